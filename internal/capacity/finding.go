@@ -3,100 +3,93 @@ package capacity
 import (
 	"math"
 	"slices"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
-// An Outcome is the kind of answer that a search found.
-type Outcome string
-
-// The outcomes.
+// The outcomes of a search.
 const (
-	Between   Outcome = "between"   // the capacity lies between Low and High
-	Beyond    Outcome = "beyond"    // kept at Low, and broken at no rate that was offered
-	Below     Outcome = "below"     // broken at High, and kept at no rate that was offered
-	Never     Outcome = "never"     // kept at no rate at all: broken at High, and a term asks for at least this much goodput
-	Undecided Outcome = "undecided" // the windows cannot tell
+	Between   = "between"   // the capacity lies between Low and High
+	Beyond    = "beyond"    // kept at Low, and broken at no rate that was offered
+	Below     = "below"     // broken at High, and kept at no rate that was offered
+	Never     = "never"     // kept at no rate at all: broken at High, and a term asks for at least this much goodput
+	Undecided = "undecided" // the windows cannot tell
 )
 
-// A Stop is the reason why a search went no further up or down.
-type Stop string
-
-// The stops.
+// The reasons why a search stopped, and went no further up or down.
 const (
-	AtFloor   Stop = "floor"   // windows of a lower rate cannot judge the objective
-	AtCeiling Stop = "ceiling" // no higher rate may be offered
-	AtBench   Stop = "refused" // windows of a higher rate were refused
-	AtBudget  Stop = "budget"  // all windows of the search were used up
+	AtFloor   = "floor"   // windows of a lower rate cannot judge the objective
+	AtCeiling = "ceiling" // no higher rate may be offered
+	AtBench   = "refused" // windows of a higher rate were refused
+	AtBudget  = "budget"  // all windows of the search were used up
 )
 
-// A Finding is the answer from the windows of one arm. Rates are requests per second.
+// A Finding is the answer from the windows of one arm. Of the ArmCapacity it holds the outcome with
+// its rates and counts; the caller knows the arm, its windows and its theories.
 type Finding struct {
-	Outcome Outcome
-	// Low is the highest rate that was verified, High the lowest that was refuted; 0 if there is
-	// none.
-	Low, High float64
-	// Least is the lowest rate of a window that counts. Stop is the reason why nothing lower was
-	// offered (Below) or nothing higher (Beyond). It is "" for the other outcomes, and if the
-	// search was cut short.
-	Least float64
-	Stop  Stop
-	// LowKept of LowOf windows at Low kept the objective, and HighBroken of HighOf at High broke
-	// it. Without a Low or High they count the windows at the last rate tried.
-	LowKept, LowOf, HighBroken, HighOf int
-	// Estimate is the rate at which the binding term gives way, by the robust line or in the
-	// middle of its bracket; 0 and +Inf as in the outcomes Below and Beyond. Half is half the
-	// relative range of the estimates that leave out one window each, +Inf if unknown. It tells
-	// when to stop, and not how sure the estimate is.
-	Estimate, Half float64
-	Term           int   // index of the binding term
-	Line           *Line // of the binding term; nil for errors and goodput, and with too few points
-	// AgainKept of AgainOf windows kept the objective after the overload; 0 of 0 if there was no
-	// overload.
-	AgainKept, AgainOf int
-	Used, Refused      int // windows that count, and windows that do not
+	record.ArmCapacity
+	Least         float64 // lowest rate of a window that counts, requests per second
+	Binding       int     // index of the binding term
+	Used, Refused int     // windows that count, and windows that do not
 }
 
-// Recovers reports whether the server recovered from its overload. known is false if this was not
-// tried or is not settled.
-func (f Finding) Recovers() (yes, known bool) {
-	broken := f.AgainOf - f.AgainKept
+// recovers returns whether the server recovered from its overload, "yes" or "no"; "" if this was
+// not tried or is not settled.
+func recovers(kept, of int) string {
 	switch {
-	case f.AgainOf == 1:
-		return true, broken == 0
-	case f.AgainKept >= majority:
-		return true, true
+	case of == 1 && kept == 1, kept >= majority:
+		return "yes"
+	case of-kept >= majority:
+		return "no"
 	}
-	return false, broken >= majority
+	return ""
+}
+
+// finite returns v, or 0 if it is infinite or no number.
+func finite(v float64) float64 {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0
+	}
+	return v
 }
 
 // Judge computes the finding from the windows of one arm and the options of its search. It may be
 // called at any time during a search.
-func Judge(o Options, windows []Window) (f Finding) {
+func Judge(o Options, windows []record.RateWindow) (f Finding) {
 	f.Outcome = Undecided
 	slo := o.SLO
 	b, term := binding(slo, windows)
-	f.Estimate, f.Half, f.Term, f.Line = b.rate, b.half, term, b.line
+	f.Estimate, f.HalfWidth, f.Binding = finite(b.rate), finite(b.half), term
+	if f.Estimate > 0 {
+		f.Term = stats.SLO{slo[term]}.String()
+	}
+	if f.Line = b.line; f.Line != nil {
+		f.Saturation = -f.Line.Intercept / f.Line.Slope
+	}
 	var verified, refuted tally
 	kept := false
 	for _, w := range windows {
 		switch {
-		case w.Refused:
+		case !w.Refused.None():
 			f.Refused++
 			continue
 		case w.Purpose == Overload:
 		case w.Purpose == Again:
 			f.AgainOf++
-			if w.Keeps(slo) {
+			if Keeps(w, slo) {
 				f.AgainKept++
 			}
 		case w.Purpose == Verify && w.Rate < promise(slo): // below the promised goodput it cannot tell
 		case w.Purpose == Verify:
-			verified.add(w.Rate, w.Keeps(slo))
+			verified.add(w.Rate, Keeps(w, slo))
 		case w.Purpose == Refute:
-			refuted.add(w.Rate, !w.Keeps(slo))
+			refuted.add(w.Rate, !Keeps(w, slo))
 		}
 		f.Used++
-		kept = kept || w.evidence() && w.Keeps(slo)
+		kept = kept || evidence(w) && Keeps(w, slo)
 	}
+	f.Recovers = recovers(f.AgainKept, f.AgainOf)
 	f.Least, _ = span(windows)
 	f.Low, f.LowKept, f.LowOf = verified.best(func(v, than float64) bool { return v > than }, func(c *counted) bool { return c.yes >= trials && c.yes == c.of })
 	f.High, f.HighBroken, f.HighOf = refuted.best(func(v, than float64) bool { return v < than }, func(c *counted) bool { return c.yes >= refuting && 2*c.yes > c.of })
@@ -114,13 +107,13 @@ func Judge(o Options, windows []Window) (f Finding) {
 	case f.High > 0 && !kept:
 		f.Outcome = Below
 	}
-	f.Stop = o.stop(f, windows)
+	f.Stopped = o.stop(f, windows)
 	return f
 }
 
 // stop returns the reason why the search found no interval.
-func (o Options) stop(f Finding, windows []Window) Stop {
-	refused := func(w Window) bool { return w.Purpose == Reach && w.Refused && w.Rate > f.Low }
+func (o Options) stop(f Finding, windows []record.RateWindow) string {
+	refused := func(w record.RateWindow) bool { return w.Purpose == Reach && !w.Refused.None() && w.Rate > f.Low }
 	looking := 0
 	for _, w := range windows {
 		switch w.Purpose {

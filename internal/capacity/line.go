@@ -5,18 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
-
-// A Line is 1/p = Intercept + Slope·rate, for a response time p in seconds and a rate in requests
-// per second. For the 99th percentile of M/M/1 it is (mu - lambda)/ln 100. Slope is negative.
-type Line struct{ Intercept, Slope float64 }
-
-// Saturation returns the rate at which the response time becomes infinite.
-func (l Line) Saturation() float64 { return -l.Intercept / l.Slope }
-
-// at returns the rate at which the response time is p seconds.
-func (l Line) at(p float64) float64 { return (1/p - l.Intercept) / l.Slope }
 
 // closest is the relative distance of two rates up to which the slope between them says nothing.
 const closest = .02
@@ -24,7 +15,7 @@ const closest = .02
 // robustLine returns the line with the slope of [stats.TheilSen] that leaves half of the points
 // above it and half below. ok is false if the line does not fall, or if no two rates are far
 // enough apart.
-func robustLine(x, y []float64) (l Line, ok bool) {
+func robustLine(x, y []float64) (l record.RateLine, ok bool) {
 	if l.Slope = stats.TheilSen(x, y, closest); !(l.Slope < 0) {
 		return l, false
 	}
@@ -38,9 +29,9 @@ func robustLine(x, y []float64) (l Line, ok bool) {
 
 // A bound is the rate from which on a term no longer holds, by the windows so far.
 type bound struct {
-	rate float64 // the estimate: 0 if the term holds nowhere, +Inf if it holds everywhere
-	half float64 // half the relative range of the estimates that leave out one window each; +Inf if unknown
-	line *Line   // the line that the estimate comes from; nil if it comes from the bracket
+	rate float64          // the estimate: 0 if the term holds nowhere, +Inf if it holds everywhere
+	half float64          // half the relative range of the estimates that leave out one window each; +Inf if unknown
+	line *record.RateLine // the line that the estimate comes from; nil if it comes from the bracket
 	// The bracket: the rates between which most windows begin to break the term. kept is 0 and
 	// broken +Inf if there is no rate on that side.
 	kept, broken float64
@@ -53,18 +44,21 @@ const nearLimit = 4
 // fewest is the smallest number of windows that make a line.
 const fewest = 3
 
-// boundOf estimates the rate from which on term i of the objective no longer holds.
-func boundOf(term stats.Term, i int, windows []Window) bound {
+// meets returns the rate at which the line's response time is p seconds.
+func meets(l record.RateLine, p float64) float64 { return (1/p - l.Intercept) / l.Slope }
+
+// boundOf estimates the rate from which on a term of the objective no longer holds.
+func boundOf(term stats.Term, windows []record.RateWindow) bound {
 	var x, y []float64
 	var at []place
 	for _, w := range windows {
-		if !w.evidence() || math.IsNaN(w.Values[i]) || !promised(term, w.Rate) {
+		v, known := w.Values[term.Metric]
+		if !evidence(w) || !known || !promised(term, w.Rate) {
 			continue
 		}
-		v := w.Values[i]
 		at = append(at, place{w.Rate, term.Holds(v)})
 		if timed(term) && v >= term.Limit/nearLimit && v <= term.Limit*nearLimit {
-			x, y = append(x, w.sent()), append(y, 1/v)
+			x, y = append(x, cmp.Or(w.Sent, w.Rate)), append(y, 1/v)
 		}
 	}
 	b := bracket(at)
@@ -72,7 +66,7 @@ func boundOf(term stats.Term, i int, windows []Window) bound {
 	if len(x) < fewest || !ok {
 		return b
 	}
-	b.line, b.rate = &line, b.temper(line.at(term.Limit))
+	b.line, b.rate = &line, b.temper(meets(line, term.Limit))
 	low, high := b.rate, b.rate
 	for out := range x {
 		less, ok := robustLine(slices.Delete(slices.Clone(x), out, out+1), slices.Delete(slices.Clone(y), out, out+1))
@@ -80,7 +74,7 @@ func boundOf(term stats.Term, i int, windows []Window) bound {
 			b.half = math.Inf(1)
 			return b
 		}
-		v := b.temper(less.at(term.Limit))
+		v := b.temper(meets(less, term.Limit))
 		low, high = min(low, v), max(high, v)
 	}
 	b.half = (high - low) / 2 / b.rate

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"iter"
 	"math/rand/v2"
+
+	"schedlab/internal/record"
 )
 
 // Run searches every arm's capacity. xmax is each arm's X_max: closed-loop throughput, requests
@@ -13,7 +15,7 @@ import (
 // changes on the machine meet all arms. Run returns each arm's windows in the order they were
 // measured; with an error, the windows until then. A lost arm does not end the search of the
 // others: its error, the [*Lost] of the first lost arm, is returned after they are done.
-func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]Window, error) {
+func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]record.RateWindow, error) {
 	arms := make([]*arm, len(xmax))
 	open := make([]*arm, len(xmax))
 	for i, x := range xmax {
@@ -41,7 +43,7 @@ func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]Window, e
 		}
 		open = still
 	}
-	windows := make([][]Window, len(arms))
+	windows := make([][]record.RateWindow, len(arms))
 	for i, a := range arms {
 		windows[i] = a.search.windows
 	}
@@ -72,7 +74,6 @@ func (a *arm) round(ctx context.Context, b Bench) (err error) {
 			return err
 		}
 		w.Purpose, w.Rate = a.step.Purpose, a.step.Rate
-		w.Refused = w.Refused || !w.known(a.search.SLO) && w.Purpose != Overload
 		a.search.windows = append(a.search.windows, w)
 		if a.step, a.more = a.next(); !a.more || a.step.Purpose != Again {
 			return nil

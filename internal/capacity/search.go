@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -45,7 +46,7 @@ type search struct {
 	Options
 	xmax    float64
 	rng     *rand.Rand
-	windows []Window
+	windows []record.RateWindow
 	offsets []float64 // entries of around that are not used yet
 	ask     func(Step) bool
 	over    bool // the caller ended the search
@@ -70,7 +71,7 @@ func (s *search) left() int { return s.Windows - len(s.windows) }
 
 // offer measures a window, and repeats it up to more times while it is refused. ok is false if no
 // window was left, or none could be used.
-func (s *search) offer(rate float64, why Purpose, more int) (w Window, ok bool) {
+func (s *search) offer(rate float64, why string, more int) (w record.RateWindow, ok bool) {
 	for range 1 + more {
 		if s.over || s.left() <= 0 {
 			return w, false
@@ -80,7 +81,7 @@ func (s *search) offer(rate float64, why Purpose, more int) (w Window, ok bool) 
 			return w, false
 		}
 		w = s.windows[len(s.windows)-1]
-		if !w.Refused {
+		if w.Refused.None() {
 			return w, true
 		}
 	}
@@ -106,9 +107,9 @@ func (s *search) look() {
 
 // span returns the lowest and the highest rate of the windows that are evidence; 0, 0 if there are
 // none.
-func span(windows []Window) (low, high float64) {
+func span(windows []record.RateWindow) (low, high float64) {
 	for _, w := range windows {
-		if w.evidence() {
+		if evidence(w) {
 			if low == 0 || w.Rate < low {
 				low = w.Rate
 			}
@@ -175,9 +176,9 @@ func (s *search) next(b bound) float64 {
 func (s *search) binding() (b bound, term int) { return binding(s.SLO, s.windows) }
 
 // binding returns the term with the lowest estimate, and its bound.
-func binding(slo stats.SLO, windows []Window) (b bound, term int) {
+func binding(slo stats.SLO, windows []record.RateWindow) (b bound, term int) {
 	for i, t := range slo {
-		if next := boundOf(t, i, windows); i == 0 || next.rate < b.rate {
+		if next := boundOf(t, windows); i == 0 || next.rate < b.rate {
 			b, term = next, i
 		}
 	}
@@ -227,14 +228,14 @@ func (s *search) estimate(before float64) float64 {
 
 // all measures a rate until it is verified or refuted, as why asks, or no longer can be. It
 // reports whether it was.
-func (s *search) all(rate float64, why Purpose) bool {
+func (s *search) all(rate float64, why string) bool {
 	kept, broken := 0, 0
 	for range trials {
 		w, ok := s.offer(rate, why, retries)
 		if !ok {
 			return false
 		}
-		if w.Keeps(s.SLO) {
+		if Keeps(w, s.SLO) {
 			kept++
 		} else {
 			broken++
@@ -265,7 +266,7 @@ func (s *search) recover() {
 		switch {
 		case !ok:
 			return
-		case w.Keeps(s.SLO):
+		case Keeps(w, s.SLO):
 			kept++
 		default:
 			broken++

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -18,8 +19,8 @@ func TestAServerThatComesBackAndOneThatDoesNot(t *testing.T) {
 		s := newSimulated(t, 2000, "p99<=20ms", 7)
 		s.breaks = breaks
 		f, _ := s.search(t, 2000, 24, 7)
-		if yes, known := f.Recovers(); f.Outcome != Between || !known || yes == breaks {
-			t.Errorf("a server that breaks (%v) is found to recover: %v (known: %v), %+v", breaks, yes, known, f)
+		if f.Outcome != Between || f.Recovers != map[bool]string{false: "yes", true: "no"}[breaks] {
+			t.Errorf("a server that breaks (%v) is found to recover: %q, %+v", breaks, f.Recovers, f)
 		}
 	}
 }
@@ -29,7 +30,7 @@ func TestAServerThatRejectsNeverBreaksALatencyTermAlone(t *testing.T) {
 	s := newSimulated(t, 2000, "p99<=50ms", 3)
 	s.places = 10
 	f, windows := s.search(t, 2000, 24, 3)
-	if f.Outcome != Beyond || f.Low < 2*2000 || f.High != 0 || f.Stop != AtBudget {
+	if f.Outcome != Beyond || f.Low < 2*2000 || f.High != 0 || f.Stopped != AtBudget {
 		t.Errorf("ended in %+v, want beyond every rate that the budget allowed", f)
 	}
 	if last := windows[len(windows)-1]; last.Errors < .3 {
@@ -41,14 +42,14 @@ func TestAServerThatRejectsNeverBreaksALatencyTermAlone(t *testing.T) {
 	s.places = 10
 	f, _ = s.search(t, 2000, 24, 3)
 	// M/M/1/10 loses 1 % at rho 0.69.
-	if f.Outcome != Between || f.Term != 1 || f.Line != nil || f.Low > 1400 || f.High < 1350 || f.High > 1.4*f.Low {
+	if f.Outcome != Between || f.Binding != 1 || f.Line != nil || f.Low > 1400 || f.High < 1350 || f.High > 1.4*f.Low {
 		t.Errorf("ended in %+v, want about 1,390/s, bound by errors", f)
 	}
 }
 
 func TestWhyNothingHigherWasOffered(t *testing.T) {
 	t.Parallel()
-	for want, limit := range map[Stop]func(*simulated){
+	for want, limit := range map[string]func(*simulated){
 		AtBudget:  func(*simulated) {},
 		AtCeiling: func(s *simulated) { s.ceiling = 5000 },
 		AtBench:   func(s *simulated) { s.refusesFrom = 5000 },
@@ -57,15 +58,15 @@ func TestWhyNothingHigherWasOffered(t *testing.T) {
 		s.places = 10
 		limit(s)
 		f, windows := s.search(t, 2000, 24, 3)
-		if f.Outcome != Beyond || f.Stop != want || f.Low < 3000 {
+		if f.Outcome != Beyond || f.Stopped != want || f.Low < 3000 {
 			t.Errorf("ended in %+v, want beyond for %q", f, want)
 		}
 		// Before its end the search has not stopped yet.
 		cut := slices.Clone(windows[:looks+1])
 		for range trials {
-			cut = append(cut, Window{Purpose: Verify, Rate: cut[looks].Rate, Values: []float64{.001}})
+			cut = append(cut, record.RateWindow{Purpose: Verify, Rate: cut[looks].Rate, Values: map[string]float64{"p99": .001}})
 		}
-		if f = Judge(Options{SLO: s.slo, Windows: 24}, cut); f.Outcome != Beyond || f.Stop != "" {
+		if f = Judge(Options{SLO: s.slo, Windows: 24}, cut); f.Outcome != Beyond || f.Stopped != "" {
 			t.Errorf("a search cut short ended in %+v, want beyond without a reason", f)
 		}
 	}
@@ -79,10 +80,10 @@ func TestAnObjectiveThatNoRateKeeps(t *testing.T) {
 	for _, w := range windows {
 		least = min(least, w.Rate)
 	}
-	if f.Outcome != Below || f.Stop != AtFloor || f.High != least || f.Least != least || least > 400 {
+	if f.Outcome != Below || f.Stopped != AtFloor || f.High != least || f.Least != least || least > 400 {
 		t.Errorf("ended in %+v after %.0f/s at the least, want below the lowest rate that can be judged", f, least)
 	}
-	if f, _ = s.search(t, 60_000, Least, 5); f.Outcome != Below || f.Stop != AtBudget || f.High < 1000 {
+	if f, _ = s.search(t, 60_000, Least, 5); f.Outcome != Below || f.Stopped != AtBudget || f.High < 1000 {
 		t.Errorf("without windows to go down ended in %+v, want below, for the budget", f)
 	}
 
@@ -94,14 +95,14 @@ func TestAnObjectiveThatNoRateKeeps(t *testing.T) {
 
 func TestAGoodputBelowItsLimitIsNoPromise(t *testing.T) {
 	t.Parallel()
-	window := func(why Purpose, rate, p99 float64) Window {
-		return Window{Purpose: why, Rate: rate, Values: []float64{p99, rate}}
+	window := func(why string, rate, p99 float64) record.RateWindow {
+		return record.RateWindow{Purpose: why, Rate: rate, Values: map[string]float64{"p99": p99, "goodput": rate}}
 	}
 	slo, err := stats.ParseSLO("p99<=10ms,goodput>=500/s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var windows []Window
+	var windows []record.RateWindow
 	for range trials {
 		windows = append(windows, window(Verify, 490, .005), window(Refute, 545, .020))
 	}
@@ -193,7 +194,7 @@ func (s *spying) Start(ctx context.Context, arm int) (Server, error) {
 
 func TestArmsTakeTurns(t *testing.T) {
 	t.Parallel()
-	measure := func() (*spying, [][]Window) {
+	measure := func() (*spying, [][]record.RateWindow) {
 		b := &spying{simulated: newSimulated(t, 2000, "p99<=20ms", 19)}
 		all, err := Run(t.Context(), b, []float64{2000, 2000, 2000}, Options{SLO: b.slo, Seed: 4, Windows: 18, Floor: 370})
 		if err != nil {
@@ -251,8 +252,8 @@ func TestTheilSenShrugsOffAThird(t *testing.T) {
 		}
 	}
 	l, ok := robustLine(x, y)
-	if !ok || math.Abs(l.Saturation()/2000-1) > .02 || math.Abs(l.at(.01)/(200/.15)-1) > .02 {
-		t.Errorf("line %+v ends at %.0f and meets 10 ms at %.0f, want 2000 and 1333", l, l.Saturation(), l.at(.01))
+	if end := meets(l, math.Inf(1)); !ok || math.Abs(end/2000-1) > .02 || math.Abs(meets(l, .01)/(200/.15)-1) > .02 {
+		t.Errorf("line %+v ends at %.0f and meets 10 ms at %.0f, want 2000 and 1333", l, end, meets(l, .01))
 	}
 	if l, ok := robustLine([]float64{1, 2, 3}, []float64{1, 2, 3}); ok {
 		t.Errorf("a rising line %+v is taken", l)
@@ -294,18 +295,21 @@ func TestKeepsHoldsEveryTerm(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		w    Window
-		want bool
+		rate, p99, errors, goodput float64
+		want                       bool
 	}{
-		{Window{Rate: 600, Values: []float64{.009, .01, 550}}, true},
-		{Window{Rate: 600, Values: []float64{.011, .01, 550}}, false},
-		{Window{Rate: 600, Values: []float64{.009, .02, 550}}, false},
-		{Window{Rate: 600, Values: []float64{.009, 0, 450}}, false},
-		{Window{Rate: 400, Values: []float64{.009, 0, 400}}, true}, // 500/s cannot be had of 400/s
-		{Window{Rate: 600, Values: []float64{math.NaN(), 0, 550}}, false},
+		{600, .009, .01, 550, true},
+		{600, .011, .01, 550, false},
+		{600, .009, .02, 550, false},
+		{600, .009, 0, 450, false},
+		{400, .009, 0, 400, true}, // 500/s cannot be had of 400/s
 	} {
-		if got := c.w.Keeps(slo); got != c.want {
-			t.Errorf("%+v keeps %v: %v", c.w, slo, got)
+		w := record.RateWindow{Rate: c.rate, Values: map[string]float64{"p99": c.p99, "errors": c.errors, "goodput": c.goodput}}
+		if got := Keeps(w, slo); got != c.want {
+			t.Errorf("%+v keeps %v: %v", w, slo, got)
 		}
+	}
+	if Keeps(record.RateWindow{Rate: 600, Values: map[string]float64{"errors": 0, "goodput": 550}}, slo) {
+		t.Error("a window without a p99 keeps it")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -47,10 +48,10 @@ type simulatedServer struct {
 
 func (s *simulatedServer) Stop() error { return nil }
 
-func (s *simulatedServer) Offer(_ context.Context, step Step) (Window, error) {
-	w := Window{}
+func (s *simulatedServer) Offer(_ context.Context, step Step) (record.RateWindow, error) {
+	w := record.RateWindow{Values: map[string]float64{}}
 	if s.rng.Float64() < s.refuses || s.refusesFrom > 0 && step.Rate >= s.refusesFrom {
-		w.Refused = true
+		w.Refused = record.Fact{Code: "refused"}
 		return w, nil
 	}
 	mu := s.mu
@@ -107,23 +108,24 @@ func (s *simulatedServer) Offer(_ context.Context, step Step) (Window, error) {
 	w.Sent = float64(all) / s.window
 	w.Errors = float64(lost) / float64(max(all, 1))
 	for _, t := range s.slo {
-		v := math.NaN()
 		switch {
 		case all < t.Requests():
+			if step.Purpose != Overload {
+				w.Refused = record.Fact{Code: "too few requests"}
+			}
 		case t.Quantile > 0:
-			v = stats.Quantile(took, t.Quantile)
+			w.Values[t.Metric] = stats.Quantile(took, t.Quantile)
 		case t.Metric == "errors":
-			v = w.Errors
+			w.Values[t.Metric] = w.Errors
 		case t.Metric == "goodput":
-			v = float64(good) / s.window
+			w.Values[t.Metric] = float64(good) / s.window
 		}
-		w.Values = append(w.Values, v)
 	}
 	return w, nil
 }
 
 // search runs one search to its end.
-func (s *simulated) search(t *testing.T, xmax float64, windows int, seed uint64) (Finding, []Window) {
+func (s *simulated) search(t *testing.T, xmax float64, windows int, seed uint64) (Finding, []record.RateWindow) {
 	t.Helper()
 	o := Options{SLO: s.slo, Seed: seed, Windows: windows, Floor: 1.1 * 1000 / s.window, Ceiling: s.ceiling}
 	all, err := Run(t.Context(), s, []float64{xmax}, o)

@@ -12,39 +12,26 @@ package capacity
 
 import (
 	"context"
-	"math"
 
+	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
-// A Purpose is why a window was measured.
-type Purpose string
-
-// The purposes, in the order in which a search has them.
+// The purposes of windows, in the order in which a search has them.
 const (
-	Curve    Purpose = "curve"    // the first look over the range
-	Reach    Purpose = "reach"    // beyond the range, while every window in it keeps the objective, or none does
-	Near     Purpose = "near"     // around the estimate
-	Verify   Purpose = "verify"   // below the estimate, where the objective should be kept
-	Refute   Purpose = "refute"   // above it, where it should be broken
-	Overload Purpose = "overload" // beyond what the server can do, to see whether it recovers
-	Again    Purpose = "again"    // at the verified rate on the server that was overloaded
+	Curve    = "curve"    // the first look over the range
+	Reach    = "reach"    // beyond the range, while every window in it keeps the objective, or none does
+	Near     = "near"     // around the estimate
+	Verify   = "verify"   // below the estimate, where the objective should be kept
+	Refute   = "refute"   // above it, where it should be broken
+	Overload = "overload" // beyond what the server can do, to see whether it recovers
+	Again    = "again"    // at the verified rate on the server that was overloaded
 )
-
-// A Window holds what one window of open-loop load showed of a server.
-type Window struct {
-	Purpose Purpose
-	Rate    float64   // rate asked for, requests per second
-	Sent    float64   // requests sent in it, per second; 0 counts as Rate
-	Values  []float64 // one per term of the objective, in its order and unit; NaN if the window cannot tell
-	Errors  float64   // ratio of requests without a good reply
-	Refused bool      // the window is not evidence about the server
-}
 
 // A Step is the next window of a search.
 type Step struct {
 	Rate    float64 // requests per second
-	Purpose Purpose
+	Purpose string
 }
 
 // A Lost is the error of a [Bench] for an arm that cannot be measured any more, for example
@@ -66,25 +53,18 @@ type Bench interface {
 
 // A Server is a running server of one arm.
 type Server interface {
-	// Offer measures one window. [Run] sets the Purpose and Rate of the Window to those of the
-	// step.
-	Offer(ctx context.Context, s Step) (Window, error)
+	// Offer measures one window. It refuses the window if it has no value for a term of the
+	// objective, unless its purpose is Overload. A Sent of 0 counts as the rate. [Run] sets
+	// Purpose and Rate to those of the step.
+	Offer(ctx context.Context, s Step) (record.RateWindow, error)
 	// Stop ends the server; nothing is offered to it afterwards. Its error is returned if Offer
 	// had none.
 	Stop() error
 }
 
-// sent returns the rate that reached the server.
-func (w Window) sent() float64 {
-	if w.Sent > 0 {
-		return w.Sent
-	}
-	return w.Rate
-}
-
 // evidence reports whether the window tells something about a fresh server.
-func (w Window) evidence() bool {
-	return !w.Refused && w.Purpose != Overload && w.Purpose != Again
+func evidence(w record.RateWindow) bool {
+	return w.Refused.None() && w.Purpose != Overload && w.Purpose != Again
 }
 
 // promised reports whether a window at this rate can be held to a term. Below the promised goodput
@@ -102,20 +82,11 @@ func promise(slo stats.SLO) (rate float64) {
 	return rate
 }
 
-// Keeps reports whether every term of the objective holds in the window.
-func (w Window) Keeps(slo stats.SLO) bool {
-	for i, t := range slo {
-		if promised(t, w.Rate) && !t.Holds(w.Values[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// known reports whether the window has a value for every term.
-func (w Window) known(slo stats.SLO) bool {
-	for i := range slo {
-		if i >= len(w.Values) || math.IsNaN(w.Values[i]) {
+// Keeps reports whether every term of the objective holds in the window. A term without a value
+// does not.
+func Keeps(w record.RateWindow, slo stats.SLO) bool {
+	for _, t := range slo {
+		if v, known := w.Values[t.Metric]; promised(t, w.Rate) && !(known && t.Holds(v)) {
 			return false
 		}
 	}

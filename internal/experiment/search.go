@@ -105,19 +105,19 @@ func (s *benchServer) Stop() error {
 }
 
 // Offer implements capacity.Server. It runs and records one trial.
-func (s *benchServer) Offer(ctx context.Context, step capacity.Step) (capacity.Window, error) {
+func (s *benchServer) Offer(ctx context.Context, step capacity.Step) (record.RateWindow, error) {
 	p, name := s.plan, s.arm.Name
 	s.tell(fmt.Sprintf("%s at %.0f/s: %s", name, step.Rate, step.Purpose), s.trials, len(p.arms)*p.Windows)
 	t := s.newTrial(s.trials+1, *s.windows, s.arm, s.process)
-	t.Rate, t.Purpose, t.clients.Rate = step.Rate, string(step.Purpose), step.Rate
+	t.Rate, t.Purpose, t.clients.Rate = step.Rate, step.Purpose, step.Rate
 	*s.windows++
 	switch err := t.measure(ctx); {
 	case errors.Is(err, errOutOfPorts):
-		return capacity.Window{}, s.endSearch(name, step.Rate, fmt.Errorf("arm %q: %w at %.0f/s; keep connections or raise the limits", name, err, step.Rate))
+		return record.RateWindow{}, s.endSearch(name, step.Rate, fmt.Errorf("arm %q: %w at %.0f/s; keep connections or raise the limits", name, err, step.Rate))
 	case err != nil && ctx.Err() != nil:
-		return capacity.Window{}, fmt.Errorf("arm %q: %w", name, err)
+		return record.RateWindow{}, fmt.Errorf("arm %q: %w", name, err)
 	case err != nil:
-		return capacity.Window{}, s.endSearch(name, step.Rate, fmt.Errorf("arm %q: %w", name, err))
+		return record.RateWindow{}, s.endSearch(name, step.Rate, fmt.Errorf("arm %q: %w", name, err))
 	}
 	t.readCounters(ctx)
 	var died error
@@ -126,11 +126,11 @@ func (s *benchServer) Offer(ctx context.Context, step capacity.Step) (capacity.W
 		t.Failure, s.died = died.Error(), true
 	}
 	if err := t.write(); err != nil {
-		return capacity.Window{}, errors.Join(died, err)
+		return record.RateWindow{}, errors.Join(died, err)
 	}
 	s.trials++
 	if died != nil {
-		return capacity.Window{}, s.endSearch(name, step.Rate, fmt.Errorf("arm %q: %w", name, died))
+		return record.RateWindow{}, s.endSearch(name, step.Rate, fmt.Errorf("arm %q: %w", name, died))
 	}
 	return judge.Reduced(record.TrialRecord{Trial: t.Trial, Requests: t.seen.requests}, s.run.Env, t.clients, p.slo), nil
 }

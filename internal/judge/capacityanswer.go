@@ -13,7 +13,7 @@ import (
 // window's requests failed; else nil.
 func (a *searched) losing(rate float64) []record.Fact {
 	for _, w := range a.windows {
-		if !w.Refused && w.Rate == rate && w.Errors > errorLimit {
+		if w.Refused.None() && w.Rate == rate && w.Errors > errorLimit {
 			return []record.Fact{{Code: losingRequests, Values: record.Values{"share": w.Errors}}}
 		}
 	}
@@ -32,7 +32,7 @@ func (a *searched) conclusion(f capacity.Finding, xmax float64) record.Fact {
 	switch f.Outcome {
 	case capacity.Between:
 		var recovers []record.Fact
-		if yes, known := f.Recovers(); known && !yes {
+		if f.Recovers == "no" {
 			recovers = append(recovers, record.Fact{Code: noRecovery, Values: record.Values{"rate": f.Low}})
 		}
 		if a.diedOverloaded(f) {
@@ -88,19 +88,18 @@ func (a *searched) above(f capacity.Finding) []record.Fact {
 		return []record.Fact{{Code: code, Values: values, Because: because}}
 	}
 	upTo := record.Values{"rate": f.Low}
-	switch f.Stop {
+	switch f.Stopped {
 	case capacity.AtBudget:
 		return one(nothingBroke, upTo, record.Fact{Code: searchBudget})
 	case capacity.AtCeiling:
 		return one(atCeiling, record.Values{"rate": a.options.Ceiling})
 	case capacity.AtBench:
-		for i, w := range a.windows {
-			if !w.Refused || w.Purpose != capacity.Reach || w.Rate <= f.Low {
+		for _, w := range a.windows {
+			if w.Refused.None() || w.Purpose != capacity.Reach || w.Rate <= f.Low {
 				continue
 			}
-			why := a.extras[i].refused
-			refused := record.Fact{Code: rateRefused, Values: record.Values{"rate": w.Rate}, Because: []record.Fact{why}}
-			if ofGenerator(why) {
+			refused := record.Fact{Code: rateRefused, Values: record.Values{"rate": w.Rate}, Because: []record.Fact{w.Refused}}
+			if ofGenerator(w.Refused) {
 				return one(nothingOffered, nil, refused)
 			}
 			return one(nothingBroke, upTo, refused, record.Fact{Code: searchOthers})
@@ -122,7 +121,7 @@ func (a *searched) under(f capacity.Finding) (all []record.Fact) {
 	if f.Least < f.High {
 		all = append(all, record.Fact{Code: noneKeeps, Values: record.Values{"rate": f.Least}})
 	}
-	switch f.Stop {
+	switch f.Stopped {
 	case capacity.AtFloor:
 		return append(all, record.Fact{Code: atFloor, Values: record.Values{"window": a.window, "twice": 2 * a.window}})
 	case capacity.AtBudget:

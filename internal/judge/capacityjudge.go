@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"schedlab/internal/capacity"
@@ -15,7 +14,7 @@ import (
 // searched is one arm of a search, as the record holds it.
 type searched struct {
 	plan    record.PlanArm
-	windows []capacity.Window
+	windows []record.RateWindow
 	extras  []extras // one per window, in the same order
 	jobs    []queueing.Job
 	end     *record.SearchEnd // nil if the search of this arm was not cut short
@@ -27,16 +26,14 @@ type searched struct {
 
 // Outcomes that package capacity does not know.
 const (
-	slow capacity.Outcome = "slow" // X_max is below the lowest rate that a window can judge
-	died capacity.Outcome = "died" // the server died before there was an answer
+	slow = "slow" // X_max is below the lowest rate that a window can judge
+	died = "died" // the server died before there was an answer
 )
 
 // extras are figures of a window that the search itself does not use.
 type extras struct {
-	trial        int
-	goodput, cpu float64     // good replies per second; CPU seconds per request, NaN if unknown
-	generator    float64     // ratio of time that the load's CPUs were busy with its process
-	refused      record.Fact // why the window is not evidence; no fact if it is
+	cpu       float64 // CPU seconds per request, NaN if unknown
+	generator float64 // ratio of time that the load's CPUs were busy with its process
 }
 
 // cutBy returns the status of a run that ended early, Interrupted or Running, and "" for any
@@ -108,14 +105,10 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 	j.servers.note(t.Trial, planned(j.run.Plan, t.Arm))
 	for _, a := range arms {
 		if a.plan.Name == t.Arm {
-			w, figures, why := reduced(t, j.run.Env, a.plan.Clients, slo)
-			if why.None() {
-				why = tooFew(w, slo)
-			}
-			w.Refused = !why.None()
+			w, figures := reduced(t, j.run.Env, a.plan.Clients, slo)
 			a.windows = append(a.windows, w)
-			a.extras = append(a.extras, extras{t.Number, figures.Values["goodput"], figures.Values["cpu_per_request"], figures.Generator, why})
-			if !w.Refused && w.Purpose != capacity.Overload {
+			a.extras = append(a.extras, extras{figures.Values["cpu_per_request"], figures.Generator})
+			if w.Refused.None() && w.Purpose != capacity.Overload {
 				a.take(t, j.run.Env)
 			}
 			return
@@ -124,65 +117,27 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 	j.doubts = append(j.doubts, leftOut(t.Trial, record.Fact{Code: trialOfNoArm, Arm: t.Arm}))
 }
 
-// tooFew returns a reason if the window has too few requests to judge one of the terms.
-func tooFew(w capacity.Window, slo stats.SLO) (why record.Fact) {
-	for i, t := range slo {
-		if math.IsNaN(w.Values[i]) && w.Purpose != capacity.Overload {
-			return record.Fact{Code: tooFewForTerm, Metric: t.Metric}
-		}
-	}
-	return why
-}
-
 // answer returns an arm's answer with all its windows and theories.
 func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 	xmax := run.XMax[a.plan.Name]
 	f := a.find(xmax)
-	finite := func(v float64) float64 {
-		if math.IsInf(v, 0) || math.IsNaN(v) {
-			return 0
-		}
-		return v
-	}
-	r := record.ArmCapacity{
-		Name: a.plan.Name, Mode: a.plan.Mode, Outcome: string(f.Outcome), Stopped: string(f.Stop), End: a.end, XMax: xmax,
-		Low: f.Low, LowKept: f.LowKept, LowOf: f.LowOf, High: f.High, HighBroken: f.HighBroken, HighOf: f.HighOf,
-		Estimate: finite(f.Estimate), HalfWidth: finite(f.Half), AgainKept: f.AgainKept, AgainOf: f.AgainOf,
-		Windows: []record.RateWindow{},
-	}
-	if r.Estimate > 0 {
-		r.Term = stats.SLO{slo[f.Term]}.String()
-	}
-	if f.Line != nil {
-		r.Line, r.Saturation = &record.RateLine{Intercept: f.Line.Intercept, Slope: f.Line.Slope}, f.Line.Saturation()
-	}
-	if yes, known := f.Recovers(); known {
-		r.Recovers = map[bool]string{true: "yes", false: "no"}[yes]
-	}
+	r := f.ArmCapacity
+	r.Name, r.Mode, r.End, r.XMax = a.plan.Name, a.plan.Mode, a.end, xmax
+	r.Windows = append([]record.RateWindow{}, a.windows...)
 	if a.diedOverloaded(f) {
 		r.Recovers = "no"
 	}
 	var cpu, rates []float64
 	for i, w := range a.windows {
-		row := record.RateWindow{
-			Trial: a.extras[i].trial, Purpose: string(w.Purpose), Rate: w.Rate, Sent: w.Sent, Errors: w.Errors,
-			Goodput: a.extras[i].goodput, Values: map[string]float64{}, Refused: a.extras[i].refused, Kept: !w.Refused && w.Keeps(slo),
-		}
-		for k, t := range slo {
-			if !math.IsNaN(w.Values[k]) {
-				row.Values[t.Metric] = w.Values[k]
-			}
-		}
-		if v := a.extras[i].cpu; v > 0 && !w.Refused && w.Errors == 0 && w.Purpose != capacity.Overload {
+		if v := a.extras[i].cpu; v > 0 && w.Refused.None() && w.Errors == 0 && w.Purpose != capacity.Overload {
 			cpu, rates = append(cpu, v), append(rates, w.Rate)
 		}
-		r.Windows = append(r.Windows, row)
 	}
 	if len(cpu) > 0 {
 		r.CPUPerRequest, r.CPURates = stats.Median(cpu), []float64{slices.Min(rates), slices.Max(rates)}
 	}
 	r.Answer = a.conclusion(f, xmax)
-	r.Theories, r.NoTheory = a.theories(run, timedTerms(slo, f.Term), r)
+	r.Theories, r.NoTheory = a.theories(run, timedTerms(slo, f.Binding), r)
 	return r
 }
 
@@ -216,7 +171,7 @@ func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []r
 	for _, a := range arms {
 		refused := 0
 		for _, w := range a.windows {
-			refused += stats.Count(w.Refused && w.Purpose != capacity.Overload)
+			refused += stats.Count(!w.Refused.None() && w.Purpose != capacity.Overload)
 		}
 		if refused > 0 {
 			all = append(all, record.Fact{

@@ -46,11 +46,11 @@ func TestAWindowsValuesAreTheObjectives(t *testing.T) {
 		return 2 * time.Millisecond
 	}
 	w := Reduced(searchedTrial(1, "a", "curve", 1000, took, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
-	if w.Refused || w.Purpose != capacity.Curve || w.Rate != 1000 || math.Abs(w.Sent-1000) > 1 {
+	if w.Refused.Code != tooFewForTerm || w.Purpose != capacity.Curve || w.Rate != 1000 || math.Abs(w.Sent-1000) > 1 {
 		t.Errorf("reduced to %+v", w)
 	}
 	for i, want := range []float64{.040, .00276, 0, 1000, math.NaN()} { // 3000 requests are too few for p99.9
-		if got := w.Values[i]; math.Abs(got-want) > .002*want && !(math.IsNaN(got) && math.IsNaN(want)) {
+		if got, known := w.Values[slo[i].Metric]; math.Abs(got-want) > .002*want || known == math.IsNaN(want) {
 			t.Errorf("%s is %v, want %v", slo[i].Metric, got, want)
 		}
 	}
@@ -62,8 +62,9 @@ func TestErrorsAreNotJudgedFromFewRequests(t *testing.T) {
 	slo := objective(t, "p90<=10ms,errors<=0.1%")
 	few := Reduced(searchedTrial(1, "a", "curve", 300, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
 	enough := Reduced(searchedTrial(1, "a", "curve", 340, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
-	if !math.IsNaN(few.Values[1]) || tooFew(few, slo).Metric != "errors" || !tooFew(enough, slo).None() || enough.Values[1] != 0 {
-		t.Errorf("errors are %v in 900 requests and %v in 1,020; 0.1 %% needs 1,000", few.Values[1], enough.Values[1])
+	_, told := few.Values["errors"]
+	if of, known := enough.Values["errors"]; told || few.Refused.Code != tooFewForTerm || few.Refused.Metric != "errors" || !enough.Refused.None() || !known || of != 0 {
+		t.Errorf("errors are %v in 900 requests and %v in 1,020; 0.1 %% needs 1,000", few, enough)
 	}
 	for text, floor := range map[string]float64{
 		"p99<=10ms": 1100. / 3, "p99<=10ms,errors<=0.05%": 2200. / 3, "p99<=10ms,errors<=1%": 1100. / 3, "p50<=10ms,errors<=0%": 22. / 3,
@@ -80,8 +81,8 @@ func TestOnlyTheInstrumentRefusesAWindow(t *testing.T) {
 	e := record.Env{CPUs: 2}
 	// Behind by a second at the end: what a search looks for.
 	behind := searchedTrial(1, "a", "refute", 1000, func(i int) time.Duration { return time.Duration(i) * time.Second / 3500 }, 200)
-	if w := Reduced(behind, e, record.Clients{}, slo); w.Refused || w.Keeps(slo) {
-		t.Errorf("an overloaded window is refused: %v, kept: %v", w.Refused, w.Keeps(slo))
+	if w := Reduced(behind, e, record.Clients{}, slo); !w.Refused.None() || w.Kept {
+		t.Errorf("an overloaded window is refused: %v, kept: %v", w.Refused, w.Kept)
 	}
 	brief := func(int) time.Duration { return time.Millisecond }
 	later := func(d time.Duration) func(*record.TrialRecord) {
@@ -113,8 +114,8 @@ func TestOnlyTheInstrumentRefusesAWindow(t *testing.T) {
 	} {
 		trial := searchedTrial(1, "a", "near", 1000, brief, 200)
 		c.spoil(&trial)
-		w, _, why := reduced(trial, e, record.Clients{}, slo)
-		if w.Refused != (c.refused != "") || !strings.HasPrefix(words(why), c.refused) || ofGenerator(why) != (c.refused != "") {
+		why := Reduced(trial, e, record.Clients{}, slo).Refused
+		if why.None() != (c.refused == "") || !strings.HasPrefix(words(why), c.refused) || ofGenerator(why) != (c.refused != "") {
 			t.Errorf("%s: refused for %q, want %q", c.name, words(why), c.refused)
 		}
 	}
@@ -222,56 +223,55 @@ func TestASearchIsJudgedFromItsRecord(t *testing.T) {
 
 func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 	t.Parallel()
-	window := func(why capacity.Purpose, rate, p99 float64) capacity.Window {
-		return capacity.Window{Purpose: why, Rate: rate, Values: []float64{p99, rate}}
+	window := func(why string, rate, p99 float64) record.RateWindow {
+		return record.RateWindow{Purpose: why, Rate: rate, Values: map[string]float64{"p99": p99, "goodput": rate}}
 	}
-	refused := func(rate float64) capacity.Window {
+	refused := func(rate float64, why record.Fact) record.RateWindow {
 		w := window(capacity.Reach, rate, .005)
-		w.Refused = true
+		w.Refused = why
 		return w
 	}
 	rateOff := record.Fact{Code: rateOff, Values: record.Values{"value": .1, "limit": .01}}
 	steal := record.Fact{Code: ruleBroken, Names: record.Names{"rule": "steal (ratio)"}, Values: record.Values{"value": .2, "limit": .01}}
-	times := func(n int, w capacity.Window) []capacity.Window { return slices.Repeat([]capacity.Window{w}, n) }
-	kept := func(rate float64) []capacity.Window {
+	times := func(n int, w record.RateWindow) []record.RateWindow { return slices.Repeat([]record.RateWindow{w}, n) }
+	kept := func(rate float64) []record.RateWindow {
 		return append(times(5, window(capacity.Curve, rate, .005)), times(3, window(capacity.Verify, rate, .005))...)
 	}
-	broken := func(rate float64) []capacity.Window {
+	broken := func(rate float64) []record.RateWindow {
 		return append(times(5, window(capacity.Curve, rate, .050)), times(2, window(capacity.Refute, rate, .050))...)
 	}
 	died := &record.SearchEnd{Died: true, Rate: 4800, Why: "the server ended at 4800/s (exit status 7)"}
 	for _, c := range []struct {
-		windows []capacity.Window
+		windows []record.RateWindow
 		budget  int // windows
 		xmax    float64
 		end     *record.SearchEnd
-		refused record.Fact // for which windows are
 		slo     string
 		want    string
 	}{
-		{kept(2000), 13, 1900, nil, record.Fact{}, "", "a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; the budget ended there: raise --budget"},
-		{kept(2000), 24, 1900, nil, record.Fact{}, "", "a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; the search ended there"},
-		{append(kept(2000), refused(2500)), 24, 1900, nil, rateOff, "",
+		{kept(2000), 13, 1900, nil, "", "a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; the budget ended there: raise --budget"},
+		{kept(2000), 24, 1900, nil, "", "a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; the search ended there"},
+		{append(kept(2000), refused(2500, rateOff)), 24, 1900, nil, "",
 			"a keeps p99<=10ms at 2,000/s, and no rate that could be offered breaks it; 2,500/s was refused for rate off (ratio): 0.1, limit 0.01"},
-		{append(kept(2000), refused(2500)), 24, 1900, nil, steal, "",
+		{append(kept(2000), refused(2500, steal)), 24, 1900, nil, "",
 			"a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; 2,500/s was refused for steal (ratio): 0.2, limit 0.01" + others},
-		{kept(MostRequests / 3.5), 24, 1e6, nil, record.Fact{}, "", "a keeps p99<=10ms at 1,428,571/s, and no rate that could be offered breaks it; more than 1,428,571/s is more than a window has room for"},
-		{broken(1100. / 3), 24, 700, nil, record.Fact{}, "", "a does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: --window 6s looks down to half of it"},
-		{broken(900), 13, 1700, nil, record.Fact{}, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it; the budget ended there: raise --budget"},
-		{append(broken(900), window(capacity.Verify, 700, .030)), 13, 1700, nil, record.Fact{}, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it, and none down to 700/s keeps it; the budget ended there: raise --budget"},
-		{broken(900), 24, 1700, nil, record.Fact{}, "p99<=10ms,goodput>=1000/s", "a keeps p99<=10ms,goodput>=1000/s at no rate: 2 of 2 windows at 900/s break it, and no lower one has goodput>=1000/s"},
-		{append(kept(490), times(2, window(capacity.Refute, 545, .050))...), 24, 600, nil, record.Fact{}, "p99<=10ms,goodput>=500/s",
+		{kept(MostRequests / 3.5), 24, 1e6, nil, "", "a keeps p99<=10ms at 1,428,571/s, and no rate that could be offered breaks it; more than 1,428,571/s is more than a window has room for"},
+		{broken(1100. / 3), 24, 700, nil, "", "a does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: --window 6s looks down to half of it"},
+		{broken(900), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it; the budget ended there: raise --budget"},
+		{append(broken(900), window(capacity.Verify, 700, .030)), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it, and none down to 700/s keeps it; the budget ended there: raise --budget"},
+		{broken(900), 24, 1700, nil, "p99<=10ms,goodput>=1000/s", "a keeps p99<=10ms,goodput>=1000/s at no rate: 2 of 2 windows at 900/s break it, and no lower one has goodput>=1000/s"},
+		{append(kept(490), times(2, window(capacity.Refute, 545, .050))...), 24, 600, nil, "p99<=10ms,goodput>=500/s",
 			"a is undecided for p99<=10ms,goodput>=500/s: 545/s is refuted, and 500/s itself, which goodput>=500/s asks for, is neither verified nor refuted; windows of one rate differ too much, or the budget is too small: twice as much of both, --window 6s --budget 3m0s, may tell"},
-		{nil, 24, 40, nil, record.Fact{}, "", "a is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile"},
-		{nil, 24, 1000, nil, record.Fact{}, "p99<=10ms,errors<=0.03%", "a is too slow to judge: it does 1,000/s at most, and a window of 3 s needs 1,222/s to judge errors<=0.03%; lengthen --window to 8s or promise less"},
-		{broken(5000)[:4], 24, 4700, died, record.Fact{}, "", "a died at 4,800/s: the server ended at 4800/s (exit status 7)"},
-		{append(kept(4000), times(2, window(capacity.Refute, 4400, .050))...), 24, 4700, died, record.Fact{}, "",
+		{nil, 24, 40, nil, "", "a is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile"},
+		{nil, 24, 1000, nil, "p99<=10ms,errors<=0.03%", "a is too slow to judge: it does 1,000/s at most, and a window of 3 s needs 1,222/s to judge errors<=0.03%; lengthen --window to 8s or promise less"},
+		{broken(5000)[:4], 24, 4700, died, "", "a died at 4,800/s: the server ended at 4800/s (exit status 7)"},
+		{append(kept(4000), times(2, window(capacity.Refute, 4400, .050))...), 24, 4700, died, "",
 			"a keeps p99<=10ms up to between 4,000/s and 4,400/s; it does not recover: at 4,800/s it died (the server ended at 4800/s (exit status 7))"},
-		{nil, 24, 0, &record.SearchEnd{Why: "not one good reply"}, record.Fact{}, "", "a is undecided for p99<=10ms: not one good reply"},
+		{nil, 24, 0, &record.SearchEnd{Why: "not one good reply"}, "", "a is undecided for p99<=10ms: not one good reply"},
 	} {
 		slo := objective(t, cmp.Or(c.slo, "p99<=10ms"))
 		a := searched{plan: record.PlanArm{Name: "a"}, windows: c.windows, window: 3, budget: 90, end: c.end,
-			options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: c.budget}, slo), extras: slices.Repeat([]extras{{refused: c.refused}}, len(c.windows))}
+			options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: c.budget}, slo), extras: make([]extras, len(c.windows))}
 		if got := words(a.conclusion(a.find(c.xmax), c.xmax)); got != c.want {
 			t.Errorf("says %q, want %q", got, c.want)
 		}

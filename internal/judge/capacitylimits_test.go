@@ -11,29 +11,32 @@ import (
 )
 
 // arm is a search for p99<=10ms in windows of 3 s, of 24 at most.
-func arm(t *testing.T, windows ...capacity.Window) searched {
+func arm(t *testing.T, windows ...record.RateWindow) searched {
 	return searched{
 		plan: record.PlanArm{Name: "a"}, windows: windows, extras: make([]extras, len(windows)), window: 3,
 		options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: 24}, objective(t, "p99<=10ms")),
 	}
 }
 
-func at99(why capacity.Purpose, rate, p99 float64) capacity.Window {
-	return capacity.Window{Purpose: why, Rate: rate, Values: []float64{p99}}
+func at99(why string, rate, p99 float64) record.RateWindow {
+	return record.RateWindow{Purpose: why, Rate: rate, Values: map[string]float64{"p99": p99}}
 }
+
+// noEvidence is why a window is no evidence.
+var noEvidence = record.Fact{Code: ruleBroken}
 
 // Requests that go wrong are told of where they are more than the limit, at the rate that was
 // found and in a window that counts.
 func TestLosingAtTheRate(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		w    capacity.Window
+		w    record.RateWindow
 		want int
 	}{
-		"more than the limit": {capacity.Window{Rate: 100, Errors: .002}, 1},
-		"the limit":           {capacity.Window{Rate: 100, Errors: errorLimit}, 0},
-		"at another rate":     {capacity.Window{Rate: 101, Errors: .002}, 0},
-		"in a refused window": {capacity.Window{Rate: 100, Errors: .002, Refused: true}, 0},
+		"more than the limit": {record.RateWindow{Rate: 100, Errors: .002}, 1},
+		"the limit":           {record.RateWindow{Rate: 100, Errors: errorLimit}, 0},
+		"at another rate":     {record.RateWindow{Rate: 101, Errors: .002}, 0},
+		"in a refused window": {record.RateWindow{Rate: 100, Errors: .002, Refused: noEvidence}, 0},
 	} {
 		a := arm(t, c.w)
 		if got := a.losing(100); len(got) != c.want {
@@ -46,7 +49,7 @@ func TestLosingAtTheRate(t *testing.T) {
 func TestCapacitiesThatTouch(t *testing.T) {
 	t.Parallel()
 	between := func(name string, low, high float64) record.ArmCapacity {
-		return record.ArmCapacity{Name: name, Outcome: string(capacity.Between), Low: low, High: high}
+		return record.ArmCapacity{Name: name, Outcome: capacity.Between, Low: low, High: high}
 	}
 	base := between("base", 1000, 1100)
 	for _, c := range []struct {
@@ -66,13 +69,13 @@ func TestCapacitiesThatTouch(t *testing.T) {
 // higher, and be higher.
 func TestAboveTheHighestKept(t *testing.T) {
 	t.Parallel()
-	refused := func(why capacity.Purpose, rate float64) capacity.Window {
+	refused := func(why string, rate float64) record.RateWindow {
 		w := at99(why, rate, .005)
-		w.Refused = true
+		w.Refused = noEvidence
 		return w
 	}
 	for name, c := range map[string]struct {
-		w    capacity.Window
+		w    record.RateWindow
 		want int // reasons
 	}{
 		"higher":        {refused(capacity.Reach, 1001), 2},
@@ -81,7 +84,7 @@ func TestAboveTheHighestKept(t *testing.T) {
 		"and counts":    {at99(capacity.Reach, 1001, .005), 1},
 	} {
 		a := arm(t, c.w)
-		got := a.above(capacity.Finding{Low: 1000, Stop: capacity.AtBench})
+		got := a.above(capacity.Finding{ArmCapacity: record.ArmCapacity{Low: 1000, Stopped: capacity.AtBench}})
 		if len(got) != 1 || got[0].Code != nothingBroke || len(got[0].Because) != c.want {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -92,15 +95,18 @@ func TestAboveTheHighestKept(t *testing.T) {
 // or agreement.
 func TestOpenAnswers(t *testing.T) {
 	t.Parallel()
+	found := func(low, high float64) capacity.Finding {
+		return capacity.Finding{ArmCapacity: record.ArmCapacity{Low: low, High: high}}
+	}
 	for _, c := range []struct {
 		f    capacity.Finding
 		slo  string
 		want record.Code
 	}{
-		{capacity.Finding{High: 900}, "p99<=10ms,goodput>=500/s", capacityWants},
+		{found(0, 900), "p99<=10ms,goodput>=500/s", capacityWants},
 		{capacity.Finding{}, "p99<=10ms,goodput>=500/s", capacityOpen},
-		{capacity.Finding{High: 900}, "p99<=10ms", capacityRefuted},
-		{capacity.Finding{Low: 800, High: 900}, "p99<=10ms,goodput>=500/s", capacityVerified},
+		{found(0, 900), "p99<=10ms", capacityRefuted},
+		{found(800, 900), "p99<=10ms,goodput>=500/s", capacityVerified},
 		{capacity.Finding{Refused: 1}, "p99<=10ms", capacityRefused},
 		{capacity.Finding{Refused: 1, Used: 1}, "p99<=10ms", capacityOpen},
 		{capacity.Finding{}, "p99<=10ms", capacityOpen},
@@ -164,24 +170,24 @@ func TestWhatASearchTakes(t *testing.T) {
 func TestCPUOfASearch(t *testing.T) {
 	t.Parallel()
 	slo := objective(t, "p99<=10ms")
-	window := func(edit func(*capacity.Window)) capacity.Window {
+	window := func(edit func(*record.RateWindow)) record.RateWindow {
 		w := at99(capacity.Curve, 100, .005)
 		edit(&w)
 		return w
 	}
-	fine := func(*capacity.Window) {}
+	fine := func(*record.RateWindow) {}
 	for name, c := range map[string]struct {
-		w    capacity.Window
+		w    record.RateWindow
 		cpu  float64
 		want float64
 	}{
 		"known":        {window(fine), .002, .002},
 		"none":         {window(fine), 0, 0},
 		"not known":    {window(fine), -1, 0},
-		"refused":      {window(func(w *capacity.Window) { w.Refused = true }), .002, 0},
-		"with errors":  {window(func(w *capacity.Window) { w.Errors = .001 }), .002, 0},
-		"overloaded":   {window(func(w *capacity.Window) { w.Purpose = capacity.Overload }), .002, 0},
-		"at the limit": {window(func(w *capacity.Window) { w.Values = []float64{.01} }), .002, .002},
+		"refused":      {window(func(w *record.RateWindow) { w.Refused = noEvidence }), .002, 0},
+		"with errors":  {window(func(w *record.RateWindow) { w.Errors = .001 }), .002, 0},
+		"overloaded":   {window(func(w *record.RateWindow) { w.Purpose = capacity.Overload }), .002, 0},
+		"at the limit": {window(func(w *record.RateWindow) { w.Values = map[string]float64{"p99": .01} }), .002, .002},
 	} {
 		a := arm(t, c.w)
 		a.extras[0].cpu = c.cpu
@@ -200,7 +206,7 @@ func TestCPUOfASearch(t *testing.T) {
 func TestFindingsBesideTheSearch(t *testing.T) {
 	t.Parallel()
 	floor := arm(t).options.Floor
-	for xmax, want := range map[float64]capacity.Outcome{0: capacity.Undecided, floor - 1: slow, floor: capacity.Undecided} {
+	for xmax, want := range map[float64]string{0: capacity.Undecided, floor - 1: slow, floor: capacity.Undecided} {
 		a := arm(t)
 		if got := a.find(xmax).Outcome; got != want {
 			t.Errorf("X_max %v of %v: %q, want %q", xmax, floor, got, want)
@@ -213,7 +219,7 @@ func TestFindingsBesideTheSearch(t *testing.T) {
 	for rate, want := range map[float64]bool{1000: false, 1001: true} {
 		a := arm(t)
 		a.end = &record.SearchEnd{Died: true, Rate: rate}
-		if got := a.diedOverloaded(capacity.Finding{Outcome: capacity.Between, Low: 1000}); got != want {
+		if got := a.diedOverloaded(capacity.Finding{ArmCapacity: record.ArmCapacity{Outcome: capacity.Between, Low: 1000}}); got != want {
 			t.Errorf("died at %v/s, and keeps 1,000/s: %v", rate, got)
 		}
 	}
@@ -223,18 +229,18 @@ func TestFindingsBesideTheSearch(t *testing.T) {
 // doubt about that.
 func TestDoubtsOfASearch(t *testing.T) {
 	t.Parallel()
-	refused := func(why capacity.Purpose) capacity.Window {
-		return capacity.Window{Purpose: why, Rate: 100, Refused: true, Values: []float64{.001}}
+	refused := func(why string) record.RateWindow {
+		return record.RateWindow{Purpose: why, Rate: 100, Refused: noEvidence, Values: map[string]float64{"p99": .001}}
 	}
 	for name, c := range map[string]struct {
 		status  record.Status
-		windows []capacity.Window
+		windows []record.RateWindow
 		want    []record.Code
 		refused float64
 	}{
-		"all count":            {record.Complete, []capacity.Window{at99(capacity.Curve, 100, .001)}, nil, 0},
-		"two of three":         {record.Complete, []capacity.Window{refused(capacity.Curve), refused(capacity.Verify), at99(capacity.Curve, 100, .001)}, []record.Code{windowsRefused}, 2},
-		"those of overload":    {record.Complete, []capacity.Window{refused(capacity.Overload)}, nil, 0},
+		"all count":            {record.Complete, []record.RateWindow{at99(capacity.Curve, 100, .001)}, nil, 0},
+		"two of three":         {record.Complete, []record.RateWindow{refused(capacity.Curve), refused(capacity.Verify), at99(capacity.Curve, 100, .001)}, []record.Code{windowsRefused}, 2},
+		"those of overload":    {record.Complete, []record.RateWindow{refused(capacity.Overload)}, nil, 0},
 		"a run that was ended": {record.Interrupted, nil, []record.Code{notComplete(record.Run{Status: record.Interrupted}).Code}, 0},
 	} {
 		a := arm(t, c.windows...)
@@ -269,7 +275,6 @@ func TestTheGeneratorsShareOfRefusals(t *testing.T) {
 	t.Parallel()
 	late := record.Fact{Code: sentLate}
 	wrong := record.Fact{Code: ruleBroken}
-	refused := capacity.Window{Purpose: capacity.Curve, Rate: 100, Refused: true}
 	for _, c := range []struct {
 		why  []record.Fact
 		busy float64
@@ -278,16 +283,17 @@ func TestTheGeneratorsShareOfRefusals(t *testing.T) {
 		{[]record.Fact{late, late, wrong}, busyShare, true}, {[]record.Fact{late, wrong}, busyShare, false},
 		{[]record.Fact{late}, busyShare - .01, false}, {[]record.Fact{late}, busyShare, true},
 	} {
-		a := arm(t, slices.Repeat([]capacity.Window{refused}, len(c.why))...)
+		a := arm(t, make([]record.RateWindow, len(c.why))...)
 		for i, why := range c.why {
-			a.extras[i] = extras{generator: c.busy, refused: why}
+			a.windows[i] = record.RateWindow{Purpose: capacity.Curve, Rate: 100, Refused: why}
+			a.extras[i].generator = c.busy
 		}
 		if got := a.generatorLimit() != nil; got != c.want {
 			t.Errorf("%+v at %v busy: %v, want %v", c.why, c.busy, got, c.want)
 		}
 	}
 	for windows, want := range map[int]bool{23: true, 24: false} {
-		a := arm(t, make([]capacity.Window, windows)...)
+		a := arm(t, make([]record.RateWindow, windows)...)
 		a.cut = record.Interrupted
 		if got := a.stopped() != nil; got != want {
 			t.Errorf("cut after %d of 24 windows: %v, want %v", windows, got, want)
@@ -304,8 +310,8 @@ func TestAWindowsLimits(t *testing.T) {
 	for requests, want := range map[int]bool{stats.MinRequests(.9) - 1: true, stats.MinRequests(.9): false} {
 		trial := searchedTrial(1, "a", "curve", 1000, brief, 200)
 		trial.Requests = trial.Requests[:500+requests] // half a second of warm-up before
-		w, _, _ := reduced(trial, record.Env{CPUs: 2}, record.Clients{}, slo)
-		if few := !tooFew(w, slo).None(); few != want {
+		w := Reduced(trial, record.Env{CPUs: 2}, record.Clients{}, slo)
+		if few := w.Refused.Code == tooFewForTerm; few != want {
 			t.Errorf("%d requests: too few %v, want %v", requests, few, want)
 		}
 	}

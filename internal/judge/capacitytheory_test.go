@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"schedlab/internal/capacity"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -136,7 +135,7 @@ func TestTheTraceOfASearch(t *testing.T) {
 		}
 		return r
 	}
-	a := searched{plan: record.PlanArm{Clients: record.Clients{KeepAlive: true, Connections: 2}}, windows: []capacity.Window{{Rate: 100}}}
+	a := searched{plan: record.PlanArm{Clients: record.Clients{KeepAlive: true, Connections: 2}}, windows: []record.RateWindow{{Rate: 100}}}
 	a.take(window(100, 2), env)
 	a.take(window(400, 3), env) // four times as dense, and stretched
 	want := []time.Duration{0, 10, 20, 30, 40}

@@ -18,13 +18,13 @@ func (a *searched) generatorLimit() []record.Fact {
 	refused, late := 0, 0
 	least, full := math.Inf(1), 0.0
 	for i, w := range a.windows {
-		if !w.Refused || w.Purpose == capacity.Overload {
+		if w.Refused.None() || w.Purpose == capacity.Overload {
 			continue
 		}
 		refused++
-		if b := a.extras[i]; ofGenerator(b.refused) && b.generator >= busyShare {
+		if busy := a.extras[i].generator; ofGenerator(w.Refused) && busy >= busyShare {
 			late++
-			least, full = min(least, w.Rate), max(full, b.generator)
+			least, full = min(least, w.Rate), max(full, busy)
 		}
 	}
 	if 2*late <= refused {
@@ -53,7 +53,7 @@ func (a *searched) stopped() []record.Fact {
 // recovery returns a fact if the server was overloaded and it is not known whether it recovers;
 // else nil.
 func (a *searched) recovery(f capacity.Finding) []record.Fact {
-	if _, known := f.Recovers(); known || f.AgainOf == 0 || a.diedOverloaded(f) {
+	if f.Recovers != "" || f.AgainOf == 0 || a.diedOverloaded(f) {
 		return nil
 	}
 	open := record.Fact{Code: recoveryOpen, Names: record.Names{"ended": "out of use"}, Values: record.Values{
@@ -90,9 +90,9 @@ func (a *searched) why(f capacity.Finding) []record.Fact {
 
 // lastRefusal returns the reason of the last refused window; no fact if none was refused.
 func (a *searched) lastRefusal() (why record.Fact) {
-	for i, w := range a.windows {
-		if w.Refused {
-			why = a.extras[i].refused
+	for _, w := range a.windows {
+		if !w.Refused.None() {
+			why = w.Refused
 		}
 	}
 	return why

@@ -41,11 +41,11 @@ func TestASearchThatWasCutSaysSo(t *testing.T) {
 // An overloaded server of which one window of two kept the objective again is told of.
 func TestAnOpenRecoveryIsSaid(t *testing.T) {
 	t.Parallel()
-	window := func(why capacity.Purpose, rate, p99 float64) capacity.Window {
-		return capacity.Window{Purpose: why, Rate: rate, Values: []float64{p99}}
+	window := func(why string, rate, p99 float64) record.RateWindow {
+		return record.RateWindow{Purpose: why, Rate: rate, Values: map[string]float64{"p99": p99}}
 	}
-	windows := slices.Concat(slices.Repeat([]capacity.Window{window(capacity.Verify, 1000, .005)}, 3), slices.Repeat([]capacity.Window{window(capacity.Refute, 1100, .05)}, 2),
-		[]capacity.Window{window(capacity.Overload, 1300, 1), window(capacity.Again, 1000, .05), window(capacity.Again, 1000, .005)})
+	windows := slices.Concat(slices.Repeat([]record.RateWindow{window(capacity.Verify, 1000, .005)}, 3), slices.Repeat([]record.RateWindow{window(capacity.Refute, 1100, .05)}, 2),
+		[]record.RateWindow{window(capacity.Overload, 1300, 1), window(capacity.Again, 1000, .05), window(capacity.Again, 1000, .005)})
 	for budget, why := range map[int]string{8: "the budget ended", 24: "no more could be used"} {
 		a := searched{plan: record.PlanArm{Name: "a"}, windows: windows, window: 3, options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: budget}, objective(t, "p99<=10ms"))}
 		want := "a keeps p99<=10ms up to between 1,000/s and 1,100/s; recovery undecided: after the overload 1 of 2 windows at 1,000/s kept it, and " + why
@@ -61,7 +61,6 @@ const others = " (stop other programs, or choose CPUs with --server-cpus and --l
 // Refusals of a generator that is busy itself name it; of one that idles, other programs.
 func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 	t.Parallel()
-	window := capacity.Window{Purpose: capacity.Curve, Rate: 41000, Values: []float64{.001}, Refused: true}
 	late := record.Fact{Code: sentLate, Metric: "p99", Values: record.Values{"own": .011, "sent": .002}}
 	wrong := record.Fact{Code: ruleBroken, Names: record.Names{"rule": "stamps out of order"}, Values: record.Values{"value": 2}}
 	busy := "; the generator is the limit: from 41,000/s on it cannot keep its schedule, its CPUs up to 62 % busy, and so cannot overload this arm; give it more of them with --load-cpus, or ask for what costs the server more"
@@ -74,9 +73,10 @@ func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 		{[]record.Fact{late, late}, .1, words(late) + others},
 		{[]record.Fact{late, wrong, wrong}, .62, words(wrong) + others},
 	} {
-		a := searched{plan: record.PlanArm{Name: "a"}, windows: slices.Repeat([]capacity.Window{window}, len(c.refused)), window: 3, options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: 24}, objective(t, "p99<=10ms"))}
+		a := searched{plan: record.PlanArm{Name: "a"}, window: 3, options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: 24}, objective(t, "p99<=10ms"))}
 		for _, why := range c.refused {
-			a.extras = append(a.extras, extras{generator: c.generator, refused: why})
+			a.windows = append(a.windows, record.RateWindow{Purpose: capacity.Curve, Rate: 41000, Values: map[string]float64{"p99": .001}, Refused: why})
+			a.extras = append(a.extras, extras{generator: c.generator})
 		}
 		want := fmt.Sprintf("a is undecided for p99<=10ms: all %d windows are refused, the last for %s", len(c.refused), c.want)
 		if got := words(a.conclusion(a.find(50000), 50000)); got != want {

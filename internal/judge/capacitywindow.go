@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/prose"
@@ -40,28 +39,21 @@ func hardest(slo stats.SLO) stats.Term {
 }
 
 // Reduced reduces a trial of a search to the window that the search uses.
-func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) capacity.Window {
-	w, _, _ := reduced(t, e, c, slo)
+func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) record.RateWindow {
+	w, _ := reduced(t, e, c, slo)
 	return w
 }
 
-// reduced returns the same window as [Reduced] together with all its figures. The fact says why
-// the window is not evidence; it is none if the window is.
-func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) (capacity.Window, window.Window, record.Fact) {
+// reduced returns the same window as [Reduced] together with all its figures. A window with too few
+// requests to judge one of the terms is refused, unless it overloads the server.
+func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) (record.RateWindow, window.Window) {
 	c.Rate = t.Rate
 	w := window.Reduce(t, e, c)
-	why := unfit(&w, e, slo)
-	out := capacity.Window{
-		Purpose: capacity.Purpose(t.Purpose), Rate: t.Rate, Sent: float64(w.Requests) / t.Window,
-		Errors: w.Values["errors"], Refused: !why.None(),
+	out := record.RateWindow{
+		Trial: t.Number, Purpose: t.Purpose, Rate: t.Rate, Sent: float64(w.Requests) / t.Window,
+		Goodput: w.Values["goodput"], Errors: w.Values["errors"], Values: map[string]float64{}, Refused: unfit(&w, e, slo),
 	}
-	var response []float64
-	for _, r := range t.Requests {
-		if t.InWindow(r) {
-			response = append(response, time.Duration(r.Done-r.Scheduled).Seconds())
-		}
-	}
-	slices.Sort(response)
+	response := t.Responses()
 	for _, term := range slo {
 		v := w.Values[term.Metric]
 		switch {
@@ -70,9 +62,15 @@ func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 		case term.Quantile > 0:
 			v = stats.Quantile(response, term.Quantile)
 		}
-		out.Values = append(out.Values, v)
+		switch {
+		case !math.IsNaN(v):
+			out.Values[term.Metric] = v
+		case out.Refused.None() && out.Purpose != capacity.Overload:
+			out.Refused = record.Fact{Code: tooFewForTerm, Metric: term.Metric}
+		}
 	}
-	return out, w, why
+	out.Kept = out.Refused.None() && capacity.Keeps(out, slo)
+	return out, w
 }
 
 // TooSlow explains, for an error or an answer, why an arm with this X_max (requests per second)
@@ -102,7 +100,7 @@ func ofGenerator(why record.Fact) bool {
 // looks for exactly that. Noise is no reason either, because the search tries every rate several
 // times.
 func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
-	for _, b := range w.Breaches(serverCPUs(e), nil, false) { // [tooFew] handles too few requests
+	for _, b := range w.Breaches(serverCPUs(e), nil, false) { // [reduced] handles too few requests
 		if b.Rule != window.RuleBacklog && !strings.HasPrefix(b.Rule, "Little") {
 			return record.Fact{Code: ruleBroken, Names: record.Names{"rule": b.Rule}, Values: record.Values{"value": b.Value, "limit": b.Limit}}
 		}

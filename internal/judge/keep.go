@@ -2,8 +2,6 @@ package judge
 
 import (
 	"math"
-	"slices"
-	"time"
 
 	"schedlab/internal/expect"
 	"schedlab/internal/record"
@@ -59,13 +57,7 @@ type FigureKey struct {
 // Measure adds to figures the quantiles, in seconds, that an SLO asks for, if the trial's window
 // has enough requests.
 func Measure(figures map[FigureKey]float64, t record.TrialRecord, slo stats.SLO) {
-	var took []float64
-	for _, r := range t.Requests {
-		if t.InWindow(r) {
-			took = append(took, time.Duration(r.Done-r.Scheduled).Seconds())
-		}
-	}
-	slices.Sort(took)
+	took := t.Responses()
 	for _, term := range slo {
 		if term.Quantile > 0 && len(took) >= stats.MinRequests(term.Quantile) {
 			figures[FigureKey{t.Block, t.Arm, term.Metric}] = stats.Quantile(took, term.Quantile)

@@ -41,17 +41,22 @@ type ArmCapacity struct {
 	End    *SearchEnd `json:"end,omitempty"`
 	Answer Fact       `json:"answer"`
 
+	// LowKept of LowOf windows at Low kept the objective, and HighBroken of HighOf at High broke
+	// it. Without a Low or High they count the windows at the last rate tried.
 	Low        float64 `json:"low,omitempty"` // highest verified rate
-	LowKept    int     `json:"low_kept"`      // windows at Low that kept the objective, of LowOf
+	LowKept    int     `json:"low_kept"`
 	LowOf      int     `json:"low_of"`
 	High       float64 `json:"high,omitempty"` // lowest refuted rate
-	HighBroken int     `json:"high_broken"`    // windows at High that broke it, of HighOf
+	HighBroken int     `json:"high_broken"`
 	HighOf     int     `json:"high_of"`
 
-	Estimate   float64   `json:"estimate,omitempty"`   // rate at which the binding term breaks its limit, by the line
-	HalfWidth  float64   `json:"half_width,omitempty"` // half the relative range of the estimates with one window left out: no error bound; 0 unknown
-	Term       string    `json:"term"`                 // the binding term: the first to break
-	Line       *RateLine `json:"line,omitempty"`
+	// Estimate is the rate at which the binding term breaks its limit, by the line or in the
+	// middle of its bracket. HalfWidth is half the relative range of the estimates that leave out
+	// one window each; 0 unknown. It tells when to stop, and not how sure the estimate is.
+	Estimate   float64   `json:"estimate,omitempty"`
+	HalfWidth  float64   `json:"half_width,omitempty"`
+	Term       string    `json:"term"`                 // the binding term: the first to break; "" without an Estimate
+	Line       *RateLine `json:"line,omitempty"`       // of the binding term; nil for errors and goodput, and with too few points
 	Saturation float64   `json:"saturation,omitempty"` // rate at which the response time of the line goes to infinity
 	XMax       float64   `json:"x_max,omitempty"`      // closed-loop throughput
 
@@ -97,13 +102,14 @@ type SearchEnd struct {
 }
 
 // A RateLine is the line fitted to the reciprocal of the binding term's response time: 1/seconds
-// = Intercept + Slope·rate. Slope is negative.
+// = Intercept + Slope·rate. Slope is negative. For the 99th percentile of M/M/1 it is
+// (mu - lambda)/ln 100.
 type RateLine struct {
 	Intercept float64 `json:"intercept"`
 	Slope     float64 `json:"slope"`
 }
 
-// A RateWindow is one window of load.
+// A RateWindow is one window of load: what it showed of a server.
 type RateWindow struct {
 	Trial   int                `json:"trial"`   // number of its trial
 	Purpose string             `json:"purpose"` // curve, reach, near, verify, refute, overload, again

@@ -123,3 +123,15 @@ func (t Trial) Histogram(requests []Request) *Histogram {
 	}
 	return h
 }
+
+// Responses returns the response times, in seconds and ascending, of all requests in the trial's
+// window. They count as in Histogram.
+func (t TrialRecord) Responses() (seconds []float64) {
+	for _, r := range t.Requests {
+		if t.InWindow(r) {
+			seconds = append(seconds, time.Duration(r.Done-r.Scheduled).Seconds())
+		}
+	}
+	slices.Sort(seconds)
+	return seconds
+}
