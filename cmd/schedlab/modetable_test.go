@@ -21,10 +21,7 @@ import (
 // What a row of the table says is what its readers understand.
 func TestRowsOfTheModeTable(t *testing.T) {
 	t.Parallel()
-	stations := []string{""}
-	for _, k := range []queueing.Kind{queueing.Pool, queueing.PerWorker, queueing.Loops, queueing.Goroutines} {
-		stations = append(stations, k.String())
-	}
+	stations := []string{"", queueing.Pool, queueing.PerWorker, queueing.Loops, queueing.Goroutines}
 	facts := modeFacts()
 	traits := []string{mode.Inline, mode.Locked, mode.SharedQueue, mode.OwnSockets, mode.OneAcceptor, mode.HandOff, mode.NewestFirst}
 	for _, m := range model.Modes() {

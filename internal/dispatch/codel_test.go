@@ -89,14 +89,14 @@ func TestCoDelFaresAsInTheSimulator(t *testing.T) {
 		{"shared", Shared, CoDel, queueing.Station{Places: workers + depth}},
 		{"ring", Ring, CoDel, queueing.Station{Places: workers + depth}},
 		{"perworker", PerWorker, CoDel, queueing.Station{Kind: queueing.PerWorker}},
-		{"adaptive", Adaptive, Reject, queueing.Station{Places: workers + depth, Aging: queueing.Aging{Adaptive: true}}},
+		{"adaptive", Adaptive, Reject, queueing.Station{Places: workers + depth, Adaptive: true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			o := Options[int]{Settings: Settings{Workers: workers, Depth: depth, Overflow: tc.overflow, Target: DefaultTarget, Interval: DefaultInterval}}
 			fates := replayed(t, tc.kind, o, trace)
 			tc.ideal.Workers = workers
-			tc.ideal.Aging.Target, tc.ideal.Aging.Interval = queueing.CoDelTarget, queueing.CoDelInterval
+			tc.ideal.Target, tc.ideal.Interval = queueing.CoDelTarget.Seconds(), queueing.CoDelInterval.Seconds()
 			likeIdeal(t, tc.ideal, trace, fates)
 			lost := func(fates []queueing.Fate) (n int) {
 				for _, f := range fates {

@@ -5,9 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"schedlab/internal/judge"
 	"schedlab/internal/mode"
-	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
@@ -91,9 +89,6 @@ func TestStationAges(t *testing.T) {
 		got := *p.Arms[2].Station
 		if got.Target != want.Target || got.Interval != want.Interval || got.Adaptive {
 			t.Errorf("%s: got %+v, want %+v", arm, got, want)
-		}
-		if aging := judge.Station(got).Aging; want.Target > 0 && aging != (queueing.Aging{Target: record.Duration(want.Target), Interval: record.Duration(want.Interval)}) {
-			t.Errorf("%s: the simulator is given %+v", arm, aging)
 		}
 	}
 	ages := &plan{modes: map[string]mode.Mode{"ages": {Station: "pool", Adaptive: true}}}

@@ -24,8 +24,8 @@ func (c *Comparison) Short() (arms []string, known bool) {
 			return nil, false
 		}
 		switch a.Station.Kind {
-		case queueing.Goroutines.String():
-		case queueing.Pool.String(), queueing.PerWorker.String():
+		case queueing.Goroutines:
+		case queueing.Pool, queueing.PerWorker:
 			if a.KeepAlive && a.Station.Sticky {
 				return nil, false
 			}

@@ -18,7 +18,7 @@ func (p *plan) stationOf(a scenario.Arm) record.Station {
 		Kind: mode.Station, Cores: min(p.threads(a), len(p.cpus.Server)),
 		Sticky: mode.Sticky, Adaptive: mode.Adaptive, Unknown: p.unknown(a),
 	}
-	if s.Kind != queueing.Goroutines.String() {
+	if s.Kind != queueing.Goroutines {
 		s.Workers = p.workers(a)
 	}
 	p.queueOf(a, &s)
@@ -39,7 +39,7 @@ func (p *plan) queueOf(a scenario.Arm, s *record.Station) {
 	}
 	switch {
 	case depth < 0:
-	case s.Kind == queueing.PerWorker.String():
+	case s.Kind == queueing.PerWorker:
 		s.Places, s.Overflow = depth/s.Workers+1, policy
 	case p.overflows(a):
 		s.Places, s.Overflow = depth+s.Workers, policy
@@ -75,7 +75,7 @@ func (p *plan) unknown(a scenario.Arm) string {
 		return "its workers spin, so its CPU time is no demand"
 	case a.Flags["max-conns"] != "" || a.Flags["backlog"] != "":
 		return "its listener keeps connections waiting or turns them away (--max-conns, --backlog)"
-	case mode.Station == queueing.PerWorker.String() && p.overflows(a) && p.number(a, "queue-depth", 0)%p.workers(a) != 0:
+	case mode.Station == queueing.PerWorker && p.overflows(a) && p.number(a, "queue-depth", 0)%p.workers(a) != 0:
 		return "its workers' queues are of different length"
 	}
 	return ""

@@ -141,7 +141,7 @@ func recordSearchAs(t *testing.T, status record.Status, slo string, trials ...re
 	}
 	run := record.Run{Status: status, XMax: map[string]float64{"a": 1200}, Trials: len(trials), Env: record.Env{CPUs: 2, ItersPerUsec: 1}, Plan: record.Plan{
 		Scenario: "demo", SLO: slo, Windows: 24, Window: 3, Budget: 90, Warmup: .5, Predict: []string{"mm1"},
-		Arms: []record.PlanArm{{Name: "a", Mode: "loop", Station: &record.Station{Kind: queueing.Loops.String(), Workers: 1, Cores: 1}}},
+		Arms: []record.PlanArm{{Name: "a", Mode: "loop", Station: &record.Station{Kind: queueing.Loops, Workers: 1, Cores: 1}}},
 	}}
 	for _, trial := range trials {
 		if err := dir.WriteTrial(trial.Trial, trial.Requests, record.Files{}); err != nil {

@@ -57,7 +57,7 @@ func (a *searched) theories(run record.Run, terms []stats.Term, found record.Arm
 		if !slices.Contains(names, th.name) {
 			continue
 		}
-		st := Station(*a.plan.Station)
+		st := stationOf(*a.plan.Station)
 		if replays {
 			st = ideal
 		}
@@ -120,7 +120,7 @@ func (a *searched) trace(cpu float64) []queueing.Job {
 // A curve predicts response time as a function of the rate.
 type curve struct {
 	theory
-	station queueing.Station
+	station record.Station
 	load    queueing.Load
 	clients record.Clients
 	term    stats.Term

@@ -13,7 +13,7 @@ import (
 // straight is a theory whose mean and quantiles at a rate are as many seconds as it is
 // requests a second.
 func straight(name string, term stats.Term, edit func(*queueing.Prediction, float64)) curve {
-	return curve{term: term, load: queueing.Load{Rate: 100}, theory: theory{name: name, predict: func(_ queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+	return curve{term: term, load: queueing.Load{Rate: 100}, theory: theory{name: name, predict: func(_ record.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
 		p := queueing.Prediction{Formula: "straight", Mean: &l.Rate, Quantile: func(float64) float64 { return l.Rate }}
 		if edit != nil {
 			edit(&p, l.Rate)
@@ -105,7 +105,7 @@ func TestTheoryWithoutAFigure(t *testing.T) {
 		c := straight(name, stats.Term{Metric: "mean"}, func(p *queueing.Prediction, _ float64) {
 			*p = queueing.Prediction{Formula: formula, Utilization: utilisation}
 		})
-		c.station = queueing.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}
+		c.station = record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}
 		c.load.Trace = []queueing.Job{{CPU: time.Millisecond}, {At: time.Second, CPU: time.Millisecond}}
 		return c.at(100)
 	}
@@ -196,7 +196,7 @@ func TestTheoriesNeedGround(t *testing.T) {
 	term := []stats.Term{{Metric: "mean", Limit: 1}}
 	jobs := []queueing.Job{{CPU: time.Millisecond}, {At: time.Second, CPU: time.Millisecond}}
 	full := func() searched {
-		return searched{plan: record.PlanArm{Mode: "pool", Station: &record.Station{Kind: queueing.Pool.String(), Workers: 1, Cores: 1}}, jobs: jobs}
+		return searched{plan: record.PlanArm{Mode: "pool", Station: &record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}}, jobs: jobs}
 	}
 	found := record.ArmCapacity{CPUPerRequest: .001, Windows: []record.RateWindow{{Rate: 10}, {Rate: 100}}}
 	for name, c := range map[string]struct {

@@ -91,7 +91,7 @@ func TestACurveKeepsItsJobs(t *testing.T) {
 	var asked queueing.Load
 	c := curve{
 		load: queueing.Load{Rate: 100, Trace: []queueing.Job{{At: 0}, {At: 10 * time.Millisecond}, {At: 30 * time.Millisecond}}},
-		theory: theory{predict: func(_ queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+		theory: theory{predict: func(_ record.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
 			asked = l
 			return queueing.Prediction{}
 		}},

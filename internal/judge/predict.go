@@ -18,36 +18,36 @@ import (
 // server's CPU time per request. Nothing is fitted to response times.
 type theory struct {
 	name, summary string
-	predict       func(queueing.Station, queueing.Load, record.Clients) queueing.Prediction
+	predict       func(record.Station, queueing.Load, record.Clients) queueing.Prediction
 }
 
 // theories returns the models that a scenario may name under predict.
 func theories() []theory {
-	alone := func(st queueing.Station, workers int) queueing.Station {
+	alone := func(st record.Station, workers int) record.Station {
 		places := st.Places
 		switch {
-		case st.Blocks: // a request without a place waits outside
+		case st.Overflow == queueing.Blocks: // a request without a place waits outside
 			places = 0
 		case st.Kind == queueing.PerWorker:
 			places *= st.Workers
 		}
-		return queueing.Station{Kind: queueing.Pool, Workers: workers, Cores: workers, Turn: queueing.Whole, Places: places}
+		return record.Station{Kind: queueing.Pool, Workers: workers, Cores: workers, Turn: queueing.Whole, Places: places}
 	}
 	return []theory{
-		{"fit", "the formula that fits the arm", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+		{"fit", "the formula that fits the arm", func(st record.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
 			l.Trace = nil
 			return queueing.Predict(st, l)
 		}},
-		{"twin", "the same trace in an ideal scheduler of the arm's kind", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+		{"twin", "the same trace in an ideal scheduler of the arm's kind", func(st record.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
 			return queueing.Twin(st, l.Trace)
 		}},
-		{"mm1", "M/M/1: one server, exponential demands", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+		{"mm1", "M/M/1: one server, exponential demands", func(st record.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
 			return queueing.Predict(alone(st, 1), queueing.Poisson(l.Rate, l.Service+l.Block))
 		}},
-		{"mgc", "M/G/c: one queue before as many servers as the arm has cores, or workers if they mostly sleep; goroutines that sleep hold neither", func(st queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+		{"mgc", "M/G/c: one queue before as many servers as the arm has cores, or workers if they mostly sleep; goroutines that sleep hold neither", func(st record.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
 			if st.Kind == queueing.Goroutines && l.Block > 0 {
 				l.CA2, l.Trace = 1, nil
-				return queueing.Predict(queueing.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: queueing.Even}, l)
+				return queueing.Predict(record.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: queueing.Even}, l)
 			}
 			servers := st.Cores
 			if l.Block > l.Service {
@@ -56,31 +56,21 @@ func theories() []theory {
 			l.Service, l.Block, l.Trace = l.Service+l.Block, 0, nil
 			return queueing.Predict(alone(st, servers), l)
 		}},
-		{"ps", "M/G/1 with its core shared evenly", func(_ queueing.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
+		{"ps", "M/G/1 with its core shared evenly", func(_ record.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
 			mean := queueing.MG1PS(l.Rate, l.Service) + l.Block
 			return queueing.Prediction{Formula: "M/G/1 processor sharing", Mean: &mean}
 		}},
-		{"bounds", "a closed loop's X <= min(N/(D+Z), 1/Dmax)", func(st queueing.Station, l queueing.Load, c record.Clients) queueing.Prediction {
+		{"bounds", "a closed loop's X <= min(N/(D+Z), 1/Dmax)", func(st record.Station, l queueing.Load, c record.Clients) queueing.Prediction {
 			b := queueing.Asymptotic(c.Connections*max(c.Pipeline, 1), l.Service+l.Block, l.Service/float64(st.Cores), c.Think)
 			return queueing.Prediction{Formula: "asymptotic bounds", Throughput: &b.MostX, Mean: &b.LeastT}
 		}},
 	}
 }
 
-// Station converts an arm's station from the form of the plan to the form of the theory.
-func Station(s record.Station) queueing.Station {
-	st := queueing.Station{
-		Workers: s.Workers, Cores: max(s.Cores, 1), Places: s.Places, Turn: queueing.GoTurn,
-		Aging:  queueing.Aging{Target: record.Duration(s.Target), Interval: record.Duration(s.Interval), Adaptive: s.Adaptive},
-		Blocks: s.Overflow == "block", Oldest: s.Overflow == "drop-oldest", Patience: record.Duration(s.Patience), Steal: s.Steal,
-		Pick: map[string]queueing.Pick{"least": queueing.Least, "p2c": queueing.TwoChoices}[s.Pick],
-	}
-	for _, k := range []queueing.Kind{queueing.Pool, queueing.PerWorker, queueing.Loops, queueing.Goroutines} {
-		if k.String() == s.Kind {
-			st.Kind = k
-		}
-	}
-	return st
+// stationOf returns an arm's station, which schedules as Go does.
+func stationOf(s record.Station) record.Station {
+	s.Cores, s.Turn = max(s.Cores, 1), queueing.GoTurn
+	return s
 }
 
 // jobs returns the requests of a trial's window as jobs for the theory. Each has the demand it
@@ -134,7 +124,7 @@ func predict(w *modelled, t record.TrialRecord, arm record.PlanArm, run record.R
 				w.predicted[th.name] = w.twin
 			}
 		case (th.name == "bounds") == arm.Clients.Closed():
-			p := th.predict(Station(*arm.Station), l, served)
+			p := th.predict(stationOf(*arm.Station), l, served)
 			p.Quantile = nil // it may keep a whole replay in memory for each window
 			w.predicted[th.name] = p
 		}

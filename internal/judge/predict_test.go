@@ -14,7 +14,7 @@ import (
 )
 
 // predicted is what a model says of a station under a load.
-func predicted(t *testing.T, model string, st queueing.Station, l queueing.Load) queueing.Prediction {
+func predicted(t *testing.T, model string, st record.Station, l queueing.Load) queueing.Prediction {
 	t.Helper()
 	for _, th := range theories() {
 		if th.name == model {
@@ -44,7 +44,7 @@ func figure(v *float64) any {
 func TestSleepingGoroutinesHoldNoServer(t *testing.T) {
 	t.Parallel()
 	for _, cores := range []int{1, 2} {
-		st := queueing.Station{Kind: queueing.Goroutines, Cores: cores, Turn: queueing.GoTurn}
+		st := record.Station{Kind: queueing.Goroutines, Cores: cores, Turn: queueing.GoTurn}
 		p := predicted(t, "mgc", st, queueing.Load{Rate: 300, CA2: .93, Service: 100e-6, SCV: .01, Block: 20e-3})
 		near(t, "mean", p.Mean, 20e-3+queueing.MMc(300, 100e-6, cores))
 		near(t, "goodput", p.Throughput, 300)
@@ -52,7 +52,7 @@ func TestSleepingGoroutinesHoldNoServer(t *testing.T) {
 			t.Errorf("p50: got %v; sharing gives the mean alone", *p.P50)
 		}
 	}
-	pool := queueing.Station{Kind: queueing.Pool, Workers: 4, Cores: 1, Turn: queueing.GoTurn}
+	pool := record.Station{Kind: queueing.Pool, Workers: 4, Cores: 1, Turn: queueing.GoTurn}
 	near(t, "goodput of 4 workers", predicted(t, "mgc", pool, queueing.Load{Rate: 300, CA2: 1, Service: 100e-6, SCV: .01, Block: 20e-3}).Throughput, 4/20.1e-3)
 }
 
@@ -60,7 +60,7 @@ func TestSleepingGoroutinesHoldNoServer(t *testing.T) {
 // to: measurement.md gives 15.02 S at rho 1.5 and K = 17.
 func TestMM1KnowsTheQueue(t *testing.T) {
 	t.Parallel()
-	st := queueing.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 17}
+	st := record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 17}
 	p := predicted(t, "mm1", st, queueing.Load{Rate: 1500, CA2: .9, Service: 1e-3, SCV: 1.2})
 	near(t, "mean", p.Mean, 15.02e-3)
 	near(t, "goodput", p.Throughput, 1000)

@@ -19,27 +19,27 @@ func lossOf(rho float64, k int) float64 {
 func TestTheoriesByHand(t *testing.T) {
 	t.Parallel()
 	load := queueing.Load{Rate: 1500, CA2: 1, Service: 1e-3, SCV: 1}
-	own := queueing.Station{Kind: queueing.PerWorker, Workers: 4, Cores: 1, Turn: queueing.GoTurn, Places: 3}
+	own := record.Station{Kind: queueing.PerWorker, Workers: 4, Cores: 1, Turn: queueing.GoTurn, Places: 3}
 	near(t, "loss of four queues of three", predicted(t, "mm1", own, load).Loss, lossOf(1.5, 12))
-	shared := queueing.Station{Kind: queueing.Pool, Workers: 4, Cores: 1, Turn: queueing.GoTurn, Places: 12}
+	shared := record.Station{Kind: queueing.Pool, Workers: 4, Cores: 1, Turn: queueing.GoTurn, Places: 12}
 	near(t, "loss of one queue of twelve", predicted(t, "mm1", shared, load).Loss, lossOf(1.5, 12))
 
 	waits := queueing.Load{Rate: 5, CA2: 1, Service: .01, SCV: 1, Block: .09}
-	one := queueing.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn}
+	one := record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn}
 	near(t, "M/M/1 of computing and waiting", predicted(t, "mm1", one, waits).Mean, 1/(10.-5))
 	near(t, "sharing, and waiting beside it", predicted(t, "ps", one, waits).Mean, .01/(1-.05)+.09)
 
 	// Pollaczek-Khinchin: S + rho (1 + C²)/2 S/(1 - rho)
 	uneven := queueing.Load{Rate: 500, CA2: 1, Service: 1e-3, SCV: 4}
-	near(t, "goroutines that only compute, in order", predicted(t, "mgc", queueing.Station{Kind: queueing.Goroutines, Cores: 1, Turn: queueing.GoTurn}, uneven).Mean, 1e-3+.5*2.5*1e-3/.5)
+	near(t, "goroutines that only compute, in order", predicted(t, "mgc", record.Station{Kind: queueing.Goroutines, Cores: 1, Turn: queueing.GoTurn}, uneven).Mean, 1e-3+.5*2.5*1e-3/.5)
 	// Workers that wait as long as they compute are no more servers than there are cores.
 	half := queueing.Load{Rate: 400, CA2: 1, Service: 1e-3, SCV: 1, Block: 1e-3}
-	near(t, "computing as long as waiting", predicted(t, "mgc", queueing.Station{Kind: queueing.Pool, Workers: 4, Cores: 1, Turn: queueing.GoTurn}, half).Mean, 2e-3/(1-.8))
+	near(t, "computing as long as waiting", predicted(t, "mgc", record.Station{Kind: queueing.Pool, Workers: 4, Cores: 1, Turn: queueing.GoTurn}, half).Mean, 2e-3/(1-.8))
 
 	bounds := func(c record.Clients) queueing.Prediction {
 		for _, th := range theories() {
 			if th.name == "bounds" {
-				return th.predict(queueing.Station{Cores: 2}, queueing.Load{Service: 1e-3, Block: 1e-3}, c)
+				return th.predict(record.Station{Cores: 2}, queueing.Load{Service: 1e-3, Block: 1e-3}, c)
 			}
 		}
 		return queueing.Prediction{}
@@ -121,8 +121,8 @@ func TestTwinsOfClients(t *testing.T) {
 		{"aging, any number", aging, open, "", 8, false},
 	} {
 		st, note, why := TwinOf(record.PlanArm{Mode: "pool", Station: &c.station, Clients: c.clients})
-		if why.Code != c.why || c.why == "" && (st.Places != c.places || st.Blocks != c.blocks) || note != "" {
-			t.Errorf("%s: %d places, blocks %v, note %q, for %+v; want %d, %v, %q", c.name, st.Places, st.Blocks, note, why, c.places, c.blocks, c.why)
+		if why.Code != c.why || c.why == "" && (st.Places != c.places || (st.Overflow == queueing.Blocks) != c.blocks) || note != "" {
+			t.Errorf("%s: %d places, overflow %q, note %q, for %+v; want %d, %v, %q", c.name, st.Places, st.Overflow, note, why, c.places, c.blocks, c.why)
 		}
 	}
 	for workers, noted := range map[int]bool{1: false, 2: true} {
@@ -158,7 +158,7 @@ func TestReplaysThatCannotBe(t *testing.T) {
 		"no reply":                  {trial(0, 500, .01), 1, twinCostUnknown},
 	} {
 		w := modelled{Window: window.Window{Values: map[string]float64{}}}
-		why := replay(&w, c.t, queueing.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}, record.PlanArm{}, record.Env{ItersPerUsec: c.iters})
+		why := replay(&w, c.t, record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}, record.PlanArm{}, record.Env{ItersPerUsec: c.iters})
 		if why.Code != c.want {
 			t.Errorf("%s: %+v, want %q", name, why, c.want)
 		}
@@ -193,7 +193,7 @@ func TestReplayKeepsConnections(t *testing.T) {
 		at := int64(i/2) * 1e8 // two at a time
 		trial.Requests = append(trial.Requests, record.Request{Scheduled: at, Done: at + 1e6, Iters: 1000, Status: 200})
 	}
-	two := queueing.Station{Kind: queueing.Loops, Workers: 2, Cores: 2, Turn: queueing.Whole}
+	two := record.Station{Kind: queueing.Loops, Workers: 2, Cores: 2, Turn: queueing.Whole}
 	p := play(two, record.Clients{Loop: "open", KeepAlive: true, Connections: 2}, trial, 1e-6, 0)
 	near(t, "two requests on two loops", p.Mean, 1e-3)
 }
@@ -202,12 +202,12 @@ func TestReplayKeepsConnections(t *testing.T) {
 func TestTwinsOfOverloadedArms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		st   queueing.Station
+		st   record.Station
 		over bool
 		want record.Code
 	}{
-		{queueing.Station{}, true, twinOverload}, {queueing.Station{Places: 8, Blocks: true}, true, twinOverload},
-		{queueing.Station{Places: 8}, true, ""}, {queueing.Station{}, false, ""},
+		{record.Station{}, true, twinOverload}, {record.Station{Places: 8, Overflow: queueing.Blocks}, true, twinOverload},
+		{record.Station{Places: 8}, true, ""}, {record.Station{}, false, ""},
 	} {
 		b := blocks{over: map[string]bool{"a": c.over}}
 		if why := b.withoutTwin("a", c.st); why.Code != c.want {

@@ -36,7 +36,7 @@ const (
 // TwinOf returns the station that an arm's twin simulates. note says how the twin assigns
 // connections to event loops, if it has more than one. why is the reason if the arm can have no
 // twin.
-func TwinOf(a record.PlanArm) (st queueing.Station, note string, why record.Fact) {
+func TwinOf(a record.PlanArm) (st record.Station, note string, why record.Fact) {
 	c, s := a.Clients, a.Station
 	switch {
 	case a.Mode == "":
@@ -50,7 +50,7 @@ func TwinOf(a record.PlanArm) (st queueing.Station, note string, why record.Fact
 	case s.Overflow == "drop" && c.KeepAlive:
 		return st, "", record.Fact{Code: twinOfDrops}
 	}
-	st = Station(*s)
+	st = stationOf(*s)
 	if s.Sticky && c.KeepAlive {
 		switch n := c.Connections + c.Idle; {
 		case n > s.Workers:
@@ -58,13 +58,13 @@ func TwinOf(a record.PlanArm) (st queueing.Station, note string, why record.Fact
 		case st.Pick == queueing.TwoChoices && !st.Steal:
 			return st, "", record.Fact{Code: twinOfChance}
 		}
-		st = queueing.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: st.Turn} // a worker for each connection
+		st = record.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: st.Turn} // a worker for each connection
 	}
-	shared := st.Kind == queueing.Pool || st.Kind == queueing.Goroutines
-	if n := c.Connections; st.Aging != (queueing.Aging{}) && c.KeepAlive && n > 0 && (st.Places == 0 || n <= st.Places) {
+	shared := st.Kind != queueing.PerWorker && st.Kind != queueing.Loops
+	if n := c.Connections; (st.Target > 0 || st.Adaptive) && c.KeepAlive && n > 0 && (st.Places == 0 || n <= st.Places) {
 		return st, "", record.Fact{Code: twinOfAging}
 	} else if shared && c.KeepAlive && !c.Closed() && n > 0 && (st.Places == 0 || n <= st.Places) {
-		st.Places, st.Blocks, st.Oldest = n, true, false // a request waits for a free connection
+		st.Places, st.Overflow = n, queueing.Blocks // a request waits for a free connection
 	}
 	if st.Kind == queueing.Loops && st.Workers > 1 {
 		note = "connections spread evenly over its loops, as the kernel's hash does not"
@@ -89,7 +89,7 @@ func replayTwin(w *modelled, t record.TrialRecord, arm record.PlanArm, env recor
 }
 
 // replay runs a window through its twin. It returns the reason if it cannot.
-func replay(w *modelled, t record.TrialRecord, st queueing.Station, arm record.PlanArm, env record.Env) (why record.Fact) {
+func replay(w *modelled, t record.TrialRecord, st record.Station, arm record.PlanArm, env record.Env) (why record.Fact) {
 	c, iter := arm.Clients, window.PerIter(env)
 	switch {
 	case len(t.Requests) > mostTwin:
@@ -144,7 +144,7 @@ func beyondDemand(t record.TrialRecord, perIter float64) (cpu float64, ok bool) 
 // play replays a trial and returns the figures of the requests in its window. Each request takes
 // beyond seconds of CPU time more than its demand. In an open loop the requests of the warm-up run
 // first. A closed loop replays its own demands several times instead.
-func play(st queueing.Station, c record.Clients, t record.TrialRecord, perIter, beyond float64) queueing.Prediction {
+func play(st record.Station, c record.Clients, t record.TrialRecord, perIter, beyond float64) queueing.Prediction {
 	chance := rand.New(rand.NewPCG(t.Seed, 3))
 	all := make([]queueing.Job, len(t.Requests))
 	first, last := len(all), len(all)
@@ -213,8 +213,8 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 
 // withoutTwin returns the reason if an arm has no twin over the valid blocks; no fact if it has
 // one.
-func (b blocks) withoutTwin(arm string, st queueing.Station) (why record.Fact) {
-	if endless := st.Places == 0 || st.Blocks; b.over[arm] && endless {
+func (b blocks) withoutTwin(arm string, st record.Station) (why record.Fact) {
+	if endless := st.Places == 0 || st.Overflow == queueing.Blocks; b.over[arm] && endless {
 		return record.Fact{Code: twinOverload}
 	}
 	for _, block := range b.valid {

@@ -35,7 +35,7 @@ func mirrored() synthetic {
 			demand := float64(requests[i].Iters) / perMicro * 1e-6
 			jobs[i] = queueing.Job{At: time.Duration(requests[i].Scheduled), CPU: record.Duration(demand + twinCost)}
 		}
-		fates, err := queueing.Replay(queueing.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn}, jobs)
+		fates, err := queueing.Replay(record.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn}, jobs)
 		if err != nil {
 			panic(err)
 		}
@@ -233,8 +233,8 @@ func TestTwinOf(t *testing.T) {
 		st, _, why := TwinOf(record.PlanArm{Mode: "m", Station: &c.station, Clients: c.clients})
 		got := words(why)
 		if why.None() {
-			got = st.Kind.String() + " of " + jsonOf(st.Workers) + ", places " + jsonOf(st.Places)
-			if st.Blocks {
+			got = st.Kind + " of " + jsonOf(st.Workers) + ", places " + jsonOf(st.Places)
+			if st.Overflow == queueing.Blocks {
 				got += " outside"
 			}
 		}
@@ -262,12 +262,12 @@ func TestTwinPlaysClients(t *testing.T) {
 	}
 	clients := record.Clients{Loop: "closed", Connections: 10, KeepAlive: true}
 	for _, c := range []struct {
-		station queueing.Station
+		station record.Station
 		why     string
 	}{
-		{queueing.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn}, ""},
-		{queueing.Station{Kind: queueing.Goroutines, Cores: 1, Turn: queueing.GoTurn}, ""},
-		{queueing.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 3}, "ask again at once"},
+		{record.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn}, ""},
+		{record.Station{Kind: queueing.Goroutines, Cores: 1, Turn: queueing.GoTurn}, ""},
+		{record.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 3}, "ask again at once"},
 	} {
 		w := &modelled{Window: window.Window{Values: map[string]float64{}}}
 		why := replay(w, trial, c.station, record.PlanArm{Clients: clients}, record.Env{ItersPerUsec: 1})

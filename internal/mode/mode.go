@@ -39,7 +39,7 @@ type Mode struct {
 	// Flags lists the flags of serve that this mode has and some other modes do not.
 	Flags []string
 	// Station is the queueing station that models an ideal scheduler of this kind: pool,
-	// per-worker, loops or goroutines, as queueing.Kind names them. "" means none of these,
+	// per-worker, loops or goroutines, as package queueing names them. "" means none of these,
 	// so that theory has no prediction for the mode. The station's number of servers is
 	// --workers, or --listeners in a mode without workers, or one.
 	Station string

@@ -13,42 +13,41 @@ const (
 	CoDelInterval = 100 * time.Millisecond
 )
 
-// An Aging queue refuses jobs that have waited too long, by the form of CoDel for servers (Maurer,
-// as above). The queue is standing if even the shortest wait in a whole interval was above the
-// target, or if the jobs refused in it would need more than twice the target to run at the rate of
-// the jobs that ran. While the queue is standing, jobs that have waited more than twice the target
-// are lost. The zero value loses no job.
-type Aging struct {
-	Target, Interval time.Duration // both or neither above 0
-	// Adaptive serves the newest job first while the queue is standing. It lets arrivals remove
-	// jobs that are too old, and not only workers. It is for a Pool only.
-	Adaptive bool
-}
+// aging reports whether the station's queue ages. An aging queue refuses jobs that have waited too
+// long, by the form of CoDel for servers (Maurer, as above). The queue is standing if even the
+// shortest wait in a whole interval was above the target, or if the jobs refused in it would need
+// more than twice the target to run at the rate of the jobs that ran. While the queue is standing,
+// jobs that have waited more than twice the target are lost.
+//
+// With Adaptive, which is for a Pool only, the newest job is served first while the queue is
+// standing, and arrivals remove jobs that are too old, and not only workers.
+func aging(s Station) bool { return s.Target != 0 || s.Interval != 0 || s.Adaptive }
 
-func (a Aging) check(s Station) error {
+// checkAging returns an error for an aging queue that is impossible.
+func checkAging(s Station) error {
 	switch {
-	case a == Aging{}:
+	case !aging(s):
 		return nil
-	case a.Target <= 0 || a.Interval <= 0:
-		return fmt.Errorf("checking the station: a target of %v in an interval of %v; give both more than 0", a.Target, a.Interval)
-	case s.Kind != Pool && s.Kind != PerWorker || a.Adaptive && s.Kind != Pool:
-		return fmt.Errorf("checking the station: the queue of %v does not age so; a pool's does", s.Kind)
-	case s.Blocks || s.Newest:
-		return fmt.Errorf("checking the station: an aging queue neither makes arrivals wait outside nor is newest first for ever; drop Blocks and Newest")
-	case s.Oldest || s.Patience > 0:
+	case s.Target <= 0 || s.Interval <= 0:
+		return fmt.Errorf("checking the station: a target of %g s in an interval of %g s; give both more than 0", s.Target, s.Interval)
+	case !pooled(s) && s.Kind != PerWorker || s.Adaptive && !pooled(s):
+		return fmt.Errorf("checking the station: the queue of %s does not age so; a pool's does", s.Kind)
+	case s.Overflow == Blocks:
+		return errors.New("checking the station: an aging queue does not make arrivals wait outside; drop Blocks")
+	case s.Overflow == Oldest || s.Patience > 0:
 		return errors.New("checking the station: an aging queue loses by age, not by place or patience; drop Oldest and Patience")
 	}
 	return nil
 }
 
-// codel applies an Aging. All queues of a station share one.
+// codel lets a queue age. All queues of a station share one.
 type codel struct {
-	Aging
-	end          time.Duration // of the current interval
-	least        time.Duration // shortest wait in the interval
-	ran, refused int           // jobs in the interval
-	standing     bool          // the queue was standing in the interval before
-	waiting      []int         // jobs of an adaptive queue, oldest first
+	target, interval time.Duration
+	end              time.Duration // of the current interval
+	least            time.Duration // shortest wait in the interval
+	ran, refused     int           // jobs in the interval
+	standing         bool          // the queue was standing in the interval before
+	waiting          []int         // jobs of an adaptive queue, oldest first
 }
 
 // turn reports whether a job is too old to run when its turn comes. waited is its wait.
@@ -56,9 +55,9 @@ func (c *codel) turn(now, waited time.Duration) bool {
 	if now < c.end {
 		c.least = min(c.least, waited)
 	} else {
-		owed := time.Duration(c.refused) * c.Interval
-		c.standing = c.least > c.Target || owed > time.Duration(c.ran)*2*c.Target
-		c.end, c.least, c.ran, c.refused = now+c.Interval, waited, 0, 0
+		owed := time.Duration(c.refused) * c.interval
+		c.standing = c.least > c.target || owed > time.Duration(c.ran)*2*c.target
+		c.end, c.least, c.ran, c.refused = now+c.interval, waited, 0, 0
 	}
 	if c.tooOld(waited) {
 		return true
@@ -69,7 +68,7 @@ func (c *codel) turn(now, waited time.Duration) bool {
 
 // tooOld reports whether a job with this wait must be refused, and counts it if so.
 func (c *codel) tooOld(waited time.Duration) bool {
-	if !c.standing || waited <= 2*c.Target {
+	if !c.standing || waited <= 2*c.target {
 		return false
 	}
 	c.refused++

@@ -13,20 +13,20 @@ import (
 // they share does not change the mean of exponential demands, and demands that end within a turn
 // are served whole, first come first served. Demands much longer than a turn share the cores
 // evenly.
-func (s Station) formula(l Load) Prediction {
+func formula(s Station, l Load) Prediction {
 	switch {
-	case s.Newest || s.Oldest || s.Aging != Aging{} || !s.patient(l) || s.Pick != InTurn || s.Steal || s.Blocks && s.Places > 0:
+	case s.Overflow == Oldest || aging(s) || !patient(s, l) || !inTurn(s) || s.Steal || s.Overflow == Blocks && s.Places > 0:
 		return Prediction{}
 	case s.Kind == Goroutines:
-		return s.goroutines(l)
-	case s.Kind == Pool:
-		return s.pool(l)
-	case s.Workers > s.Cores && !s.sleepy(l):
+		return goroutinesFormula(s, l)
+	case pooled(s):
+		return poolFormula(s, l)
+	case s.Workers > s.Cores && !sleepy(s, l):
 		return Prediction{} // separate queues, but shared cores
 	}
 	held := l.Service + l.Block
 	if s.Kind == PerWorker && s.Places == 0 && l.exponential() {
-		return s.roundRobin(l)
+		return roundRobinFormula(s, l)
 	}
 	// Connections divide a stream at random: one part keeps Ca²-1 divided by the number of parts.
 	// Dealing in turn makes one gap from c gaps.
@@ -44,24 +44,24 @@ func (s Station) formula(l Load) Prediction {
 
 // patient reports whether at most one request in 1,000 would wait longer than the station's
 // patience, with demands taken as exponential.
-func (s Station) patient(l Load) bool {
+func patient(s Station, l Load) bool {
 	servers, held := s.Workers, l.Service+l.Block
-	if s.Workers > s.Cores && !s.sleepy(l) {
+	if s.Workers > s.Cores && !sleepy(s, l) {
 		servers, held = s.Cores, l.Service
 	}
-	return s.Patience == 0 || MMcWait(l.Rate, held, servers, s.Patience.Seconds()) <= 0.001
+	return s.Patience == 0 || MMcWait(l.Rate, held, servers, s.Patience) <= 0.001
 }
 
 // short reports whether nearly all demands end within a turn.
-func (s Station) short(l Load) bool {
+func short(s Station, l Load) bool {
 	return cmp.Or(l.Long, l.Service*(1+6*math.Sqrt(l.SCV))) <= s.Turn.Seconds()
 }
 
 // even reports whether most demands are many turns long.
-func (s Station) even(l Load) bool { return s.Turn.Seconds() <= l.Service/10 }
+func even(s Station, l Load) bool { return s.Turn.Seconds() <= l.Service/10 }
 
 // sleepy reports whether workers mostly sleep, so that requests do not wait for cores.
-func (s Station) sleepy(l Load) bool {
+func sleepy(s Station, l Load) bool {
 	return l.Block > 9*l.Service && l.Rate*l.Service <= 0.1*float64(s.Cores)
 }
 
@@ -72,16 +72,16 @@ func (l Load) exponential() bool { return near1(l.CA2) && near1(l.SCV) }
 // exponential draws.
 func near1(c2 float64) bool { return math.Abs(c2-1) <= 0.05 }
 
-// pool is formula for a Pool.
-func (s Station) pool(l Load) Prediction {
+// poolFormula is formula for a Pool.
+func poolFormula(s Station, l Load) Prediction {
 	switch {
-	case s.Workers <= s.Cores || s.sleepy(l):
+	case s.Workers <= s.Cores || sleepy(s, l):
 		l.Service += l.Block
 		l.Block = 0
 		return l.served(s.Workers, s.Places)
 	case l.Block > 0:
 		return Prediction{}
-	case s.short(l):
+	case short(s, l):
 		return l.served(s.Cores, s.Places)
 	case l.exponential():
 		p := l.served(s.Cores, s.Places)
@@ -91,8 +91,8 @@ func (s Station) pool(l Load) Prediction {
 	return Prediction{}
 }
 
-// goroutines is formula for Goroutines.
-func (s Station) goroutines(l Load) Prediction {
+// goroutinesFormula is formula for Goroutines.
+func goroutinesFormula(s Station, l Load) Prediction {
 	block := l.Block
 	l.Block = 0
 	var p Prediction
@@ -101,9 +101,9 @@ func (s Station) goroutines(l Load) Prediction {
 		return Prediction{}
 	case l.Service == 0:
 		p = Prediction{Formula: "no queue", Throughput: new(l.Rate), Loss: new(0.0), Mean: new(0.0)}
-	case s.short(l):
+	case short(s, l):
 		p = l.served(s.Cores, s.Places)
-	case s.even(l) && s.Places == 0 && near1(l.CA2):
+	case even(s, l) && s.Places == 0 && near1(l.CA2):
 		p = l.shared(s.Cores)
 	case l.exponential():
 		p = l.served(s.Cores, s.Places)
@@ -163,9 +163,9 @@ func (l Load) bounded(servers, places int) Prediction {
 	return p
 }
 
-// roundRobin is the prediction for PerWorker with exponential demands. Its response times are
+// roundRobinFormula is the prediction for PerWorker with exponential demands. Its response times are
 // exponential.
-func (s Station) roundRobin(l Load) Prediction {
+func roundRobinFormula(s Station, l Load) Prediction {
 	held := l.Service + l.Block
 	p := Prediction{Formula: "E_c/M/1"}.settle(l, s.Workers, RoundRobin(l.Rate, held, s.Workers))
 	if p.Mean != nil {

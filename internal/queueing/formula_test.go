@@ -3,7 +3,6 @@ package queueing
 import (
 	"math"
 	"testing"
-	"time"
 )
 
 // Which formula fits a station and a load, and what it gives: TestPredictAgreesWithItsTwin
@@ -28,7 +27,7 @@ func TestPredictPicksTheFormula(t *testing.T) {
 	spawn := func(cores, places int) Station {
 		return Station{Kind: Goroutines, Cores: cores, Places: places, Turn: GoTurn}
 	}
-	each := func(kind Kind, workers, cores int) Station {
+	each := func(kind string, workers, cores int) Station {
 		return Station{Kind: kind, Workers: workers, Cores: cores, Turn: GoTurn}
 	}
 	const s, tick = 0.001, 1.0 / 1024
@@ -59,13 +58,13 @@ func TestPredictPicksTheFormula(t *testing.T) {
 		{"nearly exponential", pool(2, 2), load(1600, s, scv(1.04)), "M/M/c", MMc(1600, s, 2), true, 0},
 		{"hardly exponential", pool(2, 2), load(1600, s, scv(1.06)), "G/G/c (Allen-Cunneen)", AllenCunneen(1600, s, 2, 1, 1.06), false, 0},
 
-		{"patience that suffices", with(pool(1, 1), func(s *Station) { s.Patience = 13 * time.Millisecond }), load(500, s, nil), "M/M/c", MMc(500, s, 1), true, 0},
-		{"patience that does not", with(pool(1, 1), func(s *Station) { s.Patience = 12 * time.Millisecond }), load(500, s, nil), "", 0, false, 0},
-		{"patience for one core of nine workers", with(pool(9, 1), func(s *Station) { s.Patience = 12 * time.Millisecond }), load(500, s, nil), "", 0, false, 0},
-		{"patience of those that sleep", with(pool(9, 1), func(s *Station) { s.Patience = 2 * time.Millisecond }), load(100, tick, block(20*tick)), "M/M/c", MMc(100, 21*tick, 9), true, 0},
-		{"patience for one that is held", with(pool(1, 1), func(s *Station) { s.Patience = 20 * time.Millisecond }), load(100, s, block(8*s)), "", 0, false, 0},
-		{"aging", with(pool(1, 1), func(s *Station) { s.Aging = Aging{Target: 1, Interval: 1} }), load(500, s, nil), "", 0, false, 0},
-		{"nowhere to wait outside of", with(pool(1, 1), func(s *Station) { s.Blocks = true }), load(500, s, nil), "M/M/c", MMc(500, s, 1), true, 0},
+		{"patience that suffices", with(pool(1, 1), func(s *Station) { s.Patience = .013 }), load(500, s, nil), "M/M/c", MMc(500, s, 1), true, 0},
+		{"patience that does not", with(pool(1, 1), func(s *Station) { s.Patience = .012 }), load(500, s, nil), "", 0, false, 0},
+		{"patience for one core of nine workers", with(pool(9, 1), func(s *Station) { s.Patience = .012 }), load(500, s, nil), "", 0, false, 0},
+		{"patience of those that sleep", with(pool(9, 1), func(s *Station) { s.Patience = .002 }), load(100, tick, block(20*tick)), "M/M/c", MMc(100, 21*tick, 9), true, 0},
+		{"patience for one that is held", with(pool(1, 1), func(s *Station) { s.Patience = .020 }), load(100, s, block(8*s)), "", 0, false, 0},
+		{"aging", with(pool(1, 1), func(s *Station) { s.Target, s.Interval = 1, 1 }), load(500, s, nil), "", 0, false, 0},
+		{"nowhere to wait outside of", with(pool(1, 1), func(s *Station) { s.Overflow = Blocks }), load(500, s, nil), "M/M/c", MMc(500, s, 1), true, 0},
 
 		{"M/D/1", pool(1, 1), load(700, s, scv(1e-7)), "M/D/1", MG1(700, s, 0), false, 700},
 		{"not quite", pool(1, 1), load(700, s, scv(1e-5)), "M/G/1 (Pollaczek-Khinchine)", MG1(700, s, 1e-5), false, 700},

@@ -1,5 +1,7 @@
 package queueing
 
+import "schedlab/internal/record"
+
 // laneOf returns the job's queue. The queue is picked at the first call for the job.
 func (r *replay) laneOf(job int) int {
 	if r.own[job] < 0 {
@@ -71,7 +73,7 @@ func (r *replay) take(lane int) int {
 // if no job waits.
 func (r *replay) turn(l *lane) (job int, stale, ok bool) {
 	switch {
-	case r.station.Aging.Adaptive:
+	case r.station.Adaptive:
 		return r.adaptiveTurn()
 	case l.waiting.isEmpty():
 		return 0, false, false
@@ -102,7 +104,7 @@ func (r *replay) expire(l *lane) {
 		return
 	}
 	for !l.waiting.isEmpty() {
-		by := r.fates[l.waiting.first].Start + r.station.Patience
+		by := r.fates[l.waiting.first].Start + record.Duration(r.station.Patience)
 		if by >= r.now {
 			return
 		}

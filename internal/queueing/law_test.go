@@ -27,7 +27,7 @@ func TestCodelStands(t *testing.T) {
 		{"two refused and three run", []turn{{0, 50, false}, {20, 50, true}, {21, 50, true}, {22, 1, false}, {23, 1, false}, {24, 1, false}, {40, 1, false}}, true},
 		{"as soon as none is refused it ends", []turn{{0, 50, false}, {20, 50, true}, {21, 1, false}, {40, 1, false}, {60, 1, false}}, false},
 	} {
-		law := codel{Aging: Aging{Target: 5 * ms, Interval: 20 * ms}}
+		law := codel{target: 5 * ms, interval: 20 * ms}
 		for _, turn := range c.turns {
 			if old := law.turn(ofMs(turn.at), ofMs(turn.waited)); old != turn.old {
 				t.Errorf("%s: at %v ms one that waited for %v ms is too old: %v", c.what, turn.at, turn.waited, old)
@@ -41,8 +41,8 @@ func TestCodelStands(t *testing.T) {
 
 func TestCodelTakesTheSettingsOfServers(t *testing.T) {
 	t.Parallel()
-	s := Station{Workers: 1, Cores: 1, Aging: Aging{Target: CoDelTarget, Interval: CoDelInterval}}
-	if err := s.check(); err != nil {
+	s := Station{Workers: 1, Cores: 1, Target: CoDelTarget.Seconds(), Interval: CoDelInterval.Seconds()}
+	if err := checkStation(s); err != nil {
 		t.Error(err)
 	}
 }

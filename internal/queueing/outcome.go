@@ -71,7 +71,7 @@ func (a *Ask) outcome(s setting) Outcome {
 func (a *Ask) erlang(s setting) bool {
 	st := Station{Cores: a.Cores}
 	scaled := Load{Rate: a.Rate * s.rate, Service: a.Service * s.held, Block: a.Block * s.held}
-	return a.Exponential && (0 < s.workers && s.workers <= a.Cores || st.sleepy(scaled))
+	return a.Exponential && (0 < s.workers && s.workers <= a.Cores || sleepy(st, scaled))
 }
 
 // exact fills in the figures of M/M/c and M/M/c/K, or of M/M/∞ if there is a worker for each

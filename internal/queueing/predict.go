@@ -100,19 +100,19 @@ type Prediction struct {
 // else by replaying the load's trace, if it has one. An impossible station or load gives no
 // formula and no figure.
 func Predict(s Station, l Load) Prediction {
-	if s.check() != nil || !meaningful(l.Rate, l.Service+l.Block) || !(min(l.CA2, l.SCV, l.Service, l.Block) >= 0) {
+	if checkStation(s) != nil || !meaningful(l.Rate, l.Service+l.Block) || !(min(l.CA2, l.SCV, l.Service, l.Block) >= 0) {
 		return Prediction{}
 	}
-	p := s.formula(l)
+	p := formula(s, l)
 	if p.Formula == "" {
 		p = Twin(s, l.Trace)
 	}
-	p.Utilization = s.utilization(l)
+	p.Utilization = utilization(s, l)
 	return p
 }
 
 // utilization returns the busy ratio of the cores, or of the workers if that is larger.
-func (s Station) utilization(l Load) float64 {
+func utilization(s Station, l Load) float64 {
 	u := l.Rate * l.Service / float64(s.Cores)
 	if s.Kind != Goroutines {
 		u = max(u, l.Rate*(l.Service+l.Block)/float64(s.Workers))
@@ -131,7 +131,7 @@ func Twin(s Station, jobs []Job) Prediction {
 	last := len(jobs) - 1
 	span := jobs[last].At - jobs[0].At
 	p.Throughput = Throughput(fates, jobs[0].At, jobs[last].At+span/time.Duration(max(last, 1)))
-	p.Utilization = s.utilization(measure(jobs))
+	p.Utilization = utilization(s, measure(jobs))
 	return p
 }
 

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"schedlab/internal/record"
 )
 
 // A Job is one request of a trace.
@@ -62,7 +64,7 @@ func ReplayClosed(s Station, clients int, jobs []Job) ([]Job, []Fate, error) {
 
 // checkTrace returns an error for an impossible station or job.
 func checkTrace(s Station, jobs []Job) error {
-	if err := s.check(); err != nil {
+	if err := checkStation(s); err != nil {
 		return err
 	}
 	for i, j := range jobs {
@@ -117,14 +119,14 @@ func newReplay(s Station, jobs []Job) *replay {
 		station: s, jobs: jobs, fates: make([]Fate, len(jobs)), links: make(links, len(jobs)), outside: empty,
 		own: make([]int32, len(jobs)), by: make([]int32, len(jobs)), chance: rand.New(rand.NewPCG(uint64(len(jobs)), 2)),
 	}
-	if (s.Aging != Aging{}) {
-		r.law = &codel{Aging: s.Aging}
+	if aging(s) {
+		r.law = &codel{target: record.Duration(s.Target), interval: record.Duration(s.Interval)}
 	}
 	for i := range r.own {
 		r.own[i] = -1
 	}
-	workers, room := s.lane()
-	for range s.lanes() {
+	workers, room := roomOf(s)
+	for range lanes(s) {
 		r.lanes = append(r.lanes, lane{free: workers, room: room, waiting: empty})
 	}
 	if s.Turn == Even {
@@ -173,7 +175,7 @@ func (r *replay) arrive(job int) {
 	if r.closed != nil {
 		r.jobs[job].At, r.jobs[job].Conn = r.now, r.closed.pop()
 	}
-	if r.law != nil && r.law.Adaptive {
+	if r.station.Adaptive {
 		for old, ok := r.expired(); ok; old, ok = r.expired() {
 			r.lose(old, r.now)
 		}
@@ -182,9 +184,9 @@ func (r *replay) arrive(job int) {
 	case !r.outside.isEmpty():
 		r.links.push(&r.outside, job)
 	case r.enter(job):
-	case r.station.Blocks:
+	case r.station.Overflow == Blocks:
 		r.links.push(&r.outside, job)
-	case r.station.Oldest && r.evict(r.laneOf(job)):
+	case r.station.Overflow == Oldest && r.evict(r.laneOf(job)):
 		r.enter(job)
 	default:
 		r.lose(job, r.now)
@@ -208,9 +210,7 @@ func (r *replay) enter(job int) bool {
 		return true
 	case l.room == 0:
 		return false
-	case r.station.Newest:
-		r.links.pushFront(&l.waiting, job)
-	case r.station.Aging.Adaptive:
+	case r.station.Adaptive:
 		r.law.waiting = append(r.law.waiting, job)
 	default:
 		r.links.push(&l.waiting, job)

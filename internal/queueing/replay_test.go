@@ -68,30 +68,28 @@ func TestReplayByHand(t *testing.T) {
 		{"two workers share evenly", Station{Workers: 2, Cores: 1, Turn: Even}, jobs(0, 2, 0, 2, 0, 2), []float64{4, 4, 6}},
 		{"three places", with(func(s *Station) { s.Places = 3 }), jobs(0, 2, 0, 2, 0, 2, 1, 2, 2, 2), []float64{2, 4, 6, -1, 8}},
 		{"a place that is free is taken once", with(func(s *Station) { s.Places = 2 }), jobs(0, 2, 0, 2, 1, 2, 2, 2, 3, 2), []float64{2, 4, -1, 6, -1}},
-		{"the same, the newest first", with(func(s *Station) { s.Places, s.Newest = 2, true }), jobs(0, 2, 0, 2, 1, 2, 2, 2, 3, 2), []float64{2, 4, -1, 6, -1}},
-		{"the same, aging", with(func(s *Station) { s.Places, s.Aging = 2, Aging{Target: 50 * ms, Interval: 200 * ms, Adaptive: true} }), jobs(0, 2, 0, 2, 1, 2, 2, 2, 3, 2), []float64{2, 4, -1, 6, -1}},
+		{"the same, aging", with(func(s *Station) { s.Places, s.Target, s.Interval, s.Adaptive = 2, .05, .2, true }), jobs(0, 2, 0, 2, 1, 2, 2, 2, 3, 2), []float64{2, 4, -1, 6, -1}},
 		{"no time on a core waits for none", with(func(s *Station) { s.Workers = 2 }), jobs(0, 5, 0, 0), []float64{5, 0}},
 		{"no place to wait", with(func(s *Station) { s.Places = 1 }), jobs(0, 2, 1, 2, 2, 2), []float64{2, -1, 4}},
-		{"waiting outside", with(func(s *Station) { s.Places, s.Blocks = 1, true }), jobs(0, 2, 1, 2, 1, 2), []float64{2, 4, 6}},
-		{"newest first", with(func(s *Station) { s.Newest = true }), jobs(0, 3, 1, 1, 2, 1), []float64{3, 5, 4}},
+		{"waiting outside", with(func(s *Station) { s.Places, s.Overflow = 1, Blocks }), jobs(0, 2, 1, 2, 1, 2), []float64{2, 4, 6}},
 		{"blocked workers leave the core", with(func(s *Station) { s.Workers = 2 }), blocking, []float64{11, 12, 22}},
 		{"goroutines block together", Station{Kind: Goroutines, Cores: 1, Turn: Whole}, blocking, []float64{11, 12, 13}},
 		{"goroutines in flight", Station{Kind: Goroutines, Cores: 1, Turn: Whole, Places: 2}, blocking, []float64{11, 12, -1}},
 		{"dealt in turn", Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: Whole}, jobs(0, 9, 0, 1, 1, 1, 1, 1), []float64{9, 1, 10, 2}},
 		{"connections of their own", Station{Kind: Loops, Workers: 2, Cores: 2, Turn: Whole}, conns, []float64{5, 6, 6}},
-		{"the one outside holds up the next", Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: Whole, Places: 1, Blocks: true},
+		{"the one outside holds up the next", Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: Whole, Places: 1, Overflow: Blocks},
 			jobs(0, 9, 0, 1, 1, 1, 1, 1), []float64{9, 1, 10, 10}},
 		// In the second interval, from 30 ms on, nobody waits less than 25 ms: in the third
 		// the queue stands, and the one that has waited for 21 ms is lost.
-		{"aging", with(func(s *Station) { s.Aging = Aging{Target: 5 * ms, Interval: 20 * ms} }),
+		{"aging", with(func(s *Station) { s.Target, s.Interval = .005, .02 }),
 			jobs(0, 10, 1, 20, 5, 10, 6, 10, 29, 1, 45, 1, 46, 1), []float64{10, 30, 40, 50, -1, 51, 52}},
-		{"aging, the newest first", with(func(s *Station) { s.Aging = Aging{Target: 5 * ms, Interval: 20 * ms, Adaptive: true} }),
+		{"aging, the newest first", with(func(s *Station) { s.Target, s.Interval, s.Adaptive = .005, .02, true }),
 			jobs(0, 10, 1, 20, 5, 10, 6, 10, 29, 1, 45, 1, 46, 1), []float64{10, 30, 40, 50, -1, 52, 51}},
 		// It still stands when one comes that finds another, which has not waited for long.
-		{"aging, not too old", with(func(s *Station) { s.Aging = Aging{Target: 5 * ms, Interval: 20 * ms, Adaptive: true} }),
+		{"aging, not too old", with(func(s *Station) { s.Target, s.Interval, s.Adaptive = .005, .02, true }),
 			jobs(0, 10, 1, 20, 5, 10, 6, 10, 29, 1, 45, 1, 46, 1, 50.5, 1), []float64{10, 30, 40, 50, -1, 53, 51, 52}},
 		// What is too old makes its place free when another comes.
-		{"aging, full", with(func(s *Station) { s.Places, s.Aging = 2, Aging{Target: 5 * ms, Interval: 20 * ms, Adaptive: true} }),
+		{"aging, full", with(func(s *Station) { s.Places, s.Target, s.Interval, s.Adaptive = 2, .005, .02, true }),
 			jobs(0, 10, 1, 20, 11, 30, 31, 10, 61, 30, 75, 1, 87, 1), []float64{10, 30, 60, -1, 91, -1, 92}},
 		{"nothing to do", one, jobs(0, 0, 0, 0, 5, 0), []float64{0, 0, 5}},
 		{"no jobs", one, nil, nil},
@@ -112,21 +110,18 @@ func TestReplayRefuses(t *testing.T) {
 	}{
 		{Station{Cores: 1}, nil, "0 workers in a pool"},
 		{Station{Kind: Goroutines}, nil, "0 cores"},
-		{Station{Kind: 9, Workers: 1, Cores: 1}, nil, "unknown kind 9"},
+		{Station{Kind: "shop", Workers: 1, Cores: 1}, nil, `unknown kind "shop"`},
 		{Station{Workers: 1, Cores: 1, Turn: -1}, nil, "turn -1ns"},
 		{Station{Workers: 1, Cores: 1, Places: -1}, nil, "-1 places"},
-		{Station{Workers: 1, Cores: 1, Aging: Aging{Target: ms}}, nil, "a target of 1ms in an interval of 0s"},
-		{Station{Workers: 1, Cores: 1, Aging: Aging{Interval: ms}}, nil, "a target of 0s in an interval of 1ms"},
-		{Station{Workers: 1, Cores: 1, Patience: 1, Aging: Aging{Target: ms, Interval: ms}}, nil, "drop Oldest and Patience"},
-		{Station{Workers: 1, Cores: 1, Newest: true, Patience: 1}, nil, "drop one"},
-		{Station{Kind: Goroutines, Cores: 1, Aging: Aging{Target: ms, Interval: ms}}, nil, "the queue of goroutines does not age"},
-		{Station{Kind: PerWorker, Workers: 1, Cores: 1, Aging: Aging{Target: ms, Interval: ms, Adaptive: true}}, nil, "the queue of per-worker does not age"},
-		{Station{Workers: 1, Cores: 1, Blocks: true, Aging: Aging{Target: ms, Interval: ms}}, nil, "drop Blocks and Newest"},
-		{Station{Workers: 1, Cores: 1, Oldest: true, Aging: Aging{Target: ms, Interval: ms}}, nil, "drop Oldest and Patience"},
-		{Station{Workers: 1, Cores: 1, Patience: -1}, nil, "a patience of -1ns"},
-		{Station{Workers: 1, Cores: 1, Newest: true, Oldest: true}, nil, "drop one"},
+		{Station{Workers: 1, Cores: 1, Target: .001}, nil, "a target of 0.001 s in an interval of 0 s"},
+		{Station{Workers: 1, Cores: 1, Interval: .001}, nil, "a target of 0 s in an interval of 0.001 s"},
+		{Station{Workers: 1, Cores: 1, Patience: 1, Target: .001, Interval: .001}, nil, "drop Oldest and Patience"},
+		{Station{Kind: Goroutines, Cores: 1, Target: .001, Interval: .001}, nil, "the queue of goroutines does not age"},
+		{Station{Kind: PerWorker, Workers: 1, Cores: 1, Target: .001, Interval: .001, Adaptive: true}, nil, "the queue of per-worker does not age"},
+		{Station{Workers: 1, Cores: 1, Overflow: Blocks, Target: .001, Interval: .001}, nil, "drop Blocks"},
+		{Station{Workers: 1, Cores: 1, Overflow: Oldest, Target: .001, Interval: .001}, nil, "drop Oldest and Patience"},
+		{Station{Workers: 1, Cores: 1, Patience: -1}, nil, "a patience of -1 s"},
 		{Station{Workers: 1, Cores: 1, Pick: Least}, nil, "a pool has no queues"},
-		{Station{Kind: PerWorker, Workers: 1, Cores: 1, Pick: 7}, nil, "unknown pick 7"},
 		{ok, jobs(1, 1, 0, 1), "job 1"},
 		{ok, jobs(-1, 1), "job 0"},
 		{ok, jobs(0, -1), "job 0"},
@@ -145,15 +140,12 @@ func TestReplayKeepsTheRules(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for range 2000 {
 		s := Station{
-			Kind: Kind(rng.IntN(4)), Workers: 1 + rng.IntN(4), Cores: 1 + rng.IntN(3),
+			Kind: []string{Pool, PerWorker, Loops, Goroutines}[rng.IntN(4)], Workers: 1 + rng.IntN(4), Cores: 1 + rng.IntN(3),
 			Turn:   []time.Duration{Even, ms, 3 * ms, Whole}[rng.IntN(4)],
-			Places: rng.IntN(6), Blocks: rng.IntN(2) == 0, Newest: rng.IntN(2) == 0,
+			Places: rng.IntN(6), Overflow: []string{"", Blocks, Oldest}[rng.IntN(3)], Patience: float64(rng.IntN(2)*rng.IntN(9)) * .001,
 		}
 		if s.Kind == PerWorker {
-			s.Pick, s.Steal = Pick(rng.IntN(3)), rng.IntN(2) == 0
-		}
-		if !s.Newest {
-			s.Oldest, s.Patience = rng.IntN(2) == 0, time.Duration(rng.IntN(2)*rng.IntN(9))*ms
+			s.Pick, s.Steal = []string{"", Least, TwoChoices}[rng.IntN(3)], rng.IntN(2) == 0
 		}
 		trace := make([]Job, 60)
 		var at time.Duration
@@ -179,7 +171,7 @@ func broken(s Station, trace []Job, fates []Fate) string {
 	for i, f := range fates {
 		j := trace[i]
 		if f.Lost {
-			if s.Patience == 0 && (s.Places == 0 || s.Blocks) {
+			if s.Patience == 0 && (s.Places == 0 || s.Overflow == Blocks) {
 				return fmt.Sprintf("job %d is lost", i)
 			}
 			continue
@@ -199,7 +191,7 @@ func broken(s Station, trace []Job, fates []Fate) string {
 		if held > most {
 			return fmt.Sprintf("%d workers at work at %v", held, f.Start)
 		}
-		if s.Places > 0 && !s.Blocks && present > s.Places*s.lanes() {
+		if s.Places > 0 && s.Overflow != Blocks && present > s.Places*lanes(s) {
 			return fmt.Sprintf("%d present at %v", present, j.At)
 		}
 	}

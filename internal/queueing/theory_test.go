@@ -71,7 +71,6 @@ func TestReplayMeetsTheFormulas(t *testing.T) {
 		{"M/M/4", pool(4), 3200, exponential(ms), MMc(3200, s, 4)},
 		{"M/M/16", pool(16), 14400, exponential(ms), MMc(14400, s, 16)},
 		{"M/M/2 by eight workers on two cores", Station{Workers: 8, Cores: 2, Turn: ms / 2}, 1600, exponential(ms), MMc(1600, s, 2)},
-		{"M/M/2, newest first", Station{Workers: 2, Cores: 2, Turn: Whole, Newest: true}, 1600, exponential(ms), MMc(1600, s, 2)},
 		{"M/D/1", pool(1), 800, constant(ms), MG1(800, s, 0)},
 		{"M/G/1 FCFS", pool(1), 700, heavy, MG1(700, s, 4.75)},
 		{"M/G/1 PS", share(1, Even), 700, heavy, MG1PS(700, s)},
