@@ -31,12 +31,9 @@ import (
 // chooseFlags describe requests.
 type chooseFlags struct {
 	adviceFlags
-	cpu, sleep                  string
-	lock                        time.Duration
-	connections, idle, pipeline int
-	arrivals, matters           string
-	table                       bool
-	rows                        []string
+	asked advise.Ask
+	table bool
+	rows  []string
 }
 
 func newChoose() *cobra.Command {
@@ -76,16 +73,16 @@ requests of the advised model got no good reply.`,
 
 func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	f.adviceFlags.bind(fl)
-	fl.StringVar(&f.cpu, "cpu", "", "CPU time of a request, as scenarios write it: 200us, exp(200us), 0.99*1ms+0.01*100ms")
-	fl.StringVar(&f.sleep, "sleep", "", "time that a request waits for something else, likewise")
-	fl.DurationVar(&f.lock, "lock", 0, "CPU time of a request under one lock, beside --cpu")
+	fl.StringVar(&f.asked.CPU, "cpu", "", "CPU time of a request, as scenarios write it: 200us, exp(200us), 0.99*1ms+0.01*100ms")
+	fl.StringVar(&f.asked.Sleep, "sleep", "", "time that a request waits for something else, likewise")
+	fl.DurationVar(&f.asked.Lock, "lock", 0, "CPU time of a request under one lock, beside --cpu")
 	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s")
-	fl.IntVar(&f.connections, "connections", 64, "kept connections that they come over")
-	fl.IntVar(&f.idle, "idle", 0, "kept connections beside those, with nothing to ask")
-	fl.IntVar(&f.pipeline, "pipeline", 1, "requests that a client sends in one write")
-	fl.StringVar(&f.arrivals, "arrivals", "poisson", "how they come: poisson, constant, burst(12), in-phase(64)")
+	fl.IntVar(&f.asked.Connections, "connections", 64, "kept connections that they come over")
+	fl.IntVar(&f.asked.Idle, "idle", 0, "kept connections beside those, with nothing to ask")
+	fl.IntVar(&f.asked.Pipeline, "pipeline", 1, "requests that a client sends in one write")
+	fl.StringVar(&f.asked.Arrivals, "arrivals", "poisson", "how they come: poisson, constant, burst(12), in-phase(64)")
 	fl.StringVar(&f.slo, "slo", "", "what is to be kept, as for size: p99<=10ms,errors<=0.1%")
-	oneOf(fl, &f.matters, "matters", advise.Tail, "what matters: "+strings.Join(advise.Matters(), ", "), advise.Matters()...)
+	oneOf(fl, &f.asked.Matters, "matters", advise.Tail, "what matters: "+strings.Join(advise.Matters(), ", "), advise.Matters()...)
 	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
 	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
 	fl.DurationVar(&f.Budget, "budget", 2*time.Minute, "longest --verify may take")
@@ -160,26 +157,21 @@ func sizeOfMode(name string) string {
 }
 
 // ask describes the requests by the flags, and by a scenario where a flag was not given.
-func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (advise.Ask, error) {
-	var path string
+func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err error) {
+	path := ""
 	if len(args) == 1 {
-		var err error
 		if path, err = f.fill(fl, args[0]); err != nil {
-			return advise.Ask{}, err
+			return a, err
 		}
 	}
 	if err := f.check(fl); err != nil {
-		return advise.Ask{}, err
+		return a, err
 	}
-	request := advise.Request{CPU: f.cpu, Sleep: f.sleep, Lock: f.lock}
-	d, err := request.Demand()
-	if err != nil {
-		return advise.Ask{}, usage(err)
+	a = f.asked
+	if a.Demand, err = a.Cost(); err != nil {
+		return a, usage(err)
 	}
-	a := advise.Ask{
-		Demand: d, Lock: f.lock, Rate: f.rate.PerSecond, Connections: f.connections, Idle: f.idle, Pipeline: f.pipeline, Arrivals: f.arrivals,
-		Path: cmp.Or(path, request.Path()), Matters: f.matters, Seed: f.Seed,
-	}
+	a.Rate, a.Path, a.Seed = f.rate.PerSecond, cmp.Or(path, a.Query()), f.Seed
 	if f.slo != "" {
 		if a.SLO, err = stats.ParseSLO(f.slo); err != nil {
 			return a, usagef("--slo: %w", err)
@@ -190,34 +182,35 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (advise.Ask, error) 
 	}
 	if most, short := a.Carry(); short {
 		return a, usagef("--connections %d carry %.0f/s at most, each with one request of %v under way (Little's law), and --rate is %v; give --connections %.0f or more",
-			a.Connections, most, d.Held(), f.rate.Rate, math.Ceil(2*a.Rate*d.Held().Seconds()))
+			a.Connections, most, a.Demand.Held(), f.rate.Rate, math.Ceil(2*a.Rate*a.Demand.Held().Seconds()))
 	}
 	return a, nil
 }
 
 // check refuses missing and impossible flags.
 func (f *chooseFlags) check(fl *pflag.FlagSet) error {
+	a := f.asked
 	switch {
 	case f.rate.PerSecond == 0:
 		return usagef("--rate is missing; say how many requests come, like --rate 300/s")
-	case f.cpu == "" && f.sleep == "" && f.lock == 0:
+	case a.CPU == "" && a.Sleep == "" && a.Lock == 0:
 		return usagef("nothing says what a request asks; give --cpu 200us, --sleep 20ms or both, or name a scenario")
-	case f.lock < 0 || f.lock > 100*time.Millisecond:
-		return usagef("--lock %v; give 0 to 100ms", f.lock)
-	case f.connections < 1:
-		return usagef("--connections %d; give 1 or more", f.connections)
-	case f.idle < 0:
-		return usagef("--idle %d; give 0 or more", f.idle)
-	case f.pipeline < 1:
-		return usagef("--pipeline %d; give 1 or more", f.pipeline)
+	case a.Lock < 0 || a.Lock > 100*time.Millisecond:
+		return usagef("--lock %v; give 0 to 100ms", a.Lock)
+	case a.Connections < 1:
+		return usagef("--connections %d; give 1 or more", a.Connections)
+	case a.Idle < 0:
+		return usagef("--idle %d; give 0 or more", a.Idle)
+	case a.Pipeline < 1:
+		return usagef("--pipeline %d; give 1 or more", a.Pipeline)
 	case f.cores < 0 || fl.Changed("cores") && f.cores == 0:
 		return usagef("--cores %d; give 1 or more", f.cores)
-	case f.pipeline > 1 && f.idle > 0:
-		return usagef("--idle %d beside --pipeline %d: clients that send without pause leave no time for others; drop one", f.idle, f.pipeline)
+	case a.Pipeline > 1 && a.Idle > 0:
+		return usagef("--idle %d beside --pipeline %d: clients that send without pause leave no time for others; drop one", a.Idle, a.Pipeline)
 	case f.Budget <= 0:
 		return usagef("--budget %v must be above 0", f.Budget)
 	}
-	l := scenario.Load{Loop: "open", Arrivals: f.arrivals, Rate: f.rate.Rate, KeepAlive: true, Connections: f.connections, Idle: f.idle}
+	l := scenario.Load{Loop: "open", Arrivals: a.Arrivals, Rate: f.rate.Rate, KeepAlive: true, Connections: a.Connections, Idle: a.Idle}
 	if bad := l.Check(); bad != nil {
 		return usagef("--%s: %s", strings.TrimPrefix(bad.Path, "load."), bad.Msg)
 	}
@@ -257,7 +250,7 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 	switch {
 	case f.rate.PerSecond == 0:
 		return "", usagef("scenario %q asks no rate per second; give --rate, like --rate 300/s", name)
-	case f.cpu == "" && f.sleep == "":
+	case f.asked.CPU == "" && f.asked.Sleep == "":
 		return "", usagef("scenario %q does not say what a request costs; give --cpu, like --cpu 20us", name)
 	case s.Workload.Path != "" && s.Workload.Method == "GET" && !strings.HasPrefix(s.Workload.Path, "/work?"):
 		return s.Workload.Path, nil

@@ -22,14 +22,14 @@ func rank(modes []mode.Mode, name string) int {
 
 // An Ask describes the requests to serve and what matters about them. They come on kept connections.
 type Ask struct {
-	Demand      Demand        // includes Lock
-	Lock        time.Duration // CPU time under one lock
-	Rate        float64       // requests per second
-	Connections int           // connections that carry requests
-	Idle        int           // connections without requests, in addition
-	Pipeline    int           // requests in flight on a connection
-	Arrivals    string        // as in a scenario; "" is poisson
-	Path        string        // URL path that asks /work for such a request
+	Request
+	Demand      Demand  // of the Request, or of a request that costs as much
+	Rate        float64 // requests per second
+	Connections int     // connections that carry requests
+	Idle        int     // connections without requests, in addition
+	Pipeline    int     // requests in flight on a connection
+	Arrivals    string  // as in a scenario; "" is poisson
+	Path        string  // URL path that asks for such a request
 	SLO         stats.SLO
 	Matters     string // one of Matters()
 	Cores       int    // CPUs of the server

@@ -242,9 +242,9 @@ type Request struct {
 	Lock       time.Duration
 }
 
-// Demand returns the demand of the request. With Lock above 0, its CPU time is the constant mean of
+// Cost returns the demand of the request. With Lock above 0, its CPU time is the constant mean of
 // CPU plus Lock. Errors name the flag.
-func (r Request) Demand() (d Demand, err error) {
+func (r Request) Cost() (d Demand, err error) {
 	for _, part := range []struct {
 		flag, text string
 		to         *workload.Dist
@@ -265,8 +265,8 @@ func (r Request) Demand() (d Demand, err error) {
 	return d, err
 }
 
-// Path returns the URL path, with query, that asks /work for such a request.
-func (r Request) Path() string {
+// Query returns the URL path, with query, that asks /work for such a request.
+func (r Request) Query() string {
 	var query []string
 	for _, part := range [][2]string{{"cpu", r.CPU}, {"sleep", r.Sleep}} {
 		if part[1] != "" {

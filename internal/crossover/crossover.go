@@ -10,6 +10,7 @@
 package crossover
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 )
@@ -88,20 +89,14 @@ func (g *Grid) Next() (p Place, again, ok bool) {
 			candidates[3] = append(candidates[3], i)
 		}
 	}
+	// The cell farthest from every measured cell tells most.
+	telling := func(i, j int) int { return cmp.Or(g.distance(j)-g.distance(i), g.rank[i]-g.rank[j]) }
 	for rung, all := range candidates {
 		if len(all) > 0 {
-			return g.place(slices.MinFunc(all, g.moreTelling)), rung == 3, true
+			return g.place(slices.MinFunc(all, telling)), rung == 3, true
 		}
 	}
 	return Place{}, false, false
-}
-
-// moreTelling compares two cells: the one farther from every measured cell comes first.
-func (g *Grid) moreTelling(i, j int) int {
-	if d := g.distance(j) - g.distance(i); d != 0 {
-		return d
-	}
-	return g.rank[i] - g.rank[j]
 }
 
 // distance returns the number of steps, diagonal ones included, from a cell to the nearest

@@ -130,13 +130,7 @@ func (a *Arm) set(key, value string) {
 
 // Title returns a name made of the arm's mode and settings, like pool,workers=4.
 func (a *Arm) Title() string {
-	parts := []string{a.Mode}
-	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {
-		parts = append(parts, flag+"="+a.Flags[flag])
-	}
-	for _, key := range slices.Sorted(maps.Keys(a.Clients)) {
-		parts = append(parts, key+"="+a.Clients[key])
-	}
+	parts := slices.Concat([]string{a.Mode}, assignments(a.Flags), assignments(a.Clients))
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		parts = append(parts, envPrefix+name+"="+nameOf(envPrefix+name, a.Env[name]))
 	}
@@ -265,9 +259,9 @@ func (a *Arm) Argv(self string, iters float64, stamps string) []string {
 	case a.URL != "":
 		return []string{a.URL}
 	case len(a.Command) > 0:
-		return append(a.assignments(), a.Command...)
+		return append(assignments(a.Env), a.Command...)
 	}
-	return append(a.assignments(), a.serve(self, iters, stamps)...)
+	return append(assignments(a.Env), a.serve(self, iters, stamps)...)
 }
 
 // serve returns the command line of an arm with a mode.
@@ -414,10 +408,10 @@ func CommandArm(name string, words []string) Arm {
 	return a
 }
 
-// assignments returns the arm's environment variables as NAME=VALUE, in alphabetical order.
-func (a *Arm) assignments() (words []string) {
-	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
-		words = append(words, name+"="+a.Env[name])
+// assignments returns settings as NAME=VALUE, in alphabetical order.
+func assignments(settings map[string]string) (words []string) {
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		words = append(words, name+"="+settings[name])
 	}
 	return words
 }
