@@ -108,7 +108,7 @@ func (s *Page) sure() document.Facts {
 	var broken []string
 	for _, c := range s.Advice.Wrong {
 		switch {
-		case s.Ask.Keep(c.Outcome):
+		case c.Kept:
 		case c.What == "workers":
 			broken = append(broken, fmt.Sprintf("%s instead of %d", prose.Plural(c.Workers, "worker"), s.Advice.Workers))
 		default:
