@@ -279,7 +279,6 @@ func (f *sizeFlags) test(ctx context.Context, s *advise.Page, show *progress) (*
 	if err != nil {
 		return nil, err
 	}
-	planned.Aim(judge.Aim{SLO: s.SLO})
 	dir, run, err := f.measure(ctx, planned, show)
 	if err != nil {
 		return nil, err
@@ -317,6 +316,7 @@ func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Compar
 			f.Asks = append(f.Asks, t.Metric)
 		}
 	}
+	f.Aim.SLO = s.SLO
 	if err := knowSelf(&f.Options); err != nil {
 		return nil, err
 	}
