@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -50,7 +49,7 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 			if given.Cores < 0 || given.Connections < 0 || service < 0 {
 				return usagef("--cores, --service and --connections must not be negative")
 			}
-			a, err := auditOf(cmd.InOrStdin(), args[0], given)
+			a, err := auditOf(cmd, args[0], given)
 			if err != nil {
 				return err
 			}
@@ -73,27 +72,20 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 }
 
 // auditOf reads and judges a file, or standard input for "-".
-func auditOf(stdin io.Reader, name string, given audit.Given) (*record.Audit, error) {
-	in, shown := stdin, "standard input"
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, usage(err)
+func auditOf(cmd *cobra.Command, name string, given audit.Given) (a *record.Audit, err error) {
+	err = readInput(cmd, name, func(in io.Reader, shown string) error {
+		text, err := audit.Read(in)
+		if syntax, ok := errors.AsType[*audit.SyntaxError](err); ok {
+			return fmt.Errorf("%s:%d: %w", shown, syntax.Line, syntax.Err)
 		}
-		defer f.Close()
-		in, shown = f, name
-	}
-	text, err := audit.Read(in)
-	var syntax *audit.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		return nil, usagef("%s:%d: %w", shown, syntax.Line, syntax.Err)
-	case err != nil:
-		return nil, usagef("reading %s: %w", shown, err)
-	}
-	a := audit.Judge(text, given)
-	a.File = shown
-	return a, nil
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", shown, err)
+		}
+		a = audit.Judge(text, given)
+		a.File = shown
+		return nil
+	})
+	return a, usage(err)
 }
 
 func printAudit(w io.Writer, a *record.Audit, format string, verbose bool) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"schedlab/docs/experiments"
-	"schedlab/internal/choose"
+	"schedlab/internal/advise"
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
@@ -29,16 +30,10 @@ import (
 
 // chooseFlags describe requests.
 type chooseFlags struct {
-	cpu, sleep                  string
-	lock                        time.Duration
-	rate                        perSecond
-	connections, idle, pipeline int
-	arrivals, slo, matters      string
-	cores                       int
-	verify, table               bool
-	rows                        []string
-	options                     experiment.Options
-	out, output, progress       string
+	adviceFlags
+	asked advise.Ask
+	table bool
+	rows  []string
 }
 
 func newChoose() *cobra.Command {
@@ -77,32 +72,27 @@ requests of the advised model got no good reply.`,
 }
 
 func (f *chooseFlags) bind(fl *pflag.FlagSet) {
-	fl.StringVar(&f.cpu, "cpu", "", "CPU time of a request, as scenarios write it: 200us, exp(200us), 0.99*1ms+0.01*100ms")
-	fl.StringVar(&f.sleep, "sleep", "", "time that a request waits for something else, likewise")
-	fl.DurationVar(&f.lock, "lock", 0, "CPU time of a request under one lock, beside --cpu")
+	f.adviceFlags.bind(fl)
+	fl.StringVar(&f.asked.CPU, "cpu", "", "CPU time of a request, as scenarios write it: 200us, exp(200us), 0.99*1ms+0.01*100ms")
+	fl.StringVar(&f.asked.Sleep, "sleep", "", "time that a request waits for something else, likewise")
+	fl.DurationVar(&f.asked.Lock, "lock", 0, "CPU time of a request under one lock, beside --cpu")
 	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s")
-	fl.IntVar(&f.connections, "connections", 64, "kept connections that they come over")
-	fl.IntVar(&f.idle, "idle", 0, "kept connections beside those, with nothing to ask")
-	fl.IntVar(&f.pipeline, "pipeline", 1, "requests that a client sends in one write")
-	fl.StringVar(&f.arrivals, "arrivals", "poisson", "how they come: poisson, constant, burst(12), in-phase(64)")
+	fl.IntVar(&f.asked.Connections, "connections", 64, "kept connections that they come over")
+	fl.IntVar(&f.asked.Idle, "idle", 0, "kept connections beside those, with nothing to ask")
+	fl.IntVar(&f.asked.Pipeline, "pipeline", 1, "requests that a client sends in one write")
+	fl.StringVar(&f.asked.Arrivals, "arrivals", "poisson", "how they come: poisson, constant, burst(12), in-phase(64)")
 	fl.StringVar(&f.slo, "slo", "", "what is to be kept, as for size: p99<=10ms,errors<=0.1%")
-	oneOf(fl, &f.matters, "matters", choose.Tail, "what matters: "+strings.Join(choose.Matters(), ", "), choose.Matters()...)
+	oneOf(fl, &f.asked.Matters, "matters", advise.Tail, "what matters: "+strings.Join(advise.Matters(), ", "), advise.Matters()...)
 	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
-	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
-	fl.Uint64Var(&f.options.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
-	fl.DurationVar(&f.options.Budget, "budget", 2*time.Minute, "longest --verify may take")
-	fl.StringVar(&f.options.ServerCPUs, "server-cpus", "", "CPUs of --verify's servers, like 0-3 (default the lower half)")
-	fl.StringVar(&f.options.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
-	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
-	oneOf(fl, &f.output, "output", "text", "text, json or markdown", "text", "json", "markdown")
-	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none", progressKinds...)
+	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
+	fl.DurationVar(&f.Budget, "budget", 2*time.Minute, "longest --verify may take")
 	fl.BoolVar(&f.table, "table", false, "print the table of docs/choose.md")
 	fl.StringArrayVar(&f.rows, "rows", nil, "print docs/experiments/answers.tsv with the verdicts of this record (repeatable)")
 	fl.Lookup("table").Hidden, fl.Lookup("rows").Hidden = true, true // for tools/experiments
 }
 
 func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
-	pack, err := choose.ParsePack(experiments.Answers)
+	pack, err := advise.ParsePack(experiments.Answers)
 	if err != nil {
 		return err
 	}
@@ -110,25 +100,25 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	case len(f.rows) > 0:
 		return f.printRows(cmd, pack)
 	case f.table:
-		return report.WriteChoices(cmd.OutOrStdout(), choose.Cells(pack, choosable()), sizeOfMode)
+		return report.WriteChoices(cmd.OutOrStdout(), advise.Cells(pack, choosable()), sizeOfMode)
 	}
 	ask, err := f.ask(cmd.Flags(), args)
 	if err != nil {
 		return err
 	}
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
-	choice, test, err := choose.Advise(ask, pack, choosable())
+	choice, test, err := advise.Choose(ask, pack, choosable())
 	if err != nil {
 		return err
 	}
-	c, planned, err := f.compare(test, show)
+	planned, err := f.planTest(test, show)
 	if err != nil {
 		return fmt.Errorf("planning the test of the advice: %w", err)
 	}
-	choice.Test = c.line(test)
+	choice.Test = f.line(test)
 	var untested error // the advice stands all the same
 	if f.verify {
-		if choice.Verified, untested = c.verify(cmd.Context(), planned, test, show); untested != nil {
+		if choice.Verified, untested = f.test(cmd.Context(), planned, test, show); untested != nil {
 			choice.Unverified = untested.Error()
 		}
 	}
@@ -167,69 +157,60 @@ func sizeOfMode(name string) string {
 }
 
 // ask describes the requests by the flags, and by a scenario where a flag was not given.
-func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (choose.Ask, error) {
-	var path string
+func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err error) {
+	path := ""
 	if len(args) == 1 {
-		var err error
 		if path, err = f.fill(fl, args[0]); err != nil {
-			return choose.Ask{}, err
+			return a, err
 		}
 	}
 	if err := f.check(fl); err != nil {
-		return choose.Ask{}, err
+		return a, err
 	}
-	request := choose.Request{CPU: f.cpu, Sleep: f.sleep, Lock: f.lock}
-	d, err := request.Demand()
-	if err != nil {
-		return choose.Ask{}, usage(err)
+	a = f.asked
+	if a.Demand, err = a.Cost(); err != nil {
+		return a, usage(err)
 	}
-	a := choose.Ask{
-		Demand: d, Lock: f.lock, Rate: f.rate.PerSecond, Connections: f.connections, Idle: f.idle, Pipeline: f.pipeline, Arrivals: f.arrivals,
-		Path: path, Matters: f.matters, Cores: f.cores, Seed: f.options.Seed,
-	}
-	if path == "" {
-		a.Path = request.Path()
-	}
+	a.Rate, a.Path, a.Seed = f.rate.PerSecond, cmp.Or(path, a.Query()), f.Seed
 	if f.slo != "" {
 		if a.SLO, err = stats.ParseSLO(f.slo); err != nil {
 			return a, usagef("--slo: %w", err)
 		}
 	}
-	if a.Cores == 0 {
-		if a.Cores, err = experiment.ServerCPUs(f.options); err != nil {
-			return a, usage(err)
-		}
+	if a.Cores, err = f.serverCores(); err != nil {
+		return a, err
 	}
 	if most, short := a.Carry(); short {
 		return a, usagef("--connections %d carry %.0f/s at most, each with one request of %v under way (Little's law), and --rate is %v; give --connections %.0f or more",
-			a.Connections, most, d.Held(), f.rate.Rate, math.Ceil(2*a.Rate*d.Held().Seconds()))
+			a.Connections, most, a.Demand.Held(), f.rate.Rate, math.Ceil(2*a.Rate*a.Demand.Held().Seconds()))
 	}
 	return a, nil
 }
 
 // check refuses missing and impossible flags.
 func (f *chooseFlags) check(fl *pflag.FlagSet) error {
+	a := f.asked
 	switch {
 	case f.rate.PerSecond == 0:
 		return usagef("--rate is missing; say how many requests come, like --rate 300/s")
-	case f.cpu == "" && f.sleep == "" && f.lock == 0:
+	case a.CPU == "" && a.Sleep == "" && a.Lock == 0:
 		return usagef("nothing says what a request asks; give --cpu 200us, --sleep 20ms or both, or name a scenario")
-	case f.lock < 0 || f.lock > 100*time.Millisecond:
-		return usagef("--lock %v; give 0 to 100ms", f.lock)
-	case f.connections < 1:
-		return usagef("--connections %d; give 1 or more", f.connections)
-	case f.idle < 0:
-		return usagef("--idle %d; give 0 or more", f.idle)
-	case f.pipeline < 1:
-		return usagef("--pipeline %d; give 1 or more", f.pipeline)
+	case a.Lock < 0 || a.Lock > 100*time.Millisecond:
+		return usagef("--lock %v; give 0 to 100ms", a.Lock)
+	case a.Connections < 1:
+		return usagef("--connections %d; give 1 or more", a.Connections)
+	case a.Idle < 0:
+		return usagef("--idle %d; give 0 or more", a.Idle)
+	case a.Pipeline < 1:
+		return usagef("--pipeline %d; give 1 or more", a.Pipeline)
 	case f.cores < 0 || fl.Changed("cores") && f.cores == 0:
 		return usagef("--cores %d; give 1 or more", f.cores)
-	case f.pipeline > 1 && f.idle > 0:
-		return usagef("--idle %d beside --pipeline %d: clients that send without pause leave no time for others; drop one", f.idle, f.pipeline)
-	case f.options.Budget <= 0:
-		return usagef("--budget %v must be above 0", f.options.Budget)
+	case a.Pipeline > 1 && a.Idle > 0:
+		return usagef("--idle %d beside --pipeline %d: clients that send without pause leave no time for others; drop one", a.Idle, a.Pipeline)
+	case f.Budget <= 0:
+		return usagef("--budget %v must be above 0", f.Budget)
 	}
-	l := scenario.Load{Loop: "open", Arrivals: f.arrivals, Rate: f.rate.Rate, KeepAlive: true, Connections: f.connections, Idle: f.idle}
+	l := scenario.Load{Loop: "open", Arrivals: a.Arrivals, Rate: f.rate.Rate, KeepAlive: true, Connections: a.Connections, Idle: a.Idle}
 	if bad := l.Check(); bad != nil {
 		return usagef("--%s: %s", strings.TrimPrefix(bad.Path, "load."), bad.Msg)
 	}
@@ -269,7 +250,7 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 	switch {
 	case f.rate.PerSecond == 0:
 		return "", usagef("scenario %q asks no rate per second; give --rate, like --rate 300/s", name)
-	case f.cpu == "" && f.sleep == "":
+	case f.asked.CPU == "" && f.asked.Sleep == "":
 		return "", usagef("scenario %q does not say what a request costs; give --cpu, like --cpu 20us", name)
 	case s.Workload.Path != "" && s.Workload.Method == "GET" && !strings.HasPrefix(s.Workload.Path, "/work?"):
 		return s.Workload.Path, nil
@@ -278,71 +259,70 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 }
 
 // printRows prints the pack's verdicts after the records' verdicts have replaced theirs.
-func (f *chooseFlags) printRows(cmd *cobra.Command, pack choose.Pack) error {
+func (f *chooseFlags) printRows(cmd *cobra.Command, pack advise.Pack) error {
 	for _, name := range f.rows {
-		r, rows, err := rowsOf(name)
+		dir, run, err := record.Open(name, record.DefaultRoot)
+		if err != nil {
+			return usage(err)
+		}
+		result, verdicts, err := judge.Pairs(dir, run, advise.Pairs(run.Plan.Scenario))
 		if err != nil {
 			return err
 		}
-		pack = pack.With(r, rows)
+		pack = pack.With(result.Scenario, advise.Rows(result, verdicts))
 	}
 	_, err := fmt.Fprint(cmd.OutOrStdout(), pack)
 	return err
 }
 
-// line returns the command line of the comparison.
-func (c *chosen) line(t choose.Test) string {
+// line returns the command line of the comparison that planTest planned.
+func (f *chooseFlags) line(t advise.Test) string {
 	argv := []string{"schedlab", "compare", "--path", t.Path}
 	if t.Rate > 0 {
-		argv = append(argv, "--rate", c.Rate.String())
+		argv = append(argv, "--rate", f.Rate.String())
 	}
-	for _, arm := range t.Arms {
-		argv = append(argv, "--arm", arm)
+	for _, given := range []struct {
+		flag   string
+		values []string
+	}{{"--arm", t.Arms}, {"--vary", t.Vary}, {"--expect", f.expect}} {
+		for _, value := range given.values {
+			argv = append(argv, given.flag, value)
+		}
 	}
-	for _, factor := range t.Vary {
-		argv = append(argv, "--vary", factor)
-	}
-	for _, text := range c.expect {
-		argv = append(argv, "--expect", text)
-	}
-	return command.Join(append(argv, "--budget", c.Options.Budget.String()))
+	return command.Join(append(argv, "--budget", f.Budget.String()))
 }
 
-// A chosen model's test is a comparison.
-type chosen struct{ compareFlags }
-
-// compare lays out the comparison that tests an advice, as the command line would.
-func (f *chooseFlags) compare(t choose.Test, show *progress) (*chosen, *experiment.Comparison, error) {
-	c := &chosen{compareFlags{Options: f.options, addArms: t.Arms, vary: t.Vary, out: f.out, adhoc: adhocFlags{path: t.Path}}}
-	c.OnTrouble, c.OnCannot = show.trouble, show.cannot
-	c.Rate = scenario.Rate{PerSecond: t.Rate}
-	if err := knowSelf(&c.Options); err != nil {
-		return nil, nil, err
+// planTest plans the comparison that tests an advice, as the command line would.
+func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Comparison, error) {
+	f.addArms, f.vary, f.adhoc.path, f.Rate.PerSecond = t.Arms, t.Vary, t.Path, t.Rate
+	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
+	if err := knowSelf(&f.Options); err != nil {
+		return nil, err
 	}
-	plain, err := c.scenario("") // without expectations, for the arms' names
+	plain, err := f.scenario("") // without expectations, for the arms' names
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	for _, arm := range plain.Contestants()[1:] {
+	arms := plain.Contestants()
+	for _, arm := range arms[1:] {
 		for _, metric := range t.Metrics {
 			if slices.ContainsFunc(stats.Metrics(), func(m stats.Metric) bool { return m.Name == metric && !slices.Contains(t.Metrics, "good_mean") }) {
-				c.expect = append(c.expect, fmt.Sprintf("not faster(%q, %q)", metric, arm.Name))
+				f.expect = append(f.expect, fmt.Sprintf("not faster(%q, %q)", metric, arm.Name))
 			}
 		}
 	}
 	for _, term := range t.Keeps {
-		c.expect = append(c.expect, keeps(term, plain.Contestants()[0].Name))
+		f.expect = append(f.expect, keeps(term, arms[0].Name))
 	}
-	s, err := c.scenario("")
+	s, err := f.scenario("")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if f.verify {
-		c.Note = "tests an advice of schedlab choose"
-		c.Iters = workload.Calibrate()
+		f.Note = "tests an advice of schedlab choose"
+		f.Iters = workload.Calibrate()
 	}
-	planned, err := c.plan(s)
-	return c, planned, err
+	return f.plan(s)
 }
 
 // keeps returns the expectation that an arm keeps a term of an SLO.
@@ -350,14 +330,10 @@ func keeps(term stats.Term, arm string) string {
 	return fmt.Sprintf("%s(%q) <= %s", term.Metric, arm, strings.TrimPrefix(term.String(), term.Metric+"<="))
 }
 
-// verify runs the comparison that tests the advice.
-func (c *chosen) verify(ctx context.Context, planned *experiment.Comparison, t choose.Test, show *progress) (*record.ChoiceTest, error) {
-	dir, run, err := planned.Run(ctx, c.out, show.update)
-	show.done()
+// test runs the comparison that tests the advice.
+func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, t advise.Test, show *progress) (*record.ChoiceTest, error) {
+	dir, run, err := f.measure(ctx, planned, show)
 	if err != nil {
-		return nil, c.failure(err, dir, run)
-	}
-	if err := writeReports(dir, run.Result); err != nil {
 		return nil, err
 	}
 	var arms []string
@@ -366,7 +342,7 @@ func (c *chosen) verify(ctx context.Context, planned *experiment.Comparison, t c
 			arms = append(arms, a.Name)
 		}
 	}
-	_, verdicts, err := judge.Pairs(dir, run, choose.TestPairs(arms, t.Metrics))
+	_, verdicts, err := judge.Pairs(dir, run, advise.TestPairs(arms, t.Metrics))
 	if err != nil {
 		return nil, err
 	}
@@ -376,20 +352,7 @@ func (c *chosen) verify(ctx context.Context, planned *experiment.Comparison, t c
 			slo = append(slo, e)
 		}
 	}
-	v := choose.Verify(run.Result.Arms[0], arms, t.Metrics, verdicts, slo)
+	v := advise.Verify(run.Result.Arms[0], arms, t.Metrics, verdicts, slo)
 	v.Dir = dir.Path()
 	return v, nil
-}
-
-// rowsOf returns the scenario of a record and its verdicts.
-func rowsOf(name string) (string, choose.Pack, error) {
-	dir, run, err := record.Open(name, record.DefaultRoot)
-	if err != nil {
-		return "", nil, usage(err)
-	}
-	result, verdicts, err := judge.Pairs(dir, run, choose.Pairs(run.Plan.Scenario))
-	if err != nil {
-		return "", nil, err
-	}
-	return result.Scenario, choose.Rows(result, verdicts), nil
 }

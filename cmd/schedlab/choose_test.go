@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"schedlab/internal/choose"
+	"schedlab/internal/advise"
 	"schedlab/internal/model"
 )
 
@@ -34,7 +34,7 @@ func TestChoosePageIsOfThePack(t *testing.T) {
 // Every cell asks a scenario that is embedded, of arms that it has, with the modes that they are.
 func TestTableIsOfThePack(t *testing.T) {
 	t.Parallel()
-	for _, c := range choose.Cells(nil, choosable()) {
+	for _, c := range advise.Cells(nil, choosable()) {
 		s, _, err := findScenario(c.Scenario)
 		if err != nil {
 			t.Errorf("%s, %s: %v", c.Does, c.Matters, err)

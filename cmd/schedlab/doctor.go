@@ -23,16 +23,11 @@ import (
 )
 
 type doctorFlags struct {
-	experiment.Options
-	scenario    string            // its name or file
+	compareFlags
+	name        string            // of the scenario, or its file
 	asked       scenario.Scenario // what it holds
 	rate        float64           // of its first arm, if the scenario's rate is relative; 0 before that is measured, and otherwise
-	allowRemote bool
 	quick, full bool
-	verbose     bool
-	out         string
-	output      string
-	progress    string
 }
 
 func newDoctor() *cobra.Command {
@@ -64,9 +59,9 @@ interrupted.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.scenario = defaultScenario
+			f.name = defaultScenario
 			if len(args) > 0 {
-				f.scenario = args[0]
+				f.name = args[0]
 			}
 			return f.run(cmd)
 		},
@@ -135,13 +130,11 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 // check refuses a faulty scenario, or one with arms on other machines, before anything is measured.
 func (f *doctorFlags) check(ctx context.Context) error {
 	var err error
-	if f.asked, _, err = findScenario(f.scenario); err != nil {
+	if f.asked, _, err = findScenario(f.name); err != nil {
 		return err
 	}
-	if !f.allowRemote {
-		if err := armsOnLoopback(ctx, f.asked.Arms); err != nil {
-			return err
-		}
+	if err := f.stayLocal(ctx, f.asked.Arms); err != nil {
+		return err
 	}
 	_, err = f.alike("quick")
 	return err
@@ -225,33 +218,33 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 		plans = []aPlan{{"quick", 12}, {"full", 6}}
 	}
 	f.Iters = workload.Calibrate()
-	var measured []doctor.AA
+	var runs []record.Run
 	err := f.findRate(ctx, show)
 	for _, p := range plans {
-		var a doctor.AA
+		var run record.Run
 		if err == nil {
-			a, err = f.compareAlike(ctx, p, show)
+			run, err = f.compareAlike(ctx, p, show)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil: // a finding, not the end
-			m.Noise = doctor.NoNoise(f.scenario, record.Fact{Code: doctor.NoiseNotRun, Names: record.Names{"protocol": p.protocol, "error": err.Error()}})
+			m.Noise = doctor.NoNoise(f.name, record.Fact{Code: doctor.NoiseNotRun, Names: record.Names{"protocol": p.protocol, "error": err.Error()}})
 			return nil
 		}
-		measured = append(measured, a)
+		runs = append(runs, run)
 	}
-	var protocols []doctor.Protocol
+	var protocols []record.Plan
 	for _, name := range []string{"quick", "full"} {
 		c, err := f.alike(name)
 		if err != nil {
 			return err
 		}
 		p := c.Planned()
-		_, blocks := c.Budget()
-		protocols = append(protocols, doctor.Protocol{Name: name, Blocks: blocks, Window: record.Duration(p.Window), Takes: record.Duration(p.Estimate)})
+		_, p.Blocks = c.Budget()
+		protocols = append(protocols, p)
 	}
-	m.Noise = doctor.NewNoise(f.scenario, measured, protocols)
+	m.Noise = doctor.NewNoise(f.name, runs, protocols)
 	return nil
 }
 
@@ -299,31 +292,18 @@ func (f *doctorFlags) plan(s scenario.Scenario, protocol string, budget time.Dur
 }
 
 // compareAlike runs the comparison that p describes, in a directory that is removed.
-func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress) (a doctor.AA, err error) {
+func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress) (run record.Run, err error) {
 	c, err := f.alike(p.protocol)
 	if err != nil {
-		return a, err
+		return run, err
 	}
 	dir, err := os.MkdirTemp("", "schedlab-doctor-")
 	if err != nil {
-		return a, fmt.Errorf("measuring the noise: %w", err)
+		return run, fmt.Errorf("measuring the noise: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	_, run, err := c.Shortened(p.blocks).Run(ctx, dir, show.update)
-	if err != nil {
-		return a, err
-	}
-	a = doctor.AA{Ran: run.Result.Ran, Rate: run.Plan.Rate, Window: record.Duration(run.Plan.Window)}
-	for _, arm := range run.Result.Arms {
-		a.Arms = append(a.Arms, arm.Blocks)
-	}
-	if r := run.Result.Refused; len(r) > 0 {
-		a.Refused = record.Fact{
-			Code: doctor.BlockRefused, Arm: r[0].Arm, Names: record.Names{"rule": r[0].Rule},
-			Values: record.Values{"block": float64(r[0].Block), "value": r[0].Value, "limit": r[0].Limit},
-		}
-	}
-	return a, nil
+	_, run, err = c.Shortened(p.blocks).Run(ctx, dir, show.update)
+	return run, err
 }
 
 // briefWatch is how long a comparison watches other programs before it starts.

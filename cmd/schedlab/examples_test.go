@@ -234,11 +234,11 @@ func verifiable(t *testing.T, c shown) {
 		t.Errorf("%s: %v", c.at, err)
 		return
 	}
-	s.Ask.Cores, err = experiment.ServerCPUs(f.options) // whatever machine the page was made on
+	s.Ask.Cores, err = experiment.ServerCPUs(f.Options) // whatever machine the page was made on
 	if err != nil {
 		t.Fatal(err)
 	}
-	planned, err := s.plan(&compareFlags{}, silent())
+	planned, err := f.planTest(s, silent())
 	if err != nil {
 		t.Errorf("%s: %v", c.at, err)
 		return

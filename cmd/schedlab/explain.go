@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -185,15 +186,11 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	if err != nil {
 		return x, fmt.Errorf("planning the tests: %w", err)
 	}
-	tests, run, err := planned.Run(cmd.Context(), f.out, show.update)
-	show.done()
+	tests, run, err := f.measure(cmd.Context(), planned, show)
 	if tests != nil { // the newest run stays the one that is explained
 		err = errors.Join(err, tests.StepBack())
 	}
 	if err != nil {
-		return x, f.failure(err, tests, run)
-	}
-	if err := writeReports(tests, run.Result); err != nil {
 		return x, err
 	}
 	tested, err := explain.Read(tests, run)
@@ -236,7 +233,12 @@ func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded rec
 // keepProfiles writes the profiles of two arms to the record with their flame graphs, and compares them.
 func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles, error) {
 	kept := &record.Profiles{Moved: []record.FunctionShare{}}
-	trees := map[string][]*profile.Tree{} // by kind, one of each arm; nil for one without samples
+	draw := func(f record.Flame, name string) (err error) {
+		f.File, err = dir.WriteProfile(f.Arm, name, func(w io.Writer) error { return report.FlameSVG(w, f) })
+		kept.Flames = append(kept.Flames, f)
+		return err
+	}
+	first := map[string]*profile.Tree{} // of the arm compared with, by kind
 	var kinds []string
 	for i, a := range arms {
 		k := record.ProfiledArm{Arm: a.Arm, Files: []string{}}
@@ -253,46 +255,36 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 				}
 				continue
 			}
+			kinds = append(kinds, kind)
 			tree, err := profile.Parse(file.Data)
-			if err != nil && !errors.Is(err, profile.ErrEmpty) {
+			if errors.Is(err, profile.ErrEmpty) {
+				continue
+			}
+			if err == nil {
+				err = draw(record.Flame{Kind: kind, Arm: a.Arm, Frames: tree.Layout(nil)}, kind+".svg")
+			}
+			if err != nil {
 				return kept, err
 			}
-			if kind == "cpu" && tree != nil {
+			if kind == "cpu" {
 				k.Samples = tree.Samples
 			}
-			if trees[kind] == nil {
-				trees[kind] = make([]*profile.Tree, len(arms))
-				kinds = append(kinds, kind)
+			base := first[kind]
+			if i == 0 {
+				first[kind] = tree
 			}
-			trees[kind][i] = tree
+			if base == nil {
+				continue
+			}
+			if err := draw(record.Flame{Kind: kind, Arm: a.Arm, Base: arms[0].Arm, Frames: tree.Layout(base)}, kind+"-difference.svg"); err != nil {
+				return kept, err
+			}
+			if kind == "cpu" {
+				kept.Moved = append(kept.Moved, profile.Changes(base, tree, mostMoved)...)
+			}
 		}
 		kept.Arms = append(kept.Arms, k)
 	}
-	for _, kind := range kinds {
-		for i, tree := range trees[kind] {
-			if tree == nil {
-				continue
-			}
-			flames := []record.Flame{{Kind: kind, Arm: arms[i].Arm, Frames: tree.Layout(nil)}}
-			if base := trees[kind][0]; i > 0 && base != nil {
-				flames = append(flames, record.Flame{Kind: kind, Arm: arms[i].Arm, Base: arms[0].Arm, Frames: tree.Layout(base)})
-				if kind == "cpu" {
-					kept.Moved = append(kept.Moved, profile.Changes(base, tree, mostMoved)...)
-				}
-			}
-			for _, fl := range flames {
-				name := kind + ".svg"
-				if fl.Base != "" {
-					name = kind + "-difference.svg"
-				}
-				at, err := dir.WriteProfile(fl.Arm, name, func(w io.Writer) error { return report.FlameSVG(w, fl) })
-				if err != nil {
-					return kept, err
-				}
-				fl.File = at
-				kept.Flames = append(kept.Flames, fl)
-			}
-		}
-	}
+	slices.SortStableFunc(kept.Flames, func(a, b record.Flame) int { return slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind) })
 	return kept, nil
 }

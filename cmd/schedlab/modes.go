@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/mode"
 	"schedlab/internal/model"
 	"schedlab/internal/record"
 )
@@ -95,24 +94,12 @@ func describe(f *pflag.Flag) string {
 	return strings.TrimSpace("--"+f.Name+" "+value) + ": " + usage
 }
 
-// modeJSON is one row of `modes --output json`.
-type modeJSON struct {
-	Name     string    `json:"name"`
-	Summary  string    `json:"summary"`
-	Axes     mode.Axes `json:"axes"`
-	Imitates string    `json:"imitates"`
-	Wins     string    `json:"wins"`
-	Starves  string    `json:"starves"`
-	Flags    []string  `json:"flags"`
-}
-
 func writeModesJSON(w io.Writer, modes []model.Mode) error {
-	rows := make([]modeJSON, len(modes))
 	for i, m := range modes {
-		rows[i] = modeJSON{m.Name, m.Summary, m.Axes, m.Imitates, m.Wins, m.Starves, append([]string{}, m.Flags...)}
+		modes[i].Flags = append([]string{}, m.Flags...) // a list, where a mode has none, and not null
 	}
 	return record.WriteJSON(w, struct {
-		Schema int        `json:"schema"`
-		Modes  []modeJSON `json:"modes"`
-	}{1, rows})
+		Schema int          `json:"schema"`
+		Modes  []model.Mode `json:"modes"`
+	}{1, modes})
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"regexp"
@@ -16,6 +15,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"schedlab/internal/scenario"
 )
 
 // settle gives every flag that is not on the command line its value from the
@@ -196,7 +197,10 @@ type configFile struct {
 // fromFile sets the flags that have no value yet. Every key in the file must be a flag of cmd.
 func fromFile(cmd *cobra.Command, name string) error {
 	f := configFile{name, cmd}
-	text, err := f.read()
+	text, err := scenario.ReadFile(name, maxConfig)
+	if err == nil && len(text) > maxConfig {
+		err = fmt.Errorf("%s is larger than %d bytes", name, maxConfig)
+	}
 	if err != nil {
 		return usagef("--config: %w", err)
 	}
@@ -222,19 +226,6 @@ func fromFile(cmd *cobra.Command, name string) error {
 		}
 	}
 	return nil
-}
-
-func (f configFile) read() ([]byte, error) {
-	file, err := os.Open(f.name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxConfig+1))
-	if err == nil && len(text) > maxConfig {
-		err = fmt.Errorf("%s is larger than %d bytes", f.name, maxConfig)
-	}
-	return text, err
 }
 
 // set gives one flag its value.

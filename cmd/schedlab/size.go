@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,35 +12,26 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"schedlab/internal/advise"
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
 	"schedlab/internal/model"
-	"schedlab/internal/record"
-	"schedlab/internal/scenario"
-	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
 
 // sizeFlags describe the load of the pool to be sized.
 type sizeFlags struct {
-	verbose          bool
-	rate             perSecond
-	held, cpu        time.Duration
-	cv               float64
-	workload         string
-	histogram, csv   string
-	metric           string
-	column, unit     string
-	cores            int
-	slo              string
-	margin           float64
-	mode             string
-	verify           bool
-	options          experiment.Options
-	out              string
-	output, progress string
+	adviceFlags
+	held, cpu      time.Duration
+	cv             float64
+	workload       string
+	histogram, csv string
+	metric         string
+	column, unit   string
+	margin         float64
+	mode           string
 }
 
 // sizedModes lists the modes that the theory is about: workers take requests, or connections of one
@@ -105,6 +95,7 @@ decide.`,
 }
 
 func (f *sizeFlags) bind(fl *pflag.FlagSet) {
+	f.adviceFlags.bind(fl)
 	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s; taken as Poisson")
 	fl.DurationVar(&f.held, "held", 0, "mean time a request holds its worker; exponential, unless --cv or --cpu says otherwise")
 	fl.Float64Var(&f.cv, "cv", 1, "coefficient of variation of what --held leaves beside --cpu: 0 always the same, 1 exponential, above that a heavier tail, up to 10")
@@ -120,15 +111,9 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.Float64Var(&f.margin, "margin", 0.15, "ratio of the rate by which it may grow with the SLO still kept, for what theory leaves out")
 	modes := sizedModes()
 	oneOf(fl, &f.mode, "mode", modes[0], "mode that --verify tests: "+strings.Join(modes, ", "), modes...)
-	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
-	fl.Uint64Var(&f.options.Seed, "seed", 1, "seed of the replayed trace, and of --verify's load")
-	fl.DurationVar(&f.options.Budget, "budget", 0, "longest --verify may take (default 75s, or what the SLO's quantiles need)")
-	fl.StringVar(&f.options.ServerCPUs, "server-cpus", "", "CPUs of --verify's servers, like 0-3 (default the lower half)")
-	fl.StringVar(&f.options.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
-	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
-	oneOf(fl, &f.output, "output", "text", "text, json or markdown", "text", "json", "markdown")
+	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the replayed trace, and of --verify's load")
+	fl.DurationVar(&f.Budget, "budget", 0, "longest --verify may take (default 75s, or what the SLO's quantiles need)")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print how the advice comes about, every wait and every doubt")
-	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none", progressKinds...)
 }
 
 func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
@@ -148,7 +133,7 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	s.Test = f.command(cmd)
 	var untested error // the advice stands all the same
 	if f.verify && s.Advice.Workers > 0 {
-		if s.Verified, untested = s.compare(cmd.Context(), show); untested != nil {
+		if s.Verified, untested = f.test(cmd.Context(), s, show); untested != nil {
 			s.Unverified = untested.Error()
 		}
 	}
@@ -158,7 +143,7 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	case untested != nil:
 		return untested
 	}
-	return s.exit()
+	return sizeExit(s)
 }
 
 // check refuses missing and impossible flags. It returns the SLO, with the term that Objective adds;
@@ -204,28 +189,28 @@ func (f *sizeFlags) objective() (stats.SLO, error) {
 	if f.slo == "" {
 		return nil, nil
 	}
-	slo, err := sizing.Objective(f.slo, f.rate.PerSecond, f.verify && f.csv+f.histogram != "")
+	slo, err := advise.Objective(f.slo, f.rate.PerSecond, f.verify && f.csv+f.histogram != "")
 	return slo, usage(err)
 }
 
 // demand reads the cost of a request.
-func (f *sizeFlags) demand(cmd *cobra.Command) (d sizing.Demand, err error) {
+func (f *sizeFlags) demand(cmd *cobra.Command) (d advise.Demand, err error) {
 	switch {
 	case f.workload != "":
-		d, err = sizing.ParseWorkload(f.workload)
+		d, err = advise.ParseWorkload(f.workload)
 		return d, flagged("workload", err)
 	case f.histogram != "":
-		d, err = fromFileOf(cmd, f.histogram, func(file io.Reader, name string) (sizing.Demand, error) {
-			return sizing.ReadHistogram(file, name, f.metric)
-		})
-		err = flagged("histogram", err)
+		err = flagged("histogram", readInput(cmd, f.histogram, func(in io.Reader, name string) (err error) {
+			d, err = advise.ReadHistogram(in, name, f.metric)
+			return err
+		}))
 	case f.csv != "":
-		d, err = fromFileOf(cmd, f.csv, func(file io.Reader, name string) (sizing.Demand, error) {
-			return sizing.ReadCSV(file, name, f.column, f.unit)
-		})
-		err = flagged("csv", err)
+		err = flagged("csv", readInput(cmd, f.csv, func(in io.Reader, name string) (err error) {
+			d, err = advise.ReadCSV(in, name, f.column, f.unit)
+			return err
+		}))
 	default:
-		d, err = sizing.Held(f.held, f.cpu, f.cv)
+		d, err = advise.Held(f.held, f.cpu, f.cv)
 		return d, flagged("held", err)
 	}
 	if err == nil && f.cpu != 0 {
@@ -241,10 +226,8 @@ func flagged(flag string, err error) error {
 	return usagef("--%s: %w", flag, err)
 }
 
-const (
-	stdin  = "-"    // names standard input
-	keptIn = "FILE" // stands for a file of what came there
-)
+// keptIn stands for a file of what came on standard input.
+const keptIn = "FILE"
 
 // command returns the command line of this size with --verify.
 func (f *sizeFlags) command(cmd *cobra.Command) string {
@@ -261,74 +244,43 @@ func (f *sizeFlags) command(cmd *cobra.Command) string {
 	return command.Join(append(argv, "--verify"))
 }
 
-// A sized pool is the page with the answer, and the flags that asked for it.
-type sized struct {
-	sizing.Page
-	flags *sizeFlags
-}
-
 // advise computes the answer.
-func (f *sizeFlags) advise(d sizing.Demand, slo stats.SLO) (*sized, error) {
-	cores := f.cores
-	if cores == 0 {
-		var err error
-		if cores, err = experiment.ServerCPUs(f.options); err != nil {
-			return nil, usage(err)
-		}
+func (f *sizeFlags) advise(d advise.Demand, slo stats.SLO) (*advise.Page, error) {
+	cores, err := f.serverCores()
+	if err != nil {
+		return nil, err
 	}
-	a, err := sizing.Advise(d, slo, sizing.Options{Rate: f.rate.PerSecond, Cores: cores, Margin: f.margin, Seed: f.options.Seed})
-	page := sizing.Page{Answer: a, Rate: f.rate.String()}
+	a, err := advise.Size(d, slo, advise.Options{Rate: f.rate.PerSecond, Cores: cores, Margin: f.margin, Seed: f.Seed})
+	page := &advise.Page{Answer: a, Rate: f.rate.String()}
 	if slo != nil && !strings.Contains(f.slo, "errors") {
-		page.Assumed = sizing.Assumed
+		page.Assumed = advise.Assumed
 	}
 	if f.histogram == stdin || f.csv == stdin {
 		page.Stdin = keptIn
 	}
-	return &sized{page, f}, err
+	return page, err
 }
 
-// exit returns the error with the exit code of the answer, nil for 0.
-func (s *sized) exit() error {
+// sizeExit returns the error with the exit code of the answer, nil for 0.
+func sizeExit(s *advise.Page) error {
 	switch {
-	case s.Hopeless(), s.Verified != nil && s.Verified.Verdict == sizing.AdviceWrong:
+	case s.Hopeless(), s.Verified != nil && s.Verified.Verdict == advise.AdviceWrong:
 		return &exitError{code: exitExpectation}
-	case s.Verified != nil && s.Verified.Verdict != sizing.AdviceRight:
+	case s.Verified != nil && s.Verified.Verdict != advise.AdviceRight:
 		return &exitError{code: exitPartial}
 	}
 	return nil
 }
 
-// fromFileOf calls read with a file, or with standard input for -.
-func fromFileOf(cmd *cobra.Command, name string, read func(io.Reader, string) (sizing.Demand, error)) (sizing.Demand, error) {
-	if name == stdin {
-		return read(cmd.InOrStdin(), "standard input")
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return sizing.Demand{}, err
-	}
-	defer file.Close()
-	d, err := read(file, name)
-	if info, bad := file.Stat(); err != nil && bad == nil && info.IsDir() {
-		err = errors.New(name + " is a directory; name a file")
-	}
-	return d, err
-}
-
-// compare runs the advised workers against fewer workers. The advice is right if the first keep the
-// SLO and the second break it.
-func (s *sized) compare(ctx context.Context, show *progress) (*sizing.Verification, error) {
-	var c compareFlags
-	planned, err := s.plan(&c, show)
+// test runs the advised workers against fewer workers. The advice is right if the first keep the SLO
+// and the second break it.
+func (f *sizeFlags) test(ctx context.Context, s *advise.Page, show *progress) (*advise.Verification, error) {
+	planned, err := f.planTest(s, show)
 	if err != nil {
 		return nil, err
 	}
-	dir, run, err := planned.Run(ctx, c.out, show.update)
-	show.done()
+	dir, run, err := f.measure(ctx, planned, show)
 	if err != nil {
-		return nil, c.failure(err, dir, run)
-	}
-	if err := writeReports(dir, run.Result); err != nil {
 		return nil, err
 	}
 	kept, err := judge.Keep(dir, run, s.SLO)
@@ -340,10 +292,9 @@ func (s *sized) compare(ctx context.Context, show *progress) (*sizing.Verificati
 	return v, nil
 }
 
-// plan plans that comparison, and sets the flags in c for it.
-func (s *sized) plan(c *compareFlags, show *progress) (*experiment.Comparison, error) {
-	f := s.flags
-	here, err := experiment.ServerCPUs(f.options)
+// planTest plans that comparison.
+func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Comparison, error) {
+	here, err := experiment.ServerCPUs(f.Options)
 	if err != nil {
 		return nil, usage(err)
 	}
@@ -354,38 +305,27 @@ func (s *sized) plan(c *compareFlags, show *progress) (*experiment.Comparison, e
 	if err != nil {
 		return nil, err
 	}
-	text, err := s.Scenario(f.tested(mode))
+	question, err := s.Scenario(f.tested(mode))
 	if err != nil {
 		return nil, usage(err)
 	}
-	scenario, err := scenario.Parse("size", []byte(text))
-	if err != nil {
-		return nil, fmt.Errorf("writing the scenario of --verify: %w", err)
+	f.OnTrouble, f.OnCannot, f.OnDoubt = show.trouble, show.cannot, show.doubt
+	f.Asks = []string{} // the windows are long enough for the objective's other quantiles
+	for _, t := range s.SLO {
+		if slices.Contains(experiment.Quantiles(), t.Metric) {
+			f.Asks = append(f.Asks, t.Metric)
+		}
 	}
-	c.Options, c.out = f.options, f.out
-	c.OnTrouble, c.OnCannot, c.OnDoubt = show.trouble, show.cannot, show.doubt
-	c.Asks, c.Aim = s.asks(), judge.Aim{SLO: s.SLO}
-	if err := knowSelf(&c.Options); err != nil {
+	f.Aim.SLO = s.SLO
+	if err := knowSelf(&f.Options); err != nil {
 		return nil, err
 	}
-	c.Note = "tests the advice of: " + s.Test
-	c.Iters = workload.Calibrate()
-	return c.plan(scenario)
+	f.Note = "tests the advice of: " + s.Test
+	f.Iters = workload.Calibrate()
+	return f.plan(question)
 }
 
 // tested returns how to test the advice on servers of a mode.
-func (f *sizeFlags) tested(mode model.Mode) sizing.Test {
-	return sizing.Test{Mode: mode.Name, Sticky: mode.Sticky, Waits: mode.Has("wait"), Rate: f.rate.String(), Budget: f.options.Budget}
-}
-
-// asks returns the objective's quantiles that a comparison can judge too. The windows are long enough
-// for the others.
-func (s *sized) asks() []string {
-	names := []string{}
-	for _, t := range s.SLO {
-		if slices.Contains(experiment.Quantiles(), t.Metric) {
-			names = append(names, t.Metric)
-		}
-	}
-	return names
+func (f *sizeFlags) tested(mode model.Mode) advise.PoolTest {
+	return advise.PoolTest{Mode: mode.Name, Sticky: mode.Sticky, Waits: mode.Has("wait"), Rate: f.rate.String(), Budget: f.Budget}
 }

@@ -11,26 +11,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/advise"
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
 	"schedlab/internal/model"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
-	"schedlab/internal/scenario"
-	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
 )
 
 // sizeOf is the advice for a workload, as the command gives it.
-func sizeOf(t *testing.T, rate, workload, slo string) *sized {
+func sizeOf(t *testing.T, rate, workload, slo string) (*advise.Page, *sizeFlags) {
 	t.Helper()
-	f := &sizeFlags{workload: workload, slo: slo, cores: 1, margin: 0.15, mode: "pool-request"}
-	f.options.Seed, f.options.Budget = 1, time.Minute
+	f := &sizeFlags{workload: workload, margin: 0.15, mode: "pool-request"}
+	f.slo, f.cores = slo, 1
+	f.Seed, f.Budget = 1, time.Minute
 	if err := f.rate.Set(rate); err != nil {
 		t.Fatal(err)
 	}
-	d, err := sizing.ParseWorkload(workload)
+	d, err := advise.ParseWorkload(workload)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func sizeOf(t *testing.T, rate, workload, slo string) *sized {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return s, f
 }
 
 // What the blocks say decides the verdict on the advice, and the exit code.
@@ -53,20 +53,20 @@ func TestVerdictOnAdvice(t *testing.T) {
 		verdict        string
 		code           int
 	}{
-		{record.Passed, record.Failed, sizing.AdviceRight, exitDone},
-		{record.Failed, record.Failed, sizing.AdviceWrong, exitExpectation},
-		{record.Passed, record.Passed, sizing.AdviceWrong, exitExpectation},
-		{record.Undecided, record.Passed, sizing.AdviceWrong, exitExpectation},
-		{record.Undecided, record.Failed, sizing.AdviceUndecided, exitPartial},
-		{record.Passed, record.Undecided, sizing.AdviceUndecided, exitPartial},
+		{record.Passed, record.Failed, advise.AdviceRight, exitDone},
+		{record.Failed, record.Failed, advise.AdviceWrong, exitExpectation},
+		{record.Passed, record.Passed, advise.AdviceWrong, exitExpectation},
+		{record.Undecided, record.Passed, advise.AdviceWrong, exitExpectation},
+		{record.Undecided, record.Failed, advise.AdviceUndecided, exitPartial},
+		{record.Passed, record.Undecided, advise.AdviceUndecided, exitPartial},
 	} {
-		s := &sized{Page: sizing.Page{Answer: sizing.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}}
+		s := &advise.Page{Answer: advise.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}
 		s.Verified = s.Verify([]judge.Keeping{{Answer: c.advised, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}, {Answer: c.fewer, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}})
-		if s.Verified.Verdict != c.verdict || s.Verified.Why.None() != (c.verdict == sizing.AdviceRight) {
+		if s.Verified.Verdict != c.verdict || s.Verified.Why.None() != (c.verdict == advise.AdviceRight) {
 			t.Errorf("%s and %s: %q because %q, want %q", c.advised, c.fewer, s.Verified.Verdict, s.Verified.Why, c.verdict)
 		}
 		code := exitDone
-		if exit, ok := s.exit().(*exitError); ok {
+		if exit, ok := sizeExit(s).(*exitError); ok {
 			code = exit.code
 		}
 		if code != c.code {
@@ -80,15 +80,15 @@ func TestVerificationOfSamplesIsDoubted(t *testing.T) {
 	t.Parallel()
 	kept := []judge.Keeping{{Answer: record.Passed}, {Answer: record.Failed}}
 	for text, want := range map[string]int{"10\n20\n30\n": 1, "": 0} {
-		s := &sized{Page: sizing.Page{Answer: sizing.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}}
+		s := &advise.Page{Answer: advise.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}
 		if text != "" {
 			var err error
-			if s.Demand, err = sizing.ReadCSV(strings.NewReader(text), "t.csv", "", "ms"); err != nil {
+			if s.Demand, err = advise.ReadCSV(strings.NewReader(text), "t.csv", "", "ms"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		v := s.Verify(kept)
-		if len(v.Doubts) != want || v.Verdict != sizing.AdviceRight {
+		if len(v.Doubts) != want || v.Verdict != advise.AdviceRight {
 			t.Errorf("samples %q: %s with the doubts %q, want %d", text, v.Verdict, v.Doubts, want)
 		}
 	}
@@ -97,27 +97,23 @@ func TestVerificationOfSamplesIsDoubted(t *testing.T) {
 // Every mode's scenario can be planned, with windows that carry the SLO's quantiles.
 func TestScenarioOfVerify(t *testing.T) {
 	t.Parallel()
-	s := sizeOf(t, "300/s", "cpu=100us,sleep=exp(20ms)", "p99<=120ms")
-	s.flags.options.Budget = 0
+	s, f := sizeOf(t, "300/s", "cpu=100us,sleep=exp(20ms)", "p99<=120ms")
+	f.Budget = 0
 	for _, name := range sizedModes() {
 		mode, err := model.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := s.Scenario(s.flags.tested(mode))
+		question, err := s.Scenario(f.tested(mode))
 		if err != nil {
 			t.Fatal(err)
 		}
-		scenario, err := scenario.Parse("size", []byte(text))
+		c, err := experiment.Plan(question, experiment.Options{Self: "schedlab", Modes: modeFacts(), Iters: 100})
 		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		c, err := experiment.Plan(scenario, experiment.Options{Self: "schedlab", Modes: modeFacts(), Iters: 100})
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
+			t.Fatalf("%v\n%s", err, question.Source)
 		}
 		p := c.Planned()
-		if n := 300 * p.Window; p.Blocks != sizing.TestBlocks || n < 1.1*float64(stats.MinRequests(0.99)) {
+		if n := 300 * p.Window; p.Blocks != advise.TestBlocks || n < 1.1*float64(stats.MinRequests(0.99)) {
 			t.Errorf("%s: %d blocks of %g requests", name, p.Blocks, n)
 		}
 	}
@@ -153,7 +149,7 @@ func TestSizePageIsReal(t *testing.T) {
 func TestSizeAnswersOnAScreen(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	s := sizeOf(t, "300/s", "cpu=exp(1500us),sleep=20ms", "p99<=60ms,errors<=0.5%")
+	s, _ := sizeOf(t, "300/s", "cpu=exp(1500us),sleep=20ms", "p99<=60ms,errors<=0.5%")
 	if err := s.Write(&out, "text", false); err != nil {
 		t.Fatal(err)
 	}

@@ -64,16 +64,12 @@ func onLoopback(ctx context.Context, what, address string) error {
 	return nil
 }
 
-// stayLocal refuses arms on other machines unless the command line allows them.
+// stayLocal refuses arms with an address on another machine, their own or of their metrics, unless the
+// command line allows it.
 func (f *compareFlags) stayLocal(ctx context.Context, arms []scenario.Arm) error {
 	if f.allowRemote {
 		return nil
 	}
-	return armsOnLoopback(ctx, arms)
-}
-
-// armsOnLoopback is onLoopback for the addresses and the metrics addresses of arms.
-func armsOnLoopback(ctx context.Context, arms []scenario.Arm) error {
 	for _, a := range arms {
 		for _, address := range []string{a.URL, a.MetricsURL()} {
 			if address == "" {

@@ -77,9 +77,7 @@ func Judge(o Options, windows []record.RateWindow) (f Finding) {
 		case w.Purpose == Overload:
 		case w.Purpose == Again:
 			f.AgainOf++
-			if Keeps(w, slo) {
-				f.AgainKept++
-			}
+			f.AgainKept += stats.Count(Keeps(w, slo))
 		case w.Purpose == Verify && w.Rate < promise(slo): // below the promised goodput it cannot tell
 		case w.Purpose == Verify:
 			verified.add(w.Rate, Keeps(w, slo))
@@ -91,8 +89,8 @@ func Judge(o Options, windows []record.RateWindow) (f Finding) {
 	}
 	f.Recovers = recovers(f.AgainKept, f.AgainOf)
 	f.Least, _ = span(windows)
-	f.Low, f.LowKept, f.LowOf = verified.best(func(v, than float64) bool { return v > than }, func(c *counted) bool { return c.yes >= trials && c.yes == c.of })
-	f.High, f.HighBroken, f.HighOf = refuted.best(func(v, than float64) bool { return v < than }, func(c *counted) bool { return c.yes >= refuting && 2*c.yes > c.of })
+	f.Low, f.LowKept, f.LowOf = verified.best(func(v, than float64) bool { return v > than }, func(c counted) bool { return c.yes >= trials && c.yes == c.of })
+	f.High, f.HighBroken, f.HighOf = refuted.best(func(v, than float64) bool { return v < than }, func(c counted) bool { return c.yes >= refuting && 2*c.yes > c.of })
 	short := false // High is not above a goodput that a term promises
 	for _, t := range slo {
 		short = short || t.AtLeast && f.High > 0 && f.High <= t.Limit
@@ -136,7 +134,7 @@ func (o Options) stop(f Finding, windows []record.RateWindow) string {
 }
 
 // A tally counts windows by rate.
-type tally []*counted
+type tally []counted
 
 // counted holds how many of the windows at a rate are a yes.
 type counted struct {
@@ -146,25 +144,18 @@ type counted struct {
 
 // add counts one window.
 func (t *tally) add(rate float64, yes bool) {
-	var c *counted
-	for _, known := range *t {
-		if known.rate == rate {
-			c = known
-		}
+	i := slices.IndexFunc(*t, func(c counted) bool { return c.rate == rate })
+	if i < 0 {
+		i = len(*t)
+		*t = append(*t, counted{rate: rate})
 	}
-	if c == nil {
-		c = &counted{rate: rate}
-		*t = append(*t, c)
-	}
-	c.of++
-	if yes {
-		c.yes++
-	}
+	(*t)[i].of++
+	(*t)[i].yes += stats.Count(yes)
 }
 
 // best returns the best settled rate with its counts. If no rate is settled, rate is 0 and the
 // counts are those at the last rate tried.
-func (t tally) best(better func(v, than float64) bool, settled func(*counted) bool) (rate float64, yes, of int) {
+func (t tally) best(better func(v, than float64) bool, settled func(counted) bool) (rate float64, yes, of int) {
 	for _, c := range t {
 		switch {
 		case settled(c):

@@ -108,17 +108,11 @@ func bracket(at []place) bound {
 	at = slices.SortedFunc(slices.Values(at), func(a, b place) int { return cmp.Compare(a.rate, b.rate) })
 	wrong := 0 // exceptions if the rate is below all windows
 	for _, p := range at {
-		if p.kept {
-			wrong++
-		}
+		wrong += stats.Count(p.kept)
 	}
 	least, first, last := wrong, 0, 0
 	for i, p := range at {
-		if p.kept {
-			wrong--
-		} else {
-			wrong++
-		}
+		wrong += stats.Count(!p.kept) - stats.Count(p.kept)
 		if i+1 < len(at) && at[i+1].rate == p.rate {
 			continue // no border between windows of one rate
 		}
@@ -137,10 +131,9 @@ func bracket(at []place) bound {
 		b.broken = at[last].rate
 	}
 	switch {
-	case len(at) == 0 || math.IsInf(b.broken, 1):
+	case math.IsInf(b.broken, 1):
 		b.rate = math.Inf(1)
-	case b.kept == 0:
-	default:
+	case b.kept > 0:
 		b.rate = (b.kept + b.broken) / 2
 		b.half = (b.broken - b.kept) / 2 / b.rate
 	}

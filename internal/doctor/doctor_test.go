@@ -161,7 +161,7 @@ func TestFaults(t *testing.T) {
 		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 8)}, protocols) }, Bad, "cannot tell a tenth", "quieter machine: no --window up to a minute will do;"},
 		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.15)}, protocols) }, Warn, "p99 in a quick comparison", "compare --protocol full --window 3.6s;"},
 		{"noise", func(m *Machine) {
-			m.Noise = NewNoise("quick", []AA{{Ran: 4, Refused: refused(1, 7)}}, protocols)
+			m.Noise = NewNoise("quick", []AA{{Result: &record.Result{Ran: 4, Refused: refused(1, 7)}}}, protocols)
 		}, Bad, "only 0 of 4 blocks count: block 1 of nethttp had replies 7, below 8", "mend what else"},
 	} {
 		m := healthy(t)
@@ -201,8 +201,8 @@ func TestPausesOfTakingTurns(t *testing.T) {
 	}
 }
 
-func refused(block, replies float64) record.Fact {
-	return record.Fact{Code: BlockRefused, Arm: "nethttp", Names: record.Names{"rule": "replies"}, Values: record.Values{"block": block, "value": replies, "limit": 8}}
+func refused(block int, replies float64) []record.Refusal {
+	return []record.Refusal{{Block: block, Arm: "nethttp", Rule: "replies", Value: replies, Limit: 8}}
 }
 
 // Blocks that were left out are told of, with the reason, on a fit machine too.
@@ -210,7 +210,7 @@ func TestBlocksLeftOutAreSaid(t *testing.T) {
 	t.Parallel()
 	m := healthy(t)
 	three := alike(3, 1.02)
-	three.Ran, three.Refused = 4, refused(2, 9)
+	three.Result.Ran, three.Result.Refused = 4, refused(2, 9)
 	m.Noise = NewNoise("quick", []AA{three}, protocols)
 	r := Examine(m)
 	if f := finding(t, r, "noise"); r.Verdict != Fit || !strings.HasSuffix(f.Found, "; 1 of 4 blocks left out, the first since block 2 of nethttp had replies 9, above 8") {

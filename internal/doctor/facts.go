@@ -49,7 +49,7 @@ var (
 	noiseOpen        = record.Sentence("noise-open", `{{.Metric}} in a {{.Names.protocol}} comparison{{if not .Values.judged}} ({{template "half" .}}){{end}}`)
 	noiseWidth       = record.Sentence("noise-width", `{{template "half" .}}`)
 	noiseBlocksLeft  = record.Sentence("noise-blocks-left", `; {{count .Values.left}} of {{count .Values.ran}} blocks left out{{range .Because}}, the first since {{say .}}{{end}}`)
-	BlockRefused     = record.Sentence("block-refused", `block {{count .Values.block}} of {{.Arm}} had {{.Names.rule}} {{printf "%.3g" .Values.value}}, {{if lt .Values.value .Values.limit}}below{{else}}above{{end}} {{printf "%.3g" .Values.limit}}`)
+	blockRefused     = record.Sentence("block-refused", `block {{count .Values.block}} of {{.Arm}} had {{.Names.rule}} {{printf "%.3g" .Values.value}}, {{if lt .Values.value .Values.limit}}below{{else}}above{{end}} {{printf "%.3g" .Values.limit}}`)
 )
 
 // Templates that sentences share.

@@ -1,42 +1,13 @@
 package doctor
 
 import (
+	"cmp"
 	"math"
 	"slices"
-	"time"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
-
-// An AA holds the figures of an A/A comparison, of a program with copies of itself. A block counts if
-// its data are valid.
-type AA struct {
-	Ran     int                    // blocks that ran
-	Refused record.Fact            // why the first refused block does not count; none when all count
-	Rate    float64                // requests per second
-	Window  time.Duration          // of each trial
-	Arms    []map[string][]float64 // per arm, by metric: one value for each block that counts
-}
-
-// blocks returns how many blocks count.
-func (a *AA) blocks() int {
-	n := 0
-	for _, arm := range a.Arms {
-		for _, values := range arm {
-			n = max(n, len(values))
-		}
-	}
-	return n
-}
-
-// A Protocol is a kind of comparison that could run on this machine.
-type Protocol struct {
-	Name   string
-	Blocks int
-	Window time.Duration
-	Takes  time.Duration // duration with one challenger
-}
 
 // Noise tells which differences this machine can tell from chance.
 type Noise struct {
@@ -79,56 +50,70 @@ type Judgement struct {
 // fewestBlocks is the smallest number of blocks that shows their spread.
 const fewestBlocks = 3
 
-// NewNoise judges protocols by A/A comparisons with a scenario's load. Each protocol is judged by the
-// comparison with the nearest window length. measured has at least one element.
-func NewNoise(scenario string, measured []AA, protocols []Protocol) *Noise {
-	n := &Noise{Scenario: scenario, Rate: measured[0].Rate}
-	for _, a := range measured {
-		n.Ran += a.Ran
-		n.Blocks += a.blocks()
+// NewNoise judges protocols by A/A comparisons with a scenario's load: runs of a program and its
+// copies, with their results. Each protocol is the plan of a comparison with one challenger. It is
+// judged by the run with the nearest window length. runs has at least one element.
+func NewNoise(scenario string, runs []record.Run, protocols []record.Plan) *Noise {
+	n := &Noise{Scenario: scenario, Rate: runs[0].Plan.Rate}
+	for _, run := range runs {
+		blocks, refused := counted(run.Result), firstRefused(run.Result)
+		n.Ran += run.Result.Ran
+		n.Blocks += blocks
 		if n.refused.None() {
-			n.refused, n.Refused = a.Refused, a.Refused.String()
+			n.refused, n.Refused = refused, refused.String()
 		}
-		if a.blocks() < fewestBlocks {
-			n.err = record.Fact{Code: noiseFewBlocks, Values: record.Values{"blocks": float64(a.blocks()), "ran": float64(a.Ran)}, Because: some(a.Refused)}
+		if blocks < fewestBlocks {
+			n.err = record.Fact{Code: noiseFewBlocks, Values: record.Values{"blocks": float64(blocks), "ran": float64(run.Result.Ran)}, Because: some(refused)}
 			n.Err = n.err.String()
 			return n
 		}
 	}
 	for _, m := range stats.Metrics() {
 		for _, p := range protocols {
-			n.Judges = append(n.Judges, judge(m.Name, nearest(measured, p.Window), p))
+			off := func(run record.Run) float64 { return math.Abs(run.Plan.Window - p.Window) }
+			nearest := slices.MinFunc(runs, func(a, b record.Run) int { return cmp.Compare(off(a), off(b)) })
+			n.Judges = append(n.Judges, judge(m.Name, nearest, p))
 		}
 	}
 	return n
 }
 
-// nearest returns the comparison with the window length nearest to window.
-func nearest(measured []AA, window time.Duration) *AA {
-	best := &measured[0]
-	for i := range measured {
-		if (measured[i].Window - window).Abs() < (best.Window - window).Abs() {
-			best = &measured[i]
+// counted returns how many blocks count: an arm has a value of a metric for each.
+func counted(r *record.Result) (n int) {
+	for _, arm := range r.Arms {
+		for _, values := range arm.Blocks {
+			n = max(n, len(values))
 		}
 	}
-	return best
+	return n
+}
+
+// firstRefused returns why the first refused block does not count; none when all count.
+func firstRefused(r *record.Result) (why record.Fact) {
+	for _, b := range r.Refused[:min(1, len(r.Refused))] {
+		why = record.Fact{
+			Code: blockRefused, Arm: b.Arm, Names: record.Names{"rule": b.Rule},
+			Values: record.Values{"block": float64(b.Block), "value": b.Value, "limit": b.Limit},
+		}
+	}
+	return why
 }
 
 // tails are, for the judged quantiles, the ratios of requests beyond them.
 var tails = map[string]float64{"p50": .5, "p90": .1, "p99": .01}
 
-// judge returns the judgement on a metric under a protocol, from the A/A comparison a.
-func judge(metric string, a *AA, p Protocol) Judgement {
-	j := Judgement{Metric: metric, Protocol: p.Name, Blocks: p.Blocks, Window: p.Window.Seconds(), Takes: p.Takes.Seconds(), Scaled: a.Window != p.Window}
+// judge returns the judgement on a metric under a protocol, from an A/A comparison.
+func judge(metric string, run record.Run, p record.Plan) Judgement {
+	j := Judgement{Metric: metric, Protocol: p.Protocol, Blocks: p.Blocks, Window: p.Window, Takes: p.Estimate, Scaled: run.Plan.Window != p.Window}
 	if tail, ok := tails[metric]; ok {
-		if need := window(tail, a.Rate); need > j.Window {
+		if need := window(tail, run.Plan.Rate); need > j.Window {
 			j.NeedsWindow = need
 			return j
 		}
 	}
-	if ratios := a.logRatios(metric); len(ratios) > 0 {
+	if ratios := logRatios(run.Result.Arms, metric); len(ratios) > 0 {
 		j.Judged = true
-		j.HalfWidth = new(math.Expm1(HalfWidth(ratios, p.Blocks) * math.Sqrt(a.Window.Seconds()/j.Window)))
+		j.HalfWidth = new(math.Expm1(HalfWidth(ratios, p.Blocks) * math.Sqrt(run.Plan.Window/j.Window)))
 	}
 	return j
 }
@@ -148,11 +133,12 @@ func window(tail, rate float64) float64 {
 
 // logRatios returns the logarithm of the ratio of each two arms in each block, with both signs. The
 // arms are the same program, so the sign means nothing.
-func (a *AA) logRatios(metric string) (d []float64) {
-	for i, arm := range a.Arms {
-		for _, other := range a.Arms[:i] {
-			for block := range min(len(arm[metric]), len(other[metric])) {
-				if r := math.Log(arm[metric][block] / other[metric][block]); !math.IsNaN(r) && !math.IsInf(r, 0) {
+func logRatios(arms []record.Arm, metric string) (d []float64) {
+	for i, arm := range arms {
+		for _, other := range arms[:i] {
+			own, its := arm.Blocks[metric], other.Blocks[metric]
+			for block := range min(len(own), len(its)) {
+				if r := math.Log(own[block] / its[block]); !math.IsNaN(r) && !math.IsInf(r, 0) {
 					d = append(d, r, -r)
 				}
 			}

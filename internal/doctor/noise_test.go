@@ -22,10 +22,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata")
 
-var protocols = []Protocol{
-	{"quick", 40, quickWindow, 75 * time.Second},
-	{"full", 40, fullWindow, 600 * time.Second},
+var protocols = []record.Plan{
+	{Protocol: "quick", Blocks: 40, Window: quickWindow.Seconds(), Estimate: 75},
+	{Protocol: "full", Blocks: 40, Window: fullWindow.Seconds(), Estimate: 600},
 }
+
+// AA is the run of an A/A comparison.
+type AA = record.Run
 
 const fullWindow = 3600 * time.Millisecond
 
@@ -39,7 +42,7 @@ func alike(blocks int, factor float64) AA {
 			b[m.Name] = append(b[m.Name], math.Pow(factor, float64(1-2*(i%2))))
 		}
 	}
-	return AA{Ran: blocks, Rate: 2500, Window: quickWindow, Arms: []map[string][]float64{a, b}}
+	return AA{Plan: record.Plan{Rate: 2500, Window: quickWindow.Seconds()}, Result: &record.Result{Ran: blocks, Arms: []record.Arm{{Blocks: a}, {Blocks: b}}}}
 }
 
 // The expected half-width is that of order statistics: known for two values, and
@@ -87,9 +90,9 @@ func half(j Judgement) float64 {
 func TestWhatIsNotJudgedIsUndecided(t *testing.T) {
 	t.Parallel()
 	slow := alike(4, 1.01)
-	slow.Rate = 400 // a window of 0.5 s has 200 requests, p99 takes 1100
-	for _, arm := range slow.Arms {
-		delete(arm, "p99")
+	slow.Plan.Rate = 400 // a window of 0.5 s has 200 requests, p99 takes 1100
+	for _, arm := range slow.Result.Arms {
+		delete(arm.Blocks, "p99")
 	}
 	m := healthy(t)
 	m.Noise = NewNoise("quick", []AA{slow}, protocols)
@@ -131,7 +134,7 @@ func TestJudgements(t *testing.T) {
 		t.Errorf("full: got %+v, want %v, scaled", f, scaled)
 	}
 	full := alike(4, 1.02)
-	full.Window = fullWindow
+	full.Plan.Window = fullWindow.Seconds()
 	if f := find(NewNoise("quick", []AA{quick, full}, protocols), "p99", "full"); math.Abs(half(f)-.02) > .002 || f.Scaled {
 		t.Errorf("full: got %+v, want ±2 %%, measured", f)
 	}

@@ -68,11 +68,16 @@ func parseCounters(text []byte) (counters, error) {
 // over returns the total of name divided by the total of of; NaN if either is unknown or of is 0.
 func (c counters) over(name, of string) float64 {
 	v, ok := c.sum[name]
-	n, has := c.sum[of]
-	if !ok || !has || n == 0 {
-		return math.NaN()
+	n := c.sum[of]
+	return known(v/n, ok && n != 0)
+}
+
+// known returns a figure if it is known, else NaN.
+func known(figure float64, is bool) float64 {
+	if is {
+		return figure
 	}
-	return v / n
+	return math.NaN()
 }
 
 // An arm is one of the run's arms with its windows and its servers' metrics.
@@ -122,11 +127,8 @@ const (
 // a wait is, not how often there is one.
 var witnesses = []witness{
 	{cpuUse, "ratio", func(a *arm, i int) float64 {
-		w := a.windows[i]
-		if w.Trial.Server.CPU < 0 || a.cpus == 0 {
-			return math.NaN()
-		}
-		return w.Trial.Server.CPU / (w.Trial.Window * float64(a.cpus))
+		t := a.windows[i].Trial
+		return known(t.Server.CPU/(t.Window*float64(a.cpus)), t.Server.CPU >= 0 && a.cpus > 0)
 	}},
 	{cpuCost, "s", func(a *arm, i int) float64 { return a.windows[i].Values["cpu_per_request"] }},
 	{workersInUse, "ratio", func(a *arm, i int) float64 { // the utilisation law: throughput × time held / workers
@@ -147,40 +149,26 @@ var witnesses = []witness{
 	{schedWait, "s", counted("go_sched_latencies_seconds_sum", "go_sched_latencies_seconds_count")},
 	{gcShare, "ratio", counted("go_cpu_classes_gc_total_cpu_seconds_total", "process_cpu_seconds_total")},
 	{gcPause, "ratio", func(a *arm, i int) float64 {
-		if pauses, ok := a.counters[i].sum["go_sched_pauses_total_gc_seconds_sum"]; ok {
-			return pauses / (a.windows[i].Trial.Warmup + a.windows[i].Trial.Window)
-		}
-		return math.NaN()
+		pauses, ok := a.counters[i].sum["go_sched_pauses_total_gc_seconds_sum"]
+		return known(pauses/(a.windows[i].Trial.Warmup+a.windows[i].Trial.Window), ok)
 	}},
 	{switches, "count", func(a *arm, i int) float64 { return a.windows[i].Values["switches"] }},
 	{overflows, "count", func(a *arm, i int) float64 { return a.windows[i].Values["overflows"] }},
 	{turnedAway, "ratio", func(a *arm, i int) float64 {
 		c := a.counters[i].sum
-		accepted, ok := c["schedlab_connections_accepted_total"]
-		if !ok || accepted == 0 {
-			return math.NaN()
-		}
-		return (c["schedlab_connections_rejected_total"] + c["schedlab_connections_dropped_total"] + c["schedlab_requests_refused_total"]) / accepted
+		accepted := c["schedlab_connections_accepted_total"]
+		return known((c["schedlab_connections_rejected_total"]+c["schedlab_connections_dropped_total"]+c["schedlab_requests_refused_total"])/accepted, accepted > 0)
 	}},
 	{unevenSockets, "ratio", func(a *arm, i int) float64 {
 		const name = "schedlab_listener_connections_accepted_total"
 		c := a.counters[i]
-		if c.parts[name] < 2 || c.sum[name] == 0 {
-			return math.NaN()
-		}
-		return c.most[name] * float64(c.parts[name]) / c.sum[name]
+		return known(c.most[name]*float64(c.parts[name])/c.sum[name], c.parts[name] >= 2 && c.sum[name] > 0)
 	}},
 	{overtaken, "ratio", func(a *arm, i int) float64 {
-		if p := a.windows[i].Phases; p.Joined > 0 {
-			return p.Overtaken
-		}
-		return math.NaN()
+		return known(a.windows[i].Phases.Overtaken, a.windows[i].Phases.Joined > 0)
 	}},
 	{evenness, "ratio", func(a *arm, i int) float64 {
-		if j := a.windows[i].Jain; j > 0 {
-			return j
-		}
-		return math.NaN()
+		return known(a.windows[i].Jain, a.windows[i].Jain > 0)
 	}},
 	{steals, "ratio", counted("schedlab_steals_total", requests)},
 	{loopLag, "s", counted("schedlab_loop_lag_seconds_sum", "schedlab_loop_lag_seconds_count")},
@@ -223,14 +211,14 @@ func (a *arm) figures() map[string]float64 {
 
 // told returns the witnesses that have a figure for at least one arm.
 func told(from, to map[string]float64) (all []record.Witness) {
-	known := func(v float64) *float64 {
+	orNil := func(v float64) *float64 {
 		if math.IsNaN(v) {
 			return nil
 		}
 		return &v
 	}
 	for _, w := range witnesses {
-		f, t := known(from[w.name]), known(to[w.name])
+		f, t := orNil(from[w.name]), orNil(to[w.name])
 		if f != nil || t != nil {
 			all = append(all, record.Witness{Name: w.name, Unit: w.unit, From: f, To: t})
 		}

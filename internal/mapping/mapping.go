@@ -30,12 +30,11 @@ type Run struct {
 	verdicts []record.CellVerdict // the different verdicts so far; the grid knows each by its index
 	dir      *record.Dir          // nil before the first cell
 	calls    Calls
-	planned  []time.Duration // planned time of each cell, row by row
-	over     [2]float64      // by class: the largest ratio of a cell's time to its planned time, at least 1
-	timeout  time.Duration   // the longest request timeout of all cells
-	outlook  Outlook
-	sampled  int  // comparisons run, earlier sessions included
-	failed   bool // whether the last comparison failed: a server died, or the disk is full
+	plans    []record.Plan // of each cell, row by row
+	over     [2]float64    // by class: the largest ratio of a cell's time to its planned time, at least 1
+	timeout  time.Duration // the longest request timeout of all cells
+	sampled  int           // comparisons run, earlier sessions included
+	failed   bool          // whether the last comparison failed: a server died, or the disk is full
 	// compare runs a comparison and records it below root. It calls the comparison's Run method;
 	// tests replace it.
 	compare func(ctx context.Context, c *experiment.Comparison, root string, p experiment.Progress) (*record.Dir, record.Run, error)
@@ -77,7 +76,10 @@ func Plan(s scenario.Scenario, o experiment.Options, m record.Map) (*Run, error)
 				r.Map.At(x, y).Short = short
 				lawful = lawful && known
 			}
-			r.addToOutlook(x, y, c.Planned())
+			planned := c.Planned()
+			r.plans = append(r.plans, planned)
+			r.Map.Estimate = max(r.Map.Estimate, planned.Estimate)
+			r.timeout = max(r.timeout, record.Duration(planned.Timeout))
 		}
 	}
 	if most, need := p.Blocks, judge.MapBlocks(len(r.Map.Arms)); most < need {
@@ -116,7 +118,7 @@ func (r *Run) need(x, y int) time.Duration {
 // expected returns the planned time of the cell. For class 1 it adds, per block, the time that an
 // overloaded arm's server takes to stop.
 func (r *Run) expected(x, y, class int) time.Duration {
-	return r.planned[y*len(r.Map.Plan.X.Values)+x] + time.Duration(class*r.Map.Plan.Blocks)*(r.timeout+drainTime)
+	return record.Duration(r.plans[y*len(r.Map.Plan.X.Values)+x].Estimate) + time.Duration(class*r.Map.Plan.Blocks)*(r.timeout+drainTime)
 }
 
 // An Outlook is the estimate of a map's time before it is measured. Once, Expected and Windows
@@ -132,32 +134,25 @@ type Outlook struct {
 
 // Outlook returns the estimate. Call it before Explore.
 func (r *Run) Outlook() Outlook {
-	o := r.outlook
-	for _, c := range r.Map.Cells {
+	o := Outlook{Cell: record.Duration(r.Map.Estimate)}
+	for i, c := range r.Map.Cells {
 		o.Expected += r.need(c.X, c.Y)
 		o.Overloaded = max(o.Overloaded, r.expected(c.X, c.Y, 1))
+		if c.Visits > 0 {
+			continue
+		}
+		p := r.plans[i]
+		window := record.Duration(p.Window)
+		if o.Once == 0 {
+			o.Windows[0] = window
+		}
+		o.Windows = [2]time.Duration{min(o.Windows[0], window), max(o.Windows[1], window)}
+		o.Once += record.Duration(p.Estimate)
+		if f := p.Feasible; f != nil && len(experiment.Undecided(*f, false)) > 0 {
+			o.Cannot = append(o.Cannot, *f)
+		}
 	}
 	return o
-}
-
-// addToOutlook adds a cell's planned times to the outlook. Cells must come row by row.
-func (r *Run) addToOutlook(x, y int, p record.Plan) {
-	o, estimate, window := &r.outlook, record.Duration(p.Estimate), record.Duration(p.Window)
-	r.planned = append(r.planned, estimate)
-	r.Map.Estimate = max(r.Map.Estimate, p.Estimate)
-	o.Cell = record.Duration(r.Map.Estimate)
-	r.timeout = max(r.timeout, record.Duration(p.Timeout))
-	if r.Map.At(x, y).Visits > 0 {
-		return
-	}
-	if o.Windows[0] == 0 {
-		o.Windows[0] = window
-	}
-	o.Windows = [2]time.Duration{min(o.Windows[0], window), max(o.Windows[1], window)}
-	o.Once += estimate
-	if f := p.Feasible; f != nil && len(experiment.Undecided(*f, false)) > 0 {
-		o.Cannot = append(o.Cannot, *f)
-	}
 }
 
 // describe fills the parts of the map that all cells share (arms, machine, rate, doubts) from the

@@ -28,47 +28,47 @@ func (a Axes) String() string {
 }
 
 // A Mode is a named point on the axes. Its fields hold all that other packages need to know about
-// it, so that none of them depends on a mode's name.
+// it, so that none of them depends on a mode's name. JSON has the fields that describe it to people.
 type Mode struct {
-	Name     string // the value of --mode
-	Summary  string // one line for lists
-	Axes     Axes
-	Imitates string // the real servers or libraries that it stands for
-	Wins     string // the loads on which it does well
-	Starves  string // the clients or requests that it makes wait, and when
+	Name     string `json:"name"`    // the value of --mode
+	Summary  string `json:"summary"` // one line for lists
+	Axes     Axes   `json:"axes"`
+	Imitates string `json:"imitates"` // the real servers or libraries that it stands for
+	Wins     string `json:"wins"`     // the loads on which it does well
+	Starves  string `json:"starves"`  // the clients or requests that it makes wait, and when
 	// Flags lists the flags of serve that this mode has and some other modes do not.
-	Flags []string
+	Flags []string `json:"flags"`
 	// Station is the queueing station that models an ideal scheduler of this kind: pool,
 	// per-worker, loops or goroutines, as package queueing names them. "" means none of these,
 	// so that theory has no prediction for the mode. The station's number of servers is
 	// --workers, or --listeners in a mode without workers, or one.
-	Station string
-	Loops   bool // connections live on event loops, one for each socket
+	Station string `json:"-"`
+	Loops   bool   `json:"-"` // connections live on event loops, one for each socket
 	// Threads is "connection" or "worker" if each of them has a separate operating-system
 	// thread, so that the limit on threads applies; else "".
-	Threads string
+	Threads string `json:"-"`
 	// Processes is set when the mode runs several processes.
-	Processes bool
-	Sticky    bool // a worker keeps its connection, so surplus keep-alive clients starve
+	Processes bool `json:"-"`
+	Sticky    bool `json:"-"` // a worker keeps its connection, so surplus keep-alive clients starve
 	// Adaptive is set when the queue refuses requests that waited too long, under every
 	// overflow policy, and serves the newest first under overload.
-	Adaptive bool
-	Sized    bool // `schedlab size` may test its advice with the mode
+	Adaptive bool `json:"-"`
+	Sized    bool `json:"-"` // `schedlab size` may test its advice with the mode
 	// Overflow is the default policy; "" without a queue.
-	Overflow string
+	Overflow string `json:"-"`
 	// Depth returns the default depth of the queue for a number of workers; nil without a
 	// queue.
-	Depth func(workers int) int
+	Depth func(workers int) int `json:"-"`
 	// LeastDepth is the smallest depth that the queue may have.
-	LeastDepth int
-	PowerOfTwo bool // the queue's depth must be a power of two
+	LeastDepth int  `json:"-"`
+	PowerOfTwo bool `json:"-"` // the queue's depth must be a power of two
 	// Without maps some of the mode's traits, such as Inline, to the name of the mode that
 	// lacks just that trait. A comparison with it shows the cost of the trait (package
 	// explain).
-	Without map[string]string
+	Without map[string]string `json:"-"`
 	// Check returns the error with which the mode's server would refuse an arm's flags; nil
 	// where this is not known.
-	Check func(flags map[string]string) error
+	Check func(flags map[string]string) error `json:"-"`
 }
 
 // The traits that are keys of [Mode.Without].

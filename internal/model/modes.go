@@ -13,7 +13,7 @@ import (
 // New makes the model of one process.
 type Mode struct {
 	mode.Mode
-	New func(Config) Model
+	New func(Config) Model `json:"-"`
 }
 
 func axes(stack, accept, unit, executor, queue, overflow, thread string) mode.Axes {

@@ -180,23 +180,13 @@ func Allocated(before, after []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("joining heap profiles: %w", err)
 	}
-	keep := []int{}
-	var types []*profile.ValueType
-	for i, t := range p.SampleType {
-		if strings.HasPrefix(t.Type, "alloc_") {
-			keep, types = append(keep, i), append(types, t)
-		}
-	}
-	if len(keep) == 0 {
+	i := slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == "alloc_objects" }) // alloc_space follows
+	if i < 0 || i+2 > len(p.SampleType) {
 		return nil, errors.New("the heap profile says nothing of allocations")
 	}
-	p.SampleType, p.DefaultSampleType = types, types[len(types)-1].Type
+	p.SampleType, p.DefaultSampleType = p.SampleType[i:i+2], "alloc_space"
 	for _, s := range p.Sample {
-		values := make([]int64, len(keep))
-		for i, from := range keep {
-			values[i] = max(0, s.Value[from])
-		}
-		s.Value = values
+		s.Value = []int64{max(0, s.Value[i]), max(0, s.Value[i+1])}
 	}
 	return written(p)
 }

@@ -34,24 +34,19 @@ const (
 type goroutine struct {
 	state   string
 	assists bool
-	open    *request // the request that it serves; nil for none
 	since   trace.Time
-}
-
-// A request holds the nanoseconds that its goroutine spent in each state.
-type request struct {
-	began trace.Time
+	// spent holds the nanoseconds that the request which it serves spent in each state; nil for none.
 	spent map[string]int64
 }
 
 // spend adds the time since the goroutine's last event to its current state.
 func (g *goroutine) spend(now trace.Time) {
-	if g.open != nil {
+	if g.spent != nil {
 		state := g.state
 		if g.assists && state == running {
 			state = gcAssist
 		}
-		g.open.spent[state] += int64(now - g.since)
+		g.spent[state] += int64(now - g.since)
 	}
 	g.since = now
 }
@@ -130,15 +125,15 @@ func requests(data []byte) (all []map[string]int64, err error) {
 			}
 		case trace.EventRegionBegin:
 			if e.Region().Type == Region {
-				at(e.Goroutine(), e.Time()).open = &request{e.Time(), map[string]int64{}}
+				at(e.Goroutine(), e.Time()).spent = map[string]int64{}
 			}
 		case trace.EventRegionEnd:
 			if e.Region().Type != Region {
 				continue
 			}
-			if g := at(e.Goroutine(), e.Time()); g.open != nil {
-				all = append(all, g.open.spent)
-				g.open = nil
+			if g := at(e.Goroutine(), e.Time()); g.spent != nil {
+				all = append(all, g.spent)
+				g.spent = nil
 			}
 		}
 	}

@@ -77,12 +77,12 @@ func Size(a Ask) (Advice, error) {
 		return adv, nil
 	}
 	strained := 1 + a.Margin
+	none := func(why Hopeless, tried int) (Advice, error) {
+		return Advice{Expected: a.outcome(setting{0, Unbounded, 1, 1}), Hopeless: why, Tried: tried}, nil
+	}
 	workers, ok := a.fewest(strained)
 	if !ok {
-		return Advice{
-			Expected: a.outcome(setting{0, Unbounded, 1, 1}),
-			Hopeless: ByAHair,
-		}, nil
+		return none(ByAHair, 0)
 	}
 	adv := Advice{Workers: workers}
 	adv.Least, _ = a.fewest(1) // found because enough workers for more load are enough for less
@@ -90,10 +90,7 @@ func Size(a Ask) (Advice, error) {
 		return a.Keep(a.outcome(setting{workers, queue, strained, 1}))
 	})
 	if !ok {
-		return Advice{
-			Expected: a.outcome(setting{0, Unbounded, 1, 1}),
-			Hopeless: NoQueue, Tried: workers,
-		}, nil
+		return none(NoQueue, workers)
 	}
 	adv.Expected = a.outcome(setting{adv.Workers, adv.Queue, 1, 1})
 	adv.Strained = a.outcome(setting{adv.Workers, adv.Queue, strained, 1})
@@ -136,12 +133,7 @@ func (a *Ask) check() error {
 		return fmt.Errorf("sizing a pool: a margin of %g; give a ratio from 0 to 1", a.Margin)
 	case a.Keep == nil:
 		return errors.New("sizing a pool: nothing says what is good enough; give Keep")
-	}
-	return a.checkTrace()
-}
-
-func (a *Ask) checkTrace() error {
-	if len(a.Trace) < settling {
+	case len(a.Trace) < settling:
 		return fmt.Errorf("sizing a pool: a trace of %d jobs; give %d or more", len(a.Trace), settling)
 	}
 	_, err := Replay(Station{Kind: Goroutines, Cores: a.Cores, Turn: GoTurn}, a.Trace)

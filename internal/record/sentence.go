@@ -109,7 +109,7 @@ func parse() *template.Template {
 			}
 			return prose.Digits(v)
 		},
-		// Words of package choose.
+		// Words of the advice of choose.
 		"kind":    func(does string) string { return KindsOfRequests[does].Name },
 		"outcome": func(kind string) string { return AnswerKind(kind).Words() },
 		"metric":  ChoiceMetric,

@@ -5,14 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	_ "schedlab/internal/advise"
 	_ "schedlab/internal/attack"
 	_ "schedlab/internal/audit"
-	_ "schedlab/internal/choose"
 	_ "schedlab/internal/doctor"
 	_ "schedlab/internal/experiment"
 	_ "schedlab/internal/explain"
 	"schedlab/internal/record"
-	_ "schedlab/internal/sizing"
 )
 
 // Every sentence can be filled in, even for a fact that lacks its values, as one of another version may.

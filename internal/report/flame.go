@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"path"
+	"slices"
 	"strings"
 
 	"schedlab/internal/command"
@@ -162,8 +163,7 @@ func profiled(x *record.Explanation) document.Part {
 func requestStates(arms []record.ProfiledArm) [][]string {
 	head, all := []string{""}, []string{"all"}
 	var states []string
-	times := map[string]map[int]record.StateTime{}
-	for i, a := range arms {
+	for _, a := range arms {
 		head = append(head, a.Arm, "p99")
 		if a.Requests == nil {
 			all = append(all, none, none)
@@ -171,31 +171,31 @@ func requestStates(arms []record.ProfiledArm) [][]string {
 		}
 		all = append(all, seconds(a.Requests.Mean), seconds(a.Requests.P99))
 		for _, t := range a.Requests.States {
-			if times[t.State] == nil {
-				times[t.State] = map[int]record.StateTime{}
+			if !slices.Contains(states, t.State) {
 				states = append(states, t.State)
 			}
-			times[t.State][i] = t
 		}
+	}
+	if states == nil {
+		return nil
 	}
 	rows := [][]string{head}
 	for _, state := range states {
 		row := []string{state}
-		for i, a := range arms {
-			t, ok := times[state][i]
-			switch {
-			case a.Requests == nil:
+		for _, a := range arms {
+			if a.Requests == nil {
 				row = append(row, none, none)
-			case !ok:
-				row = append(row, seconds(0), seconds(0))
-			default:
-				row = append(row, seconds(t.Mean), seconds(t.P99))
+				continue
 			}
+			var spent record.StateTime // none in a state that the arm's requests were never in
+			for _, t := range a.Requests.States {
+				if t.State == state {
+					spent = t
+				}
+			}
+			row = append(row, seconds(spent.Mean), seconds(spent.P99))
 		}
 		rows = append(rows, row)
-	}
-	if len(states) == 0 {
-		return nil
 	}
 	return append(rows, all)
 }

@@ -1,10 +1,12 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
+	"net"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -75,12 +77,11 @@ func (d *decoder) arm(path string, n ast.Node, a *Arm) error {
 }
 
 // armField reads one key of an arm.
-func (d *decoder) armField(key, path string, n ast.Node, a *Arm) (err error) {
+func (d *decoder) armField(key, path string, n ast.Node, a *Arm) error {
 	d.at[path] = start(n)
 	switch key {
 	case "vary":
-		a.Vary, err = d.varied(path, n, armSettings())
-		return err
+		return d.varied(path, n, armSettings(), &a.Vary)
 	case "env":
 		return d.fields(path, n, []string{anyVariable}, func(name, path string, n ast.Node) error {
 			value, err := d.text(path, n)
@@ -127,23 +128,9 @@ func (a *Arm) set(key, value string) {
 	(*to)[key] = value
 }
 
-// values reads the list of values of one factor.
-func (d *decoder) values(path string, n ast.Node) (values []string, err error) {
-	if err = d.value(path, n, reflect.ValueOf(&values).Elem()); err == nil && len(values) == 0 {
-		err = d.errorf(path, "is empty; list the values, like [1, 4]")
-	}
-	return values, err
-}
-
 // Title returns a name made of the arm's mode and settings, like pool,workers=4.
 func (a *Arm) Title() string {
-	parts := []string{a.Mode}
-	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {
-		parts = append(parts, flag+"="+a.Flags[flag])
-	}
-	for _, key := range slices.Sorted(maps.Keys(a.Clients)) {
-		parts = append(parts, key+"="+a.Clients[key])
-	}
+	parts := slices.Concat([]string{a.Mode}, assignments(a.Flags), assignments(a.Clients))
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		parts = append(parts, envPrefix+name+"="+nameOf(envPrefix+name, a.Env[name]))
 	}
@@ -272,9 +259,9 @@ func (a *Arm) Argv(self string, iters float64, stamps string) []string {
 	case a.URL != "":
 		return []string{a.URL}
 	case len(a.Command) > 0:
-		return append(a.assignments(), a.Command...)
+		return append(assignments(a.Env), a.Command...)
 	}
-	return append(a.assignments(), a.serve(self, iters, stamps)...)
+	return append(assignments(a.Env), a.serve(self, iters, stamps)...)
 }
 
 // serve returns the command line of an arm with a mode.
@@ -292,4 +279,210 @@ func (a *Arm) serve(self string, iters float64, stamps string) []string {
 		argv = append(argv, "--"+flag, value)
 	}
 	return argv
+}
+
+// metricsWord begins the word that tells where the server shows its metrics. The word precedes a
+// command or an address.
+const metricsWord = "metrics="
+
+// ParseArm reads a command-line arm:
+//
+//	MODE[,SETTING=VALUE...]                           a setting may be env.VARIABLE
+//	NAME='[metrics=WHERE] [VARIABLE=VALUE...] CMD {addr}'
+//	NAME='[metrics=WHERE] http://HOST:PORT'           a server that is already running
+func ParseArm(s string) (Arm, error) {
+	if err := checkValue(s); err != nil {
+		return Arm{}, err
+	}
+	name, rest, named := strings.Cut(s, "=")
+	named = named && !strings.Contains(name, ","+envPrefix) // the value of a variable may look like a command or a URL
+	switch {
+	case named && (strings.Contains(rest, command.AddrMark) || strings.Contains(rest, command.PortMark)):
+		return parseForeign(name, rest, func(a *Arm, words []string) { a.setCommand(words) })
+	case named && strings.Contains(rest, "://"):
+		return parseForeign(name, rest, func(a *Arm, words []string) { a.URL = strings.TrimSuffix(strings.Join(words, " "), "/") })
+	}
+	mode, settings, _ := strings.Cut(s, ",")
+	a := Arm{Name: s, Mode: mode}
+	for setting := range strings.SplitSeq(settings, ",") {
+		if setting == "" {
+			continue
+		}
+		k, v, ok := strings.Cut(setting, "=")
+		if !ok {
+			return Arm{}, fmt.Errorf("%q is not flag=value", setting)
+		}
+		a.set(k, v)
+	}
+	if strings.ContainsAny(mode, " =/") {
+		return Arm{}, fmt.Errorf("%q is none of MODE[,setting=value...], name='CMD %s' and name=http://HOST:PORT: a command must say %s where it listens", s, command.AddrMark, command.AddrMark)
+	}
+	if len(a.Env) > 0 {
+		a.Name = a.Title() // the values may contain characters that a name must not
+	}
+	return a, a.check()
+}
+
+// parseForeign reads an arm that is a command or a URL. set receives the words after metrics=WHERE.
+func parseForeign(name, text string, set func(a *Arm, words []string)) (Arm, error) {
+	words, err := command.Split(text)
+	if err != nil {
+		return Arm{}, err
+	}
+	a := Arm{Name: name}
+	if where, has := strings.CutPrefix(words[0], metricsWord); has {
+		a.Metrics, words = where, words[1:]
+	}
+	set(&a, words)
+	return a, a.check()
+}
+
+// Select replaces the arms of s by the named arms, in that order. Each name is looked up in added,
+// then in the scenario's own arms, and is else parsed by ParseArm. Without names, the scenario keeps
+// its arms. The remaining arms of added are appended.
+func (s *Scenario) Select(names []string, added []Arm) error {
+	own, added := s.Arms, slices.Clone(added)
+	if len(names) > 0 {
+		s.Arms = nil
+	}
+	for _, name := range names {
+		called := func(a Arm) bool { return a.Name == name }
+		if i := slices.IndexFunc(added, called); i >= 0 {
+			s.Arms, added = append(s.Arms, added[i]), slices.Delete(added, i, i+1)
+			continue
+		}
+		if i := slices.IndexFunc(own, called); i >= 0 {
+			s.Arms = append(s.Arms, own[i])
+			continue
+		}
+		a, err := ParseArm(name)
+		if err != nil {
+			return err
+		}
+		s.Arms = append(s.Arms, a)
+	}
+	s.Arms = append(s.Arms, added...)
+	return nil
+}
+
+const (
+	envPrefix   = "env."      // prefix of a setting that is an environment variable
+	anyVariable = "NAME"      // stands for any variable in a list of settings
+	ourPrefix   = "SCHEDLAB_" // prefix of the variables that set serve flags
+)
+
+var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// kinds returns how many of mode, command and URL the arm has. A valid arm has one.
+func (a *Arm) kinds() int {
+	n := 0
+	for _, has := range []bool{a.Mode != "", len(a.Command) > 0, a.URL != ""} {
+		if has {
+			n++
+		}
+	}
+	return n
+}
+
+// says reports whether the command or its variables contain a mark.
+func (a *Arm) says(mark string) bool {
+	has := func(w string) bool { return strings.Contains(w, mark) }
+	return slices.ContainsFunc(a.Command, has) || slices.ContainsFunc(slices.Collect(maps.Values(a.Env)), has)
+}
+
+// setCommand sets command and environment from the words of a command line, which may begin with
+// VARIABLE=VALUE.
+func (a *Arm) setCommand(words []string) {
+	variables, command := command.Variables(words)
+	for _, v := range variables {
+		name, value, _ := strings.Cut(v, "=")
+		a.set(envPrefix+name, value)
+	}
+	a.Command = command
+}
+
+// CommandArm returns the arm of another program from the words of its recorded command.
+func CommandArm(name string, words []string) Arm {
+	a := Arm{Name: name}
+	a.setCommand(words)
+	return a
+}
+
+// assignments returns settings as NAME=VALUE, in alphabetical order.
+func assignments(settings map[string]string) (words []string) {
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		words = append(words, name+"="+settings[name])
+	}
+	return words
+}
+
+// value returns the value of a setting of any kind, "" when it is not set.
+func (a *Arm) value(setting string) string {
+	if name, is := strings.CutPrefix(setting, envPrefix); is {
+		return a.Env[name]
+	}
+	return a.Flags[setting] + a.Clients[setting]
+}
+
+// checkEnv returns an error for the first environment variable that the arm cannot set.
+func (a *Arm) checkEnv() error {
+	names := slices.Sorted(maps.Keys(a.Env))
+	for _, factor := range slices.Sorted(maps.Keys(a.Vary)) {
+		if name, is := strings.CutPrefix(factor, envPrefix); is {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		switch {
+		case a.URL != "":
+			return fmt.Errorf("%s: a server that runs already has its environment; set it where that is started", name)
+		case !variableForm.MatchString(name):
+			return fmt.Errorf("%q is no name of an environment variable: letters, digits and _, no digit first", name)
+		case strings.HasPrefix(name, ourPrefix):
+			return fmt.Errorf("%s would set a flag of our servers behind the plan's back; give the arm the flag itself, like workers=8", name)
+		case strings.ContainsAny(a.Env[name], "\x00\n"):
+			return fmt.Errorf("%s: a value is one line of text", name)
+		}
+	}
+	return nil
+}
+
+// checkURL returns an error if URL is set and is not of the form http://host:port.
+func (a *Arm) checkURL() error {
+	if a.URL == "" {
+		return nil
+	}
+	u, err := url.Parse(a.URL)
+	if err != nil || u.Scheme != "http" || u.Hostname() == "" || u.User != nil || a.URL != "http://"+u.Host {
+		return fmt.Errorf("%q is not http://host:port of a server that runs already (no TLS, no path: what is asked there is the scenario's)", a.URL)
+	}
+	return nil
+}
+
+// checkMetrics returns an error if Metrics is set and names no URL.
+func (a *Arm) checkMetrics() error {
+	if a.Metrics == "" {
+		return nil
+	}
+	if a.Mode != "" {
+		return errors.New("metrics says where another program shows its own; a mode's are read anyway")
+	}
+	u, err := url.Parse(a.MetricsURL())
+	if err != nil || u.Scheme != "http" || u.Hostname() == "" {
+		return fmt.Errorf("metrics %q is not /path on the server itself, :PORT/path beside it, or a URL like http://%s/metrics", a.Metrics, command.AdminMark)
+	}
+	return nil
+}
+
+// MetricsURL returns the URL of the arm's metrics, "" if the arm names none. For a command it assumes
+// a server at 127.0.0.1, with placeholders for the ports.
+func (a *Arm) MetricsURL() string {
+	if a.Metrics == "" {
+		return ""
+	}
+	addr := "127.0.0.1:1"
+	if u, err := url.Parse(a.URL); err == nil && u.Host != "" {
+		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))
+	}
+	return command.MetricsAt(a.Metrics, addr, "127.0.0.1:2")
 }

@@ -35,15 +35,18 @@ func (a *Arm) vary(factor string, values []string) {
 	a.Vary = all
 }
 
-// varied reads a mapping from factors to values. Each factor must be in known.
-func (d *decoder) varied(path string, n ast.Node, known []string) (Varied, error) {
-	all := Varied{}
-	err := d.fields(path, n, known, func(factor, path string, n ast.Node) error {
-		values, err := d.values(path, n)
-		all[factor] = values
+// varied reads a mapping from factors to values into all. Each factor must be in known.
+func (d *decoder) varied(path string, n ast.Node, known []string, all *Varied) error {
+	*all = Varied{}
+	return d.fields(path, n, known, func(factor, path string, n ast.Node) error {
+		var values []string
+		err := d.value(path, n, reflect.ValueOf(&values).Elem())
+		if err == nil && len(values) == 0 {
+			err = d.errorf(path, "is empty; list the values, like [1, 4]")
+		}
+		(*all)[factor] = values
 		return err
 	})
-	return all, err
 }
 
 // Clients returns the load of an arm: the scenario's load with the arm's settings applied.

@@ -188,9 +188,7 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value) error {
 		return d.arm(path, n, a)
 	}
 	if all, ok := reflect.TypeAssert[*Varied](v.Addr()); ok {
-		var err error
-		*all, err = d.varied(path, n, clientKeys)
-		return err
+		return d.varied(path, n, clientKeys, all)
 	}
 	_, leaf := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr())
 	switch {

@@ -66,7 +66,7 @@ func (l Library) Find(arg string) (s Scenario, embedded bool, err error) {
 	if !strings.ContainsAny(arg, "./") {
 		return s, false, fmt.Errorf("unknown scenario %q (embedded are %s; a file needs its path, like ./%s.yaml)", arg, strings.Join(l.Names(), ", "), arg)
 	}
-	if text, err = readFile(arg); err != nil {
+	if text, err = ReadFile(arg, MaxScenario); err != nil {
 		if path, ok := errors.AsType[*fs.PathError](err); ok {
 			err = path.Err
 		}
@@ -76,12 +76,13 @@ func (l Library) Find(arg string) (s Scenario, embedded bool, err error) {
 	return s, false, err
 }
 
-// readFile reads a scenario file. Of a larger file it reads just enough for Parse to refuse it.
-func readFile(name string) ([]byte, error) {
+// ReadFile reads a file of at most most bytes. Of a larger file it reads one byte more, so that the
+// caller can refuse it.
+func ReadFile(name string, most int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, MaxScenario+1))
+	return io.ReadAll(io.LimitReader(f, most+1))
 }

@@ -4,6 +4,7 @@ package scenario
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,7 +14,9 @@ import (
 	"unicode"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/expect"
 	"schedlab/internal/load"
+	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
 
@@ -292,6 +295,14 @@ func (s *Scenario) Contestants() (all []Arm) {
 	return all
 }
 
+// armNames returns the names of the arms as they run.
+func (s *Scenario) armNames() (names []string) {
+	for _, a := range s.Contestants() {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
 // First returns the first arm as it runs. A varied arm has its first values.
 func (s *Scenario) First() Arm {
 	a := s.Arms[0].expand()[0]
@@ -314,6 +325,49 @@ func (s *Scenario) checkPredict() *FieldError {
 	for i, name := range s.Predict {
 		if !slices.Contains(TheoryNames, name) {
 			return fieldErrorf(fmt.Sprintf("predict[%d]", i), "%q is none of %s", name, strings.Join(TheoryNames, ", "))
+		}
+	}
+	return nil
+}
+
+// A Timing holds the durations of a protocol: of each warm-up and window, and the longest time that a
+// comparison may take. A comparison ends earlier, at the first look at which everything is decided.
+type Timing struct {
+	Warmup, Window, Budget time.Duration
+}
+
+// Protocols are the protocols that a scenario may name. They are only read.
+var Protocols = map[string]Timing{
+	"quick": {Warmup: 200 * time.Millisecond, Window: 500 * time.Millisecond, Budget: 75 * time.Second},
+	"full":  {Warmup: 400 * time.Millisecond, Window: 3600 * time.Millisecond, Budget: 10 * time.Minute},
+}
+
+// MinBlocks is the number of blocks at the first look: fewer blocks decide nothing. MaxBlocks is the
+// number at the last look.
+var (
+	MinBlocks = stats.Looks()[0]
+	MaxBlocks = stats.Looks()[len(stats.Looks())-1]
+)
+
+// Assert adds an assertion to a parsed scenario; see docs/scenarios.md. The assertion may name any arm
+// that the scenario has at that time.
+func (s *Scenario) Assert(text string) error {
+	if _, err := expect.Parse(text, s.armNames()); err != nil {
+		return fmt.Errorf("%s: %w", text, err)
+	}
+	s.Expect = append(slices.Clip(s.Expect), text)
+	return nil
+}
+
+// parseExpectations checks all assertions of a scenario.
+func (s *Scenario) parseExpectations() *FieldError {
+	for i, text := range s.Expect {
+		if _, err := expect.Parse(text, s.armNames()); err != nil {
+			bad := &FieldError{Path: fmt.Sprintf("expect[%d]", i), Msg: err.Error(), within: text}
+			if at, ok := errors.AsType[*expect.Error](err); ok {
+				bad.at = at.At
+			}
+			return bad
 		}
 	}
 	return nil

@@ -1,18 +1,17 @@
-package choose
+package advise
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"schedlab/internal/judge"
 	"schedlab/internal/mode"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
-	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
 )
 
@@ -23,14 +22,14 @@ func rank(modes []mode.Mode, name string) int {
 
 // An Ask describes the requests to serve and what matters about them. They come on kept connections.
 type Ask struct {
-	Demand      sizing.Demand // includes Lock
-	Lock        time.Duration // CPU time under one lock
-	Rate        float64       // requests per second
-	Connections int           // connections that carry requests
-	Idle        int           // connections without requests, in addition
-	Pipeline    int           // requests in flight on a connection
-	Arrivals    string        // as in a scenario; "" is poisson
-	Path        string        // URL path that asks /work for such a request
+	Request
+	Demand      Demand  // of the Request, or of a request that costs as much
+	Rate        float64 // requests per second
+	Connections int     // connections that carry requests
+	Idle        int     // connections without requests, in addition
+	Pipeline    int     // requests in flight on a connection
+	Arrivals    string  // as in a scenario; "" is poisson
+	Path        string  // URL path that asks for such a request
 	SLO         stats.SLO
 	Matters     string // one of Matters()
 	Cores       int    // CPUs of the server
@@ -111,11 +110,11 @@ func (a Ask) Carry() (rate float64, short bool) {
 	return rate, a.Pipeline <= 1 && a.Rate >= rate && a.busy() < 1
 }
 
-// Advise returns the advice and the test of it. The advised mode is the best one of the table's
+// Choose returns the advice and the test of it. The advised mode is the best one of the table's
 // cell for such requests. If that cell was not measured, it is the best one of the nearest kind that
 // was, else the one with the lowest p99 in theory. modes are all modes, the plainest first; there
 // must be at least two.
-func Advise(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
+func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	c := record.Choice{Schema: 1, Does: a.Does(), Matters: a.Matters, Doubts: []record.Fact{}}
 	sized, err := a.size()
 	if err != nil {
@@ -265,19 +264,16 @@ func (a Ask) plainest(cell record.ChoiceCell, modes []mode.Mode) (mode.Mode, boo
 // first: net/http and the modes of the cell. If net/http would be the only one, the next plain mode
 // is added.
 func (a Ask) candidatesOf(cell record.ChoiceCell, modes []mode.Mode) (all []mode.Mode) {
-	names := []string{modes[0].Name}
+	all = []mode.Mode{modes[0]}
 	for _, arm := range cell.Arms {
-		if m, ok := a.stands(arm.Mode, modes); ok && !slices.Contains(names, m.Name) {
-			names = append(names, m.Name)
+		if m, ok := a.stands(arm.Mode, modes); ok && rank(all, m.Name) < 0 {
+			all = append(all, m)
 		}
 	}
-	if len(names) == 1 { // a test compares at least two modes
-		names = append(names, modes[1].Name)
+	if len(all) == 1 { // a test compares at least two modes
+		all = append(all, modes[1])
 	}
-	slices.SortFunc(names, func(a, b string) int { return rank(modes, a) - rank(modes, b) })
-	for _, name := range names {
-		all = append(all, modes[rank(modes, name)])
-	}
+	slices.SortFunc(all, func(a, b mode.Mode) int { return rank(modes, a.Name) - rank(modes, b.Name) })
 	return all
 }
 
@@ -330,12 +326,15 @@ func (a Ask) size() (size, error) {
 	if a.busy() >= atFull {
 		rate *= atFull / a.busy()
 	}
-	o := sizing.Options{Rate: rate, Cores: a.Cores, Margin: margin, Seed: a.Seed}
-	waits, err := sizing.Advise(a.Demand, nil, o)
+	o := Options{Rate: rate, Cores: a.Cores, Margin: margin, Seed: a.Seed}
+	waits, err := Size(a.Demand, nil, o)
 	if err != nil || len(waits.Waits) == 0 {
 		return size{}, fmt.Errorf("sizing a pool: %w", err)
 	}
-	s := size{workers: waits.Waits[waits.Knee].Workers, queue: deep, fact: record.Fact{Code: chooseKnee}}
+	held := a.Demand.Held().Seconds()
+	s := size{workers: waits.Waits[waits.Knee].Workers, queue: deep, fact: record.Fact{
+		Code: chooseKnee, Names: record.Names{"matters": a.Matters}, Values: record.Values{"busy": queueing.Little(rate, held), "rate": rate, "held": held},
+	}}
 	if a.Matters == Tail {
 		s.workers = waits.Waits[len(waits.Waits)-1].Workers
 	}
@@ -343,26 +342,17 @@ func (a Ask) size() (size, error) {
 		s.queue = 2 * s.workers
 	}
 	if a.SLO != nil && a.busy() < atFull {
-		advice, err := sizing.Advise(a.Demand, a.SLO, o)
+		advice, err := Size(a.Demand, a.SLO, o)
 		if err != nil {
 			return s, fmt.Errorf("sizing a pool: %w", err)
 		}
-		s.fact = record.Fact{Code: chooseHopeless, Names: record.Names{"slo": a.SLO.String()}}
+		s.fact.Code, s.fact.Names["slo"] = chooseHopeless, a.SLO.String()
 		if w := advice.Advice.Workers; w > 0 {
 			s.workers, s.queue = max(s.workers, w), max(advice.Advice.Queue, 2*max(s.workers, w))
-			s.fact.Code = chooseSized
-			s.fact.Values = record.Values{"least": float64(w), "queue": float64(advice.Advice.Queue)}
+			s.fact.Code, s.fact.Values["least"], s.fact.Values["queue"] = chooseSized, float64(w), float64(advice.Advice.Queue)
 		}
 	}
-	held := a.Demand.Held().Seconds()
-	s.wait = max(time.Millisecond, time.Duration(float64(s.queue+1)*held/float64(s.workers)*1e9).Round(time.Millisecond))
-	values := record.Values{"busy": queueing.Little(rate, held), "rate": rate, "held": held}
-	maps.Copy(values, s.fact.Values)
-	s.fact.Values = values
-	if s.fact.Names == nil {
-		s.fact.Names = record.Names{}
-	}
-	s.fact.Names["matters"] = a.Matters
+	s.wait = patience(s.queue, s.workers, held)
 	return s, nil
 }
 
@@ -485,4 +475,46 @@ func (a Ask) test(advised mode.Mode, candidates []mode.Mode, s size) Test {
 		}
 	}
 	return t
+}
+
+// TestPairs returns the comparisons of a test: in every metric, each other arm with the advised
+// arm. The advised arm is arms[0].
+func TestPairs(arms, metrics []string) (all []judge.Pair) {
+	for _, arm := range arms[1:] {
+		for _, metric := range metrics {
+			all = append(all, judge.Pair{Metric: metric, Baseline: arms[0], Arm: arm})
+		}
+	}
+	return all
+}
+
+// Verify judges an advice by the verdicts of its test. The advice held if no other arm is better
+// than the advised arm in one metric without being worse in another, if the advised arm keeps the
+// SLO, and if each of its requests got a good reply. The last condition is dropped if overload
+// matters. arms[0] is the advised arm.
+func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdict, slo []record.Expectation) *record.ChoiceTest {
+	r := record.Result{Verdicts: verdicts}
+	for i, name := range arms {
+		r.Arms = append(r.Arms, record.Arm{Name: name, Role: []record.Role{record.Baseline, record.Challenger}[min(i, 1)]})
+	}
+	t := record.ChoiceTest{Answer: record.Failed, Verdicts: verdicts, SLO: slo, Why: record.Fact{
+		Code: chooseWrong, Names: record.Names{"mode": arms[0]}, Values: record.Values{"errors": float64(advised.Errors), "requests": float64(advised.Requests)},
+	}}
+	for _, v := range verdicts {
+		t.Why.Because = append(t.Why.Because, Said(v))
+	}
+	refused := func(v record.Verdict) bool { return v.Verdict == string(stats.Refused) }
+	_, best := judge.Leaders(&r, metrics)
+	switch {
+	case !slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return !refused(v) }):
+		t.Answer, t.Why.Code = record.NoAnswer, chooseOpen
+	case !slices.Contains(best, arms[0]):
+	case slices.ContainsFunc(slo, func(e record.Expectation) bool { return e.Outcome == record.Failed }):
+		t.Why.Code = chooseBroken
+	case advised.Errors > 0 && !slices.Contains(metrics, "good_mean"):
+		t.Answer, t.Why.Code = record.NoAnswer, chooseShed
+	default:
+		t.Answer, t.Why.Code = record.Passed, chooseHeld
+	}
+	return &t
 }

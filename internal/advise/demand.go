@@ -1,9 +1,17 @@
-// Package sizing reads a service's demand (a workload as in a scenario, a Prometheus histogram, or a
-// column of a CSV file) and draws the trace by which internal/queueing sizes a pool. It writes the
-// advice of `schedlab size`, and the scenario that tests the advice. It measures nothing.
-package sizing
+// Package advise gives the advice of `schedlab size` and `schedlab choose`.
+//
+// size: how many workers a pool needs. The package reads a service's demand (a workload as in a
+// scenario, a Prometheus histogram, or a column of a CSV file), draws the trace by which
+// internal/queueing sizes the pool, and writes the page and the scenario that tests the advice.
+//
+// choose: which model should serve requests of a kind. The advice rests on the experiment of the pack
+// that measured this kind, or on the one that measured the nearest kind, or on queueing theory.
+//
+// The package measures nothing.
+package advise
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,6 +21,7 @@ import (
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/workload"
 )
 
@@ -34,7 +43,7 @@ type Demand struct {
 func ParseWorkload(text string) (Demand, error) {
 	d := Demand{From: "the workload " + text}
 	given := map[string]bool{}
-	for _, part := range split(text) {
+	for _, part := range scenario.SplitValues(text) {
 		key, value, _ := strings.Cut(part, "=")
 		key = strings.TrimSpace(key)
 		to := map[string]*workload.Dist{"cpu": &d.CPU, "sleep": &d.Sleep}[key]
@@ -54,25 +63,6 @@ func ParseWorkload(text string) (Demand, error) {
 		return Demand{}, fmt.Errorf("parsing workload %q: it asks no time; give cpu or sleep above 0", text)
 	}
 	return d, nil
-}
-
-// split cuts text at the commas outside parentheses.
-func split(text string) (parts []string) {
-	depth, from := 0, 0
-	for i, r := range text {
-		switch r {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		case ',':
-			if depth == 0 {
-				parts = append(parts, text[from:i])
-				from = i + 1
-			}
-		}
-	}
-	return append(parts, text[from:])
 }
 
 // Held returns the demand of a request that holds its worker for held on average, with cpu of that
@@ -95,14 +85,13 @@ func Held(held, cpu time.Duration, cv float64) (Demand, error) {
 	case cv > 0:
 		text = fmt.Sprintf("lognormal(%s,%s)", text, strconv.FormatFloat(cv*cv, 'g', -1, 64))
 	}
-	sleep, err := workload.ParseDist(text)
-	if err != nil {
-		return Demand{}, err
-	}
-	d, err := ParseWorkload(fmt.Sprintf("cpu=%s,sleep=%s", cpu, sleep))
-	d.From = fmt.Sprintf("a time held of %v, %s", held, shape(cv))
+	d := Demand{From: fmt.Sprintf("a time held of %v, %s", held, shape(cv))}
 	if cpu > 0 {
 		d.From = fmt.Sprintf("a time held of %v, %v of it on a core and the rest %s", held, cpu, shape(cv))
+	}
+	var err error
+	if d.Sleep, err = workload.ParseDist(text); err == nil {
+		d.CPU, err = workload.ParseDist(cpu.String())
 	}
 	return d, err
 }
@@ -144,10 +133,8 @@ func (d Demand) Held() time.Duration {
 // Exponential reports whether the time held is exponential. It allows for a CPU time of at most a
 // hundredth of the time blocked.
 func (d Demand) Exponential() bool {
-	text := d.Sleep.String()
-	sleeps := len(d.Samples) == 0 && strings.HasPrefix(text, "exp(") && d.CPU.Mean() <= d.Sleep.Mean()/100
-	text = d.CPU.String()
-	return sleeps || len(d.Samples) == 0 && strings.HasPrefix(text, "exp(") && d.Sleep.Mean() == 0
+	exp := func(t workload.Dist) bool { return strings.HasPrefix(t.String(), "exp(") }
+	return len(d.Samples) == 0 && (exp(d.Sleep) && d.CPU.Mean() <= d.Sleep.Mean()/100 || exp(d.CPU) && d.Sleep.Mean() == 0)
 }
 
 // maxSamples is the largest number of samples that a demand keeps.
@@ -246,4 +233,48 @@ func sampled(samples []time.Duration, from string, doubts []record.Fact) Demand 
 		samples = thin
 	}
 	return Demand{Samples: samples, From: from, Doubts: doubts}
+}
+
+// A Request is the cost of one request. CPU and Sleep are distributions as in a scenario, "" for
+// none. Lock is CPU time under one lock, in addition to CPU.
+type Request struct {
+	CPU, Sleep string
+	Lock       time.Duration
+}
+
+// Cost returns the demand of the request. With Lock above 0, its CPU time is the constant mean of
+// CPU plus Lock. Errors name the flag.
+func (r Request) Cost() (d Demand, err error) {
+	for _, part := range []struct {
+		flag, text string
+		to         *workload.Dist
+	}{{"cpu", r.CPU, &d.CPU}, {"sleep", r.Sleep, &d.Sleep}} {
+		if part.text == "" {
+			continue
+		}
+		if *part.to, err = workload.ParseDist(part.text); err != nil {
+			return d, fmt.Errorf("--%s: %w", part.flag, err)
+		}
+	}
+	if r.Lock > 0 {
+		d.CPU, err = workload.ParseDist((d.CPU.Mean() + r.Lock).String())
+	}
+	if err == nil && d.Held() == 0 {
+		err = errors.New("--cpu and --sleep ask no time; give one above 0")
+	}
+	return d, err
+}
+
+// Query returns the URL path, with query, that asks /work for such a request.
+func (r Request) Query() string {
+	var query []string
+	for _, part := range [][2]string{{"cpu", r.CPU}, {"sleep", r.Sleep}} {
+		if part[1] != "" {
+			query = append(query, part[0]+"="+strings.ReplaceAll(part[1], " ", ""))
+		}
+	}
+	if r.Lock > 0 {
+		query = append(query, "lock="+r.Lock.String())
+	}
+	return "/work?" + strings.Join(query, "&")
 }

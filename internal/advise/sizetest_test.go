@@ -1,4 +1,4 @@
-package sizing
+package advise
 
 import (
 	"slices"
@@ -21,7 +21,7 @@ const (
 )
 
 // windowKept replays one window of a verification, and says whether the SLO was kept.
-func windowKept(t *testing.T, a Answer, test Test, workers int, seed uint64) bool {
+func windowKept(t *testing.T, a Answer, test PoolTest, workers int, seed uint64) bool {
 	t.Helper()
 	warmup, window, _, err := a.windows(test)
 	if err != nil {
@@ -80,16 +80,16 @@ func TestAdviceStandsInShortWindows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := Advise(d, slo, Options{Rate: c.rate, Cores: 1, Margin: .15, Seed: 1})
+		a, err := Size(d, slo, Options{Rate: c.rate, Cores: 1, Margin: .15, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		advised, fewer := 0, 0
 		for block := range uint64(TestBlocks) {
-			if windowKept(t, a, Test{Budget: time.Minute}, a.Advice.Workers, 100+block) {
+			if windowKept(t, a, PoolTest{Budget: time.Minute}, a.Advice.Workers, 100+block) {
 				advised++
 			}
-			if windowKept(t, a, Test{Budget: time.Minute}, queueing.Fewer(a.Advice.Workers), 100+block) {
+			if windowKept(t, a, PoolTest{Budget: time.Minute}, queueing.Fewer(a.Advice.Workers), 100+block) {
 				fewer++
 			}
 		}

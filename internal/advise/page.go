@@ -1,7 +1,8 @@
-package sizing
+package advise
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"strings"
 
@@ -25,48 +26,68 @@ type Page struct {
 
 // document returns the page as words and tables: the short form, or everything if verbose.
 func (s *Page) document(verbose bool) document.Document {
-	d := document.Document{Answer: s.lead().String() + "."}
-	var doubts []string
-	for _, f := range s.Doubts() {
-		doubts = append(doubts, f.String())
+	facts := document.Facts{fact("Asked", "%s, Poisson; %s", s.Rate, s.Demand.From)}
+	if verbose {
+		facts = s.derivation()
 	}
-	if !verbose {
-		d.Parts = []document.Part{document.Facts{fact("Asked", "%s, Poisson; %s", s.Rate, s.Demand.From)}}
-		switch {
-		case s.SLO == nil:
-			d.Parts = append(d.Parts, s.waits()...)
-		case s.Advice.Workers == 0:
-			d.Parts = append(d.Parts, s.expected("a worker for each request", "", false))
-		default:
-			d.Parts = append(d.Parts, s.expected(fmt.Sprintf("%s, queue of %d", prose.Plural(s.Advice.Workers, "worker"), s.Advice.Queue), s.strained(), false), s.sure())
-			d.Parts = append(d.Parts, s.tests()...)
-		}
-		d.Parts = append(d.Parts, document.Below(doubts))
-		return d
-	}
-	a := s.Ask
-	busy := queueing.Little(a.Rate, a.Service+a.Block)
-	facts := document.Facts{
-		fact("asked", "%s, Poisson; %s: %s held, %s of it on a core, C² %s",
-			s.Rate, s.Demand.From, timeText(a.Service+a.Block), timeText(a.Service), prose.Digits(a.SCV)),
-		fact("cores", "%d: %s/s x %s = %s of them busy (utilisation law)", a.Cores, prose.Digits(a.Rate), timeText(a.Service), prose.Digits(a.Rate*a.Service)),
-		fact("workers", "%s/s x %s = %s busy on average, so %d at least (Little's law)",
-			prose.Digits(a.Rate), timeText(a.Service+a.Block), prose.Digits(busy), queueing.Workers(a.Rate, a.Service+a.Block)),
-	}
+	var parts []document.Part
 	switch {
 	case s.SLO == nil:
-		d.Parts = append([]document.Part{facts}, s.waits()...)
+		parts = s.waits()
 	case s.Advice.Workers == 0:
-		d.Parts = []document.Part{append(facts, fact("SLO", "%s", s.promise())), s.expected("a worker for each request", "", true)}
+		parts = []document.Part{s.expected("a worker for each request", "", verbose)}
 	default:
-		d.Parts = s.advised(facts)
+		parts = []document.Part{s.expected(fmt.Sprintf("%s, queue of %d", prose.Plural(s.Advice.Workers, "worker"), s.Advice.Queue), s.strained(), verbose)}
+		switch {
+		case !verbose:
+			parts = append(parts, s.sure())
+		case s.Verified != nil:
+			parts = append(parts, s.off(), document.Lines(s.Verified.text()))
+		default:
+			parts = append(parts, s.off())
+		}
+		parts = append(parts, s.tests()...)
 	}
+	var doubts []string
 	var says document.Lines
-	for _, x := range doubts {
-		says = append(says, "Doubt: "+x+".")
+	for _, f := range s.Doubts() {
+		doubts = append(doubts, f.String())
+		says = append(says, "Doubt: "+f.String()+".")
 	}
-	d.Parts = append(d.Parts, says)
+	d := document.Document{Answer: s.lead().String() + ".", Parts: append([]document.Part{facts}, parts...)}
+	if verbose {
+		d.Parts = append(d.Parts, says)
+	} else {
+		d.Parts = append(d.Parts, document.Below(doubts))
+	}
 	return d
+}
+
+// derivation returns the facts of the long form: how the advice follows from the demand.
+func (s *Page) derivation() document.Facts {
+	a, held := s.Ask, s.Ask.Service+s.Ask.Block
+	facts := document.Facts{
+		fact("asked", "%s, Poisson; %s: %s held, %s of it on a core, C² %s",
+			s.Rate, s.Demand.From, timeText(held), timeText(a.Service), prose.Digits(a.SCV)),
+		fact("cores", "%d: %s/s x %s = %s of them busy (utilisation law)", a.Cores, prose.Digits(a.Rate), timeText(a.Service), prose.Digits(a.Rate*a.Service)),
+		fact("workers", "%s/s x %s = %s busy on average, so %d at least (Little's law)",
+			prose.Digits(a.Rate), timeText(held), prose.Digits(queueing.Little(a.Rate, held)), queueing.Workers(a.Rate, held)),
+	}
+	if s.SLO == nil {
+		return facts
+	}
+	promise := s.SLO.String()
+	if s.Assumed != "" {
+		promise += " (its errors term is assumed: a server that refuses every request has no slow ones)"
+	}
+	facts = append(facts, fact("SLO", "%s", promise))
+	if s.Advice.Workers == 0 {
+		return facts
+	}
+	return append(facts,
+		fact("margin", "kept at %s too, %s more than asked, for what theory leaves out and a short window may meet; without it %s would do",
+			s.strained(), percentText(a.Margin), prose.Plural(s.Advice.Least, "worker")),
+		fact("queue", "%d is the least that loses no more than promised at %s; a longer one serves no more, it only lets more wait under overload", s.Advice.Queue, s.strained()))
 }
 
 func fact(what, format string, args ...any) document.Fact {
@@ -77,8 +98,8 @@ func fact(what, format string, args ...any) document.Fact {
 // the margin.
 func (s *Page) strained() string { return prose.Digits(s.Advice.Strained.Rate) + "/s" }
 
-// off returns the fact that describes one case in which an assumption is off, like the rate by +20 %.
-func off(c queueing.Case) record.Fact {
+// wrong returns the fact that describes one case in which an assumption is off, like the rate by +20 %.
+func wrong(c queueing.Case) record.Fact {
 	return record.Fact{Code: sizeOff, Metric: c.What, Values: record.Values{"by": c.By}}
 }
 
@@ -87,11 +108,11 @@ func (s *Page) sure() document.Facts {
 	var broken []string
 	for _, c := range s.Advice.Wrong {
 		switch {
-		case s.Ask.Keep(c.Outcome):
+		case c.Kept:
 		case c.What == "workers":
 			broken = append(broken, fmt.Sprintf("%s instead of %d", prose.Plural(c.Workers, "worker"), s.Advice.Workers))
 		default:
-			broken = append(broken, off(c).String())
+			broken = append(broken, wrong(c).String())
 		}
 	}
 	text := fmt.Sprintf("the SLO is kept at %s requests/s too, %s more than asked; with rate, time held or workers 20 %% off it is kept in %d of %d cases",
@@ -156,22 +177,9 @@ func (s *Page) hopeless() record.Fact {
 	}}
 }
 
-// promise returns the SLO as text, with a note if its errors term was added by default.
-func (s *Page) promise() string {
-	if s.Assumed != "" {
-		return s.SLO.String() + " (its errors term is assumed: a server that refuses every request has no slow ones)"
-	}
-	return s.SLO.String()
-}
-
-// advised returns the long form of the advice, with its derivation. It appends to facts.
-func (s *Page) advised(facts document.Facts) []document.Part {
+// off returns the table of the cases in which an assumption is off, after the case as asked.
+func (s *Page) off() document.Part {
 	a := s.Advice
-	facts = append(facts, fact("SLO", "%s", s.promise()),
-		fact("margin", "kept at %s too, %s more than asked, for what theory leaves out and a short window may meet; without it %s would do",
-			s.strained(), percentText(s.Ask.Margin), prose.Plural(a.Least, "worker")),
-		fact("queue", "%d is the least that loses no more than promised at %s; a longer one serves no more, it only lets more wait under overload", a.Queue, s.strained()))
-
 	header := []string{"20 % off", "workers"}
 	for _, q := range s.Quantiles() {
 		header = append(header, QuantileName(q))
@@ -180,7 +188,7 @@ func (s *Page) advised(facts document.Facts) []document.Part {
 	for _, c := range append([]queueing.Case{{Outcome: a.Expected}}, a.Wrong...) {
 		what := "as asked"
 		if c.What != "" {
-			what = off(c).String()
+			what = wrong(c).String()
 		}
 		row := []string{what, fmt.Sprint(c.Workers)}
 		for _, q := range s.Quantiles() {
@@ -188,13 +196,7 @@ func (s *Page) advised(facts document.Facts) []document.Part {
 		}
 		t = append(t, append(row, timeText(c.Mean), percentText(c.Loss), percentText(c.Busy/float64(c.Workers)), s.cores(c.Outcome), s.broken(c.Outcome)))
 	}
-	parts := []document.Part{
-		facts, s.expected(fmt.Sprintf("%s, queue of %d", prose.Plural(a.Workers, "worker"), a.Queue), s.strained(), true), document.Table{Rows: t, Words: true},
-	}
-	if s.Verified != nil {
-		parts = append(parts, document.Lines(s.Verified.text()))
-	}
-	return append(parts, s.tests()...)
+	return document.Table{Rows: t, Words: true}
 }
 
 // expected returns the table of expected figures at the rate asked for and, if strained is not "",
@@ -311,4 +313,132 @@ func percentText(ratio float64) string {
 		return "<0.0001 %"
 	}
 	return prose.Digits(100*ratio) + " %"
+}
+
+// sizeJSON is the schema of `size --output json`. Times are in seconds, rates per second, ratios
+// 0..1. If no number of workers keeps the SLO, workers is 0 and most_rate is present.
+type sizeJSON struct {
+	Schema   int           `json:"schema"`
+	Headline string        `json:"headline"`
+	Answer   record.Fact   `json:"answer"` // the headline as data
+	SLO      string        `json:"slo,omitempty"`
+	Assumed  string        `json:"slo_assumed,omitempty"` // the SLO term that was added by default
+	From     string        `json:"from"`                  // source of the demand
+	Rate     float64       `json:"rate"`
+	Held     float64       `json:"held"`
+	CPU      float64       `json:"cpu"`
+	SCV      float64       `json:"scv"`
+	Cores    int           `json:"cores"`
+	Margin   float64       `json:"margin"`
+	Workers  int           `json:"workers"`
+	Queue    int           `json:"queue"`
+	Least    int           `json:"least_without_margin,omitempty"`
+	Hopeless string        `json:"hopeless,omitempty"`
+	MostRate float64       `json:"most_rate,omitempty"`
+	Expected *outcomeJSON  `json:"expected,omitempty"`
+	Strained *outcomeJSON  `json:"strained,omitempty"`
+	Wrong    []outcomeJSON `json:"wrong,omitempty"`
+	Waits    []outcomeJSON `json:"waits,omitempty"`
+	Knee     int           `json:"knee,omitempty"` // number of workers at the knee of waits
+	// Comparison is the result of the formula for such a station, to compare with Expected. It is not a
+	// bound.
+	Comparison *formulaJSON  `json:"comparison,omitempty"`
+	Doubts     []record.Fact `json:"doubts"`
+	Test       string        `json:"test,omitempty"`
+	// Verified is the result of --verify. Unverified is the reason why it has no result.
+	Verified   *Verification `json:"verified,omitempty"`
+	Unverified string        `json:"unverified,omitempty"`
+}
+
+type formulaJSON struct {
+	Formula string  `json:"formula"`
+	Mean    float64 `json:"mean"` // response time, seconds
+}
+
+// outcomeJSON holds the figures of one setting. A figure that grows without bound is null.
+type outcomeJSON struct {
+	What     string              `json:"what,omitempty"`
+	Workers  int                 `json:"workers"` // 0: one for each request
+	Queue    *int                `json:"queue"`   // null: no bound
+	Rate     float64             `json:"rate"`
+	Formula  string              `json:"formula"`
+	Mean     *float64            `json:"mean"`
+	Response map[string]*float64 `json:"response"`
+	WaitMean *float64            `json:"wait_mean"`
+	Wait     map[string]*float64 `json:"wait"`
+	Loss     float64             `json:"loss"`
+	Busy     float64             `json:"workers_busy"`
+	Cores    float64             `json:"cores_busy"`
+	Kept     *bool               `json:"kept,omitempty"`
+}
+
+func (s *Page) outcome(o queueing.Outcome) *outcomeJSON {
+	j := outcomeJSON{
+		Workers: o.Workers, Rate: o.Rate, Formula: s.formula(o), Mean: finite(o.Mean), WaitMean: finite(o.Wait),
+		Response: map[string]*float64{}, Wait: map[string]*float64{}, Loss: o.Loss, Busy: o.Busy, Cores: o.Cores,
+	}
+	if o.Queue != queueing.Unbounded {
+		j.Queue = &o.Queue
+	}
+	for _, q := range s.Quantiles() {
+		j.Response[QuantileName(q)], j.Wait[QuantileName(q)] = finite(o.Response(q)), finite(o.Waited(q))
+	}
+	if s.SLO != nil {
+		j.Kept = new(s.Ask.Keep(o))
+	}
+	return &j
+}
+
+// finite returns a pointer to v; nil, which JSON shows as null, if v is infinite or not a number.
+func finite(v float64) *float64 {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return nil
+	}
+	return &v
+}
+
+func (s *Page) json() sizeJSON {
+	a := s.Advice
+	j := sizeJSON{
+		Schema: 1, Headline: s.lead().String() + ".", Answer: s.lead(), SLO: s.SLO.String(), From: s.Demand.From, Rate: s.Ask.Rate, Held: s.Ask.Service + s.Ask.Block, CPU: s.Ask.Service,
+		SCV: s.Ask.SCV, Cores: s.Ask.Cores, Margin: s.Ask.Margin, Workers: a.Workers, Queue: a.Queue, Least: a.Least,
+		Hopeless: s.hopeless().String(), MostRate: a.MostRate, Doubts: s.Doubts(), Assumed: s.Assumed,
+	}
+	for i, o := range s.Waits {
+		j.Waits = append(j.Waits, *s.outcome(o))
+		if i == s.Knee {
+			j.Knee = o.Workers
+		}
+	}
+	if s.SLO == nil {
+		return j
+	}
+	j.Expected = s.outcome(a.Expected)
+	if second := s.Comparison(); second.Mean != nil && finite(*second.Mean) != nil {
+		j.Comparison = &formulaJSON{second.Formula, *second.Mean}
+	}
+	if a.Workers == 0 {
+		return j
+	}
+	j.Strained, j.Test = s.outcome(a.Strained), s.Test
+	for _, c := range a.Wrong {
+		o := s.outcome(c.Outcome)
+		o.What = wrong(c).String()
+		j.Wrong = append(j.Wrong, *o)
+	}
+	j.Verified, j.Unverified = s.Verified, s.Unverified
+	return j
+}
+
+// Write writes the page to w. format is text, json or markdown. Text is brief unless verbose.
+func (s *Page) Write(w io.Writer, format string, verbose bool) error {
+	switch format {
+	case "json":
+		return record.WriteJSON(w, s.json())
+	case "markdown":
+		_, err := io.WriteString(w, s.document(true).Markdown())
+		return err
+	}
+	_, err := io.WriteString(w, s.document(verbose).Text(document.Options{}))
+	return err
 }

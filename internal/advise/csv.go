@@ -1,4 +1,4 @@
-package sizing
+package advise
 
 import (
 	"encoding/csv"
@@ -31,9 +31,9 @@ func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 	}
 	rows := csv.NewReader(r)
 	rows.FieldsPerRecord, rows.ReuseRecord, rows.TrimLeadingSpace = -1, true, true
-	var at place
+	at := times{column: column, index: -1}
 	var samples []time.Duration
-	for {
+	for first := true; ; first = false {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -41,20 +41,17 @@ func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 		if err != nil {
 			return Demand{}, fmt.Errorf("reading %s: %w", file, err)
 		}
-		line, _ := rows.FieldPos(0)
-		if header, err := at.find(row, column); err != nil {
-			return Demand{}, fmt.Errorf("%s:%d: %w", file, line, err)
-		} else if header {
-			continue
+		if first && (column != "" || len(numeric(row)) == 0) {
+			err = at.read(row)
+		} else {
+			var took time.Duration
+			took, err = at.of(row, scale)
+			samples = append(samples, took)
 		}
-		if at.index >= len(row) {
-			return Demand{}, fmt.Errorf("%s:%d: %d columns, and the times are in column %d", file, line, len(row), at.index+1)
-		}
-		took, err := timeOf(row[at.index], scale)
 		if err != nil {
+			line, _ := rows.FieldPos(0)
 			return Demand{}, fmt.Errorf("%s:%d: %w", file, line, err)
 		}
-		samples = append(samples, took)
 	}
 	if len(samples) == 0 {
 		return Demand{}, fmt.Errorf("reading %s: no times in it; give one a row", file)
@@ -70,79 +67,72 @@ func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 	return d, nil
 }
 
-// A place is the column of the times.
-type place struct {
-	header []string
-	begun  bool   // the first row has been read
-	given  bool   // the user named the column
-	taken  bool   // the column was chosen because only it has numbers
-	index  int    // of the column, from 0
-	name   string // like " (column took)"; "" if there is one column
+// times is the column of the times.
+type times struct {
+	column string   // as the user named it; "" for the only column of numbers
+	header []string // the first row, if it is a header
+	index  int      // of the column, from 0; -1 before it is chosen
+	name   string   // like " (column took)"; "" if there is one column
 }
 
-// find chooses the column from the rows so far, and reports whether row is the header.
-func (p *place) find(row []string, column string) (header bool, err error) {
-	if p.given {
-		return false, nil
-	}
-	numbers := numeric(row)
-	if !p.begun {
-		p.begun = true
-		if header = column != "" || len(numbers) == 0; header {
-			return true, p.read(row, column)
-		}
-	}
-	if !p.taken {
-		p.taken = true
-		p.take(slices.Concat(numbers, []int{0})[0], row)
-	}
-	if all := slices.Compact(slices.Sorted(slices.Values(append(numbers, p.index)))); len(all) > 1 {
-		return false, p.several(all)
-	}
-	return false, nil
-}
-
-// read stores the header row, and chooses the named column if column is not "".
-func (p *place) read(row []string, column string) error {
+// read stores the header row, and chooses the named column.
+func (t *times) read(row []string) error {
 	for _, name := range row {
-		p.header = append(p.header, strings.TrimSpace(name))
+		t.header = append(t.header, strings.TrimSpace(name))
 	}
-	if column == "" {
+	if t.column == "" {
 		return nil
 	}
-	i := slices.Index(p.header, column)
+	i := slices.Index(t.header, t.column)
 	if i < 0 {
-		return fmt.Errorf("no column %q; the header has %s", column, strings.Join(row, ", "))
+		return fmt.Errorf("no column %q; the header has %s", t.column, strings.Join(row, ", "))
 	}
-	p.given = true
-	p.take(i, row)
+	t.choose(i, row)
 	return nil
 }
 
-// take chooses the column at index.
-func (p *place) take(index int, row []string) {
-	p.index = index
+// of returns the time in a row. Without a named column, it chooses the first of numbers, and no other
+// may have numbers in any row.
+func (t *times) of(row []string, scale time.Duration) (time.Duration, error) {
+	if t.column == "" {
+		numbers := numeric(row)
+		if t.index < 0 {
+			t.choose(append(numbers, 0)[0], row)
+		}
+		if all := slices.Compact(slices.Sorted(slices.Values(append(numbers, t.index)))); len(all) > 1 {
+			return 0, t.several(all)
+		}
+	}
+	if t.index >= len(row) {
+		return 0, fmt.Errorf("%d columns, and the times are in column %d", len(row), t.index+1)
+	}
+	return timeOf(row[t.index], scale)
+}
+
+// choose chooses the column at index.
+func (t *times) choose(index int, row []string) {
+	t.index = index
 	if len(row) > 1 {
-		p.name = fmt.Sprintf(" (column %s)", p.title(index))
+		t.name = fmt.Sprintf(" (column %s)", t.title(index))
 	}
 }
 
 // title returns a column's name in the header, or its number from 1.
-func (p *place) title(index int) string {
-	if index < len(p.header) && p.header[index] != "" {
-		return p.header[index]
+func (t *times) title(index int) string {
+	if index < len(t.header) && t.header[index] != "" {
+		return t.header[index]
 	}
 	return strconv.Itoa(index + 1)
 }
 
 // several returns the error for more than one column of numbers.
-func (p *place) several(numbers []int) error {
+func (t *times) several(numbers []int) error {
 	var names []string
 	for _, i := range numbers {
-		names = append(names, p.title(i))
+		names = append(names, t.title(i))
 	}
 	all := strings.Join(names, ", ")
-	if p.header == nil {
+	if t.header == nil {
 		return fmt.Errorf("columns %s have numbers, and there is no header to choose by; add one and name the times' with --column", all)
 	}
 	return fmt.Errorf("columns %s have numbers; choose the one of the times with --column", all)

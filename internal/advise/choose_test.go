@@ -1,4 +1,4 @@
-package choose
+package advise
 
 import (
 	"math"
@@ -12,11 +12,13 @@ import (
 
 	"schedlab/internal/mode"
 	"schedlab/internal/record"
-	"schedlab/internal/sizing"
 	"schedlab/internal/stats"
 )
 
 // someModes are as many as the tests need, plainest first.
+// kinds are the kinds of requests in the table's order.
+var kinds = []string{ShortCPU, Blocking, Mixed, HeavyTail, Idle, Bursts, Pipelined, Locks}
+
 func someModes() []mode.Mode {
 	return []mode.Mode{
 		{Name: "nethttp", Station: "goroutines", Summary: "net/http as it comes"},
@@ -37,7 +39,7 @@ func someModes() []mode.Mode {
 // asking is an Ask of a workload at a rate, with what edit changes.
 func asking(t *testing.T, workload string, rate float64, edit func(*Ask)) Ask {
 	t.Helper()
-	d, err := sizing.ParseWorkload(workload)
+	d, err := ParseWorkload(workload)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +121,7 @@ func TestConnectionsCarryTheRate(t *testing.T) {
 func TestTableIsWhole(t *testing.T) {
 	t.Parallel()
 	cells := Cells(nil, nil)
-	for i, does := range Kinds() {
+	for i, does := range kinds {
 		if len(near[does]) == 0 {
 			t.Errorf("nothing is near %s", does)
 		}
@@ -129,7 +131,7 @@ func TestTableIsWhole(t *testing.T) {
 			}
 		}
 	}
-	if len(cells) != len(Kinds())*len(Matters()) {
+	if len(cells) != len(kinds)*len(Matters()) {
 		t.Errorf("%d cells", len(cells))
 	}
 }
@@ -153,7 +155,7 @@ func TestHTTPCostsCPU(t *testing.T) {
 func TestCellsSayWhatTheyLack(t *testing.T) {
 	t.Parallel()
 	pack := rows("backlog", "p90 short long SLOWER\np90 enough long SAME\np90 enough short FASTER")
-	got, test, err := Advise(asking(t, "cpu=500us", 100, func(a *Ask) { a.Arrivals, a.Matters = "burst(12)", Overload }), pack, someModes())
+	got, test, err := Choose(asking(t, "cpu=500us", 100, func(a *Ask) { a.Arrivals, a.Matters = "burst(12)", Overload }), pack, someModes())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +218,7 @@ func TestAdviceSaysWhatItRestsOn(t *testing.T) {
 		{"nothing", "cpu=20us,sleep=28ms", Memory, nil, record.KnownNothing, "nethttp"},
 		{"refused is not measured", "cpu=20us,sleep=28ms", Memory, rows("quick", "memory fasthttp nethttp REFUSED\nmemory pool nethttp REFUSED\nmemory pool fasthttp REFUSED"), record.KnownNothing, "nethttp"},
 	} {
-		got, _, err := Advise(asking(t, c.workload, 300, func(a *Ask) { a.Matters = c.matters }), c.pack, someModes())
+		got, _, err := Choose(asking(t, c.workload, 300, func(a *Ask) { a.Matters = c.matters }), c.pack, someModes())
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -250,7 +252,7 @@ func TestMemoryOfConnections(t *testing.T) {
 		{"cpu=1ms", Memory, 64, 4000, record.KnownMeasured, "loop", chooseMeasured, ""},
 		{"cpu=1ms", Tail, 128, 0, record.KnownPredicted, "nethttp", choosePredicted, ""},
 	} {
-		got, test, err := Advise(asking(t, c.workload, 100, func(a *Ask) { a.Matters, a.Connections, a.Idle = c.matters, c.connections, c.idle }), pack, someModes())
+		got, test, err := Choose(asking(t, c.workload, 100, func(a *Ask) { a.Matters, a.Connections, a.Idle = c.matters, c.connections, c.idle }), pack, someModes())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +270,7 @@ func TestMemoryOfConnections(t *testing.T) {
 // to share.
 func TestTheoryKnowsWhoShouldWait(t *testing.T) {
 	t.Parallel()
-	got, _, err := Advise(asking(t, "cpu=0.95*1ms+0.05*60ms", 100, nil), nil, someModes())
+	got, _, err := Choose(asking(t, "cpu=0.95*1ms+0.05*60ms", 100, nil), nil, someModes())
 	if err != nil || got.Mode != "nethttp" || got.Known != record.KnownPredicted || len(got.Why.Because) < 3 {
 		t.Errorf("got %s, %s, %v: %v", got.Mode, got.Known, got.Why, err)
 	}

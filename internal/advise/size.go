@@ -1,7 +1,8 @@
-package sizing
+package advise
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -22,7 +23,7 @@ type Answer struct {
 	Knee   int                // index in Waits from which on waits are short
 }
 
-// Options are the inputs of Advise in addition to the demand and the SLO.
+// Options are the inputs of Size in addition to the demand and the SLO.
 type Options struct {
 	Rate   float64 // requests per second
 	Cores  int     // cores that the workers share
@@ -30,9 +31,9 @@ type Options struct {
 	Seed   uint64  // of the replayed trace
 }
 
-// Advise returns the fewest workers and the shortest queue that keep slo. If slo is nil, it returns
+// Size returns the fewest workers and the shortest queue that keep slo. If slo is nil, it returns
 // the waits by number of workers.
-func Advise(d Demand, slo stats.SLO, o Options) (a Answer, err error) {
+func Size(d Demand, slo stats.SLO, o Options) (a Answer, err error) {
 	a = Answer{Demand: d, SLO: slo, Ask: queueing.Ask{
 		Load:        d.Load(o.Rate, traceLength(slo), o.Seed),
 		Exponential: d.Exponential(), Cores: o.Cores, Margin: o.Margin, Keep: keeps(slo, o.Rate),
@@ -155,4 +156,34 @@ func figureOf(t stats.Term, o queueing.Outcome, rate float64) float64 {
 		return o.Loss
 	}
 	return o.Throughput / o.Rate * rate
+}
+
+// Assumed is the errors term that Objective adds to an SLO without one. Without it, a server that
+// refuses every request would keep the SLO, because it has no slow requests.
+const Assumed = "errors<=0.1%"
+
+// Objective parses an SLO for a rate of requests per second, and adds Assumed if it has no term
+// about errors. tested means that the advice will be tested with a mix of eight values in place of
+// samples; quantiles above TestedUpTo are then an error. Errors name the flag.
+func Objective(text string, rate float64, tested bool) (stats.SLO, error) {
+	slo, err := stats.ParseSLO(text)
+	if err != nil {
+		return nil, fmt.Errorf("--slo: %w", err)
+	}
+	for _, t := range slo {
+		switch {
+		case t.Metric == "goodput" && t.Limit > rate:
+			return nil, fmt.Errorf("--slo %s asks for more than --rate %v/s brings", t, rate)
+		case t.Quantile > 0.9999:
+			return nil, fmt.Errorf("--slo %s is beyond p99.99, of which a trace holds too few requests", t)
+		case tested && t.Quantile > TestedUpTo:
+			return nil, fmt.Errorf("--verify cannot test %s: samples become a mix of a few values, of which the slowest %.3g %% are one; ask for p%g at most, or give the tail as --workload",
+				t, 100*(1-TestedUpTo), 100*TestedUpTo)
+		}
+	}
+	if slices.ContainsFunc(slo, func(t stats.Term) bool { return t.Metric == "errors" }) {
+		return slo, nil
+	}
+	more, err := stats.ParseSLO(Assumed)
+	return append(slo, more...), err
 }

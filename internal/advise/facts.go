@@ -1,6 +1,32 @@
-package choose
+package advise
 
 import "schedlab/internal/record"
+
+// Facts about the size of a pool: the advice, the reasons why there is none (package queueing uses
+// the same codes), the doubts, and the results of a test.
+var (
+	sizeAdvice     = record.Sentence("size-advice", `{{plural .Values.workers "worker"}} and a queue of {{count .Values.queue}} keep {{.Names.slo}} at {{.Names.rate}}`)
+	sizeWaits      = record.Sentence("size-waits", `No SLO given: {{plural .Values.workers "worker"}} at least for {{.Names.rate}}; from {{count .Values.knee}} on a request waits, on average, less than a tenth of the time it is held`)
+	sizeNoCores    = record.Sentence("size-no-cores", `No number of workers keeps up with {{.Names.rate}}: the requests need {{digits .Values.cores}} cores, and there are {{count .Values.have}}; below {{digits .Values.most_rate}}/s they could`)
+	sizeHopeless   = record.Sentence("size-hopeless", `No number of workers keeps {{.Names.slo}} at {{if .Values.most_rate}}{{.Names.rate}}{{else}}any rate{{end}}: {{template "because" .}}{{with .Values.most_rate}}. About {{digits .}}/s could be promised{{end}}`)
+	_              = record.Sentence("size-alone", `a request alone on an idle server breaks it: its own demand is too long{{if .Names.exponential}}, at the slow end of exponential times; if all requests take about {{.Names.exponential}}, give --cv 0{{end}}`)
+	_              = record.Sentence("size-cores", `the requests ask for {{printf "%.3g" .Values.cores}} cores, {{printf "%.3g" .Values.with_margin}} with the margin, and {{count .Values.have}} is all there is; more workers add no CPU`)
+	_              = record.Sentence("size-cores-wait", `waiting for the cores alone breaks it, with a worker for each request; more workers add no CPU`)
+	_              = record.Sentence("size-by-a-hair", `a worker for each request just keeps it, and no fixed number of workers does`)
+	_              = record.Sentence("size-loss", `it allows next to no loss, and a queue of {{count .Values.queue}} before {{count .Values.workers}} workers loses more`)
+	sizeRareErrors = record.Sentence("size-rare-errors", `{{.Names.term}} is rarer than {{count .Values.replayed}} replayed requests can tell: even where none was lost, up to {{percentf "%.3g" .Values.most}} may be`)
+	sizeRareTail   = record.Sentence("size-rare-tail", `{{.Metric}} rests on the {{count .Values.slowest}} slowest of {{count .Values.replayed}} replayed requests`)
+	sizeFewTimes   = record.Sentence("size-few-times", `{{count .Values.times}} times are few: the slowest of them stand for all tails`)
+	sizeBuckets    = record.Sentence("size-buckets", `a histogram tells a time to within its bucket: a quantile may lie anywhere between the bounds around it`)
+	sizeBeyond     = record.Sentence("size-beyond", `{{percentf "%.3g" .Values.share}} of the times are above its last bound of {{printf "%.4g" .Values.bound}} s: how far is not known, and each is taken as the {{printf "%.4g" .Values.taken}} s that `+
+		`{{if .Values.no_sum}}they have at least, for it has no sum{{else}}its sum leaves them on average{{end}}`)
+	sizeCoarse  = record.Sentence("size-coarse", `its buckets are coarse: they put the mean at {{printf "%.4g" .Values.own}} s, its sum at {{printf "%.4g" .Values.mean}} s`)
+	sizeMix     = record.Sentence("size-mix", `the test asked a mix of constants with the mean of the samples, which the advice is for: the slowest {{percentf "%.3g" .Values.share}} were replaced by their mean`)
+	sizeOff     = record.Sentence("size-off", `{{.Metric}} {{percentf "%+.0f" .Values.by}}`)
+	sizeTooFew  = record.Sentence("size-too-few", `{{count .Values.workers}} workers are too few`)
+	sizeFewerDo = record.Sentence("size-fewer-do", `{{count .Values.workers}} would have done`)
+	sizeOpen    = record.Sentence("size-open", `With {{plural .Values.workers "worker"}}, {{template "because" .}}`)
+)
 
 // Facts about the choice of a model.
 var (

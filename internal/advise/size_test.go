@@ -1,4 +1,4 @@
-package sizing
+package advise
 
 import (
 	"fmt"

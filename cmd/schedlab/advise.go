@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/record"
+)
+
+// adviceFlags are the flags that size and choose share. The comparison that tests an advice runs with
+// the flags of compare in it.
+type adviceFlags struct {
+	compareFlags
+	rate   perSecond
+	cores  int
+	slo    string
+	verify bool
+}
+
+func (f *adviceFlags) bind(fl *pflag.FlagSet) {
+	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
+	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of --verify's servers, like 0-3 (default the lower half)")
+	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
+	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
+	oneOf(fl, &f.output, "output", "text", "text, json or markdown", "text", "json", "markdown")
+	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none", progressKinds...)
+}
+
+// serverCores returns --cores, or else the CPUs that a comparison here gives the server.
+func (f *adviceFlags) serverCores() (int, error) {
+	if f.cores > 0 {
+		return f.cores, nil
+	}
+	n, err := experiment.ServerCPUs(f.Options)
+	return n, usage(err)
+}
+
+// measure runs a comparison that serves another command, and writes its reports. It returns the record
+// with an error too, if there is one.
+func (f *compareFlags) measure(ctx context.Context, c *experiment.Comparison, show *progress) (*record.Dir, record.Run, error) {
+	dir, run, err := c.Run(ctx, f.out, show.update)
+	show.done()
+	if err != nil {
+		return dir, run, f.failure(err, dir, run)
+	}
+	return dir, run, writeReports(dir, run.Result)
+}
+
+// stdin names standard input.
+const stdin = "-"
+
+// readInput calls read with a file, or with standard input for "-". shown is its name in messages.
+func readInput(cmd *cobra.Command, name string, read func(in io.Reader, shown string) error) error {
+	if name == stdin {
+		return read(cmd.InOrStdin(), "standard input")
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return errors.New(name + " is a directory; name a file")
+	}
+	return read(file, name)
+}
