@@ -293,8 +293,8 @@ func (f *attackFlags) print(w io.Writer, a *record.Attack) error {
 	return report.Attack(w, a, f.verbose, textOptions(w))
 }
 
-// options returns what to send, and notes in sum what was asked for. In a closed loop the trace holds
-// only demands.
+// options returns the load to send, and notes the request for it in sum. In a closed loop the trace
+// holds demands only.
 func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options, err error) {
 	var s *scenario.Scenario
 	if len(args) == 1 {

@@ -25,7 +25,7 @@ import (
 type doctorFlags struct {
 	compareFlags
 	name        string            // of the scenario, or its file
-	asked       scenario.Scenario // what it holds
+	asked       scenario.Scenario // the scenario itself
 	rate        float64           // of its first arm, if the scenario's rate is relative; 0 before that is measured, and otherwise
 	quick, full bool
 }

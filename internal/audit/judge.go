@@ -457,7 +457,7 @@ func fewerConnections(c *Claim) *finding {
 	return &finding{auditFewerConns, record.Values{"connections": n, "threads": threads, "opened": opened}, nil}
 }
 
-// bursts: wrk2 paces each connection by itself, and a thread starts all of its own at once.
+// bursts: wrk2 paces each connection by itself, and a thread starts all its connections at once.
 func bursts(c *Claim) *finding {
 	const together = 5 // times a thread's share of the rate in one sample
 	n, threads, sample := c.value(Connections), c.value(Threads), c.value(ThreadRate+".max")

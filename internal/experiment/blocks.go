@@ -129,7 +129,9 @@ func (r *running) leftOpen(blocks int, each time.Duration) []record.Fact {
 		budget := p.budget + time.Duration(more-blocks)*(each+time.Duration(len(p.Arms))*judging)
 		f.Values["needed"], f.Values["room"] = roundUp(budget).Seconds(), float64(more)
 	} else if window := stats.Widened(p.Window, needed); window > 0 {
-		f.Values["needed"], f.Values["window"] = roundUp(p.costOf(record.Duration(window), scenario.MaxBlocks)).Seconds(), window
+		if budget := roundUp(p.costOf(record.Duration(window), scenario.MaxBlocks)); budget <= stats.LongestBudget {
+			f.Values["needed"], f.Values["window"] = budget.Seconds(), window
+		}
 	}
 	return []record.Fact{f}
 }

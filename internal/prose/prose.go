@@ -49,6 +49,8 @@ func Digits(v float64) string {
 func Seconds(v float64) string {
 	unit := "s"
 	switch {
+	case v < 0:
+		return "-" + Seconds(-v)
 	case v == 0 || v >= 1:
 	case v >= 1e-3:
 		v, unit = 1e3*v, "ms"

@@ -15,6 +15,15 @@ func TestPlural(t *testing.T) {
 	}
 }
 
+func TestSeconds(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]string{0: "0 s", 1.5: "1.50 s", 3e-3: "3.00 ms", -3e-3: "-3.00 ms", 235e-6: "235 µs", -2e-9: "-2.00 ns"} {
+		if got := prose.Seconds(v); got != want {
+			t.Errorf("%v: got %q, want %q", v, got, want)
+		}
+	}
+}
+
 func TestFirstLine(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"": "", " a b \nc": "a b", "a": "a", "\na": ""} {

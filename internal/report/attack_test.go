@@ -67,6 +67,20 @@ func TestAttackTellsWhatItsLoopHas(t *testing.T) {
 	}
 }
 
+// The answer counts the connections that were never served.
+func TestAttackAnswersForStarvedConnections(t *testing.T) {
+	t.Parallel()
+	a := record.Attack{Loop: "open", Offered: 200, Scheduled: 20, Sent: 20, Good: 20, Asked: 64, FirstError: -1}
+	const starved = "60 of 64 connections got no reply at all."
+	if got := summary(t, a); strings.Contains(got, "no reply at all") {
+		t.Errorf("starved connections where none is:\n%s", got)
+	}
+	a.Starved = 60
+	if got := summary(t, a); !strings.Contains(got, starved) {
+		t.Errorf("no %q in\n%s", starved, got)
+	}
+}
+
 // The summary of an attack that has everything to tell fits on a screen, the answer first;
 // what the generator did is for those who ask.
 func TestAttackAnswersOnAScreen(t *testing.T) {

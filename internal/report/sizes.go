@@ -9,15 +9,15 @@ import (
 )
 
 // sizeFlags are the flags of `schedlab serve` that bound how much a server does at a time, with
-// the word for one of what they count.
+// their singular.
 var sizeFlags = []struct{ flag, one string }{{"workers", "worker"}, {"listeners", "listener"}, {"processes", "process"}, {"threads", "thread"}}
 
-// mostSizes is the number of arms with a size of their own that one line names.
+// mostSizes is how many arms the line may name.
 const mostSizes = 3
 
 // sizes tells what the arms' names leave out: the mode behind another name, and how many workers,
-// listeners or processes an arm has: "pool is pool-request with 4 workers". "" if the names say it
-// all, or if there are more than mostSizes such arms.
+// listeners or processes an arm has: "mine is pool-request with 4 workers". "" if the names say it
+// all, or if it would name more than mostSizes arms.
 func sizes(arms []record.Arm) string {
 	var all []string
 	for _, a := range arms {

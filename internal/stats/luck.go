@@ -24,8 +24,8 @@ const leastLuck = 1e-6
 // ln(arm/base). The value of block i is divided by exp(slope × luck[i]), where slope is the median
 // of the slopes of d on luck of all pairs of other blocks (Theil and Sen), within 0 and 2. Leaving
 // out the block itself keeps its own noise from choosing its slope; a median keeps a few disturbed
-// blocks from choosing it for all. What is left of the logarithms of the ratios is stretched about
-// its median by 15 %, which pays for the choice of the slope.
+// blocks from choosing it for all. The remaining logarithms of the
+// ratios are stretched about their median by 15 %, which pays for the choice of the slope.
 //
 // effect is the standard deviation of the logarithm taken out; 0 if none was. All slices have one
 // length. The values are returned as they are if there are fewer than four blocks, if luck does not

@@ -1,9 +1,15 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // longestAdvised is the longest window, in seconds, that is worth advising.
 const longestAdvised = 60
+
+// LongestBudget is the longest budget that is worth advising.
+const LongestBudget = 30 * time.Minute
 
 // Widened returns the window, in seconds, in which the most blocks a run may have would decide
 // what blocks of the given window would. An interval shrinks with the square root of the
