@@ -27,7 +27,7 @@ const curveNine = 20
 var between = []float64{.5, .25, .05, .005}
 
 // curveTail is how many requests must lie above a quantile before it is shown
-// (measurement.md §5: 10/(1-q) requests).
+// (so a quantile q needs 10/(1-q) requests).
 const curveTail = 10
 
 // A Histogram counts response times of 1 ns to 600 s to three significant

@@ -254,7 +254,7 @@ func recordSection(r *record.Result) document.Part {
 	}}
 }
 
-// fingerprint lists the machine and the programs: measurement.md §9.
+// fingerprint lists the machine and the programs.
 func fingerprint(r *record.Result) document.Part {
 	e := r.Env
 	known := func(s string) string { return cmp.Or(s, "not known") }

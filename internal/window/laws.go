@@ -9,7 +9,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// The laws of the audit (measurement.md §4). They hold in every window, whatever a server does. If
+// The laws of the audit. They hold in every window, whatever a server does. If
 // a window breaks one, the instrument or the record is wrong.
 const (
 	LawLittle      = "Little's law"
