@@ -36,11 +36,6 @@ const (
 	Overload   = "overload"
 )
 
-// Kinds returns the kinds of requests in the table's order.
-func Kinds() []string {
-	return []string{ShortCPU, Blocking, Mixed, HeavyTail, Idle, Bursts, Pipelined, Locks}
-}
-
 // Matters returns the values of what may matter, in the table's order.
 func Matters() []string { return []string{Tail, Throughput, Memory, Overload} }
 

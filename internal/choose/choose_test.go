@@ -119,7 +119,8 @@ func TestConnectionsCarryTheRate(t *testing.T) {
 func TestTableIsWhole(t *testing.T) {
 	t.Parallel()
 	cells := Cells(nil, nil)
-	for i, does := range Kinds() {
+	kinds := []string{ShortCPU, Blocking, Mixed, HeavyTail, Idle, Bursts, Pipelined, Locks}
+	for i, does := range kinds {
 		if len(near[does]) == 0 {
 			t.Errorf("nothing is near %s", does)
 		}
@@ -129,7 +130,7 @@ func TestTableIsWhole(t *testing.T) {
 			}
 		}
 	}
-	if len(cells) != len(Kinds())*len(Matters()) {
+	if len(cells) != len(kinds)*len(Matters()) {
 		t.Errorf("%d cells", len(cells))
 	}
 }

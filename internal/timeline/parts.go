@@ -70,16 +70,9 @@ func (p Part) String() string {
 	return fmt.Sprintf("part %d", uint8(p))
 }
 
-// Parts holds the length of each part of a request in nanoseconds.
+// Parts holds the length of each part of a request in nanoseconds. Their sum is the response time,
+// from the scheduled time.
 type Parts [NumParts]int64
-
-// Sum returns the request's response time, from its scheduled time, in nanoseconds.
-func (p *Parts) Sum() (sum int64) {
-	for _, d := range p {
-		sum += d
-	}
-	return sum
-}
 
 // Negative returns the first part below 0, and whether there is one. Correct stamps give no
 // negative part.
