@@ -238,7 +238,7 @@ func (s *Server) announce() {
 		attrs = append(attrs, "admin", s.admin.ln.Addr().String())
 	}
 	if s.mode.Depth != nil {
-		attrs = append(attrs, "workers", s.cfg.Workers, "queue_depth", s.cfg.QueueDepth, "overflow", s.cfg.Overflow)
+		attrs = append(attrs, "workers", s.cfg.Workers, "queue_depth", s.cfg.Depth, "overflow", s.cfg.Overflow)
 	}
 	if s.mode.Has("listeners") {
 		attrs = append(attrs, "listeners", s.cfg.Listeners)
