@@ -79,7 +79,8 @@ func New(cfg Config) (*Server, error) {
 	if s.supervises() {
 		return s, nil
 	}
-	if s.ring = cfg.newRing(); s.ring != nil {
+	if cfg.Stamps != "off" {
+		s.ring = timeline.NewRing(cfg.Timeline)
 		s.metrics.WatchTimeline(s.ring)
 	}
 	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks, PlantCPU: cfg.PlantCPU, PlantLock: cfg.Plant.Lock})
