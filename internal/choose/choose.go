@@ -154,6 +154,12 @@ func Advise(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	}
 	c.Mode, c.Size = mode.Name, sized.fact
 	names := record.Names{"mode": mode.Name, "summary": mode.Summary}
+	if c.Cell != nil && c.Cell.Outcome == record.OpenOutcome {
+		names["open"] = string(c.Cell.Outcome)
+		if plain, _ := a.plainest(*c.Cell, modes); plain.Name != mode.Name {
+			names["plain"] = plain.Name
+		}
+	}
 	switch {
 	case mode.Has("workers"):
 		c.Workers = sized.workers
@@ -173,7 +179,7 @@ func Advise(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 			"connections": float64(a.Connections), "idle": float64(a.Idle), "pipeline": float64(a.Pipeline), "busy": a.busy(), "http": a.http(),
 		},
 	}
-	c.Unless = unless(kinds[0])
+	c.Unless = record.Fact{Code: record.Code("choose-unless-" + kinds[0]), Values: record.Values{"busy": a.busy()}}
 	if a.busy() >= 1 && a.Matters != Overload {
 		c.Doubts = append(c.Doubts, record.Fact{Code: chooseFull, Values: record.Values{"busy": a.busy()}})
 	}
@@ -208,9 +214,6 @@ func Advise(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 func cellOf(cells []record.ChoiceCell, does, matters string) record.ChoiceCell {
 	return cells[slices.IndexFunc(cells, func(c record.ChoiceCell) bool { return c.Does == does && c.Matters == matters })]
 }
-
-// unless returns the fact that says when the choice does not matter, for a kind of request.
-func unless(does string) record.Fact { return record.Fact{Code: record.Code("choose-unless-" + does)} }
 
 // waits reports whether requests wait for more than smallPart of the time that a worker holds them.
 func (a Ask) waits() bool {
@@ -248,6 +251,14 @@ func (a Ask) best(cell record.ChoiceCell, modes []mode.Mode) (mode.Mode, bool) {
 		}
 	}
 	return mode.Mode{}, false
+}
+
+// plainest returns the plainest mode that a cell's verdicts leave among the best and that suits
+// these requests; false if there is none.
+func (a Ask) plainest(cell record.ChoiceCell, modes []mode.Mode) (mode.Mode, bool) {
+	cell.Best = slices.Clone(cell.Best)
+	slices.SortFunc(cell.Best, func(x, y record.ChoiceArm) int { return rank(modes, x.Mode) - rank(modes, y.Mode) })
+	return a.best(cell, modes)
 }
 
 // candidatesOf returns the modes that may serve these requests, without duplicates, the plainest

@@ -4,8 +4,9 @@ import "schedlab/internal/record"
 
 // Facts about the choice of a model.
 var (
-	chooseAdvice = record.Sentence("choose-advice", `Choose {{.Names.mode}}{{with .Values.workers}} with {{plural . "worker"}}{{end}}{{with .Values.queue}} and a queue of {{count .}}{{end}}: {{.Names.summary}}`)
-	chooseAsked  = record.Sentence("choose-asked", `{{time .Values.cpu}} of CPU{{with .Values.lock}} ({{time .}} of it under one lock){{end}} and {{time .Values.sleep}} of waiting a request, `+
+	chooseAdvice = record.Sentence("choose-advice", `{{if .Names.open}}Not decided which model is best: {{else}}Choose {{end}}{{.Names.mode}}{{with .Values.workers}} with {{plural . "worker"}}{{end}}{{with .Values.queue}} and a queue of {{count .}}{{end}}`+
+		`{{if .Names.open}} ({{.Names.summary}}){{if .Names.plain}} leans ahead, and {{.Names.plain}}, the plainest, is not known to be worse{{else}}, the plainest, is not known to be worse than another{{end}}{{else}}: {{.Names.summary}}{{end}}`)
+	chooseAsked = record.Sentence("choose-asked", `{{time .Values.cpu}} of CPU{{with .Values.lock}} ({{time .}} of it under one lock){{end}} and {{time .Values.sleep}} of waiting a request, `+
 		`{{if gt .Values.pipeline 1.0}}{{count .Values.pipeline}} at a time on each of {{count .Values.connections}} connections`+
 		`{{else}}{{per .Values.rate}} on {{count .Values.connections}} kept connections{{with .Values.idle}} beside {{count .}} idle ones{{end}}{{end}}: `+
 		`{{kind .Names.does}}, about {{percent .Values.busy}} of the CPU time, {{percent .Values.http}} for HTTP itself; what matters: {{.Names.matters}}`)
@@ -34,7 +35,7 @@ var (
 	chooseBroken   = record.Sentence("choose-broken", `the advice is wrong: {{.Names.mode}} breaks the SLO{{range .Because}}; {{say .}}{{end}}`)
 	chooseOneMode  = record.Sentence("choose-one-mode", `the experiment {{.Names.scenario}} compares settings of {{.Names.mode}} with one another, not models`)
 	chooseBelow    = record.Sentence("choose-below", `the experiment {{.Names.scenario}} asks for less than its arms can do: it shows no overload`)
-	_              = record.Sentence("choose-unless-short-cpu", `while few requests meet, below a third of the CPU time: under Poisson arrivals a third of them at most find the CPU busy then`)
+	_              = record.Sentence("choose-unless-short-cpu", `while few requests meet, below a third of the CPU time{{if gt .Values.busy .34}} (not so here){{end}}: under Poisson arrivals a third of them at most find the CPU busy then`)
 	_              = record.Sentence("choose-unless-blocking", `as long as there are many more workers than Little's law keeps busy, rate x time held: few requests find all of them busy then`)
 	_              = record.Sentence("choose-unless-mixed", `while long requests are rare enough that none is under way when a short one comes, or there are more workers and CPUs than long requests at a time`)
 	_              = record.Sentence("choose-unless-heavy-tail", `when all requests are about as long: with one demand for all, the order of service changes no mean`)

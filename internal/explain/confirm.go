@@ -143,7 +143,7 @@ func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 		knob, control := test.series(figure, cause.Knob), test.series(figure, cause.Control)
 		moved, still := judge.Paired(base, knob), judge.Paired(base, control)
 		cause.Moved, cause.Still, cause.State = &moved, &still, record.NotConfirmed
-		if takesAway(judge.Paired(fast, base), moved, still, judge.Paired(control, knob)) {
+		if cause.Why = unshown(judge.Paired(fast, base), moved, still, judge.Paired(control, knob)); cause.Why.None() {
 			cause.State = record.Confirmed
 		}
 	}
@@ -152,14 +152,23 @@ func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 	return &done
 }
 
-// takesAway reports whether turning the knob removed a cause. longer is the extra time of the
-// slower arm, moved the change by the knob, still the change by the control, and beside the
-// difference of knob and control. The knob must surely shorten the time, by enough, also compared
-// with the control, and the control alone must not shorten it.
-func takesAway(longer, moved, still, beside record.Step) bool {
+// unshown returns why the test does not show that the knob removes a cause; none if it does.
+// longer is the extra time of the slower arm, moved the change by the knob, still the change by the
+// control, and apart the difference between knob and control. The knob must surely shorten the
+// time, by enough, also compared with the control, and the control alone must not shorten it.
+func unshown(longer, moved, still, apart record.Step) record.Fact {
 	fell := -moved.By
-	return moved.High < 0 && beside.High < 0 && fell >= (1-mostLeft)*longer.By &&
-		(!still.Sure() || math.Abs(still.By) <= mostMoved*fell)
+	switch {
+	case moved.High >= 0:
+		return record.Fact{Code: whyKnobUnsure, Values: record.Values{"low": moved.Low, "high": moved.High}}
+	case fell < (1-mostLeft)*longer.By:
+		return record.Fact{Code: whyKnobLittle, Values: record.Values{"fell": fell, "longer": longer.By}}
+	case still.Sure() && math.Abs(still.By) > mostMoved*fell:
+		return record.Fact{Code: whyControlMoves, Values: record.Values{"by": still.By, "low": still.Low, "high": still.High}}
+	case apart.High >= 0:
+		return record.Fact{Code: whyNotApart, Values: record.Values{"low": apart.Low, "high": apart.High}}
+	}
+	return record.Fact{}
 }
 
 // series returns a figure per valid block, averaged over the named arms.

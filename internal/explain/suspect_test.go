@@ -282,6 +282,9 @@ func TestConfirm(t *testing.T) {
 		if got := x.Causes[i].State; got != c.state || x.Outcome != c.outcome {
 			t.Errorf("%s: %s and %s, want %s and %s", c.name, got, x.Outcome, c.state, c.outcome)
 		}
+		if why := x.Causes[i].Why; why.None() != (c.state == record.Confirmed) || !why.None() && why.String() == "" {
+			t.Errorf("%s: the reason is %q", c.name, why)
+		}
 		if c.state == record.Confirmed && i != 0 {
 			t.Errorf("%s: a confirmed cause comes first, got %+v", c.name, x.Causes)
 		}

@@ -145,6 +145,7 @@ type Suspect struct {
 	// the control; nil if the test did not run.
 	Moved *Step `json:"moved,omitempty"`
 	Still *Step `json:"still,omitempty"`
+	Why   Fact  `json:"why,omitzero"` // why the test did not confirm it
 }
 
 // A SuspectState tells how far a cause is tested.

@@ -105,6 +105,9 @@ func askedBriefly(r *record.Result) string {
 		text += ", " + r.Asked
 	}
 	text += ", windows of " + seconds(r.Window)
+	if has := sizes(r.Arms); has != "" {
+		text += "; " + has
+	}
 	if e := r.Env; e.ServerCPUs != "" {
 		load := fmt.Sprintf("load on %s %s", cpus(e.LoadCPUs), e.LoadCPUs)
 		if shared := e.SharedCPUs(); len(shared) > 0 {

@@ -248,6 +248,9 @@ func searched(r *record.Result) string {
 	if r.Asked != "" {
 		parts = append(parts, r.Asked)
 	}
+	if has := sizes(r.Arms); has != "" {
+		parts = append(parts, has)
+	}
 	return strings.Join(append(loads(r.Arms), parts...), ", ")
 }
 

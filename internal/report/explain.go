@@ -120,7 +120,11 @@ func proof(c record.Suspect) string {
 	if c.Moved.By >= 0 {
 		verb = "went"
 	}
-	return fmt.Sprintf("%s %s from %s to %s with %s, and with the control, %s, it was %s", c.Stretch, verb, figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To))
+	text := fmt.Sprintf("%s %s from %s to %s with %s, and with the control, %s, it was %s", c.Stretch, verb, figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To))
+	if !c.Why.None() {
+		text += "; " + c.Why.String()
+	}
+	return text
 }
 
 // states are the words for the states of causes.

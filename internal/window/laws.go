@@ -154,7 +154,7 @@ func (p *presence) pending(q record.Pending) {
 }
 
 // littlesLaw returns how far the window is from L = X T (ratio), and how far its ends allow it to
-// be (decisions 0012, 0013 and 0018). In an open loop the ends allow for all time outside the
+// be (decisions 12, 13 and 18). In an open loop the ends allow for all time outside the
 // window, because one stall may delay every request at an end. ok is false if the window cannot
 // tell.
 func (w *Window) littlesLaw() (off, limit float64, ok bool) {
@@ -172,7 +172,7 @@ func (w *Window) littlesLaw() (off, limit float64, ok bool) {
 
 // interactiveLaw returns how far, as a ratio, the clients of a closed loop are from waiting for a
 // reply or thinking all the time: T = N/X - Z. Requests at the window's ends count with their real
-// length (decision 0013). Clients without a reply in the whole window do not count among the N.
+// length (decision 13). Clients without a reply in the whole window do not count among the N.
 // Requests of one pipeline are sent together and may wait for each other, so fewer in flight is no
 // fault. The limit allows for the chance in the clients' think times, taken as exponential. ok is
 // false for open loops and for paced clients.
