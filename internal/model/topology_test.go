@@ -125,7 +125,7 @@ func TestReuseportSpreads(t *testing.T) {
 	t.Parallel()
 	const sockets, clients = 4, 200
 	s := start(t, lookup(t, "reuseport"), func(with *setup) { with.Socket.Sockets = sockets })
-	if got := len(s.ln.sockets); got != sockets {
+	if got := s.ln.Sockets(); got != sockets {
 		t.Fatalf("got %d sockets, want %d", got, sockets)
 	}
 	var all []*client
