@@ -9,7 +9,6 @@ import (
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
-	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
@@ -104,13 +103,10 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	if err := f.stayLocal(cmd.Context(), s.Arms); err != nil {
 		return err
 	}
-	if _, err := f.search(s, slo); err != nil {
-		return err // before the time that calibration takes
-	}
 	f.Iters = workload.Calibrate()
-	c, err := f.search(s, slo)
+	c, err := experiment.PlanCapacity(s, f.Options, slo)
 	if err != nil {
-		return err
+		return usageIfImpossible(err)
 	}
 	if f.dryRun {
 		return writeSearch(cmd.OutOrStdout(), c)
@@ -134,9 +130,4 @@ func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
 		return err
 	}
 	return checkEmpty(fl, "path", "targets")
-}
-
-func (f *capacityFlags) search(s scenario.Scenario, slo stats.SLO) (*experiment.Comparison, error) {
-	c, err := experiment.PlanCapacity(s, f.Options, slo)
-	return c, usageIfImpossible(err)
 }

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"schedlab/internal/experiment"
-	"schedlab/internal/judge"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -124,58 +121,54 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
 
 func formatNames() []string { return report.Names(report.Formats()) }
 
-// run plans every scenario first, so that mistakes are found before anything runs. Then it prints the
-// plans, runs the pack, or runs the one comparison.
-func (f *compareFlags) run(cmd *cobra.Command, scenarios []string) error {
+// run reads and plans every scenario first, so that mistakes are found before anything runs. Then it
+// prints the plans, runs the pack, or runs the one comparison.
+func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.checkGiven(cmd.Flags()); err != nil {
 		return err
 	}
-	if err := f.adhoc.check(scenarios); err != nil {
+	if err := f.adhoc.check(args); err != nil {
 		return err
 	}
 	show, err := f.prepare(cmd)
 	if err != nil {
 		return err
 	}
-	names, err := library.Expand(scenarios)
-	if err != nil {
-		return usage(err)
-	}
-	if f.adhoc.given() {
-		names = []string{""} // the flags' own
-	}
-	all, err := f.plans(names)
+	asked, err := f.questions(args)
 	if err != nil {
 		return err
 	}
-	for _, p := range all.Scenarios {
-		if err := f.stayLocal(cmd.Context(), p.Scenario.Arms); err != nil {
+	machine, err := f.seeMachine(cmd.Context())
+	if err != nil {
+		return err
+	}
+	f.Iters = workload.Calibrate()
+	f.Aim.Expectations = len(f.expect) > 0 && len(asked) == 1
+	planned, err := f.plans(asked)
+	if err != nil {
+		return err
+	}
+	for _, q := range asked {
+		if err := f.stayLocal(cmd.Context(), q.Arms); err != nil {
 			return err
 		}
 	}
-	f.Iters = workload.Calibrate()
-	if err := f.sayMachine(cmd); err != nil {
-		return err
-	}
+	fmt.Fprintln(cmd.ErrOrStderr(), machine)
 	switch {
 	case f.dryRun:
-		return f.writePlans(cmd.OutOrStdout(), all)
-	case len(all.Scenarios) > 1:
-		return f.pack(cmd, all, show)
+		return f.writePlans(cmd.OutOrStdout(), planned)
+	case len(asked) > 1:
+		return f.pack(cmd, planned, show)
 	}
-	return f.one(cmd, all, show)
+	return f.one(cmd, planned, show)
 }
 
-// one runs the only scenario of all, and prints its result.
-func (f *compareFlags) one(cmd *cobra.Command, all experiment.Pack, show *progress) error {
-	c, err := f.plan(all.Scenarios[0].Scenario)
-	if err != nil {
-		return err
-	}
-	if why := all.Late(record.Duration(c.Planned().Estimate), 0); why != nil {
+// one runs the only comparison of a pack, and prints its result.
+func (f *compareFlags) one(cmd *cobra.Command, p experiment.Pack, show *progress) error {
+	c := p.Scenarios[0].Planned
+	if why := p.Late(record.Duration(c.Planned().Estimate), 0); why != nil {
 		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %w", c.Planned().Scenario, why)}
 	}
-	c.Aim(judge.Aim{Expectations: len(f.expect) > 0})
 	r, err := f.carryOut(cmd, c, show)
 	if err != nil {
 		return err
@@ -184,76 +177,6 @@ func (f *compareFlags) one(cmd *cobra.Command, all experiment.Pack, show *progre
 		return &exitError{code: code}
 	}
 	return nil
-}
-
-// checkGiven refuses values that mean "not given" when they were given.
-func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
-	for _, name := range []string{"blocks", "window", "warmup", "budget"} {
-		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0" || v == "0s") {
-			return usagef("--%s %s must be above 0; leave it out for the scenario's or the protocol's", name, v)
-		}
-	}
-	if err := f.checkArms(fl); err != nil {
-		return err
-	}
-	if err := f.checkVary(fl); err != nil {
-		return err
-	}
-	return checkEmpty(fl, "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed")
-}
-
-// checkArms refuses an arm without a name.
-func (f *compareFlags) checkArms(fl *pflag.FlagSet) error {
-	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
-		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
-	}
-	return nil
-}
-
-// scenario reads a scenario and puts the command line's arms into it.
-func (f *compareFlags) scenario(name string) (scenario.Scenario, error) {
-	s, err := f.question(name)
-	if err != nil {
-		return s, err
-	}
-	return f.withArms(s)
-}
-
-// withArms puts the command line's arms into a scenario.
-func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) {
-	var added []scenario.Arm
-	for _, text := range f.addArms {
-		a, err := scenario.ParseArm(text)
-		if err != nil {
-			return s, usagef("--arm: %w", err)
-		}
-		added = append(added, a)
-	}
-	if err := s.Select(f.arms, added); err != nil {
-		return s, usagef("--arms: %w", err)
-	}
-	if f.close {
-		s.Keep(false)
-	}
-	for _, text := range f.vary {
-		factor, values, _ := strings.Cut(text, "=")
-		if err := s.Vary(factor, scenario.SplitValues(values), f.Modes); err != nil {
-			return s, usagef("--vary: %w", err)
-		}
-	}
-	seen := map[string]bool{}
-	for _, a := range s.Arms {
-		if seen[a.Name] {
-			return s, usagef("arm %q is there twice; one with other flags is called pool,workers=8", a.Name)
-		}
-		seen[a.Name] = true
-	}
-	for _, text := range f.expect {
-		if err := s.Assert(text); err != nil {
-			return s, usagef("--expect: %w", err)
-		}
-	}
-	return s, nil
 }
 
 func (f *compareFlags) plan(s scenario.Scenario) (*experiment.Comparison, error) {
@@ -340,16 +263,12 @@ func answered(r *record.Result, a record.Answer) (n int) {
 
 // writeReports writes the files for people and benchstat into the record.
 func writeReports(dir *record.Dir, r *record.Result) error {
-	if r.Capacity != nil {
-		return errors.Join(
-			dir.WriteFile("report.html", func(w io.Writer) error { return report.HTML(w, r) }),
-			dir.WriteFile("report.md", func(w io.Writer) error { return report.Markdown(w, r) }),
-			dir.WriteFile("capacity.svg", func(w io.Writer) error { return report.CapacitySVG(w, r) }),
-		)
+	write := func(file string, page func(io.Writer, *record.Result) error) error {
+		return dir.WriteFile(file, func(w io.Writer) error { return page(w, r) })
 	}
-	return errors.Join(
-		dir.WriteFile("report.html", func(w io.Writer) error { return report.HTML(w, r) }),
-		dir.WriteFile("report.md", func(w io.Writer) error { return report.Markdown(w, r) }),
-		dir.WriteFile("bench.txt", func(w io.Writer) error { return report.Bench(w, r) }),
-	)
+	pages := errors.Join(write("report.html", report.HTML), write("report.md", report.Markdown))
+	if r.Capacity != nil {
+		return errors.Join(pages, write("capacity.svg", report.CapacitySVG))
+	}
+	return errors.Join(pages, write("bench.txt", report.Bench))
 }

@@ -279,8 +279,7 @@ func (f *doctorFlags) findRate(ctx context.Context, show *progress) error {
 	if err != nil {
 		return err
 	}
-	c.Shorten(0)
-	f.rate, err = c.Offered(ctx, show.update)
+	f.rate, err = c.Shortened(0).Offered(ctx, show.update)
 	return err
 }
 
@@ -305,13 +304,12 @@ func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress)
 	if err != nil {
 		return a, err
 	}
-	c.Shorten(p.blocks)
 	dir, err := os.MkdirTemp("", "schedlab-doctor-")
 	if err != nil {
 		return a, fmt.Errorf("measuring the noise: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	_, run, err := c.Run(ctx, dir, show.update)
+	_, run, err := c.Shortened(p.blocks).Run(ctx, dir, show.update)
 	if err != nil {
 		return a, err
 	}
@@ -331,21 +329,20 @@ func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress)
 // briefWatch is how long a comparison watches other programs before it starts.
 const briefWatch = 150 * time.Millisecond
 
-// sayMachine prints in a line whether this machine is fit for comparisons. If it is not, every record
-// gets a doubt.
-func (f *compareFlags) sayMachine(cmd *cobra.Command) error {
+// seeMachine returns a line that tells whether this machine is fit for comparisons. If it is not, every
+// record gets a doubt.
+func (f *compareFlags) seeMachine(ctx context.Context) (line string, err error) {
 	survey, err := experiment.NewSurvey(f.Options)
 	if err != nil {
-		return usageIfImpossible(err)
+		return "", usageIfImpossible(err)
 	}
 	m := machine(survey, f.out)
 	clock := doctor.WatchClock(doctor.SystemClock(), briefWatch)
-	watch(cmd.Context(), m, briefWatch)
+	watch(ctx, m, briefWatch)
 	m.Clock = clock()
 	report := doctor.Examine(m)
 	if report.Verdict != doctor.Fit {
 		f.Machine = report.Summary(len(report.Findings))
 	}
-	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "machine: %s; `schedlab doctor` says more\n", report.Sentence)
-	return err
+	return fmt.Sprintf("machine: %s; `schedlab doctor` says more", report.Sentence), nil
 }

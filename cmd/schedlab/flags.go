@@ -153,6 +153,76 @@ func modeFacts() map[string]mode.Mode {
 	return facts
 }
 
+// checkGiven refuses values that mean "not given" when they were given.
+func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
+	for _, name := range []string{"blocks", "window", "warmup", "budget"} {
+		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0" || v == "0s") {
+			return usagef("--%s %s must be above 0; leave it out for the scenario's or the protocol's", name, v)
+		}
+	}
+	if err := f.checkArms(fl); err != nil {
+		return err
+	}
+	if err := f.checkVary(fl); err != nil {
+		return err
+	}
+	return checkEmpty(fl, "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed")
+}
+
+// checkArms refuses an arm without a name.
+func (f *compareFlags) checkArms(fl *pflag.FlagSet) error {
+	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
+		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
+	}
+	return nil
+}
+
+// scenario reads a scenario and puts the command line's arms into it.
+func (f *compareFlags) scenario(name string) (scenario.Scenario, error) {
+	s, err := f.question(name)
+	if err != nil {
+		return s, err
+	}
+	return f.withArms(s)
+}
+
+// withArms puts the command line's arms into a scenario.
+func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) {
+	var added []scenario.Arm
+	for _, text := range f.addArms {
+		a, err := scenario.ParseArm(text)
+		if err != nil {
+			return s, usagef("--arm: %w", err)
+		}
+		added = append(added, a)
+	}
+	if err := s.Select(f.arms, added); err != nil {
+		return s, usagef("--arms: %w", err)
+	}
+	if f.close {
+		s.Keep(false)
+	}
+	for _, text := range f.vary {
+		factor, values, _ := strings.Cut(text, "=")
+		if err := s.Vary(factor, scenario.SplitValues(values), f.Modes); err != nil {
+			return s, usagef("--vary: %w", err)
+		}
+	}
+	seen := map[string]bool{}
+	for _, a := range s.Arms {
+		if seen[a.Name] {
+			return s, usagef("arm %q is there twice; one with other flags is called pool,workers=8", a.Name)
+		}
+		seen[a.Name] = true
+	}
+	for _, text := range f.expect {
+		if err := s.Assert(text); err != nil {
+			return s, usagef("--expect: %w", err)
+		}
+	}
+	return s, nil
+}
+
 // checkVary refuses a factor that another flag sets as well. A value in the scenario gives way to it.
 func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
 	varied := map[string]bool{}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,51 +18,64 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// plans reads and plans every scenario, so that mistakes are found before anything runs. In a pack a
-// scenario that needs a larger machine is no mistake: it is left out.
-func (f *compareFlags) plans(names []string) (experiment.Pack, error) {
-	all, from := experiment.Pack{Total: f.total}, map[string]string{}
+// A question is a scenario with the arms of the command line, by the name it has there.
+type question struct {
+	scenario.Scenario
+	name string
+}
+
+// questions reads the scenarios of the command line.
+func (f *compareFlags) questions(args []string) (all []question, err error) {
+	names, err := library.Expand(args)
+	if err != nil {
+		return nil, usage(err)
+	}
+	if f.adhoc.given() {
+		names = []string{""} // the flags' own
+	}
 	for _, name := range names {
 		s, err := f.question(name)
 		if err != nil {
-			return all, err
+			return nil, err
 		}
-		switch other, twice := from[s.Name]; {
-		case twice && filepath.Clean(other) == filepath.Clean(name):
-			return all, usagef("scenario %q is named twice; drop one", name)
-		case twice:
-			return all, usagef("scenarios %q and %q are both called %s; give each a name of its own", other, name, s.Name)
+		if i := slices.IndexFunc(all, func(q question) bool { return q.Name == s.Name }); i >= 0 {
+			if filepath.Clean(all[i].name) == filepath.Clean(name) {
+				return nil, usagef("scenario %q is named twice; drop one", name)
+			}
+			return nil, usagef("scenarios %q and %q are both called %s; give each a name of its own", all[i].name, name, s.Name)
 		}
-		from[s.Name] = name
-		p, err := f.packed(s, len(names) > 1)
-		if err != nil && len(names) > 1 {
-			err = about(name, err)
+		if s, err = f.withArms(s); err != nil {
+			return nil, about(name, len(names), err)
+		}
+		all = append(all, question{s, name})
+	}
+	return all, nil
+}
+
+// plans plans every question. In a pack a scenario that needs a larger machine is no mistake: it is left
+// out. Alone it is, and so is one that cannot answer.
+func (f *compareFlags) plans(asked []question) (experiment.Pack, error) {
+	all := experiment.Pack{Total: f.total}
+	for _, q := range asked {
+		p, err := experiment.PlanPacked(q.Scenario, f.Options)
+		if err == nil && len(asked) == 1 {
+			if err = p.Lacks; err == nil {
+				err = p.Planned.CanAnswer()
+			}
 		}
 		if err != nil {
-			return all, err
+			return all, about(q.name, len(asked), usageIfImpossible(err))
 		}
 		all.Scenarios = append(all.Scenarios, p)
 	}
 	return all, nil
 }
 
-func (f *compareFlags) packed(s scenario.Scenario, several bool) (p experiment.Packed, err error) {
-	if p.Scenario, err = f.withArms(s); err != nil {
-		return p, err
+// about says which scenario an error is about, where there are several.
+func about(name string, several int, err error) error {
+	if several < 2 {
+		return err
 	}
-	if several {
-		p, err = experiment.PlanPacked(p.Scenario, f.Options)
-		return p, usageIfImpossible(err)
-	}
-	c, err := f.plan(p.Scenario)
-	if err == nil {
-		err = usageIfImpossible(c.CanAnswer())
-	}
-	return p, err
-}
-
-// about says which scenario of several an error is about.
-func about(name string, err error) error {
 	if bad, ok := errors.AsType[*exitError](err); ok {
 		return &exitError{bad.code, fmt.Errorf("scenario %q: %w", name, bad.err)}
 	}
@@ -74,7 +88,7 @@ func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progr
 	out := cmd.OutOrStdout()
 	var entries []report.PackEntry
 	var failed error
-	for r := range all.Run(cmd.Context(), f.Options, f.out, show.update) {
+	for r := range all.Run(cmd.Context(), f.out, show.update) {
 		show.done()
 		e, err := f.entry(r)
 		if e.Result != nil && f.output != "text" {
@@ -154,17 +168,13 @@ func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
 			fmt.Fprintf(w, "scenario    %s: %s\nrefused     %v\n\n", s.Scenario.Name, s.Scenario.Question, s.Lacks)
 			continue
 		}
-		c, err := f.plan(s.Scenario)
-		if err != nil {
-			return err
-		}
-		need := record.Duration(c.Planned().Estimate)
+		need := record.Duration(s.Planned.Planned().Estimate)
 		if why := all.Late(need, total); why != nil {
 			fmt.Fprintf(w, "scenario    %s: %s\nnot run     %v\n\n", s.Scenario.Name, s.Scenario.Question, why)
 			late = append(late, s.Scenario.Name)
 			continue
 		}
-		if err := writePlan(w, c); err != nil {
+		if err := writePlan(w, s.Planned); err != nil {
 			return err
 		}
 		total += need

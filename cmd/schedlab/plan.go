@@ -44,7 +44,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	for _, text := range p.Expect {
 		fmt.Fprintf(w, "expect      %s\n", text)
 	}
-	for _, d := range record.ByWeight(slices.Clone(p.Doubts)) {
+	for _, d := range record.ByWeight(p.Doubts) {
 		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
 	}
 	for _, a := range p.Arms {
@@ -75,7 +75,7 @@ func writeSearch(w io.Writer, c *experiment.Comparison) error {
 	fmt.Fprintf(w, "search      up to %d windows of %v + %v for each arm, seed %d\n", p.Windows, span(p.Warmup), span(p.Window), p.Seed)
 	writeLoads(w, p, c.Env())
 	fmt.Fprintf(w, "time        about %.0f s, %v for each arm\n", p.Estimate, span(p.Budget))
-	for _, d := range record.ByWeight(slices.Clone(p.Doubts)) {
+	for _, d := range record.ByWeight(p.Doubts) {
 		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
 	}
 	for _, a := range p.Arms {

@@ -323,7 +323,6 @@ func (s *sized) compare(ctx context.Context, show *progress) (*sizing.Verificati
 	if err != nil {
 		return nil, err
 	}
-	planned.Aim(judge.Aim{SLO: s.SLO})
 	dir, run, err := planned.Run(ctx, c.out, show.update)
 	show.done()
 	if err != nil {
@@ -365,7 +364,7 @@ func (s *sized) plan(c *compareFlags, show *progress) (*experiment.Comparison, e
 	}
 	c.Options, c.out = f.options, f.out
 	c.OnTrouble, c.OnCannot, c.OnDoubt = show.trouble, show.cannot, show.doubt
-	c.Asks = s.asks()
+	c.Asks, c.Aim = s.asks(), judge.Aim{SLO: s.SLO}
 	if err := knowSelf(&c.Options); err != nil {
 		return nil, err
 	}

@@ -2,11 +2,16 @@ package experiment
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"net"
+	"runtime"
+	"runtime/debug"
 	"slices"
 
 	"schedlab/internal/host"
 	"schedlab/internal/load"
+	"schedlab/internal/process"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
@@ -75,4 +80,69 @@ func parseCPUs(flag, list string, allowed record.CPUs) (record.CPUs, error) {
 func ServerCPUs(o Options) (int, error) {
 	sets, err := chooseCPUs(o, scenario.Needs{})
 	return max(len(sets.Server), 1), err
+}
+
+// Ways in which a generator rests between requests, for [SettleGenerator].
+const (
+	RestAuto = "auto" // spin if the load has a CPU that the server may not use, or four CPUs in all
+	RestSpin = "spin" // poll without sleeping
+	RestWait = "wait" // sleep
+)
+
+// manyCPUs is the number of CPUs from which on the generator may spin on a CPU that the server could
+// use as well.
+const manyCPUs = 4
+
+// SettleGenerator prepares this process to be the load on a server at addr (host:port). It moves the
+// process to the CPUs that the server may not use, if there are any, and switches the garbage collector
+// off. shared reports that the load should sleep between requests because it has no CPU to itself; the
+// engine vegeta always sleeps. undo reverts everything.
+func SettleGenerator(ctx context.Context, addr, engine, rest string) (shared bool, undo func(), err error) {
+	quiet := quietCollector()
+	ours, err := host.Affinity()
+	if err != nil { // this system cannot bind threads
+		return true, quiet, nil
+	}
+	sets := host.Sides{Server: ours, Load: ours, Vegeta: cmp.Or(engine, load.DefaultEngine) == load.EngineVegeta}
+	name, port, _ := net.SplitHostPort(addr)
+	if pid := process.Listener(ctx, name, port); pid > 0 {
+		if own := ours.Without(host.MayRun(pid)); len(own) > 0 {
+			sets.Load, sets.Pin = own, len(own) < len(ours)
+		} else {
+			sets.Shared = len(ours) < manyCPUs
+		}
+	} else {
+		sets.Shared = len(ours) == 1
+	}
+	if rest != RestAuto {
+		sets.Shared = rest == RestWait
+	}
+	unbind, err := sets.BindLoad()
+	if err != nil {
+		quiet()
+		return false, nil, err
+	}
+	return sets.Shared, func() {
+		unbind()
+		quiet()
+	}, nil
+}
+
+// quietRoom is how much garbage a trial may leave, in bytes: its own records, up to 0.8 GB (see
+// judge.MostRequests), and the garbage of the load engine.
+const quietRoom = 1 << 30
+
+// quietCollector switches the garbage collector off for a window. If the window uses up quietRoom, the
+// collector still runs, so that the machine does not run out of memory; the trial's proof counts it.
+// undo switches the collector on again and collects the garbage of the window.
+func quietCollector() (undo func()) {
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	debug.SetMemoryLimit(min(limit, int64(now.Sys-now.HeapReleased)+quietRoom))
+	return func() {
+		debug.SetMemoryLimit(limit)
+		debug.SetGCPercent(percent)
+		runtime.GC()
+	}
 }

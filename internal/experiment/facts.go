@@ -1,6 +1,25 @@
 package experiment
 
-import "schedlab/internal/record"
+import (
+	"fmt"
+
+	"schedlab/internal/record"
+)
+
+// An Impossible error tells why a plan cannot be carried out as asked, and what to change.
+type Impossible struct {
+	msg string
+	// Machine means that this machine is too small for the scenario: another machine could run it
+	// unchanged.
+	Machine bool
+}
+
+func (e *Impossible) Error() string { return e.msg }
+
+// impossible returns an *[Impossible] with a formatted message. It wraps nothing.
+func impossible(format string, args ...any) error {
+	return &Impossible{msg: fmt.Sprintf(format, args...)}
+}
 
 // Doubts about a server, the load or the machine.
 var (
@@ -31,7 +50,7 @@ var (
 	budgetTooShort      = record.Sentence("budget-too-short", `the budget of {{time .Values.budget}} ended after {{plural .Values.blocks "block"}} of the {{count .Values.first}} that the first look needs: `+
 		`a block takes {{time .Values.block}}, planned were {{time .Values.planned}}{{with .Names.lingers}}, and the server of {{.}} lingers when it is to end{{end}}`)
 	budgetEnded = record.Sentence("budget-ended", `{{plural .Values.open "verdict"}} {{if eq .Values.open 1.0}}is{{else}}are{{end}} open after {{plural .Values.blocks "block"}}, and the budget of {{time .Values.budget}} has no room for the blocks that would decide: `+
-		`{{if .Values.room}}--budget {{time .Values.needed}} has room for {{count .Values.room}} blocks, which may decide them{{else}}{{count .Values.most}} blocks, the most, would not be enough; {{if .Values.window}}--window {{time .Values.window}} --budget {{time .Values.needed}} would be{{else}}nor would they in windows of a minute{{end}}{{end}}`)
+		`{{if .Values.room}}--budget {{time .Values.needed}} has room for {{count .Values.room}} blocks, which may decide them{{else}}{{count .Values.most}} blocks, the most, would not be enough; {{if and .Values.window (lt .Values.needed 1800.0)}}--window {{time .Values.window}} --budget {{time .Values.needed}} would be{{else}}nor would a budget of half an hour{{end}}{{end}}`)
 	rateLowered     = record.Sentence("rate-lowered", `offered {{per .Values.rate}} instead of {{per .Values.asked}}: {{.Names.slowest}} does {{per .Values.most}} at most; leave it out with --arms, or give --rate`)
 	rateSendable    = record.Sentence("rate-sendable", `{{per .Values.rate}} are what the load's {{.Names.cpus}} can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work`)
 	rateShared      = record.Sentence("rate-shared", `offered {{per .Values.rate}} instead of {{per .Values.asked}}: at more the load takes over {{percent .Values.share}} of {{.Names.cpus}}, which it shares with the servers; --rate offers more`)

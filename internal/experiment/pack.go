@@ -17,20 +17,21 @@ type Pack struct {
 	Total     time.Duration // limit of the whole pack: a scenario that does not fit is not run; 0: no limit
 }
 
-// A Packed is a scenario of a pack.
+// A Packed is a scenario of a pack, planned before anything runs so that its faults are found.
 type Packed struct {
 	Scenario scenario.Scenario
-	Lacks    error // why this machine cannot run the scenario; nil when it can
+	Planned  *Comparison // nil if the scenario is not run
+	Lacks    error       // why this machine cannot run the scenario; nil when it can
 }
 
-// PlanPacked plans a scenario of a pack, so that faults in it are found before anything runs. If the
-// machine is too small for the scenario, that is no error but is noted in Lacks.
+// PlanPacked plans a scenario of a pack. If the machine is too small for the scenario, that is no error
+// but is noted in Lacks.
 func PlanPacked(s scenario.Scenario, o Options) (Packed, error) {
-	_, err := Plan(s, o)
+	c, err := Plan(s, o)
 	if bad, ok := errors.AsType[*Impossible](err); ok && bad.Machine {
-		return Packed{s, bad}, nil
+		return Packed{Scenario: s, Lacks: bad}, nil
 	}
-	return Packed{s, nil}, err
+	return Packed{Scenario: s, Planned: c}, err
 }
 
 // Late returns an error if a scenario that takes need does not fit into Total after the time gone.
@@ -53,34 +54,25 @@ type PackedRun struct {
 
 // Run returns an iterator that runs the scenarios and records them below root. It ends after the first
 // scenario that ctx cuts short.
-func (p Pack) Run(ctx context.Context, o Options, root string, progress Progress) iter.Seq[PackedRun] {
+func (p Pack) Run(ctx context.Context, root string, progress Progress) iter.Seq[PackedRun] {
 	return func(yield func(PackedRun) bool) {
 		began := time.Now()
 		for _, s := range p.Scenarios {
-			if !yield(p.run(ctx, s, o, root, progress, began)) || ctx.Err() != nil {
+			r := PackedRun{Packed: s, NotRun: s.Lacks}
+			gone := time.Since(began)
+			if r.NotRun == nil {
+				r.NotRun = p.Late(record.Duration(s.Planned.plan.Estimate), gone)
+			}
+			if r.NotRun == nil {
+				c := s.Planned
+				if p.Total > 0 {
+					c = c.Within(p.Total - gone)
+				}
+				r.Dir, r.Run, r.Err = c.Run(ctx, root, progress)
+			}
+			if !yield(r) || ctx.Err() != nil {
 				return
 			}
 		}
 	}
-}
-
-// run plans and runs one scenario of the pack, within the rest of the total.
-func (p Pack) run(ctx context.Context, s Packed, o Options, root string, progress Progress, began time.Time) PackedRun {
-	r := PackedRun{Packed: s, NotRun: s.Lacks}
-	if r.NotRun != nil {
-		return r
-	}
-	c, err := Plan(s.Scenario, o)
-	if err != nil {
-		r.Err = err
-		return r
-	}
-	gone := time.Since(began)
-	if r.NotRun = p.Late(record.Duration(c.Planned().Estimate), gone); r.NotRun == nil {
-		if p.Total > 0 {
-			c.plan.budget = min(c.plan.budget, p.Total-gone)
-		}
-		r.Dir, r.Run, r.Err = c.Run(ctx, root, progress)
-	}
-	return r
 }

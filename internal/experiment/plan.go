@@ -16,7 +16,6 @@ import (
 	"schedlab/internal/expect"
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
-	"schedlab/internal/mode"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -24,98 +23,51 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// Options are the user's settings for a run of a scenario. The zero value changes nothing. A function
-// may be nil; Run calls the functions on its own goroutine.
-type Options struct {
-	Self       string // path of this program, which runs the servers with a mode
-	Seed       uint64
-	Note       string
-	Protocol   string        // "", quick or full
-	Blocks     int           // 0: the protocol's
-	Window     time.Duration // 0: the protocol's
-	Warmup     time.Duration // 0: the protocol's
-	Budget     time.Duration // 0: the scenario's or the protocol's
-	Rate       scenario.Rate // zero: the scenario's
-	Engine     string        // engine for open loops, one of load.Engines; "" is load.DefaultEngine
-	ServerCPUs string        // list like 0-3,5; "" lets Plan choose
-	LoadCPUs   string        // likewise
-	Pin        string        // "auto" or "none"
-	Iters      float64       // calibration of CPU demand, iterations per microsecond
-	Version    string
-	Stamps     string               // stamps of our own servers: off, basic, full; "" is full on Linux, else basic
-	Modes      map[string]mode.Mode // the modes Self serves, by name
-	// Asks are the quantiles that must be decidable. nil means the quantiles that the scenario's
-	// expectations name or, without expectations, all primary quantiles.
-	Asks []string
-	// OnCannot is called before the blocks start if a metric that was asked for cannot be decided.
-	OnCannot func(record.Feasibility)
-	// OnDoubt is called before the blocks start with each kind of doubt that makes or breaks the
-	// answer.
-	OnDoubt func(record.Fact)
-	// OnTrouble is called between windows, once for each cause that takes CPU time from server or load.
-	OnTrouble func(record.Trouble)
-	// OnLook is called with the result so far after each look that does not end the run.
-	OnLook func(*record.Result)
-	// Sign makes Run sign the record as this user when it ends.
-	Sign    bool
-	Machine record.Fact // why the machine is not fit, which becomes a doubt of the plan; none if it is fit
-}
-
-// Estimates of time, and settings of probes.
+// Estimates of the time that a run takes in addition to its windows: to start and end servers, and to
+// join the stamps and write the record, which costs time per request.
 const (
-	// Time that a run takes in addition to its windows: to start and end servers, and to join the
-	// stamps and write the record, which costs time per request.
 	trialCost   = 100 * time.Millisecond
 	requestCost = 15 * time.Microsecond
 	probeCost   = 950 * time.Millisecond // including a rehearsal
 	fixedCost   = 3 * time.Second
-
-	probeClients = 64
-	probeWindow  = 600 * time.Millisecond
-	probeWarmup  = 50 * time.Millisecond
-	// shortProbe is long enough to see that an arm can take a rate that does not depend on the probe.
-	shortProbe = 300 * time.Millisecond
-	// crowdedClients keep all workers of a large pool busy, even while some clients reconnect.
-	crowdedClients = 256
-
-	// highestLoad is the highest ratio of the slowest arm's throughput for a relative rate. At a higher
-	// rate the queue would grow without end.
-	highestLoad = 0.85
 )
 
-// A plan is a planned comparison or search. Nothing of it has run yet.
+// A plan is a planned comparison or search. It is a value: what learns more returns another plan, and
+// none changes once it is made. The methods with a pointer receiver are the steps of making one.
 type plan struct {
-	record.Plan
+	settings
+	Arms     []arm // including the baseline's copy
+	opts     Options
 	scenario scenario.Scenario
-	arms     []arm // including the baseline's copy
 	cpus     host.Sides
-	modes    map[string]mode.Mode
 	budget   time.Duration
-	self     string        // path of this program, "" when the caller named none
-	slo      stats.SLO     // objective of a search for capacity, which has no copy of the baseline; else nil
-	aim      judge.Aim     // purpose of the run
-	told     scenario.Rate // the user's rate for this run; zero: the scenario's
-	// bearable is the highest rate at which the load does not take too much of the CPUs that it shares
-	// with the servers; 0: no limit is known. See runner.boundShare.
-	bearable float64
-	// iters turns the CPU time in a trace file into iterations. opened holds arrivals with their files
-	// read, by their text in the scenario.
-	iters  float64
-	opened map[string]arrivals.Process
-	asks   []string // quantiles that must be decidable
-	fixed  bool     // the user gave the window
-	most   int      // the user's limit on blocks; 0: the protocol's
+	self     string    // path of this program, "" when the caller named none
+	slo      stats.SLO // objective of a search for capacity, which has no copy of the baseline; else nil
 }
+
+// Settings are the recorded form of a plan, but for its arms; see recorded.
+type settings record.Plan
 
 // An arm is one server of a plan, with its clients.
 type arm struct {
-	*record.PlanArm               // the recorded form: an element of Plan.Arms
-	asked           scenario.Arm  // the arm in the scenario
-	load            scenario.Load // load of its clients; the rate may be relative
+	record.PlanArm                  // the recorded form
+	asked          scenario.Arm     // the arm in the scenario
+	load           scenario.Load    // load of its clients; the rate may be relative
+	arrivals       arrivals.Process // of an open loop, with its trace file read
+}
+
+// recorded returns the plan in the form of the record.
+func (p plan) recorded() record.Plan {
+	r := record.Plan(p.settings)
+	r.Doubts = slices.Clone(p.Doubts)
+	for _, a := range p.Arms {
+		r.Arms = append(r.Arms, a.PlanArm)
+	}
+	return r
 }
 
 // newPlan plans a comparison. Only the rate may still be open.
-func newPlan(s scenario.Scenario, o Options) (*plan, error) {
+func newPlan(s scenario.Scenario, o Options) (plan, error) {
 	if o.Rate != (scenario.Rate{}) {
 		if was := s.Load.Rate; was.PerSecond > 0 && was != o.Rate { // the question may mention the scenario's rate
 			s.Question += fmt.Sprintf(" (asked of %s, run at %s)", was, o.Rate)
@@ -125,11 +77,10 @@ func newPlan(s scenario.Scenario, o Options) (*plan, error) {
 	return layOut(s, o, nil, func(p *plan) error {
 		p.Timeout = time.Duration(s.Load.Timeout).Seconds()
 		p.takeExpectations()
-		if err := p.takeProtocol(o); err != nil {
+		if err := p.takeProtocol(); err != nil {
 			return err
 		}
 		p.takeOrder()
-		p.chooseQuantiles(o)
 		p.settleWindow()
 		if err := p.checkRamps(); err != nil {
 			return err
@@ -143,29 +94,31 @@ func newPlan(s scenario.Scenario, o Options) (*plan, error) {
 
 // layOut plans a comparison or, with an objective, a search for capacity. It sets the arms. Then it
 // calls schedule to set windows and budget, which differ between the two.
-func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan) error) (*plan, error) {
+func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan) error) (plan, error) {
 	cpus, err := chooseCPUs(o, s.Needs)
 	if err != nil {
-		return nil, err
+		return plan{}, err
 	}
-	p := &plan{scenario: s, self: runnable(o.Self), cpus: cpus, modes: o.Modes, slo: slo, told: o.Rate, iters: cmp.Or(o.Iters, 1), opened: map[string]arrivals.Process{}}
-	p.Plan = record.Plan{
+	p := plan{opts: o, scenario: s, cpus: cpus, self: runnable(o.Self), slo: slo}
+	p.settings = settings{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Predict: s.Predict,
-		Connections: s.Load.Connections,
+		Connections: s.Load.Connections, Stamps: cmp.Or(o.Stamps, "basic"),
 	}
-	p.takeStamps(o)
+	if o.Stamps == "" && runtime.GOOS == "linux" {
+		p.Stamps = record.StampsFull
+	}
 	if err := p.openFiles(); err != nil {
-		return nil, err
+		return plan{}, err
 	}
-	if err := p.takeArms(o); err != nil {
-		return nil, err
+	if err := p.takeArms(); err != nil {
+		return plan{}, err
 	}
-	if err := schedule(p); err != nil {
-		return nil, err
+	if err := schedule(&p); err != nil {
+		return plan{}, err
 	}
 	// This check is last, so that faults in a scenario are found on every machine.
 	if n := len(cpus.Server); s.Needs.ServerCPUs > n {
-		return nil, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here: the models would not differ in what it asks",
+		return plan{}, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here: the models would not differ in what it asks",
 			s.Name, prose.Plural(s.Needs.ServerCPUs, "CPU"), n)}
 	}
 	if !o.Machine.None() {
@@ -176,11 +129,39 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 	return p, nil
 }
 
+// runnable returns the path of a program if it can be started, else "".
+func runnable(path string) string {
+	found, err := exec.LookPath(path)
+	if err != nil {
+		return ""
+	}
+	return found
+}
+
+// openFiles opens the scenario's files, and raises doubts about gaps in an access log.
+func (p *plan) openFiles() error {
+	if err := p.scenario.Open(); err != nil {
+		return impossible("%v", err)
+	}
+	p.Asked = p.scenario.Asked()
+	if p.scenario.Log == nil {
+		return nil
+	}
+	l := p.scenario.Log.Log()
+	if said := l.LeftOut(); said != "" {
+		p.doubt(record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"file": p.scenario.Log.File, "said": said}})
+	}
+	if l.Whole {
+		p.doubt(record.Fact{Code: wholeSeconds, Names: record.Names{"file": p.scenario.Log.File}})
+	}
+	return nil
+}
+
 // takeExpectations takes the scenario's assertions, without those about arms that are not compared:
 // --arms and --vary may leave out arms of the scenario. It raises a doubt about assertions left out.
 func (p *plan) takeExpectations() {
 	var arms []string
-	for _, a := range p.arms {
+	for _, a := range p.Arms {
 		arms = append(arms, a.Name)
 	}
 	absent := 0
@@ -196,19 +177,10 @@ func (p *plan) takeExpectations() {
 	}
 }
 
-// takeStamps sets the level of stamping: the user's, else full on Linux and basic elsewhere.
-func (p *plan) takeStamps(o Options) {
-	p.Stamps = cmp.Or(o.Stamps, "basic")
-	if o.Stamps == "" && runtime.GOOS == "linux" {
-		p.Stamps = record.StampsFull
-	}
-}
-
 // takeArms sets the arms of the plan: first the baseline, then its copy, then the challengers. A search
 // has no copy.
-func (p *plan) takeArms(o Options) error {
-	s := p.scenario
-	arms := s.Contestants()
+func (p *plan) takeArms() error {
+	arms, modes := p.scenario.Contestants(), p.opts.Modes
 	if len(arms) > scenario.MaxArms {
 		return impossible("%d arms are more than %d; drop some", len(arms), scenario.MaxArms)
 	}
@@ -216,8 +188,8 @@ func (p *plan) takeArms(o Options) error {
 		return impossible("a search needs an arm; name one with --arm or --arms")
 	}
 	for _, a := range arms {
-		if _, ok := o.Modes[a.Mode]; a.Mode != "" && !ok {
-			return impossible("arm %q: unknown mode %q (want one of %s)", a.Name, a.Mode, strings.Join(slices.Sorted(maps.Keys(o.Modes)), ", "))
+		if _, ok := modes[a.Mode]; a.Mode != "" && !ok {
+			return impossible("arm %q: unknown mode %q (want one of %s)", a.Name, a.Mode, strings.Join(slices.Sorted(maps.Keys(modes)), ", "))
 		}
 	}
 	if p.slo == nil {
@@ -228,13 +200,10 @@ func (p *plan) takeArms(o Options) error {
 		twin.Name += "'"
 		arms = slices.Insert(arms, 1, twin)
 	}
-	names := map[string]bool{}
-	p.Arms, p.arms = make([]record.PlanArm, len(arms)), make([]arm, len(arms))
 	for i, a := range arms {
-		if names[a.Name] {
+		if slices.ContainsFunc(p.Arms, func(earlier arm) bool { return earlier.Name == a.Name }) {
 			return impossible("two arms are called %q; name one of them otherwise", a.Name)
 		}
-		names[a.Name] = true
 		role := record.Challenger
 		switch {
 		case i == 0:
@@ -242,70 +211,104 @@ func (p *plan) takeArms(o Options) error {
 		case i == 1 && p.slo == nil:
 			role = record.Copy
 		}
-		if mode, ok := o.Modes[a.Mode]; ok && mode.Check != nil {
-			if err := mode.Check(a.Flags); err != nil {
-				return impossible("arm %q: %v", a.Name, err)
-			}
+		if err := p.takeArm(a, role); err != nil {
+			return err
 		}
-		if len(a.Command) > 0 {
-			if _, err := exec.LookPath(a.Command[0]); err != nil {
-				return impossible("arm %q: %v; give a program's path, or a name in PATH", a.Name, err)
-			}
-			if role == record.Challenger || i == 0 {
-				p.doubt(record.Fact{Code: otherProgram, Arm: a.Name, Names: record.Names{"path": strings.TrimPrefix(s.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark)}})
-			}
-		}
-		if a.URL != "" && role != record.Copy {
-			p.doubt(record.Fact{Code: runsAlready, Arm: a.Name})
-		}
-		l, err := s.Clients(a)
-		if err != nil {
-			return impossible("arm %q: %v", a.Name, err)
-		}
-		if bad := l.Check(); bad != nil {
-			return impossible("arm %q: %s %s", a.Name, bad.Path, bad.Msg)
-		}
-		if err := scenario.CheckEngine(o.Engine, l); err != nil {
-			return impossible("arm %q: %v", a.Name, err)
-		}
-		if s.Log != nil && l.Rate == (scenario.Rate{}) {
-			l.Rate.PerSecond = scenario.Rounded(s.Log.OwnRate())
-		}
-		stamps := p.Stamps
-		if l.Pipeline > timeline.MaxPending {
-			stamps = record.StampsOff
-			if role != record.Copy {
-				p.doubt(record.Fact{Code: pipelineTooDeep, Arm: a.Name, Values: record.Values{"most": timeline.MaxPending, "pipeline": float64(l.Pipeline)}})
-			}
-		}
-		p.Arms[i] = record.PlanArm{
-			Name: a.Name, Mode: a.Mode, Role: role, Command: a.Argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
-			Clients: l.Recorded(o.Engine), Stamps: a.Flags["stamps"], Levels: a.Levels, Family: a.Family,
-			URL: a.URL, Metrics: a.Metrics, Procs: p.ownProcs(a),
-		}
-		if o.Modes[a.Mode].Station != "" {
-			p.Arms[i].Station = new(p.stationOf(a))
-		}
-		if role == record.Copy {
-			p.Arms[i].Levels, p.Arms[i].Family = nil, "" // the copy serves only as the A/A control
-		}
-		p.arms[i] = arm{&p.Arms[i], a, l}
 	}
 	return nil
 }
 
+// takeArm adds an arm to the plan.
+func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
+	o, mode := p.opts, p.opts.Modes[asked.Mode] // the mode of another program is the zero mode
+	doubt := func(f record.Fact) {
+		if f.Arm = asked.Name; role != record.Copy {
+			p.doubt(f)
+		}
+	}
+	refuse := func(err error) error { return impossible("arm %q: %v", asked.Name, err) }
+	if mode.Check != nil {
+		if err := mode.Check(asked.Flags); err != nil {
+			return refuse(err)
+		}
+	}
+	if len(asked.Command) > 0 {
+		if _, err := exec.LookPath(asked.Command[0]); err != nil {
+			return impossible("arm %q: %v; give a program's path, or a name in PATH", asked.Name, err)
+		}
+		doubt(record.Fact{Code: otherProgram, Names: record.Names{"path": strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark)}})
+	}
+	if asked.URL != "" {
+		doubt(record.Fact{Code: runsAlready})
+	}
+	l, err := p.scenario.Clients(asked)
+	if err != nil {
+		return refuse(err)
+	}
+	if bad := l.Check(); bad != nil {
+		return impossible("arm %q: %s %s", asked.Name, bad.Path, bad.Msg)
+	}
+	if err := scenario.CheckEngine(o.Engine, l); err != nil {
+		return refuse(err)
+	}
+	if p.scenario.Log != nil && l.Rate == (scenario.Rate{}) {
+		l.Rate.PerSecond = scenario.Rounded(p.scenario.Log.OwnRate())
+	}
+	stamps := p.Stamps
+	if l.Pipeline > timeline.MaxPending {
+		stamps = record.StampsOff
+		doubt(record.Fact{Code: pipelineTooDeep, Values: record.Values{"most": timeline.MaxPending, "pipeline": float64(l.Pipeline)}})
+	}
+	a := arm{asked: asked, load: l, PlanArm: record.PlanArm{
+		Name: asked.Name, Mode: asked.Mode, Role: role, Command: asked.Argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
+		Clients: l.Recorded(o.Engine), Stamps: asked.Flags["stamps"], Levels: asked.Levels, Family: asked.Family,
+		URL: asked.URL, Metrics: asked.Metrics, Procs: p.ownProcs(asked),
+	}}
+	if mode.Station != "" {
+		a.Station = new(p.stationOf(asked))
+	}
+	if role == record.Copy {
+		a.Levels, a.Family = nil, "" // the copy serves only as the A/A control
+	}
+	if !a.Clients.Closed() && p.scenario.Log == nil {
+		if a.arrivals, err = p.openArrivals(l.Arrivals); err != nil {
+			return refuse(err)
+		}
+	}
+	p.Arms = append(p.Arms, a)
+	return nil
+}
+
+// openArrivals returns the arrivals of an open loop, ready to draw from. A trace file is read once for
+// all arms; every trial draws from its content then.
+func (p *plan) openArrivals(text string) (arrivals.Process, error) {
+	a, err := arrivals.Parse(text)
+	if err != nil {
+		return a, err
+	}
+	for _, earlier := range p.Arms {
+		if !earlier.Clients.Closed() && earlier.Clients.Arrivals == text {
+			return earlier.arrivals, nil
+		}
+	}
+	return a.Open(p.iters())
+}
+
+// iters returns the iterations in a microsecond of CPU time, which turn a demand into iterations.
+func (p plan) iters() float64 { return cmp.Or(p.opts.Iters, 1) }
+
 // takeProtocol sets windows, blocks, looks and budget. Flags override the scenario, and the scenario
 // overrides the protocol. The scenario's values are ignored if a flag chooses another protocol.
-func (p *plan) takeProtocol(o Options) error {
-	s := p.scenario
-	p.Protocol = cmp.Or(o.Protocol, s.Protocol.Kind)
+func (p *plan) takeProtocol() error {
+	o, asked := p.opts, p.scenario.Protocol
+	p.Protocol = cmp.Or(o.Protocol, asked.Kind)
 	kind := scenario.Protocols[p.Protocol]
 	most := scenario.MaxBlocks
-	if o.Protocol == "" || o.Protocol == s.Protocol.Kind {
-		kind.Warmup = cmp.Or(time.Duration(s.Protocol.Warmup), kind.Warmup)
-		kind.Window = cmp.Or(time.Duration(s.Protocol.Window), kind.Window)
-		kind.Budget = cmp.Or(time.Duration(s.Protocol.Budget), kind.Budget)
-		most = cmp.Or(s.Protocol.Blocks, most)
+	if o.Protocol == "" || o.Protocol == asked.Kind {
+		kind.Warmup = cmp.Or(time.Duration(asked.Warmup), kind.Warmup)
+		kind.Window = cmp.Or(time.Duration(asked.Window), kind.Window)
+		kind.Budget = cmp.Or(time.Duration(asked.Budget), kind.Budget)
+		most = cmp.Or(asked.Blocks, most)
 	}
 	most = cmp.Or(o.Blocks, most)
 	kind.Warmup, kind.Window = cmp.Or(o.Warmup, kind.Warmup), cmp.Or(o.Window, kind.Window)
@@ -315,15 +318,13 @@ func (p *plan) takeProtocol(o Options) error {
 		return impossible("--blocks %d is below %d, too few for any verdict", most, scenario.MinBlocks)
 	case most > scenario.MaxBlocks:
 		return impossible("--blocks %d is above %d, the last look; lengthen the windows instead", most, scenario.MaxBlocks)
-	case kind.Window < 100*time.Millisecond || kind.Window > scenario.Longest:
-		return impossible("--window %v is outside 100ms to %v", kind.Window, scenario.Longest)
-	case kind.Warmup < 0 || kind.Warmup > scenario.Longest:
-		return impossible("--warmup %v is outside 0 to %v", kind.Warmup, scenario.Longest)
 	}
-	p.Warmup, p.Window = kind.Warmup.Seconds(), kind.Window.Seconds()
+	if err := p.takeSpan(kind.Warmup, kind.Window); err != nil {
+		return err
+	}
 	if p.cost(scenario.MinBlocks) > p.budget {
 		return impossible("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
-			scenario.MinBlocks, len(p.arms), p.arms[1].Name, p.cost(scenario.MinBlocks).Round(time.Second), p.budget)
+			scenario.MinBlocks, len(p.Arms), p.Arms[1].Name, p.cost(scenario.MinBlocks).Round(time.Second), p.budget)
 	}
 	p.Blocks = most
 	for _, n := range stats.Looks() {
@@ -335,16 +336,31 @@ func (p *plan) takeProtocol(o Options) error {
 	return nil
 }
 
+// takeSpan sets the warm-up and the window of a trial.
+func (p *plan) takeSpan(warmup, window time.Duration) error {
+	switch {
+	case window < 100*time.Millisecond || window > scenario.Longest:
+		return impossible("--window %v is outside 100ms to %v", window, scenario.Longest)
+	case warmup < 0 || warmup > scenario.Longest:
+		return impossible("--warmup %v is outside 0 to %v", warmup, scenario.Longest)
+	}
+	p.Warmup, p.Window = warmup.Seconds(), window.Seconds()
+	return nil
+}
+
+// span returns how long a trial's load lasts, warm-up included.
+func (p plan) span() time.Duration { return record.Duration(p.Warmup + p.Window) }
+
 // cost returns about how long a run of blocks blocks takes.
-func (p *plan) cost(blocks int) time.Duration { return p.costOf(record.Duration(p.Window), blocks) }
+func (p plan) cost(blocks int) time.Duration { return p.costOf(record.Duration(p.Window), blocks) }
 
 // costOf returns about how long a run of blocks blocks with windows of length window takes.
-func (p *plan) costOf(window time.Duration, blocks int) time.Duration {
-	cost := time.Duration(blocks)*p.blockCost(window) + time.Duration(blocks*len(p.arms))*judging + fixedCost
+func (p plan) costOf(window time.Duration, blocks int) time.Duration {
+	cost := time.Duration(blocks)*p.blockCost(window) + time.Duration(blocks*len(p.Arms))*judging + fixedCost
 	if _, ok := p.sharer(); ok {
 		cost += shareCost
 	}
-	for i, a := range p.arms {
+	for i, a := range p.Arms {
 		if p.probes(a) && p.sameAs(i) < 0 {
 			cost += probeCost - probeWindow + p.probeFor()
 		}
@@ -353,7 +369,7 @@ func (p *plan) costOf(window time.Duration, blocks int) time.Duration {
 }
 
 // blockCost returns about how long a block with windows of length window takes.
-func (p *plan) blockCost(window time.Duration) (cost time.Duration) {
+func (p plan) blockCost(window time.Duration) (cost time.Duration) {
 	span := record.Duration(p.Warmup) + window
 	for _, a := range p.Arms { // the rate is 0 if it is not known yet: in a closed loop, or if it is relative
 		cost += span + trialCost + time.Duration(min(a.Clients.Rate*span.Seconds(), judge.MostRequests))*requestCost
@@ -361,15 +377,12 @@ func (p *plan) blockCost(window time.Duration) (cost time.Duration) {
 	return cost
 }
 
-// span returns how long a trial's load lasts, warm-up included.
-func (p *plan) span() time.Duration { return record.Duration(p.Warmup + p.Window) }
-
 // takeOrder draws the order of the arms for each block independently. Only then is the sign of a
 // block's log-ratio a fair coin between two identical arms, whatever drifts on the machine.
 func (p *plan) takeOrder() {
 	rng := rand.New(rand.NewPCG(p.Seed, 0))
 	for range p.Blocks {
-		p.Order = append(p.Order, rng.Perm(len(p.arms)))
+		p.Order = append(p.Order, rng.Perm(len(p.Arms)))
 	}
 }
 
@@ -379,9 +392,19 @@ func (p *plan) doubt(f record.Fact) { p.Doubts = append(p.Doubts, f) }
 // checkRamps returns an error if the clients of a load have not all started when the window begins.
 // Until then, their number N is not the arm's.
 func (p *plan) checkRamps() error {
-	for _, a := range p.arms {
+	for _, a := range p.Arms {
 		if ramp := time.Duration(a.load.Ramp); ramp.Seconds() > p.Warmup {
 			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", a.Name, ramp, record.Duration(p.Warmup))
+		}
+	}
+	return nil
+}
+
+// checkVolume returns an error if the requests of a trial would take too much memory.
+func (p *plan) checkVolume() error {
+	for _, a := range p.Arms {
+		if n := a.Clients.Rate * (p.Warmup + p.Window); n > judge.MostRequests {
+			return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, judge.MostRequests)
 		}
 	}
 	return nil

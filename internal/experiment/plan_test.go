@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,8 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"schedlab/internal/arrivals"
-	"schedlab/internal/judge"
+	"schedlab/internal/load"
 	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -43,7 +41,7 @@ func options() Options {
 	}}
 }
 
-func planned(t *testing.T, text string, change func(*Options)) *plan {
+func planned(t *testing.T, text string, change func(*Options)) plan {
 	t.Helper()
 	o := options()
 	if change != nil {
@@ -140,64 +138,11 @@ func TestBudget(t *testing.T) {
 	}
 	full := planned(t, demo.Text, func(o *Options) { o.Protocol, o.Rate = "full", scenario.Rate{PerSecond: 400} })
 	if full.Blocks != 40 || full.Window != 3.6 || full.Warmup != .4 || full.budget != 10*time.Minute {
-		t.Errorf("full: got %+v", full.Plan)
+		t.Errorf("full: got %+v", full.recorded())
 	}
 	few := planned(t, demo.Text, func(o *Options) { o.Blocks = 15 })
 	if few.Blocks != 15 || len(few.Order) != 15 || !slices.Equal(few.Looks, []int{10, 12, 14}) {
 		t.Errorf("--blocks 15: got %d blocks, looks at %v", few.Blocks, few.Looks)
-	}
-}
-
-// X_max is measured only where something needs it.
-func TestProbes(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name, text string
-		want       []bool // of nethttp, its copy and the challenger
-		long       time.Duration
-	}{
-		{"a fixed rate", demo.Text, []bool{false, false, false}, shortProbe},
-		{"a bounded rate", demo.Swap("rate: 300/s", "rate: 900/s\n  max_rate: 0.85x"), []bool{true, false, true}, shortProbe},
-		{"a share", demo.Swap("rate: 300/s", "rate: 0.7x"), []bool{true, false, true}, probeWindow},
-		{"an expectation", demo.Text + "expect: ['x_max(\"nethttp\") > 1000/s']\n", []bool{true, false, true}, probeWindow},
-	} {
-		p := planned(t, c.text, nil)
-		for i, want := range c.want {
-			if got := p.probes(p.arms[i]); got != want {
-				t.Errorf("%s: %s is probed: %v, want %v", c.name, p.Arms[i].Name, got, want)
-			}
-		}
-		if got := p.probeFor(); got != c.long {
-			t.Errorf("%s: a probe takes %v, want %v", c.name, got, c.long)
-		}
-	}
-}
-
-// A bounded rate is lowered where an arm cannot take it, and it is said once.
-func TestRatesAreLowered(t *testing.T) {
-	t.Parallel()
-	text := demo.Swap("rate: 300/s", "rate: 900/s\n  max_rate: 0.85x")
-	for slowest, want := range map[float64]float64{2000: 900, 1000: 850} {
-		p := planned(t, text, nil)
-		if err := p.chooseRate(map[string]float64{"nethttp": 3000, "fasthttp": slowest}, 0); err != nil {
-			t.Fatal(err)
-		}
-		for _, a := range p.Arms {
-			if a.Clients.Rate != want {
-				t.Errorf("the slowest does %v: %s is asked for %v, want %v", slowest, a.Name, a.Clients.Rate, want)
-			}
-		}
-		said := 0
-		for _, d := range doubts(p.Plan) {
-			said += stats.Count(d == "offered 850/s instead of 900/s: fasthttp does 1,000/s at most; leave it out with --arms, or give --rate")
-		}
-		if said != stats.Count(want < 900) {
-			t.Errorf("the slowest does %v: said %d times among %q", slowest, said, doubts(p.Plan))
-		}
-	}
-	asked := planned(t, text, func(o *Options) { o.Rate = scenario.Rate{PerSecond: 900} })
-	if err := asked.chooseRate(map[string]float64{"nethttp": 3000, "fasthttp": 1000}, 0); err != nil || asked.Arms[0].Clients.Rate != 900 {
-		t.Errorf("--rate 900/s: offered %v, %v; want what was asked for", asked.Arms[0].Clients.Rate, err)
 	}
 }
 
@@ -250,75 +195,6 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-func TestPlanDoubts(t *testing.T) {
-	t.Parallel()
-	kept := strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "rate: 300/s", "rate: 300/s\n  keepalive: true", 1)
-	for _, c := range []struct{ name, text, want string }{
-		{"p99 of too few requests", demo.Text, "p99 cannot be decided: a window holds 150 requests, it needs 1100; --window 3.7s --budget 2m4s would do"},
-		{"a sticky pool", kept, "pool,workers=4: starves 60 of 64 kept connections, because a worker keeps its connection until it closes: its capacity and times are those of 4 clients only; give it workers=64, or --close"},
-		{"Little's law", strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1),
-			"pool,workers=4: 4 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
-		{"shared CPUs", demo.Text, "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs"},
-	} {
-		p := planned(t, c.text, nil)
-		if err := p.chooseRate(nil, 0); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
-		if !slices.Contains(doubts(p.Plan), c.want) {
-			t.Errorf("%s: got %q, want %q among them", c.name, doubts(p.Plan), c.want)
-		}
-	}
-	enough := planned(t, demo.Arm("{mode: pool, workers: 8}"), func(o *Options) { o.Rate = scenario.Rate{PerSecond: 2200} })
-	if err := enough.chooseRate(nil, 0); err != nil {
-		t.Fatal(err)
-	}
-	if got := doubts(enough.Plan); len(got) != 1 {
-		t.Errorf("with enough of everything: got %q, want only that CPUs are shared", got)
-	}
-	turns := planned(t, strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "rate: 300/s", "loop: closed\n  keepalive: true\n  connections: 10\n  session: 5", 1), nil)
-	if err := turns.chooseRate(nil, 0); err != nil {
-		t.Fatal(err)
-	}
-	if slices.ContainsFunc(doubts(turns.Plan), func(d string) bool { return strings.Contains(d, "starves") }) {
-		t.Errorf("clients whose sessions end starve nobody: got %q", doubts(turns.Plan))
-	}
-	if got := judge.JudgedQuantiles(enough.Plan); !got["p50"] || !got["p90"] || !got["p99"] {
-		t.Errorf("2200/s over 0.5 s: judged %v, want all", got)
-	}
-}
-
-// What breaks the answer is known and told before anything is measured; a comparison without two
-// arms that serve all clients is refused, unless its expectations ask for that.
-func TestHopelessIsToldFirst(t *testing.T) {
-	t.Parallel()
-	const kept, closed = "rate: 300/s\n  keepalive: true", "rate: 300/s"
-	arms := func(load, first, second string) string {
-		return strings.NewReplacer("rate: 300/s", load, "- nethttp", "- "+first, "- fasthttp", "- "+second).Replace(demo.Text)
-	}
-	const four, enough = "{mode: pool, workers: 4}", "{mode: pool, workers: 64}"
-	for _, c := range []struct {
-		name, text string
-		told       []string // who starves
-		answers    bool
-	}{
-		{"a sweep of starving pools", arms(kept, four, "{mode: pool, vary: {workers: [8, 16]}}"), []string{"pool,workers=4"}, false},
-		{"a starving baseline", arms(kept, four, enough), []string{"pool,workers=4"}, false},
-		{"starving challengers", arms(kept, "nethttp", four), []string{"pool,workers=4"}, false},
-		{"one that does not starve", arms(kept, enough, "nethttp"), nil, true},
-		{"one of two starves", arms(kept, "nethttp", four) + "  - fasthttp\n", []string{"pool,workers=4"}, true},
-		{"a connection for each request", arms(closed, four, "{mode: pool, vary: {workers: [8, 16]}}"), nil, true},
-		{"asked for", arms(kept, "nethttp", four) + "expect:\n  - served(\"pool,workers=4\") == 4\n", []string{"pool,workers=4"}, true},
-	} {
-		var told []string
-		p := planned(t, c.text, nil)
-		run := &Comparison{p, Options{OnDoubt: func(d record.Fact) { told = append(told, d.Arm) }}}
-		run.tellCannot()
-		if err := run.CanAnswer(); (err == nil) != c.answers || err != nil && !strings.Contains(err.Error(), "pool,workers=4 starves 60 of 64 kept connections") || !slices.Equal(told, c.told) {
-			t.Errorf("%s: told of %q, %v", c.name, told, err)
-		}
-	}
-}
-
 // A question that was asked of one rate says so when another is run.
 func TestAnotherRateIsSaid(t *testing.T) {
 	t.Parallel()
@@ -339,129 +215,6 @@ func TestAnotherRateIsSaid(t *testing.T) {
 	}
 }
 
-func TestChooseRate(t *testing.T) {
-	t.Parallel()
-	relative := func() *plan {
-		return planned(t, demo.Swap("rate: 300/s", "rate: 0.7x\n  min_rate: 1100/s"), nil)
-	}
-	p := relative()
-	if p.Rate != 0 {
-		t.Errorf("before the probes the rate is %v, want 0", p.Rate)
-	}
-	for _, c := range []struct {
-		slowest, want float64
-		err           string
-	}{
-		{4000, 2800, ""},
-		{1400, 1100, ""}, // the floor, 0.79 of the slowest
-		{1200, 0, `the rate 1100/s is above 0.85 of what arm "fasthttp" can do (1200/s): it would never keep up; drop that arm, lower --rate or give it more workers`},
-	} {
-		p := relative()
-		err := p.chooseRate(map[string]float64{"nethttp": 5000, "fasthttp": c.slowest}, 0)
-		var bad *Impossible
-		switch {
-		case c.err == "" && (err != nil || fmt.Sprintf("%.6g", p.Rate) != fmt.Sprintf("%.6g", c.want)):
-			t.Errorf("slowest %v/s: got %v/s, %v, want %v/s", c.slowest, p.Rate, err, c.want)
-		case c.err != "" && (!errors.As(err, &bad) || err.Error() != c.err):
-			t.Errorf("slowest %v/s: got %v, want %s", c.slowest, err, c.err)
-		}
-	}
-	// A rate that is a share is never above what the generator can send, and has no more
-	// digits than are printed.
-	p = planned(t, demo.Swap("rate: 300/s", "rate: 0.7x"), nil)
-	p.cpus.Load = record.CPUs{1}
-	if err := p.chooseRate(map[string]float64{"nethttp": 91636.43, "fasthttp": 117018}, 31000); err != nil || p.Rate != 31000 || p.Sendable != 31000 {
-		t.Errorf("a generator that can send 31000/s: got %v/s, %v", p.Rate, err)
-	}
-	if want := "31,000/s are what the load's CPU 1 can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work"; !slices.Contains(doubts(p.Plan), want) {
-		t.Errorf("a generator that can send 31000/s: got %q, want %q among them", doubts(p.Plan), want)
-	}
-	p = planned(t, demo.Swap("rate: 300/s", "rate: 0.7x"), nil)
-	if err := p.chooseRate(map[string]float64{"nethttp": 91636.43, "fasthttp": 117018}, 1e5); err != nil || p.Rate != 64150 || p.Sendable != 0 {
-		t.Errorf("a generator that can send more: got %v/s, %v, want 64150/s", p.Rate, err)
-	}
-	// An absolute rate is the user's own: it is not refused.
-	p = planned(t, demo.Text, nil)
-	if err := p.chooseRate(map[string]float64{"nethttp": 10, "fasthttp": 10}, 0); err != nil || p.Rate != 300 {
-		t.Errorf("absolute: got %v/s, %v", p.Rate, err)
-	}
-}
-
-func traced(t *testing.T, p *plan, block int, iters float64) arrivals.Trace {
-	t.Helper()
-	trace, err := p.trace(p.Arms[0].Clients, block, p.span(), iters)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return trace
-}
-
-func TestTrace(t *testing.T) {
-	t.Parallel()
-	text := demo.Swap("cpu: 100us", "cpu: exp(100us)\n  sleep: 0.5*0s+0.5*exp(2ms)")
-	a, b := planned(t, text, nil), planned(t, text, nil)
-	other := planned(t, text, func(o *Options) { o.Seed = 8 })
-	if diff := cmp.Diff(traced(t, a, 3, 2), traced(t, b, 3, 2)); diff != "" {
-		t.Errorf("the same seed and block differ:\n%s", diff)
-	}
-	if cmp.Equal(traced(t, a, 3, 2).At, traced(t, a, 4, 2).At) || cmp.Equal(traced(t, a, 3, 2).At, traced(t, other, 3, 2).At) {
-		t.Error("another block or seed gives the same arrivals")
-	}
-	slow, fast := traced(t, a, 0, 2), traced(t, a, 0, 200)
-	if len(slow.Demand) != len(slow.At) || len(slow.At) == 0 {
-		t.Fatalf("%d demands for %d arrivals", len(slow.Demand), len(slow.At))
-	}
-	for i, d := range slow.Demand {
-		if got, want := float64(fast.Demand[i].Iters), 100*float64(d.Iters); got < want-100 || got > want+100 {
-			t.Fatalf("request %d: %d iterations at 2/us, %d at 200/us, want 100 times as many", i, d.Iters, fast.Demand[i].Iters)
-		}
-		if fast.Demand[i].Sleep != d.Sleep || fast.At[i] != slow.At[i] {
-			t.Fatalf("request %d: sleep or arrival depends on the calibration", i)
-		}
-	}
-	if plain := traced(t, planned(t, demo.Swap("cpu: 100us", "path: /plaintext"), nil), 0, 2); plain.Demand != nil {
-		t.Error("a path other than /work carries demands")
-	}
-	even := traced(t, planned(t, demo.Swap("rate: 300/s", "rate: 100/s\n  arrivals: constant"), nil), 0, 2)
-	if even.At[0] != 0 || even.At[5] != 50*time.Millisecond {
-		t.Errorf("constant arrivals: got %v", even.At[:6])
-	}
-}
-
-// A trace file is read while planning: what becomes of it later changes no trial.
-func TestTraceFileIsReadOnce(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "arrivals.csv")
-	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("at,cpu\n0s,10us\n10ms,20us\n30s,10us\n")
-	p := planned(t, demo.Swap("rate: 300/s", "rate: 1/s\n  arrivals: trace("+file+")"), nil)
-	write("at,cpu\n1s,10us\n")
-	first := traced(t, p, 0, 2)
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
-	want := arrivals.Trace{At: []time.Duration{0, 10 * time.Millisecond}, Demand: []arrivals.Demand{{Iters: 20}, {Iters: 40}}}
-	for _, got := range []arrivals.Trace{first, traced(t, p, 5, 2)} {
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	}
-}
-
-func TestOneProbeForAlikeArms(t *testing.T) {
-	t.Parallel()
-	p := planned(t, demo.Arm("{name: again, mode: nethttp}")+"  - {name: closing, mode: nethttp, keepalive: true}\n", nil)
-	for arm, want := range []int{-1, 0, 0, -1} {
-		if got := p.sameAs(arm); got != want {
-			t.Errorf("%s is probed as arm %d, want %d", p.Arms[arm].Name, got, want)
-		}
-	}
-}
-
 // Assertions about arms that the user left out are left out too, and that is said.
 func TestExpectationsOfAbsentArms(t *testing.T) {
 	t.Parallel()
@@ -472,8 +225,8 @@ func TestExpectationsOfAbsentArms(t *testing.T) {
 		t.Fatal(err)
 	}
 	const said = "left out of the scenario: 1 expectation about arms that are not compared here"
-	if !slices.Equal(p.Expect, []string{`errors("fasthttp") == 0`}) || !slices.Contains(doubts(p.Plan), said) {
-		t.Errorf("got %q and doubts %q, want the first and %q", p.Expect, doubts(p.Plan), said)
+	if !slices.Equal(p.Expect, []string{`errors("fasthttp") == 0`}) || !slices.Contains(doubts(p.recorded()), said) {
+		t.Errorf("got %q and doubts %q, want the first and %q", p.Expect, doubts(p.recorded()), said)
 	}
 }
 
@@ -508,24 +261,100 @@ func TestShortScenariosParse(t *testing.T) {
 	}
 }
 
-// A plan knows what an ideal scheduler makes of its arrivals: nothing where there is no demand or
-// no model, the same for arms of one station, and longer tails for a pool that is short of workers.
-func TestPlanExpectsTimes(t *testing.T) {
+// describe lists a plan's arms with their loads.
+func (p plan) described() (lines []string) {
+	for _, a := range p.Arms {
+		lines = append(lines, fmt.Sprintf("%s %s: %s", a.Role, a.Name, report.Load(a.Clients)))
+	}
+	return lines
+}
+
+func TestVariedLoad(t *testing.T) {
 	t.Parallel()
-	pools := strings.NewReplacer("- fasthttp", "- mode: pool\n    workers: 3", "rate: 300/s", "rate: 500/s")
-	p := planned(t, pools.Replace(demo.Swap("cpu: 100us", "cpu: 50us\n  sleep: 5ms")), nil)
-	if err := p.expect(t.Context(), record.Env{ItersPerUsec: 2}, 2); err != nil {
+	p := planned(t, demo.Swap("rate: 300/s", "rate: 300/s\n  keepalive: true\n  vary: {connections: [16, 64]}"), nil)
+	want := []string{
+		"baseline nethttp,connections=16: open loop, poisson at 300/s over 16 connections",
+		"copy nethttp,connections=16': open loop, poisson at 300/s over 16 connections",
+		"challenger nethttp,connections=64: open loop, poisson at 300/s over 64 connections",
+		"challenger fasthttp,connections=16: open loop, poisson at 300/s over 16 connections",
+		"challenger fasthttp,connections=64: open loop, poisson at 300/s over 64 connections",
+	}
+	if diff := cmp.Diff(want, p.described()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if a := p.Arms[2]; a.Family != "nethttp" || !cmp.Equal(a.Levels, []record.Level{{Factor: "connections", Value: "64"}}) {
+		t.Errorf("got family %q, levels %v", a.Family, a.Levels)
+	}
+}
+
+func TestArmsOwnLoad(t *testing.T) {
+	t.Parallel()
+	p := planned(t, demo.Arm("{name: waves, mode: nethttp, rate: 900/s, arrivals: 'sine(0.5,100ms)', keepalive: true}\n  - {name: loop, mode: nethttp, loop: closed, connections: 8, keepalive: true, think: 5ms}"), nil)
+	want := []string{
+		"baseline nethttp: open loop, poisson at 300/s, a connection for each request",
+		"copy nethttp': open loop, poisson at 300/s, a connection for each request",
+		"challenger waves: open loop, sine(0.5,100ms) at 900/s over 64 connections",
+		"challenger loop: closed loop of 8 clients, that think 5ms",
+	}
+	if diff := cmp.Diff(want, p.described()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	arrivals := func(arm int) int {
+		trace, err := p.trace(p.Arms[arm], 0, p.span())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(trace.At)
+	}
+	if base, twin, waves := arrivals(0), arrivals(1), arrivals(2); base != twin || waves < 2*base {
+		t.Errorf("%d arrivals for the baseline, %d for its copy, %d at three times the rate", base, twin, waves)
+	}
+}
+
+// What a plan takes, the load behind it takes, too: one limit, and clients that are
+// all there when the window begins.
+func TestMostConnections(t *testing.T) {
+	t.Parallel()
+	closed := "loop: closed\n  keepalive: true\n  connections: 16384\n  ramp: 3s"
+	p := planned(t, demo.Swap("rate: 300/s", closed), func(o *Options) { o.Warmup, o.Budget = 3*time.Second, time.Hour })
+	if got, want := report.Load(p.Arms[0].Clients), "closed loop of 16384 clients, started over 3s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if p.Arms[0].Clients.Connections != load.MaxConnections {
+		t.Errorf("got %d connections, want %d", p.Arms[0].Clients.Connections, load.MaxConnections)
+	}
+	_, err := newPlan(parsed(t, demo.Swap("rate: 300/s", closed)), options())
+	want := `arm "nethttp": load.ramp 3s is longer than the warm-up of 200ms; lengthen protocol.warmup (--warmup), or shorten the ramp`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+func TestTargetsOfAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("t.txt", "GET /a\n\nPUT http://elsewhere:1/b?c\nX: 1\n")
+	s := parsed(t, demo.Swap("cpu: 100us", "targets: t.txt"))
+	if s.AsksWork() {
+		t.Error("it asks for /work")
+	}
+	p, err := newPlan(s, options())
+	if err != nil {
 		t.Fatal(err)
 	}
-	base, twin, pool := p.Arms[0].Expected, p.Arms[1].Expected, p.Arms[2].Expected
-	if base == nil || twin != base || pool == nil {
-		t.Fatalf("got %+v, %+v and %+v, want one expectation for nethttp and its copy, another for the pool", base, twin, pool)
+	var got []string
+	for _, target := range p.scenario.Targets("127.0.0.1:5") {
+		got = append(got, target.Method+" "+target.URL)
 	}
-	if base.P50 < 5.04e-3 || base.P50 > 5.2e-3 || pool.P99 < 2*base.P99 {
-		t.Errorf("got %+v for nethttp and %+v for the pool", *base, *pool)
+	if want := []string{"GET http://127.0.0.1:5/a", "PUT http://127.0.0.1:5/b?c"}; !slices.Equal(got, want) || p.Asked != "2 requests of t.txt in turn" {
+		t.Errorf("got %q, %s, want %q", got, p.Asked, want)
 	}
-	p = planned(t, pools.Replace(demo.Swap("cpu: 100us", "path: /plaintext")), nil)
-	if err := p.expect(t.Context(), record.Env{ItersPerUsec: 2}, 2); err != nil || p.Arms[2].Expected != nil {
-		t.Errorf("got %+v and %v, want nothing for requests without a demand", p.Arms[2].Expected, err)
+	write("t.txt", "GET ftp://h/a\n")
+	if _, err := newPlan(s, options()); err == nil || !strings.Contains(err.Error(), `workload.targets: t.txt: reading targets: target 1: scheme "ftp"`) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -1,101 +1,205 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"time"
 
-	"schedlab/internal/capacity"
+	"schedlab/internal/arrivals"
 	"schedlab/internal/expect"
 	"schedlab/internal/load"
+	"schedlab/internal/process"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
-// probeAll measures the throughput of every arm for which the plan needs it. Before that, it measures
-// the load's share of a CPU that server and load share.
-func (r *runner) probeAll(ctx context.Context) error {
-	if err := r.boundShare(ctx); err != nil {
-		return err
+// Settings of the probes of throughput.
+const (
+	probeClients = 64
+	probeWindow  = 600 * time.Millisecond
+	probeWarmup  = 50 * time.Millisecond
+	// shortProbe is long enough to see that an arm can take a rate that does not depend on the probe.
+	shortProbe = 300 * time.Millisecond
+	// crowdedClients keep all workers of a large pool busy, even while some clients reconnect.
+	crowdedClients = 256
+)
+
+// Findings are what is measured of a plan before its first block. Rates are in requests per second.
+type findings struct {
+	floor    *record.Floor               // what the load itself adds to a response time; nil if not measured
+	xmax     map[string]float64          // closed-loop throughput of each probed arm, by its name
+	apart    map[string]float64          // difference between the halves of its probe, as a ratio of xmax
+	ends     map[string]record.SearchEnd // why the search of an arm ends before its first window
+	sendable float64                     // highest rate that the load can send to every arm; 0: no limit is known
+	// bearable is the highest rate at which the load does not take too much of the CPUs that it shares
+	// with the servers; 0: no limit is known.
+	bearable float64
+}
+
+// probe takes all measurements that come before the first block: whether the servers that run already
+// answer, the load itself, and what the arms can do. The findings are complete up to an error.
+func (l lab) probe(ctx context.Context, p plan) (findings, error) {
+	if err := l.answers(ctx, p); err != nil {
+		return findings{}, err
 	}
-	for i, a := range r.plan.arms {
-		if !r.plan.probes(a) {
+	if p.self == "" {
+		return l.probeArms(ctx, p)
+	}
+	l.tell(p, "measuring the load itself", 0, len(p.Arms))
+	floor, err := l.floor(ctx, p.self, p.Arms[0].Clients.Engine, p.cpus.Shared)
+	if err != nil {
+		return findings{}, err
+	}
+	found, err := l.probeArms(ctx, p)
+	found.floor = floor
+	return found, err
+}
+
+// answers sends a request to each server that is already running, before anything is measured. A server
+// that does not reply so fails the run at once. A search for capacity goes on without such an arm, and
+// skips this check.
+func (l lab) answers(ctx context.Context, p plan) error {
+	if p.slo != nil {
+		return nil
+	}
+	for _, a := range p.Arms {
+		if a.URL == "" {
 			continue
 		}
-		if same := r.plan.sameAs(i); same >= 0 {
-			r.shareProbe(a.Name, r.plan.arms[same].Name)
-			continue
-		}
-		r.tell("measuring the throughput of "+a.Name, i, len(r.plan.arms))
-		x, spread, err := r.probe(ctx, a)
-		if err != nil && r.plan.slo != nil && ctx.Err() == nil {
-			err = r.endSearch(a.Name, 0, err)
-			if _, alone := errors.AsType[*capacity.Lost](err); alone {
-				continue
-			}
-		}
-		if err != nil {
-			return err
-		}
-		r.run.XMax[a.Name] = x
-		if r.run.Apart == nil {
-			r.run.Apart = map[string]float64{}
-		}
-		r.run.Apart[a.Name] = spread
-		if spread > expect.ProbeDoubt && r.plan.slo == nil {
-			r.plan.doubt(record.Fact{Code: unevenProbe, Arm: a.Name, Values: record.Values{"apart": spread}})
+		if _, err := l.launcher.Attach(ctx, a.URL, p.scenario.ReadyPath(a.asked)); err != nil {
+			return fmt.Errorf("arm %q: %w", a.asked.Given(), err)
 		}
 	}
 	return nil
 }
 
-// shareProbe copies the result of the probe of one arm to another arm with the same server and
-// clients.
-func (r *runner) shareProbe(arm, probed string) {
-	if x, ok := r.run.XMax[probed]; ok {
-		r.run.XMax[arm], r.run.Apart[arm] = x, r.run.Apart[probed]
+// probeArms measures the throughput of every arm for which the plan needs it. Before that, it measures
+// the load's share of a CPU that server and load share.
+func (l lab) probeArms(ctx context.Context, p plan) (findings, error) {
+	found := findings{xmax: map[string]float64{}, apart: map[string]float64{}, ends: map[string]record.SearchEnd{}}
+	var err error
+	if found.bearable, err = l.bearable(ctx, p); err != nil {
+		return found, err
 	}
-	if end, ok := r.run.Ends[probed]; ok {
-		r.run.Ends[arm] = end
+	for i, a := range p.Arms {
+		if !p.probes(a) {
+			continue
+		}
+		if same := p.sameAs(i); same >= 0 {
+			found.share(p.Arms[same].Name, a.Name)
+			continue
+		}
+		l.tell(p, "measuring the throughput of "+a.Name, i, len(p.Arms))
+		x, apart, sendable, err := l.probeArm(ctx, p, a)
+		switch {
+		case err != nil && p.slo != nil && ctx.Err() == nil:
+			found.ends[a.Name] = searchEnd(a.Name, 0, err)
+			continue
+		case err != nil:
+			return found, fmt.Errorf("arm %q: %w", a.Name, err)
+		}
+		found.xmax[a.Name], found.apart[a.Name] = x, apart
+		if sendable > 0 && (found.sendable == 0 || sendable < found.sendable) {
+			found.sendable = sendable
+		}
+	}
+	return found, nil
+}
+
+// share copies the findings about one arm to another arm with the same server and clients.
+func (f findings) share(probed, arm string) {
+	if x, ok := f.xmax[probed]; ok {
+		f.xmax[arm], f.apart[arm] = x, f.apart[probed]
+	}
+	if end, ok := f.ends[probed]; ok {
+		f.ends[arm] = end
 	}
 }
 
-// probe measures an arm's closed-loop throughput x, in requests per second. spread is the difference
+// sameAs returns the index of an earlier arm with the same server and clients, so that one probe is
+// enough for both; -1 for none.
+func (p plan) sameAs(arm int) int {
+	for i := range arm {
+		a, b := p.Arms[i], p.Arms[arm]
+		if a.KeepAlive == b.KeepAlive && slices.Equal(a.Command, b.Command) && maps.Equal(a.asked.Flags, b.asked.Flags) {
+			return i
+		}
+	}
+	return -1
+}
+
+// probes reports whether the plan needs an arm's X_max, its closed-loop throughput: for a search, for a
+// rate that is relative to it or limited by it, for the ring of a closed loop, or for an expectation.
+func (p plan) probes(a arm) bool {
+	bounded := func(a arm) bool { return a.load.MaxRate != scenario.Rate{} }
+	return a.Role != record.Copy && (p.measures() || a.Clients.Closed() || slices.ContainsFunc(p.Arms, bounded))
+}
+
+// measures reports whether the plan needs the figure of X_max of every arm.
+func (p plan) measures() bool {
+	return p.slo != nil || p.relative() || expect.UsesAny(p.Expect, "x_max")
+}
+
+// probeFor returns how long a probe lasts. A probe is short if it only has to show that an arm can take
+// a rate.
+func (p plan) probeFor() time.Duration {
+	closed := func(a arm) bool { return a.load.Loop == "closed" }
+	switch {
+	case p.slo != nil:
+		return searchProbe
+	case p.measures() || slices.ContainsFunc(p.Arms, closed):
+		return probeWindow
+	}
+	return shortProbe
+}
+
+// probeWith returns the number of clients of a probe. A probe that only has to show that an arm can take
+// a rate needs more clients: if a pool has one worker per client, each worker waits for the next
+// connection of its client.
+func (p plan) probeWith() int {
+	if p.probeFor() == shortProbe {
+		return crowdedClients
+	}
+	return probeClients
+}
+
+// probeArm measures an arm's closed-loop throughput x, in requests per second. apart is the difference
 // between the two halves of the probe, as a ratio of x. The probe is longer in a search for capacity.
-// If the arm's rate is relative to the throughput, probe also rehearses that load.
-func (r *runner) probe(ctx context.Context, a arm) (x, spread float64, err error) {
-	p := r.plan
-	server, err := r.launcher.Start(ctx, a.Command, p.scenario.ReadyPath(a.asked))
+// If the arm's rate is relative to the throughput, probeArm also rehearses that load; sendable is as
+// in rehearse.
+func (l lab) probeArm(ctx context.Context, p plan, a arm) (x, apart, sendable float64, err error) {
+	server, err := l.launcher.Start(ctx, a.Command, p.scenario.ReadyPath(a.asked))
 	if err != nil {
-		return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
+		return 0, 0, 0, err
 	}
 	defer server.Kill()
-	r.others.Guest(server.Found)
-	demands := p.scenario.Demands(cycle, p.Seed, r.iters)
-	window := p.probeFor()
+	l.others.Guest(server.Found)
+	timeout := record.Duration(p.Timeout)
+	o := load.ClosedOptions{
+		Targets: p.scenario.Targets(server.Addr), Which: p.scenario.Which(), Demands: p.scenario.Demands(cycle, p.Seed, p.iters()),
+		Connections: p.probeWith(), KeepAlive: a.KeepAlive, Duration: p.probeFor(), Warmup: probeWarmup, Timeout: timeout, Shared: p.cpus.Shared,
+	}
 	// A server without a reply in the probe's window gets a longer window.
-	for {
-		result, err := load.Closed(ctx, load.ClosedOptions{
-			Targets: p.scenario.Targets(server.Addr), Which: p.scenario.Which(), Demands: demands, Connections: p.probeWith(), KeepAlive: a.KeepAlive,
-			Duration: window, Warmup: probeWarmup, Timeout: record.Duration(p.Timeout), Shared: p.cpus.Shared,
-		})
+	for ; ; o.Duration *= 4 {
+		result, err := load.Closed(ctx, o)
 		switch {
 		case err != nil:
-			return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
+			return 0, 0, 0, err
 		case !server.Alive():
-			return 0, 0, fmt.Errorf("arm %q: %w", a.Name, server.Died("while its throughput was measured"))
+			return 0, 0, 0, server.Died("while its throughput was measured")
 		case result.Answered > 0:
 			x = result.Rate()
-			if err := r.rehearse(ctx, server, a, x, result.Proof.Work().Seconds()/float64(result.Answered)); err != nil {
-				return 0, 0, fmt.Errorf("arm %q: %w", a.Name, err)
-			}
-			return x, unevenness(result), nil
-		case result.Failed > 0 || window >= record.Duration(p.Timeout):
-			return 0, 0, fmt.Errorf("arm %q: not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", a.Name, p.scenario.Targets(server.Addr)[0].URL, window, result.Failed)
-		default:
-			window *= 4
+			sendable, err = rehearse(ctx, p, server, a, x, result.Proof.Work().Seconds()/float64(result.Answered))
+			return x, unevenness(result), sendable, err
+		case result.Failed > 0 || o.Duration >= timeout:
+			return 0, 0, 0, fmt.Errorf("not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", o.Targets[0].URL, o.Duration, result.Failed)
 		}
 	}
 }
@@ -114,14 +218,175 @@ func unevenness(r load.ClosedResult) float64 {
 	return math.Abs(float64(r.Answered-2*second)) / (float64(r.Answered) / 2)
 }
 
-// sameAs returns the index of an earlier arm with the same server and clients, so that one probe is
-// enough for both; -1 for none.
-func (p *plan) sameAs(arm int) int {
-	for i := range arm {
-		a, b := p.arms[i], p.arms[arm]
-		if a.KeepAlive == b.KeepAlive && slices.Equal(a.Command, b.Command) && maps.Equal(a.asked.Flags, b.asked.Flags) {
-			return i
+const (
+	// openFactor is an upper limit of the ratio of the engine's cost per request in an open loop to that
+	// in a closed loop.
+	openFactor = 2
+	// busiest is the highest ratio of the time that the engine may be busy at a rate chosen here. At a
+	// higher ratio, requests wait for each other in the engine.
+	busiest = .6
+	// A rehearsal is short, because the generator's cost varies little.
+	rehearsal      = 250 * time.Millisecond
+	mostRehearsals = 3
+)
+
+// rehearse finds out whether the generator can send the planned load to an arm with the closed-loop
+// throughput x, in requests per second. If not, sendable is the rate that it can send; else it is 0. cost
+// is the generator's busy time, in seconds, per request of the closed loop. If twice that cost leaves
+// enough room, nothing is rehearsed.
+func rehearse(ctx context.Context, p plan, server *process.Process, a arm, x, cost float64) (sendable float64, err error) {
+	share := 0.0 // an arm with another rate may share this arm's probe
+	for _, other := range p.Arms {
+		share = max(share, other.load.Rate.OfSlowest)
+	}
+	wanted := share * x
+	if p.slo != nil || a.Clients.Closed() || openFactor*cost*wanted <= busiest {
+		return 0, nil
+	}
+	a.Clients.Rate = wanted
+	for range mostRehearsals {
+		result, err := p.send(ctx, server.Addr, a, min(rehearsal, p.span()))
+		switch {
+		case !server.Alive():
+			return 0, server.Died("while its load was rehearsed")
+		case err != nil:
+			return 0, err
+		case result.Proof.Sent == 0:
+			return 0, nil
+		}
+		each := result.Proof.Work().Seconds() / float64(result.Proof.Sent)
+		if each*a.Clients.Rate <= busiest {
+			break
+		}
+		a.Clients.Rate = scenario.Rounded(busiest / each)
+	}
+	if a.Clients.Rate < wanted {
+		return a.Clients.Rate, nil
+	}
+	return 0, nil
+}
+
+// send sends an arm's load to a server for a span, with the collector off.
+func (p plan) send(ctx context.Context, addr string, a arm, span time.Duration) (*load.Result, error) {
+	trace, err := p.trace(a, 0, span)
+	if err != nil {
+		return nil, err
+	}
+	defer quietCollector()()
+	return load.Attack(ctx, p.openLoop(addr, a.Clients, trace))
+}
+
+// Settings of bearable, which finds the highest rate at which the load does not take too much of the
+// CPUs that it shares with the servers.
+const (
+	shareSpan   = 500 * time.Millisecond // length of one measurement
+	mostShares  = 4                      // most measurements
+	firstShared = 2000                   // requests per second, if no rate is known yet
+	shareAim    = .85                    // ratio of window.ShareLimit to aim at: the share varies between windows
+	nearAim     = .1                     // relative distance from the aim that is near enough
+	shareCost   = shareSpan*mostShares + 500*time.Millisecond
+)
+
+// sharer returns the first arm with a rate that the load's share of the CPUs may limit. Arms that open a
+// connection for each request come first, because they cost the load most. ok is false if there is no
+// such arm.
+func (p plan) sharer() (a arm, ok bool) {
+	if len(p.cpus.SharedCPUs()) == 0 || p.slo != nil || p.self == "" {
+		return arm{}, false
+	}
+	for _, next := range p.Arms {
+		if !next.Clients.Closed() && !p.offeredAsTold(next) && (!ok || a.KeepAlive && !next.KeepAlive) {
+			a, ok = next, true
 		}
 	}
-	return -1
+	return a, ok
+}
+
+// bearable finds the rate, in requests per second, above which the load would take too much of the CPUs
+// that it shares with the servers; 0 if it takes less at every planned rate. It measures with a server
+// that does nothing, because the load's cost per request hardly depends on the server.
+func (l lab) bearable(ctx context.Context, p plan) (rate float64, err error) {
+	a, ok := p.sharer()
+	if !ok {
+		return 0, nil
+	}
+	l.tell(p, "measuring what the load takes of the CPU it shares", 0, len(p.Arms))
+	server, err := l.startNull(ctx, p.self)
+	if err != nil {
+		return 0, err
+	}
+	defer server.Kill()
+	planned := 0.0
+	for _, other := range p.Arms {
+		planned = max(planned, other.Clients.Rate)
+	}
+	a.Clients.Rate = cmp.Or(planned, firstShared)
+	const aim = shareAim * window.ShareLimit
+	for range mostShares {
+		got, err := p.send(ctx, server.Addr, a, shareSpan)
+		if err != nil {
+			return 0, fmt.Errorf("measuring the load's share of the CPU: %w", err)
+		}
+		share := got.Proof.CPU.Seconds() / got.Proof.Elapsed.Seconds() / float64(len(p.cpus.Load))
+		if share <= 0 || a.Clients.Rate == planned && share <= window.ShareLimit {
+			break // the share is unknown or small enough
+		}
+		rate = scenario.Rounded(a.Clients.Rate * aim / share)
+		if a.Clients.Rate = rate; share >= (1-nearAim)*aim && share <= (1+nearAim)*aim {
+			break
+		}
+	}
+	return rate, nil
+}
+
+// Settings for the measurement of the load's own response time, with a server that does next to
+// nothing. Rates are in requests per second.
+const (
+	floorRate   = 10_000
+	floorConns  = 64
+	floorWarmup = 50 * time.Millisecond
+	floorWindow = 300 * time.Millisecond
+	// For a load that shares its CPU, and can send far less.
+	sharedFloorRate   = 2000
+	sharedFloorWindow = time.Second
+)
+
+// floor measures the part of every response time that is due to the load and the kernel. It measures
+// the null server of the program self, on the servers' CPUs, with the given engine.
+func (l lab) floor(ctx context.Context, self, engine string, shared bool) (*record.Floor, error) {
+	server, err := l.startNull(ctx, self)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Kill()
+	rate, window := float64(floorRate), floorWindow
+	if shared {
+		rate, window = sharedFloorRate, sharedFloorWindow
+	}
+	quiet := quietCollector()
+	defer quiet()
+	got, err := load.Attack(ctx, load.Options{
+		Engine:  engine,
+		Targets: []load.Target{{Method: "GET", URL: "http://" + server.Addr + "/"}}, Connections: floorConns, KeepAlive: true, Shared: shared,
+		Trace: arrivals.Trace{At: arrivals.Poisson(rate, floorWarmup+window, rand.New(rand.NewPCG(1, 1)))},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("measuring the null server: %w", err)
+	}
+	var response, lag []float64
+	for _, r := range got.Requests {
+		if r.Good() && r.Scheduled >= int64(floorWarmup) {
+			response = append(response, time.Duration(r.Done-r.Scheduled).Seconds())
+			lag = append(lag, time.Duration(r.Sent-r.Scheduled).Seconds())
+		}
+	}
+	if len(response) < stats.MinRequests(.99) {
+		return nil, fmt.Errorf("measuring the null server: %d good replies, too few", len(response))
+	}
+	slices.Sort(response)
+	slices.Sort(lag)
+	return &record.Floor{
+		Rate: rate, P50: stats.Quantile(response, .5), P99: stats.Quantile(response, .99),
+		LagP50: stats.Quantile(lag, .5), LagP99: stats.Quantile(lag, .99), Rest: string(got.Proof.Rest),
+	}, nil
 }

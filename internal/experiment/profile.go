@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/host"
 	"schedlab/internal/process"
 	"schedlab/internal/profile"
+	"schedlab/internal/record"
 )
 
 // Durations and rates of the profiles, which are captured one after the other.
@@ -47,17 +48,15 @@ type CapturedFile struct {
 // Profile starts each arm once, without the baseline's copy, sends the planned load, and captures the
 // profiles one after the other. It measures and records nothing.
 func (c *Comparison) Profile(ctx context.Context, progress Progress) (all []Captured, err error) {
-	p := *c.plan
-	p.Estimate = (profileTakes * time.Duration(len(p.arms)-1)).Seconds()
-	r := &runner{plan: &p, iters: c.opts.Iters, progress: progress, began: time.Now()}
-	err = r.onItsCPUs(ctx, func(ctx context.Context) error {
-		r.ring = r.plan.ring(nil)
-		for i, a := range r.plan.arms {
-			if i == 1 { // the copy
+	p := probed{c.plan, c.plan.ringOf(nil)}
+	p.Estimate = (profileTakes * time.Duration(len(p.Arms)-1)).Seconds()
+	err = withLab(p.cpus, lab{progress: progress, began: time.Now()}, func(l lab) error {
+		for _, a := range p.Arms {
+			if a.Role == record.Copy {
 				continue
 			}
-			r.tell("profiling "+a.Name, len(all), len(r.plan.arms)-1)
-			files, err := r.profile(ctx, a)
+			l.tell(p.plan, "profiling "+a.Name, len(all), len(p.Arms)-1)
+			files, err := l.profile(ctx, p, a)
 			if err != nil {
 				return fmt.Errorf("profiling arm %q: %w", a.asked.Given(), err)
 			}
@@ -72,8 +71,8 @@ func (c *Comparison) Profile(ctx context.Context, progress Progress) (all []Capt
 }
 
 // profile captures one arm's profiles while its clients send.
-func (r *runner) profile(ctx context.Context, a arm) ([]CapturedFile, error) {
-	server, err := r.start(ctx, a)
+func (l lab) profile(ctx context.Context, p probed, a arm) ([]CapturedFile, error) {
+	server, err := l.start(ctx, p, a)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +84,7 @@ func (r *runner) profile(ctx context.Context, a arm) ([]CapturedFile, error) {
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
 	sent := make(chan error, 1)
-	go func() { sent <- r.keepSending(sending, a, server) }()
+	go func() { sent <- keepSending(sending, p, a, server) }()
 	time.Sleep(profileWarm)
 	files, err := c.all(ctx)
 	select {
@@ -100,12 +99,11 @@ func (r *runner) profile(ctx context.Context, a arm) ([]CapturedFile, error) {
 
 // keepSending sends an arm's load to its server, one trace after the other, until ctx ends or sending
 // fails. The error tells which.
-func (r *runner) keepSending(ctx context.Context, a arm, server *process.Process) error {
-	p, loaded := *r.plan, *r
-	p.Warmup, p.Window, loaded.plan = 0, profileLoad.Seconds(), &p
+func keepSending(ctx context.Context, p probed, a arm, server *process.Process) error {
+	p.Warmup, p.Window = 0, profileLoad.Seconds()
 	for round := 0; ; round++ {
 		clocks := host.Watch(ctx, server.Pid(), p.cpus, 0, profileLoad)
-		got, err := loaded.newTrial(round+1, round, a, server).drive(ctx, clocks)
+		got, err := newTrial(p, round+1, round, a, server).drive(ctx, clocks)
 		clocks.Abandon()
 		switch {
 		case ctx.Err() != nil:

@@ -1,102 +1,64 @@
 package experiment
 
 import (
+	"cmp"
+	"context"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/expect"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/timeline"
+	"schedlab/internal/window"
 )
 
-// checkVolume returns an error if the requests of a trial would take too much memory.
-func (p *plan) checkVolume() error {
-	for _, a := range p.Arms {
-		if n := a.Clients.Rate * (p.Warmup + p.Window); n > judge.MostRequests {
-			return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, judge.MostRequests)
-		}
-	}
-	return nil
+// highestLoad is the highest ratio of the slowest arm's throughput for a relative rate. At a higher rate
+// the queue would grow without end.
+const highestLoad = 0.85
+
+// A probed plan is a plan after its probes. All its rates are known.
+type probed struct {
+	plan
+	ring int // number of requests for which the servers keep stamps; see ringOf
 }
 
-// probes reports whether the plan needs an arm's X_max, its closed-loop throughput: for a search, for a
-// rate that is relative to it or limited by it, for the ring of a closed loop, or for an expectation.
-func (p *plan) probes(a arm) bool {
-	bounded := func(a arm) bool { return a.load.MaxRate != scenario.Rate{} }
-	return a.Role != record.Copy && (p.measures() || a.Clients.Closed() || slices.ContainsFunc(p.arms, bounded))
+// offered returns the plan with the rates that follow from the findings. With an error, it returns the
+// plan as far as it came.
+func (p plan) offered(found findings) (probed, error) {
+	p.Arms, p.Doubts = slices.Clone(p.Arms), slices.Clip(p.Doubts)
+	err := p.chooseRates(found)
+	return probed{p, p.ringOf(found.xmax)}, err
 }
 
-// measures reports whether the plan needs the figure of X_max of every arm.
-func (p *plan) measures() bool {
-	return p.slo != nil || p.relative() || expect.UsesAny(p.Expect, "x_max")
-}
-
-// relative reports whether an arm's rate is a ratio of the slowest arm's throughput.
-func (p *plan) relative() bool {
-	return slices.ContainsFunc(p.arms, func(a arm) bool { return a.load.Rate.OfSlowest != 0 })
-}
-
-// probeFor returns how long a probe lasts. A probe is short if it only has to show that an arm can take
-// a rate.
-func (p *plan) probeFor() time.Duration {
-	closed := func(a arm) bool { return a.load.Loop == "closed" }
-	switch {
-	case p.slo != nil:
-		return searchProbe
-	case p.measures() || slices.ContainsFunc(p.arms, closed):
-		return probeWindow
-	}
-	return shortProbe
-}
-
-// probeWith returns the number of clients of a probe. A probe that only has to show that an arm can take
-// a rate needs more clients: if a pool has one worker per client, each worker waits for the next
-// connection of its client.
-func (p *plan) probeWith() int {
-	if p.probeFor() == shortProbe {
-		return crowdedClients
-	}
-	return probeClients
-}
-
-// lowerRates lowers rates that exceed their upper limit, a ratio of the slowest arm's throughput, and
-// raises a doubt for each rate that it lowers.
-func (p *plan) lowerRates(slowest float64, name string) {
-	told := map[float64]bool{} // rates with a doubt already
-	for _, a := range p.arms {
-		rate, bound := a.Clients.Rate, scenario.Rounded(a.load.MaxRate.OfSlowest*slowest)
-		if bound == 0 || rate <= bound {
-			continue
-		}
-		a.Clients.Rate = bound
-		if told[rate] {
-			continue
-		}
-		told[rate] = true
-		p.doubt(record.Fact{Code: rateLowered, Values: record.Values{"rate": bound, "asked": rate, "most": slowest}, Names: record.Names{"slowest": name}})
-	}
-}
-
-// chooseRate sets relative rates from the arms' throughput xmax and from the highest rate that the
-// generator can send (see runner.sendable), all in requests per second.
-func (p *plan) chooseRate(xmax map[string]float64, sendable float64) error {
+// chooseRates sets the rates that depend on the arms' throughput, and lowers those that are too high for
+// the arms or the load. Then it settles what depends on the rates.
+func (p *plan) chooseRates(found findings) error {
 	slowest, name := 0.0, ""
-	for _, a := range p.arms {
-		if x, ok := xmax[a.Name]; ok && (name == "" || x < slowest) {
+	for i, a := range p.Arms {
+		if x, ok := found.xmax[a.Name]; ok && (name == "" || x < slowest) {
 			slowest, name = x, a.Name
 		}
+		if apart := found.apart[a.Name]; apart > expect.ProbeDoubt && p.sameAs(i) < 0 {
+			p.doubt(record.Fact{Code: unevenProbe, Arm: a.Name, Values: record.Values{"apart": apart}})
+		}
 	}
-	p.lowerRates(slowest, name)
-	for _, a := range p.arms {
-		l := a.load
-		if l.Rate.OfSlowest == 0 {
+	p.lower(func(a arm) float64 { return scenario.Rounded(a.load.MaxRate.OfSlowest * slowest) }, func(rate, asked float64) record.Fact {
+		return record.Fact{Code: rateLowered, Values: record.Values{"rate": rate, "asked": asked, "most": slowest}, Names: record.Names{"slowest": name}}
+	})
+	for i := range p.Arms {
+		a := &p.Arms[i]
+		if a.load.Rate.OfSlowest == 0 {
 			continue
 		}
-		share := scenario.Rounded(l.Rate.OfSlowest * slowest)
-		rate := max(share, l.MinRate.PerSecond)
-		if sendable > 0 && rate > sendable && l.MinRate.PerSecond <= sendable {
-			rate, p.Sendable = sendable, sendable
+		least := a.load.MinRate.PerSecond
+		rate := max(scenario.Rounded(a.load.Rate.OfSlowest*slowest), least)
+		if found.sendable > 0 && rate > found.sendable && least <= found.sendable {
+			rate, p.Sendable = found.sendable, found.sendable
 		}
 		if rate > highestLoad*slowest {
 			return impossible("the rate %.0f/s is above %.2f of what arm %q can do (%.0f/s): it would never keep up; drop that arm, lower --rate or give it more workers",
@@ -104,7 +66,14 @@ func (p *plan) chooseRate(xmax map[string]float64, sendable float64) error {
 		}
 		a.Clients.Rate = rate
 	}
-	p.spareServers()
+	p.lower(func(a arm) float64 {
+		if a.Clients.Closed() || p.offeredAsTold(a) {
+			return 0
+		}
+		return found.bearable
+	}, func(rate, asked float64) record.Fact {
+		return record.Fact{Code: rateShared, Values: record.Values{"rate": rate, "asked": asked, "share": window.ShareLimit}, Names: record.Names{"cpus": p.cpus.SharedCPUs().Words()}}
+	})
 	if p.Sendable > 0 {
 		p.doubt(record.Fact{Code: rateSendable, Values: record.Values{"rate": p.Sendable}, Names: record.Names{"cpus": p.cpus.Load.Words()}})
 	}
@@ -119,3 +88,162 @@ func (p *plan) chooseRate(xmax map[string]float64, sendable float64) error {
 	p.warnShort()
 	return nil
 }
+
+// lower lowers the rates that exceed a limit, but not below their min_rate. A limit of 0 is none. It
+// raises a doubt for each rate that it lowers, which several arms may have had.
+func (p *plan) lower(limit func(arm) float64, doubt func(rate, asked float64) record.Fact) {
+	told := map[float64]bool{}
+	for i := range p.Arms {
+		a := &p.Arms[i]
+		asked, most := a.Clients.Rate, limit(*a)
+		if most == 0 || asked <= most {
+			continue
+		}
+		a.Clients.Rate = max(most, a.load.MinRate.PerSecond)
+		if !told[asked] {
+			told[asked] = true
+			p.doubt(doubt(a.Clients.Rate, asked))
+		}
+	}
+}
+
+// relative reports whether an arm's rate is a ratio of the slowest arm's throughput.
+func (p plan) relative() bool {
+	return slices.ContainsFunc(p.Arms, func(a arm) bool { return a.load.Rate.OfSlowest != 0 })
+}
+
+// offeredAsTold reports whether the user gave an arm's rate for this run. Such a rate is never lowered.
+func (p plan) offeredAsTold(a arm) bool {
+	return p.opts.Rate.PerSecond > 0 && a.load.Rate == p.opts.Rate
+}
+
+// settleArrivals returns an error if arrivals cannot be drawn at the chosen rate. For arrivals with a
+// fixed rate, it replaces the arm's rate by their mean rate.
+func (p *plan) settleArrivals() error {
+	span := p.span()
+	for i := range p.Arms {
+		a := &p.Arms[i]
+		rate := a.Clients.Rate
+		if a.Clients.Closed() || rate == 0 {
+			continue
+		}
+		if log := p.scenario.Log; log != nil {
+			if lasts := log.LogSpan(rate); lasts < span {
+				return impossible("%s lasts %v at %.0f/s, and a trial takes %v; lower the speed or --rate, shorten --window, or take more of the log",
+					log.File, lasts.Round(time.Millisecond), rate, span)
+			}
+			continue
+		}
+		process := a.process()
+		if err := process.Check(rate); err != nil {
+			return impossible("arm %q: %v", a.Name, err)
+		}
+		if ends := process.Ends(); process.Kind == arrivals.KindTrace && ends < span {
+			return impossible("%s ends after %v, and a trial takes %v; shorten --window, or take more of it", process.File, ends, span)
+		}
+		if process.Fixed() {
+			a.Clients.Rate = process.MeanRate(rate, span)
+		}
+	}
+	p.Rate = p.Arms[0].Clients.Rate
+	return nil
+}
+
+// process returns the arrivals of an arm's open loop.
+func (a arm) process() arrivals.Process { return a.arrivals.WithConnections(a.Clients.Connections) }
+
+// trace returns the arrivals of an arm's requests in a block. They are the same for every arm with the
+// same load.
+func (p plan) trace(a arm, block int, span time.Duration) (arrivals.Trace, error) {
+	rate, seed := a.Clients.Rate, blockSeed(p.Seed, block)
+	if p.scenario.Log != nil {
+		return p.scenario.Replay(block, rate, span), nil
+	}
+	process := a.process()
+	if err := process.Check(rate); err != nil {
+		return arrivals.Trace{}, err
+	}
+	t := process.Draw(rate, span, rand.New(rand.NewPCG(seed, 1)))
+	if t.Demand == nil {
+		t.Demand = p.scenario.Demands(len(t.At), seed, p.iters())
+	}
+	return t, nil
+}
+
+// blockSeed returns the seed of a block. The factor is 2^64 divided by the golden ratio, as in splitmix64.
+func blockSeed(seed uint64, block int) uint64 { return seed + uint64(block)*0x9e3779b97f4a7c15 }
+
+// beyondBlocks is a block number that no run reaches.
+const beyondBlocks = 1 << 20
+
+// withExpected returns the arms with the figures of their ideal schedulers, averaged over many draws of
+// the arrivals. They show how lucky the arrivals of a block are.
+func (p plan) withExpected(ctx context.Context, env record.Env) ([]arm, error) {
+	arms, recorded := slices.Clone(p.Arms), p.recorded()
+	if p.scenario.Log != nil || !p.scenario.AsksWork() {
+		return arms, nil
+	}
+	for i := range arms {
+		a := &arms[i]
+		same := slices.IndexFunc(arms[:i], func(b arm) bool {
+			return a.Station != nil && b.Station != nil && *a.Station == *b.Station && a.Clients == b.Clients
+		})
+		if same >= 0 {
+			a.Expected = arms[same].Expected
+			continue
+		}
+		var err error
+		a.Expected, err = judge.Expected(recorded, a.PlanArm, env, func(draw int) ([]record.Request, error) {
+			t, err := p.trace(*a, beyondBlocks+draw, p.span())
+			requests := make([]record.Request, len(t.At))
+			for k, at := range t.At {
+				d := t.Demand[k%max(len(t.Demand), 1)]
+				requests[k] = record.Request{Scheduled: int64(at), Iters: d.Iters, Sleep: int64(d.Sleep)}
+			}
+			return requests, cmp.Or(err, ctx.Err())
+		})
+		if err != nil {
+			return arms, err
+		}
+	}
+	return arms, nil
+}
+
+const (
+	// serverRing is the number of requests for which a server keeps stamps by default.
+	serverRing = 1 << 18
+	// ringMargin is the ratio of the ring to the expected requests. pipelineMargin is the ratio of the
+	// expected throughput with a pipeline to the throughput of the probe, which has none.
+	ringMargin     = 2
+	pipelineMargin = 4
+)
+
+// ringOf returns the number of requests for which the servers must keep stamps. Without a rate, it
+// follows from the arms' throughput xmax, in requests per second. The number is the same for all arms:
+// a ring is on the heap, and a larger heap delays the garbage collector.
+func (p plan) ringOf(xmax map[string]float64) int {
+	most := 0.0
+	for _, a := range p.Arms { // the copy was not probed; its baseline stands for it
+		rate := a.Clients.Rate
+		if a.Clients.Closed() && rate == 0 {
+			if rate = xmax[a.Name]; a.Clients.Pipeline > 1 {
+				rate *= pipelineMargin
+			}
+		}
+		if p.accounts(a) {
+			most = max(most, rate*(p.Warmup+p.Window))
+		}
+	}
+	return int(min(ringMargin*most, timeline.MaxRing))
+}
+
+// command returns the command line of an arm's server.
+func (p probed) command(a arm) []string {
+	if _, own := a.asked.Flags["timeline"]; own || !p.accounts(a) || p.ring <= serverRing {
+		return a.Command
+	}
+	return append(slices.Clip(a.Command), "--timeline", strconv.Itoa(p.ring))
+}
+
+// accounts reports whether the response times of an arm are broken down into parts.
+func (p plan) accounts(a arm) bool { return judge.Accounts(p.recorded(), a.Name) }

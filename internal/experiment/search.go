@@ -5,91 +5,194 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/capacity"
 	"schedlab/internal/judge"
 	"schedlab/internal/process"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
 )
 
-// search finds the capacity of every arm that can be searched. Each window is a trial of the record. If
-// the server of an arm fails, search goes on with the other arms, and returns the first such error at
-// the end. An arm that is too slow is an error only if no arm is left.
-func (r *runner) search(ctx context.Context) error {
-	p := r.plan
-	o := judge.SearchOptions(p.Plan, p.slo)
-	b := &bench{runner: r}
+// protocolCapacity is the protocol of the plan of a search for capacity.
+const protocolCapacity = "capacity"
+
+// The defaults of measurement.md §6.
+const (
+	capacityWarmup = 500 * time.Millisecond
+	capacityWindow = 3 * time.Second
+	capacityBudget = 90 * time.Second
+	stepCost       = 100 * time.Millisecond // per window, for start, settling and drain of its server
+	patience       = 100                    // a request times out after this many times the objective's largest limit
+
+	searchProbe     = 2 * time.Second
+	searchProbeCost = searchProbe + probeWarmup + stepCost
+)
+
+// PlanCapacity plans a search for the highest rate at which each arm of a scenario keeps an objective.
+// It starts nothing. It ignores the options Protocol, Blocks and Rate; Budget is the budget of each
+// arm. One arm is enough. If the search is impossible as asked, the error is an [*Impossible] that
+// tells how to change it.
+func PlanCapacity(s scenario.Scenario, o Options, slo stats.SLO) (*Comparison, error) {
+	if err := steady(s); err != nil {
+		return nil, err
+	}
+	if o.Stamps == "" {
+		o.Stamps = record.StampsOff // a search does not use stamps
+	}
+	p, err := layOut(s, o, slo, (*plan).takeSearch)
+	if err != nil {
+		return nil, err
+	}
+	return &Comparison{p}, nil
+}
+
+// steady returns an error if the search cannot choose the rate of a load: closed loops, varied loads,
+// and arrivals without a steady rate.
+func steady(s scenario.Scenario) error {
+	if len(s.Load.Vary) > 0 {
+		return impossible("scenario %q varies its load, and a search chooses the rate itself; take vary out of its load", s.Name)
+	}
+	for _, a := range s.Contestants() {
+		l, err := s.Clients(a)
+		if err != nil {
+			return impossible("arm %q: %v", a.Name, err)
+		}
+		asked, _ := arrivals.Parse(l.Arrivals) // the scenario was checked
+		kind := asked.Kind
+		varied := slices.ContainsFunc(a.Levels, func(l record.Level) bool { return !scenario.IsFlag(l.Factor) })
+		switch {
+		case l.Loop == "closed":
+			return impossible("arm %q of scenario %q is asked in a closed loop, whose clients slow down with the server; make a copy with load: {loop: open, rate: 0.7x}", a.Name, s.Name)
+		case varied || a.Clients["rate"] != "":
+			return impossible("arm %q has a load of its own, and a search chooses the rate itself; name the arm's mode with --arms instead", a.Name)
+		case kind == arrivals.KindRamp, kind == arrivals.KindSine, kind == arrivals.KindTrace, kind == arrivals.KindLog:
+			return impossible("arrivals %s of scenario %q have no steady rate to search for; use poisson, constant or burst(SIZE)", l.Arrivals, s.Name)
+		}
+	}
+	return nil
+}
+
+// takeSearch sets the windows and the budget of a search.
+func (p *plan) takeSearch() error {
+	o := p.opts
+	warmup, window, budget := cmp.Or(o.Warmup, capacityWarmup), cmp.Or(o.Window, capacityWindow), cmp.Or(o.Budget, capacityBudget)
+	if err := p.takeSpan(warmup, window); err != nil {
+		return err
+	}
+	if budget < 0 || budget > scenario.Longest {
+		return impossible("--budget %v is outside 0 to %v", budget, scenario.Longest)
+	}
+	step := warmup + window + stepCost
+	if p.Windows = int((budget - searchProbeCost) / step); p.Windows < capacity.Least {
+		return impossible("a budget of %v for each arm holds %d windows of %v, and a search needs %d; raise --budget to %v or shorten --window",
+			budget, max(0, p.Windows), step, capacity.Least, (capacity.Least*step + searchProbeCost).Round(100*time.Millisecond))
+	}
+	p.Protocol, p.SLO, p.Budget = protocolCapacity, p.slo.String(), budget.Seconds()
+	p.budget = time.Duration(len(p.Arms)) * budget
+	p.Estimate = (p.budget + fixedCost).Seconds()
+	slowest := 0.0 // largest time limit of the objective, seconds
+	for _, t := range p.slo {
+		if t.Quantile > 0 || t.Metric == "mean" {
+			slowest = max(slowest, t.Limit)
+		}
+	}
+	for i := range p.Arms {
+		c := &p.Arms[i].Clients
+		c.Rate = 0 // the search chooses it
+		if slowest > 0 {
+			c.Timeout = min(c.Timeout, max(1, patience*slowest))
+		}
+		p.Timeout = max(p.Timeout, c.Timeout)
+	}
+	return nil
+}
+
+// A search finds the capacities of arms. It starts their servers, one at a time.
+type search struct {
+	lab
+	plan    probed
+	dir     *record.Dir
+	run     record.Run     // as it is recorded so far
+	trials  int            // number of windows recorded
+	arms    []arm          // the arms that are searched
+	windows map[string]int // number of windows measured, by arm
+}
+
+// findCapacities finds the capacity of every arm that can be searched. Each window is a trial of the
+// record, and the run that it returns tells why an arm's search ended early. If the server of an arm
+// fails, it goes on with the other arms, and returns the first such error at the end. An arm that is too
+// slow is an error only if no arm is left.
+func (l lab) findCapacities(ctx context.Context, p probed, dir *record.Dir, run record.Run) (record.Run, error) {
+	o := judge.SearchOptions(p.recorded(), p.slo)
+	s := &search{lab: l, plan: p, dir: dir, run: run, windows: map[string]int{}}
 	var xmax []float64
 	var slow, failed error
-	for _, a := range p.arms {
-		x, measured := r.run.XMax[a.Name]
+	for _, a := range p.Arms {
+		x, measured := run.XMax[a.Name]
 		switch {
 		case !measured:
-			failed = cmp.Or(failed, fmt.Errorf("arm %q: %s", a.Name, r.run.Ends[a.Name].Why))
+			failed = cmp.Or(failed, fmt.Errorf("arm %q: %s", a.Name, run.Ends[a.Name].Why))
 		case x < o.Floor:
 			slow = cmp.Or(slow, impossible("arm %q %s", a.Name, judge.TooSlow(o, p.Window, x)))
 		default:
-			b.arms, xmax = append(b.arms, a), append(xmax, x)
+			s.arms, xmax = append(s.arms, a), append(xmax, x)
 		}
 	}
 	if len(xmax) == 0 {
-		return cmp.Or(failed, slow)
+		return run, cmp.Or(failed, slow)
 	}
-	b.windows = make([]int, len(xmax))
-	r.run.Plan = p.Plan
-	if err := r.dir.WriteRun(*r.run); err != nil {
-		return err
+	if err := dir.WriteRun(run); err != nil {
+		return run, err
 	}
-	_, err := capacity.Run(ctx, b, xmax, o)
-	return cmp.Or(err, failed)
+	_, err := capacity.Run(ctx, s, xmax, o)
+	s.run.Trials = s.trials
+	return s.run, cmp.Or(err, failed)
 }
 
-// endSearch records why the search of one arm ends early. The arm's windows so far are kept. The error
-// that it returns, a *[capacity.Lost], ends the search of this arm only. If recording fails, the error
-// ends the whole search.
-func (r *runner) endSearch(arm string, rate float64, err error) error {
+// searchEnd returns the reason for the record why the search of an arm ends early, at a rate if it is
+// not 0.
+func searchEnd(arm string, rate float64, err error) record.SearchEnd {
 	_, died := errors.AsType[*process.DiedError](err)
-	why := strings.TrimPrefix(prose.FirstLine(err.Error()), fmt.Sprintf("arm %q: ", arm))
-	if r.run.Ends == nil {
-		r.run.Ends = map[string]record.SearchEnd{}
-	}
-	r.run.Ends[arm] = record.SearchEnd{Died: died, Rate: rate, Why: why}
-	if werr := r.dir.WriteRun(*r.run); werr != nil {
+	return record.SearchEnd{Died: died, Rate: rate, Why: strings.TrimPrefix(prose.FirstLine(err.Error()), fmt.Sprintf("arm %q: ", arm))}
+}
+
+// end records why the search of one arm ends early. The arm's windows so far are kept. The error that it
+// returns, a *[capacity.Lost], ends the search of this arm only. If recording fails, the error ends the
+// whole search.
+func (s *search) end(arm string, rate float64, err error) error {
+	s.run.Ends[arm] = searchEnd(arm, rate, err)
+	if werr := s.dir.WriteRun(s.run); werr != nil {
 		return errors.Join(err, werr)
 	}
 	return &capacity.Lost{Err: err}
 }
 
-// A bench starts the servers of a search, one at a time.
-type bench struct {
-	*runner
-	arms    []arm // the arms that are searched
-	windows []int // number of windows measured, per arm
-}
-
 // Start implements capacity.Bench.
-func (b *bench) Start(ctx context.Context, searched int) (capacity.Server, error) {
+func (s *search) Start(ctx context.Context, searched int) (capacity.Server, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	a := b.arms[searched]
-	server, err := b.start(ctx, a)
+	a := s.arms[searched]
+	server, err := s.start(ctx, s.plan, a)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err != nil:
-		return nil, b.endSearch(a.Name, 0, err)
+		return nil, s.end(a.Name, 0, err)
 	}
-	return &benchServer{bench: b, arm: a, windows: &b.windows[searched], process: server}, nil
+	return &benchServer{search: s, arm: a, process: server}, nil
 }
 
 // A benchServer is a running server on which windows are measured.
 type benchServer struct {
-	*bench
+	*search
 	arm     arm
-	windows *int // number of windows measured of the arm
 	process *process.Process
 	died    bool // the record of the last window says that the server died
 }
@@ -101,23 +204,23 @@ func (s *benchServer) Stop() error {
 	if _, slow := errors.AsType[*process.LingeredError](err); err == nil || slow || s.died {
 		return nil
 	}
-	return s.endSearch(s.arm.Name, 0, fmt.Errorf("arm %q: %w", s.arm.Name, err))
+	return s.end(s.arm.Name, 0, fmt.Errorf("arm %q: %w", s.arm.Name, err))
 }
 
 // Offer implements capacity.Server. It runs and records one trial.
 func (s *benchServer) Offer(ctx context.Context, step capacity.Step) (capacity.Window, error) {
 	p, name := s.plan, s.arm.Name
-	s.tell(fmt.Sprintf("%s at %.0f/s: %s", name, step.Rate, step.Purpose), s.trials, len(p.arms)*p.Windows)
-	t := s.newTrial(s.trials+1, *s.windows, s.arm, s.process)
-	t.Rate, t.Purpose, t.clients.Rate = step.Rate, string(step.Purpose), step.Rate
-	*s.windows++
+	s.tell(p.plan, fmt.Sprintf("%s at %.0f/s: %s", name, step.Rate, step.Purpose), s.trials, len(p.Arms)*p.Windows)
+	t := newTrial(p, s.trials+1, s.windows[name], s.arm, s.process)
+	t.Rate, t.Purpose, t.arm.Clients.Rate = step.Rate, string(step.Purpose), step.Rate
+	s.windows[name]++
 	switch err := t.measure(ctx); {
 	case errors.Is(err, errOutOfPorts):
-		return capacity.Window{}, s.endSearch(name, step.Rate, fmt.Errorf("arm %q: %w at %.0f/s; keep connections or raise the limits", name, err, step.Rate))
+		return capacity.Window{}, s.end(name, step.Rate, fmt.Errorf("arm %q: %w at %.0f/s; keep connections or raise the limits", name, err, step.Rate))
 	case err != nil && ctx.Err() != nil:
 		return capacity.Window{}, fmt.Errorf("arm %q: %w", name, err)
 	case err != nil:
-		return capacity.Window{}, s.endSearch(name, step.Rate, fmt.Errorf("arm %q: %w", name, err))
+		return capacity.Window{}, s.end(name, step.Rate, fmt.Errorf("arm %q: %w", name, err))
 	}
 	t.readCounters(ctx)
 	var died error
@@ -125,12 +228,12 @@ func (s *benchServer) Offer(ctx context.Context, step capacity.Step) (capacity.W
 		died = s.process.Died(fmt.Sprintf("at %.0f/s", step.Rate))
 		t.Failure, s.died = died.Error(), true
 	}
-	if err := t.write(); err != nil {
+	if err := t.write(s.dir); err != nil {
 		return capacity.Window{}, errors.Join(died, err)
 	}
 	s.trials++
 	if died != nil {
-		return capacity.Window{}, s.endSearch(name, step.Rate, fmt.Errorf("arm %q: %w", name, died))
+		return capacity.Window{}, s.end(name, step.Rate, fmt.Errorf("arm %q: %w", name, died))
 	}
-	return judge.Reduced(record.TrialRecord{Trial: t.Trial, Requests: t.seen.requests}, s.run.Env, t.clients, p.slo), nil
+	return judge.Reduced(record.TrialRecord{Trial: t.Trial, Requests: t.seen.requests}, s.run.Env, t.arm.Clients, p.slo), nil
 }

@@ -3,8 +3,10 @@ package experiment
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"time"
 
+	"schedlab/internal/host"
 	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
@@ -12,8 +14,8 @@ import (
 )
 
 // stationOf returns an arm's scheduling as a station of queueing theory, for the record.
-func (p *plan) stationOf(a scenario.Arm) record.Station {
-	mode := p.modes[a.Mode]
+func (p plan) stationOf(a scenario.Arm) record.Station {
+	mode := p.opts.Modes[a.Mode]
 	s := record.Station{
 		Kind: mode.Station, Cores: min(p.threads(a), len(p.cpus.Server)),
 		Sticky: mode.Sticky, Adaptive: mode.Adaptive, Unknown: p.unknown(a),
@@ -26,8 +28,8 @@ func (p *plan) stationOf(a scenario.Arm) record.Station {
 }
 
 // queueOf adds the limits of an arm's queue to s, where they can have an effect.
-func (p *plan) queueOf(a scenario.Arm, s *record.Station) {
-	mode := p.modes[a.Mode]
+func (p plan) queueOf(a scenario.Arm, s *record.Station) {
+	mode := p.opts.Modes[a.Mode]
 	s.Pick, s.Steal = a.Flags["queue"], a.Flags["steal"] == "true"
 	wait := length(a, "wait", mode.Wait())
 	if s.Patience = wait.Seconds(); wait == 0 && mode.Has("wait") { // refused at once
@@ -53,17 +55,9 @@ func (p *plan) queueOf(a scenario.Arm, s *record.Station) {
 // codelTargets is the ratio of CoDel's interval to its target in a server that is given only a target.
 const codelTargets = 20
 
-// length returns the value of a duration flag of an arm, or otherwise when the flag is not set.
-func length(a scenario.Arm, flag string, otherwise time.Duration) time.Duration {
-	if d, err := time.ParseDuration(a.Flags[flag]); err == nil {
-		return d
-	}
-	return otherwise
-}
-
 // unknown returns the reason why the theory has no ideal scheduler for an arm; "" if it has one.
-func (p *plan) unknown(a scenario.Arm) string {
-	mode, procs, cpus := p.modes[a.Mode], p.threads(a), len(p.cpus.Server)
+func (p plan) unknown(a scenario.Arm) string {
+	mode, procs, cpus := p.opts.Modes[a.Mode], p.threads(a), len(p.cpus.Server)
 	switch {
 	case mode.Adaptive && p.policy(a) == "drop-oldest":
 		return "its queue refuses by age and drops the oldest, too"
@@ -79,4 +73,75 @@ func (p *plan) unknown(a scenario.Arm) string {
 		return "its workers' queues are of different length"
 	}
 	return ""
+}
+
+// workers returns how many workers, or event loops, an arm will have.
+func (p plan) workers(a scenario.Arm) int {
+	switch mode := p.opts.Modes[a.Mode]; {
+	case mode.Has("workers"):
+		return cmp.Or(p.number(a, "workers", 0), 2*p.procs(a))
+	case mode.Has("listeners"):
+		return cmp.Or(p.number(a, "listeners", 0), p.procs(a))
+	}
+	return 1
+}
+
+// procs returns how many Ps an arm's server has: GOMAXPROCS of the arm or of the inherited
+// environment, else one for each of the servers' CPUs.
+func (p plan) procs(a scenario.Arm) int {
+	value, own := a.Env[host.MaxProcs]
+	if !own {
+		value = os.Getenv(host.MaxProcs)
+	}
+	return host.ProcsOf(value, len(p.cpus.Server))
+}
+
+// threads returns how many Ps each process of an arm has: --threads if the mode has that flag, else
+// procs.
+func (p plan) threads(a scenario.Arm) int {
+	if p.opts.Modes[a.Mode].Has("threads") {
+		return cmp.Or(p.number(a, "threads", 0), 1)
+	}
+	return p.procs(a)
+}
+
+// ownProcs returns the number of Ps for the record: 0 for an arm that does not set GOMAXPROCS.
+func (p plan) ownProcs(a scenario.Arm) int {
+	if _, own := a.Env[host.MaxProcs]; !own {
+		return 0
+	}
+	return p.procs(a)
+}
+
+// policy returns the overflow policy of an arm's queue; "" without a queue.
+func (p plan) policy(a scenario.Arm) string {
+	return cmp.Or(a.Flags["overflow"], p.opts.Modes[a.Mode].Overflow)
+}
+
+// overflows reports whether an arm loses requests when its queue is full.
+func (p plan) overflows(a scenario.Arm) bool {
+	policy := p.policy(a)
+	return policy != "" && policy != "block"
+}
+
+// asksOfQueue reports whether an arm sets the overflow policy or the depth of its queue.
+func asksOfQueue(a scenario.Arm) bool {
+	return a.Flags["overflow"] != "" || a.Flags["queue-depth"] != ""
+}
+
+// number returns the value of an integer flag of an arm, or otherwise when the flag is not set.
+func (p plan) number(a scenario.Arm, flag string, otherwise int) int {
+	var n int
+	if _, err := fmt.Sscan(a.Flags[flag], &n); err != nil {
+		return otherwise
+	}
+	return n
+}
+
+// length returns the value of a duration flag of an arm, or otherwise when the flag is not set.
+func length(a scenario.Arm, flag string, otherwise time.Duration) time.Duration {
+	if d, err := time.ParseDuration(a.Flags[flag]); err == nil {
+		return d
+	}
+	return otherwise
 }

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
+	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
@@ -18,7 +20,7 @@ import (
 func TestStationOf(t *testing.T) {
 	t.Parallel()
 	workers := []string{"workers"}
-	p := &plan{cpus: host.Sides{Server: record.CPUs{0, 1}}, modes: map[string]mode.Mode{
+	p := plan{cpus: host.Sides{Server: record.CPUs{0, 1}}, opts: Options{Modes: map[string]mode.Mode{
 		"nethttp":        {Station: "goroutines"},
 		"pool":           {Flags: workers, Station: "pool", Sticky: true, Overflow: "block", Depth: func(int) int { return 1024 }},
 		"pool-perworker": {Flags: workers, Station: "per-worker", Sticky: true, Overflow: "block", Depth: func(int) int { return 1024 }},
@@ -28,7 +30,7 @@ func TestStationOf(t *testing.T) {
 		"semaphore":      {Flags: []string{"workers", "wait"}, Station: "pool"},
 		"loop":           {Flags: []string{"listeners"}, Station: "loops"},
 		"prefork":        {Flags: []string{"processes", "threads"}, Station: "goroutines"},
-	}}
+	}}}
 	for spec, want := range map[string]record.Station{
 		"nethttp":             {Kind: "goroutines", Cores: 2},
 		"pool,workers=4":      {Kind: "pool", Workers: 4, Cores: 2, Sticky: true},
@@ -74,7 +76,81 @@ func TestNoStation(t *testing.T) {
 	t.Parallel()
 	p := planned(t, demo.Arm("strange"), func(o *Options) { o.Modes["strange"] = mode.Mode{} })
 	arm := p.Arms[2]
-	if _, _, why := judge.TwinOf(arm); arm.Station != nil || why.Code != "twin-not-recorded" {
+	if _, _, why := judge.TwinOf(arm.PlanArm); arm.Station != nil || why.Code != "twin-not-recorded" {
 		t.Errorf("got station %+v, %q", arm.Station, why)
+	}
+}
+
+// The theory knows of an arm's queue that it ages, by the settings its server takes.
+func TestStationAges(t *testing.T) {
+	t.Parallel()
+	for arm, want := range map[string]record.Station{
+		"pool":                          {},
+		"{mode: pool, overflow: codel}": {Target: .005, Interval: .1},
+		"{mode: pool-request, overflow: codel, codel-target: 20ms}":               {Target: .02, Interval: .4},
+		"{mode: pool, overflow: codel, codel-target: 2ms, codel-interval: 300ms}": {Target: .002, Interval: .3},
+	} {
+		p := planned(t, demo.Arm(arm), nil)
+		got := *p.Arms[2].Station
+		if got.Target != want.Target || got.Interval != want.Interval || got.Adaptive {
+			t.Errorf("%s: got %+v, want %+v", arm, got, want)
+		}
+		if aging := judge.Station(got).Aging; want.Target > 0 && aging != (queueing.Aging{Target: record.Duration(want.Target), Interval: record.Duration(want.Interval)}) {
+			t.Errorf("%s: the simulator is given %+v", arm, aging)
+		}
+	}
+	ages := plan{opts: Options{Modes: map[string]mode.Mode{"ages": {Station: "pool", Adaptive: true}}}}
+	if got := ages.stationOf(scenario.Arm{Mode: "ages"}); !got.Adaptive || got.Target != .005 {
+		t.Errorf("a queue that ages anyway: got %+v", got)
+	}
+}
+
+// What an arm's server makes of its environment, the plan makes of it, too: workers
+// and loops by default, cores, and what cannot matter on one P.
+func TestProcsAreTheArms(t *testing.T) {
+	onTwo := func(o *Options) {
+		o.Modes["loop"] = mode.Mode{Flags: []string{"listeners"}, Station: "loops"}
+		o.Modes["prefork"] = mode.Mode{Flags: []string{"processes", "threads"}, Station: "goroutines"}
+		o.Modes["pool-perworker"] = mode.Mode{Flags: []string{"workers"}, Station: "per-worker"}
+	}
+	for _, c := range []struct {
+		inherited, arm             string
+		procs, own, workers, cores int
+		unknown                    string // part of why it has no twin
+	}{
+		{"", "{mode: pool}", 2, 0, 4, 2, ""},
+		{"", "{mode: pool, env: {GOMAXPROCS: 1}}", 1, 1, 2, 1, ""},
+		{"", "{mode: pool, env: {GOMAXPROCS: 4}}", 4, 4, 8, 2, "4 Ps share 2 CPUs"},
+		{"", "{mode: pool, workers: 3, env: {GOMAXPROCS: 1}}", 1, 1, 3, 1, ""},
+		{"", "{mode: pool-perworker, env: {GOMAXPROCS: 1}}", 1, 1, 2, 1, ""},
+		{"", "{mode: nethttp, env: {GOMAXPROCS: 1}, name: n}", 1, 1, 0, 1, ""},
+		{"", "{mode: loop}", 2, 0, 2, 2, ""},
+		{"", "{mode: loop, env: {GOMAXPROCS: 1}}", 1, 1, 1, 1, ""},
+		{"", "{mode: loop, listeners: 2, env: {GOMAXPROCS: 1}}", 1, 1, 2, 1, ""},
+		{"", "{mode: prefork, threads: 2}", 2, 0, 0, 2, "which process"},
+		{"", "{mode: prefork, threads: 2, env: {GOMAXPROCS: 1}}", 1, 1, 0, 2, ""},
+		{"", "{mode: prefork, processes: 1, threads: 3}", 2, 0, 0, 2, "3 Ps share 2 CPUs"},
+		{"", "{mode: pool, workers: 0}", 2, 0, 4, 2, ""}, // 0 is the default, as for serve
+		{"", "{mode: loop, listeners: 0}", 2, 0, 2, 2, ""},
+		{"", "{mode: prefork, processes: 0, threads: 0}", 2, 0, 0, 1, "which process"},
+		{"1", "{mode: pool}", 1, 0, 2, 1, ""},
+		{"1", "{mode: pool, env: {GOMAXPROCS: 2}}", 2, 2, 4, 2, ""},
+		{"1", "{mode: pool, env: {GOMAXPROCS: none}}", 2, 2, 4, 2, ""}, // Go passes over it
+		{"-1", "{mode: pool}", 2, 0, 4, 2, ""},
+	} {
+		t.Run(fmt.Sprintf("%q %s", c.inherited, c.arm), func(t *testing.T) {
+			t.Setenv(host.MaxProcs, c.inherited)
+			p := planned(t, demo.Arm(c.arm), onTwo)
+			p.cpus.Server = record.CPUs{0, 1}
+			a := p.Arms[2].asked
+			s := p.stationOf(a)
+			if p.procs(a) != c.procs || p.ownProcs(a) != c.own || s.Workers != c.workers || s.Cores != c.cores {
+				t.Errorf("got %d Ps (its own: %d), %d workers, %d cores; want %d (%d), %d, %d",
+					p.procs(a), p.ownProcs(a), s.Workers, s.Cores, c.procs, c.own, c.workers, c.cores)
+			}
+			if (c.unknown == "") != (s.Unknown == "") || !strings.Contains(s.Unknown, c.unknown) {
+				t.Errorf("it has no twin because %q, want %q", s.Unknown, c.unknown)
+			}
+		})
 	}
 }

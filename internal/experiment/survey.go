@@ -9,7 +9,6 @@ import (
 
 	"schedlab/internal/host"
 	"schedlab/internal/load"
-	"schedlab/internal/process"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
@@ -50,10 +49,10 @@ func (s *Survey) OnLoadCPUs(f func()) error {
 // as soon as the last reply has come, for the time span. longest is the longest time between two
 // replies, or from the last reply to the end.
 func (s *Survey) Gap(ctx context.Context, mode string, span time.Duration) (longest time.Duration, replies int, err error) {
-	err = withLauncher(s.CPUs, func(launcher *process.Launcher) error {
+	err = withLab(s.CPUs, lab{}, func(l lab) error {
 		arm := scenario.Arm{Mode: mode}
 		asked := scenario.Scenario{Workload: scenario.Workload{Method: http.MethodGet, Path: "/plaintext"}}
-		server, err := launcher.Start(ctx, arm.Argv(s.self, 1, record.StampsOff), asked.ReadyPath(arm))
+		server, err := l.launcher.Start(ctx, arm.Argv(s.self, 1, record.StampsOff), asked.ReadyPath(arm))
 		if err != nil {
 			return err
 		}
@@ -91,30 +90,12 @@ func longestGap(r load.ClosedResult, span time.Duration) time.Duration {
 	return time.Duration(longest)
 }
 
-// Offered returns the rate, in requests per second, that Run would offer the first arm, if a rate is
-// relative to the slowest arm. For that it measures the arms' throughput as Run does. If no rate is
-// relative, it measures nothing and returns 0. It records nothing. An [*Impossible] error tells why the
-// arms could not serve the rate.
-func (c *Comparison) Offered(ctx context.Context, tell Progress) (float64, error) {
-	p := c.plan
-	if !p.relative() {
-		return 0, nil
-	}
-	r := &runner{plan: p, iters: c.opts.Iters, run: &record.Run{Env: c.Env(), XMax: map[string]float64{}}, progress: tell, began: time.Now()}
-	if err := r.onItsCPUs(ctx, r.probeAll); err != nil {
-		return 0, err
-	}
-	if err := p.chooseRate(r.run.XMax, r.sendable); err != nil {
-		return 0, err
-	}
-	return p.Arms[0].Clients.Rate, nil
-}
-
-// Shorten limits the plan to blocks blocks. They may be too few for a verdict, but enough to see the
-// spread of one arm's blocks.
-func (c *Comparison) Shorten(blocks int) {
-	p := c.plan
-	blocks = min(blocks, p.Blocks)
-	p.Blocks, p.Order = blocks, p.Order[:blocks]
-	p.Estimate = p.cost(blocks).Seconds()
+// Floor measures, in half a second, the time that the load itself adds to every response time. It uses
+// a server that does next to nothing.
+func (s *Survey) Floor(ctx context.Context) (f *record.Floor, err error) {
+	err = withLab(s.CPUs, lab{}, func(l lab) error {
+		f, err = l.floor(ctx, s.self, load.DefaultEngine, s.CPUs.Shared)
+		return err
+	})
+	return f, err
 }

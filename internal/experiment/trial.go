@@ -5,34 +5,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"runtime/debug"
+	"math/rand/v2"
 	"slices"
+	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/expect"
 	"schedlab/internal/host"
+	"schedlab/internal/load"
 	"schedlab/internal/process"
 	"schedlab/internal/record"
 	"schedlab/internal/timeline"
+	"schedlab/internal/workload"
 )
 
 // A trial is one window of load on an arm's server. Its methods are the steps of the trial. A comparison
 // takes all steps, with a fresh server for each window (see runTrial). A search for capacity takes some
 // steps, for several windows of the same server (see benchServer.Offer).
 type trial struct {
-	*runner
 	record.Trial
-	arm     arm
-	clients record.Clients // the arm's clients; a search chooses their rate
-	server  *process.Process
-	seen    observed     // the clients' view; set by measure
-	files   record.Files // files to record with the requests
+	plan   probed
+	arm    arm // a search has chosen the rate of its clients
+	server *process.Process
+	seen   observed     // the clients' view; set by measure
+	files  record.Files // files to record with the requests
 }
 
 // newTrial returns a trial of an arm on a running server. number counts trials from 1, block from 0.
-func (r *runner) newTrial(number, block int, a arm, server *process.Process) *trial {
-	p := r.plan
-	t := &trial{runner: r, arm: a, clients: a.Clients, server: server, Trial: record.Trial{
+func newTrial(p probed, number, block int, a arm, server *process.Process) *trial {
+	t := &trial{plan: p, arm: a, server: server, Trial: record.Trial{
 		Number: number, Block: block + 1, Arm: a.Name, Seed: blockSeed(p.Seed, block),
 		Warmup: p.Warmup, Window: p.Window, Server: unknownServer(),
 	}}
@@ -40,26 +41,15 @@ func (r *runner) newTrial(number, block int, a arm, server *process.Process) *tr
 	return t
 }
 
-// start starts the server of an arm.
-func (r *runner) start(ctx context.Context, a arm) (*process.Process, error) {
-	server, err := r.launcher.Start(ctx, r.plan.command(a, r.ring), r.plan.scenario.ReadyPath(a.asked))
-	if err != nil {
-		return nil, fmt.Errorf("arm %q: %w", a.asked.Given(), err)
-	}
-	r.others.Guest(server.Found)
-	server.ShowsMetrics(a.Metrics)
-	return server, nil
-}
-
-// runTrial measures one window of one arm with a fresh server. It is an error if the server dies or
-// stops replying. Everything else that a server does is in the record.
-func (r *runner) runTrial(ctx context.Context, number, block int, a arm) (record.TrialRecord, error) {
-	server, err := r.start(ctx, a)
+// runTrial measures one window of one arm with a fresh server, and records it in dir. It is an error if
+// the server dies or stops replying. Everything else that a server does is in the record.
+func (l lab) runTrial(ctx context.Context, p probed, dir *record.Dir, number, block int, a arm) (record.TrialRecord, error) {
+	server, err := l.start(ctx, p, a)
 	if err != nil {
 		return record.TrialRecord{}, err
 	}
 	defer server.Kill()
-	t := r.newTrial(number, block, a, server)
+	t := newTrial(p, number, block, a, server)
 	t.files.Before = scrapeForeign(ctx, server, a.asked, &t.Server)
 	switch err := t.measure(ctx); {
 	case errors.Is(err, errOutOfPorts):
@@ -72,9 +62,9 @@ func (r *runner) runTrial(ctx context.Context, number, block int, a arm) (record
 		return record.TrialRecord{}, fmt.Errorf("arm %q, block %d: %w", a.asked.Given(), t.Block, err)
 	}
 	if err := t.stop(); err != nil {
-		return record.TrialRecord{}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.asked.Given(), t.Block, err), t.write())
+		return record.TrialRecord{}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.asked.Given(), t.Block, err), t.write(dir))
 	}
-	return record.TrialRecord{Trial: t.Trial, Requests: t.seen.requests, Stamps: t.seen.stamps}, t.write()
+	return record.TrialRecord{Trial: t.Trial, Requests: t.seen.requests, Stamps: t.seen.stamps}, t.write(dir)
 }
 
 // errOutOfPorts is the error when the load, not the server, was the limit.
@@ -148,7 +138,6 @@ func (t *trial) stop() error {
 	err := t.server.Stop()
 	if slow, ok := errors.AsType[*process.LingeredError](err); ok {
 		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: lingered, Names: record.Names{"error": slow.Error()}})
-		t.slowToEnd = t.arm.Name
 		return nil
 	}
 	if err != nil {
@@ -157,10 +146,10 @@ func (t *trial) stop() error {
 	return err
 }
 
-// write records the trial.
-func (t *trial) write() error {
+// write records the trial in dir.
+func (t *trial) write(dir *record.Dir) error {
 	t.files.Log = t.server.Output()
-	return t.dir.WriteTrial(t.Trial, t.seen.requests, t.files)
+	return dir.WriteTrial(t.Trial, t.seen.requests, t.files)
 }
 
 // brokeOff reports whether the last request to end was refused or reset: the server may be gone.
@@ -177,21 +166,83 @@ func unknownServer() record.ServerSide {
 	return record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
 }
 
-// quietRoom is how much garbage a trial may leave, in bytes: its own records, up to 0.8 GB (see
-// judge.MostRequests), and the garbage of the load engine.
-const quietRoom = 1 << 30
+// cycle is how many demands a closed loop draws. Its requests use them in turn.
+const cycle = 4096
 
-// quietCollector switches the garbage collector off for a window. If the window uses up quietRoom, the
-// collector still runs, so that the machine does not run out of memory; the trial's proof counts it.
-// undo switches the collector on again and collects the garbage of the window.
-func quietCollector() (undo func()) {
-	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
-	var now runtime.MemStats
-	runtime.ReadMemStats(&now)
-	debug.SetMemoryLimit(min(limit, int64(now.Sys-now.HeapReleased)+quietRoom))
-	return func() {
-		debug.SetMemoryLimit(limit)
-		debug.SetGCPercent(percent)
-		runtime.GC()
+// An observed holds the clients' view of a trial.
+type observed struct {
+	requests []record.Request
+	stamps   []record.Stamps      // the client's stamps of each request
+	place    func(seq uint64) int // index of the request with that number, -1 for none
+	start    time.Time            // zero of the times in requests and stamps
+	client   record.ClientSide
+	ran      bool // false when the load ran out of ports or descriptors
+}
+
+// drive sends the arm's load to the server while clocks watches both.
+func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (observed, error) {
+	if t.arm.Clients.Closed() {
+		return t.driveClosed(ctx, clocks)
+	}
+	p := t.plan
+	trace, err := p.trace(t.arm, t.Block-1, p.span())
+	if err != nil {
+		return observed{}, err
+	}
+	o := p.openLoop(t.server.Addr, t.arm.Clients, trace)
+	o.Started, o.Moments, o.Moment, o.Closing = clocks.Begin, clocks.Moments(), clocks.Moment, clocks.Closing
+	result, err := load.Attack(ctx, o)
+	if err != nil {
+		return observed{}, err
+	}
+	return seen(result, inOrder(len(result.Stamps))), nil
+}
+
+// driveClosed is drive for a closed loop.
+func (t *trial) driveClosed(ctx context.Context, clocks *host.Watcher) (observed, error) {
+	p, c := t.plan, t.arm.Clients
+	o := load.ClosedOptions{
+		Targets: p.scenario.Targets(t.server.Addr), Which: p.scenario.Which(), Connections: c.Connections, KeepAlive: c.KeepAlive,
+		Warmup: record.Duration(p.Warmup), Duration: record.Duration(p.Window), Timeout: record.Duration(c.Timeout), Shared: p.cpus.Shared,
+		Rate: c.Rate, Session: c.Session, Pipeline: c.Pipeline, Ramp: record.Duration(c.Ramp), Seed: t.Seed,
+		Demands: p.scenario.Demands(cycle, t.Seed, p.iters()),
+		Started: clocks.Begin, Moments: clocks.Moments(), Moment: clocks.Moment, Closing: clocks.Closing,
+	}
+	if think := t.arm.load.Think; think != (workload.Dist{}) {
+		o.Think = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
+	}
+	result, err := load.Closed(ctx, o)
+	if err != nil {
+		return observed{}, err
+	}
+	got := seen(&result.Result, bySeq(result.Seqs))
+	if got.client.Pending = result.Cut; c.Session > 0 {
+		got.client.Sessions = load.SumSessions(result.Sessions)
+	}
+	return got, nil
+}
+
+// seen returns a load's result as the clients' view. place maps a request's number to its index.
+func seen(r *load.Result, place func(seq uint64) int) observed {
+	return observed{r.Requests, r.Stamps, place, r.Start, record.ClientSide{
+		Dialled: r.Dialled, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
+		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: proven(r.Proof),
+	}, r.Exhausted == 0}
+}
+
+// openLoop returns the options of an open loop that sends trace to the server at addr.
+func (p plan) openLoop(addr string, c record.Clients, trace arrivals.Trace) load.Options {
+	return load.Options{
+		Engine: c.Engine, Targets: p.scenario.Targets(addr), Trace: trace, Connections: c.Connections, KeepAlive: c.KeepAlive,
+		Idle: c.Idle, Timeout: record.Duration(c.Timeout), Shared: p.cpus.Shared,
+	}
+}
+
+// proven returns a load's proof in the form of the record.
+func proven(p load.Proof) *record.Proof {
+	return &record.Proof{
+		Planned: p.Planned, Sent: p.Sent, Busy: p.Busy, GCs: p.GCs,
+		LongestPause: p.LongestPause.Seconds(), LongestLag: p.LongestLag.Seconds(),
+		Rest: string(p.Rest), LongestGap: p.LongestGap.Seconds(), Away: p.Away.Seconds(), ReadLate: p.ReadLate,
 	}
 }

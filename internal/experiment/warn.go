@@ -1,9 +1,11 @@
 package experiment
 
 import (
-	"cmp"
+	"maps"
 	"slices"
+	"strings"
 
+	"schedlab/internal/judge"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -19,7 +21,7 @@ func (p *plan) warn() {
 		}
 		p.doubt(f)
 	}
-	for _, a := range p.arms {
+	for _, a := range p.Arms {
 		if w, n := p.workers(a.asked), a.Clients.Connections+a.Clients.Idle; a.Role != record.Copy && p.starves(a) {
 			p.doubt(record.Fact{Code: record.StickyPool, Arm: a.Name, Values: record.Values{
 				"waiting": float64(n - w), "connections": float64(n), "workers": float64(w),
@@ -30,23 +32,8 @@ func (p *plan) warn() {
 
 // starves reports whether an arm's workers keep their connections and are fewer than its connections.
 // Sessions do not starve: each session ends and frees its worker.
-func (p *plan) starves(a arm) bool {
-	return p.modes[a.Mode].Sticky && a.KeepAlive && a.Clients.Session == 0 && a.Clients.Connections+a.Clients.Idle > p.workers(a.asked)
-}
-
-// CanAnswer returns an [*Impossible] error if the baseline, or every challenger, starves clients: no two
-// arms then have times to compare. A scenario with expectations is never refused, because it may ask
-// for just that.
-func (c *Comparison) CanAnswer() error {
-	p := c.plan
-	fed := func(a arm) bool { return a.Role == record.Challenger && !p.starves(a) }
-	if len(p.Expect) > 0 || !p.starves(p.arms[0]) && slices.ContainsFunc(p.arms, fed) {
-		return nil
-	}
-	first := p.arms[slices.IndexFunc(p.arms, p.starves)]
-	n := first.Clients.Connections + first.Clients.Idle
-	return impossible("this comparison cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections, and no two arms serve all of theirs; "+
-		"give --close (or --vary keepalive=false), or two arms of workers=%d or more", first.Name, n-p.workers(first.asked), n, n)
+func (p plan) starves(a arm) bool {
+	return p.opts.Modes[a.Mode].Sticky && a.KeepAlive && a.Clients.Session == 0 && a.Clients.Connections+a.Clients.Idle > p.workers(a.asked)
 }
 
 // warnShort raises a doubt for each pool that has too few workers by Little's law.
@@ -55,8 +42,8 @@ func (p *plan) warnShort() {
 		return
 	}
 	held := (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
-	for _, a := range p.arms {
-		if a.Role == record.Copy || !p.modes[a.Mode].Has("workers") || a.Clients.Closed() {
+	for _, a := range p.Arms {
+		if a.Role == record.Copy || !p.opts.Modes[a.Mode].Has("workers") || a.Clients.Closed() {
 			continue
 		}
 		rate := a.Clients.Rate
@@ -68,13 +55,83 @@ func (p *plan) warnShort() {
 	}
 }
 
-// workers returns how many workers, or event loops, an arm will have.
-func (p *plan) workers(a scenario.Arm) int {
-	switch mode := p.modes[a.Mode]; {
-	case mode.Has("workers"):
-		return cmp.Or(p.number(a, "workers", 0), 2*p.procs(a))
-	case mode.Has("listeners"):
-		return cmp.Or(p.number(a, "listeners", 0), p.procs(a))
+// identify raises a doubt for each setting of an arm that cannot have an effect in this set-up,
+// whatever the measurement shows. The plan shows these doubts before anything runs.
+func (p *plan) identify() {
+	for _, a := range p.Arms {
+		if a.Role == record.Copy {
+			continue
+		}
+		p.cannotMatter(a)
 	}
-	return 1
+	p.differentLoads()
+}
+
+// inFlight returns the largest number of requests that a load can have in flight; 0 for no limit.
+func inFlight(c record.Clients) int {
+	switch {
+	case c.Closed():
+		return c.Connections * max(c.Pipeline, 1)
+	case c.KeepAlive:
+		return c.Connections
+	}
+	return 0
+}
+
+// cannotMatter raises the doubts about the settings of one arm.
+func (p *plan) cannotMatter(planned arm) {
+	a, most := planned.asked, inFlight(planned.Clients)
+	mode := p.opts.Modes[a.Mode]
+	add := func(f record.Fact) {
+		f.Arm = a.Name
+		p.doubt(f)
+	}
+	if mode.Has("workers") {
+		workers, depth := p.workers(a), p.number(a, "queue-depth", -1)
+		if most > 0 && most < workers {
+			add(record.Fact{Code: idleWorkers, Values: record.Values{"requests": float64(most), "idle": float64(workers - most), "workers": float64(workers)}})
+		}
+		if most > 0 && depth >= 0 && workers+depth >= most && p.overflows(a) && asksOfQueue(a) {
+			add(record.Fact{Code: queueNeverFull, Values: record.Values{"depth": float64(depth), "workers": float64(workers), "requests": float64(most)}})
+		}
+	}
+	procs, cpus := p.procs(a), len(p.cpus.Server)
+	if procs == 1 && mode.QueuesRequests() && asksOfQueue(a) && p.overflows(a) && p.onlyComputes() {
+		add(record.Fact{Code: queueUnused})
+	}
+	for _, flag := range []string{"listeners", "processes", "threads"} {
+		switch n := p.number(a, flag, 1); {
+		case n > 1 && cpus == 1:
+			add(record.Fact{Code: oneCPUShared, Values: record.Values{"of": float64(n)}, Names: record.Names{"setting": flag}})
+		case n > 1 && procs == 1 && flag == "listeners":
+			add(record.Fact{Code: onePShared, Values: record.Values{"of": float64(n)}, Names: record.Names{"setting": flag}})
+		}
+	}
+}
+
+// onlyComputes reports whether a handler keeps its P from start to end: it does not sleep, and it ends
+// before the Go scheduler preempts it.
+func (p plan) onlyComputes() bool {
+	w := p.scenario.Workload
+	return p.scenario.AsksWork() && w.Sleep.Mean() == 0 && w.CPU.Mean() < queueing.GoTurn
+}
+
+// differentLoads raises doubts if the arms get different loads, or a closed loop without a rate.
+func (p *plan) differentLoads() {
+	differ := map[string]bool{}
+	for _, a := range p.Arms {
+		keys := judge.Differing(a.Clients, p.Arms[0].Clients)
+		if a.load.Rate != p.Arms[0].load.Rate { // relative rates are not known yet
+			keys = append(keys, "rate")
+		}
+		for _, key := range keys {
+			differ[key] = true
+		}
+	}
+	if len(differ) > 0 {
+		p.doubt(record.Fact{Code: clientsDiffer, Names: record.Names{"settings": strings.Join(slices.Sorted(maps.Keys(differ)), ", ")}})
+	}
+	if slices.ContainsFunc(p.Arms, func(a arm) bool { return a.load.Loop == "closed" && a.load.Rate == (scenario.Rate{}) }) {
+		p.doubt(record.Fact{Code: closedLoop})
+	}
 }

@@ -16,6 +16,7 @@ type modelled struct {
 	predicted map[string]queueing.Prediction // by model name
 	twin      queueing.Prediction            // of the ideal twin, with the CPU time that the server really used
 	noTwin    record.Fact                    // why there is no twin; no fact if there is one
+	quantiles map[string]float64             // that the SLO of an [Aim] asks for, in seconds, by metric; without those that need more requests
 }
 
 // windows holds the windows of a run by block number, from 1, and arm name.

@@ -44,6 +44,7 @@ type Judge struct {
 	run        record.Run
 	windows    windows
 	servers    servers
+	aim        Aim
 	doubts     []record.Fact // about trials that are not judged
 }
 
@@ -76,7 +77,9 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 	if j.windows[t.Block] == nil {
 		j.windows[t.Block] = map[string]modelled{}
 	}
-	j.windows[t.Block][t.Arm] = model(window.Reduce(t, j.run.Env, arm.Clients), t, *arm, j.run)
+	w := model(window.Reduce(t, j.run.Env, arm.Clients), t, *arm, j.run)
+	w.quantiles = quantiles(t, j.aim.SLO)
+	j.windows[t.Block][t.Arm] = w
 }
 
 // takeAll takes all trials of a record, and calls show with each one that can be read.

@@ -33,32 +33,30 @@ func Keep(dir *record.Dir, run record.Run, slo stats.SLO) ([]Keeping, error) {
 	if err != nil {
 		return nil, err
 	}
-	figures := map[FigureKey]float64{}
-	if err := j.takeAll(dir, func(t record.TrialRecord) { Measure(figures, t, slo) }); err != nil {
+	j.aim.SLO = slo
+	if err := j.takeAll(dir, func(record.TrialRecord) {}); err != nil {
 		return nil, err
 	}
-	return j.judge().keepings(slo, figures), nil
+	return j.judge().keepings(slo), nil
 }
 
 // keepings returns the keeping of every arm but the baseline's copy, in plan order.
-func (g judgement) keepings(slo stats.SLO, figures map[FigureKey]float64) (all []Keeping) {
+func (g judgement) keepings(slo stats.SLO) (all []Keeping) {
 	for _, a := range g.run.Plan.Arms {
 		if a.Role != record.Copy {
-			all = append(all, g.keeping(a.Name, slo, figures))
+			all = append(all, g.keeping(a.Name, slo))
 		}
 	}
 	return all
 }
 
-// A FigureKey identifies a quantile of one arm's window in a block.
-type FigureKey struct {
-	block       int
-	arm, metric string
-}
-
-// Measure adds to figures the quantiles, in seconds, that an SLO asks for, if the trial's window
-// has enough requests.
-func Measure(figures map[FigureKey]float64, t record.TrialRecord, slo stats.SLO) {
+// quantiles returns the quantiles of a trial that an SLO asks for, in seconds, by metric. It leaves out
+// those for which the window has too few requests. It returns nil without an SLO.
+func quantiles(t record.TrialRecord, slo stats.SLO) map[string]float64 {
+	if slo == nil {
+		return nil
+	}
+	figures := map[string]float64{}
 	var took []float64
 	for _, r := range t.Requests {
 		if t.InWindow(r) {
@@ -68,13 +66,14 @@ func Measure(figures map[FigureKey]float64, t record.TrialRecord, slo stats.SLO)
 	slices.Sort(took)
 	for _, term := range slo {
 		if term.Quantile > 0 && len(took) >= stats.MinRequests(term.Quantile) {
-			figures[FigureKey{t.Block, t.Arm, term.Metric}] = stats.Quantile(took, term.Quantile)
+			figures[term.Metric] = stats.Quantile(took, term.Quantile)
 		}
 	}
+	return figures
 }
 
 // keeping decides whether one arm keeps the SLO.
-func (g judgement) keeping(arm string, slo stats.SLO, figures map[FigureKey]float64) Keeping {
+func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
 	k := Keeping{Arm: arm, Blocks: len(g.valid), Answer: record.Undecided, Figures: map[string]*record.Spread{}}
 	if g.verdicts.refusal != nil {
 		k.Answer, k.Reason = record.NoAnswer, g.verdicts.refusal.Fact
@@ -84,9 +83,10 @@ func (g judgement) keeping(arm string, slo stats.SLO, figures map[FigureKey]floa
 	for i, block := range g.valid {
 		kept := true
 		for _, term := range slo {
-			v, ok := figures[FigureKey{block, arm, term.Metric}]
+			w := g.windows[block][arm]
+			v, ok := w.quantiles[term.Metric]
 			if term.Quantile == 0 {
-				v, ok = g.windows[block][arm].Values[term.Metric]
+				v, ok = w.Values[term.Metric]
 			}
 			if !ok || math.IsNaN(v) {
 				k.Answer, k.Reason = record.NoAnswer, record.Fact{Code: windowTooShort, Arm: arm, Metric: term.Metric, Values: record.Values{"block": float64(block)}}

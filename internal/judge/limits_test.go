@@ -131,19 +131,17 @@ func TestKeptInHowManyBlocks(t *testing.T) {
 			}
 		}
 	}
-	figures := map[FigureKey]float64{}
 	trial := record.TrialRecord{Trial: record.Trial{Block: 1, Arm: "a", Window: 1}}
 	slo := objective(t, "p50<=10ms,errors<=1%")
 	for i := range stats.MinRequests(.5) - 1 {
 		trial.Requests = append(trial.Requests, record.Request{Scheduled: int64(i), Done: int64(i) + 1e6})
 	}
-	Measure(figures, trial, slo)
-	if len(figures) != 0 {
+	if figures := quantiles(trial, slo); len(figures) != 0 {
 		t.Errorf("of too few requests: %v", figures)
 	}
 	trial.Requests = append(trial.Requests, trial.Requests[0])
-	Measure(figures, trial, slo)
-	if v := figures[FigureKey{1, "a", "p50"}]; math.Abs(v-.001) > 1e-9 || len(figures) != 1 {
+	figures := quantiles(trial, slo)
+	if v := figures["p50"]; math.Abs(v-.001) > 1e-9 || len(figures) != 1 {
 		t.Errorf("of just enough: %v", figures)
 	}
 }

@@ -13,34 +13,48 @@ type Aim struct {
 	Expectations bool      // ask for the expectations alone, whatever verdicts are open
 	SLO          stats.SLO // ask whether each arm keeps it, if not nil
 	Outcome      *string   // ask for the [Outcome] of this metric, if not nil
-	Room         int       // most blocks the run has time for, 0 if unknown; it does not wait for verdicts that need more
+}
+
+// Toward returns a Judge of a run that has no trials yet, and is to answer aim. It returns an error
+// if the run's plan is damaged.
+func Toward(aim Aim, run record.Run) (*Judge, error) {
+	j, err := New(run.Name, "", run)
+	if err != nil {
+		return nil, err
+	}
+	j.aim = aim
+	return j, nil
 }
 
 // Look judges the trials taken so far, if the plan looks at this number of valid blocks; otherwise
-// soFar is nil. kept holds the figures that [Measure] took, for an Aim with an SLO. ends reports
-// that the aim is answered: more blocks would change nothing.
-func (j *Judge) Look(aim Aim, kept map[FigureKey]float64) (soFar *record.Result, ends bool) {
+// soFar is nil. ends reports that the aim is answered: more blocks would change nothing. room is the
+// largest number of blocks for which the run has time, 0 if unknown: it does not wait for verdicts that
+// need more.
+func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
 	if !slices.Contains(j.run.Plan.Looks, len(validate(j.run, j.windows).valid)) {
 		return nil, false
 	}
-	now := j.judge()
+	now, aim := j.judge(), j.aim
 	switch {
 	case aim.SLO != nil:
-		ends = !slices.ContainsFunc(now.keepings(aim.SLO, kept), func(k Keeping) bool { return !k.Answer.Decided() })
+		ends = !slices.ContainsFunc(now.keepings(aim.SLO), func(k Keeping) bool { return !k.Answer.Decided() })
 	case aim.Outcome != nil:
 		v := Outcome(now.result, *aim.Outcome)
-		ends = v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled(aim.Room))
+		ends = v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled(room))
 	case aim.Expectations:
 		ends = now.expectationsDecided()
 	default:
-		ends = now.settled(aim.Room)
+		ends = now.settled(room)
 	}
 	return now.result, ends
 }
 
 // Open counts the primary verdicts that the windows so far leave open, and the blocks that
-// would decide them all.
+// would decide them all. An aim that does not ask for verdicts leaves none open.
 func (j *Judge) Open() (open, needed int) {
+	if a := j.aim; a.SLO != nil || a.Outcome != nil || a.Expectations {
+		return 0, 0
+	}
 	for _, v := range j.judge().result.Verdicts {
 		if v.Primary && v.Verdict == string(stats.Inconclusive) {
 			open, needed = open+1, max(needed, v.Needed)

@@ -10,11 +10,17 @@ import (
 // taken is a judge that has a run's trials, and looks after 12 blocks unless the plan says otherwise.
 func taken(t *testing.T, s synthetic) *Judge {
 	t.Helper()
+	return toward(t, Aim{}, s)
+}
+
+// toward is taken by a Judge with an aim.
+func toward(t *testing.T, aim Aim, s synthetic) *Judge {
+	t.Helper()
 	run := s.run()
 	if run.Plan.Looks == nil {
 		run.Plan.Looks = []int{fakeBlocks}
 	}
-	j, err := New("run", "dir", run)
+	j, err := Toward(aim, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +65,7 @@ func TestLook(t *testing.T) {
 		{"an expectation failed", synthetic{plan: func(p *record.Plan) { p.Expect = []string{`p50("nethttp") > 5ms`} }}, true, 0},
 	} {
 		j := taken(t, c.run)
-		if _, got := j.Look(Aim{}, nil); got != c.ends {
+		if _, got := j.Look(0); got != c.ends {
 			t.Errorf("%s: the run may end: got %v, want %v", c.name, got, c.ends)
 		}
 		open, needed := j.Open()
@@ -84,7 +90,7 @@ func TestLookForAnOutcome(t *testing.T) {
 		{"rejected, and nothing is open", synthetic{}, &absent, true},
 		{"rejected, and something is open", synthetic{times: noisy}, &absent, false},
 	} {
-		if _, got := taken(t, c.run).Look(Aim{Outcome: c.metric}, nil); got != c.ends {
+		if _, got := toward(t, Aim{Outcome: c.metric}, c.run).Look(0); got != c.ends {
 			t.Errorf("%s: the run may end: got %v, want %v", c.name, got, c.ends)
 		}
 	}
@@ -105,11 +111,7 @@ func TestLookForAnSLO(t *testing.T) {
 		{"all keep it", synthetic{}, true},
 		{"pool keeps it in half of the blocks", synthetic{times: noisy}, false},
 	} {
-		kept := map[FigureKey]float64{}
-		for trial := range c.run.trials() {
-			Measure(kept, trial, slo)
-		}
-		if _, got := taken(t, c.run).Look(Aim{SLO: slo}, kept); got != c.ends {
+		if _, got := toward(t, Aim{SLO: slo}, c.run).Look(0); got != c.ends {
 			t.Errorf("%s: the run may end: got %v, want %v", c.name, got, c.ends)
 		}
 	}
@@ -129,16 +131,16 @@ func TestLookForExpectations(t *testing.T) {
 			plan: func(p *record.Plan) { p.Expect = []string{`not slower("` + metric + `", "fasthttp")`} },
 		}
 	}
-	j := taken(t, slower("p50"))
-	if r, ends := j.Look(Aim{Expectations: true}, nil); !ends || r.Expectations[0].Outcome != record.Failed {
+	gate := Aim{Expectations: true}
+	if r, ends := toward(t, gate, slower("p50")).Look(0); !ends || r.Expectations[0].Outcome != record.Failed {
 		t.Errorf("the expectation failed: ends %v, %+v", ends, r.Expectations)
 	}
-	if _, ends := j.Look(Aim{}, nil); ends {
+	if _, ends := taken(t, slower("p50")).Look(0); ends {
 		t.Error("pool is open: the run ends without having been asked for the expectation alone")
 	}
 	open := slower("p50")
 	open.plan = func(p *record.Plan) { p.Expect = []string{`not slower("p50", "pool")`} }
-	if _, ends := taken(t, open).Look(Aim{Expectations: true}, nil); ends {
+	if _, ends := toward(t, gate, open).Look(0); ends {
 		t.Error("the run ends with its expectation open")
 	}
 }
@@ -165,11 +167,11 @@ func TestLookKnowsItsRoom(t *testing.T) {
 		{10, 14, true}, {10, 20, false}, {10, 40, false}, // one in twelve may be all that is left of two
 		{12, 14, true}, // decided
 	} {
-		if _, ends := taken(t, slowerIn(c.blocks)).Look(Aim{Room: c.room}, nil); ends != c.ends {
+		if _, ends := taken(t, slowerIn(c.blocks)).Look(c.room); ends != c.ends {
 			t.Errorf("slower in %d of 12 blocks, room for %d: ends %v, want %v", c.blocks, c.room, ends, c.ends)
 		}
 	}
-	if _, ends := taken(t, synthetic{times: noisy}).Look(Aim{Room: 14}, nil); ends {
+	if _, ends := taken(t, synthetic{times: noisy}).Look(14); ends {
 		t.Error("nothing is known of the pool: the run ends")
 	}
 }

@@ -205,7 +205,7 @@ func (r *Run) plan(x, y, blocks int, budget time.Duration) (*experiment.Comparis
 		return nil, err
 	}
 	o := r.opts
-	o.Blocks, o.Budget = blocks, budget
+	o.Blocks, o.Budget, o.Aim = blocks, budget, judge.Aim{Outcome: &r.Map.Plan.Metric}
 	o.Note = strings.TrimSpace(fmt.Sprintf("cell %s of a map. %s", r.name(x, y), r.opts.Note))
 	return experiment.Plan(s, o)
 }
@@ -279,20 +279,16 @@ const (
 // the comparison fails, the cell is refused; a second failure in a row ends the map.
 func (r *Run) measure(ctx context.Context, at crossover.Place, blocks int, left time.Duration) error {
 	began := time.Now()
-	c, err := r.plan(at.X, at.Y, blocks, 24*time.Hour)
+	c, err := r.plan(at.X, at.Y, blocks, 24*time.Hour) // with time for all its blocks; the limit is set below
 	if err != nil {
 		return err
 	}
 	estimate := record.Duration(c.Planned().Estimate)
 	planned := time.Duration(float64(r.need(at.X, at.Y)) * float64(blocks) / float64(r.Map.Plan.Blocks))
 	most := max(estimate, min(left, planned+time.Duration(spareShare*float64(planned))))
-	if c, err = r.plan(at.X, at.Y, blocks, most); err != nil {
-		return err
-	}
 	label := fmt.Sprintf("measurement %d (%s): ", r.sampled+1, r.name(at.X, at.Y))
 	spent := r.opts.Budget - left
-	c.Aim(judge.Aim{Outcome: &r.Map.Plan.Metric})
-	dir, run, err := r.compare(ctx, c, r.dir.CellRoot(at.X, at.Y), func(doing string, _, _ int, _ time.Duration) {
+	dir, run, err := r.compare(ctx, c.Within(most), r.dir.CellRoot(at.X, at.Y), func(doing string, _, _ int, _ time.Duration) {
 		now := spent + time.Since(began)
 		if r.calls.Progress == nil {
 			return

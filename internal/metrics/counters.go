@@ -50,7 +50,7 @@ func (r reading) Collect(ch chan<- prometheus.Metric) {
 // every scrape. Answered requests are not among the request counters: Observe counts them.
 func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() model.RequestCounts) {
 	accepted := m.counter("connections_accepted_total", "Connections accepted from the kernel.")
-	done := m.counter("connections_done_total", "Connections served and closed, those closed idle included.")
+	done := m.counter("connections_done_total", "Connections closed after service, or by a client that was still waiting (gave_up).")
 	left := m.counter("connections_gave_up_total", "Connections whose client had closed them, or their sending side, when a worker took them, after 10 ms in the queue or more; counted as done, too.")
 	rejected := m.counter("connections_rejected_total", "Connections answered with a refusal and closed.", "reason")
 	dropped := m.counter("connections_dropped_total", "Connections closed without an answer; drain_timeout: with a request under way.", "reason")

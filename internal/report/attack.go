@@ -105,7 +105,11 @@ func attacked(a *record.Attack) string {
 			at, took = q.name, q.value
 		}
 	}
-	return fmt.Sprintf("%s: %s %s, %s.", text, at, seconds(took), from)
+	answer := fmt.Sprintf("%s: %s %s, %s.", text, at, seconds(took), from)
+	if a.Starved > 0 {
+		answer += fmt.Sprintf(" %d of %s got no reply at all.", a.Starved, plural(a.Asked, "connection"))
+	}
+	return answer
 }
 
 // attackTimes returns the table of times.

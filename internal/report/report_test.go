@@ -378,7 +378,7 @@ func TestErrors(t *testing.T) {
 // A hint has the flags that would do, from the noise that was seen.
 func TestHintsSayHowMuch(t *testing.T) {
 	t.Parallel()
-	for needed, want := range map[int]string{161: "--window 2.1s --budget 6m would decide", 50_000: "no --window up to a minute would decide: it is too noisy here"} {
+	for needed, want := range map[int]string{161: "--window 2.1s --budget 6m would decide", 4_000: "no --budget up to 30m would decide: it is too noisy here", 50_000: "no --window up to a minute would decide: it is too noisy here"} {
 		if got := longer(&record.Result{Window: .5, Arms: make([]record.Arm, 3)}, needed); got != want {
 			t.Errorf("%d blocks: got %q, want %q", needed, got, want)
 		}

@@ -120,6 +120,9 @@ func hopelessly(needed int) string {
 	return text + ", nor windows a hundred times as long: it is too noisy here"
 }
 
+// mostBudget is the longest budget, in minutes, that is worth advising.
+const mostBudget = 30
+
 // longer returns the flags that would decide a verdict that needs the given number of blocks.
 func longer(r *record.Result, needed int) string {
 	const around = .5 // seconds: what a trial takes apart from its window
@@ -128,6 +131,9 @@ func longer(r *record.Result, needed int) string {
 		return "no --window up to a minute would decide: it is too noisy here"
 	}
 	budget := math.Ceil(float64(mostBlocks*len(r.Arms)) * (window + around) / 60)
+	if budget > mostBudget {
+		return fmt.Sprintf("no --budget up to %dm would decide: it is too noisy here", mostBudget)
+	}
 	return fmt.Sprintf("--window %v --budget %.0fm would decide", record.Duration(window), budget)
 }
 

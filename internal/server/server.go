@@ -215,7 +215,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	})
 	c := s.ln.Counts()
 	log.Info("drained", "took", drain.Took.Round(time.Millisecond), "forced", drain.Forced,
-		"accepted", c.Accepted, "done", c.Done, "rejected", sum(c.Rejected[:]), "dropped", sum(c.Dropped[:]), "open", c.Open)
+		"accepted", c.Accepted, "done", c.Done, "gave_up", c.GaveUp, "rejected", sum(c.Rejected[:]), "dropped", sum(c.Dropped[:]), "open", c.Open)
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", s.mode.Name, err)
 	}

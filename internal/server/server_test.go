@@ -135,7 +135,7 @@ func TestLog(t *testing.T) {
 			"backlog=", "admin=" + s.admin.ln.Addr().String(), "workers=3", "queue_depth=7", "overflow=reject"},
 		1:              {"level=WARN", "a worker keeps its connection", "of more than 3 keep-alive clients"},
 		2:              {"msg=draining", "open=1"},
-		len(lines) - 1: {"msg=drained", "forced=0", "accepted=1 done=1 rejected=0 dropped=0 open=0"},
+		len(lines) - 1: {"msg=drained", "forced=0", "accepted=1 done=1 gave_up=0 rejected=0 dropped=0 open=0"},
 	} {
 		for _, part := range want {
 			if !strings.Contains(lines[i], part) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,11 +17,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/judge"
+	"schedlab/internal/mode"
 	"schedlab/internal/process/stub"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
+	"schedlab/internal/workload"
 )
 
 // comparison plans one of two stubs with the shortest windows there are.
@@ -38,47 +41,6 @@ func comparison(t *testing.T, baseline, challenger string, change func(*scenario
 		t.Fatal(err)
 	}
 	return c
-}
-
-// A run takes no longer than it was said to, whatever its trials take; when they take what
-// was planned, it comes to its end within the estimate.
-func TestPlannedTimeIsABound(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		takes  func(p *plan, number int) time.Duration
-		blocks int // that are run
-		done   bool
-	}{
-		"as planned":          {func(p *plan, _ int) time.Duration { return p.blockCost(record.Duration(p.Window)) / 3 }, 12, true},
-		"twice that":          {func(p *plan, _ int) time.Duration { return p.blockCost(record.Duration(p.Window)) / 3 * 2 }, 9, false},
-		"timeouts":            {func(*plan, int) time.Duration { return 10 * time.Second }, 1, false},
-		"a server that hangs": {func(_ *plan, n int) time.Duration { return time.Second + time.Duration(n/15)*time.Hour }, 4, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := planned(t, demo.Text, func(o *Options) { o.Blocks, o.Budget = 12, 50*time.Second })
-				r := &runner{plan: p, run: &record.Run{Plan: p.Plan}, began: time.Now()}
-				r.trial = func(ctx context.Context, number, block int, a arm) (record.TrialRecord, error) {
-					select {
-					case <-time.After(c.takes(p, number)):
-						return record.TrialRecord{Trial: record.Trial{Number: number, Block: block + 1, Arm: a.Name, Warmup: p.Warmup, Window: p.Window}}, nil
-					case <-ctx.Done():
-						return record.TrialRecord{}, ctx.Err()
-					}
-				}
-				time.Sleep(fixedCost - closing) // what comes before the blocks
-				if err := r.runBlocks(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(after(r.trials))
-				took := time.Since(r.began)
-				if r.trials/3 != c.blocks || took > p.budget || c.done && took.Seconds() > p.Estimate || c.done == slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == budgetTooShort }) {
-					t.Errorf("%d blocks took %v, about %v were said and %v at most; doubts %q", r.trials/3, took, p.Estimate, p.budget, doubts(p.Plan))
-				}
-			})
-		})
-	}
 }
 
 // readable opens the run again and checks that its result is what Judge makes
@@ -346,4 +308,196 @@ func verdictIn(t *testing.T, vs []record.Verdict, arm, metric string) record.Ver
 	}
 	t.Fatalf("no verdict on %s of %s", metric, arm)
 	return record.Verdict{}
+}
+
+// A run takes no longer than it was said to, whatever its trials take; when they take what
+// was planned, it comes to its end within the estimate.
+func TestPlannedTimeIsABound(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		takes  func(p plan, number int) time.Duration
+		blocks int // that are run
+		done   bool
+	}{
+		"as planned":          {func(p plan, _ int) time.Duration { return p.blockCost(record.Duration(p.Window)) / 3 }, 12, true},
+		"twice that":          {func(p plan, _ int) time.Duration { return p.blockCost(record.Duration(p.Window)) / 3 * 2 }, 9, false},
+		"timeouts":            {func(plan, int) time.Duration { return 10 * time.Second }, 1, false},
+		"a server that hangs": {func(_ plan, n int) time.Duration { return time.Second + time.Duration(n/15)*time.Hour }, 4, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := planned(t, demo.Text, func(o *Options) { o.Blocks, o.Budget = 12, 50*time.Second })
+				soFar, err := judge.Toward(judge.Aim{}, record.Run{Plan: p.recorded()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := &running{lab: lab{began: time.Now()}, plan: probed{plan: p}, judge: soFar}
+				r.trial = func(ctx context.Context, number, block int, a arm) (record.TrialRecord, error) {
+					select {
+					case <-time.After(c.takes(p, number)):
+						return record.TrialRecord{Trial: record.Trial{Number: number, Block: block + 1, Arm: a.Name, Warmup: p.Warmup, Window: p.Window}}, nil
+					case <-ctx.Done():
+						return record.TrialRecord{}, ctx.Err()
+					}
+				}
+				time.Sleep(fixedCost - closing) // what comes before the blocks
+				ended, err := r.run(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(after(r.trials))
+				took := time.Since(r.began)
+				if r.trials/3 != c.blocks || took > p.budget || c.done && took.Seconds() > p.Estimate || c.done == slices.ContainsFunc(ended, func(d record.Fact) bool { return d.Code == budgetTooShort }) {
+					t.Errorf("%d blocks took %v, about %v were said and %v at most; doubts %q", r.trials/3, took, p.Estimate, p.budget, ended)
+				}
+			})
+		})
+	}
+}
+
+// What breaks the answer is known and told before anything is measured; a comparison without two
+// arms that serve all clients is refused, unless its expectations ask for that.
+func TestHopelessIsToldFirst(t *testing.T) {
+	t.Parallel()
+	const kept, closed = "rate: 300/s\n  keepalive: true", "rate: 300/s"
+	arms := func(load, first, second string) string {
+		return strings.NewReplacer("rate: 300/s", load, "- nethttp", "- "+first, "- fasthttp", "- "+second).Replace(demo.Text)
+	}
+	const four, enough = "{mode: pool, workers: 4}", "{mode: pool, workers: 64}"
+	for _, c := range []struct {
+		name, text string
+		told       []string // who starves
+		answers    bool
+	}{
+		{"a sweep of starving pools", arms(kept, four, "{mode: pool, vary: {workers: [8, 16]}}"), []string{"pool,workers=4"}, false},
+		{"a starving baseline", arms(kept, four, enough), []string{"pool,workers=4"}, false},
+		{"starving challengers", arms(kept, "nethttp", four), []string{"pool,workers=4"}, false},
+		{"one that does not starve", arms(kept, enough, "nethttp"), nil, true},
+		{"one of two starves", arms(kept, "nethttp", four) + "  - fasthttp\n", []string{"pool,workers=4"}, true},
+		{"a connection for each request", arms(closed, four, "{mode: pool, vary: {workers: [8, 16]}}"), nil, true},
+		{"asked for", arms(kept, "nethttp", four) + "expect:\n  - served(\"pool,workers=4\") == 4\n", []string{"pool,workers=4"}, true},
+	} {
+		var told []string
+		run := &Comparison{planned(t, c.text, func(o *Options) { o.OnDoubt = func(d record.Fact) { told = append(told, d.Arm) } })}
+		run.plan.tellCannot()
+		if err := run.CanAnswer(); (err == nil) != c.answers || err != nil && !strings.Contains(err.Error(), "pool,workers=4 starves 60 of 64 kept connections") || !slices.Equal(told, c.told) {
+			t.Errorf("%s: told of %q, %v", c.name, told, err)
+		}
+	}
+}
+
+func pooledDemo(t *testing.T) scenario.Scenario {
+	t.Helper()
+	s, err := scenario.Parse("demo", []byte(`name: demo
+question: Who wins?
+workload: {cpu: 100us, sleep: 0.9*0s+0.1*20ms}
+load: {rate: 500/s, keepalive: false}
+arms: [nethttp, {name: pool, mode: pool, workers: 4, rate: 300/s}]
+expect: [p50("pool") < 1s]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestShortIsLittlesLaw(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(s *scenario.Scenario)
+		want   []string
+		known  bool
+	}{
+		{"500/s x 2.1 ms in 4 workers", func(*scenario.Scenario) {}, nil, true},
+		{"500/s x 8.1 ms in 4 workers", func(s *scenario.Scenario) { s.Workload.Sleep = dist("8ms") }, []string{"pool"}, true},
+		{"exactly as many as are busy", func(s *scenario.Scenario) { s.Workload.CPU, s.Workload.Sleep = workload.Dist{}, dist("8ms") }, []string{"pool"}, true},
+		{"a share of an unknown throughput", func(s *scenario.Scenario) { s.Load.Rate = scenario.Rate{OfSlowest: 0.7} }, nil, false},
+		{"a path", func(s *scenario.Scenario) { s.Workload = scenario.Workload{Path: "/json", Method: "GET"} }, nil, false},
+		{"workers held by connections", func(s *scenario.Scenario) { s.Load.KeepAlive, s.Load.Connections = true, 4 }, nil, false},
+		{"more CPU time than there is", func(s *scenario.Scenario) { s.Workload.CPU = dist("200ms") }, nil, false},
+	} {
+		s := pooledDemo(t)
+		s.Arms[1].Clients = nil
+		c.change(&s)
+		p, err := Plan(s, Options{Self: "schedlab", Modes: pooledModes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, known := p.Short()
+		if diff := cmp.Diff(c.want, got); diff != "" || known != c.known {
+			t.Errorf("%s: got %q, %v, want %q, %v", c.name, got, known, c.want, c.known)
+		}
+	}
+}
+
+func dist(s string) workload.Dist {
+	d, err := workload.ParseDist(s)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+var pooledModes = map[string]mode.Mode{
+	"nethttp": {Station: "goroutines", Check: func(flags map[string]string) error {
+		if flags["workers"] != "" {
+			return errors.New("--workers means nothing to nethttp")
+		}
+		return nil
+	}},
+	"pool": {Flags: []string{"workers"}, Station: "pool", Sticky: true, Check: func(flags map[string]string) error {
+		if flags["workers"] == "0" {
+			return errors.New("--workers 0 must be 1 to 100")
+		}
+		return nil
+	}},
+}
+
+// What the first arm would be offered is a share of the slowest one's throughput,
+// which 64 clients of a server that takes 50 ms bound; an absolute rate needs no
+// server to be started.
+func TestOffered(t *testing.T) {
+	t.Parallel()
+	offered := func(rate scenario.Rate, how string) (float64, error) {
+		c := comparison(t, "good", how, func(s *scenario.Scenario, _ *Options) { s.Load.Rate, s.Load.MinRate = rate, scenario.Rate{} })
+		return c.Offered(t.Context(), nil)
+	}
+	if got, err := offered(scenario.Rate{OfSlowest: 0.5}, "tardy"); err != nil || !(got > 0 && got <= 0.5*probeClients/0.05) {
+		t.Errorf("half of the slowest: got %g/s, error %v, want up to %g/s", got, err, 0.5*probeClients/0.05)
+	}
+	if got, err := offered(scenario.Rate{PerSecond: 100}, "fails"); err != nil || got != 0 {
+		t.Errorf("an absolute rate: got %g/s, error %v, want neither", got, err)
+	}
+	if got, err := offered(scenario.Rate{OfSlowest: 0.5}, "fails"); err == nil {
+		t.Errorf("a server that fails: got %g/s, want an error", got)
+	}
+}
+
+// A shortened comparison has the first blocks of the whole one, and their time.
+func TestShorten(t *testing.T) {
+	t.Parallel()
+	s, err := scenario.Parse("x", []byte("name: x\nquestion: q?\nworkload: {path: /plaintext}\nload: {rate: 2000/s}\narms: [nethttp, {name: again, mode: nethttp}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := func() *Comparison {
+		c, err := Plan(s, Options{Self: "schedlab", Seed: 7, Modes: map[string]mode.Mode{"nethttp": {Station: "goroutines"}}, Machine: record.Fact{Code: "machine-verdict", Names: record.Names{"verdict": "unfit"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	whole, short := plan().Planned(), plan()
+	got := short.Shortened(4).Planned()
+	if got.Blocks != 4 || !slices.EqualFunc(got.Order, whole.Order[:4], slices.Equal) {
+		t.Errorf("got %d blocks, order %v, want the first 4 of %v", got.Blocks, got.Order, whole.Order)
+	}
+	if want := 4*3*(whole.Warmup+whole.Window+(trialCost+judging).Seconds()) + fixedCost.Seconds(); math.Abs(got.Estimate-want) > .3 {
+		t.Errorf("got %g s instead of %g, want %g", got.Estimate, whole.Estimate, want)
+	}
+	if !slices.ContainsFunc(whole.Doubts, func(d record.Fact) bool { return d.Code == machineUnfit }) {
+		t.Errorf("got the doubts %v, want the one about the machine among them", whole.Doubts)
+	}
 }

@@ -70,7 +70,6 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A budget or a number of blocks short of the first look decides nothing at all.
 // undecided are the sentences about what cannot be decided.
 func undecided(f record.Feasibility, all bool) (lines []string) {
 	for _, u := range Undecided(f, all) {
@@ -79,6 +78,7 @@ func undecided(f record.Feasibility, all bool) (lines []string) {
 	return lines
 }
 
+// A budget or a number of blocks short of the first look decides nothing at all.
 func TestDecideNothing(t *testing.T) {
 	t.Parallel()
 	d := asking(2000, time.Minute)
@@ -133,7 +133,7 @@ func TestPlanLengthensWindows(t *testing.T) {
 	if p.Window != .5 {
 		t.Errorf("before the probes: got windows of %g s", p.Window)
 	}
-	if err := p.chooseRate(map[string]float64{"nethttp": 1000, "fasthttp": 1200}, 0); err != nil || p.Window != 2.2 || p.Feasible.Planned != .5 {
+	if p, err := p.offered(findings{xmax: map[string]float64{"nethttp": 1000, "fasthttp": 1200}}); err != nil || p.Window != 2.2 || p.Feasible.Planned != .5 {
 		t.Errorf("500/s after the probes: got windows of %g s, %+v, %v", p.Window, p.Feasible, err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -17,6 +19,7 @@ import (
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/timeline"
 )
 
 // settleTime is how long settle waits until the server's counters show no open connection.
@@ -130,4 +133,72 @@ func counters(text []byte) map[string]float64 {
 		}
 	}
 	return sums
+}
+
+// timelineLimit is how long a server may take to send its stamps.
+const timelineLimit = 10 * time.Second
+
+// readTimeline reads the server's stamps of the requests that it has answered. lost is the number of
+// further requests with overwritten stamps.
+func readTimeline(ctx context.Context, p *process.Process) (stamps []timeline.Server, lost uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
+	defer cancel()
+	reply, err := p.Ask(ctx, "http://"+p.Admin+"/debug/timeline?format=binary", "application/octet-stream")
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading the server's timeline: %w", err)
+	}
+	defer reply.Body.Close()
+	if reply.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(reply.Body, 200))
+		return nil, 0, fmt.Errorf("reading the server's timeline: answered %d, %q", reply.StatusCode, said)
+	}
+	if lost, err = strconv.ParseUint(cmp.Or(reply.Header.Get(timeline.LostHeader), "0"), 10, 64); err != nil {
+		return nil, 0, fmt.Errorf("reading the server's timeline: its header %s: %w", timeline.LostHeader, err)
+	}
+	stamps, err = timeline.Read(reply.Body)
+	return stamps, lost, err
+}
+
+// inOrder returns a function that maps a request's number to its index in a trace of n requests, which
+// are in the order of their numbers; -1 for none.
+func inOrder(n int) func(seq uint64) int {
+	return func(seq uint64) int {
+		if seq >= uint64(n) {
+			return -1
+		}
+		return int(seq)
+	}
+}
+
+// bySeq returns a function that maps a request's number to its index in seqs; -1 for none. seqs, the
+// numbers of a closed loop's requests, ascend.
+func bySeq(seqs []uint64) func(seq uint64) int {
+	return func(seq uint64) int {
+		if i, found := slices.BinarySearch(seqs, seq); found {
+			return i
+		}
+		return -1
+	}
+}
+
+// join copies the server's stamps to the requests with the same number. A request without server stamps
+// is no error: the server died, refused it, or never received it.
+func join(start time.Time, client []record.Stamps, place func(seq uint64) int, server []timeline.Server) {
+	zero := timeline.At(start)
+	from := func(at int64) int64 {
+		if at == 0 {
+			return 0
+		}
+		return max(at-zero, 1) // a connection may be older than the attack
+	}
+	for _, s := range server {
+		i := place(s.Seq)
+		if i < 0 {
+			continue
+		}
+		r := &client[i]
+		r.Accept, r.Received, r.Read = from(s.Accept), from(s.Received), from(s.Read)
+		r.Enqueue, r.Dequeue = from(s.Enqueue), from(s.Dequeue)
+		r.Begin, r.End, r.Write = from(s.Begin), from(s.End), from(s.Write)
+	}
 }

@@ -1,19 +1,62 @@
 package experiment
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"schedlab/internal/judge"
 	"schedlab/internal/record"
-	"schedlab/internal/scenario/demo"
 	"schedlab/internal/timeline"
 	"schedlab/internal/window"
 )
+
+// Of what a server tells, the record has the window and the last reading before it; of a
+// long window so many readings as a chart needs, with the one that has most connections open.
+func TestReadingsOfAWindow(t *testing.T) {
+	t.Parallel()
+	var all []record.Reading
+	for i := range 601 { // from 2 s before the window on
+		all = append(all, record.Reading{At: float64(i-20)/10 + .03, Accepted: int64(i), Open: int64(i % 7)})
+	}
+	all[333].Open = 1000
+	got := within(all, 1)
+	if len(got) != 11 || got[0].Accepted != 19 || got[10].Accepted != 29 {
+		t.Errorf("a window of 1 s has %+v, want the last reading before it and ten", got)
+	}
+	if got := within(all, 100); len(got) != 582 {
+		t.Errorf("a window beyond the last reading has %d, want all from the last before it", len(got))
+	}
+	if got := within(all[30:], 1); len(got) != 0 {
+		t.Errorf("a window before the first reading has %+v", got)
+	}
+	thin, peak, last := thinned(within(all, 58)), int64(0), int64(-1)
+	for _, r := range thin {
+		if r.Accepted <= last {
+			t.Errorf("%d follows %d", r.Accepted, last)
+		}
+		last, peak = r.Accepted, max(peak, r.Open)
+	}
+	if len(thin) < mostReadings/2 || len(thin) > mostReadings || peak != 1000 {
+		t.Errorf("582 readings are thinned to %d with %d open at most, want %d at the most and 1000", len(thin), peak, mostReadings)
+	}
+}
+
+func TestCounters(t *testing.T) {
+	t.Parallel()
+	got := counters([]byte(`# TYPE schedlab_connections_accepted counter
+schedlab_connections_accepted_total{mode="pool"} 12.0 1700000000.1
+schedlab_connections_rejected_total{mode="pool",reason="full"} 2
+schedlab_connections_rejected_total{mode="pool",reason="late"} 3
+schedlab_connections_open{mode="pool"} broken
+schedlab_requests_total{mode="pool",code="200"} 12
+# EOF
+`))
+	want := map[string]float64{"schedlab_connections_accepted_total": 12, "schedlab_connections_rejected_total": 5}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
 
 // Requests of a closed loop are found by the numbers their clients gave them: they
 // stand in the order they were sent, and the warm-up's are not among them.
@@ -37,54 +80,6 @@ func TestJoinClosedLoop(t *testing.T) {
 	}
 	if at := bySeq(nil)(0); at != -1 {
 		t.Errorf("of no requests, number 0 stands at %d", at)
-	}
-}
-
-// The servers of a comparison keep as many requests as the fastest of them may get,
-// all the same number, and no more than a ring can have.
-func TestRing(t *testing.T) {
-	t.Parallel()
-	const window = .7 // with its warm-up, seconds
-	closed := demo.Swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true")
-	for _, c := range []struct {
-		name, text string
-		xmax       float64 // of one arm; the others have 1000/s
-		want       int     // 0: the server's own
-	}{
-		{"slow", closed, 20_000, 0},
-		{"fast", closed, 250_000, int(2 * 250_000 * window)},
-		{"pipelined", demo.Swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true\n  pipeline: 16"), 150_000, int(2 * 4 * 150_000 * window)},
-		{"paced", demo.Swap("rate: 300/s", "loop: closed\n  connections: 8\n  keepalive: true\n  rate: 4000/s"), 150_000, 0},
-		{"beyond any ring", closed, 1e9, timeline.MaxRing},
-		{"open", demo.Swap("300/s", "200000/s"), 1e9, int(2 * 200_000 * window)},
-	} {
-		p := planned(t, c.text, func(o *Options) { o.Budget = time.Hour })
-		ring := p.ring(map[string]float64{"nethttp": 1000, "fasthttp": c.xmax})
-		for _, a := range p.arms {
-			got := 0
-			if argv := p.command(a, ring); len(argv) > len(a.Command) {
-				if _, err := fmt.Sscan(argv[len(argv)-1], &got); err != nil || argv[len(argv)-2] != "--timeline" {
-					t.Fatalf("%s: got %q", c.name, argv)
-				}
-			}
-			if got < c.want-1 || got > c.want {
-				t.Errorf("%s: %s keeps %d requests, want %d", c.name, a.Name, got, c.want)
-			}
-		}
-	}
-}
-
-// A pipeline beyond what a server can stamp is not stamped, and the plan says so.
-func TestPipelineBeyondStamps(t *testing.T) {
-	t.Parallel()
-	p := planned(t, demo.Arm("{name: deep, mode: nethttp, loop: closed, connections: 8, keepalive: true, pipeline: 65}\n  - {name: full, mode: nethttp, loop: closed, connections: 8, keepalive: true, pipeline: 64}"), nil)
-	for name, want := range map[string]bool{"nethttp": true, "deep": false, "full": true} {
-		if got := judge.Accounts(p.Plan, name); got != want {
-			t.Errorf("%s accounts: %v, want %v", name, got, want)
-		}
-	}
-	if got := strings.Join(doubts(p.Plan), "\n"); strings.Count(got, "at most 64 requests in flight") != 1 || !strings.Contains(got, "deep: there is no breakdown of its time") {
-		t.Errorf("doubts:\n%s", got)
 	}
 }
 

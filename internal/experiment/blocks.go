@@ -1,0 +1,135 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"schedlab/internal/command"
+	"schedlab/internal/judge"
+	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
+)
+
+// A running comparison runs the blocks of a probed plan, and judges them as they come. Its methods
+// change it; use it once.
+type running struct {
+	lab
+	plan  probed
+	judge *judge.Judge
+	// trial is runTrial. Tests replace it.
+	trial  func(ctx context.Context, number, block int, a arm) (record.TrialRecord, error)
+	trials int    // number of trials recorded
+	slow   string // the last arm with a server that did not end in time
+}
+
+// run runs blocks until a look finds everything decided, or the budget has no room for another one. The
+// facts are doubts about what the end of the budget left open.
+func (r *running) run(ctx context.Context) ([]record.Fact, error) {
+	p := r.plan
+	first, last := time.Now(), time.Duration(0)
+	for block := range p.Order {
+		each := p.blockCost(record.Duration(p.Window))
+		if block > 0 {
+			each = time.Since(first) / time.Duration(block)
+		}
+		if r.room(block, max(each, last)) <= block {
+			return r.budgetEnded(block, each), nil
+		}
+		begun := time.Now()
+		err := r.runBlock(ctx, block)
+		last = time.Since(begun)
+		switch {
+		case errors.Is(err, errBudget): // this block takes longer than the earlier ones
+			return r.budgetEnded(block, max(each, last)), nil
+		case err != nil:
+			return nil, err
+		}
+		soFar, ends := r.judge.Look(r.room(block+1, max(last, time.Since(first)/time.Duration(block+1))))
+		switch {
+		case ends && p.Blocks == scenario.MaxBlocks: // otherwise --blocks ended the run, not the budget
+			return r.leftOpen(block+1, last), nil
+		case ends:
+			return nil, nil
+		case soFar != nil && p.opts.OnLook != nil:
+			p.opts.OnLook(soFar)
+		}
+	}
+	return nil, nil
+}
+
+// runBlock runs one trial of every arm. The error is errBudget when the budget ended before the trials.
+func (r *running) runBlock(ctx context.Context, block int) error {
+	p := r.plan
+	ctx, cancel := r.bounded(ctx, p.plan, (block+1)*len(p.Arms))
+	defer cancel()
+	for k, i := range p.Order[block] {
+		a, number := p.Arms[i], block*len(p.Arms)+k
+		r.tell(p.plan, fmt.Sprintf("block %d: %s", block+1, a.Name), number, p.Blocks*len(p.Arms))
+		t, err := r.trial(ctx, number+1, block, a)
+		if err != nil && errors.Is(context.Cause(ctx), errBudget) {
+			return errBudget
+		}
+		if err != nil {
+			return err
+		}
+		r.trials++
+		if slices.ContainsFunc(t.Server.Doubts, func(f record.Fact) bool { return f.Code == lingered }) {
+			r.slow = a.Name
+		}
+		r.judge.Take(t, nil)
+		if w := r.judge.Taken(block+1, a.Name); block == 0 && w.Requests > 0 && w.Good == 0 {
+			return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
+				a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests)
+		}
+	}
+	return nil
+}
+
+// room returns the total number of blocks that the run can have: the blocks that have run, and the
+// further blocks that fit into the rest of the budget if each takes each.
+func (r *running) room(blocks int, each time.Duration) int {
+	n, left := blocks, r.plan.budget-time.Since(r.began)
+	for n < r.plan.Blocks && time.Duration(n+1-blocks)*each+after((n+1)*len(r.plan.Arms)) <= left {
+		n++
+	}
+	return n
+}
+
+// budgetEnded returns the doubts about a run that the budget ended after the given number of blocks,
+// which take each.
+func (r *running) budgetEnded(blocks int, each time.Duration) []record.Fact {
+	p := r.plan
+	if blocks >= scenario.MinBlocks {
+		return r.leftOpen(blocks, each)
+	}
+	return []record.Fact{{Code: budgetTooShort, Names: record.Names{"lingers": r.slow}, Values: record.Values{
+		"budget": p.budget.Seconds(), "blocks": float64(blocks), "first": float64(scenario.MinBlocks),
+		"block": each.Round(100 * time.Millisecond).Seconds(), "planned": p.blockCost(record.Duration(p.Window)).Round(100 * time.Millisecond).Seconds(),
+	}}}
+}
+
+// leftOpen returns a doubt if verdicts are open after the given number of blocks: how many are open, and
+// the budget or window that would decide them.
+func (r *running) leftOpen(blocks int, each time.Duration) []record.Fact {
+	p := r.plan
+	open, needed := r.judge.Open()
+	if open == 0 {
+		return nil
+	}
+	f := record.Fact{Code: budgetEnded, Values: record.Values{
+		"budget": p.budget.Seconds(), "blocks": float64(blocks), "open": float64(open), "most": float64(scenario.MaxBlocks),
+	}}
+	if i, _ := slices.BinarySearch(stats.Looks(), max(needed, blocks+1)); i < len(stats.Looks()) {
+		more := stats.Looks()[i]
+		budget := p.budget + time.Duration(more-blocks)*(each+time.Duration(len(p.Arms))*judging)
+		f.Values["needed"], f.Values["room"] = roundUp(budget).Seconds(), float64(more)
+	} else if window := stats.Widened(p.Window, needed); window > 0 {
+		f.Values["needed"], f.Values["window"] = roundUp(p.costOf(record.Duration(window), scenario.MaxBlocks)).Seconds(), window
+	}
+	return []record.Fact{f}
+}

@@ -1,0 +1,311 @@
+// Package experiment turns a scenario into trials, and trials into a result. Each step makes a value from
+// the values before it, and changes none of them:
+//
+//	scenario  Plan          → plan      arms, windows, order and budget; nothing has run
+//	plan      lab.probe     → findings  what the arms and the load can do
+//	both      plan.offered  → probed    the plan with its rates
+//	probed    running.run   → trials    in interleaved blocks, until a look finds all decided
+//	trials    judge         → result    after each look, and at the end from the record
+//
+// Every arm runs in fresh processes on their own CPUs. The package knows servers only by a command line
+// and an address.
+package experiment
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"schedlab/internal/host"
+	"schedlab/internal/judge"
+	"schedlab/internal/mode"
+	"schedlab/internal/queueing"
+	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+)
+
+// Options are the user's settings for a run of a scenario. The zero value changes nothing. A function
+// may be nil; Run calls the functions on its own goroutine.
+type Options struct {
+	Self       string // path of this program, which runs the servers with a mode
+	Seed       uint64
+	Note       string
+	Protocol   string        // "", quick or full
+	Blocks     int           // 0: the protocol's
+	Window     time.Duration // 0: the protocol's
+	Warmup     time.Duration // 0: the protocol's
+	Budget     time.Duration // 0: the scenario's or the protocol's
+	Rate       scenario.Rate // zero: the scenario's
+	Engine     string        // engine for open loops, one of load.Engines; "" is load.DefaultEngine
+	ServerCPUs string        // list like 0-3,5; "" lets Plan choose
+	LoadCPUs   string        // likewise
+	Pin        string        // "auto" or "none"
+	Iters      float64       // calibration of CPU demand, iterations per microsecond
+	Version    string
+	Stamps     string               // stamps of our own servers: off, basic, full; "" is full on Linux, else basic
+	Modes      map[string]mode.Mode // the modes Self serves, by name
+	// Aim is the purpose of the run, which ends as soon as that is decided. A search for capacity has none.
+	Aim judge.Aim
+	// Asks are the quantiles that must be decidable. nil means the quantiles that the scenario's
+	// expectations name or, without expectations, all primary quantiles.
+	Asks []string
+	// OnCannot is called before the blocks start if a metric that was asked for cannot be decided.
+	OnCannot func(record.Feasibility)
+	// OnDoubt is called before the blocks start with each kind of doubt that makes or breaks the
+	// answer.
+	OnDoubt func(record.Fact)
+	// OnTrouble is called between windows, once for each cause that takes CPU time from server or load.
+	OnTrouble func(record.Trouble)
+	// OnLook is called with the result so far after each look that does not end the run.
+	OnLook func(*record.Result)
+	// Sign makes Run sign the record as this user when it ends.
+	Sign    bool
+	Machine record.Fact // why the machine is not fit, which becomes a doubt of the plan; none if it is fit
+}
+
+// Progress is called during a run, between windows only. doing describes the current step; done of
+// total steps are finished; left estimates the remaining time.
+type Progress func(doing string, done, total int, left time.Duration)
+
+// A Comparison is planned and ready to run. A search for capacity is also a Comparison, which compares
+// only the arms' capacities. It never changes: its methods read it or return another one.
+type Comparison struct{ plan plan }
+
+// Plan plans a comparison without starting anything. If it is impossible as asked, the error is an
+// [*Impossible] that tells how to change it.
+func Plan(s scenario.Scenario, o Options) (*Comparison, error) {
+	p, err := newPlan(s, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Comparison{p}, nil
+}
+
+// Planned returns the plan. Its rate is 0 if the rate depends on the probes.
+func (c *Comparison) Planned() record.Plan { return c.plan.recorded() }
+
+// Rate returns the planned rate in the scenario's words, or the log's own rate. For a closed loop
+// without a rate it returns a phrase that says so.
+func (c *Comparison) Rate() string {
+	s := c.plan.scenario
+	switch {
+	case s.Load.Rate != (scenario.Rate{}):
+		return s.Load.Rate.String()
+	case s.Log != nil:
+		return scenario.Rate{PerSecond: scenario.Rounded(s.Log.OwnRate())}.String()
+	}
+	return "as the replies come"
+}
+
+// Budget returns the time after which the comparison ends even if not everything is decided, and the
+// number of blocks that fit into it.
+func (c *Comparison) Budget() (budget time.Duration, blocks int) {
+	p := c.plan
+	for blocks < p.Blocks && p.cost(blocks+1) <= p.budget {
+		blocks++
+	}
+	return p.budget, blocks
+}
+
+// Within returns the same comparison with a smaller budget.
+func (c *Comparison) Within(budget time.Duration) *Comparison {
+	p := c.plan
+	p.budget = min(p.budget, budget)
+	return &Comparison{p}
+}
+
+// Shortened returns the comparison with at most blocks blocks. They may be too few for a verdict, but
+// enough to see the spread of one arm's blocks.
+func (c *Comparison) Shortened(blocks int) *Comparison {
+	p := c.plan
+	p.Blocks = min(blocks, p.Blocks)
+	p.Order = p.Order[:p.Blocks]
+	p.Estimate = p.cost(p.Blocks).Seconds()
+	return &Comparison{p}
+}
+
+// Env returns a description of this machine, on which the comparison would run.
+func (c *Comparison) Env() record.Env {
+	e := host.Fingerprint(c.plan.opts.Version, c.plan.cpus)
+	e.ItersPerUsec = c.plan.opts.Iters
+	return e
+}
+
+// CanAnswer returns an [*Impossible] error if the baseline, or every challenger, starves clients: no two
+// arms then have times to compare. A scenario with expectations is never refused, because it may ask
+// for just that.
+func (c *Comparison) CanAnswer() error {
+	p := c.plan
+	fed := func(a arm) bool { return a.Role == record.Challenger && !p.starves(a) }
+	if len(p.Expect) > 0 || !p.starves(p.Arms[0]) && slices.ContainsFunc(p.Arms, fed) {
+		return nil
+	}
+	first := p.Arms[slices.IndexFunc(p.Arms, p.starves)]
+	n := first.Clients.Connections + first.Clients.Idle
+	return impossible("this comparison cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections, and no two arms serve all of theirs; "+
+		"give --close (or --vary keepalive=false), or two arms of workers=%d or more", first.Name, n-p.workers(first.asked), n, n)
+}
+
+// Short returns the names of the arms with too few workers by Little's law: no more than are busy on
+// average, which is rate × time per request. The baseline's copy is left out. known is false if the law
+// does not apply to some arm. That is so for a rate that is not known yet, for a closed loop, for a
+// server that is not ours, for workers that keep their connections, and for requests that need more
+// CPU time than the cores have.
+func (c *Comparison) Short() (arms []string, known bool) {
+	w := c.plan.scenario.Workload
+	if !c.plan.scenario.AsksWork() {
+		return nil, false
+	}
+	for _, a := range c.plan.Arms {
+		rate := a.Clients.Rate
+		if a.Role == record.Copy {
+			continue
+		}
+		if a.Station == nil || a.Clients.Closed() || rate == 0 || rate*w.CPU.Mean().Seconds() >= float64(max(a.Station.Cores, 1)) {
+			return nil, false
+		}
+		switch a.Station.Kind {
+		case queueing.Goroutines.String():
+		case queueing.Pool.String(), queueing.PerWorker.String():
+			if a.KeepAlive && a.Station.Sticky {
+				return nil, false
+			}
+			if a.Station.Workers < queueing.Workers(rate, (w.CPU.Mean()+w.Sleep.Mean()).Seconds()) {
+				arms = append(arms, a.Name)
+			}
+		default:
+			return nil, false
+		}
+	}
+	return arms, true
+}
+
+// Offered returns the rate, in requests per second, that Run would offer the first arm, if a rate is
+// relative to the slowest arm. For that it measures the arms' throughput as Run does. If no rate is
+// relative, it measures nothing and returns 0. It records nothing. An [*Impossible] error tells why the
+// arms could not serve the rate.
+func (c *Comparison) Offered(ctx context.Context, tell Progress) (rate float64, err error) {
+	p := c.plan
+	if !p.relative() {
+		return 0, nil
+	}
+	err = withLab(p.cpus, lab{progress: tell, began: time.Now()}, func(l lab) error {
+		found, err := l.probeArms(ctx, p)
+		if err != nil {
+			return err
+		}
+		offered, err := p.offered(found)
+		if err == nil {
+			rate = offered.Arms[0].Clients.Rate
+		}
+		return err
+	})
+	return rate, err
+}
+
+// Run carries the comparison out and records it below root. Whatever happens after the first trial, the
+// record is readable and is returned. If the run was cut short, err is the reason: the context's cause,
+// or a server that died.
+func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*record.Dir, record.Run, error) {
+	p := c.plan
+	run := record.Run{Status: record.Running, Started: time.Now().UTC(), Env: c.Env(), Plan: p.recorded(), XMax: map[string]float64{}, Trials: -1}
+	dir, err := record.Create(root, p.Scenario, run.Started, rand.Uint32)
+	if err != nil {
+		return nil, run, err
+	}
+	run.Name = dir.Name()
+	p.tellCannot()
+	if err := dir.WriteRun(run); err != nil {
+		return dir, run, err
+	}
+	others := host.NewWatchdog(p.cpus, p.opts.OnTrouble)
+	runErr := withLab(p.cpus, lab{progress: progress, began: time.Now(), others: others}, func(l lab) (err error) {
+		run, err = p.measure(ctx, l, dir, run)
+		return err
+	})
+	run.Others, run.Ended, run.Trials = others.End(), time.Now().UTC(), max(run.Trials, 0)
+	switch {
+	case runErr == nil:
+		run.Status = record.Complete
+	case ctx.Err() != nil:
+		run.Status = record.Interrupted
+		runErr = interruption(ctx, runErr)
+	default:
+		run.Status = record.Partial
+	}
+	if runErr != nil {
+		run.Failure = runErr.Error()
+	}
+	// First write the run without a result, so that its end is recorded even if judging fails.
+	wrote := dir.WriteRun(run)
+	if p.opts.Sign {
+		wrote = errors.Join(wrote, dir.Sign(run.Plan))
+	}
+	if run.Result, err = judge.FromRecord(dir, run); err != nil {
+		return dir, run, errors.Join(runErr, wrote, err)
+	}
+	return dir, run, errors.Join(runErr, dir.WriteRun(run))
+}
+
+// interruption returns the reason why a run ended when its context did: the context's cause, joined
+// with err if err has another cause.
+func interruption(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if errors.Is(err, cause) || errors.Is(err, ctx.Err()) {
+		return cause
+	}
+	return errors.Join(cause, err)
+}
+
+// measure takes all measurements in order: the probes, and then the blocks or the search. It returns
+// the run with everything that was measured, also with an error.
+func (p plan) measure(ctx context.Context, l lab, dir *record.Dir, run record.Run) (record.Run, error) {
+	early, cancel := l.bounded(ctx, p, 0)
+	defer cancel()
+	offered, run, err := p.prepare(early, l, run)
+	switch {
+	case err != nil && errors.Is(context.Cause(early), errBudget):
+		return run, impossible("the budget of %v ended before the first block: %v; raise --budget", p.budget, err)
+	case err != nil:
+		return run, err
+	case p.slo != nil:
+		return l.findCapacities(ctx, offered, dir, run)
+	}
+	if err := dir.WriteRun(run); err != nil {
+		return run, err
+	}
+	soFar, err := judge.Toward(p.opts.Aim, run)
+	if err != nil {
+		return run, err
+	}
+	r := running{lab: l, plan: offered, judge: soFar, trial: func(ctx context.Context, number, block int, a arm) (record.TrialRecord, error) {
+		return l.runTrial(ctx, offered, dir, number, block, a)
+	}}
+	ended, err := r.run(ctx)
+	run.Trials, run.Plan.Doubts = r.trials, slices.Concat(run.Plan.Doubts, ended)
+	return run, err
+}
+
+// prepare measures what must be known before the first block. It returns the plan with its rates, and the
+// run with the findings and that plan. A search for capacity chooses its rates itself.
+func (p plan) prepare(ctx context.Context, l lab, run record.Run) (probed, record.Run, error) {
+	found, err := l.probe(ctx, p)
+	run.Env.Floor, run.Apart, run.Ends = found.floor, found.apart, found.ends
+	maps.Copy(run.XMax, found.xmax) // which stays empty and is not null where nothing was probed
+	if err != nil || p.slo != nil {
+		return probed{plan: p}, run, err
+	}
+	offered, err := p.offered(found)
+	run.Plan = offered.recorded()
+	if err != nil {
+		return offered, run, err
+	}
+	offered.tellCannot()
+	l.tell(offered.plan, "replaying the arrivals in theory", 0, len(p.Arms))
+	offered.Arms, err = offered.withExpected(ctx, run.Env)
+	run.Plan = offered.recorded()
+	return offered, run, err
+}

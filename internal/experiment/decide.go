@@ -1,0 +1,271 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"schedlab/internal/arrivals"
+	"schedlab/internal/judge"
+	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
+)
+
+// Quantiles returns the names of the primary metrics that are quantiles, in alphabetical order. A
+// window must have enough requests for them.
+func Quantiles() []string { return slices.Sorted(maps.Keys(window.Quantiles)) }
+
+// A decision holds the inputs from which decide finds what a plan can decide.
+type decision struct {
+	rate   float64 // lowest rate of an arm, requests per second; 0: not known yet, +Inf: closed loops only
+	floor  float64 // lower limit of rate, if rate is not known yet
+	window time.Duration
+	budget time.Duration
+	blocks int // most blocks that may run; 0: any number
+	first  int // blocks of the first look
+	// cost returns the duration of a run with a number of blocks and a length of window.
+	cost  func(window time.Duration, blocks int) time.Duration
+	asked []string      // metrics to decide, if possible
+	fixed bool          // the user gave the window
+	most  time.Duration // longest possible window: the length of a trace or log that is replayed
+	// step is the unit by which a window grows: a period of the arrivals, or 0 for windowStep.
+	step time.Duration
+}
+
+// windowStep is the unit to which windows are rounded up.
+const windowStep = 50 * time.Millisecond
+
+// needs returns the shortest window with enough requests for quantile q, rounded up.
+func (d decision) needs(q float64) time.Duration {
+	exact := time.Duration(judge.RequestsFor(q) / d.rate * float64(time.Second))
+	if exact <= d.window {
+		return d.window
+	}
+	step := max(d.step, windowStep)
+	return d.window + (exact-d.window+step-1)/step*step
+}
+
+// decide returns what can be decided, and the window for it. The window is the shortest with enough
+// requests for every quantile asked for. If the budget has no room for that, it is the shortest for
+// those quantiles that fit.
+func (d decision) decide() (record.Feasibility, time.Duration) {
+	f := record.Feasibility{First: d.first}
+	known := d.rate > 0 && !math.IsInf(d.rate, 1)
+	length, all := d.window, d.window
+	names := slices.Sorted(maps.Keys(window.Quantiles)) // p50 first: it needs the fewest requests
+	for _, name := range names {
+		if !known || !slices.Contains(d.asked, name) {
+			continue
+		}
+		need := d.needs(window.Quantiles[name])
+		all = max(all, need)
+		if !d.fixed && need <= d.most && d.cost(need, d.first) <= d.budget {
+			length = max(length, need)
+		}
+	}
+	if length > d.window {
+		f.Planned = d.window.Seconds()
+	}
+	for _, name := range names {
+		u := record.Undecidable{Metric: name, Asked: slices.Contains(d.asked, name)}
+		switch q := window.Quantiles[name]; {
+		case d.blocks > 0 && d.blocks < d.first:
+			u.Code, u.Value, u.Limit = record.ShortBlocks, float64(d.blocks), float64(d.first)
+		case d.cost(length, d.first) > d.budget:
+			u.Code, u.Value, u.Limit = record.ShortBudget, d.budget.Seconds(), d.cost(length, d.first).Seconds()
+		case known && d.rate*length.Seconds() < judge.RequestsFor(q):
+			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(d.rate*length.Seconds()), math.Ceil(judge.RequestsFor(q))
+		default:
+			continue
+		}
+		f.Cannot = append(f.Cannot, u)
+	}
+	for _, name := range d.asked {
+		if need := judge.RequestsFor(window.Quantiles[name]) / length.Seconds(); d.rate == 0 && need > d.floor {
+			f.NeedsRate = max(f.NeedsRate, math.Ceil(need))
+		}
+	}
+	if lacking(f) && all <= d.most {
+		f.Would = &record.WouldDo{}
+		if all > length {
+			f.Would.Window = all.Seconds()
+		}
+		if cost := d.cost(all, d.first); cost > d.budget {
+			f.Would.Budget = roundUp(cost).Seconds()
+		}
+		if d.blocks > 0 && d.blocks < d.first {
+			f.Would.Blocks = d.first
+		}
+	}
+	return f, length
+}
+
+// roundUp rounds a duration up to whole seconds.
+func roundUp(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
+
+// lacking reports whether a metric that was asked for cannot be decided.
+func lacking(f record.Feasibility) bool {
+	return slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked })
+}
+
+// firstLook returns the smallest number of blocks that can decide anything when this many comparisons
+// share the probability of error.
+func firstLook(comparisons int) int {
+	if n := stats.FirstLook(comparisons); n > 0 {
+		return n
+	}
+	return scenario.MaxBlocks + 1 // too many comparisons: no number of blocks decides
+}
+
+// settleWindow lengthens the window for the quantiles asked for, and notes what still cannot be
+// decided. It is called when the plan is made, and again when the rate is known.
+func (p *plan) settleWindow() {
+	d := decision{
+		rate: p.leastRate(), floor: p.leastFloor(), window: record.Duration(p.Window), budget: p.budget, blocks: p.opts.Blocks,
+		first: firstLook(judge.Primaries() * (len(p.Arms) - 2)), asked: p.asks(), fixed: p.opts.Window > 0, step: p.period(), most: p.longestWindow(),
+		cost: p.costOf,
+	}
+	f, window := d.decide()
+	if p.Feasible != nil && p.Feasible.Planned > 0 {
+		f.Planned = p.Feasible.Planned
+	}
+	p.Feasible = &f
+	if window > d.window {
+		p.Window = window.Seconds()
+	}
+	p.Estimate = min(p.cost(p.Blocks), p.budget).Seconds()
+}
+
+// asks returns the quantiles that must be decidable.
+func (p plan) asks() []string {
+	switch {
+	case p.opts.Asks != nil:
+		return p.opts.Asks
+	case len(p.Expect) > 0:
+		return namedQuantiles(p.Expect)
+	}
+	return Quantiles()
+}
+
+var quantileName = regexp.MustCompile(`\bp(50|90|99)\b`)
+
+// namedQuantiles returns the quantiles that expectations name, without duplicates.
+func namedQuantiles(expect []string) (names []string) {
+	for _, text := range expect {
+		names = append(names, quantileName.FindAllString(text, -1)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// leastRate returns the lowest rate of the open-loop arms, in requests per second. It is 0 when a rate
+// is not known yet, and +Inf when there is no such arm.
+func (p plan) leastRate() float64 {
+	least := math.Inf(1)
+	for _, a := range p.Arms {
+		if !a.Clients.Closed() {
+			least = min(least, a.Clients.Rate)
+		}
+	}
+	return least
+}
+
+// leastFloor returns the lowest min_rate of the arms with a relative rate; +Inf when there is none.
+func (p plan) leastFloor() float64 {
+	least := math.Inf(1)
+	for _, a := range p.Arms {
+		if a.load.Rate.OfSlowest > 0 {
+			least = min(least, a.load.MinRate.PerSecond)
+		}
+	}
+	return least
+}
+
+// longestWindow returns the longest possible window. A trace file fixes the length of the window, and a
+// log has an end.
+func (p plan) longestWindow() time.Duration {
+	switch {
+	case p.scenario.Log != nil:
+		if rate := p.leastRate(); rate > 0 && !math.IsInf(rate, 1) {
+			return p.scenario.Log.LogSpan(rate) - record.Duration(p.Warmup)
+		}
+	case slices.ContainsFunc(p.Arms, func(a arm) bool { return a.arrivals.Kind == arrivals.KindTrace }):
+		return record.Duration(p.Window)
+	}
+	return scenario.Longest
+}
+
+// period returns the unit by which a window may grow. If the arrivals have a shape over the window,
+// that is the window's own length; else it is 0, any unit.
+func (p plan) period() time.Duration {
+	shaped := slices.ContainsFunc(p.Arms, func(arm arm) bool {
+		switch a := arm.arrivals; a.Kind {
+		case "", arrivals.KindPoisson, arrivals.KindConstant, arrivals.KindLog:
+			return false
+		default:
+			return a.Kind != arrivals.KindBurst || a.Period > 0
+		}
+	})
+	if shaped {
+		return record.Duration(p.Window)
+	}
+	return 0
+}
+
+// tellCannot calls OnDoubt with each kind of doubt that makes or breaks the answer, and OnCannot if the
+// run cannot decide a metric that was asked for.
+func (p plan) tellCannot() {
+	told := map[record.Code]bool{}
+	for _, d := range p.Doubts {
+		if p.opts.OnDoubt != nil && d.Code.Decides() && !told[d.Code] {
+			told[d.Code] = true
+			p.opts.OnDoubt(d)
+		}
+	}
+	if f := p.Feasible; f != nil && lacking(*f) && p.opts.OnCannot != nil {
+		p.opts.OnCannot(*f)
+	}
+}
+
+// Undecided returns a fact for each metric that cannot be decided, with the flags that would help.
+// Metrics that nothing asks for are left out, unless all is set.
+func Undecided(f record.Feasibility, all bool) (facts []record.Fact) {
+	for i, u := range f.Cannot {
+		if !u.Asked && !all || u.Code != record.ShortRequests && i > 0 { // other shortages are the same for every metric: report one
+			continue
+		}
+		said := record.Fact{
+			Code: cannotBeDecided, Metric: u.Metric, Values: record.Values{"has": u.Value, "needs": u.Limit, "first": float64(f.First)},
+			Names: record.Names{"short": string(u.Code), "asked": "no"},
+		}
+		if u.Asked {
+			said.Names["asked"], said.Names["would"] = "yes", wouldDo(f.Would)
+		}
+		facts = append(facts, said)
+	}
+	return facts
+}
+
+// wouldDo returns flags in the form of a command line; "" for none.
+func wouldDo(w *record.WouldDo) string {
+	if w == nil {
+		return ""
+	}
+	var flags []string
+	if w.Window > 0 {
+		flags = append(flags, "--window "+record.Duration(w.Window).Round(time.Millisecond).String())
+	}
+	if w.Budget > 0 {
+		flags = append(flags, "--budget "+record.Duration(w.Budget).String())
+	}
+	if w.Blocks > 0 {
+		flags = append(flags, fmt.Sprintf("--blocks %d", w.Blocks))
+	}
+	return strings.Join(flags, " ")
+}

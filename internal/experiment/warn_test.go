@@ -1,0 +1,164 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"schedlab/internal/host"
+	"schedlab/internal/judge"
+	"schedlab/internal/mode"
+	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+	"schedlab/internal/scenario/demo"
+)
+
+func TestPlanDoubts(t *testing.T) {
+	t.Parallel()
+	kept := strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "rate: 300/s", "rate: 300/s\n  keepalive: true", 1)
+	for _, c := range []struct{ name, text, want string }{
+		{"p99 of too few requests", demo.Text, "p99 cannot be decided: a window holds 150 requests, it needs 1100; --window 3.7s --budget 2m4s would do"},
+		{"a sticky pool", kept, "pool,workers=4: starves 60 of 64 kept connections, because a worker keeps its connection until it closes: its capacity and times are those of 4 clients only; give it workers=64, or --close"},
+		{"Little's law", strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1),
+			"pool,workers=4: 4 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
+		{"shared CPUs", demo.Text, "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs"},
+	} {
+		p, err := planned(t, c.text, nil).offered(findings{})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if !slices.Contains(doubts(p.recorded()), c.want) {
+			t.Errorf("%s: got %q, want %q among them", c.name, doubts(p.recorded()), c.want)
+		}
+	}
+	enough, err := planned(t, demo.Arm("{mode: pool, workers: 8}"), func(o *Options) { o.Rate = scenario.Rate{PerSecond: 2200} }).offered(findings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := doubts(enough.recorded()); len(got) != 1 {
+		t.Errorf("with enough of everything: got %q, want only that CPUs are shared", got)
+	}
+	turns, err := planned(t, strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "rate: 300/s", "loop: closed\n  keepalive: true\n  connections: 10\n  session: 5", 1), nil).offered(findings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(doubts(turns.recorded()), func(d string) bool { return strings.Contains(d, "starves") }) {
+		t.Errorf("clients whose sessions end starve nobody: got %q", doubts(turns.recorded()))
+	}
+	if got := judge.JudgedQuantiles(enough.recorded()); !got["p50"] || !got["p90"] || !got["p99"] {
+		t.Errorf("2200/s over 0.5 s: judged %v, want all", got)
+	}
+}
+
+func TestIdentifiability(t *testing.T) {
+	t.Parallel()
+	kept := func(n string) string { return "rate: 300/s\n  keepalive: true\n  connections: " + n }
+	for _, c := range []struct {
+		name, load, arm string
+		want            string // part of a doubt; "" for none of this kind
+	}{
+		{"one in flight", kept("1"), "{name: two, mode: pool-request, workers: 2}", "no more than 1 request is in flight, so 1 of 2 workers never work"},
+		{"queue holds all", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 64, overflow: reject}", "a queue of 64 beside 8 workers holds all that can be in flight (64 requests)"},
+		{"a depth given and the default policy", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 1, queue-depth: 64}", "a queue of 64 beside 1 worker holds all"},
+		{"the default depth", "loop: closed\n  keepalive: true\n  connections: 2", "{name: q, mode: pool-request, workers: 1}", ""},
+		{"workers to spare, and the queue besides", kept("4"), "{name: q, mode: pool-request, workers: 8, queue-depth: 16}", "4 of 8 workers never work"},
+		{"the queue besides workers to spare", kept("4"), "{name: q, mode: pool-request, workers: 8, queue-depth: 16}", "a queue of 16 beside 8 workers holds all"},
+		{"a gate wider than the crowd", kept("4"), "{name: s, mode: semaphore, workers: 8}", "no more than 4 requests are in flight, so 4 of 8 workers never work"},
+		{"queue may overflow", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 16, overflow: reject}", ""},
+		{"a blocking queue", "loop: closed\n  keepalive: true\n  connections: 64", "{name: q, mode: pool-request, workers: 8, queue-depth: 64, overflow: block}", ""},
+		{"a connection each", "rate: 300/s", "{name: p, mode: pool, workers: 2}", ""},
+	} {
+		p := planned(t, strings.Replace(demo.Arm(c.arm), "rate: 300/s", c.load, 1), func(o *Options) { o.Modes["semaphore"] = mode.Mode{Flags: []string{"workers"}, Station: "pool"} })
+		found := slices.IndexFunc(doubts(p.recorded()), func(d string) bool {
+			return strings.Contains(d, "not identifiable") && (c.want == "" || strings.Contains(d, c.want))
+		})
+		if (found >= 0) != (c.want != "") {
+			t.Errorf("%s: doubts %q, want %q", c.name, doubts(p.recorded()), c.want)
+		}
+	}
+	one := planned(t, demo.Arm("{name: two, mode: pool, listeners: 2}"), func(o *Options) { o.Pin, o.ServerCPUs, o.LoadCPUs = "auto", "0", "0" })
+	if !slices.ContainsFunc(doubts(one.recorded()), func(d string) bool { return strings.Contains(d, "one CPU, so 2 listeners share it") }) {
+		t.Errorf("one CPU: doubts %q", doubts(one.recorded()))
+	}
+
+	// A queue that only runs over when goroutines run beside a handler.
+	computes := strings.Replace(demo.Arm("{name: q, mode: pool-request, workers: 1, queue-depth: 16, overflow: reject}"), "rate: 300/s", kept("64"), 1)
+	for _, c := range []struct {
+		name, text string
+		cpus       record.CPUs
+		told       bool
+	}{
+		{"one CPU", computes, record.CPUs{0}, true},
+		{"two CPUs", computes, record.CPUs{0, 1}, false},
+		{"handlers that sleep", strings.Replace(computes, "cpu: 100us", "cpu: 100us\n  sleep: 5ms", 1), record.CPUs{0}, false},
+		{"a queue of connections", strings.Replace(computes, "pool-request", "pool", 1), record.CPUs{0}, false},
+		{"a queue that blocks", strings.Replace(computes, "overflow: reject", "overflow: block", 1), record.CPUs{0}, false},
+	} {
+		p := planned(t, c.text, nil)
+		p.cpus.Server = c.cpus
+		p.Doubts = nil
+		p.cannotMatter(p.Arms[2])
+		if told := slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == queueUnused }); told != c.told {
+			t.Errorf("%s: got %q, want a doubt about the queue: %v", c.name, doubts(p.recorded()), c.told)
+		}
+	}
+}
+
+func TestDifferentLoads(t *testing.T) {
+	t.Parallel()
+	p := planned(t, demo.Arm("{name: fast, mode: nethttp, rate: 600/s, arrivals: constant}"), nil)
+	if !slices.ContainsFunc(doubts(p.recorded()), func(d string) bool { return strings.HasPrefix(d, "the arms' clients differ (arrivals, rate)") }) {
+		t.Errorf("got %q", doubts(p.recorded()))
+	}
+	if _, err := newPlan(parsed(t, demo.Arm("{name: b, mode: nethttp, arrivals: 'burst(12,60ms,48)'}")), options()); err == nil || !strings.Contains(err.Error(), "lower the rate") {
+		t.Errorf("bursts that overlap: got %v", err)
+	}
+}
+
+// The checks of the plan follow the default that the arm's environment makes.
+func TestDefaultWorkersAreOfTheArmsProcs(t *testing.T) {
+	t.Setenv(host.MaxProcs, "")
+	kept := func(n int) func(string) string {
+		return strings.NewReplacer("rate: 300/s", fmt.Sprintf("rate: 300/s\n  keepalive: true\n  connections: %d", n)).Replace
+	}
+	for _, c := range []struct{ text, want string }{
+		{kept(16)(demo.Arm("{mode: pool, env: {GOMAXPROCS: 4}}")), "starves 8 of 16 kept connections"},
+		{kept(16)(demo.Arm("{mode: pool, env: {GOMAXPROCS: 2}}")), "starves 12 of 16 kept connections"},
+		{kept(2)(demo.Arm("{mode: pool-request, env: {GOMAXPROCS: 2}}")), "no more than 2 requests are in flight, so 2 of 4 workers never work"},
+		{strings.Replace(demo.Arm("{mode: pool, env: {GOMAXPROCS: 1}}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1), "2 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
+		{demo.Arm("{mode: nethttp, name: n, listeners: 2, env: {GOMAXPROCS: 1}}"), "its GOMAXPROCS is 1, so 2 listeners share it"},
+	} {
+		p := planned(t, c.text, nil)
+		p.cpus.Server = record.CPUs{0, 1}
+		p.Doubts = nil
+		p.warn()
+		p.warnShort()
+		p.identify()
+		if !slices.ContainsFunc(doubts(p.recorded()), func(d string) bool { return strings.Contains(d, c.want) }) {
+			t.Errorf("%s: doubts %q, want %q", c.text, doubts(p.recorded()), c.want)
+		}
+	}
+	p := planned(t, demo.Arm("{mode: nethttp, name: n, vary: {env.GOMAXPROCS: [1, 2]}}"), nil)
+	var own []int
+	for _, a := range p.Arms {
+		own = append(own, a.Procs)
+	}
+	if !slices.Equal(own, []int{0, 0, 1, 2}) {
+		t.Errorf("the record has %v Ps of its arms, want 0 for those that set none, 1 and 2", own)
+	}
+}
+
+// A pipeline beyond what a server can stamp is not stamped, and the plan says so.
+func TestPipelineBeyondStamps(t *testing.T) {
+	t.Parallel()
+	p := planned(t, demo.Arm("{name: deep, mode: nethttp, loop: closed, connections: 8, keepalive: true, pipeline: 65}\n  - {name: full, mode: nethttp, loop: closed, connections: 8, keepalive: true, pipeline: 64}"), nil)
+	for name, want := range map[string]bool{"nethttp": true, "deep": false, "full": true} {
+		if got := judge.Accounts(p.recorded(), name); got != want {
+			t.Errorf("%s accounts: %v, want %v", name, got, want)
+		}
+	}
+	if got := strings.Join(doubts(p.recorded()), "\n"); strings.Count(got, "at most 64 requests in flight") != 1 || !strings.Contains(got, "deep: there is no breakdown of its time") {
+		t.Errorf("doubts:\n%s", got)
+	}
+}
