@@ -224,16 +224,10 @@ func (c *Config) checkWatch(model.Mode) error {
 
 // checkLimits checks the limits on clients, the calibration and the planted CPU demand.
 func (c *Config) checkLimits(model.Mode) error {
-	l := c.Limits
-	for _, d := range []struct {
-		flag  string
-		value time.Duration
-	}{
-		{"header-timeout", l.HeaderTimeout}, {"body-timeout", l.BodyTimeout}, {"write-timeout", l.WriteTimeout},
-		{"idle-timeout", l.IdleTimeout}, {"drain-timeout", c.DrainTimeout},
-	} {
-		if d.value <= 0 {
-			return badConfig("--%s %v must be above 0: without it one slow client holds a connection for ever", d.flag, d.value)
+	fields := c.Fields()
+	for _, flag := range []string{"header-timeout", "body-timeout", "write-timeout", "idle-timeout", "drain-timeout"} {
+		if d := *fields[flag].(*time.Duration); d <= 0 {
+			return badConfig("--%s %v must be above 0: without it one slow client holds a connection for ever", flag, d)
 		}
 	}
 	if c.Iters != 0 && !(c.Iters >= leastIters && c.Iters <= mostIters) {
@@ -251,11 +245,11 @@ func (c *Config) checkLimits(model.Mode) error {
 	if c.Silently && c.CloseAfter == 0 {
 		return badConfig("--close-silently needs --close-after: it says how the connection closes, not when")
 	}
-	if l.MaxHead < minHead || l.MaxHead > 1<<20 {
-		return badConfig("--max-head %d is outside %d to 1048576 bytes", l.MaxHead, minHead)
+	if c.MaxHead < minHead || c.MaxHead > 1<<20 {
+		return badConfig("--max-head %d is outside %d to 1048576 bytes", c.MaxHead, minHead)
 	}
-	if l.MaxBody < 1 || l.MaxBody > 1<<30 {
-		return badConfig("--max-body %d is outside 1 to 1073741824 bytes", l.MaxBody)
+	if c.MaxBody < 1 || c.MaxBody > 1<<30 {
+		return badConfig("--max-body %d is outside 1 to 1073741824 bytes", c.MaxBody)
 	}
 	return nil
 }
