@@ -6,7 +6,8 @@ import "fmt"
 const Unnumbered = ^uint64(0)
 
 // Server holds the server's stamps of one request, in nanoseconds of [Now]. A
-// stamp that does not apply is 0. Read, Begin, End and Write are always set.
+// stamp that does not apply is 0. Read, Begin, End and Write are always set. [Write]
+// writes its fields in this order.
 type Server struct {
 	Seq      uint64 // X-Vegeta-Seq, or Unnumbered
 	Accept   int64  // accept returned; only on a connection's first request
