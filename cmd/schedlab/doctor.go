@@ -202,7 +202,7 @@ func engineTime(f *record.Floor, err error) doctor.Engine {
 	if err != nil {
 		return doctor.Engine{Err: err}
 	}
-	return doctor.Engine{Rate: f.Rate, P50: record.Duration(f.P50), P99: record.Duration(f.P99)}
+	return doctor.Engine{Rate: f.Rate, P50: f.P50, P99: f.P99}
 }
 
 // aPlan is one comparison of a program with itself.

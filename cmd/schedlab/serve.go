@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,10 +12,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"schedlab/internal/mode"
 	"schedlab/internal/server"
 )
 
@@ -22,7 +25,7 @@ import (
 type serveFlags struct {
 	server.Config
 	logFormat, logLevel string
-	child               int // of a prefork server, -1 for none
+	child               int // index among the processes of a prefork server, -1 for none
 }
 
 func newServe() *cobra.Command {
@@ -86,54 +89,35 @@ A second signal exits at once.`,
 	return cmd
 }
 
+// bind declares the flags with their defaults.
 func (f *serveFlags) bind(fl *pflag.FlagSet) {
-	f.Config = server.Default()
-	fl.StringVar(&f.Mode, "mode", "", "scheduling model; see 'schedlab modes'")
-	fl.StringVar(&f.Addr, "addr", f.Addr, "address to serve on")
-	fl.StringVar(&f.Admin, "admin", f.Admin, "address of metrics, health and profiles, or off")
-	oneOf(fl, &f.Pprof, "pprof", f.Pprof, "profiles on the admin address: auto (on loopback only), on, off", "auto", "on", "off")
-	fl.IntVar(&f.Workers, "workers", 0, "fixed workers, or places at the gate or the semaphore (default 2 x GOMAXPROCS)")
-	fl.IntVar(&f.QueueDepth, "queue-depth", f.QueueDepth, "places in the queue (default 1024, or 2 x workers for pool-request and loop-offload)")
-	fl.Lookup("queue-depth").DefValue = "0" // the mode's, as its help says
-	fl.StringVar(&f.Overflow, "overflow", "", "what a full queue does: block, reject, drop, which leaves the client without an answer until it gives up or for the idle timeout, drop-oldest, or codel, which also refuses what waited too long (default block for connections, reject for requests)")
-	fl.StringVar(&f.Queue, "queue", "", "which worker's queue of pool-perworker: rr, least or p2c (default rr)")
-	fl.BoolVar(&f.Steal, "steal", false, "idle workers of pool-perworker take from the others' queues")
-	fl.IntVar(&f.Spin, "spin", 0, "how often a pool-ring worker looks at an empty ring before it sleeps (default 0)")
-	oneOf(fl, &f.Job, "job", "", "how a job travels to its worker: func, as a value that one function takes, or closure, as a function made for it (default func)", "func", "closure")
-	oneOf(fl, &f.Executor, "executor", "", "queue before the workers of pool-request: own, or a lock-free ring (default own)", "own", "ring")
-	fl.BoolVar(&f.Locked, "locked", false, "give each worker an operating-system thread of its own")
-	fl.DurationVar(&f.CodelTarget, "codel-target", 0, "wait that CoDel and pool-adaptive stay near (default 5ms)")
-	fl.DurationVar(&f.CodelInterval, "codel-interval", 0, "how long waits must stay above --codel-target before some are refused (default 20 x --codel-target, 100ms at least)")
-	fl.IntVar(&f.MaxConns, "max-conns", 0, "connections open at a time; at the cap accepting waits (default 10000 or the descriptor limit less 64, whichever is less)")
-	fl.IntVar(&f.Backlog, "backlog", 0, "length of the kernel's accept queue (default net.core.somaxconn)")
-	fl.IntVar(&f.Listeners, "listeners", 0, "listening sockets, and loops, that share the address (default GOMAXPROCS)")
-	oneOf(fl, &f.Deal, "deal", "", "how the kernel deals connections out among the listeners: hash, of the client's address and port, or random, on Linux (default hash)", "hash", "random")
-	oneOf(fl, &f.Batch, "batch", "", "in which order a loop serves the connections that one poll found ready: in-order, or newest-first, as goroutines on Go's poller are served (default in-order)", "in-order", "newest-first")
-	fl.IntVar(&f.Processes, "processes", 0, "processes of prefork (default GOMAXPROCS)")
-	fl.IntVar(&f.Threads, "threads", 0, "GOMAXPROCS of each process of prefork (default 1)")
-	fl.DurationVar(&f.Wait, "wait", f.Wait, "longest wait for a turn at the semaphore; 0 refuses at once (default 100ms)")
-	fl.Lookup("wait").DefValue = "0s" // not given, as its help says
-	fl.IntVar(&f.KVLocks, "kv-locks", 0, "locks that share the keys of /kv (default 1)")
-	fl.IntVar(&f.child, "child", -1, "")
-	fl.Lookup("child").Hidden = true // a prefork server gives it to its processes
-	fl.DurationVar(&f.DrainTimeout, "drain-timeout", f.DrainTimeout, "longest a drain takes; the last quarter of it, 1s at most, is left for handlers whose connections were cut")
-	fl.DurationVar(&f.Limits.HeaderTimeout, "header-timeout", f.Limits.HeaderTimeout, "time for a whole request head")
-	fl.DurationVar(&f.Limits.BodyTimeout, "body-timeout", f.Limits.BodyTimeout, "time for a whole request body")
-	fl.DurationVar(&f.Limits.WriteTimeout, "write-timeout", f.Limits.WriteTimeout, "time for a whole answer")
-	fl.DurationVar(&f.Limits.IdleTimeout, "idle-timeout", f.Limits.IdleTimeout, "time between two requests of a connection")
-	fl.IntVar(&f.CloseAfter, "close-after", 0, "answers on one connection, the last of which says Connection: close; 0 keeps a connection for as long as its client does")
-	fl.BoolVar(&f.Silently, "close-silently", false, "with --close-after, the last answer does not say that the connection closes")
-	fl.Var((*byteSize)(&f.Limits.MaxHead), "max-head", "largest request head, like 16KiB")
-	fl.Var((*byteSize)(&f.Limits.MaxBody), "max-body", "largest request body, like 1MiB")
-	oneOf(fl, &f.Stamps, "stamps", f.Stamps, "stamp where each request's time goes: off, basic, or full, with when the kernel received it", stampKinds...)
-	fl.IntVar(&f.Timeline, "timeline", f.Timeline, "requests whose stamps are kept for /debug/timeline")
-	fl.Float64Var(&f.Iters, "iters", 0, "CPU demand calibration, iterations per microsecond (default measured at the start)")
-	fl.Float64Var(&f.PlantCPU, "plant-cpu", 0, "factor on the CPU demand of every /work, to test verdicts with a known difference (docs/honesty.md)")
-	fl.Lookup("plant-cpu").Hidden = true // tools/honesty gives it to a challenger
-	fl.StringVar(&f.Plant.Name, "plant", "", "a fault to have: accept=TIME, queue=TIME, lock=TIME, pin or hog=CPU, to test explanations (docs/explain-pack.md)")
-	fl.Lookup("plant").Hidden = true
-	oneOf(fl, &f.logFormat, "log-format", "text", "text or json", "text", "json")
-	oneOf(fl, &f.logLevel, "log-level", "info", "debug, info, warn or error", "debug", "info", "warn", "error")
+	f.Config, f.child, f.logFormat, f.logLevel = server.Default(), -1, "text", "info"
+	fields := f.Fields()
+	fields["child"], fields["log-format"], fields["log-level"], fields["plant"] = &f.child, &f.logFormat, &f.logLevel, &f.Plant.Name
+	for _, d := range mode.Flags {
+		switch v := fields[d.Name].(type) {
+		case *string:
+			if d.Words == nil {
+				fl.StringVar(v, d.Name, *v, d.Help)
+			} else {
+				oneOf(fl, v, d.Name, *v, d.Help, d.Words...)
+			}
+		case *int:
+			if d.Bytes {
+				fl.Var((*byteSize)(v), d.Name, d.Help)
+			} else {
+				fl.IntVar(v, d.Name, *v, d.Help)
+			}
+		case *bool:
+			fl.BoolVar(v, d.Name, *v, d.Help)
+		case *float64:
+			fl.Float64Var(v, d.Name, *v, d.Help)
+		case *time.Duration:
+			fl.DurationVar(v, d.Name, *v, d.Help)
+		}
+		flag := fl.Lookup(d.Name)
+		flag.Hidden, flag.DefValue = d.Hidden, cmp.Or(d.Default, flag.DefValue)
+	}
 }
 
 // respawn is the command of this program with cmd's flags, wherever they came
@@ -163,8 +147,8 @@ func (f *serveFlags) check(fl *pflag.FlagSet) error {
 	if fl.Changed("timeline") && f.Stamps == "off" {
 		return usagef("--timeline %d means nothing to --stamps off, which keeps no stamps; use --stamps basic or full, or leave it out", f.Timeline)
 	}
-	if fl.Changed("queue-depth") && f.QueueDepth < 0 {
-		return usagef("--queue-depth %d must not be negative", f.QueueDepth)
+	if fl.Changed("queue-depth") && f.Depth < 0 {
+		return usagef("--queue-depth %d must not be negative", f.Depth)
 	}
 	if fl.Changed("wait") && f.Wait < 0 {
 		return usagef("--wait %v must not be negative", f.Wait)
@@ -182,13 +166,13 @@ func (f *serveFlags) check(fl *pflag.FlagSet) error {
 
 // checkArm reports what serve would refuse of an arm's flags, before anything
 // runs.
-func checkArm(mode string, flags map[string]string) error {
+func checkArm(name string, flags map[string]string) error {
 	var f serveFlags
 	fl := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	f.bind(fl)
-	f.Mode, f.Stamps = mode, "basic" // the planner's
-	for _, name := range slices.Sorted(maps.Keys(flags)) {
-		if err := fl.Set(name, flags[name]); err != nil {
+	f.Mode, f.Stamps = name, "basic" // the planner's
+	for _, flag := range slices.Sorted(maps.Keys(flags)) {
+		if err := fl.Set(flag, flags[flag]); err != nil {
 			return plainly(err)
 		}
 	}

@@ -26,7 +26,7 @@ func (a *audit) across() {
 	a.sameRate()
 	a.repeats()
 	if lines := a.text.Guessed; len(lines) > 0 {
-		a.addAt(-1, lines[0], &finding{auditApproximate, record.Values{"rows": float64(len(lines))}, record.Names{"lines": list(lines)}})
+		a.addAt(-1, lines[0], &finding{"audit-approximate", record.Values{"rows": float64(len(lines))}, record.Names{"lines": list(lines)}})
 	}
 }
 
@@ -67,7 +67,7 @@ func twoReports(server, client *Claim) *finding {
 	if opened := client.value(Opened); opened > 0 {
 		v["opened"], v["cycle"] = opened, opened*seconds/client.value(Requests)
 	}
-	return &finding{auditTwoReports, v, nil}
+	return &finding{"audit-two-reports", v, nil}
 }
 
 // fingerprint joins what a run measured, to the last digit. It returns "" for fewer than
@@ -94,7 +94,7 @@ func (a *audit) identical() {
 		case seen[print] == nil:
 			seen[print] = c
 		default:
-			a.add(i, &finding{auditIdentical, record.Values{"figures": float64(strings.Count(print, " ") + 1), "line": float64(seen[print].Line)}, nil})
+			a.add(i, &finding{"audit-identical", record.Values{"figures": float64(strings.Count(print, " ") + 1), "line": float64(seen[print].Line)}, nil})
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (a *audit) changes() {
 		said, rate, before := c.get(Change), c.value(Rate), a.text.Claims[i-1].value(Rate)
 		change, whole := rate/before-1, rate/a.text.Claims[first].value(Rate)-1
 		if math.Abs(said.Value-change) > said.Half+off && math.Abs(said.Value-whole) > said.Half+off {
-			a.add(i, &finding{auditChange, record.Values{"said": said.Value, "change": change, "whole": whole, "rate": rate, "before": before}, nil})
+			a.add(i, &finding{"audit-change", record.Values{"said": said.Value, "change": change, "whole": whole, "rate": rate, "before": before}, nil})
 		}
 	}
 }
@@ -128,7 +128,7 @@ func (a *audit) backlog() {
 	}
 	grows := slices.IsSortedFunc(waiting, func(x, y float64) int { return cmp.Or(cmp.Compare(x, y), -1) })
 	if n := len(waiting); n >= 3 && grows {
-		a.addGroup(auditBacklogGrows, of, record.Values{"first": waiting[0], "last": waiting[n-1], "times": float64(n)})
+		a.addGroup("audit-backlog-grows", of, record.Values{"first": waiting[0], "last": waiting[n-1], "times": float64(n)})
 	}
 }
 
@@ -148,7 +148,7 @@ func (a *audit) growth() {
 		}
 		mean, cycle := last.value(Mean)/first.value(Mean), to/y/(from/x)
 		if mean >= 1.2 && cycle >= 1.2 {
-			a.addGroup(auditGrowth, group, record.Values{"from": from, "to": to, "mean": mean, "cycle": cycle, "rate": y/x - 1})
+			a.addGroup("audit-growth", group, record.Values{"from": from, "to": to, "mean": mean, "cycle": cycle, "rate": y/x - 1})
 		}
 	}
 }
@@ -175,12 +175,12 @@ func (a *audit) sameRate() {
 	for _, offered := range slices.Sorted(maps.Keys(byOffer)) {
 		if group := byOffer[offered]; len(group) >= 2 {
 			low, high := ends(Rate, group)
-			a.addGroup(auditSameRate, group, record.Values{"offered": offered, "low": low, "high": high, "runs": float64(len(group))})
+			a.addGroup("audit-same-rate", group, record.Values{"offered": offered, "low": low, "high": high, "runs": float64(len(group))})
 		}
 	}
 	if len(single) >= 2 {
 		low, high := ends(Mean, single)
-		a.addGroup(auditOneInFlight, single, record.Values{"runs": float64(len(single)), "low": low, "high": high})
+		a.addGroup("audit-one-in-flight", single, record.Values{"runs": float64(len(single)), "low": low, "high": high})
 	}
 }
 
@@ -204,9 +204,9 @@ func (a *audit) repeats() {
 	switch {
 	case repeated && len(means) > 1:
 		if difference := slices.Max(middles)/slices.Min(middles) - 1; difference <= noise {
-			a.add(-1, &finding{auditWithinNoise, record.Values{"noise": noise, "difference": difference, "runs": float64(len(means))}, nil})
+			a.add(-1, &finding{"audit-within-noise", record.Values{"noise": noise, "difference": difference, "runs": float64(len(means))}, nil})
 		}
 	case !repeated && len(a.text.Claims) > 1:
-		a.add(-1, &finding{auditOneTrial, record.Values{"runs": float64(len(a.text.Claims))}, nil})
+		a.add(-1, &finding{"audit-one-trial", record.Values{"runs": float64(len(a.text.Claims))}, nil})
 	}
 }

@@ -253,12 +253,12 @@ func TestFiguresAreRead(t *testing.T) {
 	for file, want := range map[string]map[string]float64{
 		"clean/wrk-latency.txt":          {audit.Requests: 90897, audit.Rate: 90875.83, audit.Connections: 8, audit.Threads: 2, audit.Mean: 165.72e-6, audit.Stdev: 409.08e-6, audit.Max: 4.78e-3, "p50": 64e-6, "p99": 2.34e-3, audit.Seconds: 1},
 		"clean/ab.txt":                   {audit.Requests: 3000, audit.Rate: 23092.02, audit.Connections: 8, audit.Seconds: .13, audit.Bytes: 501000, audit.Stdev: .1e-3, audit.Max: 1e-3, "p90": 0, "p95": 1e-3, audit.Errors: 0},
-		"clean/httperf.txt":              {audit.Requests: 2000, audit.Rate: 2007.3, audit.Concurrent: 2, audit.Opened: 200, audit.Seconds: .996, audit.Mean: .1e-3, audit.Status2xx: 2000, audit.CPU: .929, audit.Offered: 2000},
-		"clean/h2load.txt":               {audit.Requests: 92710, audit.OK: 92710, audit.Rate: 92710, audit.Connections: 8, audit.Seconds: 1, audit.Mean: 86e-6, audit.Stdev: 285e-6, audit.Max: 10.58e-3, audit.Min: 11e-6, audit.Bytes: 13721080},
-		"clean/hey.txt":                  {audit.Requests: 34009, audit.Rate: 33979.7291, audit.Seconds: 1.0009, audit.Mean: .2e-3, audit.Max: 16.3e-3, "p99": 1.9e-3, audit.Status2xx: 34009},
-		"clean/oha.txt":                  {audit.Requests: 64346, audit.CutOff: 8, audit.Rate: 64269.1606, audit.Seconds: 1.0011956, audit.Mean: .1227e-3, audit.Max: 5.1036e-3, "p99.9": 3.381e-3},
+		"clean/httperf.txt":              {audit.Requests: 2000, audit.Rate: 2007.3, audit.Concurrent: 2, audit.Opened: 200, audit.Seconds: .996, audit.Mean: .1e-3, "status_2xx": 2000, audit.CPU: .929, audit.Offered: 2000},
+		"clean/h2load.txt":               {audit.Requests: 92710, "ok": 92710, audit.Rate: 92710, audit.Connections: 8, audit.Seconds: 1, audit.Mean: 86e-6, audit.Stdev: 285e-6, audit.Max: 10.58e-3, audit.Min: 11e-6, audit.Bytes: 13721080},
+		"clean/hey.txt":                  {audit.Requests: 34009, audit.Rate: 33979.7291, audit.Seconds: 1.0009, audit.Mean: .2e-3, audit.Max: 16.3e-3, "p99": 1.9e-3, "status_2xx": 34009},
+		"clean/oha.txt":                  {audit.Requests: 64346, "cut_off": 8, audit.Rate: 64269.1606, audit.Seconds: 1.0011956, audit.Mean: .1227e-3, audit.Max: 5.1036e-3, "p99.9": 3.381e-3},
 		"clean/oha.json":                 {audit.Requests: 66689, audit.Rate: 66524.9415112403, audit.Mean: 119.02187485566178e-6, "p99.99": .005875445, audit.Max: .012574035},
-		"clean/vegeta.txt":               {audit.Requests: 500, audit.Seconds: .998603, audit.Mean: 303.941e-6, "p90": 384.043e-6, audit.Max: 2.485e-3, audit.Min: 64.728e-6, audit.Status2xx: 500, audit.Bytes: 6500},
+		"clean/vegeta.txt":               {audit.Requests: 500, audit.Seconds: .998603, audit.Mean: 303.941e-6, "p90": 384.043e-6, audit.Max: 2.485e-3, audit.Min: 64.728e-6, "status_2xx": 500, audit.Bytes: 6500},
 		"clean/vegeta.json":              {audit.Requests: 500, audit.Seconds: .998602576, audit.Mean: 303.941e-6, "p99": 1.90676e-3, audit.Sum: .15197068},
 		"clean/fortio.json":              {audit.Requests: 496, audit.Rate: 499.6533931610516, audit.Offered: 500, audit.Connections: 8, audit.Mean: 186.70839516129033e-6, "p99.9": .0007649602373979799},
 		"clean/bombardier.txt":           {audit.Requests: 55603, audit.Connections: 8, audit.Mean: 142.13e-6, "p99": 533e-6, audit.Max: 10.12e-3, audit.Errors: 0},
@@ -268,7 +268,7 @@ func TestFiguresAreRead(t *testing.T) {
 		"written/k6-legacy.txt":          {audit.Requests: 600, audit.Rate: 59.97, audit.Connections: 61, audit.Mean: 21.4e-3, "p90": 25.1e-3, audit.NotGood: 0},
 		"written/k6-summary.json":        {audit.Requests: 600, audit.Rate: 59.97, audit.Connections: 61, audit.Mean: 21.4e-3, "p90": 25.1e-3},
 		"written/k6-handle-summary.json": {audit.Requests: 600, audit.Rate: 59.97, audit.Connections: 61, audit.Mean: 21.4e-3, "p90": 25.1e-3},
-		"written/figures.txt":            {audit.Requests: 100000, audit.OK: 99990, audit.Seconds: 20, audit.Rate: 5000, "p99": .021, audit.Max: .048},
+		"written/figures.txt":            {audit.Requests: 100000, "ok": 99990, audit.Seconds: 20, audit.Rate: 5000, "p99": .021, audit.Max: .048},
 	} {
 		figures := read(t, filepath.Join("testdata", file)).Claims[0].Figures
 		for name, v := range want {

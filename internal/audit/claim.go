@@ -24,14 +24,11 @@ const (
 	Seconds     = "seconds"       // length of the run
 	asked       = "asked_seconds" // length that the user asked for
 	Requests    = "requests"      // requests that ended, well or not
-	OK          = "ok"
-	Errors      = "errors" // requests without a reply
+	Errors      = "errors"        // requests without a reply
 	Timeouts    = "timeouts"
-	Status2xx   = "status_2xx"
 	Status4xx   = "status_4xx"
 	Status5xx   = "status_5xx"
 	NotGood     = "not_good" // replies with a status other than 2xx and 3xx, where the tool tells no more
-	CutOff      = "cut_off"  // requests under way when the run ended
 	Rate        = "rate"     // requests per second that ended
 	Offered     = "offered"  // requests per second that were planned
 	Mean        = "mean"     // response time

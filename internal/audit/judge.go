@@ -1,6 +1,7 @@
 package audit
 
 import (
+	_ "embed"
 	"math"
 	"slices"
 	"strings"
@@ -8,55 +9,40 @@ import (
 	"schedlab/internal/record"
 )
 
-// Laws, as reports name them.
-const (
-	lawFlow        = "flow law"        // X = C / T
-	lawLittle      = "Little's law"    // N = X R (Little 1961)
-	lawUtilisation = "utilisation law" // U = X S (Denning and Buzen 1978)
-	lawInteractive = "interactive law" // R = N / X - Z in a closed loop (same)
-	lawArithmetic  = "arithmetic"
-	lawSurvivors   = "survivors" // quantiles of answered requests are no quantiles of all
-	lawPlan        = "the load"  // how the tool sends
-	lawRepeats     = "repeats"   // a difference needs repeats to compare it with
-)
+//go:embed findings.txt
+var findings string
 
-// rules gives the class and the law of each finding, in the order of a report.
-var rules = []struct {
-	kind  record.Judgement
-	law   string
-	codes []record.Code
-}{
-	{record.Impossible, lawLittle, []record.Code{auditLittle, auditTwoReports}},
-	{record.Impossible, lawUtilisation, []record.Code{auditUtilisation}},
-	{record.Impossible, lawFlow, []record.Code{auditNotAdded, auditRateTime, auditBytesTime, auditDoneAccepted}},
-	{record.Impossible, lawArithmetic, []record.Code{
-		auditOrder, auditMeanBounds, auditSpread, auditSum, auditSaidTwice, auditTooLong, auditChange,
-	}},
-
-	{record.Suspicious, lawSurvivors, []record.Code{auditDead, auditStatuses, auditFailed}},
-	{record.Suspicious, lawFlow, []record.Code{auditUnsteady, auditOfferedMissed, auditBacklogGrows}},
-	{record.Suspicious, lawLittle, []record.Code{auditLittlePlan}},
-	{record.Suspicious, lawPlan, []record.Code{auditBursts, auditFewerConns, auditCalibration, auditUneven}},
-	{record.Suspicious, lawRepeats, []record.Code{auditIdentical}},
-
-	{record.CannotTell, lawLittle, []record.Code{auditBackFilled, auditConnectionsUntold, auditDepthUntold}},
-	{record.CannotTell, lawArithmetic, []record.Code{auditInterpolated}},
-	{record.CannotTell, lawUtilisation, []record.Code{auditCoresUntold, auditSpinning}},
-	{record.CannotTell, lawInteractive, []record.Code{auditInverse, auditTurnaround, auditGrowth}},
-	{record.CannotTell, lawFlow, []record.Code{auditSameRate}},
-	{record.CannotTell, lawLittle, []record.Code{auditOneInFlight}},
-	{record.CannotTell, lawRepeats, []record.Code{auditWithinNoise, auditOneTrial, auditApproximate}},
+// A rule is the class and the law of a finding.
+type rule struct {
+	code record.Code
+	kind record.Judgement
+	law  string
 }
 
-// ruleOf returns the position of a finding in a report, its class and its law.
-func ruleOf(code record.Code) (at int, kind record.Judgement, law string) {
-	for _, r := range rules {
-		if i := slices.Index(r.codes, code); i >= 0 {
-			return at + i, r.kind, r.law
+// rules are the findings of findings.txt, in the order of a report. Reading them registers their
+// sentences.
+var rules = func() (all []rule) {
+	var kind, law string
+	for l := range strings.Lines(findings) {
+		l, isFinding := strings.CutPrefix(strings.TrimSuffix(l, "\n"), "\t")
+		first, rest, _ := strings.Cut(l, " ")
+		switch {
+		case isFinding:
+			all = append(all, rule{record.Sentence(record.Code(first), rest), record.Judgement(kind), law})
+		case first[0] != '#':
+			kind, law = first, rest
 		}
-		at += len(r.codes)
 	}
-	panic("audit: no rule for " + code) // a bug here
+	return all
+}()
+
+// ruleOf returns the position of a finding in rules.
+func ruleOf(code record.Code) int {
+	i := slices.IndexFunc(rules, func(r rule) bool { return r.code == code })
+	if i < 0 {
+		panic("audit: no rule for " + code) // a bug here
+	}
+	return i
 }
 
 // slack is how far a law may be broken beyond what rounding explains, a ratio: tools
@@ -94,7 +80,7 @@ func Judge(text *Text, given Given) *record.Audit {
 	}
 	for i, c := range text.Claims {
 		for _, two := range c.clashes {
-			a.add(i, c.twice(auditSaidTwice, two.name, two.first.Value, "", "another line", two.then.Value))
+			a.add(i, c.twice("audit-said-twice", two.name, two.first.Value, "", "another line", two.then.Value))
 		}
 		for _, part := range c.parts() {
 			for _, check := range []func(*Claim) *finding{order, meanBounds, spread} {
@@ -111,9 +97,7 @@ func Judge(text *Text, given Given) *record.Audit {
 	a.across()
 	result := &record.Audit{Schema: 1, Findings: a.findings, Runs: []record.AuditRun{}, NotRead: unread(text)}
 	slices.SortStableFunc(result.Findings, func(x, y record.AuditFinding) int {
-		i, _, _ := ruleOf(x.Code)
-		j, _, _ := ruleOf(y.Code)
-		return i - j
+		return ruleOf(x.Code) - ruleOf(y.Code)
 	})
 	var from []string
 	for _, c := range text.Claims {
@@ -149,8 +133,8 @@ func (a *audit) addAt(run, line int, f *finding) {
 			return // no run has such figures
 		}
 	}
-	_, kind, law := ruleOf(f.code)
-	a.findings = append(a.findings, record.AuditFinding{Kind: kind, Law: law, Code: f.code, Numbers: f.values, Names: f.names, Run: run, Line: line})
+	r := rules[ruleOf(f.code)]
+	a.findings = append(a.findings, record.AuditFinding{Kind: r.kind, Law: r.law, Code: f.code, Numbers: f.values, Names: f.names, Run: run, Line: line})
 }
 
 // unread groups consecutive unread lines.
@@ -186,7 +170,7 @@ func offeredMissed(c *Claim) *finding {
 		}
 		v["missing"] = max(0, offered.Value*planned-c.value(Requests))
 	}
-	return &finding{auditOfferedMissed, v, nil}
+	return &finding{"audit-offered-missed", v, nil}
 }
 
 // sentPlan reports whether all planned requests were sent in the time that was asked for. Many
@@ -207,12 +191,12 @@ func little(c *Claim) *finding {
 		return nil
 	}
 	l := rate.times(c.get(Mean))
-	code, v := auditLittle, record.Values{"rate": rate.Value, "mean": c.value(Mean), "in_flight": l.Value}
+	code, v := record.Code("audit-little"), record.Values{"rate": rate.Value, "mean": c.value(Mean), "in_flight": l.Value}
 	if n == 0 {
 		if !slices.Contains(formats, c.Tool) {
 			return nil
 		}
-		return &finding{auditConnectionsUntold, v, record.Names{"tool": c.Tool}}
+		return &finding{"audit-connections-untold", v, record.Names{"tool": c.Tool}}
 	}
 	if l.low() <= n*(1+slack) {
 		return nil
@@ -220,13 +204,13 @@ func little(c *Claim) *finding {
 	v["connections"], v["depth"] = n, c.value(Depth)
 	switch most := backFilled(c); {
 	case c.Tool == "wrk" && c.get(Mean).low() <= most*(1+2*slack):
-		code = auditBackFilled
+		code = "audit-back-filled"
 	case c.Tool == "wrk":
 		v["back_filled"], v["max"] = most, c.value(Max)
 	case c.Loop == openLoop:
-		code = auditLittlePlan
+		code = "audit-little-plan"
 	case (c.Tool == "h2load" || c.Tool == "k6") && !c.has(Depth):
-		code = auditDepthUntold
+		code = "audit-depth-untold"
 	}
 	return &finding{code, v, record.Names{"tool": c.Tool}}
 }
@@ -255,10 +239,10 @@ func utilisation(c *Claim) *finding {
 	switch {
 	case !c.has(Cores):
 		v["needed"] = math.Ceil(busy.Value * (1 - slack))
-		return &finding{auditCoresUntold, v, nil}
+		return &finding{"audit-cores-untold", v, nil}
 	case exceeds(busy, c.get(Cores)):
 		v["cores"] = c.value(Cores)
-		return &finding{auditUtilisation, v, nil}
+		return &finding{"audit-utilisation", v, nil}
 	}
 	return nil
 }
@@ -269,7 +253,7 @@ func spinning(c *Claim) *finding {
 	if c.Tool != "httperf" || rate <= 0 || c.value(CPU) < .9 {
 		return nil
 	}
-	return &finding{auditSpinning, record.Values{"cpu": c.value(CPU), "rate": rate, "mean": c.value(Mean), "in_flight": rate * c.value(Mean)}, nil}
+	return &finding{"audit-spinning", record.Values{"cpu": c.value(CPU), "rate": rate, "mean": c.value(Mean), "in_flight": rate * c.value(Mean)}, nil}
 }
 
 // closedCycle applies R = N / X - Z: in a closed loop of N connections the response time R
@@ -289,9 +273,9 @@ func closedCycle(c *Claim) *finding {
 	switch {
 	case l.Half > oneDigit*l.Value, l.low() > n*(1+slack): // little reports the latter
 	case l.high() >= allOfCycle*n:
-		return &finding{auditInverse, v, nil}
+		return &finding{"audit-inverse", v, nil}
 	case l.high() >= busy*n || c.Loop == closedLoop:
-		return &finding{auditTurnaround, v, record.Names{"loop": c.Loop}}
+		return &finding{"audit-turnaround", v, record.Names{"loop": c.Loop}}
 	}
 	return nil
 }
@@ -307,7 +291,7 @@ func order(c *Claim) *finding {
 		if low.low()*(1-.005) <= high.high() { // HDR histograms keep three digits
 			return nil
 		}
-		return &finding{auditOrder, record.Values{"less": low.Value, "more": high.Value}, c.names(record.Names{"less": low.name, "more": high.name})}
+		return &finding{"audit-order", record.Values{"less": low.Value, "more": high.Value}, c.names(record.Names{"less": low.name, "more": high.name})}
 	}
 	longest, next := quantile{name: Min}, 0
 	for _, q := range all {
@@ -363,9 +347,9 @@ func meanBounds(c *Claim) *finding {
 		v["high"] = high
 	}
 	if c.Tool == "fortio" {
-		return &finding{auditInterpolated, v, nil}
+		return &finding{"audit-interpolated", v, nil}
 	}
-	return &finding{auditMeanBounds, v, c.names(record.Names{})}
+	return &finding{"audit-mean-bounds", v, c.names(record.Names{})}
 }
 
 // spread: of values between a and b with mean m the deviation is at most
@@ -381,7 +365,7 @@ func spread(c *Claim) *finding {
 	if c.get(Stdev).low() <= limit*(1+slack) {
 		return nil
 	}
-	return &finding{auditSpread, record.Values{"stdev": c.value(Stdev), "limit": limit, "mean": m.Value, "max": c.value(Max)}, c.names(record.Names{})}
+	return &finding{"audit-spread", record.Values{"stdev": c.value(Stdev), "limit": limit, "mean": m.Value, "max": c.value(Max)}, c.names(record.Names{})}
 }
 
 // names adds what the figures are about and their unit.
@@ -395,7 +379,7 @@ func tooLong(c *Claim) *finding {
 	if !c.has(Max, Seconds) || c.get(Max).low() <= c.get(Seconds).high()*1.05 {
 		return nil
 	}
-	return &finding{auditTooLong, record.Values{"max": c.value(Max), "seconds": c.value(Seconds)}, nil}
+	return &finding{"audit-too-long", record.Values{"max": c.value(Max), "seconds": c.value(Seconds)}, nil}
 }
 
 // fewFailed is the share of requests without a good reply that a comparison tolerates.
@@ -419,7 +403,7 @@ func failed(c *Claim) *finding {
 		times = "all"
 	}
 	share := lost / ended
-	return &finding{auditFailed, record.Values{"lost": lost, "ended": ended, "share": share, "known": 1 - share, "read": c.value("read_errors")}, record.Names{"times": times}}
+	return &finding{"audit-failed", record.Values{"lost": lost, "ended": ended, "share": share, "known": 1 - share, "read": c.value("read_errors")}, record.Names{"times": times}}
 }
 
 // refused: replies that refuse or fail are quick and no work.
@@ -428,7 +412,7 @@ func refused(c *Claim) *finding {
 	if requests <= 0 || bad <= fewFailed*requests {
 		return nil
 	}
-	return &finding{auditStatuses, record.Values{"bad": bad, "requests": requests, "share": bad / requests}, nil}
+	return &finding{"audit-statuses", record.Values{"bad": bad, "requests": requests, "share": bad / requests}, nil}
 }
 
 // dead: if a load of wrk2 lacks some of its rate, whole connections wait for a reply that
@@ -445,7 +429,7 @@ func dead(c *Claim) *finding {
 	if c.has(Seconds) {
 		v["seconds"], v["looks"] = c.value(Seconds), c.value(Seconds)/recount
 	}
-	return &finding{auditDead, v, nil}
+	return &finding{"audit-dead", v, nil}
 }
 
 // fewerConnections: wrk gives each thread the same number of connections, rounded down.
@@ -454,7 +438,7 @@ func fewerConnections(c *Claim) *finding {
 	if !c.isWrk() || !c.has(Threads) || opened >= n {
 		return nil
 	}
-	return &finding{auditFewerConns, record.Values{"connections": n, "threads": threads, "opened": opened}, nil}
+	return &finding{"audit-fewer-connections", record.Values{"connections": n, "threads": threads, "opened": opened}, nil}
 }
 
 // bursts: wrk2 paces each connection by itself, and a thread starts all its connections at once.
@@ -465,7 +449,7 @@ func bursts(c *Claim) *finding {
 	if c.Tool != "wrk2" || n == 0 || threads == 0 || share == 0 || sample <= together*share {
 		return nil
 	}
-	return &finding{auditBursts, record.Values{"max": sample, "share": share, "each": each, "within": each / sample, "period": each / share}, nil}
+	return &finding{"audit-bursts", record.Values{"max": sample, "share": share, "each": each, "within": each / sample, "period": each / share}, nil}
 }
 
 // calibration: wrk2 discards its first seconds, so a run that is different before and
@@ -476,7 +460,7 @@ func calibration(c *Claim) *finding {
 	if ratio := before / mean; c.Tool != "wrk2" || !c.has(Calibration+".mean", Mean) || ratio > .5 && ratio < 2 {
 		return nil
 	}
-	return &finding{auditCalibration, record.Values{"calibration": before, "mean": mean, "discarded": discarded, "rest": max(0, c.value(Seconds)-discarded)}, nil}
+	return &finding{"audit-calibration", record.Values{"calibration": before, "mean": mean, "discarded": discarded, "rest": max(0, c.value(Seconds)-discarded)}, nil}
 }
 
 // uneven: threads that send the same load met servers that differ.
@@ -486,5 +470,5 @@ func uneven(c *Claim) *finding {
 	if !c.has(Calibration+".min") || most <= unlike*least {
 		return nil
 	}
-	return &finding{auditUneven, record.Values{"least": least, "most": most}, nil}
+	return &finding{"audit-uneven", record.Values{"least": least, "most": most}, nil}
 }

@@ -18,16 +18,16 @@ const Self = "proc/self/cgroup"
 // root without the leading slash.
 type Reader func(name string) string
 
-// A Group is one directory of the CPU controller, of cgroup version 1 or 2.
-type Group struct {
+// A group is one directory of the CPU controller, of cgroup version 1 or 2.
+type group struct {
 	dir string
 	v1  bool
 }
 
-// CPU returns the groups of this process, its own first, then each one above it; nil if
+// groups returns the groups of this process, its own first, then each one above it; nil if
 // Self lists none. In a container the last group is the container's root, the highest
 // group that the process can see.
-func CPU(read Reader) (groups []Group) {
+func groups(read Reader) (all []group) {
 	for line := range strings.Lines(read(Self)) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, own, ok := strings.Cut(rest, ":")
@@ -40,18 +40,18 @@ func CPU(read Reader) (groups []Group) {
 			mount = "sys/fs/cgroup/cpu"
 		}
 		for dir := path.Clean("/" + own); ; dir = path.Dir(dir) {
-			groups = append(groups, Group{path.Join(mount, dir), v1})
+			all = append(all, group{path.Join(mount, dir), v1})
 			if dir == "/" {
 				break
 			}
 		}
 	}
-	return groups
+	return all
 }
 
-// Limit returns the group's quota of CPU time in CPUs, and the file that sets it. ok is
+// limit returns the group's quota of CPU time in CPUs, and the file that sets it. ok is
 // false if the group has no quota.
-func (g Group) Limit(read Reader) (cpus float64, file string, ok bool) {
+func (g group) limit(read Reader) (cpus float64, file string, ok bool) {
 	file = path.Join(g.dir, "cpu.max")
 	quota, period, _ := strings.Cut(strings.TrimSpace(read(file)), " ")
 	if g.v1 {
@@ -66,9 +66,9 @@ func (g Group) Limit(read Reader) (cpus float64, file string, ok bool) {
 	return q / p, file, true
 }
 
-// Throttled returns the time for which the group's quota has held its processes back so
+// throttled returns the time for which the group's quota has held its processes back so
 // far, summed over the CPUs; 0 if the kernel reports none.
-func (g Group) Throttled(read Reader) time.Duration {
+func (g group) throttled(read Reader) time.Duration {
 	key, unit := "throttled_usec", time.Microsecond
 	if g.v1 {
 		key, unit = "throttled_time", time.Nanosecond
@@ -84,21 +84,21 @@ func (g Group) Throttled(read Reader) time.Duration {
 	return 0
 }
 
-// Least returns the smallest limit among the groups, in CPUs, and the file that sets it.
-// ok is false if no group has a limit.
-func Least(groups []Group, read Reader) (cpus float64, file string, ok bool) {
-	for _, g := range groups {
-		if c, f, limited := g.Limit(read); limited && (!ok || c < cpus) {
+// Least returns the smallest limit among the groups of this process, in CPUs, and the file that
+// sets it. ok is false if no group has a limit.
+func Least(read Reader) (cpus float64, file string, ok bool) {
+	for _, g := range groups(read) {
+		if c, f, limited := g.limit(read); limited && (!ok || c < cpus) {
 			cpus, file, ok = c, f, true
 		}
 	}
 	return cpus, file, ok
 }
 
-// Throttled returns the sum of the throttled times of all groups.
-func Throttled(groups []Group, read Reader) (sum time.Duration) {
-	for _, g := range groups {
-		sum += g.Throttled(read)
+// Throttled returns the sum of the throttled times of all groups of this process.
+func Throttled(read Reader) (sum time.Duration) {
+	for _, g := range groups(read) {
+		sum += g.throttled(read)
 	}
 	return sum
 }

@@ -40,10 +40,9 @@ func TestGroups(t *testing.T) {
 		{"nonsense", map[string]string{Self: "garbage\n0::/\n:\n", "sys/fs/cgroup/cpu.max": "0 0", "sys/fs/cgroup/cpu.stat": "throttled_usec x"}, 1, 0, "", 0},
 	} {
 		read := machine(c.files)
-		groups := CPU(read)
-		cpus, file, ok := Least(groups, read)
-		if len(groups) != c.groups || cpus != c.cpus || file != c.file || ok != (c.file != "") || Throttled(groups, read) != c.throttled {
-			t.Errorf("%s: %d groups, %v CPUs by %q, %v throttled; want %d, %v by %q, %v", c.name, len(groups), cpus, file, Throttled(groups, read), c.groups, c.cpus, c.file, c.throttled)
+		cpus, file, ok := Least(read)
+		if len(groups(read)) != c.groups || cpus != c.cpus || file != c.file || ok != (c.file != "") || Throttled(read) != c.throttled {
+			t.Errorf("%s: %d groups, %v CPUs by %q, %v throttled; want %d, %v by %q, %v", c.name, len(groups(read)), cpus, file, Throttled(read), c.groups, c.cpus, c.file, c.throttled)
 		}
 	}
 }

@@ -44,19 +44,20 @@ type Options[T any] struct {
 	Waited func(T, time.Duration) // called before Run with the time in the queue; nil: not called
 }
 
-// Settings are the options that do not depend on the type of the jobs.
+// Settings are the options that do not depend on the type of the jobs. A tag names the flag of serve
+// that sets a field.
 type Settings struct {
-	Workers   int                 // number of workers, 1 or more
-	Depth     int                 // places in the queue; 0 hands a job over only when a worker is free
+	Workers   int                 `flag:"workers"`     // number of workers, 1 or more
+	Depth     int                 `flag:"queue-depth"` // places in the queue; 0 hands a job over only when a worker is free
 	Overflow  Overflow            // policy for a job that finds the queue full
 	Sojourned func(time.Duration) // called after Run with the time since Put; nil: not called
-	Locked    bool                // each worker is locked to an operating-system thread
+	Locked    bool                `flag:"locked"` // each worker is locked to an operating-system thread
 	Closure   bool                // a job travels as a closure, as in most pools, which allocates
 	Pick      Pick                // PerWorker: how to choose a queue
-	Steal     bool                // PerWorker: idle workers take from the queues of others; needs Depth >= Workers
-	Spin      int                 // Ring: how often a worker looks at an empty ring before it sleeps
-	Target    time.Duration       // CoDel, Adaptive: the wait to keep to; see [CoDel]
-	Interval  time.Duration       // CoDel, Adaptive: time for which the wait must exceed Target
+	Steal     bool                `flag:"steal"`          // PerWorker: idle workers take from the queues of others; needs Depth >= Workers
+	Spin      int                 `flag:"spin"`           // Ring: how often a worker looks at an empty ring before it sleeps
+	Target    time.Duration       `flag:"codel-target"`   // CoDel, Adaptive: the wait to keep to; see [CoDel]
+	Interval  time.Duration       `flag:"codel-interval"` // CoDel, Adaptive: time for which the wait must exceed Target
 	Held      time.Duration       // Shared: a planted fault; a worker that has taken a job sleeps this long under one lock for all workers; 0: no lock
 }
 

@@ -110,7 +110,7 @@ func (m *Machine) cpuLimit() seen {
 	if m.text(cgroup.Self) == "" {
 		return untold(nil)
 	}
-	least, where, limited := cgroup.Least(cgroup.CPU(m.text), m.text)
+	least, where, limited := cgroup.Least(m.text)
 	if !limited {
 		return fine(cpuLimit, nil, nil)
 	}

@@ -60,7 +60,7 @@ func healthy(t *testing.T) *Machine {
 		Lateness: slices.Repeat([]time.Duration{60 * time.Microsecond}, 100),
 		Pause:    200 * time.Microsecond,
 		Gap:      Gap{Longest: time.Millisecond, Replies: 20_000, Span: 2 * time.Second},
-		Engine:   Engine{Rate: 10_000, P50: 25 * time.Microsecond, P99: 90 * time.Microsecond},
+		Engine:   Engine{Rate: 10_000, P50: 25e-6, P99: 90e-6},
 		Noise:    NewNoise("quick", []AA{alike(4, 1.02)}, protocols),
 	}
 }
@@ -82,8 +82,8 @@ func TestHealthyMachineIsFit(t *testing.T) {
 			t.Errorf("got %+v, want it ok, with what it would spoil and without a fix", f)
 		}
 	}
-	if len(r.Findings) != len(Named()) || r.Sentence != "fit" || r.Verdict != Fit {
-		t.Errorf("got %d findings and %q, want %d and fit", len(r.Findings), r.Sentence, len(Named()))
+	if len(r.Findings) != len(checks()) || r.Sentence != "fit" || r.Verdict != Fit {
+		t.Errorf("got %d findings and %q, want %d and fit", len(r.Findings), r.Sentence, len(checks()))
 	}
 }
 

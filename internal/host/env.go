@@ -45,7 +45,7 @@ func Fingerprint(version string, cpus Sides) record.Env {
 	if fields := strings.Fields(line("/proc/loadavg")); len(fields) > 0 {
 		e.Load1, _ = strconv.ParseFloat(fields[0], 64)
 	}
-	for l := range strings.Lines(ReadFile("/proc/pressure/cpu")) {
+	for l := range strings.Lines(readFile("/proc/pressure/cpu")) {
 		if strings.HasPrefix(l, "some") {
 			e.PSI = strings.TrimSpace(l)
 		}
@@ -53,9 +53,9 @@ func Fingerprint(version string, cpus Sides) record.Env {
 	return e
 }
 
-// ReadFile returns a file's text, "" when it cannot be read. A fact that the machine does not tell is
+// readFile returns a file's text, "" when it cannot be read. A fact that the machine does not tell is
 // so left out of its fingerprint.
-func ReadFile(name string) string {
+func readFile(name string) string {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return ""
@@ -65,13 +65,13 @@ func ReadFile(name string) string {
 
 // line returns the first line of a file, with single spaces; "" when the file cannot be read.
 func line(name string) string {
-	l, _, _ := strings.Cut(ReadFile(name), "\n")
+	l, _, _ := strings.Cut(readFile(name), "\n")
 	return strings.Join(strings.Fields(l), " ")
 }
 
 // cpuinfo returns the first value of a key in /proc/cpuinfo, "" for none.
 func cpuinfo(key string) string {
-	for l := range strings.Lines(ReadFile("/proc/cpuinfo")) {
+	for l := range strings.Lines(readFile("/proc/cpuinfo")) {
 		if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == key {
 			return strings.TrimSpace(v)
 		}
@@ -81,7 +81,7 @@ func cpuinfo(key string) string {
 
 // cpuMax returns the tightest CPU limit of this process's control groups as text, "" for none.
 func cpuMax() string {
-	cpus, file, ok := cgroup.Least(cgroup.CPU(fromRoot), fromRoot)
+	cpus, file, ok := cgroup.Least(fromRoot)
 	if !ok {
 		return ""
 	}

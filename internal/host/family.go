@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,7 +23,7 @@ func Family(pid int) []int {
 			continue
 		}
 		for _, list := range lists {
-			for field := range strings.FieldsSeq(ReadFile(list)) {
+			for field := range strings.FieldsSeq(readFile(list)) {
 				if child, err := strconv.Atoi(field); err == nil && !slices.Contains(all, child) {
 					all = append(all, child)
 				}
@@ -73,48 +74,24 @@ func addCPU(pids []int) (sum float64, steady bool) {
 }
 
 // waitedCPU returns the CPU time, in seconds, of the children that a process has waited for.
-func waitedCPU(pid int) (sum float64) {
-	fields := statFields(pid)
-	if len(fields) <= statChildSystem {
-		return 0
-	}
-	for _, i := range []int{statChildUser, statChildSystem} {
-		if ticks, err := strconv.ParseFloat(fields[i], 64); err == nil {
-			sum += ticks / userHZ
-		}
-	}
-	return sum
+func waitedCPU(pid int) float64 {
+	s := stat(pid)
+	return float64(s.CUTime+s.CSTime) / userHZ
 }
 
 // backwards is the largest fall of a family's CPU time, in seconds, that rounding can cause.
 const backwards = 3. / userHZ
 
-// Indices in statFields: ppid, cutime and cstime of proc_pid_stat(5).
-const (
-	statParent      = 1
-	statChildUser   = 13
-	statChildSystem = 14
-)
-
-// statFields returns the fields of /proc/PID/stat after the name, none if it cannot be read.
-func statFields(pid int) []string {
-	text := ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	i := strings.LastIndexByte(text, ')') // a name may contain spaces and parentheses
-	return strings.Fields(text[i+1:])
+// stat returns the values of /proc/PID/stat, all 0 when it cannot be read.
+func stat(pid int) (s procfs.ProcStat) {
+	if p, err := procfs.NewProc(pid); err == nil {
+		s, _ = p.Stat()
+	}
+	return s
 }
 
 // Parent returns the pid of a process's parent, 0 when it is unknown.
-func Parent(pid int) int {
-	fields := statFields(pid)
-	if len(fields) <= statParent {
-		return 0
-	}
-	ppid, err := strconv.Atoi(fields[statParent])
-	if err != nil {
-		return 0
-	}
-	return ppid
-}
+func Parent(pid int) int { return stat(pid).PPID }
 
 // footprint returns the memory, threads and processes of a server and its children at this moment;
 // nil when unknown.
@@ -173,4 +150,34 @@ func MayRun(pid int) (all record.CPUs) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// Listening returns the pids of the processes that listen at an address of this machine. It finds
+// only processes that this one may inspect.
+func Listening(at netip.AddrPort) (pids []int) {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return nil
+	}
+	const listen = 10     // TCP_LISTEN
+	v4, _ := fs.NetTCP()  //nolint:staticcheck // netlink, which it names instead, is for tables read all the time
+	v6, _ := fs.NetTCP6() //nolint:staticcheck // as above
+	var sockets []string
+	for _, s := range slices.Concat(v4, v6) {
+		local, _ := netip.AddrFromSlice(s.LocalAddr)
+		if s.St == listen && s.LocalPort == uint64(at.Port()) && (local.Unmap() == at.Addr() || local.IsUnspecified()) {
+			sockets = append(sockets, fmt.Sprintf("socket:[%d]", s.Inode))
+		}
+	}
+	if len(sockets) == 0 {
+		return nil
+	}
+	all, _ := fs.AllProcs()
+	for _, p := range all {
+		files, _ := p.FileDescriptorTargets() // none of a process that it may not inspect
+		if slices.ContainsFunc(files, func(file string) bool { return slices.Contains(sockets, file) }) {
+			pids = append(pids, p.PID)
+		}
+	}
+	return pids
 }

@@ -66,11 +66,14 @@ func (c Sides) SharedCPUs() record.CPUs {
 
 // Foreign returns the CPU time, in seconds, that other programs took of the server's CPUs in a window
 // of window seconds: the time that was neither idle, nor stolen, nor used by the server (or by the
-// load, if it shares CPUs). It is negative when unknown.
+// load, if it shares CPUs). It is -1 when one of these is unknown.
 func (c Sides) Foreign(used Reading, window float64) float64 {
 	own := used.spanServer
 	if c.Shared && own >= 0 {
 		own += max(0, used.spanLoad)
 	}
-	return foreignTime(len(c.Server), window, used.Idle, used.stolen, own)
+	if used.Idle < 0 || used.stolen < 0 || own < 0 {
+		return -1
+	}
+	return max(0, float64(len(c.Server))*window-used.Idle-used.stolen-own)
 }

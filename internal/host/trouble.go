@@ -264,13 +264,3 @@ func matters(t record.Trouble) bool {
 	}
 	return t.Share >= toldShare
 }
-
-// foreignTime returns the CPU time, in seconds, that programs outside the run took of cpus CPUs in a
-// window of window seconds: the time that was neither idle, nor stolen by the hypervisor, nor used by
-// the run itself (own). It is negative if one of these is negative, which means unknown.
-func foreignTime(cpus int, window, idle, stolen, own float64) float64 {
-	if idle < 0 || stolen < 0 || own < 0 {
-		return -1
-	}
-	return max(0, float64(cpus)*window-idle-stolen-own)
-}

@@ -37,3 +37,6 @@ func (c Counts) Turned() (n uint64) {
 	}
 	return n
 }
+
+// Sockets returns the number of listening sockets.
+func (l *Listener) Sockets() int { return len(l.sockets) }

@@ -174,9 +174,6 @@ func (l *Listener) Backlog() int { return l.backlog }
 // MaxConns returns the cap on open connections.
 func (l *Listener) MaxConns() int { return cap(l.slots) }
 
-// Sockets returns the number of listening sockets.
-func (l *Listener) Sockets() int { return len(l.sockets) }
-
 // Draining reports whether a drain has begun, so that answers should end their connection.
 func (l *Listener) Draining() bool { return l.draining.Load() }
 

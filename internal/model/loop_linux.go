@@ -65,13 +65,12 @@ func (m *loopModel) newEventLoop() *eventLoop {
 // connection is suspended, and its loop serves others.
 type offloadModel struct {
 	*loopModel
-	pool      dispatch.Dispatcher[*loopConn]
-	submitter *submitter[*loopConn]
+	pool *submitter[*loopConn]
 }
 
 func newLoopOffload(cfg Config) Model {
 	m := &offloadModel{loopModel: newLoopModel(cfg)}
-	m.pool = dispatch.New(dispatch.Shared, options(cfg, func(c *loopConn, wait time.Duration) {
+	m.pool = newSubmitter(cfg, dispatch.Shared, "a loop with all its connections", func(c *loopConn, wait time.Duration) {
 		m.tookRequest(c, wait)
 	}, func(c *loopConn) {
 		dequeued(c.exchange)
@@ -80,8 +79,7 @@ func newLoopOffload(cfg Config) Model {
 	}, func(c *loopConn, why dispatch.Why) {
 		m.turnAway(c.exchange, c, why)
 		c.loop.send(c, true)
-	}))
-	m.submitter = newSubmitter(cfg, m.pool, "a loop with all its connections")
+	})
 	m.loopModel.offload = func(x *workload.Exchange, c openConn) { m.dispatch(c.(httpConn).loopConn, x) }
 	return m
 }
@@ -93,14 +91,14 @@ func (m *offloadModel) Serve(l *Listener) error {
 	return err
 }
 
-func (m *offloadModel) Queue() dispatch.Queue { return m.pool }
+func (m *offloadModel) Queue() dispatch.Queue { return m.pool.Dispatcher }
 
 // dispatch hands x, a request on c, to a worker, and suspends c until x is computed. With
 // --overflow block the loop, and every connection on it, waits for a place in the queue.
 func (m *offloadModel) dispatch(c *loopConn, x *workload.Exchange) {
 	c.exchange, c.computed = x, false
 	enqueued(x)
-	m.submitter.submit(c)
+	m.pool.submit(c)
 	for !c.computed {
 		c.wait(forWorker)
 	}

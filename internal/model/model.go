@@ -41,14 +41,15 @@ type Config struct {
 	Log               *slog.Logger  // rare events only, never requests
 }
 
-// Limits bound the time and memory that a client can use, in every mode.
+// Limits bound the time and memory that a client can use, in every mode. A tag names the flag of
+// serve that sets a field.
 type Limits struct {
-	HeaderTimeout time.Duration // for the whole head, from accept or from its first byte
-	BodyTimeout   time.Duration // for the whole body, from the end of the head
-	WriteTimeout  time.Duration // for the whole answer
-	IdleTimeout   time.Duration // between two requests
-	MaxHead       int           // bytes of a request head; more is answered 431
-	MaxBody       int           // bytes of a request body; more is answered 413
+	HeaderTimeout time.Duration `flag:"header-timeout"` // for the whole head, from accept or from its first byte
+	BodyTimeout   time.Duration `flag:"body-timeout"`   // for the whole body, from the end of the head
+	WriteTimeout  time.Duration `flag:"write-timeout"`  // for the whole answer
+	IdleTimeout   time.Duration `flag:"idle-timeout"`   // between two requests
+	MaxHead       int           `flag:"max-head"`       // bytes of a request head; more is answered 431
+	MaxBody       int           `flag:"max-body"`       // bytes of a request body; more is answered 413
 }
 
 // DefaultLimits returns the limits that every mode has by default.

@@ -16,9 +16,8 @@ import (
 // workers, the others starve until the idle timeout frees a worker.
 type poolModel struct {
 	fasthttpEngine
-	pool      dispatch.Dispatcher[*Conn]
-	submitter *submitter[*Conn]
-	refuser   *refuser
+	pool    *submitter[*Conn]
+	refuser *refuser
 }
 
 // poolOver returns the constructor of a pool with that kind of dispatcher.
@@ -26,10 +25,9 @@ func poolOver(kind dispatch.Kind) func(Config) Model {
 	return func(cfg Config) Model {
 		e := newFasthttpEngine(cfg)
 		m := &poolModel{fasthttpEngine: e, refuser: newRefuser(cfg, e.requests)}
-		m.pool = dispatch.New(kind, options(cfg, tookConn[*Conn], m.serveConn, m.refuser.turnAway))
-		m.submitter = newSubmitter(cfg, m.pool, "accepting")
+		m.pool = newSubmitter(cfg, kind, "accepting", tookConn[*Conn], m.serveConn, m.refuser.turnAway)
 		if kind == dispatch.PerWorker {
-			m.submitter.queues = cfg.Workers
+			m.pool.queues = cfg.Workers
 		}
 		return m
 	}
@@ -45,7 +43,7 @@ func (m *poolModel) Serve(l *Listener) error {
 	m.pool.Start()
 	err := eachConn(l, func(c *Conn) {
 		c.enqueue(timeline.Now())
-		m.submitter.submit(c)
+		m.pool.submit(c)
 	})
 	m.pool.Close()
 	m.refuser.wait()
@@ -57,11 +55,25 @@ func (m *poolModel) serveConn(c *Conn) {
 	m.server.ServeConn(c)
 }
 
-func (m *poolModel) Queue() dispatch.Queue { return m.pool }
+func (m *poolModel) Queue() dispatch.Queue { return m.pool.Dispatcher }
 
-// options returns the options of a mode's dispatcher. took is called with each job that will
-// run, and the job's wait in the queue.
-func options[T any](cfg Config, took func(T, time.Duration), run func(T), refuse func(T, dispatch.Why)) dispatch.Options[T] {
+// stallTime is the wait for a place in the queue after which a warning is logged.
+const stallTime = time.Second
+
+// A submitter is a mode's dispatcher. If the overflow policy is to block, it logs a warning when a
+// job waits long for a place in the queue.
+type submitter[T any] struct {
+	dispatch.Dispatcher[T]
+	what    string // the thing that waits when the queue is full, for the warning
+	queues  int    // number of queues among which Capacity is divided
+	blocks  bool   // the policy is to block
+	log     *slog.Logger
+	limiter warnLimiter
+}
+
+// newSubmitter returns a submitter over a dispatcher of that kind. took is called with each job
+// that will run, and the job's wait in the queue.
+func newSubmitter[T any](cfg Config, kind dispatch.Kind, what string, took func(T, time.Duration), run func(T), refuse func(T, dispatch.Why)) *submitter[T] {
 	if cfg.Locked {
 		allowThreads(cfg.Workers + spareThreads)
 	}
@@ -72,43 +84,26 @@ func options[T any](cfg Config, took func(T, time.Duration), run func(T), refuse
 			took(job, wait)
 		}
 	}
-	return dispatch.Options[T]{Settings: cfg.Settings, Run: run, Refuse: refuse, Waited: waited}
+	pool := dispatch.New(kind, dispatch.Options[T]{Settings: cfg.Settings, Run: run, Refuse: refuse, Waited: waited})
+	return &submitter[T]{Dispatcher: pool, what: what, queues: 1, blocks: cfg.Overflow == dispatch.Block, log: cfg.Log}
 }
 
-// stallTime is the wait for a place in the queue after which a warning is logged.
-const stallTime = time.Second
-
-// A submitter hands jobs to a dispatcher. If the overflow policy is to block, it logs a warning
-// when a job waits long for a place in the queue. It is safe for concurrent use if the
-// dispatcher's Put is.
-type submitter[T any] struct {
-	pool    dispatch.Dispatcher[T]
-	what    string // the thing that waits when the queue is full, for the warning
-	queues  int    // number of queues among which Capacity is divided
-	blocks  bool   // the policy is to block
-	log     *slog.Logger
-	limiter warnLimiter
-}
-
-func newSubmitter[T any](cfg Config, pool dispatch.Dispatcher[T], what string) *submitter[T] {
-	return &submitter[T]{pool: pool, what: what, queues: 1, blocks: cfg.Overflow == dispatch.Block, log: cfg.Log}
-}
-
-// submit queues job. It starts a timer only when a queue may be full.
+// submit queues job. It starts a timer only when a queue may be full. It is safe for concurrent
+// use.
 func (e *submitter[T]) submit(job T) {
-	if !e.blocks || (e.pool.Depth()+1)*e.queues <= e.pool.Capacity() {
-		e.pool.Put(job)
+	if !e.blocks || (e.Depth()+1)*e.queues <= e.Capacity() {
+		e.Put(job)
 		return
 	}
 	stalled := time.AfterFunc(stallTime, e.warn)
-	e.pool.Put(job)
+	e.Put(job)
 	stalled.Stop()
 }
 
 func (e *submitter[T]) warn() {
 	if e.limiter.allow() {
 		e.log.Warn("the queue is full and "+e.what+" waits for a worker; raise --workers or --queue-depth, or refuse with --overflow reject",
-			"for", stallTime, "workers", e.pool.Workers(), "queue_depth", e.pool.Capacity())
+			"for", stallTime, "workers", e.Workers(), "queue_depth", e.Capacity())
 	}
 }
 

@@ -13,9 +13,8 @@ import (
 // Retry-After, and its connection stays open.
 type requestModel struct {
 	goroutineModel
-	pool      dispatch.Dispatcher[*call]
-	submitter *submitter[*call]
-	calls     sync.Pool
+	pool  *submitter[*call]
+	calls sync.Pool
 }
 
 // A call is a request on its way to a worker; its connection's goroutine waits for done.
@@ -36,8 +35,7 @@ func requestsOver(kind dispatch.Kind) func(Config) Model {
 		if cfg.Executor != dispatch.Shared {
 			kind = cfg.Executor
 		}
-		m.pool = dispatch.New(kind, options(cfg, m.took, m.compute, refuseCall))
-		m.submitter = newSubmitter(cfg, m.pool, "a request")
+		m.pool = newSubmitter(cfg, kind, "a request", m.took, m.compute, refuseCall)
 		m.run, m.queues = m.dispatch, true
 		return m
 	}
@@ -50,7 +48,7 @@ func (m *requestModel) Serve(l *Listener) error {
 	return err
 }
 
-func (m *requestModel) Queue() dispatch.Queue { return m.pool }
+func (m *requestModel) Queue() dispatch.Queue { return m.pool.Dispatcher }
 
 // dispatch hands x to a worker and waits until it is done. It runs on the connection's
 // goroutine, compute on a worker.
@@ -58,7 +56,7 @@ func (m *requestModel) dispatch(x *workload.Exchange, conn openConn) {
 	c := m.calls.Get().(*call)
 	c.x, c.conn, c.refused = x, conn, false
 	enqueued(x)
-	m.submitter.submit(c)
+	m.pool.submit(c)
 	<-c.done
 	if c.refused {
 		m.turnAway(x, conn, c.why)

@@ -22,17 +22,15 @@ import (
 // does.
 type requeueModel struct {
 	fasthttpEngine
-	pool      dispatch.Dispatcher[*burstConn]
-	submitter *submitter[*burstConn]
-	refuser   *refuser
+	pool    *submitter[*burstConn]
+	refuser *refuser
 }
 
 func newPoolRequeue(cfg Config) Model {
 	e := newFasthttpEngine(cfg)
 	m := &requeueModel{fasthttpEngine: e, refuser: newRefuser(cfg, e.requests)}
 	m.server.ConnState = trackBurst
-	m.pool = dispatch.New(dispatch.Shared, options(cfg, tookConn[*burstConn], m.burst, m.turnAway))
-	m.submitter = newSubmitter(cfg, m.pool, "a connection's burst")
+	m.pool = newSubmitter(cfg, dispatch.Shared, "a connection's burst", tookConn[*burstConn], m.burst, m.turnAway)
 	return m
 }
 
@@ -44,7 +42,7 @@ func (m *requeueModel) Serve(l *Listener) error {
 	return err
 }
 
-func (m *requeueModel) Queue() dispatch.Queue { return m.pool }
+func (m *requeueModel) Queue() dispatch.Queue { return m.pool.Dispatcher }
 
 // serveBursts waits for each of the connection's bursts and queues it, until the connection is
 // closed.
@@ -74,7 +72,7 @@ func (m *requeueModel) serveBursts(conn *Conn) {
 		}
 		c.fresh, c.begun, c.parked, c.served = true, false, false, false
 		c.enqueue(timeline.At(now))
-		m.submitter.submit(c)
+		m.pool.submit(c)
 	}
 }
 

@@ -101,8 +101,8 @@ func TestStamps(t *testing.T) {
 				for i, c := range asked {
 					st := stamps[uint64(i)]
 					p := timeline.Split(c, st)
-					if part, negative := p.Negative(); negative || p.Sum() != c.Done-c.Scheduled {
-						t.Fatalf("request %d: %v is %d, the sum %d of %d: %+v %+v", i, part, p[part], p.Sum(), c.Done-c.Scheduled, c, st)
+					if part, negative := p.Negative(); negative {
+						t.Fatalf("request %d: %v is %d: %+v %+v", i, part, p[part], c, st)
 					}
 					if i < each && p[timeline.Service] < int64(100*time.Microsecond) {
 						t.Errorf("request %d: the handler slept 100 µs and took %d ns", i, p[timeline.Service])

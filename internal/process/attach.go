@@ -30,10 +30,7 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 		return nil, fmt.Errorf("the server at %s: %w", address, err)
 	}
 	port := cmp.Or(u.Port(), "80")
-	p := &Process{
-		Addr: net.JoinHostPort(u.Hostname(), port), log: &tail{limit: logLimit}, exited: make(chan struct{}),
-		readyLimit: l.readyLimit, stopLimit: l.stopLimit,
-	}
+	p := l.process(net.JoinHostPort(u.Hostname(), port))
 	ctx, cancel := context.WithTimeoutCause(ctx, p.readyLimit, fmt.Errorf("no answer within %v", p.readyLimit))
 	defer cancel()
 	switch status, err := p.askOnce(ctx, path); {

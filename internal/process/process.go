@@ -84,10 +84,7 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{
-		Addr: ports[0], log: &tail{limit: logLimit}, exited: make(chan struct{}),
-		readyLimit: l.readyLimit, stopLimit: l.stopLimit,
-	}
+	p := l.process(ports[0])
 	words, err := p.fill(argv, ports[1])
 	if err != nil {
 		return nil, err
@@ -124,6 +121,11 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	}
 	p.ShowsMetrics("")
 	return p, nil
+}
+
+// process returns a server on addr, which is not started yet.
+func (l *Launcher) process(addr string) *Process {
+	return &Process{Addr: addr, log: &tail{limit: logLimit}, exited: make(chan struct{}), readyLimit: l.readyLimit, stopLimit: l.stopLimit}
 }
 
 // fill replaces the marks in argv, such as {addr}. It makes the temporary directory if argv has the

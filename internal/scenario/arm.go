@@ -43,15 +43,8 @@ var armName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._=,+-]{0,119}$`)
 
 const armNameForm = "a name has up to 120 letters, digits and . _ = , + -"
 
-// armFlags are the serve flags that an arm may set: all but mode, addresses, log and calibration,
-// which the planner sets. A test of cmd/schedlab compares them with the flags of serve. Mode.Check
-// tells whether a mode takes them.
-var armFlags = []string{
-	"workers", "queue-depth", "overflow", "queue", "steal", "spin", "job", "executor", "locked", "codel-target", "codel-interval",
-	"listeners", "deal", "batch", "processes", "threads", "wait", "kv-locks", "plant-cpu", "plant", "max-conns", "backlog",
-	"header-timeout", "body-timeout", "write-timeout", "idle-timeout", "close-after", "close-silently", "max-head", "max-body", "drain-timeout",
-	"stamps", "timeline", "pprof",
-}
+// armFlags are the serve flags that an arm may set. Mode.Check tells whether a mode takes them.
+var armFlags = mode.ArmFlags()
 
 // armKeys are the keys of an arm in YAML in addition to the serve flags.
 var armKeys = []string{"name", "mode", "command", "url", "env", "metrics", "vary"}

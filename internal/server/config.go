@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -17,6 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"schedlab/internal/dispatch"
+	"schedlab/internal/mode"
 	"schedlab/internal/model"
 	"schedlab/internal/timeline"
 	"schedlab/internal/workload"
@@ -37,35 +40,38 @@ type Fault struct {
 // A Config holds all settings of a server. [New] replaces numbers that are not set by the
 // defaults of their mode. Default returns the configuration of the command without flags.
 type Config struct {
-	Mode       string
-	Addr       string // data listener, host:port
-	Admin      string // admin listener, host:port; "off" for none
-	Pprof      string // "auto" (only when Admin is loopback), "on", "off"
-	Workers    int    // 0: twice GOMAXPROCS
-	QueueDepth int    // negative: the mode's default
-	Overflow   string // "": the mode's default
-	Dispatch
-	MaxConns     int           // 0: min(10,000, RLIMIT_NOFILE - 64)
-	Backlog      int           // 0: net.core.somaxconn
-	Listeners    int           // number of sockets on the address; 0: GOMAXPROCS
-	Deal         string        // how the kernel distributes connections among them: hash or random; "": hash
-	Batch        string        // order in which a loop serves connections that are ready together: in-order or newest-first; "": in-order
-	Processes    int           // number of processes of prefork; 0: GOMAXPROCS
-	Threads      int           // GOMAXPROCS of each process of prefork; 0: 1
-	Wait         time.Duration // longest wait for a turn; negative: the mode's default
-	KVLocks      int           // number of locks among which the keys of /kv are divided; 0: one
-	CloseAfter   int           // number of answers on one connection, after which the server closes it; 0: no limit
-	Silently     bool          // with CloseAfter: the last answer does not say Connection: close
-	DrainTimeout time.Duration
-	Limits       model.Limits
-	Stamps       string // stamps on every request: "off", "basic", or "full", which adds the kernel's
-	Timeline     int    // number of requests for which stamps are kept
+	Mode  string `flag:"mode"`
+	Addr  string `flag:"addr"`  // data listener, host:port
+	Admin string `flag:"admin"` // admin listener, host:port; "off" for none
+	Pprof string `flag:"pprof"` // "auto" (only when Admin is loopback), "on", "off"
+	// Settings are the settings of workers and queue. Workers is 0 and Depth negative for the
+	// mode's default. Overflow, Pick and Closure are set by the next fields.
+	dispatch.Settings
+	Overflow     string        `flag:"overflow"`       // "": the mode's default
+	Queue        string        `flag:"queue"`          // pool-perworker: rr, least or p2c; "": rr
+	Job          string        `flag:"job"`            // closure or func; "": func
+	Executor     string        `flag:"executor"`       // own or ring; "": own
+	MaxConns     int           `flag:"max-conns"`      // 0: min(10,000, RLIMIT_NOFILE - 64)
+	Backlog      int           `flag:"backlog"`        // 0: net.core.somaxconn
+	Listeners    int           `flag:"listeners"`      // number of sockets on the address; 0: GOMAXPROCS
+	Deal         string        `flag:"deal"`           // how the kernel distributes connections among them: hash or random; "": hash
+	Batch        string        `flag:"batch"`          // order in which a loop serves connections that are ready together: in-order or newest-first; "": in-order
+	Processes    int           `flag:"processes"`      // number of processes of prefork; 0: GOMAXPROCS
+	Threads      int           `flag:"threads"`        // GOMAXPROCS of each process of prefork; 0: 1
+	Wait         time.Duration `flag:"wait"`           // longest wait for a turn; negative: the mode's default
+	KVLocks      int           `flag:"kv-locks"`       // number of locks among which the keys of /kv are divided; 0: one
+	CloseAfter   int           `flag:"close-after"`    // number of answers on one connection, after which the server closes it; 0: no limit
+	Silently     bool          `flag:"close-silently"` // with CloseAfter: the last answer does not say Connection: close
+	DrainTimeout time.Duration `flag:"drain-timeout"`
+	model.Limits
+	Stamps   string `flag:"stamps"`   // stamps on every request: "off", "basic", or "full", which adds the kernel's
+	Timeline int    `flag:"timeline"` // number of requests for which stamps are kept
 	// Iters is the calibration of CPU demand in iterations per microsecond; 0
 	// measures it at the start.
-	Iters float64
+	Iters float64 `flag:"iters"`
 	// PlantCPU multiplies the CPU demand of every /work, to test verdicts with a
 	// known difference; 0: 1.
-	PlantCPU          float64
+	PlantCPU          float64 `flag:"plant-cpu"`
 	Plant             Fault
 	Version, Revision string // version and commit of the program, for people
 	Log               *slog.Logger
@@ -76,13 +82,24 @@ type Config struct {
 	Child *Child
 }
 
+// Fields returns a pointer to the field that each flag of serve sets, by the flag's name.
+func (c *Config) Fields() map[string]any {
+	fields, all := map[string]any{}, reflect.ValueOf(c).Elem()
+	for _, f := range reflect.VisibleFields(all.Type()) {
+		if flag := f.Tag.Get("flag"); flag != "" {
+			fields[flag] = all.FieldByIndex(f.Index).Addr().Interface()
+		}
+	}
+	return fields
+}
+
 // Default returns the configuration of `schedlab serve` without flags.
 func Default() Config {
 	return Config{
 		Addr:         "127.0.0.1:8080",
 		Admin:        "127.0.0.1:9090",
 		Pprof:        "auto",
-		QueueDepth:   -1,
+		Settings:     dispatch.Settings{Depth: -1},
 		Wait:         -1,
 		DrainTimeout: 10 * time.Second,
 		Stamps:       "off",
@@ -100,12 +117,12 @@ const reserved = 64
 const minHead = 8 << 10
 
 const (
-	mostConns   = 10_000
-	mostWorkers = 100_000
-	mostDepth   = 1 << 20
-	leastIters  = 1
-	mostIters   = 100_000
-	mostPlant   = 2 // PlantCPU multiplies a demand that the caps of /work have limited already
+	mostConns  = 10_000
+	mostDepth  = 1 << 20
+	mostWait   = time.Minute
+	leastIters = 1
+	mostIters  = 100_000
+	mostPlant  = 2 // PlantCPU multiplies a demand that the caps of /work have limited already
 )
 
 // A ConfigError names a setting that is wrong, and tells what to do about it.
@@ -130,7 +147,6 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 	if err != nil {
 		return mode, mc, badConfig("--mode: %v", err)
 	}
-	mc.Held = c.Plant.Queue
 	maxConns := c.MaxConns
 	for _, check := range []func(model.Mode) error{
 		c.checkModeFlags, c.checkNumbers, c.checkWatch, c.checkQueue, c.checkLimits, c.checkConns,
@@ -140,67 +156,54 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 			return mode, mc, err
 		}
 	}
-	mc.Workers, mc.Reverse, mc.Wait = c.Workers, c.Batch == newestFirst, c.Wait
-	if mode.Depth != nil {
-		c.setQueue(&mc)
-	}
+	mc.Settings, mc.Reverse, mc.Wait = c.Settings, c.Batch == newestFirst, c.Wait
+	mc.Held = c.Plant.Queue
+	c.setQueue(mode, &mc)
 	return mode, mc, nil
 }
 
 // checkModeFlags returns an error for a flag that only other modes have.
-func (c *Config) checkModeFlags(mode model.Mode) error {
-	for _, f := range []struct {
-		flag  string
-		given bool
-	}{
-		{"workers", c.Workers != 0}, {"queue-depth", c.QueueDepth >= 0}, {"overflow", c.Overflow != ""},
-		{"queue", c.Queue != ""}, {"steal", c.Steal}, {"spin", c.Spin != 0}, {"job", c.Job != ""}, {"executor", c.Executor != ""},
-		{"locked", c.Locked}, {"codel-target", c.CodelTarget != 0}, {"codel-interval", c.CodelInterval != 0},
-		{"listeners", c.Listeners != 0}, {"processes", c.Processes != 0}, {"threads", c.Threads != 0},
-		{"deal", c.Deal != ""}, {"batch", c.Batch != ""}, {"wait", c.Wait >= 0},
-	} {
+func (c *Config) checkModeFlags(m model.Mode) error {
+	none := Default()
+	given, initial, modes := c.Fields(), none.Fields(), model.Modes()
+	for _, f := range mode.Flags {
+		var have []string
+		for _, other := range modes {
+			if other.Has(f.Name) {
+				have = append(have, other.Name)
+			}
+		}
 		switch {
-		case !f.given || mode.Has(f.flag):
-		case !mode.Has("workers") && slices.Contains([]string{"workers", "queue-depth", "overflow"}, f.flag):
-			return badConfig("--%s means nothing to --mode %s, which has no workers and no queue; use --max-conns, or --mode pool", f.flag, mode.Name)
+		case len(have) == 0, m.Has(f.Name), reflect.DeepEqual(given[f.Name], initial[f.Name]):
+		case !m.Has("workers") && slices.Contains([]string{"workers", "queue-depth", "overflow"}, f.Name):
+			return badConfig("--%s means nothing to --mode %s, which has no workers and no queue; use --max-conns, or --mode pool", f.Name, m.Name)
 		default:
-			return meansNothing(f.flag, mode)
+			return badConfig("--%s means nothing to --mode %s; it belongs to --mode %s", f.Name, m.Name, strings.Join(have, ", "))
 		}
 	}
 	return nil
 }
 
-// checkNumbers checks the ranges of the whole numbers. It replaces a number that is 0 by its
+// checkNumbers checks the ranges of the mode's whole numbers. It replaces a number that is 0 by its
 // default.
-func (c *Config) checkNumbers(mode model.Mode) error {
-	ps := runtime.GOMAXPROCS(0)
-	for _, n := range []struct {
-		flag           string
-		means          bool // the mode has the flag
-		value          *int
-		initial, least int
-		most           int
-	}{
-		{"workers", mode.Has("workers"), &c.Workers, 2 * ps, 1, mostWorkers},
-		{"spin", mode.Has("spin"), &c.Spin, 0, 0, mostSpin},
-		{"listeners", mode.Has("listeners"), &c.Listeners, ps, 1, mostListeners},
-		{"processes", mode.Has("processes"), &c.Processes, ps, 1, mostProcesses},
-		{"threads", mode.Has("threads"), &c.Threads, 1, 1, mostProcesses},
-		{"kv-locks", true, &c.KVLocks, 0, 1, workload.MaxKVLocks},
-	} {
-		switch {
-		case !n.means:
-		case *n.value == 0:
-			*n.value = n.initial
-		case *n.value < n.least || *n.value > n.most:
-			return badConfig("--%s %d is outside %d to %d", n.flag, *n.value, n.least, n.most)
+func (c *Config) checkNumbers(m model.Mode) error {
+	fields := c.Fields()
+	for _, f := range mode.Flags {
+		if f.Most == 0 || !m.Has(f.Name) {
+			continue
+		}
+		switch n := fields[f.Name].(*int); {
+		case *n == 0 && f.Initial != nil:
+			*n = f.Initial(runtime.GOMAXPROCS(0))
+		case *n < f.Least || *n > f.Most:
+			return badConfig("--%s %d is outside %d to %d", f.Name, *n, f.Least, f.Most)
 		}
 	}
 	if c.Wait > mostWait {
 		return badConfig("--wait %v is above %v", c.Wait, mostWait)
 	}
 	if c.Wait < 0 {
-		c.Wait = mode.Wait()
+		c.Wait = m.Wait()
 	}
 	return nil
 }
@@ -221,16 +224,10 @@ func (c *Config) checkWatch(model.Mode) error {
 
 // checkLimits checks the limits on clients, the calibration and the planted CPU demand.
 func (c *Config) checkLimits(model.Mode) error {
-	l := c.Limits
-	for _, d := range []struct {
-		flag  string
-		value time.Duration
-	}{
-		{"header-timeout", l.HeaderTimeout}, {"body-timeout", l.BodyTimeout}, {"write-timeout", l.WriteTimeout},
-		{"idle-timeout", l.IdleTimeout}, {"drain-timeout", c.DrainTimeout},
-	} {
-		if d.value <= 0 {
-			return badConfig("--%s %v must be above 0: without it one slow client holds a connection for ever", d.flag, d.value)
+	fields := c.Fields()
+	for _, flag := range []string{"header-timeout", "body-timeout", "write-timeout", "idle-timeout", "drain-timeout"} {
+		if d := *fields[flag].(*time.Duration); d <= 0 {
+			return badConfig("--%s %v must be above 0: without it one slow client holds a connection for ever", flag, d)
 		}
 	}
 	if c.Iters != 0 && !(c.Iters >= leastIters && c.Iters <= mostIters) {
@@ -239,17 +236,20 @@ func (c *Config) checkLimits(model.Mode) error {
 	if c.PlantCPU != 0 && !(c.PlantCPU >= 1 && c.PlantCPU <= mostPlant) {
 		return badConfig("--plant-cpu %g is outside 1 to %d; leave it out: it is there to test verdicts", c.PlantCPU, mostPlant)
 	}
+	if c.KVLocks < 0 || c.KVLocks > workload.MaxKVLocks {
+		return badConfig("--kv-locks %d is outside 1 to %d", c.KVLocks, workload.MaxKVLocks)
+	}
 	if c.CloseAfter < 0 {
 		return badConfig("--close-after %d must not be negative; 0 is never", c.CloseAfter)
 	}
 	if c.Silently && c.CloseAfter == 0 {
 		return badConfig("--close-silently needs --close-after: it says how the connection closes, not when")
 	}
-	if l.MaxHead < minHead || l.MaxHead > 1<<20 {
-		return badConfig("--max-head %d is outside %d to 1048576 bytes", l.MaxHead, minHead)
+	if c.MaxHead < minHead || c.MaxHead > 1<<20 {
+		return badConfig("--max-head %d is outside %d to 1048576 bytes", c.MaxHead, minHead)
 	}
-	if l.MaxBody < 1 || l.MaxBody > 1<<30 {
-		return badConfig("--max-body %d is outside 1 to 1073741824 bytes", l.MaxBody)
+	if c.MaxBody < 1 || c.MaxBody > 1<<30 {
+		return badConfig("--max-body %d is outside 1 to 1073741824 bytes", c.MaxBody)
 	}
 	return nil
 }
@@ -320,25 +320,9 @@ func checkAddress(flag, addr string) (host, int, error) {
 }
 
 const (
-	mostListeners = 1024
-	mostProcesses = 256
-	mostWait      = time.Minute
-	mostSpin      = 1 << 20
-	dealRandom    = "random"
-	newestFirst   = "newest-first"
+	dealRandom  = "random"
+	newestFirst = "newest-first"
 )
-
-// meansNothing returns the error for a flag that the mode does not have. It names the modes that
-// have the flag.
-func meansNothing(flag string, mode model.Mode) error {
-	var have []string
-	for _, m := range model.Modes() {
-		if m.Has(flag) {
-			have = append(have, m.Name)
-		}
-	}
-	return badConfig("--%s means nothing to --mode %s; it belongs to --mode %s", flag, mode.Name, strings.Join(have, ", "))
-}
 
 // checkShares checks that every process gets at least one of the connections.
 func (c *Config) checkShares(mode model.Mode) error {

@@ -13,18 +13,6 @@ import (
 	"schedlab/internal/model"
 )
 
-// Dispatch holds the settings that decide how jobs reach a mode's workers.
-type Dispatch struct {
-	Queue         string        // pool-perworker: rr, least or p2c; "": rr
-	Steal         bool          // pool-perworker: idle workers take from the queues of others
-	Spin          int           // pool-ring: how often a worker looks at an empty ring before it sleeps
-	Job           string        // closure or func; "": func
-	Executor      string        // own or ring; "": own
-	Locked        bool          // each worker is locked to an operating-system thread
-	CodelTarget   time.Duration // the wait that CoDel keeps to; 0: 5 ms
-	CodelInterval time.Duration // time for which the wait must exceed CodelTarget; 0: 20 targets, but no less than 100 ms
-}
-
 const (
 	mostCodel = time.Minute
 	// intervalTargets is the default interval in targets, as in CoDel's own defaults of
@@ -38,11 +26,11 @@ func (c *Config) checkQueue(mode model.Mode) error {
 	if mode.Depth == nil {
 		return nil
 	}
-	if c.QueueDepth < 0 {
-		c.QueueDepth = mode.Depth(c.Workers)
+	if c.Depth < 0 {
+		c.Depth = mode.Depth(c.Workers)
 	}
-	if c.QueueDepth > mostDepth {
-		return badConfig("--queue-depth %d is above %d", c.QueueDepth, mostDepth)
+	if c.Depth > mostDepth {
+		return badConfig("--queue-depth %d is above %d", c.Depth, mostDepth)
 	}
 	c.Overflow = cmp.Or(c.Overflow, mode.Overflow)
 	if err := new(dispatch.Overflow).Set(c.Overflow); err != nil {
@@ -61,13 +49,16 @@ func (c *Config) checkQueue(mode model.Mode) error {
 	return nil
 }
 
-// setQueue copies the settings to a model's configuration. checkQueue must have accepted them.
-func (c *Config) setQueue(mc *model.Config) {
+// setQueue sets the fields of a model's configuration that are words in c. checkQueue must have
+// accepted them.
+func (c *Config) setQueue(mode model.Mode, mc *model.Config) {
+	if mode.Depth == nil {
+		mc.Depth = 0
+		return
+	}
 	_ = mc.Overflow.Set(c.Overflow)
 	_ = mc.Pick.Set(cmp.Or(c.Queue, dispatch.RoundRobin.String()))
-	mc.Depth = c.QueueDepth
-	mc.Steal, mc.Spin, mc.Locked, mc.Closure = c.Steal, c.Spin, c.Locked, c.Job == "closure"
-	mc.Target, mc.Interval = c.CodelTarget, c.CodelInterval
+	mc.Closure = c.Job == "closure"
 	if c.Executor == "ring" {
 		mc.Executor = dispatch.Ring
 	}
@@ -87,7 +78,7 @@ func (c *Config) checkOverflow(mode model.Mode) error {
 // checkDepth checks that the queue's depth suits the mode, the overflow policy and stealing. It
 // never rounds the depth, because that would change the experiment.
 func (c *Config) checkDepth(mode model.Mode) error {
-	depth := c.QueueDepth
+	depth := c.Depth
 	if mode.PowerOfTwo && bits.OnesCount(uint(depth)) != 1 {
 		return badConfig("--queue-depth %d of --mode %s is no power of two, and rounding it would change the experiment; use %s",
 			depth, mode.Name, list(powersAround(depth)))
@@ -124,8 +115,8 @@ func powersAround(n int) (around []string) {
 
 // checkExecutor checks that a ring's depth is a power of two.
 func (c *Config) checkExecutor(model.Mode) error {
-	if c.Executor == "ring" && bits.OnesCount(uint(c.QueueDepth)) != 1 {
-		return badConfig("--queue-depth %d of --executor ring is no power of two, and rounding it would change the experiment; use %s", c.QueueDepth, list(powersAround(c.QueueDepth)))
+	if c.Executor == "ring" && bits.OnesCount(uint(c.Depth)) != 1 {
+		return badConfig("--queue-depth %d of --executor ring is no power of two, and rounding it would change the experiment; use %s", c.Depth, list(powersAround(c.Depth)))
 	}
 	return nil
 }
@@ -139,8 +130,8 @@ func (c *Config) checkCodel(mode model.Mode) error {
 		value   *time.Duration
 		initial time.Duration
 	}{
-		{"codel-target", &c.CodelTarget, dispatch.DefaultTarget},
-		{"codel-interval", &c.CodelInterval, max(dispatch.DefaultInterval, min(intervalTargets*c.CodelTarget, mostCodel))},
+		{"codel-target", &c.Target, dispatch.DefaultTarget},
+		{"codel-interval", &c.Interval, max(dispatch.DefaultInterval, min(intervalTargets*c.Target, mostCodel))},
 	} {
 		switch {
 		case *f.value != 0 && !used:
@@ -151,9 +142,9 @@ func (c *Config) checkCodel(mode model.Mode) error {
 			return badConfig("--%s %v is outside 0 to %v", f.flag, *f.value, mostCodel)
 		}
 	}
-	if c.CodelInterval < c.CodelTarget {
+	if c.Interval < c.Target {
 		return badConfig("--codel-interval %v is below --codel-target %v, and a wait cannot exceed its target for less time than that; raise it, or leave it out for %d times the target",
-			c.CodelInterval, c.CodelTarget, intervalTargets)
+			c.Interval, c.Target, intervalTargets)
 	}
 	return nil
 }

@@ -98,21 +98,15 @@ func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) 
 	keepers.Wait()
 	killer.Stop()
 	drain := model.Drain{Took: time.Since(began), Forced: f.forced}
-	if failed, ok := errors.AsType[*startError](context.Cause(ctx)); ok {
-		return drain, failed
+	if failed, ok := errors.AsType[startError](context.Cause(ctx)); ok {
+		return drain, failed.error
 	}
 	return drain, nil
 }
 
 // A startError is the error of a process that ended before it served. It would not help to start
 // the process again.
-type startError struct {
-	index int
-	err   error
-}
-
-func (e *startError) Error() string { return fmt.Sprintf("starting process %d: %v", e.index, e.err) }
-func (e *startError) Unwrap() error { return e.err }
+type startError struct{ error }
 
 // keep keeps a process with that index running until ctx is done.
 func (f *fleet) keep(ctx context.Context, stop context.CancelCauseFunc, index int) {
@@ -132,7 +126,7 @@ func (f *fleet) keep(ctx context.Context, stop context.CancelCauseFunc, index in
 		case f.Draining():
 			return
 		case !served:
-			stop(&startError{index, err})
+			stop(startError{fmt.Errorf("starting process %d: %w", index, err)})
 			return
 		}
 		if time.Since(began) > healthyLife {

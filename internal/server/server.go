@@ -79,7 +79,8 @@ func New(cfg Config) (*Server, error) {
 	if s.supervises() {
 		return s, nil
 	}
-	if s.ring = cfg.newRing(); s.ring != nil {
+	if cfg.Stamps != "off" {
+		s.ring = timeline.NewRing(cfg.Timeline)
 		s.metrics.WatchTimeline(s.ring)
 	}
 	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks, PlantCPU: cfg.PlantCPU, PlantLock: cfg.Plant.Lock})
@@ -238,7 +239,7 @@ func (s *Server) announce() {
 		attrs = append(attrs, "admin", s.admin.ln.Addr().String())
 	}
 	if s.mode.Depth != nil {
-		attrs = append(attrs, "workers", s.cfg.Workers, "queue_depth", s.cfg.QueueDepth, "overflow", s.cfg.Overflow)
+		attrs = append(attrs, "workers", s.cfg.Workers, "queue_depth", s.cfg.Depth, "overflow", s.cfg.Overflow)
 	}
 	if s.mode.Has("listeners") {
 		attrs = append(attrs, "listeners", s.cfg.Listeners)

@@ -121,7 +121,7 @@ func TestLog(t *testing.T) {
 	var log syncBuffer
 	cfg := testConfig("pool")
 	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
-	cfg.Workers, cfg.QueueDepth, cfg.Overflow = 3, 7, "reject"
+	cfg.Workers, cfg.Depth, cfg.Overflow = 3, 7, "reject"
 	s := run(t, cfg)
 	if err := s.get(t, s.url("/plaintext"), "Hello, World!"); err != nil {
 		t.Error(err)

@@ -10,14 +10,6 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// newRing makes the ring for c's timeline; nil if nothing is stamped.
-func (c *Config) newRing() *timeline.Ring {
-	if c.Stamps == "off" {
-		return nil
-	}
-	return timeline.NewRing(c.Timeline)
-}
-
 // stamped returns the newest n stamps of each process, oldest first, and the number of older
 // ones.
 func (s *Server) stamped(n int) (stamps []timeline.Server, older uint64, err error) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/dispatch"
 	"schedlab/internal/model"
 	"schedlab/internal/workload"
 )
@@ -42,7 +43,7 @@ func TestTopologyErrors(t *testing.T) {
 			"--threads means nothing to --mode threads; it belongs to --mode prefork"},
 		{"a wait without turns", "goroutine", func(c *Config) { c.Wait = 0 },
 			"--wait means nothing to --mode goroutine; it belongs to --mode semaphore"},
-		{"a queue at the gate", "nethttp-gate", func(c *Config) { c.QueueDepth = 4 },
+		{"a queue at the gate", "nethttp-gate", func(c *Config) { c.Depth = 4 },
 			"--queue-depth means nothing to --mode nethttp-gate; it belongs to --mode " + having("queue-depth")},
 		{"a policy at the semaphore", "semaphore", func(c *Config) { c.Overflow = "block" },
 			"--overflow means nothing to --mode semaphore; it belongs to --mode " + having("overflow")},
@@ -142,7 +143,7 @@ func TestThreadLimit(t *testing.T) {
 		{"pool", false, limit, 501, ""},
 		{"pool", true, threadLimit{50, "ulimit -u"}, 1, "--mode pool needs a thread for each worker, and ulimit -u allows only 50; raise it"},
 	} {
-		c := Config{Mode: tc.mode, Workers: tc.workers, MaxConns: 9000, Dispatch: Dispatch{Locked: tc.locked}}
+		c := Config{Mode: tc.mode, MaxConns: 9000, Settings: dispatch.Settings{Workers: tc.workers, Locked: tc.locked}}
 		err := c.checkThreads(modeOf(t, tc.mode), tc.limit, true)
 		if tc.err == "" && err != nil || tc.err != "" && fmt.Sprint(err) != tc.err {
 			t.Errorf("%s with %d workers: got %v, want %q", tc.mode, tc.workers, err, tc.err)

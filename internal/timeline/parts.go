@@ -6,7 +6,8 @@ import "fmt"
 const Unnumbered = ^uint64(0)
 
 // Server holds the server's stamps of one request, in nanoseconds of [Now]. A
-// stamp that does not apply is 0. Read, Begin, End and Write are always set.
+// stamp that does not apply is 0. Read, Begin, End and Write are always set. [Write]
+// writes its fields in this order.
 type Server struct {
 	Seq      uint64 // X-Vegeta-Seq, or Unnumbered
 	Accept   int64  // accept returned; only on a connection's first request
@@ -70,16 +71,9 @@ func (p Part) String() string {
 	return fmt.Sprintf("part %d", uint8(p))
 }
 
-// Parts holds the length of each part of a request in nanoseconds.
+// Parts holds the length of each part of a request in nanoseconds. Their sum is the response time,
+// from the scheduled time.
 type Parts [NumParts]int64
-
-// Sum returns the request's response time, from its scheduled time, in nanoseconds.
-func (p *Parts) Sum() (sum int64) {
-	for _, d := range p {
-		sum += d
-	}
-	return sum
-}
 
 // Negative returns the first part below 0, and whether there is one. Correct stamps give no
 // negative part.

@@ -15,22 +15,16 @@ const magic = "schedlab timeline 1\n"
 // stamped and no longer holds, because newer ones took their place.
 const LostHeader = "Schedlab-Timeline-Lost"
 
-// stampBytes is the length of one request's stamps in the stream.
-const stampBytes = 9 * 8
-
-// Write writes a line that names the format, and then the stamps as little-endian
-// 64-bit numbers.
+// Write writes a line that names the format, and then the fields of each stamp, in order, as
+// little-endian 64-bit numbers.
 func Write(w io.Writer, stamps []Server) error {
 	out := bufio.NewWriter(w)
 	if _, err := out.WriteString(magic); err != nil {
 		return err
 	}
 	var b []byte
-	for _, s := range stamps {
-		b = binary.LittleEndian.AppendUint64(b[:0], s.Seq)
-		for _, at := range [...]int64{s.Accept, s.Received, s.Read, s.Enqueue, s.Dequeue, s.Begin, s.End, s.Write} {
-			b = binary.LittleEndian.AppendUint64(b, uint64(at))
-		}
+	for i := range stamps {
+		b, _ = binary.Append(b[:0], binary.LittleEndian, &stamps[i]) // a struct of numbers: it cannot fail
 		if _, err := out.Write(b); err != nil {
 			return err
 		}
@@ -48,7 +42,8 @@ func Read(r io.Reader) ([]Server, error) {
 		return nil, fmt.Errorf("reading a timeline: it does not begin with %q", magic[:len(magic)-1])
 	}
 	var stamps []Server
-	b := make([]byte, stampBytes)
+	var s Server
+	b := make([]byte, binary.Size(s))
 	for {
 		switch _, err := io.ReadFull(in, b); {
 		case errors.Is(err, io.EOF):
@@ -58,10 +53,7 @@ func Read(r io.Reader) ([]Server, error) {
 		case len(stamps) == MaxRing:
 			return nil, fmt.Errorf("reading a timeline: more than %d requests", MaxRing)
 		}
-		n := func(i int) int64 { return int64(binary.LittleEndian.Uint64(b[8*i:])) }
-		stamps = append(stamps, Server{
-			Seq: uint64(n(0)), Accept: n(1), Received: n(2), Read: n(3),
-			Enqueue: n(4), Dequeue: n(5), Begin: n(6), End: n(7), Write: n(8),
-		})
+		_, _ = binary.Decode(b, binary.LittleEndian, &s) // b has its size
+		stamps = append(stamps, s)
 	}
 }
