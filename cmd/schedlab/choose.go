@@ -306,7 +306,7 @@ func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Compa
 	arms := plain.Contestants()
 	for _, arm := range arms[1:] {
 		for _, metric := range t.Metrics {
-			if slices.ContainsFunc(stats.Metrics(), func(m stats.Metric) bool { return m.Name == metric && !slices.Contains(t.Metrics, "good_mean") }) {
+			if stats.MetricOf(metric).Compared && !slices.Contains(t.Metrics, "good_mean") {
 				f.expect = append(f.expect, fmt.Sprintf("not faster(%q, %q)", metric, arm.Name))
 			}
 		}

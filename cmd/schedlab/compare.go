@@ -244,8 +244,7 @@ func verdictCode(r *record.Result, strict bool) int {
 		return exitDone
 	}
 	for _, v := range r.Verdicts {
-		differs := v.Verdict == "HIGHER" || v.Verdict == "LOWER"
-		if v.Primary && v.Verdict != string(stats.Refused) || v.Metric == "goodput" && differs {
+		if v.Primary && v.Verdict != stats.Refused || v.Metric == "goodput" && v.Verdict.Differs() {
 			return exitDone
 		}
 	}

@@ -14,12 +14,12 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
-	"schedlab/internal/judge"
 	"schedlab/internal/mapping"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
 
@@ -97,7 +97,7 @@ is kept).`,
 	return cmd
 }
 
-func metricNames() []string { return append([]string{winnerMetric}, judge.MapMetrics()...) }
+func metricNames() []string { return append([]string{winnerMetric}, stats.Names(stats.Metrics())...) }
 
 func mapFormatNames() []string { return report.Names(report.MapFormats()) }
 

@@ -290,7 +290,7 @@ func measured(cell record.ChoiceCell) record.Fact {
 	f.Names["best"] = strings.Join(names, ", ")
 	first := cell.Best[0].Name
 	for _, v := range cell.Verdicts {
-		if v.Verdict != string(stats.Refused) && (v.Arm == first || v.Baseline == first) {
+		if v.Verdict != stats.Refused && (v.Arm == first || v.Baseline == first) {
 			f.Because = append(f.Because, Said(v))
 		}
 	}
@@ -300,7 +300,7 @@ func measured(cell record.ChoiceCell) record.Fact {
 // Said returns a verdict as a fact.
 func Said(v record.Verdict) record.Fact {
 	return record.Fact{
-		Code: chooseVerdict, Arm: v.Arm, Baseline: v.Baseline, Metric: v.Metric, Names: record.Names{"verdict": v.Verdict},
+		Code: chooseVerdict, Arm: v.Arm, Baseline: v.Baseline, Metric: v.Metric, Names: record.Names{"verdict": string(v.Verdict)},
 		Values: record.Values{"ratio": v.Ratio, "low": v.Low, "high": v.High}, Because: []record.Fact{v.Reason}[:stats.Count(!v.Reason.None())],
 	}
 }
@@ -503,7 +503,7 @@ func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdic
 	for _, v := range verdicts {
 		t.Why.Because = append(t.Why.Because, Said(v))
 	}
-	refused := func(v record.Verdict) bool { return v.Verdict == string(stats.Refused) }
+	refused := func(v record.Verdict) bool { return v.Verdict == stats.Refused }
 	_, best := judge.Leaders(&r, metrics)
 	switch {
 	case !slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return !refused(v) }):

@@ -57,11 +57,11 @@ func rows(scenario, text string) (p Pack) {
 		if len(f) == 0 {
 			continue
 		}
-		v := record.Verdict{Metric: f[0], Arm: f[1], Baseline: f[2], Verdict: f[3], Ratio: 1.2, Low: 1.1, High: 1.3, Blocks: 12}
+		v := record.Verdict{Metric: f[0], Arm: f[1], Baseline: f[2], Verdict: stats.Decision(f[3]), Ratio: 1.2, Low: 1.1, High: 1.3, Blocks: 12}
 		if len(f) > 4 {
 			v.Ratio, _ = strconv.ParseFloat(f[4], 64)
 		}
-		if v.Verdict == string(stats.Refused) {
+		if v.Verdict == stats.Refused {
 			v.Ratio, v.Low, v.High, v.Reason = 0, 0, 0, record.Fact{Code: "errors", Arm: v.Arm}
 		}
 		p = append(p, Row{scenario, "abc1234", v})

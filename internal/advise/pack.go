@@ -153,7 +153,7 @@ func (p Pack) answer(c record.ChoiceCell, modes []mode.Mode) record.ChoiceCell {
 			return c
 		}
 		c.Commit, c.Verdicts = commit, append(c.Verdicts, found)
-		judged = judged || found.Verdict != string(stats.Refused)
+		judged = judged || found.Verdict != stats.Refused
 		if pair.Baseline == c.Arms[0].Name {
 			r.Verdicts = append(r.Verdicts, found)
 		} else {
@@ -260,7 +260,7 @@ func Rows(r *record.Result, pairs []record.Verdict) Pack {
 		switch {
 		case same < 0:
 			p = append(p, Row{r.Scenario, r.Env.Version, v})
-		case p[same].Verdict.Verdict == string(stats.Refused): // refused as a verdict of the result, but not as a figure of a cell
+		case p[same].Verdict.Verdict == stats.Refused: // refused as a verdict of the result, but not as a figure of a cell
 			p[same].Verdict = v
 		}
 	}
@@ -279,7 +279,7 @@ func (p Pack) String() string {
 	}
 	for _, r := range p {
 		b.WriteString(strings.Join([]string{
-			r.Scenario, r.Commit, r.Metric, r.Arm, r.Baseline, r.Verdict.Verdict, number(r.Ratio), number(r.Low), number(r.High),
+			r.Scenario, r.Commit, r.Metric, r.Arm, r.Baseline, string(r.Verdict.Verdict), number(r.Ratio), number(r.Low), number(r.High),
 			strconv.Itoa(r.Blocks), string(r.Reason.Code),
 		}, "\t") + "\n")
 	}
@@ -308,7 +308,7 @@ func ParsePack(text string) (Pack, error) {
 			}
 		}
 		v := record.Verdict{
-			Metric: line[2], Primary: stats.MetricOf(line[2]).Primary, Arm: line[3], Baseline: line[4], Verdict: line[5],
+			Metric: line[2], Primary: stats.MetricOf(line[2]).Primary, Arm: line[3], Baseline: line[4], Verdict: stats.Decision(line[5]),
 			Ratio: figures[0], Low: figures[1], High: figures[2], Blocks: int(figures[3]),
 		}
 		if code := record.Code(line[10]); code != "" {

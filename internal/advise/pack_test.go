@@ -42,7 +42,7 @@ func TestRowsTakeTheVerdictThatThereIs(t *testing.T) {
 	got := Rows(r, []record.Verdict{{Metric: "goodput", Arm: "b", Baseline: "a", Verdict: "SAME"}, {Metric: "good_mean", Arm: "b", Baseline: "a", Verdict: "FASTER"}})
 	var words []string
 	for _, row := range got {
-		words = append(words, row.Metric+" "+row.Verdict.Verdict)
+		words = append(words, row.Metric+" "+string(row.Verdict.Verdict))
 	}
 	if diff := cmp.Diff([]string{"p99 FASTER", "goodput SAME", "good_mean FASTER"}, words); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

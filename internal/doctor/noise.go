@@ -99,14 +99,11 @@ func firstRefused(r *record.Result) (why record.Fact) {
 	return why
 }
 
-// tails are, for the judged quantiles, the ratios of requests beyond them.
-var tails = map[string]float64{"p50": .5, "p90": .1, "p99": .01}
-
 // judge returns the judgement on a metric under a protocol, from an A/A comparison.
 func judge(metric string, run record.Run, p record.Plan) Judgement {
 	j := Judgement{Metric: metric, Protocol: p.Protocol, Blocks: p.Blocks, Window: p.Window, Takes: p.Estimate, Scaled: run.Plan.Window != p.Window}
-	if tail, ok := tails[metric]; ok {
-		if need := window(tail, run.Plan.Rate); need > j.Window {
+	if q := stats.MetricOf(metric).Quantile; q > 0 {
+		if need := window(q, run.Plan.Rate); need > j.Window {
 			j.NeedsWindow = need
 			return j
 		}
@@ -122,13 +119,13 @@ func judge(metric string, run record.Run, p record.Plan) Judgement {
 // random, and with this surplus a window rarely has too few.
 const surplus = 1.1
 
-// window returns how long a window must be, in seconds, for the quantile with the ratio tail of the
-// requests beyond it. It returns 0 if the rate is 0, which means unknown.
-func window(tail, rate float64) float64 {
+// window returns how long a window must be, in seconds, for quantile q. It returns 0 if the rate is 0,
+// which means unknown.
+func window(q, rate float64) float64 {
 	if rate <= 0 {
 		return 0
 	}
-	return surplus * float64(stats.MinRequests(1-tail)) / rate
+	return surplus * float64(stats.MinRequests(q)) / rate
 }
 
 // logRatios returns the logarithm of the ratio of each two arms in each block, with both signs. The
@@ -147,10 +144,6 @@ func logRatios(arms []record.Arm, metric string) (d []float64) {
 	return d
 }
 
-// primaries is the number of primary metrics, which share the probability of error in a comparison
-// with one challenger.
-const primaries = 3
-
 // HalfWidth returns half the expected width of the interval [d_(k), d_(n+1-k)] that a comparison's
 // last look at n blocks gives (see [stats.LookRank]). It assumes that the log-ratios of the blocks
 // are drawn from the values of d, which are symmetric about 0. The result is exact, not simulated:
@@ -162,7 +155,7 @@ const primaries = 3
 // 2000). 0 when d is empty, or n too few for an interval.
 func HalfWidth(d []float64, n int) float64 {
 	n = lastLook(n)
-	k := stats.LookRank(n, stats.Alpha/primaries)
+	k := stats.LookRank(n, stats.Alpha/float64(stats.Primaries()))
 	if k == 0 || len(d) == 0 {
 		return 0
 	}
@@ -199,9 +192,8 @@ func atLeast(r, n int, p float64) float64 {
 	return min(sum, 1)
 }
 
-// sameLimit is the largest difference, a ratio, that is called SAME. With a larger half-width,
-// identical programs stay undecided.
-const sameLimit = .10
+// timed reports whether the metric is a quantile of the response times.
+func (j Judgement) timed() bool { return stats.MetricOf(j.Metric).Quantile > 0 }
 
 // noise judges whether the machine can tell differences of a tenth in the response times.
 func (m *Machine) noise() seen {
@@ -213,11 +205,11 @@ func (m *Machine) noise() seen {
 	}
 	told, undecided := record.Fact{Code: noiseList}, record.Fact{Code: noiseList}
 	for _, j := range m.Noise.Judges {
-		if _, timed := tails[j.Metric]; !timed {
+		if !j.timed() {
 			continue
 		}
 		told.Because = append(told.Because, j.fact(noiseOf))
-		if j.HalfWidth == nil || *j.HalfWidth > sameLimit {
+		if j.HalfWidth == nil || *j.HalfWidth > stats.MetricOf(j.Metric).Same { // identical programs would stay undecided
 			undecided.Because = append(undecided.Because, j.fact(noiseOpen))
 		}
 	}
@@ -233,12 +225,12 @@ func (m *Machine) noise() seen {
 // tenth in every judged time. It returns 0 if no window up to a minute would do.
 func (n *Noise) enough() (window float64) {
 	for _, j := range n.Judges {
-		if _, timed := tails[j.Metric]; !timed || j.Window < n.Judges[len(n.Judges)-1].Window {
+		if !j.timed() || j.Window < n.Judges[len(n.Judges)-1].Window {
 			continue
 		}
 		excess := 1.
 		if j.HalfWidth != nil {
-			excess = max(1, *j.HalfWidth/sameLimit)
+			excess = max(1, *j.HalfWidth/stats.MetricOf(j.Metric).Same)
 		}
 		needs := stats.Widened(max(j.Window, j.NeedsWindow), int(math.Ceil(float64(j.Blocks)*excess*excess)))
 		if needs == 0 {

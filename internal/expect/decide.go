@@ -292,7 +292,8 @@ func isTime(n ast.Node) bool { return power(n) == 1 }
 func power(n ast.Node) int {
 	switch n := n.(type) {
 	case *ast.IdentifierNode:
-		return stats.Count(slices.Contains(timeWords, n.Value)) - stats.Count(slices.Contains(rateWords, n.Value))
+		unit := unitOf(n.Value)
+		return stats.Count(unit == "s") - stats.Count(unit == "1/s")
 	case *ast.CallNode:
 		return power(n.Callee)
 	case *ast.BuiltinNode: // abs, min, max

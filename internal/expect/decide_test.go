@@ -262,7 +262,7 @@ func TestDecideWithinTheDoubtOfAProbe(t *testing.T) {
 // side, and is open where it is not.
 func TestDecideVerdicts(t *testing.T) {
 	t.Parallel()
-	v := func(verdict string, low, high float64) record.Verdict {
+	v := func(verdict stats.Decision, low, high float64) record.Verdict {
 		return record.Verdict{Arm: "b", Metric: "p99", Verdict: verdict, Low: low, High: high, Ratio: 7}
 	}
 	const off = 1e-6

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"schedlab/internal/prose"
+	"schedlab/internal/stats"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -162,7 +163,7 @@ func (n *nameCheck) known(word string, i int) (kind string, names []string) {
 	case "arm":
 		return kind, n.arms
 	case "metric":
-		return kind, comparedMetrics()
+		return kind, stats.Names(stats.Metrics())
 	case "prediction":
 		return kind, PredictedMetrics
 	case "phase":

@@ -14,19 +14,21 @@ import (
 // PredictedMetrics names the figures that theory predicts for an arm.
 var PredictedMetrics = []string{"mean", "p50", "p90", "p99", "goodput", "loss"}
 
-// comparedMetrics returns the metrics that have verdicts.
-func comparedMetrics() (names []string) {
-	for _, m := range stats.Metrics() {
-		names = append(names, m.Name)
+// unitOf returns the unit of a word's value: s, 1/s, or another for any other unit.
+func unitOf(word string) string {
+	switch word {
+	case "phase", "window", "s", "ms", "us", "ns":
+		return "s"
+	case "rate", "x_max":
+		return "1/s"
 	}
-	return names
+	for _, m := range stats.Figures() {
+		if m.Word == word {
+			return m.Unit
+		}
+	}
+	return ""
 }
-
-// timeWords are the words with a value in seconds.
-var timeWords = []string{"p50", "p90", "p99", "mean", "tail", "good_mean", "cpu", "first_reply", "phase", "twin_mean", "overhead", "ms", "us", "ns", "s", "window"}
-
-// rateWords are the words with a value per second.
-var rateWords = []string{"rate", "goodput", "throughput", "x_max"}
 
 // A Run is a judged run as an expectation sees it. Blocks are numbered from 0 and are valid ones
 // only. An error is a [record.Fact] that says why the run cannot tell something; it refuses the
@@ -74,13 +76,11 @@ func (s *scope) words() map[string]any {
 	if s.run != nil {
 		w["rate"], w["window"] = s.run.Rate(), s.run.Window()
 	}
-	for word, metric := range map[string]string{
-		"p50": "p50", "p90": "p90", "p99": "p99", "mean": "mean", "tail": "tail", "good_mean": "good_mean",
-		"goodput": "goodput", "throughput": "throughput", "cpu": "cpu_per_request", "errors": "errors", "loss": "loss",
-		"starved": "starved", "served": "served", "first_reply": "first_reply", "busy": "busy", "accepted": "accepted", "done": "done", "open": "open",
-		"switches": "switches", "loops": "loops", "overflows": "overflows", "twin_mean": "twin_mean", "overhead": "overhead",
-	} {
-		w[word] = func(arm string) (float64, error) { return s.figure(metric, arm) }
+	for _, m := range stats.Figures() {
+		if m.Word == "" {
+			continue
+		}
+		w[m.Word] = func(arm string) (float64, error) { return s.figure(m.Name, arm) }
 	}
 	return w
 }
@@ -146,10 +146,10 @@ func (s *scope) xmax(arm string) (float64, error) {
 // compare, so it cannot answer.
 func (s *scope) verdict(metric, arm string) (string, error) {
 	v, err := s.judged(metric, arm)
-	if err == nil && v.Verdict == string(stats.Inconclusive) {
+	if err == nil && v.Verdict == stats.Inconclusive {
 		err = s.cannot(bounds(verdictOpen, v))
 	}
-	return v.Verdict, err
+	return string(v.Verdict), err
 }
 
 // same reports whether the intervals of all challengers lie within the band that counts as equal.
@@ -179,15 +179,15 @@ func (s *scope) same(metric string) (bool, error) {
 	return open == nil, open
 }
 
-func (s *scope) faster(metric, arm string) (bool, error) { return s.moved(metric, arm, stats.Faster) }
-func (s *scope) slower(metric, arm string) (bool, error) { return s.moved(metric, arm, stats.Slower) }
+func (s *scope) faster(metric, arm string) (bool, error) { return s.moved(metric, arm, true) }
+func (s *scope) slower(metric, arm string) (bool, error) { return s.moved(metric, arm, false) }
 
-// moved reports whether an arm's verdict is want. It is false if the whole interval falls short of
-// the smallest effect in that direction.
-func (s *scope) moved(metric, arm string, want stats.Decision) (bool, error) {
+// moved reports whether an arm's verdict is that it is better, or that it is worse. It is false if
+// the whole interval falls short of the smallest effect in that direction.
+func (s *scope) moved(metric, arm string, better bool) (bool, error) {
 	m := stats.MetricOf(metric)
 	v, err := s.judged(metric, arm)
-	if err != nil || m.Decision(v.Verdict) == want {
+	if err != nil || better && m.Better(v.Verdict) || !better && m.Worse(v.Verdict) {
 		return err == nil, err
 	}
 	if v.Low == 0 {
@@ -195,7 +195,7 @@ func (s *scope) moved(metric, arm string, want stats.Decision) (bool, error) {
 	}
 	low, high, effect := math.Log(v.Low), math.Log(v.High), math.Log1p(m.Effect)
 	short := high < effect // whether all of it is below the effect
-	if (want == stats.Faster) != m.HigherIsBetter {
+	if better != m.HigherIsBetter {
 		short = low > -effect
 	}
 	if short {

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -14,12 +13,11 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
-	"schedlab/internal/window"
 )
 
-// Quantiles returns the names of the primary metrics that are quantiles, in alphabetical order. A
-// window must have enough requests for them.
-func Quantiles() []string { return slices.Sorted(maps.Keys(window.Quantiles)) }
+// Quantiles returns the names of the metrics that are quantiles, in ascending order. A window must
+// have enough requests for them.
+func Quantiles() []string { return stats.Names(stats.Quantiles()) }
 
 // A decision holds the inputs from which decide finds what a plan can decide.
 type decision struct {
@@ -58,12 +56,11 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 	f := record.Feasibility{First: d.first}
 	known := d.rate > 0 && !math.IsInf(d.rate, 1)
 	length, all := d.window, d.window
-	names := slices.Sorted(maps.Keys(window.Quantiles)) // p50 first: it needs the fewest requests
-	for _, name := range names {
-		if !known || !slices.Contains(d.asked, name) {
+	for _, m := range stats.Quantiles() { // p50 first: it needs the fewest requests
+		if !known || !slices.Contains(d.asked, m.Name) {
 			continue
 		}
-		need := d.needs(window.Quantiles[name])
+		need := d.needs(m.Quantile)
 		all = max(all, need)
 		if !d.fixed && need <= d.most && d.cost(need, d.first) <= d.budget {
 			length = max(length, need)
@@ -72,22 +69,22 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 	if length > d.window {
 		f.Planned = d.window.Seconds()
 	}
-	for _, name := range names {
-		u := record.Undecidable{Metric: name, Asked: slices.Contains(d.asked, name)}
-		switch q := window.Quantiles[name]; {
+	for _, m := range stats.Quantiles() {
+		u := record.Undecidable{Metric: m.Name, Asked: slices.Contains(d.asked, m.Name)}
+		switch {
 		case d.blocks > 0 && d.blocks < d.first:
 			u.Code, u.Value, u.Limit = record.ShortBlocks, float64(d.blocks), float64(d.first)
 		case d.cost(length, d.first) > d.budget:
 			u.Code, u.Value, u.Limit = record.ShortBudget, d.budget.Seconds(), d.cost(length, d.first).Seconds()
-		case known && d.rate*length.Seconds() < judge.RequestsFor(q):
-			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(d.rate*length.Seconds()), math.Ceil(judge.RequestsFor(q))
+		case known && d.rate*length.Seconds() < judge.RequestsFor(m.Quantile):
+			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(d.rate*length.Seconds()), math.Ceil(judge.RequestsFor(m.Quantile))
 		default:
 			continue
 		}
 		f.Cannot = append(f.Cannot, u)
 	}
 	for _, name := range d.asked {
-		if need := judge.RequestsFor(window.Quantiles[name]) / length.Seconds(); d.rate == 0 && need > d.floor {
+		if need := judge.RequestsFor(stats.MetricOf(name).Quantile) / length.Seconds(); d.rate == 0 && need > d.floor {
 			f.NeedsRate = max(f.NeedsRate, math.Ceil(need))
 		}
 	}
@@ -128,7 +125,7 @@ func firstLook(comparisons int) int {
 func (p *plan) settleWindow() {
 	d := decision{
 		rate: p.leastRate(), floor: p.leastFloor(), window: record.Duration(p.Window), budget: p.budget, blocks: p.opts.Blocks,
-		first: firstLook(judge.Primaries() * (len(p.Arms) - 2)), asked: p.asks(), fixed: p.opts.Window > 0, step: p.period(), most: p.longestWindow(),
+		first: firstLook(stats.Primaries() * (len(p.Arms) - 2)), asked: p.asks(), fixed: p.opts.Window > 0, step: p.period(), most: p.longestWindow(),
 		cost: p.costOf,
 	}
 	f, window := d.decide()
@@ -153,7 +150,7 @@ func (p plan) asks() []string {
 	return Quantiles()
 }
 
-var quantileName = regexp.MustCompile(`\bp(50|90|99)\b`)
+var quantileName = regexp.MustCompile(`\b(` + strings.Join(Quantiles(), "|") + `)\b`)
 
 // namedQuantiles returns the quantiles that expectations name, without duplicates.
 func namedQuantiles(expect []string) (names []string) {

@@ -21,7 +21,10 @@ func TestArmsOfOtherLoads(t *testing.T) {
 		p.Arms[0].Family, p.Arms[2].Family = "nethttp", "nethttp"
 	}}
 	r := run.judged(t)
-	for _, c := range []struct{ arm, against, verdict string }{{"fasthttp", "nethttp", "SLOWER"}, {"pool", "fasthttp", "FASTER"}} {
+	for _, c := range []struct {
+		arm, against string
+		verdict      stats.Decision
+	}{{"fasthttp", "nethttp", "SLOWER"}, {"pool", "fasthttp", "FASTER"}} {
 		if v := verdictOf(t, r.Verdicts, c.arm, "p90"); v.Baseline != c.against || v.Verdict != c.verdict {
 			t.Errorf("%s: %s against %s, want %s against %s", c.arm, v.Verdict, v.Baseline, c.verdict, c.against)
 		}
@@ -84,7 +87,7 @@ func TestStarvedClosedLoopHasNoTimes(t *testing.T) {
 			valid:   []int{1}, over: map[string]bool{},
 		}
 		for metric, times := range map[string]bool{"p50": true, "mean": true, "goodput": false, "cpu_per_request": false} {
-			why := b.refuseMetric(stats.Metric{Name: metric}, record.Arm{Name: "pool", StarvedConnections: int(c.starved)})
+			why := b.refuseMetric(stats.MetricOf(metric), record.Arm{Name: "pool", StarvedConnections: int(c.starved)})
 			if refused := why != nil; refused != (c.refused && times) {
 				t.Errorf("%s loop, %g of 200 starved: %s is refused for %v", c.loop, c.starved, metric, why)
 			}

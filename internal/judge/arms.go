@@ -7,7 +7,6 @@ import (
 	"schedlab/internal/command"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
-	"schedlab/internal/window"
 )
 
 // arms returns the figures of each arm over the valid blocks, in plan order.
@@ -24,19 +23,12 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 				a.Blocks[m.Name] = v
 			}
 		}
-		if m := stats.Median(b.series(pa.Name, "mean")); !math.IsNaN(m) {
-			a.Mean = &m
-		}
-		median := func(metric string) *float64 {
-			v, ok := a.Blocks[metric]
-			if !ok || len(v) == 0 || window.Quantiles[metric] > 0 && !b.judged[metric] {
-				return nil
+		for name, field := range a.Medians() {
+			if stats.MetricOf(name).Quantile == 0 || b.judged[name] {
+				*field = b.median(pa.Name, name)
 			}
-			m := stats.Median(v)
-			return &m
 		}
-		a.P50, a.P90, a.P99 = median("p50"), median("p90"), median("p99")
-		a.Goodput, a.CPUPerRequest = median("goodput"), median("cpu_per_request")
+		a.Mean, a.Loops, a.Switches = b.median(pa.Name, "mean"), b.median(pa.Name, "loops"), b.median(pa.Name, "switches")
 		hist := record.NewHistogram()
 		for _, block := range b.valid {
 			w := b.windows[block][pa.Name]
@@ -55,8 +47,8 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 				a.Jain = &w.Jain
 			}
 		}
-		if m := stats.Median(b.series(pa.Name, "good_mean")); float64(a.Errors) > errorLimit*float64(a.Requests) && !math.IsNaN(m) {
-			a.GoodMean = &m
+		if float64(a.Errors) > errorLimit*float64(a.Requests) {
+			a.GoodMean = b.median(pa.Name, "good_mean")
 		}
 		a.Disturbed = b.disturbed(pa.Name)
 		a.Generator, a.Predictions = b.generator(pa.Name), b.predictions(pa.Name)
@@ -67,14 +59,21 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		a.Counters = b.counters(pa.Name)
 		a.Phases, a.Joined = b.armPhases(pa.Name), b.joined(pa.Name)
 		a.Fairness, a.Sessions = b.fairness(pa.Name), b.sessions(pa.Name)
-		a.Switches, a.Overflows = b.kernel(pa.Name)
-		if v := b.series(pa.Name, "loops"); len(v) > 0 && !slices.ContainsFunc(v, math.IsNaN) {
-			a.Loops = new(stats.Median(v))
-		}
+		a.Overflows = b.overflows(pa.Name)
 		a.Twin = b.twin(pa, a)
 		all = append(all, a)
 	}
 	return all
+}
+
+// median returns the median of a figure over an arm's valid windows. It returns nil if the figure is
+// unknown in one window, or if no window is valid.
+func (b blocks) median(arm, figure string) *float64 {
+	m := stats.Median(b.series(arm, figure))
+	if math.IsNaN(m) {
+		return nil
+	}
+	return &m
 }
 
 // measured returns a pointer to v, or nil if v is 0, which stands for not measured.
@@ -229,19 +228,15 @@ func (b blocks) sessions(arm string) *record.SessionTimes {
 	return t
 }
 
-// kernel returns an arm's context switches per request (the median of its valid windows) and the
-// connections that found an accept queue full (the sum over the windows). A figure is nil if it is
-// unknown in one window.
-func (b blocks) kernel(arm string) (switches, overflows *float64) {
-	s, o := b.series(arm, "switches"), b.series(arm, "overflows")
-	if len(s) > 0 && !slices.ContainsFunc(s, math.IsNaN) {
-		switches = new(stats.Median(s))
+// overflows returns how many of an arm's connections found an accept queue full, over all valid
+// windows. It returns nil if that is unknown in one window, or if no window is valid.
+func (b blocks) overflows(arm string) *float64 {
+	if b.median(arm, "overflows") == nil {
+		return nil
 	}
-	if len(o) > 0 && !slices.ContainsFunc(o, math.IsNaN) {
-		overflows = new(float64)
-		for _, v := range o {
-			*overflows += v
-		}
+	sum := 0.
+	for _, v := range b.series(arm, "overflows") {
+		sum += v
 	}
-	return switches, overflows
+	return &sum
 }

@@ -95,8 +95,8 @@ func carried(p record.Plan, taken windows) map[string]bool {
 				requests = append(requests, float64(w.Requests))
 			}
 		}
-		for name, q := range window.Quantiles {
-			judged[name] = judged[name] && stats.Median(requests) >= runMargin*float64(stats.MinRequests(q))
+		for _, m := range stats.Quantiles() {
+			judged[m.Name] = judged[m.Name] && stats.Median(requests) >= runMargin*float64(stats.MinRequests(m.Quantile))
 		}
 	}
 	return judged

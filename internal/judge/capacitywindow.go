@@ -110,7 +110,7 @@ func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
 	}
 	for _, t := range slo {
 		own, sent := w.Values[t.Metric], w.Values[t.Metric+window.FromSent]
-		if _, known := window.Quantiles[t.Metric]; known && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
+		if stats.MetricOf(t.Metric).Quantile > 0 && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
 			return record.Fact{Code: sentLate, Metric: t.Metric, Values: record.Values{"own": own, "sent": sent}}
 		}
 	}

@@ -54,8 +54,3 @@ func starving(arms []record.Arm, standings []record.Standing) (names []string) {
 	}
 	return names
 }
-
-// restsOn reports whether a fact, or a fact that it rests on, has the code.
-func restsOn(f record.Fact, code record.Code) bool {
-	return f.Code == code || slices.ContainsFunc(f.Because, func(of record.Fact) bool { return restsOn(of, code) })
-}

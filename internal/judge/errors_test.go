@@ -107,16 +107,16 @@ func mistaken(f field, r *record.Result, ratio float64) bool {
 		if v.Baseline == "a" && v.Primary {
 			truth = ratio
 		}
-		switch decisionOf(v) {
-		case stats.Faster:
+		switch {
+		case v.Better():
 			if truth >= 1 {
 				return true
 			}
-		case stats.Slower:
+		case v.Worse():
 			if truth <= 1 {
 				return true
 			}
-		case stats.Same:
+		case v.Verdict == stats.Same:
 			if math.Abs(math.Log(truth)) > math.Log1p(stats.MetricOf(v.Metric).Same)+1e-9 {
 				return true
 			}
@@ -145,7 +145,7 @@ func TestBetterChallengerIsFound(t *testing.T) {
 			for range runs {
 				_, r := played(drawn(rng, s, .03, true, pair[0], pair[1]), "a", "b", "c", "d")
 				for _, v := range r.Duels {
-					if v.Primary && decisionOf(v) == stats.Slower {
+					if v.Primary && v.Worse() {
 						found++
 						break
 					}

@@ -9,14 +9,10 @@ import (
 // valid blocks in block order. It calls see with every trial that can be read. It returns an error
 // if the record cannot be read. It is not for a search for capacity, which has no blocks.
 func Evidence(dir *record.Dir, run record.Run, see func(record.TrialRecord)) (*record.Result, map[string][]window.Window, error) {
-	j, err := New(dir.Name(), dir.Path(), run)
+	g, err := read(dir, run, Aim{}, see)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := j.takeAll(dir, see); err != nil {
-		return nil, nil, err
-	}
-	g := j.judge()
 	windows := map[string][]window.Window{}
 	for _, a := range run.Plan.Arms {
 		for _, block := range g.valid {

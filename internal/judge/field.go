@@ -80,30 +80,31 @@ func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) fi
 // that was not refused.
 func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record.Verdict) bool, differs []string) (s record.Standing, judged bool) {
 	s = record.Standing{Arm: arm.Name, Baseline: against.Name, Differs: differs}
-	overloaded := slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return restsOn(v.Reason, causeOverload) })
+	overloaded := slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return v.Reason.RestsOn(causeOverload) })
 	count := map[stats.Decision]int{} // verdicts that were asked for
-	var keeps stats.Decision          // the verdict on goodput, if the queue of one of the two grows without end
-	var done stats.Decision           // the verdict on goodput in a closed loop
+	var faster, slower int            // of these, better or worse
+	var keeps record.Verdict          // on goodput, if the queue of one of the two grows without end
+	var done record.Verdict           // on goodput in a closed loop
 	var starves record.Fact           // why times are refused, if an arm starved clients
 	for _, v := range verdicts {
-		decision := decisionOf(v)
-		if v.Metric == goodput && overloaded && (decision == stats.Faster || decision == stats.Slower) {
-			keeps, judged = decision, true
+		if v.Metric == goodput && overloaded && v.Verdict.Differs() {
+			keeps, judged = v, true
 		}
 		if v.Metric == goodput && arm.Clients.Closed() && against.Clients.Closed() {
-			done = decision
+			done = v
 		}
 		if !asked(v) {
-			judged = judged || len(differs) > 0 && decision != stats.Refused
+			judged = judged || len(differs) > 0 && v.Verdict != stats.Refused
 			continue
 		}
-		count[decision]++
-		judged = judged || decision != stats.Refused
-		if restsOn(v.Reason, record.CauseStarvation) {
+		count[v.Verdict]++
+		faster, slower = faster+stats.Count(v.Better()), slower+stats.Count(v.Worse())
+		judged = judged || v.Verdict != stats.Refused
+		if v.Reason.RestsOn(record.CauseStarvation) {
 			starves = v.Reason
 		}
 	}
-	faster, slower, same, open := count[stats.Faster], count[stats.Slower], count[stats.Same], count[stats.Inconclusive]
+	same, open := count[stats.Same], count[stats.Inconclusive]
 	silent := !starves.None() && faster+slower+same+open == 0
 	switch {
 	case len(differs) > 0:
@@ -112,11 +113,11 @@ func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record
 		s.Rank = record.StarvesClients
 	case silent:
 		s.Rank = record.NoTimesBeside
-	case keeps == stats.Faster:
+	case keeps.Better():
 		s.Rank = record.KeepsUp
-	case keeps == stats.Slower:
+	case keeps.Worse():
 		s.Rank = record.FallsBehind
-	case faster > 0 && slower > 0, faster > 0 && done == stats.Slower, slower > 0 && done == stats.Faster:
+	case faster > 0 && slower > 0, faster > 0 && done.Worse(), slower > 0 && done.Better():
 		s.Rank = record.RankTrade
 	case faster > 0:
 		s.Rank = record.RankFaster
@@ -157,9 +158,8 @@ func implied(arm, other string, a, b record.Rank, verdicts []record.Verdict, ask
 	apart := a == record.KeepsUp || a == record.FallsBehind || b == record.KeepsUp || b == record.FallsBehind
 	for _, v := range verdicts {
 		for _, o := range verdicts {
-			x, y := decisionOf(v), decisionOf(o)
 			apart = apart || asked(v) && v.Arm == arm && o.Arm == other && v.Metric == o.Metric && v.Baseline == o.Baseline &&
-				(x == stats.Faster && y == stats.Slower || x == stats.Slower && y == stats.Faster)
+				(v.Better() && o.Worse() || v.Worse() && o.Better())
 		}
 	}
 	switch {
@@ -189,7 +189,7 @@ func versus(r *record.Result, arm, against string) (all []record.Verdict) {
 // noise.
 func atFault(v record.Verdict) bool {
 	return slices.ContainsFunc([]record.Code{causeErrors, causeStatusMix, record.CauseStarvation, causeUnsent}, func(c record.Code) bool {
-		return restsOn(v.Reason, c)
+		return v.Reason.RestsOn(c)
 	})
 }
 

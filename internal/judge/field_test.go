@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // ranked is a field of arms a, b, c, … whose ranks against those before are given, the
@@ -92,7 +93,7 @@ func TestImplied(t *testing.T) {
 		var verdicts []record.Verdict
 		for arm, on := range map[string]string{"a": c.onA, "b": c.onB} {
 			for i, word := range strings.Fields(on) {
-				verdicts = append(verdicts, record.Verdict{Arm: arm, Baseline: "base", Metric: []string{"p50", "p90"}[i], Verdict: word})
+				verdicts = append(verdicts, record.Verdict{Arm: arm, Baseline: "base", Metric: []string{"p50", "p90"}[i], Verdict: stats.Decision(word)})
 			}
 		}
 		all := func(record.Verdict) bool { return true }

@@ -35,10 +35,6 @@ func (b blocks) expected(arms []record.Arm, v verdicts) []record.Expectation {
 	return all
 }
 
-// overloadProof names the figures of a window that are right even if the arm's queue grows without
-// end, and whatever became of its requests.
-var overloadProof = []string{"goodput", "throughput", "errors", "loss", "starved", "served", "accepted", "done", "open", "first_reply", "busy", "switches", "loops", "overflows"}
-
 // asked is a judged run as its expectations see it. It implements [expect.Run].
 type asked struct {
 	blocks
@@ -98,7 +94,7 @@ func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
 		if v.Metric != metric || v.Arm != arm {
 			continue
 		}
-		if v.Verdict == string(stats.Refused) {
+		if v.Verdict == stats.Refused {
 			return v, record.Fact{Code: verdictRefused, Arm: arm, Metric: metric, Because: []record.Fact{v.Reason}}
 		}
 		return v, nil
@@ -178,10 +174,11 @@ func (a asked) Predicted(block int, arm, metric string) (float64, error) {
 // refuseFigure returns the reason against a figure of one arm, whatever the figure is compared
 // with; no fact if there is none.
 func (b blocks) refuseFigure(metric string, a record.Arm) (why record.Fact) {
-	if slices.Contains(overloadProof, metric) {
+	m := stats.MetricOf(metric)
+	if m.Proof == stats.InOverload {
 		return why
 	}
-	if why := b.refuseMetric(stats.Metric{Name: metric}, a); why != nil {
+	if why := b.refuseMetric(m, a); why != nil {
 		return why.Fact
 	}
 	ratio := float64(a.Errors) / float64(max(a.Requests, 1))
@@ -199,6 +196,3 @@ func armOf(arms []record.Arm, name string) *record.Arm {
 	}
 	return &arms[i]
 }
-
-// decisionOf returns the decision that a verdict's word stands for.
-func decisionOf(v record.Verdict) stats.Decision { return stats.MetricOf(v.Metric).Decision(v.Verdict) }

@@ -25,14 +25,11 @@ func FromRecord(dir *record.Dir, run record.Run) (*record.Result, error) {
 	if run.Plan.SLO != "" {
 		return judgeCapacity(dir, run)
 	}
-	j, err := New(dir.Name(), dir.Path(), run)
+	g, err := read(dir, run, Aim{}, func(record.TrialRecord) {})
 	if err != nil {
 		return nil, err
 	}
-	if err := j.takeAll(dir, func(record.TrialRecord) {}); err != nil {
-		return nil, err
-	}
-	r := j.judge().result
+	r := g.result
 	r.Explained, err = dir.Explanation()
 	return r, err
 }
@@ -82,8 +79,13 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 	j.windows[t.Block][t.Arm] = w
 }
 
-// takeAll takes all trials of a record, and calls show with each one that can be read.
-func (j *Judge) takeAll(dir *record.Dir, show func(record.TrialRecord)) error {
+// read judges all trials of a record, and calls show with each one that can be read.
+func read(dir *record.Dir, run record.Run, aim Aim, show func(record.TrialRecord)) (judgement, error) {
+	j, err := New(dir.Name(), dir.Path(), run)
+	if err != nil {
+		return judgement{}, err
+	}
+	j.aim = aim
 	found := 0
 	for t, err := range dir.Trials() {
 		j.Take(t, err)
@@ -93,8 +95,11 @@ func (j *Judge) takeAll(dir *record.Dir, show func(record.TrialRecord)) error {
 		}
 	}
 	cut, err := dir.Unfinished()
-	j.doubts = append(j.doubts, incomplete(j.run, found, len(cut))...)
-	return err
+	if err != nil {
+		return judgement{}, err
+	}
+	j.doubts = append(j.doubts, incomplete(run, found, len(cut))...)
+	return j.judge(), nil
 }
 
 // Taken returns the window of an arm in a block; blocks count from 1. It returns the zero Window

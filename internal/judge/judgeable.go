@@ -3,12 +3,10 @@ package judge
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
-	"schedlab/internal/window"
 )
 
 // RequestsFor returns how many requests a window must expect so that it rarely has too few for
@@ -39,18 +37,18 @@ func lowestRate(p record.Plan) float64 {
 // enough requests to judge it.
 func JudgedQuantiles(p record.Plan) map[string]bool {
 	judged := map[string]bool{}
-	for name, q := range window.Quantiles {
-		judged[name] = judgeable(p, q)
+	for _, m := range stats.Quantiles() {
+		judged[m.Name] = judgeable(p, m.Quantile)
 	}
 	return judged
 }
 
 // Accounts reports whether an arm's server stamps the requests of its clients.
 func Accounts(p record.Plan, arm string) bool {
-	i := slices.IndexFunc(p.Arms, func(a record.PlanArm) bool { return a.Name == arm })
-	if i < 0 || p.Arms[i].Mode == "" || p.Arms[i].Clients.Pipeline > timeline.MaxPending {
+	a := planned(p, arm)
+	if a == nil || a.Mode == "" || a.Clients.Pipeline > timeline.MaxPending {
 		return false
 	}
-	stamps := cmp.Or(p.Arms[i].Stamps, p.Stamps)
+	stamps := cmp.Or(a.Stamps, p.Stamps)
 	return stamps != "" && stamps != record.StampsOff
 }

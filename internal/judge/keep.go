@@ -27,15 +27,11 @@ type Keeping struct {
 // is refused if a window is too short for a quantile. A growing backlog refuses nothing, because
 // it is a way to break an SLO. Keep returns an error if the record cannot be read.
 func Keep(dir *record.Dir, run record.Run, slo stats.SLO) ([]Keeping, error) {
-	j, err := New(dir.Name(), dir.Path(), run)
+	g, err := read(dir, run, Aim{SLO: slo}, func(record.TrialRecord) {})
 	if err != nil {
 		return nil, err
 	}
-	j.aim.SLO = slo
-	if err := j.takeAll(dir, func(record.TrialRecord) {}); err != nil {
-		return nil, err
-	}
-	return j.judge().keepings(slo), nil
+	return g.keepings(slo), nil
 }
 
 // keepings returns the keeping of every arm but the baseline's copy, in plan order.

@@ -56,7 +56,7 @@ func (j *Judge) Open() (open, needed int) {
 		return 0, 0
 	}
 	for _, v := range j.judge().result.Verdicts {
-		if v.Primary && v.Verdict == string(stats.Inconclusive) {
+		if v.Primary && v.Verdict == stats.Inconclusive {
 			open, needed = open+1, max(needed, v.Needed)
 		}
 	}
@@ -70,11 +70,10 @@ func (j *Judge) Open() (open, needed int) {
 func (g judgement) settled(room int) bool {
 	known := map[string]bool{}
 	for _, v := range g.verdicts.all {
-		known[v.Arm] = known[v.Arm] || v.Primary && g.verdicts.least[pairing{v.Metric, v.Arm, v.Baseline}] == 0
+		known[v.Arm] = known[v.Arm] || v.Primary && v.Least == 0
 	}
 	open := func(v record.Verdict) bool {
-		least := g.verdicts.least[pairing{v.Metric, v.Arm, v.Baseline}]
-		return least > 0 && (room == 0 || least <= room || !known[v.Arm])
+		return v.Least > 0 && (room == 0 || v.Least <= room || !known[v.Arm])
 	}
 	for _, v := range g.verdicts.all {
 		if open(v) && (v.Primary || v.Metric == goodput && (g.over[v.Arm] || g.over[v.Baseline])) {

@@ -59,7 +59,7 @@ func TestLook(t *testing.T) {
 		{"all alike", synthetic{}, true, 0},
 		{"a difference", synthetic{times: scaled(map[string]float64{"pool": 1.5})}, true, 0},
 		{"no look after so many blocks", synthetic{plan: func(p *record.Plan) { p.Looks = []int{10} }}, false, 0},
-		{"pool is open", synthetic{times: noisy}, false, Primaries()},
+		{"pool is open", synthetic{times: noisy}, false, stats.Primaries()},
 		{"pool is overloaded", synthetic{edit: slowly}, true, 0},
 		{"an expectation is open", synthetic{plan: func(p *record.Plan) { p.Expect = []string{`explained("queue") >= 0.8`} }}, false, 0},
 		{"an expectation failed", synthetic{plan: func(p *record.Plan) { p.Expect = []string{`p50("nethttp") > 5ms`} }}, true, 0},

@@ -97,7 +97,7 @@ func TestVerdictsWithoutLuck(t *testing.T) {
 	for i, v := range without {
 		was := with[i]
 		switch timed := v.Metric == "p50" || v.Metric == "p90" || v.Metric == "p99"; {
-		case v.Verdict == string(stats.Refused):
+		case v.Verdict == stats.Refused:
 		case !timed && (v.Plain != nil || v.Ratio != was.Ratio):
 			t.Errorf("%s: got %+v, want it as measured", v.Metric, v)
 		case timed && (v.Plain == nil || v.Plain.Median != was.Ratio || v.Plain.Low != was.Low || v.Plain.High != was.High):

@@ -13,18 +13,9 @@ import (
 // times to compare.
 const goodput = "goodput"
 
-// MapMetrics returns the metrics that a map can be drawn for. A map for the metric "" shows the
-// winner over the primary metrics.
-func MapMetrics() (names []string) {
-	for _, m := range stats.Metrics() {
-		names = append(names, m.Name)
-	}
-	return names
-}
-
 // MapBlocks returns the fewest blocks that can tell this number of arms apart on a map; 0 if no
 // number of looks can.
-func MapBlocks(arms int) int { return stats.FirstLook(max(Primaries(), duelShares(arms-1))) }
+func MapBlocks(arms int) int { return stats.FirstLook(max(stats.Primaries(), duelShares(arms-1))) }
 
 // Outcome returns what a cell of a map shows for a metric, or for the winner over the primary
 // metrics if metric is "". Its ratio is the widest one among the verdicts that decided the cell.
@@ -66,13 +57,12 @@ func Outcome(r *record.Result, metric string) record.CellVerdict {
 // winner, verdicts that say so come first.
 func (f field) widest(verdicts []record.Verdict, asked func(record.Verdict) bool, winner string) (found record.Verdict) {
 	says := func(v record.Verdict) bool {
-		d := decisionOf(v)
-		return v.Arm == winner && d == stats.Faster || v.Baseline == winner && d == stats.Slower
+		return v.Arm == winner && v.Better() || v.Baseline == winner && v.Worse()
 	}
 	for _, v := range verdicts {
 		rank := f.ranks[slices.IndexFunc(f.arms, func(a record.Arm) bool { return a.Name == v.Arm })][0]
 		counts := asked(v) || v.Metric == goodput && (rank == record.KeepsUp || rank == record.FallsBehind)
-		if !counts || v.Verdict == string(stats.Refused) {
+		if !counts || v.Verdict == stats.Refused {
 			continue
 		}
 		if found.Arm == "" || cmp.Or(stats.Count(says(v))-stats.Count(says(found)), cmp.Compare(width(v.Ratio), width(found.Ratio))) > 0 {

@@ -151,7 +151,7 @@ func TestLessGoodputInAClosedLoopIsATrade(t *testing.T) {
 func TestOutcomeInDoubt(t *testing.T) {
 	t.Parallel()
 	r := contest(map[string][]float64{"p50": {10, 10.2}, "p90": {10, 10.1}, "goodput": {10, 5}}, "a", "b")
-	r.Verdicts[0].Verdict = string(stats.Inconclusive)
+	r.Verdicts[0].Verdict = stats.Inconclusive
 	for _, metric := range []string{"", "p50"} {
 		if got := Outcome(r, metric); got.Decision != record.InDoubt || got.Winner != "" || got.Among != nil {
 			t.Errorf("metric %q: got %+v, want it undecided", metric, got)

@@ -17,14 +17,10 @@ type Pair struct{ Metric, Baseline, Arm string }
 // replies are compared whatever became of the requests, since refusing some requests is the point
 // under overload. It returns an error if the record cannot be read.
 func Pairs(dir *record.Dir, run record.Run, pairs []Pair) (*record.Result, []record.Verdict, error) {
-	j, err := New(dir.Name(), dir.Path(), run)
+	g, err := read(dir, run, Aim{}, func(record.TrialRecord) {})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := j.takeAll(dir, func(record.TrialRecord) {}); err != nil {
-		return nil, nil, err
-	}
-	g := j.judge()
 	var all []record.Verdict
 	for _, p := range pairs {
 		all = append(all, g.pair(p))
@@ -44,7 +40,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 		}
 	}
 	own := slices.IndexFunc(g.result.Verdicts, func(v record.Verdict) bool {
-		return v.Metric == p.Metric && v.Baseline == p.Baseline && v.Arm == p.Arm && v.Verdict != string(stats.Refused)
+		return v.Metric == p.Metric && v.Baseline == p.Baseline && v.Arm == p.Arm && v.Verdict != stats.Refused
 	})
 	if own >= 0 {
 		return g.result.Verdicts[own]
@@ -53,22 +49,15 @@ func (g judgement) pair(p Pair) record.Verdict {
 	switch p.Metric {
 	case "goodput", "memory", "good_mean": // whatever became of the requests
 	default:
-		why = cmp.Or(why, g.refuseArm(*arm, *base), g.refuseMetric(m, *arm), g.refuseMetric(m, *base))
+		why = g.refusePair(m, *base, *arm, why)
 	}
 	for _, a := range []*record.Arm{base, arm} { // a mean over some clients is not the mean over all
 		if p.Metric == "good_mean" && g.starvesTooMany(a.Name) {
 			why = cmp.Or(why, forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}))
 		}
 	}
-	c := g.compared(m, base.Name, arm.Name, Primaries()*(len(arms)-1)*(len(arms)-2)/2)
-	switch {
-	case why != nil:
-	case c.Decision == stats.Refused:
-		why = refused(unfitFor(c))
-	case c.Decision != stats.Inconclusive:
-		why = g.check(c, base.Name, arm.Name)
-	}
-	return verdict(c, *base, *arm, why)
+	c := g.compared(m, base.Name, arm.Name, stats.Primaries()*(len(arms)-1)*(len(arms)-2)/2)
+	return verdict(c, *base, *arm, g.against(c, *base, *arm, why, ruler{}))
 }
 
 // Leaders names the best arms by the verdicts on some metrics, by the same rule that names a

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // Any two arms of a record can be compared: as the run did, where it did, and by their blocks
@@ -20,7 +21,7 @@ func TestPairs(t *testing.T) {
 	}.write(t)
 	pairs := []struct {
 		Pair
-		want string
+		want stats.Decision
 		why  record.Code
 	}{
 		{Pair{"p50", "nethttp", "pool"}, "SLOWER", ""},

@@ -8,7 +8,6 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
-	"schedlab/internal/window"
 )
 
 // Limits on totals over the blocks.
@@ -36,9 +35,6 @@ func refused(f record.Fact) *refusal { return &refusal{Fact: f} }
 // forGood returns a refusal that no number of blocks changes.
 func forGood(f record.Fact) *refusal { return &refusal{f, true} }
 
-// provenStarved names the figures of a closed loop that are right even if clients starved.
-var provenStarved = append([]string{"cpu_per_request"}, overloadProof...)
-
 // refuseRun returns the reason against every verdict of the run; nil if there is none.
 func (b blocks) refuseRun() *refusal {
 	if len(b.valid) > 0 {
@@ -47,6 +43,12 @@ func (b blocks) refuseRun() *refusal {
 	return refused(record.Fact{
 		Code: causeNoBlocks, Values: record.Values{"ran": float64(len(b.windows))}, Names: record.Names{"status": string(b.run.Status)},
 	})
+}
+
+// refusePair returns the reason against comparing two arms at a metric: that of the run, if it is not
+// nil, or of an arm. It returns nil if there is none.
+func (b blocks) refusePair(m stats.Metric, base, arm record.Arm, run *refusal) *refusal {
+	return cmp.Or(run, b.refuseArm(arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base))
 }
 
 // refuseArm returns the reason against every verdict on an arm; nil if there is none.
@@ -122,21 +124,20 @@ func (b blocks) statusMix(arm string) map[uint16]float64 {
 
 // refuseMetric returns the reason against one metric of an arm; nil if there is none.
 func (b blocks) refuseMetric(m stats.Metric, a record.Arm) *refusal {
-	q, timed := window.Quantiles[m.Name]
 	switch {
-	case timed && !b.judged[m.Name]:
-		values := record.Values{"needed": runMargin * float64(stats.MinRequests(q))}
+	case m.Quantile > 0 && !b.judged[m.Name]:
+		values := record.Values{"needed": runMargin * float64(stats.MinRequests(m.Quantile))}
 		if rate := lowestRate(b.run.Plan); !math.IsInf(rate, 1) {
 			values["requests"] = rate * b.run.Plan.Window
 		}
 		return forGood(record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values})
 	case m.Name == "cpu_per_request" && slices.ContainsFunc(b.series(a.Name, m.Name), math.IsNaN):
 		return forGood(record.Fact{Code: causeUnknownCPU, Arm: a.Name})
-	case !slices.Contains(provenStarved, m.Name) && b.starvesTooMany(a.Name):
+	case m.Proof < stats.InStarvation && b.starvesTooMany(a.Name):
 		return forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
-	case !slices.Contains(provenStarved, m.Name) && b.unsentShare(a.Name) > 0:
+	case m.Proof < stats.InStarvation && b.unsentShare(a.Name) > 0:
 		return forGood(record.Fact{Code: causeUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}})
-	case m.Name != "goodput" && b.over[a.Name]:
+	case m.Proof < stats.InOverload && b.over[a.Name]:
 		return forGood(record.Fact{Code: causeOverload, Arm: a.Name})
 	}
 	return nil

@@ -3,6 +3,8 @@ package judge
 import (
 	"cmp"
 	"math"
+	"slices"
+	"strings"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -13,7 +15,6 @@ import (
 type verdicts struct {
 	aa, all []record.Verdict
 	duels   []record.Verdict // each challenger against each challenger before it
-	least   map[pairing]int  // for verdicts that are not final: the fewest blocks that may decide them
 	refusal *refusal         // why every verdict is refused; nil if not
 }
 
@@ -35,7 +36,7 @@ type verdicts struct {
 // one that does not, d(k-d), err on one side: u/2(k-1) each. Duels between two that equal the
 // baseline need a wrong verdict first. The sum is at most (k-d)u + du/2 + du/2 = ku for each metric.
 func (b blocks) compare(arms []record.Arm) verdicts {
-	v := verdicts{aa: []record.Verdict{}, all: []record.Verdict{}, least: map[pairing]int{}, refusal: b.refuseRun()}
+	v := verdicts{aa: []record.Verdict{}, all: []record.Verdict{}, refusal: b.refuseRun()}
 	if len(arms) < 2 {
 		return v
 	}
@@ -43,7 +44,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	challengers := len(arms) - 2
 	rulers := map[string]ruler{}
 	for _, m := range stats.Metrics() {
-		c := stats.Compare(m, b.series(base.Name, m.Name), b.series(twin.Name, m.Name), Primaries()*challengers)
+		c := stats.Compare(m, b.series(base.Name, m.Name), b.series(twin.Name, m.Name), stats.Primaries()*challengers)
 		why := cmp.Or(v.refusal, b.refuseArm(twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin))
 		if why == nil && c.Decision == stats.Refused {
 			why = refused(unfitFor(c))
@@ -51,26 +52,28 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 		v.aa = append(v.aa, verdict(c, base, twin, why))
 		rulers[m.Name] = newRuler(c, base.Name, why)
 	}
-	differs := map[pairing]bool{}
+	differs := func(metric, arm string) bool { // surely, from its reference
+		return slices.ContainsFunc(v.all, func(v record.Verdict) bool {
+			return v.Metric == metric && v.Arm == arm && (v.Low > 1 || v.High > 0 && v.High < 1)
+		})
+	}
 	for i, a := range arms[2:] {
 		against := arms[reference(b.run.Plan.Arms, i+2)]
 		for _, m := range stats.Metrics() {
-			c := b.compared(m, against.Name, a.Name, Primaries()*challengers)
-			why := b.against(c, m, against, a, v.refusal, rulers[m.Name])
-			said := v.verdict(c, against, a, why)
-			if why == nil {
-				said.Plain = b.withLuck(c, against.Name, a.Name, Primaries()*challengers)
+			c := b.compared(m, against.Name, a.Name, stats.Primaries()*challengers)
+			said := verdict(c, against, a, b.against(c, against, a, b.refusePair(m, against, a, v.refusal), rulers[m.Name]))
+			if said.Verdict != stats.Refused {
+				said.Plain = b.withLuck(c, against.Name, a.Name, stats.Primaries()*challengers)
 			}
 			v.all = append(v.all, said)
-			differs[pairing{m.Name, a.Name, ""}] = why == nil && (c.Low > 1 || c.High > 0 && c.High < 1)
 		}
 		for _, other := range arms[2 : i+2] {
 			for _, m := range stats.Metrics() {
 				c := b.compared(m, other.Name, a.Name, duelShares(challengers))
-				if (c.Decision == stats.Faster || c.Decision == stats.Slower) && !differs[pairing{m.Name, a.Name, ""}] && !differs[pairing{m.Name, other.Name, ""}] {
+				if c.Decision.Differs() && !differs(m.Name, a.Name) && !differs(m.Name, other.Name) {
 					c = b.compared(m, other.Name, a.Name, spareShares(challengers))
 				}
-				v.duels = append(v.duels, v.verdict(c, other, a, b.against(c, m, other, a, v.refusal, rulers[m.Name])))
+				v.duels = append(v.duels, verdict(c, other, a, b.against(c, other, a, b.refusePair(m, other, a, v.refusal), rulers[m.Name])))
 			}
 		}
 	}
@@ -80,19 +83,19 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 // duelShares returns the number of equal shares into which Alpha is divided for duels. A duel gets
 // one share.
 func duelShares(challengers int) int {
-	return Primaries() * challengers * max(challengers-1, 1)
+	return stats.Primaries() * challengers * max(challengers-1, 1)
 }
 
 // spareShares returns the same for a duel between two arms that do not differ from the baseline.
 func spareShares(challengers int) int {
-	duels := Primaries() * challengers * (challengers - 1) / 2
-	return int(math.Ceil(float64(duels) * stats.Alpha / stats.Unspent(Primaries()*challengers)))
+	duels := stats.Primaries() * challengers * (challengers - 1) / 2
+	return int(math.Ceil(float64(duels) * stats.Alpha / stats.Unspent(stats.Primaries()*challengers)))
 }
 
 // against returns the reason why the comparison of two arms gives no verdict; nil if it gives one.
-func (b blocks) against(c stats.Comparison, m stats.Metric, base, arm record.Arm, run *refusal, r ruler) *refusal {
-	why := cmp.Or(run, b.refuseArm(arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), r.broken)
-	switch {
+// why is a reason that does not depend on their values, or nil.
+func (b blocks) against(c stats.Comparison, base, arm record.Arm, why *refusal, r ruler) *refusal {
+	switch why = cmp.Or(why, r.broken); {
 	case why != nil:
 		return why
 	case c.Decision == stats.Refused:
@@ -107,7 +110,8 @@ func (b blocks) against(c stats.Comparison, m stats.Metric, base, arm record.Arm
 
 // A ruler is the smallest difference at one metric that a run can resolve. If the A/A interval
 // excludes 1, the run tells identical programs apart by up to its far end, and a difference
-// must be larger than that. SAME stands unless the copy itself is FASTER or SLOWER.
+// must be larger than that. SAME stands unless the copy itself is FASTER or SLOWER. The zero ruler
+// resolves every difference.
 type ruler struct {
 	gap     float64     // far end of the A/A interval as |ln ratio|; 0 if the interval holds 1
 	differs bool        // the copy is FASTER or SLOWER
@@ -125,7 +129,7 @@ func newRuler(aa stats.Comparison, base string, why *refusal) (r ruler) {
 	if low, high := math.Log(aa.Low), math.Log(aa.High); aa.Low > 0 && low*high > 0 {
 		r.gap = max(math.Abs(low), math.Abs(high))
 	}
-	r.differs = aa.Decision == stats.Faster || aa.Decision == stats.Slower
+	r.differs = aa.Decision.Differs()
 	r.reason = record.Fact{Code: causeAA, Baseline: base, Metric: aa.Metric.Name, Values: record.Values{
 		"ratio": aa.Ratio, "low": aa.Low, "high": aa.High,
 	}}
@@ -162,7 +166,7 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 			return against(causeImbalance, record.Values{"more": more}, record.Names{"share": d.name})
 		}
 	}
-	if _, timed := window.Quantiles[metric]; timed {
+	if c.Metric.Quantile > 0 {
 		late := of(window.Lateness + metric)
 		if more, made := said.lateImbalance(late, baseTimes, armTimes); late.known() && made {
 			return against(causeImbalance, record.Values{"more": more}, nil)
@@ -209,26 +213,10 @@ func unfitFor(c stats.Comparison) record.Fact {
 // noun returns a disturbance's name for a sentence. The lateness of every quantile has the same
 // name.
 func noun(name string) string {
-	for q := range window.Quantiles {
-		if name == window.Lateness+q {
-			return "lateness of the load"
-		}
+	if strings.HasPrefix(name, window.Lateness) {
+		return "lateness of the load"
 	}
 	return name
-}
-
-// A pairing identifies a verdict.
-type pairing struct{ metric, arm, baseline string }
-
-// verdict turns a comparison into a verdict, and notes in v.least how many blocks may decide it.
-func (v verdicts) verdict(c stats.Comparison, base, arm record.Arm, why *refusal) record.Verdict {
-	switch {
-	case why != nil && !why.final:
-		v.least[pairing{c.Metric.Name, arm.Name, base.Name}] = c.Blocks + 1
-	case why == nil && c.Decision == stats.Inconclusive:
-		v.least[pairing{c.Metric.Name, arm.Name, base.Name}] = c.Least
-	}
-	return verdict(c, base, arm, why)
 }
 
 // disturbed returns the medians of an arm's disturbances over the valid blocks, -1 for an unknown
@@ -238,8 +226,8 @@ func (b blocks) disturbed(arm string) *record.Disturbed {
 		return nil
 	}
 	known := func(name string) float64 {
-		if v := stats.Median(b.series(arm, name)); !math.IsNaN(v) {
-			return v
+		if v := b.median(arm, name); v != nil {
+			return *v
 		}
 		return -1
 	}
@@ -247,33 +235,25 @@ func (b blocks) disturbed(arm string) *record.Disturbed {
 	if v := stats.Median(b.series(arm, window.LoadShare)); v > 0 { // not NaN
 		d.Load = v
 	}
-	for name := range window.Quantiles {
-		if v := stats.Median(b.series(arm, window.Lateness+name)); !math.IsNaN(v) {
-			d.Late[name] = v
+	for _, m := range stats.Quantiles() {
+		if v := b.median(arm, window.Lateness+m.Name); v != nil {
+			d.Late[m.Name] = *v
 		}
 	}
 	return d
-}
-
-// Primaries returns the number of primary metrics. They share the probability of error.
-func Primaries() (n int) {
-	for _, m := range stats.Metrics() {
-		n += stats.Count(m.Primary)
-	}
-	return n
 }
 
 // verdict returns the verdict of a comparison, or a refused verdict if why is not nil.
 func verdict(c stats.Comparison, base, arm record.Arm, why *refusal) record.Verdict {
 	v := record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Blocks: c.Blocks}
 	if why != nil {
-		v.Verdict, v.Reason = string(stats.Refused), why.Fact
+		v.Verdict, v.Reason = stats.Refused, why.Fact
+		if !why.final {
+			v.Least = c.Blocks + 1
+		}
 		return v
 	}
-	v.Verdict, v.Ratio, v.Low, v.High, v.Look = c.Metric.Word(c.Decision), c.Ratio, c.Low, c.High, c.Look
-	v.Won, v.Lost, v.Needed = c.Won, c.Lost, c.Needed
-	if c.Lean != "" {
-		v.Lean = c.Metric.Word(c.Lean)
-	}
+	v.Verdict, v.Ratio, v.Low, v.High, v.Look = c.Decision, c.Ratio, c.Low, c.High, c.Look
+	v.Won, v.Lost, v.Lean, v.Needed, v.Least = c.Won, c.Lost, c.Lean, c.Needed, c.Least
 	return v
 }

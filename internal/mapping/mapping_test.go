@@ -49,12 +49,12 @@ func (l *fakeLab) compare(ctx context.Context, c *experiment.Comparison, root st
 		return dir, record.Run{}, context.Cause(ctx)
 	}
 	time.Sleep(l.takes)
-	v := record.Verdict{Metric: "goodput", Baseline: "nethttp", Arm: "pool", Verdict: string(stats.Same), Ratio: 1, Low: 0.99, High: 1.01, Blocks: 10}
+	v := record.Verdict{Metric: "goodput", Baseline: "nethttp", Arm: "pool", Verdict: stats.Same, Ratio: 1, Low: 0.99, High: 1.01, Blocks: 10}
 	if short, _ := c.Short(); len(short) > 0 {
-		v.Verdict, v.Ratio, v.Low, v.High = string(stats.Slower), 0.6, 0.58, 0.62
+		v.Verdict, v.Ratio, v.Low, v.High = stats.Lower, 0.6, 0.58, 0.62
 	}
 	if l.open != "" && strings.Contains(c.Planned().Note, l.open) {
-		v.Verdict = string(stats.Inconclusive)
+		v.Verdict = stats.Inconclusive
 	}
 	run := record.Run{Trials: 30, Plan: c.Planned(), Result: &record.Result{
 		Verdicts: []record.Verdict{v}, Arms: []record.Arm{{Name: "nethttp", Role: record.Baseline}, {Name: "nethttp'", Role: record.Copy}, {Name: "pool", Role: record.Challenger}},

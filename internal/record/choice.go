@@ -78,17 +78,6 @@ var KindsOfRequests = map[string]struct{ Name, About string }{
 	"locks":      {"locks", "Much of the work is done under one lock."},
 }
 
-// choiceMetrics are the printed names of the metrics that are spelled differently in sentences.
-var choiceMetrics = map[string]string{"cpu_per_request": "CPU/request", "good_mean": "mean of good replies"}
-
-// ChoiceMetric returns the name of a metric for use in a sentence.
-func ChoiceMetric(name string) string {
-	if long, ok := choiceMetrics[name]; ok {
-		return long
-	}
-	return name
-}
-
 // Words returns k in words, for a cell of a choice.
 func (k AnswerKind) Words() string {
 	switch k {

@@ -36,6 +36,11 @@ type Code string
 // None reports whether f has no code, as the zero Fact.
 func (f Fact) None() bool { return f.Code == "" }
 
+// RestsOn reports whether f, or a fact that it rests on, has the code.
+func (f Fact) RestsOn(code Code) bool {
+	return f.Code == code || slices.ContainsFunc(f.Because, func(of Fact) bool { return of.RestsOn(code) })
+}
+
 // Error returns the fact in words. It makes a Fact an error.
 func (f Fact) Error() string { return f.String() }
 

@@ -3,7 +3,11 @@
 // decides nothing.
 package record
 
-import "time"
+import (
+	"time"
+
+	"schedlab/internal/stats"
+)
 
 // Schema is the version of every JSON document this package writes. A reader
 // refuses a larger one.
@@ -141,6 +145,23 @@ type Arm struct {
 	Blocks map[string][]float64 `json:"blocks"`
 }
 
+// Medians returns the fields for the medians of compared metrics, by the metric's name.
+func (a *Arm) Medians() map[string]**float64 {
+	return map[string]**float64{"p50": &a.P50, "p90": &a.P90, "p99": &a.P99, "goodput": &a.Goodput, "cpu_per_request": &a.CPUPerRequest}
+}
+
+// Median returns the arm's median of a compared metric; nil if it is not judged. A metric without a
+// field of its own has the median of its Blocks.
+func (a *Arm) Median(metric string) *float64 {
+	if at, ok := a.Medians()[metric]; ok {
+		return *at
+	}
+	if v := a.Blocks[metric]; len(v) > 0 {
+		return new(stats.Median(v))
+	}
+	return nil
+}
+
 // Fairness tells how evenly an arm's replies are spread over its connections. In a closed loop
 // each client counts as one connection.
 type Fairness struct {
@@ -194,25 +215,34 @@ type Point struct {
 
 // A Verdict compares one metric of one arm with the baseline.
 type Verdict struct {
-	Metric   string  `json:"metric"` // p50, p90, p99, goodput, cpu_per_request
-	Primary  bool    `json:"primary"`
-	Baseline string  `json:"baseline"`
-	Arm      string  `json:"arm"`
-	Verdict  string  `json:"verdict"`        // FASTER, SLOWER (for goodput and CPU time HIGHER, LOWER), SAME, INCONCLUSIVE, REFUSED
-	Ratio    float64 `json:"ratio,omitzero"` // arm / baseline, median over blocks; absent when refused
-	Low      float64 `json:"low,omitzero"`   // confidence interval of Ratio; absent when refused, and while there are too few blocks
-	High     float64 `json:"high,omitzero"`
+	Metric   string         `json:"metric"` // p50, p90, p99, goodput, cpu_per_request
+	Primary  bool           `json:"primary"`
+	Baseline string         `json:"baseline"`
+	Arm      string         `json:"arm"`
+	Verdict  stats.Decision `json:"verdict"`        // FASTER, SLOWER (for goodput and CPU time HIGHER, LOWER), SAME, INCONCLUSIVE, REFUSED
+	Ratio    float64        `json:"ratio,omitzero"` // arm / baseline, median over blocks; absent when refused
+	Low      float64        `json:"low,omitzero"`   // confidence interval of Ratio; absent when refused, and while there are too few blocks
+	High     float64        `json:"high,omitzero"`
 	// Plain is the ratio without the correction for lucky arrivals; nil if there is no
 	// correction.
-	Plain  *Spread `json:"plain,omitempty"`
-	Blocks int     `json:"blocks"`          // blocks judged
-	Look   int     `json:"look,omitempty"`  // FASTER, SLOWER, SAME: the number of blocks since which the decision stands
-	Won    int     `json:"won"`             // blocks in which the arm had the better value
-	Lost   int     `json:"lost"`            // blocks in which it had the worse value
-	Lean   string  `json:"lean,omitempty"`  // INCONCLUSIVE: FASTER or SLOWER (HIGHER, LOWER) if the blocks so far point there
-	Needed int     `json:"needed"`          // INCONCLUSIVE: blocks that would decide it; else 0
-	Reason Fact    `json:"reason,omitzero"` // REFUSED: why
+	Plain  *Spread        `json:"plain,omitempty"`
+	Blocks int            `json:"blocks"`         // blocks judged
+	Look   int            `json:"look,omitempty"` // a difference or SAME: the number of blocks since which the decision stands
+	Won    int            `json:"won"`            // blocks in which the arm had the better value
+	Lost   int            `json:"lost"`           // blocks in which it had the worse value
+	Lean   stats.Decision `json:"lean,omitempty"` // INCONCLUSIVE: FASTER or SLOWER (HIGHER, LOWER) if the blocks so far point there
+	Needed int            `json:"needed"`         // INCONCLUSIVE: blocks that would decide it; else 0
+	// Least is the fewest blocks that may decide a verdict that is not final; else 0. Only the run that
+	// judges needs it: records leave it out.
+	Least  int  `json:"-"`
+	Reason Fact `json:"reason,omitzero"` // REFUSED: why
 }
+
+// Better reports whether the arm is better: faster, or with more goodput or less CPU time.
+func (v Verdict) Better() bool { return stats.MetricOf(v.Metric).Better(v.Verdict) }
+
+// Worse reports whether the arm is worse.
+func (v Verdict) Worse() bool { return stats.MetricOf(v.Metric).Worse(v.Verdict) }
 
 // Disturbed is the disturbances of an arm's windows and of the load in them: medians over the
 // blocks, and the worst block. They are noise that the intervals include, unless a verdict is

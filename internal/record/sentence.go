@@ -112,7 +112,7 @@ func parse() *template.Template {
 		// Words of the advice of choose.
 		"kind":    func(does string) string { return KindsOfRequests[does].Name },
 		"outcome": func(kind string) string { return AnswerKind(kind).Words() },
-		"metric":  ChoiceMetric,
+		"metric":  func(name string) string { return stats.MetricOf(name).Label },
 	})
 	for code, text := range sentences {
 		template.Must(all.New(string(code)).Parse(text))

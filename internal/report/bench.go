@@ -14,6 +14,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
 )
 
 // Bench writes the Go benchmark format: the environment as configuration lines, unit metadata,
@@ -31,12 +32,12 @@ func Bench(w io.Writer, r *record.Result) error {
 				fmt.Fprintf(b, "%s: %s\n", line[0], oneLine(line[1]))
 			}
 		}
-		for _, m := range metrics() {
+		for _, m := range stats.Metrics() {
 			better := "lower"
 			if m.HigherIsBetter {
 				better = "higher"
 			}
-			fmt.Fprintf(b, "Unit %s better=%s assume=nothing\n", m.bench, better)
+			fmt.Fprintf(b, "Unit %s better=%s assume=nothing\n", m.Bench, better)
 		}
 		for i := range r.Arms {
 			benchArm(b, r, &r.Arms[i])
@@ -80,9 +81,13 @@ func benchArm(b *bytes.Buffer, r *record.Result, a *record.Arm) {
 	}
 	for i := range blocks {
 		var figures strings.Builder
-		for _, m := range metrics() {
-			if values := a.Blocks[m.name]; i < len(values) && !math.IsNaN(values[i]) && !math.IsInf(values[i], 0) {
-				fmt.Fprintf(&figures, " %s %s", strconv.FormatFloat(values[i]*m.per, 'f', 3, 64), m.bench)
+		for _, m := range stats.Metrics() {
+			scale := 1.
+			if m.Unit == "s" {
+				scale = 1e9
+			}
+			if values := a.Blocks[m.Name]; i < len(values) && !math.IsNaN(values[i]) && !math.IsInf(values[i], 0) {
+				fmt.Fprintf(&figures, " %s %s", strconv.FormatFloat(values[i]*scale, 'f', 3, 64), m.Bench)
 			}
 		}
 		if figures.Len() > 0 { // a benchmark line needs at least one figure

@@ -125,8 +125,8 @@ func marked(r *record.Result, width int, note bool) document.Part {
 	shown := shownArms(r)
 	columns := [][]string{column("", shown, name)}
 	used := map[string]bool{}
-	for _, m := range metrics() {
-		figures, marks := append([]string{m.label}, m.cells(shown)...), []string{""}
+	for _, m := range stats.Metrics() {
+		figures, marks := append([]string{m.Label}, cells(m, shown)...), []string{""}
 		for _, a := range shown {
 			mark := verdictMark(r, a.Name, m)
 			used[mark] = true
@@ -177,17 +177,17 @@ func shownArms(r *record.Result) (arms []record.Arm) {
 
 // verdictMark returns the mark of an arm's verdict on a metric: the change if it is sure, else
 // one of the marks of maps.
-func verdictMark(r *record.Result, arm string, m metric) string {
-	i := slices.IndexFunc(r.Verdicts, func(v record.Verdict) bool { return v.Arm == arm && v.Metric == m.name })
+func verdictMark(r *record.Result, arm string, m stats.Metric) string {
+	i := slices.IndexFunc(r.Verdicts, func(v record.Verdict) bool { return v.Arm == arm && v.Metric == m.Name })
 	if i < 0 {
 		return ""
 	}
-	switch v := r.Verdicts[i]; m.Decision(v.Verdict) {
-	case stats.Same:
+	switch v := r.Verdicts[i]; {
+	case v.Verdict == stats.Same:
 		return markSame
-	case stats.Faster, stats.Slower:
+	case v.Verdict.Differs():
 		return change(v.Ratio)
-	case stats.Inconclusive:
+	case v.Verdict == stats.Inconclusive:
 		return markOpen
 	}
 	return markRefused
@@ -253,18 +253,15 @@ func explanationOf(r *record.Result) []string {
 func denies(r *record.Result, arm string, by float64) bool {
 	agrees := false
 	for _, v := range r.Verdicts {
-		if d := find(v.Metric).Decision(v.Verdict); v.Primary && v.Arm == arm {
-			agrees = agrees || d == stats.Slower && by > 0 || d == stats.Faster && by < 0
+		if v.Primary && v.Arm == arm {
+			agrees = agrees || v.Worse() && by > 0 || v.Better() && by < 0
 		}
 	}
 	return !agrees
 }
 
 // differs reports whether a verdict is a sure difference.
-func differs(v record.Verdict) bool {
-	d := find(v.Metric).Decision(v.Verdict)
-	return d == stats.Faster || d == stats.Slower
-}
+func differs(v record.Verdict) bool { return v.Verdict.Differs() }
 
 // few returns the first most lines and, if there are more, a line that counts them.
 func few(lines []string, most int) []string {
@@ -278,7 +275,9 @@ func few(lines []string, most int) []string {
 func sure(r *record.Result) []string {
 	text := blocks(r)
 	if len(r.Verdicts) > 0 && oneReason(r.Verdicts) == "" {
-		text += fmt.Sprintf("; verdicts on p50, p90 and p99 hold together with 95%s%%", nbsp)
+		times := stats.Names(stats.Quantiles())
+		last := len(times) - 1
+		text += fmt.Sprintf("; verdicts on %s and %s hold together with 95%s%%", strings.Join(times[:last], ", "), times[last], nbsp)
 	}
 	text += "; " + aaBriefly(r.AA, r.Valid)
 	lines := failings(r.Arms)
@@ -297,13 +296,12 @@ func openVerdicts(r *record.Result) string {
 	var open []string
 	needed := 0
 	for _, v := range r.Verdicts {
-		m := find(v.Metric)
-		if !v.Primary || m.Decision(v.Verdict) != stats.Inconclusive {
+		if !v.Primary || v.Verdict != stats.Inconclusive {
 			continue
 		}
-		text := v.Arm + " " + m.in
+		text := v.Arm + " " + stats.MetricOf(v.Metric).In
 		if v.Lean != "" {
-			text += " (leans " + strings.ToLower(m.word(v.Lean)) + ")"
+			text += " (leans " + lower(v.Lean) + ")"
 		}
 		open, needed = append(open, text), max(needed, v.Needed)
 	}
@@ -327,8 +325,8 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	}
 	var bad []string
 	for _, v := range aa {
-		if judgedControl(v) && !clean(v) {
-			bad = append(bad, find(v.Metric).label)
+		if differs(v) {
+			bad = append(bad, stats.MetricOf(v.Metric).Label)
 		}
 	}
 	switch {
@@ -346,7 +344,7 @@ func alike(aa []record.Verdict) string {
 	var widest record.Verdict
 	for _, v := range aa {
 		switch {
-		case !v.Primary || !judgedControl(v) || find(v.Metric).Decision(v.Verdict) == stats.Same:
+		case !v.Primary || !judgedControl(v) || v.Verdict == stats.Same:
 		case v.Low == 0:
 			return "cannot be told apart yet"
 		case widest.Low == 0 || v.High/v.Low > widest.High/widest.Low:
@@ -356,7 +354,7 @@ func alike(aa []record.Verdict) string {
 	if widest.Low == 0 {
 		return "do not differ"
 	}
-	return fmt.Sprintf("cannot be told apart (%s at %s)", between(widest), find(widest.Metric).label)
+	return fmt.Sprintf("cannot be told apart (%s at %s)", between(widest), stats.MetricOf(widest.Metric).Label)
 }
 
 // unmet returns the expectations that did not pass, after a line that counts the answers.

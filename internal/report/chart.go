@@ -12,6 +12,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
 )
 
 //go:embed charts.html
@@ -22,7 +23,7 @@ var chartSource string
 var chartTemplates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("charts").Funcs(template.FuncMap{
 		"sub": func(a, b px) px { return a - b }, "inverse": func(v float64) float64 { return 1 / v },
-		"label": func(metric string) string { return find(metric).label }, "change": change, "between": between, "sentence": sentence,
+		"label": func(metric string) string { return stats.MetricOf(metric).Label }, "change": change, "between": between, "sentence": sentence,
 	}).Parse(chartSource))
 })
 

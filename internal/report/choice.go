@@ -84,7 +84,7 @@ func measuredDifference(c record.ChoiceCell) string {
 	link := fmt.Sprintf("[%s](experiments/%s.md)", c.Scenario, c.Scenario)
 	var metrics []string
 	for _, m := range c.Metrics {
-		metrics = append(metrics, record.ChoiceMetric(m))
+		metrics = append(metrics, stats.MetricOf(m).Label)
 	}
 	switch c.Outcome {
 	case "":
@@ -98,7 +98,7 @@ func measuredDifference(c record.ChoiceCell) string {
 	}
 	var said []string
 	for _, v := range c.Verdicts {
-		if v.Verdict != string(stats.Refused) && slices.ContainsFunc([]string{v.Arm, v.Baseline}, func(name string) bool { return name == c.Best[0].Name }) {
+		if v.Verdict != stats.Refused && slices.ContainsFunc([]string{v.Arm, v.Baseline}, func(name string) bool { return name == c.Best[0].Name }) {
 			said = append(said, verdictInShort(v))
 		}
 	}
@@ -120,7 +120,7 @@ func measuredDifference(c record.ChoiceCell) string {
 // verdictInShort formats a verdict in a few words.
 func verdictInShort(v record.Verdict) string {
 	if v.Low == 0 {
-		return fmt.Sprintf("%s against %s at %s: %s", v.Arm, v.Baseline, record.ChoiceMetric(v.Metric), v.Verdict)
+		return fmt.Sprintf("%s against %s at %s: %s", v.Arm, v.Baseline, stats.MetricOf(v.Metric).Label, v.Verdict)
 	}
-	return fmt.Sprintf("%s against %s at %s: %s, %s (%s to %s)", v.Arm, v.Baseline, record.ChoiceMetric(v.Metric), v.Verdict, stats.Change(v.Ratio), stats.Change(v.Low), stats.Change(v.High))
+	return fmt.Sprintf("%s against %s at %s: %s, %s (%s to %s)", v.Arm, v.Baseline, stats.MetricOf(v.Metric).Label, v.Verdict, stats.Change(v.Ratio), stats.Change(v.Low), stats.Change(v.High))
 }

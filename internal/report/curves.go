@@ -92,8 +92,8 @@ func ninesOf(q float64) float64 { return -math.Log10(max(1-q, 1e-9)) }
 // panelSection draws the blocks, one chart per quantile.
 func panelSection(r *record.Result) document.Part {
 	var charts document.Charts
-	for _, name := range []string{"p99", "p90", "p50"} { // the tail first
-		if c := blockChart(find(name), r.Arms); c != nil {
+	for _, m := range slices.Backward(stats.Quantiles()) { // the tail first
+		if c := blockChart(m, r.Arms); c != nil {
 			charts = append(charts, c.figure())
 		}
 	}
@@ -107,23 +107,23 @@ func panelSection(r *record.Result) document.Part {
 // blockChart draws one metric of every arm: a row of dots per arm, and for each block a thin line
 // through the rows, since verdicts compare within blocks. Parallel lines are a steady difference.
 // It returns nil for fewer than two blocks.
-func blockChart(m metric, arms []record.Arm) *chart {
+func blockChart(m stats.Metric, arms []record.Arm) *chart {
 	var values []float64
 	blocks, rows := 0, 0
 	for _, a := range arms {
-		of := a.Blocks[m.name]
+		of := a.Blocks[m.Name]
 		values, blocks, rows = append(values, of...), max(blocks, len(of)), rows+min(len(of), 1)
 	}
 	if blocks < 2 {
 		return nil
 	}
 	const top, rowHeight = 6, 44
-	c := &chart{Caption: m.label, Label: m.label + " of every arm, block by block", Width: 340, Height: px(top + rowHeight*rows + 26)}
+	c := &chart{Caption: m.Label, Label: m.Label + " of every arm, block by block", Width: 340, Height: px(top + rowHeight*rows + 26)}
 	p := panel{X: closeAxis(values, 14, 326).marked(4, timeLabel), Y: axis{high: float64(rows), From: px(top + rowHeight*rows), To: top}}
 	unit := timeScale(values...)
 	pairs := make([]line, blocks)
 	for i, s := range seriesOf(arms) {
-		of := arms[i].Blocks[m.name]
+		of := arms[i].Blocks[m.Name]
 		if len(of) == 0 {
 			continue
 		}
@@ -172,8 +172,8 @@ func sweeps(r *record.Result) (charts []chart) {
 	}
 	for _, factor := range factors {
 		arms := levelled(r, factor)
-		for _, m := range metrics() {
-			if m.name == "p90" {
+		for _, m := range stats.Metrics() {
+			if m.Name == "p90" {
 				continue
 			}
 			if c := sweep(factor, m, arms); c != nil {
@@ -205,13 +205,13 @@ func levelled(r *record.Result, factor string) (all []sweptArm) {
 }
 
 // sweep draws one metric over a factor; nil for fewer than two values.
-func sweep(factor string, m metric, arms []sweptArm) *chart {
+func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
 	var values []string
 	var figures []float64
 	lines := map[string]*line{}
 	var names []string
 	write, label := rate, countLabel
-	if m.unit == "s" {
+	if m.Unit == "s" {
 		write, label = seconds, timeLabel
 	}
 	for _, a := range arms {
@@ -221,8 +221,8 @@ func sweep(factor string, m metric, arms []sweptArm) *chart {
 	}
 	place, x := places(values, 74, 400)
 	for _, a := range arms {
-		v := m.value(a.arm)
-		if v == nil || *v == 0 && m.unit == "s" {
+		v := a.arm.Median(m.Name)
+		if v == nil || *v == 0 && m.Unit == "s" {
 			continue
 		}
 		figures = append(figures, *v)
@@ -246,7 +246,7 @@ func sweep(factor string, m metric, arms []sweptArm) *chart {
 		p.Lines = append(p.Lines, *lines[name])
 	}
 	p.Y = newAxis(figures, 216, 14).marked(5, label)
-	return &chart{Caption: m.label + " over " + factor, Label: m.label + " over " + factor, Width: 420, Height: 260, Panels: []panel{p}}
+	return &chart{Caption: m.Label + " over " + factor, Label: m.Label + " over " + factor, Width: 420, Height: 260, Panels: []panel{p}}
 }
 
 // fitPoints is the number of straight lines in a fitted curve.

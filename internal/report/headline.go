@@ -60,25 +60,12 @@ func noVerdict(r *record.Result) string {
 	reason, starving := r.Answer.Reason.String(), strings.Join(starving(r), "; ")
 	switch {
 	case starving == "":
-	case restsOn(r.Answer.Reason, record.CauseStarvation):
+	case r.Answer.Reason.RestsOn(record.CauseStarvation):
 		reason = starving + ", and a closed loop has no times of those"
 	default:
 		reason += "; " + starving
 	}
 	return "No verdict: " + reason + "."
-}
-
-// restsOn reports whether f, or a fact that it rests on, has the code.
-func restsOn(f record.Fact, code record.Code) bool {
-	if f.Code == code {
-		return true
-	}
-	for _, of := range f.Because {
-		if restsOn(of, code) {
-			return true
-		}
-	}
-	return false
 }
 
 // standings returns a clause for each challenger and for each arm that starved connections.
@@ -133,12 +120,10 @@ func starvedBy(r *record.Result, name string) string {
 
 // standing returns a clause about a challenger, with the verdicts that decided.
 func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) string {
-	of := func(want ...stats.Decision) (all []record.Verdict) {
+	of := func(want ...stats.Decision) (all []record.Verdict) { // on primary metrics, which are times
 		for _, v := range verdicts {
-			for _, d := range want {
-				if v.Arm == s.Arm && v.Primary && find(v.Metric).Decision(v.Verdict) == d {
-					all = append(all, v)
-				}
+			if v.Arm == s.Arm && v.Primary && slices.Contains(want, v.Verdict) {
+				all = append(all, v)
 			}
 		}
 		return all
@@ -161,11 +146,11 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 	case record.RankTrade:
 		gains, costs := of(stats.Faster), of(stats.Slower)
 		for _, v := range verdicts {
-			switch d := find(v.Metric).Decision(v.Verdict); {
+			switch {
 			case v.Arm != s.Arm || v.Metric != "goodput":
-			case d == stats.Faster && len(gains) == 0:
+			case v.Better() && len(gains) == 0:
 				gains = append(gains, v)
-			case d == stats.Slower && len(costs) == 0:
+			case v.Worse() && len(costs) == 0:
 				costs = append(costs, v)
 			}
 		}
@@ -186,14 +171,13 @@ func undecided(s record.Standing, open []record.Verdict) string {
 	for _, v := range open {
 		blocks = max(blocks, v.Blocks)
 		if v.Lean != "" {
-			to := find(v.Metric).Decision(v.Lean)
-			leans[to] = append(leans[to], v)
+			leans[v.Lean] = append(leans[v.Lean], v)
 			needed = max(needed, v.Needed)
 		}
 	}
 	leaning := ""
 	for to, vs := range leans {
-		leaning = fmt.Sprintf(" and leans %s (%s)", strings.ToLower(string(to)), changes(vs))
+		leaning = fmt.Sprintf(" and leans %s (%s)", lower(to), changes(vs))
 		if needed <= mostBlocks {
 			leaning += fmt.Sprintf(": about %d blocks would decide", needed)
 		}
@@ -213,7 +197,7 @@ func workDone(r *record.Result, arm string) string {
 			continue
 		}
 		text := fmt.Sprintf("%s %s", strings.ReplaceAll(v.Metric, "_", " "), v.Verdict)
-		if v.Verdict != string(stats.Refused) {
+		if v.Verdict != stats.Refused {
 			text += fmt.Sprintf(" (%+.1f %%)", 100*(v.Ratio-1))
 		}
 		parts = append(parts, text)

@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // A trade names what is gained and what it costs, goodput where times alone tell one of the two.
 func TestHeadlineOfATrade(t *testing.T) {
 	t.Parallel()
-	verdict := func(metric, verdict string, ratio float64) record.Verdict {
+	verdict := func(metric string, verdict stats.Decision, ratio float64) record.Verdict {
 		return record.Verdict{Metric: metric, Primary: metric != "goodput", Arm: "b", Baseline: "a", Verdict: verdict, Ratio: ratio}
 	}
 	for want, verdicts := range map[string][]record.Verdict{

@@ -336,7 +336,7 @@ func figure(m *record.Map, c *record.Cell) string {
 	if c.Metric == mapMetric(m) {
 		return change(c.Ratio)
 	}
-	return find(c.Metric).label + " " + change(c.Ratio)
+	return stats.MetricOf(c.Metric).Label + " " + change(c.Ratio)
 }
 
 // mapMetric returns the metric of the figures on a map: the metric asked for, or the one that all
@@ -380,7 +380,7 @@ func cellSentence(m *record.Map, c *record.Cell) string {
 		return s + ", inferred"
 	}
 	if c.Ratio > 0 {
-		s += fmt.Sprintf("; %s %s %s (%s to %s)", c.Arm, change(c.Ratio), find(c.Metric).in, bound(c.Low, c.Decision == record.Wins), bound(c.High, c.Decision == record.Wins))
+		s += fmt.Sprintf("; %s %s %s (%s to %s)", c.Arm, change(c.Ratio), stats.MetricOf(c.Metric).In, bound(c.Low, c.Decision == record.Wins), bound(c.High, c.Decision == record.Wins))
 	}
 	return s
 }
@@ -420,7 +420,7 @@ func figuresOf(m *record.Map) string {
 		whose = m.Arms[1]
 	}
 	of, named := mapMetric(m), func(c record.Cell) bool { return c.Ratio > 0 && c.Metric != m.Plan.Metric }
-	metric := find(of).label
+	metric := stats.MetricOf(of).Label
 	switch {
 	case of == "":
 		metric = "the metric named: the widest that decided, or of all if none did"
@@ -434,7 +434,7 @@ func figuresOf(m *record.Map) string {
 func mapTitle(m *record.Map) string {
 	metric := "winner"
 	if m.Plan.Metric != "" {
-		metric = find(m.Plan.Metric).label
+		metric = stats.MetricOf(m.Plan.Metric).Label
 	}
 	return fmt.Sprintf("%s: %s of %s over %s × %s", m.Plan.Scenario, metric, strings.Join(m.Arms, " and "), m.Plan.X.Name, m.Plan.Y.Name)
 }

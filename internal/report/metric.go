@@ -9,61 +9,15 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A metric describes how one figure of an arm is named, read and formatted.
-type metric struct {
-	name  string // as in records
-	label string // as in reports
-	in    string // follows "than nethttp": "at p99", "in goodput"
-	bench string // unit in the Go benchmark format
-	unit  string // base unit, as in CSV
-	per   float64
-	value func(a *record.Arm) *float64 // nil: not judged
-	stats.Metric
-}
-
-// metrics returns the compared figures, which every arm has, in presentation order.
-func metrics() []metric {
-	words := map[string]metric{
-		"p50":             {label: "p50", in: "at p50", bench: "p50-ns", unit: "s", per: 1e9, value: func(a *record.Arm) *float64 { return a.P50 }},
-		"p90":             {label: "p90", in: "at p90", bench: "p90-ns", unit: "s", per: 1e9, value: func(a *record.Arm) *float64 { return a.P90 }},
-		"p99":             {label: "p99", in: "at p99", bench: "p99-ns", unit: "s", per: 1e9, value: func(a *record.Arm) *float64 { return a.P99 }},
-		"goodput":         {label: "goodput", in: "in goodput", bench: "req/s", unit: "1/s", per: 1, value: func(a *record.Arm) *float64 { return a.Goodput }},
-		"cpu_per_request": {label: "CPU/request", in: "in CPU per request", bench: "cpu-ns/req", unit: "s", per: 1e9, value: func(a *record.Arm) *float64 { return a.CPUPerRequest }},
-	}
-	var all []metric
-	for _, s := range stats.Metrics() {
-		if m, ok := words[s.Name]; ok {
-			m.name, m.Metric = s.Name, s
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
-// find returns the metric of that name. A record may contain a metric that this version does not
-// know: it keeps its name.
-func find(name string) metric {
-	for _, m := range metrics() {
-		if m.name == name {
-			return m
-		}
-	}
-	return metric{name: name, label: name, in: "in " + name}
-}
-
-// word returns a verdict in the word for this metric (FASTER or HIGHER), whichever of them the
-// record uses.
-func (m metric) word(verdict string) string { return m.Word(m.Decision(verdict)) }
-
 // tooFarApart is the ratio of largest to smallest time from which each time gets its best unit,
 // instead of one unit for all.
 const tooFarApart = 100
 
 // cells formats one metric of every arm, aligned.
-func (m metric) cells(arms []record.Arm) []string {
+func cells(m stats.Metric, arms []record.Arm) []string {
 	var values []float64
 	for i := range arms {
-		if v := m.value(&arms[i]); v != nil {
+		if v := arms[i].Median(m.Name); v != nil {
 			values = append(values, *v)
 		}
 	}
@@ -72,12 +26,12 @@ func (m metric) cells(arms []record.Arm) []string {
 	apart := high >= tooFarApart*low // no single unit shows digits of both
 	cells := make([]string, len(arms))
 	for i := range arms {
-		switch v := m.value(&arms[i]); {
-		case v == nil || *v == 0 && m.unit == "s":
+		switch v := arms[i].Median(m.Name); {
+		case v == nil || *v == 0 && m.Unit == "s":
 			cells[i] = none
-		case m.unit == "s" && apart:
+		case m.Unit == "s" && apart:
 			cells[i] = seconds(*v)
-		case m.unit == "s":
+		case m.Unit == "s":
 			cells[i] = s.format(*v)
 		default:
 			cells[i] = rate(*v)

@@ -144,13 +144,13 @@ func CSV(w io.Writer, r *record.Result) error {
 			"verdict", "ratio", "low", "high", "blocks", "won", "needed", "reason")
 		for i := range r.Arms {
 			a := &r.Arms[i]
-			for _, m := range metrics() {
+			for _, m := range stats.Metrics() {
 				value := ""
-				if v := m.value(a); v != nil {
+				if v := a.Median(m.Name); v != nil {
 					value = float(*v)
 				}
-				row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Role), m.name, strconv.FormatBool(m.Primary), m.unit, value}
-				put(append(row, judged(r, a, m.name)...)...)
+				row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Role), m.Name, strconv.FormatBool(m.Primary), m.Unit, value}
+				put(append(row, judged(r, a, m.Name)...)...)
 			}
 		}
 	})
@@ -179,10 +179,10 @@ func judged(r *record.Result, a *record.Arm, metric string) []string {
 	for _, v := range verdicts {
 		if v.Arm == a.Name && v.Metric == metric {
 			won := strconv.Itoa(v.Won)
-			if v.Verdict == string(stats.Refused) {
+			if v.Verdict == stats.Refused {
 				won = ""
 			}
-			return []string{find(metric).word(v.Verdict), quotient(v.Ratio), quotient(v.Low), quotient(v.High),
+			return []string{string(v.Verdict), quotient(v.Ratio), quotient(v.Low), quotient(v.High),
 				strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason.String()}
 		}
 	}

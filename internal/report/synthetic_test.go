@@ -116,8 +116,8 @@ func digits(v float64) float64 {
 }
 
 func verdict(c stats.Comparison, base, arm string) record.Verdict {
-	return record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base, Arm: arm, Verdict: c.Metric.Word(c.Decision),
-		Ratio: digits(c.Ratio), Low: digits(c.Low), High: digits(c.High), Blocks: c.Blocks, Look: c.Look, Lean: string(c.Lean), Won: c.Won, Lost: c.Lost, Needed: c.Needed, Reason: said(c.Reason)}
+	return record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base, Arm: arm, Verdict: c.Decision,
+		Ratio: digits(c.Ratio), Low: digits(c.Low), High: digits(c.High), Blocks: c.Blocks, Look: c.Look, Lean: c.Lean, Won: c.Won, Lost: c.Lost, Needed: c.Needed, Reason: said(c.Reason)}
 }
 
 // shape is a two-humped distribution: most requests compute, one in five also

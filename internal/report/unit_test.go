@@ -36,7 +36,7 @@ func TestColumnSharesOneUnit(t *testing.T) {
 	t.Parallel()
 	a, b := 0.0004123, 0.0131
 	arms := []record.Arm{{P99: &a}, {P99: &b}, {}}
-	got := strings.ReplaceAll(strings.Join(find("p99").cells(arms), "|"), nbsp, " ")
+	got := strings.ReplaceAll(strings.Join(cells(stats.MetricOf("p99"), arms), "|"), nbsp, " ")
 	if want := "0.412 ms|13.100 ms|-"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -63,7 +63,7 @@ func TestAxisStaysInItsFrame(t *testing.T) {
 // Blocks in which an arm was neither better nor worse are not among those it lost.
 func TestForestCountsNoTies(t *testing.T) {
 	t.Parallel()
-	v := record.Verdict{Metric: "p99", Verdict: string(stats.Slower), Ratio: 1.5, Low: 1.4, High: 1.6, Blocks: 12, Won: 0, Lost: 11}
+	v := record.Verdict{Metric: "p99", Verdict: stats.Slower, Ratio: 1.5, Low: 1.4, High: 1.6, Blocks: 12, Won: 0, Lost: 11}
 	if got := forestRowOf(v, false).Note; got != "worse in 11 of 12"+nbsp+"blocks" {
 		t.Errorf("got %q, want 11 of 12: one is a tie", got)
 	}

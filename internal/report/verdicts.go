@@ -34,7 +34,7 @@ type forestGroup struct {
 // A forestRow is one verdict. It is drawn unless it was refused.
 type forestRow struct {
 	record.Verdict
-	Word, Class string  // of the verdict
+	Word, Class string  // of the verdict; the class tells whether the arm is better
 	Same        float64 // the ratio up to which two arms count as the same
 	Drawn       bool
 	Note        string // the number of blocks, or why nothing is drawn
@@ -62,13 +62,17 @@ func forestOf(r *record.Result) forest {
 // forestRowOf returns the row of a verdict. For the A/A control the words are CLEAN and NOT
 // CLEAN.
 func forestRowOf(v record.Verdict, control bool) forestRow {
-	m := find(v.Metric)
-	decision := m.Decision(v.Verdict)
-	row := forestRow{Verdict: v, Word: m.word(v.Verdict), Class: string(decision), Same: 1 + m.Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0}
+	row := forestRow{Verdict: v, Word: string(v.Verdict), Class: string(v.Verdict), Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0}
+	switch {
+	case v.Better():
+		row.Class = string(stats.Faster)
+	case v.Worse():
+		row.Class = string(stats.Slower)
+	}
 	switch {
 	case row.Drawn && control:
 		row.Word, row.Class, row.Note = "NOT CLEAN", "NOT-CLEAN", plural(v.Blocks, "block")
-		if clean(v) {
+		if !differs(v) {
 			row.Word, row.Class = "CLEAN", "CLEAN"
 		}
 	case !row.Drawn && !v.Reason.None():
@@ -79,13 +83,13 @@ func forestRowOf(v record.Verdict, control bool) forestRow {
 		row.Note = "needs " + plural(v.Needed, "block")
 	case !row.Drawn:
 		row.Note = reason(v)
-	case decision == stats.Slower:
+	case v.Worse():
 		row.Note = wins(v.Lost, v.Blocks, "worse")
-	case decision == stats.Inconclusive && v.Needed > mostBlocks:
+	case v.Verdict == stats.Inconclusive && v.Needed > mostBlocks:
 		row.Note = hopelessly(v.Needed)
-	case decision == stats.Inconclusive && v.Needed > 0:
+	case v.Verdict == stats.Inconclusive && v.Needed > 0:
 		row.Note = "needs about " + plural(v.Needed, "block")
-	case decision == stats.Faster || decision == stats.Inconclusive:
+	case v.Better() || v.Verdict == stats.Inconclusive:
 		row.Note = wins(v.Won, v.Blocks, "better")
 	default:
 		row.Note = plural(v.Blocks, "block")
@@ -142,7 +146,7 @@ func ratioTicks(x axis) []tick {
 
 // control tells how one metric of the baseline differs from its own copy.
 func control(v record.Verdict) string {
-	label := find(v.Metric).label
+	label := stats.MetricOf(v.Metric).Label
 	if !judgedControl(v) {
 		return fmt.Sprintf("%s not judged: %s", label, reason(v))
 	}
@@ -153,13 +157,7 @@ func control(v record.Verdict) string {
 }
 
 // judgedControl reports whether an A/A comparison has a result.
-func judgedControl(v record.Verdict) bool { return stats.Decision(v.Verdict) != stats.Refused }
-
-// clean reports whether an A/A comparison shows no difference that matters.
-func clean(v record.Verdict) bool {
-	d := find(v.Metric).Decision(v.Verdict)
-	return d != stats.Faster && d != stats.Slower
-}
+func judgedControl(v record.Verdict) bool { return v.Verdict != stats.Refused }
 
 // controls describes the A/A comparison in one sentence.
 func controls(aa []record.Verdict) string {
@@ -172,8 +170,8 @@ func controls(aa []record.Verdict) string {
 	var parts, bad []string
 	for _, v := range aa {
 		parts = append(parts, control(v))
-		if judgedControl(v) && !clean(v) {
-			bad = append(bad, find(v.Metric).label)
+		if differs(v) {
+			bad = append(bad, stats.MetricOf(v.Metric).Label)
 		}
 	}
 	finding := "none differs by what a verdict needs, as it must"

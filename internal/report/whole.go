@@ -26,7 +26,7 @@ func (o TextOptions) write(w io.Writer, d document.Document) error {
 	if o.Colour {
 		options.Colour = map[string]string{
 			string(stats.Faster): "1;34", string(stats.Slower): "1;31", string(stats.Same): "1",
-			"HIGHER": "1", "LOWER": "1", string(stats.Inconclusive): "1;33", string(stats.Refused): "1;35",
+			string(stats.Higher): "1", string(stats.Lower): "1", string(stats.Inconclusive): "1;33", string(stats.Refused): "1;35",
 			"INTERRUPTED": "1;35", "INCOMPLETE": "1;35", "PARTIAL": "1;35", "STARVED": "1;31",
 		}
 	}
@@ -96,8 +96,8 @@ func figures(r *record.Result) document.Part {
 		return document.Section{}
 	}
 	columns := [][]string{column("arm", r.Arms, name)}
-	for _, m := range metrics() {
-		columns = append(columns, append([]string{m.label}, m.cells(r.Arms)...))
+	for _, m := range stats.Metrics() {
+		columns = append(columns, append([]string{m.Label}, cells(m, r.Arms)...))
 	}
 	says := complaints(r)
 	if r.Valid > 0 {

@@ -15,26 +15,29 @@ import (
 
 // sentence describes one primary verdict in full.
 func sentence(v record.Verdict) string {
-	m := find(v.Metric)
-	if stats.Decision(v.Verdict) == stats.Inconclusive && (v.Lean != "" || v.Low == 0) {
+	m := stats.MetricOf(v.Metric)
+	if v.Verdict == stats.Inconclusive && (v.Lean != "" || v.Low == 0) {
 		return leaning(v)
 	}
 	interval := fmt.Sprintf("95%s%% interval %s", nbsp, between(v))
-	switch d := m.Decision(v.Verdict); d {
-	case stats.Faster, stats.Slower:
+	switch {
+	case v.Verdict.Differs():
 		n := v.Won
-		if d == stats.Slower {
+		if v.Worse() {
 			n = v.Lost
 		}
-		return fmt.Sprintf("%s is %s than %s %s: %s (%s), %s in %d of %s", v.Arm, m.word(v.Verdict), v.Baseline, m.in, change(v.Ratio), interval,
-			strings.ToLower(m.word(v.Verdict)), n, plural(v.Blocks, "block"))
-	case stats.Same:
-		return fmt.Sprintf("%s is the SAME as %s %s: %s (%s)%s", v.Arm, v.Baseline, m.in, change(v.Ratio), interval, within(m))
-	case stats.Inconclusive:
-		return fmt.Sprintf("%s against %s %s is INCONCLUSIVE: %s (%s)%s", v.Arm, v.Baseline, m.in, change(v.Ratio), interval, needed(v))
+		return fmt.Sprintf("%s is %s than %s %s: %s (%s), %s in %d of %s", v.Arm, v.Verdict, v.Baseline, m.In, change(v.Ratio), interval,
+			lower(v.Verdict), n, plural(v.Blocks, "block"))
+	case v.Verdict == stats.Same:
+		return fmt.Sprintf("%s is the SAME as %s %s: %s (%s)%s", v.Arm, v.Baseline, m.In, change(v.Ratio), interval, within(m))
+	case v.Verdict == stats.Inconclusive:
+		return fmt.Sprintf("%s against %s %s is INCONCLUSIVE: %s (%s)%s", v.Arm, v.Baseline, m.In, change(v.Ratio), interval, needed(v))
 	}
-	return fmt.Sprintf("%s against %s %s is REFUSED: %s", v.Arm, v.Baseline, m.in, reason(v))
+	return fmt.Sprintf("%s against %s %s is REFUSED: %s", v.Arm, v.Baseline, m.In, reason(v))
 }
+
+// lower returns a decision in lower case, as a word of a sentence.
+func lower(d stats.Decision) string { return strings.ToLower(string(d)) }
 
 // withLuck returns the figures without the correction for each block's lucky arrivals; "" if
 // there is no correction.
@@ -47,12 +50,12 @@ func withLuck(v record.Verdict) string {
 
 // aside describes one secondary verdict in a few words.
 func aside(v record.Verdict) string {
-	m := find(v.Metric)
-	if stats.Decision(v.Verdict) == stats.Refused {
-		return fmt.Sprintf("%s REFUSED: %s", m.label, reason(v))
+	m := stats.MetricOf(v.Metric)
+	if v.Verdict == stats.Refused {
+		return fmt.Sprintf("%s REFUSED: %s", m.Label, reason(v))
 	}
 	by := change(v.Ratio)
-	if d := m.Decision(v.Verdict); d == stats.Faster || d == stats.Slower {
+	if v.Verdict.Differs() {
 		if more, ok := strings.CutPrefix(by, "+"); ok {
 			by = more + " more"
 		} else if less, ok := strings.CutPrefix(by, "-"); ok {
@@ -60,15 +63,15 @@ func aside(v record.Verdict) string {
 		}
 	}
 	if v.Low == 0 {
-		return fmt.Sprintf("%s %s, %s%s", m.label, m.word(v.Verdict), by, needed(v))
+		return fmt.Sprintf("%s %s, %s%s", m.Label, v.Verdict, by, needed(v))
 	}
-	return fmt.Sprintf("%s %s, %s (%s)", m.label, m.word(v.Verdict), by, between(v))
+	return fmt.Sprintf("%s %s, %s (%s)", m.Label, v.Verdict, by, between(v))
 }
 
 // leaning describes an undecided verdict that leans, or that has no interval yet.
 func leaning(v record.Verdict) string {
-	m := find(v.Metric)
-	text := fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.in, plural(v.Blocks, "block"), change(v.Ratio))
+	m := stats.MetricOf(v.Metric)
+	text := fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), change(v.Ratio))
 	if v.Low > 0 {
 		text += fmt.Sprintf(" (95%s%% interval %s)", nbsp, between(v))
 	}
@@ -81,23 +84,20 @@ func leaning(v record.Verdict) string {
 // lean tells which way an undecided verdict leans, in how many blocks, and how many would decide:
 // "slower: 9 of 9 blocks, about 10 blocks would decide".
 func lean(v record.Verdict) string {
-	m := find(v.Metric)
 	n := v.Won
-	if m.Decision(v.Lean) == stats.Slower {
+	if stats.MetricOf(v.Metric).Worse(v.Lean) {
 		n = v.Lost
 	}
-	return fmt.Sprintf("%s: %d of %s%s", strings.ToLower(m.word(v.Lean)), n, plural(v.Blocks, "block"), needed(v))
+	return fmt.Sprintf("%s: %d of %s%s", lower(v.Lean), n, plural(v.Blocks, "block"), needed(v))
 }
 
 // between formats the interval of a verdict's ratio as changes: "+5 % to +9 %".
 func between(v record.Verdict) string {
-	d := find(v.Metric).Decision(v.Verdict)
-	decided := d == stats.Faster || d == stats.Slower
-	return bound(v.Low, decided) + " to " + bound(v.High, decided)
+	return bound(v.Low, v.Verdict.Differs()) + " to " + bound(v.High, v.Verdict.Differs())
 }
 
 // within describes the tolerance of SAME; "" for a metric without one.
-func within(m metric) string {
+func within(m stats.Metric) string {
 	if m.Same == 0 {
 		return ""
 	}
@@ -154,7 +154,7 @@ func reason(v record.Verdict) string {
 // verdict was not refused.
 func oneReason(vs []record.Verdict) string {
 	for _, v := range vs {
-		if stats.Decision(v.Verdict) != stats.Refused || reason(v) != reason(vs[0]) {
+		if v.Verdict != stats.Refused || reason(v) != reason(vs[0]) {
 			return ""
 		}
 	}
@@ -332,9 +332,7 @@ func allGood(r *record.Result) bool {
 		}
 	}
 	return r.Valid > 0 && !slices.ContainsFunc(r.Doubts, func(f record.Fact) bool { return f.Code == record.Overloaded || f.Code == record.GeneratorLimit }) &&
-		!slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
-			return v.Metric == "goodput" && find("goodput").Decision(v.Verdict) == stats.Slower
-		})
+		!slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Metric == "goodput" && v.Worse() })
 }
 
 // complaints lists the failures of requests, per arm, or one reassuring line if there were none.

@@ -29,7 +29,7 @@ func TestMetricOf(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", m.Name, got, m)
 		}
 	}
-	if got := MetricOf("p51"); got != (Metric{Name: "p51"}) {
+	if got := MetricOf("p51"); got != (Metric{Name: "p51", Label: "p51", In: "in p51"}) {
 		t.Errorf("no metric: got %+v, want the name alone", got)
 	}
 }

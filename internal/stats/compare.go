@@ -24,10 +24,10 @@ type Comparison struct {
 	Low      float64 // confidence interval of Ratio; 0 when refused, and while no look has an interval
 	High     float64
 	Blocks   int      // pairs given
-	Look     int      // blocks at the look since which the decision stands; 0 unless it is FASTER, SLOWER or SAME
+	Look     int      // blocks at the look since which the decision stands; 0 unless it is a difference or SAME
 	Won      int      // blocks in which the arm had the better value; 0 when refused
 	Lost     int      // blocks in which it had the worse one; an equal pair is neither
-	Lean     Decision // INCONCLUSIVE: Faster or Slower when the blocks so far point there, else ""
+	Lean     Decision // INCONCLUSIVE: the difference to which the blocks so far point, else ""
 	Needed   int      // INCONCLUSIVE: blocks that would decide it, an estimate; else 0
 	Least    int      // INCONCLUSIVE: blocks that would decide it if one dissenting block so far was bad luck; else 0
 	Reason   string   // why it was refused; "" otherwise
@@ -43,8 +43,8 @@ type Comparison struct {
 // Alpha/comparisons). The intervals of all looks hold together, so Low and High are what
 // they have in common, and a decision may be taken from them after any look:
 //
-//	FASTER, SLOWER   [Low, High] excludes 1 and the median is at least Effect off
-//	SAME             [Low, High] lies within ±Same
+//	a difference   [Low, High] excludes 1 and the median is at least Effect off
+//	SAME           [Low, High] lies within ±Same
 //
 // Otherwise, too few blocks for a look included, it is INCONCLUSIVE: it leans when the
 // plain 90 % interval of all blocks excludes 0 and their median is at least Effect off.
@@ -60,11 +60,9 @@ func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
 // e^-off and e^off. It widens every interval by this factor. off is 0 or more.
 func CompareOff(m Metric, base, arm []float64, comparisons int, off float64) Comparison {
 	c := Comparison{Metric: m, Decision: Inconclusive, Blocks: min(len(base), len(arm))}
-	if reason := unfit(m, base, arm); reason != "" {
-		return c.Refuse(reason)
-	}
-	if c.Blocks == 0 {
-		return c.Refuse("no blocks")
+	if c.Reason = unfit(m, base, arm); c.Reason != "" {
+		c.Decision = Refused
+		return c
 	}
 	better := -1
 	if m.HigherIsBetter {
@@ -130,7 +128,7 @@ func (c *Comparison) decide(median float64, n int) {
 	switch {
 	case c.Low == 0:
 	case c.excludesOne() && c.matters(math.Log(median)):
-		d = c.direction(math.Log(median))
+		d = c.Metric.direction(median > 1)
 	case -same <= math.Log(c.Low) && math.Log(c.High) <= same:
 		d = Same
 	}
@@ -147,19 +145,11 @@ func (c *Comparison) matters(median float64) bool {
 	return math.Abs(median) >= math.Log1p(c.Metric.Effect)-rounding
 }
 
-// direction returns whether a median log ratio means Faster or Slower.
-func (c *Comparison) direction(median float64) Decision {
-	if median > 0 == c.Metric.HigherIsBetter {
-		return Faster
-	}
-	return Slower
-}
-
 // lean sets to which side an undecided comparison leans, and how many blocks would decide it.
 func (c *Comparison) lean(ranks [len(looks)]int) {
 	median, minority := math.Log(c.Ratio), c.Blocks-max(c.Won, c.Lost)
 	if minority < IntervalRank(c.Blocks, leanAlpha) && c.matters(median) {
-		c.Lean = c.direction(median)
+		c.Lean = c.Metric.direction(median > 0)
 		c.Needed = settles(c.Blocks, minority, ranks)
 	}
 	if c.Needed == 0 && c.Low > 0 {
@@ -182,13 +172,6 @@ func (c *Comparison) lean(ranks [len(looks)]int) {
 
 func (c *Comparison) excludesOne() bool { return c.Low > 1 || c.High < 1 }
 
-// Refuse returns c with its verdict withdrawn for the given reason: a rule that
-// this package cannot see, such as errors or an A/A' difference, failed. The
-// metric and the number of blocks remain; every estimate becomes 0.
-func (c Comparison) Refuse(reason string) Comparison {
-	return Comparison{Metric: c.Metric, Decision: Refused, Blocks: c.Blocks, Reason: reason}
-}
-
 // unfit returns the reason why the values cannot be compared at all; "" if they can.
 func unfit(m Metric, base, arm []float64) string {
 	if !(m.Effect >= 0 && m.Same > 0) || math.IsInf(m.Effect+m.Same, 1) {
@@ -196,6 +179,9 @@ func unfit(m Metric, base, arm []float64) string {
 	}
 	if len(base) != len(arm) {
 		return fmt.Sprintf("%d blocks of the baseline against %d of the arm: want pairs", len(base), len(arm))
+	}
+	if len(base) == 0 {
+		return "no blocks"
 	}
 	for i := range base {
 		if !positive(base[i]) || !positive(arm[i]) || !positive(arm[i]/base[i]) {

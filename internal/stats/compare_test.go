@@ -59,12 +59,13 @@ func TestCompareVerdicts(t *testing.T) {
 		{"same although equality is excluded", "p90", 1.01, 1.03, 1.08, Same},
 		{"slower comes before same", "p90", 1.04, 1.06, 1.08, Slower},
 		{"a large median alone is nothing", "p90", 0.9, 1.3, 1.5, Inconclusive},
-		{"more goodput is faster", "goodput", 1.01, 1.02, 1.05, Faster},
-		{"less goodput is slower", "goodput", 0.95, 1 / 1.02, 0.99, Slower},
+		{"more goodput", "goodput", 1.01, 1.02, 1.05, Higher},
+		{"less goodput", "goodput", 0.95, 1 / 1.02, 0.99, Lower},
 		{"goodput effect missed", "goodput", 1.01, 1.02 * down, 1.05, Inconclusive},
 		{"goodput same at its limits", "goodput", 1 / 1.03, 1, 1.03, Same},
 		{"goodput same exceeded", "goodput", 1 / 1.03, 1, 1.03 * up, Inconclusive},
-		{"less cpu is faster", "cpu_per_request", 0.8, 0.9, 0.94, Faster},
+		{"less cpu", "cpu_per_request", 0.8, 0.9, 0.94, Lower},
+		{"more cpu", "cpu_per_request", 1.1, 1.2, 1.3, Higher},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -224,7 +225,7 @@ func TestCompareLeans(t *testing.T) {
 		{"nine of nine, nine comparisons", "p50", 9, 0, 9, Slower, 12},
 		{"ten of ten, nine comparisons", "p50", 10, 0, 9, Slower, 12}, // the first look has no interval
 		{"too few, and a later first look", "p50", 4, 0, 1000, "", 20},
-		{"more goodput", "goodput", 9, 0, 6, Faster, 10},
+		{"more goodput", "goodput", 9, 0, 6, Higher, 10},
 		{"one against", "p50", 12, 1, 6, Slower, 20},
 		{"as many against", "p50", 5, 5, 6, "", 76},
 	} {
@@ -282,16 +283,6 @@ func TestCompareRefuses(t *testing.T) {
 				t.Errorf("got estimates %+v, want none", c)
 			}
 		})
-	}
-}
-
-func TestRefuse(t *testing.T) {
-	t.Parallel()
-	base, arm := blocks(1.2, 1.3, 1.4)
-	got := Compare(metric(t, "p99"), base, arm, 1).Refuse("lag p99 3 ms > 1 ms")
-	want := Comparison{Metric: metric(t, "p99"), Decision: Refused, Blocks: 12, Reason: "lag p99 3 ms > 1 ms"}
-	if got != want {
-		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
@@ -359,20 +350,20 @@ func FuzzCompare(f *testing.F) {
 	})
 }
 
-// An amount's verdict says which way it is, and is read again.
-func TestWords(t *testing.T) {
+// A time is faster or slower, and an amount higher or lower, whichever of them is better.
+func TestBetterAndWorse(t *testing.T) {
 	t.Parallel()
 	for _, m := range Metrics() {
-		better, worse := "FASTER", "SLOWER"
+		better, worse := Faster, Slower
 		switch m.Name {
 		case "goodput":
-			better, worse = "HIGHER", "LOWER"
+			better, worse = Higher, Lower
 		case "cpu_per_request":
-			better, worse = "LOWER", "HIGHER"
+			better, worse = Lower, Higher
 		}
-		for d, word := range map[Decision]string{Faster: better, Slower: worse, Same: "SAME", Inconclusive: "INCONCLUSIVE", Refused: "REFUSED"} {
-			if got := m.Word(d); got != word || m.Decision(word) != d || m.Decision(string(d)) != d {
-				t.Errorf("%s: %s is written %s and read %s, of old %s; want %s", m.Name, d, got, m.Decision(word), m.Decision(string(d)), word)
+		for _, d := range []Decision{Faster, Slower, Higher, Lower, Same, Inconclusive, Refused, ""} {
+			if m.Better(d) != (d == better) || m.Worse(d) != (d == worse) {
+				t.Errorf("%s: %s is better %v, worse %v; want %s and %s", m.Name, d, m.Better(d), m.Worse(d), better, worse)
 			}
 		}
 	}

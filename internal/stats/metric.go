@@ -1,78 +1,146 @@
 package stats
 
-// A Metric is one figure that arms are compared by, with the sizes that matter
-// for it. Both sizes are symmetric in the logarithm: an effect of 0.05 is met
-// by a ratio of 1.05 and by one of 1/1.05.
+import (
+	"cmp"
+	"slices"
+)
+
+// A Metric is a figure of a trial's window: how it is called, read and compared. Both sizes are
+// symmetric in the logarithm: an effect of 0.05 is met by a ratio of 1.05 and by one of 1/1.05.
 type Metric struct {
-	Name           string // as in records: p50, p90, p99, goodput, cpu_per_request
-	Primary        bool   // takes part in choosing a winner, and counts in the correction for many comparisons
-	HigherIsBetter bool
-	Amount         bool    // not a time: FASTER and SLOWER are written as HIGHER and LOWER
-	Effect         float64 // smallest median difference called FASTER or SLOWER, a ratio: |ln ratio| >= ln(1+Effect); not negative
+	Name     string  // as in records: p50, p90, p99, goodput, cpu_per_request
+	Word     string  // in expectations; "" if they cannot ask for it
+	Label    string  // in reports
+	In       string  // follows "than nethttp" in a sentence: "at p99", "in goodput"
+	Unit     string  // base unit: s, 1/s or bytes; "" for counts and ratios
+	Bench    string  // unit in the Go benchmark format, of nanoseconds for a time; "" unless Compared
+	Quantile float64 // 0..1, of the response times; 0 for any other figure
+
+	Compared       bool    // runs give verdicts on it
+	Primary        bool    // takes part in choosing a winner, and counts in the correction for many comparisons
+	HigherIsBetter bool    // as goodput; else lower is better
+	Amount         bool    // not a time: verdicts on it are HIGHER and LOWER instead of FASTER and SLOWER
+	Effect         float64 // smallest median difference called a difference, a ratio: |ln ratio| >= ln(1+Effect); not negative
 	Same           float64 // largest difference called SAME, a ratio: |ln ratio| <= ln(1+Same); positive
+
+	Proof Proof
 }
 
-// Metrics returns every compared metric in presentation order.
-func Metrics() []Metric {
-	return []Metric{
-		{Name: "p50", Primary: true, Effect: 0.05, Same: 0.10},
-		{Name: "p90", Primary: true, Effect: 0.05, Same: 0.10},
-		{Name: "p99", Primary: true, Effect: 0.05, Same: 0.10},
-		{Name: "goodput", HigherIsBetter: true, Amount: true, Effect: 0.02, Same: 0.03},
-		{Name: "cpu_per_request", Amount: true, Effect: 0.05, Same: 0.10},
-	}
+// A Proof tells under which trouble of an arm a figure is still right.
+type Proof int
+
+// The zero Proof is of figures that say nothing if clients starve or requests fail.
+const (
+	InStarvation Proof = iota + 1 // clients of a closed loop starve
+	InOverload                    // the queue grows without end, or requests fail; starvation as well
+)
+
+// metrics is the table of all figures. First come those that runs give verdicts on, then
+// those that can be compared on request, then those that only expectations read.
+var metrics = []Metric{
+	{Name: "p50", Word: "p50", Label: "p50", In: "at p50", Unit: "s", Bench: "p50-ns", Compared: true, Quantile: .5, Primary: true, Effect: .05, Same: .10},
+	{Name: "p90", Word: "p90", Label: "p90", In: "at p90", Unit: "s", Bench: "p90-ns", Compared: true, Quantile: .9, Primary: true, Effect: .05, Same: .10},
+	{Name: "p99", Word: "p99", Label: "p99", In: "at p99", Unit: "s", Bench: "p99-ns", Compared: true, Quantile: .99, Primary: true, Effect: .05, Same: .10},
+	{Name: "goodput", Word: "goodput", Label: "goodput", In: "in goodput", Unit: "1/s", Bench: "req/s", Compared: true, HigherIsBetter: true, Amount: true, Effect: .02, Same: .03, Proof: InOverload},
+	{Name: "cpu_per_request", Word: "cpu", Label: "CPU/request", In: "in CPU per request", Unit: "s", Bench: "cpu-ns/req", Compared: true, Amount: true, Effect: .05, Same: .10, Proof: InStarvation},
+
+	{Name: "good_mean", Word: "good_mean", Label: "mean of good replies", Unit: "s", Effect: .05, Same: .10}, // response time
+	{Name: "memory", Label: "memory", Unit: "bytes", Amount: true, Effect: .05, Same: .10},                   // that a server holds
+
+	{Name: "mean", Word: "mean", Unit: "s"}, // response time
+	{Name: "tail", Word: "tail", Unit: "s"}, // mean of the slowest 1 %
+	{Name: "twin_mean", Word: "twin_mean", Unit: "s"},
+	{Name: "overhead", Word: "overhead", Unit: "s"},
+	{Name: "throughput", Word: "throughput", Unit: "1/s", Proof: InOverload},
+	{Name: "errors", Word: "errors", Proof: InOverload},                      // ratio of requests without a good reply
+	{Name: "loss", Word: "loss", Proof: InOverload},                          // ratio of requests turned away
+	{Name: "starved", Word: "starved", Proof: InOverload},                    // connections without a reply
+	{Name: "served", Word: "served", Proof: InOverload},                      // connections with one
+	{Name: "first_reply", Word: "first_reply", Unit: "s", Proof: InOverload}, // the slowest of a connection
+	{Name: "busy", Word: "busy", Proof: InOverload},                          // ratio, of the load's CPUs
+	{Name: "accepted", Word: "accepted", Proof: InOverload},                  // connections, by the server
+	{Name: "done", Word: "done", Proof: InOverload},
+	{Name: "open", Word: "open", Proof: InOverload},
+	{Name: "switches", Word: "switches", Proof: InOverload},   // of context, per request
+	{Name: "loops", Word: "loops", Proof: InOverload},         // ratio of CPU time that event loops use
+	{Name: "overflows", Word: "overflows", Proof: InOverload}, // of the accept queue
 }
 
-// further holds figures that runs give no verdicts on, but that can be compared on request: the
-// mean response time of good replies and the memory that a server holds.
-var further = []Metric{
-	{Name: "good_mean", Effect: 0.05, Same: 0.10},
-	{Name: "memory", Amount: true, Effect: 0.05, Same: 0.10},
-}
-
-// MetricOf returns the metric with this name. For an unknown name it returns a Metric with no
-// other field set.
-func MetricOf(name string) Metric {
-	for _, m := range append(Metrics(), further...) {
-		if m.Name == name {
-			return m
+// rows returns the rows of the table for which want returns true, in its order.
+func rows(want func(Metric) bool) (all []Metric) {
+	for _, m := range metrics {
+		if want(m) {
+			all = append(all, m)
 		}
 	}
-	return Metric{Name: name}
+	return all
+}
+
+// Metrics returns every metric that runs give verdicts on, in presentation order.
+func Metrics() []Metric { return rows(func(m Metric) bool { return m.Compared }) }
+
+// Quantiles returns the metrics with a Quantile, in ascending order.
+func Quantiles() []Metric { return rows(func(m Metric) bool { return m.Quantile > 0 }) }
+
+// Figures returns all metrics.
+func Figures() []Metric { return rows(func(Metric) bool { return true }) }
+
+// Primaries returns the number of primary metrics. They share the probability of error.
+func Primaries() int { return len(rows(func(m Metric) bool { return m.Primary })) }
+
+// Names returns the names of metrics.
+func Names(metrics []Metric) []string {
+	names := make([]string, len(metrics))
+	for i, m := range metrics {
+		names[i] = m.Name
+	}
+	return names
+}
+
+// MetricOf returns the metric with this name. For an unknown name, as a record of another version
+// may have it, it returns a Metric that has words and no sizes.
+func MetricOf(name string) Metric {
+	m := Metric{Name: name}
+	if i := slices.IndexFunc(metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
+		m = metrics[i]
+	}
+	m.Label, m.In = cmp.Or(m.Label, name), cmp.Or(m.In, "in "+name)
+	return m
 }
 
 // A Decision is the verdict on one metric of one arm.
 type Decision string
 
-// The decisions, in the order their rules are tried once the data can be judged
-// at all. Faster and Slower mean better and worse: a lower time or cost, a
-// higher goodput.
+// The decisions, in the order their rules are tried once the data can be judged at all. Times are
+// Faster or Slower, amounts Higher or Lower; [Metric.Better] and [Metric.Worse] tell which is good.
 const (
-	Faster       Decision = "FASTER"       // the interval excludes no difference, and the median is at least Effect better
-	Slower       Decision = "SLOWER"       // the same, at least Effect worse
+	Faster       Decision = "FASTER"       // the interval excludes no difference, and the median is at least Effect off
+	Slower       Decision = "SLOWER"       // the same
+	Higher       Decision = "HIGHER"       // the same
+	Lower        Decision = "LOWER"        // the same
 	Same         Decision = "SAME"         // the whole interval lies within Same
 	Inconclusive Decision = "INCONCLUSIVE" // none of these: more blocks are needed
 	Refused      Decision = "REFUSED"      // the data cannot carry a verdict; Reason says why
 )
 
-// Word returns a decision as records and reports write it. Faster means better and Slower means
-// worse; for an amount the word is HIGHER or LOWER instead.
-func (m Metric) Word(d Decision) string {
-	switch {
-	case !m.Amount || d != Faster && d != Slower:
-		return string(d)
-	case (d == Faster) == m.HigherIsBetter:
-		return "HIGHER"
-	}
-	return "LOWER"
-}
+// Differs reports whether a decision is a difference, better or worse.
+func (d Decision) Differs() bool { return d == Faster || d == Slower || d == Higher || d == Lower }
 
-// Decision returns the decision that Word wrote as word.
-func (m Metric) Decision(word string) Decision {
-	for _, d := range []Decision{Faster, Slower} {
-		if m.Word(d) == word {
-			return d
-		}
+// Better reports whether a decision on the metric says that the arm is better.
+func (m Metric) Better(d Decision) bool { return d == m.direction(m.HigherIsBetter) }
+
+// Worse reports whether a decision on the metric says that the arm is worse.
+func (m Metric) Worse(d Decision) bool { return d == m.direction(!m.HigherIsBetter) }
+
+// direction returns the decision that the arm's values are larger than the baseline's, or smaller.
+func (m Metric) direction(larger bool) Decision {
+	switch {
+	case m.Amount && larger:
+		return Higher
+	case m.Amount:
+		return Lower
+	case larger == m.HigherIsBetter:
+		return Faster
 	}
-	return Decision(word)
+	return Slower
 }

@@ -49,6 +49,13 @@ func ParseSLO(text string) (SLO, error) {
 	return slo, nil
 }
 
+// promises maps each metric of a term, but the quantiles, to how its limit is written and read. A
+// quantile's limit is like the mean's.
+var promises = map[string]struct {
+	example string
+	read    func(limit string) (float64, error)
+}{"mean": {"10ms", parseTime}, "errors": {"0.1%", parseRatio}, "goodput": {"500/s", parseRate}}
+
 func parseTerm(text string) (Term, error) {
 	at := strings.IndexAny(text, "<>=")
 	if at < 0 {
@@ -60,40 +67,25 @@ func parseTerm(text string) (Term, error) {
 	if t.AtLeast {
 		want = ">="
 	}
-	value, found := strings.CutPrefix(text[at:], want)
-	value = strings.TrimSpace(value)
+	promise, known := promises[t.Metric]
 	var err error
-	switch percent, isQuantile := strings.CutPrefix(t.Metric, "p"); {
-	case isQuantile:
+	if percent, isQuantile := strings.CutPrefix(t.Metric, "p"); isQuantile {
 		t.Quantile, err = hundredth(percent)
 		if err != nil || t.Quantile <= 0 || t.Quantile >= 1 || len(percent) > mostDigits {
 			return Term{}, fmt.Errorf("%q is not a quantile: p and a percentage above 0 and below 100, as in p99 or p99.9", t.Metric)
 		}
 		t.Metric = "p" + percentage(t.Quantile)
-		t.Limit, err = parseTime(value)
-	case t.Metric == "mean":
-		t.Limit, err = parseTime(value)
-	case t.Metric == "errors":
-		t.Limit, err = parseRatio(value)
-	case t.Metric == "goodput":
-		t.Limit, err = parseRate(value)
-	default:
+		promise, known = promises["mean"], true
+	}
+	if !known {
 		return Term{}, fmt.Errorf("unknown metric %q: use a quantile (p50, p99, p99.9), mean, errors or goodput", t.Metric)
 	}
+	limit, found := strings.CutPrefix(text[at:], want)
 	if !found {
-		return Term{}, fmt.Errorf("%s is promised with %s, as in %q", t.Metric, want, t.Metric+want+example(t.Metric))
+		return Term{}, fmt.Errorf("%s is promised with %s, as in %q", t.Metric, want, t.Metric+want+promise.example)
 	}
+	t.Limit, err = promise.read(strings.TrimSpace(limit))
 	return t, err
-}
-
-func example(metric string) string {
-	switch metric {
-	case "errors":
-		return "0.1%"
-	case "goodput":
-		return "500/s"
-	}
-	return "10ms"
 }
 
 // parseTime reads a time with a unit, above 0 and at most mostSLO, in seconds.

@@ -41,9 +41,6 @@ type Window struct {
 	Phases                      Phases
 }
 
-// Quantiles maps the name of each judged quantile to its ratio.
-var Quantiles = map[string]float64{"p50": .5, "p90": .9, "p99": .99}
-
 // Reduce computes the figures of a trial's window from its requests. clients is the load of the
 // trial's arm.
 func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
@@ -93,11 +90,13 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	slices.Sort(response)
 	slices.Sort(lag)
 	slices.Sort(service)
-	for name, q := range Quantiles {
-		w.Values[Lateness+name] = stats.Quantile(lag, q)
-		w.Values[name], w.Values[name+FromSent] = math.NaN(), math.NaN()
-		if w.Requests >= stats.MinRequests(q) {
-			w.Values[name], w.Values[name+FromSent] = stats.Quantile(response, q), stats.Quantile(service, q)
+	for _, m := range stats.Figures() {
+		w.Values[m.Name] = math.NaN() // until it is known
+	}
+	for _, m := range stats.Quantiles() {
+		w.Values[Lateness+m.Name], w.Values[m.Name+FromSent] = stats.Quantile(lag, m.Quantile), math.NaN()
+		if w.Requests >= stats.MinRequests(m.Quantile) {
+			w.Values[m.Name], w.Values[m.Name+FromSent] = stats.Quantile(response, m.Quantile), stats.Quantile(service, m.Quantile)
 		}
 	}
 	w.Values["goodput"] = float64(goodDone) / t.Window
@@ -106,11 +105,9 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	w.Values["tail"] = mean(response[len(response)-len(response)/100:])
 	w.Values["errors"] = float64(w.Requests-w.Good) / float64(max(w.Requests, 1))
 	w.Values["loss"] = float64(lost) / float64(max(w.Requests, 1))
-	w.Values["cpu_per_request"] = math.NaN()
 	if t.Server.CPU >= 0 && w.completions > 0 {
 		w.Values["cpu_per_request"] = t.Server.CPU / float64(w.completions)
 	}
-	w.Values["memory"] = math.NaN()
 	if f := t.Server.Footprint; f != nil {
 		w.Values["memory"] = float64(f.Memory)
 	}
@@ -140,7 +137,7 @@ func PerIter(e record.Env) float64 {
 	return 1e-6 / e.ItersPerUsec
 }
 
-// fairness adds the figures about connections and event loops; NaN is unknown.
+// fairness adds the figures about connections and event loops that are known.
 func (w *Window) fairness() {
 	c := w.Trial.Client
 	answers := make([]float64, len(c.ConnAnswers))
@@ -149,14 +146,10 @@ func (w *Window) fairness() {
 	}
 	w.Jain = stats.Jain(answers)
 	w.Asked, w.Starved = c.Asked, c.Starved
-	for _, name := range []string{"starved", "served", "first_reply", "accepted", "done", "open", "loops"} {
-		w.Values[name] = math.NaN()
-	}
 	if w.Asked > 0 {
 		w.Values["starved"], w.Values["served"] = float64(w.Starved), float64(w.Asked-w.Starved)
 		w.Values["first_reply"] = c.FirstReply
 	}
-	w.Values["busy"] = math.NaN()
 	if p := w.Trial.Client.Proof; p != nil {
 		w.Values["busy"] = p.Busy
 	}
@@ -205,9 +198,9 @@ func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 	if w.Requests == 0 {
 		return []Breach{{"requests in the window", 0, 1}}
 	}
-	for _, name := range []string{"p50", "p90", "p99"} {
-		if need := stats.MinRequests(Quantiles[name]); judged[name] && w.Requests < need {
-			broken = append(broken, Breach{"requests for " + name, float64(w.Requests), float64(need)})
+	for _, m := range stats.Quantiles() {
+		if need := stats.MinRequests(m.Quantile); judged[m.Name] && w.Requests < need {
+			broken = append(broken, Breach{"requests for " + m.Name, float64(w.Requests), float64(need)})
 		}
 	}
 	if !w.Clients.Closed() {
@@ -294,10 +287,9 @@ func (w *Window) finishClosed(sent int) (unsent float64) {
 	return max(0, 1-float64(sent+q.Requests-q.Early)/planned)
 }
 
-// counted adds what the kernel counted: context switches per request and overflows of the accept
-// queue; NaN is unknown.
+// counted adds what the kernel counted, as far as it is known: context switches per request and
+// overflows of the accept queue.
 func (w *Window) counted() {
-	w.Values["switches"], w.Values["overflows"] = math.NaN(), math.NaN()
 	k := w.Trial.Server.Kernel
 	if k == nil {
 		return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
 
@@ -173,7 +174,8 @@ func TestQuantiles(t *testing.T) {
 			trial.Requests = append(trial.Requests, record.Request{Scheduled: began, Sent: began + 1000, Done: began + 1000*(i+2), Status: 200}) // 2, 3, … n+1 µs
 		}
 		w := Reduce(trial, record.Env{}, record.Clients{})
-		for name, q := range Quantiles {
+		for _, m := range stats.Quantiles() {
+			name, q := m.Name, m.Quantile
 			rank := math.Ceil(q*float64(n) - 1e-9)
 			want, sent := (rank+1)*1e-6, rank*1e-6
 			if !slices.Contains(known, name) {
