@@ -85,7 +85,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	if o := run.Others; o != nil {
 		r.Others, r.Env.StealRatio = o, o.Steal
 	}
-	r.Doubts = record.ByWeight(slices.Concat(j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms)))
+	r.Doubts = record.ByWeight(slices.Concat(j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), xmaxDoubts(c.Arms), capacityDoubts(r, run, arms)))
 	return r, nil
 }
 
@@ -157,6 +157,19 @@ func (a *searched) find(xmax float64) capacity.Finding {
 // diedOverloaded reports whether the server died at a higher rate after its capacity was found.
 func (a *searched) diedOverloaded(f capacity.Finding) bool {
 	return a.end != nil && a.end.Died && a.end.Rate > f.Low && f.Outcome == capacity.Between
+}
+
+// aboveXMax is the ratio of a verified rate to X_max from which they contradict each other.
+const aboveXMax = 1.03
+
+// xmaxDoubts returns a doubt for each arm with a verified rate above its X_max.
+func xmaxDoubts(arms []record.ArmCapacity) (all []record.Fact) {
+	for _, a := range arms {
+		if a.XMax > 0 && a.Low > aboveXMax*a.XMax {
+			all = append(all, record.Fact{Code: lowXMax, Arm: a.Name, Values: record.Values{"low": a.Low, "xmax": a.XMax}})
+		}
+	}
+	return all
 }
 
 // capacityDoubts returns the doubts that apply to every answer of the run.

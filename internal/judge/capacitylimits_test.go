@@ -259,6 +259,17 @@ func TestDoubtsOfASearch(t *testing.T) {
 	}
 }
 
+// X_max is measured before the search. A rate that was verified well above it contradicts it.
+func TestARateAboveXMaxIsADoubt(t *testing.T) {
+	t.Parallel()
+	for low, doubts := range map[float64]int{1000: 0, 1029: 0, 1040: 1} {
+		got := xmaxDoubts([]record.ArmCapacity{{Name: "a", Low: low, XMax: 1000}, {Name: "attached", Low: low}})
+		if len(got) != doubts || doubts == 1 && (got[0].Arm != "a" || got[0].Code != lowXMax) {
+			t.Errorf("verified %v/s with an X_max of 1,000/s: %v, want %d", low, got, doubts)
+		}
+	}
+}
+
 // Trials that are missing from a record are told of, and of an arm that it is attached to.
 func TestASearchOfMissingTrials(t *testing.T) {
 	t.Parallel()

@@ -15,9 +15,9 @@ import (
 // doubts returns everything that speaks against a result, in order of weight. of holds the doubts
 // about the record and the servers.
 func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
-	all := b.standing(r)
-	all = slices.Concat(all, b.run.Plan.Doubts, of, b.lost(), b.unsent())
-	return record.ByWeight(slices.Concat(all, hostDoubts(r.Env), othersDoubts(b.run.Others)))
+	return record.ByWeight(slices.Concat(
+		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.lost(), b.unsent(), hostDoubts(r.Env),
+	))
 }
 
 // standing returns the doubts that apply to every verdict.

@@ -17,6 +17,7 @@ var (
 		`{{with .Values}} and is judged by the {{plural .valid "block"}} that it has{{end}}{{with .Names.error}}: {{.}}{{end}}`)
 	muchDisturbed  = record.Sentence("much-disturbed", `other programs used {{percent .Values.share}} of the servers' CPUs: noise widens the intervals, so end them and run it again`)
 	blocksLeftOut  = record.Sentence("blocks-left-out", `{{plural .Values.blocks "block"}} of {{count .Values.ran}} left out, for all arms: {{.Names.rules}}`)
+	lowXMax        = record.Sentence("low-x-max", `it kept {{per .Values.low}}, more than its X_max of {{per .Values.xmax}}, the throughput of closed-loop clients before the search: the machine was slower then, or they were too few`)
 	windowsRefused = record.Sentence("windows-refused", `{{count .Values.refused}} of {{plural .Values.windows "window"}} are refused and count for nothing, the last for {{template "because" .}}`)
 )
 
