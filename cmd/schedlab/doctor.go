@@ -284,7 +284,7 @@ func twice(a scenario.Arm) []scenario.Arm {
 
 // plan lays the scenario out; a budget of 0 is the protocol's.
 func (f *doctorFlags) plan(s scenario.Scenario, protocol string, budget time.Duration) (*experiment.Comparison, error) {
-	s.Expect = nil
+	s.Expect, s.Claims = nil, nil
 	o := f.Options
 	o.Protocol, o.Seed, o.Budget = protocol, 1, budget
 	c, err := experiment.Plan(s, o)

@@ -113,7 +113,7 @@ func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progr
 // entry writes the files of one scenario and returns its row of the report. An error ends the pack with
 // a failure.
 func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err error) {
-	e = report.PackEntry{Scenario: r.Scenario.Name, Question: r.Scenario.Question, Expect: r.Scenario.Expect}
+	e = report.PackEntry{Scenario: r.Scenario.Name, Question: r.Scenario.Question, Expect: r.Scenario.Assertions()}
 	if r.NotRun != nil {
 		e.NotRun = r.NotRun.Error()
 		return e, nil

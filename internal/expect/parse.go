@@ -95,6 +95,15 @@ func language(words map[string]any, more ...expr.Option) []expr.Option {
 // Parse parses an assertion. It checks the grammar, the types, and that the arms, metrics and
 // phases it names exist. If arms is nil, it does not check arms. The error is an [*Error].
 func Parse(text string, arms []string) (Expectation, error) {
+	root, err := parse(text, arms, expr.AsBool())
+	if err != nil {
+		return Expectation{}, err
+	}
+	return Expectation{root}, nil
+}
+
+// parse parses an assertion or a figure, with the same checks. result is the option for its type.
+func parse(text string, arms []string, result expr.Option) (ast.Node, error) {
 	code, from := rewrite(text)
 	fault := func(err error) error {
 		bad, ok := errors.AsType[*file.Error](err)
@@ -103,20 +112,20 @@ func Parse(text string, arms []string) (Expectation, error) {
 		}
 		return &Error{from[bad.From], bad.Message}
 	}
-	program, err := expr.Compile(code, language((&scope{}).words(), expr.AsBool())...)
+	program, err := expr.Compile(code, language((&scope{}).words(), result)...)
 	if err != nil {
-		return Expectation{}, fault(err)
+		return nil, fault(err)
 	}
 	root, names := program.Node(), &nameCheck{arms: arms}
 	ast.Walk(&root, names)
 	if names.bad != nil {
 		names.bad.At = from[names.bad.At]
-		return Expectation{}, names.bad
+		return nil, names.bad
 	}
 	if n := overprobed(root); n != nil {
-		return Expectation{}, &Error{from[n.Location().From], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one figure, which may be off either way; split it with and", len(probed(n)), mostProbes)}
+		return nil, &Error{from[n.Location().From], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one figure, which may be off either way; split it with and", len(probed(n)), mostProbes)}
 	}
-	return Expectation{root}, nil
+	return root, nil
 }
 
 // A nameCheck visits the calls of an expectation and looks up the names in them.

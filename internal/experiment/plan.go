@@ -157,7 +157,7 @@ func (p *plan) openFiles() error {
 	return nil
 }
 
-// takeExpectations takes the scenario's assertions, without those about arms that are not compared:
+// takeExpectations takes the scenario's assertions and claims, without those about arms that are not compared:
 // --arms and --vary may leave out arms of the scenario. It raises a doubt about assertions left out.
 func (p *plan) takeExpectations() {
 	var arms []string
@@ -165,12 +165,24 @@ func (p *plan) takeExpectations() {
 		arms = append(arms, a.Name)
 	}
 	absent := 0
-	for _, text := range p.scenario.Expect {
+	take := func(text string) bool {
 		if _, err := expect.Parse(text, arms); err != nil {
 			absent++
-			continue
+			return false
 		}
 		p.Expect = append(p.Expect, text)
+		return true
+	}
+	for _, text := range p.scenario.Expect {
+		take(text)
+	}
+	for _, c := range p.scenario.Claims {
+		if _, err := expect.ParseSentence(c.Says, arms); err == nil && take(c.When) {
+			if p.Claims == nil {
+				p.Claims = map[string]string{}
+			}
+			p.Claims[c.When] = c.Says
+		}
 	}
 	if absent > 0 {
 		p.doubt(record.Fact{Code: expectationsLeftOut, Values: record.Values{"expectations": float64(absent)}})

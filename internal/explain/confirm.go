@@ -77,7 +77,7 @@ func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget ti
 	t := c.scenario
 	t.Name = "why-" + t.Name[:min(len(t.Name), 36)]
 	t.Question = "Does " + x.Slower + " stop being slow when the suspected cause is taken away?"
-	t.Arms, t.Expect, t.Predict, t.Load.Vary = arms, nil, nil, nil
+	t.Arms, t.Expect, t.Claims, t.Predict, t.Load.Vary = arms, nil, nil, nil, nil
 	w := testWindow
 	if own := time.Duration(c.run.Plan.Window * float64(time.Second)); own > testWindow && own <= 4*testWindow {
 		w = own
@@ -105,7 +105,7 @@ func (c *Case) Seed() uint64 { return c.run.Plan.Seed }
 func (c *Case) Profiled(x *record.Explanation) (Test, error) {
 	t := c.scenario
 	t.Name = "profiles-" + t.Name[:min(len(t.Name), 36)]
-	t.Arms, t.Expect, t.Predict, t.Load.Vary = nil, nil, nil, nil
+	t.Arms, t.Expect, t.Claims, t.Predict, t.Load.Vary = nil, nil, nil, nil, nil
 	for _, name := range []string{x.From, x.To} {
 		a, err := askedFor(c.arms[name].plan, c.scenario)
 		if err != nil {

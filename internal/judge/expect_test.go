@@ -241,3 +241,22 @@ func FuzzExpectation(f *testing.F) {
 		}
 	})
 }
+
+// A claim has the figures of the run in its sentence, whatever its answer.
+func TestAClaimIsSaidWithItsFigures(t *testing.T) {
+	t.Parallel()
+	run := synthetic{}.run()
+	run.Plan.Expect = []string{`p50("nethttp") > 3600s`, `p50("nethttp") > 0s`}
+	run.Plan.Claims = map[string]string{run.Plan.Expect[0]: `p50 is {p50("nethttp") / p50("nethttp")} of itself`}
+	j, err := New("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for trial := range (synthetic{}).trials() {
+		j.Take(trial, nil)
+	}
+	got := j.judge().result.Expectations
+	if len(got) != 2 || got[0].Claim != "p50 is 1 of itself" || got[0].Outcome != record.Failed || got[1].Claim != "" {
+		t.Errorf("got %+v", got)
+	}
+}

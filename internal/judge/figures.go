@@ -30,7 +30,11 @@ func (b blocks) expected(arms []record.Arm, v verdicts) []record.Expectation {
 		default:
 			f = parsed[i].Decide(asked{b, arms, v.all}, statements)
 		}
-		all = append(all, record.Expectation{Text: text, Outcome: f.Outcome, Reason: f.Reason})
+		e := record.Expectation{Text: text, Outcome: f.Outcome, Reason: f.Reason}
+		if s, err := expect.ParseSentence(b.run.Plan.Claims[text], nil); err == nil {
+			e.Claim = s.Say(asked{b, arms, v.all})
+		}
+		all = append(all, e)
 	}
 	return all
 }

@@ -18,9 +18,10 @@ func (a Answer) Decided() bool { return a == Passed || a == Failed }
 
 // An Expectation is one assertion of a scenario and its answer.
 type Expectation struct {
-	Text    string `json:"text"`    // as the scenario writes it
-	Outcome Answer `json:"outcome"` // pass, fail, open or REFUSED
-	Reason  Fact   `json:"reason"`  // the evidence, or why there is none
+	Text    string `json:"text"`            // as the scenario writes it
+	Claim   string `json:"claim,omitempty"` // the sentence that it decides, with the run's figures; "" without one
+	Outcome Answer `json:"outcome"`         // pass, fail, open or REFUSED
+	Reason  Fact   `json:"reason"`          // the evidence, or why there is none
 }
 
 // A Prediction is what one queueing model predicts for an arm from measured inputs. Values are by

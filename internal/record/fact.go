@@ -93,6 +93,9 @@ func weight(c Code) int {
 // Decides reports whether a doubt of this kind decides whether the answer stands.
 func (c Code) Decides() bool { return weight(c) < weight("") }
 
+// General reports whether every run on such a machine has a doubt of this kind.
+func (c Code) General() bool { return weight(c) > weight("") }
+
 // ByWeight sorts doubts in place, the weightiest first, and returns them.
 func ByWeight(doubts []Fact) []Fact {
 	slices.SortStableFunc(doubts, func(a, b Fact) int { return weight(a.Code) - weight(b.Code) })

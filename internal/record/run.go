@@ -67,14 +67,16 @@ type Plan struct {
 	Estimate    float64   `json:"estimate"`    // planned seconds of the whole run
 	Stamps      string    `json:"stamps"`      // how servers stamp requests: off, basic or full
 	Arms        []PlanArm `json:"arms"`
-	Order       [][]int   `json:"order"`             // per block, indexes into Arms in the order they run
-	Doubts      []Fact    `json:"doubts"`            // raised while planning
-	Expect      []string  `json:"expect,omitempty"`  // the scenario's assertions
-	Predict     []string  `json:"predict,omitempty"` // queueing models to draw over the measurement
-	Asked       string    `json:"asked,omitempty"`   // what a request does, in words
-	SLO         string    `json:"slo,omitempty"`     // in a search for capacity, which has no blocks
-	Budget      float64   `json:"budget,omitempty"`  // of a search, seconds for each arm
-	Windows     int       `json:"windows,omitempty"` // of a search, most windows for each arm
+	Order       [][]int   `json:"order"`            // per block, indexes into Arms in the order they run
+	Doubts      []Fact    `json:"doubts"`           // raised while planning
+	Expect      []string  `json:"expect,omitempty"` // the scenario's assertions
+	// Claims holds the sentences that assertions in Expect decide, by the assertion's text.
+	Claims  map[string]string `json:"claims,omitempty"`
+	Predict []string          `json:"predict,omitempty"` // queueing models to draw over the measurement
+	Asked   string            `json:"asked,omitempty"`   // what a request does, in words
+	SLO     string            `json:"slo,omitempty"`     // in a search for capacity, which has no blocks
+	Budget  float64           `json:"budget,omitempty"`  // of a search, seconds for each arm
+	Windows int               `json:"windows,omitempty"` // of a search, most windows for each arm
 }
 
 // A PlanArm is one contestant in a plan.

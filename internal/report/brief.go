@@ -53,7 +53,7 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 	add("Why", few(append(explanationOf(r), briefReasons(r)...), max(most, 0)))
 	add("Sure", sure(r))
 	add("Expected", few(unmet(r), min(max(most, 1)+1, most+2)))
-	d := document.Document{Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: []string{askedBriefly(r)}}
+	d := document.Document{Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: append(rankingBelow(r), askedBriefly(r))}
 	if len(r.Arms) > 0 {
 		d.Parts = append(d.Parts, marked(r, width, most > 0))
 	}

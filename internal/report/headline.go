@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,9 +19,44 @@ func Doubt(f record.Fact) string {
 	return f.Arm + ": " + f.String()
 }
 
-// Headline returns the answer of a run in one sentence. A doubt that undermines the answer comes
-// before it.
+// Headline returns the answer of a run: its claims, or the ranking of its arms if it has no claims or
+// decided none.
 func Headline(r *record.Result) string {
+	if !slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" && e.Outcome.Decided() }) {
+		return ranking(r)
+	}
+	var sentences []string
+	for _, outcome := range []record.Answer{record.Passed, record.Failed, record.Undecided, record.NoAnswer} {
+		for _, e := range r.Expectations {
+			if e.Claim != "" && e.Outcome == outcome {
+				sentences = append(sentences, strings.TrimPrefix(claimed(e)+".", "Holds: "))
+			}
+		}
+	}
+	return strings.Join(sentences, " ")
+}
+
+// claimed returns a claim's sentence after a word for its answer.
+func claimed(e record.Expectation) string {
+	return answerWord(e.Outcome) + ": " + e.Claim
+}
+
+// answerWord returns the word for a claim's answer.
+func answerWord(a record.Answer) string {
+	return cmp.Or(map[record.Answer]string{record.Passed: "Holds", record.Failed: "Not so"}[a], "Open")
+}
+
+// rankingBelow returns the ranking as a line of its own below claims; nil if it is the headline.
+func rankingBelow(r *record.Result) []string {
+	if ranked := ranking(r); Headline(r) != ranked {
+		return []string{strings.TrimSuffix(ranked, ".")}
+	}
+	return nil
+}
+
+// ranking returns what the verdicts say of the arms in one sentence. A doubt that undermines the answer
+// comes before it.
+func ranking(r *record.Result) string {
 	for _, d := range r.Doubts {
 		if d.Code == record.GeneratorLimit || d.Code == record.StickyPool && !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Name == d.Arm && a.StarvedConnections > 0 }) {
 			return d.Arm + " " + d.String() + ". " + answer(r)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 
 	"schedlab/internal/record"
@@ -52,5 +53,35 @@ func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 		if got := Headline(&r); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
+	}
+}
+
+// Claims are the answer: first the ones that hold, then the others with a word for how they stand. The
+// ranking comes below. A run that decided none of its claims is answered by its ranking.
+func TestClaimsAreTheAnswer(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	ranked := Headline(r)
+	claim := func(says string, outcome record.Answer) record.Expectation {
+		return record.Expectation{Text: "p50(" + says + ")", Claim: says, Outcome: outcome, Reason: record.Fact{Code: record.TooFewBlocks, Values: record.Values{"blocks": 3}}}
+	}
+	r.Expectations = []record.Expectation{claim("it is unknown", record.NoAnswer), claim("it is open", record.Undecided), {Text: "p50 > 0", Outcome: record.Passed}}
+	if got := Headline(r); got != ranked {
+		t.Errorf("without a decided claim: %q, want the ranking %q", got, ranked)
+	}
+	r.Expectations = append(r.Expectations, claim("it is false", record.Failed), claim("it is true", record.Passed))
+	const want = "it is true. Not so: it is false. Open: it is open. Open: it is unknown."
+	if got := Headline(r); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for _, format := range []string{"text", "markdown", "summary", "html"} {
+		text := strings.Join(strings.Fields(strings.ReplaceAll(rendered(t, format, r), nbsp, " ")), " ")
+		first, then := strings.Index(text, "it is true"), strings.Index(text, strings.Fields(ranked)[0]+" "+strings.Fields(ranked)[1])
+		if first < 0 || then < first {
+			t.Errorf("%s: the claim stands at %d and the ranking at %d:\n%s", format, first, then, text)
+		}
+	}
+	if text := rendered(t, "summary", r); !strings.Contains(text, "- **holds** it is true (`p50(it is true)`: 3 blocks: too few to decide)") {
+		t.Errorf("summary: %s", text)
 	}
 }

@@ -31,6 +31,7 @@ func Formats() []Format[*record.Result] {
 		{"text", func(w io.Writer, r *record.Result) error { return Text(w, r, TextOptions{}) }},
 		{"json", JSON},
 		{"markdown", Markdown},
+		{"summary", Summary},
 		{"html", HTML},
 		{"csv", CSV},
 		{"benchstat", Bench},

@@ -54,7 +54,7 @@ func golden(t *testing.T, path, got string) {
 
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	extension := map[string]string{"text": "txt", "json": "json", "markdown": "md", "html": "html", "csv": "csv", "benchstat": "bench.txt", "hgrm": "hgrm"}
+	extension := map[string]string{"text": "txt", "json": "json", "markdown": "md", "summary": "summary.md", "html": "html", "csv": "csv", "benchstat": "bench.txt", "hgrm": "hgrm"}
 	for name, r := range results() {
 		for _, f := range Formats() {
 			if f.Name == "hgrm" && name != "quick" || f.Name == "json" && name != "killed" && name != "quick" || name == "swept" && f.Name != "html" && f.Name != "text" {
@@ -358,7 +358,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	err := Render(&bytes.Buffer{}, "pdf", quick())
-	if want := `unknown format "pdf": use one of text, json, markdown, html, csv, benchstat, hgrm`; err == nil || err.Error() != want {
+	if want := `unknown format "pdf": use one of text, json, markdown, summary, html, csv, benchstat, hgrm`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

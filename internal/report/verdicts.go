@@ -183,13 +183,8 @@ func controls(aa []record.Verdict) string {
 
 // expectations returns the scenario's assertions and their answers.
 func expectations(r *record.Result) document.Part {
-	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "INCONCLUSIVE", record.NoAnswer: "REFUSED"} // classes of verdicts' badges
-	var all document.Findings
-	for _, e := range r.Expectations {
-		all = append(all, document.Finding{Mark: string(e.Outcome), Class: class[e.Outcome], Text: e.Text, Reason: e.Reason.String()})
-	}
 	return document.Section{
-		ID: "expectations", Title: "Expectations", About: tally(r.Expectations), Parts: []document.Part{all},
+		ID: "expectations", Title: "Expectations", About: tally(r.Expectations), Parts: []document.Part{answers(r)},
 		Lead: "One fails only when the blocks are sure of it. It is open when they say neither, and REFUSED when what it speaks of was disturbed or is not there.",
 	}
 }

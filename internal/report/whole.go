@@ -64,7 +64,7 @@ func whole(r *record.Result, all bool) document.Document {
 	}
 	d := document.Document{
 		Name: r.Scenario, Question: r.Question, State: state(r), Answer: Headline(r),
-		Context: []string{offered(r), machine(r.Env, r.Arms)}, Data: complete(r),
+		Context: append(rankingBelow(r), offered(r), machine(r.Env, r.Arms)), Data: complete(r),
 	}
 	d.Parts = append(d.Parts, figures(r), verdicts(r), why(r), expectations(r))
 	d.Parts = append(d.Parts, breakdownParts(r)...)

@@ -85,7 +85,7 @@ func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]mode.Mode) (
 	if k := slices.IndexFunc(s.Arms, func(a Arm) bool { return len(a.Vary) > 0 }); k >= 0 {
 		return s, fmt.Errorf("arm %q varies %s itself; a map has two factors, x and y: name arms without vary", s.Arms[k].Name, strings.Join(slices.Sorted(maps.Keys(s.Arms[k].Vary)), ", "))
 	}
-	s.Expect = nil
+	s.Expect, s.Claims = nil, nil
 	s.Arms, s.Load.Vary = slices.Clone(s.Arms), nil
 	axes := []record.Factor{x, y}
 	values := []string{x.Values[i], y.Values[j]}

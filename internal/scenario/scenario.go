@@ -30,13 +30,21 @@ type Scenario struct {
 	Arms     []Arm    `yaml:"arms"`
 	Protocol Protocol `yaml:"protocol"`
 	Needs    Needs    `yaml:"needs"`
-	Expect   []string `yaml:"expect"`  // assertions, see docs/scenarios.md
+	Expect   []string `yaml:"expect"` // assertions, see docs/scenarios.md
+	Claims   []Claim  `yaml:"claims"`
 	Predict  []string `yaml:"predict"` // queueing models to draw over the measurement
 
 	Source string `yaml:"-"` // the file's text
 
 	asks []load.Target     // requests that take turns: of Workload.Requests, or read from a file (see Open)
 	Log  *arrivals.Process // the access log to replay, set by Open; nil without one
+}
+
+// A Claim is an assertion with the sentence that it decides. Figures in the sentence stand in braces
+// and are filled in from the run: {mean("pool")}.
+type Claim struct {
+	Says string `yaml:"says"`
+	When string `yaml:"when"` // the assertion, as under expect
 }
 
 // Workload tells what a request asks for: CPU time and sleep at /work, a path, a list of requests, or
@@ -303,6 +311,15 @@ func (s *Scenario) armNames() (names []string) {
 	return names
 }
 
+// Assertions returns the text of every assertion, the claims' last.
+func (s *Scenario) Assertions() []string {
+	all := slices.Clone(s.Expect)
+	for _, c := range s.Claims {
+		all = append(all, c.When)
+	}
+	return all
+}
+
 // First returns the first arm as it runs. A varied arm has its first values.
 func (s *Scenario) First() Arm {
 	a := s.Arms[0].expand()[0]
@@ -359,16 +376,34 @@ func (s *Scenario) Assert(text string) error {
 	return nil
 }
 
-// parseExpectations checks all assertions of a scenario.
+// parseExpectations checks all assertions and claims of a scenario.
 func (s *Scenario) parseExpectations() *FieldError {
+	arms := s.armNames()
 	for i, text := range s.Expect {
-		if _, err := expect.Parse(text, s.armNames()); err != nil {
-			bad := &FieldError{Path: fmt.Sprintf("expect[%d]", i), Msg: err.Error(), within: text}
-			if at, ok := errors.AsType[*expect.Error](err); ok {
-				bad.at = at.At
-			}
-			return bad
+		if _, err := expect.Parse(text, arms); err != nil {
+			return mistake(fmt.Sprintf("expect[%d]", i), text, err)
+		}
+	}
+	for i, c := range s.Claims {
+		at := fmt.Sprintf("claims[%d]", i)
+		if c.Says == "" || c.When == "" {
+			return fieldErrorf(at, "needs says, a sentence, and when, an assertion that decides it")
+		}
+		if _, err := expect.ParseSentence(c.Says, arms); err != nil {
+			return mistake(at+".says", c.Says, err)
+		}
+		if _, err := expect.Parse(c.When, arms); err != nil {
+			return mistake(at+".when", c.When, err)
 		}
 	}
 	return nil
+}
+
+// mistake returns the error for a text at path that package expect cannot parse.
+func mistake(path, text string, err error) *FieldError {
+	bad := &FieldError{Path: path, Msg: err.Error(), within: text}
+	if at, ok := errors.AsType[*expect.Error](err); ok {
+		bad.at = at.At
+	}
+	return bad
 }

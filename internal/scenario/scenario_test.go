@@ -222,6 +222,12 @@ func TestExpectationErrors(t *testing.T) {
 	} {
 		wantError(t, c.name, expecting(c.expect), c.want)
 	}
+	claiming := func(says, when string) string {
+		return demo.Text + "claims:\n  - says: '" + says + "'\n    when: '" + when + "'\n"
+	}
+	wantError(t, "a claim's assertion", claiming("it is", `p50("nethttp")`), `12:12: claims[0].when: expected bool, but got float64`)
+	wantError(t, "a claim's figure", claiming(`its p50 is {p50("poool")}`, `p50("nethttp") < 5ms`), `11:28: claims[0].says: no arm "poool" (want one of nethttp, fasthttp)`)
+	wantError(t, "half a claim", demo.Text+"claims:\n  - when: same(\"p50\")\n", `11:5: claims[0]: needs says, a sentence, and when, an assertion that decides it`)
 	wantError(t, "no list", demo.Text+"expect: yes\n", `10:9: expect: want a list, like [a, b], not "yes"`)
 }
 

@@ -95,8 +95,9 @@ type Link struct {
 	Files []string
 }
 
-// A Finding is a statement with its result, in Mark and Class, and the reason.
-type Finding struct{ Mark, Class, Text, Reason string }
+// A Finding is a statement with its result, in Mark and Class, and the reason. Said is the statement in
+// words, "" without.
+type Finding struct{ Mark, Class, Said, Text, Reason string }
 
 // A Chart is a drawing. Instead shows the same data in a text.
 type Chart struct {

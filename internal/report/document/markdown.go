@@ -74,7 +74,13 @@ func (m *markdown) part(p Part, level int) {
 		}
 		m.block("%s", strings.Join(items, "\n"))
 	case Findings:
-		list(m, p, func(f Finding) string { return fmt.Sprintf("**%s** `%s`: %s", f.Mark, code(f.Text), md(f.Reason)) })
+		list(m, p, func(f Finding) string {
+			evidence := fmt.Sprintf("`%s`: %s", code(f.Text), md(f.Reason))
+			if f.Said != "" {
+				evidence = fmt.Sprintf("%s (%s)", md(f.Said), evidence)
+			}
+			return fmt.Sprintf("**%s** %s", f.Mark, evidence)
+		})
 	case Commands:
 		list(m, p, func(f Fact) string { return md(f.Label) + ": `" + code(f.Text) + "`" })
 	case Charts:

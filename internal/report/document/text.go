@@ -108,7 +108,12 @@ func (t *text) part(indent string, p Part) {
 		t.facts(indent, facts)
 	case Findings:
 		for _, f := range p {
-			t.prose(indent, fmt.Sprintf("%s %s", f.Mark, f.Text))
+			if f.Said != "" {
+				t.prose(indent, f.Mark+" "+f.Said)
+				t.prose(indent+"        ", f.Text+": "+f.Reason)
+				continue
+			}
+			t.prose(indent, f.Mark+" "+f.Text)
 			t.prose(indent+"        ", f.Reason)
 		}
 	case Charts:
