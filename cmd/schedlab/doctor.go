@@ -53,7 +53,7 @@ Exit codes: 0 fit, with or without reservations, 3 unfit (something is BAD), 130
 interrupted.`,
 		Example: `  schedlab doctor
   schedlab doctor --quick --out /var/tmp/runs
-  schedlab doctor plaintext
+  schedlab doctor pool-cpu
   schedlab doctor --full --output markdown
   schedlab doctor --server-cpus 0-1 --load-cpus 2-3`,
 		Args:              cobra.MaximumNArgs(1),
@@ -245,6 +245,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 		protocols = append(protocols, p)
 	}
 	m.Noise = doctor.NewNoise(f.name, runs, protocols)
+	m.Noise.Sleeps = f.asked.Workload.Sleep.Mean() > 0
 	return nil
 }
 

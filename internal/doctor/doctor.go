@@ -11,6 +11,7 @@ import (
 
 	"schedlab/internal/host"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // A State is the result of a check.
@@ -45,12 +46,14 @@ const (
 
 // A Report holds the findings of all checks and the verdict on the machine.
 type Report struct {
-	Schema   int       `json:"schema"`
-	Verdict  string    `json:"verdict"`
-	Sentence string    `json:"sentence"` // the verdict with its reasons, briefly
-	Findings []Finding `json:"findings"`
-	Engine   *Engine   `json:"engine,omitempty"` // nil when it was not measured
-	Noise    *Noise    `json:"noise,omitempty"`  // nil when it was not measured
+	Schema   int    `json:"schema"`
+	Verdict  string `json:"verdict"`
+	Sentence string `json:"sentence"` // the verdict with its reasons, briefly
+	// Limits are properties of the machine that bound every result, even on a fit machine.
+	Limits   record.Fact `json:"limits,omitzero"`
+	Findings []Finding   `json:"findings"`
+	Engine   *Engine     `json:"engine,omitempty"` // nil when it was not measured
+	Noise    *Noise      `json:"noise,omitempty"`  // nil when it was not measured
 }
 
 // Schema is the version of the JSON form of a Report.
@@ -81,7 +84,7 @@ type Machine struct {
 
 // Examine runs the checks that have inputs and returns the report.
 func Examine(m *Machine) Report {
-	r := Report{Schema: Schema, Verdict: Fit, Noise: m.Noise}
+	r := Report{Schema: Schema, Verdict: Fit, Limits: m.limits(), Noise: m.Noise}
 	if m.Engine.Err == nil && m.Engine.Rate > 0 {
 		r.Engine = &m.Engine
 	}
@@ -115,8 +118,8 @@ func Examine(m *Machine) Report {
 // wrong reports whether there is something to mend.
 func (f Finding) wrong() bool { return f.State == Bad || f.State == Warn }
 
-// Summary returns the verdict, with at most most of the findings behind it. For an unfit machine,
-// these are the bad findings only.
+// Summary returns the verdict, with at most most of the findings behind it, and the load that the
+// noise was measured with. For an unfit machine, only bad findings are behind it.
 func (r Report) Summary(most int) record.Fact {
 	var because []record.Fact
 	for _, f := range r.Findings {
@@ -125,10 +128,34 @@ func (r Report) Summary(most int) record.Fact {
 		}
 	}
 	shown := min(len(because), most)
-	return record.Fact{
+	f := record.Fact{
 		Code: machineVerdict, Names: record.Names{"verdict": r.Verdict},
 		Values: record.Values{"more": float64(len(because) - shown)}, Because: because[:shown],
 	}
+	if n := r.Noise; n != nil && len(n.Judges) > 0 {
+		f.Names["scenario"], f.Names["asked"] = n.Scenario, n.Asked
+		f.Values["sleeps"] = float64(stats.Count(n.Sleeps))
+	}
+	return f
+}
+
+// limits returns what bounds every result of this machine, however fit it is.
+func (m *Machine) limits() record.Fact {
+	var found []record.Fact
+	add := func(seen bool, code record.Code, v record.Values) {
+		if seen {
+			found = append(found, record.Fact{Code: code, Values: v})
+		}
+	}
+	pause := max(m.Pause, m.Gap.Longest)
+	add(len(m.ServerCPUs) == 1, limitOneCPU, nil)
+	add(strings.Contains(m.text("proc/cpuinfo"), " hypervisor"), limitVirtual, nil)
+	add(m.Usage.Steal >= leastSteal, limitSteal, record.Values{"share": m.Usage.Steal})
+	add(pause > 0, limitPause, record.Values{"longest": pause.Seconds()})
+	if len(found) == 0 {
+		return record.Fact{}
+	}
+	return record.Fact{Code: machineLimits, Because: found}
 }
 
 // A check examines one property of the machine.

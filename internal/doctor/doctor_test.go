@@ -82,8 +82,30 @@ func TestHealthyMachineIsFit(t *testing.T) {
 			t.Errorf("got %+v, want it ok, with what it would spoil and without a fix", f)
 		}
 	}
-	if len(r.Findings) != len(checks()) || r.Sentence != "fit" || r.Verdict != Fit {
+	if len(r.Findings) != len(checks()) || !strings.HasPrefix(r.Sentence, "fit; ") || r.Verdict != Fit {
 		t.Errorf("got %d findings and %q, want %d and fit", len(r.Findings), r.Sentence, len(checks()))
+	}
+}
+
+// A fit verdict names the load behind it, and the limits of the machine that no check calls wrong.
+func TestFitNamesLoadAndLimits(t *testing.T) {
+	t.Parallel()
+	m := healthy(t)
+	all := files()
+	all["proc/cpuinfo"] = "processor\t: 0\nflags\t\t: fpu hypervisor lahf_lm\n"
+	m.Root, m.ServerCPUs, m.Usage.Steal = root(all), []int{0}, .004
+	m.Noise.Sleeps = true
+	r := Examine(m)
+	want := "fit; noise measured with scenario quick (each request computes 20us and sleeps 28ms); requests that only compute may see more: `schedlab doctor pool-cpu`"
+	if r.Sentence != want {
+		t.Errorf("got %q\nwant %q", r.Sentence, want)
+	}
+	want = "Limits: one server CPU (GOMAXPROCS 1), a virtual machine, 0.4 % steal, pauses of up to 1ms"
+	if got := r.Limits.String(); got != want {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if got := Examine(&Machine{Root: root(files())}).Limits; !got.None() {
+		t.Errorf("got %q of a machine that nothing was seen of, want no limits", got)
 	}
 }
 
@@ -137,10 +159,10 @@ func TestFaults(t *testing.T) {
 		{"cpu limit", set("sys/fs/cgroup/user.slice/cpu.max", "50000 100000"), Bad, "0.50 CPUs", "echo max > /sys/fs/cgroup/user.slice/cpu.max"},
 		{"governor", set("sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "powersave"), Warn, "powersave on CPU 3", "echo performance"},
 		{"governor", set("sys/devices/system/cpu/cpufreq/boost", "1"), Warn, "turbo on", "echo 0 > /sys/devices/system/cpu/cpufreq/boost"},
-		{"other programs", func(m *Machine) { m.Usage.Others = []host.Program{{PID: 1234, Name: "hog", CPU: 1, CPUs: .98}} }, Bad, "hog (pid 1234) 98 % of CPU 1", "kill -STOP 1234"},
+		{"other programs", func(m *Machine) { m.Usage.Others = []host.Program{{PID: 1234, Name: "hog", CPU: 1, CPUs: .98}} }, Bad, "hog (pid 1234) 98 % of CPU 1", "measure when they are idle, or stop them if they are yours"},
 		{"other programs", func(m *Machine) {
 			m.Usage.Others = []host.Program{{PID: 12, Name: "a", CPU: 1, CPUs: .04}, {PID: 13, Name: "b", CPU: 2, CPUs: .05}}
-		}, Warn, "b (pid 13)", "kill -STOP 12 13"},
+		}, Warn, "b (pid 13)", "measure when they are idle"},
 		{"other programs", func(m *Machine) {
 			m.Usage.Others = slices.Repeat([]host.Program{{PID: 12, Name: "a", CPU: 1, CPUs: .009}}, 40)
 		}, Bad, "", "look for them on the host"},
@@ -263,7 +285,7 @@ func TestOutputInTheWay(t *testing.T) {
 func TestSentenceOfTooLittleRoom(t *testing.T) {
 	t.Parallel()
 	m := healthy(t)
-	m.Out, m.Need = t.TempDir(), 1<<62
+	m.Out, m.Need, m.Noise = t.TempDir(), 1<<62, nil
 	if got := Examine(m).Sentence; !strings.HasPrefix(got, "fit with reservations: output: only ") || !strings.HasSuffix(got, " MiB free in "+m.Out) {
 		t.Errorf("got %q, want how little is free", got)
 	}

@@ -4,7 +4,12 @@ import "schedlab/internal/record"
 
 // Facts about a machine, and the verdict whether it is fit to measure on.
 var (
-	machineVerdict   = record.Sentence("machine-verdict", `{{.Names.verdict}}{{range $i, $f := .Because}}{{if $i}}; {{else}}: {{end}}{{.Names.check}}: {{gist .}}{{end}}{{with .Values.more}}; and {{count .}} more{{end}}`)
+	machineVerdict   = record.Sentence("machine-verdict", `{{.Names.verdict}}{{range $i, $f := .Because}}{{if $i}}; {{else}}: {{end}}{{.Names.check}}: {{gist .}}{{end}}{{with .Values.more}}; and {{count .}} more{{end}}{{with .Names.scenario}}; noise measured with scenario {{.}}{{with $.Names.asked}} ({{.}}){{end}}{{end}}{{if .Values.sleeps}}; requests that only compute may see more: `+"`schedlab doctor pool-cpu`"+`{{end}}`)
+	machineLimits    = record.Sentence("machine-limits", `Limits: {{template "first" .}}{{template "others" .}}`)
+	limitOneCPU      = record.Sentence("limit-one-cpu", `one server CPU (GOMAXPROCS 1)`)
+	limitVirtual     = record.Sentence("limit-virtual", `a virtual machine`)
+	limitSteal       = record.Sentence("limit-steal", `{{percentf "%.1f" .Values.share}} steal`)
+	limitPause       = record.Sentence("limit-pause", `pauses of up to {{short .Values.longest}}`)
 	notTold          = sentences("not-told", `{{with .Names.error}}{{.}}{{else}}{{.Names.untold}}{{end}}`, ``, ``)
 	cpusApart        = sentences("cpus-apart", `server {{.Names.server}}`, `, load {{.Names.load}}{{if eq .Values.server 1.0}}: one for the server, whose GOMAXPROCS is 1{{end}}`, ``)
 	cpusOne          = sentences("cpus-one", `one CPU only ({{.Names.used}})`, `: server and load share it`, `{{if gt .Values.online 1.0}}{{count .Values.online}} CPUs are online: taskset -c {{.Names.online}} schedlab ..., or a wider --cpuset-cpus of the container{{else}}use a machine with two CPUs or more{{end}}`)
@@ -16,7 +21,7 @@ var (
 	cpuLimit         = sentences("cpu-limit", `{{if .Names.file}}{{printf "%.2f" .Values.limit}} CPUs ({{.Names.file}}){{else}}none{{end}}`, `{{if .Names.file}}, for {{count .Values.used}} in use{{end}}`, `run without the limit: docker run without --cpus, no cpu limit in the pod, or echo max > /{{.Names.file}}`)
 	clockRate        = sentences("clock-rate", `{{template "first" .}}`, `{{template "others" .}}`, `as root: {{with .Names.turbo}}echo {{$.Names.off}} > /{{.}}{{if $.Values.governors}}; {{end}}{{end}}{{if .Values.governors}}for f in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance > $f; done{{end}}`)
 	governor         = record.Sentence("governor", `{{with .Names.turbo}}turbo {{.}}{{else}}{{.Names.governor}} on CPU {{.Names.cpus}}{{end}}`)
-	othersNow        = sentences("others-now", `{{template "first" .}}`, `{{template "others" .}}{{if .Because}}, {{end}}over {{round .Values.watched .01}}`, `{{with .Names.pids}}let them end, or hold them meanwhile: kill -STOP {{.}}, and afterwards kill -CONT {{.}}{{else}}look for them on the host (top), and let them end or keep them off these CPUs (taskset, --cpuset-cpus){{end}}`)
+	othersNow        = sentences("others-now", `{{template "first" .}}`, `{{template "others" .}}{{if .Because}}, {{end}}over {{round .Values.watched .01}}`, `{{if .Names.pids}}measure when they are idle, or stop them if they are yours{{else}}look for them on the host (top), and let them end or keep them off these CPUs (taskset, --cpuset-cpus){{end}}`)
 	programNow       = record.Sentence("program-now", `{{.Names.program}} (pid {{count .Values.pid}}) {{percent .Values.share}} of CPU {{count .Values.cpu}}`)
 	unseenNow        = record.Sentence("unseen-now", `{{printf "%.1f" .Values.cpus}} CPUs busy with programs that are not seen from here`)
 	loadAverage      = record.Sentence("load-average", `load average {{.Names.average}}`)

@@ -12,6 +12,8 @@ import (
 // Noise tells which differences this machine can tell from chance.
 type Noise struct {
 	Scenario string      `json:"scenario"`          // the scenario with the load
+	Asked    string      `json:"asked,omitempty"`   // what a request does, in words
+	Sleeps   bool        `json:"sleeps"`            // requests sleep, which hides noise that computing ones would see
 	Rate     float64     `json:"rate"`              // requests per second; 0 in a closed loop without a pace
 	Blocks   int         `json:"blocks"`            // blocks that count
 	Ran      int         `json:"ran"`               // blocks that ran, including refused ones
@@ -54,7 +56,7 @@ const fewestBlocks = 3
 // copies, with their results. Each protocol is the plan of a comparison with one challenger. It is
 // judged by the run with the nearest window length. runs has at least one element.
 func NewNoise(scenario string, runs []record.Run, protocols []record.Plan) *Noise {
-	n := &Noise{Scenario: scenario, Rate: runs[0].Plan.Rate}
+	n := &Noise{Scenario: scenario, Asked: runs[0].Plan.Asked, Rate: runs[0].Plan.Rate}
 	for _, run := range runs {
 		blocks, refused := counted(run.Result), firstRefused(run.Result)
 		n.Ran += run.Result.Ran

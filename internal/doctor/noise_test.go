@@ -42,7 +42,7 @@ func alike(blocks int, factor float64) AA {
 			b[m.Name] = append(b[m.Name], math.Pow(factor, float64(1-2*(i%2))))
 		}
 	}
-	return AA{Plan: record.Plan{Rate: 2500, Window: quickWindow.Seconds()}, Result: &record.Result{Ran: blocks, Arms: []record.Arm{{Blocks: a}, {Blocks: b}}}}
+	return AA{Plan: record.Plan{Asked: "each request computes 20us and sleeps 28ms", Rate: 2500, Window: quickWindow.Seconds()}, Result: &record.Result{Ran: blocks, Arms: []record.Arm{{Blocks: a}, {Blocks: b}}}}
 }
 
 // The expected half-width is that of order statistics: known for two values, and
@@ -149,6 +149,7 @@ func TestGolden(t *testing.T) {
 	m.Usage.Others = []host.Program{{PID: 1234, Name: "hog", CPU: 1, CPUs: .07}}
 	m.Pause = 20 * time.Millisecond
 	m.Noise = NewNoise("quick", []AA{alike(4, 1.08)}, protocols)
+	m.Noise.Sleeps = true
 	r := Examine(m)
 	for _, format := range Formats {
 		var got bytes.Buffer

@@ -46,7 +46,7 @@ func (m *Machine) others() seen {
 			})
 		}
 	}
-	if sum <= least { // no program needs to be ended; if sum is larger and pids is empty, many small programs run
+	if sum <= least { // no program is in the way; if sum is larger and pids is empty, many small programs run
 		pids = nil
 	}
 	if u.Unseen > muchForeign {
@@ -62,8 +62,9 @@ func (m *Machine) others() seen {
 
 // Limits on the ratio of the CPUs' time that the hypervisor gives to others.
 const (
-	someSteal = .01
-	muchSteal = .10
+	leastSteal = .0005 // the least that is printed as more than 0.0 %
+	someSteal  = .01
+	muchSteal  = .10
 )
 
 // steal judges the ratio of CPU time that the hypervisor took.

@@ -79,6 +79,9 @@ func (r Report) below(left int) (facts document.Facts) {
 
 func (r Report) document(answer string, shown []Finding, below document.Facts) document.Document {
 	d := document.Document{Answer: answer}
+	if !r.Limits.None() {
+		d.Context = []string{r.Limits.String()}
+	}
 	findings := document.Table{Rows: [][]string{{"check", "state", "found", "spoils", "fix"}}, Words: true, Below: 3}
 	for _, f := range shown {
 		state, spoils := string(f.State), ""
