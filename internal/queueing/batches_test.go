@@ -33,8 +33,8 @@ func batches(n int, arrivals []float64, newestFirst bool, next func(done float64
 	return took
 }
 
-// What the order within a poll's batch changes of p50, p90 and p99: the figures of
-// docs/experiments/poll-order.md and poll-order-open.md. Of the mean it changes nothing.
+// How the order within a poll's batch changes p50, p90 and p99, which docs/experiments/order.md
+// explains its measurements with. It does not change the mean.
 func TestTheNewestOfABatchFirst(t *testing.T) {
 	t.Parallel()
 	const n = 40_000
