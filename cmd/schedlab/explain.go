@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
 
@@ -186,6 +188,9 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	if err != nil {
 		return x, fmt.Errorf("planning the tests: %w", err)
 	}
+	if few := fewBlocks(planned.Planned(), f.testBudget); few != "" {
+		show.note(few, few)
+	}
 	tests, run, err := f.measure(cmd.Context(), planned, show)
 	if tests != nil { // the newest run stays the one that is explained
 		err = errors.Join(err, tests.StepBack())
@@ -198,6 +203,17 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 		return x, err
 	}
 	return c.Confirm(x, tested), nil
+}
+
+// fewBlocks returns what to say before tests whose budget has no room for a verdict on their
+// comparisons; "" if it has.
+func fewBlocks(p record.Plan, budget time.Duration) string {
+	if p.Feasible == nil || len(p.Feasible.Cannot) == 0 || p.Feasible.Cannot[0].Code != record.ShortBudget {
+		return ""
+	}
+	need := time.Duration(math.Ceil(p.Feasible.Cannot[0].Limit)) * time.Second
+	return fmt.Sprintf("the tests make %d comparisons, which need %d blocks for any verdict, and --budget %v is too short for these; --budget %v would do",
+		stats.Primaries()*(len(p.Arms)-2), p.Feasible.First, budget, need)
 }
 
 // mostMoved limits the functions that an explanation names because their share of the CPU samples

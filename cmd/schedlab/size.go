@@ -73,7 +73,8 @@ workers against waits.
 --verify runs the comparison that tests the advice: the advised workers against
 about 20 % fewer (it says how many), same queue, same load. It is right when the SLO
 is kept in the blocks of the first and broken in those of the second. Samples are
-tested as a mix of eight values, up to p99.5.
+tested as a mix of eight values, up to p99.5. It tests pool-request, where a worker
+serves a request and not a whole connection, unless --mode names another.
 
 Exit codes: 0 there is advice, and with --verify it is right; 3 no number of
 workers will do, or --verify found the advice wrong; 4 this machine could not
@@ -287,7 +288,12 @@ func (f *sizeFlags) test(ctx context.Context, s *advise.Page, show *progress) (*
 	if err != nil {
 		return nil, err
 	}
+	mode, err := model.Lookup(f.mode)
+	if err != nil {
+		return nil, err
+	}
 	v := s.Verify(kept)
+	v.On(f.tested(mode))
 	v.Dir, v.Window = dir.Path(), run.Plan.Window
 	return v, nil
 }

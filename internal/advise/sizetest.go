@@ -135,6 +135,7 @@ func (a Answer) arm(t PoolTest, name string, workers int) string {
 type Verification struct {
 	Verdict string        `json:"verdict"` // AdviceRight, AdviceWrong or AdviceUndecided
 	Why     record.Fact   `json:"why,omitzero"`
+	Mode    string        `json:"mode"` // of the servers
 	Workers int           `json:"workers"`
 	Fewer   int           `json:"fewer"`
 	Advised judge.Keeping `json:"advised"`
@@ -142,7 +143,19 @@ type Verification struct {
 	Dir     string        `json:"dir"` // directory of the run's record
 	Window  float64       `json:"window"`
 	Doubts  []record.Fact `json:"doubts,omitempty"`
+	sticky  bool          // of the mode
 	slo     stats.SLO
+}
+
+// On notes on which servers the test ran.
+func (v *Verification) On(t PoolTest) { v.Mode, v.sticky = t.Mode, t.Sticky }
+
+// pool returns the mode of the servers and what a worker of it serves.
+func (v *Verification) pool() string {
+	if v.sticky {
+		return v.Mode + " (a worker serves a whole connection, of one request here)"
+	}
+	return v.Mode + " (a worker serves a request, not a whole connection)"
 }
 
 // text returns the verification in lines: the verdict, the figures of each arm, doubts, and the record.
@@ -173,7 +186,7 @@ func (v *Verification) text() []string {
 		if stats.IntervalRank(k.Blocks, stats.Alpha) == 0 {
 			spread = "extremes"
 		}
-		lines = append(lines, fmt.Sprintf("Measured with %s, medians over %s of %g s and their %s: %s.", prose.Plural(k.workers, "worker"), prose.Plural(k.Blocks, "block"), v.Window, spread, strings.Join(figures, ", ")))
+		lines = append(lines, fmt.Sprintf("Measured with %s of %s, medians over %s of %g s and their %s: %s.", prose.Plural(k.workers, "worker"), v.pool(), prose.Plural(k.Blocks, "block"), v.Window, spread, strings.Join(figures, ", ")))
 	}
 	for _, d := range v.Doubts {
 		lines = append(lines, "Doubt of the test: "+d.String()+".")

@@ -311,6 +311,10 @@ func TestLaws(t *testing.T) {
 		{"rate=1000/s mean=20.1ms connections=10 tool=h2load", audit.Given{}, "depth-untold"},
 		{"rate=1000/s mean=20.1ms tool=hey", audit.Given{}, "connections-untold"},
 		{"rate=1000/s mean=20.1ms tool=hey", audit.Given{Connections: 10}, "little"},
+		{"requests=10000 rate=1000/s seconds=10 mean=5.0ms connections=10 timeouts=5 tool=wrk", audit.Given{}, "late turnaround"},
+		{"requests=10000 rate=1000/s seconds=10 mean=5.0ms connections=10 timeouts=50 errors=50 tool=wrk", audit.Given{}, "failed late turnaround"},
+		{"requests=10000 rate=1000/s seconds=10 mean=5.0ms connections=10 timeouts=50 tool=wrk2", audit.Given{}, ""},
+		{"requests=10000 rate=1000/s seconds=10 mean=5.0ms connections=10 timeouts=50 tool=hey", audit.Given{}, "failed turnaround"},
 		{"rate=1000/s threads=4 thread_rate.mean=500/s tool=wrk", audit.Given{}, "unsteady"},
 		{"rate=1600/s threads=4 thread_rate.mean=500/s tool=wrk", audit.Given{}, ""},
 		{"rate=1000/s mean=1ms", audit.Given{Cores: 2, Service: 2.2e-3}, "utilisation"},
@@ -338,6 +342,63 @@ func TestLaws(t *testing.T) {
 	} {
 		if got := strings.Join(codes(judge(t, c.text, c.given)), " "); got != c.want {
 			t.Errorf("%q %+v: got %q, want %q", c.text, c.given, got, c.want)
+		}
+	}
+}
+
+// What wrk 4 calls a timeout was answered and is among the requests, and its time explains what the
+// mean leaves open. Only the rest is put on the load.
+func TestLateAnswersOfWrk(t *testing.T) {
+	t.Parallel()
+	const printed = "Running 10s test @ http://127.0.0.1:8080/work\n  2 threads and 64 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n" +
+		"    Latency     6.60ms    9.10ms  98.40ms   91.20%\n    Req/Sec     1.61k   310.00     2.20k    70.50%\n  32130 requests in 10.00s, 4.53MB read\n" +
+		"  Socket errors: connect 0, read 0, write 0, timeout 213\nRequests/sec:   3213.00\nTransfer/sec:    463.87KB\n"
+	for name, c := range map[string]struct {
+		edit            [2]string
+		late, inTheMean string
+	}{
+		"all of the gap": {
+			late:      "213 of 32130 requests (0.663 %) were answered after wrk's --timeout (2s unless set)",
+			inTheMean: "At 2s or more each (its default) they are 426 of the 640 connection-seconds, and the times in the mean 211 at most: none is left to explain",
+		},
+		"a part of it": {
+			edit:      [2]string{"timeout 213", "timeout 100"},
+			late:      "100 of 32130 requests",
+			inTheMean: "they are 200 of the 640 connection-seconds, and the times in the mean 211 at most; of the other 229 some may be the load's own time",
+		},
+		"told --timeout": {
+			edit:      [2]string{"Running", "$ wrk -t2 -c64 --timeout 1s http://127.0.0.1:8080/work\nRunning"},
+			late:      "after wrk's --timeout of 1s.",
+			inTheMean: "At 1s or more each they are 213 of the 640 connection-seconds",
+		},
+		"longer --timeout": {
+			edit:      [2]string{"98.40ms", "2.50s "},
+			late:      "after wrk's --timeout.",
+			inTheMean: "At 2.5s or more each (the max, which is below --timeout) they are 531 of the 640",
+		},
+		"shorter --timeout": {
+			edit:      [2]string{"timeout 213", "timeout 400"},
+			late:      "400 of 32130 requests (1.24 %) were answered after wrk's --timeout.",
+			inTheMean: "(the max, which is below --timeout) they are 39.4 of the 640",
+		},
+		"none": {
+			edit:      [2]string{"timeout 213", "timeout 0"},
+			inTheMean: "is 33 % of it: the rest is the load's own time, or its connections were idle",
+		},
+	} {
+		a := judge(t, strings.Replace(printed, c.edit[0], c.edit[1], 1), audit.Given{})
+		said := map[record.Code]string{}
+		for _, f := range a.Findings {
+			said[f.Code] = f.Fact().String()
+		}
+		if got := said["audit-late"]; !strings.Contains(got, c.late) || (got == "") != (c.late == "") {
+			t.Errorf("%s: got %q, want %q", name, got, c.late)
+		}
+		if got := said["audit-turnaround"]; !strings.Contains(got, c.inTheMean) {
+			t.Errorf("%s: got %q, want %q", name, got, c.inTheMean)
+		}
+		if said["audit-failed"] != "" || a.Runs[0].Figures[audit.Requests] != 32130 {
+			t.Errorf("%s: late answers are counted as failed, or twice: %v, %q", name, a.Runs[0].Figures, said["audit-failed"])
 		}
 	}
 }

@@ -26,6 +26,7 @@ const (
 	Requests    = "requests"      // requests that ended, well or not
 	Errors      = "errors"        // requests without a reply
 	Timeouts    = "timeouts"
+	timeout     = "timeout" // wrk's --timeout
 	Status4xx   = "status_4xx"
 	Status5xx   = "status_5xx"
 	NotGood     = "not_good" // replies with a status other than 2xx and 3xx, where the tool tells no more
@@ -292,4 +293,23 @@ func (c *Claim) rate() Figure {
 		return Figure{r.Value, r.Half + .15*r.Value}
 	}
 	return Figure{}
+}
+
+// late returns how many requests wrk 4 calls timeouts and the least time that each took, which is
+// "set" in the command line, wrk's "default", or the "max" that it printed. They are among the
+// requests: response_complete in wrk.c counts every answer, and calls it a timeout if stats_record
+// refuses its time because it is not below --timeout. So every printed time is below --timeout.
+func (c *Claim) late() (n, least float64, by string) {
+	const unset = 2. // seconds
+	n = c.value(Timeouts)
+	longest := c.get(Max).low()
+	switch {
+	case c.Tool != "wrk" || n == 0 || n > c.value(Requests): // before wrk 4 one request could be many timeouts
+		return 0, 0, ""
+	case c.has(timeout):
+		return n, c.value(timeout), "set"
+	case longest > unset || n*unset > c.inFlight()*c.value(Seconds): // another --timeout
+		return n, max(0, longest), "max"
+	}
+	return n, unset, "default"
 }

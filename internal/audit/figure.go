@@ -32,7 +32,7 @@ var kinds = []struct {
 	{"si", regexp.MustCompile(`^network`)},
 	{"rate", regexp.MustCompile(`rate(\.[^.]*)?$|^offered$`)},
 	{"share", regexp.MustCompile(`share(\.[^.]*)?$|(^|\.)(cpu|change|within|success)$`)},
-	{"time", regexp.MustCompile(`(^|\.)(mean|stdev|min|max|sum|(asked_)?seconds|service|calibration|attack|waited|cycle|period|bar|t|p\d[\d.]*)$`)},
+	{"time", regexp.MustCompile(`(^|\.)(mean|stdev|min|max|sum|(asked_)?seconds|service|timeout|calibration|attack|waited|cycle|period|bar|t|p\d[\d.]*)$`)},
 	{"count", regexp.MustCompile(``)},
 }
 

@@ -65,7 +65,7 @@ type audit struct {
 // run lacks the figures.
 var checks = []func(*Claim) *finding{
 	offeredMissed, little, utilisation, spinning, closedCycle, tooLong,
-	dead, refused, failed, fewerConnections, bursts, calibration, uneven,
+	dead, refused, failed, late, fewerConnections, bursts, calibration, uneven,
 }
 
 // Judge checks the runs of a text against the laws. Findings are sorted by rules.
@@ -275,9 +275,28 @@ func closedCycle(c *Claim) *finding {
 	case l.high() >= allOfCycle*n:
 		return &finding{"audit-inverse", v, nil}
 	case l.high() >= busy*n || c.Loop == closedLoop:
-		return &finding{"audit-turnaround", v, record.Names{"loop": c.Loop}}
+		f := &finding{"audit-turnaround", v, record.Names{"loop": c.Loop}}
+		f.addLate(c, cycle)
+		return f
 	}
 	return nil
+}
+
+// addLate adds the connection-seconds of wrk's late answers, of the times in the mean and of the
+// rest. stats_correct makes the mean longer, never shorter, so kept_seconds is a most.
+func (f *finding) addLate(c *Claim, cycle float64) {
+	n, least, by := c.late()
+	if n == 0 {
+		return
+	}
+	requests := c.value(Requests)
+	all, late, kept := cycle*requests, n*least, (requests-n)*c.value(Mean)
+	v := f.values
+	v["late"], v["least"], v["all_seconds"], v["late_seconds"], v["kept_seconds"] = n, least, all, late, kept
+	if rest := all - late - kept; rest > slack*all {
+		v["rest_seconds"] = rest
+	}
+	f.names["by"] = by
 }
 
 // order checks that min <= p50 <= p99 <= max, and that the mean is between the ends.
@@ -387,10 +406,10 @@ const fewFailed = .001
 
 // failed: most tools' quantiles leave out the requests that failed.
 func failed(c *Claim) *finding {
-	requests, lost := c.value(Requests), c.value(Errors)+c.value(Timeouts)
-	// wrk2 counts one dead connection many times; h2load and httperf count timeouts as errors.
-	if dead(c) != nil || c.Tool == "h2load" || c.Tool == "httperf" {
-		lost = c.value(Errors)
+	requests, lost := c.value(Requests), c.value(Errors)
+	// What wrk calls a timeout may be answered later; h2load and httperf count timeouts as errors.
+	if !c.isWrk() && c.Tool != "h2load" && c.Tool != "httperf" {
+		lost += c.value(Timeouts)
 	}
 	if requests <= 0 || lost <= fewFailed*requests {
 		return nil
@@ -404,6 +423,17 @@ func failed(c *Claim) *finding {
 	}
 	share := lost / ended
 	return &finding{"audit-failed", record.Values{"lost": lost, "ended": ended, "share": share, "known": 1 - share, "read": c.value("read_errors")}, record.Names{"times": times}}
+}
+
+// late: wrk 4 answers a request after --timeout like any other, but keeps no time of it.
+func late(c *Claim) *finding {
+	n, least, by := c.late()
+	if n == 0 {
+		return nil
+	}
+	share := n / c.value(Requests)
+	v := record.Values{"late": n, "requests": c.value(Requests), "share": share, "known": 1 - share, "least": least}
+	return &finding{"audit-late", v, record.Names{"by": by}}
 }
 
 // refused: replies that refuse or fail are quick and no work.

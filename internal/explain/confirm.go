@@ -11,11 +11,12 @@ import (
 	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
 )
 
 // The protocol of the extra blocks.
 const (
-	testBlocks  = 10
+	fewBlocks   = 10 // or more, see blocksFor
 	testWindow  = 600 * time.Millisecond
 	testWarmup  = 200 * time.Millisecond
 	leastWindow = 250 * time.Millisecond
@@ -82,10 +83,17 @@ func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget ti
 	if own := time.Duration(c.run.Plan.Window * float64(time.Second)); own > testWindow && own <= 4*testWindow {
 		w = own
 	}
-	trials := time.Duration(testBlocks * (len(arms) + 1)) // the slower arm is the baseline, which has a copy
+	blocks := blocksFor(len(arms) - 1)
+	trials := time.Duration(blocks * (len(arms) + 1)) // the slower arm is the baseline, which has a copy
 	w = max(min(w, (budget-testsSpare)/trials-testWarmup-testSpare), leastWindow)
-	t.Protocol = scenario.Protocol{Kind: "quick", Blocks: testBlocks, Window: scenario.Duration(w), Warmup: scenario.Duration(testWarmup)}
+	t.Protocol = scenario.Protocol{Kind: "quick", Blocks: blocks, Window: scenario.Duration(w), Warmup: scenario.Duration(testWarmup)}
 	return c.asMeasured(t, x.Slower), true, nil
+}
+
+// blocksFor returns how many blocks a test needs before the exact test can decide anything: its
+// challengers' comparisons share one probability of error.
+func blocksFor(challengers int) int {
+	return max(fewBlocks, stats.FirstLook(stats.Primaries()*challengers))
 }
 
 // asMeasured returns a test of s with the rate, CPUs and engine of the explained run.

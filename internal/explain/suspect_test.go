@@ -4,10 +4,12 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 	"schedlab/internal/window"
 )
@@ -242,6 +244,36 @@ func TestNoCauseOfNoise(t *testing.T) {
 		made.run.Env.Floor = c.floor
 		if x, err := made.Explain("fast", "slow", modes); err != nil || x.Outcome != c.want {
 			t.Errorf("%s: got %s, %v; want %s", c.name, x.Outcome, err, c.want)
+		}
+	}
+}
+
+// The tests have as many blocks as the exact test needs for their comparisons, in windows that fit
+// into the budget.
+func TestBlocksOfTheTest(t *testing.T) {
+	t.Parallel()
+	e := evidence[causeWorkers]
+	modes := map[string]mode.Mode{"made": e.mode, "plain": {}}
+	c := madeCase(seen{parts: parts(timeline.Service, 1e-3), cpu: .2, workers: 8}, e.pro, e.asked, "")
+	x, err := c.Explain("fast", "slow", modes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	test, ok, err := c.Test(x, modes, time.Minute)
+	if err != nil || !ok {
+		t.Fatalf("no test of %+v: %v", x.Causes, err)
+	}
+	p, arms := test.Scenario.Protocol, len(test.Scenario.Arms)
+	if stats.LookRank(p.Blocks, stats.Alpha/float64(stats.Primaries()*(arms-1))) == 0 {
+		t.Errorf("%d blocks decide nothing with %d arms", p.Blocks, arms)
+	}
+	trial := time.Duration(p.Window) + time.Duration(p.Warmup) + testSpare
+	if took := time.Duration(p.Blocks*(arms+1))*trial + testsSpare; took > time.Minute {
+		t.Errorf("%d blocks of %v take %v, and the budget is a minute", p.Blocks, trial, took)
+	}
+	for challengers, want := range map[int]int{1: fewBlocks, 2: fewBlocks, 3: 12, 7: 12} {
+		if got := blocksFor(challengers); got != want {
+			t.Errorf("%d challengers: %d blocks, want %d", challengers, got, want)
 		}
 	}
 }
