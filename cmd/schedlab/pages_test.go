@@ -15,20 +15,20 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A page is one experiment of docs/experiments.
-type page struct {
-	name, text string
-	scenario   scenario.Scenario
-	plan       record.Plan
-	measured   string // what stands in its section Measured
+// A section is the figures of one scenario in a page of docs/experiments.
+type section struct {
+	name, topic string // of the scenario, and of the page's file
+	scenario    scenario.Scenario
+	plan        record.Plan
+	measured    string // its text
 }
 
-// What a page says of itself, and in its section Measured.
+// A section in a page, and what it says of itself.
 var (
-	measuredPart = regexp.MustCompile(`(?s)\n<!-- measured: .*? -->\n(.*)<!-- end -->\n`)
+	measuredPart = regexp.MustCompile(`(?s)\n<!-- measured ([a-z0-9-]+): .*? -->\n(.*?)<!-- end -->\n`)
 	commitLine   = regexp.MustCompile("(?m)^Measured .*(?:commit|record) `[0-9a-zA-Z-]+`")
 	windowsShown = regexp.MustCompile(`(\d+)(?: of \d+)? blocks[^;]*?, ([0-9.]+ m?s) windows`)
-	expectShown  = regexp.MustCompile("(?m)^- \\*\\*[A-Za-z]+\\*\\* `(.*?)`(?:: |$)")
+	expectShown  = regexp.MustCompile("(?m)^- \\*\\*[A-Za-z ]+\\*\\* .*?`(.*?)`(?:: |$)")
 )
 
 const (
@@ -36,58 +36,63 @@ const (
 	earlierEdition = "an earlier edition of the scenario"
 )
 
-// pages are all of them, each planned as it would be where the server has two CPUs.
-func pages(t *testing.T) (all []page) {
+// topics reads the pages of docs/experiments, by name.
+func topics(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(moduleRoot(t), "docs", "experiments", "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	all := map[string]string{}
 	for _, file := range files {
-		p := page{name: strings.TrimSuffix(filepath.Base(file), ".md")}
-		if p.name == "README" {
-			continue
-		}
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.text = string(text)
-		if p.scenario, _, err = findScenario(p.name); err != nil {
-			t.Errorf("%s: a page without a scenario: %v", p.name, err)
-			continue
+		if name := strings.TrimSuffix(filepath.Base(file), ".md"); name != "README" {
+			all[name] = string(text)
 		}
-		part := measuredPart.FindStringSubmatch(p.text)
-		if part == nil {
-			t.Errorf("%s has no section Measured", p.name)
-			continue
-		}
-		p.measured = part[1]
-		s := p.scenario
-		s.Needs = scenario.Needs{} // planned here all the same
-		c, err := experiment.Plan(s, experiment.Options{Self: "schedlab", Modes: modeFacts()})
-		if err != nil {
-			t.Errorf("%s: %v", p.name, err)
-			continue
-		}
-		p.plan = c.Planned()
-		all = append(all, p)
 	}
 	return all
 }
 
-// A page quotes its scenario as the file says it today: the question, the windows, no more
-// blocks than may run, and every expectation; and it names the commit. Figures of a
-// scenario that has changed since are marked as such, and a page without figures says so.
+// sections are the sections of all pages, each planned as it would be where the server has two CPUs.
+func sections(t *testing.T) (all []section) {
+	t.Helper()
+	for topic, text := range topics(t) {
+		for _, part := range measuredPart.FindAllStringSubmatch(text, -1) {
+			p := section{name: part[1], topic: topic, measured: part[2]}
+			if !strings.Contains(text, "\n## "+p.name+"\n") {
+				t.Errorf("%s: no heading for the section of %s, which links name", topic, p.name)
+			}
+			var err error
+			if p.scenario, _, err = findScenario(p.name); err != nil {
+				t.Errorf("%s: a section without a scenario: %v", p.name, err)
+				continue
+			}
+			s := p.scenario
+			s.Needs = scenario.Needs{} // planned here all the same
+			c, err := experiment.Plan(s, experiment.Options{Self: "schedlab", Modes: modeFacts()})
+			if err != nil {
+				t.Errorf("%s: %v", p.name, err)
+				continue
+			}
+			p.plan = c.Planned()
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// A section quotes its scenario as the file says it today: the question, the windows, no more
+// blocks than may run, and every expectation and claim; and it names the commit. Figures of a
+// scenario that has changed since are marked as such, and a section without figures says so.
 func TestPagesQuoteTheirScenario(t *testing.T) {
-	all := pages(t)
-	if len(all) < 40 {
-		t.Errorf("got %d pages", len(all))
+	all := sections(t)
+	if len(all) < 50 {
+		t.Errorf("got %d sections", len(all))
 	}
 	for _, p := range all {
-		if want := "\n**" + p.scenario.Question + "**\n"; !strings.Contains(p.text, want) {
-			t.Errorf("%s: the page does not ask the scenario's question, %s", p.name, p.scenario.Question)
-		}
 		if strings.HasPrefix(p.measured, unmeasured) {
 			continue
 		}
@@ -101,7 +106,7 @@ func TestPagesQuoteTheirScenario(t *testing.T) {
 }
 
 // outdated says in what the measured section differs from the scenario; "" for in nothing.
-func (p page) outdated(t *testing.T) string {
+func (p section) outdated(t *testing.T) string {
 	t.Helper()
 	if strings.Contains(p.measured, "Refused on this machine: ") {
 		return ""
@@ -131,28 +136,62 @@ func (p page) outdated(t *testing.T) string {
 		return "more blocks"
 	case grows && window < want, !grows && (window-want).Abs() > want/100:
 		return "windows of " + shown[2] + ", now " + want.String()
-	case !slices.Equal(quoted, p.plan.Expect):
+	case !slices.Equal(slices.Sorted(slices.Values(quoted)), slices.Sorted(slices.Values(p.plan.Expect))):
 		return "other expectations"
 	}
 	return ""
 }
 
-// Every embedded scenario that asks a question has a page, and every page a line in the table.
-func TestEveryScenarioHasAPage(t *testing.T) {
+// Every embedded scenario that asks a question has one section, and the index links to it.
+func TestEveryScenarioHasASection(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "experiments", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var named []string
-	for _, p := range pages(t) {
+	for _, p := range sections(t) {
 		named = append(named, p.name)
-		if !strings.Contains(string(readme), "| ["+p.name+"]("+p.name+".md) |") {
-			t.Errorf("docs/experiments/README.md has no line about %s", p.name)
+		if !strings.Contains(string(readme), "["+p.name+"]("+p.topic+".md#"+p.name+")") {
+			t.Errorf("docs/experiments/README.md does not link to %s in %s.md", p.name, p.topic)
 		}
+	}
+	slices.Sort(named)
+	if once := slices.Compact(slices.Clone(named)); len(once) != len(named) {
+		t.Errorf("a scenario has two sections: %q", named)
 	}
 	for _, name := range library.Names() {
 		if !slices.Contains(named, name) && !slices.Contains([]string{"capacity", "crossover", "mm1"}, name) { // those are for other commands
-			t.Errorf("the scenario %s has no page", name)
+			t.Errorf("the scenario %s has no section", name)
+		}
+	}
+}
+
+// Figures in a page's sentences, as they are written there and in the sections.
+var figureSaid = regexp.MustCompile(`[-+]?\d+(?:[.,]\d+)* (?:%|ms|µs)|×\d+(?:\.\d+)?`)
+
+// Every change and time in a page's sentences and in its table of what is true stands in one of its
+// sections, so it was measured. The questions and the column of the logs' claims are not ours.
+func TestEveryFigureOfAPageWasMeasured(t *testing.T) {
+	for topic, text := range topics(t) {
+		var said, measured strings.Builder
+		for _, part := range measuredPart.FindAllStringSubmatch(text, -1) {
+			measured.WriteString(part[2])
+		}
+		for line := range strings.Lines(regexp.MustCompile(`(?s)<!-- measured .*?<!-- end -->`).ReplaceAllString(text, "")) {
+			switch cells := strings.Split(line, "|"); {
+			case strings.HasPrefix(line, "**"): // the question
+			case len(cells) == 5:
+				said.WriteString(cells[2] + "\n")
+			default:
+				said.WriteString(line)
+			}
+		}
+		for _, figure := range figureSaid.FindAllString(strings.ReplaceAll(said.String(), "\n", " "), -1) {
+			// A sentence may say "22 % less" of -22 %, and "243 µs" of a calibrated 243us.
+			plain := strings.TrimLeft(figure, "+-")
+			if !strings.Contains(measured.String(), plain) && !strings.Contains(measured.String(), strings.ReplaceAll(strings.Replace(plain, "µ", "u", 1), " ", "")) {
+				t.Errorf("%s.md says %s, which none of its sections has", topic, figure)
+			}
 		}
 	}
 }
@@ -160,7 +199,7 @@ func TestEveryScenarioHasAPage(t *testing.T) {
 // The whole pack fits into the --total that docs/scenarios.md gives.
 func TestThePackFitsIntoItsTotal(t *testing.T) {
 	sum := 0.0
-	for _, p := range pages(t) {
+	for _, p := range sections(t) {
 		sum += p.plan.Estimate
 	}
 	if sum > (3*time.Hour + 15*time.Minute).Seconds() {

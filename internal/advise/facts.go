@@ -36,7 +36,7 @@ var (
 		`{{if gt .Values.pipeline 1.0}}{{count .Values.pipeline}} at a time on each of {{count .Values.connections}} connections`+
 		`{{else}}{{per .Values.rate}} on {{count .Values.connections}} kept connections{{with .Values.idle}} beside {{count .}} idle ones{{end}}{{end}}: `+
 		`{{kind .Names.does}}, about {{percent .Values.busy}} of the CPU time, {{percent .Values.http}} for HTTP itself; what matters: {{.Names.matters}}`)
-	chooseMeasured = record.Sentence("choose-measured", `the experiment {{.Names.scenario}} (docs/experiments/{{.Names.scenario}}.md, {{.Names.commit}}): {{outcome .Names.outcome}}: {{.Names.best}}{{range .Because}}; {{say .}}{{end}}`)
+	chooseMeasured = record.Sentence("choose-measured", `the experiment {{.Names.scenario}} (docs/experiments, {{.Names.commit}}): {{outcome .Names.outcome}}: {{.Names.best}}{{range .Because}}; {{say .}}{{end}}`)
 	chooseVerdict  = record.Sentence("choose-verdict", `{{.Arm}} against {{.Baseline}} at {{metric .Metric}}: {{.Names.verdict}}{{with .Values.low}}, {{change $.Values.ratio}} ({{change .}} to {{change $.Values.high}}){{end}}`+
 		`{{range .Because}}, {{say .}}{{end}}`)
 	chooseNear        = record.Sentence("choose-near", `not measured here yet for {{kind .Names.does}}; the nearest that is, {{kind .Names.near}}: {{template "because" .}}`)
