@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -47,10 +48,16 @@ func build(module, packages string) error {
 	return nil
 }
 
+// starting is held from the choice of a free port until a program listens there: else two tests at a
+// time could choose the same.
+var starting sync.Mutex
+
 // start runs a program of built at an address that was free, until the test ends. It must
 // then end at SIGTERM with exit code 0. It returns the program's URL.
 func start(t *testing.T, command string) string {
 	t.Helper()
+	starting.Lock()
+	defer starting.Unlock()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
