@@ -98,7 +98,7 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/scenarios.md)")
 	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is open or REFUSED, also where others pass")
-	oneOf(fl, &f.Protocol, "protocol", "", "quick (windows of 0.5 s, 75 s at most) or full (3.6 s, 10 min); either ends when everything is decided", "quick", "full")
+	oneOf(fl, &f.Protocol, "protocol", "", "quick (windows of 0.5 s, 75 s at most) or full (3.6 s, 10 min); either ends when everything is decided, or the standing of every arm if nothing is expected", "quick", "full")
 	fl.IntVar(&f.Blocks, "blocks", 0, "most blocks to run, 10 to 40 (default 40); a run ends as soon as everything is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the protocol's or the scenario's, and longer where what is asked for needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
@@ -144,6 +144,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	f.Iters = workload.Calibrate()
 	f.Aim.Expectations = len(f.expect) > 0 && len(asked) == 1
+	f.Aim.Standings = len(asked) == 1 && len(asked[0].Assertions()) == 0
 	planned, err := f.plans(asked)
 	if err != nil {
 		return err

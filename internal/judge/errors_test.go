@@ -62,7 +62,7 @@ func played(values map[string]map[string][]float64, names ...string) (f field, r
 		g := judgement{blocks: b, verdicts: b.compare(arms)}
 		r = &record.Result{Arms: arms, Verdicts: g.verdicts.all, Duels: g.verdicts.duels}
 		r.Winner, r.Answer = conclude(r)
-		if g.result = r; g.settled(0) {
+		if g.result = r; g.settled(0, false) {
 			break
 		}
 	}

@@ -11,6 +11,7 @@ import (
 // The zero Aim asks for the verdicts, the best arm and the expectations.
 type Aim struct {
 	Expectations bool      // ask for the expectations alone, whatever verdicts are open
+	Standings    bool      // do not wait for verdicts that cannot change an arm's standing
 	SLO          stats.SLO // ask whether each arm keeps it, if not nil
 	Outcome      *string   // ask for the [Outcome] of this metric, if not nil
 }
@@ -40,11 +41,11 @@ func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
 		ends = !slices.ContainsFunc(now.keepings(aim.SLO), func(k Keeping) bool { return !k.Answer.Decided() })
 	case aim.Outcome != nil:
 		v := Outcome(now.result, *aim.Outcome)
-		ends = v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled(room))
+		ends = v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled(room, false))
 	case aim.Expectations:
 		ends = now.expectationsDecided()
 	default:
-		ends = now.settled(room)
+		ends = now.settled(room, aim.Standings)
 	}
 	return now.result, ends
 }
@@ -66,14 +67,15 @@ func (j *Judge) Open() (open, needed int) {
 // settled reports whether the blocks still to come can change nothing. A verdict is settled when
 // it is decided, or when it would need more than room blocks. All of these must be: primary
 // verdicts (goodput, where an arm is overloaded), duels between arms that may be the best, and
-// expectations. An arm without any decided primary verdict keeps the run going.
-func (g judgement) settled(room int) bool {
+// expectations. An arm without any decided primary verdict keeps the run going. If the aim
+// is the standings, a verdict is settled, too, when its arm's standing does not depend on it.
+func (g judgement) settled(room int, standings bool) bool {
 	known := map[string]bool{}
 	for _, v := range g.verdicts.all {
 		known[v.Arm] = known[v.Arm] || v.Primary && v.Least == 0
 	}
 	open := func(v record.Verdict) bool {
-		return v.Least > 0 && (room == 0 || v.Least <= room || !known[v.Arm])
+		return v.Least > 0 && (room == 0 || v.Least <= room || !known[v.Arm]) && !(standings && g.moot(v))
 	}
 	for _, v := range g.verdicts.all {
 		if open(v) && (v.Primary || v.Metric == goodput && (g.over[v.Arm] || g.over[v.Baseline])) {
@@ -92,6 +94,18 @@ func (g judgement) settled(room int) bool {
 		}
 	}
 	return g.expectationsDecided() && len(g.verdicts.all) > 0
+}
+
+// moot reports whether an open primary verdict cannot change the standing of its arm: another one says
+// that the arm is worse, and this one's interval excludes that it is better.
+func (g judgement) moot(open record.Verdict) bool {
+	m := stats.MetricOf(open.Metric)
+	if !open.Primary || open.Low == 0 || (m.HigherIsBetter && open.High >= 1+m.Effect) || (!m.HigherIsBetter && open.Low <= 1/(1+m.Effect)) {
+		return false
+	}
+	return slices.ContainsFunc(g.verdicts.all, func(v record.Verdict) bool {
+		return v.Primary && v.Arm == open.Arm && v.Baseline == open.Baseline && v.Worse()
+	})
 }
 
 // expectationsDecided reports whether no expectation is open.

@@ -75,6 +75,41 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// A run that asks for standings does not wait for a verdict of an arm that is slower elsewhere and
+// surely not faster here. It waits if the arm may be faster here, and if it is slower nowhere.
+func TestLookForStandings(t *testing.T) {
+	t.Parallel()
+	slowTail := func(low float64) synthetic { // p90 and p99 of pool are doubled, p50 varies from low to 1.12
+		return synthetic{times: func(block int, arm string, u float64) float64 {
+			switch {
+			case arm != "pool":
+				return usual(u)
+			case u > .8:
+				return 2 * usual(u)
+			case block%2 == 0:
+				return low * usual(u)
+			}
+			return 1.12 * usual(u)
+		}}
+	}
+	for _, c := range []struct {
+		name string
+		run  synthetic
+		ends bool
+	}{
+		{"surely not faster", slowTail(1), true},
+		{"perhaps faster", slowTail(.7), false},
+		{"slower nowhere", synthetic{times: noisy}, false},
+	} {
+		if _, ends := taken(t, c.run).Look(0); ends {
+			t.Errorf("%s: the run that asks for all verdicts ends with p50 open", c.name)
+		}
+		if _, ends := toward(t, Aim{Standings: true}, c.run).Look(0); ends != c.ends {
+			t.Errorf("%s: the run may end: got %v, want %v", c.name, ends, c.ends)
+		}
+	}
+}
+
 // A map's cell ends when its outcome is known, whatever other metrics say.
 func TestLookForAnOutcome(t *testing.T) {
 	t.Parallel()
