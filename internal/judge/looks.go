@@ -96,16 +96,21 @@ func (g judgement) settled(room int, standings bool) bool {
 	return g.expectationsDecided() && len(g.verdicts.all) > 0
 }
 
-// moot reports whether an open primary verdict cannot change the standing of its arm: another one says
-// that the arm is worse, and this one's interval excludes that it is better.
+// moot reports whether an open verdict on a quantile cannot change the standing of its arm: the arm is
+// worse at every higher quantile that is judged, and the interval of this one excludes that it is
+// better.
 func (g judgement) moot(open record.Verdict) bool {
 	m := stats.MetricOf(open.Metric)
-	if !open.Primary || open.Low == 0 || (m.HigherIsBetter && open.High >= 1+m.Effect) || (!m.HigherIsBetter && open.Low <= 1/(1+m.Effect)) {
+	if m.Quantile == 0 || open.Low <= 1/(1+m.Effect) {
 		return false
 	}
-	return slices.ContainsFunc(g.verdicts.all, func(v record.Verdict) bool {
-		return v.Primary && v.Arm == open.Arm && v.Baseline == open.Baseline && v.Worse()
-	})
+	higher, worse := 0, 0
+	for _, v := range g.verdicts.all {
+		if v.Primary && v.Arm == open.Arm && v.Baseline == open.Baseline && stats.MetricOf(v.Metric).Quantile > m.Quantile {
+			higher, worse = higher+1, worse+stats.Count(v.Worse())
+		}
+	}
+	return higher > 0 && worse == higher
 }
 
 // expectationsDecided reports whether no expectation is open.

@@ -75,8 +75,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// A run that asks for standings does not wait for a verdict of an arm that is slower elsewhere and
-// surely not faster here. It waits if the arm may be faster here, and if it is slower nowhere.
+// A run that asks for standings does not wait for p50 of an arm that is slower at p90 and p99, and
+// surely not faster at p50. It waits if the arm may be faster there, and if it is slower nowhere.
 func TestLookForStandings(t *testing.T) {
 	t.Parallel()
 	slowTail := func(low float64) synthetic { // p90 and p99 of pool are doubled, p50 varies from low to 1.12
