@@ -193,7 +193,7 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	}
 	tests, run, err := f.measure(cmd.Context(), planned, show)
 	if tests != nil { // the newest run stays the one that is explained
-		err = errors.Join(err, tests.StepBack())
+		err = errors.Join(err, tests.RestoreLatest())
 	}
 	if err != nil {
 		return x, err

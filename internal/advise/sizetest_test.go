@@ -35,13 +35,13 @@ func windowKept(t *testing.T, a Answer, test PoolTest, workers int, seed uint64)
 		jobs[i].Block += late
 	}
 	jobs = slices.DeleteFunc(jobs, func(j queueing.Job) bool { return j.At >= warmup+window })
-	fates, err := queueing.Replay(queueing.Station{Workers: workers, Cores: 1, Turn: queueing.GoTurn, Places: workers + a.Advice.Queue}, jobs)
+	completions, err := queueing.Replay(queueing.Station{Workers: workers, Cores: 1, Turn: queueing.GoTurn, Places: workers + a.Advice.Queue}, jobs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var took []float64
 	var lost, sum float64
-	for i, f := range fates {
+	for i, f := range completions {
 		if jobs[i].At < warmup {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 // than workers. (Adaptive LIFO with controlled delay: B. Maurer, "Fail at Scale", ACM Queue
 // 13(8), 2015.) A hand-off costs about 0.4 µs.
 type adaptive[T any] struct {
-	*crew[T]
+	*base[T]
 	age codel // its lock is not needed: mu is held
 
 	mu     sync.Mutex
@@ -23,9 +23,9 @@ type adaptive[T any] struct {
 }
 
 func newAdaptive[T any](o Options[T]) *adaptive[T] {
-	a := &adaptive[T]{crew: newCrew(o), jobs: deque[T]{slots: make([]queued[T], o.Depth)}}
+	a := &adaptive[T]{base: newBase(o), jobs: deque[T]{slots: make([]queued[T], o.Depth)}}
 	a.timed = true
-	a.crew.law = nil // take applies the CoDel law to the queue, so crew.do must not apply it to the job
+	a.base.law = nil // take applies the CoDel law to the queue, so base.do must not apply it to the job
 	a.age = codel{target: o.Target, interval: o.Interval}
 	a.some.L, a.room.L = &a.mu, &a.mu
 	return a
@@ -189,7 +189,7 @@ type codel struct {
 	target, interval time.Duration
 
 	mu           sync.Mutex
-	end          time.Duration // end of the present interval, on the crew's clock
+	end          time.Duration // end of the present interval, on the base's clock
 	least        time.Duration // shortest wait in the interval
 	ran, refused int           // jobs in the interval
 	standing     bool          // the interval before ended with a standing queue

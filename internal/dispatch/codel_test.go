@@ -94,22 +94,22 @@ func TestCoDelFaresAsInTheSimulator(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			o := Options[int]{Settings: Settings{Workers: workers, Depth: depth, Overflow: tc.overflow, Target: DefaultTarget, Interval: DefaultInterval}}
-			fates := replayed(t, tc.kind, o, trace)
+			completions := replayed(t, tc.kind, o, trace)
 			tc.ideal.Workers = workers
 			tc.ideal.Target, tc.ideal.Interval = queueing.CoDelTarget.Seconds(), queueing.CoDelInterval.Seconds()
-			likeIdeal(t, tc.ideal, trace, fates)
-			lost := func(fates []queueing.Fate) (n int) {
-				for _, f := range fates {
+			likeIdeal(t, tc.ideal, trace, completions)
+			lost := func(completions []queueing.Completion) (n int) {
+				for _, f := range completions {
 					if f.Lost {
 						n++
 					}
 				}
 				return n
 			}
-			if n := lost(fates[:30_000]); n < 17_000 || n > 23_000 {
+			if n := lost(completions[:30_000]); n < 17_000 || n > 23_000 {
 				t.Errorf("%d of 30,000 jobs at three times the capacity are refused, want two thirds", n)
 			}
-			if n := lost(fates[35_000:]); n > 0 {
+			if n := lost(completions[35_000:]); n > 0 {
 				t.Errorf("%d jobs are refused at half the capacity, long after", n)
 			}
 		})

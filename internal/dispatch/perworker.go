@@ -9,7 +9,7 @@ import (
 // until its own worker is free, even when others are idle. Stealing removes this head-of-line
 // blocking.
 type perWorker[T any] struct {
-	*crew[T]
+	*base[T]
 	lanes []*workerLane[T]
 	// weighed is true when the loads of the lanes are needed. Keeping them costs 10 ns per job.
 	weighed bool
@@ -29,7 +29,7 @@ type workerLane[T any] struct {
 }
 
 func newPerWorker[T any](o Options[T]) *perWorker[T] {
-	p := &perWorker[T]{crew: newCrew(o), weighed: o.Pick != RoundRobin || o.Steal, news: make(chan struct{}, o.Workers)}
+	p := &perWorker[T]{base: newBase(o), weighed: o.Pick != RoundRobin || o.Steal, news: make(chan struct{}, o.Workers)}
 	for i := range o.Workers {
 		depth := o.Depth / o.Workers
 		if i < o.Depth%o.Workers {

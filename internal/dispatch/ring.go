@@ -9,7 +9,7 @@ import (
 // ring is one bounded lock-free queue from which workers take jobs in order. Without spinning it
 // is no faster than a channel: the cost lies in sleeping and waking, not in the lock.
 type ring[T any] struct {
-	*crew[T]
+	*base[T]
 	jobs   *mpmc[T]
 	idle   sleepers // workers that found the queue empty
 	full   sleepers // callers of Put that found the queue full
@@ -18,7 +18,7 @@ type ring[T any] struct {
 
 func newRing[T any](o Options[T]) *ring[T] {
 	return &ring[T]{
-		crew: newCrew(o),
+		base: newBase(o),
 		jobs: newMPMC[T](o.Depth),
 		idle: newSleepers(o.Workers),
 		full: newSleepers(1),

@@ -40,10 +40,10 @@ func heavy(rng *rand.Rand) time.Duration {
 	return ms / 2
 }
 
-// replayed puts the jobs of a trace, each at its time, and returns their fates.
+// replayed puts the jobs of a trace, each at its time, and returns their completions.
 // Submitting is one goroutine's, as accepting is. Unless o has a target nothing
 // stands.
-func replayed(t *testing.T, kind Kind, o Options[int], trace []queueing.Job) []queueing.Fate {
+func replayed(t *testing.T, kind Kind, o Options[int], trace []queueing.Job) []queueing.Completion {
 	t.Helper()
 	if o.Target == 0 {
 		o.Target, o.Interval = time.Hour, time.Hour
@@ -59,31 +59,31 @@ func replayed(t *testing.T, kind Kind, o Options[int], trace []queueing.Job) []q
 
 // bubble is virtual time in which the jobs of a trace are put, each when it is due.
 // What start starts runs each with run or lose.
-func bubble(t *testing.T, trace []queueing.Job, start func(run, lose func(int)) (put func(int), end func())) []queueing.Fate {
+func bubble(t *testing.T, trace []queueing.Job, start func(run, lose func(int)) (put func(int), end func())) []queueing.Completion {
 	t.Helper()
-	fates := make([]queueing.Fate, len(trace))
+	completions := make([]queueing.Completion, len(trace))
 	synctest.Test(t, func(*testing.T) {
 		began := time.Now()
 		put, end := start(func(job int) {
-			fates[job].Start = time.Since(began)
+			completions[job].Start = time.Since(began)
 			time.Sleep(trace[job].CPU)
-			fates[job].Finish = time.Since(began)
-		}, func(job int) { fates[job].Lost = true })
+			completions[job].Finish = time.Since(began)
+		}, func(job int) { completions[job].Lost = true })
 		for i, j := range trace {
 			time.Sleep(j.At - time.Since(began))
 			put(i)
 		}
 		end()
 	})
-	return fates
+	return completions
 }
 
 // summary is what theory speaks of: the mean response time of those served, in
 // seconds, and the ratio of those refused.
-func summary(trace []queueing.Job, fates []queueing.Fate) (mean, loss float64) {
+func summary(trace []queueing.Job, completions []queueing.Completion) (mean, loss float64) {
 	var sum time.Duration
 	var lost int
-	for i, f := range fates {
+	for i, f := range completions {
 		if f.Lost {
 			lost++
 			continue
@@ -96,7 +96,7 @@ func summary(trace []queueing.Job, fates []queueing.Fate) (mean, loss float64) {
 // likeIdeal fails the test unless the jobs fared as in the ideal station, to the
 // nanosecond. What happens in one nanosecond may happen in either order: so a few
 // may not.
-func likeIdeal(t *testing.T, s queueing.Station, trace []queueing.Job, fates []queueing.Fate) {
+func likeIdeal(t *testing.T, s queueing.Station, trace []queueing.Job, completions []queueing.Completion) {
 	t.Helper()
 	s.Cores, s.Turn = max(1, s.Workers), queueing.Whole
 	ideal, err := queueing.Replay(s, trace)
@@ -104,7 +104,7 @@ func likeIdeal(t *testing.T, s queueing.Station, trace []queueing.Job, fates []q
 		t.Fatal(err)
 	}
 	unlike := 0
-	for i, f := range fates {
+	for i, f := range completions {
 		if f.Lost != ideal[i].Lost || !f.Lost && f != ideal[i] {
 			unlike++
 		}
@@ -144,10 +144,10 @@ func TestOneQueueMeetsTheory(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/kind=%v", tt.what, kind), func(t *testing.T) {
 				t.Parallel()
-				fates := replayed(t, kind, Options[int]{Settings: Settings{Workers: tt.workers, Depth: 1 << 14}}, trace)
-				mean, _ := summary(trace, fates)
+				completions := replayed(t, kind, Options[int]{Settings: Settings{Workers: tt.workers, Depth: 1 << 14}}, trace)
+				mean, _ := summary(trace, completions)
 				close3(t, "mean response time", mean, tt.want)
-				likeIdeal(t, queueing.Station{Workers: tt.workers}, trace, fates)
+				likeIdeal(t, queueing.Station{Workers: tt.workers}, trace, completions)
 			})
 		}
 	}
@@ -167,11 +167,11 @@ func TestBoundedQueueMeetsTheory(t *testing.T) {
 		for _, kind := range []Kind{Shared, Ring, Adaptive} {
 			t.Run(fmt.Sprintf("M-M-%d-%d/kind=%v", tt.workers, places, kind), func(t *testing.T) {
 				t.Parallel()
-				fates := replayed(t, kind, Options[int]{Settings: Settings{Workers: tt.workers, Depth: tt.depth, Overflow: Reject}}, trace)
-				mean, loss := summary(trace, fates)
+				completions := replayed(t, kind, Options[int]{Settings: Settings{Workers: tt.workers, Depth: tt.depth, Overflow: Reject}}, trace)
+				mean, loss := summary(trace, completions)
 				close3(t, "mean response time", mean, want.Response)
 				close3(t, "loss", loss, want.Loss)
-				likeIdeal(t, queueing.Station{Workers: tt.workers, Places: places}, trace, fates)
+				likeIdeal(t, queueing.Station{Workers: tt.workers, Places: places}, trace, completions)
 			})
 		}
 	}
@@ -185,10 +185,10 @@ func TestBlockingMeetsTheory(t *testing.T) {
 	for _, kind := range []Kind{Shared, Ring, Adaptive} {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			fates := replayed(t, kind, Options[int]{Settings: Settings{Workers: 2, Depth: 2}}, trace)
-			mean, _ := summary(trace, fates)
+			completions := replayed(t, kind, Options[int]{Settings: Settings{Workers: 2, Depth: 2}}, trace)
+			mean, _ := summary(trace, completions)
 			close3(t, "mean response time", mean, queueing.MMc(1400, ms.Seconds(), 2))
-			likeIdeal(t, queueing.Station{Workers: 2}, trace, fates)
+			likeIdeal(t, queueing.Station{Workers: 2}, trace, completions)
 		})
 	}
 }
@@ -203,10 +203,10 @@ func TestHeadOfLineBlockingMeetsTheory(t *testing.T) {
 	o := Options[int]{Settings: Settings{Workers: workers, Depth: 1 << 14}}
 	t.Run("rr", func(t *testing.T) {
 		t.Parallel()
-		fates := replayed(t, PerWorker, o, trace)
-		mean, _ := summary(trace, fates)
+		completions := replayed(t, PerWorker, o, trace)
+		mean, _ := summary(trace, completions)
 		close3(t, "mean response time", mean, dealt)
-		likeIdeal(t, queueing.Station{Kind: queueing.PerWorker, Workers: workers}, trace, fates)
+		likeIdeal(t, queueing.Station{Kind: queueing.PerWorker, Workers: workers}, trace, completions)
 	})
 	t.Run("steal", func(t *testing.T) {
 		t.Parallel()
@@ -231,7 +231,7 @@ func TestHeadOfLineBlockingMeetsTheory(t *testing.T) {
 // A semaphore is the same queue, of callers.
 func TestSemaphoreMeetsTheory(t *testing.T) {
 	t.Parallel()
-	acquired := func(t *testing.T, places int, wait time.Duration, trace []queueing.Job) []queueing.Fate {
+	acquired := func(t *testing.T, places int, wait time.Duration, trace []queueing.Job) []queueing.Completion {
 		return bubble(t, trace, func(run, lose func(int)) (func(int), func()) {
 			s := NewSemaphore(places, wait, nil)
 			var callers sync.WaitGroup
@@ -250,17 +250,17 @@ func TestSemaphoreMeetsTheory(t *testing.T) {
 	t.Run("M-M-4", func(t *testing.T) {
 		t.Parallel()
 		trace := poisson(enough, 3000, exponential)
-		fates := acquired(t, 4, time.Hour, trace)
-		mean, _ := summary(trace, fates)
+		completions := acquired(t, 4, time.Hour, trace)
+		mean, _ := summary(trace, completions)
 		close3(t, "mean response time", mean, queueing.MMc(3000, ms.Seconds(), 4))
-		likeIdeal(t, queueing.Station{Workers: 4}, trace, fates)
+		likeIdeal(t, queueing.Station{Workers: 4}, trace, completions)
 	})
 	t.Run("M-G-4-4", func(t *testing.T) {
 		t.Parallel()
 		trace := poisson(enough, 3000, heavy)
-		fates := acquired(t, 4, 0, trace)
-		_, loss := summary(trace, fates)
+		completions := acquired(t, 4, 0, trace)
+		_, loss := summary(trace, completions)
 		close3(t, "loss without waiting", loss, queueing.ErlangB(4, 3))
-		likeIdeal(t, queueing.Station{Workers: 4, Places: 4}, trace, fates)
+		likeIdeal(t, queueing.Station{Workers: 4, Places: 4}, trace, completions)
 	})
 }

@@ -99,8 +99,8 @@ func (s *scope) cannot(f record.Fact) error {
 	return errUnanswerable
 }
 
-// told does the same for an error of the run; nil stays nil.
-func (s *scope) told(err error) error {
+// noteError does the same for an error of the run; nil stays nil.
+func (s *scope) noteError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -115,31 +115,31 @@ func (s *scope) told(err error) error {
 // figure returns a figure of an arm in the block.
 func (s *scope) figure(metric, arm string) (float64, error) {
 	v, err := s.run.Figure(s.block, metric, arm)
-	return v, s.told(err)
+	return v, s.noteError(err)
 }
 
 // predicted returns the prediction for an arm in the block.
 func (s *scope) predicted(arm, metric string) (float64, error) {
 	v, err := s.run.Predicted(s.block, arm, metric)
-	return v, s.told(err)
+	return v, s.noteError(err)
 }
 
 // phase returns the mean time in seconds that an arm spent in a phase, in the block.
 func (s *scope) phase(arm, name string) (float64, error) {
 	v, err := s.run.Phase(s.block, arm, name)
-	return v, s.told(err)
+	return v, s.noteError(err)
 }
 
 // judged returns the verdict on a challenger.
 func (s *scope) judged(metric, arm string) (record.Verdict, error) {
 	v, err := s.run.Verdict(metric, arm)
-	return v, s.told(err)
+	return v, s.noteError(err)
 }
 
 // xmax returns an arm's X_max in requests per second, moved by what settled tries.
 func (s *scope) xmax(arm string) (float64, error) {
 	x, err := s.run.XMax(arm)
-	return x * (1 + s.off[arm]), s.told(err)
+	return x * (1 + s.off[arm]), s.noteError(err)
 }
 
 // verdict returns the word of a challenger's verdict. An inconclusive verdict has no word to

@@ -98,7 +98,7 @@ const manyCPUs = 4
 // off. shared reports that the load should sleep between requests because it has no CPU to itself; the
 // engine vegeta always sleeps. undo reverts everything.
 func SettleGenerator(ctx context.Context, addr, engine, rest string) (shared bool, undo func(), err error) {
-	quiet := quietCollector()
+	quiet := pauseGC()
 	ours, err := host.Affinity()
 	if err != nil { // this system cannot bind threads
 		return true, quiet, nil
@@ -132,10 +132,10 @@ func SettleGenerator(ctx context.Context, addr, engine, rest string) (shared boo
 // judge.MostRequests), and the garbage of the load engine.
 const quietRoom = 1 << 30
 
-// quietCollector switches the garbage collector off for a window. If the window uses up quietRoom, the
+// pauseGC switches the garbage collector off for a window. If the window uses up quietRoom, the
 // collector still runs, so that the machine does not run out of memory; the trial's proof counts it.
 // undo switches the collector on again and collects the garbage of the window.
-func quietCollector() (undo func()) {
+func pauseGC() (undo func()) {
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)

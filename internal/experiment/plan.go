@@ -369,7 +369,7 @@ func (p plan) cost(blocks int) time.Duration { return p.costOf(record.Duration(p
 // costOf returns about how long a run of blocks blocks with windows of length window takes.
 func (p plan) costOf(window time.Duration, blocks int) time.Duration {
 	cost := time.Duration(blocks)*p.blockCost(window) + time.Duration(blocks*len(p.Arms))*judging + fixedCost
-	if _, ok := p.sharer(); ok {
+	if _, ok := p.sharingArm(); ok {
 		cost += shareCost
 	}
 	for i, a := range p.Arms {

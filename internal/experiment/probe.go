@@ -38,15 +38,15 @@ type findings struct {
 	apart    map[string]float64          // difference between the halves of its probe, as a ratio of xmax
 	ends     map[string]record.SearchEnd // why the search of an arm ends before its first window
 	sendable float64                     // highest rate that the load can send to every arm; 0: no limit is known
-	// bearable is the highest rate at which the load does not take too much of the CPUs that it shares
+	// sharedMost is the highest rate at which the load does not take too much of the CPUs that it shares
 	// with the servers; 0: no limit is known.
-	bearable float64
+	sharedMost float64
 }
 
 // probe takes all measurements that come before the first block: whether the servers that run already
 // answer, the load itself, and what the arms can do. The findings are complete up to an error.
 func (l lab) probe(ctx context.Context, p plan) (findings, error) {
-	if err := l.answers(ctx, p); err != nil {
+	if err := l.checkRunning(ctx, p); err != nil {
 		return findings{}, err
 	}
 	if p.self == "" {
@@ -62,10 +62,10 @@ func (l lab) probe(ctx context.Context, p plan) (findings, error) {
 	return found, err
 }
 
-// answers sends a request to each server that is already running, before anything is measured. A server
+// checkRunning sends a request to each server that is already running, before anything is measured. A server
 // that does not reply so fails the run at once. A search for capacity goes on without such an arm, and
 // skips this check.
-func (l lab) answers(ctx context.Context, p plan) error {
+func (l lab) checkRunning(ctx context.Context, p plan) error {
 	if p.slo != nil {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (l lab) answers(ctx context.Context, p plan) error {
 func (l lab) probeArms(ctx context.Context, p plan) (findings, error) {
 	found := findings{xmax: map[string]float64{}, apart: map[string]float64{}, ends: map[string]record.SearchEnd{}}
 	var err error
-	if found.bearable, err = l.bearable(ctx, p); err != nil {
+	if found.sharedMost, err = l.sharedMost(ctx, p); err != nil {
 		return found, err
 	}
 	for i, a := range p.Arms {
@@ -273,11 +273,11 @@ func (p plan) send(ctx context.Context, addr string, a arm, span time.Duration) 
 	if err != nil {
 		return nil, err
 	}
-	defer quietCollector()()
+	defer pauseGC()()
 	return load.Attack(ctx, p.loadOn(addr, a.Clients, trace))
 }
 
-// Settings of bearable, which finds the highest rate at which the load does not take too much of the
+// Settings of sharedMost, which finds the highest rate at which the load does not take too much of the
 // CPUs that it shares with the servers.
 const (
 	shareSpan   = 500 * time.Millisecond // length of one measurement
@@ -288,10 +288,10 @@ const (
 	shareCost   = shareSpan*mostShares + 500*time.Millisecond
 )
 
-// sharer returns the first arm with a rate that the load's share of the CPUs may limit. Arms that open a
+// sharingArm returns the first arm with a rate that the load's share of the CPUs may limit. Arms that open a
 // connection for each request come first, because they cost the load most. ok is false if there is no
 // such arm.
-func (p plan) sharer() (a arm, ok bool) {
+func (p plan) sharingArm() (a arm, ok bool) {
 	if len(p.cpus.SharedCPUs()) == 0 || p.slo != nil || p.self == "" {
 		return arm{}, false
 	}
@@ -303,11 +303,11 @@ func (p plan) sharer() (a arm, ok bool) {
 	return a, ok
 }
 
-// bearable finds the rate, in requests per second, above which the load would take too much of the CPUs
+// sharedMost finds the rate, in requests per second, above which the load would take too much of the CPUs
 // that it shares with the servers; 0 if it takes less at every planned rate. It measures with a server
 // that does nothing, because the load's cost per request hardly depends on the server.
-func (l lab) bearable(ctx context.Context, p plan) (rate float64, err error) {
-	a, ok := p.sharer()
+func (l lab) sharedMost(ctx context.Context, p plan) (rate float64, err error) {
+	a, ok := p.sharingArm()
 	if !ok {
 		return 0, nil
 	}
@@ -364,7 +364,7 @@ func (l lab) floor(ctx context.Context, self, engine string, shared bool) (*reco
 	if shared {
 		rate, window = sharedFloorRate, sharedFloorWindow
 	}
-	quiet := quietCollector()
+	quiet := pauseGC()
 	defer quiet()
 	got, err := load.Attack(ctx, load.Options{
 		Clients: record.Clients{Engine: engine, Connections: floorConns, KeepAlive: true},

@@ -139,7 +139,7 @@ func TestBoundShare(t *testing.T) {
 		comp.plan.self = os.Args[0]
 		var got float64
 		err := withLab(comp.plan.cpus, lab{began: time.Now()}, func(l lab) (err error) {
-			got, err = l.bearable(t.Context(), comp.plan)
+			got, err = l.sharedMost(t.Context(), comp.plan)
 			return err
 		})
 		if err != nil || c.bound != (got > 0) || got > 30_000 {

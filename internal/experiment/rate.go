@@ -70,7 +70,7 @@ func (p *plan) chooseRates(found findings) error {
 		if a.Clients.Closed() || p.offeredAsTold(a) {
 			return 0
 		}
-		return found.bearable
+		return found.sharedMost
 	}, func(rate, asked float64) record.Fact {
 		return record.Fact{Code: rateShared, Values: record.Values{"rate": rate, "asked": asked, "share": window.ShareLimit}, Names: record.Names{"cpus": p.cpus.SharedCPUs().Words()}}
 	})

@@ -71,8 +71,8 @@ func TestAPlanNeverChanges(t *testing.T) {
 	t.Parallel()
 	p := sharing(planned(t, demo.Swap("rate: 300/s", "rate: 0.7x"), nil))
 	before := p.recorded()
-	offered := func(slowest, bearable float64) probed {
-		made, err := p.offered(findings{xmax: map[string]float64{"nethttp": 9000, "fasthttp": slowest}, bearable: bearable})
+	offered := func(slowest, sharedMost float64) probed {
+		made, err := p.offered(findings{xmax: map[string]float64{"nethttp": 9000, "fasthttp": slowest}, sharedMost: sharedMost})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestSpareServers(t *testing.T) {
 	for _, c := range []struct {
 		name, rate string
 		change     func(*Options)
-		bearable   float64
+		sharedMost float64
 		want       float64
 		asked      string // what it was, in the doubt; "" for no doubt
 	}{
@@ -145,7 +145,7 @@ func TestSpareServers(t *testing.T) {
 		{"the user's own", "300/s", told, 1500, 3000, ""},
 	} {
 		p := sharing(planned(t, demo.Swap("rate: 300/s", "rate: "+c.rate), c.change))
-		offered, err := p.offered(findings{xmax: xmax, bearable: c.bearable})
+		offered, err := p.offered(findings{xmax: xmax, sharedMost: c.sharedMost})
 		if err != nil || offered.Rate != c.want {
 			t.Errorf("%s: got %v/s, %v, want %v/s", c.name, offered.Rate, err, c.want)
 		}

@@ -73,7 +73,7 @@ var errOutOfPorts = errors.New("the load ran out of local ports or descriptors")
 // measure warms the server up, sends the load for the window, and reads the clocks of both.
 func (t *trial) measure(ctx context.Context) error {
 	p := t.plan
-	quiet := quietCollector()
+	quiet := pauseGC()
 	clocks := host.Watch(ctx, t.server.Pid(), p.cpus, record.Duration(p.Warmup), record.Duration(p.Window))
 	if t.arm.Mode != "" && expect.UsesAny(p.Expect, "accepted", "done", "open", "loops") {
 		clocks.Count = func() (sums map[string]float64) {

@@ -118,7 +118,7 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 		x.Ideal = &record.Step{From: f.Twin.Ideal.Median, To: t.Twin.Ideal.Median, By: t.Twin.Ideal.Median - f.Twin.Ideal.Median,
 			Low: t.Twin.Ideal.Low - f.Twin.Ideal.High, High: t.Twin.Ideal.High - f.Twin.Ideal.Low}
 	}
-	x.Witnesses = told(f.figures(), t.figures())
+	x.Witnesses = witnessed(f.figures(), t.figures())
 	all := c.whatDiffers(x)
 	if len(all) == 0 {
 		x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: hardlyDiffer}

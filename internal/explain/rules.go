@@ -18,7 +18,7 @@ type rule struct {
 	tail bool           // only for the slowest requests: the cause makes others faster
 	// applies reports whether the slower arm can have the cause at all.
 	applies   func(s *side) bool
-	witnesses []says
+	witnesses []condition
 	// knob returns the arm without the cause, control the arm with an unrelated setting changed.
 	// nil means that no setting removes the cause: it stays unconfirmed or, if shown is set, the
 	// stamps are proof enough.
@@ -26,11 +26,11 @@ type rule struct {
 	shown         bool
 }
 
-// A says is the condition on one witness: the slower arm's value must be at least times the
+// A condition is the condition on one witness: the slower arm's value must be at least times the
 // faster arm's, at least least, and at most most. 0 means no condition. If must is set, a witness
 // that disagrees rules the cause out. A witness without a value is skipped, but rules the cause
 // out if both must and least are set.
-type says struct {
+type condition struct {
 	witness            string
 	times, least, most float64
 	must               bool
@@ -55,21 +55,21 @@ var rules = []rule{
 	{
 		code: causeWorkers, part: whole("the wait for a worker", "queue", "kernel"),
 		applies:   func(s *side) bool { return s.mode.Has("workers") && s.workers() > 0 },
-		witnesses: []says{{witness: workersInUse, least: .6, must: true}, {witness: cpuUse, most: .9, must: true}, {witness: queueWait, times: 1.5}},
+		witnesses: []condition{{witness: workersInUse, least: .6, must: true}, {witness: cpuUse, most: .9, must: true}, {witness: queueWait, times: 1.5}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.with("workers", strconv.Itoa(4*s.workers())) },
 		control:   another,
 	},
 	{
 		code: causeInline, part: whole("the wait for the event loop", "kernel", "run queue"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.Inline] != "" && s.sleeps },
-		witnesses: []says{{witness: cpuUse, most: .9, must: true}, {witness: loopLag, times: 1.5}},
+		witnesses: []condition{{witness: cpuUse, most: .9, must: true}, {witness: loopLag, times: 1.5}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.as(mode.Inline, nil) },
 		control:   another,
 	},
 	{
 		code: causeThreads, part: whole("the way to a thread and back", "run queue", "kernel", "queue", "http", "interference", "handler"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.Locked] != "" || s.asked.Flags["locked"] == "true" },
-		witnesses: []says{{witness: switches, times: 1.2, must: true}, {witness: cpuCost, times: 1.02}},
+		witnesses: []condition{{witness: switches, times: 1.2, must: true}, {witness: cpuCost, times: 1.02}},
 		knob: func(s *side) (scenario.Arm, bool) {
 			if s.asked.Flags["locked"] == "true" {
 				return s.with("locked", "false")
@@ -81,7 +81,7 @@ var rules = []rule{
 	{
 		code: causeQueueLock, part: whole("the way through the queue", "queue", "run queue", "interference", "handler"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.SharedQueue] != "" },
-		witnesses: []says{{witness: mutexWait, times: 1.5, least: 1e-6, must: true}, {witness: workersInUse, most: .6}},
+		witnesses: []condition{{witness: mutexWait, times: 1.5, least: 1e-6, must: true}, {witness: workersInUse, most: .6}},
 		// Stealing is on, because separate queues without it make requests wait behind others,
 		// which is another cause.
 		knob: func(s *side) (scenario.Arm, bool) {
@@ -92,21 +92,21 @@ var rules = []rule{
 	{
 		code: causeHandOff, part: whole("the way to a worker and back", "queue", "run queue", "kernel", "http"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.HandOff] != "" },
-		witnesses: []says{{witness: workersInUse, most: .6, must: true}, {witness: switches, times: 1.1}, {witness: cpuCost, times: 1.02}},
+		witnesses: []condition{{witness: workersInUse, most: .6, must: true}, {witness: switches, times: 1.1}, {witness: cpuCost, times: 1.02}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.as(mode.HandOff, nil) },
 		control:   another,
 	},
 	{
 		code: causeOwnQueues, part: whole("the wait behind others", "queue", "kernel"),
 		applies:   func(s *side) bool { return s.mode.Has("steal") && s.asked.Flags["steal"] != "true" },
-		witnesses: []says{{witness: workersInUse, most: .9, must: true}, {witness: steals, most: 1e-9}},
+		witnesses: []condition{{witness: workersInUse, most: .9, must: true}, {witness: steals, most: 1e-9}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.with("steal", "true") },
 		control:   another,
 	},
 	{
 		code: causeLock, part: whole("the wait for a lock", "interference", "handler", "run queue", "kernel", "queue"),
 		applies:   func(s *side) bool { return s.asked.Mode != "" },
-		witnesses: []says{{witness: mutexWait, times: 2, least: 20e-6, must: true}},
+		witnesses: []condition{{witness: mutexWait, times: 2, least: 20e-6, must: true}},
 		knob: func(s *side) (scenario.Arm, bool) {
 			if !s.usesKV {
 				return s.asked, false
@@ -118,21 +118,21 @@ var rules = []rule{
 	{
 		code: causeGC, part: whole("the server's own time", "interference", "handler", "run queue", "http", "kernel", "cpu", "queue"),
 		applies:   func(*side) bool { return true },
-		witnesses: []says{{witness: gcShare, times: 1.5, least: .05, must: true}, {witness: cpuCost, times: 1.02}},
+		witnesses: []condition{{witness: gcShare, times: 1.5, least: .05, must: true}, {witness: cpuCost, times: 1.02}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.withEnv("GOGC", "400") },
 		control:   another,
 	},
 	{
 		code: causeBacklog, part: record.Stretch{Name: "connecting", Phases: []string{"connect", "accept"}},
 		applies:   func(s *side) bool { return s.asked.Mode != "" },
-		witnesses: []says{{witness: overflows, times: 1.5, least: 1, must: true}},
+		witnesses: []condition{{witness: overflows, times: 1.5, least: 1, must: true}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.with("backlog", "4096") },
 		control:   another,
 	},
 	{
 		code: causeUneven, part: whole("the wait for the fullest listener", "kernel", "run queue", "queue"),
 		applies:   func(s *side) bool { return s.mode.Has("deal") },
-		witnesses: []says{{witness: unevenSockets, least: 1.25, must: true}},
+		witnesses: []condition{{witness: unevenSockets, least: 1.25, must: true}},
 		// A single loop is no knob: it would have all connections, which is as uneven as can be.
 		knob: func(s *side) (scenario.Arm, bool) {
 			if s.mode.Without[mode.OwnSockets] != "" {
@@ -145,7 +145,7 @@ var rules = []rule{
 	{
 		code: causeAcceptor, part: record.Stretch{Name: "the wait to be accepted", Phases: []string{"accept"}},
 		applies:   func(s *side) bool { return s.mode.Without[mode.OneAcceptor] != "" },
-		witnesses: []says{{witness: cpuUse, most: .9, must: true}, {witness: workersInUse, most: .9, must: true}},
+		witnesses: []condition{{witness: cpuUse, most: .9, must: true}, {witness: workersInUse, most: .9, must: true}},
 		knob: func(s *side) (scenario.Arm, bool) {
 			return s.as(mode.OneAcceptor, map[string]string{"listeners": "4"})
 		},
@@ -156,7 +156,7 @@ var rules = []rule{
 		applies: func(s *side) bool {
 			return s.plan.KeepAlive && (s.reversed() || s.mode.Without[mode.NewestFirst] != "" && !s.sleeps)
 		},
-		witnesses: []says{{witness: overtaken, times: 1.5, least: .2, must: true}, {witness: cpuUse, least: .6}},
+		witnesses: []condition{{witness: overtaken, times: 1.5, least: .2, must: true}, {witness: cpuUse, least: .6}},
 		knob: func(s *side) (scenario.Arm, bool) {
 			if s.reversed() {
 				return s.with("batch", "in-order")
@@ -175,7 +175,7 @@ var rules = []rule{
 	{
 		code: record.CauseTurnedAway, part: record.Stretch{Name: "requests without a good reply"},
 		applies:   func(s *side) bool { return s.mode.Overflow != "" },
-		witnesses: []says{{witness: turnedAway, times: 1.5, least: .005, must: true}},
+		witnesses: []condition{{witness: turnedAway, times: 1.5, least: .005, must: true}},
 		knob: func(s *side) (scenario.Arm, bool) {
 			if s.mode.Allows("block") {
 				return s.with("overflow", "block")
@@ -187,13 +187,13 @@ var rules = []rule{
 	{
 		code: causeLoad, part: record.Stretch{Name: "the load's own lateness", Phases: []string{"lag"}},
 		applies:   func(*side) bool { return true },
-		witnesses: []says{{witness: lateLoad, times: 1.5, least: 50e-6, must: true}, {witness: keptAway, times: 1.5}},
+		witnesses: []condition{{witness: lateLoad, times: 1.5, least: 50e-6, must: true}, {witness: keptAway, times: 1.5}},
 		shown:     true,
 	},
 	{
 		code: causeCost, part: whole("the server's own time", "http", "run queue", "kernel", "interference", "handler", "cpu", "queue"),
 		applies:   func(*side) bool { return true },
-		witnesses: []says{{witness: cpuCost, times: 1.1, must: true}},
+		witnesses: []condition{{witness: cpuCost, times: 1.1, must: true}},
 	},
 }
 

@@ -85,7 +85,7 @@ func (r rule) figure(tail bool) func(*arm, int) float64 {
 
 // hear checks a rule's witnesses, given both arms' figures, and reports whether all that must
 // agree do.
-func hear(all []says, quick, slow map[string]float64) (heard []record.Testimony, agree bool) {
+func hear(all []condition, quick, slow map[string]float64) (heard []record.Testimony, agree bool) {
 	heard, agree = []record.Testimony{}, true
 	for _, w := range all {
 		q, s := quick[w.witness], slow[w.witness]

@@ -209,8 +209,8 @@ func (a *arm) figures() map[string]float64 {
 	return all
 }
 
-// told returns the witnesses that have a figure for at least one arm.
-func told(from, to map[string]float64) (all []record.Witness) {
+// witnessed returns the witnesses that have a figure for at least one arm.
+func witnessed(from, to map[string]float64) (all []record.Witness) {
 	orNil := func(v float64) *float64 {
 		if math.IsNaN(v) {
 			return nil

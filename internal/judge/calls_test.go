@@ -9,8 +9,8 @@ import (
 )
 
 // said is a verdict whose ratios are e to the x.
-func said(decision stats.Decision, x ...float64) call {
-	return call{decision: decision, same: .125, x: x}
+func said(decision stats.Decision, x ...float64) checkedVerdict {
+	return checkedVerdict{decision: decision, same: .125, x: x}
 }
 
 // Where exactly a disturbance begins to make a verdict, or a median to contradict it.

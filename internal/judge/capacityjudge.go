@@ -15,7 +15,7 @@ import (
 type searched struct {
 	plan    record.PlanArm
 	windows []record.RateWindow
-	extras  []extras // one per window, in the same order
+	figures []windowFigures // one per window, in the same order
 	jobs    []queueing.Job
 	end     *record.SearchEnd // nil if the search of this arm was not cut short
 	cut     record.Status     // Interrupted or Running if the whole run ended early; else ""
@@ -30,8 +30,8 @@ const (
 	died = "died" // the server died before there was an answer
 )
 
-// extras are figures of a window that the search itself does not use.
-type extras struct {
+// windowFigures are figures of a window that the search itself does not use.
+type windowFigures struct {
 	cpu       float64 // CPU seconds per request, NaN if unknown
 	generator float64 // ratio of time that the load's CPUs were busy with its process
 }
@@ -107,7 +107,7 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 		if a.plan.Name == t.Arm {
 			w, figures := reduced(t, j.run.Env, a.plan.Clients, slo)
 			a.windows = append(a.windows, w)
-			a.extras = append(a.extras, extras{figures.Values["cpu_per_request"], figures.Generator})
+			a.figures = append(a.figures, windowFigures{figures.Values["cpu_per_request"], figures.Generator})
 			if w.Refused.None() && w.Purpose != capacity.Overload {
 				a.take(t, j.run.Env)
 			}
@@ -129,7 +129,7 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 	}
 	var cpu, rates []float64
 	for i, w := range a.windows {
-		if v := a.extras[i].cpu; v > 0 && w.Refused.None() && w.Errors == 0 && w.Purpose != capacity.Overload {
+		if v := a.figures[i].cpu; v > 0 && w.Refused.None() && w.Errors == 0 && w.Purpose != capacity.Overload {
 			cpu, rates = append(cpu, v), append(rates, w.Rate)
 		}
 	}

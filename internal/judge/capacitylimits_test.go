@@ -13,7 +13,7 @@ import (
 // arm is a search for p99<=10ms in windows of 3 s, of 24 at most.
 func arm(t *testing.T, windows ...record.RateWindow) searched {
 	return searched{
-		plan: record.PlanArm{Name: "a"}, windows: windows, extras: make([]extras, len(windows)), window: 3,
+		plan: record.PlanArm{Name: "a"}, windows: windows, figures: make([]windowFigures, len(windows)), window: 3,
 		options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: 24}, objective(t, "p99<=10ms")),
 	}
 }
@@ -190,7 +190,7 @@ func TestCPUOfASearch(t *testing.T) {
 		"at the limit": {window(func(w *record.RateWindow) { w.Values = map[string]float64{"p99": .01} }), .002, .002},
 	} {
 		a := arm(t, c.w)
-		a.extras[0].cpu = c.cpu
+		a.figures[0].cpu = c.cpu
 		r := a.answer(record.Run{}, slo)
 		if r.CPUPerRequest != c.want || (r.CPURates != nil) != (c.want > 0) {
 			t.Errorf("%s: %v s a request at %v, want %v", name, r.CPUPerRequest, r.CPURates, c.want)
@@ -297,7 +297,7 @@ func TestTheGeneratorsShareOfRefusals(t *testing.T) {
 		a := arm(t, make([]record.RateWindow, len(c.why))...)
 		for i, why := range c.why {
 			a.windows[i] = record.RateWindow{Purpose: capacity.Curve, Rate: 100, Refused: why}
-			a.extras[i].generator = c.busy
+			a.figures[i].generator = c.busy
 		}
 		if got := a.generatorLimit() != nil; got != c.want {
 			t.Errorf("%+v at %v busy: %v, want %v", c.why, c.busy, got, c.want)

@@ -22,7 +22,7 @@ func (a *searched) generatorLimit() []record.Fact {
 			continue
 		}
 		refused++
-		if busy := a.extras[i].generator; ofGenerator(w.Refused) && busy >= busyShare {
+		if busy := a.figures[i].generator; ofGenerator(w.Refused) && busy >= busyShare {
 			late++
 			least, full = min(least, w.Rate), max(full, busy)
 		}

@@ -76,7 +76,7 @@ func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 		a := searched{plan: record.PlanArm{Name: "a"}, window: 3, options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: 24}, objective(t, "p99<=10ms"))}
 		for _, why := range c.refused {
 			a.windows = append(a.windows, record.RateWindow{Purpose: capacity.Curve, Rate: 41000, Values: map[string]float64{"p99": .001}, Refused: why})
-			a.extras = append(a.extras, extras{generator: c.generator})
+			a.figures = append(a.figures, windowFigures{generator: c.generator})
 		}
 		want := fmt.Sprintf("a is undecided for p99<=10ms: all %d windows are refused, the last for %s", len(c.refused), c.want)
 		if got := words(a.conclusion(a.find(50000), 50000)); got != want {

@@ -17,7 +17,7 @@ import (
 const (
 	// MostRequests limits the requests of one trial. Each takes about 165 bytes of memory: 48 for
 	// a record.Request, 88 for its stamps, up to 28 for the trace. Vegeta's garbage, about 2 KB
-	// per hit, is left to the collector: see quietCollector.
+	// per hit, is left to the collector: see pauseGC.
 	MostRequests = 5_000_000
 
 	// runMargin is the factor by which a window's expected requests must exceed a quantile's

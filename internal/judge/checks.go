@@ -56,25 +56,25 @@ func differs(diff []float64) (median float64, sure bool) {
 	return stats.Median(sorted), k > 0 && (sorted[k-1] > 0 || sorted[len(sorted)-k] < 0)
 }
 
-// A call is a verdict to be checked: its decision and the logarithms of its ratios.
-type call struct {
+// A checkedVerdict is a verdict to be checked: its decision and the logarithms of its ratios.
+type checkedVerdict struct {
 	decision stats.Decision // Faster, Slower or Same
 	x        []float64      // ln(arm/baseline) per block
 	same     float64        // ln(1+Same) of the metric
 }
 
-// newCall returns the call of a comparison. base and arm are the compared values, one per block.
-func newCall(c stats.Comparison, base, arm []float64) call {
+// toCheck returns the verdict of a comparison for the checks. base and arm are the compared values, one per block.
+func toCheck(c stats.Comparison, base, arm []float64) checkedVerdict {
 	x := make([]float64, len(base))
 	for i := range x {
 		x[i] = math.Log(arm[i] / base[i])
 	}
-	return call{c.Decision, x, math.Log1p(c.Metric.Same)}
+	return checkedVerdict{c.Decision, x, math.Log1p(c.Metric.Same)}
 }
 
 // contradicts reports whether a median says the opposite of the verdict: for FASTER and SLOWER the
 // other direction, for SAME a difference.
-func (c call) contradicts(median float64) bool {
+func (c checkedVerdict) contradicts(median float64) bool {
 	if c.decision == stats.Same {
 		return math.Abs(median) > c.same
 	}
@@ -84,7 +84,7 @@ func (c call) contradicts(median float64) bool {
 // madeBy reports whether a disturbance makes the verdict. added is what it adds to x in the
 // median. It makes a difference if it adds half of it or more, and SAME if there would be a
 // difference without it.
-func (c call) madeBy(added float64) bool {
+func (c checkedVerdict) madeBy(added float64) bool {
 	median := stats.Median(c.x)
 	if c.decision == stats.Same {
 		return math.Abs(median-added) > c.same
@@ -95,7 +95,7 @@ func (c call) madeBy(added float64) bool {
 // lateImbalance reports whether the requests of the two arms were sent late by different times, by
 // enough to make a verdict on response times. late holds the lateness, base and arm the response
 // times, all in seconds. more is the median of how much later the arm's requests were sent.
-func (c call) lateImbalance(late disturbance, base, arm []float64) (more float64, made bool) {
+func (c checkedVerdict) lateImbalance(late disturbance, base, arm []float64) (more float64, made bool) {
 	more, sure := differs(late.difference())
 	if !sure {
 		return more, false
@@ -114,7 +114,7 @@ func (c call) lateImbalance(late disturbance, base, arm []float64) (more float64
 // shareImbalance does the same for a disturbance that takes a share of CPU time. Its effect is the
 // slope of the ratios on the share. If the ratios do not follow the share from block to block, it
 // has no effect.
-func (c call) shareImbalance(share disturbance) (more float64, made bool) {
+func (c checkedVerdict) shareImbalance(share disturbance) (more float64, made bool) {
 	diff := share.difference()
 	more, sure := differs(diff)
 	if !sure {
@@ -128,7 +128,7 @@ func (c call) shareImbalance(share disturbance) (more float64, made bool) {
 
 // calm returns the median of x over the half of the blocks that was disturbed least. ok is false
 // if all blocks were disturbed alike.
-func (c call) calm(d disturbance) (median float64, ok bool) {
+func (c checkedVerdict) calm(d disturbance) (median float64, ok bool) {
 	sum := make([]float64, len(d.base))
 	for i := range sum {
 		sum[i] = d.base[i] + d.arm[i]
@@ -146,7 +146,7 @@ func (c call) calm(d disturbance) (median float64, ok bool) {
 // drifts reports whether the ratios drift during the run so far that its two halves contradict
 // each other. first and last are the median log ratios of the halves, p the significance of the
 // drift.
-func (c call) drifts() (first, last, p float64, drifts bool) {
+func (c checkedVerdict) drifts() (first, last, p float64, drifts bool) {
 	n := len(c.x)
 	_, p = stats.Spearman(c.x)
 	first, last = stats.Median(c.x[:(n+1)/2]), stats.Median(c.x[n/2:])

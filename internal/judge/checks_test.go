@@ -13,9 +13,9 @@ import (
 
 // checked is a verdict of so many blocks whose ratios are those of effect, scattered, and
 // moved by what each block's disturbance adds.
-func checked(decision stats.Decision, effect float64, blocks int, added func(block int) float64) call {
+func checked(decision stats.Decision, effect float64, blocks int, added func(block int) float64) checkedVerdict {
 	rng := rand.New(rand.NewPCG(5, uint64(blocks)))
-	c := call{decision: decision, same: math.Log1p(.10)}
+	c := checkedVerdict{decision: decision, same: math.Log1p(.10)}
 	for b := range blocks {
 		c.x = append(c.x, math.Log(effect)+.02*rng.NormFloat64()+added(b))
 	}
@@ -33,7 +33,7 @@ func TestShareImbalance(t *testing.T) {
 	opposed := func(b int) float64 { return -4 * rising(b) }
 	for _, c := range []struct {
 		name  string
-		said  call
+		said  checkedVerdict
 		extra func(int) float64 // more of it in the arm
 		want  bool
 	}{
@@ -63,7 +63,7 @@ func TestImbalanceIsSeldomByChance(t *testing.T) {
 	wrong := 0
 	for range runs {
 		d := disturbance{name: window.Stealing}
-		said := call{decision: stats.Slower, same: math.Log1p(.10)}
+		said := checkedVerdict{decision: stats.Slower, same: math.Log1p(.10)}
 		for range 12 {
 			d.base = append(d.base, .01*rng.ExpFloat64())
 			d.arm = append(d.arm, .02+.01*rng.ExpFloat64()) // the arm's CPU time attracts steal
@@ -97,7 +97,7 @@ func TestLateImbalance(t *testing.T) {
 	} {
 		late := disturbance{name: window.Lateness + "p99"}
 		var base, arm []float64
-		said := call{decision: c.decision, same: math.Log1p(.10)}
+		said := checkedVerdict{decision: c.decision, same: math.Log1p(.10)}
 		for b := range 12 {
 			wobble := 1 + .001*float64(b)
 			base, arm = append(base, c.base*wobble), append(arm, c.arm*wobble)
@@ -134,7 +134,7 @@ func TestDrifts(t *testing.T) {
 	slope := func(s float64) func(int) float64 { return func(b int) float64 { return s * (float64(b) - 9.5) } }
 	for _, c := range []struct {
 		name string
-		said call
+		said checkedVerdict
 		want bool
 	}{
 		{"from one side to the other", checked(stats.Slower, 1, 20, slope(.05)), true},
@@ -252,7 +252,7 @@ func TestEqualBlocksDoNotDiffer(t *testing.T) {
 func TestBlocksWithoutErrors(t *testing.T) {
 	t.Parallel()
 	b := blocks{windows: windows{}}
-	var said call
+	var said checkedVerdict
 	for i, errors := range [][2]float64{{0, 0}, {.01, 0}, {0, .01}, {errorLimit, 0}, {0, errorLimit / 2}} {
 		of := func(v float64) modelled {
 			return modelled{Window: window.Window{Values: map[string]float64{"errors": v}}}

@@ -28,26 +28,26 @@ func (b blocks) expected(arms []record.Arm, v verdicts) []record.Expectation {
 		case v.refusal != nil:
 			f.Reason = v.refusal.Fact
 		default:
-			f = parsed[i].Decide(asked{b, arms, v.all}, statements)
+			f = parsed[i].Decide(runFigures{b, arms, v.all}, statements)
 		}
 		e := record.Expectation{Text: text, Outcome: f.Outcome, Reason: f.Reason}
 		if s, err := expect.ParseSentence(b.run.Plan.Claims[text], nil); err == nil {
-			e.Claim = s.Say(asked{b, arms, v.all})
+			e.Claim = s.Say(runFigures{b, arms, v.all})
 		}
 		all = append(all, e)
 	}
 	return all
 }
 
-// asked is a judged run as its expectations see it. It implements [expect.Run].
-type asked struct {
+// runFigures is a judged run as its expectations see it. It implements [expect.Run].
+type runFigures struct {
 	blocks
 	arms     []record.Arm
 	verdicts []record.Verdict
 }
 
 // window returns an arm's window in the i-th valid block.
-func (a asked) window(i int, arm string) (modelled, error) {
+func (a runFigures) window(i int, arm string) (modelled, error) {
 	w, ok := a.windows[a.valid[i]][arm]
 	if !ok {
 		return w, record.Fact{Code: noSuchArm, Arm: arm}
@@ -55,12 +55,12 @@ func (a asked) window(i int, arm string) (modelled, error) {
 	return w, nil
 }
 
-func (a asked) Rate() float64   { return a.run.Plan.Rate }
-func (a asked) Window() float64 { return a.run.Plan.Window }
-func (a asked) Blocks() int     { return len(a.valid) }
+func (a runFigures) Rate() float64   { return a.run.Plan.Rate }
+func (a runFigures) Window() float64 { return a.run.Plan.Window }
+func (a runFigures) Blocks() int     { return len(a.valid) }
 
 // Figure returns a value of an arm's window in a block; NaN and refused figures are errors.
-func (a asked) Figure(block int, metric, arm string) (float64, error) {
+func (a runFigures) Figure(block int, metric, arm string) (float64, error) {
 	w, err := a.window(block, arm)
 	if err != nil {
 		return 0, err
@@ -79,13 +79,13 @@ func (a asked) Figure(block int, metric, arm string) (float64, error) {
 }
 
 // Ratio returns the arm's value divided by its reference's, for the metric of a verdict.
-func (a asked) Ratio(block int, v record.Verdict) float64 {
+func (a runFigures) Ratio(block int, v record.Verdict) float64 {
 	windows := a.windows[a.valid[block]]
 	return windows[v.Arm].Values[v.Metric] / windows[v.Baseline].Values[v.Metric]
 }
 
 // XMax returns an arm's measured closed-loop throughput, requests per second.
-func (a asked) XMax(arm string) (float64, error) {
+func (a runFigures) XMax(arm string) (float64, error) {
 	if x := a.run.XMax[arm]; x > 0 {
 		return x, nil
 	}
@@ -93,7 +93,7 @@ func (a asked) XMax(arm string) (float64, error) {
 }
 
 // Verdict returns the run's verdict on a challenger; a refused verdict comes with an error.
-func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
+func (a runFigures) Verdict(metric, arm string) (record.Verdict, error) {
 	for _, v := range a.verdicts {
 		if v.Metric != metric || v.Arm != arm {
 			continue
@@ -107,7 +107,7 @@ func (a asked) Verdict(metric, arm string) (record.Verdict, error) {
 }
 
 // Challengers returns each challenger with the name of its reference.
-func (a asked) Challengers() (pairs [][2]string) {
+func (a runFigures) Challengers() (pairs [][2]string) {
 	for i, arm := range a.arms {
 		if arm.Role == record.Challenger {
 			pairs = append(pairs, [2]string{arm.Name, a.arms[reference(a.run.Plan.Arms, i)].Name})
@@ -117,7 +117,7 @@ func (a asked) Challengers() (pairs [][2]string) {
 }
 
 // phases returns the phases of an arm's response time in a block.
-func (a asked) phases(block int, arm string) ([]record.Phase, error) {
+func (a runFigures) phases(block int, arm string) ([]record.Phase, error) {
 	w, err := a.window(block, arm)
 	switch {
 	case err != nil:
@@ -129,7 +129,7 @@ func (a asked) phases(block int, arm string) ([]record.Phase, error) {
 }
 
 // Spent returns the mean time, in seconds, over all phases; 0 if it is not known.
-func (a asked) Spent(block int, arm string) (sum float64) {
+func (a runFigures) Spent(block int, arm string) (sum float64) {
 	phases, _ := a.phases(block, arm)
 	for _, p := range phases {
 		sum += p.Mean
@@ -139,7 +139,7 @@ func (a asked) Spent(block int, arm string) (sum float64) {
 
 // Phase returns the mean time, in seconds, that an arm's good requests spent in a phase or
 // stretch.
-func (a asked) Phase(block int, arm, name string) (float64, error) {
+func (a runFigures) Phase(block int, arm, name string) (float64, error) {
 	phases, err := a.phases(block, arm)
 	if err != nil {
 		return 0, err
@@ -162,7 +162,7 @@ func (a asked) Phase(block int, arm, name string) (float64, error) {
 }
 
 // Predicted returns the figure of the first model in the scenario's list that has it.
-func (a asked) Predicted(block int, arm, metric string) (float64, error) {
+func (a runFigures) Predicted(block int, arm, metric string) (float64, error) {
 	w, err := a.window(block, arm)
 	if err != nil {
 		return 0, err

@@ -164,21 +164,21 @@ func play(st record.Station, c record.Clients, t record.TrialRecord, perIter, be
 	}
 	if c.Closed() {
 		n := len(all)
-		sent, fates, err := queueing.ReplayClosed(st, c.Connections, slices.Repeat(all, laps))
+		sent, completions, err := queueing.ReplayClosed(st, c.Connections, slices.Repeat(all, laps))
 		if err != nil {
 			return queueing.Prediction{}
 		}
-		p := queueing.Figures(sent[n:2*n], fates[n:2*n])
-		p.Throughput = queueing.Throughput(fates, sent[n].At, sent[2*n].At)
+		p := queueing.Figures(sent[n:2*n], completions[n:2*n])
+		p.Throughput = queueing.Throughput(completions, sent[n].At, sent[2*n].At)
 		return p
 	}
-	fates, err := queueing.Replay(st, all)
+	completions, err := queueing.Replay(st, all)
 	if err != nil {
 		return queueing.Prediction{}
 	}
-	p := queueing.Figures(all[first:last], fates[first:last])
+	p := queueing.Figures(all[first:last], completions[first:last])
 	from := record.Duration(t.Warmup)
-	p.Throughput = queueing.Throughput(fates, from, from+record.Duration(t.Window))
+	p.Throughput = queueing.Throughput(completions, from, from+record.Duration(t.Window))
 	return p
 }
 

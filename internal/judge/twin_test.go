@@ -35,12 +35,12 @@ func mirrored() synthetic {
 			demand := float64(requests[i].Iters) / perMicro * 1e-6
 			jobs[i] = queueing.Job{At: time.Duration(requests[i].Scheduled), CPU: record.Duration(demand + twinCost)}
 		}
-		fates, err := queueing.Replay(record.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn}, jobs)
+		completions, err := queueing.Replay(record.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn}, jobs)
 		if err != nil {
 			panic(err)
 		}
 		used := 0.0
-		for i, f := range fates {
+		for i, f := range completions {
 			requests[i].Done = int64(f.Finish + record.Duration(twinRest))
 			if done := time.Duration(requests[i].Done).Seconds(); done >= t.Warmup && done < t.Warmup+t.Window {
 				used += jobs[i].CPU.Seconds()

@@ -149,7 +149,7 @@ func (r ruler) resolves(c stats.Comparison) bool {
 func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 	metric := c.Metric.Name
 	baseTimes, armTimes, _ := b.times(base, arm, metric, "")
-	said := newCall(c, baseTimes, armTimes)
+	said := toCheck(c, baseTimes, armTimes)
 	against := func(code record.Code, values record.Values, names record.Names) *refusal {
 		return refused(record.Fact{Code: code, Arm: arm, Baseline: base, Metric: metric, Values: values, Names: names})
 	}
@@ -173,7 +173,7 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 		}
 		checked = append(checked, late)
 		baseSent, armSent, _ := b.times(base, arm, metric, window.FromSent)
-		if sent := newCall(c, baseSent, armSent); said.contradicts(stats.Median(sent.x)) {
+		if sent := toCheck(c, baseSent, armSent); said.contradicts(stats.Median(sent.x)) {
 			return against(causeSensitivity, record.Values{"ratio": math.Exp(stats.Median(sent.x))}, nil)
 		}
 	}
@@ -185,7 +185,7 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 			continue
 		}
 		if calm, ok := said.calm(d); ok && said.contradicts(calm) {
-			return against(causeSensitivity, record.Values{"ratio": math.Exp(calm)}, record.Names{"calm": noun(d.name)})
+			return against(causeSensitivity, record.Values{"ratio": math.Exp(calm)}, record.Names{"calm": disturbanceName(d.name)})
 		}
 	}
 	return nil
@@ -193,7 +193,7 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 
 // without returns the log ratios of the blocks in which neither arm failed too many requests.
 // failing is the number of the other blocks.
-func (b blocks) without(said call, base, arm string) (clean []float64, failing int) {
+func (b blocks) without(said checkedVerdict, base, arm string) (clean []float64, failing int) {
 	baseErrors, armErrors := b.series(base, "errors"), b.series(arm, "errors")
 	for i, x := range said.x {
 		if max(baseErrors[i], armErrors[i]) > errorLimit {
@@ -210,9 +210,9 @@ func unfitFor(c stats.Comparison) record.Fact {
 	return record.Fact{Code: causeUnfit, Names: record.Names{"error": c.Reason}}
 }
 
-// noun returns a disturbance's name for a sentence. The lateness of every quantile has the same
+// disturbanceName returns a disturbance's name for a sentence. The lateness of every quantile has the same
 // name.
-func noun(name string) string {
+func disturbanceName(name string) string {
 	if strings.HasPrefix(name, window.Lateness) {
 		return "lateness of the load"
 	}

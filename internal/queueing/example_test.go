@@ -72,11 +72,11 @@ func ExampleReplay() {
 		{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn},
 		{Kind: queueing.Goroutines, Cores: 1, Turn: queueing.GoTurn},
 	} {
-		fates, err := queueing.Replay(s, trace)
+		completions, err := queueing.Replay(s, trace)
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("%v: the short one takes %v\n", s.Kind, fates[1].Finish-trace[1].At)
+		fmt.Printf("%v: the short one takes %v\n", s.Kind, completions[1].Finish-trace[1].At)
 	}
 	// Output:
 	// pool: the short one takes 56ms

@@ -104,7 +104,7 @@ func (r *replay) expire(l *lane) {
 		return
 	}
 	for !l.waiting.isEmpty() {
-		by := r.fates[l.waiting.first].Start + record.Duration(r.station.Patience)
+		by := r.completions[l.waiting.first].Start + record.Duration(r.station.Patience)
 		if by >= r.now {
 			return
 		}

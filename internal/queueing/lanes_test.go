@@ -47,7 +47,7 @@ func TestQueuesByHand(t *testing.T) {
 		t.Errorf("of two workers, one of them idle, the idle one: got ends %v ms", got)
 	}
 	lost, err := Replay(with(one, func(s *Station) { s.Patience = .003 }), jobs(0, 9, 1, 1))
-	if err != nil || lost[1] != (Fate{Start: 4 * ms, Finish: 4 * ms, Lost: true}) {
+	if err != nil || lost[1] != (Completion{Start: 4 * ms, Finish: 4 * ms, Lost: true}) {
 		t.Errorf("got %+v, %v; want the second lost at 4 ms, when its patience ends", lost, err)
 	}
 }
@@ -55,17 +55,17 @@ func TestQueuesByHand(t *testing.T) {
 func TestReplayClosedByHand(t *testing.T) {
 	t.Parallel()
 	one := Station{Workers: 1, Cores: 1, Turn: Whole}
-	sent, fates, err := ReplayClosed(one, 2, jobs(5, 2, 5, 2, 5, 2, 5, 2))
+	sent, completions, err := ReplayClosed(one, 2, jobs(5, 2, 5, 2, 5, 2, 5, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []Job{{0, 2 * ms, 0, 0}, {0, 2 * ms, 0, 1}, {2 * ms, 2 * ms, 0, 0}, {4 * ms, 2 * ms, 0, 1}} {
-		if finish := time.Duration(i+1) * 2 * ms; sent[i] != want || fates[i].Finish != finish {
-			t.Errorf("job %d: got %+v, %+v; want %+v, ending at %v", i, sent[i], fates[i], want, finish)
+		if finish := time.Duration(i+1) * 2 * ms; sent[i] != want || completions[i].Finish != finish {
+			t.Errorf("job %d: got %+v, %+v; want %+v, ending at %v", i, sent[i], completions[i], want, finish)
 		}
 	}
-	if _, fates, err := ReplayClosed(one, 1, jobs(5, 2, 5, 2)); err != nil || fates[1].Finish != 4*ms {
-		t.Errorf("one client: %+v, %v", fates, err)
+	if _, completions, err := ReplayClosed(one, 1, jobs(5, 2, 5, 2)); err != nil || completions[1].Finish != 4*ms {
+		t.Errorf("one client: %+v, %v", completions, err)
 	}
 	if _, _, err := ReplayClosed(one, 0, nil); err == nil {
 		t.Error("no clients: got no error")
@@ -86,11 +86,11 @@ func TestReplayClosedKeepsItsLaw(t *testing.T) {
 	}
 	want := 10 * sum.Seconds() / float64(len(demands))
 	for _, s := range lossless(4) {
-		sent, fates, err := ReplayClosed(s, 10, demands)
+		sent, completions, err := ReplayClosed(s, 10, demands)
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, s.Kind, *Figures(sent, fates).Mean, want, 0.01)
+		near(t, s.Kind, *Figures(sent, completions).Mean, want, 0.01)
 	}
 }
 
@@ -120,12 +120,12 @@ func TestReplayConservesWork(t *testing.T) {
 			work = max(work, j.At) + j.CPU
 		}
 		for _, s := range lossless(1 + rng.IntN(4)) {
-			fates, err := Replay(s, trace)
+			completions, err := Replay(s, trace)
 			if err != nil {
 				t.Fatal(err)
 			}
 			last := time.Duration(0)
-			for _, f := range fates {
+			for _, f := range completions {
 				last = max(last, f.Finish)
 			}
 			if last != work {
@@ -183,11 +183,11 @@ func TestPatienceBoundsTheWait(t *testing.T) {
 	s := Station{Workers: 4, Cores: 4, Turn: Whole, Patience: 1e-9}
 	near(t, "loss without patience", *Twin(s, trace).Loss, ErlangB(4, 3.6), within)
 	s.Patience = .002
-	fates, err := Replay(s, trace)
+	completions, err := Replay(s, trace)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, f := range fates {
+	for i, f := range completions {
 		if wait := f.Start - trace[i].At; wait > 2*ms || f.Lost && wait != 2*ms {
 			t.Fatalf("job %d waited %v: %+v", i, wait, f)
 		}

@@ -133,15 +133,15 @@ func (a *Ask) replayed(o *Outcome, s setting) {
 	if s.queue != Unbounded {
 		st.Places = s.workers + s.queue
 	}
-	fates, err := Replay(st, jobs)
+	completions, err := Replay(st, jobs)
 	if err != nil { // Size has checked all that Replay does
 		panic(err)
 	}
 	first := len(jobs) / settling
-	waits, responses := make([]float64, 0, len(fates)), make([]float64, 0, len(fates))
+	waits, responses := make([]float64, 0, len(completions)), make([]float64, 0, len(completions))
 	var waited, took float64
 	var last time.Duration
-	for i, f := range fates[first:] {
+	for i, f := range completions[first:] {
 		if f.Lost {
 			continue
 		}

@@ -123,26 +123,26 @@ func utilization(s Station, l Load) float64 {
 // Twin replays a trace and returns its figures. They describe this trace and not the long run. It
 // returns no figures if [Replay] does not accept the station or the jobs.
 func Twin(s Station, jobs []Job) Prediction {
-	fates, err := Replay(s, jobs)
+	completions, err := Replay(s, jobs)
 	if err != nil || len(jobs) == 0 {
 		return Prediction{}
 	}
-	p := Figures(jobs, fates)
+	p := Figures(jobs, completions)
 	last := len(jobs) - 1
 	span := jobs[last].At - jobs[0].At
-	p.Throughput = Throughput(fates, jobs[0].At, jobs[last].At+span/time.Duration(max(last, 1)))
+	p.Throughput = Throughput(completions, jobs[0].At, jobs[last].At+span/time.Duration(max(last, 1)))
 	p.Utilization = utilization(s, measure(jobs))
 	return p
 }
 
 // Throughput returns how many replayed jobs per second finished from one time up to another,
 // whenever they arrived; nil if to is not after from. Lost jobs do not count.
-func Throughput(fates []Fate, from, to time.Duration) *float64 {
+func Throughput(completions []Completion, from, to time.Duration) *float64 {
 	if to <= from {
 		return nil
 	}
 	served := 0
-	for _, f := range fates {
+	for _, f := range completions {
 		if !f.Lost && f.Finish >= from && f.Finish < to {
 			served++
 		}
@@ -151,12 +151,12 @@ func Throughput(fates []Fate, from, to time.Duration) *float64 {
 }
 
 // Figures returns the figures of replayed jobs, or of some of them that follow each other.
-// fates[i] is the fate of jobs[i]. Both slices have the same length, 1 or more. Utilization is 0,
+// completions[i] is the fate of jobs[i]. Both slices have the same length, 1 or more. Utilization is 0,
 // and Throughput is nil because it needs all jobs and a window: see [Throughput].
-func Figures(jobs []Job, fates []Fate) Prediction {
+func Figures(jobs []Job, completions []Completion) Prediction {
 	var took moments
 	responses := make([]float64, 0, len(jobs))
-	for i, f := range fates {
+	for i, f := range completions {
 		if f.Lost {
 			continue
 		}

@@ -153,15 +153,15 @@ func TestTwinByHand(t *testing.T) {
 	if one := Twin(poolOf1, trace[:1]); one.Throughput != nil || *one.Mean != 0.001 {
 		t.Errorf("of one job: %+v, want no throughput", one)
 	}
-	lost := Figures(trace[:2], []Fate{{Lost: true}, {Lost: true}})
+	lost := Figures(trace[:2], []Completion{{Lost: true}, {Lost: true}})
 	if *lost.Loss != 1 || lost.Mean != nil || lost.P50 != nil || lost.Quantile != nil {
 		t.Errorf("all are lost: %+v", lost)
 	}
-	many := Figures(make([]Job, 100), func() (fates []Fate) {
+	many := Figures(make([]Job, 100), func() (completions []Completion) {
 		for i := range 100 {
-			fates = append(fates, Fate{Finish: time.Duration(i+1) * time.Second})
+			completions = append(completions, Completion{Finish: time.Duration(i+1) * time.Second})
 		}
-		return fates
+		return completions
 	}())
 	for q, want := range map[float64]float64{1e-9: 1, 0.07: 7, 0.071: 8, 0.99: 99, 0.991: 100} {
 		near(t, "a quantile of a hundred", many.Quantile(q), want, 0)
@@ -171,11 +171,11 @@ func TestTwinByHand(t *testing.T) {
 // A window holds what was served from its start to just before its end.
 func TestThroughputOfAWindow(t *testing.T) {
 	t.Parallel()
-	fates := []Fate{{Finish: 9}, {Finish: 10}, {Finish: 15, Lost: true}, {Finish: 19}, {Finish: 20}}
-	if got := Throughput(fates, 10, 20); got == nil || *got != 2e8 {
+	completions := []Completion{{Finish: 9}, {Finish: 10}, {Finish: 15, Lost: true}, {Finish: 19}, {Finish: 20}}
+	if got := Throughput(completions, 10, 20); got == nil || *got != 2e8 {
 		t.Errorf("two in ten nanoseconds: %v", got)
 	}
-	if Throughput(fates, 20, 20) != nil || Throughput(fates, 20, 10) != nil {
+	if Throughput(completions, 20, 20) != nil || Throughput(completions, 20, 10) != nil {
 		t.Error("a window of no time has a throughput")
 	}
 }

@@ -18,31 +18,31 @@ type Job struct {
 	Conn  int           // Loops: its connection, 0 or more, served by loop Conn mod Workers
 }
 
-// A Fate tells how a job ended. Times count from the start of the trace.
-type Fate struct {
+// A Completion tells how a job ended. Times count from the start of the trace.
+type Completion struct {
 	Start  time.Duration // when a worker took it up
 	Finish time.Duration
 	Lost   bool // it found no place, lost its place, lost patience or was too old; Start and Finish are when
 }
 
-// Replay runs jobs, sorted by arrival, through an ideal server and returns the fate of each. If
+// Replay runs jobs, sorted by arrival, through an ideal server and returns how each ended. If
 // ends and arrivals fall on the same moment, ends come first. It takes about 0.3 µs per job and
 // per turn of a job, and some more with many cores or, if they share evenly, with many jobs. It
 // returns an error for an impossible station or job.
-func Replay(s Station, jobs []Job) ([]Fate, error) {
+func Replay(s Station, jobs []Job) ([]Completion, error) {
 	if err := checkTrace(s, jobs); err != nil {
 		return nil, err
 	}
 	r := newReplay(s, jobs)
 	r.run()
-	return r.fates, nil
+	return r.completions, nil
 }
 
 // ReplayClosed is Replay for a closed loop: each client takes the next job as soon as its last one
 // has ended. All begin at time 0. clients is their number, 1 or more. The At and Conn of the given
 // jobs do not matter. It returns a copy of the jobs with At set to the time when each was sent,
 // and Conn to its client.
-func ReplayClosed(s Station, clients int, jobs []Job) ([]Job, []Fate, error) {
+func ReplayClosed(s Station, clients int, jobs []Job) ([]Job, []Completion, error) {
 	if clients < 1 {
 		return nil, nil, fmt.Errorf("replaying a closed loop: %d clients; give 1 or more", clients)
 	}
@@ -59,7 +59,7 @@ func ReplayClosed(s Station, clients int, jobs []Job) ([]Job, []Fate, error) {
 		r.closed.push(0, i)
 	}
 	r.run()
-	return jobs, r.fates, nil
+	return jobs, r.completions, nil
 }
 
 // checkTrace returns an error for an impossible station or job.
@@ -77,20 +77,20 @@ func checkTrace(s Station, jobs []Job) error {
 
 // A replay is the state of one replay. A job is identified by its index in jobs.
 type replay struct {
-	station Station
-	jobs    []Job
-	fates   []Fate
-	now     time.Duration
-	cores   cores
-	blocked heap[time.Duration]
-	links   links // of the jobs in all lanes and outside
-	lanes   []lane
-	own     []int32 // lane of each job; -1 until it is picked
-	by      []int32 // lane of the worker that has the job
-	outside queue
-	law     *codel // nil if the queue does not age
-	chance  *rand.Rand
-	closed  *heap[time.Duration] // clients by the time when they send next; nil in an open loop
+	station     Station
+	jobs        []Job
+	completions []Completion
+	now         time.Duration
+	cores       cores
+	blocked     heap[time.Duration]
+	links       links // of the jobs in all lanes and outside
+	lanes       []lane
+	own         []int32 // lane of each job; -1 until it is picked
+	by          []int32 // lane of the worker that has the job
+	outside     queue
+	law         *codel // nil if the queue does not age
+	chance      *rand.Rand
+	closed      *heap[time.Duration] // clients by the time when they send next; nil in an open loop
 }
 
 // A lane is a queue with the workers that take jobs from it.
@@ -116,7 +116,7 @@ const never = time.Duration(math.MaxInt64)
 
 func newReplay(s Station, jobs []Job) *replay {
 	r := &replay{
-		station: s, jobs: jobs, fates: make([]Fate, len(jobs)), links: make(links, len(jobs)), outside: empty,
+		station: s, jobs: jobs, completions: make([]Completion, len(jobs)), links: make(links, len(jobs)), outside: empty,
 		own: make([]int32, len(jobs)), by: make([]int32, len(jobs)), chance: rand.New(rand.NewPCG(uint64(len(jobs)), 2)),
 	}
 	if aging(s) {
@@ -217,7 +217,7 @@ func (r *replay) enter(job int) bool {
 	}
 	l.room--
 	l.waits++
-	r.fates[job].Start = r.now // patience counts from here
+	r.completions[job].Start = r.now // patience counts from here
 	return true
 }
 
@@ -226,7 +226,7 @@ func (r *replay) start(job, lane int) {
 	r.lanes[lane].free--
 	r.lanes[lane].busy++
 	r.by[job] = int32(lane)
-	r.fates[job].Start = r.now
+	r.completions[job].Start = r.now
 	if cpu := r.jobs[job].CPU; cpu > 0 {
 		r.cores.run(r.now, job, cpu)
 		return
@@ -240,7 +240,7 @@ func (r *replay) block(job int) { r.blocked.push(r.now+r.jobs[job].Block, job) }
 
 // finish ends a job, and gives its worker the next one.
 func (r *replay) finish(job int) {
-	r.fates[job].Finish = r.now
+	r.completions[job].Finish = r.now
 	r.answer(job)
 	worker := int(r.by[job])
 	r.lanes[worker].free++
@@ -258,7 +258,7 @@ func (r *replay) finish(job int) {
 
 // lose ends a job that was not served.
 func (r *replay) lose(job int, at time.Duration) {
-	r.fates[job] = Fate{Start: at, Finish: at, Lost: true}
+	r.completions[job] = Completion{Start: at, Finish: at, Lost: true}
 	r.answer(job)
 }
 

@@ -24,11 +24,11 @@ func ofMs(x float64) time.Duration { return time.Duration(x * 1e6) }
 // ends are the ends of the jobs in milliseconds, -1 for those lost.
 func ends(t *testing.T, s Station, trace []Job) (at []float64) {
 	t.Helper()
-	fates, err := Replay(s, trace)
+	completions, err := Replay(s, trace)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range fates {
+	for _, f := range completions {
 		if f.Lost {
 			at = append(at, -1)
 			continue
@@ -153,22 +153,22 @@ func TestReplayKeepsTheRules(t *testing.T) {
 			at += time.Duration(rng.IntN(4)) * ms
 			trace[i] = Job{at, time.Duration(rng.IntN(8)) * ms, time.Duration(rng.IntN(3)) * ms, rng.IntN(5)}
 		}
-		fates, err := Replay(s, trace)
+		completions, err := Replay(s, trace)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if problem := broken(s, trace, fates); problem != "" {
+		if problem := broken(s, trace, completions); problem != "" {
 			t.Fatalf("%+v: %s", s, problem)
 		}
 	}
 }
 
-func broken(s Station, trace []Job, fates []Fate) string {
+func broken(s Station, trace []Job, completions []Completion) string {
 	most := s.Workers
 	if s.Kind == Goroutines {
 		most = len(trace)
 	}
-	for i, f := range fates {
+	for i, f := range completions {
 		j := trace[i]
 		if f.Lost {
 			if s.Patience == 0 && (s.Places == 0 || s.Overflow == Blocks) {
@@ -180,7 +180,7 @@ func broken(s Station, trace []Job, fates []Fate) string {
 			return fmt.Sprintf("job %+v has fate %+v", j, f)
 		}
 		var held, present int // just after this one began, and just after it came
-		for k, g := range fates {
+		for k, g := range completions {
 			if !g.Lost && g.Start <= f.Start && g.Finish > f.Start {
 				held++
 			}

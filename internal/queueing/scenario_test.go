@@ -74,12 +74,12 @@ func TestHeavyTailTable(t *testing.T) {
 
 func shortP99(t *testing.T, s Station, trace []Job) float64 {
 	t.Helper()
-	fates, err := Replay(s, trace)
+	completions, err := Replay(s, trace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var took []time.Duration
-	for i, f := range fates {
+	for i, f := range completions {
 		if trace[i].CPU < ms {
 			took = append(took, f.Finish-trace[i].At)
 		}

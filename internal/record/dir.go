@@ -97,15 +97,15 @@ func createDir(root, stem, below string, random func() uint32) (*Dir, error) {
 // Discard removes a record that holds no measurement, and points root/latest at the run that it
 // named before.
 func (d *Dir) Discard() error {
-	if err := d.StepBack(); err != nil {
+	if err := d.RestoreLatest(); err != nil {
 		return err
 	}
 	return os.RemoveAll(d.path)
 }
 
-// StepBack points root/latest at the run that it named before this one. Use it for a record that
+// RestoreLatest points root/latest at the run that it named before this one. Use it for a record that
 // is no answer by its contents alone: tests of another run, or no measurement.
-func (d *Dir) StepBack() error {
+func (d *Dir) RestoreLatest() error {
 	root, name := filepath.Split(d.path)
 	path := filepath.Join(root, latest)
 	switch now, err := os.Readlink(path); {

@@ -322,17 +322,17 @@ func TestStepBack(t *testing.T) {
 		return name
 	}
 	first, test := create(), create()
-	if err := test.StepBack(); err != nil || newest() != first.Name() {
+	if err := test.RestoreLatest(); err != nil || newest() != first.Name() {
 		t.Errorf("after a test of the first the newest is %q, %v; want %q", newest(), err, first.Name())
 	}
-	if err := test.StepBack(); err != nil || newest() != first.Name() {
+	if err := test.RestoreLatest(); err != nil || newest() != first.Name() {
 		t.Errorf("stepped back twice: %q, %v", newest(), err)
 	}
 	third := create()
-	if err := test.StepBack(); err != nil || newest() != third.Name() {
+	if err := test.RestoreLatest(); err != nil || newest() != third.Name() {
 		t.Errorf("stepped back from what is not the newest: %q, %v", newest(), err)
 	}
-	if err := errors.Join(third.StepBack(), first.StepBack()); err != nil || newest() != "" {
+	if err := errors.Join(third.RestoreLatest(), first.RestoreLatest()); err != nil || newest() != "" {
 		t.Errorf("the only one stepped back: %q, %v", newest(), err)
 	}
 }

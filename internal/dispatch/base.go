@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A crew is the part that all kinds of dispatcher share: the workers, running a job, and the
+// A base is the part that all kinds of dispatcher share: the workers, running a job, and the
 // overflow policy.
-type crew[T any] struct {
+type base[T any] struct {
 	Options[T]
 	epoch time.Time
 	timed bool // the waits of jobs are measured
@@ -20,7 +20,7 @@ type crew[T any] struct {
 	_     [56]byte
 }
 
-// A queued job carries the time of its Put, on the crew's clock; 0 if the crew is not timed.
+// A queued job carries the time of its Put, on the base's clock; 0 if the base is not timed.
 type queued[T any] struct {
 	job T
 	at  time.Duration
@@ -33,8 +33,8 @@ type place[T any] interface {
 	poll() (queued[T], bool) // takes the job that has waited longest; false when empty
 }
 
-func newCrew[T any](o Options[T]) *crew[T] {
-	c := &crew[T]{Options: o, epoch: time.Now()}
+func newBase[T any](o Options[T]) *base[T] {
+	c := &base[T]{Options: o, epoch: time.Now()}
 	if o.Overflow == CoDel {
 		c.law = &codel{target: o.Target, interval: o.Interval}
 	}
@@ -42,10 +42,10 @@ func newCrew[T any](o Options[T]) *crew[T] {
 	return c
 }
 
-// clock returns the time since the crew was made. It reads one clock where time.Now reads two.
-func (c *crew[T]) clock() time.Duration { return time.Since(c.epoch) }
+// clock returns the time since the base was made. It reads one clock where time.Now reads two.
+func (c *base[T]) clock() time.Duration { return time.Since(c.epoch) }
 
-func (c *crew[T]) stamp(job T) queued[T] {
+func (c *base[T]) stamp(job T) queued[T] {
 	if !c.timed {
 		return queued[T]{job: job}
 	}
@@ -53,7 +53,7 @@ func (c *crew[T]) stamp(job T) queued[T] {
 }
 
 // start starts the workers. Each runs work with its number, from 0.
-func (c *crew[T]) start(work func(worker int)) {
+func (c *base[T]) start(work func(worker int)) {
 	for i := range c.Options.Workers {
 		c.ended.Go(func() {
 			if c.Locked {
@@ -65,7 +65,7 @@ func (c *crew[T]) start(work func(worker int)) {
 }
 
 // put queues j in p. If p is full it follows the overflow policy.
-func (c *crew[T]) put(p place[T], j queued[T]) {
+func (c *base[T]) put(p place[T], j queued[T]) {
 	for !p.offer(j) {
 		switch c.Overflow {
 		case Block:
@@ -86,7 +86,7 @@ func (c *crew[T]) put(p place[T], j queued[T]) {
 }
 
 // do runs a job, or refuses it if it is too old.
-func (c *crew[T]) do(j queued[T]) {
+func (c *base[T]) do(j queued[T]) {
 	if c.timed {
 		now := c.clock()
 		if c.law != nil && c.law.stale(now, now-j.at) {
@@ -105,8 +105,8 @@ func (c *crew[T]) do(j queued[T]) {
 	}
 }
 
-func (c *crew[T]) Workers() int { return c.Options.Workers }
-func (c *crew[T]) Busy() int    { return int(c.busy.Load()) }
+func (c *base[T]) Workers() int { return c.Options.Workers }
+func (c *base[T]) Busy() int    { return int(c.busy.Load()) }
 
 // closures is a dispatcher in which jobs travel as closures, as in most pools. A job costs one
 // allocation more than a pointer does.
@@ -167,13 +167,13 @@ func (c *closures[T]) Close() { c.tasks.Close() }
 // that has been idle longest takes the next job. A hand-off costs two goroutine switches, about
 // 0.3 µs.
 type shared[T any] struct {
-	*crew[T]
+	*base[T]
 	jobs lane[T]
 	lock sync.Mutex // held during Options.Held
 }
 
 func newShared[T any](o Options[T]) *shared[T] {
-	return &shared[T]{crew: newCrew(o), jobs: make(lane[T], o.Depth)}
+	return &shared[T]{base: newBase(o), jobs: make(lane[T], o.Depth)}
 }
 
 func (s *shared[T]) Start() {
