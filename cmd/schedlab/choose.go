@@ -115,7 +115,7 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("planning the test of the advice: %w", err)
 	}
-	choice.Test = f.line(test)
+	choice.Test, choice.Recipe = f.line(test), recipeLine(choice.Mode)
 	var untested error // the advice stands all the same
 	if f.verify {
 		if choice.Verified, untested = f.test(cmd.Context(), planned, test, show); untested != nil {

@@ -19,7 +19,8 @@ type Choice struct {
 	Cell     *ChoiceCell `json:"cell,omitempty"` // the measurement behind the recommendation; nil for a prediction
 	Metrics  []string    `json:"metrics"`        // compared by the test
 	Doubts   []Fact      `json:"doubts"`
-	Test     string      `json:"test"` // the command that tests it
+	Test     string      `json:"test"`             // the command that tests it
+	Recipe   string      `json:"recipe,omitempty"` // the command that prints the mode as a Go file, if there is one
 	// Verified is the result of --verify, Unverified the reason why it has none.
 	Verified   *ChoiceTest `json:"verified,omitempty"`
 	Unverified string      `json:"unverified,omitempty"`

@@ -51,7 +51,11 @@ func choiceDocument(c record.Choice) document.Document {
 	for _, d := range c.Doubts {
 		doubts = append(doubts, document.Fact{Label: "Doubts", Text: d.String()})
 	}
-	return document.Document{Answer: c.Headline, Parts: []document.Part{facts, untested, test, doubts}}
+	var code document.Commands
+	if c.Recipe != "" {
+		code = document.Commands{{Label: "Code:", Text: c.Recipe}}
+	}
+	return document.Document{Answer: c.Headline, Parts: []document.Part{facts, untested, test, doubts, code}}
 }
 
 // WriteChoices writes the Markdown table of all recommendations: a section for each kind of

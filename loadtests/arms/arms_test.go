@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -132,6 +133,13 @@ var requests = []string{
 	"PUT /kv/a%2Fb value", "GET /kv/a%2Fb", "GET /kv/absent", "DELETE /kv/a%2Fb",
 }
 
+// answering are the programs that answer requests under way when they end.
+var answering = []string{
+	"ants", "chi", "echo", "fiber", "gin", "hertz", "pond",
+	"serve -recipe nethttp", "serve -recipe nethttp-gate", "serve -recipe fasthttp", "serve -recipe goroutine",
+	"serve -recipe reuseport", "serve -recipe semaphore", "serve -recipe pool", "serve -recipe pool-request",
+}
+
 // Every program answers as schedlab does, twice on a kept connection, and ends at SIGTERM.
 func TestAnswersAreSchedlabs(t *testing.T) {
 	const iters = "100" // iterations per microsecond: what 2s of CPU time is too much of is the same for all
@@ -140,7 +148,7 @@ func TestAnswersAreSchedlabs(t *testing.T) {
 	for _, request := range requests {
 		want[request] = ask(t, schedlab, request)
 	}
-	for _, program := range []string{"ants", "chi", "echo", "fiber", "gin", "gnet", "gnet -offload", "hertz", "nbio", "pond"} {
+	for _, program := range slices.Concat(answering, []string{"gnet", "gnet -offload", "nbio"}) {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
 			url := start(t, program+" -listen {addr}")
@@ -158,7 +166,7 @@ func TestAnswersAreSchedlabs(t *testing.T) {
 // A request that is under way at SIGTERM is answered. gnet and nbio close their connections
 // instead, as docs/ready-arms.md says.
 func TestRequestsUnderWayAreAnsweredAtTheEnd(t *testing.T) {
-	for _, program := range []string{"ants", "chi", "echo", "fiber", "gin", "hertz", "pond"} {
+	for _, program := range answering {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
 			answered := make(chan error, 1)

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/model"
+	"schedlab/loadtests/recipes"
+)
+
+func newRecipe() *cobra.Command {
+	return &cobra.Command{
+		Use:   "recipe [MODE]",
+		Short: "Print a scheduling model as a Go file to copy",
+		Long: `Print a scheduling model as one Go file that needs nothing of schedlab: limits,
+timeouts, counters of connections, and a drain when the context ends. For a mode
+without a recipe the answer is a sentence: what to use instead, and why. Without
+a MODE it lists all modes.`,
+		Example: `  schedlab recipe
+  schedlab recipe semaphore > internal/semaphore/recipe.go
+  schedlab recipe loop`,
+		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return modeNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w := cmd.OutOrStdout()
+			if len(args) == 0 {
+				return writeRecipes(w)
+			}
+			m, err := model.Lookup(args[0])
+			if err != nil {
+				return usage(err)
+			}
+			if source, ok := recipes.Of(m.Name); ok {
+				_, err = io.WriteString(w, source)
+				return err
+			}
+			_, err = fmt.Fprintln(w, instead(m.Name))
+			return err
+		},
+	}
+}
+
+// instead says what to use in place of a mode without a recipe.
+func instead(mode string) string {
+	return cmp.Or(recipes.Instead[mode], "There is no recipe for "+mode+": its file in internal/model is the code.")
+}
+
+func writeRecipes(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "MODE\tRECIPE\tWHAT IT IS, OR WHAT TO USE INSTEAD")
+	for _, m := range model.Modes() {
+		if _, ok := recipes.Of(m.Name); ok {
+			fmt.Fprintf(tw, "%s\tyes\t%s\n", m.Name, m.Summary)
+		} else {
+			fmt.Fprintf(tw, "%s\tno\t%s\n", m.Name, instead(m.Name))
+		}
+	}
+	return tw.Flush()
+}
+
+// recipeLine returns the command that prints a mode's recipe, "" if it has none.
+func recipeLine(mode string) string {
+	if _, ok := recipes.Of(mode); !ok {
+		return ""
+	}
+	return "schedlab recipe " + mode
+}

@@ -1,0 +1,54 @@
+// Command serve serves schedlab's endpoints with a recipe, the code that 'schedlab recipe' prints.
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"maps"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	fast "github.com/valyala/fasthttp"
+
+	"schedlab/loadtests/arms/arm"
+	"schedlab/loadtests/recipes/fasthttp"
+	"schedlab/loadtests/recipes/goroutine"
+	"schedlab/loadtests/recipes/nethttp"
+	"schedlab/loadtests/recipes/nethttpgate"
+	"schedlab/loadtests/recipes/pool"
+	"schedlab/loadtests/recipes/poolrequest"
+	"schedlab/loadtests/recipes/reuseport"
+	"schedlab/loadtests/recipes/semaphore"
+)
+
+func main() {
+	recipe := flag.String("recipe", "nethttp", "mode to serve with")
+	workers := flag.Int("workers", 64, "workers, places or turns, where the recipe has them")
+	queue := flag.Int("queue", 1024, "connections or requests that may wait for a worker")
+	sockets := flag.Int("sockets", 2, "listening sockets of reuseport")
+	app, addr := arm.App()
+	h := arm.Handler(app.Serve)
+	f := func(rc *fast.RequestCtx) { arm.Fast(app.Serve, &rc.Request, &rc.Response) }
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	serve := map[string]func() error{
+		"nethttp":      func() error { return nethttp.ListenAndServe(ctx, addr, h) },
+		"nethttp-gate": func() error { return nethttpgate.ListenAndServe(ctx, addr, h, *workers) },
+		"fasthttp":     func() error { return fasthttp.ListenAndServe(ctx, addr, f) },
+		"goroutine":    func() error { return goroutine.ListenAndServe(ctx, addr, f) },
+		"reuseport":    func() error { return reuseport.ListenAndServe(ctx, addr, f, *sockets) },
+		"semaphore":    func() error { return semaphore.ListenAndServe(ctx, addr, f, *workers) },
+		"pool":         func() error { return pool.ListenAndServe(ctx, addr, f, *workers, *queue) },
+		"pool-request": func() error { return poolrequest.ListenAndServe(ctx, addr, f, *workers, *queue) },
+	}
+	run, ok := serve[*recipe]
+	if !ok {
+		log.Fatalf("-recipe %q is none of %s", *recipe, strings.Join(slices.Sorted(maps.Keys(serve)), ", "))
+	}
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,352 @@
+package recipes_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	fast "github.com/valyala/fasthttp"
+	"go.uber.org/goleak"
+
+	"schedlab/loadtests/recipes"
+	"schedlab/loadtests/recipes/fasthttp"
+	"schedlab/loadtests/recipes/goroutine"
+	"schedlab/loadtests/recipes/nethttp"
+	"schedlab/loadtests/recipes/nethttpgate"
+	"schedlab/loadtests/recipes/pool"
+	"schedlab/loadtests/recipes/poolrequest"
+	"schedlab/loadtests/recipes/reuseport"
+	"schedlab/loadtests/recipes/semaphore"
+)
+
+// clients is how many clients the tests have, each on a connection that it keeps.
+const clients = 20
+
+// A subject is a recipe with room for all clients.
+type subject struct {
+	mode           string
+	serve          func(ctx context.Context, addr string, handle func()) error
+	accepted, done *atomic.Int64
+}
+
+func subjects() []subject {
+	std := func(handle func()) http.Handler {
+		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { handle() })
+	}
+	parsed := func(handle func()) fast.RequestHandler { return func(*fast.RequestCtx) { handle() } }
+	return []subject{
+		{"nethttp", func(ctx context.Context, addr string, handle func()) error {
+			return nethttp.ListenAndServe(ctx, addr, std(handle))
+		}, &nethttp.Accepted, &nethttp.Done},
+		{"nethttp-gate", func(ctx context.Context, addr string, handle func()) error {
+			return nethttpgate.ListenAndServe(ctx, addr, std(handle), clients)
+		}, &nethttpgate.Accepted, &nethttpgate.Done},
+		{"fasthttp", func(ctx context.Context, addr string, handle func()) error {
+			return fasthttp.ListenAndServe(ctx, addr, parsed(handle))
+		}, &fasthttp.Accepted, &fasthttp.Done},
+		{"goroutine", func(ctx context.Context, addr string, handle func()) error {
+			return goroutine.ListenAndServe(ctx, addr, parsed(handle))
+		}, &goroutine.Accepted, &goroutine.Done},
+		{"reuseport", func(ctx context.Context, addr string, handle func()) error {
+			return reuseport.ListenAndServe(ctx, addr, parsed(handle), 2)
+		}, &reuseport.Accepted, &reuseport.Done},
+		{"semaphore", func(ctx context.Context, addr string, handle func()) error {
+			return semaphore.ListenAndServe(ctx, addr, parsed(handle), clients)
+		}, &semaphore.Accepted, &semaphore.Done},
+		{"pool", func(ctx context.Context, addr string, handle func()) error {
+			return pool.ListenAndServe(ctx, addr, parsed(handle), clients, clients)
+		}, &pool.Accepted, &pool.Done},
+		{"pool-request", func(ctx context.Context, addr string, handle func()) error {
+			return poolrequest.ListenAndServe(ctx, addr, parsed(handle), 2, clients)
+		}, &poolrequest.Accepted, &poolrequest.Done},
+	}
+}
+
+// noLeak fails if the test leaves a goroutine, other than fasthttp's clock and the cleaner of its pool,
+// which sleeps out ten seconds.
+func noLeak(t *testing.T) {
+	t.Helper()
+	goleak.VerifyNone(t,
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+}
+
+// begin serves until the returned function is called, which returns the error of the recipe.
+func begin(t *testing.T, serve func(ctx context.Context, addr string) error) (addr string, end func() error) {
+	t.Helper()
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr = ln.Addr().String()
+	ln.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx, addr) }()
+	return addr, func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+// A client keeps one connection.
+type client struct {
+	net.Conn
+	replies *bufio.Reader
+}
+
+// dial connects once somebody listens.
+func dial(t *testing.T, addr string) client {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		c, err := net.Dial("tcp4", addr)
+		if err == nil && c.LocalAddr().String() == addr { // a connection to itself, of a port that nobody listens on
+			c.Close()
+			continue
+		}
+		if err == nil {
+			t.Cleanup(func() { c.Close() })
+			c.SetDeadline(time.Now().Add(20 * time.Second))
+			return client{c, bufio.NewReader(c)}
+		}
+		if time.Since(began) > 10*time.Second {
+			t.Fatal(err)
+		}
+	}
+}
+
+// get sends a request and returns the reply without its body, nil with an error.
+func (c client) get() (*http.Response, error) {
+	if _, err := fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: test\r\n\r\n"); err != nil {
+		return nil, err
+	}
+	res, err := http.ReadResponse(c.replies, nil)
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	return res, err
+}
+
+// Every recipe answers clients that come at once, and ends within a second while they keep their
+// connections. It then has counted every connection in and out, and left no goroutine.
+func TestRecipesServeAndDrain(t *testing.T) {
+	for _, s := range subjects() {
+		t.Run(s.mode, func(t *testing.T) {
+			accepted, done := s.accepted.Load(), s.done.Load()
+			addr, end := begin(t, func(ctx context.Context, addr string) error {
+				return s.serve(ctx, addr, func() { time.Sleep(time.Millisecond) })
+			})
+			conns := make([]client, clients)
+			for i := range conns {
+				conns[i] = dial(t, addr)
+			}
+			for range 2 { // the second on the kept connections
+				var all sync.WaitGroup
+				for _, c := range conns {
+					all.Go(func() {
+						if res, err := c.get(); err != nil {
+							t.Error(err)
+						} else if res.StatusCode != http.StatusOK {
+							t.Error(res.Status)
+						}
+					})
+				}
+				all.Wait()
+			}
+			began := time.Now()
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("the drain took %v", took)
+			}
+			if in, out := s.accepted.Load()-accepted, s.done.Load()-done; in != clients || out != clients {
+				t.Errorf("accepted %d, done %d, of %d connections", in, out, clients)
+			}
+			noLeak(t)
+		})
+	}
+}
+
+// A request that is under way when the context ends is answered, and announces the end of its connection.
+func TestRequestUnderWayIsAnswered(t *testing.T) {
+	for _, s := range subjects() {
+		t.Run(s.mode, func(t *testing.T) {
+			entered, release := make(chan struct{}), make(chan struct{})
+			addr, end := begin(t, func(ctx context.Context, addr string) error {
+				return s.serve(ctx, addr, func() { entered <- struct{}{}; <-release })
+			})
+			c := dial(t, addr)
+			answered := make(chan struct{})
+			go func() {
+				defer close(answered)
+				switch res, err := c.get(); {
+				case err != nil:
+					t.Error(err)
+				case res.StatusCode != http.StatusOK || !res.Close:
+					t.Errorf("%s, Connection: close %v", res.Status, res.Close)
+				}
+			}()
+			<-entered
+			time.AfterFunc(200*time.Millisecond, func() { close(release) })
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+			<-answered
+			noLeak(t)
+		})
+	}
+}
+
+// A handler that panics costs its client an answer of 500 or the connection, and no other client anything.
+func TestPanicEndsNoProgram(t *testing.T) {
+	for _, s := range subjects() {
+		t.Run(s.mode, func(t *testing.T) {
+			var calls atomic.Int64
+			addr, end := begin(t, func(ctx context.Context, addr string) error {
+				return s.serve(ctx, addr, func() {
+					if calls.Add(1) == 1 {
+						panic("planted")
+					}
+				})
+			})
+			if res, err := dial(t, addr).get(); err == nil && res.StatusCode != http.StatusInternalServerError {
+				t.Errorf("the panic was answered %s", res.Status)
+			}
+			if res, err := dial(t, addr).get(); err != nil || res.StatusCode != http.StatusOK {
+				t.Errorf("after it: %v, %v", res, err)
+			}
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+			noLeak(t)
+		})
+	}
+}
+
+// With its only worker busy and its only place taken, pool-request refuses all others at once. semaphore
+// refuses what got no turn in time.
+func TestFullIs503(t *testing.T) {
+	for _, full := range []struct {
+		mode    string
+		serve   func(ctx context.Context, addr string, h fast.RequestHandler) error
+		refused *atomic.Int64
+		want    int64 // of four requests beside the one that is served
+	}{
+		{"pool-request", func(ctx context.Context, addr string, h fast.RequestHandler) error {
+			return poolrequest.ListenAndServe(ctx, addr, h, 1, 1)
+		}, &poolrequest.Refused, 3},
+		{"semaphore", func(ctx context.Context, addr string, h fast.RequestHandler) error {
+			return semaphore.ListenAndServe(ctx, addr, h, 1)
+		}, &semaphore.Refused, 4},
+	} {
+		t.Run(full.mode, func(t *testing.T) {
+			before := full.refused.Load()
+			entered, release := make(chan struct{}, 5), make(chan struct{})
+			addr, end := begin(t, func(ctx context.Context, addr string) error {
+				return full.serve(ctx, addr, func(*fast.RequestCtx) { entered <- struct{}{}; <-release })
+			})
+			var served, refused atomic.Int64
+			var all sync.WaitGroup
+			ask := func(c client) {
+				switch res, err := c.get(); {
+				case err != nil:
+					t.Error(err)
+				case res.StatusCode == http.StatusOK:
+					served.Add(1)
+				case res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") == "1":
+					refused.Add(1)
+				default:
+					t.Error(res.Status)
+				}
+			}
+			first := dial(t, addr)
+			all.Go(func() { ask(first) })
+			<-entered
+			for range 4 {
+				c := dial(t, addr)
+				all.Go(func() { ask(c) })
+			}
+			for began := time.Now(); refused.Load() < full.want && time.Since(began) < 10*time.Second; {
+				time.Sleep(time.Millisecond)
+			}
+			close(release)
+			all.Wait()
+			if refused.Load() != full.want || served.Load() != 5-full.want || full.refused.Load()-before != full.want {
+				t.Errorf("%d served, %d refused, counted %d, want %d refused", served.Load(), refused.Load(), full.refused.Load()-before, full.want)
+			}
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+			noLeak(t)
+		})
+	}
+}
+
+// A pool with fewer workers than kept connections starves the others, as its comment warns.
+func TestPoolStarvesBeyondItsWorkers(t *testing.T) {
+	addr, end := begin(t, func(ctx context.Context, addr string) error {
+		return pool.ListenAndServe(ctx, addr, func(*fast.RequestCtx) {}, 1, 1)
+	})
+	kept, other := dial(t, addr), dial(t, addr)
+	if _, err := kept.get(); err != nil {
+		t.Fatal(err)
+	}
+	other.SetDeadline(time.Now().Add(100 * time.Millisecond))
+	if res, err := other.get(); err == nil {
+		t.Errorf("the second client got %s beside a kept connection", res.Status)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	noLeak(t)
+}
+
+// What cannot be served is an error at once.
+func TestImpossibleSizes(t *testing.T) {
+	for name, err := range map[string]error{
+		"gate":      nethttpgate.ListenAndServe(t.Context(), "127.0.0.1:0", nil, 0),
+		"semaphore": semaphore.ListenAndServe(t.Context(), "127.0.0.1:0", nil, 0),
+		"pool":      pool.ListenAndServe(t.Context(), "127.0.0.1:0", nil, 0, 1),
+		"queue":     poolrequest.ListenAndServe(t.Context(), "127.0.0.1:0", nil, 1, -1),
+		"address":   nethttp.ListenAndServe(t.Context(), "127.0.0.1:none", nil),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// A recipe is one file of the package of its mode's name, which needs nothing but the standard library and fasthttp.
+func TestRecipesStandAlone(t *testing.T) {
+	for _, s := range subjects() {
+		source, ok := recipes.Of(s.mode)
+		if !ok {
+			t.Errorf("no recipe for %s", s.mode)
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), s.mode, source, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := strings.ReplaceAll(s.mode, "-", ""); file.Name.Name != want || !strings.HasPrefix(file.Doc.Text(), "Package "+want+" ") {
+			t.Errorf("%s: package %s, want %s with a comment", s.mode, file.Name.Name, want)
+		}
+		for _, i := range file.Imports {
+			if path := strings.Trim(i.Path.Value, `"`); strings.Contains(path, ".") && !strings.HasPrefix(path, "github.com/valyala/fasthttp") || strings.HasPrefix(path, "schedlab") {
+				t.Errorf("%s imports %s", s.mode, path)
+			}
+		}
+	}
+}
