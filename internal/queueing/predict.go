@@ -151,7 +151,7 @@ func Throughput(completions []Completion, from, to time.Duration) *float64 {
 }
 
 // Figures returns the figures of replayed jobs, or of some of them that follow each other.
-// completions[i] is the fate of jobs[i]. Both slices have the same length, 1 or more. Utilization is 0,
+// completions[i] says how jobs[i] ended. Both slices have the same length, 1 or more. Utilization is 0,
 // and Throughput is nil because it needs all jobs and a window: see [Throughput].
 func Figures(jobs []Job, completions []Completion) Prediction {
 	var took moments
