@@ -17,9 +17,12 @@ import (
 	"time"
 )
 
-// Accepted counts the connections that were accepted and Done the ones that have ended; the others are
-// open. Publish them, with expvar or your metrics.
-var Accepted, Done atomic.Int64
+// Accepted counts the connections that were accepted. The ones that are not Done are open. Publish both,
+// with expvar or your metrics.
+var Accepted atomic.Int64
+
+// Done counts the connections that have ended.
+var Done atomic.Int64
 
 // drainTime is how long requests under way may take to end once ctx has ended.
 const drainTime = 10 * time.Second
@@ -41,7 +44,7 @@ func ListenAndServe(ctx context.Context, addr string, h http.Handler, places int
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
 		WriteTimeout:      30 * time.Second, // from the end of the head, so the handler's time is in it
-		IdleTimeout:       5 * time.Second, // a place that an idle client keeps from others
+		IdleTimeout:       5 * time.Second,  // a place that an idle client keeps from others
 		MaxHeaderBytes:    8 << 10,
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {

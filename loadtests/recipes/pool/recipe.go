@@ -22,9 +22,12 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Accepted counts the connections that were accepted and Done the ones that have ended. The others are
-// open: if they are more than the workers, the rest of them get no answer. Publish both.
-var Accepted, Done atomic.Int64
+// Accepted counts the connections that were accepted. The ones that are not Done are open. Publish both,
+// with expvar or your metrics.
+var Accepted atomic.Int64
+
+// Done counts the connections that have ended.
+var Done atomic.Int64
 
 // drainTime is how long requests under way may take to end once ctx has ended.
 const drainTime = 10 * time.Second
@@ -44,7 +47,7 @@ func ListenAndServe(ctx context.Context, addr string, h fasthttp.RequestHandler,
 		ReadTimeout:        5 * time.Second, // for a whole request
 		WriteTimeout:       10 * time.Second,
 		IdleTimeout:        5 * time.Second, // a worker that an idle client keeps from others
-		ReadBufferSize:     8 << 10, // longest head
+		ReadBufferSize:     8 << 10,         // longest head
 		MaxRequestBodySize: 1 << 20,
 	}
 	var running sync.WaitGroup // the acceptor and the workers

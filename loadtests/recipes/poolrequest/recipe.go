@@ -22,9 +22,12 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Accepted counts the connections that were accepted and Done the ones that have ended; the others are
-// open. Publish them, with expvar or your metrics.
-var Accepted, Done atomic.Int64
+// Accepted counts the connections that were accepted. The ones that are not Done are open. Publish both,
+// with expvar or your metrics.
+var Accepted atomic.Int64
+
+// Done counts the connections that have ended.
+var Done atomic.Int64
 
 // Refused counts requests that were answered 503.
 var Refused atomic.Int64
