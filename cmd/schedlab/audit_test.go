@@ -20,7 +20,8 @@ import (
 )
 
 // What real tools print of a sound run, of a server that is not pressed, is read to the
-// last line, and no law finds it impossible or suspicious.
+// last line, and no law finds it impossible or suspicious. One finding may be true here: that
+// the tool did not keep its offered rate, since this machine runs other tests meanwhile.
 func TestAuditOfRealTools(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -87,7 +88,7 @@ func TestAuditOfRealTools(t *testing.T) {
 				}
 			}
 			for _, f := range audit.Judge(text, audit.Given{}).Findings {
-				if f.Kind != record.CannotTell {
+				if f.Kind != record.CannotTell && f.Code != "audit-offered-missed" {
 					t.Errorf("%s: %s %v, of\n%s", f.Kind, f.Code, f.Numbers, printed)
 				}
 			}
