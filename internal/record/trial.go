@@ -1,5 +1,7 @@
 package record
 
+import "slices"
+
 // A Trial is one window of one arm: trials/NNN-arm/trial.json. Everything that can be computed
 // from the requests is left to the reader.
 type Trial struct {
@@ -172,3 +174,103 @@ type Proofs struct {
 
 	ReadLate *ReadLate `json:"read_late,omitempty"` // medians of the windows' p50 and p99; nil: not audited
 }
+
+// A Phase is a part of the response time. Name is a part in package timeline, except that cpu,
+// sleep and unexplained, or handler, stand for its service.
+type Phase struct {
+	Name string  `json:"name"`
+	Mean float64 `json:"mean"` // seconds per request, on average
+	Tail float64 `json:"tail"` // the same over the slowest 1 % of each window
+}
+
+// The parts of a request's service time.
+const (
+	PhaseCPU   = "cpu"   // calibrated CPU demand
+	PhaseSleep = "sleep" // demanded blocking time
+	// PhaseRest is the service time beyond both demands: other threads had the CPU, the sleep
+	// ended late, or the core was slower than calibrated. It is below 0 where the core was faster
+	// (docs/decisions/0014-one-interference.md).
+	PhaseRest = "unexplained"
+	// PhaseHandler is the whole service time if the plan does not know the demand, because the
+	// path or another program determines it. The other three are 0 then.
+	PhaseHandler = "handler"
+)
+
+// A Stretch is a group of phases with one cause, under a name for people.
+type Stretch struct {
+	Name   string
+	What   string // a short description
+	Phases []string
+}
+
+// Stretches returns all stretches, in the order in which a request passes them; the kernel's,
+// which it passes on both ways, comes second. Every phase is in exactly one stretch.
+func Stretches() []Stretch {
+	return []Stretch{
+		{"client", "the load's own lateness, waiting for a connection, opening one", []string{"lag", "connect", "build"}},
+		{"kernel", "in accept queues, sockets and the loopback, both ways", []string{"accept", "ingress", "egress", "receive"}},
+		{"run queue", "ready, and waiting for the scheduler to run it", []string{"wakeup", "handover"}},
+		{"http", "parsing, and from the handler's end to the write", []string{"parse", "finish"}},
+		{"queue", "in the model's own queue", []string{"queue"}},
+		{"cpu", "the handler's demand, as calibrated", []string{PhaseCPU}},
+		{"sleep", "the handler's demand", []string{PhaseSleep}},
+		{"interference", "the handler's time beyond its demand: others had the CPU, or its sleep ended late", []string{PhaseRest}},
+		{"handler", "the handler's time, of which the plan knows no demand", []string{PhaseHandler}},
+	}
+}
+
+// In returns the sum of a figure over the phases that belong to s.
+func (s Stretch) In(phases []Phase, of func(Phase) float64) (sum float64) {
+	for _, p := range phases {
+		if slices.Contains(s.Phases, p.Name) {
+			sum += of(p)
+		}
+	}
+	return sum
+}
+
+// Others tells who used the CPUs of a run apart from its servers and its load. It covers the
+// whole run: probes, warm-ups and blocks.
+type Others struct {
+	Seconds float64 `json:"seconds"` // from the first reading of the machine's counters to the last
+	// Steal is the share of the time of all the machine's CPUs that its hypervisor gave to other
+	// machines, 0..1.
+	Steal    float64   `json:"steal"`
+	Troubles []Trouble `json:"troubles"` // the largest share first, at most eight programs; shares below 0.1 % are left out
+}
+
+// A Trouble is one cause that took CPU time from server or load.
+type Trouble struct {
+	Cause Cause `json:"cause"`
+	CPU   int   `json:"cpu"` // -1: all CPUs in use; for a program, the CPU where it was seen most
+	// Side tells who runs on that CPU: server, load, or both if they share it.
+	Side Side `json:"side"`
+	// Share is a ratio 0..1 of the CPU's time. For a program it is a ratio of one CPU, for
+	// Passing of all CPUs in use.
+	Share   float64 `json:"share"`
+	Program string  `json:"program,omitempty"` // the program's name, if Cause is Program
+	PID     int     `json:"pid,omitempty"`
+}
+
+// Cause tells what took the CPU time.
+type Cause string
+
+// The causes.
+const (
+	Stolen    Cause = "steal"   // the hypervisor gave the CPU to another machine
+	Interrupt Cause = "irq"     // devices interrupted it
+	SoftIRQ   Cause = "softirq" // network traffic and kernel work that loopback traffic did not cause
+	Program   Cause = "program" // a program that is not part of the run
+	Passing   Cause = "passing" // unnamed programs: the smallest, short-lived ones, and ones not visible from here
+	Own       Cause = "own"     // schedlab's own threads, on the server's CPUs
+)
+
+// Side tells who runs on a CPU.
+type Side string
+
+// The sides.
+const (
+	ServerSideCPU Side = "server"
+	LoadSideCPU   Side = "load"
+	BothSides     Side = "both"
+)
