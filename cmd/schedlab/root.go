@@ -28,7 +28,7 @@ pool. It runs each as a real server, drives it with open-loop load, and says
 which wins, by how much, and how sure that is.
 
 Every flag can also be set in the environment: --queue-depth is
-SCHEDLAB_QUEUE_DEPTH. serve, compare, capacity, map, attack and report take flags
+SCHEDLAB_QUEUE_DEPTH. serve, compare, gate, capacity, map, attack and report take flags
 from a YAML file as well, --config FILE, with lines like 'queue-depth: 64'. The
 command line wins over the environment, and that over the file.
 
@@ -53,7 +53,7 @@ and no expectation decided), 130 interrupted.`,
 		}
 		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})
-	configured := []*cobra.Command{newCompare(), newCapacity(), newMap(), newServe(), newAttack(), newReport()}
+	configured := []*cobra.Command{newCompare(), newGate(), newCapacity(), newMap(), newServe(), newAttack(), newReport()}
 	for _, cmd := range configured {
 		addConfig(cmd)
 	}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -125,7 +126,7 @@ func firstLook(comparisons int) int {
 func (p *plan) settleWindow() {
 	d := decision{
 		rate: p.leastRate(), floor: p.leastFloor(), window: record.Duration(p.Window), budget: p.budget, blocks: p.opts.Blocks,
-		first: firstLook(stats.Primaries() * (len(p.Arms) - 2)), asked: p.asks(), fixed: p.opts.Window > 0, step: p.period(), most: p.longestWindow(),
+		first: firstLook(p.comparisons()), asked: p.asks(), fixed: p.opts.Window > 0, step: p.period(), most: p.longestWindow(),
 		cost: p.costOf,
 	}
 	f, window := d.decide()
@@ -139,11 +140,21 @@ func (p *plan) settleWindow() {
 	p.Estimate = min(p.cost(p.Blocks), p.budget).Seconds()
 }
 
+// comparisons returns the number of comparisons that share the probability of error.
+func (p plan) comparisons() int {
+	if n := len(p.Gate); n > 0 {
+		return judge.GateShares(n)
+	}
+	return stats.Primaries() * (len(p.Arms) - 2)
+}
+
 // asks returns the quantiles that must be decidable.
 func (p plan) asks() []string {
 	switch {
 	case p.opts.Asks != nil:
 		return p.opts.Asks
+	case len(p.Gate) > 0:
+		return slices.Sorted(maps.Keys(p.Gate))
 	case len(p.Expect) > 0:
 		return namedQuantiles(p.Expect)
 	}

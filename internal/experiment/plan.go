@@ -101,7 +101,7 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 	}
 	p := plan{opts: o, scenario: s, cpus: cpus, self: runnable(o.Self), slo: slo}
 	p.settings = settings{
-		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Predict: s.Predict,
+		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Gate: o.Gate, Predict: s.Predict,
 		Connections: s.Load.Connections, Stamps: cmp.Or(o.Stamps, "basic"),
 	}
 	if o.Stamps == "" && runtime.GOOS == "linux" {

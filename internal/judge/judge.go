@@ -124,6 +124,7 @@ func (j *Judge) judge() judgement {
 	r.Arms, r.AA, r.Verdicts, r.Duels, r.Differences = arms, v.aa, v.all, v.duels, b.differences(arms)
 	r.Laws, r.NotChecked = b.audit(), b.notChecked()
 	r.Expectations = b.expected(arms, v)
+	r.Gate = b.gated(arms, v.refusal)
 	r.Winner, r.Answer = conclude(r)
 	if o := j.run.Others; o != nil {
 		r.Others, r.Env.StealRatio = o, o.Steal

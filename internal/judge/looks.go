@@ -44,6 +44,8 @@ func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
 		ends = v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled(room, false))
 	case aim.Expectations:
 		ends = now.expectationsDecided()
+	case len(j.run.Plan.Gate) > 0:
+		ends = gateDecided(now.result.Gate)
 	default:
 		ends = now.settled(room, aim.Standings)
 	}
@@ -53,7 +55,7 @@ func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
 // Open counts the primary verdicts that the windows so far leave open, and the blocks that
 // would decide them all. An aim that does not ask for verdicts leaves none open.
 func (j *Judge) Open() (open, needed int) {
-	if a := j.aim; a.SLO != nil || a.Outcome != nil || a.Expectations {
+	if a := j.aim; a.SLO != nil || a.Outcome != nil || a.Expectations || len(j.run.Plan.Gate) > 0 {
 		return 0, 0
 	}
 	for _, v := range j.judge().result.Verdicts {

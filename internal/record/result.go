@@ -47,6 +47,8 @@ type Result struct {
 	Refused  []Refusal `json:"refused"` // blocks left out, and why
 	// Expectations are the scenario's assertions, in its order.
 	Expectations []Expectation `json:"expectations"`
+	// Gate answers whether the last arm is worse than the first, if `schedlab gate` asked.
+	Gate []Gated `json:"gate,omitempty"`
 	// NotChecked names the validity rules that could not be checked for lack of data.
 	NotChecked []string `json:"not_checked"`
 	// Laws are the audit's laws that could be checked.

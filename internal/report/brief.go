@@ -30,6 +30,9 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 	if r.Capacity != nil {
 		return o.write(w, capacityBriefly(r, o.Width))
 	}
+	if len(r.Gate) > 0 {
+		return o.write(w, gateBriefly(r))
+	}
 	var d document.Document
 	for _, room := range []struct{ reasons, doubts int }{{3, 1}, {2, 1}, {1, 1}, {1, 0}, {0, 0}, {-1, 0}} {
 		d = briefly(r, o.Width, room.reasons, room.doubts)

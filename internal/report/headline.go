@@ -22,6 +22,9 @@ func Doubt(f record.Fact) string {
 // Headline returns the answer of a run: its claims, or the ranking of its arms if it has no claims or
 // decided none.
 func Headline(r *record.Result) string {
+	if len(r.Gate) > 0 {
+		return gateAnswer(r)
+	}
 	if !slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" && e.Outcome.Decided() }) {
 		return ranking(r)
 	}

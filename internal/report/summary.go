@@ -18,6 +18,9 @@ func Summary(w io.Writer, r *record.Result) error {
 	if r.Capacity != nil {
 		return Markdown(w, r)
 	}
+	if len(r.Gate) > 0 {
+		return gateComment(w, r)
+	}
 	d := document.Document{Question: r.Question, State: state(r), Context: []string{offered(r), machine(r.Env, r.Arms)}}
 	notes := document.Lines{}
 	if ranked := ranking(r); Headline(r) == ranked {

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/command"
+	"schedlab/internal/judge"
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/workload"
+)
+
+// gateFlags are the flags of gate.
+type gateFlags struct {
+	compareFlags
+	before, after       string // --old and --new: commands, or addresses of servers that run
+	oldRef, newRef      string
+	build, run          string // how to build a commit, and to run what was built
+	metrics, allowances []string
+}
+
+// Names of a gate's arms.
+const (
+	oldArm = "old"
+	newArm = "new"
+)
+
+// gateBudget is the longest that a gate takes unless told otherwise.
+const gateBudget = 90 * time.Second
+
+func newGate() *cobra.Command {
+	var f gateFlags
+	cmd := &cobra.Command{
+		Use:   "gate --old 'CMD {addr}' --new 'CMD {addr}'",
+		Short: "Fail a CI job when a new build of a service is worse than the old one",
+		Long: `Compare two builds of a service, and say whether the new one is worse by more than
+is allowed. Both run in fresh processes, in interleaved blocks of the same load, beside
+a second copy of the old one. The run ends as soon as the answer is sure.
+
+A metric is worse when its interval excludes that the new build is as good and the
+median shows more than half of what is allowed. It is fine when the whole interval
+lies within what is allowed. Of a hundred gates of equal builds one at most says worse,
+all metrics and looks together.
+
+With --old-ref and --new-ref it builds two commits of the git repository here, each in
+a worktree of its own that is removed afterwards: --build makes the program {out}, and
+--run starts it.
+
+Exit codes: 0 not worse, 3 worse, 4 cannot tell, 1 a server died or something else
+failed, 2 wrong usage, 130 interrupted.`,
+		Example: `  schedlab gate --old './old -listen {addr}' --new './new -listen {addr}' --rate 2000/s
+  schedlab gate --old './old {addr}' --new './new {addr}' --targets requests.txt --rate 500/s --allow p99=30%
+  schedlab gate --old './old {addr}' --new './new {addr}' --metric p50,cpu --output markdown
+  schedlab gate --old-ref main --new-ref HEAD --build 'go build -o {out} ./cmd/app' --run '{out} -listen {addr}'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.gate(cmd) },
+	}
+	f.bindRun(cmd)
+	fl := cmd.Flags()
+	for _, hidden := range []string{"arm", "close"} {
+		_ = fl.MarkHidden(hidden)
+	}
+	fl.StringVar(&f.before, "old", "", "the old build: a command that listens on {addr}, VARIABLE=VALUE words before it, or http://HOST:PORT")
+	fl.StringVar(&f.after, "new", "", "the new build, likewise")
+	fl.StringVar(&f.oldRef, "old-ref", "", "the old build is this commit, branch or tag of the git repository here")
+	fl.StringVar(&f.newRef, "new-ref", "HEAD", "with --old-ref: the new build is this one")
+	fl.StringVar(&f.build, "build", "", "with --old-ref: the shell command that builds {out}, in the repository's top folder")
+	fl.StringVar(&f.run, "run", "{out} {addr}", "with --old-ref: the command that starts {out}, as for --old")
+	fl.StringSliceVar(&f.metrics, "metric", gateWords(), "what must not be worse: "+strings.Join(gateWords(), ", "))
+	fl.StringSliceVar(&f.allowances, "allow", nil, "how much worse a metric may be, like p99=20% (default "+gateDefaults()+")")
+	f.adhoc.bind(fl)
+	fl.StringVar(&f.adhoc.log, "log", "", "ask what this access log says when it says so")
+	fl.StringVar(&f.adhoc.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
+	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slower build's throughput (default 0.7x)")
+	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default 0.5s, and longer where p99 needs it)")
+	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
+	fl.DurationVar(&f.Budget, "budget", gateBudget, "longest it may take")
+	oneOf(fl, &f.output, "output", "text", "text, json, or markdown for a comment on a pull request", "text", "json", "markdown")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
+	complete(cmd, "metric", gateWords()...)
+	return cmd
+}
+
+// gateWord returns the word for a metric on the command line, like cpu for cpu_per_request.
+func gateWord(metric string) string {
+	if m := stats.MetricOf(metric); m.Word != "" {
+		return m.Word
+	}
+	return metric
+}
+
+// gateWords returns the words for all metrics of a gate.
+func gateWords() (words []string) {
+	names, _ := judge.GateMetrics()
+	for _, name := range names {
+		words = append(words, gateWord(name))
+	}
+	return words
+}
+
+// gateDefaults returns what a gate allows by default, for its help.
+func gateDefaults() string {
+	names, allowed := judge.GateMetrics()
+	var all []string
+	for _, name := range names {
+		all = append(all, fmt.Sprintf("%s=%.0f%%", gateWord(name), 100*allowed[name]))
+	}
+	return strings.Join(all, ",")
+}
+
+// asked returns the allowed worsening of each metric that the flags ask for, as a ratio.
+func (f *gateFlags) asked() (map[string]float64, error) {
+	names, allowed := judge.GateMetrics()
+	nameOf := func(flag, word string) (string, error) {
+		i := slices.IndexFunc(names, func(name string) bool { return gateWord(name) == word })
+		if i < 0 {
+			return "", usagef("--%s: %q is %w", flag, word, notAmong(gateWords()))
+		}
+		return names[i], nil
+	}
+	asked := map[string]float64{}
+	for _, word := range f.metrics {
+		name, err := nameOf("metric", word)
+		if err != nil {
+			return nil, err
+		}
+		asked[name] = allowed[name]
+	}
+	for _, text := range f.allowances {
+		word, size, _ := strings.Cut(text, "=")
+		name, err := nameOf("allow", word)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := asked[name]; !ok {
+			return nil, usagef("--allow %s: --metric leaves %s out", text, word)
+		}
+		v, err := strconv.ParseFloat(strings.TrimSuffix(size, "%"), 64)
+		if err != nil || !strings.HasSuffix(size, "%") || !(v > 0 && v <= 1000) {
+			return nil, usagef("--allow %s: want METRIC=SHARE, like %s=20%%, up to 1000%%", text, word)
+		}
+		asked[name] = v / 100
+	}
+	if len(asked) == 0 {
+		return nil, usagef("--metric is empty; name one of %s, or leave it out", strings.Join(gateWords(), ", "))
+	}
+	return asked, nil
+}
+
+// gate checks the flags, builds what must be built, runs the comparison and prints its answer.
+func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
+	if err := f.checkBuilds(); err != nil {
+		return err
+	}
+	if f.Gate, err = f.asked(); err != nil {
+		return err
+	}
+	if !f.adhoc.given() {
+		f.adhoc.path = "/"
+	}
+	if err := f.adhoc.check(nil); err != nil {
+		return err
+	}
+	show, err := f.prepare(cmd)
+	if err != nil {
+		return err
+	}
+	if f.oldRef != "" {
+		remove, err := f.buildBoth(cmd.Context(), show)
+		defer remove()
+		if err != nil {
+			return err
+		}
+	}
+	f.addArms = []string{oldArm + "=" + f.before, newArm + "=" + f.after}
+	asked, err := f.questions(nil)
+	if err != nil {
+		return err
+	}
+	machine, err := f.seeMachine(cmd.Context())
+	if err != nil {
+		return err
+	}
+	f.Iters = workload.Calibrate()
+	planned, err := f.plans(asked)
+	if err != nil {
+		return err
+	}
+	if err := f.stayLocal(cmd.Context(), asked[0].Arms); err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), machine)
+	if f.output == "markdown" {
+		f.output = "summary" // of a gate, the comment on a pull request
+	}
+	if f.dryRun {
+		return f.writePlans(cmd.OutOrStdout(), planned)
+	}
+	r, err := f.carryOut(cmd, planned.Scenarios[0].Planned, show)
+	if err != nil {
+		return err
+	}
+	switch r.GateOutcome() {
+	case record.GateFine:
+		return nil
+	case record.GateWorse:
+		return &exitError{code: exitExpectation}
+	}
+	return &exitError{code: exitPartial}
+}
+
+// checkBuilds refuses a gate without two builds, or with builds given in both ways.
+func (f *gateFlags) checkBuilds() error {
+	switch {
+	case f.oldRef == "" && (f.build != "" || f.newRef != "HEAD"):
+		return usagef("--build and --new-ref belong to --old-ref, which names the old commit")
+	case f.oldRef == "" && (f.before == "" || f.after == ""):
+		return usagef("a gate needs two builds: --old 'CMD {addr}' --new 'CMD {addr}', or --old-ref COMMIT --build 'go build -o {out} ./cmd/app' --run '{out} -listen {addr}'")
+	case f.oldRef != "" && f.before+f.after != "":
+		return usagef("--old and --new name two programs, and --old-ref two commits to build; give one or the other")
+	case f.oldRef != "" && !strings.Contains(f.build, outMark):
+		return usagef("--build %q does not say where {out} is written; give one like 'go build -o {out} ./cmd/app'", f.build)
+	case f.oldRef != "" && !strings.Contains(f.run, outMark):
+		return usagef("--run %q does not start {out}; give one like '{out} -listen {addr}'", f.run)
+	}
+	return nil
+}
+
+// outMark stands for the built program in --build and --run.
+const outMark = "{out}"
+
+// buildBoth builds both commits into a temporary folder, each from a git worktree, and sets the two
+// commands. remove deletes all of it; call it also after an error.
+func (f *gateFlags) buildBoth(ctx context.Context, show *progress) (remove func(), err error) {
+	dir, err := os.MkdirTemp("", "schedlab-gate-")
+	if err != nil {
+		return func() {}, fmt.Errorf("making a folder for the builds: %w", err)
+	}
+	remove = func() { _ = os.RemoveAll(dir) }
+	for _, b := range []struct {
+		flag, ref string
+		to        *string
+	}{{"old-ref", f.oldRef, &f.before}, {"new-ref", f.newRef, &f.after}} {
+		show.note(b.ref+b.flag, "building "+b.ref)
+		out := filepath.Join(dir, b.flag)
+		if err := buildCommit(ctx, b.ref, out+"-tree", strings.ReplaceAll(f.build, outMark, command.Quote(out))); err != nil {
+			return remove, fmt.Errorf("--%s %s: %w", b.flag, b.ref, err)
+		}
+		if info, err := os.Stat(out); err != nil || info.Mode()&0o111 == 0 {
+			return remove, usagef("--build %q left no program at {out} for --%s %s", f.build, b.flag, b.ref)
+		}
+		*b.to = strings.ReplaceAll(f.run, outMark, command.Quote(out))
+	}
+	return remove, nil
+}
+
+// buildCommit runs a shell command in a new git worktree of a commit, and removes the worktree. The
+// checkout stays as it is.
+func buildCommit(ctx context.Context, ref, tree, build string) error {
+	if err := said(exec.CommandContext(ctx, "git", "worktree", "add", "--quiet", "--detach", tree, ref)); err != nil {
+		return usage(err)
+	}
+	defer func() {
+		_ = exec.CommandContext(context.WithoutCancel(ctx), "git", "worktree", "remove", "--force", tree).Run()
+	}()
+	cmd := exec.CommandContext(ctx, "sh", "-c", build)
+	cmd.Dir = tree
+	return said(cmd)
+}
+
+// said runs a command, and adds the end of its output to its error.
+func said(cmd *exec.Cmd) error {
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return fmt.Errorf("%s: %w: %s", command.Join(cmd.Args), err, strings.Join(lines[max(0, len(lines)-5):], "; "))
+}

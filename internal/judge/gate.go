@@ -1,0 +1,87 @@
+package judge
+
+import (
+	"math"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
+
+// gateAlpha is the probability that a gate calls one of two equal builds worse, at any of its
+// metrics and any look.
+const gateAlpha = .01
+
+// GateShares returns the number of equal shares into which [stats.Alpha] is divided when a gate
+// asks for this number of metrics. Each metric gets one share. The interval of a metric errs on both
+// sides alike, and one side alone calls a build worse.
+func GateShares(metrics int) int {
+	return int(math.Ceil(float64(metrics) * stats.Alpha / (2 * gateAlpha)))
+}
+
+// GateMetrics returns the metrics that a gate can ask for, with the largest worsening that it allows
+// unless told otherwise, as a ratio.
+func GateMetrics() (names []string, allowed map[string]float64) {
+	allowed = map[string]float64{"p50": .10, "p90": .10, "p99": .20, "cpu_per_request": .10, "memory": .10, goodput: .03}
+	for _, m := range stats.Figures() {
+		if allowed[m.Name] > 0 {
+			names = append(names, m.Name)
+		}
+	}
+	return names, allowed
+}
+
+// gated tells for each metric of the plan's gate whether the last arm is worse than the first. The
+// new build is worse when the interval excludes that it is as good, and the median of the blocks
+// shows more than half of what is allowed. It is fine when the whole interval lies within what is
+// allowed, which has precedence.
+func (b blocks) gated(arms []record.Arm, run *refusal) (answers []record.Gated) {
+	gate := b.run.Plan.Gate
+	if len(gate) == 0 || len(arms) < 3 {
+		return nil
+	}
+	base, twin, challenger := arms[0], arms[1], arms[len(arms)-1]
+	shares := GateShares(len(gate))
+	names, _ := GateMetrics()
+	for _, name := range names {
+		allow, asked := gate[name]
+		if !asked {
+			continue
+		}
+		m := stats.MetricOf(name)
+		m.Effect, m.Same = allow/2, allow
+		aa := stats.Compare(m, b.series(base.Name, name), b.series(twin.Name, name), shares)
+		c := b.compared(m, base.Name, challenger.Name, shares)
+		fine := c.Low > 0 && c.High <= 1+allow
+		if m.HigherIsBetter {
+			fine = c.Low >= 1/(1+allow)
+		}
+		if fine && !m.Better(c.Decision) {
+			c.Decision = stats.Same // of which drift and disturbances are checked
+		}
+		why := b.against(c, base, challenger, b.refusePair(m, base, challenger, run), newRuler(aa, base.Name, b.refuseMetric(m, twin)))
+		g := record.Gated{Metric: name, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: c.Needed, Answer: record.GateOpen}
+		switch {
+		case why != nil:
+			g.Answer, g.Reason, g.Final = record.GateRefused, why.Fact, why.final
+		case fine:
+			g.Answer = record.GateFine
+		case m.Worse(c.Decision):
+			g.Answer = record.GateWorse
+		}
+		answers = append(answers, g)
+	}
+	return answers
+}
+
+// gateDecided reports whether more blocks would not change a gate's answer: a metric is worse, or
+// none is open.
+func gateDecided(answers []record.Gated) bool {
+	open := false
+	for _, g := range answers {
+		if g.Answer == record.GateWorse {
+			return true
+		}
+		open = open || g.Answer == record.GateOpen || g.Answer == record.GateRefused && !g.Final
+	}
+	return !open
+}

@@ -1,0 +1,44 @@
+package record
+
+// A Gated is a gate's answer for one metric: is the new build worse than the old one by more than a
+// margin? Ratios are new / old.
+type Gated struct {
+	Metric string     `json:"metric"`
+	Allow  float64    `json:"allow"`           // largest worsening that is allowed, as a ratio: 0.1 is 10 %
+	Answer GateAnswer `json:"answer"`          //
+	Ratio  float64    `json:"ratio"`           // median over the blocks; 0 when refused
+	Low    float64    `json:"low"`             // interval of Ratio; 0 while no look has one
+	High   float64    `json:"high"`            //
+	Needed int        `json:"needed"`          // open: blocks that would decide it, an estimate; else 0
+	Reason Fact       `json:"reason,omitzero"` // why it was refused
+	Final  bool       `json:"final,omitempty"` // refused, and more blocks would not help
+}
+
+// A GateAnswer is one of the answers below.
+type GateAnswer string
+
+// The answers of a gate.
+const (
+	GateWorse   GateAnswer = "worse"   // surely worse, and more than half of what is allowed in the median
+	GateFine    GateAnswer = "fine"    // surely not worse by more than is allowed
+	GateOpen    GateAnswer = "open"    // the blocks do not tell
+	GateRefused GateAnswer = "refused" // the data cannot carry an answer
+)
+
+// GateOutcome returns the answer of a whole gate: worse if one metric is, fine if all are, else
+// open. It is "" without answers.
+func (r *Result) GateOutcome() GateAnswer {
+	outcome := GateFine
+	for _, g := range r.Gate {
+		switch g.Answer {
+		case GateWorse:
+			return GateWorse
+		case GateOpen, GateRefused:
+			outcome = GateOpen
+		}
+	}
+	if len(r.Gate) == 0 {
+		return ""
+	}
+	return outcome
+}

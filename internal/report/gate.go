@@ -1,0 +1,132 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
+)
+
+// gateBriefly builds the answer of a gate for a terminal: a sentence, a table, how sure it is, and
+// the first doubt.
+func gateBriefly(r *record.Result) document.Document {
+	d := gatePage(r)
+	d.Parts[1] = append(d.Parts[1].(document.Facts), rest(r, 1)...)
+	return d
+}
+
+// gateComment writes the answer of a gate as a comment on a pull request: the sentence and the
+// table, and folded away the evidence, the doubts and the commands.
+func gateComment(w io.Writer, r *record.Result) error {
+	d := gatePage(r)
+	evidence := d.Parts[1].(document.Facts)
+	for _, text := range doubts(r) {
+		evidence = append(evidence, document.Fact{Label: "Doubt", Text: text})
+	}
+	for _, a := range r.Arms {
+		if a.Role != record.Copy {
+			evidence = append(evidence, document.Fact{Label: a.Name, Text: a.Command})
+		}
+	}
+	evidence = append(evidence, document.Fact{Label: "Machine", Text: machine(r.Env, r.Arms)})
+	d.Parts = []document.Part{d.Parts[0], document.Details{Summary: "How it was measured", Parts: []document.Part{document.Lines(d.Context), evidence}}}
+	d.Context = nil
+	return writeMarkdown(w, d)
+}
+
+// gatePage returns the parts that both forms have: the table, and the evidence.
+func gatePage(r *record.Result) document.Document {
+	sure := document.Facts{{Label: "Sure", Text: blocks(r) + "; of a hundred gates of equal builds one at most says worse"}}
+	for _, line := range failings(r.Arms) {
+		sure = append(sure, document.Fact{Label: "Sure", Text: line})
+	}
+	needed := 0
+	for _, g := range r.Gate {
+		if g.Answer == record.GateOpen {
+			needed = max(needed, g.Needed)
+		}
+	}
+	switch {
+	case r.GateOutcome() != record.GateOpen || needed == 0:
+	case needed > mostBlocks:
+		sure = append(sure, document.Fact{Label: "Open", Text: longer(r, needed)})
+	default:
+		sure = append(sure, document.Fact{Label: "Open", Text: fmt.Sprintf("about %s would decide; raise --budget", plural(needed, "block"))})
+	}
+	return document.Document{
+		Name: "gate", State: state(r), Answer: gateAnswer(r), Context: []string{askedBriefly(r)},
+		Parts: []document.Part{gateTable(r), sure},
+	}
+}
+
+// gateAnswer returns the answer of a gate in one or two sentences.
+func gateAnswer(r *record.Result) string {
+	said := map[record.GateAnswer][]string{}
+	for _, g := range r.Gate {
+		text := stats.MetricOf(g.Metric).Label
+		if g.Low > 0 && g.Answer != record.GateFine {
+			text += fmt.Sprintf(" %s (%s)", change(g.Ratio), allowed(g))
+		}
+		if g.Answer == record.GateRefused {
+			text += " (" + g.Reason.String() + ")"
+		}
+		said[g.Answer] = append(said[g.Answer], text)
+	}
+	before, after := r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name
+	listed := func(a record.GateAnswer) string { return strings.Join(said[a], ", ") }
+	open := ""
+	if n := len(said[record.GateOpen]); n > 0 {
+		open += " Open: " + listed(record.GateOpen) + "."
+	}
+	if n := len(said[record.GateRefused]); n > 0 {
+		open += " Refused: " + listed(record.GateRefused) + "."
+	}
+	switch r.GateOutcome() {
+	case record.GateWorse:
+		return fmt.Sprintf("%s is worse than %s: %s.", after, before, listed(record.GateWorse))
+	case record.GateFine:
+		return fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, listed(record.GateFine))
+	}
+	return fmt.Sprintf("Cannot tell whether %s is worse than %s.%s", after, before, open)
+}
+
+// allowed returns how much worse a metric may be: "+10 % allowed", or "-3 % allowed" for goodput.
+func allowed(g record.Gated) string {
+	if stats.MetricOf(g.Metric).HigherIsBetter {
+		return change(1/(1+g.Allow)) + " allowed"
+	}
+	return change(1+g.Allow) + " allowed"
+}
+
+// gateTable returns a row for each metric: both figures, the change with its interval, what is
+// allowed, and the answer.
+func gateTable(r *record.Result) document.Table {
+	before, after := r.Arms[0], r.Arms[len(r.Arms)-1]
+	rows := [][]string{{"", before.Name, after.Name, "change", "sure", "allowed", "answer"}}
+	for _, g := range r.Gate {
+		m := stats.MetricOf(g.Metric)
+		row := []string{m.Label, gateFigure(m, before), gateFigure(m, after), "", "", strings.TrimSuffix(allowed(g), " allowed"), string(g.Answer)}
+		if g.Ratio > 0 {
+			row[3] = change(g.Ratio)
+		}
+		if g.Low > 0 {
+			row[4] = bound(g.Low, false) + " to " + bound(g.High, false)
+		}
+		rows = append(rows, row)
+	}
+	return document.Table{Rows: rows}
+}
+
+// gateFigure returns an arm's median of a metric; "" if there is none.
+func gateFigure(m stats.Metric, a record.Arm) string {
+	if m.Name == "memory" {
+		if a.Footprint == nil {
+			return ""
+		}
+		return bytesText(a.Footprint.Memory)
+	}
+	return cells(m, []record.Arm{a})[0]
+}
