@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"schedlab/internal/command"
 	"schedlab/internal/judge"
@@ -182,6 +183,9 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 			return err
 		}
 	}
+	if f.Note == "" {
+		f.Note = invocation(cmd)
+	}
 	f.addArms = []string{oldArm + "=" + f.before, newArm + "=" + f.after}
 	asked, err := f.questions(nil)
 	if err != nil {
@@ -219,6 +223,19 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	return &exitError{code: exitPartial}
 }
 
+// invocation returns the command line of a command without arguments.
+func invocation(cmd *cobra.Command) string {
+	words := strings.Fields(cmd.CommandPath())
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		value := f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			value = strings.Join(list.GetSlice(), ",")
+		}
+		words = append(words, "--"+f.Name, value)
+	})
+	return command.Join(words)
+}
+
 // checkBuilds refuses a gate without two builds, or with builds given in both ways.
 func (f *gateFlags) checkBuilds() error {
 	switch {
@@ -253,7 +270,11 @@ func (f *gateFlags) buildBoth(ctx context.Context, show *progress) (remove func(
 	}{{"old-ref", f.oldRef, &f.before}, {"new-ref", f.newRef, &f.after}} {
 		show.note(b.ref+b.flag, "building "+b.ref)
 		out := filepath.Join(dir, b.flag)
-		if err := buildCommit(ctx, b.ref, out+"-tree", strings.ReplaceAll(f.build, outMark, command.Quote(out))); err != nil {
+		tree := out + "-tree"
+		if err := said(exec.CommandContext(ctx, "git", "worktree", "add", "--quiet", "--detach", tree, b.ref)); err != nil {
+			return remove, usagef("--%s %s: %w", b.flag, b.ref, err)
+		}
+		if err := buildIn(ctx, tree, strings.ReplaceAll(f.build, outMark, command.Quote(out))); err != nil {
 			return remove, fmt.Errorf("--%s %s: %w", b.flag, b.ref, err)
 		}
 		if info, err := os.Stat(out); err != nil || info.Mode()&0o111 == 0 {
@@ -264,12 +285,8 @@ func (f *gateFlags) buildBoth(ctx context.Context, show *progress) (remove func(
 	return remove, nil
 }
 
-// buildCommit runs a shell command in a new git worktree of a commit, and removes the worktree. The
-// checkout stays as it is.
-func buildCommit(ctx context.Context, ref, tree, build string) error {
-	if err := said(exec.CommandContext(ctx, "git", "worktree", "add", "--quiet", "--detach", tree, ref)); err != nil {
-		return usage(err)
-	}
+// buildIn runs a shell command in a git worktree, and then removes the worktree.
+func buildIn(ctx context.Context, tree, build string) error {
 	defer func() {
 		_ = exec.CommandContext(context.WithoutCancel(ctx), "git", "worktree", "remove", "--force", tree).Run()
 	}()

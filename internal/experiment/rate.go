@@ -84,7 +84,7 @@ func (p *plan) chooseRates(found findings) error {
 	if err := p.checkVolume(); err != nil {
 		return err
 	}
-	p.Doubts = append(p.Doubts, Undecided(*p.Feasible, true)...)
+	p.Doubts = append(p.Doubts, Undecided(*p.Feasible, len(p.Gate) == 0)...)
 	p.warnShort()
 	return nil
 }

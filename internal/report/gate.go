@@ -26,12 +26,7 @@ func gateComment(w io.Writer, r *record.Result) error {
 	for _, text := range doubts(r) {
 		evidence = append(evidence, document.Fact{Label: "Doubt", Text: text})
 	}
-	for _, a := range r.Arms {
-		if a.Role != record.Copy {
-			evidence = append(evidence, document.Fact{Label: a.Name, Text: a.Command})
-		}
-	}
-	evidence = append(evidence, document.Fact{Label: "Machine", Text: machine(r.Env, r.Arms)})
+	evidence = append(evidence, document.Fact{Label: "Machine", Text: machine(r.Env, r.Arms)}, document.Fact{Label: "Command", Text: r.Note})
 	d.Parts = []document.Part{d.Parts[0], document.Details{Summary: "How it was measured", Parts: []document.Part{document.Lines(d.Context), evidence}}}
 	d.Context = nil
 	return writeMarkdown(w, d)

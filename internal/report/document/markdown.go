@@ -57,8 +57,9 @@ func (m *markdown) part(p Part, level int) {
 			m.blocks = m.blocks[:heading]
 		}
 	case Details:
-		m.block("%s", md(p.Summary))
+		m.block("<details><summary>%s</summary>", md(p.Summary))
 		m.parts(p.Parts, level)
+		m.block("</details>")
 	case Table:
 		m.table(p)
 	case Lines:
