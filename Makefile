@@ -73,8 +73,9 @@ lint: ## gofmt, go vet (golangci-lint runs it for Linux, macOS here), tidy and u
 	go mod tidy -diff && go mod verify
 	cd tools && go mod tidy -diff && go mod verify
 	cd loadtests/arms && go vet ./... && go mod tidy -diff # 'go mod verify' fails on what a replace points to
-	@$(MAKE) --no-print-directory bin/golangci-lint
+	@$(MAKE) --no-print-directory bin/golangci-lint bin/actionlint
 	bin/golangci-lint run ./...
+	bin/actionlint deploy/github/gate.yml
 
 fuzz: ## every fuzz target for $(FUZZTIME)
 	@tools/fuzz $(FUZZTIME)
@@ -107,9 +108,10 @@ clean: ## remove bin, with the built tools
 	rm -rf bin
 
 # The pinned tools, rebuilt when their pins change.
+bin/actionlint: PACKAGE := github.com/rhysd/actionlint/cmd/actionlint
 bin/golangci-lint: PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 bin/benchstat: PACKAGE := golang.org/x/perf/cmd/benchstat
 bin/gotestsum: PACKAGE := gotest.tools/gotestsum
 bin/gremlins: PACKAGE := github.com/go-gremlins/gremlins/cmd/gremlins
-bin/golangci-lint bin/benchstat bin/gotestsum bin/gremlins: tools/go.mod tools/go.sum
+bin/actionlint bin/golangci-lint bin/benchstat bin/gotestsum bin/gremlins: tools/go.mod tools/go.sum
 	cd tools && go build -o ../bin/ $(PACKAGE)
