@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 )
 
@@ -193,6 +195,29 @@ func TestEveryFigureOfAPageWasMeasured(t *testing.T) {
 				t.Errorf("%s.md says %s, which none of its sections has", topic, figure)
 			}
 		}
+	}
+}
+
+// Every page shows one chart, drawn from the figures that its sections have now.
+func TestEveryPageHasItsChart(t *testing.T) {
+	dir := filepath.Join(moduleRoot(t), "docs", "experiments", "charts")
+	pages := topics(t)
+	for topic, text := range pages {
+		var want bytes.Buffer
+		if err := report.TopicSVG(&want, text); err != nil {
+			t.Errorf("%s.md: %v", topic, err)
+			continue
+		}
+		got, err := os.ReadFile(filepath.Join(dir, topic+".svg"))
+		if err != nil || !bytes.Equal(got, want.Bytes()) {
+			t.Errorf("charts/%s.svg is not what the tables of %s.md give (%v); tools/experiments --charts draws it", topic, topic, err)
+		}
+		if n := strings.Count(text, "](charts/"+topic+".svg)"); n != 1 || want.Len() > 12<<10 {
+			t.Errorf("%s.md shows its chart %d times; it has %d bytes, at most 12 KiB are allowed", topic, n, want.Len())
+		}
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != len(pages) {
+		t.Errorf("%d charts for %d pages (%v)", len(files), len(pages), err)
 	}
 }
 

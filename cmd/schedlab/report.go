@@ -15,7 +15,7 @@ import (
 )
 
 func newReport() *cobra.Command {
-	var root, output string
+	var root, output, page string
 	var rewrite bool
 	cmd := &cobra.Command{
 		Use:   "report [RUN...]",
@@ -28,6 +28,13 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
   schedlab report 20261121-081500-quick-ab12 --output html > report.html
   schedlab report --rewrite    # report.html, report.md and bench.txt in the record`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if page != "" {
+				text, err := os.ReadFile(page)
+				if err == nil {
+					err = report.TopicSVG(cmd.OutOrStdout(), string(text))
+				}
+				return usage(err)
+			}
 			if len(args) == 0 {
 				args = []string{"latest"}
 			}
@@ -66,6 +73,8 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 	}
 	cmd.Flags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
 	oneOf(cmd.Flags(), &output, "output", "text", "text, json, markdown, csv, html, benchstat or hgrm", append(formatNames(), "svg")...)
+	cmd.Flags().StringVar(&page, "chart", "", "print the chart of this page of docs/experiments")
+	cmd.Flags().Lookup("chart").Hidden = true // for tools/experiments
 	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write report.html, report.md and bench.txt into the record")
 	return cmd
 }
