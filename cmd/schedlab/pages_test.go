@@ -17,12 +17,12 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A section is the figures of one scenario in a page of docs/experiments.
+// A section is the figures of one scenario: a page of docs/experiments/raw.
 type section struct {
-	name, topic string // of the scenario, and of the page's file
-	scenario    scenario.Scenario
-	plan        record.Plan
-	measured    string // its text
+	name     string // of the scenario
+	scenario scenario.Scenario
+	plan     record.Plan
+	measured string // its text
 }
 
 // A section in a page, and what it says of itself.
@@ -38,10 +38,10 @@ const (
 	earlierEdition = "an earlier edition of the scenario"
 )
 
-// topics reads the pages of docs/experiments, by name.
-func topics(t *testing.T) map[string]string {
+// pages reads the pages of a folder below docs/experiments, by name, but not its README.
+func pages(t *testing.T, folder string) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(moduleRoot(t), "docs", "experiments", "*.md"))
+	files, err := filepath.Glob(filepath.Join(moduleRoot(t), "docs", "experiments", folder, "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,30 +58,43 @@ func topics(t *testing.T) map[string]string {
 	return all
 }
 
-// sections are the sections of all pages, each planned as it would be where the server has two CPUs.
+var rawLink = regexp.MustCompile(`\(raw/([a-z0-9-]+)\.md\)`)
+
+// figuresOf returns the figures of all scenarios that a topic's page links to.
+func figuresOf(page string, raw map[string]string) string {
+	var all strings.Builder
+	for _, link := range rawLink.FindAllStringSubmatch(page, -1) {
+		if !strings.Contains(all.String(), "<!-- measured "+link[1]+":") {
+			all.WriteString(raw[link[1]])
+		}
+	}
+	return all.String()
+}
+
+// sections are the figures of all scenarios, each planned as it would be where the server has two CPUs.
 func sections(t *testing.T) (all []section) {
 	t.Helper()
-	for topic, text := range topics(t) {
-		for _, part := range measuredPart.FindAllStringSubmatch(text, -1) {
-			p := section{name: part[1], topic: topic, measured: part[2]}
-			if !strings.Contains(text, "\n## "+p.name+"\n") {
-				t.Errorf("%s: no heading for the section of %s, which links name", topic, p.name)
-			}
-			var err error
-			if p.scenario, _, err = findScenario(p.name); err != nil {
-				t.Errorf("%s: a section without a scenario: %v", p.name, err)
-				continue
-			}
-			s := p.scenario
-			s.Needs = scenario.Needs{} // planned here all the same
-			c, err := experiment.Plan(s, experiment.Options{Self: "schedlab", Modes: modeFacts()})
-			if err != nil {
-				t.Errorf("%s: %v", p.name, err)
-				continue
-			}
-			p.plan = c.Planned()
-			all = append(all, p)
+	for name, text := range pages(t, "raw") {
+		part := measuredPart.FindStringSubmatch(text)
+		if part == nil || part[1] != name {
+			t.Errorf("raw/%s.md: no part 'measured %s'", name, name)
+			continue
 		}
+		p := section{name: name, measured: part[2]}
+		var err error
+		if p.scenario, _, err = findScenario(p.name); err != nil {
+			t.Errorf("raw/%s.md: figures without a scenario: %v", p.name, err)
+			continue
+		}
+		s := p.scenario
+		s.Needs = scenario.Needs{} // planned here all the same
+		c, err := experiment.Plan(s, experiment.Options{Self: "schedlab", Modes: modeFacts()})
+		if err != nil {
+			t.Errorf("%s: %v", p.name, err)
+			continue
+		}
+		p.plan = c.Planned()
+		all = append(all, p)
 	}
 	return all
 }
@@ -144,22 +157,25 @@ func (p section) outdated(t *testing.T) string {
 	return ""
 }
 
-// Every embedded scenario that asks a question has one section, and the index links to it.
+// Every embedded scenario that asks a question has its figures; the index and a topic's page link to them.
 func TestEveryScenarioHasASection(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "experiments", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	var topics strings.Builder
+	for _, text := range pages(t, "") {
+		topics.WriteString(text)
+	}
 	var named []string
 	for _, p := range sections(t) {
 		named = append(named, p.name)
-		if !strings.Contains(string(readme), "["+p.name+"]("+p.topic+".md#"+p.name+")") {
-			t.Errorf("docs/experiments/README.md does not link to %s in %s.md", p.name, p.topic)
+		if !strings.Contains(topics.String(), "](raw/"+p.name+".md)") {
+			t.Errorf("no topic's page links to raw/%s.md", p.name)
 		}
-	}
-	slices.Sort(named)
-	if once := slices.Compact(slices.Clone(named)); len(once) != len(named) {
-		t.Errorf("a scenario has two sections: %q", named)
+		if !strings.Contains(string(readme), "["+p.name+"](raw/"+p.name+".md)") {
+			t.Errorf("docs/experiments/README.md does not link to raw/%s.md", p.name)
+		}
 	}
 	for _, name := range library.Names() {
 		if !slices.Contains(named, name) && !slices.Contains([]string{"capacity", "crossover", "mm1"}, name) { // those are for other commands
@@ -171,15 +187,14 @@ func TestEveryScenarioHasASection(t *testing.T) {
 // Figures in a page's sentences, as they are written there and in the sections.
 var figureSaid = regexp.MustCompile(`[-+]?\d+(?:[.,]\d+)* (?:%|ms|µs)|×\d+(?:\.\d+)?`)
 
-// Every change and time in a page's sentences and in its table of what is true stands in one of its
-// sections, so it was measured. The questions and the column of the logs' claims are not ours.
+// Every change and time in a page's sentences and in its table of what is true stands in figures that
+// it links to, so it was measured. The questions and the column of the logs' claims are not ours.
 func TestEveryFigureOfAPageWasMeasured(t *testing.T) {
-	for topic, text := range topics(t) {
-		var said, measured strings.Builder
-		for _, part := range measuredPart.FindAllStringSubmatch(text, -1) {
-			measured.WriteString(part[2])
-		}
-		for line := range strings.Lines(regexp.MustCompile(`(?s)<!-- measured .*?<!-- end -->`).ReplaceAllString(text, "")) {
+	raw := pages(t, "raw")
+	for topic, text := range pages(t, "") {
+		var said strings.Builder
+		measured := figuresOf(text, raw)
+		for line := range strings.Lines(text) {
 			switch cells := strings.Split(line, "|"); {
 			case strings.HasPrefix(line, "**"): // the question
 			case len(cells) == 5:
@@ -191,20 +206,23 @@ func TestEveryFigureOfAPageWasMeasured(t *testing.T) {
 		for _, figure := range figureSaid.FindAllString(strings.ReplaceAll(said.String(), "\n", " "), -1) {
 			// A sentence may say "22 % less" of -22 %, and "243 µs" of a calibrated 243us.
 			plain := strings.TrimLeft(figure, "+-")
-			if !strings.Contains(measured.String(), plain) && !strings.Contains(measured.String(), strings.ReplaceAll(strings.Replace(plain, "µ", "u", 1), " ", "")) {
-				t.Errorf("%s.md says %s, which none of its sections has", topic, figure)
+			if !strings.Contains(measured, plain) && !strings.Contains(measured, strings.ReplaceAll(strings.Replace(plain, "µ", "u", 1), " ", "")) {
+				t.Errorf("%s.md says %s, which no page of figures that it links to has", topic, figure)
 			}
 		}
 	}
 }
 
-// Every page shows one chart, drawn from the figures that its sections have now.
+// Every page shows one chart, drawn from the figures that it links to, and has at most 90 lines.
 func TestEveryPageHasItsChart(t *testing.T) {
 	dir := filepath.Join(moduleRoot(t), "docs", "experiments", "charts")
-	pages := topics(t)
-	for topic, text := range pages {
+	topics, raw := pages(t, ""), pages(t, "raw")
+	for topic, text := range topics {
+		if n := strings.Count(text, "\n"); n > 90 {
+			t.Errorf("%s.md has %d lines, more than 90", topic, n)
+		}
 		var want bytes.Buffer
-		if err := report.TopicSVG(&want, text); err != nil {
+		if err := report.TopicSVG(&want, text+figuresOf(text, raw)); err != nil {
 			t.Errorf("%s.md: %v", topic, err)
 			continue
 		}
@@ -216,8 +234,8 @@ func TestEveryPageHasItsChart(t *testing.T) {
 			t.Errorf("%s.md shows its chart %d times; it has %d bytes, at most 12 KiB are allowed", topic, n, want.Len())
 		}
 	}
-	if files, err := os.ReadDir(dir); err != nil || len(files) != len(pages) {
-		t.Errorf("%d charts for %d pages (%v)", len(files), len(pages), err)
+	if files, err := os.ReadDir(dir); err != nil || len(files) != len(topics) {
+		t.Errorf("%d charts for %d pages (%v)", len(files), len(topics), err)
 	}
 }
 
