@@ -16,7 +16,7 @@ import (
 // about the record and the servers.
 func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	return record.ByWeight(slices.Concat(
-		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.lost(), b.unsent(), hostDoubts(r.Env),
+		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.silent(), b.lost(), b.unsent(), hostDoubts(r.Env),
 	))
 }
 

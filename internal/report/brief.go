@@ -280,7 +280,7 @@ func sure(r *record.Result) []string {
 		text += fmt.Sprintf("; verdicts on %s and %s hold together with 95%s%%", strings.Join(times[:last], ", "), times[last], nbsp)
 	}
 	text += "; " + aaBriefly(r.AA, r.Valid)
-	lines := failings(r.Arms)
+	lines := append(silent(r), failings(r.Arms)...)
 	if len(lines) == 0 && allGood(r) {
 		text += "; every request got a good reply"
 	}
