@@ -291,31 +291,52 @@ func sure(r *record.Result) []string {
 	return lines
 }
 
-// openVerdicts lists the undecided verdicts and what would decide them; "" for none.
+// openVerdicts lists the undecided verdicts, each with what would decide it; "" for none.
 func openVerdicts(r *record.Result) string {
-	var open []string
-	needed := 0
+	var open []record.Verdict
 	for _, v := range r.Verdicts {
-		if !v.Primary || v.Verdict != stats.Inconclusive {
-			continue
+		if v.Verdict == stats.Inconclusive && (v.Primary || v.Metric == "goodput" && overloaded(r, v)) {
+			open = append(open, v)
 		}
-		text := v.Arm + " " + stats.MetricOf(v.Metric).In
-		if v.Lean != "" {
-			text += " (leans " + lower(v.Lean) + ")"
-		}
-		open, needed = append(open, text), max(needed, v.Needed)
 	}
 	if len(open) == 0 {
 		return ""
 	}
-	text := "not decided: " + strings.Join(open, ", ")
+	var parts []string
+	for _, group := range grouped(open, func(v record.Verdict) string { return remedy(r, v.Needed) }) {
+		var names []string
+		for _, v := range group {
+			text := v.Arm + " " + stats.MetricOf(v.Metric).In
+			if v.Lean != "" {
+				text += " (leans " + lower(v.Lean) + ")"
+			}
+			names = append(names, text)
+		}
+		part := strings.Join(names, ", ")
+		if how := remedy(r, group[0].Needed); how != "" {
+			part += ": " + how
+		}
+		parts = append(parts, part)
+	}
+	return "not decided: " + strings.Join(parts, "; ")
+}
+
+// remedy returns what would decide a verdict that needs the given number of blocks; "" if that is unknown.
+func remedy(r *record.Result, needed int) string {
 	switch {
 	case needed > mostBlocks:
-		text += "; " + longer(r, needed)
+		return longer(r, needed)
 	case needed > 0:
-		text += fmt.Sprintf("; about %s would decide", plural(needed, "block"))
+		return fmt.Sprintf("about %s would decide", plural(needed, "block"))
 	}
-	return text
+	return ""
+}
+
+// overloaded reports whether one of a verdict's arms is overloaded.
+func overloaded(r *record.Result, v record.Verdict) bool {
+	return slices.ContainsFunc(r.Doubts, func(d record.Fact) bool {
+		return (d.Code == record.Overloaded || d.Code == record.GeneratorLimit) && (d.Arm == v.Arm || d.Arm == v.Baseline)
+	})
 }
 
 // aaBriefly tells whether the baseline and its copy differ.

@@ -331,7 +331,9 @@ func allGood(r *record.Result) bool {
 			return false
 		}
 	}
-	return r.Valid > 0 && !slices.ContainsFunc(r.Doubts, func(f record.Fact) bool { return f.Code == record.AnsweredNone || f.Code == record.Overloaded || f.Code == record.GeneratorLimit }) &&
+	return r.Valid > 0 && !slices.ContainsFunc(r.Doubts, func(f record.Fact) bool {
+		return f.Code == record.AnsweredNone || f.Code == record.Overloaded || f.Code == record.GeneratorLimit
+	}) &&
 		!slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Metric == "goodput" && v.Worse() })
 }
 
@@ -421,7 +423,7 @@ func byArm(verdicts []record.Verdict) [][]record.Verdict {
 }
 
 // grouped groups values by key, in order of first appearance.
-func grouped[T any](all []T, key func(T) string) (groups [][]T) {
+func grouped[T any, K comparable](all []T, key func(T) K) (groups [][]T) {
 	for _, x := range all {
 		i := slices.IndexFunc(groups, func(g []T) bool { return key(g[0]) == key(x) })
 		if i < 0 {
