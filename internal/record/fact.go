@@ -83,6 +83,27 @@ var byWeight = []Code{
 	"runs-already", "other-program", "shared-cpus", "one-cpu", Virtualised, OneHost,
 }
 
+// disturbing is the sum of the shares of CPU time from which other programs and the hypervisor disturb a run.
+const disturbing = .10
+
+// Disturbs reports whether f is a doubt that something outside the comparison took much CPU time, or that the
+// machine is unfit.
+func (f Fact) Disturbs() bool {
+	switch f.Code {
+	case "much-disturbed":
+		return true
+	case "machine-unfit":
+		return slices.ContainsFunc(f.Because, func(of Fact) bool { return of.Names["verdict"] == "unfit" })
+	case "others-used-cpus":
+		sum := 0.
+		for _, of := range f.Because {
+			sum += of.Values["share"]
+		}
+		return sum >= disturbing
+	}
+	return false
+}
+
 // weight returns the place of c in byWeight; small numbers weigh more.
 func weight(c Code) int {
 	if i := slices.Index(byWeight, c); i >= 0 {

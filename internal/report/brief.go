@@ -61,9 +61,15 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 	return d
 }
 
-// rest returns the first doubts, at most most of them, and the path of the full report.
+// rest returns the first doubts, at most most of them, and the path of the full report. A disturbance of the
+// run is always among them.
 func rest(r *record.Result, most int) document.Facts {
-	return append(document.Doubts(doubts(r), most), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or --verbose"})
+	all := doubts(r)
+	if i := slices.IndexFunc(r.Doubts, record.Fact.Disturbs); i >= most {
+		disturbed := all[i]
+		all, most = slices.Insert(slices.Delete(all, i, i+1), most, disturbed), most+1
+	}
+	return append(document.Doubts(all, most), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or --verbose"})
 }
 
 // capacityBriefly builds the one-screen report of a search for capacity.
