@@ -50,7 +50,8 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 			facts = append(facts, document.Fact{Label: label, Text: l})
 		}
 	}
-	add("Why", few(append(explanationOf(r), briefReasons(r)...), max(most, 0)))
+	why := few(append(explanationOf(r), briefReasons(r)...), max(most, 0))
+	add("Why", append(why, twoMeans(r, len(why) > 0)...))
 	add("Sure", sure(r))
 	add("Expected", few(unmet(r), min(max(most, 1)+1, most+2)))
 	d := document.Document{Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: append(rankingBelow(r), askedBriefly(r))}
@@ -59,6 +60,14 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 	}
 	d.Parts = append(d.Parts, append(facts, rest(r, doubts)...))
 	return d
+}
+
+// twoMeans explains why a mean in the claims is not the mean in "Why"; nil without claims or without reasons.
+func twoMeans(r *record.Result, reasons bool) []string {
+	if !reasons || rankingBelow(r) == nil {
+		return nil
+	}
+	return []string{"(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)"}
 }
 
 // rest returns the first doubts, at most most of them, and the path of the full report. A disturbance of the

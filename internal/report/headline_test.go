@@ -118,3 +118,26 @@ func TestHeadlineOfALeanInAllBlocks(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// In an open loop, an arm that is slower and has less goodput does not keep up. In a closed loop less goodput
+// follows from longer times.
+func TestHeadlineOfAnArmWithLessGoodput(t *testing.T) {
+	t.Parallel()
+	for loop, want := range map[string]string{
+		"open":   "nethttp wins: pool does not keep up with nethttp (goodput -37 %, p50 289 ms against 20.6 ms).",
+		"closed": "nethttp wins: pool is slower than nethttp (p50 ×14).",
+	} {
+		clients := record.Clients{Loop: loop}
+		r := &record.Result{
+			Winner: "nethttp", Arms: []record.Arm{{Name: "nethttp", P50: new(.0206), Clients: clients}, {Name: "pool", P50: new(.289), Clients: clients}},
+			Verdicts: []record.Verdict{
+				{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: "SLOWER", Ratio: 14, Blocks: 12, Lost: 12},
+				{Arm: "pool", Baseline: "nethttp", Metric: "goodput", Verdict: "LOWER", Ratio: .63, Blocks: 12, Lost: 12},
+			},
+			Answer: record.Conclusion{Outcome: record.OneWins, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankSlower}}},
+		}
+		if got := Headline(r); got != want {
+			t.Errorf("%s: got  %s\nwant %s", loop, got, want)
+		}
+	}
+}
