@@ -25,10 +25,10 @@ func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 }
 
 // undecided reports whether noise may be the reason that a run has no answer: a primary verdict is open, or a
-// disturbance refused one, or no block counts.
+// disturbance refused one, or no block counts. A run that was cut short has another reason.
 func undecided(r *record.Result) bool {
 	noise := []record.Code{causeNoBlocks, causeAA, causeDrift, causeImbalance, causeSensitivity}
-	return slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
+	return r.Status == record.Complete && slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
 		return v.Primary && (v.Verdict == stats.Inconclusive || slices.ContainsFunc(noise, v.Reason.RestsOn))
 	})
 }

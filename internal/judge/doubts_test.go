@@ -117,6 +117,7 @@ func TestDisturbanceIsOnTheScreen(t *testing.T) {
 		first bool
 	}{
 		"open":       {synthetic{times: noisy}, true},
+		"cut short":  {synthetic{times: noisy, blocks: 5, status: record.Interrupted}, false},
 		"decided":    {synthetic{}, false},
 		"overloaded": {synthetic{edit: slowly}, false},
 	} {
