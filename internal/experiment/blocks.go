@@ -113,25 +113,55 @@ func (r *running) budgetEnded(blocks int, each time.Duration) []record.Fact {
 	}}}
 }
 
-// leftOpen returns a doubt if verdicts are open after the given number of blocks: how many are open, and
-// the budget or window that would decide them.
-func (r *running) leftOpen(blocks int, each time.Duration) []record.Fact {
-	p := r.plan
-	open, needed := r.judge.Open()
-	if open == 0 {
-		return nil
+// leftOpen returns doubts about the verdicts that are open after the given number of blocks: which they
+// are, and the budget or window that would decide them. Verdicts with the same remedy share a doubt.
+func (r *running) leftOpen(blocks int, each time.Duration) (doubts []record.Fact) {
+	var few, many, hopeless []record.Verdict
+	for _, v := range r.judge.Open() {
+		switch {
+		case v.Needed <= scenario.MaxBlocks:
+			few = append(few, v)
+		case r.longer(v.Needed) > 0:
+			many = append(many, v)
+		default:
+			hopeless = append(hopeless, v)
+		}
 	}
-	f := record.Fact{Code: budgetEnded, Values: record.Values{
-		"budget": p.budget.Seconds(), "blocks": float64(blocks), "open": float64(open), "most": float64(scenario.MaxBlocks),
+	for _, open := range [][]record.Verdict{few, many, hopeless} {
+		if len(open) > 0 {
+			doubts = append(doubts, r.openFor(open, blocks, each))
+		}
+	}
+	return doubts
+}
+
+// longer returns the window, in seconds, that would decide a verdict that needs more blocks than a run may
+// have; 0 if that would take too long.
+func (r *running) longer(needed int) float64 {
+	window := stats.Widened(r.plan.Window, needed)
+	if window > 0 && roundUp(r.plan.costOf(record.Duration(window), scenario.MaxBlocks)) <= stats.LongestBudget {
+		return window
+	}
+	return 0
+}
+
+// openFor returns the doubt about open verdicts with the same remedy.
+func (r *running) openFor(open []record.Verdict, blocks int, each time.Duration) record.Fact {
+	p, needed := r.plan, 0
+	var names []string
+	for _, v := range open {
+		needed = max(needed, v.Needed)
+		names = append(names, v.Arm+" "+stats.MetricOf(v.Metric).In)
+	}
+	f := record.Fact{Code: budgetEnded, Names: record.Names{"open": strings.Join(names, ", ")}, Values: record.Values{
+		"budget": p.budget.Seconds(), "blocks": float64(blocks), "open": float64(len(open)), "most": float64(scenario.MaxBlocks),
 	}}
 	if i, _ := slices.BinarySearch(stats.Looks(), max(needed, blocks+1)); i < len(stats.Looks()) {
 		more := stats.Looks()[i]
 		budget := p.budget + time.Duration(more-blocks)*(each+time.Duration(len(p.Arms))*judging)
 		f.Values["needed"], f.Values["room"] = roundUp(budget).Seconds(), float64(more)
-	} else if window := stats.Widened(p.Window, needed); window > 0 {
-		if budget := roundUp(p.costOf(record.Duration(window), scenario.MaxBlocks)); budget <= stats.LongestBudget {
-			f.Values["needed"], f.Values["window"] = budget.Seconds(), window
-		}
+	} else if window := r.longer(needed); window > 0 {
+		f.Values["needed"], f.Values["window"] = roundUp(p.costOf(record.Duration(window), scenario.MaxBlocks)).Seconds(), window
 	}
-	return []record.Fact{f}
+	return f
 }

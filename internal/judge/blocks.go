@@ -3,6 +3,8 @@ package judge
 import (
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
@@ -34,7 +36,7 @@ type blocks struct {
 }
 
 // validate chooses the blocks that count: complete blocks in which all data are right. If the data
-// of one arm are wrong, the block is left out for all arms. An arm with a growing backlog in more
+// of one arm are wrong, the block is left out for all arms. So is a block in which the machine stood still. An arm with a growing backlog in more
 // than half of its windows is overloaded. Overload is a fact about the arm and not wrong data: the
 // arm is judged by its goodput only.
 func validate(run record.Run, taken windows) blocks {
@@ -59,9 +61,13 @@ func validate(run record.Run, taken windows) blocks {
 	for name, n := range growing {
 		b.over[name], b.generatorBound[name] = 2*n > len(whole), 2*full[name] > n
 	}
+	stood := stalled(run.Plan.Arms, whole, taken)
 	for _, block := range slices.Sorted(maps.Keys(whole)) {
 		wrong := false
 		for _, a := range run.Plan.Arms {
+			if stood[block] {
+				whole[block][a.Name] = append(whole[block][a.Name], window.Breach{Rule: ruleStalled, Value: 0, Limit: 1})
+			}
 			for _, breach := range whole[block][a.Name] {
 				if breach.Rule != window.RuleBacklog {
 					wrong = true
@@ -74,6 +80,55 @@ func validate(run record.Run, taken windows) blocks {
 		}
 	}
 	return b
+}
+
+// ruleStalled is the rule that leaves out a block in which the whole machine stood still.
+const ruleStalled = "good replies (no arm gave one: the machine stood still)"
+
+// stalled returns the complete blocks in which no arm gave a good reply before its window ended. If an arm
+// gave none in most of its windows, the arm is at fault and not the machine: then it returns nil.
+func stalled(arms []record.PlanArm, whole map[int]map[string][]window.Breach, taken windows) map[int]bool {
+	blocks, silent := map[int]bool{}, map[string]int{}
+	for block := range whole {
+		blocks[block] = true
+		for _, a := range arms {
+			none := answeredLate(taken[block][a.Name].Window)
+			silent[a.Name] += stats.Count(none)
+			blocks[block] = blocks[block] && none
+		}
+	}
+	for _, n := range silent {
+		if 2*n > len(whole) {
+			return nil
+		}
+	}
+	return blocks
+}
+
+// answeredLate reports whether no good reply came before the end of a window that had requests.
+func answeredLate(w window.Window) bool { return w.Requests > 0 && w.Values[goodput] == 0 }
+
+// answeredNone reports whether no request of a window ever got a good reply.
+func answeredNone(w window.Window) bool { return w.Requests > 0 && w.Good == 0 }
+
+// silent returns a doubt for each arm that gave no good reply in the window of a valid block.
+func (b blocks) silent() (all []record.Fact) {
+	for _, a := range b.run.Plan.Arms {
+		var numbers []string
+		never := true
+		for _, block := range b.valid {
+			if w := b.windows[block][a.Name].Window; answeredLate(w) || answeredNone(w) {
+				numbers, never = append(numbers, strconv.Itoa(block)), never && answeredNone(w)
+			}
+		}
+		if len(numbers) > 0 {
+			all = append(all, record.Fact{
+				Code: record.AnsweredNone, Arm: a.Name, Names: record.Names{"blocks": strings.Join(numbers, ", ")},
+				Values: record.Values{"blocks": float64(len(numbers)), "late": float64(stats.Count(!never))},
+			})
+		}
+	}
+	return all
 }
 
 // broke reports whether a window broke the rule.

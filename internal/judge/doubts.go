@@ -13,11 +13,24 @@ import (
 )
 
 // doubts returns everything that speaks against a result, in order of weight. of holds the doubts
-// about the record and the servers.
+// about the record and the servers. If noise left verdicts open, the doubts that explain the noise come first.
 func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
-	return record.ByWeight(slices.Concat(
-		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.lost(), b.unsent(), hostDoubts(r.Env),
+	all := record.ByWeight(slices.Concat(
+		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.silent(), b.lost(), b.unsent(), hostDoubts(r.Env),
 	))
+	if undecided(r) {
+		slices.SortStableFunc(all, func(a, b record.Fact) int { return stats.Count(b.Disturbs()) - stats.Count(a.Disturbs()) })
+	}
+	return all
+}
+
+// undecided reports whether noise may be the reason that a run has no answer: a primary verdict is open, or a
+// disturbance refused one, or no block counts. A run that was cut short has another reason.
+func undecided(r *record.Result) bool {
+	noise := []record.Code{causeNoBlocks, causeAA, causeDrift, causeImbalance, causeSensitivity}
+	return r.Status == record.Complete && slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
+		return v.Primary && (v.Verdict == stats.Inconclusive || slices.ContainsFunc(noise, v.Reason.RestsOn))
+	})
 }
 
 // standing returns the doubts that apply to every verdict.

@@ -107,3 +107,36 @@ func TestMuchDisturbedIsTold(t *testing.T) {
 		}
 	}
 }
+
+// A program that disturbed the run is among the doubts on the screen. It comes first if verdicts are open.
+func TestDisturbanceIsOnTheScreen(t *testing.T) {
+	t.Parallel()
+	const said = "over the whole run of 41 s compile (pid 9) used 60 % of a CPU, mostly CPU 0 (server)"
+	for name, c := range map[string]struct {
+		run   synthetic
+		first bool
+	}{
+		"open":       {synthetic{times: noisy}, true},
+		"cut short":  {synthetic{times: noisy, blocks: 5, status: record.Interrupted}, false},
+		"decided":    {synthetic{}, false},
+		"overloaded": {synthetic{edit: slowly}, false},
+	} {
+		run := c.run.run()
+		run.Others = &record.Others{Seconds: 41, Troubles: []record.Trouble{{Cause: record.Program, Side: record.ServerSideCPU, Share: .6, Program: "compile", PID: 9}}}
+		run.Plan.Doubts = []record.Fact{{Code: record.StickyPool, Arm: "pool", Values: record.Values{"waiting": 60, "connections": 64, "workers": 4}}}
+		j, err := New("run", "dir", run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for trial := range c.run.trials() {
+			j.Take(trial, nil)
+		}
+		r := j.judge().result
+		if got := screen(t, r); !strings.Contains(got, said) {
+			t.Errorf("%s: the screen has no %q: %s", name, said, got)
+		}
+		if got := doubtTexts(r); (got[0] == said) != c.first || !slices.Contains(got, said) {
+			t.Errorf("%s: got the doubts %q, the disturbance first: %v", name, got, c.first)
+		}
+	}
+}

@@ -52,35 +52,41 @@ func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
 	return now.result, ends
 }
 
-// Open counts the primary verdicts that the windows so far leave open, and the blocks that
-// would decide them all. An aim that does not ask for verdicts leaves none open.
-func (j *Judge) Open() (open, needed int) {
+// Open returns the verdicts that the run waits for and the windows so far leave open. An aim that does
+// not ask for verdicts leaves none open.
+func (j *Judge) Open() (open []record.Verdict) {
 	if a := j.aim; a.SLO != nil || a.Outcome != nil || a.Expectations || len(j.run.Plan.Gate) > 0 {
-		return 0, 0
+		return nil
 	}
-	for _, v := range j.judge().result.Verdicts {
-		if v.Primary && v.Verdict == stats.Inconclusive {
-			open, needed = open+1, max(needed, v.Needed)
+	now := j.judge()
+	for _, v := range now.verdicts.all {
+		if v.Verdict == stats.Inconclusive && now.awaited(v) {
+			open = append(open, v)
 		}
 	}
-	return open, needed
+	return open
+}
+
+// awaited reports whether a run waits for a verdict: a primary one, or goodput where an arm is overloaded.
+func (g judgement) awaited(v record.Verdict) bool {
+	return v.Primary || v.Metric == goodput && (g.over[v.Arm] || g.over[v.Baseline])
 }
 
 // settled reports whether the blocks still to come can change nothing. A verdict is settled when
 // it is decided, or when it would need more than room blocks. All of these must be: primary
 // verdicts (goodput, where an arm is overloaded), duels between arms that may be the best, and
-// expectations. An arm without any decided primary verdict keeps the run going. If the aim
+// expectations. An arm without any decided verdict among these keeps the run going. If the aim
 // is the standings, a verdict is settled, too, when its arm's standing does not depend on it.
 func (g judgement) settled(room int, standings bool) bool {
 	known := map[string]bool{}
 	for _, v := range g.verdicts.all {
-		known[v.Arm] = known[v.Arm] || v.Primary && v.Least == 0
+		known[v.Arm] = known[v.Arm] || g.awaited(v) && v.Least == 0 && v.Verdict != stats.Refused
 	}
 	open := func(v record.Verdict) bool {
 		return v.Least > 0 && (room == 0 || v.Least <= room || !known[v.Arm]) && !(standings && g.moot(v))
 	}
 	for _, v := range g.verdicts.all {
-		if open(v) && (v.Primary || v.Metric == goodput && (g.over[v.Arm] || g.over[v.Baseline])) {
+		if open(v) && g.awaited(v) {
 			return false
 		}
 	}

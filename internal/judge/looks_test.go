@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"testing"
 
 	"schedlab/internal/record"
@@ -68,9 +69,9 @@ func TestLook(t *testing.T) {
 		if _, got := j.Look(0); got != c.ends {
 			t.Errorf("%s: the run may end: got %v, want %v", c.name, got, c.ends)
 		}
-		open, needed := j.Open()
-		if open != c.open || (needed > fakeBlocks) != (c.open > 0) {
-			t.Errorf("%s: %d verdicts are open and need %d blocks, want %d open", c.name, open, needed, c.open)
+		open := j.Open()
+		if len(open) != c.open || slices.ContainsFunc(open, func(v record.Verdict) bool { return v.Needed <= fakeBlocks }) {
+			t.Errorf("%s: open are %+v, want %d that need more blocks", c.name, open, c.open)
 		}
 	}
 }
@@ -208,5 +209,24 @@ func TestLookKnowsItsRoom(t *testing.T) {
 	}
 	if _, ends := taken(t, synthetic{times: noisy}).Look(14); ends {
 		t.Error("nothing is known of the pool: the run ends")
+	}
+}
+
+// If only the goodput of an overloaded arm is open, a run uses its whole budget, though the blocks that
+// would decide may not fit, and names that verdict as open.
+func TestLookAtOpenGoodputOfAnOverloadedArm(t *testing.T) {
+	t.Parallel()
+	j := taken(t, synthetic{edit: func(trial *record.Trial, requests []record.Request) []record.Request {
+		if trial.Block%3 == 0 {
+			return requests
+		}
+		return slowly(trial, requests)
+	}})
+	if _, ends := j.Look(fakeBlocks + 1); ends {
+		t.Error("the run ends before its budget")
+	}
+	open := j.Open()
+	if len(open) != 1 || open[0].Arm != "pool" || open[0].Metric != goodput {
+		t.Errorf("open are %+v, want the goodput of pool", open)
 	}
 }

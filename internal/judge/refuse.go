@@ -48,7 +48,23 @@ func (b blocks) refuseRun() *refusal {
 // refusePair returns the reason against comparing two arms at a metric: that of the run, if it is not
 // nil, or of an arm. It returns nil if there is none.
 func (b blocks) refusePair(m stats.Metric, base, arm record.Arm, run *refusal) *refusal {
-	return cmp.Or(run, b.refuseArm(arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base))
+	return cmp.Or(run, b.refuseArm(arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
+}
+
+// refuseSilent returns the reason against comparing arms at a metric that one of them lacks in a block,
+// because it gave no good reply there; nil if there is none.
+func (b blocks) refuseSilent(m stats.Metric, arms ...string) *refusal {
+	for _, block := range b.valid {
+		for _, arm := range arms {
+			w := b.windows[block][arm].Window
+			if never := answeredNone(w); m.Quantile > 0 && never || m.Name == goodput && answeredLate(w) {
+				return forGood(record.Fact{Code: causeNoReplies, Arm: arm, Metric: m.Name, Values: record.Values{
+					"block": float64(block), "late": float64(stats.Count(!never)),
+				}})
+			}
+		}
+	}
+	return nil
 }
 
 // refuseArm returns the reason against every verdict on an arm; nil if there is none.

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -308,6 +309,36 @@ func TestEffectiveNumber(t *testing.T) {
 		}
 		if a.NEff < .6*want || a.NEff > 1.5*want {
 			t.Errorf("%s: n_eff %.0f of 1200, want about %.0f", a.Name, a.NEff, want)
+		}
+	}
+}
+
+// The headline says that an overloaded arm does not keep up, with figures. If the blocks are too few to decide
+// it, the headline says in how many blocks it does not, and how many more would decide.
+func TestHeadlineOfAnOverloadedArm(t *testing.T) {
+	t.Parallel()
+	overloaded := func(blocks int, arms ...int) string {
+		r := synthetic{blocks: blocks, edit: slowly, plan: func(p *record.Plan) {
+			var kept []record.PlanArm
+			for _, i := range arms {
+				kept = append(kept, p.Arms[i])
+			}
+			p.Arms, p.Order = kept, nil
+		}}.judged(t)
+		return report.Headline(r)
+	}
+	for _, c := range []struct {
+		blocks int
+		arms   []int
+		want   string
+	}{
+		{12, []int{0, 1, 3}, `^nethttp wins: pool does not keep up with nethttp \(goodput -\d+ %, p50 \d+(\.\d)? ms against 1\.19 ms\)\.$`},
+		{10, []int{0, 1, 3}, `^nethttp wins: pool does not keep up with nethttp \(goodput -\d+ %, p50 \d+(\.\d)? ms against 1\.19 ms\)\.$`},
+		{9, []int{0, 1, 3}, `^No verdict yet: pool does not keep up with nethttp \(goodput -\d+ %, p50 \d+(\.\d)? ms against 1\.19 ms\): 9 of 9 blocks show it; 1 more would decide\.$`},
+		{9, []int{0, 1, 2, 3}, `pool does not keep up with nethttp \(goodput -\d+ %, p50 \d+(\.\d)? ms against 1\.19 ms\): 9 of 9 blocks show it; 1 more would decide\.$`},
+	} {
+		if got := overloaded(c.blocks, c.arms...); !regexp.MustCompile(c.want).MatchString(got) {
+			t.Errorf("%d blocks: got %q, want %s", c.blocks, got, c.want)
 		}
 	}
 }

@@ -45,9 +45,9 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	rulers := map[string]ruler{}
 	for _, m := range stats.Metrics() {
 		c := stats.Compare(m, b.series(base.Name, m.Name), b.series(twin.Name, m.Name), stats.Primaries()*challengers)
-		why := cmp.Or(v.refusal, b.refuseArm(twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin))
+		why := cmp.Or(v.refusal, b.refuseArm(twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
 		if why == nil && c.Decision == stats.Refused {
-			why = refused(unfitFor(c))
+			why = refused(b.unfit(c, base.Name, twin.Name))
 		}
 		v.aa = append(v.aa, verdict(c, base, twin, why))
 		rulers[m.Name] = newRuler(c, base.Name, why)
@@ -99,7 +99,7 @@ func (b blocks) against(c stats.Comparison, base, arm record.Arm, why *refusal, 
 	case why != nil:
 		return why
 	case c.Decision == stats.Refused:
-		return refused(unfitFor(c))
+		return refused(b.unfit(c, base.Name, arm.Name))
 	case c.Decision == stats.Inconclusive:
 		return nil
 	case !r.resolves(c):
@@ -205,9 +205,19 @@ func (b blocks) without(said checkedVerdict, base, arm string) (clean []float64,
 	return clean, failing
 }
 
-// unfitFor returns the reason why the values of a comparison cannot be compared.
-func unfitFor(c stats.Comparison) record.Fact {
-	return record.Fact{Code: causeUnfit, Names: record.Names{"error": c.Reason}}
+// unfit returns the reason why the values of a comparison cannot be compared: the first block in which an
+// arm has no value above 0, if there is one.
+func (b blocks) unfit(c stats.Comparison, arms ...string) record.Fact {
+	f := record.Fact{Code: causeUnfit, Names: record.Names{"error": c.Reason}}
+	for _, block := range b.valid {
+		for _, arm := range arms {
+			if v := b.windows[block][arm].Values[c.Metric.Name]; !(v > 0) {
+				f.Arm, f.Metric, f.Values = arm, c.Metric.Name, record.Values{"block": float64(block)}
+				return f
+			}
+		}
+	}
+	return f
 }
 
 // disturbanceName returns a disturbance's name for a sentence. The lateness of every quantile has the same

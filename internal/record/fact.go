@@ -71,6 +71,7 @@ func (f Fact) MarshalJSON() ([]byte, error) {
 var (
 	GeneratorLimit  = Sentence("generator-limit", `its backlog grows through the window while the load's own CPUs are full: that is the generator's, and says nothing of the server; lower --rate, or give the load more with --load-cpus`)
 	Overloaded      = Sentence("overloaded", `overloaded: its backlog grows through the window, so only goodput is judged`)
+	AnsweredNone    = Sentence("answered-none", `it answered none of its requests{{if .Values.late}} before the window ended{{end}} in block{{if ne .Values.blocks 1.0}}s{{end}} {{.Names.blocks}}`)
 	StickyPool      = Sentence("sticky-pool", `starves {{count .Values.waiting}} of {{count .Values.connections}} kept connections, because a worker keeps its connection until it closes: its capacity and times are those of {{plural .Values.workers "client"}} only; give it workers={{count .Values.connections}}, or --close`)
 	CauseTurnedAway = Sentence("cause-turned-away", `its queue is full, and it turns {{percentf "%.3g" .Values.away}} of its connections away`)
 	CauseStarvation = Sentence("starvation", `starvation: {{.Arm}} left {{count .Values.starved}} of its connections without an answer, and in a closed loop these have no times`)
@@ -87,10 +88,31 @@ var (
 // machine has.
 var byWeight = []Code{
 	StickyPool, "starved-connections", GeneratorLimit, Overloaded, "too-few-workers",
-	"run-not-complete", "budget-too-short", "missing-trials", "blocks-left-out", "windows-refused", "load-took-cpu", "unsent-requests",
+	"run-not-complete", "budget-too-short", "missing-trials", "blocks-left-out", AnsweredNone, "windows-refused", "load-took-cpu", "unsent-requests",
 	"idle-workers", "queue-never-full", "queue-unused", "one-cpu-shared", "one-p-shared",
 	"",
 	"runs-already", "other-program", "shared-cpus", "one-cpu", Virtualised, OneHost,
+}
+
+// disturbing is the sum of the shares of CPU time from which other programs and the hypervisor disturb a run.
+const disturbing = .10
+
+// Disturbs reports whether f is a doubt that something outside the comparison took much CPU time, or that the
+// machine is unfit.
+func (f Fact) Disturbs() bool {
+	switch f.Code {
+	case "much-disturbed":
+		return true
+	case "machine-unfit":
+		return slices.ContainsFunc(f.Because, func(of Fact) bool { return of.Names["verdict"] == "unfit" })
+	case "others-used-cpus":
+		sum := 0.
+		for _, of := range f.Because {
+			sum += of.Values["share"]
+		}
+		return sum >= disturbing
+	}
+	return false
 }
 
 // weight returns the place of c in byWeight; small numbers weigh more.

@@ -53,7 +53,8 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 			facts = append(facts, document.Fact{Label: label, Text: l})
 		}
 	}
-	add("Why", few(append(explanationOf(r), briefReasons(r)...), max(most, 0)))
+	why := few(append(explanationOf(r), briefReasons(r)...), max(most, 0))
+	add("Why", append(why, twoMeans(r, len(why) > 0)...))
 	add("Sure", sure(r))
 	add("Expected", few(unmet(r), min(max(most, 1)+1, most+2)))
 	d := document.Document{Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: append(rankingBelow(r), askedBriefly(r))}
@@ -64,9 +65,23 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 	return d
 }
 
-// rest returns the first doubts, at most most of them, and the path of the full report.
+// twoMeans explains why a mean in the claims is not the mean in "Why"; nil without claims or without reasons.
+func twoMeans(r *record.Result, reasons bool) []string {
+	if !reasons || rankingBelow(r) == nil {
+		return nil
+	}
+	return []string{"(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)"}
+}
+
+// rest returns the first doubts, at most most of them, and the path of the full report. A disturbance of the
+// run is always among them.
 func rest(r *record.Result, most int) document.Facts {
-	return append(document.Doubts(doubts(r), most), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or --verbose"})
+	all := doubts(r)
+	if i := slices.IndexFunc(r.Doubts, record.Fact.Disturbs); i >= most {
+		disturbed := all[i]
+		all, most = slices.Insert(slices.Delete(all, i, i+1), most, disturbed), most+1
+	}
+	return append(document.Doubts(all, most), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or --verbose"})
 }
 
 // capacityBriefly builds the one-screen report of a search for capacity.
@@ -283,7 +298,7 @@ func sure(r *record.Result) []string {
 		text += fmt.Sprintf("; verdicts on %s and %s hold together with 95%s%%", strings.Join(times[:last], ", "), times[last], nbsp)
 	}
 	text += "; " + aaBriefly(r.AA, r.Valid)
-	lines := failings(r.Arms)
+	lines := append(silent(r), failings(r.Arms)...)
 	if len(lines) == 0 && allGood(r) {
 		text += "; every request got a good reply"
 	}
@@ -294,31 +309,52 @@ func sure(r *record.Result) []string {
 	return lines
 }
 
-// openVerdicts lists the undecided verdicts and what would decide them; "" for none.
+// openVerdicts lists the undecided verdicts, each with what would decide it; "" for none.
 func openVerdicts(r *record.Result) string {
-	var open []string
-	needed := 0
+	var open []record.Verdict
 	for _, v := range r.Verdicts {
-		if !v.Primary || v.Verdict != stats.Inconclusive {
-			continue
+		if v.Verdict == stats.Inconclusive && (v.Primary || v.Metric == "goodput" && overloaded(r, v)) {
+			open = append(open, v)
 		}
-		text := v.Arm + " " + stats.MetricOf(v.Metric).In
-		if v.Lean != "" {
-			text += " (leans " + lower(v.Lean) + ")"
-		}
-		open, needed = append(open, text), max(needed, v.Needed)
 	}
 	if len(open) == 0 {
 		return ""
 	}
-	text := "not decided: " + strings.Join(open, ", ")
+	var parts []string
+	for _, group := range grouped(open, func(v record.Verdict) string { return remedy(r, v.Needed) }) {
+		var names []string
+		for _, v := range group {
+			text := v.Arm + " " + stats.MetricOf(v.Metric).In
+			if v.Lean != "" {
+				text += " (leans " + lower(v.Lean) + ")"
+			}
+			names = append(names, text)
+		}
+		part := strings.Join(names, ", ")
+		if how := remedy(r, group[0].Needed); how != "" {
+			part += ": " + how
+		}
+		parts = append(parts, part)
+	}
+	return "not decided: " + strings.Join(parts, "; ")
+}
+
+// remedy returns what would decide a verdict that needs the given number of blocks; "" if that is unknown.
+func remedy(r *record.Result, needed int) string {
 	switch {
 	case needed > mostBlocks:
-		text += "; " + longer(r, needed)
+		return longer(r, needed)
 	case needed > 0:
-		text += fmt.Sprintf("; about %s would decide", plural(needed, "block"))
+		return fmt.Sprintf("about %s would decide", plural(needed, "block"))
 	}
-	return text
+	return ""
+}
+
+// overloaded reports whether one of a verdict's arms is overloaded.
+func overloaded(r *record.Result, v record.Verdict) bool {
+	return slices.ContainsFunc(r.Doubts, func(d record.Fact) bool {
+		return (d.Code == record.Overloaded || d.Code == record.GeneratorLimit) && (d.Arm == v.Arm || d.Arm == v.Baseline)
+	})
 }
 
 // aaBriefly tells whether the baseline and its copy differ.

@@ -104,3 +104,25 @@ func TestOpenExpectationsSayTheExitCode(t *testing.T) {
 		}
 	}
 }
+
+// A mean in a claim is the median of the blocks' means, and a mean in "Why" the mean over them: the screen says so.
+// Without claims the answer has no mean to explain.
+func TestBriefTellsTheTwoMeansApart(t *testing.T) {
+	t.Parallel()
+	const said = "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)"
+	for claimed, expectations := range map[bool][]record.Expectation{
+		true:  {{Text: `mean("pool") > mean("nethttp")`, Claim: "The mean of pool is longer: 1.90 ms instead of 0.70 ms", Outcome: record.Passed}},
+		false: nil,
+	} {
+		r := quick()
+		r.Expectations = expectations
+		var b bytes.Buffer
+		if err := Brief(&b, r, TextOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(strings.Fields(strings.ReplaceAll(b.String(), nbsp, " ")), " ")
+		if !strings.Contains(got, "slower on average than nethttp") || strings.Contains(got, said) != claimed {
+			t.Errorf("claims %v: got %s", claimed, got)
+		}
+	}
+}

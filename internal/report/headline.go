@@ -96,6 +96,9 @@ func answer(r *record.Result) string {
 
 // noVerdict returns the headline of a run in which every verdict is refused.
 func noVerdict(r *record.Result) string {
+	if behind := behindSoFar(r); len(behind) > 0 {
+		return "No verdict yet: " + strings.Join(append(behind, starving(r)...), "; ") + "."
+	}
 	reason, starving := r.Answer.Reason.String(), strings.Join(starving(r), "; ")
 	switch {
 	case starving == "":
@@ -105,6 +108,68 @@ func noVerdict(r *record.Result) string {
 		reason += "; " + starving
 	}
 	return "No verdict: " + reason + "."
+}
+
+// behindSoFar returns a clause for each arm that falls behind in every block of too few.
+func behindSoFar(r *record.Result) (clauses []string) {
+	for _, v := range r.Verdicts {
+		if clause := behindInAll(r, v); clause != "" {
+			clauses = append(clauses, clause)
+		}
+	}
+	return clauses
+}
+
+// behindInAll returns a clause about an arm that does not keep up in every block of a run with too few
+// blocks to decide it; "" for any other verdict.
+func behindInAll(r *record.Result, v record.Verdict) string {
+	if v.Metric != "goodput" || v.Verdict != stats.Inconclusive || !stats.MetricOf(v.Metric).Worse(v.Lean) || v.Lost != v.Blocks || !openLoops(r, v.Arm, v.Baseline) {
+		return ""
+	}
+	return fmt.Sprintf("%s does not keep up with %s (%s): %s", v.Arm, v.Baseline, shortfall(r, v), shownBy([]record.Verdict{v}))
+}
+
+// shortfall returns the change of goodput, and the p50 of both arms if the arm is slower. These times are no
+// finding where the backlog grows, but they show how far behind the arm is.
+func shortfall(r *record.Result, v record.Verdict) string {
+	text := "goodput " + stats.Change(v.Ratio)
+	base, arm := armOf(r, v.Baseline), armOf(r, v.Arm)
+	if base.P50 == nil || arm.P50 == nil || *arm.P50 <= *base.P50 {
+		return text
+	}
+	return fmt.Sprintf("%s, p50 %s against %s", text, prose.Seconds(*arm.P50), prose.Seconds(*base.P50))
+}
+
+// armOf returns the arm with a name, or an arm without figures.
+func armOf(r *record.Result, name string) record.Arm {
+	for _, a := range r.Arms {
+		if a.Name == name {
+			return a
+		}
+	}
+	return record.Arm{}
+}
+
+// openLoops reports whether none of the arms has a closed loop.
+func openLoops(r *record.Result, arms ...string) bool {
+	return !slices.ContainsFunc(arms, func(name string) bool { return armOf(r, name).Clients.Closed() })
+}
+
+// shownBy returns "9 of 9 blocks show it; 1 more would decide" for verdicts that are the same in every block,
+// and otherwise "about 12 blocks would decide p50"; "" if no number of blocks would.
+func shownBy(vs []record.Verdict) string {
+	first := vs[0]
+	differ := func(v record.Verdict) bool { return max(v.Won, v.Lost) < v.Blocks || v.Needed != first.Needed }
+	if !slices.ContainsFunc(vs, differ) && first.Needed > first.Blocks && first.Needed <= mostBlocks {
+		return fmt.Sprintf("%d of %s show it; %d more would decide", first.Blocks, prose.Plural(first.Blocks, "block"), first.Needed-first.Blocks)
+	}
+	var parts []string
+	for _, group := range grouped(vs, func(v record.Verdict) int { return v.Needed }) {
+		if needed := group[0].Needed; needed > 0 && needed <= mostBlocks {
+			parts = append(parts, fmt.Sprintf("about %s would decide %s", prose.Plural(needed, "block"), metricNames(group)))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // standings returns a clause for each challenger and for each arm that starved connections.
@@ -177,10 +242,13 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 	case record.KeepsUp:
 		return fmt.Sprintf("%s keeps up better than %s (%s)", s.Arm, s.Baseline, goodputChange(verdicts, s.Arm))
 	case record.FallsBehind:
-		return fmt.Sprintf("%s does not keep up with %s (%s)", s.Arm, s.Baseline, goodputChange(verdicts, s.Arm))
+		return fallsBehind(r, s, verdicts)
 	case record.RankFaster:
 		return fmt.Sprintf("%s is faster than %s (%s)", s.Arm, s.Baseline, changes(of(stats.Faster)))
 	case record.RankSlower:
+		if goodputOf(verdicts, s.Arm).Worse() && openLoops(r, s.Arm, s.Baseline) {
+			return fallsBehind(r, s, verdicts)
+		}
 		return fmt.Sprintf("%s is slower than %s (%s)", s.Arm, s.Baseline, changes(of(stats.Slower)))
 	case record.RankTrade:
 		gains, costs := of(stats.Faster), of(stats.Slower)
@@ -199,26 +267,33 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 	case record.RankPartlySame:
 		return fmt.Sprintf("%s is the same as %s at %s, undecided otherwise", s.Arm, s.Baseline, metricNames(of(stats.Same)))
 	}
+	if behind := behindInAll(r, goodputOf(verdicts, s.Arm)); behind != "" {
+		return behind
+	}
 	return undecided(s, of(stats.Inconclusive, stats.Refused))
+}
+
+// fallsBehind returns a clause about an arm that surely has less goodput than another.
+func fallsBehind(r *record.Result, s record.Standing, verdicts []record.Verdict) string {
+	return fmt.Sprintf("%s does not keep up with %s (%s)", s.Arm, s.Baseline, shortfall(r, goodputOf(verdicts, s.Arm)))
 }
 
 // undecided describes a challenger without a decision: the blocks so far, and which way they
 // lean.
 func undecided(s record.Standing, open []record.Verdict) string {
 	leans := map[stats.Decision][]record.Verdict{}
-	blocks, needed := 0, 0
+	blocks := 0
 	for _, v := range open {
 		blocks = max(blocks, v.Blocks)
 		if v.Lean != "" {
 			leans[v.Lean] = append(leans[v.Lean], v)
-			needed = max(needed, v.Needed)
 		}
 	}
 	leaning := ""
 	for to, vs := range leans {
 		leaning = fmt.Sprintf(" and leans %s (%s)", lower(to), changes(vs))
-		if needed <= mostBlocks {
-			leaning += fmt.Sprintf(": about %d blocks would decide", needed)
+		if shown := shownBy(vs); shown != "" {
+			leaning += ": " + shown
 		}
 	}
 	if len(leans) > 1 {
@@ -244,14 +319,19 @@ func workDone(r *record.Result, arm string) string {
 	return strings.Join(parts, ", ")
 }
 
-// goodputChange returns the change of an arm's goodput; "" without a verdict.
+// goodputChange returns the change of an arm's goodput.
 func goodputChange(verdicts []record.Verdict, arm string) string {
+	return "goodput " + stats.Change(goodputOf(verdicts, arm).Ratio)
+}
+
+// goodputOf returns the verdict on an arm's goodput; the zero Verdict if there is none.
+func goodputOf(verdicts []record.Verdict, arm string) record.Verdict {
 	for _, v := range verdicts {
 		if v.Arm == arm && v.Metric == "goodput" {
-			return "goodput " + stats.Change(v.Ratio)
+			return v
 		}
 	}
-	return ""
+	return record.Verdict{}
 }
 
 // changes lists verdicts as "p50 +12 %, p99 +30 %".

@@ -85,3 +85,59 @@ func TestClaimsAreTheAnswer(t *testing.T) {
 		t.Errorf("summary: %s", text)
 	}
 }
+
+// Each hint names its arm and metric, and no hint about one metric denies a hint about another.
+func TestHintsNameWhatTheyAreAbout(t *testing.T) {
+	t.Parallel()
+	open := func(metric string, lean stats.Decision, lost, needed int) record.Verdict {
+		return record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: metric, Primary: true, Verdict: "INCONCLUSIVE", Ratio: 1.2, Low: .9, High: 1.3, Lean: lean, Blocks: 12, Lost: lost, Won: 12 - lost, Needed: needed}
+	}
+	r := &record.Result{
+		Valid: 12, Ran: 12, Window: .5, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
+		Verdicts: []record.Verdict{open("p50", "SLOWER", 11, 20), open("p90", "SLOWER", 10, 28), open("p99", "", 6, 50_000)},
+		Answer:   record.Conclusion{Outcome: record.OpenOutcome, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}},
+	}
+	const headline = "No single winner: pool against nethttp is undecided after 12 blocks and leans slower (p50 +20 %, p90 +20 %): about 20 blocks would decide p50, about 28 blocks would decide p90."
+	if got := Headline(r); got != headline {
+		t.Errorf("got  %s\nwant %s", got, headline)
+	}
+	const below = "not decided: pool at p50 (leans slower): about 20 blocks would decide; pool at p90 (leans slower): about 28 blocks would decide; " +
+		"pool at p99: no --window up to a minute would decide: it is too noisy here"
+	if got := strings.ReplaceAll(openVerdicts(r), nbsp, " "); got != below {
+		t.Errorf("got  %s\nwant %s", got, below)
+	}
+}
+
+// A lean that every block shows says so, and how many more blocks would decide it.
+func TestHeadlineOfALeanInAllBlocks(t *testing.T) {
+	t.Parallel()
+	v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: "INCONCLUSIVE", Ratio: 14, Lean: "SLOWER", Blocks: 10, Lost: 10, Needed: 12}
+	r := &record.Result{Verdicts: []record.Verdict{v}, Answer: record.Conclusion{Outcome: record.OpenOutcome, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}}}
+	const want = "No single winner: pool against nethttp is undecided after 10 blocks and leans slower (p50 ×14): 10 of 10 blocks show it; 2 more would decide."
+	if got := Headline(r); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// In an open loop, an arm that is slower and has less goodput does not keep up. In a closed loop less goodput
+// follows from longer times.
+func TestHeadlineOfAnArmWithLessGoodput(t *testing.T) {
+	t.Parallel()
+	for loop, want := range map[string]string{
+		"open":   "nethttp wins: pool does not keep up with nethttp (goodput -37 %, p50 289 ms against 20.6 ms).",
+		"closed": "nethttp wins: pool is slower than nethttp (p50 ×14).",
+	} {
+		clients := record.Clients{Loop: loop}
+		r := &record.Result{
+			Winner: "nethttp", Arms: []record.Arm{{Name: "nethttp", P50: new(.0206), Clients: clients}, {Name: "pool", P50: new(.289), Clients: clients}},
+			Verdicts: []record.Verdict{
+				{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: "SLOWER", Ratio: 14, Blocks: 12, Lost: 12},
+				{Arm: "pool", Baseline: "nethttp", Metric: "goodput", Verdict: "LOWER", Ratio: .63, Blocks: 12, Lost: 12},
+			},
+			Answer: record.Conclusion{Outcome: record.OneWins, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankSlower}}},
+		}
+		if got := Headline(r); got != want {
+			t.Errorf("%s: got  %s\nwant %s", loop, got, want)
+		}
+	}
+}

@@ -372,8 +372,14 @@ func TestHintsSayHowMuch(t *testing.T) {
 		}
 	}
 	ended := record.Fact{Code: "budget-ended", Values: record.Values{"budget": 75, "blocks": 40, "open": 2, "most": 40, "window": 2.1, "needed": 341}}
-	const want = "2 verdicts are open after 40 blocks, and the budget of 1m15s has no room for the blocks that would decide: 40 blocks, the most, would not be enough; --window 2.1s --budget 5m41s would be"
+	const want = "2 verdicts are open after 40 blocks, and the budget of 1m15s has no room for the blocks that would decide them: 40 blocks, the most, would not be enough; --window 2.1s --budget 5m41s would be"
 	if got := ended.String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	ended.Names = record.Names{"open": "pool in goodput"}
+	ended.Values["open"] = 1
+	const named = "pool in goodput is open after 40 blocks, and the budget of 1m15s has no room for the blocks that would decide it: 40 blocks"
+	if got := ended.String(); !strings.HasPrefix(got, named) {
+		t.Errorf("got  %q\nwant %q", got, named)
 	}
 }

@@ -185,7 +185,7 @@ func controls(aa []record.Verdict) string {
 func expectations(r *record.Result) document.Part {
 	return document.Section{
 		ID: "expectations", Title: "Expectations", About: tally(r.Expectations), Parts: []document.Part{answers(r)},
-		Lead: "One fails only when the blocks are sure of it. It is open when they say neither, and REFUSED when what it speaks of was disturbed or is not there.",
+		Lead: "One fails only when the blocks are sure of it. It is open when they say neither, and REFUSED when what it speaks of was disturbed or is not there. A figure in a claim is the median of the blocks' figures, and not their mean.",
 	}
 }
 

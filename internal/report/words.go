@@ -323,7 +323,7 @@ func conditions(r *record.Result) string {
 	return server + together
 }
 
-// allGood reports whether every request was sent and got a good reply, no arm is overloaded, and
+// allGood reports whether every request was sent and got a good reply in time, no arm is overloaded, and
 // no arm has surely less goodput than the arm it is compared with.
 func allGood(r *record.Result) bool {
 	for _, a := range r.Arms {
@@ -331,13 +331,15 @@ func allGood(r *record.Result) bool {
 			return false
 		}
 	}
-	return r.Valid > 0 && !slices.ContainsFunc(r.Doubts, func(f record.Fact) bool { return f.Code == record.Overloaded || f.Code == record.GeneratorLimit }) &&
+	return r.Valid > 0 && !slices.ContainsFunc(r.Doubts, func(f record.Fact) bool {
+		return f.Code == record.AnsweredNone || f.Code == record.Overloaded || f.Code == record.GeneratorLimit
+	}) &&
 		!slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Metric == "goodput" && v.Worse() })
 }
 
 // complaints lists the failures of requests, per arm, or one reassuring line if there were none.
 func complaints(r *record.Result) []string {
-	lines := failings(r.Arms)
+	lines := append(silent(r), failings(r.Arms)...)
 	requests := 0
 	for _, a := range r.Arms {
 		requests += a.Requests
@@ -347,6 +349,16 @@ func complaints(r *record.Result) []string {
 	}
 	if requests > 0 && allGood(r) {
 		lines = append(lines, fmt.Sprintf("every one of %s got a good reply", plural(requests, "request")))
+	}
+	return lines
+}
+
+// silent lists the arms that gave no good reply in the window of a block.
+func silent(r *record.Result) (lines []string) {
+	for _, d := range r.Doubts {
+		if d.Code == record.AnsweredNone {
+			lines = append(lines, Doubt(d))
+		}
 	}
 	return lines
 }
@@ -411,7 +423,7 @@ func byArm(verdicts []record.Verdict) [][]record.Verdict {
 }
 
 // grouped groups values by key, in order of first appearance.
-func grouped[T any](all []T, key func(T) string) (groups [][]T) {
+func grouped[T any, K comparable](all []T, key func(T) K) (groups [][]T) {
 	for _, x := range all {
 		i := slices.IndexFunc(groups, func(g []T) bool { return key(g[0]) == key(x) })
 		if i < 0 {
