@@ -66,7 +66,8 @@ SLOWER, SAME, INCONCLUSIVE or REFUSED; what cannot be trusted is refused with it
 reason.
 
 Exit codes: 0 a verdict was reached, 1 a server died or something else failed
-(what was measured is kept), 3 an expectation failed, 4 every verdict on p50, p90
+(what was measured is kept), 2 wrong usage, or a --window or --budget too short to
+judge what --expect asks, 3 an expectation failed, 4 every verdict on p50, p90
 and p99 was REFUSED, goodput differed nowhere and no expectation decided, 130
 interrupted. An expectation that is open or REFUSED fails nothing; with
 --strict the code is 4 then.`,
@@ -145,6 +146,9 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	f.Iters = workload.Calibrate()
 	f.Aim.Expectations = len(f.expect) > 0 && len(asked) == 1
 	f.Aim.Standings = len(asked) == 1 && len(asked[0].Assertions()) == 0
+	if f.Aim.Expectations {
+		f.Must = f.expect
+	}
 	planned, err := f.plans(asked)
 	if err != nil {
 		return err
@@ -218,7 +222,7 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 	if dir == nil {
 		return err
 	}
-	_, impossible := errors.AsType[*experiment.Impossible](err)
+	refused, impossible := errors.AsType[*experiment.Impossible](err)
 	kept := "what was measured is kept in " + dir.Path()
 	if run.Trials <= 0 && len(run.XMax) == 0 && dir.Discard() == nil {
 		kept = "nothing was measured"
@@ -226,6 +230,8 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 	switch {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return &exitError{exitInterrupted, fmt.Errorf("%w; %s", err, kept)}
+	case impossible && refused.Usage:
+		return usage(err)
 	case impossible:
 		return &exitError{exitPartial, err}
 	}

@@ -52,6 +52,13 @@ type Options struct {
 	// Asks are the quantiles that must be decidable. nil means the quantiles that the scenario's
 	// expectations name or, without expectations, all primary quantiles.
 	Asks []string
+	// Must are expectations that the plan has to be able to judge. If a window holds too few requests
+	// for a quantile that they name, the window grows, and so does the budget; if the user gave these,
+	// the plan is refused.
+	Must []string
+	// OnPlan is called before the blocks start with what the plan changed for Must, and with the
+	// expectations that it cannot judge.
+	OnPlan func(record.Fact)
 	// OnCannot is called before the blocks start if a metric that was asked for cannot be decided.
 	OnCannot func(record.Feasibility)
 	// OnDoubt is called before the blocks start with each kind of doubt that makes or breaks the
