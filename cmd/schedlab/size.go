@@ -17,7 +17,6 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
 	"schedlab/internal/model"
-	"schedlab/internal/prose"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
@@ -362,7 +361,7 @@ func (f *sizeFlags) question(s *advise.Page, mode model.Mode, budget time.Durati
 		return q, err
 	}
 	if s.Ask.Service > 0 && here != s.Ask.Cores {
-		return q, fmt.Errorf("--verify would run on the %s that servers get here, and the advice is for --cores %d; leave --cores out, or give --server-cpus as many", prose.Plural(here, "CPU"), s.Ask.Cores)
+		return q, fmt.Errorf("--verify would run on the %d CPUs that servers get here, and the advice is for --cores %d; leave --cores out, or give --server-cpus as many", here, s.Ask.Cores)
 	}
 	t := f.tested(mode)
 	t.Budget = budget
