@@ -113,7 +113,7 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)", stampKinds...)
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm", formatNames()...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
-	fl.BoolVar(&f.why, "explain", false, "then explain the difference that is largest, with tests of its causes, as 'schedlab explain' does")
+	fl.BoolVar(&f.why, "explain", false, "then explain the difference that is largest, with tests of its causes, as 'schedlab explain' does, which takes up to "+testBudget.String()+" more than --budget")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 	completeFactors(cmd, "vary")
 	complete(cmd, "arms", modeNames()...)
@@ -158,6 +158,10 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	if f.why {
+		text := howLong(planned)
+		show.note(text, text)
+	}
 	fmt.Fprintln(cmd.ErrOrStderr(), machine)
 	switch {
 	case f.dryRun:
@@ -182,6 +186,18 @@ func (f *compareFlags) one(cmd *cobra.Command, p experiment.Pack, show *progress
 		return &exitError{code: code}
 	}
 	return nil
+}
+
+// howLong tells how long comparisons with an explanation each take at most.
+func howLong(p experiment.Pack) string {
+	var measuring, explaining time.Duration
+	for _, s := range p.Scenarios {
+		if s.Planned != nil {
+			budget, _ := s.Planned.Budget()
+			measuring, explaining = measuring+budget, explaining+testBudget
+		}
+	}
+	return fmt.Sprintf("measuring takes %v at most, and explaining (--explain) %v more: %v together", measuring, explaining, measuring+explaining)
 }
 
 func (f *compareFlags) plan(s scenario.Scenario) (*experiment.Comparison, error) {

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"time"
 
 	"schedlab/internal/record"
 )
@@ -14,6 +15,8 @@ type Impossible struct {
 	Machine bool
 	// Usage means that it is known only after the probes that the user's flags do not fit the load.
 	Usage bool
+	// Needs is the budget that would be enough; 0 if the budget is not the cause.
+	Needs time.Duration
 }
 
 func (e *Impossible) Error() string { return e.msg }

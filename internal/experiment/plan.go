@@ -340,9 +340,9 @@ func (p *plan) takeProtocol() error {
 	if err := p.takeSpan(kind.Warmup, kind.Window); err != nil {
 		return err
 	}
-	if p.cost(scenario.MinBlocks) > p.budget {
-		return impossible("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
-			scenario.MinBlocks, len(p.Arms), p.Arms[1].Name, p.cost(scenario.MinBlocks).Round(time.Second), p.budget)
+	if cost := p.cost(scenario.MinBlocks); cost > p.budget {
+		return &Impossible{Needs: roundUp(cost), msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
+			scenario.MinBlocks, len(p.Arms), p.Arms[1].Name, cost.Round(time.Second), p.budget)}
 	}
 	p.Blocks = most
 	for _, n := range stats.Looks() {
