@@ -53,7 +53,7 @@ An arm whose server dies ends its own search alone, and one that is too slow for
 windows to judge has none; the others go on.
 
 Exit codes: 0 some arm has an answer, 1 a server died or something else failed
-(what was measured is kept), 4 all are undecided, 130 interrupted.`,
+(what was measured is kept), 2 wrong usage, or every arm starves clients, 4 all are undecided, 130 interrupted.`,
 		Example: `  schedlab capacity
   schedlab capacity --slo 'p99<=5ms,errors<=0.1%' --arms nethttp,fasthttp
   schedlab capacity pool-cpu --arm 'pool-request,workers=16' --budget 2m
@@ -105,6 +105,9 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	}
 	f.Iters = workload.Calibrate()
 	c, err := experiment.PlanCapacity(s, f.Options, slo)
+	if err == nil {
+		err = c.CanAnswer()
+	}
 	if err != nil {
 		return usageIfImpossible(err)
 	}

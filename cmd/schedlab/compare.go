@@ -66,7 +66,8 @@ SLOWER, SAME, INCONCLUSIVE or REFUSED; what cannot be trusted is refused with it
 reason.
 
 Exit codes: 0 a verdict was reached, 1 a server died or something else failed
-(what was measured is kept), 3 an expectation failed, 4 every verdict on p50, p90
+(what was measured is kept), 2 wrong usage, or a --window or --budget too short to
+judge what --expect asks, 3 an expectation failed, 4 every verdict on p50, p90
 and p99 was REFUSED, goodput differed nowhere and no expectation decided, 130
 interrupted. An expectation that is open or REFUSED fails nothing; with
 --strict the code is 4 then.`,
@@ -112,7 +113,7 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)", stampKinds...)
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm", formatNames()...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
-	fl.BoolVar(&f.why, "explain", false, "then explain the difference that is largest, with tests of its causes, as 'schedlab explain' does")
+	fl.BoolVar(&f.why, "explain", false, "then explain the difference that is largest, with tests of its causes, as 'schedlab explain' does, which takes up to "+testBudget.String()+" more than --budget")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 	completeFactors(cmd, "vary")
 	complete(cmd, "arms", modeNames()...)
@@ -145,6 +146,9 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	f.Iters = workload.Calibrate()
 	f.Aim.Expectations = len(f.expect) > 0 && len(asked) == 1
 	f.Aim.Standings = len(asked) == 1 && len(asked[0].Assertions()) == 0
+	if f.Aim.Expectations {
+		f.Must = f.expect
+	}
 	planned, err := f.plans(asked)
 	if err != nil {
 		return err
@@ -153,6 +157,10 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		if err := f.stayLocal(cmd.Context(), q.Arms); err != nil {
 			return err
 		}
+	}
+	if f.why {
+		text := howLong(planned)
+		show.note(text, text)
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), machine)
 	switch {
@@ -178,6 +186,18 @@ func (f *compareFlags) one(cmd *cobra.Command, p experiment.Pack, show *progress
 		return &exitError{code: code}
 	}
 	return nil
+}
+
+// howLong tells how long comparisons with an explanation each take at most.
+func howLong(p experiment.Pack) string {
+	var measuring, explaining time.Duration
+	for _, s := range p.Scenarios {
+		if s.Planned != nil {
+			budget, _ := s.Planned.Budget()
+			measuring, explaining = measuring+budget, explaining+testBudget
+		}
+	}
+	return fmt.Sprintf("measuring takes %v at most, and explaining (--explain) %v more: %v together", measuring, explaining, measuring+explaining)
 }
 
 func (f *compareFlags) plan(s scenario.Scenario) (*experiment.Comparison, error) {
@@ -218,7 +238,7 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 	if dir == nil {
 		return err
 	}
-	_, impossible := errors.AsType[*experiment.Impossible](err)
+	refused, impossible := errors.AsType[*experiment.Impossible](err)
 	kept := "what was measured is kept in " + dir.Path()
 	if run.Trials <= 0 && len(run.XMax) == 0 && dir.Discard() == nil {
 		kept = "nothing was measured"
@@ -226,6 +246,8 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 	switch {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return &exitError{exitInterrupted, fmt.Errorf("%w; %s", err, kept)}
+	case impossible && refused.Usage:
+		return usage(err)
 	case impossible:
 		return &exitError{exitPartial, err}
 	}

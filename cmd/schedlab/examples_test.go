@@ -15,6 +15,7 @@ import (
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario/demo"
 	"schedlab/loadtests"
 )
 
@@ -263,7 +264,17 @@ func sizeAsShown(t *testing.T, c shown) (*sizeFlags, *cobra.Command) {
 // What cannot be decided is said where the plan is shown, with the flags that would do.
 func TestDryRunSaysWhatItCannotDecide(t *testing.T) {
 	var out, errs strings.Builder
-	if code := run(t.Context(), []string{"compare", "plaintext", "--rate", "500/s", "--window", "1s", "--expect", `not slower("p99", "fasthttp")`, "--dry-run", "--pin", "none"}, &out, &errs); code != exitDone {
+	argv := []string{"compare", "plaintext", "--rate", "500/s", "--window", "1s", "--expect", `not slower("p99", "fasthttp")`, "--dry-run", "--pin", "none"}
+	if code := run(t.Context(), argv, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), "give --window 2.2s") {
+		t.Errorf("an expectation that cannot be judged: exit code %d: %s", code, &errs)
+	}
+	errs.Reset()
+	argv = []string{"compare", "demo.yaml", "--rate", "500/s", "--window", "1s", "--dry-run", "--pin", "none"}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("demo.yaml", []byte(demo.Text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := run(t.Context(), argv, &out, &errs); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	if want := "undecided   p99 cannot be decided: a window holds 500 requests, it needs 1100; --window 2.2s --budget "; !strings.Contains(out.String(), want) {

@@ -186,7 +186,7 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	o.Note, o.OnTrouble = "tests the causes of "+c.Result.Dir, f.OnTrouble
 	planned, err := experiment.Plan(t.Scenario, o)
 	if err != nil {
-		return x, fmt.Errorf("planning the tests: %w", err)
+		return x, f.cannotTest(err)
 	}
 	if few := fewBlocks(planned.Planned(), f.testBudget); few != "" {
 		show.note(few, few)
@@ -203,6 +203,19 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 		return x, err
 	}
 	return c.Confirm(x, tested), nil
+}
+
+// cannotTest returns the error about tests that cannot be planned. Tests have no flag but --budget, so
+// the flags that the plan names for a budget that is too short are no help.
+func (f *explainFlags) cannotTest(err error) error {
+	bad, ok := errors.AsType[*experiment.Impossible](err)
+	switch {
+	case !ok || bad.Needs == 0:
+		return fmt.Errorf("planning the tests: %w", err)
+	case f.why:
+		return usagef("the tests of --explain need %v and have %v: the run is kept, test its causes with 'schedlab explain --budget %v'", bad.Needs, f.testBudget, bad.Needs)
+	}
+	return usagef("--budget %v is too short for the tests of the causes: give --budget %v or more, or --no-interventions", f.testBudget, bad.Needs)
 }
 
 // fewBlocks returns what to say before tests whose budget has no room for a verdict on their

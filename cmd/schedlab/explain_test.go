@@ -1,10 +1,16 @@
 package main
 
 import (
+	"errors"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
+	"schedlab/internal/experiment"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
+	"schedlab/internal/scenario/demo"
 )
 
 // Before tests whose budget is too short for a verdict, explain names the flag.
@@ -22,5 +28,41 @@ func TestFewBlocksOfTests(t *testing.T) {
 	want := "the tests make 9 comparisons, which need 12 blocks for any verdict, and --budget 20s is too short for these; --budget 36s would do"
 	if got := fewBlocks(plan, 20*time.Second); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A budget that is too short for the tests is told by the flag that explain has, with a value that would do.
+func TestExplainNamesItsOwnBudget(t *testing.T) {
+	t.Parallel()
+	s, err := scenario.Parse("demo", []byte(demo.Text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := explainFlags{testBudget: 5 * time.Second}
+	o := experiment.Options{Self: "schedlab", Iters: 1, Pin: "none", Modes: modeFacts(), Budget: f.testBudget}
+	_, err = experiment.Plan(s, o)
+	got := f.cannotTest(err)
+	if want := regexp.MustCompile(`^--budget 5s is too short for the tests of the causes: give --budget \d+s or more, or --no-interventions$`); !want.MatchString(got.Error()) {
+		t.Errorf("got %v", got)
+	}
+	if code, ok := errors.AsType[*exitError](got); !ok || code.code != exitUsage {
+		t.Errorf("exit code of %v", got)
+	}
+	f.why = true
+	if got := f.cannotTest(err).Error(); strings.Contains(got, "--window") || !strings.Contains(got, "'schedlab explain --budget ") {
+		t.Errorf("of compare --explain: got %s", got)
+	}
+}
+
+// Before anything else, compare --explain says how long measuring and explaining take together.
+func TestCompareExplainSaysHowLong(t *testing.T) {
+	t.Parallel()
+	var out, errs strings.Builder
+	if code := run(t.Context(), []string{"compare", "--explain", "--budget", "1m30s", "--dry-run", "--pin", "none"}, &out, &errs); code != exitDone {
+		t.Fatalf("exit code %d: %s", code, &errs)
+	}
+	first, _, _ := strings.Cut(errs.String(), "\n")
+	if want := "schedlab: measuring takes 1m30s at most, and explaining (--explain) 1m0s more: 2m30s together"; first != want {
+		t.Errorf("got %q, want %q", first, want)
 	}
 }

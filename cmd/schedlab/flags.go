@@ -123,6 +123,7 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 func (f *compareFlags) prepare(cmd *cobra.Command) (*progress, error) {
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnLook = show.trouble, show.cannot, show.doubt, show.soFar
+	f.OnPlan = show.plan
 	drawSeed(cmd, &f.Seed)
 	return show, knowSelf(&f.Options)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -166,6 +167,7 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	if f.Gate, err = f.asked(); err != nil {
 		return err
 	}
+	f.Must = slices.Sorted(maps.Keys(f.Gate))
 	if !f.adhoc.given() {
 		f.adhoc.path = "/"
 	}

@@ -83,6 +83,9 @@ func (p *progress) cannot(f record.Feasibility) {
 	}
 }
 
+// plan prints what the plan of the coming comparison means for its expectations.
+func (p *progress) plan(f record.Fact) { p.note(f.String(), f.String()) }
+
 // doubt prints a doubt that will break the answer.
 func (p *progress) doubt(d record.Fact) {
 	text := report.Doubt(d)

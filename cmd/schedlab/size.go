@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
 	"schedlab/internal/model"
+	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
@@ -131,7 +132,9 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	s.Test = f.command(cmd)
+	if err := f.offerTest(cmd, s); err != nil {
+		return err
+	}
 	var untested error // the advice stands all the same
 	if f.verify && s.Advice.Workers > 0 {
 		if s.Verified, untested = f.test(cmd.Context(), s, show); untested != nil {
@@ -230,8 +233,8 @@ func flagged(flag string, err error) error {
 // keptIn stands for a file of what came on standard input.
 const keptIn = "FILE"
 
-// command returns the command line of this size with --verify.
-func (f *sizeFlags) command(cmd *cobra.Command) string {
+// command returns the command line of this size with --verify and a budget, if one was given.
+func (f *sizeFlags) command(cmd *cobra.Command, budget time.Duration) string {
 	argv := []string{"schedlab", "size"}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		if !slices.Contains([]string{"verify", "output", "verbose", "progress", "out"}, fl.Name) {
@@ -239,10 +242,37 @@ func (f *sizeFlags) command(cmd *cobra.Command) string {
 			if value == stdin && slices.Contains([]string{"histogram", "csv"}, fl.Name) {
 				value = keptIn // what came there is gone
 			}
+			if fl.Name == "budget" {
+				value = budget.String()
+			}
 			argv = append(argv, "--"+fl.Name, value)
 		}
 	})
 	return command.Join(append(argv, "--verify"))
+}
+
+// offerTest gives the page the command that tests the advice and how long that takes, or the reason why
+// the advice cannot be tested. A budget that is too short is replaced by the one that it needs.
+func (f *sizeFlags) offerTest(cmd *cobra.Command, s *advise.Page) error {
+	s.Test = f.command(cmd, f.Budget)
+	if s.Advice.Workers == 0 {
+		return nil
+	}
+	mode, err := model.Lookup(f.mode)
+	if err != nil {
+		return err
+	}
+	question, err := f.question(s, mode, f.Budget)
+	if short, ok := errors.AsType[*advise.ShortBudgetError](err); ok {
+		s.Test = f.command(cmd, short.Needs)
+		question, err = f.question(s, mode, short.Needs)
+	}
+	if err != nil {
+		s.Test, s.Untestable = "", err.Error()
+		return nil
+	}
+	s.TestTakes = time.Duration(question.Protocol.Budget).Round(time.Second)
+	return nil
 }
 
 // advise computes the answer.
@@ -300,18 +330,11 @@ func (f *sizeFlags) test(ctx context.Context, s *advise.Page, show *progress) (*
 
 // planTest plans that comparison.
 func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Comparison, error) {
-	here, err := experiment.ServerCPUs(f.Options)
-	if err != nil {
-		return nil, usage(err)
-	}
-	if s.Ask.Service > 0 && here != s.Ask.Cores {
-		return nil, usagef("--verify would run on the %d CPUs that servers get here, and the advice is for --cores %d; leave --cores out, or give --server-cpus as many", here, s.Ask.Cores)
-	}
 	mode, err := model.Lookup(f.mode)
 	if err != nil {
 		return nil, err
 	}
-	question, err := s.Scenario(f.tested(mode))
+	question, err := f.question(s, mode, f.Budget)
 	if err != nil {
 		return nil, usage(err)
 	}
@@ -329,6 +352,20 @@ func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Compar
 	f.Note = "tests the advice of: " + s.Test
 	f.Iters = workload.Calibrate()
 	return f.plan(question)
+}
+
+// question returns the scenario that tests the advice on servers of a mode within a budget.
+func (f *sizeFlags) question(s *advise.Page, mode model.Mode, budget time.Duration) (q scenario.Scenario, err error) {
+	here, err := experiment.ServerCPUs(f.Options)
+	if err != nil {
+		return q, err
+	}
+	if s.Ask.Service > 0 && here != s.Ask.Cores {
+		return q, fmt.Errorf("--verify would run on the %d CPUs that servers get here, and the advice is for --cores %d; leave --cores out, or give --server-cpus as many", here, s.Ask.Cores)
+	}
+	t := f.tested(mode)
+	t.Budget = budget
+	return s.Scenario(t)
 }
 
 // tested returns how to test the advice on servers of a mode.

@@ -150,6 +150,7 @@ func TestSizeAnswersOnAScreen(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	s, _ := sizeOf(t, "300/s", "cpu=exp(1500us),sleep=20ms", "p99<=60ms,errors<=0.5%")
+	s.Test = "schedlab size --verify"
 	if err := s.Write(&out, "text", false); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestSizeAnswersOnAScreen(t *testing.T) {
 	if len(lines) > 24 || !strings.Contains(lines[0], " workers and a queue of ") {
 		t.Errorf("got %d lines, want 24 at most, the answer first:\n%s", len(lines), text)
 	}
-	for _, want := range []string{"\nSure ", "\nTest it:", "\nDoubts ", "\nMore "} {
+	for _, want := range []string{"\nSure ", "\nTest it, in ", "\nDoubts ", "\nMore "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

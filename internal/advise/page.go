@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"time"
 
 	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
@@ -18,7 +19,11 @@ type Page struct {
 	Rate    string // as the user wrote it
 	Assumed string // the SLO term that was added by default; "" for none
 	Stdin   string // file name that Test uses for data read from standard input; "" if none was read
-	Test    string // the command that tests the advice
+	Test    string // the command that tests the advice; "" if it cannot be tested
+
+	// TestTakes is the longest that Test takes. Untestable is the reason why there is no Test.
+	TestTakes  time.Duration
+	Untestable string
 
 	Verified   *Verification // result of the test; nil without one
 	Unverified string        // why the test has no result
@@ -129,8 +134,8 @@ func (s *Page) sure() document.Facts {
 	return facts
 }
 
-// tests returns the command that tests the advice and, if a test failed, the reason. It returns nil
-// if the advice was tested.
+// tests returns the command that tests the advice, or the reason why it cannot be tested, and the reason
+// if a test failed. It returns nil if the advice was tested.
 func (s *Page) tests() []document.Part {
 	if s.Verified != nil {
 		return nil
@@ -139,10 +144,17 @@ func (s *Page) tests() []document.Part {
 	if s.Unverified != "" {
 		untested = document.Lines{"Not tested: " + s.Unverified + "."}
 	}
-	test := "Test it:"
-	if s.Stdin != "" {
-		test = "Test it, with what came on standard input kept in " + s.Stdin + ":"
+	if s.Test == "" {
+		if untested == nil {
+			untested = document.Lines{"No test: " + s.Untestable + "."}
+		}
+		return []document.Part{untested}
 	}
+	test := fmt.Sprintf("Test it, in %v at most", s.TestTakes)
+	if s.Stdin != "" {
+		test += ", with what came on standard input kept in " + s.Stdin
+	}
+	test += ":"
 	return []document.Part{untested, document.Commands{{Label: test, Text: s.Test}}}
 }
 

@@ -44,6 +44,14 @@ const (
 	longestWarmup = 2 * time.Second
 )
 
+// A ShortBudgetError says that a test does not fit into its budget.
+type ShortBudgetError struct {
+	Needs time.Duration // the budget that the test needs
+	msg   string
+}
+
+func (e *ShortBudgetError) Error() string { return e.msg }
+
 // windows returns the durations of warm-up and window of each trial, and the budget of the test.
 // They are as long as the budget allows. A window has enough requests for every quantile of the SLO,
 // and the warm-up is long enough for the arms to become steady.
@@ -64,8 +72,11 @@ func (a Answer) windows(t PoolTest) (warmup, window, budget time.Duration, err e
 		budget = max(testBudget, cost(steady+need)+time.Second)
 	}
 	if cost(least+need) > budget {
-		return 0, 0, 0, fmt.Errorf("--budget %v is too short: %s at %s needs windows of %v, and %d blocks of them %v",
-			budget, a.SLO, t.Rate, need, TestBlocks, cost(least+need).Round(time.Second))
+		return 0, 0, 0, &ShortBudgetError{
+			Needs: max(testBudget, cost(steady+need)+time.Second).Round(time.Second),
+			msg: fmt.Sprintf("--budget %v is too short: %s at %s needs windows of %v, and %d blocks of them %v",
+				budget, a.SLO, t.Rate, need, TestBlocks, cost(least+need).Round(time.Second)),
+		}
 	}
 	each := (budget-testFixed)/(TestBlocks*testArms) - testTrial
 	warmup = min(steady, each-need).Truncate(10 * time.Millisecond)

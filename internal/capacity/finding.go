@@ -127,7 +127,7 @@ func (o Options) stop(f Finding, windows []record.RateWindow) string {
 		return AtCeiling
 	case f.Outcome == Beyond && slices.ContainsFunc(windows, refused):
 		return AtBench
-	case looking >= o.Windows-reserved || len(windows) >= o.Windows:
+	case looking >= o.Windows-Reserved || len(windows) >= o.Windows:
 		return AtBudget
 	}
 	return ""

@@ -30,7 +30,6 @@ const (
 	wider               = .05       // ratio by which these rates move away each time the windows do not confirm them
 	trials              = 3         // windows at each of these rates
 	refuting            = 2         // how many of them must break the objective to refute a rate
-	reserved            = 2*trials + 2
 	leastNear           = 2
 	reach               = 1.25
 	retries             = 2
@@ -39,8 +38,12 @@ const (
 	mostAgain, majority = 3, 2
 )
 
+// Reserved is the number of windows that verify a rate, refute another, overload the server and offer it
+// the verified rate again, if each is settled at once.
+const Reserved = 2*trials + 2
+
 // Least is the smallest number of windows with which a search is possible.
-const Least = looks + leastNear + reserved
+const Least = looks + leastNear + Reserved
 
 // around holds the places of the windows around an estimate, as ratios from it.
 var around = []float64{-.12, -.08, -.04, 0, .04, .06}
@@ -126,7 +129,7 @@ func span(windows []record.RateWindow) (low, high float64) {
 // narrow measures around the estimate until the estimate is good enough. While nothing breaks the
 // objective, or nothing keeps it, there is no estimate, and narrow goes on beyond the range.
 func (s *search) narrow() {
-	for near := 0; s.left() > reserved && !s.over; {
+	for near := 0; s.left() > Reserved && !s.over; {
 		b, _ := s.binding()
 		switch {
 		case b.rate == 0 || math.IsInf(b.rate, 1):

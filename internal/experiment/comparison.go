@@ -55,6 +55,13 @@ type Options struct {
 	// Asks are the quantiles that must be decidable. nil means the quantiles that the scenario's
 	// expectations name or, without expectations, all primary quantiles.
 	Asks []string
+	// Must are expectations that the plan has to be able to judge. If a window holds too few requests
+	// for a quantile that they name, the window grows, and so does the budget; if the user gave these,
+	// the plan is refused.
+	Must []string
+	// OnPlan is called before the blocks start with what the plan changed for Must, and with the
+	// expectations that it cannot judge.
+	OnPlan func(record.Fact)
 	// OnCannot is called before the blocks start if a metric that was asked for cannot be decided.
 	OnCannot func(record.Feasibility)
 	// OnDoubt is called before the blocks start with each kind of doubt that makes or breaks the
@@ -138,16 +145,20 @@ func (c *Comparison) Env() record.Env {
 }
 
 // CanAnswer returns an [*Impossible] error if the baseline, or every challenger, starves clients: no two
-// arms then have times to compare. A scenario with expectations is never refused, because it may ask
-// for just that.
+// arms then have times to compare. A search for capacity gets it if every arm starves clients. A scenario
+// with expectations is never refused, because it may ask for just that.
 func (c *Comparison) CanAnswer() error {
 	p := c.plan
-	fed := func(a arm) bool { return a.Role == record.Challenger && !p.starves(a) }
-	if len(p.Expect) > 0 || !p.starves(p.Arms[0]) && slices.ContainsFunc(p.Arms, fed) {
+	fed := func(a arm) bool { return (a.Role == record.Challenger || p.slo != nil) && !p.starves(a) }
+	if len(p.Expect) > 0 || p.slo != nil && slices.ContainsFunc(p.Arms, fed) || !p.starves(p.Arms[0]) && slices.ContainsFunc(p.Arms, fed) {
 		return nil
 	}
 	first := p.Arms[slices.IndexFunc(p.Arms, p.starves)]
 	n := first.Clients.Connections + first.Clients.Idle
+	if p.slo != nil {
+		return impossible("this search cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections; "+
+			"give --close, or arms of workers=%d or more", first.Name, n-p.workers(first.asked), n, n)
+	}
 	return impossible("this comparison cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections, and no two arms serve all of theirs; "+
 		"give --close (or --vary keepalive=false), or two arms of workers=%d or more", first.Name, n-p.workers(first.asked), n, n)
 }

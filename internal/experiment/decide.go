@@ -130,6 +130,10 @@ func (p *plan) settleWindow() {
 		cost: p.costOf,
 	}
 	f, window := d.decide()
+	if more := p.moreBudget(d, f, window); more > 0 {
+		p.budget, d.budget = more, more
+		f, window = d.decide()
+	}
 	if p.Feasible != nil && p.Feasible.Planned > 0 {
 		f.Planned = p.Feasible.Planned
 	}
@@ -146,6 +150,53 @@ func (p plan) comparisons() int {
 		return judge.GateShares(n)
 	}
 	return stats.Primaries() * (len(p.Arms) - 2)
+}
+
+// short returns which of the quantiles named have too few requests in a window of this length.
+func (d decision) short(window time.Duration, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return d.rate == 0 || d.rate*window.Seconds() >= judge.RequestsFor(stats.MetricOf(name).Quantile)
+	})
+}
+
+// roomyBlocks is the number of blocks that a budget has room for after it grew for Options.Must. The
+// first look alone would leave most expectations open.
+const roomyBlocks = 16
+
+// moreBudget returns a budget in which the window can grow for Options.Must, no longer than the full
+// protocol's. It is 0 if none is needed, or if the budget or the window is the user's.
+func (p plan) moreBudget(d decision, f record.Feasibility, window time.Duration) time.Duration {
+	given := p.opts.Budget > 0 || p.scenario.Protocol.Budget > 0 || d.fixed
+	if given || f.Would == nil || f.Would.Window == 0 || len(d.short(window, namedQuantiles(p.opts.Must))) == 0 {
+		return 0
+	}
+	most, length := scenario.Protocols["full"].Budget, record.Duration(f.Would.Window)
+	if d.cost(length, d.first) > most {
+		return 0
+	}
+	return min(roundUp(d.cost(length, max(d.first, roomyBlocks))), most)
+}
+
+// mustJudge returns an error if a window holds too few requests for a quantile of Options.Must. It names
+// the flags that help.
+func (p plan) mustJudge() error {
+	d := decision{rate: p.leastRate()}
+	window := record.Duration(p.Window)
+	short := d.short(window, namedQuantiles(p.opts.Must))
+	if len(short) == 0 {
+		return nil
+	}
+	metric := stats.MetricOf(short[len(short)-1])
+	advice := "raise --rate, or expect a lower quantile"
+	if flags := wouldDo(p.Feasible.Would); flags != "" {
+		advice = "give " + flags
+	}
+	asks := "--expect"
+	if len(p.Gate) > 0 {
+		asks = "--metric"
+	}
+	return &Impossible{Usage: true, msg: fmt.Sprintf("%s asks for %s, and it cannot be judged: a window of %v holds %.0f requests at %s, and %s needs %.0f; %s",
+		asks, metric.Name, window, math.Floor(d.rate*window.Seconds()), scenario.Rate{PerSecond: d.rate}, metric.Name, math.Ceil(judge.RequestsFor(metric.Quantile)), advice)}
 }
 
 // asks returns the quantiles that must be decidable.
@@ -236,9 +287,38 @@ func (p plan) tellCannot() {
 			p.opts.OnDoubt(d)
 		}
 	}
+	if p.opts.OnPlan != nil && p.Feasible != nil {
+		for _, f := range p.foreseen() {
+			p.opts.OnPlan(f)
+		}
+	}
 	if f := p.Feasible; f != nil && lacking(*f) && p.opts.OnCannot != nil {
 		p.opts.OnCannot(*f)
 	}
+}
+
+// foreseen returns what the plan means for the expectations: that windows are longer for Options.Must,
+// and which expectations it cannot judge because of too few requests in a window.
+func (p plan) foreseen() (facts []record.Fact) {
+	if p.Feasible.Planned > 0 && len(p.opts.Must) > 0 {
+		f := record.Fact{Code: windowsLonger, Values: record.Values{"window": p.Window, "planned": p.Feasible.Planned}}
+		if p.budget != p.givenBudget {
+			f.Values["budget"] = p.budget.Seconds()
+		}
+		facts = append(facts, f)
+	}
+	d := decision{rate: p.leastRate()}
+	var open []string
+	for _, text := range p.Expect {
+		if len(d.short(record.Duration(p.Window), namedQuantiles([]string{text}))) > 0 {
+			open = append(open, text)
+		}
+	}
+	if open != nil {
+		facts = append(facts, record.Fact{Code: expectationsShort, Names: record.Names{"which": strings.Join(open, ", ")},
+			Values: record.Values{"short": float64(len(open)), "all": float64(len(p.Expect))}})
+	}
+	return facts
 }
 
 // Undecided returns a fact for each metric that cannot be decided, with the flags that would help.

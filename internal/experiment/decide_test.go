@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -143,5 +144,58 @@ func TestNamedQuantiles(t *testing.T) {
 	got := namedQuantiles([]string{`p99("a") < p50("b") && same("goodput")`, `not slower("p99", "new")`, `mean("a") < 3ms`, `explained("queue", "p9")`})
 	if !slices.Equal(got, []string{"p50", "p99"}) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// An expectation of --expect has to be judgeable. Windows and a budget that nobody gave grow for it; if
+// the user gave them, the plan is refused and names the flags that help.
+func TestPlanMustJudge(t *testing.T) {
+	t.Parallel()
+	gate := `not slower("p99", "fasthttp")`
+	must := func(o *Options) { o.Must = []string{gate} }
+	text := demo.Text + "expect: ['not slower(\"p99\", \"fasthttp\")']\n"
+	p := planned(t, text, must)
+	if budget, blocks := (&Comparison{p}).Budget(); p.Window != 3.7 || budget < 3*time.Minute || blocks != roomyBlocks {
+		t.Errorf("300/s: got windows of %g s, a budget of %v and %d blocks", p.Window, budget, blocks)
+	}
+	if facts := p.foreseen(); len(facts) != 1 || !strings.HasPrefix(facts[0].String(), "windows last 3.7s instead of 500ms, to hold enough requests for what --expect asks; this takes ") {
+		t.Errorf("300/s: got %v", facts)
+	}
+	p = planned(t, text, func(o *Options) {})
+	if budget, _ := (&Comparison{p}).Budget(); budget != 75*time.Second {
+		t.Errorf("an expectation of the scenario: got a budget of %v", budget)
+	}
+	if facts := p.foreseen(); len(facts) != 1 || facts[0].String() != "1 of 1 expectation will be REFUSED, because a window holds too few requests for the quantile: "+gate {
+		t.Errorf("an expectation of the scenario: got %v", facts)
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*Options)
+		text   string
+		want   string
+	}{
+		{"a window of the user's", func(o *Options) { o.Window, o.Budget = 500*time.Millisecond, 3*time.Minute }, text, "a window of 500ms holds 150 requests at 300/s, and p99 needs 1100; give --window 3.7s"},
+		{"a budget of the user's", func(o *Options) { o.Budget = time.Minute }, text, "give --window 3.7s --budget 2m"},
+		{"a rate that needs too long", func(o *Options) {}, strings.Replace(text, "rate: 300/s", "rate: 20/s", 1), "give --window 55s --budget 27m"},
+	} {
+		var bad *Impossible
+		o := options()
+		must(&o)
+		c.change(&o)
+		_, err := Plan(parsed(t, c.text), o)
+		if !errors.As(err, &bad) || !bad.Usage || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+	}
+}
+
+// A rate that the probes choose is held to the same rule when it is known.
+func TestProbedPlanMustJudge(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(demo.Text, "rate: 300/s", "rate: 0.5x", 1) + "expect: ['not slower(\"p99\", \"fasthttp\")']\n"
+	p := planned(t, text, func(o *Options) { o.Must, o.Window = []string{`not slower("p99", "fasthttp")`}, 500*time.Millisecond })
+	_, err := p.offered(findings{xmax: map[string]float64{"nethttp": 600, "fasthttp": 600}})
+	if err == nil || !strings.Contains(err.Error(), "give --window 3.7s") {
+		t.Errorf("got %v", err)
 	}
 }

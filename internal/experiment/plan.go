@@ -41,8 +41,10 @@ type plan struct {
 	scenario scenario.Scenario
 	cpus     host.Sides
 	budget   time.Duration
-	self     string    // path of this program, "" when the caller named none
-	slo      stats.SLO // objective of a search for capacity, which has no copy of the baseline; else nil
+	// givenBudget is the budget before it grew for longer windows.
+	givenBudget time.Duration
+	self        string    // path of this program, "" when the caller named none
+	slo         stats.SLO // objective of a search for capacity, which has no copy of the baseline; else nil
 }
 
 // Settings are the recorded form of a plan, but for its arms; see recorded.
@@ -82,6 +84,9 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 		}
 		p.takeOrder()
 		p.settleWindow()
+		if err := p.mustJudge(); err != nil {
+			return err
+		}
 		if err := p.checkRamps(); err != nil {
 			return err
 		}
@@ -325,6 +330,7 @@ func (p *plan) takeProtocol() error {
 	most = cmp.Or(o.Blocks, most)
 	kind.Warmup, kind.Window = cmp.Or(o.Warmup, kind.Warmup), cmp.Or(o.Window, kind.Window)
 	p.budget = cmp.Or(o.Budget, kind.Budget)
+	p.givenBudget = p.budget
 	switch {
 	case most < scenario.MinBlocks:
 		return impossible("--blocks %d is below %d, too few for any verdict", most, scenario.MinBlocks)
@@ -334,9 +340,9 @@ func (p *plan) takeProtocol() error {
 	if err := p.takeSpan(kind.Warmup, kind.Window); err != nil {
 		return err
 	}
-	if p.cost(scenario.MinBlocks) > p.budget {
-		return impossible("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
-			scenario.MinBlocks, len(p.Arms), p.Arms[1].Name, p.cost(scenario.MinBlocks).Round(time.Second), p.budget)
+	if cost := p.cost(scenario.MinBlocks); cost > p.budget {
+		return &Impossible{Needs: roundUp(cost), msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
+			scenario.MinBlocks, len(p.Arms), p.Arms[1].Name, cost.Round(time.Second), p.budget)}
 	}
 	p.Blocks = most
 	for _, n := range stats.Looks() {

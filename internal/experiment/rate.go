@@ -78,6 +78,9 @@ func (p *plan) chooseRates(found findings) error {
 		p.doubt(record.Fact{Code: rateSendable, Values: record.Values{"rate": p.Sendable}, Names: record.Names{"cpus": p.cpus.Load.Words()}})
 	}
 	p.settleWindow()
+	if err := p.mustJudge(); err != nil {
+		return err
+	}
 	if err := p.settleArrivals(); err != nil {
 		return err
 	}

@@ -26,7 +26,9 @@ func (a *searched) conclusion(f capacity.Finding, xmax float64) record.Fact {
 	answer := func(code record.Code, because ...[]record.Fact) record.Fact {
 		return record.Fact{
 			Code: code, Arm: a.plan.Name, Names: record.Names{"slo": a.options.SLO.String()},
-			Values: record.Values{"low": f.Low, "high": f.High, "broken": float64(f.HighBroken), "of": float64(f.HighOf)}, Because: slices.Concat(because...),
+			Values: record.Values{
+				"low": f.Low, "high": f.High, "broken": float64(f.HighBroken), "of": float64(f.HighOf),
+			}, Because: slices.Concat(because...),
 		}
 	}
 	switch f.Outcome {
@@ -70,9 +72,13 @@ func (a *searched) conclusion(f capacity.Finding, xmax float64) record.Fact {
 		all.Values["refused"] = float64(f.Refused)
 		return all
 	case f.Low > 0:
-		return answer(capacityVerified, a.why(f))
+		verified := answer(capacityVerified, a.why(f))
+		verified.Values["tried"] = a.lastRate(capacity.Refute)
+		return verified
 	case f.High > 0:
-		return answer(capacityRefuted, a.why(f))
+		refuted := answer(capacityRefuted, a.why(f))
+		refuted.Values["tried"], refuted.Values["kept"], refuted.Values["kept_of"] = a.lastRate(capacity.Verify), float64(f.LowKept), float64(f.LowOf)
+		return refuted
 	}
 	if cut := a.stopped(); cut != nil {
 		return answer(capacityCut, cut, a.refusals(f))

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,6 +118,24 @@ func TestOpenAnswers(t *testing.T) {
 		if got := a.conclusion(c.f, 1000); got.Code != c.want {
 			t.Errorf("%+v for %s: %q, want %q", c.f, c.slo, got.Code, c.want)
 		}
+	}
+}
+
+// An open answer names the rate that was last tried, its windows, and the budget that decides.
+func TestOpenAnswerNamesRateAndBudget(t *testing.T) {
+	t.Parallel()
+	a := arm(t, at99(capacity.Refute, 900, .02), at99(capacity.Refute, 900, .02), at99(capacity.Verify, 800, .005), at99(capacity.Verify, 800, .005))
+	a.options.Windows, a.budget = 4, 60
+	f := capacity.Judge(a.options, a.windows)
+	want := "a is undecided for p99<=10ms: 900/s is refuted, and no lower rate is verified (2 of 2 windows at 800/s kept it, and 3 of 3 have to)" +
+		"; the budget ended before that was settled: --budget 3m0s has room for the windows that decide"
+	if got := a.conclusion(f, 1000).String(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	a.windows[3].Values["p99"] = .02 // the windows contradict each other
+	f = capacity.Judge(a.options, a.windows)
+	if got := a.conclusion(f, 1000).String(); !strings.Contains(got, "(1 of 2 windows at 800/s kept it") || !strings.Contains(got, "--window 6s --budget 2m") {
+		t.Errorf("got %s", got)
 	}
 }
 

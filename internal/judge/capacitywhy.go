@@ -2,6 +2,7 @@ package judge
 
 import (
 	"math"
+	"slices"
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/record"
@@ -80,9 +81,25 @@ func (a *searched) refusals(f capacity.Finding) []record.Fact {
 	}}
 }
 
+// lastRate returns the rate of the last window with this purpose that is evidence; 0 if there is none.
+func (a *searched) lastRate(purpose string) float64 {
+	return record.ArmCapacity{Windows: a.windows}.LastRate(purpose)
+}
+
+// outOfBudget returns the budget that has room for the windows that settle an answer, if the search used
+// all its windows before it was settled, but none of them contradicts it; else nil.
+func (a *searched) outOfBudget(f capacity.Finding) []record.Fact {
+	agree := f.LowKept == f.LowOf && f.HighBroken == f.HighOf
+	if len(a.windows) < a.options.Windows || !agree {
+		return nil
+	}
+	budget := a.budget * float64(a.options.Windows+capacity.Reserved) / float64(a.options.Windows)
+	return []record.Fact{{Code: searchShort, Values: record.Values{"budget": math.Ceil(budget)}}}
+}
+
 // why returns the most likely reason why the search has no answer.
 func (a *searched) why(f capacity.Finding) []record.Fact {
-	if why := append(a.stopped(), a.refusals(f)...); len(why) > 0 {
+	if why := slices.Concat(a.stopped(), a.refusals(f), a.outOfBudget(f)); len(why) > 0 {
 		return why
 	}
 	return []record.Fact{{Code: searchScatter, Values: record.Values{"window": 2 * a.window, "budget": 2 * a.budget}}}

@@ -73,6 +73,16 @@ type ArmCapacity struct {
 	NoTheory      Fact         `json:"no_theory,omitzero"` // why Theories is empty
 }
 
+// LastRate returns the rate of the last window with this purpose that is evidence; 0 if there is none.
+func (a ArmCapacity) LastRate(purpose string) (rate float64) {
+	for _, w := range a.Windows {
+		if w.Purpose == purpose && w.Refused.None() {
+			rate = w.Rate
+		}
+	}
+	return rate
+}
+
 // Decided reports whether the search found a bound of the arm's capacity.
 func (a ArmCapacity) Decided() bool {
 	switch a.Outcome {

@@ -269,9 +269,15 @@ func capacityTable(r *record.Result) [][]string {
 		}
 		return fmt.Sprintf("%d of %d", n, of)
 	}
+	tried := func(n, all int, settled, last float64) string {
+		if settled > 0 || last == 0 || all == 0 {
+			return of(n, all)
+		}
+		return of(n, all) + " at " + rate(last) // no rate is settled, so the capacity does not name it
+	}
 	for _, a := range r.Capacity.Arms {
 		rows = append(rows, []string{
-			a.Name, interval(a), known(a.Estimate, rate), of(a.LowKept, a.LowOf), of(a.HighBroken, a.HighOf),
+			a.Name, interval(a), known(a.Estimate, rate), tried(a.LowKept, a.LowOf, a.Low, a.LastRate("verify")), tried(a.HighBroken, a.HighOf, a.High, a.LastRate("refute")),
 			known(a.Saturation, rate), known(a.XMax, rate), cmp.Or(a.Recovers, of(a.AgainKept, a.AgainOf)), known(a.CPUPerRequest, seconds),
 		})
 	}

@@ -170,3 +170,16 @@ func TestCapacityWithoutATimeHasNoDrawing(t *testing.T) {
 		t.Error("the page has an empty section")
 	}
 }
+
+// A count of windows at a rate that was not settled names the rate.
+func TestCapacityTableNamesTheRateTried(t *testing.T) {
+	t.Parallel()
+	r := promised()
+	r.Capacity.Arms = []record.ArmCapacity{{
+		Name: "pool", Outcome: "undecided", High: 900, HighBroken: 2, HighOf: 2, LowKept: 2, LowOf: 2,
+		Windows: []record.RateWindow{{Purpose: "refute", Rate: 900}, {Purpose: "verify", Rate: 800, Kept: true}},
+	}}
+	if row := capacityTable(r)[1]; row[1] != "undecided: below 900/s" || row[3] != "2 of 2 at 800/s" || row[4] != "2 of 2" {
+		t.Errorf("got %q", row)
+	}
+}
