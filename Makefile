@@ -35,7 +35,7 @@ help: ## list these targets
 build: ## build bin/schedlab, static and reproducible
 	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION) -X main.revision=$(REVISION)' -o bin/schedlab ./cmd/schedlab
 
-arms: ## build the ready arms, echo, gin and others, into bin/arms (docs/ready-arms.md)
+arms: ## build the ready arms, echo, gin and others, into bin/arms (docs/guide/ready-arms.md)
 	cd loadtests/arms && CGO_ENABLED=0 go build -trimpath -o ../../bin/arms/ ./...
 
 run: ## go run ./cmd/schedlab $(ARGS)
@@ -45,8 +45,8 @@ test: deps bin/gotestsum ## every test, with a real Prometheus and a real Chromi
 	$(call RETRIED,./...)
 	cd loadtests/arms && $(call RETRIED,./...)
 
-test-explain: ## ten planted faults and ten pairs of equal arms: does explain name the faults, and nothing else? 15 minutes, alone on two CPUs; adds a table to docs/explain-pack.md
-	go test ./cmd/schedlab -run TestExplainNamesPlantedFaults -explain-pack $(CURDIR)/docs/explain-pack.md -count 1 -timeout 30m -v
+test-explain: ## ten planted faults and ten pairs of equal arms: does explain name the faults, and nothing else? 15 minutes, alone on two CPUs; adds a table to docs/evidence/explain-pack.md
+	go test ./cmd/schedlab -run TestExplainNamesPlantedFaults -explain-pack $(CURDIR)/docs/evidence/explain-pack.md -count 1 -timeout 30m -v
 
 check: lint test race ## all that CI holds a change to: lint, test, race
 

@@ -95,7 +95,7 @@ waiting clients did not send. With --rate each client keeps a pace of its own.
 
 --engine vegeta sends an open loop with vegeta's attacker over Go's own HTTP client,
 which speaks https (--insecure takes any certificate); it adds more to short times
-than the default engine does (docs/engines.md).
+than the default engine does (docs/reference/engines.md).
 
 Only loopback targets are attacked unless --allow-remote says otherwise. The
 files of --results and --hgrm are never overwritten; results have .part at the

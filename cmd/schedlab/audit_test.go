@@ -107,7 +107,7 @@ func TestAuditKeepsTheSchema(t *testing.T) {
 	if err := json.Unmarshal(stdout.Bytes(), &document); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := os.ReadFile(filepath.Join("..", "..", "docs", "schema", "audit.json"))
+	kept, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "schema", "audit.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

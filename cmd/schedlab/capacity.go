@@ -47,7 +47,7 @@ Terms of an objective are quantiles (p50, p99, p99.9), mean, errors and goodput:
 p99<=10ms,errors<=0.1%,goodput>=500/s. All must hold.
 
 The record, with report.html, is kept below --out; 'schedlab report' renders it
-again. docs/capacity.md says how the search works and what it cannot do.
+again. docs/guide/capacity.md says how the search works and what it cannot do.
 
 An arm whose server dies ends its own search alone, and one that is too slow for
 windows to judge has none; the others go on.

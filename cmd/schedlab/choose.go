@@ -43,7 +43,7 @@ func newChoose() *cobra.Command {
 		Short: "Say which model should serve requests of a kind, how large, and how that is known",
 		Long: `Say which model should serve requests of a kind on kept connections: what they
 do (--cpu, --sleep, --lock, --connections, --idle, --pipeline, --arrivals) and what
-matters (--matters) choose a cell of the table in docs/choose.md. The advice is who
+matters (--matters) choose a cell of the table in docs/guide/choose.md. The advice is who
 won there, in an experiment of the pack. What is not measured yet falls back on the
 nearest kind of requests that is, then on queueing theory; the answer says which.
 
@@ -86,7 +86,7 @@ func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
 	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
 	fl.DurationVar(&f.Budget, "budget", 2*time.Minute, "longest --verify may take")
-	fl.BoolVar(&f.table, "table", false, "print the table of docs/choose.md")
+	fl.BoolVar(&f.table, "table", false, "print the table of docs/guide/choose.md")
 	fl.StringArrayVar(&f.rows, "rows", nil, "print docs/experiments/answers.tsv with the verdicts of this record (repeatable)")
 	fl.Lookup("table").Hidden, fl.Lookup("rows").Hidden = true, true // for tools/experiments
 }

@@ -10,24 +10,24 @@ import (
 	"schedlab/internal/model"
 )
 
-// The table of docs/choose.md is what the pack's verdicts come to today.
+// The table of docs/guide/choose.md is what the pack's verdicts come to today.
 func TestChoosePageIsOfThePack(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "choose.md"))
+	page, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "guide", "choose.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, begins := strings.Cut(string(page), "<!-- choices: tools/experiments writes this section -->\n")
 	shown, _, ends := strings.Cut(rest, "<!-- end -->")
 	if !begins || !ends {
-		t.Fatal("docs/choose.md has no section of choices")
+		t.Fatal("docs/guide/choose.md has no section of choices")
 	}
 	var out, errs strings.Builder
 	if code := run(t.Context(), []string{"choose", "--table"}, &out, &errs); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	if out.String() != shown {
-		t.Errorf("docs/choose.md is not the table of docs/experiments/answers.tsv; print it with 'schedlab choose --table'")
+		t.Errorf("docs/guide/choose.md is not the table of docs/experiments/answers.tsv; print it with 'schedlab choose --table'")
 	}
 }
 

@@ -150,7 +150,7 @@ func accessLog() []byte {
 // copies one waits a minute for nothing.
 func TestShownCommandsCanDecide(t *testing.T) {
 	root := moduleRoot(t)
-	docs, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	docs, err := filepath.Glob(filepath.Join(root, "docs", "*", "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ part, with intervals over the blocks; the parts add up to it. RUN is a path, a
 run's name below --out, or 'latest' (the default). Without two ARMs they are the
 baseline and the challenger that differs from it most.
 
-A table of rules (docs/explain.md) suspects causes by what else is known: queue
+A table of rules (docs/guide/explain.md) suspects causes by what else is known: queue
 waits, mutexes, context switches, the garbage collector, overflows, CPU time. Each
 cause that has a setting is then tested in short extra blocks: the slower arm, the
 same with the cause taken away, and the same with a setting changed that must not
@@ -59,7 +59,7 @@ addresses, environment variables) is printed, and runs only with --run-commands.
 --profiles starts each of the two arms once more, under the run's load, and captures
 its profiles (cpu, allocs, mutex, block, goroutine, wall) and an execution trace, about
 ten seconds for each arm. They go to profiles/ARM in the run's record with flame
-graphs, for 'go tool pprof' and 'go tool trace' (docs/profiles.md).
+graphs, for 'go tool pprof' and 'go tool trace' (docs/guide/profiles.md).
 
 Exit codes: 0 a cause was confirmed or measured directly, or the arms do not differ;
 4 they differ, and no cause was confirmed; 130 interrupted.`,

@@ -99,12 +99,12 @@ func TestNoNameOfAModeDecides(t *testing.T) {
 	}
 }
 
-// The example of docs/adding-a-mode.md can be applied to the program as it is.
+// The example of docs/contributing/adding-a-mode.md can be applied to the program as it is.
 func TestAddingAModeApplies(t *testing.T) {
 	t.Parallel()
 	need(t, "git")
 	root := moduleRoot(t)
-	page, err := os.ReadFile(filepath.Join(root, "docs", "adding-a-mode.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "contributing", "adding-a-mode.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

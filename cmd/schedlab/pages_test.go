@@ -239,7 +239,7 @@ func TestEveryPageHasItsChart(t *testing.T) {
 	}
 }
 
-// The whole pack fits into the --total that docs/scenarios.md gives.
+// The whole pack fits into the --total that docs/reference/scenarios.md gives.
 func TestThePackFitsIntoItsTotal(t *testing.T) {
 	sum := 0.0
 	for _, p := range sections(t) {

@@ -249,7 +249,7 @@ func scriptGet(ts *testscript.TestScript, neg bool, a []string) {
 func scriptResult(ts *testscript.TestScript, neg bool, a []string) {
 	args(ts, neg, a, 2, 0)
 	var schema jsonschema.Schema
-	kept, err := os.ReadFile(filepath.Join("..", "..", "docs", "schema", "result.json"))
+	kept, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "schema", "result.json"))
 	ts.Check(err)
 	ts.Check(json.Unmarshal(kept, &schema))
 	resolved, err := schema.Resolve(nil)

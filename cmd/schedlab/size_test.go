@@ -122,7 +122,7 @@ func TestScenarioOfVerify(t *testing.T) {
 // The page's examples are what the command prints.
 func TestSizePageIsReal(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "size.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide", "size.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

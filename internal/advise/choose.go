@@ -82,7 +82,7 @@ const loadTrace = 50_000
 func (a Ask) load() queueing.Load { return a.Demand.Load(a.Rate, loadTrace, a.Seed) }
 
 // CPU seconds that HTTP costs per request. leastHTTP is the cost in an event loop on a CPU that
-// never sleeps (docs/benchmarks.md, kept-64). A request that finds its CPU asleep costs wakeUp
+// never sleeps (docs/evidence/benchmarks.md, kept-64). A request that finds its CPU asleep costs wakeUp
 // more: net/http took 69 us at 2,000/s (docs/experiments/keep-alive.md).
 const (
 	leastHTTP = 5e-6

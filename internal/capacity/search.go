@@ -21,7 +21,7 @@ type Options struct {
 	Ceiling float64   // highest rate that may be offered; 0: no bound
 }
 
-// The numbers of the search (docs/capacity.md, "How it searches").
+// The numbers of the search (docs/guide/capacity.md, "How it searches").
 const (
 	looks               = 5         // windows of the first look over the range
 	lowest, highest     = .5, 1.02  // ends of the range, as ratios of X_max

@@ -3,7 +3,7 @@
 // the windows so far show. The caller's [Bench] starts the servers and measures. The package reads
 // no clock; with the same answers of the bench it does the same again.
 //
-// The search (docs/capacity.md) begins with a look over the whole range in random
+// The search (docs/guide/capacity.md) begins with a look over the whole range in random
 // order. Then it fits a robust line of 1/quantile on rate, which is straight for M/M/1 and nearly
 // straight for most servers near their limit, and measures more windows where the line meets the
 // limit. The verdict does not depend on the line: windows just below the estimate must keep the

@@ -193,13 +193,13 @@ func TestGolden(t *testing.T) {
 // The page names every check, with what it spoils.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "doctor.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide", "doctor.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range checks() {
 		if !strings.Contains(string(page), "\n| "+c.name+" | ") {
-			t.Errorf("docs/doctor.md has no row for %q", c.name)
+			t.Errorf("docs/guide/doctor.md has no row for %q", c.name)
 		}
 	}
 }

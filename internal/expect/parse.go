@@ -19,7 +19,7 @@ import (
 )
 
 // An Expectation is one assertion of a scenario that blocks can decide. It is written in the
-// language of expr with the words of docs/scenarios.md. It is split at and, or and not into
+// language of expr with the words of docs/reference/scenarios.md. It is split at and, or and not into
 // statements, and the blocks of a run decide each statement separately.
 type Expectation struct{ root ast.Node }
 

@@ -10,7 +10,7 @@ import (
 
 // ProbeDoubt is the ratio by which two measurements of X_max may differ. An arm has one X_max and
 // not one per block. Five measured in a row on one server came out up to 9 % from their mean (the
-// searches in docs/capacity.md). It is a doubt if probes of one arm are further apart.
+// searches in docs/guide/capacity.md). It is a doubt if probes of one arm are further apart.
 const ProbeDoubt = .10
 
 // mostProbes limits the arms that one statement may ask the x_max of: each arm doubles how often

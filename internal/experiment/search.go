@@ -22,7 +22,7 @@ import (
 // protocolCapacity is the protocol of the plan of a search for capacity.
 const protocolCapacity = "capacity"
 
-// The defaults of a search (docs/capacity.md).
+// The defaults of a search (docs/guide/capacity.md).
 const (
 	capacityWarmup = 500 * time.Millisecond
 	capacityWindow = 3 * time.Second

@@ -11,7 +11,7 @@ import (
 // A rule is complete: its phases and witnesses are known, a knob has a control, and the page
 // that people read names it.
 func TestRulesAreComplete(t *testing.T) {
-	page, err := os.ReadFile("../../docs/explain.md")
+	page, err := os.ReadFile("../../docs/guide/explain.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestRulesAreComplete(t *testing.T) {
 			t.Errorf("%s: no witness can rule it out", r.code)
 		}
 		if !strings.Contains(string(page), "`"+string(r.code)+"`") {
-			t.Errorf("%s: docs/explain.md does not name it", r.code)
+			t.Errorf("%s: docs/guide/explain.md does not name it", r.code)
 		}
 	}
 }

@@ -26,7 +26,7 @@ type counters struct {
 	most  map[string]float64 // the largest value among these series
 }
 
-// metricsFile is a trial's exposition of metrics (docs/serve.md).
+// metricsFile is a trial's exposition of metrics (docs/guide/serve.md).
 const metricsFile = "metrics.om"
 
 // readCounters reads a trial's metrics. It returns empty counters for a server without metrics.

@@ -16,7 +16,7 @@ type Block struct {
 // Waterfall divides the difference of two arms' means over one or more blocks by stretch and
 // phase. of is [MeanOf] or [TailOf]. Each piece is the mean over the blocks of how much longer the
 // arm takes there. The pieces add up to the difference, because the phases add up to a response
-// time (docs/timeline.md).
+// time (docs/reference/timeline.md).
 func Waterfall(blocks []Block, stretches []record.Stretch, of func(record.Phase) float64) (w record.Waterfall) {
 	w.Step = step(blocks, func(phases []record.Phase) (sum float64) {
 		for _, p := range phases {

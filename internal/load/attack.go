@@ -214,7 +214,7 @@ func (o *Options) checkOpen() error {
 }
 
 // The engines that can send an open loop. Both share schedules, targets and
-// results; docs/engines.md explains which to choose.
+// results; docs/reference/engines.md explains which to choose.
 const (
 	EngineSpin   = "spin"   // one goroutine on raw epoll; Linux
 	EngineVegeta = "vegeta" // vegeta's attacker over net/http's client; speaks https

@@ -39,8 +39,8 @@ var Flags = []Flag{
 	{Name: "wait", Default: "0s", Help: "longest wait for a turn at the semaphore; 0 refuses at once (default 100ms)"},
 	{Name: "kv-locks", Help: "locks that share the keys of /kv (default 1)"},
 	{Name: "plant-cpu", Hidden: true, // tools/honesty gives it to a challenger
-		Help: "factor on the CPU demand of every /work, to test verdicts with a known difference (docs/honesty.md)"},
-	{Name: "plant", Hidden: true, Help: "a fault to have: accept=TIME, queue=TIME, lock=TIME, pin or hog=CPU, to test explanations (docs/explain-pack.md)"},
+		Help: "factor on the CPU demand of every /work, to test verdicts with a known difference (docs/evidence/honesty.md)"},
+	{Name: "plant", Hidden: true, Help: "a fault to have: accept=TIME, queue=TIME, lock=TIME, pin or hog=CPU, to test explanations (docs/evidence/explain-pack.md)"},
 	{Name: "max-conns", Help: "connections open at a time; at the cap accepting waits (default 10000 or the descriptor limit less 64, whichever is less)"},
 	{Name: "backlog", Help: "length of the kernel's accept queue (default net.core.somaxconn)"},
 	{Name: "header-timeout", Help: "time for a whole request head"},

@@ -13,9 +13,9 @@ import (
 	"schedlab/internal/model"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of docs/hostile.md")
+var update = flag.Bool("update", false, "rewrite the tables of docs/evidence/hostile.md")
 
-const document = "../../docs/hostile.md"
+const document = "../../docs/evidence/hostile.md"
 
 // outcomes are how the hostile requests ended, by mode and in their order.
 type outcomes map[string][]string

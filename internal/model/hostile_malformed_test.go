@@ -52,7 +52,7 @@ func (tc hostileCase) send(c *client) (outcome string, err error) {
 
 // What is malformed, ambiguous or oversized ends in a refusal or a close, the
 // request smuggled after it is not served, and the next client is.
-// docs/hostile.md says how each ends.
+// docs/evidence/hostile.md says how each ends.
 func TestHostileRequests(t *testing.T) {
 	cases := hostileRequests()
 	seen := make(outcomes)

@@ -127,7 +127,7 @@ func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, at readTimes, err 
 // try reads once and reports whether it got bytes or an error. Go's scheduler sees the call,
 // just as it sees the read of a connection without stamps. A call that it does not see wakes no
 // sysmon, and the server would use less CPU time with stamps than without
-// (docs/findings-syscalls.md).
+// (docs/evidence/findings-syscalls.md).
 func (k *kernelStamps) try(fd uintptr) bool {
 	for {
 		n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&k.head)), 0)

@@ -8,7 +8,7 @@ import (
 	"schedlab/internal/queueing"
 )
 
-// docs/queueing.md quotes these examples whole; TestPageQuotesTheExamples compares.
+// docs/reference/queueing.md quotes these examples whole; TestPageQuotesTheExamples compares.
 
 func ExampleWorkers() {
 	// 300 requests a second, each 0.1 ms of CPU and 20 ms of waiting for a database.

@@ -11,7 +11,7 @@ import (
 // The page quotes every example with what it prints, so that neither changes alone.
 func TestPageQuotesTheExamples(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "queueing.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "queueing.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

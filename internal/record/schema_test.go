@@ -12,7 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/schema")
+var update = flag.Bool("update", false, "rewrite docs/reference/schema")
 
 // schemaOf is the JSON Schema of what a type is written as. A fact may rest on others, so
 // it is a definition of its own.
@@ -67,7 +67,7 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	}
 }
 
-// docs/schema holds the schemas of today's types.
+// docs/reference/schema holds the schemas of today's types.
 func TestSchemasAreKept(t *testing.T) {
 	t.Parallel()
 	for name, s := range schemas(t) {
@@ -76,7 +76,7 @@ func TestSchemasAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		got = append(got, '\n')
-		path := filepath.Join("..", "..", "docs", "schema", name)
+		path := filepath.Join("..", "..", "docs", "reference", "schema", name)
 		if *update {
 			if err := os.WriteFile(path, got, 0o644); err != nil {
 				t.Fatal(err)

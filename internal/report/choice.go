@@ -85,7 +85,7 @@ func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // measuredDifference returns the measured differences of a cell, with a link to the experiment.
 func measuredDifference(c record.ChoiceCell) string {
-	link := fmt.Sprintf("[%s](experiments/README.md)", c.Scenario)
+	link := fmt.Sprintf("[%s](../experiments/README.md)", c.Scenario)
 	var metrics []string
 	for _, m := range c.Metrics {
 		metrics = append(metrics, stats.MetricOf(m).Label)

@@ -119,7 +119,7 @@ func legend(r *record.Result, tables []breakdown) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return strings.Join(parts, "; ") + " (docs/timeline.md)"
+	return strings.Join(parts, "; ") + " (docs/reference/timeline.md)"
 }
 
 // breakDown returns one table. of selects the figure of a phase, in seconds. It drops the

@@ -136,7 +136,7 @@ func twins(r *record.Result) document.Part {
 	}
 	legend := "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; " +
 		"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; " +
-		"each block's figures add up, their medians, column by column, only nearly (docs/queueing.md)"
+		"each block's figures add up, their medians, column by column, only nearly (docs/reference/queueing.md)"
 	s.Parts = []document.Part{document.Table{Rows: rows}, lines, document.Note(legend)}
 	return s
 }

@@ -30,7 +30,7 @@ type Scenario struct {
 	Arms     []Arm    `yaml:"arms"`
 	Protocol Protocol `yaml:"protocol"`
 	Needs    Needs    `yaml:"needs"`
-	Expect   []string `yaml:"expect"` // assertions, see docs/scenarios.md
+	Expect   []string `yaml:"expect"` // assertions, see docs/reference/scenarios.md
 	Claims   []Claim  `yaml:"claims"`
 	Predict  []string `yaml:"predict"` // queueing models to draw over the measurement
 
@@ -366,7 +366,7 @@ var (
 	MaxBlocks = stats.Looks()[len(stats.Looks())-1]
 )
 
-// Assert adds an assertion to a parsed scenario; see docs/scenarios.md. The assertion may name any arm
+// Assert adds an assertion to a parsed scenario; see docs/reference/scenarios.md. The assertion may name any arm
 // that the scenario has at that time.
 func (s *Scenario) Assert(text string) error {
 	if _, err := expect.Parse(text, s.armNames()); err != nil {

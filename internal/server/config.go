@@ -26,7 +26,7 @@ import (
 )
 
 // A Fault is planted in a server on purpose: `make test-explain` checks that explanations name
-// it (docs/explain-pack.md). The zero value is no fault; only the tests' binary sets others.
+// it (docs/evidence/explain-pack.md). The zero value is no fault; only the tests' binary sets others.
 type Fault struct {
 	Name   string        // name given to --plant
 	Accept time.Duration // an acceptor sleeps this long between two connections

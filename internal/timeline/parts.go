@@ -88,7 +88,7 @@ func (p *Parts) Negative() (Part, bool) {
 
 // Split divides a response time into parts by the stamps of both sides. Nothing is
 // left over: the sum of the parts is Done - Scheduled, whatever the stamps are
-// (docs/timeline.md). Queue is the wait of the request if it was queued itself,
+// (docs/reference/timeline.md). Queue is the wait of the request if it was queued itself,
 // or else the wait of its connection before the read.
 func Split(c Client, s Server) (p Parts) {
 	p[Lag] = c.Sent - c.Scheduled

@@ -258,7 +258,7 @@ func BenchmarkWrite(b *testing.B) {
 
 // The page for readers has every part, in the order in which they pass.
 func TestPageListsTheParts(t *testing.T) {
-	page, err := os.ReadFile("../../docs/timeline.md")
+	page, err := os.ReadFile("../../docs/reference/timeline.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestPageListsTheParts(t *testing.T) {
 	for part := range timeline.NumParts {
 		row := strings.Index(string(page)[at:], "\n| "+part.String()+" |")
 		if row < 0 {
-			t.Fatalf("docs/timeline.md has no row for %v, after those before it", part)
+			t.Fatalf("docs/reference/timeline.md has no row for %v, after those before it", part)
 		}
 		at += row + 1
 	}

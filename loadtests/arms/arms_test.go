@@ -164,7 +164,7 @@ func TestAnswersAreSchedlabs(t *testing.T) {
 }
 
 // A request that is under way at SIGTERM is answered. gnet and nbio close their connections
-// instead, as docs/ready-arms.md says.
+// instead, as docs/guide/ready-arms.md says.
 func TestRequestsUnderWayAreAnsweredAtTheEnd(t *testing.T) {
 	for _, program := range answering {
 		t.Run(program, func(t *testing.T) {
