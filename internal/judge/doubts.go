@@ -46,7 +46,7 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 		add(record.Fact{Code: muchDisturbed, Values: record.Values{"share": share}})
 	}
 	if n := r.Ran - r.Valid; n > 0 {
-		add(record.Fact{Code: blocksLeftOut, Values: record.Values{"blocks": float64(n), "ran": float64(r.Ran)}, Names: record.Names{"rules": wrong(r)}})
+		add(record.Fact{Code: blocksLeftOut, Values: record.Values{"blocks": float64(n), "ran": float64(r.Ran)}, Names: record.Names{"rules": strings.Join(r.LeftOutFor(), ", ")}})
 	}
 	for _, a := range r.Arms {
 		if a.StarvedConnections > 0 {
@@ -103,22 +103,6 @@ func notComplete(run record.Run) record.Fact {
 		f.Names["error"] = prose.FirstLine(run.Failure)
 	}
 	return f
-}
-
-// wrong lists the rules that the left-out blocks broke.
-func wrong(r *record.Result) string {
-	broken := map[int]bool{}
-	var rules []string
-	for _, x := range r.Refused {
-		broken[x.Block] = true
-		if !slices.Contains(rules, x.Rule) {
-			rules = append(rules, x.Rule)
-		}
-	}
-	if r.Ran-r.Valid > len(broken) {
-		rules = append(rules, "trials that are missing, failed or cannot be read")
-	}
-	return strings.Join(rules, ", ")
 }
 
 // oneCPU reports whether no arm had more than one CPU.

@@ -4,6 +4,7 @@
 package record
 
 import (
+	"slices"
 	"time"
 
 	"schedlab/internal/stats"
@@ -266,6 +267,21 @@ type Refusal struct {
 	Rule  string  `json:"rule"`  // e.g. "stamps out of order"
 	Value float64 `json:"value"` // as measured, in the rule's unit
 	Limit float64 `json:"limit"`
+}
+
+// LeftOutFor lists the rules that the left-out blocks broke, each once.
+func (r *Result) LeftOutFor() (rules []string) {
+	broken := map[int]bool{}
+	for _, x := range r.Refused {
+		broken[x.Block] = true
+		if !slices.Contains(rules, x.Rule) {
+			rules = append(rules, x.Rule)
+		}
+	}
+	if r.Ran-r.Valid > len(broken) {
+		rules = append(rules, "trials that are missing, failed or cannot be read")
+	}
+	return rules
 }
 
 // A Law is one law of the audit, with the valid window that is nearest to breaking it. A window

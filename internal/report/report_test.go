@@ -383,3 +383,16 @@ func TestHintsSayHowMuch(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, named)
 	}
 }
+
+// A run that was interrupted says how many blocks it measured, how many the verdicts leave out, and why.
+func TestInterruptedSaysWhichBlocksCount(t *testing.T) {
+	t.Parallel()
+	r := interrupted()
+	if got, want := strings.ReplaceAll(state(r), nbsp, " "), "INTERRUPTED: 11 blocks measured; 1 left out of the verdicts, because of flow law (connections)"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	r.Valid, r.Ran, r.Refused = 3, 4, nil
+	if got, want := strings.ReplaceAll(state(r), nbsp, " "), "4 blocks measured; 1 left out of the verdicts, because of trials that are missing, failed or cannot be read"; !strings.HasSuffix(got, want) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

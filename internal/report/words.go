@@ -218,14 +218,24 @@ func allRefused(r *record.Result) string {
 	return fmt.Sprintf("All %s are REFUSED: %s", plural(len(r.Verdicts), "verdict"), why)
 }
 
+// measuredBlocks tells how many blocks a run measured before it ended early, and why verdicts do without
+// some of them.
+func measuredBlocks(r *record.Result) string {
+	out := r.Ran - r.Valid
+	if out <= 0 {
+		return blocks(r)
+	}
+	return fmt.Sprintf("%s measured; %d left out of the verdicts, because of %s", plural(r.Ran, "block"), out, strings.Join(r.LeftOutFor(), ", "))
+}
+
 // state tells how much of its plan the run completed; "" when all of it.
 func state(r *record.Result) string {
-	had := blocks(r)
+	had := measuredBlocks(r)
 	switch r.Status {
 	case record.Complete:
 		return ""
 	case record.Interrupted:
-		return "INTERRUPTED: stopped before the plan was done, " + had
+		return "INTERRUPTED: " + had
 	case record.Running:
 		return "INCOMPLETE: the run was cut off or still goes on, " + had
 	case record.Partial:
