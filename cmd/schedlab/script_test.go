@@ -30,6 +30,7 @@ import (
 // these commands beside testscript's own, and the conditions one-cpu and two-cpus: so many
 // are there for this process.
 //
+//	build FILE                    FILE is the program that users build; "schedlab" here is that of the tests
 //	exits CODE[,CODE] COMMAND...  run to the end; the exit code is one of those
 //	start NAME COMMAND...         run in the background, with the environment at the script's start
 //	await NAME REGEXP [VAR...]    until NAME's output matches; set VARs to the groups
@@ -61,6 +62,7 @@ func TestScripts(t *testing.T) {
 			return runtime.NumCPU() == n, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"build":     scriptBuild,
 			"exits":     scriptExits,
 			"start":     scriptStart,
 			"await":     scriptAwait,
@@ -80,6 +82,13 @@ func TestScripts(t *testing.T) {
 func args(ts *testscript.TestScript, neg bool, got []string, least, most int) {
 	if neg || len(got) < least || most >= least && len(got) > most {
 		ts.Fatalf("bad arguments %q; see TestScripts", got)
+	}
+}
+
+func scriptBuild(ts *testscript.TestScript, neg bool, a []string) {
+	args(ts, neg, a, 1, 1)
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", ts.MkAbs(a[0]), ".").CombinedOutput(); err != nil {
+		ts.Fatalf("building schedlab: %v\n%s", err, out)
 	}
 }
 

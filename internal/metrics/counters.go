@@ -51,7 +51,7 @@ func (r reading) Collect(ch chan<- prometheus.Metric) {
 func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() model.RequestCounts) {
 	accepted := m.counter("connections_accepted_total", "Connections accepted from the kernel.")
 	done := m.counter("connections_done_total", "Connections closed after service, or by a client that was still waiting (gave_up).")
-	left := m.counter("connections_gave_up_total", "Connections whose client had closed them, or their sending side, when a worker took them, after 10 ms in the queue or more; counted as done, too.")
+	left := m.counter("connections_gave_up_total", "Connections whose client had closed them, or their sending side, when a worker took them, after 10 ms in the queue or more; counted as done, too. Only where connections wait for a worker, as in pool; elsewhere see requests_gave_up_total.")
 	rejected := m.counter("connections_rejected_total", "Connections answered with a refusal and closed.", "reason")
 	dropped := m.counter("connections_dropped_total", "Connections closed without an answer; drain_timeout: with a request under way.", "reason")
 	open := m.gauge("connections_open", "Connections accepted and not yet closed, counted on their own.")
@@ -69,7 +69,7 @@ func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() m
 
 	started := m.counter("requests_started_total", "Requests that reached the model; less the answered and the aborted ones, those in flight.")
 	aborted := m.counter("requests_aborted_total", "Requests whose connection was cut before they were answered.")
-	gaveUp := m.counter("requests_gave_up_total", "Requests whose client had closed the connection, or its sending side, when a worker took them, after 10 ms in the queue or more; they were run all the same.")
+	gaveUp := m.counter("requests_gave_up_total", "Requests whose client had closed the connection, or its sending side, when a worker took them, after 10 ms in the queue or more; they were run all the same. Only where requests wait for a worker, as in pool-request; elsewhere, as in pool, 0: see connections_gave_up_total.")
 	panics := m.counter("handler_panics_total", "Handler panics, each answered with a 500.")
 	shed := m.counter("sheds_total", "Requests on live connections that were not run: answered with a refusal or, dropped, not at all.", "reason")
 	refused := m.counter("requests_refused_total", "Requests answered before they reached a handler, malformed, too large or too slow; not among the started. A head that stops half-way is answered 408, but by net/http 400 within a line and not at all after one.", "code")

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -230,12 +231,15 @@ func TestParallelScrapes(t *testing.T) {
 			client := browser(t)
 			client.Timeout = 10 * time.Second // within 1 s where the machine is idle
 			var all sync.WaitGroup
+			var mu sync.Mutex
+			var times []time.Duration
 			for range 20 {
 				all.Go(func() {
 					for range 3 {
 						if res, err := http.Get(s.url("/plaintext")); err == nil { // so that the counters move
 							res.Body.Close()
 						}
+						began := time.Now()
 						res, err := client.Get(s.adminURL("/metrics"))
 						if err != nil {
 							t.Error(err)
@@ -243,6 +247,9 @@ func TestParallelScrapes(t *testing.T) {
 						}
 						page, err := io.ReadAll(res.Body)
 						res.Body.Close()
+						mu.Lock()
+						times = append(times, time.Since(began))
+						mu.Unlock()
 						if err != nil || res.StatusCode != 200 {
 							t.Errorf("got %d %v, want 200", res.StatusCode, err)
 						}
@@ -260,6 +267,9 @@ func TestParallelScrapes(t *testing.T) {
 				})
 			}
 			all.Wait()
+			if slices.Sort(times); len(times) > 0 {
+				t.Logf("%d scrapes: median %v, slowest %v", len(times), times[len(times)/2], times[len(times)-1])
+			}
 		})
 	}
 }
