@@ -337,7 +337,11 @@ func TestOutcomes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			everyEngine(t, func(t *testing.T, use func(*Options)) {
 				s := newRawServer(t, test.serve)
-				o := openTo(s, 0, 60*time.Millisecond)
+				second := 60 * time.Millisecond
+				if name == unasked { // they must have come by then, also on a busy machine
+					second = 500 * time.Millisecond
+				}
+				o := openTo(s, 0, second)
 				use(&o)
 				if o.Engine == EngineVegeta && name == unasked {
 					t.Skip("net/http takes such bytes for the next reply where they come as it is asked")
@@ -953,7 +957,7 @@ func TestSpinDoesNotAllocate(t *testing.T) {
 					return res.Proof
 				})
 			}
-			if few, many := closed(10*time.Millisecond), closed(400*time.Millisecond); many > few+200 || answered < 500 {
+			if few, many := closed(10*time.Millisecond), closed(400*time.Millisecond); many > few+min(200, uint64(answered)/2) {
 				t.Errorf("closed loop, depth %d: %d allocations in 10ms, %d in 400ms for %d requests", depth, few, many, answered)
 			}
 		}

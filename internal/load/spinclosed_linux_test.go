@@ -493,7 +493,7 @@ func TestSpinClosedAmongChaos(t *testing.T) {
 					})
 				})
 				o := closedTo(s)
-				o.Shared, o.Connections, o.Pipeline, o.Session, o.Timeout, o.Duration = shared, 16, depth, 7, .02, 600*time.Millisecond
+				o.Shared, o.Connections, o.Pipeline, o.Session, o.Timeout, o.Duration = shared, 16, depth, 7, .02, 1500*time.Millisecond
 				res := closedRun(t, o)
 				live := 0
 				for _, n := range res.ConnAnswers {
