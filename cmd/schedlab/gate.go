@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -36,9 +36,6 @@ const (
 	oldArm = "old"
 	newArm = "new"
 )
-
-// gateBudget is the longest that a gate takes unless told otherwise.
-const gateBudget = 90 * time.Second
 
 func newGate() *cobra.Command {
 	var f gateFlags
@@ -86,7 +83,7 @@ failed, 2 wrong usage, 130 interrupted.`,
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slower build's throughput (default 0.7x)")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default 0.5s, and longer where p99 needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
-	fl.DurationVar(&f.Budget, "budget", gateBudget, "longest it may take")
+	fl.DurationVar(&f.Budget, "budget", 0, "longest it may take (default 75s, and longer for a low rate, of which p99 needs long windows)")
 	oneOf(fl, &f.output, "output", "text", "text, json, or markdown for a comment on a pull request", "text", "json", "markdown")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 	complete(cmd, "metric", gateWords()...)
@@ -161,6 +158,9 @@ func (f *gateFlags) asked() (map[string]float64, error) {
 
 // gate checks the flags, builds what must be built, runs the comparison and prints its answer.
 func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
+	if err := cmp.Or(checkAboveZero(cmd.Flags(), "window", "warmup", "budget"), checkEmpty(cmd.Flags(), "path", "targets", "log", "speed", "out")); err != nil {
+		return err
+	}
 	if err := f.checkBuilds(); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -146,7 +147,9 @@ func TestRunInterrupted(t *testing.T) {
 		t.Errorf("it took %v to stop", took)
 	}
 	run = readable(t, dir)
-	if run.Status != record.Interrupted || run.Result.Valid != 1 || report.Headline(run.Result) != "No single winner: two against one is undecided after 1 block." {
+	// On a busy machine an arm may have fallen behind in the block, which is no verdict either.
+	undecided := regexp.MustCompile(`^(No single winner: two against one is undecided after 1 block|No verdict( yet)?: .*)\.$`)
+	if run.Status != record.Interrupted || run.Result.Valid != 1 || !undecided.MatchString(report.Headline(run.Result)) {
 		t.Errorf("got %s of %d blocks, %q", run.Status, run.Result.Valid, report.Headline(run.Result))
 	}
 	trials := 0
