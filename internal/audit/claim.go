@@ -265,6 +265,9 @@ func (c *Claim) inFlight() float64 {
 	return n
 }
 
+// paced reports whether the requests keep to a rate or a schedule.
+func (c *Claim) paced() bool { return c.Loop == openLoop || c.Loop == pacedLoop }
+
 func (c *Claim) isWrk() bool { return c.Tool == "wrk" || c.Tool == "wrk2" }
 
 // perThread is how many connections wrk opens: the same number in each thread, rounded down.

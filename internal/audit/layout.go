@@ -38,7 +38,7 @@ type field struct{ op, name, kind, unit string }
 // habits is what the tables know of tools.
 type habits struct {
 	layouts []*layout
-	laws    map[string][]*equation // by tool; "all" for every run
+	laws    map[string][]law       // by tool; "all" for every run
 	sets    map[string][]*equation // by tool: figures that follow from printed ones
 	words   map[string]string      // words for figures in key=value lines and tables
 }
@@ -55,7 +55,7 @@ var tables embed.FS
 //	laws TOOL…             a finding and the equation that must hold, see newEquation
 //	words                  figure: other words for it
 var tools = sync.OnceValue(func() habits {
-	all := habits{nil, map[string][]*equation{}, map[string][]*equation{}, map[string]string{}}
+	all := habits{nil, map[string][]law{}, map[string][]*equation{}, map[string]string{}}
 	files, _ := fs.Glob(tables, "tools/*.txt")
 	for _, file := range files {
 		text, _ := tables.ReadFile(file)
@@ -73,11 +73,12 @@ var tools = sync.OnceValue(func() habits {
 				all.layouts[len(all.layouts)-1].add(l)
 			case "sets":
 				for _, tool := range head[1:] {
-					all.sets[tool] = append(all.sets[tool], newEquation("set "+l))
+					all.sets[tool] = append(all.sets[tool], newEquation(l))
 				}
 			case "laws":
+				code, equation, _ := strings.Cut(l, " ")
 				for _, tool := range head[1:] {
-					all.laws[tool] = append(all.laws[tool], newEquation(l))
+					all.laws[tool] = append(all.laws[tool], newEquation(equation).law(code))
 				}
 			case "words":
 				name, others, _ := strings.Cut(l, ":")
@@ -325,7 +326,7 @@ var statisticName = strings.NewReplacer("(", "", ")", "", "avg", Mean, "med", "p
 func (c *Claim) finish() {
 	c.part = ""
 	for _, e := range tools().sets[c.Tool] {
-		if v, ok := e.value(c); ok && e.mentions(c) && !c.has(e.left) {
+		if v, ok := c.compute(e.right); ok && e.mentions(c) && !c.has(e.left) {
 			v.Value = max(0, v.Value)
 			c.set(e.left, v)
 		}
