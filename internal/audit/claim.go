@@ -66,8 +66,7 @@ type Claim struct {
 	Figures    map[string]Figure
 
 	of      *layout // nil unless a tool printed the run
-	part    string  // what the figures are about, "" for whole requests
-	skip    bool    // the lines are about nothing of use
+	part    string  // what the figures are about: "" for whole requests, "-" for nothing of use
 	bars    []bar   // histogram of the response times
 	clashes []clash
 }

@@ -115,11 +115,11 @@ func (r *reader) next() error {
 		}
 	}
 	if n := len(r.Claims); n > 0 && !r.Claims[n-1].has(Requests) {
-		if last := r.Claims[n-1]; last.of != nil && last.of.resumes(l) {
+		if last := r.Claims[n-1]; last.of != nil && last.of.marked("~", l) {
 			return r.block(last)
 		}
 	}
-	if i := slices.IndexFunc(tools().layouts, func(of *layout) bool { return of.begins(l) }); i >= 0 {
+	if i := slices.IndexFunc(tools().layouts, func(of *layout) bool { return of.marked(">", l) }); i >= 0 {
 		c := tools().layouts[i].claim(r.at)
 		err := r.block(c)
 		if err == nil && c.measured() {
@@ -144,7 +144,7 @@ const patience = 2
 func (r *reader) block(c *Claim) error {
 	first, unknown := r.at, 0
 	other := func(l string) bool {
-		return slices.ContainsFunc(tools().layouts, func(o *layout) bool { return (o != c.of || c.measured()) && o.begins(l) })
+		return slices.ContainsFunc(tools().layouts, func(o *layout) bool { return (o != c.of || c.measured()) && o.marked(">", l) })
 	}
 	for i := first; i < len(r.Lines) && unknown <= patience; i++ {
 		l := r.Lines[i]
