@@ -29,8 +29,6 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-func (e *SyntaxError) Unwrap() error { return e.Err }
-
 // formats names everything that Read knows; the last is no tool.
 var formats = []string{"wrk", "wrk2", "httperf", "ab", "hey", "oha", "vegeta", "k6", "fortio", "bombardier", "h2load", "key=value"}
 
@@ -41,8 +39,7 @@ type reader struct {
 	begin   []int // offset of each line in all
 	at      int   // index of the next line
 	read    []bool
-	noPairs int    // lines before this index were tried as key=value, in vain
-	depth   Figure // requests in flight on a connection, by the last heading
+	noPairs int // lines before this index were tried as key=value, in vain
 }
 
 // Read finds the runs in a text: output of load tools, key=value lines and tables of
@@ -108,12 +105,6 @@ func (r *reader) keep(c *Claim, lines ...int) {
 // next reads the run that begins on the next line, or skips the line.
 func (r *reader) next() error {
 	l := r.Lines[r.at]
-	if strings.HasPrefix(l, "#") {
-		r.depth = Figure{}
-		if m := depthHead.FindStringSubmatch(l); m != nil {
-			r.depth, _ = figure(m[1], "count")
-		}
-	}
 	if n := len(r.Claims); n > 0 && !r.Claims[n-1].has(Requests) {
 		if last := r.Claims[n-1]; last.of != nil && last.of.marked("~", l) {
 			return r.block(last)
