@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,40 +175,42 @@ func quantileName(percent float64) string {
 	return "p" + strconv.FormatFloat(percent, 'f', -1, 64)
 }
 
+var quantileForm = regexp.MustCompile(`^p([\d.]+)$`)
+
 // quantileOf returns the share that a figure's name stands for.
 func quantileOf(name string) (q float64, ok bool) {
-	digits, ok := strings.CutPrefix(name, "p")
-	if !ok || digits == "" || strings.Trim(digits, "0123456789.") != "" {
+	m := quantileForm.FindStringSubmatch(name)
+	if m == nil {
 		return 0, false
 	}
-	percent, err := strconv.ParseFloat(digits, 64)
-	return percent / 100, err == nil && percent >= 0 && percent <= 100
-}
-
-func newQuantile(q float64, f Figure) quantile {
-	if q == 0 {
-		return quantile{0, Min, f}
-	}
-	return quantile{q, quantileName(math.Round(q*1e7) / 1e5), f}
+	percent, err := strconv.ParseFloat(m[1], 64)
+	return percent / 100, err == nil && percent <= 100
 }
 
 // quantiles returns the claim's quantiles by ascending share, with min and max as the
 // shares 0 and 1. Each bar of a histogram ends at a quantile too.
 func (c *Claim) quantiles() (all []quantile) {
+	add := func(q float64, f Figure) {
+		name := quantileName(math.Round(q*1e7) / 1e5)
+		if q == 0 {
+			name = Min
+		}
+		all = append(all, quantile{q, name, f})
+	}
 	for name, f := range c.Figures {
 		if q, ok := quantileOf(name); ok {
-			all = append(all, newQuantile(q, f))
+			add(q, f)
 		}
 	}
 	below, total := 0., c.value(histogram)
 	for _, b := range c.bars {
 		if below += b.n.Value; below > 0 && below < total {
-			all = append(all, newQuantile(below/total, b.end))
+			add(below/total, b.end)
 		}
 	}
 	for q, name := range []string{Min, Max} {
 		if c.has(name) {
-			all = append(all, newQuantile(float64(q), c.get(name)))
+			add(float64(q), c.get(name))
 		}
 	}
 	slices.SortFunc(all, func(a, b quantile) int { return cmp.Or(cmp.Compare(a.Q, b.Q), cmp.Compare(a.Value, b.Value)) })
@@ -255,7 +258,7 @@ func (c *Claim) inFlight() float64 {
 	switch {
 	case c.has(Concurrent):
 		n = c.get(Concurrent).high()
-	case c.has(Connections, Threads) && c.isWrk():
+	case c.has(Connections, Threads) && strings.HasPrefix(c.Tool, "wrk"):
 		n = c.perThread()
 	}
 	if c.has(Depth) {
@@ -267,15 +270,13 @@ func (c *Claim) inFlight() float64 {
 // paced reports whether the requests keep to a rate or a schedule.
 func (c *Claim) paced() bool { return c.Loop == openLoop || c.Loop == pacedLoop }
 
-func (c *Claim) isWrk() bool { return c.Tool == "wrk" || c.Tool == "wrk2" }
-
 // perThread is how many connections wrk opens: the same number in each thread, rounded down.
 func (c *Claim) perThread() float64 {
-	t := c.value(Threads)
+	n, t := c.value(Connections), c.value(Threads)
 	if t < 1 {
-		return c.value(Connections)
+		return n
 	}
-	return t * math.Floor(c.value(Connections)/t)
+	return t * math.Floor(n/t)
 }
 
 // rate is the rate of the whole run, printed or derived; 0 if the text does not tell.

@@ -192,11 +192,9 @@ func newField(op, name, unit string) field {
 	return f
 }
 
-// claim returns an empty run whose output begins on line i, from 0.
+// claim returns an empty run; its output begins on line i, from 0.
 func (of *layout) claim(i int) *Claim {
-	c := newClaim(of.tool, i+1)
-	c.of, c.Loop = of, of.loop
-	return c
+	return &Claim{Tool: of.tool, Line: i + 1, End: i + 1, Loop: of.loop, Figures: map[string]Figure{}, of: of}
 }
 
 func (p *pattern) match(l string) []string {
@@ -216,9 +214,9 @@ func (of *layout) line(c *Claim, l string) (known bool, err error) {
 	return false, nil
 }
 
-// marked reports whether the layout has the line, with a mark.
+// marked reports whether the layout has the line, with a mark. A nil layout has none.
 func (of *layout) marked(mark, l string) bool {
-	return slices.ContainsFunc(of.lines, func(p *pattern) bool { return strings.Contains(p.marks, mark) && p.match(l) != nil })
+	return of != nil && slices.ContainsFunc(of.lines, func(p *pattern) bool { return strings.Contains(p.marks, mark) && p.match(l) != nil })
 }
 
 // take stores the figures of a line that matched.

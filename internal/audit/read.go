@@ -105,18 +105,13 @@ func (r *reader) keep(c *Claim, lines ...int) {
 // next reads the run that begins on the next line, or skips the line.
 func (r *reader) next() error {
 	l := r.Lines[r.at]
-	if n := len(r.Claims); n > 0 && !r.Claims[n-1].has(Requests) {
-		if last := r.Claims[n-1]; last.of != nil && last.of.marked("~", l) {
-			return r.block(last)
-		}
+	if n := len(r.Claims); n > 0 && !r.Claims[n-1].has(Requests) && r.Claims[n-1].of.marked("~", l) {
+		last := r.Claims[n-1]
+		r.Claims = r.Claims[:n-1]
+		return r.block(last)
 	}
 	if i := slices.IndexFunc(tools().layouts, func(of *layout) bool { return of.marked(">", l) }); i >= 0 {
-		c := tools().layouts[i].claim(r.at)
-		err := r.block(c)
-		if err == nil && c.measured() {
-			r.keep(c)
-		}
-		return err
+		return r.block(tools().layouts[i].claim(r.at))
 	}
 	for _, try := range []func() (bool, error){r.object, r.table, r.keyValues} {
 		if found, err := try(); found || err != nil {
@@ -127,12 +122,10 @@ func (r *reader) next() error {
 	return nil
 }
 
-// patience is how many lines in a row within a run may be unknown.
-const patience = 2
-
 // block reads the lines of a run. The run ends before the first line of another, at a
 // fence, or where several lines in a row are not in the layout.
 func (r *reader) block(c *Claim) error {
+	const patience = 2 // lines in a row that may be unknown
 	first, unknown := r.at, 0
 	other := func(l string) bool {
 		return slices.ContainsFunc(tools().layouts, func(o *layout) bool { return (o != c.of || c.measured()) && o.marked(">", l) })
@@ -153,8 +146,9 @@ func (r *reader) block(c *Claim) error {
 			c.End, r.read[i], unknown = i+1, true, 0
 		}
 	}
-	r.at = max(c.End, first+1)
-	if !c.measured() {
+	if r.at = max(c.End, first+1); c.measured() {
+		r.keep(c)
+	} else {
 		clear(r.read[first:r.at])
 	}
 	return nil
@@ -180,8 +174,7 @@ func (r *reader) object() (bool, error) {
 	}
 	r.at += strings.Count(rest[:d.InputOffset()], "\n") + 1
 	i := slices.IndexFunc(tools().layouts, func(of *layout) bool {
-		lacks := func(k string) bool { _, ok := document[k]; return !ok }
-		return len(of.keys) > 0 && !slices.ContainsFunc(of.keys, lacks)
+		return len(of.keys) > 0 && !slices.ContainsFunc(of.keys, func(k string) bool { return document[k] == nil })
 	})
 	if i < 0 {
 		return true, nil
@@ -194,14 +187,14 @@ func (r *reader) object() (bool, error) {
 			return false, &SyntaxError{c.Line, fmt.Errorf("%s: %s: %w", c.Tool, path, err)}
 		}
 	}
-	switch {
-	case c.measured():
-		r.keep(c)
-		for i := first; i < c.End; i++ {
-			r.read[i] = true
-		}
-	case c.Tool == "k6":
+	if !c.measured() && c.Tool == "k6" {
 		return false, &SyntaxError{c.Line, errors.New("k6: the summary has no metric http_req_duration")}
+	}
+	for i := first; i < c.End && c.measured(); i++ {
+		r.read[i] = true
+	}
+	if c.measured() {
+		r.keep(c)
 	}
 	return true, nil
 }
