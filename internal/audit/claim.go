@@ -17,38 +17,38 @@ import (
 // Names of figures that Go code uses; the tables in tools/ name many more. Quantiles are
 // p50, p99.9 and so on.
 const (
-	Connections = "connections"   // kept open at once
-	Opened      = "opened"        // opened over the whole run
-	Concurrent  = "concurrent"    // most that the tool saw open at once
-	Threads     = "threads"       // threads of the load tool
-	Depth       = "depth"         // requests in flight on one connection: pipelining, streams
-	Seconds     = "seconds"       // length of the run
-	asked       = "asked_seconds" // length that the user asked for
-	Requests    = "requests"      // requests that ended, well or not
-	Errors      = "errors"        // requests without a reply
-	Timeouts    = "timeouts"
-	timeout     = "timeout" // wrk's --timeout
-	Status4xx   = "status_4xx"
-	Status5xx   = "status_5xx"
-	NotGood     = "not_good" // replies with a status other than 2xx and 3xx, where the tool tells no more
-	Rate        = "rate"     // requests per second that ended
-	Offered     = "offered"  // requests per second that were planned
-	Mean        = "mean"     // response time
-	Stdev       = "stdev"
-	Min         = "min"
-	Max         = "max"
-	Sum         = "sum" // of all response times
-	Bytes       = "bytes"
-	Cores       = "cores"       // cores of the server
-	Service     = "service"     // the server's CPU time for one request
-	CPU         = "cpu"         // share of one CPU that the load tool used
-	Accepted    = "accepted"    // connections or requests taken in
-	Done        = "done"        // accepted ones that ended
-	Change      = "change"      // of the rate against the row before, a ratio
-	ThreadRate  = "thread_rate" // samples of wrk's threads
-	Calibration = "calibration" // response times of wrk2's threads before it measures
-	replies     = "replies"     // of any status
-	histogram   = "histogram"
+	Connections = "connections"   // kept open at once, a count
+	Opened      = "opened"        // connections opened over the whole run, a count
+	Concurrent  = "concurrent"    // most connections that the tool saw open at once
+	Threads     = "threads"       // threads of the load tool, a count
+	Depth       = "depth"         // requests in flight on one connection (pipelining, streams), a count
+	Seconds     = "seconds"       // length of the run, in s
+	asked       = "asked_seconds" // length that the user asked for, in s
+	Requests    = "requests"      // requests that ended, well or not, a count
+	Errors      = "errors"        // requests without a reply, a count
+	Timeouts    = "timeouts"      // requests that the tool calls too late, a count
+	timeout     = "timeout"       // wrk's --timeout, in s
+	Status4xx   = "status_4xx"    // replies with a status from 400 to 499, a count
+	Status5xx   = "status_5xx"    // replies with a status from 500 to 599, a count
+	NotGood     = "not_good"      // replies with a status other than 2xx and 3xx, where the tool tells no more
+	Rate        = "rate"          // requests per second that ended
+	Offered     = "offered"       // requests per second that were planned
+	Mean        = "mean"          // of response times, in s
+	Stdev       = "stdev"         // standard deviation of response times, in s
+	Min         = "min"           // shortest response time, in s
+	Max         = "max"           // longest response time, in s
+	Sum         = "sum"           // of all response times, in s
+	Bytes       = "bytes"         // received over the whole run
+	Cores       = "cores"         // cores of the server, a count with fractions
+	Service     = "service"       // the server's CPU time for one request, in s
+	CPU         = "cpu"           // share of one CPU that the load tool used, 1 for all of it
+	Accepted    = "accepted"      // connections or requests taken in, a count
+	Done        = "done"          // accepted ones that ended, a count up to Accepted
+	Change      = "change"        // of the rate against the row before, a ratio from -1
+	ThreadRate  = "thread_rate"   // before .mean, .max: requests per second of wrk's threads, by samples
+	Calibration = "calibration"   // before .mean, .min, .max: response times of wrk2's threads before it measures, in s
+	replies     = "replies"       // of any status, a count
+	histogram   = "histogram"     // times in the histogram, a count
 )
 
 // How requests follow each other.
@@ -61,10 +61,10 @@ const (
 
 // A Claim is one run as a text reports it.
 type Claim struct {
-	Tool, Name string // Name is "" where the text gives none
-	Line, End  int    // first and last line, from 1
-	Loop       string
-	Figures    map[string]Figure
+	Tool, Name string            // Tool is "figures", "table" or "prose" for other text, Name "" where the text gives none
+	Line, End  int               // first and last line, from 1
+	Loop       string            // unknown, closed, paced or open
+	Figures    map[string]Figure // by their names, which are above
 
 	of      *layout // nil unless a tool printed the run
 	part    string  // what the figures are about: "" for whole requests, "-" for nothing of use
@@ -143,8 +143,8 @@ func (c *Claim) status(code, n string) error {
 	if err != nil {
 		return err
 	}
-	for class := '1'; class <= '5'; class++ {
-		c.add(statusClass(class), Figure{}) // so that all five are there
+	for _, class := range "12345" {
+		c.add(fmt.Sprintf("status_%cxx", class), Figure{}) // so that all five are there
 	}
 	switch {
 	case code == "0", code == "-1":
@@ -152,13 +152,11 @@ func (c *Claim) status(code, n string) error {
 	case len(code) != 3 || code[0] < '1' || code[0] > '5':
 		return fmt.Errorf("%q is no status of three digits", code)
 	default:
-		c.add(statusClass(rune(code[0])), f)
+		c.add("status_"+code[:1]+"xx", f)
 		c.add(replies, f)
 	}
 	return nil
 }
-
-func statusClass(first rune) string { return "status_" + string(first) + "xx" }
 
 // A quantile is the response time that the share Q of the requests did not exceed.
 type quantile struct {

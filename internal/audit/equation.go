@@ -44,16 +44,6 @@ func (e *equation) law(code string) law {
 	return law{record.Code("audit-" + code), "", e.left, e.broken}
 }
 
-// mentions reports whether the run has any figure of the right side.
-func (e *equation) mentions(c *Claim) (any bool) {
-	ast.Inspect(e.right, func(n ast.Node) bool {
-		x, ok := n.(ast.Expr)
-		any = any || ok && c.has(nameOf(x))
-		return ok
-	})
-	return any
-}
-
 // nameOf returns the figure that a part of an expression names, "" for none.
 func nameOf(x ast.Expr) string {
 	switch x := x.(type) {

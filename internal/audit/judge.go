@@ -75,18 +75,104 @@ var ofTimes = []law{
 var ofRuns = []law{
 	{"audit-offered-missed", "", "offered rate", offeredMissed},
 	{"audit-little", "", Mean, little},
-	{"audit-utilisation", "", Service, utilisation},
-	{"audit-spinning", "httperf", CPU, spinning},
+	// Rate × CPU time keeps no more cores busy than there are.
+	{"audit-utilisation", "", Service, func(c *Claim, f *finding) bool {
+		rate := c.rate()
+		busy := rate.times(c.get(Service))
+		f.Numbers = record.Values{"rate": rate.Value, "service": c.value(Service), "busy": busy.Value}
+		if !c.has(Cores) {
+			f.Code, f.Numbers["needed"] = "audit-cores-untold", math.Ceil(busy.Value*(1-slack))
+			return rate.Value > 0
+		}
+		f.Numbers["cores"] = c.value(Cores)
+		return rate.Value > 0 && exceeds(busy, c.get(Cores))
+	}},
+	// The tool polls with select without a pause, so it fills a CPU at any rate.
+	{"audit-spinning", "httperf", CPU, func(c *Claim, f *finding) bool {
+		rate := c.rate().Value
+		f.Numbers = record.Values{"cpu": c.value(CPU), "rate": rate, "mean": c.value(Mean), "in_flight": rate * c.value(Mean)}
+		return rate > 0 && c.value(CPU) >= .9
+	}},
 	{"audit-turnaround", "", Mean, closedCycle},
-	{"audit-too-long", "", "max seconds", tooLong},
-	{"audit-dead", "wrk2", "rate connections timeouts", dead},
-	{"audit-statuses", "", Requests, refused},
-	{"audit-failed", "", Requests, failed},
-	{"audit-late", "wrk", Requests, late},
-	{"audit-fewer-connections", "wrk wrk2", Threads, fewerConnections},
-	{"audit-bursts", "wrk2", "connections threads offered", bursts},
-	{"audit-calibration", "wrk2", "calibration.mean mean", calibration},
-	{"audit-uneven", "", "calibration.min", uneven},
+	// No request takes longer than the run.
+	{"audit-too-long", "", "max seconds", func(c *Claim, f *finding) bool {
+		f.Numbers = record.Values{"max": c.value(Max), "seconds": c.value(Seconds)}
+		return c.get(Max).low() > c.get(Seconds).high()*1.05
+	}},
+	// If a load of wrk2 lacks some of its rate, whole connections wait for a reply that
+	// never comes, because each has its own share of the rate.
+	{"audit-dead", "wrk2", "rate connections timeouts", func(c *Claim, f *finding) bool {
+		const recount = 2. // seconds between wrk2's counts of connections that wait too long (check_timeouts in its wrk.c)
+		rate, offered, timeouts, n := c.value(Rate), c.value(Offered), c.value(Timeouts), c.inFlight()
+		pace := offered / n
+		live := rate / pace
+		f.Numbers = record.Values{"pace": pace, "live": live, "dead": n - live, "connections": n, "timeouts": timeouts, "rate": rate, "each": timeouts / (n - live)}
+		if c.has(Seconds) {
+			f.Numbers["seconds"], f.Numbers["looks"] = c.value(Seconds), c.value(Seconds)/recount
+		}
+		return timeouts != 0 && rate < (1-missed)*offered
+	}},
+	// Replies that refuse or fail are quick and no work.
+	{"audit-statuses", "", Requests, func(c *Claim, f *finding) bool {
+		bad, requests := c.value(Status4xx)+c.value(Status5xx)+c.value(NotGood), c.value(Requests)
+		f.Numbers = record.Values{"bad": bad, "requests": requests, "share": bad / requests}
+		return requests > 0 && bad > fewFailed*requests
+	}},
+	// Most tools' quantiles leave out the requests that failed.
+	{"audit-failed", "", Requests, func(c *Claim, f *finding) bool {
+		requests, lost := c.value(Requests), c.value(Errors)
+		ended := requests
+		f.Names["times"] = "survivors"
+		switch c.Tool {
+		case "wrk", "wrk2", "h2load", "httperf": // wrk may answer what it calls a timeout, the others count it as an error
+		default:
+			lost += c.value(Timeouts)
+		}
+		switch c.Tool {
+		case "wrk", "wrk2", "httperf": // they count answered requests only
+			ended += lost
+		case "vegeta", "fortio", "k6", "bombardier":
+			f.Names["times"] = "all"
+		}
+		share := lost / ended
+		f.Numbers = record.Values{"lost": lost, "ended": ended, "share": share, "known": 1 - share, "read": c.value("read_errors")}
+		return requests > 0 && lost > fewFailed*requests
+	}},
+	// wrk 4 answers a request after --timeout like any other, but keeps no time of it.
+	{"audit-late", "wrk", Requests, func(c *Claim, f *finding) bool {
+		n, least, by := c.late()
+		share := n / c.value(Requests)
+		f.Numbers, f.Names["by"] = record.Values{"late": n, "requests": c.value(Requests), "share": share, "known": 1 - share, "least": least}, by
+		return n > 0
+	}},
+	// The tool gives each thread the same number of connections, rounded down.
+	{"audit-fewer-connections", "wrk wrk2", Threads, func(c *Claim, f *finding) bool {
+		n, threads, opened := c.value(Connections), c.value(Threads), c.perThread()
+		f.Numbers = record.Values{"connections": n, "threads": threads, "opened": opened}
+		return opened < n
+	}},
+	// The tool paces each connection by itself, and a thread starts all its connections at once.
+	{"audit-bursts", "wrk2", "connections threads offered", func(c *Claim, f *finding) bool {
+		const together = 5 // times a thread's share of the rate in one sample
+		n, threads, sample := c.value(Connections), c.value(Threads), c.value(ThreadRate+".max")
+		share, each := c.value(Offered)/threads, math.Floor(n/threads)
+		f.Numbers = record.Values{"max": sample, "share": share, "each": each, "within": each / sample, "period": each / share}
+		return n != 0 && share != 0 && sample > together*share
+	}},
+	// The tool discards its first seconds, so a run that is different before and
+	// after is not steady.
+	{"audit-calibration", "wrk2", "calibration.mean mean", func(c *Claim, f *finding) bool {
+		const discarded = 10. // seconds
+		before, mean := c.value(Calibration+".mean"), c.value(Mean)
+		f.Numbers = record.Values{"calibration": before, "mean": mean, "discarded": discarded, "rest": max(0, c.value(Seconds)-discarded)}
+		return before <= mean/2 || before >= 2*mean
+	}},
+	// Threads that send the same load met servers that differ.
+	{"audit-uneven", "", "calibration.min", func(c *Claim, f *finding) bool {
+		least, most := c.value(Calibration+".min"), c.value(Calibration+".max")
+		f.Numbers = record.Values{"least": least, "most": most}
+		return most > 8*least
+	}},
 }
 
 // Judge checks the runs of a text against the laws. Findings are sorted by rules.
@@ -226,26 +312,6 @@ func backFilled(c *Claim) float64 {
 	return max(cycle, cycle/2+c.get(Max).high()/4)
 }
 
-// utilisation checks that rate × CPU time keeps no more cores busy than there are.
-func utilisation(c *Claim, f *finding) bool {
-	rate := c.rate()
-	busy := rate.times(c.get(Service))
-	f.Numbers = record.Values{"rate": rate.Value, "service": c.value(Service), "busy": busy.Value}
-	if !c.has(Cores) {
-		f.Code, f.Numbers["needed"] = "audit-cores-untold", math.Ceil(busy.Value*(1-slack))
-		return rate.Value > 0
-	}
-	f.Numbers["cores"] = c.value(Cores)
-	return rate.Value > 0 && exceeds(busy, c.get(Cores))
-}
-
-// spinning: httperf polls with select without a pause, so it fills a CPU at any rate.
-func spinning(c *Claim, f *finding) bool {
-	rate := c.rate().Value
-	f.Numbers = record.Values{"cpu": c.value(CPU), "rate": rate, "mean": c.value(Mean), "in_flight": rate * c.value(Mean)}
-	return rate > 0 && c.value(CPU) >= .9
-}
-
 // closedCycle applies R = N / X - Z: in a closed loop of N connections the response time R
 // follows from the rate X and the pause Z between requests, so it tells nothing more.
 func closedCycle(c *Claim, f *finding) bool {
@@ -359,92 +425,4 @@ func spread(c *Claim, f *finding) bool {
 func (c *Claim) names(n record.Names) record.Names {
 	n["of"], n["unit"] = c.part, unitOf(c.part+"."+Mean)
 	return n
-}
-
-// tooLong checks that no request takes longer than the run.
-func tooLong(c *Claim, f *finding) bool {
-	f.Numbers = record.Values{"max": c.value(Max), "seconds": c.value(Seconds)}
-	return c.get(Max).low() > c.get(Seconds).high()*1.05
-}
-
-// failed: most tools' quantiles leave out the requests that failed.
-func failed(c *Claim, f *finding) bool {
-	requests, lost := c.value(Requests), c.value(Errors)
-	ended := requests
-	f.Names["times"] = "survivors"
-	switch c.Tool {
-	case "wrk", "wrk2", "h2load", "httperf": // wrk may answer what it calls a timeout, the others count it as an error
-	default:
-		lost += c.value(Timeouts)
-	}
-	switch c.Tool {
-	case "wrk", "wrk2", "httperf": // they count answered requests only
-		ended += lost
-	case "vegeta", "fortio", "k6", "bombardier":
-		f.Names["times"] = "all"
-	}
-	share := lost / ended
-	f.Numbers = record.Values{"lost": lost, "ended": ended, "share": share, "known": 1 - share, "read": c.value("read_errors")}
-	return requests > 0 && lost > fewFailed*requests
-}
-
-// late: wrk 4 answers a request after --timeout like any other, but keeps no time of it.
-func late(c *Claim, f *finding) bool {
-	n, least, by := c.late()
-	share := n / c.value(Requests)
-	f.Numbers, f.Names["by"] = record.Values{"late": n, "requests": c.value(Requests), "share": share, "known": 1 - share, "least": least}, by
-	return n > 0
-}
-
-// refused: replies that refuse or fail are quick and no work.
-func refused(c *Claim, f *finding) bool {
-	bad, requests := c.value(Status4xx)+c.value(Status5xx)+c.value(NotGood), c.value(Requests)
-	f.Numbers = record.Values{"bad": bad, "requests": requests, "share": bad / requests}
-	return requests > 0 && bad > fewFailed*requests
-}
-
-// dead: if a load of wrk2 lacks some of its rate, whole connections wait for a reply that
-// never comes, because each has its own share of the rate.
-func dead(c *Claim, f *finding) bool {
-	const recount = 2. // seconds between wrk2's counts of connections that wait too long (check_timeouts in its wrk.c)
-	rate, offered, timeouts, n := c.value(Rate), c.value(Offered), c.value(Timeouts), c.inFlight()
-	pace := offered / n
-	live := rate / pace
-	f.Numbers = record.Values{"pace": pace, "live": live, "dead": n - live, "connections": n, "timeouts": timeouts, "rate": rate, "each": timeouts / (n - live)}
-	if c.has(Seconds) {
-		f.Numbers["seconds"], f.Numbers["looks"] = c.value(Seconds), c.value(Seconds)/recount
-	}
-	return timeouts != 0 && rate < (1-missed)*offered
-}
-
-// fewerConnections: wrk gives each thread the same number of connections, rounded down.
-func fewerConnections(c *Claim, f *finding) bool {
-	n, threads, opened := c.value(Connections), c.value(Threads), c.perThread()
-	f.Numbers = record.Values{"connections": n, "threads": threads, "opened": opened}
-	return opened < n
-}
-
-// bursts: wrk2 paces each connection by itself, and a thread starts all its connections at once.
-func bursts(c *Claim, f *finding) bool {
-	const together = 5 // times a thread's share of the rate in one sample
-	n, threads, sample := c.value(Connections), c.value(Threads), c.value(ThreadRate+".max")
-	share, each := c.value(Offered)/threads, math.Floor(n/threads)
-	f.Numbers = record.Values{"max": sample, "share": share, "each": each, "within": each / sample, "period": each / share}
-	return n != 0 && share != 0 && sample > together*share
-}
-
-// calibration: wrk2 discards its first seconds, so a run that is different before and
-// after is not steady.
-func calibration(c *Claim, f *finding) bool {
-	const discarded = 10. // seconds
-	before, mean := c.value(Calibration+".mean"), c.value(Mean)
-	f.Numbers = record.Values{"calibration": before, "mean": mean, "discarded": discarded, "rest": max(0, c.value(Seconds)-discarded)}
-	return before <= mean/2 || before >= 2*mean
-}
-
-// uneven: threads that send the same load met servers that differ.
-func uneven(c *Claim, f *finding) bool {
-	least, most := c.value(Calibration+".min"), c.value(Calibration+".max")
-	f.Numbers = record.Values{"least": least, "most": most}
-	return most > 8*least
 }

@@ -301,8 +301,9 @@ func timeOf(labels map[string]string) (string, error) {
 // finish adds the figures that follow from those printed, by the habits of the tool.
 func (c *Claim) finish() {
 	c.part = ""
+	known := func(word string) bool { return c.has(strings.TrimSuffix(word, "?")) }
 	for _, e := range tools().sets[c.Tool] {
-		if v, ok := c.compute(e.right); ok && e.mentions(c) && !c.has(e.left) {
+		if v, ok := c.compute(e.right); ok && !c.has(e.left) && slices.ContainsFunc(strings.Fields(e.text), known) {
 			v.Value = max(0, v.Value)
 			c.set(e.left, v)
 		}
