@@ -78,8 +78,9 @@ func twoReports(server, client *Claim) record.Values {
 // four figures.
 func (c *Claim) fingerprint() string {
 	var parts []string
+	results := []string{Mean, Stdev, Max, Min, ThreadRate + ".mean", ThreadRate + ".max", Rate, Bytes, Sum}
 	for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
-		if _, ok := quantileOf(name); ok || slices.Contains([]string{Mean, Stdev, Max, Min, ThreadRate + ".mean", ThreadRate + ".max", Rate, Bytes, Sum}, name) {
+		if _, ok := quantileOf(name); ok || slices.Contains(results, name) {
 			parts = append(parts, name+strconv.FormatFloat(c.value(name), 'g', -1, 64))
 		}
 	}
@@ -109,18 +110,18 @@ func (a *audit) changes() {
 
 // backlog finds a difference of accepted and done that grows from run to run.
 func (a *audit) backlog() {
-	var waiting []float64
+	waiting := func(c *Claim) float64 { return c.value(Accepted) - c.value(Done) }
 	var of []*Claim
 	for _, c := range a.runs {
-		if left := c.value(Accepted) - c.value(Done); c.has(Accepted, Done) {
-			if len(waiting) > 0 && left <= waiting[len(waiting)-1] {
+		if n := len(of); c.has(Accepted, Done) {
+			if n > 0 && waiting(c) <= waiting(of[n-1]) {
 				return
 			}
-			waiting, of = append(waiting, left), append(of, c)
+			of = append(of, c)
 		}
 	}
-	if n := len(waiting); n >= 3 {
-		a.addGroup("audit-backlog-grows", linesOf(of), record.Values{"first": waiting[0], "last": waiting[n-1], "times": float64(n)})
+	if n := len(of); n >= 3 {
+		a.addGroup("audit-backlog-grows", linesOf(of), record.Values{"first": waiting(of[0]), "last": waiting(of[n-1]), "times": float64(n)})
 	}
 }
 
@@ -188,15 +189,13 @@ func (a *audit) repeats() {
 		noise = max(noise, all[len(all)-1]/all[0]-1)
 		middles = append(middles, all[len(all)/2])
 	}
-	f := finding{Run: -1, Line: a.runs[0].Line}
-	switch {
-	case !repeated && len(a.runs) > 1:
-		f.Code, f.Numbers = "audit-one-trial", record.Values{"runs": float64(len(a.runs))}
-		a.add(f)
-	case len(means) > 1:
+	f := finding{Code: "audit-one-trial", Run: -1, Line: a.runs[0].Line}
+	if !repeated && len(a.runs) > 1 {
+		f.Numbers = record.Values{"runs": float64(len(a.runs))}
+	} else if len(means) > 1 {
 		if difference := slices.Max(middles)/slices.Min(middles) - 1; difference <= noise {
 			f.Code, f.Numbers = "audit-within-noise", record.Values{"noise": noise, "difference": difference, "runs": float64(len(means))}
-			a.add(f)
 		}
 	}
+	a.add(f)
 }

@@ -39,11 +39,6 @@ func newEquation(l string) *equation {
 	return &equation{left, sign, right, text, strings.Fields(unless)}
 }
 
-// law returns the equation as a law of one run.
-func (e *equation) law(code string) law {
-	return law{record.Code("audit-" + code), "", e.left, e.broken}
-}
-
 // nameOf returns the figure that a part of an expression names, "" for none.
 func nameOf(x ast.Expr) string {
 	switch x := x.(type) {

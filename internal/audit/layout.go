@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"schedlab/internal/record"
 )
 
 // A layout is how a tool prints a run: as lines of text, or as JSON that is read as lines
@@ -70,14 +72,15 @@ var tools = sync.OnceValue(func() habits {
 			switch head[0] {
 			case "text", "json":
 				all.layouts[len(all.layouts)-1].add(l)
-			case "sets", "laws":
-				code, equation, _ := strings.Cut(l, " ")
+			case "sets":
 				for _, tool := range head[1:] {
-					if head[0] == "sets" {
-						all.sets[tool] = append(all.sets[tool], newEquation(l))
-					} else {
-						all.laws[tool] = append(all.laws[tool], newEquation(equation).law(code))
-					}
+					all.sets[tool] = append(all.sets[tool], newEquation(l))
+				}
+			case "laws":
+				code, rest, _ := strings.Cut(l, " ")
+				e := newEquation(rest)
+				for _, tool := range head[1:] {
+					all.laws[tool] = append(all.laws[tool], law{record.Code("audit-" + code), "", e.left, e.broken})
 				}
 			case "words":
 				name, others, _ := strings.Cut(l, ":")
