@@ -61,7 +61,7 @@ func twoReports(server, client *Claim) record.Values {
 	tooMany := most > 0 && inside > most*(1+slack)
 	switch {
 	case server.has(Seconds), server.has(Rate), !server.has(Sum), mean.Value <= 0, seconds <= 0, !client.has(Mean),
-		math.Abs(n-client.value(Requests)) > .5+slack*n, !tooMany && !exceeds(mean, client.get(Mean)):
+		math.Abs(n-client.value(Requests)) > .5+slack*n, !tooMany && !mean.exceeds(client.get(Mean)):
 		return nil
 	}
 	v := record.Values{"sum": sum, "seconds": seconds, "inside": inside, "server": mean.Value, "client": client.value(Mean), "line": float64(client.Line)}

@@ -66,20 +66,14 @@ type Claim struct {
 	Loop       string            // unknown, closed, paced or open
 	Figures    map[string]Figure // by their names, which are above
 
-	of      *layout // nil unless a tool printed the run
-	part    string  // what the figures are about: "" for whole requests, "-" for nothing of use
-	bars    []bar   // histogram of the response times
-	clashes []clash
+	of      *layout   // nil unless a tool printed the run
+	part    string    // what the figures are about: "" for whole requests, "-" for nothing of use
+	bars    []bar     // histogram of the response times
+	clashes []finding // figures that the run prints twice with two values
 }
 
 // A bar of a histogram counts the times up to its end and above the end of the bar before.
 type bar struct{ end, n Figure }
-
-// A clash is a figure that a run prints twice with two values.
-type clash struct {
-	name        string
-	first, then Figure
-}
 
 func newClaim(tool string, line int) *Claim {
 	return &Claim{Tool: tool, Line: line, End: line, Loop: unknownLoop, Figures: map[string]Figure{}}
@@ -125,7 +119,8 @@ func (c *Claim) note(op, name string, f Figure) {
 			c.set(name+".max", f)
 		}
 	case ok && math.Abs(had.Value-f.Value) > had.Half+f.Half+again*math.Abs(f.Value):
-		c.clashes = append(c.clashes, clash{name, had, f})
+		c.clashes = append(c.clashes, finding{Code: "audit-said-twice", Line: c.Line})
+		twice(&c.clashes[len(c.clashes)-1], "", name, had.Value, "", "another line", f.Value)
 	case !ok || f.Half < had.Half:
 		c.set(name, f)
 	}

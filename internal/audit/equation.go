@@ -92,15 +92,15 @@ func (e *equation) broken(c *Claim, f *finding) bool {
 		room += slack * larger
 	}
 	is := map[byte]string{'<': "at most", '>': "at least"}[e.sign[0]]
-	twice(f, c, e.left, left.Value, is, e.text, right.Value)
+	twice(f, c.part, e.left, left.Value, is, e.text, right.Value)
 	above, below := left.Value > right.Value+room, left.Value < right.Value-room
 	return ok && !slices.ContainsFunc(e.unless, func(name string) bool { return c.value(name) != 0 }) &&
 		(above && e.sign[0] != '>' || below && e.sign[0] != '<')
 }
 
-// twice makes f the finding that a figure has one value here and another there. is says how the
-// two should compare: "at least", "at most" or "" for equal.
-func twice(f *finding, c *Claim, name string, value float64, is, other string, otherValue float64) {
+// twice makes f the finding that a figure of a part has one value here and another there. is says
+// how the two should compare: "at least", "at most" or "" for equal.
+func twice(f *finding, of, name string, value float64, is, other string, otherValue float64) {
 	f.Numbers = record.Values{"left": value, "right": otherValue}
-	f.Names = record.Names{"left": name, "right": other, "is": is, "unit": unitOf(name), "of": c.part}
+	f.Names = record.Names{"left": name, "right": other, "is": is, "unit": unitOf(name), "of": of}
 }

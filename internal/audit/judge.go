@@ -85,7 +85,7 @@ var ofRuns = []law{
 			return rate.Value > 0
 		}
 		f.Numbers["cores"] = c.value(Cores)
-		return rate.Value > 0 && exceeds(busy, c.get(Cores))
+		return rate.Value > 0 && busy.exceeds(c.get(Cores))
 	}},
 	// The tool polls with select without a pause, so it fills a CPU at any rate.
 	{"audit-spinning", "httperf", CPU, func(c *Claim, f *finding) bool {
@@ -151,7 +151,7 @@ var ofRuns = []law{
 		f.Numbers = record.Values{"connections": n, "threads": threads, "opened": opened}
 		return opened < n
 	}},
-	// The tool paces each connection by itself, and a thread starts all its connections at once.
+	// The tool paces each connection alone, and a thread starts all its connections at once.
 	{"audit-bursts", "wrk2", "connections threads offered", func(c *Claim, f *finding) bool {
 		const together = 5 // times a thread's share of the rate in one sample
 		n, threads, sample := c.value(Connections), c.value(Threads), c.value(ThreadRate+".max")
@@ -213,9 +213,8 @@ func (a *audit) judge(i int, c *Claim) {
 			}
 		}
 	}
-	for _, two := range c.clashes {
-		f := finding{Code: "audit-said-twice", Run: i, Line: c.Line}
-		twice(&f, c, two.name, two.first.Value, "", "another line", two.then.Value)
+	for _, f := range c.clashes {
+		f.Run = i
 		a.add(f)
 	}
 	for _, part := range c.parts() {
@@ -253,9 +252,6 @@ func unread(text *Text) []record.AuditLines {
 	}
 	return all
 }
-
-// exceeds reports whether a is above b for certain.
-func exceeds(a, b Figure) bool { return a.low() > b.high()*(1+slack) }
 
 // offeredMissed finds a rate below the plan, unless all planned requests were sent in the time that
 // was asked for. Many tools count the last response's time as well, which lowers the rate of a short
