@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,38 +17,38 @@ import (
 // Names of figures that Go code uses; the tables in tools/ name many more. Quantiles are
 // p50, p99.9 and so on.
 const (
-	Connections = "connections"   // kept open at once
-	Opened      = "opened"        // opened over the whole run
-	Concurrent  = "concurrent"    // most that the tool saw open at once
-	Threads     = "threads"       // threads of the load tool
-	Depth       = "depth"         // requests in flight on one connection: pipelining, streams
-	Seconds     = "seconds"       // length of the run
-	asked       = "asked_seconds" // length that the user asked for
-	Requests    = "requests"      // requests that ended, well or not
-	Errors      = "errors"        // requests without a reply
-	Timeouts    = "timeouts"
-	timeout     = "timeout" // wrk's --timeout
-	Status4xx   = "status_4xx"
-	Status5xx   = "status_5xx"
-	NotGood     = "not_good" // replies with a status other than 2xx and 3xx, where the tool tells no more
-	Rate        = "rate"     // requests per second that ended
-	Offered     = "offered"  // requests per second that were planned
-	Mean        = "mean"     // response time
-	Stdev       = "stdev"
-	Min         = "min"
-	Max         = "max"
-	Sum         = "sum" // of all response times
-	Bytes       = "bytes"
-	Cores       = "cores"       // cores of the server
-	Service     = "service"     // the server's CPU time for one request
-	CPU         = "cpu"         // share of one CPU that the load tool used
-	Accepted    = "accepted"    // connections or requests taken in
-	Done        = "done"        // accepted ones that ended
-	Change      = "change"      // of the rate against the row before, a ratio
-	ThreadRate  = "thread_rate" // samples of wrk's threads
-	Calibration = "calibration" // response times of wrk2's threads before it measures
-	replies     = "replies"     // of any status
-	histogram   = "histogram"
+	Connections = "connections"   // kept open at once, a count
+	Opened      = "opened"        // connections opened over the whole run, a count
+	Concurrent  = "concurrent"    // most connections that the tool saw open at once
+	Threads     = "threads"       // threads of the load tool, a count
+	Depth       = "depth"         // requests in flight on one connection (pipelining, streams), a count
+	Seconds     = "seconds"       // length of the run, in s
+	asked       = "asked_seconds" // length that the user asked for, in s
+	Requests    = "requests"      // requests that ended, well or not, a count
+	Errors      = "errors"        // requests without a reply, a count
+	Timeouts    = "timeouts"      // requests that the tool calls too late, a count
+	timeout     = "timeout"       // wrk's --timeout, in s
+	Status4xx   = "status_4xx"    // replies with a status from 400 to 499, a count
+	Status5xx   = "status_5xx"    // replies with a status from 500 to 599, a count
+	NotGood     = "not_good"      // replies with a status other than 2xx and 3xx, where the tool tells no more
+	Rate        = "rate"          // requests per second that ended
+	Offered     = "offered"       // requests per second that were planned
+	Mean        = "mean"          // of response times, in s
+	Stdev       = "stdev"         // standard deviation of response times, in s
+	Min         = "min"           // shortest response time, in s
+	Max         = "max"           // longest response time, in s
+	Sum         = "sum"           // of all response times, in s
+	Bytes       = "bytes"         // received over the whole run
+	Cores       = "cores"         // cores of the server, a count with fractions
+	Service     = "service"       // the server's CPU time for one request, in s
+	CPU         = "cpu"           // share of one CPU that the load tool used, 1 for all of it
+	Accepted    = "accepted"      // connections or requests taken in, a count
+	Done        = "done"          // accepted ones that ended, a count up to Accepted
+	Change      = "change"        // of the rate against the row before, a ratio from -1
+	ThreadRate  = "thread_rate"   // before .mean, .max: requests per second of wrk's threads, by samples
+	Calibration = "calibration"   // before .mean, .min, .max: response times of wrk2's threads before it measures, in s
+	replies     = "replies"       // of any status, a count
+	histogram   = "histogram"     // times in the histogram, a count
 )
 
 // How requests follow each other.
@@ -60,26 +61,19 @@ const (
 
 // A Claim is one run as a text reports it.
 type Claim struct {
-	Tool, Name string // Name is "" where the text gives none
-	Line, End  int    // first and last line, from 1
-	Loop       string
-	Figures    map[string]Figure
+	Tool, Name string            // Tool is "figures", "table" or "prose" for other text, Name "" where the text gives none
+	Line, End  int               // first and last line, from 1
+	Loop       string            // unknown, closed, paced or open
+	Figures    map[string]Figure // by their names, which are above
 
-	of      *layout // nil unless a tool printed the run
-	part    string  // what the figures are about, "" for whole requests
-	skip    bool    // the lines are about nothing of use
-	bars    []bar   // histogram of the response times
-	clashes []clash
+	of      *layout   // nil unless a tool printed the run
+	part    string    // what the figures are about: "" for whole requests, "-" for nothing of use
+	bars    []bar     // histogram of the response times
+	clashes []finding // figures that the run prints twice with two values
 }
 
 // A bar of a histogram counts the times up to its end and above the end of the bar before.
 type bar struct{ end, n Figure }
-
-// A clash is a figure that a run prints twice with two values.
-type clash struct {
-	name        string
-	first, then Figure
-}
 
 func newClaim(tool string, line int) *Claim {
 	return &Claim{Tool: tool, Line: line, End: line, Loop: unknownLoop, Figures: map[string]Figure{}}
@@ -125,7 +119,8 @@ func (c *Claim) note(op, name string, f Figure) {
 			c.set(name+".max", f)
 		}
 	case ok && math.Abs(had.Value-f.Value) > had.Half+f.Half+again*math.Abs(f.Value):
-		c.clashes = append(c.clashes, clash{name, had, f})
+		c.clashes = append(c.clashes, finding{Code: "audit-said-twice", Line: c.Line})
+		twice(&c.clashes[len(c.clashes)-1], "", name, had.Value, "", "another line", f.Value)
 	case !ok || f.Half < had.Half:
 		c.set(name, f)
 	}
@@ -143,8 +138,8 @@ func (c *Claim) status(code, n string) error {
 	if err != nil {
 		return err
 	}
-	for class := '1'; class <= '5'; class++ {
-		c.add(statusClass(class), Figure{}) // so that all five are there
+	for _, class := range "12345" {
+		c.add(fmt.Sprintf("status_%cxx", class), Figure{}) // so that all five are there
 	}
 	switch {
 	case code == "0", code == "-1":
@@ -152,13 +147,11 @@ func (c *Claim) status(code, n string) error {
 	case len(code) != 3 || code[0] < '1' || code[0] > '5':
 		return fmt.Errorf("%q is no status of three digits", code)
 	default:
-		c.add(statusClass(rune(code[0])), f)
+		c.add("status_"+code[:1]+"xx", f)
 		c.add(replies, f)
 	}
 	return nil
 }
-
-func statusClass(first rune) string { return "status_" + string(first) + "xx" }
 
 // A quantile is the response time that the share Q of the requests did not exceed.
 type quantile struct {
@@ -175,40 +168,42 @@ func quantileName(percent float64) string {
 	return "p" + strconv.FormatFloat(percent, 'f', -1, 64)
 }
 
+var quantileForm = regexp.MustCompile(`^p([\d.]+)$`)
+
 // quantileOf returns the share that a figure's name stands for.
 func quantileOf(name string) (q float64, ok bool) {
-	digits, ok := strings.CutPrefix(name, "p")
-	if !ok || digits == "" || strings.Trim(digits, "0123456789.") != "" {
+	m := quantileForm.FindStringSubmatch(name)
+	if m == nil {
 		return 0, false
 	}
-	percent, err := strconv.ParseFloat(digits, 64)
-	return percent / 100, err == nil && percent >= 0 && percent <= 100
-}
-
-func newQuantile(q float64, f Figure) quantile {
-	if q == 0 {
-		return quantile{0, Min, f}
-	}
-	return quantile{q, quantileName(math.Round(q*1e7) / 1e5), f}
+	percent, err := strconv.ParseFloat(m[1], 64)
+	return percent / 100, err == nil && percent <= 100
 }
 
 // quantiles returns the claim's quantiles by ascending share, with min and max as the
 // shares 0 and 1. Each bar of a histogram ends at a quantile too.
 func (c *Claim) quantiles() (all []quantile) {
+	add := func(q float64, f Figure) {
+		name := quantileName(math.Round(q*1e7) / 1e5)
+		if q == 0 {
+			name = Min
+		}
+		all = append(all, quantile{q, name, f})
+	}
 	for name, f := range c.Figures {
 		if q, ok := quantileOf(name); ok {
-			all = append(all, newQuantile(q, f))
+			add(q, f)
 		}
 	}
 	below, total := 0., c.value(histogram)
 	for _, b := range c.bars {
 		if below += b.n.Value; below > 0 && below < total {
-			all = append(all, newQuantile(below/total, b.end))
+			add(below/total, b.end)
 		}
 	}
 	for q, name := range []string{Min, Max} {
 		if c.has(name) {
-			all = append(all, newQuantile(float64(q), c.get(name)))
+			add(float64(q), c.get(name))
 		}
 	}
 	slices.SortFunc(all, func(a, b quantile) int { return cmp.Or(cmp.Compare(a.Q, b.Q), cmp.Compare(a.Value, b.Value)) })
@@ -256,7 +251,7 @@ func (c *Claim) inFlight() float64 {
 	switch {
 	case c.has(Concurrent):
 		n = c.get(Concurrent).high()
-	case c.has(Connections, Threads) && c.isWrk():
+	case c.has(Connections, Threads) && strings.HasPrefix(c.Tool, "wrk"):
 		n = c.perThread()
 	}
 	if c.has(Depth) {
@@ -265,15 +260,16 @@ func (c *Claim) inFlight() float64 {
 	return n
 }
 
-func (c *Claim) isWrk() bool { return c.Tool == "wrk" || c.Tool == "wrk2" }
+// paced reports whether the requests keep to a rate or a schedule.
+func (c *Claim) paced() bool { return c.Loop == openLoop || c.Loop == pacedLoop }
 
 // perThread is how many connections wrk opens: the same number in each thread, rounded down.
 func (c *Claim) perThread() float64 {
-	t := c.value(Threads)
+	n, t := c.value(Connections), c.value(Threads)
 	if t < 1 {
-		return c.value(Connections)
+		return n
 	}
-	return t * math.Floor(c.value(Connections)/t)
+	return t * math.Floor(n/t)
 }
 
 // rate is the rate of the whole run, printed or derived; 0 if the text does not tell.

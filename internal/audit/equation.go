@@ -1,6 +1,9 @@
 package audit
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"math"
 	"slices"
 	"strconv"
@@ -11,102 +14,76 @@ import (
 
 // An equation holds between the figures of any run of a tool, whatever the server.
 type equation struct {
-	code       record.Code // of the finding where it does not hold
 	left, sign string
-	right      []product // their sum
-	text       string    // the right side as it is written
+	right      ast.Expr
+	text       string // the right side as it is written
 	unless     []string
 }
 
-type product struct {
-	sign    float64
-	factors []factor
-}
+// notation turns an expression of the tables into one of Go, for its parser: a call marks a
+// figure that counts as 0 where it is missing.
+var notation = strings.NewReplacer("×", "*", "?", "()")
 
-type factor struct {
-	name     string // "" for a number
-	value    float64
-	divides  bool
-	optional bool // counts as 0 where the run does not have it
-}
-
-// newEquation parses a line of laws: a finding, a figure, a sign and an expression. = and
-// <= allow for rounding alone, ~ and <~ for clocks that were read at different moments,
-// and ~~ for a part of the run that the tool's samples leave out. A figure with a question
-// mark counts as 0 where it is missing. The equation is not checked if a figure behind
-// "unless" is there and not 0.
+// newEquation parses a figure, a sign and an expression. = and <= allow for rounding alone, ~ and
+// <~ for clocks that were read at different moments, and ~~ for a part of the run that the tool's
+// samples leave out. A figure with a question mark counts as 0 where it is missing. The equation
+// is not checked if a figure behind "unless" is there and not 0.
 func newEquation(l string) *equation {
 	l, unless, _ := strings.Cut(l, " unless ")
-	words := strings.Fields(l)
-	e := &equation{code: record.Code("audit-" + words[0]), left: words[1], sign: words[2], text: strings.Join(words[3:], " "), unless: strings.Fields(unless)}
-	next, divides := product{sign: 1}, false
-	for _, w := range words[3:] {
-		switch w {
-		case "+", "-":
-			e.right, next = append(e.right, next), product{sign: 1}
-			if w == "-" {
-				next.sign = -1
-			}
-		case "×", "/":
-			divides = w == "/"
-		default:
-			f := factor{divides: divides}
-			if v, err := strconv.ParseFloat(w, 64); err == nil {
-				f.value = v
-			} else {
-				f.name, f.optional = strings.CutSuffix(w, "?")
-			}
-			next.factors, divides = append(next.factors, f), false
-		}
+	left, rest, _ := strings.Cut(l, " ")
+	sign, text, _ := strings.Cut(rest, " ")
+	right, err := parser.ParseExpr(notation.Replace(text))
+	if err != nil {
+		panic(l) // a bug in the tables
 	}
-	e.right = append(e.right, next)
-	return e
+	return &equation{left, sign, right, text, strings.Fields(unless)}
 }
 
-// mentions reports whether the run has any figure of the right side.
-func (e *equation) mentions(c *Claim) bool {
-	return slices.ContainsFunc(e.right, func(p product) bool {
-		return slices.ContainsFunc(p.factors, func(f factor) bool { return c.has(f.name) })
-	})
+// nameOf returns the figure that a part of an expression names, "" for none.
+func nameOf(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.Ident:
+		return x.Name
+	case *ast.SelectorExpr:
+		return nameOf(x.X) + "." + x.Sel.Name
+	}
+	return ""
 }
 
-// value computes the right side; ok is false where the run lacks one of its figures.
-func (e *equation) value(c *Claim) (sum Figure, ok bool) {
-	for _, p := range e.right {
-		term := Figure{Value: p.sign}
-		for _, f := range p.factors {
-			v := Figure{Value: f.value}
-			if f.name != "" {
-				if v = c.get(f.name); !c.has(f.name) && !f.optional {
-					return Figure{}, false
-				}
-			}
-			if f.divides {
-				if v.low() <= 0 {
-					return Figure{}, false
-				}
-				// An interval from 1/high to 1/low; 1/Value is not its middle.
-				low, high := 1/v.high(), 1/v.low()
-				v = Figure{(low + high) / 2, (high - low) / 2}
-			}
-			term = term.times(v)
+// compute evaluates an expression; ok is false where the run lacks one of its figures.
+func (c *Claim) compute(x ast.Expr) (f Figure, ok bool) {
+	switch x := x.(type) {
+	case *ast.CallExpr:
+		return c.get(nameOf(x.Fun)), true
+	case *ast.BasicLit:
+		v, err := strconv.ParseFloat(x.Value, 64)
+		return Figure{Value: v}, err == nil
+	case *ast.BinaryExpr:
+		a, known := c.compute(x.X)
+		b, ok := c.compute(x.Y)
+		switch ok = ok && known; x.Op {
+		case token.ADD:
+			return a.plus(b), ok
+		case token.SUB:
+			return a.plus(b.times(Figure{Value: -1})), ok
+		case token.MUL:
+			return a.times(b), ok
 		}
-		sum = sum.plus(term)
+		// An interval from 1/high to 1/low; 1/Value is not its middle.
+		low, high := 1/b.high(), 1/b.low()
+		return a.times(Figure{(low + high) / 2, (high - low) / 2}), ok && b.low() > 0
 	}
-	return sum, true
+	return c.get(nameOf(x)), c.has(nameOf(x))
 }
 
 // unsteady is how far the mean of a tool's samples may be from the rate of the whole run, a
 // ratio: wrk leaves out samples in which nothing ended.
 const unsteady = 1. / 3
 
-// check returns a finding if the run breaks the equation.
-func (e *equation) check(c *Claim) *finding {
+// broken is the law of the equation.
+func (e *equation) broken(c *Claim, f *finding) bool {
 	left := c.get(e.left)
-	right, ok := e.value(c)
-	if !ok || !c.has(e.left) || slices.ContainsFunc(e.unless, func(name string) bool { return c.value(name) != 0 }) {
-		return nil
-	}
+	right, ok := c.compute(e.right)
 	room := left.Half + right.Half + 1e-6*math.Abs(right.Value)
 	switch larger := math.Max(math.Abs(left.Value), math.Abs(right.Value)); {
 	case e.sign == "~~":
@@ -114,15 +91,16 @@ func (e *equation) check(c *Claim) *finding {
 	case strings.Contains(e.sign, "~"):
 		room += slack * larger
 	}
+	is := map[byte]string{'<': "at most", '>': "at least"}[e.sign[0]]
+	twice(f, c.part, e.left, left.Value, is, e.text, right.Value)
 	above, below := left.Value > right.Value+room, left.Value < right.Value-room
-	if above && e.sign[0] != '>' || below && e.sign[0] != '<' {
-		return c.twice(e.code, e.left, left.Value, map[byte]string{'<': "at most", '>': "at least"}[e.sign[0]], e.text, right.Value)
-	}
-	return nil
+	return ok && !slices.ContainsFunc(e.unless, func(name string) bool { return c.value(name) != 0 }) &&
+		(above && e.sign[0] != '>' || below && e.sign[0] != '<')
 }
 
-// twice is the finding that a figure has one value here and another there. is says how
-// the two should compare: "at least", "at most" or "" for equal.
-func (c *Claim) twice(code record.Code, name string, value float64, is, other string, otherValue float64) *finding {
-	return &finding{code, record.Values{"left": value, "right": otherValue}, record.Names{"left": name, "right": other, "is": is, "unit": unitOf(name), "of": c.part}}
+// twice makes f the finding that a figure of a part has one value here and another there. is says
+// how the two should compare: "at least", "at most" or "" for equal.
+func twice(f *finding, of, name string, value float64, is, other string, otherValue float64) {
+	f.Numbers = record.Values{"left": value, "right": otherValue}
+	f.Names = record.Names{"left": name, "right": other, "is": is, "unit": unitOf(name), "of": of}
 }

@@ -12,6 +12,9 @@ import (
 // a ratio. The true value lies within Half on either side, because digits were rounded.
 type Figure struct{ Value, Half float64 }
 
+// exceeds reports whether f is above g for certain.
+func (f Figure) exceeds(g Figure) bool { return f.low() > g.high()*(1+slack) }
+
 func (f Figure) low() float64  { return f.Value - f.Half }
 func (f Figure) high() float64 { return f.Value + f.Half }
 
@@ -37,12 +40,11 @@ var kinds = []struct {
 }
 
 func kindFor(name string) string {
-	for _, k := range kinds {
-		if k.of.MatchString(name) {
-			return k.name
-		}
+	i := 0
+	for !kinds[i].of.MatchString(name) {
+		i++
 	}
-	return ""
+	return kinds[i].name
 }
 
 // units are the units of each kind, in seconds, bytes and so on.
@@ -101,10 +103,5 @@ func figure(text, kind string) (Figure, error) {
 	}
 }
 
-// unitOf is what a report prints behind a figure: "s" for times, "" for other kinds.
-func unitOf(name string) string {
-	if kindFor(name) == "time" {
-		return "s"
-	}
-	return ""
-}
+// unitOf is printed behind a figure: "s" for times, "" for other kinds.
+func unitOf(name string) string { return map[string]string{"time": "s"}[kindFor(name)] }

@@ -16,80 +16,55 @@ func key(word string) string {
 	return tools().words[word]
 }
 
-// readKey parses the value of a figure. unit is for times without one, "" if they must
-// have their own.
-func readKey(name, value, unit string) (Figure, error) {
-	if name == Seconds {
-		unit = "s"
-	}
+// readKey parses the value of a figure; only the run's length may lack its unit.
+func readKey(name, value string) (Figure, error) {
 	f, err := figure(value, kindFor(name))
-	if err != nil && unit != "" {
-		if g, err := figure(value+unit, kindFor(name)); err == nil {
-			return g, nil
-		}
+	if err != nil && name == Seconds {
+		return figure(value+"s", "time")
 	}
 	return f, err
 }
 
 var (
-	pairLine  = regexp.MustCompile(`^\s*([A-Za-z][\w ./%]*?)\s*([=:])\s*(\S.*?)\s*$`)
+	pairLine  = regexp.MustCompile(`^\s*([A-Za-z][\w ./%]*?)\s*=\s*(\S.*?)\s*$`)
 	pairsLine = regexp.MustCompile(`^\s*[A-Za-z][\w.]*=\S+(?:\s+[A-Za-z][\w.]*=\S+)+\s*$`)
-	unitLine  = regexp.MustCompile(`(?i)\(in (milliseconds|microseconds|seconds|ms|us)\)`)
+	pairWord  = regexp.MustCompile(`([\w.]+)=(\S+)`)
 )
 
-// A pair is a key and its value in a line: "key=value" or "key: value".
-type pair struct{ word, sign, value string }
-
-func pairsOf(l string) (all []pair) {
-	if !pairsLine.MatchString(l) {
-		if m := pairLine.FindStringSubmatch(l); m != nil {
-			all = append(all, pair{m[1], m[2], m[3]})
-		}
-		return all
+// pairsOf returns each pair key=value of a line as a match, with the key and the value as groups.
+func pairsOf(l string) [][]string {
+	if pairsLine.MatchString(l) {
+		return pairWord.FindAllStringSubmatch(l, -1)
 	}
-	for part := range strings.FieldsSeq(l) {
-		word, value, _ := strings.Cut(part, "=")
-		all = append(all, pair{word, "=", value})
-	}
-	return all
+	return pairLine.FindAllStringSubmatch(l, -1)
 }
 
-// known reports whether the key is a figure, or run, tool or loop.
-func (p pair) known() bool {
-	return key(p.word) != "" || p.sign == "=" && slices.Contains([]string{"run", "tool", "loop"}, strings.ToLower(p.word))
-}
-
-// keyValues reads lines of key=value or key: value until an empty one. A line above them
-// like "(in milliseconds)" gives the unit of times without one.
+// keyValues reads lines of key=value until an empty one.
 func (r *reader) keyValues() (bool, error) {
 	if r.at < r.noPairs {
 		return false, nil
 	}
-	unit, i, read := "", r.at, []int(nil)
-	first := pairsOf(r.Lines[i])
-	if m := unitLine.FindStringSubmatch(r.Lines[i]); m != nil && len(first) == 0 {
-		unit, read, i = strings.ToLower(m[1]), []int{i}, i+1
-	} else if len(first) == 0 || !first[0].known() {
-		return false, nil
-	}
-	c := newClaim("figures", r.at+1)
+	c, i, read := newClaim("figures", r.at+1), r.at, []int(nil)
 	for ; i < len(r.Lines) && strings.TrimSpace(r.Lines[i]) != "" && !strings.HasPrefix(r.Lines[i], "```"); i++ {
+		pairs := pairsOf(r.Lines[i])
+		ours := len(read) > 0 && read[len(read)-1] == i-1 // then an unknown key is an error
 		if strings.HasPrefix(strings.TrimSpace(r.Lines[i]), "#") {
 			read = append(read, i)
-			continue
 		}
-		ours := len(read) > 0 && read[len(read)-1] == i-1 // then an unknown key is an error
-		for _, p := range pairsOf(r.Lines[i]) {
-			err := fmt.Errorf("unknown key %q", p.word)
-			if p.known() {
-				ours, err = true, c.pair(p, unit)
-			}
-			switch {
+		for _, p := range pairs {
+			known, err := c.pair(p[1], p[2])
+			switch ours = ours || known; {
 			case err == nil:
 				read, c.End = append(read, i), i+1
-			case ours && p.sign == "=":
+			case ours:
 				return false, &SyntaxError{i + 1, err}
 			}
+			if len(read) == 0 {
+				return false, nil
+			}
+		}
+		if i == r.at && len(pairs) == 0 {
+			return false, nil
 		}
 	}
 	if !c.measured() || len(c.Figures) < 2 && c.Name == "" { // nothing to compare one figure with
@@ -101,39 +76,34 @@ func (r *reader) keyValues() (bool, error) {
 	return true, nil
 }
 
-// pair stores one key and value.
-func (c *Claim) pair(p pair, unit string) error {
-	switch strings.ToLower(p.word) {
-	case "run":
-		c.Name = p.value
-		return nil
-	case "tool":
-		c.Tool = p.value
-		return nil
-	case "loop":
-		if c.Loop = p.value; !slices.Contains([]string{closedLoop, pacedLoop, openLoop}, p.value) {
-			return fmt.Errorf("loop %q is none of closed, paced, open", p.value)
+// pair stores one key and value. known is false for a key that means nothing.
+func (c *Claim) pair(word, value string) (known bool, err error) {
+	name := key(word)
+	f, err := readKey(name, value)
+	switch lower := strings.ToLower(word); {
+	case lower == "run":
+		c.Name = value
+	case lower == "tool":
+		c.Tool = value
+	case lower == "loop":
+		if c.Loop = value; !slices.Contains([]string{closedLoop, pacedLoop, openLoop}, value) {
+			return true, fmt.Errorf("loop %q is none of closed, paced, open", value)
 		}
-		return nil
-	}
-	name := key(p.word)
-	f, err := readKey(name, p.value, unit)
-	switch {
+	case name == "":
+		return false, fmt.Errorf("unknown key %q", word)
 	case err != nil:
-		return fmt.Errorf("%s: %w", p.word, err)
+		return true, fmt.Errorf("%s: %w", word, err)
 	case c.has(name):
-		return fmt.Errorf("%s is said twice", p.word)
+		return true, fmt.Errorf("%s is said twice", word)
 	case f.Value < 0 && name != Change:
-		return fmt.Errorf("%s: %s is below 0", p.word, p.value)
+		return true, fmt.Errorf("%s: %s is below 0", word, value)
+	default:
+		c.set(name, f)
 	}
-	c.set(name, f)
-	return nil
+	return true, nil
 }
 
-var (
-	depthHead = regexp.MustCompile(`(?i)^#.*pipelin\w*,?\s*[×x]\s*(\d+)`)
-	tilde     = regexp.MustCompile(`^[~≈]\s*[\d.,]+`)
-)
+var tilde = regexp.MustCompile(`^[~≈]\s*[\d.,]+`)
 
 // cells splits a row of a Markdown table; nil for any other line.
 func cells(l string) (all []string) {
@@ -153,12 +123,7 @@ func (r *reader) table() (bool, error) {
 	if names == nil {
 		return false, nil
 	}
-	known := 0
-	for i, word := range names {
-		if names[i] = key(word); names[i] != "" {
-			known++
-		}
-	}
+	known := slices.DeleteFunc(slices.Clone(names), func(word string) bool { return key(word) == "" })
 	for r.at++; r.at < len(r.Lines); r.at++ {
 		row := cells(r.Lines[r.at])
 		if row == nil {
@@ -170,25 +135,20 @@ func (r *reader) table() (bool, error) {
 		}
 		c := newClaim("table", r.at+1)
 		for k, cell := range row[:min(len(row), len(names))] {
-			if f, err := readKey(names[k], cell, ""); err == nil && names[k] != "" {
-				c.set(names[k], f)
+			name := key(names[k])
+			if f, err := readKey(name, cell); err == nil && name != "" {
+				c.set(name, f)
 			}
 		}
-		if known < 2 || !c.measured() {
-			continue
+		if len(known) >= 2 && c.measured() {
+			r.keep(c, head, head+1, r.at)
 		}
-		if r.depth.Value > 0 {
-			c.set(Depth, r.depth)
-		}
-		r.keep(c, head, head+1, r.at)
 	}
 	return true, nil
 }
 
-var (
-	sentenceRate    = regexp.MustCompile(`(?i)(?:^|[\s(])(\d[\d.,]*)\s?(?:requests per second|requests/s(?:ec)?|req/s|rps)\b`)
-	sentenceService = regexp.MustCompile(`(?i)(?:^|[\s(])(\d[\d.]*\s?(?:ms|µs|us|s)) of CPU\b`)
-)
+// sentence is a rate in prose, or the CPU time of a request.
+var sentence = regexp.MustCompile(`(?i)(?:^|[\s(])(?:(\d[\d.,]*)\s?(?:requests per second|requests/s(?:ec)?|req/s|rps)|(\d[\d.]*\s?(?:ms|µs|us|s)) of CPU)\b`)
 
 // sentences reads rates in unread lines as runs if the text names one CPU time of a
 // request. If it names two, the rates are ignored, as each may belong to either.
@@ -200,26 +160,25 @@ func (r *reader) sentences() {
 		if r.read[i] {
 			continue
 		}
-		if m := sentenceService.FindStringSubmatch(l); m != nil {
-			f, err := figure(m[1], "time")
-			if err != nil || service.Value > 0 && service != f {
-				return
-			}
-			service, lines = f, append(lines, i)
-		}
-		for _, m := range sentenceRate.FindAllStringSubmatch(l, -1) {
-			if f, err := figure(m[1], "rate"); err == nil {
+		for _, m := range sentence.FindAllStringSubmatch(l, -1) {
+			rate, notRate := figure(m[1], "rate")
+			f, notTime := figure(m[2], "time")
+			switch {
+			case notRate == nil:
 				c := newClaim("prose", i+1)
-				c.set(Rate, Figure{f.Value, .005 * f.Value}) // writers round
+				c.set(Rate, Figure{rate.Value, .005 * rate.Value}) // writers round
 				claims = append(claims, c)
+			case notTime == nil && service.Value > 0 && service != f:
+				return
+			case notTime == nil:
+				service, lines = f, append(lines, i)
 			}
 		}
-	}
-	if service.Value == 0 {
-		return
 	}
 	for _, c := range claims {
-		c.set(Service, service)
-		r.keep(c, append(lines, c.Line-1)...)
+		if service.Value > 0 {
+			c.set(Service, service)
+			r.keep(c, append(lines, c.Line-1)...)
+		}
 	}
 }

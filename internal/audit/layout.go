@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"schedlab/internal/record"
 )
 
 // A layout is how a tool prints a run: as lines of text, or as JSON that is read as lines
@@ -21,15 +24,13 @@ type layout struct {
 
 // A pattern is one line that a tool prints.
 type pattern struct {
-	re      *regexp.Regexp
-	word    string // every matching line contains it; a quick test before re
-	begins  bool   // the first line of a run; no other tool prints it
-	resumes bool   // continues a run that the text has cut in two
-	tool    string // only this variant of the tool prints it
-	turns   bool   // the lines from here on are about part
-	part    string // "" for whole requests, "-" for nothing of use
-	fields  []field
-	each    *pattern // of each word in the rest of the line; nil for none
+	re     *regexp.Regexp
+	word   string // every matching line contains it; a quick test before re
+	marks  string // ">" for the first line of a run, "~" for one that continues it, "@" where part changes
+	tool   string // only this variant of the tool prints it
+	part   string // what the lines from here on are about: "" for whole requests, "-" for nothing of use
+	fields []field
+	each   *pattern // of each word in the rest of the line; nil for none
 }
 
 // A field is a figure in a line; unit is appended to its text.
@@ -38,7 +39,7 @@ type field struct{ op, name, kind, unit string }
 // habits is what the tables know of tools.
 type habits struct {
 	layouts []*layout
-	laws    map[string][]*equation // by tool; "all" for every run
+	laws    map[string][]law       // by tool; "all" for every run
 	sets    map[string][]*equation // by tool: figures that follow from printed ones
 	words   map[string]string      // words for figures in key=value lines and tables
 }
@@ -55,7 +56,7 @@ var tables embed.FS
 //	laws TOOL…             a finding and the equation that must hold, see newEquation
 //	words                  figure: other words for it
 var tools = sync.OnceValue(func() habits {
-	all := habits{nil, map[string][]*equation{}, map[string][]*equation{}, map[string]string{}}
+	all := habits{nil, map[string][]law{}, map[string][]*equation{}, map[string]string{}}
 	files, _ := fs.Glob(tables, "tools/*.txt")
 	for _, file := range files {
 		text, _ := tables.ReadFile(file)
@@ -73,11 +74,13 @@ var tools = sync.OnceValue(func() habits {
 				all.layouts[len(all.layouts)-1].add(l)
 			case "sets":
 				for _, tool := range head[1:] {
-					all.sets[tool] = append(all.sets[tool], newEquation("set "+l))
+					all.sets[tool] = append(all.sets[tool], newEquation(l))
 				}
 			case "laws":
+				code, rest, _ := strings.Cut(l, " ")
+				e := newEquation(rest)
 				for _, tool := range head[1:] {
-					all.laws[tool] = append(all.laws[tool], newEquation(l))
+					all.laws[tool] = append(all.laws[tool], law{record.Code("audit-" + code), "", e.left, e.broken})
 				}
 			case "words":
 				name, others, _ := strings.Cut(l, ":")
@@ -90,6 +93,12 @@ var tools = sync.OnceValue(func() habits {
 	return all
 })
 
+// holes are the patterns of placeholders that are no plain figure.
+var holes = map[string]string{
+	"": `\S+`, ".": `\.{2,}`, "rest": `(.*)`, "q": `([\d.eE+-]+)`, "f": `([\d.eE+-]+)`,
+	"stat": `(avg|min|med|max|p\([\d.]+\))`,
+}
+
 var (
 	placeholder = regexp.MustCompile(`\{([+<]?)([\w.]*)(?::([^}]*))?\}|…`)
 	spaces      = regexp.MustCompile(`\s+`)
@@ -97,7 +106,7 @@ var (
 
 // add adds a line as the tool prints it, with these placeholders:
 //
-//	{name}, {name:ms}   a figure; the unit is added to it, "#" is a count, "…" may have a space
+//	{name}, {name:ms}   a figure; the unit or kind is added to it, "…" may have a space
 //	{+name} {<name}     a figure to add up; to keep the least, most and mean of, as name.min …
 //	{q}% {t}, {f} {t}   a quantile: its share in percent, or as a ratio, and its time
 //	{stat} {t}          one of k6's statistics: avg, p(90) and so on
@@ -114,34 +123,29 @@ func (of *layout) add(l string) {
 	var p pattern
 	for strings.IndexByte(">~=@", l[0]) >= 0 {
 		mark, rest, _ := strings.Cut(l, " ")
-		switch l = rest; mark[0] {
-		case '>':
-			p.begins = true
-		case '~':
-			p.resumes = true
+		switch l, p.marks = rest, p.marks+mark[:1]; mark[0] {
 		case '=':
 			p.tool = mark[1:]
 		case '@':
-			p.turns, p.part = true, mark[1:]
+			p.part = mark[1:]
 		}
 	}
+	of.lines = append(of.lines, &p)
 	if l[0] == '/' {
 		p.re = regexp.MustCompile(strings.Trim(l, "/"))
 		for _, name := range p.re.SubexpNames()[1:] {
 			p.fields = append(p.fields, newField("+", name, ""))
 		}
-	} else {
-		line, each, found := strings.Cut(l, " * ")
-		if found {
-			line += " {rest}"
-			p.each = &pattern{}
-			p.each.compile(each)
-		}
-		p.compile(line)
+		return
 	}
-	of.lines = append(of.lines, &p)
+	if line, each, found := strings.Cut(l, " * "); found {
+		l, p.each = line+" {rest}", &pattern{}
+		p.each.compile(each)
+	}
+	p.compile(l)
 }
 
+// compile turns a line with placeholders into a regular expression with a group for each field.
 func (p *pattern) compile(l string) {
 	marks, re := placeholder.FindAllStringSubmatch(l, -1), `(?s)^\s*`
 	for i, text := range placeholder.Split(l, -1) {
@@ -154,61 +158,46 @@ func (p *pattern) compile(l string) {
 		if i == len(marks) {
 			break
 		}
-		whole, op, name, unit := marks[i][0], marks[i][1], marks[i][2], marks[i][3]
+		name, unit := marks[i][2], marks[i][3]
+		hole, special := holes[name]
 		switch {
-		case whole == "…":
-			re += `.*`
-			continue
-		case whole == "{}":
-			re += `\S+`
-			continue
-		case name == ".":
-			re += `\.{2,}`
-			continue
-		case name == "rest":
-			re += `(.*)`
-			continue
-		case name == "stat":
-			re += `(avg|min|med|max|p\([\d.]+\))`
-		case name == "q", name == "f":
-			re += `([\d.eE+-]+)`
+		case marks[i][0] == "…":
+			hole = `.*`
 		case unit == "…":
-			re, unit = re+`(\S+(?: [a-zA-Zµμ]+)?)`, ""
-		default:
-			re += `(\S+?)`
+			hole, unit = `(\S+(?: [a-zA-Zµμ]+)?)`, ""
+		case !special:
+			hole = `(\S+?)`
 		}
-		p.fields = append(p.fields, newField(op, name, unit))
+		re += hole
+		if name != "" && name != "." {
+			p.fields = append(p.fields, newField(marks[i][1], name, unit))
+		}
 	}
 	p.re = regexp.MustCompile(re + `\s*$`)
 }
 
 func newField(op, name, unit string) field {
 	f := field{op, name, kindFor(name), unit}
-	switch _, isKind := units[unit]; {
-	case name == "bar":
-		f.op, f.name = "<", histogram
-	case name == "bin":
-		f.op, f.name = "+", histogram
-	case unit == "#":
-		f.kind, f.unit = "count", ""
-	case isKind:
+	if _, isKind := units[unit]; isKind {
 		f.kind, f.unit = unit, ""
-	case unit != "":
-		for _, kind := range []string{"time", "share", "bytes"} {
-			if _, ok := units[kind][unit]; ok {
-				f.kind = kind
-				break
-			}
+	}
+	for _, kind := range []string{"bytes", "share", "time"} {
+		if _, ok := units[kind][f.unit]; ok && f.unit != "" {
+			f.kind = kind
 		}
+	}
+	switch name {
+	case "bar":
+		f.op, f.name = "<", histogram
+	case "bin":
+		f.op, f.name = "+", histogram
 	}
 	return f
 }
 
-// claim returns an empty run whose output begins on line i, from 0.
+// claim returns an empty run; its output begins on line i, from 0.
 func (of *layout) claim(i int) *Claim {
-	c := newClaim(of.tool, i+1)
-	c.of, c.Loop = of, of.loop
-	return c
+	return &Claim{Tool: of.tool, Line: i + 1, End: i + 1, Loop: of.loop, Figures: map[string]Figure{}, of: of}
 }
 
 func (p *pattern) match(l string) []string {
@@ -228,37 +217,30 @@ func (of *layout) line(c *Claim, l string) (known bool, err error) {
 	return false, nil
 }
 
-func (of *layout) begins(l string) bool {
-	return slices.ContainsFunc(of.lines, func(p *pattern) bool { return p.begins && p.match(l) != nil })
-}
-
-func (of *layout) resumes(l string) bool {
-	return slices.ContainsFunc(of.lines, func(p *pattern) bool { return p.resumes && p.match(l) != nil })
+// marked reports whether the layout has the line, with a mark. A nil layout has none.
+func (of *layout) marked(mark, l string) bool {
+	return of != nil && slices.ContainsFunc(of.lines, func(p *pattern) bool { return strings.Contains(p.marks, mark) && p.match(l) != nil })
 }
 
 // take stores the figures of a line that matched.
 func (p *pattern) take(c *Claim, m []string) error {
-	if p.tool != "" {
-		c.Tool = p.tool
+	c.Tool = cmp.Or(p.tool, c.Tool)
+	if strings.Contains(p.marks, "@") {
+		c.part = p.part
 	}
-	if p.turns {
-		c.part, c.skip = p.part, p.part == "-"
-	}
-	if c.skip {
+	if c.part == "-" {
 		return nil
-	}
-	if p.each != nil {
-		for word := range strings.FieldsSeq(m[1]) {
-			if m := p.each.match(word); m != nil {
-				if err := p.each.take(c, m); err != nil {
-					return err
-				}
-			}
-		}
 	}
 	labels := map[string]string{}
 	for i, f := range p.fields {
 		labels[f.name] = m[i+1]
+	}
+	for word := range strings.FieldsSeq(labels["rest"]) {
+		if m := p.each.match(word); m != nil {
+			if err := p.each.take(c, m); err != nil {
+				return err
+			}
+		}
 	}
 	timeName, err := timeOf(labels)
 	if err != nil {
@@ -270,15 +252,16 @@ func (p *pattern) take(c *Claim, m []string) error {
 		if name == "t" || strings.HasSuffix(name, ".t") {
 			name = strings.TrimSuffix(name, "t") + timeName
 		}
-		switch {
-		case text == "", strings.Contains(strings.ToLower(text), "nan"), slices.Contains([]string{"q", "f", "stat", "status"}, name):
+		switch name {
+		case "q", "f", "stat", "status", "rest", "p0": // hey writes 0% for a quantile that it does not have
 			continue
-		case name == "p0": // hey writes 0% for a quantile that it does not have
-			continue
-		case name == "n":
+		case "n":
 			if err := c.status(labels["status"], text); err != nil {
 				return err
 			}
+			continue
+		}
+		if text == "" || strings.Contains(strings.ToLower(text), "nan") {
 			continue
 		}
 		v, err := figure(text+f.unit, f.kind)
@@ -300,32 +283,30 @@ func (p *pattern) take(c *Claim, m []string) error {
 // within names a figure of a part.
 func within(part, name string) string { return strings.TrimPrefix(part+"."+name, ".") }
 
-// timeOf names the figure of a time by the quantile or statistic in the same line.
-func timeOf(labels map[string]string) (string, error) {
-	text, scale := labels["q"], 1.
-	switch {
-	case labels["stat"] != "":
-		return statisticName.Replace(labels["stat"]), nil
-	case labels["f"] != "":
-		text, scale = labels["f"], 100
-	case text == "":
-		return "", nil
-	}
-	share, err := strconv.ParseFloat(text, 64)
-	if percent := share * scale; err == nil && percent >= 0 && percent <= 100 {
-		return quantileName(percent), nil
-	}
-	return "", fmt.Errorf("%q is no share", text)
-}
-
 // statisticName turns k6's names of statistics into ours.
 var statisticName = strings.NewReplacer("(", "", ")", "", "avg", Mean, "med", "p50")
+
+// timeOf names the figure of a time by the quantile or statistic in the same line.
+func timeOf(labels map[string]string) (string, error) {
+	percent, err := strconv.ParseFloat(cmp.Or(labels["q"], labels["f"]), 64)
+	if labels["f"] != "" {
+		percent *= 100
+	}
+	switch text := labels["q"] + labels["f"]; {
+	case text == "":
+		return statisticName.Replace(labels["stat"]), nil
+	case err != nil, !(percent >= 0 && percent <= 100):
+		return "", fmt.Errorf("%q is no share", text)
+	}
+	return quantileName(percent), nil
+}
 
 // finish adds the figures that follow from those printed, by the habits of the tool.
 func (c *Claim) finish() {
 	c.part = ""
+	known := func(word string) bool { return c.has(strings.TrimSuffix(word, "?")) }
 	for _, e := range tools().sets[c.Tool] {
-		if v, ok := e.value(c); ok && e.mentions(c) && !c.has(e.left) {
+		if v, ok := c.compute(e.right); ok && !c.has(e.left) && slices.ContainsFunc(strings.Fields(e.text), known) {
 			v.Value = max(0, v.Value)
 			c.set(e.left, v)
 		}

@@ -29,8 +29,6 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-func (e *SyntaxError) Unwrap() error { return e.Err }
-
 // formats names everything that Read knows; the last is no tool.
 var formats = []string{"wrk", "wrk2", "httperf", "ab", "hey", "oha", "vegeta", "k6", "fortio", "bombardier", "h2load", "key=value"}
 
@@ -41,8 +39,7 @@ type reader struct {
 	begin   []int // offset of each line in all
 	at      int   // index of the next line
 	read    []bool
-	noPairs int    // lines before this index were tried as key=value, in vain
-	depth   Figure // requests in flight on a connection, by the last heading
+	noPairs int // lines before this index were tried as key=value, in vain
 }
 
 // Read finds the runs in a text: output of load tools, key=value lines and tables of
@@ -108,24 +105,13 @@ func (r *reader) keep(c *Claim, lines ...int) {
 // next reads the run that begins on the next line, or skips the line.
 func (r *reader) next() error {
 	l := r.Lines[r.at]
-	if strings.HasPrefix(l, "#") {
-		r.depth = Figure{}
-		if m := depthHead.FindStringSubmatch(l); m != nil {
-			r.depth, _ = figure(m[1], "count")
-		}
+	if n := len(r.Claims); n > 0 && !r.Claims[n-1].has(Requests) && r.Claims[n-1].of.marked("~", l) {
+		last := r.Claims[n-1]
+		r.Claims = r.Claims[:n-1]
+		return r.block(last)
 	}
-	if n := len(r.Claims); n > 0 && !r.Claims[n-1].has(Requests) {
-		if last := r.Claims[n-1]; last.of != nil && last.of.resumes(l) {
-			return r.block(last)
-		}
-	}
-	if i := slices.IndexFunc(tools().layouts, func(of *layout) bool { return of.begins(l) }); i >= 0 {
-		c := tools().layouts[i].claim(r.at)
-		err := r.block(c)
-		if err == nil && c.measured() {
-			r.keep(c)
-		}
-		return err
+	if i := slices.IndexFunc(tools().layouts, func(of *layout) bool { return of.marked(">", l) }); i >= 0 {
+		return r.block(tools().layouts[i].claim(r.at))
 	}
 	for _, try := range []func() (bool, error){r.object, r.table, r.keyValues} {
 		if found, err := try(); found || err != nil {
@@ -136,15 +122,13 @@ func (r *reader) next() error {
 	return nil
 }
 
-// patience is how many lines in a row within a run may be unknown.
-const patience = 2
-
 // block reads the lines of a run. The run ends before the first line of another, at a
 // fence, or where several lines in a row are not in the layout.
 func (r *reader) block(c *Claim) error {
+	const patience = 2 // lines in a row that may be unknown
 	first, unknown := r.at, 0
 	other := func(l string) bool {
-		return slices.ContainsFunc(tools().layouts, func(o *layout) bool { return (o != c.of || c.measured()) && o.begins(l) })
+		return slices.ContainsFunc(tools().layouts, func(o *layout) bool { return (o != c.of || c.measured()) && o.marked(">", l) })
 	}
 	for i := first; i < len(r.Lines) && unknown <= patience; i++ {
 		l := r.Lines[i]
@@ -162,8 +146,9 @@ func (r *reader) block(c *Claim) error {
 			c.End, r.read[i], unknown = i+1, true, 0
 		}
 	}
-	r.at = max(c.End, first+1)
-	if !c.measured() {
+	if r.at = max(c.End, first+1); c.measured() {
+		r.keep(c)
+	} else {
 		clear(r.read[first:r.at])
 	}
 	return nil
@@ -189,8 +174,7 @@ func (r *reader) object() (bool, error) {
 	}
 	r.at += strings.Count(rest[:d.InputOffset()], "\n") + 1
 	i := slices.IndexFunc(tools().layouts, func(of *layout) bool {
-		lacks := func(k string) bool { _, ok := document[k]; return !ok }
-		return len(of.keys) > 0 && !slices.ContainsFunc(of.keys, lacks)
+		return len(of.keys) > 0 && !slices.ContainsFunc(of.keys, func(k string) bool { return document[k] == nil })
 	})
 	if i < 0 {
 		return true, nil
@@ -203,14 +187,14 @@ func (r *reader) object() (bool, error) {
 			return false, &SyntaxError{c.Line, fmt.Errorf("%s: %s: %w", c.Tool, path, err)}
 		}
 	}
-	switch {
-	case c.measured():
-		r.keep(c)
-		for i := first; i < c.End; i++ {
-			r.read[i] = true
-		}
-	case c.Tool == "k6":
+	if !c.measured() && c.Tool == "k6" {
 		return false, &SyntaxError{c.Line, errors.New("k6: the summary has no metric http_req_duration")}
+	}
+	for i := first; i < c.End && c.measured(); i++ {
+		r.read[i] = true
+	}
+	if c.measured() {
+		r.keep(c)
 	}
 	return true, nil
 }
