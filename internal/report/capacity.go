@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"html/template"
@@ -177,12 +176,10 @@ func CapacitySVG(w io.Writer, r *record.Result) error {
 		c.Panels[0].Title = c.Caption + ": " + plotted(r.Capacity).Metric + " over the rate"
 		all.Panels, all.Height = append(all.Panels, c.Panels...), all.Height+room
 	}
-	return emit(w, "svg", func(b *bytes.Buffer) {
-		b.WriteString(string(draw("file", struct {
-			chart
-			Style template.CSS
-		}{all, document.Style()})))
-	})
+	return writeSVG(w, draw("file", struct {
+		chart
+		Style template.CSS
+	}{all, document.Style()}))
 }
 
 // details returns the tables of every arm's windows.

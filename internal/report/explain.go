@@ -13,12 +13,7 @@ import (
 
 // ExplainFormats returns the formats of an explanation in presentation order.
 func ExplainFormats() []Format[*record.Explanation] {
-	return []Format[*record.Explanation]{
-		{"text", func(w io.Writer, x *record.Explanation) error { return Explain(w, x, TextOptions{}) }},
-		{"json", ExplainJSON},
-		{"markdown", func(w io.Writer, x *record.Explanation) error { return writeMarkdown(w, explanation(x)) }},
-		{"html", ExplainHTML},
-	}
+	return documentFormats(explanation, func(w io.Writer, x *record.Explanation) error { return record.WriteJSON(w, x) })
 }
 
 // RenderExplanation renders an explanation in the named format. An unknown name is an error that
@@ -31,14 +26,6 @@ func RenderExplanation(w io.Writer, format string, x *record.Explanation) error 
 func Explain(w io.Writer, x *record.Explanation, o TextOptions) error {
 	return o.write(w, explanation(x))
 }
-
-// ExplainJSON writes an explanation as JSON.
-func ExplainJSON(w io.Writer, x *record.Explanation) error {
-	return record.WriteJSON(w, x)
-}
-
-// ExplainHTML writes an explanation as a self-contained page without a script.
-func ExplainHTML(w io.Writer, x *record.Explanation) error { return writeHTML(w, explanation(x)) }
 
 // explanation returns an explanation as a document.
 func explanation(x *record.Explanation) document.Document {

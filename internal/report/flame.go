@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"html/template"
 	"io"
@@ -104,7 +103,7 @@ func changeColour(by float64) template.CSS {
 
 // FlameSVG writes a flame graph as an SVG file.
 func FlameSVG(w io.Writer, f record.Flame) error {
-	return emit(w, "svg", func(b *bytes.Buffer) { b.WriteString(string(draw("flame", flameChart(f)))) })
+	return writeSVG(w, draw("flame", flameChart(f)))
 }
 
 // profiled returns the results of an explanation's profiles.

@@ -39,15 +39,13 @@ func Formats() []Format[*record.Result] {
 	}
 }
 
-// MapFormats returns every format of a map in presentation order.
-func MapFormats() []Format[*record.Map] {
-	return []Format[*record.Map]{
-		{"text", MapText},
-		{"json", MapJSON},
-		{"markdown", MapMarkdown},
-		{"html", MapHTML},
-		{"csv", MapCSV},
-		{"svg", MapSVG},
+// documentFormats returns the formats that a document has, and JSON.
+func documentFormats[T any](of func(T) document.Document, json func(w io.Writer, of T) error) []Format[T] {
+	return []Format[T]{
+		{"text", func(w io.Writer, x T) error { return TextOptions{}.write(w, of(x)) }},
+		{"json", json},
+		{"markdown", func(w io.Writer, x T) error { return writeMarkdown(w, of(x)) }},
+		{"html", func(w io.Writer, x T) error { return writeHTML(w, of(x)) }},
 	}
 }
 
@@ -65,11 +63,6 @@ func Render(w io.Writer, format string, r *record.Result) error {
 		return fmt.Errorf("a search for capacity compares no blocks, so there is nothing to render as %s: use text, json, markdown, html or csv", format)
 	}
 	return render(w, Formats(), format, r)
-}
-
-// RenderMap is Render for a map.
-func RenderMap(w io.Writer, format string, m *record.Map) error {
-	return render(w, MapFormats(), format, m)
 }
 
 // render writes a value in the named format.
@@ -112,7 +105,7 @@ func complete(r *record.Result) *record.Result {
 }
 
 // writeJSON writes a value as indented, compacted JSON.
-func writeJSON(w io.Writer, of any) error {
+func writeJSON[T any](w io.Writer, of T) error {
 	var raw bytes.Buffer
 	if err := record.WriteJSON(&raw, of); err != nil {
 		return err
