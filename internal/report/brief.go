@@ -44,15 +44,11 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 // expectations that did not pass, and at most doubts "Doubts" lines. If most is below 0, it keeps
 // only the count of expectations.
 func briefly(r *record.Result, width, most, doubts int) document.Document {
-	var facts document.Facts
-	add := func(label string, lines []string) {
-		for _, l := range lines {
-			facts = append(facts, document.Fact{Label: label, Text: l})
-		}
-	}
-	add("Why", few(append(explanationOf(r), briefReasons(r)...), max(most, 0)))
-	add("Sure", sure(r))
-	add("Expected", few(unmet(r), min(max(most, 1)+1, most+2)))
+	facts := slices.Concat(
+		labelled("Why", few(append(explanationOf(r), briefReasons(r)...), max(most, 0))...),
+		labelled("Sure", sure(r)...),
+		labelled("Expected", few(unmet(r), min(max(most, 1)+1, most+2))...),
+	)
 	d := document.Document{Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: append(rankingBelow(r), askedBriefly(r))}
 	if len(r.Arms) > 0 {
 		d.Parts = append(d.Parts, marked(r, width, most > 0))
@@ -72,13 +68,9 @@ func capacityBriefly(r *record.Result, width int) document.Document {
 	for i, row := range rows { // leave out the estimate, which lies in the interval, and the saturation, which lies beyond it
 		rows[i] = slices.Concat(row[:2], row[3:5], row[6:])
 	}
-	var facts document.Facts
-	for _, l := range capacityCompared(r) {
-		facts = append(facts, document.Fact{Label: "That is", Text: l})
-	}
 	return document.Document{
 		Name: r.Scenario, State: searchState(r), Answer: briefAnswer(r, width), Context: []string{searched(r)},
-		Parts: []document.Part{document.Table{Rows: rows}, append(facts, rest(r, 1)...)},
+		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", capacityCompared(r)...), rest(r, 1)...)},
 	}
 }
 
@@ -123,20 +115,18 @@ func askedBriefly(r *record.Result) string {
 // figures in the table.
 func marked(r *record.Result, width int, note bool) document.Part {
 	shown := shownArms(r)
-	columns := [][]string{column("", shown, name)}
+	table := columns(shown, armField{"", nil, name})
 	used := map[string]bool{}
 	for _, m := range stats.Metrics() {
-		figures, marks := append([]string{m.Label}, cells(m, shown)...), []string{""}
-		for _, a := range shown {
-			mark := verdictMark(r, a.Name, m)
+		marks := each(shown, func(a record.Arm) string { return verdictMark(r, a.Name, m) })
+		for _, mark := range marks {
 			used[mark] = true
-			marks = append(marks, mark)
 		}
-		columns = append(columns, figures, marks)
+		table = append(table, append([]string{m.Label}, cells(m, shown)...), append([]string{""}, marks...))
 	}
 	for _, c := range openColumns(shown) { // only columns that fit in the width
-		if more := append(columns, c); textWidth(more) <= width {
-			columns = more
+		if more := append(table, c); textWidth(more) <= width {
+			table = more
 		}
 	}
 	var below document.Lines
@@ -149,7 +139,7 @@ func marked(r *record.Result, width int, note bool) document.Part {
 	if all := len(r.Arms) - 1; all > len(shown) {
 		below = append(below, plural(all-len(shown), "arm")+" more")
 	}
-	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(columns)}, below}}
+	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, below}}
 }
 
 // textWidth returns the width of a table with these columns in a text.
@@ -166,13 +156,9 @@ func textWidth(columns [][]string) (sum int) {
 
 // shownArms returns the baseline and the first challengers. It leaves out the baseline's copy,
 // which is no choice.
-func shownArms(r *record.Result) (arms []record.Arm) {
-	for _, a := range r.Arms {
-		if a.Role != record.Copy && len(arms) < briefArms {
-			arms = append(arms, a)
-		}
-	}
-	return arms
+func shownArms(r *record.Result) []record.Arm {
+	arms := choices(r.Arms)
+	return arms[:min(len(arms), briefArms)]
 }
 
 // verdictMark returns the mark of an arm's verdict on a metric: the change if it is sure, else

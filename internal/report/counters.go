@@ -18,19 +18,14 @@ func connections(r *record.Result, all bool) document.Part {
 	if len(known) == 0 || !all && !flow && !crowds(known) {
 		return document.Section{}
 	}
-	rows := [][]string{{"arm", "open at most", "accepted/s", "at most", "done/s", "at most"}}
-	for _, a := range known {
-		c, row := a.Counters, []string{a.Name}
-		for _, v := range []float64{c.OpenPeak, c.Accepted, c.AcceptedPeak, c.Done, c.DonePeak} {
-			row = append(row, rounded(v))
-		}
-		rows = append(rows, row)
+	of := func(head string, v func(c *record.Counters) float64) armField {
+		return armField{head, func(record.Arm) bool { return flow }, func(a record.Arm) string { return rounded(v(a.Counters)) }}
 	}
-	if !flow {
-		for i := range rows {
-			rows[i] = rows[i][:2]
-		}
-	}
+	table := rows(known, armField{"arm", nil, name},
+		armField{"open at most", nil, func(a record.Arm) string { return rounded(a.Counters.OpenPeak) }},
+		of("accepted/s", func(c *record.Counters) float64 { return c.Accepted }), of("at most", func(c *record.Counters) float64 { return c.AcceptedPeak }),
+		of("done/s", func(c *record.Counters) float64 { return c.Done }), of("at most", func(c *record.Counters) float64 { return c.DonePeak }),
+	)
 	charts := document.Page{countersCharts(r, known)}
 	if len(known) > briefArms {
 		charts = document.Page{document.Details{Summary: "A chart of each arm", Parts: charts}}
@@ -39,7 +34,7 @@ func connections(r *record.Result, all bool) document.Part {
 		ID: "connections", Title: "Connections over time", About: overBlocks("medians", caveat(r)),
 		Lead: warned(r, fmt.Sprintf("As the servers counted them, ten times a second; accepted = done + rejected + dropped + open. "+
 			"The charts are of block %d, the middle one by connections open, and have the same axes.", known[0].Counters.Block)),
-		Parts: []document.Part{document.Table{Rows: rows}, charts},
+		Parts: []document.Part{document.Table{Rows: table}, charts},
 	}
 }
 
@@ -47,13 +42,8 @@ func connections(r *record.Result, all bool) document.Part {
 func rounded(v float64) string { return count(int(math.Round(v))) }
 
 // counted returns the arms with counters of connections.
-func counted(arms []record.Arm) (known []record.Arm) {
-	for _, a := range arms {
-		if a.Counters != nil {
-			known = append(known, a)
-		}
-	}
-	return known
+func counted(arms []record.Arm) []record.Arm {
+	return slices.DeleteFunc(slices.Clone(arms), func(a record.Arm) bool { return a.Counters == nil })
 }
 
 // fewOpen is the smallest difference in open connections to report.
@@ -81,18 +71,11 @@ func openColumns(arms []record.Arm) [][]string {
 	if !crowds(counted(arms)) {
 		return nil
 	}
-	of := func(v func(c *record.Counters) float64) func(record.Arm) string {
-		return func(a record.Arm) string {
-			if a.Counters == nil {
-				return none
-			}
-			return rounded(v(a.Counters))
-		}
-	}
-	return [][]string{
-		column("most open", arms, of(func(c *record.Counters) float64 { return c.OpenPeak })),
-		column("accepted/s", arms, of(func(c *record.Counters) float64 { return c.Accepted })),
-	}
+	of := func(a record.Arm) *record.Counters { return a.Counters }
+	return columns(arms,
+		optional("most open", of, func(c record.Counters) string { return rounded(c.OpenPeak) }),
+		optional("accepted/s", of, func(c record.Counters) string { return rounded(c.Accepted) }),
+	)
 }
 
 // countersCharts draws each arm's connections over the window, all with the same axes: open ones,

@@ -38,23 +38,19 @@ func Summary(w io.Writer, r *record.Result) error {
 // summaryTable returns the figures of every arm but the copy. After a figure stands the change from the
 // arm's baseline with its interval, = for the same, or ~ for undecided.
 func summaryTable(r *record.Result) document.Part {
-	arms := slices.DeleteFunc(slices.Clone(r.Arms), func(a record.Arm) bool { return a.Role == record.Copy })
+	arms := choices(r.Arms)
 	if len(arms) == 0 {
 		return document.Table{}
 	}
-	columns := [][]string{column("arm", arms, func(a record.Arm) string { return a.Name + against(r, a.Name) })}
-	for _, m := range stats.Metrics() {
-		figures := append([]string{m.Label}, cells(m, arms)...)
-		for i, a := range arms {
-			for _, v := range r.Verdicts {
-				if v.Arm == a.Name && v.Metric == m.Name {
-					figures[i+1] += found(v)
-				}
+	named := func(a record.Arm) string { return a.Name + against(r, a.Name) }
+	return document.Table{Rows: transposed(armColumns(arms, named, func(a record.Arm, m stats.Metric) (text string) {
+		for _, v := range r.Verdicts {
+			if v.Arm == a.Name && v.Metric == m.Name {
+				text += found(v)
 			}
 		}
-		columns = append(columns, figures)
-	}
-	return document.Table{Rows: transposed(slices.Concat(columns, footprints(arms), asides(arms)))}
+		return text
+	}))}
 }
 
 // found returns a verdict as it stands after its figure; "" if it was refused.
@@ -84,21 +80,13 @@ func against(r *record.Result, arm string) string {
 
 // refusedBecause returns a line for each reason against verdicts, with how many it refuses.
 func refusedBecause(r *record.Result) (lines []string) {
-	count, first := map[record.Code]int{}, []record.Verdict{}
-	for _, v := range r.Verdicts {
-		if v.Verdict != stats.Refused {
-			continue
-		}
-		if count[v.Reason.Code]++; count[v.Reason.Code] == 1 {
-			first = append(first, v)
-		}
-	}
-	for _, v := range first {
-		what := v.Arm + " at " + stats.MetricOf(v.Metric).Label
-		if n := count[v.Reason.Code] - 1; n > 0 {
+	refused := slices.DeleteFunc(slices.Clone(r.Verdicts), func(v record.Verdict) bool { return v.Verdict != stats.Refused })
+	for _, vs := range grouped(refused, func(v record.Verdict) string { return string(v.Reason.Code) }) {
+		what := vs[0].Arm + " at " + stats.MetricOf(vs[0].Metric).Label
+		if n := len(vs) - 1; n > 0 {
 			what += " and " + plural(n, "verdict") + " more"
 		}
-		lines = append(lines, "Refused: "+what+": "+reason(v))
+		lines = append(lines, "Refused: "+what+": "+reason(vs[0]))
 	}
 	return lines
 }

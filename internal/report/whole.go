@@ -95,10 +95,6 @@ func figures(r *record.Result) document.Part {
 	if len(r.Arms) == 0 {
 		return document.Section{}
 	}
-	columns := [][]string{column("arm", r.Arms, name)}
-	for _, m := range stats.Metrics() {
-		columns = append(columns, append([]string{m.Label}, cells(m, r.Arms)...))
-	}
 	says := complaints(r)
 	if r.Valid > 0 {
 		says = append([]string{mediansOf(r)}, says...)
@@ -107,41 +103,16 @@ func figures(r *record.Result) document.Part {
 		ID: "figures", Title: "Figures",
 		Lead: "Response time counts from the scheduled time, so waiting caused by the server is never left out.",
 		Parts: []document.Part{
-			document.Table{Rows: transposed(slices.Concat(columns, footprints(r.Arms), asides(r.Arms))), Marks: marks(r)},
+			document.Table{Rows: transposed(armColumns(r.Arms, name, func(record.Arm, stats.Metric) string { return "" })), Marks: marks(r)},
 			document.Page{document.Details{Summary: "More figures", Parts: []document.Part{moreFigures(r)}}},
 			document.Lines(says),
 		},
 	}
 }
 
-func name(a record.Arm) string { return a.Name }
-
-// column returns a column of a table of arms, with its head first.
-func column(head string, arms []record.Arm, cell func(a record.Arm) string) []string {
-	cells := []string{head}
-	for _, a := range arms {
-		cells = append(cells, cell(a))
-	}
-	return cells
-}
-
 // marks returns, for each arm, its line in charts and the numbers of its doubts.
-func marks(r *record.Result) (all []document.Mark) {
-	for _, s := range seriesOf(r.Arms) {
-		all = append(all, document.Mark{Class: s.Class, Notes: notes(r, s.Name)})
-	}
-	return all
-}
-
-// transposed turns columns into rows.
-func transposed(columns [][]string) [][]string {
-	rows := make([][]string, len(columns[0]))
-	for i := range rows {
-		for _, c := range columns {
-			rows[i] = append(rows[i], c[i])
-		}
-	}
-	return rows
+func marks(r *record.Result) []document.Mark {
+	return each(seriesOf(r.Arms), func(s series) document.Mark { return document.Mark{Class: s.Class, Notes: notes(r, s.Name)} })
 }
 
 // mediansOf describes the figures in the table of arms, without a full stop.
@@ -152,43 +123,15 @@ func mediansOf(r *record.Result) string {
 	return "Medians over the blocks; a verdict's change is the median of the blocks' own ratios"
 }
 
-// moreFigures returns the table of closed-loop throughput, failures, and fairness to connections.
-func moreFigures(r *record.Result) document.Part {
-	columns := [][]string{column("arm", r.Arms, name)}
-	add := func(head string, known func(a record.Arm) bool, cell func(a record.Arm) string) {
-		if slices.ContainsFunc(r.Arms, known) {
-			columns = append(columns, column(head, r.Arms, cell))
-		}
-	}
-	all := func(record.Arm) bool { return true }
-	fair := func(a record.Arm) bool { return a.Fairness != nil }
-	add("X_max", all, func(a record.Arm) string {
-		if a.XMax == nil {
-			return none
-		}
-		return xmax(a)
-	})
-	add("errors", all, func(a record.Arm) string { return count(a.Errors) + " of " + count(a.Requests) })
-	add("n_eff a window", func(a record.Arm) bool { return a.NEff > 0 }, func(a record.Arm) string { return count(int(a.NEff)) })
-	add("connections served", fair, served)
-	add("slowest first reply", fair, firstReply)
-	add("Jain's index", func(a record.Arm) bool { return a.Jain != nil }, func(a record.Arm) string { return evenness(a, 3) })
-	return document.Table{Rows: transposed(columns)}
-}
-
 // verdicts describes how the arms differ; a page draws it.
 func verdicts(r *record.Result) document.Part {
 	if len(r.Verdicts) == 0 && len(r.AA) == 0 {
 		return document.Section{}
 	}
-	var says []document.Part
 	refused := allRefused(r)
+	says := []document.Part{document.Lines{refused}}
 	if refused == "" {
-		for _, group := range byArm(r.Verdicts) {
-			says = append(says, document.Lines(sentences(group)))
-		}
-	} else {
-		says = append(says, document.Lines{refused})
+		says = each(byArm(r.Verdicts), func(group []record.Verdict) document.Part { return document.Lines(sentences(group)) })
 	}
 	s := document.Section{ID: "verdicts", Title: "Verdicts", Parts: []document.Part{
 		document.Charts{{Picture: draw("forest", forestOf(r)), Instead: says}},
@@ -204,34 +147,20 @@ func verdicts(r *record.Result) document.Part {
 
 // reservations returns everything that speaks, or might speak, against the result.
 func reservations(r *record.Result) document.Part {
-	known := document.Facts{{Label: "A/A", Text: controls(r.AA)}}
-	add := func(label string, lines ...string) {
-		for _, l := range lines {
-			if l != "" {
-				known = append(known, document.Fact{Label: label, Text: l})
-			}
-		}
-	}
-	add("Generator", generator(r))
-	add("Disturbed", disturbed(r.Arms))
-	add("Laws", laws(r.Laws))
-	add("Fairness", fairness(r.Arms)...)
-	add("Sessions", sessions(r.Arms)...)
-	add("Left out", refusals(r.Refused)...)
+	unchecked := ""
 	if len(r.NotChecked) > 0 {
-		add("Unchecked", "rules that were not checked: "+strings.Join(r.NotChecked, "; "))
+		unchecked = "rules that were not checked: " + strings.Join(r.NotChecked, "; ")
 	}
-	add("Note", r.Note)
+	known := slices.Concat(
+		labelled("A/A", controls(r.AA)), labelled("Generator", generator(r)), labelled("Disturbed", disturbed(r.Arms)), labelled("Laws", laws(r.Laws)),
+		labelled("Fairness", fairness(r.Arms)...), labelled("Sessions", sessions(r.Arms)...), labelled("Left out", refusals(r.Refused)...),
+		labelled("Unchecked", unchecked), labelled("Note", r.Note),
+	)
 	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), known}}
 }
 
 // doubts returns the run's doubts, to be numbered.
-func doubts(r *record.Result) (all document.Numbered) {
-	for _, d := range r.Doubts {
-		all = append(all, Doubt(d))
-	}
-	return all
-}
+func doubts(r *record.Result) document.Numbered { return each(r.Doubts, Doubt) }
 
 // recordSection tells where the data are, and lists the machine, the programs and the commands.
 func recordSection(r *record.Result) document.Part {
@@ -241,10 +170,7 @@ func recordSection(r *record.Result) document.Part {
 			commands = append(commands, document.Fact{Label: a.Name, Text: a.Command})
 		}
 	}
-	var order document.Lines
-	for _, o := range r.Order {
-		order = append(order, strings.Join(o, ", "))
-	}
+	order := document.Lines(each(r.Order, func(arms []string) string { return strings.Join(arms, ", ") }))
 	return document.Section{ID: "record", Title: "Record", Parts: []document.Part{
 		document.Commands{{Label: "data", Text: r.Dir}, {Label: "again", Text: again(r.Dir)}},
 		document.Page{
@@ -261,6 +187,10 @@ func fingerprint(r *record.Result) document.Part {
 	started := "not known"
 	if !r.Started.IsZero() {
 		started = r.Started.Format("2006-01-02 15:04:05 -0700")
+	}
+	pause := "not measured"
+	if e.Pause > 0 {
+		pause = seconds(e.Pause)
 	}
 	yes := map[bool]string{true: "yes", false: "no"}
 	facts := document.Grid{{Label: "started", Text: started}, {Label: "run", Text: r.Run}, {Label: "seed", Text: strconv.FormatUint(r.Seed, 10)}, {Label: "window", Text: seconds(r.Window)}}
@@ -279,14 +209,6 @@ func fingerprint(r *record.Result) document.Part {
 		{Label: "kernel", Text: known(e.Kernel)}, {Label: "clock source", Text: known(e.Clocksource)}, {Label: "governor", Text: known(e.Governor)},
 		{Label: "cgroup CPU limit", Text: cmp.Or(e.CPUMax, "none")}, {Label: "load average at start", Text: plain(e.Load1)}, {Label: "CPU pressure at start", Text: known(e.PSI)},
 		{Label: "CPU time stolen", Text: plain(e.StealRatio*100) + nbsp + "%"}, {Label: "somaxconn", Text: count(e.Somaxconn)}, {Label: "port range", Text: known(e.PortRange)},
-		{Label: "longest regular pause", Text: pauseText(e.Pause)}, {Label: "descriptors", Text: group(strconv.FormatUint(e.NoFile, 10))}, {Label: "CPU demand", Text: plain(e.ItersPerUsec) + " iterations/µs"},
+		{Label: "longest regular pause", Text: pause}, {Label: "descriptors", Text: group(strconv.FormatUint(e.NoFile, 10))}, {Label: "CPU demand", Text: plain(e.ItersPerUsec) + " iterations/µs"},
 	}...)
-}
-
-// pauseText formats [record.Env.Pause].
-func pauseText(s float64) string {
-	if s <= 0 {
-		return "not measured"
-	}
-	return seconds(s)
 }
