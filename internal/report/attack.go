@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -37,17 +38,10 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 		row("engine", "%s", a.Engine)
 	}
 	row("requests", "%s", requests(a))
-	var statuses, ends []string
-	for _, code := range slices.Sorted(maps.Keys(a.Statuses)) {
-		statuses = append(statuses, fmt.Sprintf("%d: %s", code, count(a.Statuses[code])))
-	}
-	if len(statuses) > 0 {
+	if statuses := tallied(a.Statuses); len(statuses) > 0 {
 		row("status codes", "%s", strings.Join(statuses, ", "))
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.Outcomes)) {
-		ends = append(ends, fmt.Sprintf("%s: %s", name, count(a.Outcomes[name])))
-	}
-	if len(ends) > 1 || verbose && len(ends) > 0 {
+	if ends := tallied(a.Outcomes); len(ends) > 1 || verbose && len(ends) > 0 {
 		row("outcomes", "%s", strings.Join(ends, ", "))
 	}
 	if a.FirstError >= 0 && verbose {
@@ -67,10 +61,7 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 	if i := a.Idle; i != nil {
 		row("idle", "%s of %s opened, %s answered, %s lost", count(i.Opened), count(i.Asked), count(i.Answered), count(i.Lost))
 	}
-	var doubts document.Numbered
-	for _, d := range a.Doubts {
-		doubts = append(doubts, d.String())
-	}
+	doubts := document.Numbered(each(a.Doubts, record.Fact.String))
 	if g := a.Generator; g != nil && verbose {
 		row("generator", "%s", generated(g))
 	}
@@ -80,6 +71,11 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 		d.Parts = append(d.Parts, append(facts, document.Below(doubts)...))
 	}
 	return o.write(w, d)
+}
+
+// tallied lists the counts in the order of their keys.
+func tallied[K cmp.Ordered](counts map[K]int) []string {
+	return each(slices.Sorted(maps.Keys(counts)), func(k K) string { return fmt.Sprintf("%v: %s", k, count(counts[k])) })
 }
 
 // attacked returns the answer in one sentence.
@@ -95,9 +91,9 @@ func attacked(a *record.Attack) string {
 	if a.Good < ended {
 		text = fmt.Sprintf("%s of %s got a good reply", count(a.Good), plural(ended, "request"))
 	}
-	from := "from the scheduled time"
+	from := since(a)
 	if !a.Paced() {
-		from = "from the sending, as there is no schedule"
+		from += ", as there is no schedule"
 	}
 	at, took := "mean", a.Response.Mean
 	for _, q := range quantilesOf(a.Response) {
@@ -115,44 +111,33 @@ func attacked(a *record.Attack) string {
 // attackTimes returns the table of times.
 func attackTimes(a *record.Attack) document.Part {
 	rows := [][]string{{"", "p50", "p90", "p99", "p99.9", "max", "mean"}}
-	row := func(what string, q record.Quantiles) {
-		if q.Count == 0 {
+	row := func(what string, q record.Quantiles, shown bool) {
+		if q.Count == 0 || !shown {
 			return
 		}
 		cells := []string{what}
 		for _, at := range quantilesOf(q) {
-			if at.known {
-				cells = append(cells, seconds(at.value))
-			} else {
-				cells = append(cells, none)
-			}
+			cells = append(cells, map[bool]string{true: seconds(at.value), false: none}[at.known])
 		}
 		rows = append(rows, append(cells, seconds(q.Max), seconds(q.Mean)))
 	}
-	from := "from the scheduled time"
-	if !a.Paced() {
-		from = "from the sending"
-	}
-	row("response ("+from+")", a.Response)
-	if a.Good > 0 && a.Good < a.Sent-a.CutOff {
-		row("good replies alone", a.GoodResponse)
-	}
-	if a.Paced() {
-		row("lag (of the sending)", a.Lag)
-	}
-	if a.Connect.Max >= 1e-6 {
-		row("connection (waiting, opening)", a.Connect)
-	}
-	row("service (from the writing)", a.Service)
+	row("response ("+since(a)+")", a.Response, true)
+	row("good replies alone", a.GoodResponse, a.Good > 0 && a.Good < a.Sent-a.CutOff)
+	row("lag (of the sending)", a.Lag, a.Paced())
+	row("connection (waiting, opening)", a.Connect, a.Connect.Max >= 1e-6)
+	row("service (from the writing)", a.Service, true)
 	if len(rows) == 1 {
 		return document.Table{}
 	}
 	return document.Table{Rows: rows}
 }
 
-// AttackJSON writes the whole summary as JSON.
-func AttackJSON(w io.Writer, a *record.Attack) error {
-	return record.WriteJSON(w, a)
+// since tells from when response times count.
+func since(a *record.Attack) string {
+	if a.Paced() {
+		return "from the scheduled time"
+	}
+	return "from the sending"
 }
 
 // generated describes the work and the delays of the load generator.

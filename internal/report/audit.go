@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
 )
 
 // judgements are the classes of findings in the order of the report, with their headings.
@@ -56,34 +57,28 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 				continue
 			}
 			said[f.Code] = true
-			text := f.Fact().String()
-			if others := likewise(a, f); !verbose && others != "" {
-				text += others
+			text := where(a, f) + f.Fact().String()
+			if !verbose {
+				text += likewise(a, f)
 			}
-			items = append(items, document.Fact{Label: f.Law, Text: where(a, f) + text})
+			items = append(items, document.Fact{Label: f.Law, Text: text})
 		}
 		d.Parts = append(d.Parts, document.Section{Title: j.title, Parts: []document.Part{items}})
 	}
-	var below document.Facts
-	for _, run := range a.Runs {
-		if verbose {
-			below = append(below, document.Fact{Label: "Read", Text: fmt.Sprintf("%s: %s, %s loop, %s", lineSpan(run.Line, run.End), run.Tool, run.Loop, plural(len(run.Figures), "figure"))})
-		}
+	if verbose {
+		read := each(a.Runs, func(run record.AuditRun) string {
+			return fmt.Sprintf("%s: %s, %s loop, %s", lineSpan(run.Line, run.End), run.Tool, run.Loop, plural(len(run.Figures), "figure"))
+		})
+		not := each(a.NotRead, func(l record.AuditLines) string { return lineSpan(l.Line, l.End) + ": " + l.Text })
+		d.Parts = append(d.Parts, append(labelled("Read", read...), labelled("Not read", not...)...))
+		return d
 	}
-	lines := 0
+	lines, left := 0, ""
 	for _, l := range a.NotRead {
 		lines += l.End - l.Line + 1
-		if verbose {
-			below = append(below, document.Fact{Label: "Not read", Text: fmt.Sprintf("%s: %s", lineSpan(l.Line, l.End), l.Text)})
-		}
+		left = plural(lines, "line") + " that are no run's"
 	}
-	if !verbose {
-		if lines > 0 {
-			below = append(below, document.Fact{Label: "Not read", Text: plural(lines, "line") + " that are no run's"})
-		}
-		below = append(below, document.Below(nil)...)
-	}
-	d.Parts = append(d.Parts, below)
+	d.Parts = append(d.Parts, append(labelled("Not read", left), document.Below(nil)...))
 	return d
 }
 
@@ -93,9 +88,7 @@ func auditAnswer(a *record.Audit) string {
 	for _, j := range judgements {
 		n := 0
 		for _, f := range a.Findings {
-			if f.Kind == j.kind {
-				n++
-			}
+			n += stats.Count(f.Kind == j.kind)
 		}
 		parts = append(parts, fmt.Sprintf("%d %s", n, j.short))
 	}

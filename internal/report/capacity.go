@@ -19,10 +19,6 @@ func capacityDocument(r *record.Result) document.Document {
 	for i, a := range r.Capacity.Arms {
 		table.Marks = append(table.Marks, document.Mark{Class: seriesOf(r.Arms)[i].Class, Notes: notes(r, a.Name)})
 	}
-	var known document.Facts
-	if r.Note != "" {
-		known = document.Facts{{Label: "Note", Text: r.Note}}
-	}
 	return document.Document{
 		Name: r.Scenario, Question: r.Question, State: searchState(r), Answer: Headline(r), Context: []string{searched(r), machine(r.Env, r.Arms)}, Data: complete(r),
 		Parts: []document.Part{
@@ -37,7 +33,7 @@ func capacityDocument(r *record.Result) document.Document {
 				Lead: "Nothing is fitted to response times.", Parts: []document.Part{document.Lines(capacityTheory(r))},
 			},
 			document.Page{document.Section{ID: "windows", Title: "Every window", Parts: details(r)}},
-			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), known}},
+			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), labelled("Note", r.Note)}},
 			recordSection(r),
 		},
 	}
@@ -183,41 +179,38 @@ func CapacitySVG(w io.Writer, r *record.Result) error {
 }
 
 // details returns the tables of every arm's windows.
-func details(r *record.Result) (all []document.Part) {
-	for _, a := range r.Capacity.Arms {
-		head := []string{"trial", "for", "offered", "sent", "goodput"}
-		for _, t := range r.Capacity.Terms {
-			if t.Metric != "goodput" {
-				head = append(head, t.Metric)
-			}
-		}
-		rows := [][]string{append(head, "objective")}
-		for _, w := range a.Windows {
-			row := []string{count(w.Trial), w.Purpose, rate(w.Rate), rate(w.Sent), rate(w.Goodput)}
-			for _, t := range r.Capacity.Terms {
-				v, ok := w.Values[t.Metric]
-				switch {
-				case t.Metric == "goodput":
-				case !ok:
-					row = append(row, none)
-				case t.Metric == "errors":
-					row = append(row, plain(100*v)+nbsp+"%")
-				default:
-					row = append(row, seconds(v))
-				}
-			}
-			said := "broken"
-			switch {
-			case !w.Refused.None():
-				said = "refused: " + w.Refused.String()
-			case w.Kept:
-				said = "kept"
-			}
-			rows = append(rows, append(row, said))
-		}
-		all = append(all, document.Details{Summary: a.Name, Parts: []document.Part{document.Table{Rows: rows, Words: true}}})
+func details(r *record.Result) []document.Part {
+	type w = record.RateWindow
+	fields := []field[w]{
+		{"trial", nil, func(x w) string { return count(x.Trial) }}, {"for", nil, func(x w) string { return x.Purpose }},
+		{"offered", nil, func(x w) string { return rate(x.Rate) }}, {"sent", nil, func(x w) string { return rate(x.Sent) }}, {"goodput", nil, func(x w) string { return rate(x.Goodput) }},
 	}
-	return all
+	for _, t := range r.Capacity.Terms {
+		if t.Metric != "goodput" {
+			fields = append(fields, field[w]{t.Metric, nil, func(x w) string {
+				v, ok := x.Values[t.Metric]
+				switch {
+				case !ok:
+					return none
+				case t.Metric == "errors":
+					return plain(100*v) + nbsp + "%"
+				}
+				return seconds(v)
+			}})
+		}
+	}
+	fields = append(fields, field[w]{"objective", nil, func(x w) string {
+		switch {
+		case !x.Refused.None():
+			return "refused: " + x.Refused.String()
+		case x.Kept:
+			return "kept"
+		}
+		return "broken"
+	}})
+	return each(r.Capacity.Arms, func(a record.ArmCapacity) document.Part {
+		return document.Details{Summary: a.Name, Parts: []document.Part{document.Table{Rows: rows(a.Windows, fields...), Words: true}}}
+	})
 }
 
 // searchState tells how much of its plan the search completed; "" when all of it.
@@ -253,7 +246,6 @@ func searched(r *record.Result) string {
 
 // capacityTable returns the arms' results, with the head first.
 func capacityTable(r *record.Result) [][]string {
-	rows := [][]string{{"arm", "capacity", "estimate", "verified", "refuted", "saturation", "X_max", "recovers", "CPU a request"}}
 	known := func(v float64, write func(float64) string) string {
 		if v <= 0 {
 			return none
@@ -266,13 +258,13 @@ func capacityTable(r *record.Result) [][]string {
 		}
 		return fmt.Sprintf("%d of %d", n, of)
 	}
-	for _, a := range r.Capacity.Arms {
-		rows = append(rows, []string{
+	head := []string{"arm", "capacity", "estimate", "verified", "refuted", "saturation", "X_max", "recovers", "CPU a request"}
+	return append([][]string{head}, each(r.Capacity.Arms, func(a record.ArmCapacity) []string {
+		return []string{
 			a.Name, interval(a), known(a.Estimate, rate), of(a.LowKept, a.LowOf), of(a.HighBroken, a.HighOf),
 			known(a.Saturation, rate), known(a.XMax, rate), cmp.Or(a.Recovers, of(a.AgainKept, a.AgainOf)), known(a.CPUPerRequest, seconds),
-		})
-	}
-	return rows
+		}
+	})...)
 }
 
 // interval returns an arm's capacity for a table cell.

@@ -19,27 +19,19 @@ func theory(r *record.Result) document.Part {
 
 // predictions compares theory with the measurement, one line for each arm and model.
 func predictions(r *record.Result) (lines []string) {
-	for _, a := range r.Arms {
-		if a.Role == record.Copy {
-			continue
-		}
+	for _, a := range choices(r.Arms) {
 		for _, p := range a.Predictions {
-			if !p.Why.None() {
-				lines = append(lines, fmt.Sprintf("%s, %s: %s", a.Name, p.Model, p.Why.String()))
-				continue
+			name, says := a.Name+", "+p.Model, p.Why.String()
+			if p.Why.None() {
+				says = strings.Join(compared(a, p), "; ")
+				if p.Formula != "" && p.Formula != "replay" {
+					name += " (" + p.Formula + ")"
+				}
 			}
-			lines = append(lines, fmt.Sprintf("%s, %s%s: %s", a.Name, p.Model, formula(p), strings.Join(compared(a, p), "; ")))
+			lines = append(lines, name+": "+says)
 		}
 	}
 	return lines
-}
-
-// formula returns the model's formula in brackets; "" if there is none to show.
-func formula(p record.Prediction) string {
-	if p.Formula == "" || p.Formula == "replay" {
-		return ""
-	}
-	return " (" + p.Formula + ")"
 }
 
 // leastLoss is the smallest loss that is printed as a number: one request in a million.
@@ -55,36 +47,29 @@ func lossText(v float64) string {
 
 // compared lists a prediction's figures with the measured ones.
 func compared(a record.Arm, p record.Prediction) (parts []string) {
-	measured := map[string]*float64{"mean": a.Mean, "p50": a.P50, "p90": a.P90, "p99": a.P99, "goodput": a.Goodput}
+	type figure struct {
+		name     string
+		measured *float64
+		format   func(float64) string
+	}
+	figures := []figure{{"mean", a.Mean, seconds}, {"p50", a.P50, seconds}, {"p90", a.P90, seconds}, {"p99", a.P99, seconds}, {"goodput", a.Goodput, rate}}
 	lossy := a.GoodMean != nil
 	if lossy { // theory predicts the times of served requests
-		measured = map[string]*float64{"mean": a.GoodMean, "goodput": a.Goodput}
+		figures = []figure{{"mean", a.GoodMean, seconds}, {"goodput", a.Goodput, rate}}
 	}
-	for _, name := range []string{"mean", "p50", "p90", "p99", "goodput", "loss"} {
-		v, ok := p.Values[name]
-		if !ok {
-			continue
+	for _, f := range figures {
+		v, ok := p.Values[f.name]
+		switch m := f.measured; {
+		case !ok || lossy && m == nil:
+		case m == nil || *m == 0 || v == 0:
+			parts = append(parts, fmt.Sprintf("%s %s, not measured", f.name, f.format(v)))
+		default:
+			parts = append(parts, fmt.Sprintf("%s %s, measured %s (%s)", f.name, f.format(v), f.format(*m), change(*m/v)))
 		}
-		write := seconds
-		switch name {
-		case "goodput":
-			write = rate
-		case "loss":
-			if v > 0 || lossy {
-				failed := float64(a.Errors) / float64(max(a.Requests, 1))
-				parts = append(parts, fmt.Sprintf("loss %s, measured %s", lossText(v), lossText(failed)))
-			}
-			continue
-		}
-		if lossy && measured[name] == nil {
-			continue
-		}
-		m := measured[name]
-		if m == nil || *m == 0 || v == 0 {
-			parts = append(parts, fmt.Sprintf("%s %s, not measured", name, write(v)))
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("%s %s, measured %s (%s)", name, write(v), write(*m), change(*m/v)))
+	}
+	if v, ok := p.Values["loss"]; ok && (v > 0 || lossy) {
+		failed := float64(a.Errors) / float64(max(a.Requests, 1))
+		parts = append(parts, fmt.Sprintf("loss %s, measured %s", lossText(v), lossText(failed)))
 	}
 	return parts
 }
@@ -97,18 +82,17 @@ func twins(r *record.Result) document.Part {
 	}
 	var lines document.Lines
 	var with []record.Arm
-	var tails, beyond []float64
-	for _, a := range r.Arms {
-		switch {
-		case a.Role == record.Copy || a.Twin == nil:
-		case a.Twin.Mean == nil:
-			lines = append(lines, fmt.Sprintf("%s: no twin: %s", a.Name, a.Twin.Why.String()))
+	var means, tails, beyond []float64
+	for _, a := range choices(r.Arms) {
+		switch w := a.Twin; {
+		case w == nil:
+		case w.Mean == nil:
+			lines = append(lines, fmt.Sprintf("%s: no twin: %s", a.Name, w.Why.String()))
 		default:
-			with = append(with, a)
-			if w := a.Twin; w.P99 != nil {
+			with, means, beyond = append(with, a), append(means, w.Ideal.Median, w.Measured.Median), append(beyond, w.Beyond.Median)
+			if w.P99 != nil {
 				tails = append(tails, w.P99.Median, w.MeasuredP99.Median)
 			}
-			beyond = append(beyond, a.Twin.Beyond.Median)
 			lines = append(lines, remarked(a)...)
 		}
 	}
@@ -116,38 +100,28 @@ func twins(r *record.Result) document.Part {
 		s.Parts = []document.Part{lines}
 		return s
 	}
-	unit, cpu, tail := twinScale(with), timeScale(beyond...), timeScale(tails...)
-	head := []string{"arm", "ideal", "overhead", "the rest", "95" + nbsp + "% interval", "measured (" + unit.unit + ")", "CPU beyond"}
-	if tails != nil {
-		head = append(head, "twin's p99", "measured")
+	unit, cpu, tail := timeScale(means...), timeScale(beyond...), timeScale(tails...)
+	of := func(head string, figure func(w *record.Twin) string) armField {
+		return armField{head, nil, func(a record.Arm) string { return figure(a.Twin) }}
 	}
-	rows := [][]string{head}
-	for _, a := range with {
-		w := a.Twin
-		row := []string{a.Name, unit.number(w.Ideal.Median), unit.plus(w.Overhead.Median), unit.plus(w.Interference.Median),
-			unit.plus(w.Interference.Low) + " to " + unit.plus(w.Interference.High), unit.number(w.Measured.Median), cpu.format(w.Beyond.Median)}
-		switch {
-		case w.P99 != nil:
-			row = append(row, tail.format(w.P99.Median), tail.format(w.MeasuredP99.Median))
-		case tails != nil:
-			row = append(row, none, none)
-		}
-		rows = append(rows, row)
-	}
+	inTail := func(s record.Spread) string { return tail.format(s.Median) }
+	table := rows(with, armField{"arm", nil, name},
+		of("ideal", func(w *record.Twin) string { return unit.number(w.Ideal.Median) }),
+		of("overhead", func(w *record.Twin) string { return unit.plus(w.Overhead.Median) }),
+		of("the rest", func(w *record.Twin) string { return unit.plus(w.Interference.Median) }),
+		of("95"+nbsp+"% interval", func(w *record.Twin) string {
+			return unit.plus(w.Interference.Low) + " to " + unit.plus(w.Interference.High)
+		}),
+		of("measured ("+unit.unit+")", func(w *record.Twin) string { return unit.number(w.Measured.Median) }),
+		of("CPU beyond", func(w *record.Twin) string { return cpu.format(w.Beyond.Median) }),
+		optional("twin's p99", func(a record.Arm) *record.Spread { return a.Twin.P99 }, inTail),
+		optional("measured", func(a record.Arm) *record.Spread { return a.Twin.MeasuredP99 }, inTail),
+	)
 	legend := "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; " +
 		"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; " +
 		"each block's figures add up, their medians, column by column, only nearly (docs/queueing.md)"
-	s.Parts = []document.Part{document.Table{Rows: rows}, lines, document.Note(legend)}
+	s.Parts = []document.Part{document.Table{Rows: table}, lines, document.Note(legend)}
 	return s
-}
-
-// twinScale returns the scale for the means in the table of twins.
-func twinScale(arms []record.Arm) scale {
-	var means []float64
-	for _, a := range arms {
-		means = append(means, a.Twin.Ideal.Median, a.Twin.Measured.Median)
-	}
-	return timeScale(means...)
 }
 
 // plus is number with a sign. A value that rounds to zero gets ±.
