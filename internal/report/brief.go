@@ -348,15 +348,16 @@ func unmet(r *record.Result) []string {
 	if len(r.Expectations) == 0 {
 		return nil
 	}
-	var lines []string
-	for _, e := range r.Expectations {
-		if e.Outcome != record.Passed {
-			lines = append(lines, fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason.String()))
-		}
-	}
+	open := slices.DeleteFunc(slices.Clone(r.Expectations), func(e record.Expectation) bool { return e.Outcome == record.Passed })
+	lines := each(open, answered)
 	first := tally(r.Expectations)
-	if len(lines) > 0 && !slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Outcome == record.Failed }) {
+	if len(lines) > 0 && !slices.ContainsFunc(open, func(e record.Expectation) bool { return e.Outcome == record.Failed }) {
 		first += "; none failed, so the exit code is 0 (with --strict 4)"
 	}
 	return append([]string{first}, lines...)
+}
+
+// answered formats an expectation with its answer and the reason.
+func answered(e record.Expectation) string {
+	return fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason.String())
 }

@@ -106,7 +106,7 @@ func countersCharts(r *record.Result, known []record.Arm) (charts document.Chart
 		c.Panels = []panel{{Title: "open", X: x, Lines: lines[:1]}, {Title: "per second", X: x.marked(4, timeLabel), Lines: lines[1:]}}
 		all = append(all, c)
 	}
-	for _, c := range all {
+	for _, c := range all { // with the axes of all
 		c.Panels[0].Y = axis{high: open * 1.06, From: 112, To: 22}.marked(5, countLabel)
 		c.Panels[1].Y = axis{high: rates * 1.06, From: 236, To: 146}.marked(5, countLabel)
 		charts = append(charts, c.figure())

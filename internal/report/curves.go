@@ -65,10 +65,7 @@ func curves(arms []record.Arm) (*chart, [][]string) {
 		for _, at := range curve {
 			l.Points = append(l.Points, point{X: ninesOf(at.Quantile), Y: at.Seconds})
 		}
-		row := []string{s.Name}
-		for _, q := range marks {
-			row = append(row, along(curve, q))
-		}
+		row := append([]string{s.Name}, each(marks, func(q float64) string { return along(curve, q) })...)
 		p.Lines, rows = append(p.Lines, l), append(rows, row)
 	}
 	const label = "Response time by percentile, one line per arm: every further nine of the percentile has the same room"
@@ -146,10 +143,7 @@ func blockChart(m stats.Metric, arms []record.Arm) *chart {
 
 // sweepSection draws figures as functions of the varied factors.
 func sweepSection(r *record.Result) document.Part {
-	var charts document.Charts
-	for _, c := range sweeps(r) {
-		charts = append(charts, c.figure())
-	}
+	charts := document.Charts(each(sweeps(r), chart.figure))
 	return document.Section{ID: "sweeps", Title: "Over the varied factors", Lead: warned(r, "Medians over the blocks."), Parts: []document.Part{charts}}
 }
 
@@ -208,8 +202,7 @@ func levelled(r *record.Result, factor string) (all []sweptArm) {
 func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
 	var values []string
 	var figures []float64
-	lines := map[string]*line{}
-	var names []string
+	var lines []line
 	write, label := rate, countLabel
 	if m.Unit == "s" {
 		write, label = seconds, timeLabel
@@ -226,26 +219,23 @@ func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
 			continue
 		}
 		figures = append(figures, *v)
-		if lines[a.line] == nil {
-			lines[a.line] = &line{series: series{a.line, "c" + strconv.Itoa(len(names)%7)}, Title: a.line, Stroke: "line"}
-			names = append(names, a.line)
+		i := slices.IndexFunc(lines, func(l line) bool { return l.Title == a.line })
+		if i < 0 {
+			i, lines = len(lines), append(lines, line{series: series{a.line, "c" + strconv.Itoa(len(lines)%7)}, Title: a.line, Stroke: "line"})
 		}
-		l := lines[a.line]
-		l.Points = append(l.Points, point{place[a.value], *v, "dot", fmt.Sprintf("%s, %s %s: %s", a.line, factor, a.value, write(*v))})
+		lines[i].Points = append(lines[i].Points, point{place[a.value], *v, "dot", fmt.Sprintf("%s, %s %s: %s", a.line, factor, a.value, write(*v))})
 	}
 	if len(values) < 2 || len(figures) < 2 {
 		return nil
 	}
-	p := panel{X: x}
 	for _, v := range values {
-		p.X.Ticks = append(p.X.Ticks, tick{At: x.At(place[v]), Label: v})
+		x.Ticks = append(x.Ticks, tick{At: x.At(place[v]), Label: v})
 	}
-	thin(p.X.Ticks)
-	for _, name := range names {
-		slices.SortStableFunc(lines[name].Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
-		p.Lines = append(p.Lines, *lines[name])
+	thin(x.Ticks)
+	for _, l := range lines {
+		slices.SortStableFunc(l.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
 	}
-	p.Y = newAxis(figures, 216, 14).marked(5, label)
+	p := panel{X: x, Y: newAxis(figures, 216, 14).marked(5, label), Lines: lines}
 	return &chart{Caption: m.Label + " over " + factor, Label: m.Label + " over " + factor, Width: 420, Height: 260, Panels: []panel{p}}
 }
 

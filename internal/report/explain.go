@@ -33,12 +33,11 @@ func explanation(x *record.Explanation) document.Document {
 	if x.Outcome == record.NoDifference {
 		question = "Do %s and %s differ?"
 	}
-	d := document.Document{
+	return document.Document{
 		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: explained(x),
 		Context: []string{fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", plural(x.Blocks, "block"), command.Quote(x.Dir), nbsp)},
+		Parts:   divided(x),
 	}
-	d.Parts = divided(x)
-	return d
 }
 
 // divided returns the causes, the waterfalls and the witnesses.
@@ -47,14 +46,14 @@ func divided(x *record.Explanation) []document.Part {
 	if x.Tail.Sure() || !x.Mean.Sure() {
 		parts = append(parts, waterfall(x, x.Tail, "in the slowest 1"+nbsp+"% of requests"))
 	}
-	var facts document.Facts
+	theory, tested := "", ""
 	if x.Ideal != nil {
-		facts = append(facts, document.Fact{Label: "Theory", Text: ideal(x)})
+		theory = ideal(x)
 	}
 	if t := x.Tests; t != nil {
-		facts = append(facts, document.Fact{Label: "Tested", Text: fmt.Sprintf("in %s more, recorded in %s", plural(t.Blocks, "block"), command.Quote(t.Dir))})
+		tested = fmt.Sprintf("in %s more, recorded in %s", plural(t.Blocks, "block"), command.Quote(t.Dir))
 	}
-	return append(parts, beside(x), facts, profiled(x))
+	return append(parts, beside(x), append(labelled("Theory", theory), labelled("Tested", tested)...), profiled(x))
 }
 
 // explained returns the answer in one or two sentences.
@@ -141,9 +140,6 @@ func causes(x *record.Explanation) document.Part {
 		}
 		all = append(all, document.Finding{Mark: states[c.State], Class: string(c.State), Text: c.Fact.String(), Reason: reason})
 	}
-	if len(all) == 0 {
-		return document.Lines{}
-	}
 	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{all}}
 }
 
@@ -210,20 +206,17 @@ func waterfallChart(x *record.Explanation, w record.Waterfall, title string) bar
 
 // beside returns the table of the witnesses.
 func beside(x *record.Explanation) document.Part {
-	rows := [][]string{{"", x.From, x.To}}
-	cell := func(v *float64, unit string) string {
-		if v == nil {
-			return none
-		}
-		return figureOf(*v, unit)
-	}
-	for _, w := range x.Witnesses {
-		rows = append(rows, []string{w.Name, cell(w.From, w.Unit), cell(w.To, w.Unit)})
-	}
-	if len(rows) == 1 {
+	if len(x.Witnesses) == 0 {
 		return document.Lines{}
 	}
-	return document.Section{ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: rows}}}
+	of := func(head string, figure func(w record.Witness) *float64) field[record.Witness] {
+		return field[record.Witness]{head, nil, func(w record.Witness) string {
+			return orNone(figure(w), func(v float64) string { return figureOf(v, w.Unit) })
+		}}
+	}
+	table := rows(x.Witnesses, field[record.Witness]{"", nil, func(w record.Witness) string { return w.Name }},
+		of(x.From, func(w record.Witness) *float64 { return w.From }), of(x.To, func(w record.Witness) *float64 { return w.To }))
+	return document.Section{ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: table}}}
 }
 
 // ideal tells which part of the difference theory predicts.

@@ -128,10 +128,9 @@ func profiled(x *record.Explanation) document.Part {
 		}
 	}
 	if arms := x.Profiles.Arms; len(arms) == 2 && arms[0].Samples > 0 && arms[1].Samples > 0 {
-		var moved document.Lines
-		for _, m := range x.Profiles.Moved {
-			moved = append(moved, fmt.Sprintf("%s %+.1f%s%% of CPU samples (%.1f%s%% instead of %.1f%s%%)", m.Function, 100*(m.To-m.From), nbsp, 100*m.To, nbsp, 100*m.From, nbsp))
-		}
+		moved := document.Lines(each(x.Profiles.Moved, func(m record.FunctionShare) string {
+			return fmt.Sprintf("%s %+.1f%s%% of CPU samples (%.1f%s%% instead of %.1f%s%%)", m.Function, 100*(m.To-m.From), nbsp, 100*m.To, nbsp, 100*m.From, nbsp)
+		}))
 		if len(moved) == 0 {
 			moved = document.Lines{"no function's share differs by more than so few CPU samples do by chance"}
 		}
@@ -149,26 +148,22 @@ func profiled(x *record.Explanation) document.Part {
 	if len(open) > 0 {
 		s.Parts = append(s.Parts, open, document.Note("Flame graphs, one of each profile that has samples, are in why.html and beside these files (*.svg)."))
 	}
-	var pictures []document.Part
-	for _, f := range x.Profiles.Flames {
-		pictures = append(pictures, document.Charts{{Caption: flameTitle(f), Alt: flameTitle(f), File: f.File, Picture: draw("flame", flameChart(f))}})
-	}
-	s.Parts = append(s.Parts, document.Page(pictures))
+	s.Parts = append(s.Parts, document.Page(each(x.Profiles.Flames, func(f record.Flame) document.Part {
+		return document.Charts{{Caption: flameTitle(f), Alt: flameTitle(f), File: f.File, Picture: draw("flame", flameChart(f))}}
+	})))
 	return s
 }
 
 // requestStates returns the table of the time that requests spent in each state, with the arms
 // side by side; nil without any state.
 func requestStates(arms []record.ProfiledArm) [][]string {
-	head, all := []string{""}, []string{"all"}
 	var states []string
+	head := []string{""}
 	for _, a := range arms {
 		head = append(head, a.Arm, "p99")
 		if a.Requests == nil {
-			all = append(all, none, none)
 			continue
 		}
-		all = append(all, seconds(a.Requests.Mean), seconds(a.Requests.P99))
 		for _, t := range a.Requests.States {
 			if !slices.Contains(states, t.State) {
 				states = append(states, t.State)
@@ -179,22 +174,23 @@ func requestStates(arms []record.ProfiledArm) [][]string {
 		return nil
 	}
 	rows := [][]string{head}
-	for _, state := range states {
+	for i, state := range append(states, "all") {
 		row := []string{state}
 		for _, a := range arms {
-			if a.Requests == nil {
+			switch r := a.Requests; {
+			case r == nil:
 				row = append(row, none, none)
-				continue
-			}
-			var spent record.StateTime // none in a state that the arm's requests were never in
-			for _, t := range a.Requests.States {
-				if t.State == state {
-					spent = t
+			case i == len(states):
+				row = append(row, seconds(r.Mean), seconds(r.P99))
+			default:
+				var spent record.StateTime // none in a state that the arm's requests were never in
+				if k := slices.IndexFunc(r.States, func(t record.StateTime) bool { return t.State == state }); k >= 0 {
+					spent = r.States[k]
 				}
+				row = append(row, seconds(spent.Mean), seconds(spent.P99))
 			}
-			row = append(row, seconds(spent.Mean), seconds(spent.P99))
 		}
 		rows = append(rows, row)
 	}
-	return append(rows, all)
+	return rows
 }

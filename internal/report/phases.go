@@ -17,11 +17,8 @@ type breakdown struct {
 	Caveat      string // why the figures mean little; "" when they mean something
 	Names       []string
 	Rows        []breakdownRow
-	Differences []string // from the baseline, a sentence each
+	Differences []string // from the arm compared with, a sentence each: the place, not the cause
 }
-
-// title returns Title, the kind of figures, and the caveat.
-func (b breakdown) title() string { return b.Title + " (" + overBlocks("means", b.Caveat) + ")" }
 
 // overBlocks describes the figures of a table, such as "medians over the blocks", with the
 // caveat.
@@ -84,7 +81,7 @@ func breakdowns(r *record.Result) []breakdown {
 	tail := breakDown(r, "in the slowest 1"+nbsp+"% of requests, on average", func(p record.Phase) float64 { return p.Tail })
 	average.Caveat = caveat(r)
 	if average.Caveat == "" {
-		average.Differences = differences(r)
+		average.Differences = each(slices.DeleteFunc(slices.Clone(r.Differences), func(d record.Difference) bool { return d.Tail }), difference)
 	}
 	tail.Caveat = average.Caveat
 	if n := slowest(r); n < tailRequests {
@@ -147,10 +144,7 @@ func breakDown(r *record.Result, title string, of func(record.Phase) float64) br
 		}
 	}
 	for i, row := range b.Rows {
-		b.Rows[i].Seconds = nil
-		for _, k := range kept {
-			b.Rows[i].Seconds = append(b.Rows[i].Seconds, row.Seconds[k])
-		}
+		b.Rows[i].Seconds = each(kept, func(k int) float64 { return row.Seconds[k] })
 	}
 	return b
 }
@@ -160,25 +154,17 @@ const negligible = 5e-9
 
 // cells returns the table of b: the head, then a row for each arm, all in one unit.
 func (b breakdown) cells() [][]string {
-	var sums []float64
-	for _, row := range b.Rows {
-		sums = append(sums, row.Sum)
-	}
-	unit := timeScale(sums...)
+	unit := timeScale(each(b.Rows, func(row breakdownRow) float64 { return row.Sum })...)
 	unit.decimals = min(unit.decimals+1, 3)
-	table := [][]string{append(append([]string{"arm"}, b.Names...), "sum ("+unit.unit+")")}
-	for _, row := range b.Rows {
-		cells := []string{row.Name}
-		for _, v := range append(slices.Clone(row.Seconds), row.Sum) {
-			if math.IsNaN(v) {
-				cells = append(cells, none)
-				continue
-			}
-			cells = append(cells, unit.number(v))
+	number := func(v float64) string {
+		if math.IsNaN(v) {
+			return none
 		}
-		table = append(table, cells)
+		return unit.number(v)
 	}
-	return table
+	return append([][]string{slices.Concat([]string{"arm"}, b.Names, []string{"sum (" + unit.unit + ")"})}, each(b.Rows, func(row breakdownRow) []string {
+		return append([]string{row.Name}, each(append(slices.Clone(row.Seconds), row.Sum), number)...)
+	})...)
 }
 
 // breakdownParts returns a section for each breakdown, and the legend.
@@ -204,7 +190,7 @@ func stackOf(r *record.Result, b breakdown) document.Chart {
 	for _, row := range b.Rows {
 		longest = max(longest, row.Sum)
 	}
-	c := barChart{Label: "Where the time went " + b.title() + ", one bar per arm", Scale: axis{high: max(longest, 1e-9), From: 10, To: 550}}
+	c := barChart{Label: "Where the time went " + b.Title + " (" + overBlocks("means", b.Caveat) + "), one bar per arm", Scale: axis{high: max(longest, 1e-9), From: 10, To: 550}}
 	unit := timeScale(longest)
 	for _, row := range b.Rows {
 		bars := barRow{Name: row.Name, Total: unit.format(row.Sum)}
@@ -240,25 +226,6 @@ func coverage(r *record.Result) string {
 	return strings.Join(missing, "; ")
 }
 
-// differences tells in which stretches the mean response time of an arm differs from the arm it
-// is compared with. It gives the place, not the cause.
-func differences(r *record.Result) (lines []string) {
-	for _, d := range r.Differences {
-		if !d.Tail {
-			lines = append(lines, difference(d))
-		}
-	}
-	return lines
-}
-
-// inPlain returns a stretch's name for readers who have not seen the legend.
-func inPlain(stretch string) string {
-	if stretch == "interference" {
-		return "the handler held up by others or a late timer"
-	}
-	return stretch
-}
-
 // difference describes one difference, its largest pieces first.
 func difference(d record.Difference) string {
 	way, when := "slower", "on average"
@@ -272,7 +239,11 @@ func difference(d record.Difference) string {
 	var told []string
 	rest := d.By
 	for _, p := range slices.SortedStableFunc(slices.Values(d.Pieces), func(a, b record.Piece) int { return cmp.Compare(math.Abs(b.By), math.Abs(a.By)) }) {
-		told = append(told, inPlain(p.Stretch)+" "+unit.signed(p.By))
+		stretch := p.Stretch
+		if stretch == "interference" { // for readers who have not seen the legend
+			stretch = "the handler held up by others or a late timer"
+		}
+		told = append(told, stretch+" "+unit.signed(p.By))
 		rest -= p.By
 	}
 	switch {
