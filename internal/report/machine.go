@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"schedlab/internal/command"
 	"slices"
 	"strings"
 
@@ -136,4 +137,49 @@ func Load(c record.Clients) string {
 		text += ", sent by the engine " + c.Engine
 	}
 	return text
+}
+
+// sizeFlags are the flags of `schedlab serve` that bound how much a server does at a time, with
+// their singular.
+var sizeFlags = []struct{ flag, one string }{{"workers", "worker"}, {"listeners", "listener"}, {"processes", "process"}, {"threads", "thread"}}
+
+// mostSizes is how many arms the line may name.
+const mostSizes = 3
+
+// sizes tells what the arms' names leave out: the mode behind another name, and how many workers,
+// listeners or processes an arm has: "mine is pool-request with 4 workers". "" if the names say it
+// all, or if it would name more than mostSizes arms.
+func sizes(arms []record.Arm) string {
+	var all []string
+	for _, a := range arms {
+		words, err := command.Split(a.Command)
+		if a.Role == record.Copy || a.Mode == "" || err != nil {
+			continue
+		}
+		var has []string
+		for _, s := range sizeFlags {
+			i := slices.Index(words, "--"+s.flag)
+			if i >= 0 && i+1 < len(words) && !strings.Contains(a.Name, s.flag+"=") {
+				noun := s.flag
+				if words[i+1] == "1" {
+					noun = s.one
+				}
+				has = append(has, words[i+1]+nbsp+noun)
+			}
+		}
+		text := a.Name
+		if first, _, _ := strings.Cut(a.Name, ","); first != a.Mode {
+			text += " is " + a.Mode
+			if len(has) > 0 {
+				text += " with " + strings.Join(has, " and ")
+			}
+		} else if text += " has " + strings.Join(has, " and "); len(has) == 0 {
+			continue
+		}
+		all = append(all, text)
+	}
+	if len(all) > mostSizes {
+		return ""
+	}
+	return strings.Join(all, "; ")
 }
