@@ -201,11 +201,6 @@ func quantiles(q record.Quantiles) string {
 	if q.Count == 0 {
 		return "none"
 	}
-	var known []string
-	for _, at := range quantilesOf(q) {
-		if at.known {
-			known = append(known, at.name+" "+seconds(at.value))
-		}
-	}
+	known := each(only(quantilesOf(q), func(at quantileOf) bool { return at.known }), func(at quantileOf) string { return at.name + " " + seconds(at.value) })
 	return strings.Join(append(known, "max "+seconds(q.Max), "mean "+seconds(q.Mean)), ", ")
 }

@@ -309,12 +309,7 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	if len(aa) == 0 {
 		return "no copy of the baseline to check it by"
 	}
-	var bad []string
-	for _, v := range aa {
-		if differs(v) {
-			bad = append(bad, stats.MetricOf(v.Metric).Label)
-		}
-	}
+	bad := unclean(aa)
 	switch {
 	case !slices.ContainsFunc(aa, judgedControl), blocks < stats.Looks()[0]: // too few blocks for a verdict
 		return aa[0].Baseline + " against its own copy is not judged"
@@ -348,7 +343,7 @@ func unmet(r *record.Result) []string {
 	if len(r.Expectations) == 0 {
 		return nil
 	}
-	open := slices.DeleteFunc(slices.Clone(r.Expectations), func(e record.Expectation) bool { return e.Outcome == record.Passed })
+	open := only(r.Expectations, func(e record.Expectation) bool { return e.Outcome != record.Passed })
 	lines := each(open, answered)
 	first := tally(r.Expectations)
 	if len(lines) > 0 && !slices.ContainsFunc(open, func(e record.Expectation) bool { return e.Outcome == record.Failed }) {

@@ -45,14 +45,9 @@ func rateSection(r *record.Result) document.Part {
 	if all == nil {
 		return document.Section{}
 	}
-	var charts []document.Part
-	for i, c := range all {
-		figure := c.figure()
-		if i == 0 {
-			figure.Alt, figure.File = "Response time over the rate, with the objective, the windows and theory", capacityChartFile // of all arms
-		}
-		charts = append(charts, document.Charts{figure})
-	}
+	charts := each(all, func(c chart) document.Part { return document.Charts{c.figure()} })
+	first := &charts[0].(document.Charts)[0]
+	first.Alt, first.File = "Response time over the rate, with the objective, the windows and theory", capacityChartFile // of all arms
 	return document.Section{
 		ID: "curves", Title: "Response time over the rate", Parts: charts,
 		Lead: plotted(r.Capacity).Metric + " of every window: filled where the objective was kept, open where it was broken, grey where the window was refused. " +
@@ -65,13 +60,13 @@ const capacityChartFile = "capacity.svg"
 
 // plotted returns the term to draw: the first that is a time, nil for none.
 func plotted(c *record.Capacity) *record.SLOTerm {
-	for i, t := range c.Terms {
-		if t.Metric != "errors" && t.Metric != "goodput" {
-			return &c.Terms[i]
-		}
+	if i := slices.IndexFunc(c.Terms, timed); i >= 0 {
+		return &c.Terms[i]
 	}
 	return nil
 }
+
+func timed(t record.SLOTerm) bool { return t.Metric != "errors" && t.Metric != "goodput" }
 
 // rateCharts draws every arm that has a window with a time, all on the same axes: windows as
 // points, the objective as a line, the interval as a band, and theory. Each chart begins room
@@ -292,44 +287,34 @@ func interval(a record.ArmCapacity) string {
 	return "undecided"
 }
 
-// capacityLines returns the arms' answers and how they compare. It leaves out the answer of a
-// single arm, which is the headline.
+// capacityLines returns the arms' answers, how they compare, and what a request costs. It leaves
+// out the answer of a single arm, which is the headline.
 func capacityLines(r *record.Result) (lines []string) {
-	if len(r.Capacity.Arms) > 1 {
-		for _, a := range r.Capacity.Arms {
+	var rates []float64
+	for _, a := range r.Capacity.Arms {
+		if len(r.Capacity.Arms) > 1 {
 			lines = append(lines, a.Answer.String())
 		}
+		rates = append(rates, a.CPURates...)
 	}
 	lines = append(lines, capacityCompared(r)...)
-	return append(lines, capacityCost(r)...)
+	if len(rates) > 0 {
+		lines = append(lines, fmt.Sprintf("CPU a request is the median of windows at %s to %s, where a server sleeps and wakes between requests; X_max is a closed loop, in which it may never: a request costs less there, so X_max may be above what that CPU time allows",
+			strings.TrimSuffix(rate(slices.Min(rates)), "/s"), rate(slices.Max(rates))))
+	}
+	return lines
 }
 
 // capacityCompared tells which arms have more capacity, and which term of the objective breaks
 // first.
-func capacityCompared(r *record.Result) (lines []string) {
-	for _, l := range r.Capacity.Lines {
-		lines = append(lines, l.String())
-	}
+func capacityCompared(r *record.Result) []string {
+	lines := each(r.Capacity.Lines, record.Fact.String)
 	for _, a := range r.Capacity.Arms {
 		if a.Term != "" && len(r.Capacity.Terms) > 1 {
 			lines = append(lines, fmt.Sprintf("%s: %s gives way first", a.Name, a.Term))
 		}
 	}
 	return lines
-}
-
-// capacityCost tells at which rates the CPU time per request was measured, and why X_max may be
-// more than this CPU time allows; nil when no window was measured.
-func capacityCost(r *record.Result) []string {
-	var rates []float64
-	for _, a := range r.Capacity.Arms {
-		rates = append(rates, a.CPURates...)
-	}
-	if len(rates) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("CPU a request is the median of windows at %s to %s, where a server sleeps and wakes between requests; X_max is a closed loop, in which it may never: a request costs less there, so X_max may be above what that CPU time allows",
-		strings.TrimSuffix(rate(slices.Min(rates)), "/s"), rate(slices.Max(rates)))}
 }
 
 // capacityTheory compares the rate at which theory expects the objective to break with the
@@ -368,24 +353,18 @@ func capacityTheory(r *record.Result) (lines []string) {
 func capacityCSV(w io.Writer, r *record.Result) error {
 	return writeCSV(w, func(put func(cells ...string)) {
 		head := []string{"run", "scenario", "arm", "mode", "outcome", "low", "high", "trial", "purpose", "rate", "sent", "goodput", "error_ratio"}
-		var metrics []string
-		for _, t := range r.Capacity.Terms {
-			if t.Metric != "goodput" && t.Metric != "errors" {
-				metrics = append(metrics, t.Metric)
-			}
-		}
+		metrics := each(only(r.Capacity.Terms, timed), func(t record.SLOTerm) string { return t.Metric })
 		put(slices.Concat(head, metrics, []string{"kept", "refused"})...)
 		for _, a := range r.Capacity.Arms {
 			for _, x := range a.Windows {
 				row := []string{r.Run, r.Scenario, a.Name, a.Mode, a.Outcome, float(a.Low), float(a.High),
 					strconv.Itoa(x.Trial), x.Purpose, float(x.Rate), float(x.Sent), float(x.Goodput), float(x.Errors)}
-				for _, m := range metrics {
-					cell := ""
+				row = append(row, each(metrics, func(m string) string {
 					if v, ok := x.Values[m]; ok {
-						cell = float(v)
+						return float(v)
 					}
-					row = append(row, cell)
-				}
+					return ""
+				})...)
 				put(append(row, strconv.FormatBool(x.Kept), x.Refused.String())...)
 			}
 		}

@@ -62,9 +62,7 @@ func curves(arms []record.Arm) (*chart, [][]string) {
 			continue
 		}
 		l := line{series: s, Title: s.Name, Stroke: "line", Width: min(2.2+1.2*float64(len(arms)-1-i), 7)}
-		for _, at := range curve {
-			l.Points = append(l.Points, point{X: ninesOf(at.Quantile), Y: at.Seconds})
-		}
+		l.Points = each(curve, func(at record.Point) point { return point{X: ninesOf(at.Quantile), Y: at.Seconds} })
 		row := append([]string{s.Name}, each(marks, func(q float64) string { return along(curve, q) })...)
 		p.Lines, rows = append(p.Lines, l), append(rows, row)
 	}
@@ -228,9 +226,7 @@ func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
 	if len(values) < 2 || len(figures) < 2 {
 		return nil
 	}
-	for _, v := range values {
-		x.Ticks = append(x.Ticks, tick{At: x.At(place[v]), Label: v})
-	}
+	x.Ticks = each(values, func(v string) tick { return tick{At: x.At(place[v]), Label: v} })
 	thin(x.Ticks)
 	for _, l := range lines {
 		slices.SortStableFunc(l.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
@@ -279,7 +275,7 @@ func places(values []string, from, to px) (at map[string]float64, a axis) {
 // not come and go and the arms have about the same number open.
 func connections(r *record.Result, all bool) document.Part {
 	known := counted(r.Arms)
-	flow := comeAndGo(known, r.Window)
+	flow := slices.ContainsFunc(known, func(a record.Arm) bool { return a.Counters.Accepted*r.Window > a.Counters.OpenPeak/10 }) // they come and go
 	if len(known) == 0 || !all && !flow && !crowds(known) {
 		return document.Section{}
 	}
@@ -308,7 +304,7 @@ func rounded(v float64) string { return count(int(math.Round(v))) }
 
 // counted returns the arms with counters of connections.
 func counted(arms []record.Arm) []record.Arm {
-	return slices.DeleteFunc(slices.Clone(arms), func(a record.Arm) bool { return a.Counters == nil })
+	return only(arms, func(a record.Arm) bool { return a.Counters != nil })
 }
 
 // fewOpen is the smallest difference in open connections to report.
@@ -322,12 +318,6 @@ func crowds(known []record.Arm) bool {
 		least, most = min(least, a.Counters.OpenPeak), max(most, a.Counters.OpenPeak)
 	}
 	return most > 1.1*least && most-least >= fewOpen
-}
-
-// comeAndGo reports whether an arm accepted, in a window, more than a tenth of the number of
-// connections it had open.
-func comeAndGo(known []record.Arm, window float64) bool {
-	return slices.ContainsFunc(known, func(a record.Arm) bool { return a.Counters.Accepted*window > a.Counters.OpenPeak/10 })
 }
 
 // openColumns returns the columns of most open and of accepted connections per second, if the

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"schedlab/internal/command"
 	"slices"
 	"strings"
 
+	"schedlab/internal/command"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 )
@@ -44,13 +44,10 @@ func side(list string, cpus int, procs string) string {
 func servers(e record.Env, arms []record.Arm, here func(procs string) string) string {
 	var parts, rest []string
 	var placed []record.Arm
-	for _, a := range arms {
-		where, unplanned := elsewhere(a)
-		switch {
-		case a.Role == record.Copy:
-		case unplanned:
+	for _, a := range choices(arms) {
+		if where := elsewhere(a); where != "" {
 			parts = append(parts, a.Name+": "+where)
-		default:
+		} else {
 			placed, rest = append(placed, a), append(rest, a.Name)
 		}
 	}
@@ -63,27 +60,25 @@ func servers(e record.Env, arms []record.Arm, here func(procs string) string) st
 	return strings.Join(parts, "; ")
 }
 
-// elsewhere describes where an arm's server ran. unplanned is false if it ran where the plan has
-// servers.
-func elsewhere(a record.Arm) (where string, unplanned bool) {
+// elsewhere describes where an arm's server ran; "" if it ran where the plan has servers.
+func elsewhere(a record.Arm) string {
 	switch {
 	case a.CPUs == "" && !a.Attached:
-		return "", false
+		return ""
 	case a.CPUs == "":
-		return "ran already, not pinned", true
+		return "ran already, not pinned"
 	case a.Attached:
-		return cpus(a.CPUs) + nbsp + a.CPUs + ", not pinned", true
+		return cpus(a.CPUs) + nbsp + a.CPUs + ", not pinned"
 	}
-	return cpus(a.CPUs) + nbsp + a.CPUs + " by its own choice", true
+	return cpus(a.CPUs) + nbsp + a.CPUs + " by its own choice"
 }
 
 // serverProcs returns the GOMAXPROCS of the servers, with the arms' names if they differ.
 func serverProcs(e record.Env, arms []record.Arm) string {
 	of := map[int][]string{}
-	for _, a := range arms {
-		if n := cmp.Or(a.Procs, e.ServerProcs); a.Role != record.Copy {
-			of[n] = append(of[n], a.Name)
-		}
+	for _, a := range choices(arms) {
+		n := cmp.Or(a.Procs, e.ServerProcs)
+		of[n] = append(of[n], a.Name)
 	}
 	var all []string
 	for _, n := range slices.Sorted(maps.Keys(of)) {
@@ -151,9 +146,9 @@ const mostSizes = 3
 // all, or if it would name more than mostSizes arms.
 func sizes(arms []record.Arm) string {
 	var all []string
-	for _, a := range arms {
+	for _, a := range choices(arms) {
 		words, err := command.Split(a.Command)
-		if a.Role == record.Copy || a.Mode == "" || err != nil {
+		if a.Mode == "" || err != nil {
 			continue
 		}
 		var has []string

@@ -56,13 +56,9 @@ func kindOf(m *record.Map, c *record.Cell) cellKind {
 }
 
 // kindsOn returns the kinds of every arm, and those of the map's other cells.
-func kindsOn(m *record.Map) (all []cellKind) {
-	for _, arm := range m.Arms {
-		all = append(all, wonBy(m, arm))
-	}
-	return append(all, slices.DeleteFunc(slices.Clone(unwon), func(k cellKind) bool {
-		return !anyCell(m, func(c record.Cell) bool { return c.Decision == k.Decision })
-	})...)
+func kindsOn(m *record.Map) []cellKind {
+	arms := each(m.Arms, func(arm string) cellKind { return wonBy(m, arm) })
+	return append(arms, only(unwon, func(k cellKind) bool { return anyCell(m, func(c record.Cell) bool { return c.Decision == k.Decision }) })...)
 }
 
 func anyCell(m *record.Map, is func(c record.Cell) bool) bool {
@@ -120,17 +116,11 @@ func mapDocument(m *record.Map) document.Document {
 			doubts = append(doubts, cellSentence(m, c))
 		}
 		if c.Visits > 0 {
-			link := document.Link{Text: cellSentence(m, c)}
-			for _, run := range c.Runs {
-				link.Files = append(link.Files, run+"/report.html")
-			}
-			cells[c.Order-1] = link
+			cells[c.Order-1] = document.Link{Text: cellSentence(m, c), Files: each(c.Runs, func(run string) string { return run + "/report.html" })}
 		}
 	}
 	cells = slices.DeleteFunc(cells, func(l document.Link) bool { return l.Text == "" }) // not measured
-	for _, x := range m.Doubts {
-		doubts = append(doubts, Doubt(x))
-	}
+	doubts = append(doubts, each(m.Doubts, Doubt)...)
 	if m.Plan.Note != "" {
 		doubts = append(doubts, "note: "+m.Plan.Note)
 	}
@@ -359,10 +349,7 @@ func cellSentence(m *record.Map, c *record.Cell) string {
 
 // mapLegend explains the marks on the map, for a text.
 func mapLegend(m *record.Map) (lines []string) {
-	var marks, signs []string
-	for _, k := range kindsOn(m) {
-		marks = append(marks, k.Mark+" "+k.Words)
-	}
+	var signs []string
 	if anyCell(m, inferred) {
 		signs = append(signs, "( ) inferred: measured cells on both sides agree")
 	}
@@ -372,7 +359,7 @@ func mapLegend(m *record.Map) (lines []string) {
 	if m.Theory != nil && anyCell(m, func(c record.Cell) bool { return len(c.Short) > 0 }) {
 		signs = append(signs, "! "+m.Theory.Arm+" is short of workers by Little's law")
 	}
-	lines = append(lines, strings.Join(marks, "; "))
+	lines = append(lines, strings.Join(each(kindsOn(m), func(k cellKind) string { return k.Mark + " " + k.Words }), "; "))
 	if signs != nil {
 		lines = append(lines, strings.Join(signs, "; "))
 	}

@@ -81,7 +81,7 @@ func breakdowns(r *record.Result) []breakdown {
 	tail := breakDown(r, "in the slowest 1"+nbsp+"% of requests, on average", func(p record.Phase) float64 { return p.Tail })
 	average.Caveat = caveat(r)
 	if average.Caveat == "" {
-		average.Differences = each(slices.DeleteFunc(slices.Clone(r.Differences), func(d record.Difference) bool { return d.Tail }), difference)
+		average.Differences = each(only(r.Differences, func(d record.Difference) bool { return !d.Tail }), difference)
 	}
 	tail.Caveat = average.Caveat
 	if n := slowest(r); n < tailRequests {
@@ -178,14 +178,14 @@ func breakdownParts(r *record.Result) (parts []document.Part) {
 		parts = append(parts, document.Section{
 			ID: fmt.Sprintf("phases-%d", i+1), Title: "Where the time went " + b.Title, About: overBlocks("means", b.Caveat),
 			Lead:  "Stamps of client and server on one clock, request by request; the parts add up to the response time exactly.",
-			Parts: append([]document.Part{document.Charts{stackOf(r, b)}}, notes...),
+			Parts: append([]document.Part{document.Charts{stackOf(b)}}, notes...),
 		})
 	}
 	return parts
 }
 
 // stackOf draws one breakdown, with a bar of stretches for each arm.
-func stackOf(r *record.Result, b breakdown) document.Chart {
+func stackOf(b breakdown) document.Chart {
 	longest := 0.0
 	for _, row := range b.Rows {
 		longest = max(longest, row.Sum)
@@ -204,11 +204,7 @@ func stackOf(r *record.Result, b breakdown) document.Chart {
 		c.Rows = append(c.Rows, bars)
 	}
 	figure := document.Chart{Picture: draw("bars", c), Instead: []document.Part{document.Table{Rows: b.cells()}}}
-	for _, st := range stretches(r) {
-		if slices.Contains(b.Names, st.Name) {
-			figure.Keys = append(figure.Keys, document.Key{Class: stretchClass(st.Name), Name: st.Name})
-		}
-	}
+	figure.Keys = each(b.Names, func(name string) document.Key { return document.Key{Class: stretchClass(name), Name: name} })
 	return figure
 }
 

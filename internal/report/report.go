@@ -54,11 +54,8 @@ func documentFormats[T any](of func(T) document.Document, json func(w io.Writer,
 }
 
 // Names returns the names of formats, in their order.
-func Names[T any](formats []Format[T]) (names []string) {
-	for _, f := range formats {
-		names = append(names, f.Name)
-	}
-	return names
+func Names[T any](formats []Format[T]) []string {
+	return each(formats, func(f Format[T]) string { return f.Name })
 }
 
 // Render writes r in the named format. An unknown name is an error that lists the known ones.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -30,11 +29,8 @@ func Summary(w io.Writer, r *record.Result) error {
 		notes = append(notes, "Ranking: "+ranked)
 	}
 	notes = append(notes, refusedBecause(r)...)
-	for _, f := range r.Doubts {
-		if !f.Code.General() {
-			notes = append(notes, "Doubt: "+Doubt(f))
-		}
-	}
+	own := only(r.Doubts, func(f record.Fact) bool { return !f.Code.General() })
+	notes = append(notes, each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) })...)
 	d.Parts = []document.Part{answers(r), summaryTable(r), notes}
 	return writeMarkdown(w, d)
 }
@@ -84,7 +80,7 @@ func against(r *record.Result, arm string) string {
 
 // refusedBecause returns a line for each reason against verdicts, with how many it refuses.
 func refusedBecause(r *record.Result) (lines []string) {
-	refused := slices.DeleteFunc(slices.Clone(r.Verdicts), func(v record.Verdict) bool { return v.Verdict != stats.Refused })
+	refused := only(r.Verdicts, func(v record.Verdict) bool { return v.Verdict == stats.Refused })
 	for _, vs := range grouped(refused, func(v record.Verdict) string { return string(v.Reason.Code) }) {
 		what := vs[0].Arm + " at " + stats.MetricOf(vs[0].Metric).Label
 		if n := len(vs) - 1; n > 0 {
@@ -140,11 +136,7 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 	d := document.Document{Name: e.Scenario, Question: e.Question}
 	if e.Result == nil {
 		d.State = "NOT RUN: " + e.NotRun
-		refused := document.Lines{}
-		for _, text := range e.Expect {
-			refused = append(refused, fmt.Sprintf("%s %s", record.NoAnswer, text))
-		}
-		d.Parts = []document.Part{refused}
+		d.Parts = []document.Part{document.Lines(each(e.Expect, func(text string) string { return string(record.NoAnswer) + " " + text }))}
 	} else {
 		r := e.Result
 		d.Answer = Headline(r)
@@ -156,22 +148,20 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 // PackSummary writes the table of a pack, with a line for each scenario.
 func PackSummary(w io.Writer, entries []PackEntry) error {
 	rows := [][]string{{"scenario", "pass", "fail", "open", "REFUSED", "blocks", "answer"}}
+	row := func(name string, n map[record.Answer]int, blocks, answer string) {
+		rows = append(rows, []string{name, strconv.Itoa(n[record.Passed]), strconv.Itoa(n[record.Failed]), strconv.Itoa(n[record.Undecided]), strconv.Itoa(n[record.NoAnswer]), blocks, answer})
+	}
 	total := map[record.Answer]int{}
 	for _, e := range entries {
-		n := e.Answers()
 		blocks, answer := none, "not run"
 		if e.Result != nil {
 			blocks, answer = fmt.Sprintf("%d/%d", e.Result.Valid, cmp.Or(e.Result.Ran, e.Result.Planned)), e.Result.Winner
 		}
-		rows = append(rows, []string{
-			e.Scenario, strconv.Itoa(n[record.Passed]), strconv.Itoa(n[record.Failed]), strconv.Itoa(n[record.Undecided]), strconv.Itoa(n[record.NoAnswer]), blocks, answer,
-		})
-		for outcome, k := range n {
+		row(e.Scenario, e.Answers(), blocks, answer)
+		for outcome, k := range e.Answers() {
 			total[outcome] += k
 		}
 	}
-	rows = append(rows, []string{
-		plural(len(entries), "scenario"), strconv.Itoa(total[record.Passed]), strconv.Itoa(total[record.Failed]), strconv.Itoa(total[record.Undecided]), strconv.Itoa(total[record.NoAnswer]), "", "",
-	})
+	row(plural(len(entries), "scenario"), total, "", "")
 	return TextOptions{}.write(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}})
 }

@@ -97,6 +97,16 @@ func each[T, U any](all []T, f func(T) U) (of []U) {
 	return of
 }
 
+// only returns the elements that f keeps, in a list of their own.
+func only[T any](all []T, f func(T) bool) (kept []T) {
+	for _, x := range all {
+		if f(x) {
+			kept = append(kept, x)
+		}
+	}
+	return kept
+}
+
 // orNone formats a figure that may be unknown.
 func orNone[T any](v *T, format func(T) string) string {
 	if v == nil {
@@ -106,20 +116,15 @@ func orNone[T any](v *T, format func(T) string) string {
 }
 
 // labelled returns the lines that are not empty, each as a fact with the label.
-func labelled(label string, lines ...string) (facts document.Facts) {
-	for _, l := range lines {
-		if l != "" {
-			facts = append(facts, document.Fact{Label: label, Text: l})
-		}
-	}
-	return facts
+func labelled(label string, lines ...string) document.Facts {
+	return each(only(lines, func(l string) bool { return l != "" }), func(l string) document.Fact { return document.Fact{Label: label, Text: l} })
 }
 
 func name(a record.Arm) string { return a.Name }
 
 // choices returns the arms without the baseline's copy.
 func choices(arms []record.Arm) []record.Arm {
-	return slices.DeleteFunc(slices.Clone(arms), func(a record.Arm) bool { return a.Role == record.Copy })
+	return only(arms, func(a record.Arm) bool { return a.Role != record.Copy })
 }
 
 // optional returns the column of a figure that an arm may lack. The column is left out if all

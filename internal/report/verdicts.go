@@ -50,9 +50,7 @@ func forestOf(r *record.Result) forest {
 	for i, groups := range [][][]record.Verdict{byArm(r.Verdicts), byArm(r.AA)} {
 		for _, group := range groups {
 			g := forestGroup{series: series{group[0].Arm, classes[group[0].Arm]}, Control: i == 1}
-			for _, v := range group {
-				g.Rows = append(g.Rows, forestRowOf(v, g.Control))
-			}
+			g.Rows = each(group, func(v record.Verdict) forestRow { return forestRowOf(v, g.Control) })
 			f.Groups = append(f.Groups, g)
 		}
 	}
@@ -167,18 +165,16 @@ func controls(aa []record.Verdict) string {
 	if why := oneReason(aa); why != "" {
 		return fmt.Sprintf("%s against its own copy: not judged: %s", aa[0].Baseline, why)
 	}
-	var parts, bad []string
-	for _, v := range aa {
-		parts = append(parts, control(v))
-		if differs(v) {
-			bad = append(bad, stats.MetricOf(v.Metric).Label)
-		}
-	}
 	finding := "none differs by what a verdict needs, as it must"
-	if len(bad) > 0 {
+	if bad := unclean(aa); len(bad) > 0 {
 		finding = fmt.Sprintf("NOT CLEAN for %s, and only a difference beyond that stands", strings.Join(bad, ", "))
 	}
-	return fmt.Sprintf("%s against its own copy: %s; %s", aa[0].Baseline, strings.Join(parts, ", "), finding)
+	return fmt.Sprintf("%s against its own copy: %s; %s", aa[0].Baseline, strings.Join(each(aa, control), ", "), finding)
+}
+
+// unclean lists the metrics at which the baseline differs from its own copy.
+func unclean(aa []record.Verdict) []string {
+	return each(only(aa, differs), func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
 }
 
 // expectations returns the scenario's assertions and their answers.

@@ -97,7 +97,11 @@ func figures(r *record.Result) document.Part {
 	}
 	says := complaints(r)
 	if r.Valid > 0 {
-		says = append([]string{mediansOf(r)}, says...)
+		medians := "Medians over the blocks; a verdict's change is the median of the blocks' own ratios"
+		if c := caveat(r); c != "" {
+			medians = "Medians over the blocks. These figures are " + c
+		}
+		says = append([]string{medians}, says...)
 	}
 	return document.Section{
 		ID: "figures", Title: "Figures",
@@ -113,14 +117,6 @@ func figures(r *record.Result) document.Part {
 // marks returns, for each arm, its line in charts and the numbers of its doubts.
 func marks(r *record.Result) []document.Mark {
 	return each(seriesOf(r.Arms), func(s series) document.Mark { return document.Mark{Class: s.Class, Notes: notes(r, s.Name)} })
-}
-
-// mediansOf describes the figures in the table of arms, without a full stop.
-func mediansOf(r *record.Result) string {
-	if c := caveat(r); c != "" {
-		return "Medians over the blocks. These figures are " + c
-	}
-	return "Medians over the blocks; a verdict's change is the median of the blocks' own ratios"
 }
 
 // verdicts describes how the arms differ; a page draws it.
@@ -164,12 +160,8 @@ func doubts(r *record.Result) document.Numbered { return each(r.Doubts, Doubt) }
 
 // recordSection tells where the data are, and lists the machine, the programs and the commands.
 func recordSection(r *record.Result) document.Part {
-	var commands document.Commands
-	for _, a := range r.Arms {
-		if a.Command != "" {
-			commands = append(commands, document.Fact{Label: a.Name, Text: a.Command})
-		}
-	}
+	started := only(r.Arms, func(a record.Arm) bool { return a.Command != "" })
+	commands := document.Commands(each(started, func(a record.Arm) document.Fact { return document.Fact{Label: a.Name, Text: a.Command} }))
 	order := document.Lines(each(r.Order, func(arms []string) string { return strings.Join(arms, ", ") }))
 	return document.Section{ID: "record", Title: "Record", Parts: []document.Part{
 		document.Commands{{Label: "data", Text: r.Dir}, {Label: "again", Text: again(r.Dir)}},

@@ -62,17 +62,14 @@ func (m *markdown) part(p Part, level int) {
 	case Table:
 		m.table(p)
 	case Lines:
-		list(m, p, func(l string) string { return md(l) })
+		list(m, p, md)
 	case Note:
 		m.block("%s.", md(strings.TrimSuffix(string(p), ".")))
 	case Facts:
 		list(m, p, func(f Fact) string { return md(f.Label) + ": " + md(f.Text) })
 	case Numbered:
-		var items []string
-		for i, l := range p {
-			items = append(items, fmt.Sprintf("- [%d] %s", i+1, md(l)))
-		}
-		m.block("%s", strings.Join(items, "\n"))
+		n := 0
+		list(m, p, func(l string) string { n++; return fmt.Sprintf("[%d] %s", n, md(l)) })
 	case Findings:
 		list(m, p, func(f Finding) string {
 			evidence := fmt.Sprintf("`%s`: %s", code(f.Text), md(f.Reason))
