@@ -110,16 +110,13 @@ func where(a *record.Audit, f record.AuditFinding) string {
 
 // likewise returns the lines of the other findings with the same code; "" for none.
 func likewise(a *record.Audit, than record.AuditFinding) string {
-	var lines []string
-	for _, f := range a.Findings {
-		if f.Code == than.Code && (f.Run != than.Run || f.Line != than.Line) {
-			lines = append(lines, fmt.Sprint(f.Line))
-		}
-	}
-	if len(lines) == 0 {
+	others := only(a.Findings, func(f record.AuditFinding) bool {
+		return f.Code == than.Code && (f.Run != than.Run || f.Line != than.Line)
+	})
+	if len(others) == 0 {
 		return ""
 	}
-	return "; likewise line " + strings.Join(lines, ", ")
+	return "; likewise line " + strings.Join(each(others, func(f record.AuditFinding) string { return fmt.Sprint(f.Line) }), ", ")
 }
 
 // lineSpan returns "line 3" or "lines 3-5".

@@ -145,11 +145,7 @@ func marked(r *record.Result, width int, note bool) document.Part {
 // textWidth returns the width of a table with these columns in a text.
 func textWidth(columns [][]string) (sum int) {
 	for _, c := range columns {
-		widest := 0
-		for _, cell := range c {
-			widest = max(widest, utf8.RuneCountInString(cell))
-		}
-		sum += widest + 2
+		sum += slices.Max(each(c, utf8.RuneCountInString)) + 2
 	}
 	return sum - 2
 }

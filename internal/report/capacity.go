@@ -351,22 +351,21 @@ func capacityTheory(r *record.Result) (lines []string) {
 // capacityCSV writes a search for capacity as CSV: one row per window, with the result of its
 // arm.
 func capacityCSV(w io.Writer, r *record.Result) error {
-	return writeCSV(w, func(put func(cells ...string)) {
-		head := []string{"run", "scenario", "arm", "mode", "outcome", "low", "high", "trial", "purpose", "rate", "sent", "goodput", "error_ratio"}
-		metrics := each(only(r.Capacity.Terms, timed), func(t record.SLOTerm) string { return t.Metric })
-		put(slices.Concat(head, metrics, []string{"kept", "refused"})...)
-		for _, a := range r.Capacity.Arms {
-			for _, x := range a.Windows {
-				row := []string{r.Run, r.Scenario, a.Name, a.Mode, a.Outcome, float(a.Low), float(a.High),
-					strconv.Itoa(x.Trial), x.Purpose, float(x.Rate), float(x.Sent), float(x.Goodput), float(x.Errors)}
-				row = append(row, each(metrics, func(m string) string {
-					if v, ok := x.Values[m]; ok {
-						return float(v)
-					}
-					return ""
-				})...)
-				put(append(row, strconv.FormatBool(x.Kept), x.Refused.String())...)
-			}
+	head := []string{"run", "scenario", "arm", "mode", "outcome", "low", "high", "trial", "purpose", "rate", "sent", "goodput", "error_ratio"}
+	metrics := each(only(r.Capacity.Terms, timed), func(t record.SLOTerm) string { return t.Metric })
+	rows := [][]string{slices.Concat(head, metrics, []string{"kept", "refused"})}
+	for _, a := range r.Capacity.Arms {
+		for _, x := range a.Windows {
+			row := []string{r.Run, r.Scenario, a.Name, a.Mode, a.Outcome, float(a.Low), float(a.High),
+				strconv.Itoa(x.Trial), x.Purpose, float(x.Rate), float(x.Sent), float(x.Goodput), float(x.Errors)}
+			times := each(metrics, func(m string) string {
+				if v, ok := x.Values[m]; ok {
+					return float(v)
+				}
+				return ""
+			})
+			rows = append(rows, slices.Concat(row, times, []string{strconv.FormatBool(x.Kept), x.Refused.String()}))
 		}
-	})
+	}
+	return writeCSV(w, rows)
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"html/template"
@@ -40,9 +39,7 @@ func draw(name string, of any) template.HTML {
 }
 
 // writeSVG writes a drawing as a file.
-func writeSVG(w io.Writer, drawing template.HTML) error {
-	return emit(w, "svg", func(b *bytes.Buffer) { b.WriteString(string(drawing)) })
-}
+func writeSVG(w io.Writer, drawing template.HTML) error { return emit(w, "svg", string(drawing)) }
 
 // px is a coordinate in an SVG's own units. It prints with at most one decimal.
 type px float64

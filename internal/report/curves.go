@@ -164,10 +164,7 @@ func sweeps(r *record.Result) (charts []chart) {
 	}
 	for _, factor := range factors {
 		arms := levelled(r, factor)
-		for _, m := range stats.Metrics() {
-			if m.Name == "p90" {
-				continue
-			}
+		for _, m := range only(stats.Metrics(), func(m stats.Metric) bool { return m.Name != "p90" }) {
 			if c := sweep(factor, m, arms); c != nil {
 				charts = append(charts, *c)
 			}
@@ -238,23 +235,18 @@ func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
 // fitPoints is the number of straight lines in a fitted curve.
 const fitPoints = 60
 
-// quantityOf parses a factor's value as a number: 16, 500/s, 0.7x, 20ms.
-func quantityOf(value string) (float64, bool) {
-	if d, err := time.ParseDuration(value); err == nil {
-		return d.Seconds(), true
-	}
-	v, err := strconv.ParseFloat(strings.TrimRight(value, "/sx"), 64)
-	return v, err == nil
-}
-
 // places puts values on an axis: numbers at their value, by logarithm if they spread over more
 // than eightfold; words at equal distances.
 func places(values []string, from, to px) (at map[string]float64, a axis) {
 	at = map[string]float64{}
 	numeric := true
 	for _, v := range values {
-		n, ok := quantityOf(v)
-		at[v], numeric = n, numeric && ok
+		d, err := time.ParseDuration(v) // 20ms
+		n := d.Seconds()
+		if err != nil {
+			n, err = strconv.ParseFloat(strings.TrimRight(v, "/sx"), 64) // 16, 500/s, 0.7x
+		}
+		at[v], numeric = n, numeric && err == nil
 	}
 	if !numeric {
 		for i, v := range values {

@@ -142,18 +142,17 @@ func mapDocument(m *record.Map) document.Document {
 
 // mapCSV writes one row per cell, starting with the first row of the map.
 func mapCSV(w io.Writer, m *record.Map) error {
-	return writeCSV(w, func(put func(cells ...string)) {
-		put(m.Plan.X.Name, m.Plan.Y.Name, "state", "decision", "winner", "metric", "arm", "ratio", "low", "high", "border", "short", "visits", "seconds", "run", "reason")
-		for _, c := range m.Cells {
-			run := ""
-			if len(c.Runs) > 0 {
-				run = c.Runs[len(c.Runs)-1]
-			}
-			put(m.Plan.X.Values[c.X], m.Plan.Y.Values[c.Y], string(c.State), string(c.Decision), c.Winner, c.Metric, c.Arm,
-				quotient(c.Ratio), quotient(c.Low), quotient(c.High), strconv.FormatBool(c.Border), strings.Join(c.Short, " "),
-				strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason.String())
+	rows := [][]string{{m.Plan.X.Name, m.Plan.Y.Name, "state", "decision", "winner", "metric", "arm", "ratio", "low", "high", "border", "short", "visits", "seconds", "run", "reason"}}
+	for _, c := range m.Cells {
+		run := ""
+		if len(c.Runs) > 0 {
+			run = c.Runs[len(c.Runs)-1]
 		}
-	})
+		rows = append(rows, []string{m.Plan.X.Values[c.X], m.Plan.Y.Values[c.Y], string(c.State), string(c.Decision), c.Winner, c.Metric, c.Arm,
+			quotient(c.Ratio), quotient(c.Low), quotient(c.High), strconv.FormatBool(c.Border), strings.Join(c.Short, " "),
+			strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason.String()})
+	}
+	return writeCSV(w, rows)
 }
 
 // A mapChart is a map drawn as coloured cells. Undecided cells, and cells at a border, are

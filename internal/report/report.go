@@ -76,12 +76,9 @@ func render[T any](w io.Writer, formats []Format[T], name string, of T) error {
 	return fmt.Errorf("unknown format %q: use one of %s", name, strings.Join(Names(formats), ", "))
 }
 
-// emit calls compose and writes the buffer in one Write. A bytes.Buffer never fails, so compose
-// need not check errors.
-func emit(w io.Writer, format string, compose func(b *bytes.Buffer)) error {
-	var b bytes.Buffer
-	compose(&b)
-	if _, err := w.Write(b.Bytes()); err != nil {
+// emit writes a report in one Write.
+func emit(w io.Writer, format, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("writing %s report: %w", format, err)
 	}
 	return nil
@@ -111,7 +108,7 @@ func writeJSON[T any](w io.Writer, of T) error {
 	if err := record.WriteJSON(&raw, of); err != nil {
 		return err
 	}
-	return emit(w, "json", func(b *bytes.Buffer) { b.Write(compact(raw.Bytes())) })
+	return emit(w, "json", string(compact(raw.Bytes())))
 }
 
 // list returns a copy of s that is not nil.
@@ -134,35 +131,27 @@ func CSV(w io.Writer, r *record.Result) error {
 	if r.Capacity != nil {
 		return capacityCSV(w, r)
 	}
-	return writeCSV(w, func(put func(cells ...string)) {
-		put("run", "scenario", "arm", "mode", "role", "metric", "primary", "unit", "value",
-			"verdict", "ratio", "low", "high", "blocks", "won", "needed", "reason")
-		for i := range r.Arms {
-			a := &r.Arms[i]
-			for _, m := range stats.Metrics() {
-				value := ""
-				if v := a.Median(m.Name); v != nil {
-					value = float(*v)
-				}
-				row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Role), m.Name, strconv.FormatBool(m.Primary), m.Unit, value}
-				put(append(row, judged(r, a, m.Name)...)...)
+	rows := [][]string{{"run", "scenario", "arm", "mode", "role", "metric", "primary", "unit", "value",
+		"verdict", "ratio", "low", "high", "blocks", "won", "needed", "reason"}}
+	for i := range r.Arms {
+		a := &r.Arms[i]
+		for _, m := range stats.Metrics() {
+			value := ""
+			if v := a.Median(m.Name); v != nil {
+				value = float(*v)
 			}
+			row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Role), m.Name, strconv.FormatBool(m.Primary), m.Unit, value}
+			rows = append(rows, append(row, judged(r, a, m.Name)...))
 		}
-	})
+	}
+	return writeCSV(w, rows)
 }
 
-// writeCSV writes the rows that are passed to put, in one Write.
-func writeCSV(w io.Writer, rows func(put func(cells ...string))) error {
-	return emit(w, "csv", func(b *bytes.Buffer) {
-		out := csv.NewWriter(b)
-		rows(func(cells ...string) {
-			for i := range cells {
-				cells[i] = document.Harmless(cells[i])
-			}
-			_ = out.Write(cells) // into memory: no error
-		})
-		out.Flush()
-	})
+// writeCSV writes rows, with the head first.
+func writeCSV(w io.Writer, rows [][]string) error {
+	var b strings.Builder
+	_ = csv.NewWriter(&b).WriteAll(each(rows, func(row []string) []string { return each(row, document.Harmless) })) // into memory: no error
+	return emit(w, "csv", b.String())
 }
 
 // judged returns the verdict columns of one arm and metric; empty cells without a verdict.
@@ -204,23 +193,23 @@ func float(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 // schedlab's own verdicts pair them by block. Format: golang.org/design/14313-benchmark-format
 // and benchfmt's unit lines.
 func Bench(w io.Writer, r *record.Result) error {
-	return emit(w, "benchstat", func(b *bytes.Buffer) {
-		for _, line := range configuration(r) {
-			if line[1] != "" {
-				fmt.Fprintf(b, "%s: %s\n", line[0], oneLine(line[1]))
-			}
+	var b strings.Builder
+	for _, line := range configuration(r) {
+		if line[1] != "" {
+			fmt.Fprintf(&b, "%s: %s\n", line[0], oneLine(line[1]))
 		}
-		for _, m := range stats.Metrics() {
-			better := "lower"
-			if m.HigherIsBetter {
-				better = "higher"
-			}
-			fmt.Fprintf(b, "Unit %s better=%s assume=nothing\n", m.Bench, better)
+	}
+	for _, m := range stats.Metrics() {
+		better := "lower"
+		if m.HigherIsBetter {
+			better = "higher"
 		}
-		for i := range r.Arms {
-			benchArm(b, r, &r.Arms[i])
-		}
-	})
+		fmt.Fprintf(&b, "Unit %s better=%s assume=nothing\n", m.Bench, better)
+	}
+	for i := range r.Arms {
+		benchArm(&b, r, &r.Arms[i])
+	}
+	return emit(w, "benchstat", b.String())
 }
 
 // configuration returns the keys and values of the configuration lines; an empty value leaves its
@@ -245,7 +234,7 @@ func configuration(r *record.Result) [][2]string {
 }
 
 // benchArm writes one line for each valid block of an arm.
-func benchArm(b *bytes.Buffer, r *record.Result, a *record.Arm) {
+func benchArm(b *strings.Builder, r *record.Result, a *record.Arm) {
 	blocks := 0
 	for _, values := range a.Blocks {
 		blocks = max(blocks, len(values))
@@ -293,7 +282,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(document.Harm
 // A distribution ends where evidence ends, so it holds no maximum. It returns an error if no arm
 // has a distribution.
 func HGRM(w io.Writer, r *record.Result) error {
-	var body bytes.Buffer
+	var body strings.Builder
 	for i, a := range r.Arms {
 		if len(a.Curve) == 0 {
 			continue
@@ -311,5 +300,5 @@ func HGRM(w io.Writer, r *record.Result) error {
 	if body.Len() == 0 {
 		return errors.New("writing hgrm report: the result holds no distributions; trials/*/response.hgrm has those of single trials")
 	}
-	return emit(w, "hgrm", func(b *bytes.Buffer) { b.Write(body.Bytes()) })
+	return emit(w, "hgrm", body.String())
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -142,7 +141,7 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 		d.Answer = Headline(r)
 		d.Parts = []document.Part{expectations(r), document.Commands{{Label: "Record", Text: r.Dir}}}
 	}
-	return errors.Join(o.write(w, d), emit(w, "pack", func(b *bytes.Buffer) { b.WriteString("\n") }))
+	return errors.Join(o.write(w, d), emit(w, "pack", "\n"))
 }
 
 // PackSummary writes the table of a pack, with a line for each scenario.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"io"
 	"slices"
@@ -30,7 +29,7 @@ func (o TextOptions) write(w io.Writer, d document.Document) error {
 			"INTERRUPTED": "1;35", "INCOMPLETE": "1;35", "PARTIAL": "1;35", "STARVED": "1;31",
 		}
 	}
-	return emit(w, "text", func(b *bytes.Buffer) { b.WriteString(d.Text(options)) })
+	return emit(w, "text", d.Text(options))
 }
 
 // Text writes the whole report of r for a terminal.
@@ -41,7 +40,7 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error { return o.write(w
 func Markdown(w io.Writer, r *record.Result) error { return writeMarkdown(w, whole(r, false)) }
 
 func writeMarkdown(w io.Writer, d document.Document) error {
-	return emit(w, "markdown", func(b *bytes.Buffer) { b.WriteString(d.Markdown()) })
+	return emit(w, "markdown", d.Markdown())
 }
 
 // HTML writes r as one page that needs no script and loads no other file. Everything from outside
@@ -53,7 +52,7 @@ func writeHTML(w io.Writer, d document.Document) error {
 	if err != nil {
 		return err
 	}
-	return emit(w, "html", func(b *bytes.Buffer) { b.WriteString(page) })
+	return emit(w, "html", page)
 }
 
 // whole returns the full report of r. Unless all is set, it leaves out the parts that show
@@ -62,14 +61,13 @@ func whole(r *record.Result, all bool) document.Document {
 	if r.Capacity != nil {
 		return capacityDocument(r)
 	}
-	d := document.Document{
+	return document.Document{
 		Name: r.Scenario, Question: r.Question, State: state(r), Answer: Headline(r),
 		Context: append(rankingBelow(r), offered(r), machine(r.Env, r.Arms)), Data: complete(r),
+		Parts: slices.Concat([]document.Part{figures(r), verdicts(r), why(r), expectations(r)}, breakdownParts(r), []document.Part{
+			connections(r, all), twins(r), theory(r), document.Page{curveSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r),
+		}),
 	}
-	d.Parts = append(d.Parts, figures(r), verdicts(r), why(r), expectations(r))
-	d.Parts = append(d.Parts, breakdownParts(r)...)
-	d.Parts = append(d.Parts, connections(r, all), twins(r), theory(r), document.Page{curveSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r))
-	return d
 }
 
 // why returns the result of `schedlab explain`, if it ran.

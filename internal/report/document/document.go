@@ -154,15 +154,15 @@ func Below(doubts []string) Facts {
 
 // Doubts returns the first doubts, at most most of them, and a line that counts the others.
 func Doubts(all []string, most int) (facts Facts) {
-	shown := min(most, len(all))
-	for _, d := range all[:shown] {
-		facts = append(facts, Fact{Label: "Doubts", Text: d})
-	}
-	switch left := len(all) - shown; {
-	case left > 0 && shown > 0:
-		facts = append(facts, Fact{Label: "Doubts", Text: fmt.Sprintf("%d more with --verbose", left)})
-	case left > 0:
-		facts = append(facts, Fact{Label: "Doubts", Text: fmt.Sprintf("%d, with --verbose", left)})
+	for i, d := range all {
+		switch left := len(all) - i; {
+		case i < most:
+			facts = append(facts, Fact{"Doubts", d})
+		case i > 0:
+			return append(facts, Fact{"Doubts", fmt.Sprintf("%d more with --verbose", left)})
+		default:
+			return append(facts, Fact{"Doubts", fmt.Sprintf("%d, with --verbose", left)})
+		}
 	}
 	return facts
 }

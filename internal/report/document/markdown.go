@@ -103,7 +103,7 @@ func list[T any](m *markdown, all []T, item func(T) string) {
 // table adds a table with figures aligned right and words aligned left.
 func (m *markdown) table(t Table) {
 	var lines []string
-	for i, row := range t.rows(func(n []int) string { return strings.ReplaceAll(fmt.Sprint(n), " ", ",") }) {
+	for i, row := range t.rows() {
 		for k := range row {
 			row[k] = md(row[k])
 		}
