@@ -184,15 +184,12 @@ func markLegend(r *record.Result, used map[string]bool) string {
 	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Baseline != base }) {
 		base = "the arm it is compared with"
 	}
-	var parts []string
+	text := "Beside a figure: what it surely differs by from " + base
+	sep := "; "
 	for _, m := range []struct{ mark, means string }{{markSame, "the same"}, {markOpen, "not decided"}, {markRefused, "refused"}} {
 		if used[m.mark] {
-			parts = append(parts, m.mark+" "+m.means)
+			text, sep = text+sep+m.mark+" "+m.means, ", "
 		}
-	}
-	text := "Beside a figure: what it surely differs by from " + base
-	if len(parts) > 0 {
-		text += "; " + strings.Join(parts, ", ")
 	}
 	return text + "."
 }

@@ -124,10 +124,8 @@ var states = map[record.SuspectState]string{
 
 // causes lists all suspected causes with their witnesses.
 func causes(x *record.Explanation) document.Part {
-	var all document.Findings
-	for _, c := range x.Causes {
-		var heard []string
-		for _, t := range c.Witnesses {
+	all := each(x.Causes, func(c record.Suspect) document.Finding {
+		heard := each(c.Witnesses, func(t record.Testimony) string {
 			says := t.Witness + " " + figureOf(t.Slower, t.Unit)
 			if t.Faster != nil {
 				says += ", of the other arm " + figureOf(*t.Faster, t.Unit)
@@ -135,15 +133,15 @@ func causes(x *record.Explanation) document.Part {
 			if !t.Agrees {
 				says += " (disagrees)"
 			}
-			heard = append(heard, says)
-		}
+			return says
+		})
 		reason := fmt.Sprintf("%.0f%s%% of the difference lies in %s; %s", 100*c.Share, nbsp, c.Stretch, strings.Join(heard, "; "))
 		if c.Moved != nil {
 			reason += "; " + proof(c)
 		}
-		all = append(all, document.Finding{Mark: states[c.State], Class: string(c.State), Text: c.Fact.String(), Reason: reason})
-	}
-	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{all}}
+		return document.Finding{Mark: states[c.State], Class: string(c.State), Text: c.Fact.String(), Reason: reason}
+	})
+	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{document.Findings(all)}}
 }
 
 // figureOf formats a witness's figure in its unit.
@@ -161,25 +159,22 @@ func figureOf(v float64, unit string) string {
 func waterfall(x *record.Explanation, w record.Waterfall, of string) document.Part {
 	unit := timeScale(w.From, w.To)
 	unit.decimals = min(unit.decimals+1, 3)
-	row := func(name string, s record.Step) []string {
-		return []string{name, unit.number(s.From), unit.number(s.To), unit.plus(s.By), unit.plus(s.Low) + " to " + unit.plus(s.High)}
-	}
-	rows := [][]string{{"", x.From, x.To, "difference", "interval"}}
-	for _, p := range w.Pieces {
-		if max(math.Abs(p.From), math.Abs(p.To)) > negligible {
-			rows = append(rows, row(p.Stretch, p.Step))
-		}
-	}
-	rows = append(rows, row("sum ("+unit.unit+")", w.Step))
+	pieces := append(only(w.Pieces, visible), record.Piece{Stretch: "sum (" + unit.unit + ")", Step: w.Step})
+	table := append([][]string{{"", x.From, x.To, "difference", "interval"}}, each(pieces, func(p record.Piece) []string {
+		return []string{p.Stretch, unit.number(p.From), unit.number(p.To), unit.plus(p.By), unit.plus(p.Low) + " to " + unit.plus(p.High)}
+	})...)
 	title := "From " + x.From + " to " + x.To + " " + of
 	return document.Section{
 		ID: "waterfall-" + strings.Fields(of)[0], Title: title,
 		Lead: "The pieces add up to the difference exactly: each is the mean over the blocks of what requests spent there.",
 		Parts: []document.Part{document.Charts{{
-			Picture: draw("bars", waterfallChart(x, w, title)), Instead: []document.Part{document.Table{Rows: rows}},
+			Picture: draw("bars", waterfallChart(x, w, title)), Instead: []document.Part{document.Table{Rows: table}},
 		}}},
 	}
 }
+
+// visible reports whether a piece is large enough to show.
+func visible(p record.Piece) bool { return max(math.Abs(p.From), math.Abs(p.To)) > negligible }
 
 // waterfallChart draws the waterfall: each bar begins where the previous one ended.
 func waterfallChart(x *record.Explanation, w record.Waterfall, title string) barChart {
@@ -197,11 +192,9 @@ func waterfallChart(x *record.Explanation, w record.Waterfall, title string) bar
 	}
 	add(x.From, unit.format(w.From), "whole", seconds(w.From), 0, w.From)
 	at = w.From
-	for _, p := range w.Pieces {
-		if max(math.Abs(p.From), math.Abs(p.To)) > negligible {
-			add(p.Stretch, unit.signed(p.By), stretchClass(p.Stretch), fmt.Sprintf("%s: %s to %s", p.Stretch, seconds(p.From), seconds(p.To)), at, at+p.By)
-			at += p.By
-		}
+	for _, p := range only(w.Pieces, visible) {
+		add(p.Stretch, unit.signed(p.By), stretchClass(p.Stretch), fmt.Sprintf("%s: %s to %s", p.Stretch, seconds(p.From), seconds(p.To)), at, at+p.By)
+		at += p.By
 	}
 	add(x.To, unit.format(w.To), "whole", seconds(w.To), 0, w.To)
 	return c

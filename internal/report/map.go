@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -71,8 +72,8 @@ func atBorder(c record.Cell) bool { return c.Border && c.State != record.Unreach
 
 // mapGrid returns the map as a table: the head, then the rows from the last value of Y to the
 // first, so that Y rises upwards.
-func mapGrid(m *record.Map) (rows [][]string) {
-	rows = append(rows, append([]string{m.Plan.Y.Name + " \\ " + m.Plan.X.Name}, m.Plan.X.Values...))
+func mapGrid(m *record.Map) [][]string {
+	rows := [][]string{append([]string{m.Plan.Y.Name + " \\ " + m.Plan.X.Name}, m.Plan.X.Values...)}
 	for y, value := range slices.Backward(m.Plan.Y.Values) {
 		row := []string{value}
 		for x := range m.Plan.X.Values {
@@ -107,27 +108,21 @@ func mapDocument(m *record.Map) document.Document {
 	if m.Theory != nil {
 		theory.Title, dashed = m.Theory.Law, ", a dashed one is theory's border"
 	}
-	grid := document.Table{Rows: mapGrid(m), Words: true}
-	var doubts document.Lines
-	cells := make(document.Linked, len(m.Cells))
-	for i := range m.Cells {
-		c := &m.Cells[i]
-		if c.Decision == record.Rejected {
-			doubts = append(doubts, cellSentence(m, c))
-		}
-		if c.Visits > 0 {
-			cells[c.Order-1] = document.Link{Text: cellSentence(m, c), Files: each(c.Runs, func(run string) string { return run + "/report.html" })}
-		}
-	}
-	cells = slices.DeleteFunc(cells, func(l document.Link) bool { return l.Text == "" }) // not measured
-	doubts = append(doubts, each(m.Doubts, Doubt)...)
+	sentence := func(c record.Cell) string { return cellSentence(m, &c) }
+	measured := only(m.Cells, func(c record.Cell) bool { return c.Visits > 0 })
+	slices.SortFunc(measured, func(a, b record.Cell) int { return cmp.Compare(a.Order, b.Order) })
+	cells := document.Linked(each(measured, func(c record.Cell) document.Link {
+		return document.Link{Text: sentence(c), Files: each(c.Runs, func(run string) string { return run + "/report.html" })}
+	}))
+	refused := only(m.Cells, func(c record.Cell) bool { return c.Decision == record.Rejected })
+	doubts := document.Lines(append(each(refused, sentence), each(m.Doubts, Doubt)...))
 	if m.Plan.Note != "" {
 		doubts = append(doubts, "note: "+m.Plan.Note)
 	}
 	d.Parts = []document.Part{
 		document.Section{
 			ID: "map", Title: "Who wins where", Parts: []document.Part{document.Charts{{
-				Alt: mapTitle(m), File: "map.svg", Picture: draw("map", chartMap(m)), Instead: []document.Part{grid, document.Lines(mapLegend(m))},
+				Alt: mapTitle(m), File: "map.svg", Picture: draw("map", chartMap(m)), Instead: []document.Part{document.Table{Rows: mapGrid(m), Words: true}, document.Lines(mapLegend(m))},
 			}}},
 			Lead: "Pale cells are inferred: measured ones on both sides of them agree. Hatched cells lie at a border, or are undecided; " +
 				"a solid line parts different verdicts" + dashed + ".",

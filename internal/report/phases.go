@@ -107,16 +107,13 @@ func slowest(r *record.Result) int {
 
 // legend explains the stretches in the tables; "" without tables.
 func legend(r *record.Result, tables []breakdown) string {
-	var parts []string
-	for _, st := range stretches(r) {
-		if slices.ContainsFunc(tables, func(b breakdown) bool { return slices.Contains(b.Names, st.Name) }) {
-			parts = append(parts, st.Name+": "+st.What)
-		}
-	}
-	if len(parts) == 0 {
+	shown := only(stretches(r), func(st record.Stretch) bool {
+		return slices.ContainsFunc(tables, func(b breakdown) bool { return slices.Contains(b.Names, st.Name) })
+	})
+	if len(shown) == 0 {
 		return ""
 	}
-	return strings.Join(parts, "; ") + " (docs/timeline.md)"
+	return strings.Join(each(shown, func(st record.Stretch) string { return st.Name + ": " + st.What }), "; ") + " (docs/timeline.md)"
 }
 
 // breakDown returns one table. of selects the figure of a phase, in seconds. It drops the
@@ -213,13 +210,10 @@ func stretchClass(name string) string { return "stretch s-" + strings.ReplaceAll
 
 // coverage tells how many requests lack the server's stamps; "" for none.
 func coverage(r *record.Result) string {
-	var missing []string
-	for _, a := range r.Arms {
-		if len(a.Phases) > 0 && a.Joined > 0 && a.Joined < 1 {
-			missing = append(missing, fmt.Sprintf("%s: %.3f %% of its requests were not accounted for by the server", a.Name, 100*(1-a.Joined)))
-		}
-	}
-	return strings.Join(missing, "; ")
+	partly := only(r.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 && a.Joined > 0 && a.Joined < 1 })
+	return strings.Join(each(partly, func(a record.Arm) string {
+		return fmt.Sprintf("%s: %.3f %% of its requests were not accounted for by the server", a.Name, 100*(1-a.Joined))
+	}), "; ")
 }
 
 // difference describes one difference, its largest pieces first.
