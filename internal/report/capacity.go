@@ -15,15 +15,11 @@ import (
 
 // capacityDocument builds the report of a search for capacity.
 func capacityDocument(r *record.Result) document.Document {
-	table := document.Table{Rows: capacityTable(r)}
-	for i, a := range r.Capacity.Arms {
-		table.Marks = append(table.Marks, document.Mark{Class: seriesOf(r.Arms)[i].Class, Notes: notes(r, a.Name)})
-	}
 	return document.Document{
 		Name: r.Scenario, Question: r.Question, State: searchState(r), Answer: Headline(r), Context: []string{searched(r), machine(r.Env, r.Arms)}, Data: complete(r),
 		Parts: []document.Part{
 			document.Section{
-				ID: "capacity", Title: "Capacity", Parts: []document.Part{table, document.Lines(capacityLines(r))},
+				ID: "capacity", Title: "Capacity", Parts: []document.Part{document.Table{Rows: capacityTable(r), Marks: marks(r)}, document.Lines(capacityLines(r))},
 				Lead: "The capacity lies between the highest rate at which three windows of three kept " + r.Capacity.SLO + " and the lowest at which most broke it. " +
 					"The estimate is where a robust line through the windows meets the limit; it is no answer by itself.",
 			},

@@ -82,12 +82,9 @@ func measuredDifference(c record.ChoiceCell) string {
 		}
 		return fmt.Sprintf("%s, `%s`: every verdict was refused (%s)", link, c.Commit, why.Code)
 	}
-	var said []string
-	for _, v := range c.Verdicts {
-		if v.Verdict != stats.Refused && slices.ContainsFunc([]string{v.Arm, v.Baseline}, func(name string) bool { return name == c.Best[0].Name }) {
-			said = append(said, verdictInShort(v))
-		}
-	}
+	ofBest := only(c.Verdicts, func(v record.Verdict) bool {
+		return v.Verdict != stats.Refused && (v.Arm == c.Best[0].Name || v.Baseline == c.Best[0].Name)
+	})
 	lead := c.Outcome.Words()
 	if len(c.Best) > 1 {
 		lead += ": " + strings.Join(each(c.Best, func(arm record.ChoiceArm) string { return arm.Name }), ", ")
@@ -95,7 +92,7 @@ func measuredDifference(c record.ChoiceCell) string {
 	for _, why := range c.Lacks {
 		lead += ". But " + why.String()
 	}
-	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead), strings.Join(said, "; "), link, c.Commit, prose.Plural(c.Verdicts[0].Blocks, "block"))
+	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead), strings.Join(each(ofBest, verdictInShort), "; "), link, c.Commit, prose.Plural(c.Verdicts[0].Blocks, "block"))
 }
 
 // verdictInShort formats a verdict in a few words.

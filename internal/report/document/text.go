@@ -105,13 +105,12 @@ func (t *text) part(indent string, p Part) {
 		t.facts(indent, facts)
 	case Findings:
 		for _, f := range p {
+			said, below := f.Text, f.Reason
 			if f.Said != "" {
-				t.prose(indent, f.Mark+" "+f.Said)
-				t.prose(indent+"        ", f.Text+": "+f.Reason)
-				continue
+				said, below = f.Said, f.Text+": "+f.Reason
 			}
-			t.prose(indent, f.Mark+" "+f.Text)
-			t.prose(indent+"        ", f.Reason)
+			t.prose(indent, f.Mark+" "+said)
+			t.prose(indent+"        ", below)
 		}
 	case Charts:
 		for _, c := range p {
