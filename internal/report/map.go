@@ -53,10 +53,14 @@ func kindOf(m *record.Map, c *record.Cell) cellKind {
 	if c.Decision == record.Wins {
 		return wonBy(m, c.Winner)
 	}
-	return unwon[slices.IndexFunc(unwon, func(k cellKind) bool { return k.Decision == c.Decision })]
+	i := slices.IndexFunc(unwon, func(k cellKind) bool { return k.Decision == c.Decision })
+	if i < 0 { // of another version
+		i = len(unwon) - 1
+	}
+	return unwon[i]
 }
 
-// kindsOn returns the kinds of every arm, and those of the map's other cells.
+// kindsOn returns the kinds of all arms, then the kinds of the cells that no arm wins.
 func kindsOn(m *record.Map) []cellKind {
 	arms := each(m.Arms, func(arm string) cellKind { return wonBy(m, arm) })
 	return append(arms, only(unwon, func(k cellKind) bool { return anyCell(m, func(c record.Cell) bool { return c.Decision == k.Decision }) })...)
@@ -326,11 +330,12 @@ func cellSentence(m *record.Map, c *record.Cell) string {
 	if c.Decision == record.Ties {
 		s += strings.Join(c.Among, " and ") + " are "
 	}
-	s += kindOf(m, c).Words
+	kind := kindOf(m, c)
+	s += kind.Words
 	switch {
 	case c.Decision == record.Rejected:
 		return s + ": " + c.Reason.String()
-	case c.Decision == "":
+	case kind.Decision == "":
 		return s
 	case inferred(*c):
 		return s + ", inferred"

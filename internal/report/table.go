@@ -99,7 +99,7 @@ func each[T, U any](all []T, f func(T) U) (of []U) {
 	return of
 }
 
-// only returns the elements that f keeps, in a list of their own.
+// only returns a new list of the elements that f keeps.
 func only[T any](all []T, f func(T) bool) (kept []T) {
 	for _, x := range all {
 		if f(x) {
