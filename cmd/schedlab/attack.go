@@ -288,7 +288,7 @@ func (f *attackFlags) checkEngine() error {
 
 func (f *attackFlags) print(w io.Writer, a *record.Attack) error {
 	if f.output == "json" {
-		return report.AttackJSON(w, a)
+		return record.WriteJSON(w, a)
 	}
 	return report.Attack(w, a, f.verbose, textOptions(w))
 }

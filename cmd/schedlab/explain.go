@@ -160,7 +160,7 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 		return x, errors.Join(stopped, err)
 	}
 	return x, errors.Join(stopped, dir.WriteExplanation(x),
-		dir.WriteFile("why.html", func(w io.Writer) error { return report.ExplainHTML(w, x) }))
+		dir.WriteFile("why.html", func(w io.Writer) error { return report.RenderExplanation(w, "html", x) }))
 }
 
 // again returns the options of a run under the load and on the CPUs of the explained one.

@@ -306,9 +306,9 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 // writeMapReports writes the pages and the picture of a map into its record.
 func writeMapReports(dir *record.Dir, m *record.Map) error {
 	return errors.Join(
-		dir.WriteFile("map.html", func(w io.Writer) error { return report.MapHTML(w, m) }),
-		dir.WriteFile("map.md", func(w io.Writer) error { return report.MapMarkdown(w, m) }),
-		dir.WriteFile("map.svg", func(w io.Writer) error { return report.MapSVG(w, m) }),
+		dir.WriteFile("map.html", func(w io.Writer) error { return report.RenderMap(w, "html", m) }),
+		dir.WriteFile("map.md", func(w io.Writer) error { return report.RenderMap(w, "markdown", m) }),
+		dir.WriteFile("map.svg", func(w io.Writer) error { return report.RenderMap(w, "svg", m) }),
 	)
 }
 

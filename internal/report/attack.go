@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -37,17 +38,10 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 		row("engine", "%s", a.Engine)
 	}
 	row("requests", "%s", requests(a))
-	var statuses, ends []string
-	for _, code := range slices.Sorted(maps.Keys(a.Statuses)) {
-		statuses = append(statuses, fmt.Sprintf("%d: %s", code, count(a.Statuses[code])))
-	}
-	if len(statuses) > 0 {
+	if statuses := tallied(a.Statuses); len(statuses) > 0 {
 		row("status codes", "%s", strings.Join(statuses, ", "))
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.Outcomes)) {
-		ends = append(ends, fmt.Sprintf("%s: %s", name, count(a.Outcomes[name])))
-	}
-	if len(ends) > 1 || verbose && len(ends) > 0 {
+	if ends := tallied(a.Outcomes); len(ends) > 1 || verbose && len(ends) > 0 {
 		row("outcomes", "%s", strings.Join(ends, ", "))
 	}
 	if a.FirstError >= 0 && verbose {
@@ -67,10 +61,7 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 	if i := a.Idle; i != nil {
 		row("idle", "%s of %s opened, %s answered, %s lost", count(i.Opened), count(i.Asked), count(i.Answered), count(i.Lost))
 	}
-	var doubts document.Numbered
-	for _, d := range a.Doubts {
-		doubts = append(doubts, d.String())
-	}
+	doubts := document.Numbered(each(a.Doubts, record.Fact.String))
 	if g := a.Generator; g != nil && verbose {
 		row("generator", "%s", generated(g))
 	}
@@ -80,6 +71,11 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 		d.Parts = append(d.Parts, append(facts, document.Below(doubts)...))
 	}
 	return o.write(w, d)
+}
+
+// tallied lists the counts in the order of their keys.
+func tallied[K cmp.Ordered](counts map[K]int) []string {
+	return each(slices.Sorted(maps.Keys(counts)), func(k K) string { return fmt.Sprintf("%v: %s", k, count(counts[k])) })
 }
 
 // attacked returns the answer in one sentence.
@@ -95,9 +91,9 @@ func attacked(a *record.Attack) string {
 	if a.Good < ended {
 		text = fmt.Sprintf("%s of %s got a good reply", count(a.Good), plural(ended, "request"))
 	}
-	from := "from the scheduled time"
+	from := since(a)
 	if !a.Paced() {
-		from = "from the sending, as there is no schedule"
+		from += ", as there is no schedule"
 	}
 	at, took := "mean", a.Response.Mean
 	for _, q := range quantilesOf(a.Response) {
@@ -115,44 +111,33 @@ func attacked(a *record.Attack) string {
 // attackTimes returns the table of times.
 func attackTimes(a *record.Attack) document.Part {
 	rows := [][]string{{"", "p50", "p90", "p99", "p99.9", "max", "mean"}}
-	row := func(what string, q record.Quantiles) {
-		if q.Count == 0 {
+	row := func(what string, q record.Quantiles, shown bool) {
+		if q.Count == 0 || !shown {
 			return
 		}
 		cells := []string{what}
 		for _, at := range quantilesOf(q) {
-			if at.known {
-				cells = append(cells, seconds(at.value))
-			} else {
-				cells = append(cells, none)
-			}
+			cells = append(cells, map[bool]string{true: seconds(at.value), false: none}[at.known])
 		}
 		rows = append(rows, append(cells, seconds(q.Max), seconds(q.Mean)))
 	}
-	from := "from the scheduled time"
-	if !a.Paced() {
-		from = "from the sending"
-	}
-	row("response ("+from+")", a.Response)
-	if a.Good > 0 && a.Good < a.Sent-a.CutOff {
-		row("good replies alone", a.GoodResponse)
-	}
-	if a.Paced() {
-		row("lag (of the sending)", a.Lag)
-	}
-	if a.Connect.Max >= 1e-6 {
-		row("connection (waiting, opening)", a.Connect)
-	}
-	row("service (from the writing)", a.Service)
+	row("response ("+since(a)+")", a.Response, true)
+	row("good replies alone", a.GoodResponse, a.Good > 0 && a.Good < a.Sent-a.CutOff)
+	row("lag (of the sending)", a.Lag, a.Paced())
+	row("connection (waiting, opening)", a.Connect, a.Connect.Max >= 1e-6)
+	row("service (from the writing)", a.Service, true)
 	if len(rows) == 1 {
 		return document.Table{}
 	}
 	return document.Table{Rows: rows}
 }
 
-// AttackJSON writes the whole summary as JSON.
-func AttackJSON(w io.Writer, a *record.Attack) error {
-	return record.WriteJSON(w, a)
+// since tells from when response times count.
+func since(a *record.Attack) string {
+	if a.Paced() {
+		return "from the scheduled time"
+	}
+	return "from the sending"
 }
 
 // generated describes the work and the delays of the load generator.
@@ -216,11 +201,122 @@ func quantiles(q record.Quantiles) string {
 	if q.Count == 0 {
 		return "none"
 	}
-	var known []string
-	for _, at := range quantilesOf(q) {
-		if at.known {
-			known = append(known, at.name+" "+seconds(at.value))
-		}
-	}
+	known := each(only(quantilesOf(q), func(at quantileOf) bool { return at.known }), func(at quantileOf) string { return at.name + " " + seconds(at.value) })
 	return strings.Join(append(known, "max "+seconds(q.Max), "mean "+seconds(q.Mean)), ", ")
+}
+
+// judgements are the classes of findings in the order of the report, with their headings.
+var judgements = []struct {
+	kind  record.Judgement
+	title string
+	short string
+}{
+	{record.Impossible, "Impossible", "impossible"},
+	{record.Suspicious, "Suspicious", "suspicious"},
+	{record.CannotTell, "Cannot be told", "cannot be told"},
+}
+
+// Audit writes an audit for a terminal: each kind of finding once or, if verbose, every finding.
+func Audit(w io.Writer, a *record.Audit, verbose bool, o TextOptions) error {
+	return o.write(w, auditDocument(a, verbose))
+}
+
+// AuditMarkdown writes every finding as Markdown, for an issue or a page.
+func AuditMarkdown(w io.Writer, a *record.Audit) error {
+	return writeMarkdown(w, auditDocument(a, true))
+}
+
+// AuditJSON writes the whole audit as JSON. Each finding gets its message.
+func AuditJSON(w io.Writer, a *record.Audit) error {
+	full := *a
+	full.Findings = slices.Clone(a.Findings)
+	if full.Findings == nil {
+		full.Findings = []record.AuditFinding{}
+	}
+	for i := range full.Findings {
+		full.Findings[i].Message = full.Findings[i].Fact().String()
+	}
+	return record.WriteJSON(w, full)
+}
+
+// auditDocument returns an audit as a document: each code of finding once or, if verbose, every
+// finding.
+func auditDocument(a *record.Audit, verbose bool) document.Document {
+	d := document.Document{Name: a.File, Answer: auditAnswer(a)}
+	for _, j := range judgements {
+		var items document.Facts
+		said := map[record.Code]bool{}
+		for _, f := range a.Findings {
+			if f.Kind != j.kind || said[f.Code] && !verbose {
+				continue
+			}
+			said[f.Code] = true
+			text := where(a, f) + f.Fact().String()
+			if !verbose {
+				text += likewise(a, f)
+			}
+			items = append(items, document.Fact{Label: f.Law, Text: text})
+		}
+		d.Parts = append(d.Parts, document.Section{Title: j.title, Parts: []document.Part{items}})
+	}
+	if verbose {
+		read := each(a.Runs, func(run record.AuditRun) string {
+			return fmt.Sprintf("%s: %s, %s loop, %s", lineSpan(run.Line, run.End), run.Tool, run.Loop, plural(len(run.Figures), "figure"))
+		})
+		not := each(a.NotRead, func(l record.AuditLines) string { return lineSpan(l.Line, l.End) + ": " + l.Text })
+		d.Parts = append(d.Parts, append(labelled("Read", read...), labelled("Not read", not...)...))
+		return d
+	}
+	lines, left := 0, ""
+	for _, l := range a.NotRead {
+		lines += l.End - l.Line + 1
+		left = plural(lines, "line") + " that are no run's"
+	}
+	d.Parts = append(d.Parts, append(labelled("Not read", left), document.Below(nil)...))
+	return d
+}
+
+// auditAnswer counts the findings of each class.
+func auditAnswer(a *record.Audit) string {
+	var parts []string
+	for _, j := range judgements {
+		n := 0
+		for _, f := range a.Findings {
+			n += stats.Count(f.Kind == j.kind)
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", n, j.short))
+	}
+	return fmt.Sprintf("%s, in %s of %s.", strings.Join(parts, ", "), plural(len(a.Runs), "run"), a.Format)
+}
+
+// where returns the line and name of the run that a finding is about, to put in front of its
+// text; "" if it is about several runs or if there is only one without a name.
+func where(a *record.Audit, f record.AuditFinding) string {
+	if f.Run < 0 || len(a.Runs) == 1 && a.Runs[0].Name == "" {
+		return ""
+	}
+	name := a.Runs[f.Run].Name
+	if name != "" {
+		name = " (" + name + ")"
+	}
+	return fmt.Sprintf("line %d%s: ", f.Line, name)
+}
+
+// likewise returns the lines of the other findings with the same code; "" for none.
+func likewise(a *record.Audit, than record.AuditFinding) string {
+	others := only(a.Findings, func(f record.AuditFinding) bool {
+		return f.Code == than.Code && (f.Run != than.Run || f.Line != than.Line)
+	})
+	if len(others) == 0 {
+		return ""
+	}
+	return "; likewise line " + strings.Join(each(others, func(f record.AuditFinding) string { return fmt.Sprint(f.Line) }), ", ")
+}
+
+// lineSpan returns "line 3" or "lines 3-5".
+func lineSpan(line, end int) string {
+	if line == end {
+		return fmt.Sprintf("line %d", line)
+	}
+	return fmt.Sprintf("lines %d-%d", line, end)
 }

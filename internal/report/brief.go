@@ -47,16 +47,12 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 // expectations that did not pass, and at most doubts "Doubts" lines. If most is below 0, it keeps
 // only the count of expectations.
 func briefly(r *record.Result, width, most, doubts int) document.Document {
-	var facts document.Facts
-	add := func(label string, lines []string) {
-		for _, l := range lines {
-			facts = append(facts, document.Fact{Label: label, Text: l})
-		}
-	}
 	why := few(append(explanationOf(r), briefReasons(r)...), max(most, 0))
-	add("Why", append(why, twoMeans(r, len(why) > 0)...))
-	add("Sure", sure(r))
-	add("Expected", few(unmet(r), min(max(most, 1)+1, most+2)))
+	facts := slices.Concat(
+		labelled("Why", append(why, twoMeans(r, len(why) > 0)...)...),
+		labelled("Sure", sure(r)...),
+		labelled("Expected", few(unmet(r), min(max(most, 1)+1, most+2))...),
+	)
 	d := document.Document{Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: append(rankingBelow(r), askedBriefly(r))}
 	if len(r.Arms) > 0 {
 		d.Parts = append(d.Parts, marked(r, width, most > 0))
@@ -90,13 +86,9 @@ func capacityBriefly(r *record.Result, width int) document.Document {
 	for i, row := range rows { // leave out the estimate, which lies in the interval, and the saturation, which lies beyond it
 		rows[i] = slices.Concat(row[:2], row[3:5], row[6:])
 	}
-	var facts document.Facts
-	for _, l := range capacityCompared(r) {
-		facts = append(facts, document.Fact{Label: "That is", Text: l})
-	}
 	return document.Document{
 		Name: r.Scenario, State: searchState(r), Answer: briefAnswer(r, width), Context: []string{searched(r)},
-		Parts: []document.Part{document.Table{Rows: rows}, append(facts, rest(r, 1)...)},
+		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", capacityCompared(r)...), rest(r, 1)...)},
 	}
 }
 
@@ -141,20 +133,18 @@ func askedBriefly(r *record.Result) string {
 // figures in the table.
 func marked(r *record.Result, width int, note bool) document.Part {
 	shown := shownArms(r)
-	columns := [][]string{column("", shown, name)}
+	table := columns(shown, armField{"", nil, name})
 	used := map[string]bool{}
 	for _, m := range stats.Metrics() {
-		figures, marks := append([]string{m.Label}, cells(m, shown)...), []string{""}
-		for _, a := range shown {
-			mark := verdictMark(r, a.Name, m)
+		marks := each(shown, func(a record.Arm) string { return verdictMark(r, a.Name, m) })
+		for _, mark := range marks {
 			used[mark] = true
-			marks = append(marks, mark)
 		}
-		columns = append(columns, figures, marks)
+		table = append(table, append([]string{m.Label}, cells(m, shown)...), append([]string{""}, marks...))
 	}
 	for _, c := range openColumns(shown) { // only columns that fit in the width
-		if more := append(columns, c); textWidth(more) <= width {
-			columns = more
+		if more := append(table, c); textWidth(more) <= width {
+			table = more
 		}
 	}
 	var below document.Lines
@@ -167,30 +157,22 @@ func marked(r *record.Result, width int, note bool) document.Part {
 	if all := len(r.Arms) - 1; all > len(shown) {
 		below = append(below, plural(all-len(shown), "arm")+" more")
 	}
-	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(columns)}, below}}
+	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, below}}
 }
 
 // textWidth returns the width of a table with these columns in a text.
 func textWidth(columns [][]string) (sum int) {
 	for _, c := range columns {
-		widest := 0
-		for _, cell := range c {
-			widest = max(widest, utf8.RuneCountInString(cell))
-		}
-		sum += widest + 2
+		sum += slices.Max(each(c, utf8.RuneCountInString)) + 2
 	}
 	return sum - 2
 }
 
 // shownArms returns the baseline and the first challengers. It leaves out the baseline's copy,
 // which is no choice.
-func shownArms(r *record.Result) (arms []record.Arm) {
-	for _, a := range r.Arms {
-		if a.Role != record.Copy && len(arms) < briefArms {
-			arms = append(arms, a)
-		}
-	}
-	return arms
+func shownArms(r *record.Result) []record.Arm {
+	arms := choices(r.Arms)
+	return arms[:min(len(arms), briefArms)]
 }
 
 // verdictMark returns the mark of an arm's verdict on a metric: the change if it is sure, else
@@ -220,15 +202,12 @@ func markLegend(r *record.Result, used map[string]bool) string {
 	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Baseline != base }) {
 		base = "the arm it is compared with"
 	}
-	var parts []string
+	text := "Beside a figure: what it surely differs by from " + base
+	sep := "; "
 	for _, m := range []struct{ mark, means string }{{markSame, "the same"}, {markOpen, "not decided"}, {markRefused, "refused"}} {
 		if used[m.mark] {
-			parts = append(parts, m.mark+" "+m.means)
+			text, sep = text+sep+m.mark+" "+m.means, ", "
 		}
-	}
-	text := "Beside a figure: what it surely differs by from " + base
-	if len(parts) > 0 {
-		text += "; " + strings.Join(parts, ", ")
 	}
 	return text + "."
 }
@@ -362,12 +341,7 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	if len(aa) == 0 {
 		return "no copy of the baseline to check it by"
 	}
-	var bad []string
-	for _, v := range aa {
-		if differs(v) {
-			bad = append(bad, stats.MetricOf(v.Metric).Label)
-		}
-	}
+	bad := unclean(aa)
 	switch {
 	case !slices.ContainsFunc(aa, judgedControl), blocks < stats.Looks()[0]: // too few blocks for a verdict
 		return aa[0].Baseline + " against its own copy is not judged"
@@ -401,15 +375,16 @@ func unmet(r *record.Result) []string {
 	if len(r.Expectations) == 0 {
 		return nil
 	}
-	var lines []string
-	for _, e := range r.Expectations {
-		if e.Outcome != record.Passed {
-			lines = append(lines, fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason.String()))
-		}
-	}
+	open := only(r.Expectations, func(e record.Expectation) bool { return e.Outcome != record.Passed })
+	lines := each(open, answered)
 	first := tally(r.Expectations)
-	if len(lines) > 0 && !slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Outcome == record.Failed }) {
+	if len(lines) > 0 && !slices.ContainsFunc(open, func(e record.Expectation) bool { return e.Outcome == record.Failed }) {
 		first += "; none failed, so the exit code is 0 (with --strict 4)"
 	}
 	return append([]string{first}, lines...)
+}
+
+// answered formats an expectation with its answer and the reason.
+func answered(e record.Expectation) string {
+	return fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason.String())
 }

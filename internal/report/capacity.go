@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"html/template"
@@ -16,19 +15,11 @@ import (
 
 // capacityDocument builds the report of a search for capacity.
 func capacityDocument(r *record.Result) document.Document {
-	table := document.Table{Rows: capacityTable(r)}
-	for i, a := range r.Capacity.Arms {
-		table.Marks = append(table.Marks, document.Mark{Class: seriesOf(r.Arms)[i].Class, Notes: notes(r, a.Name)})
-	}
-	var known document.Facts
-	if r.Note != "" {
-		known = document.Facts{{Label: "Note", Text: r.Note}}
-	}
 	return document.Document{
 		Name: r.Scenario, Question: r.Question, State: searchState(r), Answer: Headline(r), Context: []string{searched(r), machine(r.Env, r.Arms)}, Data: complete(r),
 		Parts: []document.Part{
 			document.Section{
-				ID: "capacity", Title: "Capacity", Parts: []document.Part{table, document.Lines(capacityLines(r))},
+				ID: "capacity", Title: "Capacity", Parts: []document.Part{document.Table{Rows: capacityTable(r), Marks: marks(r)}, document.Lines(capacityLines(r))},
 				Lead: "The capacity lies between the highest rate at which three windows of three kept " + r.Capacity.SLO + " and the lowest at which most broke it. " +
 					"The estimate is where a robust line through the windows meets the limit; it is no answer by itself.",
 			},
@@ -38,7 +29,7 @@ func capacityDocument(r *record.Result) document.Document {
 				Lead: "Nothing is fitted to response times.", Parts: []document.Part{document.Lines(capacityTheory(r))},
 			},
 			document.Page{document.Section{ID: "windows", Title: "Every window", Parts: details(r)}},
-			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), known}},
+			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), labelled("Note", r.Note)}},
 			recordSection(r),
 		},
 	}
@@ -50,14 +41,9 @@ func rateSection(r *record.Result) document.Part {
 	if all == nil {
 		return document.Section{}
 	}
-	var charts []document.Part
-	for i, c := range all {
-		figure := c.figure()
-		if i == 0 {
-			figure.Alt, figure.File = "Response time over the rate, with the objective, the windows and theory", capacityChartFile // of all arms
-		}
-		charts = append(charts, document.Charts{figure})
-	}
+	charts := each(all, func(c chart) document.Part { return document.Charts{c.figure()} })
+	first := &charts[0].(document.Charts)[0]
+	first.Alt, first.File = "Response time over the rate, with the objective, the windows and theory", capacityChartFile // of all arms
 	return document.Section{
 		ID: "curves", Title: "Response time over the rate", Parts: charts,
 		Lead: plotted(r.Capacity).Metric + " of every window: filled where the objective was kept, open where it was broken, grey where the window was refused. " +
@@ -70,13 +56,13 @@ const capacityChartFile = "capacity.svg"
 
 // plotted returns the term to draw: the first that is a time, nil for none.
 func plotted(c *record.Capacity) *record.SLOTerm {
-	for i, t := range c.Terms {
-		if t.Metric != "errors" && t.Metric != "goodput" {
-			return &c.Terms[i]
-		}
+	if i := slices.IndexFunc(c.Terms, timed); i >= 0 {
+		return &c.Terms[i]
 	}
 	return nil
 }
+
+func timed(t record.SLOTerm) bool { return t.Metric != "errors" && t.Metric != "goodput" }
 
 // rateCharts draws every arm that has a window with a time, all on the same axes: windows as
 // points, the objective as a line, the interval as a band, and theory. Each chart begins room
@@ -177,50 +163,45 @@ func CapacitySVG(w io.Writer, r *record.Result) error {
 		c.Panels[0].Title = c.Caption + ": " + plotted(r.Capacity).Metric + " over the rate"
 		all.Panels, all.Height = append(all.Panels, c.Panels...), all.Height+room
 	}
-	return emit(w, "svg", func(b *bytes.Buffer) {
-		b.WriteString(string(draw("file", struct {
-			chart
-			Style template.CSS
-		}{all, document.Style()})))
-	})
+	return writeSVG(w, draw("file", struct {
+		chart
+		Style template.CSS
+	}{all, document.Style()}))
 }
 
 // details returns the tables of every arm's windows.
-func details(r *record.Result) (all []document.Part) {
-	for _, a := range r.Capacity.Arms {
-		head := []string{"trial", "for", "offered", "sent", "goodput"}
-		for _, t := range r.Capacity.Terms {
-			if t.Metric != "goodput" {
-				head = append(head, t.Metric)
-			}
-		}
-		rows := [][]string{append(head, "objective")}
-		for _, w := range a.Windows {
-			row := []string{count(w.Trial), w.Purpose, rate(w.Rate), rate(w.Sent), rate(w.Goodput)}
-			for _, t := range r.Capacity.Terms {
-				v, ok := w.Values[t.Metric]
-				switch {
-				case t.Metric == "goodput":
-				case !ok:
-					row = append(row, none)
-				case t.Metric == "errors":
-					row = append(row, plain(100*v)+nbsp+"%")
-				default:
-					row = append(row, seconds(v))
-				}
-			}
-			said := "broken"
-			switch {
-			case !w.Refused.None():
-				said = "refused: " + w.Refused.String()
-			case w.Kept:
-				said = "kept"
-			}
-			rows = append(rows, append(row, said))
-		}
-		all = append(all, document.Details{Summary: a.Name, Parts: []document.Part{document.Table{Rows: rows, Words: true}}})
+func details(r *record.Result) []document.Part {
+	type w = record.RateWindow
+	fields := []field[w]{
+		{"trial", nil, func(x w) string { return count(x.Trial) }}, {"for", nil, func(x w) string { return x.Purpose }},
+		{"offered", nil, func(x w) string { return rate(x.Rate) }}, {"sent", nil, func(x w) string { return rate(x.Sent) }}, {"goodput", nil, func(x w) string { return rate(x.Goodput) }},
 	}
-	return all
+	for _, t := range r.Capacity.Terms {
+		if t.Metric != "goodput" {
+			fields = append(fields, field[w]{t.Metric, nil, func(x w) string {
+				v, ok := x.Values[t.Metric]
+				switch {
+				case !ok:
+					return none
+				case t.Metric == "errors":
+					return plain(100*v) + nbsp + "%"
+				}
+				return seconds(v)
+			}})
+		}
+	}
+	fields = append(fields, field[w]{"objective", nil, func(x w) string {
+		switch {
+		case !x.Refused.None():
+			return "refused: " + x.Refused.String()
+		case x.Kept:
+			return "kept"
+		}
+		return "broken"
+	}})
+	return each(r.Capacity.Arms, func(a record.ArmCapacity) document.Part {
+		return document.Details{Summary: a.Name, Parts: []document.Part{document.Table{Rows: rows(a.Windows, fields...), Words: true}}}
+	})
 }
 
 // searchState tells how much of its plan the search completed; "" when all of it.
@@ -256,7 +237,6 @@ func searched(r *record.Result) string {
 
 // capacityTable returns the arms' results, with the head first.
 func capacityTable(r *record.Result) [][]string {
-	rows := [][]string{{"arm", "capacity", "estimate", "verified", "refuted", "saturation", "X_max", "recovers", "CPU a request"}}
 	known := func(v float64, write func(float64) string) string {
 		if v <= 0 {
 			return none
@@ -275,13 +255,13 @@ func capacityTable(r *record.Result) [][]string {
 		}
 		return of(n, all) + " at " + rate(last) // no rate is settled, so the capacity does not name it
 	}
-	for _, a := range r.Capacity.Arms {
-		rows = append(rows, []string{
+	head := []string{"arm", "capacity", "estimate", "verified", "refuted", "saturation", "X_max", "recovers", "CPU a request"}
+	return append([][]string{head}, each(r.Capacity.Arms, func(a record.ArmCapacity) []string {
+		return []string{
 			a.Name, interval(a), known(a.Estimate, rate), tried(a.LowKept, a.LowOf, a.Low, a.LastRate("verify")), tried(a.HighBroken, a.HighOf, a.High, a.LastRate("refute")),
 			known(a.Saturation, rate), known(a.XMax, rate), cmp.Or(a.Recovers, of(a.AgainKept, a.AgainOf)), known(a.CPUPerRequest, seconds),
-		})
-	}
-	return rows
+		}
+	})...)
 }
 
 // interval returns an arm's capacity for a table cell.
@@ -309,44 +289,34 @@ func interval(a record.ArmCapacity) string {
 	return "undecided"
 }
 
-// capacityLines returns the arms' answers and how they compare. It leaves out the answer of a
-// single arm, which is the headline.
+// capacityLines returns the arms' answers, how they compare, and what a request costs. It leaves
+// out the answer of a single arm, which is the headline.
 func capacityLines(r *record.Result) (lines []string) {
-	if len(r.Capacity.Arms) > 1 {
-		for _, a := range r.Capacity.Arms {
+	var rates []float64
+	for _, a := range r.Capacity.Arms {
+		if len(r.Capacity.Arms) > 1 {
 			lines = append(lines, a.Answer.String())
 		}
+		rates = append(rates, a.CPURates...)
 	}
 	lines = append(lines, capacityCompared(r)...)
-	return append(lines, capacityCost(r)...)
+	if len(rates) > 0 {
+		lines = append(lines, fmt.Sprintf("CPU a request is the median of windows at %s to %s, where a server sleeps and wakes between requests; X_max is a closed loop, in which it may never: a request costs less there, so X_max may be above what that CPU time allows",
+			strings.TrimSuffix(rate(slices.Min(rates)), "/s"), rate(slices.Max(rates))))
+	}
+	return lines
 }
 
 // capacityCompared tells which arms have more capacity, and which term of the objective breaks
 // first.
-func capacityCompared(r *record.Result) (lines []string) {
-	for _, l := range r.Capacity.Lines {
-		lines = append(lines, l.String())
-	}
+func capacityCompared(r *record.Result) []string {
+	lines := each(r.Capacity.Lines, record.Fact.String)
 	for _, a := range r.Capacity.Arms {
 		if a.Term != "" && len(r.Capacity.Terms) > 1 {
 			lines = append(lines, fmt.Sprintf("%s: %s gives way first", a.Name, a.Term))
 		}
 	}
 	return lines
-}
-
-// capacityCost tells at which rates the CPU time per request was measured, and why X_max may be
-// more than this CPU time allows; nil when no window was measured.
-func capacityCost(r *record.Result) []string {
-	var rates []float64
-	for _, a := range r.Capacity.Arms {
-		rates = append(rates, a.CPURates...)
-	}
-	if len(rates) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("CPU a request is the median of windows at %s to %s, where a server sleeps and wakes between requests; X_max is a closed loop, in which it may never: a request costs less there, so X_max may be above what that CPU time allows",
-		strings.TrimSuffix(rate(slices.Min(rates)), "/s"), rate(slices.Max(rates)))}
 }
 
 // capacityTheory compares the rate at which theory expects the objective to break with the
@@ -383,28 +353,21 @@ func capacityTheory(r *record.Result) (lines []string) {
 // capacityCSV writes a search for capacity as CSV: one row per window, with the result of its
 // arm.
 func capacityCSV(w io.Writer, r *record.Result) error {
-	return writeCSV(w, func(put func(cells ...string)) {
-		head := []string{"run", "scenario", "arm", "mode", "outcome", "low", "high", "trial", "purpose", "rate", "sent", "goodput", "error_ratio"}
-		var metrics []string
-		for _, t := range r.Capacity.Terms {
-			if t.Metric != "goodput" && t.Metric != "errors" {
-				metrics = append(metrics, t.Metric)
-			}
-		}
-		put(slices.Concat(head, metrics, []string{"kept", "refused"})...)
-		for _, a := range r.Capacity.Arms {
-			for _, x := range a.Windows {
-				row := []string{r.Run, r.Scenario, a.Name, a.Mode, a.Outcome, float(a.Low), float(a.High),
-					strconv.Itoa(x.Trial), x.Purpose, float(x.Rate), float(x.Sent), float(x.Goodput), float(x.Errors)}
-				for _, m := range metrics {
-					cell := ""
-					if v, ok := x.Values[m]; ok {
-						cell = float(v)
-					}
-					row = append(row, cell)
+	head := []string{"run", "scenario", "arm", "mode", "outcome", "low", "high", "trial", "purpose", "rate", "sent", "goodput", "error_ratio"}
+	metrics := each(only(r.Capacity.Terms, timed), func(t record.SLOTerm) string { return t.Metric })
+	rows := [][]string{slices.Concat(head, metrics, []string{"kept", "refused"})}
+	for _, a := range r.Capacity.Arms {
+		for _, x := range a.Windows {
+			row := []string{r.Run, r.Scenario, a.Name, a.Mode, a.Outcome, float(a.Low), float(a.High),
+				strconv.Itoa(x.Trial), x.Purpose, float(x.Rate), float(x.Sent), float(x.Goodput), float(x.Errors)}
+			times := each(metrics, func(m string) string {
+				if v, ok := x.Values[m]; ok {
+					return float(v)
 				}
-				put(append(row, strconv.FormatBool(x.Kept), x.Refused.String())...)
-			}
+				return ""
+			})
+			rows = append(rows, slices.Concat(row, times, []string{strconv.FormatBool(x.Kept), x.Refused.String()}))
 		}
-	})
+	}
+	return writeCSV(w, rows)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"html/template"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -22,7 +23,7 @@ var chartSource string
 // a report does.
 var chartTemplates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("charts").Funcs(template.FuncMap{
-		"sub": func(a, b px) px { return a - b }, "inverse": func(v float64) float64 { return 1 / v },
+		"add": func(a, b px) px { return a + b }, "sub": func(a, b px) px { return a - b }, "inverse": func(v float64) float64 { return 1 / v },
 		"label": func(metric string) string { return stats.MetricOf(metric).Label }, "change": change, "between": between, "sentence": sentence,
 	}).Parse(chartSource))
 })
@@ -36,6 +37,9 @@ func draw(name string, of any) template.HTML {
 	}
 	return template.HTML(b.String()) // html/template has escaped it
 }
+
+// writeSVG writes a drawing as a file.
+func writeSVG(w io.Writer, drawing template.HTML) error { return emit(w, "svg", string(drawing)) }
 
 // px is a coordinate in an SVG's own units. It prints with at most one decimal.
 type px float64

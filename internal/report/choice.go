@@ -30,32 +30,18 @@ func choiceDocument(c record.Choice) document.Document {
 	facts := document.Facts{
 		{Label: "For", Text: c.Asked.String()}, {Label: "Why", Text: c.Why.String()}, {Label: "Size", Text: c.Size.String()}, {Label: "Note", Text: "the choice does not matter " + c.Unless.String()},
 	}
-	if c.Verified != nil {
-		facts = append(facts, document.Fact{Label: "Tested", Text: c.Verified.Why.String()})
-		for _, e := range c.Verified.SLO {
-			facts = append(facts, document.Fact{Label: "SLO", Text: fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason.String())})
-		}
-	}
-	var test document.Commands
-	switch {
-	case c.Verified != nil:
-		test = document.Commands{{Label: "Record:", Text: c.Verified.Dir}}
-	default:
-		test = document.Commands{{Label: "Test it:", Text: c.Test}}
+	test := document.Commands{{Label: "Test it:", Text: c.Test}}
+	if v := c.Verified; v != nil {
+		facts = slices.Concat(facts, labelled("Tested", v.Why.String()), labelled("SLO", each(v.SLO, answered)...))
+		test = document.Commands{{Label: "Record:", Text: v.Dir}}
 	}
 	var untested document.Lines
 	if c.Unverified != "" {
 		untested = document.Lines{"Not tested: " + c.Unverified + "."}
 	}
-	var doubts document.Facts
-	for _, d := range c.Doubts {
-		doubts = append(doubts, document.Fact{Label: "Doubts", Text: d.String()})
-	}
-	var code document.Commands
-	if c.Recipe != "" {
-		code = document.Commands{{Label: "Code:", Text: c.Recipe}}
-	}
-	return document.Document{Answer: c.Headline, Parts: []document.Part{facts, untested, test, doubts, code}}
+	return document.Document{Answer: c.Headline, Parts: []document.Part{
+		facts, untested, test, labelled("Doubts", each(c.Doubts, record.Fact.String)...), document.Commands(labelled("Code:", c.Recipe)),
+	}}
 }
 
 // WriteChoices writes the Markdown table of all recommendations: a section for each kind of
@@ -86,13 +72,9 @@ func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // measuredDifference returns the measured differences of a cell, with a link to the experiment.
 func measuredDifference(c record.ChoiceCell) string {
 	link := fmt.Sprintf("[%s](../experiments/README.md)", c.Scenario)
-	var metrics []string
-	for _, m := range c.Metrics {
-		metrics = append(metrics, stats.MetricOf(m).Label)
-	}
 	switch c.Outcome {
 	case "":
-		return link + " asks it by " + strings.Join(metrics, " and ")
+		return link + " asks it by " + strings.Join(each(c.Metrics, func(m string) string { return stats.MetricOf(m).Label }), " and ")
 	case record.NoVerdict:
 		var why record.Fact
 		for _, v := range c.Verdicts {
@@ -100,31 +82,24 @@ func measuredDifference(c record.ChoiceCell) string {
 		}
 		return fmt.Sprintf("%s, `%s`: every verdict was refused (%s)", link, c.Commit, why.Code)
 	}
-	var said []string
-	for _, v := range c.Verdicts {
-		if v.Verdict != stats.Refused && slices.ContainsFunc([]string{v.Arm, v.Baseline}, func(name string) bool { return name == c.Best[0].Name }) {
-			said = append(said, verdictInShort(v))
-		}
-	}
-	var lead strings.Builder
-	lead.WriteString(c.Outcome.Words())
+	ofBest := only(c.Verdicts, func(v record.Verdict) bool {
+		return v.Verdict != stats.Refused && (v.Arm == c.Best[0].Name || v.Baseline == c.Best[0].Name)
+	})
+	lead := c.Outcome.Words()
 	if len(c.Best) > 1 {
-		var names []string
-		for _, arm := range c.Best {
-			names = append(names, arm.Name)
-		}
-		lead.WriteString(": " + strings.Join(names, ", "))
+		lead += ": " + strings.Join(each(c.Best, func(arm record.ChoiceArm) string { return arm.Name }), ", ")
 	}
 	for _, why := range c.Lacks {
-		lead.WriteString(". But " + why.String())
+		lead += ". But " + why.String()
 	}
-	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead.String()), strings.Join(said, "; "), link, c.Commit, prose.Plural(c.Verdicts[0].Blocks, "block"))
+	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead), strings.Join(each(ofBest, verdictInShort), "; "), link, c.Commit, prose.Plural(c.Verdicts[0].Blocks, "block"))
 }
 
 // verdictInShort formats a verdict in a few words.
 func verdictInShort(v record.Verdict) string {
-	if v.Low == 0 {
-		return fmt.Sprintf("%s against %s at %s: %s", v.Arm, v.Baseline, stats.MetricOf(v.Metric).Label, v.Verdict)
+	text := fmt.Sprintf("%s against %s at %s: %s", v.Arm, v.Baseline, stats.MetricOf(v.Metric).Label, v.Verdict)
+	if v.Low != 0 {
+		text += fmt.Sprintf(", %s (%s to %s)", stats.Change(v.Ratio), stats.Change(v.Low), stats.Change(v.High))
 	}
-	return fmt.Sprintf("%s against %s at %s: %s, %s (%s to %s)", v.Arm, v.Baseline, stats.MetricOf(v.Metric).Label, v.Verdict, stats.Change(v.Ratio), stats.Change(v.Low), stats.Change(v.High))
+	return text
 }

@@ -62,13 +62,8 @@ func curves(arms []record.Arm) (*chart, [][]string) {
 			continue
 		}
 		l := line{series: s, Title: s.Name, Stroke: "line", Width: min(2.2+1.2*float64(len(arms)-1-i), 7)}
-		for _, at := range curve {
-			l.Points = append(l.Points, point{X: ninesOf(at.Quantile), Y: at.Seconds})
-		}
-		row := []string{s.Name}
-		for _, q := range marks {
-			row = append(row, along(curve, q))
-		}
+		l.Points = each(curve, func(at record.Point) point { return point{X: ninesOf(at.Quantile), Y: at.Seconds} })
+		row := append([]string{s.Name}, each(marks, func(q float64) string { return along(curve, q) })...)
 		p.Lines, rows = append(p.Lines, l), append(rows, row)
 	}
 	const label = "Response time by percentile, one line per arm: every further nine of the percentile has the same room"
@@ -146,10 +141,7 @@ func blockChart(m stats.Metric, arms []record.Arm) *chart {
 
 // sweepSection draws figures as functions of the varied factors.
 func sweepSection(r *record.Result) document.Part {
-	var charts document.Charts
-	for _, c := range sweeps(r) {
-		charts = append(charts, c.figure())
-	}
+	charts := document.Charts(each(sweeps(r), chart.figure))
 	return document.Section{ID: "sweeps", Title: "Over the varied factors", Lead: warned(r, "Medians over the blocks."), Parts: []document.Part{charts}}
 }
 
@@ -172,10 +164,7 @@ func sweeps(r *record.Result) (charts []chart) {
 	}
 	for _, factor := range factors {
 		arms := levelled(r, factor)
-		for _, m := range stats.Metrics() {
-			if m.Name == "p90" {
-				continue
-			}
+		for _, m := range only(stats.Metrics(), func(m stats.Metric) bool { return m.Name != "p90" }) {
 			if c := sweep(factor, m, arms); c != nil {
 				charts = append(charts, *c)
 			}
@@ -208,8 +197,7 @@ func levelled(r *record.Result, factor string) (all []sweptArm) {
 func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
 	var values []string
 	var figures []float64
-	lines := map[string]*line{}
-	var names []string
+	var lines []line
 	write, label := rate, countLabel
 	if m.Unit == "s" {
 		write, label = seconds, timeLabel
@@ -226,40 +214,26 @@ func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
 			continue
 		}
 		figures = append(figures, *v)
-		if lines[a.line] == nil {
-			lines[a.line] = &line{series: series{a.line, "c" + strconv.Itoa(len(names)%7)}, Title: a.line, Stroke: "line"}
-			names = append(names, a.line)
+		i := slices.IndexFunc(lines, func(l line) bool { return l.Title == a.line })
+		if i < 0 {
+			i, lines = len(lines), append(lines, line{series: series{a.line, "c" + strconv.Itoa(len(lines)%7)}, Title: a.line, Stroke: "line"})
 		}
-		l := lines[a.line]
-		l.Points = append(l.Points, point{place[a.value], *v, "dot", fmt.Sprintf("%s, %s %s: %s", a.line, factor, a.value, write(*v))})
+		lines[i].Points = append(lines[i].Points, point{place[a.value], *v, "dot", fmt.Sprintf("%s, %s %s: %s", a.line, factor, a.value, write(*v))})
 	}
 	if len(values) < 2 || len(figures) < 2 {
 		return nil
 	}
-	p := panel{X: x}
-	for _, v := range values {
-		p.X.Ticks = append(p.X.Ticks, tick{At: x.At(place[v]), Label: v})
+	x.Ticks = each(values, func(v string) tick { return tick{At: x.At(place[v]), Label: v} })
+	thin(x.Ticks)
+	for _, l := range lines {
+		slices.SortStableFunc(l.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
 	}
-	thin(p.X.Ticks)
-	for _, name := range names {
-		slices.SortStableFunc(lines[name].Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
-		p.Lines = append(p.Lines, *lines[name])
-	}
-	p.Y = newAxis(figures, 216, 14).marked(5, label)
+	p := panel{X: x, Y: newAxis(figures, 216, 14).marked(5, label), Lines: lines}
 	return &chart{Caption: m.Label + " over " + factor, Label: m.Label + " over " + factor, Width: 420, Height: 260, Panels: []panel{p}}
 }
 
 // fitPoints is the number of straight lines in a fitted curve.
 const fitPoints = 60
-
-// quantityOf parses a factor's value as a number: 16, 500/s, 0.7x, 20ms.
-func quantityOf(value string) (float64, bool) {
-	if d, err := time.ParseDuration(value); err == nil {
-		return d.Seconds(), true
-	}
-	v, err := strconv.ParseFloat(strings.TrimRight(value, "/sx"), 64)
-	return v, err == nil
-}
 
 // places puts values on an axis: numbers at their value, by logarithm if they spread over more
 // than eightfold; words at equal distances.
@@ -267,8 +241,12 @@ func places(values []string, from, to px) (at map[string]float64, a axis) {
 	at = map[string]float64{}
 	numeric := true
 	for _, v := range values {
-		n, ok := quantityOf(v)
-		at[v], numeric = n, numeric && ok
+		d, err := time.ParseDuration(v) // 20ms
+		n := d.Seconds()
+		if err != nil {
+			n, err = strconv.ParseFloat(strings.TrimRight(v, "/sx"), 64) // 16, 500/s, 0.7x
+		}
+		at[v], numeric = n, numeric && err == nil
 	}
 	if !numeric {
 		for i, v := range values {
@@ -282,4 +260,103 @@ func places(values []string, from, to px) (at map[string]float64, a axis) {
 		a.high++
 	}
 	return at, a
+}
+
+// connections returns the arms' connections over time: a table, and a chart of each arm in one
+// block. Kept connections hardly change: unless all is set, the part is empty if connections do
+// not come and go and the arms have about the same number open.
+func connections(r *record.Result, all bool) document.Part {
+	known := counted(r.Arms)
+	flow := slices.ContainsFunc(known, func(a record.Arm) bool { return a.Counters.Accepted*r.Window > a.Counters.OpenPeak/10 }) // they come and go
+	if len(known) == 0 || !all && !flow && !crowds(known) {
+		return document.Section{}
+	}
+	of := func(head string, v func(c *record.Counters) float64) armField {
+		return armField{head, func(record.Arm) bool { return flow }, func(a record.Arm) string { return rounded(v(a.Counters)) }}
+	}
+	table := rows(known, armField{"arm", nil, name},
+		armField{"open at most", nil, func(a record.Arm) string { return rounded(a.Counters.OpenPeak) }},
+		of("accepted/s", func(c *record.Counters) float64 { return c.Accepted }), of("at most", func(c *record.Counters) float64 { return c.AcceptedPeak }),
+		of("done/s", func(c *record.Counters) float64 { return c.Done }), of("at most", func(c *record.Counters) float64 { return c.DonePeak }),
+	)
+	charts := document.Page{countersCharts(r, known)}
+	if len(known) > briefArms {
+		charts = document.Page{document.Details{Summary: "A chart of each arm", Parts: charts}}
+	}
+	return document.Section{
+		ID: "connections", Title: "Connections over time", About: overBlocks("medians", caveat(r)),
+		Lead: warned(r, fmt.Sprintf("As the servers counted them, ten times a second; accepted = done + rejected + dropped + open. "+
+			"The charts are of block %d, the middle one by connections open, and have the same axes.", known[0].Counters.Block)),
+		Parts: []document.Part{document.Table{Rows: table}, charts},
+	}
+}
+
+// rounded formats a number of connections.
+func rounded(v float64) string { return count(int(math.Round(v))) }
+
+// counted returns the arms with counters of connections.
+func counted(arms []record.Arm) []record.Arm {
+	return only(arms, func(a record.Arm) bool { return a.Counters != nil })
+}
+
+// fewOpen is the smallest difference in open connections to report.
+const fewOpen = 10
+
+// crowds reports whether the arms' open connections differ by more than a tenth and by at least
+// fewOpen.
+func crowds(known []record.Arm) bool {
+	least, most := math.Inf(1), 0.
+	for _, a := range known {
+		least, most = min(least, a.Counters.OpenPeak), max(most, a.Counters.OpenPeak)
+	}
+	return most > 1.1*least && most-least >= fewOpen
+}
+
+// openColumns returns the columns of most open and of accepted connections per second, if the
+// arms differ in the number open.
+func openColumns(arms []record.Arm) [][]string {
+	if !crowds(counted(arms)) {
+		return nil
+	}
+	of := func(a record.Arm) *record.Counters { return a.Counters }
+	return columns(arms,
+		optional("most open", of, func(c record.Counters) string { return rounded(c.OpenPeak) }),
+		optional("accepted/s", of, func(c record.Counters) string { return rounded(c.Accepted) }),
+	)
+}
+
+// countersCharts draws each arm's connections over the window, all with the same axes: open ones,
+// and below them the rates of accepted and done ones.
+func countersCharts(r *record.Result, known []record.Arm) (charts document.Charts) {
+	var all []chart
+	open, rates := 1., 1. // the smallest range of an axis
+	for _, a := range known {
+		c := chart{Caption: a.Name, Label: "Connections of " + a.Name + " over the window: open, and accepted and done per second", Width: 420, Height: 262}
+		lines := make([]line, 3)
+		for i, s := range []series{{"open", "base"}, {"accepted", "c0"}, {"done", "c1 dash"}} {
+			lines[i] = line{series: s, Title: s.Name, Stroke: "line", Width: 2}
+		}
+		for i, at := range a.Counters.Readings {
+			lines[0].Points = append(lines[0].Points, point{X: at.At, Y: float64(at.Open)})
+			open = max(open, float64(at.Open))
+			if i == 0 {
+				continue
+			}
+			last := a.Counters.Readings[i-1]
+			middle, took := (last.At+at.At)/2, at.At-last.At
+			accepted, done := float64(at.Accepted-last.Accepted)/took, float64(at.Done-last.Done)/took
+			lines[1].Points = append(lines[1].Points, point{X: middle, Y: accepted})
+			lines[2].Points = append(lines[2].Points, point{X: middle, Y: done})
+			rates = max(rates, accepted, done)
+		}
+		x := axis{high: r.Window, From: 60, To: 404}
+		c.Panels = []panel{{Title: "open", X: x, Lines: lines[:1]}, {Title: "per second", X: x.marked(4, timeLabel), Lines: lines[1:]}}
+		all = append(all, c)
+	}
+	for _, c := range all { // with the axes of all
+		c.Panels[0].Y = axis{high: open * 1.06, From: 112, To: 22}.marked(5, countLabel)
+		c.Panels[1].Y = axis{high: rates * 1.06, From: 236, To: 146}.marked(5, countLabel)
+		charts = append(charts, c.figure())
+	}
+	return charts
 }

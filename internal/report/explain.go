@@ -2,8 +2,11 @@ package report
 
 import (
 	"fmt"
+	"html/template"
 	"io"
 	"math"
+	"path"
+	"slices"
 	"strings"
 
 	"schedlab/internal/command"
@@ -13,12 +16,7 @@ import (
 
 // ExplainFormats returns the formats of an explanation in presentation order.
 func ExplainFormats() []Format[*record.Explanation] {
-	return []Format[*record.Explanation]{
-		{"text", func(w io.Writer, x *record.Explanation) error { return Explain(w, x, TextOptions{}) }},
-		{"json", ExplainJSON},
-		{"markdown", func(w io.Writer, x *record.Explanation) error { return writeMarkdown(w, explanation(x)) }},
-		{"html", ExplainHTML},
-	}
+	return documentFormats(explanation, func(w io.Writer, x *record.Explanation) error { return record.WriteJSON(w, x) })
 }
 
 // RenderExplanation renders an explanation in the named format. An unknown name is an error that
@@ -32,26 +30,17 @@ func Explain(w io.Writer, x *record.Explanation, o TextOptions) error {
 	return o.write(w, explanation(x))
 }
 
-// ExplainJSON writes an explanation as JSON.
-func ExplainJSON(w io.Writer, x *record.Explanation) error {
-	return record.WriteJSON(w, x)
-}
-
-// ExplainHTML writes an explanation as a self-contained page without a script.
-func ExplainHTML(w io.Writer, x *record.Explanation) error { return writeHTML(w, explanation(x)) }
-
 // explanation returns an explanation as a document.
 func explanation(x *record.Explanation) document.Document {
 	question := "Why do %s and %s differ?"
 	if x.Outcome == record.NoDifference {
 		question = "Do %s and %s differ?"
 	}
-	d := document.Document{
+	return document.Document{
 		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: explained(x),
 		Context: []string{fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", plural(x.Blocks, "block"), command.Quote(x.Dir), nbsp)},
+		Parts:   divided(x),
 	}
-	d.Parts = divided(x)
-	return d
 }
 
 // divided returns the causes, the waterfalls and the witnesses.
@@ -60,14 +49,14 @@ func divided(x *record.Explanation) []document.Part {
 	if x.Tail.Sure() || !x.Mean.Sure() {
 		parts = append(parts, waterfall(x, x.Tail, "in the slowest 1"+nbsp+"% of requests"))
 	}
-	var facts document.Facts
+	theory, tested := "", ""
 	if x.Ideal != nil {
-		facts = append(facts, document.Fact{Label: "Theory", Text: ideal(x)})
+		theory = ideal(x)
 	}
 	if t := x.Tests; t != nil {
-		facts = append(facts, document.Fact{Label: "Tested", Text: fmt.Sprintf("in %s more, recorded in %s", plural(t.Blocks, "block"), command.Quote(t.Dir))})
+		tested = fmt.Sprintf("in %s more, recorded in %s", plural(t.Blocks, "block"), command.Quote(t.Dir))
 	}
-	return append(parts, beside(x), facts, profiled(x))
+	return append(parts, beside(x), append(labelled("Theory", theory), labelled("Tested", tested)...), profiled(x))
 }
 
 // explained returns the answer in one or two sentences.
@@ -135,10 +124,8 @@ var states = map[record.SuspectState]string{
 
 // causes lists all suspected causes with their witnesses.
 func causes(x *record.Explanation) document.Part {
-	var all document.Findings
-	for _, c := range x.Causes {
-		var heard []string
-		for _, t := range c.Witnesses {
+	all := each(x.Causes, func(c record.Suspect) document.Finding {
+		heard := each(c.Witnesses, func(t record.Testimony) string {
 			says := t.Witness + " " + figureOf(t.Slower, t.Unit)
 			if t.Faster != nil {
 				says += ", of the other arm " + figureOf(*t.Faster, t.Unit)
@@ -146,18 +133,15 @@ func causes(x *record.Explanation) document.Part {
 			if !t.Agrees {
 				says += " (disagrees)"
 			}
-			heard = append(heard, says)
-		}
+			return says
+		})
 		reason := fmt.Sprintf("%.0f%s%% of the difference lies in %s; %s", 100*c.Share, nbsp, c.Stretch, strings.Join(heard, "; "))
 		if c.Moved != nil {
 			reason += "; " + proof(c)
 		}
-		all = append(all, document.Finding{Mark: states[c.State], Class: string(c.State), Text: c.Fact.String(), Reason: reason})
-	}
-	if len(all) == 0 {
-		return document.Lines{}
-	}
-	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{all}}
+		return document.Finding{Mark: states[c.State], Class: string(c.State), Text: c.Fact.String(), Reason: reason}
+	})
+	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{document.Findings(all)}}
 }
 
 // figureOf formats a witness's figure in its unit.
@@ -175,25 +159,22 @@ func figureOf(v float64, unit string) string {
 func waterfall(x *record.Explanation, w record.Waterfall, of string) document.Part {
 	unit := timeScale(w.From, w.To)
 	unit.decimals = min(unit.decimals+1, 3)
-	row := func(name string, s record.Step) []string {
-		return []string{name, unit.number(s.From), unit.number(s.To), unit.plus(s.By), unit.plus(s.Low) + " to " + unit.plus(s.High)}
-	}
-	rows := [][]string{{"", x.From, x.To, "difference", "interval"}}
-	for _, p := range w.Pieces {
-		if max(math.Abs(p.From), math.Abs(p.To)) > negligible {
-			rows = append(rows, row(p.Stretch, p.Step))
-		}
-	}
-	rows = append(rows, row("sum ("+unit.unit+")", w.Step))
+	pieces := append(only(w.Pieces, visible), record.Piece{Stretch: "sum (" + unit.unit + ")", Step: w.Step})
+	table := append([][]string{{"", x.From, x.To, "difference", "interval"}}, each(pieces, func(p record.Piece) []string {
+		return []string{p.Stretch, unit.number(p.From), unit.number(p.To), unit.plus(p.By), unit.plus(p.Low) + " to " + unit.plus(p.High)}
+	})...)
 	title := "From " + x.From + " to " + x.To + " " + of
 	return document.Section{
 		ID: "waterfall-" + strings.Fields(of)[0], Title: title,
 		Lead: "The pieces add up to the difference exactly: each is the mean over the blocks of what requests spent there.",
 		Parts: []document.Part{document.Charts{{
-			Picture: draw("bars", waterfallChart(x, w, title)), Instead: []document.Part{document.Table{Rows: rows}},
+			Picture: draw("bars", waterfallChart(x, w, title)), Instead: []document.Part{document.Table{Rows: table}},
 		}}},
 	}
 }
+
+// visible reports whether a piece is large enough to show.
+func visible(p record.Piece) bool { return max(math.Abs(p.From), math.Abs(p.To)) > negligible }
 
 // waterfallChart draws the waterfall: each bar begins where the previous one ended.
 func waterfallChart(x *record.Explanation, w record.Waterfall, title string) barChart {
@@ -211,11 +192,9 @@ func waterfallChart(x *record.Explanation, w record.Waterfall, title string) bar
 	}
 	add(x.From, unit.format(w.From), "whole", seconds(w.From), 0, w.From)
 	at = w.From
-	for _, p := range w.Pieces {
-		if max(math.Abs(p.From), math.Abs(p.To)) > negligible {
-			add(p.Stretch, unit.signed(p.By), stretchClass(p.Stretch), fmt.Sprintf("%s: %s to %s", p.Stretch, seconds(p.From), seconds(p.To)), at, at+p.By)
-			at += p.By
-		}
+	for _, p := range only(w.Pieces, visible) {
+		add(p.Stretch, unit.signed(p.By), stretchClass(p.Stretch), fmt.Sprintf("%s: %s to %s", p.Stretch, seconds(p.From), seconds(p.To)), at, at+p.By)
+		at += p.By
 	}
 	add(x.To, unit.format(w.To), "whole", seconds(w.To), 0, w.To)
 	return c
@@ -223,20 +202,17 @@ func waterfallChart(x *record.Explanation, w record.Waterfall, title string) bar
 
 // beside returns the table of the witnesses.
 func beside(x *record.Explanation) document.Part {
-	rows := [][]string{{"", x.From, x.To}}
-	cell := func(v *float64, unit string) string {
-		if v == nil {
-			return none
-		}
-		return figureOf(*v, unit)
-	}
-	for _, w := range x.Witnesses {
-		rows = append(rows, []string{w.Name, cell(w.From, w.Unit), cell(w.To, w.Unit)})
-	}
-	if len(rows) == 1 {
+	if len(x.Witnesses) == 0 {
 		return document.Lines{}
 	}
-	return document.Section{ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: rows}}}
+	of := func(head string, figure func(w record.Witness) *float64) field[record.Witness] {
+		return field[record.Witness]{head, nil, func(w record.Witness) string {
+			return orNone(figure(w), func(v float64) string { return figureOf(v, w.Unit) })
+		}}
+	}
+	table := rows(x.Witnesses, field[record.Witness]{"", nil, func(w record.Witness) string { return w.Name }},
+		of(x.From, func(w record.Witness) *float64 { return w.From }), of(x.To, func(w record.Witness) *float64 { return w.To }))
+	return document.Section{ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: table}}}
 }
 
 // ideal tells which part of the difference theory predicts.
@@ -244,4 +220,185 @@ func ideal(x *record.Explanation) string {
 	unit := timeScale(math.Abs(x.Ideal.By), math.Abs(x.Mean.By))
 	return fmt.Sprintf("ideal schedulers of both kinds would differ by %s on the same requests (%s and %s); the other %s are what running them takes",
 		unit.signed(x.Ideal.By), seconds(x.Ideal.From), seconds(x.Ideal.To), unit.signed(x.Mean.By-x.Ideal.By))
+}
+
+// Sizes of a flame graph.
+const (
+	flameWidth  px = 1000
+	flameRow    px = 17
+	flameTop    px = 24 // with the title
+	flameBelow  px = 8
+	flameLetter px = 6.3 // width of a letter in a frame's text
+)
+
+// A flame is a flame graph ready to draw, with callers below their callees.
+type flame struct {
+	Title         string
+	Width, Height px
+	Boxes         []flameBox
+}
+
+// A flameBox is one frame as drawn. Title is shown under the pointer; Text is the part of the
+// name that fits.
+type flameBox struct {
+	X, Y, Wide  px
+	Fill        template.CSS
+	Text, Title string
+}
+
+// flameTitle returns the title of a flame graph.
+func flameTitle(f record.Flame) string {
+	if f.Base != "" {
+		return fmt.Sprintf("%s: %s, red where its share is larger than with %s, blue where it is smaller", f.Kind, f.Arm, f.Base)
+	}
+	return fmt.Sprintf("%s: %s", f.Kind, f.Arm)
+}
+
+// flameChart lays out a flame graph. The deepest calls are at the top.
+func flameChart(f record.Flame) flame {
+	depth := 0
+	for _, b := range f.Frames {
+		depth = max(depth, b.Depth)
+	}
+	c := flame{Title: flameTitle(f), Width: flameWidth, Height: flameTop + flameRow*px(depth+1) + flameBelow}
+	for _, b := range f.Frames {
+		box := flameBox{
+			X: px(b.Left) * flameWidth, Wide: px(b.Share) * flameWidth, Y: flameTop + flameRow*px(depth-b.Depth),
+			Title: fmt.Sprintf("%s: %.2f%s%% of the samples", b.Name, 100*b.Share, nbsp), Fill: flameColour(b.Name),
+		}
+		if f.Base != "" {
+			box.Title += fmt.Sprintf(", %+.2f points", 100*b.Change)
+			box.Fill = changeColour(b.Change)
+		}
+		if letters := int((box.Wide - 6) / flameLetter); letters >= 3 {
+			box.Text = document.Cut(brief(b.Name), letters)
+		}
+		c.Boxes = append(c.Boxes, box)
+	}
+	return c
+}
+
+// brief returns a function's name without the path of its package.
+func brief(name string) string {
+	plain, _, _ := strings.Cut(name, "[") // after [ come type arguments, which have paths too
+	return name[strings.LastIndexByte(plain, '/')+1:]
+}
+
+// flameColour returns the colour of a frame: one for the runtime, one for the standard library,
+// one for schedlab, one for other modules.
+func flameColour(name string) template.CSS {
+	first, _, _ := strings.Cut(name, "/")
+	switch pack, _, _ := strings.Cut(name, "."); {
+	case pack == "runtime" || strings.HasPrefix(pack, "runtime/") || strings.HasPrefix(pack, "internal/runtime"):
+		return "#9db8d9"
+	case first == "schedlab":
+		return "#f0a35e"
+	case strings.Contains(first, ".") && first != name:
+		return "#b6d7a0"
+	}
+	return "#e8d588"
+}
+
+// changeColour returns red for a frame with a larger share than in the other arm, blue for a
+// smaller share. The colour is fullest from a tenth of the samples on.
+func changeColour(by float64) template.CSS {
+	pale := 255 - int(math.Round(150*min(1, math.Sqrt(math.Abs(by)/.1))))
+	if by > 0 {
+		return template.CSS(fmt.Sprintf("rgb(255,%d,%d)", pale, pale))
+	}
+	return template.CSS(fmt.Sprintf("rgb(%d,%d,255)", pale, pale))
+}
+
+// FlameSVG writes a flame graph as an SVG file.
+func FlameSVG(w io.Writer, f record.Flame) error {
+	return writeSVG(w, draw("flame", flameChart(f)))
+}
+
+// profiled returns the results of an explanation's profiles.
+func profiled(x *record.Explanation) document.Part {
+	if x.Profiles == nil {
+		return document.Lines{}
+	}
+	s := document.Section{ID: "profiles", Title: "Profiles", About: "captured in windows of their own, which enter no verdict"}
+	var open document.Commands
+	for _, a := range x.Profiles.Arms {
+		if len(a.Files) == 0 {
+			s.Parts = append(s.Parts, document.Note(fmt.Sprintf("%s shows no profiles: there is nothing to capture.", a.Arm)))
+			continue
+		}
+		for _, file := range a.Files {
+			switch path.Base(file) {
+			case "cpu.pb.gz":
+				open = append(open, document.Fact{Label: a.Arm, Text: "go tool pprof -http=: " + command.Quote(path.Join(x.Dir, file))})
+			case "trace.out":
+				open = append(open, document.Fact{Label: a.Arm, Text: "go tool trace " + command.Quote(path.Join(x.Dir, file))})
+			}
+		}
+	}
+	if arms := x.Profiles.Arms; len(arms) == 2 && arms[0].Samples > 0 && arms[1].Samples > 0 {
+		moved := document.Lines(each(x.Profiles.Moved, func(m record.FunctionShare) string {
+			return fmt.Sprintf("%s %+.1f%s%% of CPU samples (%.1f%s%% instead of %.1f%s%%)", m.Function, 100*(m.To-m.From), nbsp, 100*m.To, nbsp, 100*m.From, nbsp)
+		}))
+		if len(moved) == 0 {
+			moved = document.Lines{"no function's share differs by more than so few CPU samples do by chance"}
+		}
+		s.Parts = append(s.Parts, document.Section{
+			Title: "The functions that changed most", Parts: []document.Part{moved},
+			About: fmt.Sprintf("in their own share of %d CPU samples of %s and %d of %s", arms[0].Samples, arms[0].Arm, arms[1].Samples, arms[1].Arm),
+		})
+	}
+	if rows := requestStates(x.Profiles.Arms); len(rows) > 1 {
+		s.Parts = append(s.Parts, document.Section{
+			Title: "What the requests in the traces did", About: "mean, and 99 % of requests below; the means add up",
+			Parts: []document.Part{document.Table{Rows: rows}, document.Note("From when a request was read to when it was answered: where its connection waited for a worker before that, the parts above say it.")},
+		})
+	}
+	if len(open) > 0 {
+		s.Parts = append(s.Parts, open, document.Note("Flame graphs, one of each profile that has samples, are in why.html and beside these files (*.svg)."))
+	}
+	s.Parts = append(s.Parts, document.Page(each(x.Profiles.Flames, func(f record.Flame) document.Part {
+		return document.Charts{{Caption: flameTitle(f), Alt: flameTitle(f), File: f.File, Picture: draw("flame", flameChart(f))}}
+	})))
+	return s
+}
+
+// requestStates returns the table of the time that requests spent in each state, with the arms
+// side by side; nil without any state.
+func requestStates(arms []record.ProfiledArm) [][]string {
+	var states []string
+	head := []string{""}
+	for _, a := range arms {
+		head = append(head, a.Arm, "p99")
+		if a.Requests == nil {
+			continue
+		}
+		for _, t := range a.Requests.States {
+			if !slices.Contains(states, t.State) {
+				states = append(states, t.State)
+			}
+		}
+	}
+	if states == nil {
+		return nil
+	}
+	rows := [][]string{head}
+	for i, state := range append(states, "all") {
+		row := []string{state}
+		for _, a := range arms {
+			switch r := a.Requests; {
+			case r == nil:
+				row = append(row, none, none)
+			case i == len(states):
+				row = append(row, seconds(r.Mean), seconds(r.P99))
+			default:
+				var spent record.StateTime // none in a state that the arm's requests were never in
+				if k := slices.IndexFunc(r.States, func(t record.StateTime) bool { return t.State == state }); k >= 0 {
+					spent = r.States[k]
+				}
+				row = append(row, seconds(spent.Mean), seconds(spent.P99))
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }

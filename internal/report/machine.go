@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/command"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 )
@@ -43,13 +44,10 @@ func side(list string, cpus int, procs string) string {
 func servers(e record.Env, arms []record.Arm, here func(procs string) string) string {
 	var parts, rest []string
 	var placed []record.Arm
-	for _, a := range arms {
-		where, unplanned := elsewhere(a)
-		switch {
-		case a.Role == record.Copy:
-		case unplanned:
+	for _, a := range choices(arms) {
+		if where := elsewhere(a); where != "" {
 			parts = append(parts, a.Name+": "+where)
-		default:
+		} else {
 			placed, rest = append(placed, a), append(rest, a.Name)
 		}
 	}
@@ -62,27 +60,25 @@ func servers(e record.Env, arms []record.Arm, here func(procs string) string) st
 	return strings.Join(parts, "; ")
 }
 
-// elsewhere describes where an arm's server ran. unplanned is false if it ran where the plan has
-// servers.
-func elsewhere(a record.Arm) (where string, unplanned bool) {
+// elsewhere describes where an arm's server ran; "" if it ran where the plan has servers.
+func elsewhere(a record.Arm) string {
 	switch {
 	case a.CPUs == "" && !a.Attached:
-		return "", false
+		return ""
 	case a.CPUs == "":
-		return "ran already, not pinned", true
+		return "ran already, not pinned"
 	case a.Attached:
-		return cpus(a.CPUs) + nbsp + a.CPUs + ", not pinned", true
+		return cpus(a.CPUs) + nbsp + a.CPUs + ", not pinned"
 	}
-	return cpus(a.CPUs) + nbsp + a.CPUs + " by its own choice", true
+	return cpus(a.CPUs) + nbsp + a.CPUs + " by its own choice"
 }
 
 // serverProcs returns the GOMAXPROCS of the servers, with the arms' names if they differ.
 func serverProcs(e record.Env, arms []record.Arm) string {
 	of := map[int][]string{}
-	for _, a := range arms {
-		if n := cmp.Or(a.Procs, e.ServerProcs); a.Role != record.Copy {
-			of[n] = append(of[n], a.Name)
-		}
+	for _, a := range choices(arms) {
+		n := cmp.Or(a.Procs, e.ServerProcs)
+		of[n] = append(of[n], a.Name)
 	}
 	var all []string
 	for _, n := range slices.Sorted(maps.Keys(of)) {
@@ -136,4 +132,49 @@ func Load(c record.Clients) string {
 		text += ", sent by the engine " + c.Engine
 	}
 	return text
+}
+
+// sizeFlags are the flags of `schedlab serve` that bound how much a server does at a time, with
+// their singular.
+var sizeFlags = []struct{ flag, one string }{{"workers", "worker"}, {"listeners", "listener"}, {"processes", "process"}, {"threads", "thread"}}
+
+// mostSizes is how many arms the line may name.
+const mostSizes = 3
+
+// sizes tells what the arms' names leave out: the mode behind another name, and how many workers,
+// listeners or processes an arm has: "mine is pool-request with 4 workers". "" if the names say it
+// all, or if it would name more than mostSizes arms.
+func sizes(arms []record.Arm) string {
+	var all []string
+	for _, a := range choices(arms) {
+		words, err := command.Split(a.Command)
+		if a.Mode == "" || err != nil {
+			continue
+		}
+		var has []string
+		for _, s := range sizeFlags {
+			i := slices.Index(words, "--"+s.flag)
+			if i >= 0 && i+1 < len(words) && !strings.Contains(a.Name, s.flag+"=") {
+				noun := s.flag
+				if words[i+1] == "1" {
+					noun = s.one
+				}
+				has = append(has, words[i+1]+nbsp+noun)
+			}
+		}
+		text := a.Name
+		if first, _, _ := strings.Cut(a.Name, ","); first != a.Mode {
+			text += " is " + a.Mode
+			if len(has) > 0 {
+				text += " with " + strings.Join(has, " and ")
+			}
+		} else if text += " has " + strings.Join(has, " and "); len(has) == 0 {
+			continue
+		}
+		all = append(all, text)
+	}
+	if len(all) > mostSizes {
+		return ""
+	}
+	return strings.Join(all, "; ")
 }

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -15,19 +15,69 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Marks of cells that no arm wins.
+// Marks of cells, and of figures, without a difference.
 const (
-	markSame      = "="
-	markTrade     = "x"
-	markOpen      = "~"
-	markRefused   = "*"
-	markUnreached = "."
+	markSame    = "="
+	markOpen    = "~"
+	markRefused = "*"
 )
+
+// A cellKind is how all cells with one decision are shown.
+type cellKind struct {
+	Decision           record.CellDecision
+	Mark, Class, Words string
+}
+
+// unwon are the kinds of cells that no arm wins, in the order of the legend.
+var unwon = []cellKind{
+	{record.Ties, markSame, "m-same", "the same"},
+	{record.Trades, "x", "m-trade", "a trade"},
+	{record.InDoubt, markOpen, "m-open", "undecided"},
+	{record.Rejected, markRefused, "m-void", "refused"},
+	{"", ".", "m-none", "not reached"},
+}
+
+// wonBy returns the kind of the cells that an arm wins. Its mark is a letter, A for the baseline,
+// or ? from the 27th arm on.
+func wonBy(m *record.Map, arm string) cellKind {
+	i := slices.Index(m.Arms, arm)
+	k := cellKind{record.Wins, "?", fmt.Sprintf("m-%d", max(0, i)%7), arm + " wins"}
+	if i >= 0 && i < 26 {
+		k.Mark = string(rune('A' + i))
+	}
+	return k
+}
+
+// kindOf returns the kind of a cell.
+func kindOf(m *record.Map, c *record.Cell) cellKind {
+	if c.Decision == record.Wins {
+		return wonBy(m, c.Winner)
+	}
+	i := slices.IndexFunc(unwon, func(k cellKind) bool { return k.Decision == c.Decision })
+	if i < 0 { // of another version
+		i = len(unwon) - 1
+	}
+	return unwon[i]
+}
+
+// kindsOn returns the kinds of all arms, then the kinds of the cells that no arm wins.
+func kindsOn(m *record.Map) []cellKind {
+	arms := each(m.Arms, func(arm string) cellKind { return wonBy(m, arm) })
+	return append(arms, only(unwon, func(k cellKind) bool { return anyCell(m, func(c record.Cell) bool { return c.Decision == k.Decision }) })...)
+}
+
+func anyCell(m *record.Map, is func(c record.Cell) bool) bool {
+	return slices.ContainsFunc(m.Cells, is)
+}
+
+func inferred(c record.Cell) bool { return c.State == record.Inferred }
+func figured(c record.Cell) bool  { return c.Ratio > 0 }
+func atBorder(c record.Cell) bool { return c.Border && c.State != record.Unreached }
 
 // mapGrid returns the map as a table: the head, then the rows from the last value of Y to the
 // first, so that Y rises upwards.
-func mapGrid(m *record.Map) (rows [][]string) {
-	rows = append(rows, append([]string{m.Plan.Y.Name + " \\ " + m.Plan.X.Name}, m.Plan.X.Values...))
+func mapGrid(m *record.Map) [][]string {
+	rows := [][]string{append([]string{m.Plan.Y.Name + " \\ " + m.Plan.X.Name}, m.Plan.X.Values...)}
 	for y, value := range slices.Backward(m.Plan.Y.Values) {
 		row := []string{value}
 		for x := range m.Plan.X.Values {
@@ -38,17 +88,19 @@ func mapGrid(m *record.Map) (rows [][]string) {
 	return rows
 }
 
-// MapText writes m for a terminal.
-func MapText(w io.Writer, m *record.Map) error { return TextOptions{}.write(w, mapDocument(m)) }
+// MapFormats returns every format of a map in presentation order. Markdown links to map.svg in the
+// same directory; the cells of a page link to the reports of their runs.
+func MapFormats() []Format[*record.Map] {
+	return append(documentFormats(mapDocument, writeJSON[*record.Map]), []Format[*record.Map]{
+		{"csv", mapCSV},
+		{"svg", func(w io.Writer, m *record.Map) error { return writeSVG(w, draw("map", chartMap(m))) }},
+	}...)
+}
 
-// MapMarkdown writes m for an issue or a README. It links to the chart, map.svg in the same
-// directory. Everything that came from outside is escaped.
-func MapMarkdown(w io.Writer, m *record.Map) error { return writeMarkdown(w, mapDocument(m)) }
-
-// MapHTML writes m as a self-contained page without a script. Its cells link to the reports of
-// their runs, by paths relative to the map's directory. Everything from outside is escaped. The
-// page contains the map as JSON in the element with id "result".
-func MapHTML(w io.Writer, m *record.Map) error { return writeHTML(w, mapDocument(m)) }
+// RenderMap is Render for a map.
+func RenderMap(w io.Writer, format string, m *record.Map) error {
+	return render(w, MapFormats(), format, m)
+}
 
 // mapDocument returns a map as a document.
 func mapDocument(m *record.Map) document.Document {
@@ -60,33 +112,21 @@ func mapDocument(m *record.Map) document.Document {
 	if m.Theory != nil {
 		theory.Title, dashed = m.Theory.Law, ", a dashed one is theory's border"
 	}
-	grid := document.Table{Rows: mapGrid(m), Words: true}
-	var doubts document.Lines
-	cells := make(document.Linked, len(m.Cells))
-	for i := range m.Cells {
-		c := &m.Cells[i]
-		if c.Decision == record.Rejected {
-			doubts = append(doubts, cellSentence(m, c))
-		}
-		if c.Visits > 0 {
-			link := document.Link{Text: cellSentence(m, c)}
-			for _, run := range c.Runs {
-				link.Files = append(link.Files, run+"/report.html")
-			}
-			cells[c.Order-1] = link
-		}
-	}
-	cells = slices.DeleteFunc(cells, func(l document.Link) bool { return l.Text == "" }) // not measured
-	for _, x := range m.Doubts {
-		doubts = append(doubts, Doubt(x))
-	}
+	sentence := func(c record.Cell) string { return cellSentence(m, &c) }
+	measured := only(m.Cells, func(c record.Cell) bool { return c.Visits > 0 })
+	slices.SortFunc(measured, func(a, b record.Cell) int { return cmp.Compare(a.Order, b.Order) })
+	cells := document.Linked(each(measured, func(c record.Cell) document.Link {
+		return document.Link{Text: sentence(c), Files: each(c.Runs, func(run string) string { return run + "/report.html" })}
+	}))
+	refused := only(m.Cells, func(c record.Cell) bool { return c.Decision == record.Rejected })
+	doubts := document.Lines(append(each(refused, sentence), each(m.Doubts, Doubt)...))
 	if m.Plan.Note != "" {
 		doubts = append(doubts, "note: "+m.Plan.Note)
 	}
 	d.Parts = []document.Part{
 		document.Section{
 			ID: "map", Title: "Who wins where", Parts: []document.Part{document.Charts{{
-				Alt: mapTitle(m), File: "map.svg", Picture: draw("map", chartMap(m)), Instead: []document.Part{grid, document.Lines(mapLegend(m))},
+				Alt: mapTitle(m), File: "map.svg", Picture: draw("map", chartMap(m)), Instead: []document.Part{document.Table{Rows: mapGrid(m), Words: true}, document.Lines(mapLegend(m))},
 			}}},
 			Lead: "Pale cells are inferred: measured ones on both sides of them agree. Hatched cells lie at a border, or are undecided; " +
 				"a solid line parts different verdicts" + dashed + ".",
@@ -99,60 +139,53 @@ func mapDocument(m *record.Map) document.Document {
 	return d
 }
 
-// MapJSON writes the whole map, indented.
-func MapJSON(w io.Writer, m *record.Map) error { return writeJSON(w, m) }
-
-// MapCSV writes one row per cell, starting with the first row of the map.
-func MapCSV(w io.Writer, m *record.Map) error {
-	return writeCSV(w, func(put func(cells ...string)) {
-		put(m.Plan.X.Name, m.Plan.Y.Name, "state", "decision", "winner", "metric", "arm", "ratio", "low", "high", "border", "short", "visits", "seconds", "run", "reason")
-		for _, c := range m.Cells {
-			run := ""
-			if len(c.Runs) > 0 {
-				run = c.Runs[len(c.Runs)-1]
-			}
-			put(m.Plan.X.Values[c.X], m.Plan.Y.Values[c.Y], string(c.State), string(c.Decision), c.Winner, c.Metric, c.Arm,
-				quotient(c.Ratio), quotient(c.Low), quotient(c.High), strconv.FormatBool(c.Border), strings.Join(c.Short, " "),
-				strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason.String())
+// mapCSV writes one row per cell, starting with the first row of the map.
+func mapCSV(w io.Writer, m *record.Map) error {
+	rows := [][]string{{m.Plan.X.Name, m.Plan.Y.Name, "state", "decision", "winner", "metric", "arm", "ratio", "low", "high", "border", "short", "visits", "seconds", "run", "reason"}}
+	for _, c := range m.Cells {
+		run := ""
+		if len(c.Runs) > 0 {
+			run = c.Runs[len(c.Runs)-1]
 		}
-	})
+		rows = append(rows, []string{m.Plan.X.Values[c.X], m.Plan.Y.Values[c.Y], string(c.State), string(c.Decision), c.Winner, c.Metric, c.Arm,
+			quotient(c.Ratio), quotient(c.Low), quotient(c.High), strconv.FormatBool(c.Border), strings.Join(c.Short, " "),
+			strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason.String()})
+	}
+	return writeCSV(w, rows)
 }
 
 // A mapChart is a map drawn as coloured cells. Undecided cells, and cells at a border, are
 // hatched.
 type mapChart struct {
-	Title, Headline          string
-	Width, Height            px
-	Left, Right, Top, Bottom px // of the cells
-	X, Y                     []tick
-	XName, YName             string
-	XMiddle, YMiddle         px // of the axes' names
-	Cells                    []mapCell
-	Border, Law              string // SVG path data
-	LawName                  string
-	Legend                   []mapKey
+	Title, Headline     string
+	Width, Height       px
+	Left, Right, Bottom px // of the cells
+	X, Y                []tick
+	XName, YName        string
+	XMiddle, YMiddle    px // of the axes' names
+	Cells               []mapCell
+	Border, Law         string // SVG path data
+	LawName             string
+	Legend              []mapKey
 }
 
-// A mapCell is one cell as drawn. Sentence is shown under the pointer.
+// A mapCell is one cell as drawn, at its upper left corner. Sentence is shown under the pointer.
 type mapCell struct {
-	X, Y, Width, Height px
-	MiddleX, MiddleY    px
-	Class               string
-	Hatched             bool
-	Mark, Figure        string
-	Sentence            string
+	X, Y                          px
+	Class, Mark, Figure, Sentence string
+	Hatched                       bool
 }
 
-// A mapKey is one entry of the legend, with a swatch of Class.
+// A mapKey is one entry of the legend, with a swatch of Class; "" for none.
 type mapKey struct {
-	X, Y, TextX, TextY px
-	Class, Text        string
-	Hatched            bool
+	X, Y        px
+	Class, Text string
+	Hatched     bool
 }
 
 // Sizes of a map's chart.
 const (
-	cellWidth, cellHeight px = 96, 52
+	cellWidth, cellHeight px = 96, 52 // as in the template
 	mapLeft, mapTop       px = 96, 44
 	keyHeight             px = 22
 )
@@ -162,9 +195,9 @@ func chartMap(m *record.Map) mapChart {
 	columns, rows := len(m.Plan.X.Values), len(m.Plan.Y.Values)
 	c := mapChart{
 		Title: mapTitle(m), Headline: m.Headline, XName: m.Plan.X.Name, YName: m.Plan.Y.Name,
-		Left: mapLeft, Top: mapTop, Right: mapLeft + px(columns)*cellWidth, Bottom: mapTop + px(rows)*cellHeight,
+		Left: mapLeft, Right: mapLeft + px(columns)*cellWidth, Bottom: mapTop + px(rows)*cellHeight,
 	}
-	c.XMiddle, c.YMiddle = (c.Left+c.Right)/2, (c.Top+c.Bottom)/2
+	c.XMiddle, c.YMiddle = (c.Left+c.Right)/2, (mapTop+c.Bottom)/2
 	left := func(x int) px { return c.Left + px(x)*cellWidth }
 	top := func(y int) px { return c.Bottom - px(y+1)*cellHeight } // y rises upwards
 	for x, v := range m.Plan.X.Values {
@@ -175,21 +208,21 @@ func chartMap(m *record.Map) mapChart {
 	}
 	for i := range m.Cells {
 		cell := &m.Cells[i]
+		kind := kindOf(m, cell)
 		at := mapCell{
-			X: left(cell.X), Y: top(cell.Y), Width: cellWidth, Height: cellHeight, Class: cellClass(m, cell), Mark: mark(m, cell),
-			Hatched: cell.Border && cell.State != record.Unreached || cell.Decision == record.InDoubt, Sentence: cellSentence(m, cell),
+			X: left(cell.X), Y: top(cell.Y), Class: kind.Class, Mark: kind.Mark, Sentence: cellSentence(m, cell),
+			Hatched: atBorder(*cell) || cell.Decision == record.InDoubt,
 		}
-		at.MiddleX, at.MiddleY = at.X+cellWidth/2, at.Y+cellHeight/2
-		if cell.State == record.Inferred {
-			at.Mark = "(" + at.Mark + ")"
+		if inferred(*cell) {
+			at.Mark, at.Class = "("+at.Mark+")", at.Class+" m-inferred"
 		}
-		if cell.Ratio > 0 {
+		if figured(*cell) {
 			at.Figure = figure(m, cell)
 		}
 		c.Cells = append(c.Cells, at)
 	}
 	c.Border = edges(m, left, top, func(a, b *record.Cell) bool {
-		return a.Decided() && b.Decided() && mark(m, a)+strings.Join(a.Among, ",") != mark(m, b)+strings.Join(b.Among, ",")
+		return a.Decided() && b.Decided() && kindOf(m, a).Mark+strings.Join(a.Among, ",") != kindOf(m, b).Mark+strings.Join(b.Among, ",")
 	})
 	if m.Theory != nil {
 		c.LawName = m.Theory.Law
@@ -214,20 +247,6 @@ func edges(m *record.Map, left, top func(int) px, differ func(a, b *record.Cell)
 	return path.String()
 }
 
-// cellClass returns the CSS class of a cell: a colour for its verdict, paler if it is inferred.
-func cellClass(m *record.Map, c *record.Cell) string {
-	class := map[record.CellDecision]string{
-		record.Ties: "m-same", record.Trades: "m-trade", record.InDoubt: "m-open", record.Rejected: "m-void", "": "m-none",
-	}[c.Decision]
-	if c.Decision == record.Wins {
-		class = fmt.Sprintf("m-%d", max(0, slices.Index(m.Arms, c.Winner))%7)
-	}
-	if c.State == record.Inferred {
-		class += " m-inferred"
-	}
-	return class
-}
-
 // legend adds the legend below the map. It starts a new line when an entry does not fit.
 func (c *mapChart) legend(m *record.Map) {
 	at, line := c.Left, c.Bottom+58
@@ -236,17 +255,16 @@ func (c *mapChart) legend(m *record.Map) {
 		if at > c.Left && at+width > max(c.Right, c.Left+4*cellWidth) {
 			at, line = c.Left, line+keyHeight
 		}
-		c.Legend = append(c.Legend, mapKey{X: at, Y: line, TextX: at + 24, TextY: line + 11, Class: class, Text: text, Hatched: hatched})
+		c.Legend = append(c.Legend, mapKey{at, line, class, text, hatched})
 		at += width
 	}
-	on := func(f func(c record.Cell) bool) bool { return slices.ContainsFunc(m.Cells, f) }
-	for _, k := range marksOn(m) {
-		add(k.Class, k.Text, k.Hatched)
+	for _, k := range kindsOn(m) {
+		add(k.Class, k.Mark+" "+k.Words, k.Decision == record.InDoubt)
 	}
-	if on(func(c record.Cell) bool { return c.State == record.Inferred }) {
+	if anyCell(m, inferred) {
 		add("m-same m-inferred", "( ) inferred", false)
 	}
-	if on(func(c record.Cell) bool { return c.Border }) {
+	if anyCell(m, func(c record.Cell) bool { return c.Border }) {
 		add("m-none", "at a border", true)
 	}
 	if c.LawName != "" {
@@ -254,72 +272,19 @@ func (c *mapChart) legend(m *record.Map) {
 	}
 	line += keyHeight
 	figures := "Figures: " + figuresOf(m)
-	c.Legend = append(c.Legend, mapKey{X: c.Left, TextX: c.Left, TextY: line + 11, Text: figures})
+	c.Legend = append(c.Legend, mapKey{X: c.Left, Y: line, Text: figures})
 	c.Width = max(c.Right, c.Left+4*cellWidth, c.Left+px(8*len([]rune(c.Title))), c.Left+px(7*len([]rune(figures)))) + 16
 	c.Height = line + 28
-}
-
-// marksOn returns the marks in use on the map, with their meanings.
-func marksOn(m *record.Map) (all []mapKey) {
-	for i, arm := range m.Arms {
-		all = append(all, mapKey{Class: fmt.Sprintf("m-%d", i%7), Text: letter(m, arm) + " " + arm + " wins"})
-	}
-	for _, k := range []struct {
-		decision record.CellDecision
-		mapKey
-	}{
-		{record.Ties, mapKey{Class: "m-same", Text: markSame + " the same"}},
-		{record.Trades, mapKey{Class: "m-trade", Text: markTrade + " a trade"}},
-		{record.InDoubt, mapKey{Class: "m-open", Text: markOpen + " undecided", Hatched: true}},
-		{record.Rejected, mapKey{Class: "m-void", Text: markRefused + " refused"}},
-		{"", mapKey{Class: "m-none", Text: markUnreached + " not reached"}},
-	} {
-		if slices.ContainsFunc(m.Cells, func(c record.Cell) bool { return c.Decision == k.decision }) {
-			all = append(all, k.mapKey)
-		}
-	}
-	return all
-}
-
-// MapSVG writes the chart alone, as an image that follows a light or dark scheme.
-func MapSVG(w io.Writer, m *record.Map) error {
-	return emit(w, "svg", func(b *bytes.Buffer) { b.WriteString(string(draw("map", chartMap(m)))) })
-}
-
-// letter returns the letter of an arm on a map: A for the baseline, ? from the 27th arm on.
-func letter(m *record.Map, arm string) string {
-	i := slices.Index(m.Arms, arm)
-	if i < 0 || i > 25 {
-		return "?"
-	}
-	return string(rune('A' + i))
-}
-
-// mark returns the result of a cell in one character: the winner's letter, or a mark.
-func mark(m *record.Map, c *record.Cell) string {
-	switch c.Decision {
-	case record.Wins:
-		return letter(m, c.Winner)
-	case record.Ties:
-		return markSame
-	case record.Trades:
-		return markTrade
-	case record.InDoubt:
-		return markOpen
-	case record.Rejected:
-		return markRefused
-	}
-	return markUnreached
 }
 
 // shorthand returns a cell for a table: its mark, in parentheses if inferred, then / at a border,
 // ! where theory says that an arm is short of workers, and the difference.
 func shorthand(m *record.Map, c *record.Cell) string {
-	s := mark(m, c)
-	if c.State == record.Inferred {
+	s := kindOf(m, c).Mark
+	if inferred(*c) {
 		s = "(" + s + ")"
 	}
-	if c.Border && c.State != record.Unreached {
+	if atBorder(*c) {
 		s += "/"
 	}
 	if m.Theory != nil && len(c.Short) > 0 {
@@ -362,21 +327,17 @@ func mapMetric(m *record.Map) string {
 func cellSentence(m *record.Map, c *record.Cell) string {
 	p := m.Plan
 	s := fmt.Sprintf("%s=%s, %s=%s: ", p.X.Name, p.X.Values[c.X], p.Y.Name, p.Y.Values[c.Y])
-	switch c.Decision {
-	case record.Wins:
-		s += c.Winner + " wins"
-	case record.Ties:
-		s += strings.Join(c.Among, " and ") + " are the same"
-	case record.Trades:
-		s += "a trade"
-	case record.InDoubt:
-		s += "undecided"
-	case record.Rejected:
-		return s + "refused: " + c.Reason.String()
-	default:
-		return s + "not reached"
+	if c.Decision == record.Ties {
+		s += strings.Join(c.Among, " and ") + " are "
 	}
-	if c.State == record.Inferred {
+	kind := kindOf(m, c)
+	s += kind.Words
+	switch {
+	case c.Decision == record.Rejected:
+		return s + ": " + c.Reason.String()
+	case kind.Decision == "":
+		return s
+	case inferred(*c):
 		return s + ", inferred"
 	}
 	if c.Ratio > 0 {
@@ -387,27 +348,21 @@ func cellSentence(m *record.Map, c *record.Cell) string {
 
 // mapLegend explains the marks on the map, for a text.
 func mapLegend(m *record.Map) (lines []string) {
-	var parts []string
-	on := func(f func(c record.Cell) bool) bool { return slices.ContainsFunc(m.Cells, f) }
-	for _, k := range marksOn(m) {
-		parts = append(parts, k.Text)
+	var signs []string
+	if anyCell(m, inferred) {
+		signs = append(signs, "( ) inferred: measured cells on both sides agree")
 	}
-	lines = append(lines, strings.Join(parts, "; "))
-	parts = nil
-	add := func(text string, f func(c record.Cell) bool) {
-		if on(f) {
-			parts = append(parts, text)
-		}
+	if anyCell(m, atBorder) {
+		signs = append(signs, "/ at a border")
 	}
-	add("( ) inferred: measured cells on both sides agree", func(c record.Cell) bool { return c.State == record.Inferred })
-	add("/ at a border", func(c record.Cell) bool { return c.Border && c.State != record.Unreached })
-	if m.Theory != nil {
-		add("! "+m.Theory.Arm+" is short of workers by Little's law", func(c record.Cell) bool { return len(c.Short) > 0 })
+	if m.Theory != nil && anyCell(m, func(c record.Cell) bool { return len(c.Short) > 0 }) {
+		signs = append(signs, "! "+m.Theory.Arm+" is short of workers by Little's law")
 	}
-	if parts != nil {
-		lines = append(lines, strings.Join(parts, "; "))
+	lines = append(lines, strings.Join(each(kindsOn(m), func(k cellKind) string { return k.Mark + " " + k.Words }), "; "))
+	if signs != nil {
+		lines = append(lines, strings.Join(signs, "; "))
 	}
-	if on(func(c record.Cell) bool { return c.Ratio > 0 }) {
+	if anyCell(m, figured) {
 		lines = append(lines, "figures: "+figuresOf(m))
 	}
 	return lines
@@ -424,7 +379,7 @@ func figuresOf(m *record.Map) string {
 	switch {
 	case of == "":
 		metric = "the metric named: the widest that decided, or of all if none did"
-	case m.Plan.Metric != "" && slices.ContainsFunc(m.Cells, named):
+	case m.Plan.Metric != "" && anyCell(m, named):
 		metric += ", or what is named where an arm is overloaded"
 	}
 	return fmt.Sprintf("%s against %s, %s", whose, m.Arms[0], metric)
@@ -515,40 +470,24 @@ func mapResume(m *record.Map) string {
 
 // MapHeadline returns the result of a map in one or two sentences.
 func MapHeadline(m *record.Map) string {
-	wins := map[string]int{}
-	var ties, trades, open, refused, unreached, sampled int
-	for _, c := range m.Cells {
+	cells, sampled := map[string]int{}, 0
+	for i := range m.Cells {
+		c := &m.Cells[i]
+		cells[kindOf(m, c).Words]++
 		sampled += stats.Count(c.State == record.Sampled || c.State == record.Voided)
-		switch {
-		case c.State == record.Unreached:
-			unreached++
-		case c.Decision == record.Wins:
-			wins[c.Winner]++
-		case c.Decision == record.Ties:
-			ties++
-		case c.Decision == record.Trades:
-			trades++
-		case c.Decision == record.InDoubt:
-			open++
-		default:
-			refused++
-		}
 	}
-	var parts []string
-	add := func(n int, format string, args ...any) {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d ", n)+fmt.Sprintf(format, args...))
-		}
-	}
+	var parts, winners []string
 	for _, arm := range m.Arms {
-		add(wins[arm], "won by %s", arm)
+		if n := cells[wonBy(m, arm).Words]; n > 0 {
+			parts, winners = append(parts, fmt.Sprintf("%d won by %s", n, arm)), append(winners, arm)
+		}
 	}
-	add(ties, "the same")
-	add(trades, "a trade")
-	add(open, "undecided")
-	add(refused, "refused")
-	add(unreached, "not reached")
-	text := overtaking(m.Arms, wins, ties) + fmt.Sprintf("Of %s, %d of them measured: %s.", prose.Plural(len(m.Cells), "cell"), sampled, strings.Join(parts, ", "))
+	for _, k := range unwon {
+		if n := cells[k.Words]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, k.Words))
+		}
+	}
+	text := overtaking(winners, cells[unwon[0].Words]) + fmt.Sprintf("Of %s, %d of them measured: %s.", prose.Plural(len(m.Cells), "cell"), sampled, strings.Join(parts, ", "))
 	if m.Theory == nil {
 		return text
 	}
@@ -568,15 +507,9 @@ func MapHeadline(m *record.Map) string {
 	return text + "."
 }
 
-// overtaking answers the question of a map, whether one arm overtakes another, by the number of
-// cells that each wins; "" when nothing is decided.
-func overtaking(arms []string, wins map[string]int, ties int) string {
-	var winners []string
-	for _, arm := range arms {
-		if wins[arm] > 0 {
-			winners = append(winners, arm)
-		}
-	}
+// overtaking answers the question of a map, whether one arm overtakes another, by the arms that
+// win cells; "" when nothing is decided.
+func overtaking(winners []string, ties int) string {
 	switch {
 	case len(winners) == 0 && ties == 0:
 		return ""

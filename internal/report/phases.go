@@ -17,11 +17,8 @@ type breakdown struct {
 	Caveat      string // why the figures mean little; "" when they mean something
 	Names       []string
 	Rows        []breakdownRow
-	Differences []string // from the baseline, a sentence each
+	Differences []string // from the arm compared with, a sentence each: the place, not the cause
 }
-
-// title returns Title, the kind of figures, and the caveat.
-func (b breakdown) title() string { return b.Title + " (" + overBlocks("means", b.Caveat) + ")" }
 
 // overBlocks describes the figures of a table, such as "medians over the blocks", with the
 // caveat.
@@ -84,7 +81,7 @@ func breakdowns(r *record.Result) []breakdown {
 	tail := breakDown(r, "in the slowest 1"+nbsp+"% of requests, on average", func(p record.Phase) float64 { return p.Tail })
 	average.Caveat = caveat(r)
 	if average.Caveat == "" {
-		average.Differences = differences(r)
+		average.Differences = each(only(r.Differences, func(d record.Difference) bool { return !d.Tail }), difference)
 	}
 	tail.Caveat = average.Caveat
 	if n := slowest(r); n < tailRequests {
@@ -110,16 +107,13 @@ func slowest(r *record.Result) int {
 
 // legend explains the stretches in the tables; "" without tables.
 func legend(r *record.Result, tables []breakdown) string {
-	var parts []string
-	for _, st := range stretches(r) {
-		if slices.ContainsFunc(tables, func(b breakdown) bool { return slices.Contains(b.Names, st.Name) }) {
-			parts = append(parts, st.Name+": "+st.What)
-		}
-	}
-	if len(parts) == 0 {
+	shown := only(stretches(r), func(st record.Stretch) bool {
+		return slices.ContainsFunc(tables, func(b breakdown) bool { return slices.Contains(b.Names, st.Name) })
+	})
+	if len(shown) == 0 {
 		return ""
 	}
-	return strings.Join(parts, "; ") + " (docs/reference/timeline.md)"
+	return strings.Join(each(shown, func(st record.Stretch) string { return st.Name + ": " + st.What }), "; ") + " (docs/reference/timeline.md)"
 }
 
 // breakDown returns one table. of selects the figure of a phase, in seconds. It drops the
@@ -147,10 +141,7 @@ func breakDown(r *record.Result, title string, of func(record.Phase) float64) br
 		}
 	}
 	for i, row := range b.Rows {
-		b.Rows[i].Seconds = nil
-		for _, k := range kept {
-			b.Rows[i].Seconds = append(b.Rows[i].Seconds, row.Seconds[k])
-		}
+		b.Rows[i].Seconds = each(kept, func(k int) float64 { return row.Seconds[k] })
 	}
 	return b
 }
@@ -160,25 +151,17 @@ const negligible = 5e-9
 
 // cells returns the table of b: the head, then a row for each arm, all in one unit.
 func (b breakdown) cells() [][]string {
-	var sums []float64
-	for _, row := range b.Rows {
-		sums = append(sums, row.Sum)
-	}
-	unit := timeScale(sums...)
+	unit := timeScale(each(b.Rows, func(row breakdownRow) float64 { return row.Sum })...)
 	unit.decimals = min(unit.decimals+1, 3)
-	table := [][]string{append(append([]string{"arm"}, b.Names...), "sum ("+unit.unit+")")}
-	for _, row := range b.Rows {
-		cells := []string{row.Name}
-		for _, v := range append(slices.Clone(row.Seconds), row.Sum) {
-			if math.IsNaN(v) {
-				cells = append(cells, none)
-				continue
-			}
-			cells = append(cells, unit.number(v))
+	number := func(v float64) string {
+		if math.IsNaN(v) {
+			return none
 		}
-		table = append(table, cells)
+		return unit.number(v)
 	}
-	return table
+	return append([][]string{slices.Concat([]string{"arm"}, b.Names, []string{"sum (" + unit.unit + ")"})}, each(b.Rows, func(row breakdownRow) []string {
+		return append([]string{row.Name}, each(append(slices.Clone(row.Seconds), row.Sum), number)...)
+	})...)
 }
 
 // breakdownParts returns a section for each breakdown, and the legend.
@@ -192,19 +175,19 @@ func breakdownParts(r *record.Result) (parts []document.Part) {
 		parts = append(parts, document.Section{
 			ID: fmt.Sprintf("phases-%d", i+1), Title: "Where the time went " + b.Title, About: overBlocks("means", b.Caveat),
 			Lead:  "Stamps of client and server on one clock, request by request; the parts add up to the response time exactly.",
-			Parts: append([]document.Part{document.Charts{stackOf(r, b)}}, notes...),
+			Parts: append([]document.Part{document.Charts{stackOf(b)}}, notes...),
 		})
 	}
 	return parts
 }
 
 // stackOf draws one breakdown, with a bar of stretches for each arm.
-func stackOf(r *record.Result, b breakdown) document.Chart {
+func stackOf(b breakdown) document.Chart {
 	longest := 0.0
 	for _, row := range b.Rows {
 		longest = max(longest, row.Sum)
 	}
-	c := barChart{Label: "Where the time went " + b.title() + ", one bar per arm", Scale: axis{high: max(longest, 1e-9), From: 10, To: 550}}
+	c := barChart{Label: "Where the time went " + b.Title + " (" + overBlocks("means", b.Caveat) + "), one bar per arm", Scale: axis{high: max(longest, 1e-9), From: 10, To: 550}}
 	unit := timeScale(longest)
 	for _, row := range b.Rows {
 		bars := barRow{Name: row.Name, Total: unit.format(row.Sum)}
@@ -218,11 +201,7 @@ func stackOf(r *record.Result, b breakdown) document.Chart {
 		c.Rows = append(c.Rows, bars)
 	}
 	figure := document.Chart{Picture: draw("bars", c), Instead: []document.Part{document.Table{Rows: b.cells()}}}
-	for _, st := range stretches(r) {
-		if slices.Contains(b.Names, st.Name) {
-			figure.Keys = append(figure.Keys, document.Key{Class: stretchClass(st.Name), Name: st.Name})
-		}
-	}
+	figure.Keys = each(b.Names, func(name string) document.Key { return document.Key{Class: stretchClass(name), Name: name} })
 	return figure
 }
 
@@ -231,32 +210,10 @@ func stretchClass(name string) string { return "stretch s-" + strings.ReplaceAll
 
 // coverage tells how many requests lack the server's stamps; "" for none.
 func coverage(r *record.Result) string {
-	var missing []string
-	for _, a := range r.Arms {
-		if len(a.Phases) > 0 && a.Joined > 0 && a.Joined < 1 {
-			missing = append(missing, fmt.Sprintf("%s: %.3f %% of its requests were not accounted for by the server", a.Name, 100*(1-a.Joined)))
-		}
-	}
-	return strings.Join(missing, "; ")
-}
-
-// differences tells in which stretches the mean response time of an arm differs from the arm it
-// is compared with. It gives the place, not the cause.
-func differences(r *record.Result) (lines []string) {
-	for _, d := range r.Differences {
-		if !d.Tail {
-			lines = append(lines, difference(d))
-		}
-	}
-	return lines
-}
-
-// inPlain returns a stretch's name for readers who have not seen the legend.
-func inPlain(stretch string) string {
-	if stretch == "interference" {
-		return "the handler held up by others or a late timer"
-	}
-	return stretch
+	partly := only(r.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 && a.Joined > 0 && a.Joined < 1 })
+	return strings.Join(each(partly, func(a record.Arm) string {
+		return fmt.Sprintf("%s: %.3f %% of its requests were not accounted for by the server", a.Name, 100*(1-a.Joined))
+	}), "; ")
 }
 
 // difference describes one difference, its largest pieces first.
@@ -272,7 +229,11 @@ func difference(d record.Difference) string {
 	var told []string
 	rest := d.By
 	for _, p := range slices.SortedStableFunc(slices.Values(d.Pieces), func(a, b record.Piece) int { return cmp.Compare(math.Abs(b.By), math.Abs(a.By)) }) {
-		told = append(told, inPlain(p.Stretch)+" "+unit.signed(p.By))
+		stretch := p.Stretch
+		if stretch == "interference" { // for readers who have not seen the legend
+			stretch = "the handler held up by others or a late timer"
+		}
+		told = append(told, stretch+" "+unit.signed(p.By))
 		rest -= p.By
 	}
 	switch {
@@ -284,4 +245,137 @@ func difference(d record.Difference) string {
 	low, high := math.Abs(d.Low), math.Abs(d.High)
 	return fmt.Sprintf("%s is %s %s %s than %s (%s to %s): %s", d.Arm, unit.format(math.Abs(d.By)), way, when, d.Baseline,
 		unit.format(min(low, high)), unit.format(max(low, high)), strings.Join(told, ", "))
+}
+
+// theory compares queueing models with the measurement.
+func theory(r *record.Result) document.Part {
+	return document.Section{
+		ID: "theory", Title: "Theory against measurement", About: overBlocks("medians", ""), Parts: []document.Part{document.Lines(predictions(r))},
+		Lead: warned(r, "Queueing models fed with the measured arrivals, demands and CPU time; nothing is fitted to response times. "+
+			"What is measured above them is overhead and interference."),
+	}
+}
+
+// predictions compares theory with the measurement, one line for each arm and model.
+func predictions(r *record.Result) (lines []string) {
+	for _, a := range choices(r.Arms) {
+		for _, p := range a.Predictions {
+			name, says := a.Name+", "+p.Model, p.Why.String()
+			if p.Why.None() {
+				says = strings.Join(compared(a, p), "; ")
+				if p.Formula != "" && p.Formula != "replay" {
+					name += " (" + p.Formula + ")"
+				}
+			}
+			lines = append(lines, name+": "+says)
+		}
+	}
+	return lines
+}
+
+// leastLoss is the smallest loss that is printed as a number: one request in a million.
+const leastLoss = 1e-6
+
+// lossText formats a loss, a ratio, in per cent.
+func lossText(v float64) string {
+	if v > 0 && v < leastLoss {
+		return "~0" + nbsp + "%"
+	}
+	return fmt.Sprintf("%.2g%s%%", 100*v, nbsp)
+}
+
+// compared lists a prediction's figures with the measured ones.
+func compared(a record.Arm, p record.Prediction) (parts []string) {
+	type figure struct {
+		name     string
+		measured *float64
+		format   func(float64) string
+	}
+	figures := []figure{{"mean", a.Mean, seconds}, {"p50", a.P50, seconds}, {"p90", a.P90, seconds}, {"p99", a.P99, seconds}, {"goodput", a.Goodput, rate}}
+	lossy := a.GoodMean != nil
+	if lossy { // theory predicts the times of served requests
+		figures = []figure{{"mean", a.GoodMean, seconds}, {"goodput", a.Goodput, rate}}
+	}
+	for _, f := range figures {
+		v, ok := p.Values[f.name]
+		switch m := f.measured; {
+		case !ok || lossy && m == nil:
+		case m == nil || *m == 0 || v == 0:
+			parts = append(parts, fmt.Sprintf("%s %s, not measured", f.name, f.format(v)))
+		default:
+			parts = append(parts, fmt.Sprintf("%s %s, measured %s (%s)", f.name, f.format(v), f.format(*m), change(*m/v)))
+		}
+	}
+	if v, ok := p.Values["loss"]; ok && (v > 0 || lossy) {
+		failed := float64(a.Errors) / float64(max(a.Requests, 1))
+		parts = append(parts, fmt.Sprintf("loss %s, measured %s", lossText(v), lossText(failed)))
+	}
+	return parts
+}
+
+// twins compares every arm with an ideal scheduler of its kind that serves the same requests.
+func twins(r *record.Result) document.Part {
+	s := document.Section{
+		ID: "twin", Title: "Against the ideal twin", About: overBlocks("medians", caveat(r)),
+		Lead: "Each arm beside its own requests in an ideal scheduler of its kind, block by block.",
+	}
+	var lines document.Lines
+	var with []record.Arm
+	var means, tails, beyond []float64
+	for _, a := range choices(r.Arms) {
+		switch w := a.Twin; {
+		case w == nil:
+		case w.Mean == nil:
+			lines = append(lines, fmt.Sprintf("%s: no twin: %s", a.Name, w.Why.String()))
+		default:
+			with, means, beyond = append(with, a), append(means, w.Ideal.Median, w.Measured.Median), append(beyond, w.Beyond.Median)
+			if w.P99 != nil {
+				tails = append(tails, w.P99.Median, w.MeasuredP99.Median)
+			}
+			lines = append(lines, remarked(a)...)
+		}
+	}
+	if len(with) == 0 {
+		s.Parts = []document.Part{lines}
+		return s
+	}
+	unit, cpu, tail := timeScale(means...), timeScale(beyond...), timeScale(tails...)
+	of := func(head string, figure func(w *record.Twin) string) armField {
+		return armField{head, nil, func(a record.Arm) string { return figure(a.Twin) }}
+	}
+	inTail := func(s record.Spread) string { return tail.format(s.Median) }
+	table := rows(with, armField{"arm", nil, name},
+		of("ideal", func(w *record.Twin) string { return unit.number(w.Ideal.Median) }),
+		of("overhead", func(w *record.Twin) string { return unit.plus(w.Overhead.Median) }),
+		of("the rest", func(w *record.Twin) string { return unit.plus(w.Interference.Median) }),
+		of("95"+nbsp+"% interval", func(w *record.Twin) string {
+			return unit.plus(w.Interference.Low) + " to " + unit.plus(w.Interference.High)
+		}),
+		of("measured ("+unit.unit+")", func(w *record.Twin) string { return unit.number(w.Measured.Median) }),
+		of("CPU beyond", func(w *record.Twin) string { return cpu.format(w.Beyond.Median) }),
+		optional("twin's p99", func(a record.Arm) *record.Spread { return a.Twin.P99 }, inTail),
+		optional("measured", func(a record.Arm) *record.Spread { return a.Twin.MeasuredP99 }, inTail),
+	)
+	legend := "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; " +
+		"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; " +
+		"each block's figures add up, their medians, column by column, only nearly (docs/reference/queueing.md)"
+	s.Parts = []document.Part{document.Table{Rows: table}, lines, document.Note(legend)}
+	return s
+}
+
+// plus is number with a sign. A value that rounds to zero gets ±.
+func (s scale) plus(v float64) string {
+	return strings.TrimSuffix(s.signed(v), nbsp+s.unit)
+}
+
+// remarked returns the notes about an arm's twin: its assumptions, and the losses.
+func remarked(a record.Arm) (lines []string) {
+	if a.Twin.Note != "" {
+		lines = append(lines, a.Name+": "+a.Twin.Note)
+	}
+	if l := a.Twin.Loss; l != nil && l.Median+a.Twin.MeasuredLoss.Median > 0 {
+		lines = append(lines, fmt.Sprintf("%s: the twin turned away %.3g%s%%, measured %.3g%s%%; the times are those of the others",
+			a.Name, 100*l.Median, nbsp, 100*a.Twin.MeasuredLoss.Median, nbsp))
+	}
+	return lines
 }

@@ -6,12 +6,16 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -39,24 +43,19 @@ func Formats() []Format[*record.Result] {
 	}
 }
 
-// MapFormats returns every format of a map in presentation order.
-func MapFormats() []Format[*record.Map] {
-	return []Format[*record.Map]{
-		{"text", MapText},
-		{"json", MapJSON},
-		{"markdown", MapMarkdown},
-		{"html", MapHTML},
-		{"csv", MapCSV},
-		{"svg", MapSVG},
+// documentFormats returns the formats that a document has, and JSON.
+func documentFormats[T any](of func(T) document.Document, json func(w io.Writer, of T) error) []Format[T] {
+	return []Format[T]{
+		{"text", func(w io.Writer, x T) error { return TextOptions{}.write(w, of(x)) }},
+		{"json", json},
+		{"markdown", func(w io.Writer, x T) error { return writeMarkdown(w, of(x)) }},
+		{"html", func(w io.Writer, x T) error { return writeHTML(w, of(x)) }},
 	}
 }
 
 // Names returns the names of formats, in their order.
-func Names[T any](formats []Format[T]) (names []string) {
-	for _, f := range formats {
-		names = append(names, f.Name)
-	}
-	return names
+func Names[T any](formats []Format[T]) []string {
+	return each(formats, func(f Format[T]) string { return f.Name })
 }
 
 // Render writes r in the named format. An unknown name is an error that lists the known ones.
@@ -65,11 +64,6 @@ func Render(w io.Writer, format string, r *record.Result) error {
 		return fmt.Errorf("a search for capacity compares no blocks, so there is nothing to render as %s: use text, json, markdown, html or csv", format)
 	}
 	return render(w, Formats(), format, r)
-}
-
-// RenderMap is Render for a map.
-func RenderMap(w io.Writer, format string, m *record.Map) error {
-	return render(w, MapFormats(), format, m)
 }
 
 // render writes a value in the named format.
@@ -82,12 +76,9 @@ func render[T any](w io.Writer, formats []Format[T], name string, of T) error {
 	return fmt.Errorf("unknown format %q: use one of %s", name, strings.Join(Names(formats), ", "))
 }
 
-// emit calls compose and writes the buffer in one Write. A bytes.Buffer never fails, so compose
-// need not check errors.
-func emit(w io.Writer, format string, compose func(b *bytes.Buffer)) error {
-	var b bytes.Buffer
-	compose(&b)
-	if _, err := w.Write(b.Bytes()); err != nil {
+// emit writes a report in one Write.
+func emit(w io.Writer, format, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("writing %s report: %w", format, err)
 	}
 	return nil
@@ -112,12 +103,12 @@ func complete(r *record.Result) *record.Result {
 }
 
 // writeJSON writes a value as indented, compacted JSON.
-func writeJSON(w io.Writer, of any) error {
+func writeJSON[T any](w io.Writer, of T) error {
 	var raw bytes.Buffer
 	if err := record.WriteJSON(&raw, of); err != nil {
 		return err
 	}
-	return emit(w, "json", func(b *bytes.Buffer) { b.Write(compact(raw.Bytes())) })
+	return emit(w, "json", string(compact(raw.Bytes())))
 }
 
 // list returns a copy of s that is not nil.
@@ -140,35 +131,27 @@ func CSV(w io.Writer, r *record.Result) error {
 	if r.Capacity != nil {
 		return capacityCSV(w, r)
 	}
-	return writeCSV(w, func(put func(cells ...string)) {
-		put("run", "scenario", "arm", "mode", "role", "metric", "primary", "unit", "value",
-			"verdict", "ratio", "low", "high", "blocks", "won", "needed", "reason")
-		for i := range r.Arms {
-			a := &r.Arms[i]
-			for _, m := range stats.Metrics() {
-				value := ""
-				if v := a.Median(m.Name); v != nil {
-					value = float(*v)
-				}
-				row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Role), m.Name, strconv.FormatBool(m.Primary), m.Unit, value}
-				put(append(row, judged(r, a, m.Name)...)...)
+	rows := [][]string{{"run", "scenario", "arm", "mode", "role", "metric", "primary", "unit", "value",
+		"verdict", "ratio", "low", "high", "blocks", "won", "needed", "reason"}}
+	for i := range r.Arms {
+		a := &r.Arms[i]
+		for _, m := range stats.Metrics() {
+			value := ""
+			if v := a.Median(m.Name); v != nil {
+				value = float(*v)
 			}
+			row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Role), m.Name, strconv.FormatBool(m.Primary), m.Unit, value}
+			rows = append(rows, append(row, judged(r, a, m.Name)...))
 		}
-	})
+	}
+	return writeCSV(w, rows)
 }
 
-// writeCSV writes the rows that are passed to put, in one Write.
-func writeCSV(w io.Writer, rows func(put func(cells ...string))) error {
-	return emit(w, "csv", func(b *bytes.Buffer) {
-		out := csv.NewWriter(b)
-		rows(func(cells ...string) {
-			for i := range cells {
-				cells[i] = document.Harmless(cells[i])
-			}
-			_ = out.Write(cells) // into memory: no error
-		})
-		out.Flush()
-	})
+// writeCSV writes rows, with the head first.
+func writeCSV(w io.Writer, rows [][]string) error {
+	var b strings.Builder
+	_ = csv.NewWriter(&b).WriteAll(each(rows, func(row []string) []string { return each(row, document.Harmless) })) // into memory: no error
+	return emit(w, "csv", b.String())
 }
 
 // judged returns the verdict columns of one arm and metric; empty cells without a verdict.
@@ -200,3 +183,122 @@ func quotient(v float64) string {
 
 // float formats v with all its digits, for programs.
 func float(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// Bench writes the Go benchmark format: the environment as configuration lines, unit metadata,
+// then one line per arm and valid block, so that
+//
+//	benchstat -col /mode bench.txt
+//
+// compares the arms. mode= holds the arm's name. benchstat tests the arms as independent samples;
+// schedlab's own verdicts pair them by block. Format: golang.org/design/14313-benchmark-format
+// and benchfmt's unit lines.
+func Bench(w io.Writer, r *record.Result) error {
+	var b strings.Builder
+	for _, line := range configuration(r) {
+		if line[1] != "" {
+			fmt.Fprintf(&b, "%s: %s\n", line[0], oneLine(line[1]))
+		}
+	}
+	for _, m := range stats.Metrics() {
+		better := "lower"
+		if m.HigherIsBetter {
+			better = "higher"
+		}
+		fmt.Fprintf(&b, "Unit %s better=%s assume=nothing\n", m.Bench, better)
+	}
+	for i := range r.Arms {
+		benchArm(&b, r, &r.Arms[i])
+	}
+	return emit(w, "benchstat", b.String())
+}
+
+// configuration returns the keys and values of the configuration lines; an empty value leaves its
+// line out.
+func configuration(r *record.Result) [][2]string {
+	e := r.Env
+	started := ""
+	if !r.Started.IsZero() {
+		started = r.Started.UTC().Format("2006-01-02T15:04:05Z")
+	}
+	offered := ""
+	if r.Rate > 0 {
+		offered = float(r.Rate)
+	}
+	return [][2]string{
+		{"run", r.Run}, {"started", started}, {"scenario", r.Scenario}, {"status", string(r.Status)},
+		{"seed", strconv.FormatUint(r.Seed, 10)}, {"rate", offered}, {"window-sec", float(r.Window)},
+		{"cpu", e.CPU}, {"kernel", e.Kernel}, {"go", e.Go}, {"schedlab", e.Version},
+		{"server-cpus", e.ServerCPUs}, {"load-cpus", e.LoadCPUs},
+		{"server-procs", strconv.Itoa(e.ServerProcs)}, {"load-procs", strconv.Itoa(e.LoadProcs)}, {"gogc", e.GOGC},
+	}
+}
+
+// benchArm writes one line for each valid block of an arm.
+func benchArm(b *strings.Builder, r *record.Result, a *record.Arm) {
+	blocks := 0
+	for _, values := range a.Blocks {
+		blocks = max(blocks, len(values))
+	}
+	name := fmt.Sprintf("BenchmarkServe/mode=%s/scenario=%s", token(a.Name), token(r.Scenario))
+	// Readers take a trailing -N for GOMAXPROCS. Write it where Go would, and where the end of a
+	// scenario's name would be mistaken for it.
+	procs := cmp.Or(a.Procs, r.Env.ServerProcs)
+	if procs > 1 || regexp.MustCompile(`-\d+$`).MatchString(name) {
+		name += fmt.Sprintf("-%d", max(procs, 1))
+	}
+	for i := range blocks {
+		var figures strings.Builder
+		for _, m := range stats.Metrics() {
+			scale := 1.
+			if m.Unit == "s" {
+				scale = 1e9
+			}
+			if values := a.Blocks[m.Name]; i < len(values) && !math.IsNaN(values[i]) && !math.IsInf(values[i], 0) {
+				fmt.Fprintf(&figures, " %s %s", strconv.FormatFloat(values[i]*scale, 'f', 3, 64), m.Bench)
+			}
+		}
+		if figures.Len() > 0 { // a benchmark line needs at least one figure
+			fmt.Fprintf(b, "%s 1%s\n", name, figures.String())
+		}
+	}
+}
+
+// token replaces characters that cannot stand in a value of a benchmark's name.
+func token(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '/' || unicode.IsSpace(c) || !unicode.IsPrint(c) {
+			return '_'
+		}
+		return c
+	}, s)
+}
+
+// oneLine replaces line breaks and control characters, so that s stays one line and cannot drive
+// a terminal.
+func oneLine(s string) string { return strings.Join(strings.Fields(document.Harmless(s)), " ") }
+
+// HGRM writes each arm's response-time distribution over all valid windows in HdrHistogram's text
+// format, in milliseconds. Each follows a line #[Arm = name], where plotters want the file split.
+// A distribution ends where evidence ends, so it holds no maximum. It returns an error if no arm
+// has a distribution.
+func HGRM(w io.Writer, r *record.Result) error {
+	var body strings.Builder
+	for i, a := range r.Arms {
+		if len(a.Curve) == 0 {
+			continue
+		}
+		good := float64(max(a.Requests-a.Errors, 0))
+		if i > 0 {
+			body.WriteString("\n")
+		}
+		fmt.Fprintf(&body, "#[Arm = %s]\n%12s %14s %10s %14s\n\n", oneLine(a.Name), "Value", "Percentile", "TotalCount", "1/(1-Percentile)")
+		for _, p := range a.Curve {
+			fmt.Fprintf(&body, "%12.3f %14.12f %10.0f %14.2f\n", p.Seconds*1e3, p.Quantile, math.Round(p.Quantile*good), 1/(1-p.Quantile))
+		}
+		fmt.Fprintf(&body, "#[Total count = %.0f]\n", good)
+	}
+	if body.Len() == 0 {
+		return errors.New("writing hgrm report: the result holds no distributions; trials/*/response.hgrm has those of single trials")
+	}
+	return emit(w, "hgrm", body.String())
+}

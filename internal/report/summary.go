@@ -1,9 +1,11 @@
 package report
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"strconv"
 	"strings"
 
 	"schedlab/internal/record"
@@ -29,11 +31,8 @@ func Summary(w io.Writer, r *record.Result) error {
 		notes = append(notes, "Ranking: "+ranked)
 	}
 	notes = append(notes, refusedBecause(r)...)
-	for _, f := range r.Doubts {
-		if !f.Code.General() {
-			notes = append(notes, "Doubt: "+Doubt(f))
-		}
-	}
+	own := only(r.Doubts, func(f record.Fact) bool { return !f.Code.General() })
+	notes = append(notes, each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) })...)
 	d.Parts = []document.Part{answers(r), summaryTable(r), notes}
 	return writeMarkdown(w, d)
 }
@@ -41,23 +40,19 @@ func Summary(w io.Writer, r *record.Result) error {
 // summaryTable returns the figures of every arm but the copy. After a figure stands the change from the
 // arm's baseline with its interval, = for the same, or ~ for undecided.
 func summaryTable(r *record.Result) document.Part {
-	arms := slices.DeleteFunc(slices.Clone(r.Arms), func(a record.Arm) bool { return a.Role == record.Copy })
+	arms := choices(r.Arms)
 	if len(arms) == 0 {
 		return document.Table{}
 	}
-	columns := [][]string{column("arm", arms, func(a record.Arm) string { return a.Name + against(r, a.Name) })}
-	for _, m := range stats.Metrics() {
-		figures := append([]string{m.Label}, cells(m, arms)...)
-		for i, a := range arms {
-			for _, v := range r.Verdicts {
-				if v.Arm == a.Name && v.Metric == m.Name {
-					figures[i+1] += found(v)
-				}
+	named := func(a record.Arm) string { return a.Name + against(r, a.Name) }
+	return document.Table{Rows: transposed(armColumns(arms, named, func(a record.Arm, m stats.Metric) (text string) {
+		for _, v := range r.Verdicts {
+			if v.Arm == a.Name && v.Metric == m.Name {
+				text += found(v)
 			}
 		}
-		columns = append(columns, figures)
-	}
-	return document.Table{Rows: transposed(slices.Concat(columns, footprints(arms), asides(arms)))}
+		return text
+	}))}
 }
 
 // found returns a verdict as it stands after its figure; "" if it was refused.
@@ -87,21 +82,13 @@ func against(r *record.Result, arm string) string {
 
 // refusedBecause returns a line for each reason against verdicts, with how many it refuses.
 func refusedBecause(r *record.Result) (lines []string) {
-	count, first := map[record.Code]int{}, []record.Verdict{}
-	for _, v := range r.Verdicts {
-		if v.Verdict != stats.Refused {
-			continue
-		}
-		if count[v.Reason.Code]++; count[v.Reason.Code] == 1 {
-			first = append(first, v)
-		}
-	}
-	for _, v := range first {
-		what := v.Arm + " at " + stats.MetricOf(v.Metric).Label
-		if n := count[v.Reason.Code] - 1; n > 0 {
+	refused := only(r.Verdicts, func(v record.Verdict) bool { return v.Verdict == stats.Refused })
+	for _, vs := range grouped(refused, func(v record.Verdict) string { return string(v.Reason.Code) }) {
+		what := vs[0].Arm + " at " + stats.MetricOf(vs[0].Metric).Label
+		if n := len(vs) - 1; n > 0 {
 			what += " and " + plural(n, "verdict") + " more"
 		}
-		lines = append(lines, "Refused: "+what+": "+reason(v))
+		lines = append(lines, "Refused: "+what+": "+reason(vs[0]))
 	}
 	return lines
 }
@@ -120,4 +107,63 @@ func answers(r *record.Result) document.Findings {
 		claims = append(claims, f)
 	}
 	return append(claims, others...)
+}
+
+// A PackEntry is one scenario of a pack.
+type PackEntry struct {
+	Scenario string
+	Question string
+	Expect   []string       // its assertions
+	Result   *record.Result // nil if it did not run
+	NotRun   string         // why not
+}
+
+// Answers counts an entry's assertions by answer. All assertions of a scenario that did not run
+// count as refused.
+func (e PackEntry) Answers() map[record.Answer]int {
+	n := map[record.Answer]int{}
+	if e.Result == nil {
+		n[record.NoAnswer] = len(e.Expect)
+		return n
+	}
+	for _, x := range e.Result.Expectations {
+		n[x.Outcome]++
+	}
+	return n
+}
+
+// PackScenario writes the result of one scenario of a pack: its answer, and every assertion with
+// its evidence.
+func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
+	d := document.Document{Name: e.Scenario, Question: e.Question}
+	if e.Result == nil {
+		d.State = "NOT RUN: " + e.NotRun
+		d.Parts = []document.Part{document.Lines(each(e.Expect, func(text string) string { return string(record.NoAnswer) + " " + text }))}
+	} else {
+		r := e.Result
+		d.Answer = Headline(r)
+		d.Parts = []document.Part{expectations(r), document.Commands{{Label: "Record", Text: r.Dir}}}
+	}
+	return errors.Join(o.write(w, d), emit(w, "pack", "\n"))
+}
+
+// PackSummary writes the table of a pack, with a line for each scenario.
+func PackSummary(w io.Writer, entries []PackEntry) error {
+	rows := [][]string{{"scenario", "pass", "fail", "open", "REFUSED", "blocks", "answer"}}
+	row := func(name string, n map[record.Answer]int, blocks, answer string) {
+		rows = append(rows, []string{name, strconv.Itoa(n[record.Passed]), strconv.Itoa(n[record.Failed]), strconv.Itoa(n[record.Undecided]), strconv.Itoa(n[record.NoAnswer]), blocks, answer})
+	}
+	total := map[record.Answer]int{}
+	for _, e := range entries {
+		blocks, answer := none, "not run"
+		if e.Result != nil {
+			blocks, answer = fmt.Sprintf("%d/%d", e.Result.Valid, cmp.Or(e.Result.Ran, e.Result.Planned)), e.Result.Winner
+		}
+		row(e.Scenario, e.Answers(), blocks, answer)
+		for outcome, k := range e.Answers() {
+			total[outcome] += k
+		}
+	}
+	row(plural(len(entries), "scenario"), total, "", "")
+	return TextOptions{}.write(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}})
 }

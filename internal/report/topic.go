@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -84,7 +83,7 @@ func TopicSVG(w io.Writer, page string) error {
 		}
 	}
 	c.place()
-	return emit(w, "svg", func(b *bytes.Buffer) { b.WriteString(string(draw("topic", c))) })
+	return emit(w, "svg", string(draw("topic", c)))
 }
 
 // measuredArms reads the table in a section of the page.

@@ -1,9 +1,10 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
+	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +31,7 @@ func (o TextOptions) write(w io.Writer, d document.Document) error {
 			"INTERRUPTED": "1;35", "INCOMPLETE": "1;35", "PARTIAL": "1;35", "STARVED": "1;31",
 		}
 	}
-	return emit(w, "text", func(b *bytes.Buffer) { b.WriteString(d.Text(options)) })
+	return emit(w, "text", d.Text(options))
 }
 
 // Text writes the whole report of r for a terminal.
@@ -41,7 +42,7 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error { return o.write(w
 func Markdown(w io.Writer, r *record.Result) error { return writeMarkdown(w, whole(r, false)) }
 
 func writeMarkdown(w io.Writer, d document.Document) error {
-	return emit(w, "markdown", func(b *bytes.Buffer) { b.WriteString(d.Markdown()) })
+	return emit(w, "markdown", d.Markdown())
 }
 
 // HTML writes r as one page that needs no script and loads no other file. Everything from outside
@@ -53,7 +54,7 @@ func writeHTML(w io.Writer, d document.Document) error {
 	if err != nil {
 		return err
 	}
-	return emit(w, "html", func(b *bytes.Buffer) { b.WriteString(page) })
+	return emit(w, "html", page)
 }
 
 // whole returns the full report of r. Unless all is set, it leaves out the parts that show
@@ -62,14 +63,13 @@ func whole(r *record.Result, all bool) document.Document {
 	if r.Capacity != nil {
 		return capacityDocument(r)
 	}
-	d := document.Document{
+	return document.Document{
 		Name: r.Scenario, Question: r.Question, State: state(r), Answer: Headline(r),
 		Context: append(rankingBelow(r), offered(r), machine(r.Env, r.Arms)), Data: complete(r),
+		Parts: slices.Concat([]document.Part{figures(r), verdicts(r), why(r), expectations(r)}, breakdownParts(r), []document.Part{
+			connections(r, all), twins(r), theory(r), document.Page{curveSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r),
+		}),
 	}
-	d.Parts = append(d.Parts, figures(r), verdicts(r), why(r), expectations(r))
-	d.Parts = append(d.Parts, breakdownParts(r)...)
-	d.Parts = append(d.Parts, connections(r, all), twins(r), theory(r), document.Page{curveSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r))
-	return d
 }
 
 // why returns the result of `schedlab explain`, if it ran.
@@ -95,85 +95,28 @@ func figures(r *record.Result) document.Part {
 	if len(r.Arms) == 0 {
 		return document.Section{}
 	}
-	columns := [][]string{column("arm", r.Arms, name)}
-	for _, m := range stats.Metrics() {
-		columns = append(columns, append([]string{m.Label}, cells(m, r.Arms)...))
-	}
 	says := complaints(r)
 	if r.Valid > 0 {
-		says = append([]string{mediansOf(r)}, says...)
+		medians := "Medians over the blocks; a verdict's change is the median of the blocks' own ratios"
+		if c := caveat(r); c != "" {
+			medians = "Medians over the blocks. These figures are " + c
+		}
+		says = append([]string{medians}, says...)
 	}
 	return document.Section{
 		ID: "figures", Title: "Figures",
 		Lead: "Response time counts from the scheduled time, so waiting caused by the server is never left out.",
 		Parts: []document.Part{
-			document.Table{Rows: transposed(slices.Concat(columns, footprints(r.Arms), asides(r.Arms))), Marks: marks(r)},
+			document.Table{Rows: transposed(armColumns(r.Arms, name, func(record.Arm, stats.Metric) string { return "" })), Marks: marks(r)},
 			document.Page{document.Details{Summary: "More figures", Parts: []document.Part{moreFigures(r)}}},
 			document.Lines(says),
 		},
 	}
 }
 
-func name(a record.Arm) string { return a.Name }
-
-// column returns a column of a table of arms, with its head first.
-func column(head string, arms []record.Arm, cell func(a record.Arm) string) []string {
-	cells := []string{head}
-	for _, a := range arms {
-		cells = append(cells, cell(a))
-	}
-	return cells
-}
-
 // marks returns, for each arm, its line in charts and the numbers of its doubts.
-func marks(r *record.Result) (all []document.Mark) {
-	for _, s := range seriesOf(r.Arms) {
-		all = append(all, document.Mark{Class: s.Class, Notes: notes(r, s.Name)})
-	}
-	return all
-}
-
-// transposed turns columns into rows.
-func transposed(columns [][]string) [][]string {
-	rows := make([][]string, len(columns[0]))
-	for i := range rows {
-		for _, c := range columns {
-			rows[i] = append(rows[i], c[i])
-		}
-	}
-	return rows
-}
-
-// mediansOf describes the figures in the table of arms, without a full stop.
-func mediansOf(r *record.Result) string {
-	if c := caveat(r); c != "" {
-		return "Medians over the blocks. These figures are " + c
-	}
-	return "Medians over the blocks; a verdict's change is the median of the blocks' own ratios"
-}
-
-// moreFigures returns the table of closed-loop throughput, failures, and fairness to connections.
-func moreFigures(r *record.Result) document.Part {
-	columns := [][]string{column("arm", r.Arms, name)}
-	add := func(head string, known func(a record.Arm) bool, cell func(a record.Arm) string) {
-		if slices.ContainsFunc(r.Arms, known) {
-			columns = append(columns, column(head, r.Arms, cell))
-		}
-	}
-	all := func(record.Arm) bool { return true }
-	fair := func(a record.Arm) bool { return a.Fairness != nil }
-	add("X_max", all, func(a record.Arm) string {
-		if a.XMax == nil {
-			return none
-		}
-		return xmax(a)
-	})
-	add("errors", all, func(a record.Arm) string { return count(a.Errors) + " of " + count(a.Requests) })
-	add("n_eff a window", func(a record.Arm) bool { return a.NEff > 0 }, func(a record.Arm) string { return count(int(a.NEff)) })
-	add("connections served", fair, served)
-	add("slowest first reply", fair, firstReply)
-	add("Jain's index", func(a record.Arm) bool { return a.Jain != nil }, func(a record.Arm) string { return evenness(a, 3) })
-	return document.Table{Rows: transposed(columns)}
+func marks(r *record.Result) []document.Mark {
+	return each(seriesOf(r.Arms), func(s series) document.Mark { return document.Mark{Class: s.Class, Notes: notes(r, s.Name)} })
 }
 
 // verdicts describes how the arms differ; a page draws it.
@@ -181,14 +124,10 @@ func verdicts(r *record.Result) document.Part {
 	if len(r.Verdicts) == 0 && len(r.AA) == 0 {
 		return document.Section{}
 	}
-	var says []document.Part
 	refused := allRefused(r)
+	says := []document.Part{document.Lines{refused}}
 	if refused == "" {
-		for _, group := range byArm(r.Verdicts) {
-			says = append(says, document.Lines(sentences(group)))
-		}
-	} else {
-		says = append(says, document.Lines{refused})
+		says = each(byArm(r.Verdicts), func(group []record.Verdict) document.Part { return document.Lines(sentences(group)) })
 	}
 	s := document.Section{ID: "verdicts", Title: "Verdicts", Parts: []document.Part{
 		document.Charts{{Picture: draw("forest", forestOf(r)), Instead: says}},
@@ -204,47 +143,26 @@ func verdicts(r *record.Result) document.Part {
 
 // reservations returns everything that speaks, or might speak, against the result.
 func reservations(r *record.Result) document.Part {
-	known := document.Facts{{Label: "A/A", Text: controls(r.AA)}}
-	add := func(label string, lines ...string) {
-		for _, l := range lines {
-			if l != "" {
-				known = append(known, document.Fact{Label: label, Text: l})
-			}
-		}
-	}
-	add("Generator", generator(r))
-	add("Disturbed", disturbed(r.Arms))
-	add("Laws", laws(r.Laws))
-	add("Fairness", fairness(r.Arms)...)
-	add("Sessions", sessions(r.Arms)...)
-	add("Left out", refusals(r.Refused)...)
+	unchecked := ""
 	if len(r.NotChecked) > 0 {
-		add("Unchecked", "rules that were not checked: "+strings.Join(r.NotChecked, "; "))
+		unchecked = "rules that were not checked: " + strings.Join(r.NotChecked, "; ")
 	}
-	add("Note", r.Note)
+	known := slices.Concat(
+		labelled("A/A", controls(r.AA)), labelled("Generator", generator(r)), labelled("Disturbed", disturbed(r.Arms)), labelled("Laws", laws(r.Laws)),
+		labelled("Fairness", fairness(r.Arms)...), labelled("Sessions", sessions(r.Arms)...), labelled("Left out", refusals(r.Refused)...),
+		labelled("Unchecked", unchecked), labelled("Note", r.Note),
+	)
 	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), known}}
 }
 
 // doubts returns the run's doubts, to be numbered.
-func doubts(r *record.Result) (all document.Numbered) {
-	for _, d := range r.Doubts {
-		all = append(all, Doubt(d))
-	}
-	return all
-}
+func doubts(r *record.Result) document.Numbered { return each(r.Doubts, Doubt) }
 
 // recordSection tells where the data are, and lists the machine, the programs and the commands.
 func recordSection(r *record.Result) document.Part {
-	var commands document.Commands
-	for _, a := range r.Arms {
-		if a.Command != "" {
-			commands = append(commands, document.Fact{Label: a.Name, Text: a.Command})
-		}
-	}
-	var order document.Lines
-	for _, o := range r.Order {
-		order = append(order, strings.Join(o, ", "))
-	}
+	started := only(r.Arms, func(a record.Arm) bool { return a.Command != "" })
+	commands := document.Commands(each(started, func(a record.Arm) document.Fact { return document.Fact{Label: a.Name, Text: a.Command} }))
+	order := document.Lines(each(r.Order, func(arms []string) string { return strings.Join(arms, ", ") }))
 	return document.Section{ID: "record", Title: "Record", Parts: []document.Part{
 		document.Commands{{Label: "data", Text: r.Dir}, {Label: "again", Text: again(r.Dir)}},
 		document.Page{
@@ -261,6 +179,10 @@ func fingerprint(r *record.Result) document.Part {
 	started := "not known"
 	if !r.Started.IsZero() {
 		started = r.Started.Format("2006-01-02 15:04:05 -0700")
+	}
+	pause := "not measured"
+	if e.Pause > 0 {
+		pause = seconds(e.Pause)
 	}
 	yes := map[bool]string{true: "yes", false: "no"}
 	facts := document.Grid{{Label: "started", Text: started}, {Label: "run", Text: r.Run}, {Label: "seed", Text: strconv.FormatUint(r.Seed, 10)}, {Label: "window", Text: seconds(r.Window)}}
@@ -279,14 +201,192 @@ func fingerprint(r *record.Result) document.Part {
 		{Label: "kernel", Text: known(e.Kernel)}, {Label: "clock source", Text: known(e.Clocksource)}, {Label: "governor", Text: known(e.Governor)},
 		{Label: "cgroup CPU limit", Text: cmp.Or(e.CPUMax, "none")}, {Label: "load average at start", Text: plain(e.Load1)}, {Label: "CPU pressure at start", Text: known(e.PSI)},
 		{Label: "CPU time stolen", Text: plain(e.StealRatio*100) + nbsp + "%"}, {Label: "somaxconn", Text: count(e.Somaxconn)}, {Label: "port range", Text: known(e.PortRange)},
-		{Label: "longest regular pause", Text: pauseText(e.Pause)}, {Label: "descriptors", Text: group(strconv.FormatUint(e.NoFile, 10))}, {Label: "CPU demand", Text: plain(e.ItersPerUsec) + " iterations/µs"},
+		{Label: "longest regular pause", Text: pause}, {Label: "descriptors", Text: group(strconv.FormatUint(e.NoFile, 10))}, {Label: "CPU demand", Text: plain(e.ItersPerUsec) + " iterations/µs"},
 	}...)
 }
 
-// pauseText formats [record.Env.Pause].
-func pauseText(s float64) string {
-	if s <= 0 {
-		return "not measured"
+// Sizes of the forest plot, in px.
+const (
+	forestWidth  = 320
+	forestMargin = 22
+)
+
+// A forest is the verdicts with their intervals on one axis of ratios to the baseline. The axis
+// is logarithmic, so twice and half are equally far from 1.
+type forest struct {
+	X      axis
+	Groups []forestGroup
+}
+
+// A forestGroup is the verdicts on one arm, or the A/A control.
+type forestGroup struct {
+	series
+	Control bool
+	Rows    []forestRow
+}
+
+// A forestRow is one verdict. It is drawn unless it was refused.
+type forestRow struct {
+	record.Verdict
+	Word, Class string  // of the verdict; the class tells whether the arm is better
+	Same        float64 // the ratio up to which two arms count as the same
+	Drawn       bool
+	Note        string // the number of blocks, or why nothing is drawn
+}
+
+// forestOf returns the forest of all verdicts, with the A/A control last.
+func forestOf(r *record.Result) forest {
+	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
+	classes := map[string]string{}
+	for _, s := range seriesOf(r.Arms) {
+		classes[s.Name] = s.Class
 	}
-	return seconds(s)
+	for i, groups := range [][][]record.Verdict{byArm(r.Verdicts), byArm(r.AA)} {
+		for _, group := range groups {
+			g := forestGroup{series: series{group[0].Arm, classes[group[0].Arm]}, Control: i == 1}
+			g.Rows = each(group, func(v record.Verdict) forestRow { return forestRowOf(v, g.Control) })
+			f.Groups = append(f.Groups, g)
+		}
+	}
+	return f
+}
+
+// forestRowOf returns the row of a verdict. For the A/A control the words are CLEAN and NOT
+// CLEAN.
+func forestRowOf(v record.Verdict, control bool) forestRow {
+	row := forestRow{Verdict: v, Word: string(v.Verdict), Class: string(v.Verdict), Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0}
+	switch {
+	case v.Better():
+		row.Class = string(stats.Faster)
+	case v.Worse():
+		row.Class = string(stats.Slower)
+	}
+	switch {
+	case row.Drawn && control:
+		row.Word, row.Class, row.Note = "NOT CLEAN", "NOT-CLEAN", plural(v.Blocks, "block")
+		if !differs(v) {
+			row.Word, row.Class = "CLEAN", "CLEAN"
+		}
+	case !row.Drawn && !v.Reason.None():
+		row.Note = reason(v)
+	case v.Lean != "":
+		row.Note = "leans " + lean(v)
+	case !row.Drawn && v.Needed > 0:
+		row.Note = "needs " + plural(v.Needed, "block")
+	case !row.Drawn:
+		row.Note = reason(v)
+	case v.Worse():
+		row.Note = wins(v.Lost, v.Blocks, "worse")
+	case v.Verdict == stats.Inconclusive && v.Needed > mostBlocks:
+		row.Note = hopelessly(v.Needed)
+	case v.Verdict == stats.Inconclusive && v.Needed > 0:
+		row.Note = "needs about " + plural(v.Needed, "block")
+	case v.Better() || v.Verdict == stats.Inconclusive:
+		row.Note = wins(v.Won, v.Blocks, "better")
+	default:
+		row.Note = plural(v.Blocks, "block")
+	}
+	return row
+}
+
+// wins returns "better in 9 of 10 blocks".
+func wins(n, of int, word string) string {
+	return word + " in " + count(n) + " of " + plural(of, "block")
+}
+
+// ratioAxis returns an axis that covers every interval and at least ±25 %, at most a
+// thousandfold, and ends at round ratios.
+func ratioAxis(verdicts []record.Verdict) axis {
+	low, high := 0.8, 1.25
+	for _, v := range verdicts {
+		if v.Low > 0 && v.High > 0 {
+			low, high = min(low, v.Low), max(high, v.High)
+		}
+	}
+	round := func(ratio float64) float64 {
+		for _, r := range []float64{1.25, 1.5, 2, 3, 5, 10, 100} {
+			if ratio <= r*1.001 {
+				return r
+			}
+		}
+		return 1000
+	}
+	x := axis{low: 1 / round(1/low) / 1.02, high: round(high) * 1.02, From: forestMargin, To: forestWidth - forestMargin, log: true}
+	x.Ticks = ratioTicks(x)
+	return x
+}
+
+// ratioTicks returns ticks at ratio 1 and at round ratios, with room between the labels.
+func ratioTicks(x axis) []tick {
+	const room = 46
+	ticks := []tick{{x.At(1), "same", false}}
+	for _, v := range []float64{2, 0.5, 1.5, 1.25, 0.8, 10, 0.1, 5, 0.2, 3, 100, 0.01, 1.1, 0.9} {
+		if v < x.low || v > x.high {
+			continue
+		}
+		at := x.At(v)
+		free := true
+		for _, t := range ticks {
+			free = free && math.Abs(float64(t.At-at)) >= room
+		}
+		if free {
+			ticks = append(ticks, tick{at, change(v), true})
+		}
+	}
+	return ticks
+}
+
+// control tells how one metric of the baseline differs from its own copy.
+func control(v record.Verdict) string {
+	label := stats.MetricOf(v.Metric).Label
+	if !judgedControl(v) {
+		return fmt.Sprintf("%s not judged: %s", label, reason(v))
+	}
+	if v.Low == 0 {
+		return fmt.Sprintf("%s %s (no interval yet)", label, change(v.Ratio))
+	}
+	return fmt.Sprintf("%s %s (%s)", label, change(v.Ratio), between(v))
+}
+
+// judgedControl reports whether an A/A comparison has a result.
+func judgedControl(v record.Verdict) bool { return v.Verdict != stats.Refused }
+
+// controls describes the A/A comparison in one sentence.
+func controls(aa []record.Verdict) string {
+	if len(aa) == 0 {
+		return "no A/A control was run"
+	}
+	if why := oneReason(aa); why != "" {
+		return fmt.Sprintf("%s against its own copy: not judged: %s", aa[0].Baseline, why)
+	}
+	finding := "none differs by what a verdict needs, as it must"
+	if bad := unclean(aa); len(bad) > 0 {
+		finding = fmt.Sprintf("NOT CLEAN for %s, and only a difference beyond that stands", strings.Join(bad, ", "))
+	}
+	return fmt.Sprintf("%s against its own copy: %s; %s", aa[0].Baseline, strings.Join(each(aa, control), ", "), finding)
+}
+
+// unclean lists the metrics at which the baseline differs from its own copy.
+func unclean(aa []record.Verdict) []string {
+	return each(only(aa, differs), func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
+}
+
+// expectations returns the scenario's assertions and their answers.
+func expectations(r *record.Result) document.Part {
+	return document.Section{
+		ID: "expectations", Title: "Expectations", About: tally(r.Expectations), Parts: []document.Part{answers(r)},
+		Lead: "One fails only when the blocks are sure of it. It is open when they say neither, and REFUSED when what it speaks of was disturbed or is not there. A figure in a claim is the median of the blocks' figures, and not their mean.",
+	}
+}
+
+// tally counts the answers in a sentence; "" when nothing was expected.
+func tally(all []record.Expectation) string {
+	if len(all) == 0 {
+		return ""
+	}
+	n := map[record.Answer]int{}
+	for _, e := range all {
+		n[e.Outcome]++
+	}
+	return fmt.Sprintf("%s: %d passed, %d failed, %d open, %d refused", plural(len(all), "expectation"), n[record.Passed], n[record.Failed], n[record.Undecided], n[record.NoAnswer])
 }

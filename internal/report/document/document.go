@@ -4,10 +4,12 @@
 package document
 
 import (
+	_ "embed"
 	"fmt"
 	"html/template"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // A Document is one report. Empty fields are left out.
@@ -152,15 +154,55 @@ func Below(doubts []string) Facts {
 
 // Doubts returns the first doubts, at most most of them, and a line that counts the others.
 func Doubts(all []string, most int) (facts Facts) {
-	shown := min(most, len(all))
-	for _, d := range all[:shown] {
-		facts = append(facts, Fact{Label: "Doubts", Text: d})
-	}
-	switch left := len(all) - shown; {
-	case left > 0 && shown > 0:
-		facts = append(facts, Fact{Label: "Doubts", Text: fmt.Sprintf("%d more with --verbose", left)})
-	case left > 0:
-		facts = append(facts, Fact{Label: "Doubts", Text: fmt.Sprintf("%d, with --verbose", left)})
+	for i, d := range all {
+		switch left := len(all) - i; {
+		case i < most:
+			facts = append(facts, Fact{"Doubts", d})
+		case i > 0:
+			return append(facts, Fact{"Doubts", fmt.Sprintf("%d more with --verbose", left)})
+		default:
+			return append(facts, Fact{"Doubts", fmt.Sprintf("%d, with --verbose", left)})
+		}
 	}
 	return facts
+}
+
+//go:embed page.html
+var source string
+
+//go:embed page.css
+var style string
+
+// Style returns the style sheet of a page, for drawings outside a page.
+func Style() template.CSS { return template.CSS(style) }
+
+// HTML returns d as one page that needs no script and loads no other file. Everything in it is
+// escaped, except the pictures of charts, and it has no control characters.
+func (d Document) HTML() (string, error) {
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"kind":  func(p Part) string { return strings.TrimPrefix(fmt.Sprintf("%T", p), "document.") },
+		"any":   notEmpty,
+		"below": func(rows [][]string) [][]string { return rows[1:] },
+		"mark":  func(t Table, i int) *Mark { return t.mark(i) },
+		"next":  func(i int) int { return i + 1 },
+	}).Parse(source)
+	if err != nil {
+		return "", fmt.Errorf("parsing the page's template: %w", err)
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, struct {
+		Document
+		Style template.CSS
+	}{d, Style()}); err != nil {
+		return "", fmt.Errorf("rendering the page: %w", err)
+	}
+	return Harmless(b.String()), nil
+}
+
+// mark returns the mark of row i below the head; nil if the table has none.
+func (table Table) mark(i int) *Mark {
+	if table.Marks == nil {
+		return nil
+	}
+	return &table.Marks[i]
 }

@@ -63,17 +63,14 @@ func (m *markdown) part(p Part, level int) {
 	case Table:
 		m.table(p)
 	case Lines:
-		list(m, p, func(l string) string { return md(l) })
+		list(m, p, md)
 	case Note:
 		m.block("%s.", md(strings.TrimSuffix(string(p), ".")))
 	case Facts:
 		list(m, p, func(f Fact) string { return md(f.Label) + ": " + md(f.Text) })
 	case Numbered:
-		var items []string
-		for i, l := range p {
-			items = append(items, fmt.Sprintf("- [%d] %s", i+1, md(l)))
-		}
-		m.block("%s", strings.Join(items, "\n"))
+		n := 0
+		list(m, p, func(l string) string { n++; return fmt.Sprintf("[%d] %s", n, md(l)) })
 	case Findings:
 		list(m, p, func(f Finding) string {
 			evidence := fmt.Sprintf("`%s`: %s", code(f.Text), md(f.Reason))
@@ -107,7 +104,7 @@ func list[T any](m *markdown, all []T, item func(T) string) {
 // table adds a table with figures aligned right and words aligned left.
 func (m *markdown) table(t Table) {
 	var lines []string
-	for i, row := range t.rows(func(n []int) string { return strings.ReplaceAll(fmt.Sprint(n), " ", ",") }) {
+	for i, row := range t.rows() {
 		for k := range row {
 			row[k] = md(row[k])
 		}

@@ -93,10 +93,7 @@ func (t *text) part(indent string, p Part) {
 	case Facts:
 		t.facts(indent, p)
 	case Commands: // not wrapped, so that they can be copied
-		column := 0
-		for _, c := range p {
-			column = max(column, utf8.RuneCountInString(c.Label)+2)
-		}
+		column := labelWidth(Facts(p))
 		for _, c := range p {
 			t.line(indent+padded(c.Label, column)+c.Text, "")
 		}
@@ -108,13 +105,12 @@ func (t *text) part(indent string, p Part) {
 		t.facts(indent, facts)
 	case Findings:
 		for _, f := range p {
+			said, below := f.Text, f.Reason
 			if f.Said != "" {
-				t.prose(indent, f.Mark+" "+f.Said)
-				t.prose(indent+"        ", f.Text+": "+f.Reason)
-				continue
+				said, below = f.Said, f.Text+": "+f.Reason
 			}
-			t.prose(indent, f.Mark+" "+f.Text)
-			t.prose(indent+"        ", f.Reason)
+			t.prose(indent, f.Mark+" "+said)
+			t.prose(indent+"        ", below)
 		}
 	case Charts:
 		for _, c := range p {
@@ -180,10 +176,7 @@ func (t *text) prose(indent, s string) {
 
 // facts writes the labels in one column and the sentences, wrapped, in another.
 func (t *text) facts(indent string, facts Facts) {
-	column := 0
-	for _, f := range facts {
-		column = max(column, utf8.RuneCountInString(f.Label)+2)
-	}
+	column := labelWidth(facts)
 	before := ""
 	for _, f := range facts {
 		label := f.Label
@@ -200,6 +193,14 @@ func (t *text) facts(indent string, facts Facts) {
 	}
 }
 
+// labelWidth returns the width of the column of labels.
+func labelWidth(facts Facts) (column int) {
+	for _, f := range facts {
+		column = max(column, utf8.RuneCountInString(f.Label)+2)
+	}
+	return column
+}
+
 // padded returns s with spaces added up to width.
 func padded(s string, width int) string {
 	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
@@ -207,7 +208,7 @@ func padded(s string, width int) string {
 
 // table writes a table with the first column aligned left, and figures aligned right.
 func (t *text) table(indent string, table Table) {
-	rows := table.rows(func(n []int) string { return strings.ReplaceAll(fmt.Sprint(n), " ", ",") })
+	rows := table.rows()
 	columns := len(rows[0])
 	if table.Below > 0 {
 		columns = table.Below
@@ -257,12 +258,12 @@ func (t *text) rowAndBelow(indent string, head, row []string, widths []int, belo
 }
 
 // rows returns the table's rows, with the notes of their marks after the names.
-func (table Table) rows(notes func([]int) string) [][]string {
+func (table Table) rows() [][]string {
 	rows := make([][]string, len(table.Rows))
 	for i, row := range table.Rows {
 		rows[i] = append([]string{}, row...)
 		if i > 0 && table.Marks != nil && len(table.Marks[i-1].Notes) > 0 {
-			rows[i][0] += " " + notes(table.Marks[i-1].Notes)
+			rows[i][0] += " " + strings.ReplaceAll(fmt.Sprint(table.Marks[i-1].Notes), " ", ",")
 		}
 	}
 	return rows

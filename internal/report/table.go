@@ -1,0 +1,323 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
+)
+
+// tooFarApart is the ratio of largest to smallest time from which each time gets its best unit,
+// instead of one unit for all.
+const tooFarApart = 100
+
+// cells formats one metric of every arm, aligned.
+func cells(m stats.Metric, arms []record.Arm) []string {
+	var values []float64
+	for i := range arms {
+		if v := arms[i].Median(m.Name); v != nil {
+			values = append(values, *v)
+		}
+	}
+	s := timeScale(values...)
+	low, high := span(values)
+	apart := high >= tooFarApart*low // no single unit shows digits of both
+	cells := make([]string, len(arms))
+	for i := range arms {
+		switch v := arms[i].Median(m.Name); {
+		case v == nil || *v == 0 && m.Unit == "s":
+			cells[i] = none
+		case m.Unit == "s" && apart:
+			cells[i] = seconds(*v)
+		case m.Unit == "s":
+			cells[i] = s.format(*v)
+		default:
+			cells[i] = rate(*v)
+		}
+	}
+	return cells
+}
+
+// armColumns returns the columns of a table of arms: names, figures, footprints and asides. more
+// returns what to add to an arm's figure.
+func armColumns(arms []record.Arm, name func(a record.Arm) string, more func(a record.Arm, m stats.Metric) string) [][]string {
+	all := columns(arms, armField{"arm", nil, name})
+	for _, m := range stats.Metrics() {
+		figures := cells(m, arms)
+		for i, a := range arms {
+			figures[i] += more(a, m)
+		}
+		all = append(all, append([]string{m.Label}, figures...))
+	}
+	return slices.Concat(all, footprints(arms), asides(arms))
+}
+
+// A field is a column of a table with a row for each T: its head, and the text of its cells. If
+// known is set, a table in which it is false everywhere leaves the column out.
+type field[T any] struct {
+	head  string
+	known func(of T) bool
+	cell  func(of T) string
+}
+
+type armField = field[record.Arm]
+
+// columns returns the columns of a table, each with its head first.
+func columns[T any](of []T, fields ...field[T]) (all [][]string) {
+	for _, f := range fields {
+		if f.known == nil || slices.ContainsFunc(of, f.known) {
+			all = append(all, append([]string{f.head}, each(of, f.cell)...))
+		}
+	}
+	return all
+}
+
+// rows returns the rows of a table, with the head first.
+func rows[T any](of []T, fields ...field[T]) [][]string { return transposed(columns(of, fields...)) }
+
+// transposed turns columns into rows.
+func transposed(columns [][]string) [][]string {
+	rows := make([][]string, len(columns[0]))
+	for i := range rows {
+		for _, c := range columns {
+			rows[i] = append(rows[i], c[i])
+		}
+	}
+	return rows
+}
+
+// each returns f of every element.
+func each[T, U any](all []T, f func(T) U) (of []U) {
+	for _, x := range all {
+		of = append(of, f(x))
+	}
+	return of
+}
+
+// only returns a new list of the elements that f keeps.
+func only[T any](all []T, f func(T) bool) (kept []T) {
+	for _, x := range all {
+		if f(x) {
+			kept = append(kept, x)
+		}
+	}
+	return kept
+}
+
+// orNone formats a figure that may be unknown.
+func orNone[T any](v *T, format func(T) string) string {
+	if v == nil {
+		return none
+	}
+	return format(*v)
+}
+
+// labelled returns the lines that are not empty, each as a fact with the label.
+func labelled(label string, lines ...string) document.Facts {
+	return each(only(lines, func(l string) bool { return l != "" }), func(l string) document.Fact { return document.Fact{Label: label, Text: l} })
+}
+
+func name(a record.Arm) string { return a.Name }
+
+// choices returns the arms without the baseline's copy.
+func choices(arms []record.Arm) []record.Arm {
+	return only(arms, func(a record.Arm) bool { return a.Role != record.Copy })
+}
+
+// optional returns the column of a figure that an arm may lack. The column is left out if all
+// arms lack it.
+func optional[T any](head string, of func(a record.Arm) *T, format func(T) string) armField {
+	return armField{head, func(a record.Arm) bool { return of(a) != nil }, func(a record.Arm) string { return orNone(of(a), format) }}
+}
+
+// asides returns columns that explain but are not judged: context switches, and the share of CPU
+// time used by event loops.
+func asides(arms []record.Arm) [][]string {
+	return columns(arms,
+		optional("switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string { return group(strconv.FormatFloat(v, 'f', decimals(v, 3), 64)) }),
+		optional("loops' CPU", func(a record.Arm) *float64 { return a.Loops }, func(v float64) string { return fmt.Sprintf("%.0f%s%%", 100*v, nbsp) }),
+	)
+}
+
+// footprints returns the columns of memory and threads; nil when no arm has them.
+func footprints(arms []record.Arm) [][]string {
+	of := func(a record.Arm) *record.Footprint { return a.Footprint }
+	return columns(arms,
+		optional("memory", of, func(f record.Footprint) string {
+			if f.Resident && f.Processes > 1 {
+				return "≤" + nbsp + bytesText(f.Memory) // shared pages are counted for each process
+			}
+			return bytesText(f.Memory)
+		}),
+		optional("threads", of, func(f record.Footprint) string {
+			if f.Processes > 1 {
+				return fmt.Sprintf("%s in %d processes", count(f.Threads), f.Processes)
+			}
+			return count(f.Threads)
+		}),
+	)
+}
+
+// moreFigures returns the table of closed-loop throughput, failures, and fairness to connections.
+func moreFigures(r *record.Result) document.Part {
+	fair := func(a record.Arm) bool { return a.Fairness != nil }
+	return document.Table{Rows: rows(r.Arms,
+		armField{"arm", nil, name},
+		armField{"X_max", nil, func(a record.Arm) string { return orNone(a.XMax, func(float64) string { return xmax(a) }) }},
+		armField{"errors", nil, func(a record.Arm) string { return count(a.Errors) + " of " + count(a.Requests) }},
+		armField{"n_eff a window", func(a record.Arm) bool { return a.NEff > 0 }, func(a record.Arm) string { return count(int(a.NEff)) }},
+		armField{"connections served", fair, served},
+		armField{"slowest first reply", fair, firstReply},
+		armField{"Jain's index", func(a record.Arm) bool { return a.Jain != nil }, func(a record.Arm) string { return evenness(a, 3) }},
+	)}
+}
+
+// bytesText formats a size in bytes with about three digits.
+func bytesText(n int64) string {
+	v, unit := float64(n), "B"
+	for _, u := range []string{"KiB", "MiB", "GiB"} {
+		if v < 1024 {
+			break
+		}
+		v, unit = v/1024, u
+	}
+	decimals := 0
+	if unit != "B" && v < 100 {
+		decimals = 1
+	}
+	return fmt.Sprintf("%s%s%s", strconv.FormatFloat(v, 'f', decimals, 64), nbsp, unit)
+}
+
+// nbsp joins a number to its unit, so that no line breaks between them.
+const nbsp = "\u00a0"
+
+// none stands for a figure that was not measured.
+const none = "-"
+
+// A scale formats the values of one column in one unit with one number of decimals, so that
+// digits of equal weight stand above each other.
+type scale struct {
+	unit     string
+	factor   float64 // one unit, in the column's base unit
+	decimals int
+}
+
+// timeScale returns the scale for times in seconds: the largest unit that keeps the largest value
+// at or above 1, with three significant digits for the smallest value and at most three decimals.
+func timeScale(seconds ...float64) scale {
+	low, high := span(seconds)
+	s := scale{unit: "ns", factor: 1e-9}
+	for _, larger := range []scale{{unit: "µs", factor: 1e-6}, {unit: "ms", factor: 1e-3}, {unit: "s", factor: 1}} {
+		if high >= larger.factor {
+			s = larger
+		}
+	}
+	s.decimals = decimals(low/s.factor, 3)
+	return s
+}
+
+// decimals returns how many decimals, 0..3, show digits significant digits of v.
+func decimals(v float64, digits int) int {
+	if !(v > 0) {
+		return 0
+	}
+	return min(max(digits-1-int(math.Floor(math.Log10(v))), 0), 3)
+}
+
+// span returns the smallest and the largest positive finite value; 0 and 0 if there is none.
+func span(values []float64) (low, high float64) {
+	for _, v := range values {
+		if !(v > 0) || math.IsInf(v, 1) {
+			continue
+		}
+		if low == 0 || v < low {
+			low = v
+		}
+		high = max(high, v)
+	}
+	return low, high
+}
+
+// number formats v, in the column's base unit, without the unit.
+func (s scale) number(v float64) string {
+	return group(strconv.FormatFloat(v/s.factor, 'f', s.decimals, 64))
+}
+
+// format formats v, in the column's base unit, with the unit.
+func (s scale) format(v float64) string { return s.number(v) + nbsp + s.unit }
+
+// signed is format with a sign. A value that rounds to zero gets ±.
+func (s scale) signed(v float64) string {
+	text := s.format(v)
+	switch bare := strings.TrimPrefix(text, "-"); {
+	case strings.Trim(s.number(math.Abs(v)), "0.") == "":
+		return "±" + bare
+	case v > 0:
+		return "+" + text
+	}
+	return text
+}
+
+// seconds formats a time in the unit that suits it.
+func seconds(v float64) string {
+	if v == 0 {
+		return "0" + nbsp + "s"
+	}
+	return timeScale(v).format(v)
+}
+
+// rate formats a number per second.
+func rate(v float64) string { return group(strconv.FormatFloat(v, 'f', decimals(v, 2), 64)) + "/s" }
+
+// count formats a whole number.
+func count(n int) string { return group(strconv.Itoa(n)) }
+
+// group puts a comma between every three digits before the point.
+func group(number string) string {
+	sign, digits := "", number
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	}
+	whole, fraction, _ := strings.Cut(digits, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if fraction != "" {
+		whole += "." + fraction
+	}
+	return sign + whole
+}
+
+// change formats a ratio as [stats.Change] does.
+func change(ratio float64) string { return strings.ReplaceAll(stats.Change(ratio), " ", nbsp) }
+
+// bound formats an end of an interval as a change. If decided, the interval excludes no
+// difference, so bound adds digits until the end does not round to ±0.
+func bound(ratio float64, decided bool) string {
+	text := change(ratio)
+	for digits := 2; decided && strings.HasPrefix(text, "±") && digits <= 6; digits++ {
+		text = strings.ReplaceAll(stats.Percent(ratio, digits), " ", nbsp)
+	}
+	return text
+}
+
+// plain formats a figure of unknown unit: a whole number as a count, any other with three digits.
+func plain(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e9 {
+		return count(int(v))
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// plural returns n and the word, with an s unless n is 1.
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1" + nbsp + word
+	}
+	return fmt.Sprintf("%s%s%ss", count(n), nbsp, word)
+}
