@@ -101,9 +101,9 @@ func boundOf(term stats.Term, windows []record.RateWindow) bound {
 // timed reports whether a term has a line: a quantile or the mean.
 func timed(t stats.Term) bool { return t.Quantile > 0 || t.Metric == "mean" }
 
-// temper limits the estimate of a line to rates near those of the windows: from 0.8 of the
-// bracket's lower end to 1.25 of its upper end. A line through few windows may meet the limit far
-// away from every window, where nobody has measured. 1.25 is 1/0.8.
+// temper limits the estimate of a line to rates near the windows' own: from 0.8 of the bracket's
+// lower end to 1.25 of its upper end. A line through few windows may meet the limit far away from
+// every window, where nobody has measured. 1.25 is 1/0.8.
 func (b bound) temper(rate float64) float64 {
 	if b.kept > 0 {
 		rate = max(rate, b.kept*.8)

@@ -60,6 +60,8 @@ var around = []float64{-.12, -.08, -.04, 0, .04, .06}
 //
 // It is written as straight code that asks for one window after the other, as if it were alone.
 // [Run] turns it into an iterator, so that the searches of all arms can take turns.
+//
+// ask yields a step to the caller, and returns false if the caller ended the search.
 type search struct {
 	Options
 	xmax    float64

@@ -57,7 +57,7 @@ type Bench interface {
 type Server interface {
 	// Offer measures one window. It refuses the window if it has no value for a term of the
 	// objective, unless its purpose is Overload. A Sent of 0 counts as the rate. [Run] sets
-	// Purpose and Rate to those of the step.
+	// Purpose and Rate from the step.
 	Offer(ctx context.Context, s Step) (record.RateWindow, error)
 	// Stop ends the server; nothing is offered to it afterwards. Its error is returned if Offer
 	// had none.
