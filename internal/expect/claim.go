@@ -16,7 +16,7 @@ import (
 // value says nothing. A Sentence does not change, and may be used by many goroutines.
 type Sentence struct {
 	texts   []string   // between the figures: one more than figures
-	figures []ast.Node // numbers, whose medians over the blocks are written
+	figures []ast.Node // numbers; Say writes their medians over the blocks
 }
 
 // ParseSentence parses the sentence of a claim. It checks the figures as [Parse] checks an

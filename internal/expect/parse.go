@@ -36,6 +36,7 @@ type Error struct {
 	msg string
 }
 
+// Error returns the mistake without its position.
 func (e *Error) Error() string { return e.msg }
 
 // quantity matches a number with a unit of time written against it, as in 10ms. 250/s needs no

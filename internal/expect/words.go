@@ -207,6 +207,7 @@ func (s *scope) same(metric string) (bool, error) {
 	return open == nil, open
 }
 
+// faster and slower are the words for a sure difference in one direction; see moved.
 func (s *scope) faster(metric, arm string) (bool, error) { return s.moved(metric, arm, true) }
 func (s *scope) slower(metric, arm string) (bool, error) { return s.moved(metric, arm, false) }
 
