@@ -27,8 +27,11 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// Options are the user's settings for a run of a scenario. The zero value changes nothing. A function
-// may be nil; Run calls the functions on its own goroutine.
+// Options are the user's settings for a run of a scenario. The zero value changes nothing. A
+// function may be nil; Run calls the functions on its own goroutine.
+//
+// Seed fixes every random draw of a run: the arrivals, the demands and the order of the arms. Note
+// and Version are only recorded: a remark of the user, and the version of this program.
 type Options struct {
 	Self       string // path of this program, which runs the servers with a mode
 	Seed       uint64

@@ -19,6 +19,7 @@ type Impossible struct {
 	Needs time.Duration
 }
 
+// Error returns the reason and the advice in one line.
 func (e *Impossible) Error() string { return e.msg }
 
 // impossible returns an *[Impossible] with a formatted message. It wraps nothing.

@@ -75,6 +75,7 @@ func (l lab) startNull(ctx context.Context, self string) (*process.Process, erro
 
 // Time needed after the last block: closing for the reports, and judging for each trial.
 const (
+	// A run's budget includes this time, so that the user has the result when the budget ends.
 	closing = 1500 * time.Millisecond
 	judging = 10 * time.Millisecond
 )

@@ -19,7 +19,7 @@ type Pack struct {
 }
 
 // A Packed is a scenario of a pack, planned before anything runs so that its faults are found.
-// Either Planned or Lacks is set.
+// Either Planned or Lacks is set. Scenario is the scenario itself.
 type Packed struct {
 	Scenario scenario.Scenario
 	Planned  *Comparison // nil if the scenario is not run

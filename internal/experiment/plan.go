@@ -28,7 +28,8 @@ import (
 const (
 	// requestCost joins the stamps of one request and writes it. probeCost is for a server's
 	// start, its probe and its end. fixedCost is everything else of a run. They only have to be
-	// about right: the budget is kept by the clock, see blocks.go.
+	// about right: the budget is kept by the clock, see blocks.go. trialCost is the time to start
+	// and end a trial's server.
 	trialCost   = 100 * time.Millisecond
 	requestCost = 15 * time.Microsecond
 	probeCost   = 950 * time.Millisecond // including a rehearsal

@@ -22,7 +22,8 @@ import (
 
 // Settings of the probes of throughput.
 const (
-	// probeClients is the number of closed-loop clientsof a probe that measures X_max.
+	// probeClients is the number of closed-loop clients of a probe that measures X_max. probeWindow
+	// is the length of such a probe, and probeWarmup the time before it that does not count.
 	probeClients = 64
 	probeWindow  = 600 * time.Millisecond
 	probeWarmup  = 50 * time.Millisecond
@@ -32,7 +33,7 @@ const (
 	crowdedClients = 256
 )
 
-// Findings are what is measured of a plan before its first block. Rates are in requests per
+// Findings are the measurements of a plan before its first block. Rates are in requests per
 // second. The maps have no entry for an arm that was not probed.
 //
 // This file measures before the first block. The floor is the load's own time, measured on a
@@ -366,7 +367,8 @@ func (l lab) sharedMost(ctx context.Context, p plan) (rate float64, err error) {
 // Settings for the measurement of the load's own response time, with a server that does next to
 // nothing. Rates are in requests per second.
 const (
-	// floorRate × floorWindow are 3,000 requests, three times what a p99 needs.
+	// floorRate × floorWindow are 3,000 requests, three times what a p99 needs. floorConns is the
+	// number of kept connections. The requests of floorWarmup do not count.
 	floorRate   = 10_000
 	floorConns  = 64
 	floorWarmup = 50 * time.Millisecond

@@ -53,8 +53,7 @@ func (l lab) runTrial(ctx context.Context, p probed, dir *record.Dir, number, bl
 	if err != nil {
 		return record.TrialRecord{}, err
 	}
-	// Kill ends what is still running, on every way out, and removes the server's temporary
-	// directory.
+	// On every way out, end what still runs, and remove the server's temporary directory.
 	defer server.Kill()
 	t := newTrial(p, number, block, a, server)
 	// Another program's counters run since its start, so read them before the load and after it.
