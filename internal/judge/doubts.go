@@ -76,8 +76,8 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 // better done again.
 const muchForeign = .25
 
-// busiest is the largest share of the servers' CPUs that other programs used beside an arm, 0 if
-// that is unknown.
+// busiest returns the largest share of the servers' CPUs that other programs used while an arm
+// ran; 0 if that is unknown.
 func busiest(arms []record.Arm) (share float64) {
 	for _, a := range arms {
 		if a.Disturbed != nil {

@@ -35,8 +35,8 @@ func GateMetrics() (names []string, allowed map[string]float64) {
 
 // gated tells for each metric of the plan's gate whether the last arm is worse than the first. The
 // new build is worse when the interval excludes that it is as good, and the median of the blocks
-// shows more than half of what is allowed. It is fine when the whole interval lies within what is
-// allowed, which has precedence.
+// is more than half of the allowed worsening. It is fine when the whole interval lies within the
+// allowed worsening, which has precedence.
 func (b blocks) gated(arms []record.Arm, run *refusal) (answers []record.Gated) {
 	gate := b.run.Plan.Gate
 	if len(gate) == 0 || len(arms) < 3 {
@@ -51,8 +51,8 @@ func (b blocks) gated(arms []record.Arm, run *refusal) (answers []record.Gated) 
 			continue
 		}
 		m := stats.MetricOf(name)
-		// Half of what is allowed is the smallest effect that counts. So noise within the
-		// allowance does not make a build worse.
+		// The smallest effect that counts is half of the allowed worsening, so that a small sure
+		// difference does not make a build worse.
 		m.Effect, m.Same = allow/2, allow
 		// The plan has the old build twice: its copy shows how much equal builds differ here.
 		aa := stats.Compare(m, b.series(base.Name, name), b.series(twin.Name, name), shares)

@@ -8,7 +8,8 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Keeping tells how well an arm kept an SLO.
+// A Keeping tells how well an arm kept an SLO. It is part of the JSON of a size test (package
+// advise).
 type Keeping struct {
 	Arm    string        `json:"arm"`
 	Blocks int           `json:"blocks"`          // valid blocks

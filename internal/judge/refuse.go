@@ -52,8 +52,8 @@ func (b blocks) refuseRun() *refusal {
 	})
 }
 
-// refusePair returns the reason against comparing two arms at a metric: that of the run, if it is
-// not nil, or of an arm. It returns nil if there is none. run is what refuseRun returned.
+// refusePair returns the reason against comparing two arms at a metric; nil if there is none. run
+// is the result of refuseRun, and has precedence over the reasons of the arms.
 func (b blocks) refusePair(m stats.Metric, base, arm record.Arm, run *refusal) *refusal {
 	return cmp.Or(run, b.refuseArm(arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
 }

@@ -21,7 +21,8 @@ import (
 // Names of the twin's figures among the values of a window.
 const (
 	// Times are seconds per request, twinLoss is the ratio of requests turned away, and twinBeyond
-	// is CPU seconds per good reply.
+	// is CPU seconds per good reply. twinMean and twinP99 are of the replay with the measured CPU
+	// time, twinIdeal is the mean of the replay with the demands alone.
 	twinMean     = "twin_mean"
 	twinOverhead = "overhead" // twinMean minus twinIdeal
 	twinIdeal    = "twin_ideal"
@@ -161,7 +162,7 @@ func beyondDemand(t record.TrialRecord, perIter float64) (cpu float64, ok bool) 
 // first. A closed loop replays its own demands several times instead. It returns the zero
 // Prediction if no request is in the window, or if the station cannot be simulated.
 func play(st record.Station, c record.Clients, t record.TrialRecord, perIter, beyond float64) queueing.Prediction {
-	// chance chooses the loop of each fresh connection. The seed is the block's, so a replay is
+	// chance chooses the loop of each fresh connection. The seed is the trial's, so a replay is
 	// the same each time.
 	chance := rand.New(rand.NewPCG(t.Seed, 3))
 	all := make([]queueing.Job, len(t.Requests))

@@ -90,6 +90,7 @@ func Noise(copied record.Step, floor *record.Floor) float64 {
 
 // The smallest difference of means that a result reports, and the smallest piece of it.
 const (
+	// leastSeconds is 20 µs. A difference or piece below these sizes is not worth explaining.
 	leastShare   = .05 // of the mean of the arm that is compared with
 	leastSeconds = 20e-6
 	leastPiece   = .02 // of the difference
