@@ -68,6 +68,7 @@ type DiedError struct {
 	port bool // its log says that its port is taken
 }
 
+// Error tells when and how the server ended, and the line of its log that explains it best.
 func (e *DiedError) Error() string { return e.msg }
 
 // badFlag matches messages of common flag parsers about a flag that they cannot read.

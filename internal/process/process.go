@@ -361,6 +361,7 @@ func (p *Process) AwaitDeath() {
 // The windows measured on it still count.
 type LingeredError struct{ limit time.Duration }
 
+// Error tells how long the server had.
 func (e *LingeredError) Error() string {
 	return fmt.Sprintf("the server did not end within %v of SIGTERM and was killed", e.limit)
 }
@@ -469,6 +470,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// String returns the bytes kept as text.
 func (t *tail) String() string { return string(t.Bytes()) }
 
 // Bytes returns a copy of the bytes kept.
