@@ -24,6 +24,10 @@ import (
 // The keys of Values are the metrics of [stats.Figures], each quantile again with [FromSent] after
 // its name and with [Lateness] before it, and the disturbances [Stealing], [Throttling],
 // [ForeignLoad] and [LoadShare].
+//
+// Arrivals is the same number as Requests. Hist holds the response times of all requests in the
+// window. Clients is the load of the arm, and Phases divides the times of good requests, if the
+// trial has stamps.
 type Window struct {
 	Trial    record.Trial
 	Requests int                // scheduled in the window
@@ -287,6 +291,10 @@ func (w *Window) disturb(e record.Env) {
 
 // Names of disturbances among a window's values. The name of a quantile follows Lateness.
 const (
+	// ForeignLoad is the share of the servers' CPUs that other programs used, Stealing the share
+	// of all CPUs that the hypervisor gave to other machines, Throttling the share of the window
+	// in which a limit on CPU time stopped a process. Lateness is the time from a request's
+	// schedule to its sending, in seconds.
 	Lateness    = "late "
 	ForeignLoad = "foreign load"
 	Stealing    = "steal"
