@@ -25,8 +25,13 @@ const (
 	AtBudget  = "budget"  // all windows of the search were used up
 )
 
-// A Finding is the answer from the windows of one arm. Of the ArmCapacity it holds the outcome with
-// its rates and counts; the caller knows the arm, its windows and its theories.
+// A Finding is the answer from the windows of one arm. Of the ArmCapacity it holds the outcome
+// with its rates and counts; the caller knows the arm, its windows and its theories.
+//
+// The verdict is a count. Low is the highest rate at which three windows or more were verified and
+// all kept the objective. High is the lowest rate at which two windows or more, and more than
+// half, broke it. The estimate decides only where these windows are measured, and whether any
+// limit is in sight.
 type Finding struct {
 	record.ArmCapacity
 	Least         float64 // lowest rate of a window that counts, requests per second
@@ -35,7 +40,8 @@ type Finding struct {
 }
 
 // recovers returns whether the server recovered from its overload, "yes" or "no"; "" if this was
-// not tried or is not settled.
+// not tried or is not settled. A single window that keeps the objective settles it. After one that
+// breaks it, two alike do.
 func recovers(kept, of int) string {
 	switch {
 	case of == 1 && kept == 1, kept >= majority:
@@ -46,7 +52,8 @@ func recovers(kept, of int) string {
 	return ""
 }
 
-// finite returns v, or 0 if it is infinite or no number.
+// finite returns v, or 0 if it is infinite or no number. JSON has no infinity, and the record uses
+// 0 for an unknown rate.
 func finite(v float64) float64 {
 	if math.IsInf(v, 0) || math.IsNaN(v) {
 		return 0
@@ -55,7 +62,8 @@ func finite(v float64) float64 {
 }
 
 // Judge computes the finding from the windows of one arm and the options of its search. It may be
-// called at any time during a search.
+// called at any time during a search. The outcome is [Undecided] unless the windows settle another
+// one.
 func Judge(o Options, windows []record.RateWindow) (f Finding) {
 	f.Outcome = Undecided
 	slo := o.SLO
@@ -65,6 +73,7 @@ func Judge(o Options, windows []record.RateWindow) (f Finding) {
 		f.Term = stats.SLO{slo[term]}.String()
 	}
 	if f.Line = b.line; f.Line != nil {
+		// The line is 1/time, so the time is infinite where the line meets 0.
 		f.Saturation = -f.Line.Intercept / f.Line.Slope
 	}
 	var verified, refuted tally
@@ -74,6 +83,7 @@ func Judge(o Options, windows []record.RateWindow) (f Finding) {
 		case !w.Refused.None():
 			f.Refused++
 			continue
+		// It is meant to break the objective, so it tells nothing about the capacity.
 		case w.Purpose == Overload:
 		case w.Purpose == Again:
 			f.AgainOf++
@@ -89,6 +99,8 @@ func Judge(o Options, windows []record.RateWindow) (f Finding) {
 	}
 	f.Recovers = recovers(f.AgainKept, f.AgainOf)
 	f.Least, _ = span(windows)
+	// One broken window is enough against a verified rate. To refute a rate, most of its windows
+	// must break the objective, because noise alone may break it in one.
 	f.Low, f.LowKept, f.LowOf = verified.best(func(v, than float64) bool { return v > than }, func(c counted) bool { return c.yes >= trials && c.yes == c.of })
 	f.High, f.HighBroken, f.HighOf = refuted.best(func(v, than float64) bool { return v < than }, func(c counted) bool { return c.yes >= refuting && 2*c.yes > c.of })
 	short := false // High is not above a goodput that a term promises
@@ -96,10 +108,13 @@ func Judge(o Options, windows []record.RateWindow) (f Finding) {
 		short = short || t.AtLeast && f.High > 0 && f.High <= t.Limit
 	}
 	switch {
+	// At lower rates the goodput term cannot hold, because fewer requests are offered than it
+	// promises. At this rate the objective is broken. So no rate can keep it.
 	case short:
 		f.Outcome = Never
 	case f.Low > 0 && f.High > f.Low:
 		f.Outcome = Between
+	// The windows that broke a term, if any, are exceptions: there is nothing to refute.
 	case f.Low > 0 && f.High == 0 && math.IsInf(b.rate, 1):
 		f.Outcome = Beyond
 	case f.High > 0 && !kept:
@@ -111,7 +126,9 @@ func Judge(o Options, windows []record.RateWindow) (f Finding) {
 
 // stop returns the reason why the search found no interval.
 func (o Options) stop(f Finding, windows []record.RateWindow) string {
+	// The bench could not offer the higher rate, even after the retries.
 	refused := func(w record.RateWindow) bool { return w.Purpose == Reach && !w.Refused.None() && w.Rate > f.Low }
+	// Windows that look for the limit. They may not use up the windows reserved for the verdict.
 	looking := 0
 	for _, w := range windows {
 		switch w.Purpose {
@@ -133,7 +150,8 @@ func (o Options) stop(f Finding, windows []record.RateWindow) string {
 	return ""
 }
 
-// A tally counts windows by rate.
+// A tally counts windows by rate. The order is the order in which rates were first tried. There
+// are few rates, so it is no map.
 type tally []counted
 
 // counted holds how many of the windows at a rate are a yes.
@@ -154,7 +172,8 @@ func (t *tally) add(rate float64, yes bool) {
 }
 
 // best returns the best settled rate with its counts. If no rate is settled, rate is 0 and the
-// counts are those at the last rate tried.
+// counts are those at the last rate tried. better reports whether v is the better of two settled
+// rates: the higher verified one, or the lower refuted one.
 func (t tally) best(better func(v, than float64) bool, settled func(counted) bool) (rate float64, yes, of int) {
 	for _, c := range t {
 		switch {

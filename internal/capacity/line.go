@@ -10,11 +10,13 @@ import (
 )
 
 // closest is the relative distance of two rates up to which the slope between them says nothing.
+// The noise of the two windows outweighs the difference between them.
 const closest = .02
 
 // robustLine returns the line with the slope of [stats.TheilSen] that leaves half of the points
 // above it and half below. ok is false if the line does not fall, or if no two rates are far
-// enough apart.
+// enough apart. A robust line is needed because a pause of the machine makes single windows far
+// too slow, and least squares would follow them.
 func robustLine(x, y []float64) (l record.RateLine, ok bool) {
 	if l.Slope = stats.TheilSen(x, y, closest); !(l.Slope < 0) {
 		return l, false
@@ -28,6 +30,13 @@ func robustLine(x, y []float64) (l record.RateLine, ok bool) {
 }
 
 // A bound is the rate from which on a term no longer holds, by the windows so far.
+//
+// This file estimates a bound in two ways. The bracket works for every term: it needs to know only
+// which windows kept the term. The line works for times: 1/time falls with the rate, and is
+// straight for M/M/1, where the q-quantile of the response time is ln(1/(1-q))/(µ-λ) seconds at
+// arrival rate λ and service rate µ. The line comes from all windows near the limit, so it is more
+// exact than the bracket, which then only keeps it from going far beyond the rates that were
+// measured.
 type bound struct {
 	rate float64          // the estimate: 0 if the term holds nowhere, +Inf if it holds everywhere
 	half float64          // half the relative range of the estimates that leave out one window each; +Inf if unknown
@@ -38,16 +47,19 @@ type bound struct {
 }
 
 // nearLimit is the factor by which a response time may be above or below its limit to count for
-// the line.
+// the line. The line need be straight only near the limit, where the estimate is.
 const nearLimit = 4
 
-// fewest is the smallest number of windows that make a line.
+// fewest is the smallest number of windows that make a line. Any two points lie on a line, so two
+// cannot show how far the line may be off.
 const fewest = 3
 
-// meets returns the rate at which the line's response time is p seconds.
+// meets returns the rate at which the line's response time is p seconds. It solves 1/p = Intercept
+// + Slope·rate.
 func meets(l record.RateLine, p float64) float64 { return (1/p - l.Intercept) / l.Slope }
 
-// boundOf estimates the rate from which on a term of the objective no longer holds.
+// boundOf estimates the rate from which on a term of the objective no longer holds. Refused
+// windows and windows after an overload do not count.
 func boundOf(term stats.Term, windows []record.RateWindow) bound {
 	var x, y []float64
 	var at []place
@@ -58,6 +70,8 @@ func boundOf(term stats.Term, windows []record.RateWindow) bound {
 		}
 		at = append(at, place{w.Rate, term.Holds(v)})
 		if timed(term) && v >= term.Limit/nearLimit && v <= term.Limit*nearLimit {
+			// Take the rate that was really sent: random arrivals differ from the planned rate,
+			// and the response time follows what came.
 			x, y = append(x, cmp.Or(w.Sent, w.Rate)), append(y, 1/v)
 		}
 	}
@@ -67,9 +81,12 @@ func boundOf(term stats.Term, windows []record.RateWindow) bound {
 		return b
 	}
 	b.line, b.rate = &line, b.temper(meets(line, term.Limit))
+	// Jackknife: leave out each window once. If one window alone moves the estimate, more are
+	// needed.
 	low, high := b.rate, b.rate
 	for out := range x {
 		less, ok := robustLine(slices.Delete(slices.Clone(x), out, out+1), slices.Delete(slices.Clone(y), out, out+1))
+		// Of three windows two would be left, and the spread of such lines means nothing.
 		if !ok || len(x) == fewest {
 			b.half = math.Inf(1)
 			return b
@@ -84,8 +101,9 @@ func boundOf(term stats.Term, windows []record.RateWindow) bound {
 // timed reports whether a term has a line: a quantile or the mean.
 func timed(t stats.Term) bool { return t.Quantile > 0 || t.Metric == "mean" }
 
-// temper limits the estimate of a line to rates near those of the windows: from 0.8 of the
-// bracket's lower end to 1.25 of its upper end.
+// temper limits the estimate of a line to rates near the windows' own: from 0.8 of the bracket's
+// lower end to 1.25 of its upper end. A line through few windows may meet the limit far away from
+// every window, where nobody has measured. 1.25 is 1/0.8.
 func (b bound) temper(rate float64) float64 {
 	if b.kept > 0 {
 		rate = max(rate, b.kept*.8)
@@ -104,14 +122,19 @@ type place struct {
 
 // bracket finds the rate below which windows keep the term and above which they break it, with the
 // fewest exceptions. If several rates are equally good, the bracket is their range.
+//
+// It moves a border up through the sorted windows. An exception is a window that kept the term
+// above the border, or broke it below.
 func bracket(at []place) bound {
 	at = slices.SortedFunc(slices.Values(at), func(a, b place) int { return cmp.Compare(a.rate, b.rate) })
 	wrong := 0 // exceptions if the rate is below all windows
 	for _, p := range at {
 		wrong += stats.Count(p.kept)
 	}
+	// first and last are borders, as the number of windows below them, with the fewest exceptions.
 	least, first, last := wrong, 0, 0
 	for i, p := range at {
+		// Now wrong is the number of exceptions for a border just above window i.
 		wrong += stats.Count(!p.kept) - stats.Count(p.kept)
 		if i+1 < len(at) && at[i+1].rate == p.rate {
 			continue // no border between windows of one rate

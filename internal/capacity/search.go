@@ -12,7 +12,8 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Options are the settings of a search. Rates are requests per second.
+// Options are the settings of a search. Rates are requests per second. One seed gives the same
+// orders again, so that a search can be repeated.
 type Options struct {
 	SLO     stats.SLO // at least one term
 	Seed    uint64    // of every random order
@@ -23,6 +24,10 @@ type Options struct {
 
 // The numbers of the search (docs/guide/capacity.md, "How it searches").
 const (
+	// leastNear is the smallest number of windows around an estimate, so that one lucky window
+	// does not end the search. reach is the factor from the highest rate to the next one beyond
+	// the range. retries is how often a refused window at a rate to verify or refute is measured
+	// again. mostAgain windows at most follow the overload, and majority of them decide.
 	looks               = 5         // windows of the first look over the range
 	lowest, highest     = .5, 1.02  // ends of the range, as ratios of X_max
 	settledAt           = .03       // relative half-width at which an estimate is good enough
@@ -42,13 +47,21 @@ const (
 // the verified rate again, if each is settled at once.
 const Reserved = 2*trials + 2
 
-// Least is the smallest number of windows with which a search is possible.
+// Least is the smallest number of windows with which a search is possible. A budget below it ends
+// before there could be an answer.
 const Least = looks + leastNear + Reserved
 
-// around holds the places of the windows around an estimate, as ratios from it.
+// around holds the places of the windows around an estimate, as ratios from it. Most are below the
+// estimate: far above it, response times are soon more than nearLimit times the limit, and no
+// longer count for the line.
 var around = []float64{-.12, -.08, -.04, 0, .04, .06}
 
 // A search is the search of one arm.
+//
+// It is written as straight code that asks for one window after the other, as if it were alone.
+// [Run] turns it into an iterator, so that the searches of all arms can take turns.
+//
+// ask yields a step to the caller, and returns false if the caller ended the search.
 type search struct {
 	Options
 	xmax    float64
@@ -59,6 +72,7 @@ type search struct {
 	over    bool // the caller ended the search
 }
 
+// Each arm has its own random orders, which do not depend on the other arms.
 func newSearch(o Options, arm int, xmax float64) *search {
 	return &search{Options: o, xmax: xmax, rng: rand.New(rand.NewPCG(o.Seed, uint64(arm)+1))}
 }
@@ -77,12 +91,13 @@ func (s *search) steps(yield func(Step) bool) {
 func (s *search) left() int { return s.Windows - len(s.windows) }
 
 // offer measures a window, and repeats it up to more times while it is refused. ok is false if no
-// window was left, or none could be used.
+// window was left, or none could be used. A refused window costs one of the search's windows, too.
 func (s *search) offer(rate float64, why string, more int) (w record.RateWindow, ok bool) {
 	for range 1 + more {
 		if s.over || s.left() <= 0 {
 			return w, false
 		}
+		// The caller measures the window now, and has appended it when ask returns true.
 		if !s.ask(Step{s.clamp(rate), why}) {
 			s.over = true
 			return w, false
@@ -104,7 +119,8 @@ func (s *search) clamp(rate float64) float64 {
 	return rate
 }
 
-// look measures the whole range in random order.
+// look measures the whole range in random order. In ascending order, a machine that slows down
+// over time would look like a server near its limit.
 func (s *search) look() {
 	for _, i := range s.rng.Perm(looks) {
 		share := lowest + (highest-lowest)*float64(i)/(looks-1)
@@ -127,7 +143,8 @@ func span(windows []record.RateWindow) (low, high float64) {
 }
 
 // narrow measures around the estimate until the estimate is good enough. While nothing breaks the
-// objective, or nothing keeps it, there is no estimate, and narrow goes on beyond the range.
+// objective, or nothing keeps it, there is no estimate, and narrow goes on beyond the range. It
+// leaves the windows in [Reserved] for the verdict.
 func (s *search) narrow() {
 	for near := 0; s.left() > Reserved && !s.over; {
 		b, _ := s.binding()
@@ -146,16 +163,21 @@ func (s *search) narrow() {
 }
 
 // extend measures one rate above or below the range, and reports whether another may tell more.
+// Downwards it halves the rate, upwards it adds a quarter: a rate far above the limit fills the
+// server's queues and tells little.
 func (s *search) extend(b bound) bool {
 	low, high := span(s.windows)
 	switch {
 	case high == 0:
 		return false // not one window could be used
+	// The rate is as low as it may be: below Floor a window has too few requests, and below the
+	// promised goodput the objective cannot hold.
 	case b.rate == 0 && max(s.clamp(low/2), promise(s.SLO)) >= low:
 		return false
 	case b.rate == 0:
 		s.offer(max(low/2, promise(s.SLO)), Reach, 1)
 		return true
+	// The ceiling is reached.
 	case s.clamp(high*reach) <= high:
 		return false
 	}
@@ -166,9 +188,11 @@ func (s *search) extend(b bound) bool {
 // next returns the rate that tells most about the bound: the middle of a wide bracket, or a place
 // around the estimate.
 func (s *search) next(b bound) float64 {
+	// Without a line only the bracket is known, so halve it. b.rate is its middle.
 	if b.line == nil && b.broken-b.kept > closeEnough*b.rate {
 		return b.rate
 	}
+	// Use every place once, in random order, before any place a second time.
 	if len(s.offsets) == 0 {
 		for _, i := range s.rng.Perm(len(around)) {
 			s.offsets = append(s.offsets, around[i])
@@ -182,7 +206,8 @@ func (s *search) next(b bound) float64 {
 // binding returns the term that gives way first, and its bound.
 func (s *search) binding() (b bound, term int) { return binding(s.SLO, s.windows) }
 
-// binding returns the term with the lowest estimate, and its bound.
+// binding returns the term with the lowest estimate, and its bound. The objective needs every
+// term, so the first term to give way limits the rate.
 func binding(slo stats.SLO, windows []record.RateWindow) (b bound, term int) {
 	for i, t := range slo {
 		if next := boundOf(t, windows); i == 0 || next.rate < b.rate {
@@ -193,7 +218,8 @@ func binding(slo stats.SLO, windows []record.RateWindow) (b bound, term int) {
 }
 
 // confirm measures below and above the estimate. Each time the windows do not confirm a rate, it
-// moves further away.
+// moves further away. Only these windows decide the answer. Their rates are chosen before
+// they are measured, so the noise that shaped the estimate cannot confirm it.
 func (s *search) confirm() {
 	b, _ := s.binding()
 	least, most := span(s.windows)
@@ -201,18 +227,24 @@ func (s *search) confirm() {
 	switch {
 	case most == 0:
 		return // not one window could be used
+	// No limit is in sight, so there is no rate to refute. Verify the highest rate.
 	case math.IsInf(b.rate, 1):
 		s.all(most, Verify)
 		return
+	// The objective holds at no rate that a window can judge. Refute the lowest rate.
 	case b.rate <= s.Floor || b.rate == 0:
 		s.all(max(least, promised), Refute)
 		return
 	}
 	low, high := max(below*b.rate, promised), above*b.rate
+	// If the promised rate itself is refuted, no rate keeps the objective, and the search has its
+	// answer.
 	if b.rate < promised {
 		high = promised
 	}
 	for lowDone, highDone := false, false; !(lowDone && highDone) && s.left() > 0 && !s.over; {
+		// Every round takes the newest estimate, but moves by at least wider. Otherwise a wrong
+		// estimate could use up all windows near one rate.
 		if !lowDone {
 			lowDone = s.all(low, Verify) || low <= max(s.Floor, promised)
 			low = max(min(below*s.estimate(b.rate), low*(1-wider)), promised)
@@ -245,6 +277,7 @@ func (s *search) all(rate float64, why string) bool {
 		kept += stats.Count(Keeps(w, s.SLO))
 		broken += stats.Count(!Keeps(w, s.SLO))
 		switch {
+		// The rest of the windows could not change it: stop, to save them for another rate.
 		case why == Verify && broken > 0, why == Refute && kept > trials-refuting:
 			return false
 		case why == Refute && broken == refuting:
@@ -261,9 +294,12 @@ func (s *search) recover() {
 	if f.Low == 0 || s.left() < 2 {
 		return
 	}
+	// A refused window is good enough: the server has been overloaded all the same. Its data are
+	// not used.
 	if _, ok := s.offer(max(f.High, overload*max(s.xmax, f.Low)), Overload, 0); !ok && s.over {
 		return
 	}
+	// These windows run on the server that was just overloaded; see arm.round.
 	kept, broken := 0, 0
 	for range mostAgain {
 		w, ok := s.offer(f.Low, Again, 1)
@@ -288,11 +324,14 @@ func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]record.Ra
 	open := make([]*arm, len(xmax))
 	for i, x := range xmax {
 		a := &arm{search: newSearch(o, i, x), index: i}
+		// next runs the search until it asks for a window. The search and this loop never run at
+		// the same time.
 		a.next, a.stop = iter.Pull(a.search.steps)
 		defer a.stop()
 		a.step, a.more = a.next()
 		arms[i], open[i] = a, a
 	}
+	// Arm i uses stream i+1, so stream 0 is free for the order of the arms.
 	order := rand.New(rand.NewPCG(o.Seed, 0))
 	var err, lost error
 	for len(open) > 0 && err == nil {
@@ -302,6 +341,7 @@ func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]record.Ra
 			if a.more && err == nil {
 				err = a.round(ctx, b)
 			}
+			// This arm is over, and the others go on.
 			if gone, ok := errors.AsType[*Lost](err); ok {
 				a.more, err, lost = false, nil, cmp.Or(lost, error(gone))
 			}
@@ -318,7 +358,8 @@ func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]record.Ra
 	return windows, cmp.Or(err, lost)
 }
 
-// An arm is a search under way.
+// An arm is a search under way. next and stop are the search as an iterator. step is the window
+// that it asks for next.
 type arm struct {
 	index  int
 	search *search
@@ -343,6 +384,8 @@ func (a *arm) round(ctx context.Context, b Bench) (err error) {
 		}
 		w.Purpose, w.Rate = a.step.Purpose, a.step.Rate
 		a.search.windows = append(a.search.windows, w)
+		// The search reads the window just appended before it asks for the next one. Overload and
+		// the windows after it share a server; all other windows get a fresh one.
 		if a.step, a.more = a.next(); !a.more || a.step.Purpose != Again {
 			return nil
 		}

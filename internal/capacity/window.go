@@ -28,7 +28,8 @@ const (
 	Again    = "again"    // at the verified rate on the server that was overloaded
 )
 
-// A Step is the next window of a search.
+// A Step is the next window of a search. Purpose is one of the constants above. The bench measures
+// every purpose alike, except that a window of Overload may lack values.
 type Step struct {
 	Rate    float64 // requests per second
 	Purpose string
@@ -51,18 +52,21 @@ type Bench interface {
 	Start(ctx context.Context, arm int) (Server, error)
 }
 
-// A Server is a running server of one arm.
+// A Server is a running server of one arm. [Run] offers it one window, or an overload with the
+// windows after it.
 type Server interface {
 	// Offer measures one window. It refuses the window if it has no value for a term of the
 	// objective, unless its purpose is Overload. A Sent of 0 counts as the rate. [Run] sets
-	// Purpose and Rate to those of the step.
+	// Purpose and Rate from the step.
 	Offer(ctx context.Context, s Step) (record.RateWindow, error)
 	// Stop ends the server; nothing is offered to it afterwards. Its error is returned if Offer
 	// had none.
 	Stop() error
 }
 
-// evidence reports whether the window tells something about a fresh server.
+// evidence reports whether the window tells something about a fresh server. An overload leaves
+// queues and perhaps damage behind, so the windows from then on say nothing about a server that
+// was never overloaded.
 func evidence(w record.RateWindow) bool {
 	return w.Refused.None() && w.Purpose != Overload && w.Purpose != Again
 }
@@ -83,7 +87,7 @@ func promise(slo stats.SLO) (rate float64) {
 }
 
 // Keeps reports whether every term of the objective holds in the window. A term without a value
-// does not.
+// does not. A goodput term that the rate cannot fulfil is left out.
 func Keeps(w record.RateWindow, slo stats.SLO) bool {
 	for _, t := range slo {
 		if v, known := w.Values[t.Metric]; promised(t, w.Rate) && !(known && t.Holds(v)) {

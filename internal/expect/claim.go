@@ -12,14 +12,15 @@ import (
 	"schedlab/internal/prose"
 )
 
-// A Sentence is what a claim says, with figures in braces: its mean is {mean("pool")}.
+// A Sentence is what a claim says, with figures in braces: its mean is {mean("pool")}. The zero
+// value says nothing. A Sentence does not change, and may be used by many goroutines.
 type Sentence struct {
 	texts   []string   // between the figures: one more than figures
-	figures []ast.Node // numbers, whose medians over the blocks are written
+	figures []ast.Node // numbers; Say writes their medians over the blocks
 }
 
 // ParseSentence parses the sentence of a claim. It checks the figures as [Parse] checks an
-// assertion. The error is an [*Error].
+// assertion. The error is an [*Error]. arms are the arms that it may name; nil allows any.
 func ParseSentence(text string, arms []string) (s Sentence, err error) {
 	for at, rest := 0, text; ; {
 		before, inside, found := strings.Cut(rest, "{")
@@ -27,6 +28,7 @@ func ParseSentence(text string, arms []string) (s Sentence, err error) {
 		if !found {
 			return s, nil
 		}
+		// at is now the position of the figure. An error of the figure counts from its own start.
 		at += utf8.RuneCountInString(before) + 1
 		figure, after, closed := strings.Cut(inside, "}")
 		if !closed {
@@ -43,7 +45,8 @@ func ParseSentence(text string, arms []string) (s Sentence, err error) {
 }
 
 // Say returns the sentence with the medians over a run's blocks: times as in 20.9 ms, rates as in
-// 1,048/s, other numbers with three digits, and … for a figure that the run does not have.
+// 1,048/s, other numbers with three digits, and … for a figure that the run does not have. It
+// follows from the units of the words whether a figure is a time or a rate.
 func (s Sentence) Say(r Run) string {
 	var b strings.Builder
 	for i, text := range s.texts {

@@ -15,7 +15,14 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Finding is the answer of a run to an expectation or to a part of it, with the reason.
+// A Finding is the answer of a run to an expectation or to a part of it, with the reason. Outcome
+// is Passed, Failed, Undecided if more blocks may decide, or NoAnswer if they cannot. Reason is
+// never empty, and tells in how many blocks the statement was true, or why there is no answer.
+//
+// This file decides an expectation in two layers. The upper layer (decide) joins the findings on
+// statements by and, or and not. The lower layer (state) decides one statement: it asks it in
+// every block, and takes the blocks as votes in a sign test. The test needs no model of the noise,
+// only that blocks are independent.
 type Finding struct {
 	Outcome record.Answer
 	Reason  record.Fact
@@ -23,7 +30,8 @@ type Finding struct {
 
 // Decide decides the expectation over the blocks of a run. The answers to all expectations of the
 // run are right together with probability 1 - [stats.Alpha]. statements is the sum of Statements
-// over all of them.
+// over all of them. Each statement gets an equal part of the error (Bonferroni), so the sum of all
+// parts bounds the probability that any answer is wrong. Below 1, statements counts as 1.
 func (e Expectation) Decide(r Run, statements int) Finding {
 	return decide(r, e.root, stats.Alpha/float64(max(statements, 1)), false)
 }
@@ -33,7 +41,7 @@ func (e Expectation) Decide(r Run, statements int) Finding {
 func (e Expectation) Statements() int { return statements(e.root) }
 
 // joint returns the operator and the operands of and, or and not. parts is nil for a plain
-// statement.
+// statement. op is "and", "or" or "not", however it was written.
 func joint(n ast.Node) (op string, parts []ast.Node) {
 	switch n := n.(type) {
 	case *ast.BinaryNode:
@@ -64,7 +72,8 @@ func statements(n ast.Node) int {
 	return sum
 }
 
-// ofVerdicts reports whether a statement asks about verdicts and nothing else.
+// ofVerdicts reports whether a statement asks about verdicts and nothing else. Such a statement
+// asks nothing of single blocks.
 func ofVerdicts(n ast.Node) bool {
 	calls := func(ok func(word string) bool) bool {
 		return ast.Find(n, func(n ast.Node) bool {
@@ -82,6 +91,8 @@ func ofVerdicts(n ast.Node) bool {
 // that is undecided or refused matters only if the other part does not settle the whole. alpha is
 // the error of each statement. denied says that the node stands under a not: the reason then
 // speaks of its contrary.
+//
+// The logic is the strong one of Kleene (Introduction to Metamathematics, 1952, section 64).
 func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	op, parts := joint(n)
 	if parts == nil {
@@ -98,16 +109,20 @@ func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		return first
 	}
 	second := decide(r, parts[1], alpha, denied)
+	// One part with this outcome settles the whole, whatever the other part is.
 	final := record.Failed // one such part settles an and
 	if op == "or" {
 		final = record.Passed
 	}
 	both := []Finding{first, second}
+	// The first of these outcomes is the answer. A refusal comes before an open part, because more
+	// blocks do not lift it.
 	for _, outcome := range []record.Answer{final, record.NoAnswer, record.Undecided} {
 		if i := slices.IndexFunc(both, func(f Finding) bool { return f.Outcome == outcome }); i >= 0 {
 			return both[i]
 		}
 	}
+	// Both parts passed an and, or failed an or: both reasons are needed.
 	return Finding{first.Outcome, record.Fact{Code: bothFact, Because: []record.Fact{first.Reason, second.Reason}}}
 }
 
@@ -121,6 +136,8 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	words := s.words()
 	words["side"] = side
 	code, result := n.String(), expr.AsBool()
+	// A value outside a band may be below or above it, so ask for the side and not only for yes or
+	// no.
 	if args := withinOf(n); args != nil {
 		code, result = fmt.Sprintf("side(%s, %s, %s)", args[0], args[1], args[2]), expr.AsInt()
 	}
@@ -128,8 +145,10 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	if err != nil {
 		return Finding{record.NoAnswer, unreadable(err)}
 	}
+	// unsure counts blocks in which the answer depends on the error of X_max.
 	yes, low, high, unsure := 0, 0, 0, 0 // low is false, or below a band; high is above a band
 	probes, verdict, verdicts := probed(n), record.Undecided, ofVerdicts(n)
+	// Go through all blocks even after the verdict, so that the tally is about the whole run.
 	for s.block = range r.Blocks() {
 		v, sure, err := s.settled(program, words, probes)
 		if err != nil {
@@ -146,6 +165,10 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 			yes, low, high = yes+stats.Count(v == 0), low+stats.Count(v < 0), high+stats.Count(v > 0)
 		}
 		had := s.block + 1
+		// k is 0 between looks. At a look the median is surely inside if fewer than k blocks are
+		// outside on either side, and surely outside if all but k-1 blocks or more are outside on
+		// one side. An unsure block may be on any side, so it counts against passing and never for
+		// failing.
 		switch k := stats.LookRank(had, alpha); {
 		case verdicts:
 			verdict = record.Passed
@@ -168,6 +191,7 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		return Finding{verdict, evidence}
 	case unsure > 0:
 		return Finding{record.Undecided, record.Fact{Code: oneProbe, Values: record.Values{"within": ProbeDoubt}, Names: names}}
+	// The run ended before any look that can decide with so small an error.
 	case !Looked(blocks, alpha):
 		return Finding{record.Undecided, record.Fact{Code: record.TooFewBlocks, Values: record.Values{"blocks": float64(blocks)}}}
 	}
@@ -175,7 +199,7 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 }
 
 // without returns the answer if a figure is missing: Undecided if more blocks may bring the
-// figure, else NoAnswer.
+// figure, else NoAnswer. why is the reason that a word gave.
 func without(why record.Fact) record.Answer {
 	switch why.Code {
 	case verdictOpen, noInterval, neitherSide, intervalOpen:
@@ -184,19 +208,21 @@ func without(why record.Fact) record.Answer {
 	return record.NoAnswer
 }
 
-// Looked reports whether a look at this number of blocks or fewer can decide with error alpha.
+// Looked reports whether a look at this number of blocks or fewer can decide with error alpha. A
+// smaller alpha needs more blocks, so it may be false even after the first look.
 func Looked(blocks int, alpha float64) bool {
 	return slices.ContainsFunc(stats.Looks(), func(n int) bool { return n <= blocks && stats.LookRank(n, alpha) > 0 })
 }
 
-// unreadable returns the fact that a statement cannot be read or run.
+// unreadable returns the fact that a statement cannot be read or run. It keeps the first line of
+// the error: the others show the text with a mark under the mistake.
 func unreadable(err error) record.Fact {
 	return record.Fact{Code: record.Unreadable, Names: record.Names{"error": prose.FirstLine(err.Error())}}
 }
 
 // tallied returns in how many blocks a statement is true. For a band it returns how many blocks
 // are below it and how many above, because only blocks on one side decide that the median is
-// outside.
+// outside. If the statement is denied, the fact counts the blocks in which its contrary is true.
 func tallied(yes, low, high, blocks int, band, denied bool) record.Fact {
 	if denied && !(band && low+high > 0) {
 		yes = low // blocks in which it is false; only a band has blocks in high
@@ -233,7 +259,8 @@ func side(value, target, share float64) int {
 }
 
 // sidesOf writes the medians of both sides of a comparison or of within; "" for any other
-// statement. If the statement is denied, it leaves out the operator.
+// statement. If the statement is denied, it leaves out the operator. A reader sees from the
+// medians by how much the statement holds.
 func sidesOf(r Run, n ast.Node, denied bool) string {
 	var sides []ast.Node
 	join := ""
@@ -256,6 +283,7 @@ func sidesOf(r Run, n ast.Node, denied bool) string {
 		if !ok {
 			return ""
 		}
+		// If one side is a time, the other is compared with it, so it is a time as well.
 		texts = append(texts, figureText(v, slices.ContainsFunc(sides, isTime)))
 	}
 	if texts == nil {
@@ -265,7 +293,7 @@ func sidesOf(r Run, n ast.Node, denied bool) string {
 }
 
 // median returns the median of a number over the valid blocks. ok is false if the node is not a
-// number.
+// number. It is NaN without blocks.
 func median(r Run, n ast.Node) (v float64, ok bool) {
 	s := &scope{run: r}
 	words := s.words()
@@ -288,7 +316,8 @@ func median(r Run, n ast.Node) (v float64, ok bool) {
 func isTime(n ast.Node) bool { return power(n) == 1 }
 
 // power returns the power of the second in a number's unit: 1 for a time, -1 for a rate, 0 for a
-// plain number and if it is not known.
+// plain number and if it is not known. A product adds powers, and a quotient subtracts them, as in
+// any dimensional analysis.
 func power(n ast.Node) int {
 	switch n := n.(type) {
 	case *ast.IdentifierNode:
@@ -323,7 +352,8 @@ func powerOfAny(nodes ...ast.Node) int {
 	return 0
 }
 
-// figureText writes a figure with three digits; a time in ms.
+// figureText writes a figure with three digits; a time in ms. From 1000 on it writes a whole
+// number.
 func figureText(v float64, seconds bool) string {
 	unit := ""
 	if seconds {

@@ -4,6 +4,8 @@ import "schedlab/internal/record"
 
 // Answers to an expectation, and reasons why there is none.
 var (
+	// Each sentence is a template that is filled from the values and names of its fact. The
+	// templates in the second group are parts of several sentences.
 	tally          = record.Sentence("tally", `{{template "sides" .}}{{if .Values.outside}}{{count .Values.outside}} of {{plural .Values.blocks "block"}} outside: {{count .Values.below}} below, {{count .Values.above}} above{{else}}true in {{count .Values.yes}} of {{plural .Values.blocks "block"}}{{end}}`)
 	oneProbe       = record.Sentence("one-probe", `{{template "sides" .}}x_max is one figure, and within {{percent .Values.within}} of it the answer changes`)
 	borderOpen     = record.Sentence("border-open", `{{template "because" .}}: the blocks do not tell on which side of the limit it lies`)

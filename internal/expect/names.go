@@ -8,7 +8,8 @@ import (
 )
 
 // PhaseNames returns the phases that an expectation may ask the mean time of: the parts of a
-// response time, the shares of service, and the stretches of both that the report shows.
+// response time, the shares of service, and the stretches of both that the report shows. Each name
+// is there once.
 func PhaseNames() (names []string) {
 	for part := range timeline.NumParts {
 		names = append(names, part.String())

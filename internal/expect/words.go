@@ -11,10 +11,12 @@ import (
 	"schedlab/internal/stats"
 )
 
-// PredictedMetrics names the figures that theory predicts for an arm.
+// PredictedMetrics names the figures that theory predicts for an arm. Times are in seconds,
+// goodput is per second, loss is a ratio. Do not change it.
 var PredictedMetrics = []string{"mean", "p50", "p90", "p99", "goodput", "loss"}
 
-// unitOf returns the unit of a word's value: s, 1/s, or another for any other unit.
+// unitOf returns the unit of a word's value: s, 1/s, or another for any other unit. It is "" for a
+// word that is not known.
 func unitOf(word string) string {
 	switch word {
 	case "phase", "window", "s", "ms", "us", "ns":
@@ -33,6 +35,8 @@ func unitOf(word string) string {
 // A Run is a judged run as an expectation sees it. Blocks are numbered from 0 and are valid ones
 // only. An error is a [record.Fact] that says why the run cannot tell something; it refuses the
 // statement.
+//
+// Times are in seconds. Package judge implements it.
 type Run interface {
 	Rate() float64   // planned, requests per second
 	Window() float64 // measured seconds of a trial
@@ -56,6 +60,9 @@ type Run interface {
 }
 
 // A scope gives the words of an expectation their values in one block of a run.
+//
+// Each statement is compiled once, with the methods of one scope as its functions. Then the scope
+// is moved from block to block, and the same program asks for other figures.
 type scope struct {
 	run   Run
 	block int                // index among the valid blocks
@@ -65,6 +72,20 @@ type scope struct {
 
 // words returns the functions and constants of the language. Words for figures have the value of
 // the block, words for verdicts the value of the run.
+//
+//	x_max(arm)                    closed-loop throughput, 1/s
+//	within(value, target, share)  whether value is within ±share of target
+//	verdict(metric, arm)          word of the verdict, such as FASTER
+//	same(metric)                  whether all challengers count as equal
+//	faster(metric, arm)           whether the verdict is that it is better; slower: worse
+//	ratio(metric, arm)            challenger divided by its reference, in the block
+//	interval(metric, arm)         the two ends of the verdict's interval, as ratios
+//	explained(phase, arm...)      share of the difference of means that lies in a phase
+//	phase(arm, name)              mean time in a phase, s
+//	predicted(arm, metric)        figure of theory
+//	p99(arm), goodput(arm), ...   each word of stats.Figures
+//	rate, window                  of the plan, 1/s and s
+//	ns, us, ms, s                 units, in seconds
 func (s *scope) words() map[string]any {
 	w := map[string]any{
 		"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0,
@@ -73,6 +94,7 @@ func (s *scope) words() map[string]any {
 		"verdict": s.verdict, "same": s.same, "faster": s.faster, "slower": s.slower, "ratio": s.ratio, "interval": s.interval,
 		"explained": s.explained, "phase": s.phase, "predicted": s.predicted,
 	}
+	// There is no run while an expectation is only parsed.
 	if s.run != nil {
 		w["rate"], w["window"] = s.run.Rate(), s.run.Window()
 	}
@@ -85,7 +107,8 @@ func (s *scope) words() map[string]any {
 	return w
 }
 
-// within reports whether value is at most share (0.05 is 5 %) away from target.
+// within reports whether value is at most share (0.05 is 5 %) away from target. It is also true at
+// the very edge of the band. Around a target of 0 only 0 is within.
 func within(value, target, share float64) bool {
 	return math.Abs(value-target) <= share*math.Abs(target)
 }
@@ -99,7 +122,8 @@ func (s *scope) cannot(f record.Fact) error {
 	return errUnanswerable
 }
 
-// noteError does the same for an error of the run; nil stays nil.
+// noteError does the same for an error of the run; nil stays nil. An error that is no fact becomes
+// the fact that the statement cannot be read.
 func (s *scope) noteError(err error) error {
 	if err == nil {
 		return nil
@@ -156,12 +180,15 @@ func (s *scope) verdict(metric, arm string) (string, error) {
 // It is false if one interval lies completely outside.
 func (s *scope) same(metric string) (bool, error) {
 	m := stats.MetricOf(metric)
+	// The band is symmetric in the logarithm: half is as far from equal as double. The factor
+	// forgives rounding at the edge.
 	band := math.Log1p(m.Same) * (1 + 1e-9)
 	var open error
 	for _, pair := range s.run.Challengers() {
 		arm := pair[0]
 		v, err := s.judged(metric, arm)
 		if err != nil {
+			// Go on: another challenger outside the band settles the answer.
 			open = err
 			continue
 		}
@@ -170,6 +197,7 @@ func (s *scope) same(metric string) (bool, error) {
 			open = s.cannot(bounds(noInterval, v))
 		case low > band || high < -band:
 			return false, nil
+		// The interval crosses an edge of the band, so more blocks may settle it.
 		case low < -band || high > band:
 			neither := bounds(neitherSide, v)
 			neither.Values["same"] = m.Same
@@ -179,11 +207,13 @@ func (s *scope) same(metric string) (bool, error) {
 	return open == nil, open
 }
 
+// faster and slower are the words for a sure difference in one direction; see moved.
 func (s *scope) faster(metric, arm string) (bool, error) { return s.moved(metric, arm, true) }
 func (s *scope) slower(metric, arm string) (bool, error) { return s.moved(metric, arm, false) }
 
 // moved reports whether an arm's verdict is that it is better, or that it is worse. It is false if
-// the whole interval falls short of the smallest effect in that direction.
+// the whole interval falls short of the smallest effect in that direction. An interval that
+// reaches the effect leaves it open, and more blocks may settle it.
 func (s *scope) moved(metric, arm string, better bool) (bool, error) {
 	m := stats.MetricOf(metric)
 	v, err := s.judged(metric, arm)
@@ -204,7 +234,8 @@ func (s *scope) moved(metric, arm string, better bool) (bool, error) {
 	return false, s.cannot(bounds(intervalOpen, v))
 }
 
-// ratio returns a challenger's figure divided by the baseline's, in the block.
+// ratio returns a challenger's figure divided by the baseline's, in the block. An inconclusive
+// verdict has ratios, too: the blocks decide the statement anew.
 func (s *scope) ratio(metric, arm string) (float64, error) {
 	v, err := s.judged(metric, arm)
 	if err != nil {
@@ -222,7 +253,7 @@ func (s *scope) interval(metric, arm string) ([]float64, error) {
 	return []float64{v.Low, v.High}, err
 }
 
-// bounds returns a fact about a verdict's interval.
+// bounds returns a fact about a verdict's interval. low is 0 if the verdict has no interval.
 func bounds(code record.Code, v record.Verdict) record.Fact {
 	return record.Fact{Code: code, Arm: v.Arm, Metric: v.Metric, Values: record.Values{"low": v.Low, "high": v.High, "blocks": float64(v.Blocks)}}
 }
@@ -232,7 +263,8 @@ func bounds(code record.Code, v record.Verdict) record.Fact {
 const leastDifference = 20 * time.Microsecond
 
 // explained returns the share that one phase has in the difference of mean response time between a
-// challenger and its reference: the smallest share over the given arms, or over all challengers.
+// challenger and its reference: the smallest share over the given arms, or over all challengers. A
+// share may be below 0 or above 1, because other phases may make up for it.
 func (s *scope) explained(phase string, arms ...string) (float64, error) {
 	least := math.Inf(1)
 	for _, pair := range s.run.Challengers() {
@@ -248,6 +280,7 @@ func (s *scope) explained(phase string, arms ...string) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
+		// All phases add up to the response time, so the shares of all of them add up to 1.
 		whole := s.run.Spent(s.block, arm) - s.run.Spent(s.block, base)
 		if math.Abs(whole) < leastDifference.Seconds() {
 			return 0, s.cannot(record.Fact{Code: nothingExplain, Arm: arm, Baseline: base, Values: record.Values{"least": leastDifference.Seconds()}})

@@ -11,10 +11,14 @@ import (
 // ProbeDoubt is the ratio by which two measurements of X_max may differ. An arm has one X_max and
 // not one per block. Five measured in a row on one server came out up to 9 % from their mean (the
 // searches in docs/guide/capacity.md). It is a doubt if probes of one arm are further apart.
+//
+// This file treats X_max as uncertain. Blocks cannot average the error out, since there is one
+// figure for the run. So a statement is asked with X_max too high and too low by ProbeDoubt, and a
+// block in which the answers differ says nothing.
 const ProbeDoubt = .10
 
 // mostProbes limits the arms that one statement may ask the x_max of: each arm doubles how often
-// the statement is evaluated per block.
+// the statement is evaluated per block. 8 arms make 256 evaluations.
 const mostProbes = 8
 
 // overprobed returns the first statement that asks for the x_max of more than mostProbes arms; nil
@@ -32,7 +36,8 @@ func overprobed(n ast.Node) ast.Node {
 	return nil
 }
 
-// probed returns the names of the arms that a statement asks the x_max of.
+// probed returns the names of the arms that a statement asks the x_max of. Each name is there
+// once, in the order of the text. A name that is not written as a text is left out.
 func probed(n ast.Node) []string {
 	var p probeNames
 	ast.Walk(&n, &p)
@@ -57,8 +62,10 @@ func (p *probeNames) Visit(node *ast.Node) {
 
 // settled returns the answer of a statement in the block. It tries every combination of probes
 // that are too high or too low by ProbeDoubt. sure is false if the answer is not the same for all.
+// The corners are enough for a comparison that rises or falls with each X_max.
 func (s *scope) settled(program *vm.Program, words map[string]any, probes []string) (answer any, sure bool, err error) {
 	defer func() { s.off = nil }()
+	// Bit i of corner tells in which direction the i-th probe is off.
 	for corner := range 1 << len(probes) {
 		s.off = map[string]float64{}
 		for i, arm := range probes {

@@ -17,6 +17,11 @@ import (
 
 // A running comparison runs the blocks of a probed plan, and judges them as they come. Its methods
 // change it; use it once.
+//
+// A block is one trial of every arm, in an order drawn for it. What drifts on the machine is then
+// nearly the same for all arms of a block, so arms are compared within blocks only. After some
+// numbers of blocks, fixed beforehand, the judge takes a look. The run ends at the first look that
+// leaves nothing open. The budget is a limit and not a length.
 type running struct {
 	lab
 	plan  probed
@@ -27,16 +32,21 @@ type running struct {
 	slow   string // the last arm with a server that did not end in time
 }
 
-// run runs blocks until a look finds everything decided, or the budget has no room for another one. The
-// facts are doubts about what the end of the budget left open.
+// run runs blocks until a look finds everything decided, or the budget has no room for another
+// one. The facts are doubts about what the end of the budget left open. Trials of a block that the
+// budget cut off are in the record, but the block does not count.
 func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 	p := r.plan
 	first, last := time.Now(), time.Duration(0)
 	for block := range p.Order {
+		// Before the first block only an estimate is known, then the mean of the blocks that have
+		// run. A server that lingers makes blocks longer than planned.
 		each := p.blockCost(record.Duration(p.Window))
 		if block > 0 {
 			each = time.Since(first) / time.Duration(block)
 		}
+		// Do not start a block that is not likely to end in time. The last block counts as well as
+		// the mean, because blocks may become slower.
 		if r.room(block, max(each, last)) <= block {
 			return r.budgetEnded(block, each), nil
 		}
@@ -49,6 +59,7 @@ func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 		case err != nil:
 			return nil, err
 		}
+		// The judge waits for no verdict that needs more blocks than there is room for.
 		soFar, ends := r.judge.Look(r.room(block+1, max(last, time.Since(first)/time.Duration(block+1))))
 		switch {
 		case ends && p.Blocks == scenario.MaxBlocks: // otherwise --blocks ended the run, not the budget
@@ -65,12 +76,14 @@ func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 // runBlock runs one trial of every arm. The error is errBudget when the budget ended before the trials.
 func (r *running) runBlock(ctx context.Context, block int) error {
 	p := r.plan
+	// The deadline leaves time to judge and record all blocks, this one included.
 	ctx, cancel := r.bounded(ctx, p.plan, (block+1)*len(p.Arms))
 	defer cancel()
 	for k, i := range p.Order[block] {
 		a, number := p.Arms[i], block*len(p.Arms)+k
 		r.tell(p.plan, fmt.Sprintf("block %d: %s", block+1, a.Name), number, p.Blocks*len(p.Arms))
 		t, err := r.trial(ctx, number+1, block, a)
+		// The deadline looks like an error of the trial, so ask the context for the cause.
 		if err != nil && errors.Is(context.Cause(ctx), errBudget) {
 			return errBudget
 		}
@@ -78,10 +91,13 @@ func (r *running) runBlock(ctx context.Context, block int) error {
 			return err
 		}
 		r.trials++
+		// A server that lingers can make the budget end too early; budgetEnded names it.
 		if slices.ContainsFunc(t.Server.Doubts, func(f record.Fact) bool { return f.Code == lingered }) {
 			r.slow = a.Name
 		}
 		r.judge.Take(t, nil)
+		// Without any good reply in its first window, the arm is set up wrongly: more blocks would
+		// waste time.
 		if w := r.judge.Taken(block+1, a.Name); block == 0 && w.Requests > 0 && w.Good == 0 {
 			return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
 				a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests)
@@ -91,7 +107,8 @@ func (r *running) runBlock(ctx context.Context, block int) error {
 }
 
 // room returns the total number of blocks that the run can have: the blocks that have run, and the
-// further blocks that fit into the rest of the budget if each takes each.
+// further blocks that fit into the rest of the budget if each takes each. It is at most the plan's
+// Blocks, and at least blocks.
 func (r *running) room(blocks int, each time.Duration) int {
 	n, left := blocks, r.plan.budget-time.Since(r.began)
 	for n < r.plan.Blocks && time.Duration(n+1-blocks)*each+after((n+1)*len(r.plan.Arms)) <= left {
@@ -100,8 +117,9 @@ func (r *running) room(blocks int, each time.Duration) int {
 	return n
 }
 
-// budgetEnded returns the doubts about a run that the budget ended after the given number of blocks,
-// which take each.
+// budgetEnded returns the doubts about a run that the budget ended after the given number of
+// blocks, which take each. Before the first look nothing can be decided, and the doubt tells how
+// long a block takes.
 func (r *running) budgetEnded(blocks int, each time.Duration) []record.Fact {
 	p := r.plan
 	if blocks >= scenario.MinBlocks {
@@ -116,6 +134,8 @@ func (r *running) budgetEnded(blocks int, each time.Duration) []record.Fact {
 // leftOpen returns doubts about the verdicts that are open after the given number of blocks: which they
 // are, and the budget or window that would decide them. Verdicts with the same remedy share a doubt.
 func (r *running) leftOpen(blocks int, each time.Duration) (doubts []record.Fact) {
+	// The remedies: more blocks, longer windows with the most blocks, or none within the longest
+	// budget that is worth advising.
 	var few, many, hopeless []record.Verdict
 	for _, v := range r.judge.Open() {
 		switch {
@@ -135,8 +155,9 @@ func (r *running) leftOpen(blocks int, each time.Duration) (doubts []record.Fact
 	return doubts
 }
 
-// longer returns the window, in seconds, that would decide a verdict that needs more blocks than a run may
-// have; 0 if that would take too long.
+// longer returns the window, in seconds, that would decide a verdict that needs more blocks than a
+// run may have; 0 if that would take too long. The width of an interval shrinks with the square
+// root of the measured time, so longer windows stand in for more blocks.
 func (r *running) longer(needed int) float64 {
 	window := stats.Widened(r.plan.Window, needed)
 	if window > 0 && roundUp(r.plan.costOf(record.Duration(window), scenario.MaxBlocks)) <= stats.LongestBudget {
@@ -145,7 +166,8 @@ func (r *running) longer(needed int) float64 {
 	return 0
 }
 
-// openFor returns the doubt about open verdicts with the same remedy.
+// openFor returns the doubt about open verdicts with the same remedy. Its budget is the one that
+// would do for all of them.
 func (r *running) openFor(open []record.Verdict, blocks int, each time.Duration) record.Fact {
 	p, needed := r.plan, 0
 	var names []string
@@ -156,6 +178,8 @@ func (r *running) openFor(open []record.Verdict, blocks int, each time.Duration)
 	f := record.Fact{Code: budgetEnded, Names: record.Names{"open": strings.Join(names, ", ")}, Values: record.Values{
 		"budget": p.budget.Seconds(), "blocks": float64(blocks), "open": float64(len(open)), "most": float64(scenario.MaxBlocks),
 	}}
+	// A verdict is given at looks only, so advise the next look, with time to judge the additional
+	// trials.
 	if i, _ := slices.BinarySearch(stats.Looks(), max(needed, blocks+1)); i < len(stats.Looks()) {
 		more := stats.Looks()[i]
 		budget := p.budget + time.Duration(more-blocks)*(each+time.Duration(len(p.Arms))*judging)

@@ -27,8 +27,11 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// Options are the user's settings for a run of a scenario. The zero value changes nothing. A function
-// may be nil; Run calls the functions on its own goroutine.
+// Options are the user's settings for a run of a scenario. The zero value changes nothing. A
+// function may be nil; Run calls the functions on its own goroutine.
+//
+// Seed fixes every random draw of a run: the arrivals, the demands and the order of the arms. Note
+// and Version are only recorded: a remark of the user, and the version of this program.
 type Options struct {
 	Self       string // path of this program, which runs the servers with a mode
 	Seed       uint64
@@ -80,12 +83,14 @@ type Options struct {
 // total steps are finished; left estimates the remaining time.
 type Progress func(doing string, done, total int, left time.Duration)
 
-// A Comparison is planned and ready to run. A search for capacity is also a Comparison, which compares
-// only the arms' capacities. It never changes: its methods read it or return another one.
+// A Comparison is planned and ready to run. A search for capacity is also a Comparison, which
+// compares only the arms' capacities. It never changes: its methods read it or return another one.
+// It may be used by many goroutines, but two runs at a time disturb each other.
 type Comparison struct{ plan plan }
 
 // Plan plans a comparison without starting anything. If it is impossible as asked, the error is an
-// [*Impossible] that tells how to change it.
+// [*Impossible] that tells how to change it. Any other error is about this machine, such as CPUs
+// that cannot be read.
 func Plan(s scenario.Scenario, o Options) (*Comparison, error) {
 	p, err := newPlan(s, o)
 	if err != nil {
@@ -94,11 +99,12 @@ func Plan(s scenario.Scenario, o Options) (*Comparison, error) {
 	return &Comparison{p}, nil
 }
 
-// Planned returns the plan. Its rate is 0 if the rate depends on the probes.
+// Planned returns the plan. Its rate is 0 if the rate depends on the probes. It is a copy:
+// changing its doubts or arms does not change the comparison.
 func (c *Comparison) Planned() record.Plan { return c.plan.recorded() }
 
 // Rate returns the planned rate in the scenario's words, or the log's own rate. For a closed loop
-// without a rate it returns a phrase that says so.
+// without a rate it returns a phrase that says so. It is for people.
 func (c *Comparison) Rate() string {
 	s := c.plan.scenario
 	switch {
@@ -110,8 +116,8 @@ func (c *Comparison) Rate() string {
 	return "as the replies come"
 }
 
-// Budget returns the time after which the comparison ends even if not everything is decided, and the
-// number of blocks that fit into it.
+// Budget returns the time after which the comparison ends even if not everything is decided, and
+// the number of blocks that fit into it. blocks is at most the plan's.
 func (c *Comparison) Budget() (budget time.Duration, blocks int) {
 	p := c.plan
 	for blocks < p.Blocks && p.cost(blocks+1) <= p.budget {
@@ -120,7 +126,7 @@ func (c *Comparison) Budget() (budget time.Duration, blocks int) {
 	return p.budget, blocks
 }
 
-// Within returns the same comparison with a smaller budget.
+// Within returns the same comparison with a smaller budget. A larger budget changes nothing.
 func (c *Comparison) Within(budget time.Duration) *Comparison {
 	p := c.plan
 	p.budget = min(p.budget, budget)
@@ -144,9 +150,13 @@ func (c *Comparison) Env() record.Env {
 	return e
 }
 
-// CanAnswer returns an [*Impossible] error if the baseline, or every challenger, starves clients: no two
-// arms then have times to compare. A search for capacity gets it if every arm starves clients. A scenario
-// with expectations is never refused, because it may ask for just that.
+// CanAnswer returns an [*Impossible] error if the baseline, or every challenger, starves clients:
+// no two arms then have times to compare. A search for capacity gets it if every arm starves
+// clients. A scenario with expectations is never refused, because it may ask for just that.
+//
+// A starved client never gets a reply in the window, so an arm that starves clients has response
+// times of some clients only. Ask before a run, so that the user does not wait for a result that
+// says no more than this.
 func (c *Comparison) CanAnswer() error {
 	p := c.plan
 	fed := func(a arm) bool { return (a.Role == record.Challenger || p.slo != nil) && !p.starves(a) }
@@ -163,11 +173,12 @@ func (c *Comparison) CanAnswer() error {
 		"give --close (or --vary keepalive=false), or two arms of workers=%d or more", first.Name, n-p.workers(first.asked), n, n)
 }
 
-// Short returns the names of the arms with too few workers by Little's law: no more than are busy on
-// average, which is rate × time per request. The baseline's copy is left out. known is false if the law
-// does not apply to some arm. That is so for a rate that is not known yet, for a closed loop, for a
-// server that is not ours, for workers that keep their connections, and for requests that need more
-// CPU time than the cores have.
+// Short returns the names of the arms with too few workers by Little's law: no more than are busy
+// on average, which is rate × time per request. The baseline's copy is left out. known is false if
+// the law does not apply to some arm. That is so for a rate that is not known yet, for a closed
+// loop, for a server that is not ours, for workers that keep their connections, and for requests
+// that need more CPU time than the cores have. Little's law is L = λW: at a rate of λ requests per
+// second that hold a worker for W seconds each, λW workers are busy on average.
 func (c *Comparison) Short() (arms []string, known bool) {
 	w := c.plan.scenario.Workload
 	if !c.plan.scenario.AsksWork() {
@@ -178,12 +189,15 @@ func (c *Comparison) Short() (arms []string, known bool) {
 		if a.Role == record.Copy {
 			continue
 		}
+		// Beyond saturation there is no average to speak of.
 		if a.Station == nil || a.Clients.Closed() || rate == 0 || rate*w.CPU.Mean().Seconds() >= float64(max(a.Station.Cores, 1)) {
 			return nil, false
 		}
 		switch a.Station.Kind {
+		// A goroutine for each request: there is no worker to lack.
 		case queueing.Goroutines:
 		case queueing.Pool, queueing.PerWorker:
+			// A worker that keeps its connection is taken even while its client is silent.
 			if a.KeepAlive && a.Station.Sticky {
 				return nil, false
 			}
@@ -225,6 +239,7 @@ func (c *Comparison) Offered(ctx context.Context, tell Progress) (rate float64, 
 // or a server that died.
 func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*record.Dir, record.Run, error) {
 	p := c.plan
+	// Trials of -1 tells readers that the run goes on.
 	run := record.Run{Status: record.Running, Started: time.Now().UTC(), Env: c.Env(), Plan: p.recorded(), XMax: map[string]float64{}, Trials: -1}
 	dir, err := record.Create(root, p.Scenario, run.Started, rand.Uint32)
 	if err != nil {
@@ -232,9 +247,12 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 	}
 	run.Name = dir.Name()
 	p.tellCannot()
+	// Write the plan before anything runs: if this program is killed, the record still tells what
+	// was planned.
 	if err := dir.WriteRun(run); err != nil {
 		return dir, run, err
 	}
+	// It watches other programs over the whole run, the probes included.
 	others := host.NewWatchdog(p.cpus, p.opts.OnTrouble)
 	runErr := withLab(p.cpus, lab{progress: progress, began: time.Now(), others: others}, func(l lab) (err error) {
 		run, err = p.measure(ctx, l, dir, run)
@@ -264,8 +282,8 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 	return dir, run, errors.Join(runErr, dir.WriteRun(run))
 }
 
-// interruption returns the reason why a run ended when its context did: the context's cause, joined
-// with err if err has another cause.
+// interruption returns the reason why a run ended when its context did: the context's cause,
+// joined with err if err has another cause. A joined error then names both.
 func interruption(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if errors.Is(err, cause) || errors.Is(err, ctx.Err()) {
@@ -274,9 +292,12 @@ func interruption(ctx context.Context, err error) error {
 	return errors.Join(cause, err)
 }
 
-// measure takes all measurements in order: the probes, and then the blocks or the search. It returns
-// the run with everything that was measured, also with an error.
+// measure takes all measurements in order: the probes, and then the blocks or the search. It
+// returns the run with everything that was measured, also with an error. A search for capacity has
+// no blocks, so it branches off after the probes.
 func (p plan) measure(ctx context.Context, l lab, dir *record.Dir, run record.Run) (record.Run, error) {
+	// The probes are limited by the budget as well, so that a slow server cannot hold up the run
+	// for ever.
 	early, cancel := l.bounded(ctx, p, 0)
 	defer cancel()
 	offered, run, err := p.prepare(early, l, run)
@@ -288,6 +309,7 @@ func (p plan) measure(ctx context.Context, l lab, dir *record.Dir, run record.Ru
 	case p.slo != nil:
 		return l.findCapacities(ctx, offered, dir, run)
 	}
+	// Record the rates that follow from the probes, before the first trial is measured at them.
 	if err := dir.WriteRun(run); err != nil {
 		return run, err
 	}
@@ -303,8 +325,9 @@ func (p plan) measure(ctx context.Context, l lab, dir *record.Dir, run record.Ru
 	return run, err
 }
 
-// prepare measures what must be known before the first block. It returns the plan with its rates, and the
-// run with the findings and that plan. A search for capacity chooses its rates itself.
+// prepare measures what must be known before the first block. It returns the plan with its rates,
+// and the run with the findings and that plan. A search for capacity chooses its rates itself.
+// With an error, the run has what was found until then.
 func (p plan) prepare(ctx context.Context, l lab, run record.Run) (probed, record.Run, error) {
 	found, err := l.probe(ctx, p)
 	run.Env.Floor, run.Apart, run.Ends = found.floor, found.apart, found.ends
@@ -312,6 +335,7 @@ func (p plan) prepare(ctx context.Context, l lab, run record.Run) (probed, recor
 	if err != nil || p.slo != nil {
 		return probed{plan: p}, run, err
 	}
+	// Even if the rate is impossible, the record shows the plan as far as it came.
 	offered, err := p.offered(found)
 	run.Plan = offered.recorded()
 	if err != nil {

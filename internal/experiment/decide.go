@@ -17,10 +17,15 @@ import (
 )
 
 // Quantiles returns the names of the metrics that are quantiles, in ascending order. A window must
-// have enough requests for them.
+// have enough requests for them. The slice is a copy.
 func Quantiles() []string { return stats.Names(stats.Quantiles()) }
 
 // A decision holds the inputs from which decide finds what a plan can decide.
+//
+// A quantile can be judged only from enough requests beyond it, so a window must be long enough at
+// the planned rate; longer windows need a larger budget. This file finds the shortest window that
+// does, and tells what would help where the plan leaves no room. It only calculates: nothing is
+// measured.
 type decision struct {
 	rate   float64 // lowest rate of an arm, requests per second; 0: not known yet, +Inf: closed loops only
 	floor  float64 // lower limit of rate, if rate is not known yet
@@ -37,15 +42,18 @@ type decision struct {
 	step time.Duration
 }
 
-// windowStep is the unit to which windows are rounded up.
+// windowStep is the unit to which windows are rounded up. Round lengths are easier to read and to
+// repeat.
 const windowStep = 50 * time.Millisecond
 
-// needs returns the shortest window with enough requests for quantile q, rounded up.
+// needs returns the shortest window with enough requests for quantile q, rounded up. It is the
+// planned window if that is long enough. rate must be above 0 and finite.
 func (d decision) needs(q float64) time.Duration {
 	exact := time.Duration(judge.RequestsFor(q) / d.rate * float64(time.Second))
 	if exact <= d.window {
 		return d.window
 	}
+	// A window grows by whole steps, so that arrivals with a shape have whole periods in it.
 	step := max(d.step, windowStep)
 	return d.window + (exact-d.window+step-1)/step*step
 }
@@ -56,6 +64,8 @@ func (d decision) needs(q float64) time.Duration {
 func (d decision) decide() (record.Feasibility, time.Duration) {
 	f := record.Feasibility{First: d.first}
 	known := d.rate > 0 && !math.IsInf(d.rate, 1)
+	// length is the window with room in the budget, all the window for everything that was asked
+	// for.
 	length, all := d.window, d.window
 	for _, m := range stats.Quantiles() { // p50 first: it needs the fewest requests
 		if !known || !slices.Contains(d.asked, m.Name) {
@@ -71,6 +81,8 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 		f.Planned = d.window.Seconds()
 	}
 	for _, m := range stats.Quantiles() {
+		// The first cause that applies is told: too few blocks or a short budget leave every
+		// metric undecided, too few requests only this one.
 		u := record.Undecidable{Metric: m.Name, Asked: slices.Contains(d.asked, m.Name)}
 		switch {
 		case d.blocks > 0 && d.blocks < d.first:
@@ -84,11 +96,15 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 		}
 		f.Cannot = append(f.Cannot, u)
 	}
+	// While the rate is not known, tell the rate that would be enough, if even the lowest rate is
+	// not sure to be.
 	for _, name := range d.asked {
 		if need := judge.RequestsFor(stats.MetricOf(name).Quantile) / length.Seconds(); d.rate == 0 && need > d.floor {
 			f.NeedsRate = max(f.NeedsRate, math.Ceil(need))
 		}
 	}
+	// Would holds the flags that would help together. No flag helps if the window cannot be that
+	// long.
 	if lacking(f) && all <= d.most {
 		f.Would = &record.WouldDo{}
 		if all > length {
@@ -112,8 +128,9 @@ func lacking(f record.Feasibility) bool {
 	return slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked })
 }
 
-// firstLook returns the smallest number of blocks that can decide anything when this many comparisons
-// share the probability of error.
+// firstLook returns the smallest number of blocks that can decide anything when this many
+// comparisons share the probability of error. More comparisons leave a smaller error to each, and
+// so need more blocks.
 func firstLook(comparisons int) int {
 	if n := stats.FirstLook(comparisons); n > 0 {
 		return n
@@ -130,10 +147,13 @@ func (p *plan) settleWindow() {
 		cost: p.costOf,
 	}
 	f, window := d.decide()
+	// Decide once more, because a larger budget may have room for a longer window.
 	if more := p.moreBudget(d, f, window); more > 0 {
 		p.budget, d.budget = more, more
 		f, window = d.decide()
 	}
+	// The second call starts from the window of the first one. Keep the length that was planned at
+	// first.
 	if p.Feasible != nil && p.Feasible.Planned > 0 {
 		f.Planned = p.Feasible.Planned
 	}
@@ -144,7 +164,8 @@ func (p *plan) settleWindow() {
 	p.Estimate = min(p.cost(p.Blocks), p.budget).Seconds()
 }
 
-// comparisons returns the number of comparisons that share the probability of error.
+// comparisons returns the number of comparisons that share the probability of error. The baseline
+// and its copy are two of the arms; the others are challengers.
 func (p plan) comparisons() int {
 	if n := len(p.Gate); n > 0 {
 		return judge.GateShares(n)
@@ -152,7 +173,8 @@ func (p plan) comparisons() int {
 	return stats.Primaries() * (len(p.Arms) - 2)
 }
 
-// short returns which of the quantiles named have too few requests in a window of this length.
+// short returns which of the quantiles named have too few requests in a window of this length. A
+// rate that is not known yet is short of nothing.
 func (d decision) short(window time.Duration, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return d.rate == 0 || d.rate*window.Seconds() >= judge.RequestsFor(stats.MetricOf(name).Quantile)
@@ -166,6 +188,7 @@ const roomyBlocks = 16
 // moreBudget returns a budget in which the window can grow for Options.Must, no longer than the full
 // protocol's. It is 0 if none is needed, or if the budget or the window is the user's.
 func (p plan) moreBudget(d decision, f record.Feasibility, window time.Duration) time.Duration {
+	// A limit that somebody chose is kept; mustJudge then tells what to change.
 	given := p.opts.Budget > 0 || p.scenario.Protocol.Budget > 0 || d.fixed
 	if given || f.Would == nil || f.Would.Window == 0 || len(d.short(window, namedQuantiles(p.opts.Must))) == 0 {
 		return 0
@@ -174,11 +197,13 @@ func (p plan) moreBudget(d decision, f record.Feasibility, window time.Duration)
 	if d.cost(length, d.first) > most {
 		return 0
 	}
+	// Some blocks beyond the first look, as far as the full protocol goes.
 	return min(roundUp(d.cost(length, max(d.first, roomyBlocks))), most)
 }
 
-// mustJudge returns an error if a window holds too few requests for a quantile of Options.Must. It names
-// the flags that help.
+// mustJudge returns an error if a window holds too few requests for a quantile of Options.Must. It
+// names the flags that help. Refusing at once is better than a run that ends without the answer
+// that was asked for.
 func (p plan) mustJudge() error {
 	d := decision{rate: p.leastRate()}
 	window := record.Duration(p.Window)
@@ -186,6 +211,7 @@ func (p plan) mustJudge() error {
 	if len(short) == 0 {
 		return nil
 	}
+	// The names are sorted, so the last is the highest quantile, which needs the most requests.
 	metric := stats.MetricOf(short[len(short)-1])
 	advice := "raise --rate, or expect a lower quantile"
 	if flags := wouldDo(p.Feasible.Would); flags != "" {
@@ -199,7 +225,7 @@ func (p plan) mustJudge() error {
 		asks, metric.Name, window, math.Floor(d.rate*window.Seconds()), scenario.Rate{PerSecond: d.rate}, metric.Name, math.Ceil(judge.RequestsFor(metric.Quantile)), advice)}
 }
 
-// asks returns the quantiles that must be decidable.
+// asks returns the quantiles that must be decidable. The first rule that applies decides.
 func (p plan) asks() []string {
 	switch {
 	case p.opts.Asks != nil:
@@ -212,6 +238,7 @@ func (p plan) asks() []string {
 	return Quantiles()
 }
 
+// quantileName finds the name of a quantile as a whole word.
 var quantileName = regexp.MustCompile(`\b(` + strings.Join(Quantiles(), "|") + `)\b`)
 
 // namedQuantiles returns the quantiles that expectations name, without duplicates.
@@ -223,8 +250,9 @@ func namedQuantiles(expect []string) (names []string) {
 	return slices.Compact(names)
 }
 
-// leastRate returns the lowest rate of the open-loop arms, in requests per second. It is 0 when a rate
-// is not known yet, and +Inf when there is no such arm.
+// leastRate returns the lowest rate of the open-loop arms, in requests per second. It is 0 when a
+// rate is not known yet, and +Inf when there is no such arm. The arm with the lowest rate has the
+// fewest requests in a window.
 func (p plan) leastRate() float64 {
 	least := math.Inf(1)
 	for _, a := range p.Arms {
@@ -246,8 +274,8 @@ func (p plan) leastFloor() float64 {
 	return least
 }
 
-// longestWindow returns the longest possible window. A trace file fixes the length of the window, and a
-// log has an end.
+// longestWindow returns the longest possible window. A trace file fixes the length of the window,
+// and a log has an end. The span of a log shrinks as its rate grows.
 func (p plan) longestWindow() time.Duration {
 	switch {
 	case p.scenario.Log != nil:
@@ -260,8 +288,9 @@ func (p plan) longestWindow() time.Duration {
 	return scenario.Longest
 }
 
-// period returns the unit by which a window may grow. If the arrivals have a shape over the window,
-// that is the window's own length; else it is 0, any unit.
+// period returns the unit by which a window may grow. If the arrivals have a shape over the
+// window, that is the window's own length; else it is 0, any unit. A part of a period would have
+// another mean rate than the whole.
 func (p plan) period() time.Duration {
 	shaped := slices.ContainsFunc(p.Arms, func(arm arm) bool {
 		switch a := arm.arrivals; a.Kind {
@@ -280,6 +309,7 @@ func (p plan) period() time.Duration {
 // tellCannot calls OnDoubt with each kind of doubt that makes or breaks the answer, and OnCannot if the
 // run cannot decide a metric that was asked for.
 func (p plan) tellCannot() {
+	// Many arms may have the same doubt. Once is enough here: the report shows them all.
 	told := map[record.Code]bool{}
 	for _, d := range p.Doubts {
 		if p.opts.OnDoubt != nil && d.Code.Decides() && !told[d.Code] {
@@ -340,7 +370,8 @@ func Undecided(f record.Feasibility, all bool) (facts []record.Fact) {
 	return facts
 }
 
-// wouldDo returns flags in the form of a command line; "" for none.
+// wouldDo returns flags in the form of a command line; "" for none. The user can copy them to the
+// command as they are.
 func wouldDo(w *record.WouldDo) string {
 	if w == nil {
 		return ""

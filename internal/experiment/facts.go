@@ -19,6 +19,7 @@ type Impossible struct {
 	Needs time.Duration
 }
 
+// Error returns the reason and the advice in one line.
 func (e *Impossible) Error() string { return e.msg }
 
 // impossible returns an *[Impossible] with a formatted message. It wraps nothing.
@@ -28,6 +29,7 @@ func impossible(format string, args ...any) error {
 
 // Doubts about a server, the load or the machine.
 var (
+	// The judge adds the arm.
 	cpuTimeUnknown    = record.Sentence("cpu-time-unknown", `CPU time is not known: it did not wait for some of its child processes`)
 	metricsUnreadable = record.Sentence("metrics-unreadable", `its metrics could not be read: {{.Names.error}}`)
 	lingered          = record.Sentence("lingered", `{{.Names.error}}`)
@@ -35,6 +37,7 @@ var (
 
 // Doubts about a plan.
 var (
+	// They are known before the first block, except for the two about the budget.
 	machineUnfit = record.Sentence("machine-unfit", `{{with .Names.said}}{{.}}{{else}}machine: {{template "because" .}}{{end}}`)
 	sharedCPUs   = record.Sentence("shared-cpus", `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that the disturbance could explain is refused`+
 		`{{else}}server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs{{end}}`)

@@ -26,14 +26,23 @@ import (
 // Estimates of the time that a run takes in addition to its windows: to start and end servers, and to
 // join the stamps and write the record, which costs time per request.
 const (
+	// requestCost joins the stamps of one request and writes it. probeCost is for a server's
+	// start, its probe and its end. fixedCost is everything else of a run. They only have to be
+	// about right: the budget is kept by the clock, see blocks.go. trialCost is the time to start
+	// and end a trial's server.
 	trialCost   = 100 * time.Millisecond
 	requestCost = 15 * time.Microsecond
 	probeCost   = 950 * time.Millisecond // including a rehearsal
 	fixedCost   = 3 * time.Second
 )
 
-// A plan is a planned comparison or search. It is a value: what learns more returns another plan, and
-// none changes once it is made. The methods with a pointer receiver are the steps of making one.
+// A plan is a planned comparison or search. It is a value: what learns more returns another plan,
+// and none changes once it is made. The methods with a pointer receiver are the steps of making
+// one.
+//
+// The order of making one is: layOut chooses CPUs and arms, schedule sets windows, blocks and
+// budget (a comparison and a search differ here), and warn adds the doubts that are known without
+// measuring. A relative rate stays open until the probes; offered then fills it in (rate.go).
 type plan struct {
 	settings
 	Arms     []arm // including the baseline's copy
@@ -47,10 +56,12 @@ type plan struct {
 	slo         stats.SLO // objective of a search for capacity, which has no copy of the baseline; else nil
 }
 
-// Settings are the recorded form of a plan, but for its arms; see recorded.
+// Settings are the recorded form of a plan, but for its arms; see recorded. The type has a name of
+// its own so that plan can embed it and still have its own Arms.
 type settings record.Plan
 
-// An arm is one server of a plan, with its clients.
+// An arm is one server of a plan, with its clients. An arm is a value; its rate is in
+// Clients.Rate, 0 while it is not known.
 type arm struct {
 	record.PlanArm                  // the recorded form
 	asked          scenario.Arm     // the arm in the scenario
@@ -68,7 +79,8 @@ func (p plan) recorded() record.Plan {
 	return r
 }
 
-// newPlan plans a comparison. Only the rate may still be open.
+// newPlan plans a comparison. Only the rate may still be open. The error is an *[Impossible], or
+// about this machine.
 func newPlan(s scenario.Scenario, o Options) (plan, error) {
 	if o.Rate != (scenario.Rate{}) {
 		if was := s.Load.Rate; was.PerSecond > 0 && was != o.Rate { // the question may mention the scenario's rate
@@ -83,6 +95,8 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 			return err
 		}
 		p.takeOrder()
+		// From here on the window is long enough for what was asked, or mustJudge refuses. The
+		// checks that follow depend on its length.
 		p.settleWindow()
 		if err := p.mustJudge(); err != nil {
 			return err
@@ -97,8 +111,9 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 	})
 }
 
-// layOut plans a comparison or, with an objective, a search for capacity. It sets the arms. Then it
-// calls schedule to set windows and budget, which differ between the two.
+// layOut plans a comparison or, with an objective, a search for capacity. It sets the arms. Then
+// it calls schedule to set windows and budget, which differ between the two. slo is nil for a
+// comparison.
 func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan) error) (plan, error) {
 	cpus, err := chooseCPUs(o, s.Needs)
 	if err != nil {
@@ -109,9 +124,11 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Gate: o.Gate, Predict: s.Predict,
 		Connections: s.Load.Connections, Stamps: cmp.Or(o.Stamps, "basic"),
 	}
+	// The stamp that full adds, when the kernel received a request, exists on Linux only.
 	if o.Stamps == "" && runtime.GOOS == "linux" {
 		p.Stamps = record.StampsFull
 	}
+	// The arms need the files: a log has a rate of its own.
 	if err := p.openFiles(); err != nil {
 		return plan{}, err
 	}
@@ -143,7 +160,8 @@ func runnable(path string) string {
 	return found
 }
 
-// openFiles opens the scenario's files, and raises doubts about gaps in an access log.
+// openFiles opens the scenario's files, and raises doubts about gaps in an access log. A log may
+// have lines that cannot be replayed, or times in whole seconds.
 func (p *plan) openFiles() error {
 	if err := p.scenario.Open(); err != nil {
 		return impossible("%v", err)
@@ -162,8 +180,10 @@ func (p *plan) openFiles() error {
 	return nil
 }
 
-// takeExpectations takes the scenario's assertions and claims, without those about arms that are not compared:
-// --arms and --vary may leave out arms of the scenario. It raises a doubt about assertions left out.
+// takeExpectations takes the scenario's assertions and claims, without those about arms that are
+// not compared: --arms and --vary may leave out arms of the scenario. It raises a doubt about
+// assertions left out. An assertion that names an arm that is not there cannot be parsed, so
+// parsing is the test.
 func (p *plan) takeExpectations() {
 	var arms []string
 	for _, a := range p.Arms {
@@ -181,6 +201,7 @@ func (p *plan) takeExpectations() {
 	for _, text := range p.scenario.Expect {
 		take(text)
 	}
+	// A claim is an assertion with a sentence to print, and the sentence may name arms, too.
 	for _, c := range p.scenario.Claims {
 		if _, err := expect.ParseSentence(c.Says, arms); err == nil && take(c.When) {
 			if p.Claims == nil {
@@ -194,8 +215,9 @@ func (p *plan) takeExpectations() {
 	}
 }
 
-// takeArms sets the arms of the plan: first the baseline, then its copy, then the challengers. A search
-// has no copy.
+// takeArms sets the arms of the plan: first the baseline, then its copy, then the challengers. A
+// search has no copy. The copy is called as the baseline with an apostrophe. It shows how much two
+// identical arms differ on this machine (the A/A control).
 func (p *plan) takeArms() error {
 	arms, modes := p.scenario.Contestants(), p.opts.Modes
 	if len(arms) > scenario.MaxArms {
@@ -204,6 +226,7 @@ func (p *plan) takeArms() error {
 	if p.slo != nil && len(arms) == 0 {
 		return impossible("a search needs an arm; name one with --arm or --arms")
 	}
+	// Check all modes first, so that a misspelt mode is told before anything else about its arm.
 	for _, a := range arms {
 		if _, ok := modes[a.Mode]; a.Mode != "" && !ok {
 			return impossible("arm %q: unknown mode %q (want one of %s)", a.Name, a.Mode, strings.Join(slices.Sorted(maps.Keys(modes)), ", "))
@@ -238,12 +261,15 @@ func (p *plan) takeArms() error {
 // takeArm adds an arm to the plan.
 func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	o, mode := p.opts, p.opts.Modes[asked.Mode] // the mode of another program is the zero mode
+	// The copy would repeat every doubt about the baseline.
 	doubt := func(f record.Fact) {
 		if f.Arm = asked.Name; role != record.Copy {
 			p.doubt(f)
 		}
 	}
 	refuse := func(err error) error { return impossible("arm %q: %v", asked.Name, err) }
+	// Ask the mode whether its server would take the flags, instead of finding out when it has
+	// started.
 	if mode.Check != nil {
 		if err := mode.Check(asked.Flags); err != nil {
 			return refuse(err)
@@ -268,9 +294,11 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	if err := scenario.CheckEngine(o.Engine, l); err != nil {
 		return refuse(err)
 	}
+	// Without another rate, a log is replayed at its own speed.
 	if p.scenario.Log != nil && l.Rate == (scenario.Rate{}) {
 		l.Rate.PerSecond = scenario.Rounded(p.scenario.Log.OwnRate())
 	}
+	// A server keeps the stamps of at most MaxPending requests under way on a connection.
 	stamps := p.Stamps
 	if l.Pipeline > timeline.MaxPending {
 		stamps = record.StampsOff
@@ -296,8 +324,9 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	return nil
 }
 
-// openArrivals returns the arrivals of an open loop, ready to draw from. A trace file is read once for
-// all arms; every trial draws from its content then.
+// openArrivals returns the arrivals of an open loop, ready to draw from. A trace file is read once
+// for all arms; every trial draws from its content then. text is as in a scenario, such as poisson
+// or trace(FILE).
 func (p *plan) openArrivals(text string) (arrivals.Process, error) {
 	a, err := arrivals.Parse(text)
 	if err != nil {
@@ -312,15 +341,19 @@ func (p *plan) openArrivals(text string) (arrivals.Process, error) {
 }
 
 // iters returns the iterations in a microsecond of CPU time, which turn a demand into iterations.
+// Without a calibration, one iteration counts as a microsecond.
 func (p plan) iters() float64 { return cmp.Or(p.opts.Iters, 1) }
 
-// takeProtocol sets windows, blocks, looks and budget. Flags override the scenario, and the scenario
-// overrides the protocol. The scenario's values are ignored if a flag chooses another protocol.
+// takeProtocol sets windows, blocks, looks and budget. Flags override the scenario, and the
+// scenario overrides the protocol. The scenario's values are ignored if a flag chooses another
+// protocol. Impossible settings are an error that names the flag.
 func (p *plan) takeProtocol() error {
 	o, asked := p.opts, p.scenario.Protocol
 	p.Protocol = cmp.Or(o.Protocol, asked.Kind)
 	kind := scenario.Protocols[p.Protocol]
 	most := scenario.MaxBlocks
+	// A scenario's values fit its own protocol: with quick windows in a full run, full would not
+	// be full.
 	if o.Protocol == "" || o.Protocol == asked.Kind {
 		kind.Warmup = cmp.Or(time.Duration(asked.Warmup), kind.Warmup)
 		kind.Window = cmp.Or(time.Duration(asked.Window), kind.Window)
@@ -340,11 +373,13 @@ func (p *plan) takeProtocol() error {
 	if err := p.takeSpan(kind.Warmup, kind.Window); err != nil {
 		return err
 	}
+	// Fewer blocks than MinBlocks decide nothing, so do not even start.
 	if cost := p.cost(scenario.MinBlocks); cost > p.budget {
 		return &Impossible{Needs: roundUp(cost), msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
 			scenario.MinBlocks, len(p.Arms), p.Arms[1].Name, cost.Round(time.Second), p.budget)}
 	}
 	p.Blocks = most
+	// Looks beyond the last block never come.
 	for _, n := range stats.Looks() {
 		if n <= most {
 			p.Looks = append(p.Looks, n)
@@ -354,7 +389,8 @@ func (p *plan) takeProtocol() error {
 	return nil
 }
 
-// takeSpan sets the warm-up and the window of a trial.
+// takeSpan sets the warm-up and the window of a trial. A window must be 100ms or longer, and
+// neither may be longer than a day.
 func (p *plan) takeSpan(warmup, window time.Duration) error {
 	switch {
 	case window < 100*time.Millisecond || window > scenario.Longest:
@@ -369,12 +405,15 @@ func (p *plan) takeSpan(warmup, window time.Duration) error {
 // span returns how long a trial's load lasts, warm-up included.
 func (p plan) span() time.Duration { return record.Duration(p.Warmup + p.Window) }
 
-// cost returns about how long a run of blocks blocks takes.
+// cost returns about how long a run of blocks blocks takes. It is an estimate, without the time
+// that servers need beyond the usual to start and end.
 func (p plan) cost(blocks int) time.Duration { return p.costOf(record.Duration(p.Window), blocks) }
 
 // costOf returns about how long a run of blocks blocks with windows of length window takes.
 func (p plan) costOf(window time.Duration, blocks int) time.Duration {
 	cost := time.Duration(blocks)*p.blockCost(window) + time.Duration(blocks*len(p.Arms))*judging + fixedCost
+	// The probes depend on the plan: of the load's share, and of each arm with a server of its own
+	// kind.
 	if _, ok := p.sharingArm(); ok {
 		cost += shareCost
 	}
@@ -396,7 +435,8 @@ func (p plan) blockCost(window time.Duration) (cost time.Duration) {
 }
 
 // takeOrder draws the order of the arms for each block independently. Only then is the sign of a
-// block's log-ratio a fair coin between two identical arms, whatever drifts on the machine.
+// block's log-ratio a fair coin between two identical arms, whatever drifts on the machine. The
+// seed fixes all orders.
 func (p *plan) takeOrder() {
 	rng := rand.New(rand.NewPCG(p.Seed, 0))
 	for range p.Blocks {
@@ -418,7 +458,8 @@ func (p *plan) checkRamps() error {
 	return nil
 }
 
-// checkVolume returns an error if the requests of a trial would take too much memory.
+// checkVolume returns an error if the requests of a trial would take too much memory. A trial
+// keeps all its requests in memory until it is recorded.
 func (p *plan) checkVolume() error {
 	for _, a := range p.Arms {
 		if n := a.Clients.Rate * (p.Warmup + p.Window); n > judge.MostRequests {

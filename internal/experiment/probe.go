@@ -22,6 +22,8 @@ import (
 
 // Settings of the probes of throughput.
 const (
+	// probeClients is the number of closed-loop clients of a probe that measures X_max. probeWindow
+	// is the length of such a probe, and probeWarmup the time before it that does not count.
 	probeClients = 64
 	probeWindow  = 600 * time.Millisecond
 	probeWarmup  = 50 * time.Millisecond
@@ -31,7 +33,13 @@ const (
 	crowdedClients = 256
 )
 
-// Findings are what is measured of a plan before its first block. Rates are in requests per second.
+// Findings are the measurements of a plan before its first block. Rates are in requests per
+// second. The maps have no entry for an arm that was not probed.
+//
+// This file measures before the first block. The floor is the load's own time, measured on a
+// server that does nothing. X_max is the throughput of clients that ask again at once: no open
+// loop can be served faster for long, so relative rates are ratios of it. A rehearsal checks that
+// the generator itself can send the rate that follows.
 type findings struct {
 	floor    *record.Floor               // what the load itself adds to a response time; nil if not measured
 	xmax     map[string]float64          // closed-loop throughput of each probed arm, by its name
@@ -43,8 +51,9 @@ type findings struct {
 	sharedMost float64
 }
 
-// probe takes all measurements that come before the first block: whether the servers that run already
-// answer, the load itself, and what the arms can do. The findings are complete up to an error.
+// probe takes all measurements that come before the first block: whether the servers that run
+// already answer, the load itself, and what the arms can do. The findings are complete up to an
+// error. Without a program to run as the null server, it measures no floor.
 func (l lab) probe(ctx context.Context, p plan) (findings, error) {
 	if err := l.checkRunning(ctx, p); err != nil {
 		return findings{}, err
@@ -62,9 +71,10 @@ func (l lab) probe(ctx context.Context, p plan) (findings, error) {
 	return found, err
 }
 
-// checkRunning sends a request to each server that is already running, before anything is measured. A server
-// that does not reply so fails the run at once. A search for capacity goes on without such an arm, and
-// skips this check.
+// checkRunning sends a request to each server that is already running, before anything is
+// measured. A server that does not reply so fails the run at once. A search for capacity goes on
+// without such an arm, and skips this check. Such a server is not started here, so nothing else
+// would notice that it is missing until its first trial.
 func (l lab) checkRunning(ctx context.Context, p plan) error {
 	if p.slo != nil {
 		return nil
@@ -99,6 +109,7 @@ func (l lab) probeArms(ctx context.Context, p plan) (findings, error) {
 		l.tell(p, "measuring the throughput of "+a.Name, i, len(p.Arms))
 		x, apart, sendable, err := l.probeArm(ctx, p, a)
 		switch {
+		// A search goes on with the other arms.
 		case err != nil && p.slo != nil && ctx.Err() == nil:
 			found.ends[a.Name] = searchEnd(a.Name, 0, err)
 			continue
@@ -106,6 +117,7 @@ func (l lab) probeArms(ctx context.Context, p plan) (findings, error) {
 			return found, fmt.Errorf("arm %q: %w", a.Name, err)
 		}
 		found.xmax[a.Name], found.apart[a.Name] = x, apart
+		// It applies to every arm, so the lowest limit counts.
 		if sendable > 0 && (found.sendable == 0 || sendable < found.sendable) {
 			found.sendable = sendable
 		}
@@ -123,8 +135,8 @@ func (f findings) share(probed, arm string) {
 	}
 }
 
-// sameAs returns the index of an earlier arm with the same server and clients, so that one probe is
-// enough for both; -1 for none.
+// sameAs returns the index of an earlier arm with the same server and clients, so that one probe
+// is enough for both; -1 for none. So arms that ask one server for different loads share a probe.
 func (p plan) sameAs(arm int) int {
 	for i := range arm {
 		a, b := p.Arms[i], p.Arms[arm]
@@ -135,8 +147,9 @@ func (p plan) sameAs(arm int) int {
 	return -1
 }
 
-// probes reports whether the plan needs an arm's X_max, its closed-loop throughput: for a search, for a
-// rate that is relative to it or limited by it, for the ring of a closed loop, or for an expectation.
+// probes reports whether the plan needs an arm's X_max, its closed-loop throughput: for a search,
+// for a rate that is relative to it or limited by it, for the ring of a closed loop, or for an
+// expectation. The copy is never probed itself.
 func (p plan) probes(a arm) bool {
 	bounded := func(a arm) bool { return a.load.MaxRate != scenario.Rate{} }
 	return a.Role != record.Copy && (p.measures() || a.Clients.Closed() || slices.ContainsFunc(p.Arms, bounded))
@@ -147,8 +160,8 @@ func (p plan) measures() bool {
 	return p.slo != nil || p.relative() || expect.UsesAny(p.Expect, "x_max")
 }
 
-// probeFor returns how long a probe lasts. A probe is short if it only has to show that an arm can take
-// a rate.
+// probeFor returns how long a probe lasts. A probe is short if it only has to show that an arm can
+// take a rate. A search has the longest probe, because its first rates depend on X_max.
 func (p plan) probeFor() time.Duration {
 	closed := func(a arm) bool { return a.load.Loop == "closed" }
 	switch {
@@ -187,7 +200,8 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (x, apart, sendable fl
 		Targets: p.scenario.Targets(server.Addr), Trace: arrivals.Trace{Which: p.scenario.Which(), Demand: p.scenario.Demands(cycle, p.Seed, p.iters())},
 		Duration: p.probeFor(), Warmup: probeWarmup, Shared: p.cpus.Shared,
 	}
-	// A server without a reply in the probe's window gets a longer window.
+	// A server without a reply in the probe's window gets a longer window. It gives up when a
+	// whole timeout has passed without a reply, or when requests fail.
 	for ; ; o.Duration *= 4 {
 		result, err := load.Closed(ctx, o)
 		switch {
@@ -205,11 +219,13 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (x, apart, sendable fl
 	}
 }
 
-// unevenness returns the difference in throughput between the two halves of a loop, as a ratio of the
-// throughput of the whole. (A second loop instead would meet the requests that the first one left in a
-// slow server's queue.)
+// unevenness returns the difference in throughput between the two halves of a loop, as a ratio of
+// the throughput of the whole. (A second loop instead would meet the requests that the first one
+// left in a slow server's queue.) A large value means that the machine or the server changed
+// during the probe.
 func unevenness(r load.ClosedResult) float64 {
 	middle := int64(probeWarmup + r.Elapsed/2)
+	// The first half has Answered - second replies, so the halves differ by Answered - 2 second.
 	second := 0
 	for _, q := range r.Requests {
 		if q.Good() && q.Done >= middle {
@@ -220,8 +236,9 @@ func unevenness(r load.ClosedResult) float64 {
 }
 
 const (
-	// openFactor is an upper limit of the ratio of the engine's cost per request in an open loop to that
-	// in a closed loop.
+	// openFactor is an upper limit of the ratio of the engine's cost per request in an open loop
+	// to that in a closed loop. It and busiest apply to rates that are chosen here, not to rates
+	// that a user gives.
 	openFactor = 2
 	// busiest is the highest ratio of the time that the engine may be busy at a rate chosen here. At a
 	// higher ratio, requests wait for each other in the engine.
@@ -255,19 +272,22 @@ func rehearse(ctx context.Context, p plan, server *process.Process, a arm, x, co
 		case result.Proof.Sent == 0:
 			return 0, nil
 		}
+		// each is the generator's busy time per request, now measured in the open loop itself.
 		each := result.Proof.Work() / float64(result.Proof.Sent)
 		if each*a.Clients.Rate <= busiest {
 			break
 		}
 		a.Clients.Rate = scenario.Rounded(busiest / each)
 	}
+	// The rate was lowered at least once, so it is a limit of the generator.
 	if a.Clients.Rate < wanted {
 		return a.Clients.Rate, nil
 	}
 	return 0, nil
 }
 
-// send sends an arm's load to a server for a span, with the collector off.
+// send sends an arm's load to a server for a span, with the collector off. It sends the arrivals
+// of block 0.
 func (p plan) send(ctx context.Context, addr string, a arm, span time.Duration) (*load.Result, error) {
 	trace, err := p.trace(a, 0, span)
 	if err != nil {
@@ -288,9 +308,10 @@ const (
 	shareCost   = shareSpan*mostShares + 500*time.Millisecond
 )
 
-// sharingArm returns the first arm with a rate that the load's share of the CPUs may limit. Arms that open a
-// connection for each request come first, because they cost the load most. ok is false if there is no
-// such arm.
+// sharingArm returns the first arm with a rate that the load's share of the CPUs may limit. Arms
+// that open a connection for each request come first, because they cost the load most. ok is false
+// if there is no such arm. If server and load share no CPU, there is none. Nor is there in a
+// search, which chooses its own rates.
 func (p plan) sharingArm() (a arm, ok bool) {
 	if len(p.cpus.SharedCPUs()) == 0 || p.slo != nil || p.self == "" {
 		return arm{}, false
@@ -321,6 +342,7 @@ func (l lab) sharedMost(ctx context.Context, p plan) (rate float64, err error) {
 	for _, other := range p.Arms {
 		planned = max(planned, other.Clients.Rate)
 	}
+	// Try the planned rate first: if it takes little enough, no limit is needed.
 	a.Clients.Rate = cmp.Or(planned, firstShared)
 	const aim = shareAim * window.ShareLimit
 	for range mostShares {
@@ -328,10 +350,12 @@ func (l lab) sharedMost(ctx context.Context, p plan) (rate float64, err error) {
 		if err != nil {
 			return 0, fmt.Errorf("measuring the load's share of the CPU: %w", err)
 		}
+		// share is the ratio of the load's CPU time to what its CPUs have in that time.
 		share := got.Proof.CPU / got.Proof.Elapsed / float64(len(p.cpus.Load))
 		if share <= 0 || a.Clients.Rate == planned && share <= window.ShareLimit {
 			break // the share is unknown or small enough
 		}
+		// The load's cost grows about in proportion to the rate, so a few steps come near the aim.
 		rate = scenario.Rounded(a.Clients.Rate * aim / share)
 		if a.Clients.Rate = rate; share >= (1-nearAim)*aim && share <= (1+nearAim)*aim {
 			break
@@ -343,6 +367,8 @@ func (l lab) sharedMost(ctx context.Context, p plan) (rate float64, err error) {
 // Settings for the measurement of the load's own response time, with a server that does next to
 // nothing. Rates are in requests per second.
 const (
+	// floorRate × floorWindow are 3,000 requests, three times what a p99 needs. floorConns is the
+	// number of kept connections. The requests of floorWarmup do not count.
 	floorRate   = 10_000
 	floorConns  = 64
 	floorWarmup = 50 * time.Millisecond
@@ -352,8 +378,9 @@ const (
 	sharedFloorWindow = time.Second
 )
 
-// floor measures the part of every response time that is due to the load and the kernel. It measures
-// the null server of the program self, on the servers' CPUs, with the given engine.
+// floor measures the part of every response time that is due to the load and the kernel. It
+// measures the null server of the program self, on the servers' CPUs, with the given engine. Times
+// are in seconds. Response times near it tell little about a server.
 func (l lab) floor(ctx context.Context, self, engine string, shared bool) (*record.Floor, error) {
 	server, err := l.startNull(ctx, self)
 	if err != nil {
@@ -369,6 +396,7 @@ func (l lab) floor(ctx context.Context, self, engine string, shared bool) (*reco
 	got, err := load.Attack(ctx, load.Options{
 		Clients: record.Clients{Engine: engine, Connections: floorConns, KeepAlive: true},
 		Targets: []load.Target{{Method: "GET", URL: "http://" + server.Addr + "/"}}, Shared: shared,
+		// The seed is fixed: every measurement gets the same arrivals.
 		Trace: arrivals.Trace{At: arrivals.Poisson(rate, floorWarmup+window, rand.New(rand.NewPCG(1, 1)))},
 	})
 	if err != nil {

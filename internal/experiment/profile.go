@@ -17,6 +17,9 @@ import (
 
 // Durations and rates of the profiles, which are captured one after the other.
 const (
+	// They are taken one after the other, because a profile disturbs what another one measures.
+	// wallSamples times wallEvery is one second. profileWarm lets the load fill the server first.
+	// profileTakes is an estimate, for progress only.
 	cpuSeconds   = 2
 	contention   = 1 // seconds of the mutex profile, and of the block profile
 	allocsFor    = time.Second
@@ -33,21 +36,25 @@ const (
 	mostProfile = 256 << 20 // bytes
 )
 
-// A Captured holds the profiles of one arm's server. Files is empty if the server serves no profiles.
+// A Captured holds the profiles of one arm's server. Files is empty if the server serves no
+// profiles. The order is the order of capture.
 type Captured struct {
 	Arm   string
 	Files []CapturedFile
 }
 
-// A CapturedFile is one profile in pprof's format, or the execution trace.
+// A CapturedFile is one profile in pprof's format, or the execution trace. Name is a file name:
+// cpu.pb.gz, allocs.pb.gz, mutex.pb.gz, block.pb.gz, goroutine.pb.gz, wall.pb.gz or trace.out.
 type CapturedFile struct {
 	Name string
 	Data []byte
 }
 
-// Profile starts each arm once, without the baseline's copy, sends the planned load, and captures the
-// profiles one after the other. It measures and records nothing.
+// Profile starts each arm once, without the baseline's copy, sends the planned load, and captures
+// the profiles one after the other. It measures and records nothing. With an error, it returns the
+// profiles of the arms before. It probes nothing, so no rate of the plan may be relative.
 func (c *Comparison) Profile(ctx context.Context, progress Progress) (all []Captured, err error) {
+	// There are no findings, so the servers' rings follow from the rates of the plan alone.
 	p := probed{c.plan, c.plan.ringOf(nil)}
 	p.Estimate = (profileTakes * time.Duration(len(p.Arms)-1)).Seconds()
 	err = withLab(p.cpus, lab{progress: progress, began: time.Now()}, func(l lab) error {
@@ -83,10 +90,12 @@ func (l lab) profile(ctx context.Context, p probed, a arm) ([]CapturedFile, erro
 	}
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
+	// It has room for the one error, so that the goroutine ends even if nobody reads it.
 	sent := make(chan error, 1)
 	go func() { sent <- keepSending(sending, p, a, server) }()
 	time.Sleep(profileWarm)
 	files, err := c.all(ctx)
+	// If the load ended by itself, the profiles are of an idle server.
 	select {
 	case lost := <-sent:
 		return nil, errors.Join(err, lost)
@@ -97,8 +106,8 @@ func (l lab) profile(ctx context.Context, p probed, a arm) ([]CapturedFile, erro
 	return files, err
 }
 
-// keepSending sends an arm's load to its server, one trace after the other, until ctx ends or sending
-// fails. The error tells which.
+// keepSending sends an arm's load to its server, one trace after the other, until ctx ends or
+// sending fails. The error tells which. It never returns nil.
 func keepSending(ctx context.Context, p probed, a arm, server *process.Process) error {
 	p.Warmup, p.Window = 0, profileLoad.Seconds()
 	for round := 0; ; round++ {
@@ -116,7 +125,7 @@ func keepSending(ctx context.Context, p probed, a arm, server *process.Process) 
 	}
 }
 
-// A capture takes the profiles of one server.
+// A capture takes the profiles of one server. Its methods are called one after the other.
 type capture struct {
 	*process.Process
 	at string // URL of the profiles
@@ -128,7 +137,8 @@ func (c capture) shown(ctx context.Context) bool {
 	return err == nil && data != nil
 }
 
-// all captures the profiles one after the other. It leaves out kinds that the server does not know.
+// all captures the profiles one after the other. It leaves out kinds that the server does not
+// know. The load runs all the while.
 func (c capture) all(ctx context.Context) (files []CapturedFile, err error) {
 	page := func(format string, values ...any) func() ([]byte, error) {
 		return func() ([]byte, error) { return c.get(ctx, fmt.Sprintf(format, values...)) }
@@ -156,7 +166,10 @@ func (c capture) all(ctx context.Context) (files []CapturedFile, err error) {
 	return files, nil
 }
 
-// allocs returns a profile of the allocations within allocsFor; nil if the server has no heap profile.
+// allocs returns a profile of the allocations within allocsFor; nil if the server has no heap
+// profile. A heap profile counts since the start, so the difference of two is what was allocated
+// between them. The garbage collector runs before each, because a profile is complete only up to
+// the last collection.
 func (c capture) allocs(ctx context.Context) ([]byte, error) {
 	before, err := c.get(ctx, "heap?gc=1")
 	if err != nil || before == nil {
@@ -170,8 +183,9 @@ func (c capture) allocs(ctx context.Context) ([]byte, error) {
 	return profile.Allocated(before, after)
 }
 
-// wall samples the goroutine profile wallSamples times, and returns a profile of wall time; nil if the
-// server has no goroutine profile.
+// wall samples the goroutine profile wallSamples times, and returns a profile of wall time; nil if
+// the server has no goroutine profile. Go has no profile of wall time. Where a goroutine is found
+// again and again, it spends its time: each sample stands for wallEvery.
 func (c capture) wall(ctx context.Context) ([]byte, error) {
 	var samples [][]byte
 	next := time.Now()
@@ -187,7 +201,8 @@ func (c capture) wall(ctx context.Context) ([]byte, error) {
 	return profile.Wall(samples, wallEvery)
 }
 
-// get returns a page of the profiles; nil if the page does not exist.
+// get returns a page of the profiles; nil if the page does not exist. A page beyond mostProfile is
+// cut off.
 func (c capture) get(ctx context.Context, page string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, profileLimit)
 	defer cancel()

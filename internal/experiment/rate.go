@@ -17,18 +17,24 @@ import (
 	"schedlab/internal/window"
 )
 
-// highestLoad is the highest ratio of the slowest arm's throughput for a relative rate. At a higher rate
-// the queue would grow without end.
+// highestLoad is the highest ratio of the slowest arm's throughput for a relative rate. At a
+// higher rate the queue would grow without end. The wait grows as 1/(1-load), and the probe of
+// X_max may be off by expect.ProbeDoubt.
 const highestLoad = 0.85
 
 // A probed plan is a plan after its probes. All its rates are known.
+//
+// This file sets the rates and draws the arrivals. A rate may be relative, such as 0.7 of X_max of
+// the slowest arm, so that every arm can serve it and all get the same load. Arrivals are drawn
+// from the seed and the block, so that all arms of a block get the same ones.
 type probed struct {
 	plan
 	ring int // number of requests for which the servers keep stamps; see ringOf
 }
 
-// offered returns the plan with the rates that follow from the findings. With an error, it returns the
-// plan as far as it came.
+// offered returns the plan with the rates that follow from the findings. With an error, it returns
+// the plan as far as it came. p itself stays as it is: the arms are copied first, because
+// chooseRates changes them.
 func (p plan) offered(found findings) (probed, error) {
 	p.Arms, p.Doubts = slices.Clone(p.Arms), slices.Clip(p.Doubts)
 	err := p.chooseRates(found)
@@ -47,6 +53,7 @@ func (p *plan) chooseRates(found findings) error {
 			p.doubt(record.Fact{Code: unevenProbe, Arm: a.Name, Values: record.Values{"apart": apart}})
 		}
 	}
+	// A fixed rate may have a limit that is relative (max_rate).
 	p.lower(func(a arm) float64 { return scenario.Rounded(a.load.MaxRate.OfSlowest * slowest) }, func(rate, asked float64) record.Fact {
 		return record.Fact{Code: rateLowered, Values: record.Values{"rate": rate, "asked": asked, "most": slowest}, Names: record.Names{"slowest": name}}
 	})
@@ -57,9 +64,11 @@ func (p *plan) chooseRates(found findings) error {
 		}
 		least := a.load.MinRate.PerSecond
 		rate := max(scenario.Rounded(a.load.Rate.OfSlowest*slowest), least)
+		// Offer what the generator can send, unless that is below the scenario's min_rate.
 		if found.sendable > 0 && rate > found.sendable && least <= found.sendable {
 			rate, p.Sendable = found.sendable, found.sendable
 		}
+		// This happens if the ratio asked for, or min_rate, is too high for the slowest arm.
 		if rate > highestLoad*slowest {
 			return impossible("the rate %.0f/s is above %.2f of what arm %q can do (%.0f/s): it would never keep up; drop that arm, lower --rate or give it more workers",
 				rate, highestLoad, name, slowest)
@@ -67,6 +76,8 @@ func (p *plan) chooseRates(found findings) error {
 		a.Clients.Rate = rate
 	}
 	p.lower(func(a arm) float64 {
+		// A load that shares CPUs with the servers must leave them most of the time. The user's
+		// own rate stays.
 		if a.Clients.Closed() || p.offeredAsTold(a) {
 			return 0
 		}
@@ -77,6 +88,7 @@ func (p *plan) chooseRates(found findings) error {
 	if p.Sendable > 0 {
 		p.doubt(record.Fact{Code: rateSendable, Values: record.Values{"rate": p.Sendable}, Names: record.Names{"cpus": p.cpus.Load.Words()}})
 	}
+	// The window depends on the rate, so settle again what newPlan settled without it.
 	p.settleWindow()
 	if err := p.mustJudge(); err != nil {
 		return err
@@ -92,8 +104,9 @@ func (p *plan) chooseRates(found findings) error {
 	return nil
 }
 
-// lower lowers the rates that exceed a limit, but not below their min_rate. A limit of 0 is none. It
-// raises a doubt for each rate that it lowers, which several arms may have had.
+// lower lowers the rates that exceed a limit, but not below their min_rate. A limit of 0 is none.
+// It raises a doubt for each rate that it lowers, which several arms may have had. limit returns
+// the limit of an arm, in requests per second, and doubt the doubt about a lowered rate.
 func (p *plan) lower(limit func(arm) float64, doubt func(rate, asked float64) record.Fact) {
 	told := map[float64]bool{}
 	for i := range p.Arms {
@@ -110,7 +123,8 @@ func (p *plan) lower(limit func(arm) float64, doubt func(rate, asked float64) re
 	}
 }
 
-// relative reports whether an arm's rate is a ratio of the slowest arm's throughput.
+// relative reports whether an arm's rate is a ratio of the slowest arm's throughput. Such a rate
+// is known only after the probes.
 func (p plan) relative() bool {
 	return slices.ContainsFunc(p.Arms, func(a arm) bool { return a.load.Rate.OfSlowest != 0 })
 }
@@ -131,6 +145,7 @@ func (p *plan) settleArrivals() error {
 			continue
 		}
 		if log := p.scenario.Log; log != nil {
+			// At a higher rate the log is replayed faster, and ends sooner.
 			if lasts := log.LogSpan(rate); lasts < span {
 				return impossible("%s lasts %v at %.0f/s, and a trial takes %v; lower the speed or --rate, shorten --window, or take more of the log",
 					log.File, lasts.Round(time.Millisecond), rate, span)
@@ -144,6 +159,7 @@ func (p *plan) settleArrivals() error {
 		if ends := process.Ends(); process.Kind == arrivals.KindTrace && ends < span {
 			return impossible("%s ends after %v, and a trial takes %v; shorten --window, or take more of it", process.File, ends, span)
 		}
+		// Such arrivals come at their own times, whatever the rate.
 		if process.Fixed() {
 			a.Clients.Rate = process.MeanRate(rate, span)
 		}
@@ -152,13 +168,15 @@ func (p *plan) settleArrivals() error {
 	return nil
 }
 
-// process returns the arrivals of an arm's open loop.
+// process returns the arrivals of an arm's open loop. Some arrivals depend on the number of
+// connections.
 func (a arm) process() arrivals.Process { return a.arrivals.WithConnections(a.Clients.Connections) }
 
 // trace returns the arrivals of an arm's requests in a block. They are the same for every arm with the
 // same load.
 func (p plan) trace(a arm, block int, span time.Duration) (arrivals.Trace, error) {
 	rate, seed := a.Clients.Rate, blockSeed(p.Seed, block)
+	// Each block replays another part of the log, with the demands of its own requests.
 	if p.scenario.Log != nil {
 		return p.scenario.Replay(block, rate, span), nil
 	}
@@ -166,6 +184,8 @@ func (p plan) trace(a arm, block int, span time.Duration) (arrivals.Trace, error
 	if err := process.Check(rate); err != nil {
 		return arrivals.Trace{}, err
 	}
+	// Stream 1 is for the times. The demands have a generator of their own, so that they do not
+	// depend on the kind of arrivals.
 	t := process.Draw(rate, span, rand.New(rand.NewPCG(seed, 1)))
 	if t.Demand == nil {
 		t.Demand = p.scenario.Demands(len(t.At), seed, p.iters())
@@ -173,14 +193,18 @@ func (p plan) trace(a arm, block int, span time.Duration) (arrivals.Trace, error
 	return t, nil
 }
 
-// blockSeed returns the seed of a block. The factor is 2^64 divided by the golden ratio, as in splitmix64.
+// blockSeed returns the seed of a block. The factor is 2^64 divided by the golden ratio, as in
+// splitmix64. Its multiples are spread evenly over all numbers, so neighbouring blocks get seeds
+// that are far apart.
 func blockSeed(seed uint64, block int) uint64 { return seed + uint64(block)*0x9e3779b97f4a7c15 }
 
-// beyondBlocks is a block number that no run reaches.
+// beyondBlocks is a block number that no run reaches. Draws for theory start there, so that they
+// never use the arrivals of a block that is measured.
 const beyondBlocks = 1 << 20
 
-// withExpected returns the arms with the figures of their ideal schedulers, averaged over many draws of
-// the arrivals. They show how lucky the arrivals of a block are.
+// withExpected returns the arms with the figures of their ideal schedulers, averaged over many
+// draws of the arrivals. They show how lucky the arrivals of a block are. Arms that theory cannot
+// model have none. The draws take seconds of CPU time, so they end with ctx.
 func (p plan) withExpected(ctx context.Context, env record.Env) ([]arm, error) {
 	arms, recorded := slices.Clone(p.Arms), p.recorded()
 	if p.scenario.Log != nil || !p.scenario.AsksWork() {
@@ -188,6 +212,7 @@ func (p plan) withExpected(ctx context.Context, env record.Env) ([]arm, error) {
 	}
 	for i := range arms {
 		a := &arms[i]
+		// Equal stations with equal clients have equal figures.
 		same := slices.IndexFunc(arms[:i], func(b arm) bool {
 			return a.Station != nil && b.Station != nil && *a.Station == *b.Station && a.Clients == b.Clients
 		})
@@ -200,6 +225,7 @@ func (p plan) withExpected(ctx context.Context, env record.Env) ([]arm, error) {
 			t, err := p.trace(*a, beyondBlocks+draw, p.span())
 			requests := make([]record.Request, len(t.At))
 			for k, at := range t.At {
+				// A trace may have fewer demands than requests, which then use them in turn.
 				d := t.Demand[k%max(len(t.Demand), 1)]
 				requests[k] = record.Request{Scheduled: int64(at), Iters: d.Iters, Sleep: int64(d.Sleep)}
 			}
@@ -213,7 +239,9 @@ func (p plan) withExpected(ctx context.Context, env record.Env) ([]arm, error) {
 }
 
 const (
-	// serverRing is the number of requests for which a server keeps stamps by default.
+	// serverRing is the number of requests for which a server keeps stamps by default. A server
+	// with room for fewer requests than it serves loses the oldest stamps, and the trial with them
+	// a part of its breakdown.
 	serverRing = 1 << 18
 	// ringMargin is the ratio of the ring to the expected requests. pipelineMargin is the ratio of the
 	// expected throughput with a pipeline to the throughput of the probe, which has none.
@@ -222,8 +250,8 @@ const (
 )
 
 // ringOf returns the number of requests for which the servers must keep stamps. Without a rate, it
-// follows from the arms' throughput xmax, in requests per second. The number is the same for all arms:
-// a ring is on the heap, and a larger heap delays the garbage collector.
+// follows from the arms' throughput xmax, in requests per second. The number is the same for all
+// arms: a ring is on the heap, and a larger heap delays the garbage collector. xmax may be nil.
 func (p plan) ringOf(xmax map[string]float64) int {
 	most := 0.0
 	for _, a := range p.Arms { // the copy was not probed; its baseline stands for it
@@ -240,7 +268,8 @@ func (p plan) ringOf(xmax map[string]float64) int {
 	return int(min(ringMargin*most, timeline.MaxRing))
 }
 
-// command returns the command line of an arm's server.
+// command returns the command line of an arm's server. It is the arm's own, with a larger ring
+// where the default would not do. A ring that the user gave stays.
 func (p probed) command(a arm) []string {
 	if _, own := a.asked.Flags["timeline"]; own || !p.accounts(a) || p.ring <= serverRing {
 		return a.Command

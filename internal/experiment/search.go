@@ -24,6 +24,9 @@ const protocolCapacity = "capacity"
 
 // The defaults of a search (docs/guide/capacity.md).
 const (
+	// patience keeps requests of an overloaded server from waiting long after they broke the
+	// objective. searchProbe is longer than the probe of a comparison, because a search rests on
+	// one arm's X_max.
 	capacityWarmup = 500 * time.Millisecond
 	capacityWindow = 3 * time.Second
 	capacityBudget = 90 * time.Second
@@ -34,10 +37,11 @@ const (
 	searchProbeCost = searchProbe + probeWarmup + stepCost
 )
 
-// PlanCapacity plans a search for the highest rate at which each arm of a scenario keeps an objective.
-// It starts nothing. It ignores the options Protocol, Blocks and Rate; Budget is the budget of each
-// arm. One arm is enough. If the search is impossible as asked, the error is an [*Impossible] that
-// tells how to change it.
+// PlanCapacity plans a search for the highest rate at which each arm of a scenario keeps an
+// objective. It starts nothing. It ignores the options Protocol, Blocks and Rate; Budget is the
+// budget of each arm. One arm is enough. If the search is impossible as asked, the error is an
+// [*Impossible] that tells how to change it. The windows that fit into the budget are the only
+// limit of a search.
 func PlanCapacity(s scenario.Scenario, o Options, slo stats.SLO) (*Comparison, error) {
 	if err := steady(s); err != nil {
 		return nil, err
@@ -52,8 +56,8 @@ func PlanCapacity(s scenario.Scenario, o Options, slo stats.SLO) (*Comparison, e
 	return &Comparison{p}, nil
 }
 
-// steady returns an error if the search cannot choose the rate of a load: closed loops, varied loads,
-// and arrivals without a steady rate.
+// steady returns an error if the search cannot choose the rate of a load: closed loops, varied
+// loads, and arrivals without a steady rate. The error tells what to change.
 func steady(s scenario.Scenario) error {
 	if len(s.Load.Vary) > 0 {
 		return impossible("scenario %q varies its load, and a search chooses the rate itself; take vary out of its load", s.Name)
@@ -65,6 +69,7 @@ func steady(s scenario.Scenario) error {
 		}
 		asked, _ := arrivals.Parse(l.Arrivals) // the scenario was checked
 		kind := asked.Kind
+		// A level of --vary that is no flag of the server changes the load.
 		varied := slices.ContainsFunc(a.Levels, func(l record.Level) bool { return !scenario.IsFlag(l.Factor) })
 		switch {
 		case l.Loop == "closed":
@@ -88,11 +93,13 @@ func (p *plan) takeSearch() error {
 	if budget < 0 || budget > scenario.Longest {
 		return impossible("--budget %v is outside 0 to %v", budget, scenario.Longest)
 	}
+	// The probe comes out of the arm's budget.
 	step := warmup + window + stepCost
 	if p.Windows = int((budget - searchProbeCost) / step); p.Windows < capacity.Least {
 		return impossible("a budget of %v for each arm holds %d windows of %v, and a search needs %d; raise --budget to %v or shorten --window",
 			budget, max(0, p.Windows), step, capacity.Least, (capacity.Least*step + searchProbeCost).Round(100*time.Millisecond))
 	}
+	// Each arm has a budget of its own, so the search takes as long as all together.
 	p.Protocol, p.SLO, p.Budget = protocolCapacity, p.slo.String(), budget.Seconds()
 	p.budget = time.Duration(len(p.Arms)) * budget
 	p.Estimate = (p.budget + fixedCost).Seconds()
@@ -102,6 +109,9 @@ func (p *plan) takeSearch() error {
 			slowest = max(slowest, t.Limit)
 		}
 	}
+	// A request that took a hundred times its limit has broken the objective. Longer timeouts
+	// would only delay the end of an overloaded window; shorter than a second they might cut off a
+	// pause.
 	for i := range p.Arms {
 		c := &p.Arms[i].Clients
 		c.Rate = 0 // the search chooses it
@@ -114,6 +124,10 @@ func (p *plan) takeSearch() error {
 }
 
 // A search finds the capacities of arms. It starts their servers, one at a time.
+//
+// It is the bench of package capacity (capacity.Bench): that package decides which rates to offer,
+// and this file starts servers, offers the rates and records what came of it. A window is a trial
+// like the trials of a comparison, so the record can be judged again.
 type search struct {
 	lab
 	plan    probed
@@ -124,10 +138,10 @@ type search struct {
 	windows map[string]int // number of windows measured, by arm
 }
 
-// findCapacities finds the capacity of every arm that can be searched. Each window is a trial of the
-// record, and the run that it returns tells why an arm's search ended early. If the server of an arm
-// fails, it goes on with the other arms, and returns the first such error at the end. An arm that is too
-// slow is an error only if no arm is left.
+// findCapacities finds the capacity of every arm that can be searched. Each window is a trial of
+// the record, and the run that it returns tells why an arm's search ended early. If the server of
+// an arm fails, it goes on with the other arms, and returns the first such error at the end. An
+// arm that is too slow is an error only if no arm is left. p has no rates of its own.
 func (l lab) findCapacities(ctx context.Context, p probed, dir *record.Dir, run record.Run) (record.Run, error) {
 	o := judge.SearchOptions(p.recorded(), p.slo)
 	s := &search{lab: l, plan: p, dir: dir, run: run, windows: map[string]int{}}
@@ -136,14 +150,17 @@ func (l lab) findCapacities(ctx context.Context, p probed, dir *record.Dir, run 
 	for _, a := range p.Arms {
 		x, measured := run.XMax[a.Name]
 		switch {
+		// Its probe failed, and the run already has the reason.
 		case !measured:
 			failed = cmp.Or(failed, fmt.Errorf("arm %q: %s", a.Name, run.Ends[a.Name].Why))
+		// Not even its throughput is enough to judge the objective in a window.
 		case x < o.Floor:
 			slow = cmp.Or(slow, impossible("arm %q %s", a.Name, judge.TooSlow(o, p.Window, x)))
 		default:
 			s.arms, xmax = append(s.arms, a), append(xmax, x)
 		}
 	}
+	// An arm that failed is worse news than one that is too slow.
 	if len(xmax) == 0 {
 		return run, cmp.Or(failed, slow)
 	}
@@ -155,16 +172,17 @@ func (l lab) findCapacities(ctx context.Context, p probed, dir *record.Dir, run 
 	return s.run, cmp.Or(err, failed)
 }
 
-// searchEnd returns the reason for the record why the search of an arm ends early, at a rate if it is
-// not 0.
+// searchEnd returns the reason for the record why the search of an arm ends early, at a rate if it
+// is not 0. The name of the arm is taken off the error, because the record shows it with the arm.
 func searchEnd(arm string, rate float64, err error) record.SearchEnd {
 	_, died := errors.AsType[*process.DiedError](err)
 	return record.SearchEnd{Died: died, Rate: rate, Why: strings.TrimPrefix(prose.FirstLine(err.Error()), fmt.Sprintf("arm %q: ", arm))}
 }
 
-// end records why the search of one arm ends early. The arm's windows so far are kept. The error that it
-// returns, a *[capacity.Lost], ends the search of this arm only. If recording fails, the error ends the
-// whole search.
+// end records why the search of one arm ends early. The arm's windows so far are kept. The error
+// that it returns, a *[capacity.Lost], ends the search of this arm only. If recording fails, the
+// error ends the whole search. It writes the run at once, so that the reason is there even if this
+// program is killed.
 func (s *search) end(arm string, rate float64, err error) error {
 	s.run.Ends[arm] = searchEnd(arm, rate, err)
 	if werr := s.dir.WriteRun(s.run); werr != nil {
@@ -173,7 +191,8 @@ func (s *search) end(arm string, rate float64, err error) error {
 	return &capacity.Lost{Err: err}
 }
 
-// Start implements capacity.Bench.
+// Start implements capacity.Bench. searched is an index of arms. If the user interrupts, the error
+// ends the search of all arms.
 func (s *search) Start(ctx context.Context, searched int) (capacity.Server, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -189,7 +208,8 @@ func (s *search) Start(ctx context.Context, searched int) (capacity.Server, erro
 	return &benchServer{search: s, arm: a, process: server}, nil
 }
 
-// A benchServer is a running server on which windows are measured.
+// A benchServer is a running server on which windows are measured. It embeds its search, which it
+// adds trials to.
 type benchServer struct {
 	*search
 	arm     arm
@@ -207,7 +227,9 @@ func (s *benchServer) Stop() error {
 	return s.end(s.arm.Name, 0, fmt.Errorf("arm %q: %w", s.arm.Name, err))
 }
 
-// Offer implements capacity.Server. It runs and records one trial.
+// Offer implements capacity.Server. It runs and records one trial. The trial counts in the record
+// even if its window is refused. If the server dies under the load, the trial is recorded first,
+// as proof, and then the arm's search ends.
 func (s *benchServer) Offer(ctx context.Context, step capacity.Step) (record.RateWindow, error) {
 	p, name := s.plan, s.arm.Name
 	s.tell(p.plan, fmt.Sprintf("%s at %.0f/s: %s", name, step.Rate, step.Purpose), s.trials, len(p.Arms)*p.Windows)
@@ -215,6 +237,7 @@ func (s *benchServer) Offer(ctx context.Context, step capacity.Step) (record.Rat
 	t.Rate, t.Purpose, t.arm.Clients.Rate = step.Rate, step.Purpose, step.Rate
 	s.windows[name]++
 	switch err := t.measure(ctx); {
+	// A limit of the load, not of the server: no higher rate can be offered to this arm.
 	case errors.Is(err, errOutOfPorts):
 		return record.RateWindow{}, s.end(name, step.Rate, fmt.Errorf("arm %q: %w at %.0f/s; keep connections or raise the limits", name, err, step.Rate))
 	case err != nil && ctx.Err() != nil:
@@ -224,6 +247,8 @@ func (s *benchServer) Offer(ctx context.Context, step capacity.Step) (record.Rat
 	}
 	t.readCounters(ctx)
 	var died error
+	// A server that died during the window may have answered some requests. The trial is marked as
+	// failed.
 	if !s.process.Alive() {
 		died = s.process.Died(fmt.Sprintf("at %.0f/s", step.Rate))
 		t.Failure, s.died = died.Error(), true

@@ -23,10 +23,12 @@ import (
 )
 
 // settleTime is how long settle waits until the server's counters show no open connection.
+// Connections close one by one after the load has ended, and the flow law needs the counters of a
+// server without any open one. settlePoll is the time between two scrapes.
 const settleTime, settlePoll = 500 * time.Millisecond, 2 * time.Millisecond
 
-// scrapeForeign reads the metrics that an arm's own server publishes; nil if the arm names none. It
-// raises a doubt if they cannot be read.
+// scrapeForeign reads the metrics that an arm's own server publishes; nil if the arm names none.
+// It raises a doubt if they cannot be read. It returns nil then, too.
 func scrapeForeign(ctx context.Context, p *process.Process, a scenario.Arm, side *record.ServerSide) []byte {
 	if a.Metrics == "" {
 		return nil
@@ -40,7 +42,13 @@ func scrapeForeign(ctx context.Context, p *process.Process, a scenario.Arm, side
 
 // settle scrapes the server until its connections are closed, and stores its counters in side. The
 // counters stay unknown for a server without them. settle returns the text of the last scrape.
+//
+// This file reads what the server itself tells about a trial: its counters, its readings of them
+// over time, and its stamps of each request. All of that is optional. Only our own servers have it
+// in full, and a trial without it is judged by the client's side alone.
 func settle(ctx context.Context, server *process.Process, a scenario.Arm, side *record.ServerSide) []byte {
+	// Another program's metrics have names of their own, so nothing in them tells whether it has
+	// settled.
 	if a.Mode == "" {
 		return scrapeForeign(ctx, server, a, side)
 	}
@@ -80,16 +88,18 @@ func readings(ctx context.Context, server *process.Process, from int64) (all []r
 			record.Reading
 			At int64 `json:"at_ns"`
 		}
+		// The end of the stream, or a line cut off with the server: what came before is good.
 		if lines.Decode(&r) != nil {
 			return all
 		}
+		// Server and load read the same clock of the machine, so their times can be subtracted.
 		r.Reading.At = time.Duration(r.At - from).Seconds()
 		all = append(all, r.Reading)
 	}
 }
 
-// within returns the readings of a window of window seconds, and the last reading before it. all is in
-// the order of time.
+// within returns the readings of a window of window seconds, and the last reading before it. all
+// is in the order of time. The reading before the window tells the counters as the window begins.
 func within(all []record.Reading, window float64) []record.Reading {
 	first, _ := slices.BinarySearchFunc(all, 0, func(r record.Reading, at float64) int { return cmp.Compare(r.At, at) })
 	end, _ := slices.BinarySearchFunc(all, window, func(r record.Reading, at float64) int { return cmp.Compare(r.At, at) })
@@ -99,8 +109,8 @@ func within(all []record.Reading, window float64) []record.Reading {
 // mostReadings is the largest number of readings that are recorded of a window.
 const mostReadings = 200
 
-// thinned returns at most mostReadings of all. It keeps one of each group of neighbours: the reading
-// with the most open connections.
+// thinned returns at most mostReadings of all. It keeps one of each group of neighbours: the
+// reading with the most open connections. So a peak stays visible. The order stays, too.
 func thinned(all []record.Reading) []record.Reading {
 	if len(all) <= mostReadings {
 		return all
@@ -112,8 +122,10 @@ func thinned(all []record.Reading) []record.Reading {
 	return kept
 }
 
-// counters returns, by name, the counters of connections and of event loops in a scrape, each summed
-// over its labels.
+// counters returns, by name, the counters of connections and of event loops in a scrape, each
+// summed over its labels. It reads the text format of Prometheus just far enough: a metric with
+// labels, its value, and perhaps a time or exemplar after a space. Lines of other metrics are
+// skipped, because a scrape during a window must be quick.
 func counters(text []byte) map[string]float64 {
 	sums := map[string]float64{}
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -138,8 +150,9 @@ func counters(text []byte) map[string]float64 {
 // timelineLimit is how long a server may take to send its stamps.
 const timelineLimit = 10 * time.Second
 
-// readTimeline reads the server's stamps of the requests that it has answered. lost is the number of
-// further requests with overwritten stamps.
+// readTimeline reads the server's stamps of the requests that it has answered. lost is the number
+// of further requests with overwritten stamps. The stamps are in the machine's monotonic clock, in
+// nanoseconds, in no order that join relies on.
 func readTimeline(ctx context.Context, p *process.Process) (stamps []timeline.Server, lost uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
 	defer cancel()
@@ -159,8 +172,9 @@ func readTimeline(ctx context.Context, p *process.Process) (stamps []timeline.Se
 	return stamps, lost, err
 }
 
-// inOrder returns a function that maps a request's number to its index in a trace of n requests, which
-// are in the order of their numbers; -1 for none.
+// inOrder returns a function that maps a request's number to its index in a trace of n requests,
+// which are in the order of their numbers; -1 for none. In an open loop the number of a request is
+// its place in the schedule.
 func inOrder(n int) func(seq uint64) int {
 	return func(seq uint64) int {
 		if seq >= uint64(n) {
@@ -170,8 +184,9 @@ func inOrder(n int) func(seq uint64) int {
 	}
 }
 
-// bySeq returns a function that maps a request's number to its index in seqs; -1 for none. seqs, the
-// numbers of a closed loop's requests, ascend.
+// bySeq returns a function that maps a request's number to its index in seqs; -1 for none. seqs,
+// the numbers of a closed loop's requests, ascend. In a closed loop only finished requests are
+// recorded, so numbers are missing.
 func bySeq(seqs []uint64) func(seq uint64) int {
 	return func(seq uint64) int {
 		if i, found := slices.BinarySearch(seqs, seq); found {
@@ -181,8 +196,10 @@ func bySeq(seqs []uint64) func(seq uint64) int {
 	}
 }
 
-// join copies the server's stamps to the requests with the same number. A request without server stamps
-// is no error: the server died, refused it, or never received it.
+// join copies the server's stamps to the requests with the same number. A request without server
+// stamps is no error: the server died, refused it, or never received it. start is the zero of the
+// client's stamps, and place finds a request by its number. A server's stamp of 0 means that the
+// step did not happen, and stays 0.
 func join(start time.Time, client []record.Stamps, place func(seq uint64) int, server []timeline.Server) {
 	zero := timeline.At(start)
 	from := func(at int64) int64 {

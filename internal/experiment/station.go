@@ -14,12 +14,18 @@ import (
 )
 
 // stationOf returns an arm's scheduling as a station of queueing theory, for the record.
+//
+// This file translates an arm's flags into queueing theory. The flags that matter are workers,
+// threads, listeners, processes, the queue's depth and policy, and GOMAXPROCS; each falls back on
+// the default of the server, so that the station is what will really run. What theory cannot
+// express makes the station unknown, with the reason.
 func (p plan) stationOf(a scenario.Arm) record.Station {
 	mode := p.opts.Modes[a.Mode]
 	s := record.Station{
 		Kind: mode.Station, Cores: min(p.threads(a), len(p.cpus.Server)),
 		Sticky: mode.Sticky, Adaptive: mode.Adaptive, Unknown: p.unknown(a),
 	}
+	// Goroutines are as many as there are requests.
 	if s.Kind != queueing.Goroutines {
 		s.Workers = p.workers(a)
 	}
@@ -27,35 +33,42 @@ func (p plan) stationOf(a scenario.Arm) record.Station {
 	return s
 }
 
-// queueOf adds the limits of an arm's queue to s, where they can have an effect.
+// queueOf adds the limits of an arm's queue to s, where they can have an effect. A limit that can
+// never be reached is left out, because theory is simpler without it.
 func (p plan) queueOf(a scenario.Arm, s *record.Station) {
 	mode := p.opts.Modes[a.Mode]
 	s.Pick, s.Steal = a.Flags["queue"], a.Flags["steal"] == "true"
 	wait := length(a, "wait", mode.Wait())
+	// Without any wait, the requests in service are all that there is room for.
 	if s.Patience = wait.Seconds(); wait == 0 && mode.Has("wait") { // refused at once
 		s.Places, s.Overflow = s.Workers, "reject"
 	}
 	policy, depth := p.policy(a), p.number(a, "queue-depth", -1)
+	// Without a flag the server uses its own depth, which depends on the workers.
 	if depth < 0 && p.overflows(a) && mode.Depth != nil {
 		depth = mode.Depth(s.Workers)
 	}
 	switch {
 	case depth < 0:
+	// depth counts all queues together. Each worker has its part, and one place more in service.
 	case s.Kind == queueing.PerWorker:
 		s.Places, s.Overflow = depth/s.Workers+1, policy
 	case p.overflows(a):
 		s.Places, s.Overflow = depth+s.Workers, policy
 	}
+	// The server derives an interval from the target in the same way.
 	if s.Adaptive || policy == "codel" {
 		target := length(a, "codel-target", queueing.CoDelTarget)
 		s.Target, s.Interval = target.Seconds(), length(a, "codel-interval", max(codelTargets*target, queueing.CoDelInterval)).Seconds()
 	}
 }
 
-// codelTargets is the ratio of CoDel's interval to its target in a server that is given only a target.
+// codelTargets is the ratio of CoDel's interval to its target in a server that is given only a
+// target. It is the ratio of CoDel's usual settings, 100 ms to 5 ms.
 const codelTargets = 20
 
 // unknown returns the reason why the theory has no ideal scheduler for an arm; "" if it has one.
+// The report shows the reason as it is, after the arm.
 func (p plan) unknown(a scenario.Arm) string {
 	mode, procs, cpus := p.opts.Modes[a.Mode], p.threads(a), len(p.cpus.Server)
 	switch {
@@ -75,7 +88,8 @@ func (p plan) unknown(a scenario.Arm) string {
 	return ""
 }
 
-// workers returns how many workers, or event loops, an arm will have.
+// workers returns how many workers, or event loops, an arm will have. The defaults are the
+// server's: two workers for each P, or one event loop for each P.
 func (p plan) workers(a scenario.Arm) int {
 	switch mode := p.opts.Modes[a.Mode]; {
 	case mode.Has("workers"):
@@ -87,7 +101,8 @@ func (p plan) workers(a scenario.Arm) int {
 }
 
 // procs returns how many Ps an arm's server has: GOMAXPROCS of the arm or of the inherited
-// environment, else one for each of the servers' CPUs.
+// environment, else one for each of the servers' CPUs. Invalid values count as the Go runtime
+// counts them; see host.ProcsOf.
 func (p plan) procs(a scenario.Arm) int {
 	value, own := a.Env[host.MaxProcs]
 	if !own {
@@ -113,12 +128,14 @@ func (p plan) ownProcs(a scenario.Arm) int {
 	return p.procs(a)
 }
 
-// policy returns the overflow policy of an arm's queue; "" without a queue.
+// policy returns the overflow policy of an arm's queue; "" without a queue. It is the flag's, else
+// the mode's default.
 func (p plan) policy(a scenario.Arm) string {
 	return cmp.Or(a.Flags["overflow"], p.opts.Modes[a.Mode].Overflow)
 }
 
-// overflows reports whether an arm loses requests when its queue is full.
+// overflows reports whether an arm loses requests when its queue is full. With the policy block,
+// requests wait outside of the queue instead.
 func (p plan) overflows(a scenario.Arm) bool {
 	policy := p.policy(a)
 	return policy != "" && policy != "block"
@@ -129,7 +146,8 @@ func asksOfQueue(a scenario.Arm) bool {
 	return a.Flags["overflow"] != "" || a.Flags["queue-depth"] != ""
 }
 
-// number returns the value of an integer flag of an arm, or otherwise when the flag is not set.
+// number returns the value of an integer flag of an arm, or otherwise when the flag is not set. A
+// value that is no integer counts as not set.
 func (p plan) number(a scenario.Arm, flag string, otherwise int) int {
 	var n int
 	if _, err := fmt.Sscan(a.Flags[flag], &n); err != nil {

@@ -13,8 +13,11 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A Survey measures the machine in the way in which a comparison with the same options would use it. It
-// compares nothing. It is not safe for concurrent use.
+// A Survey measures the machine in the way in which a comparison with the same options would use
+// it. It compares nothing. It is not safe for concurrent use.
+//
+// It serves the command doctor, which tells whether a machine is fit for measuring. Each method
+// starts what it needs and stops it again.
 type Survey struct {
 	CPUs host.Sides // CPUs of the servers and of the load
 	self string
@@ -50,6 +53,8 @@ func (s *Survey) OnLoadCPUs(f func()) error {
 // replies, or from the last reply to the end.
 func (s *Survey) Gap(ctx context.Context, mode string, span time.Duration) (longest time.Duration, replies int, err error) {
 	err = withLab(s.CPUs, lab{}, func(l lab) error {
+		// One connection and a reply that costs next to nothing: a long gap is most likely a pause
+		// of the machine.
 		arm := scenario.Arm{Mode: mode}
 		asked := scenario.Scenario{Workload: scenario.Workload{Method: http.MethodGet, Path: "/plaintext"}}
 		server, err := l.launcher.Start(ctx, arm.Argv(s.self, 1, record.StampsOff), asked.ReadyPath(arm))
@@ -73,8 +78,9 @@ func (s *Survey) Gap(ctx context.Context, mode string, span time.Duration) (long
 	return longest, replies, err
 }
 
-// longestGap returns the longest time between two good replies of one client, or between a reply and an
-// end of the span.
+// longestGap returns the longest time between two good replies of one client, or between a reply
+// and an end of the span. The ends of the span count as replies, so a silence at an end is seen,
+// too.
 func longestGap(r load.ClosedResult, span time.Duration) time.Duration {
 	ends := make([]int64, 0, len(r.Requests)+2)
 	ends = append(ends, int64(probeWarmup), int64(probeWarmup+span))
@@ -91,8 +97,8 @@ func longestGap(r load.ClosedResult, span time.Duration) time.Duration {
 	return time.Duration(longest)
 }
 
-// Floor measures, in half a second, the time that the load itself adds to every response time. It uses
-// a server that does next to nothing.
+// Floor measures, in half a second, the time that the load itself adds to every response time. It
+// uses a server that does next to nothing. The result tells at which rate.
 func (s *Survey) Floor(ctx context.Context) (f *record.Floor, err error) {
 	err = withLab(s.CPUs, lab{}, func(l lab) error {
 		f, err = l.floor(ctx, s.self, load.DefaultEngine, s.CPUs.Shared)

@@ -19,9 +19,13 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A trial is one window of load on an arm's server. Its methods are the steps of the trial. A comparison
-// takes all steps, with a fresh server for each window (see runTrial). A search for capacity takes some
-// steps, for several windows of the same server (see benchServer.Offer).
+// A trial is one window of load on an arm's server. Its methods are the steps of the trial. A
+// comparison takes all steps, with a fresh server for each window (see runTrial). A search for
+// capacity takes some steps, for several windows of the same server (see benchServer.Offer).
+//
+// The steps are: measure sends the load and reads the clocks, readCounters and joinStamps read
+// what the server tells, stop ends the server, write records it all. The order matters: counters
+// settle only after the load, and stamps must be read before the server ends.
 type trial struct {
 	record.Trial
 	plan   probed
@@ -31,7 +35,8 @@ type trial struct {
 	files  record.Files // files to record with the requests
 }
 
-// newTrial returns a trial of an arm on a running server. number counts trials from 1, block from 0.
+// newTrial returns a trial of an arm on a running server. number counts trials from 1, block from
+// 0. Figures of the server are unknown until a step sets them.
 func newTrial(p probed, number, block int, a arm, server *process.Process) *trial {
 	t := &trial{plan: p, arm: a, server: server, Trial: record.Trial{
 		Number: number, Block: block + 1, Arm: a.Name, Seed: blockSeed(p.Seed, block),
@@ -48,8 +53,10 @@ func (l lab) runTrial(ctx context.Context, p probed, dir *record.Dir, number, bl
 	if err != nil {
 		return record.TrialRecord{}, err
 	}
+	// On every way out, end what still runs, and remove the server's temporary directory.
 	defer server.Kill()
 	t := newTrial(p, number, block, a, server)
+	// Another program's counters run since its start, so read them before the load and after it.
 	t.files.Before = scrapeForeign(ctx, server, a.asked, &t.Server)
 	switch err := t.measure(ctx); {
 	case errors.Is(err, errOutOfPorts):
@@ -61,6 +68,7 @@ func (l lab) runTrial(ctx context.Context, p probed, dir *record.Dir, number, bl
 	if err := t.joinStamps(ctx); err != nil {
 		return record.TrialRecord{}, fmt.Errorf("arm %q, block %d: %w", a.asked.Given(), t.Block, err)
 	}
+	// The trial of a server that died is recorded as failed, so that the record shows how it died.
 	if err := t.stop(); err != nil {
 		return record.TrialRecord{}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.asked.Given(), t.Block, err), t.write(dir))
 	}
@@ -70,11 +78,15 @@ func (l lab) runTrial(ctx context.Context, p probed, dir *record.Dir, number, bl
 // errOutOfPorts is the error when the load, not the server, was the limit.
 var errOutOfPorts = errors.New("the load ran out of local ports or descriptors")
 
-// measure warms the server up, sends the load for the window, and reads the clocks of both.
+// measure warms the server up, sends the load for the window, and reads the clocks of both. With
+// an error, nothing is set.
 func (t *trial) measure(ctx context.Context) error {
 	p := t.plan
 	quiet := pauseGC()
+	// The watcher reads the clocks at the window's two ends, while the load runs.
 	clocks := host.Watch(ctx, t.server.Pid(), p.cpus, record.Duration(p.Warmup), record.Duration(p.Window))
+	// Scraping at the window's ends costs the server some time, so do it only for expectations
+	// that ask for these figures.
 	if t.arm.Mode != "" && expect.UsesAny(p.Expect, "accepted", "done", "open", "loops") {
 		clocks.Count = func() (sums map[string]float64) {
 			if text, err := t.server.Scrape(ctx); err == nil && text != nil {
@@ -84,6 +96,7 @@ func (t *trial) measure(ctx context.Context) error {
 		}
 	}
 	got, err := t.drive(ctx, clocks)
+	// The window is over, so collect its garbage now.
 	quiet()
 	if err == nil && !got.ran {
 		err = errOutOfPorts
@@ -97,6 +110,7 @@ func (t *trial) measure(ctx context.Context) error {
 	t.Server.CPU, t.Server.Foreign = used.Server, p.cpus.Foreign(used, p.Window)
 	t.Server.Within, t.Server.Footprint, t.Server.Kernel = clocks.Connections(), clocks.Footprint, used.Kernel()
 	t.Server.LoopBusy = clocks.LoopBusy()
+	// The server is still there, but the CPU time of some of its children is lost.
 	if used.Server < 0 && host.FamilyCPU(t.server.Pid()) >= 0 {
 		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: cpuTimeUnknown})
 	}
@@ -106,8 +120,10 @@ func (t *trial) measure(ctx context.Context) error {
 	return nil
 }
 
-// readCounters reads the server's counters after its connections have closed.
+// readCounters reads the server's counters after its connections have closed. What cannot be read
+// stays unknown.
 func (t *trial) readCounters(ctx context.Context) {
+	// A server that crashed may not be known to be dead yet.
 	if brokeOff(t.seen.requests) {
 		t.server.AwaitDeath()
 	}
@@ -118,7 +134,8 @@ func (t *trial) readCounters(ctx context.Context) {
 	}
 }
 
-// joinStamps reads the server's stamps and joins them with the clients' stamps.
+// joinStamps reads the server's stamps and joins them with the clients' stamps. Without stamps of
+// the server, the client's are recorded alone.
 func (t *trial) joinStamps(ctx context.Context) error {
 	t.files.Stamps = t.seen.stamps
 	if !t.plan.accounts(t.arm) || !t.server.Alive() {
@@ -133,7 +150,8 @@ func (t *trial) joinStamps(ctx context.Context) error {
 	return nil
 }
 
-// stop makes the server drain and end. If it takes too long, stop raises a doubt.
+// stop makes the server drain and end. If it takes too long, stop raises a doubt. A server that
+// died is an error, and the trial then has it as its failure.
 func (t *trial) stop() error {
 	err := t.server.Stop()
 	if slow, ok := errors.AsType[*process.LingeredError](err); ok {
@@ -146,13 +164,14 @@ func (t *trial) stop() error {
 	return err
 }
 
-// write records the trial in dir.
+// write records the trial in dir. It includes the end of the server's log, and is called once.
 func (t *trial) write(dir *record.Dir) error {
 	t.files.Log = t.server.Output()
 	return dir.WriteTrial(t.Trial, t.seen.requests, t.files)
 }
 
-// brokeOff reports whether the last request to end was refused or reset: the server may be gone.
+// brokeOff reports whether the last request to end was refused or reset: the server may be gone. A
+// connection that breaks is the first sign.
 func brokeOff(requests []record.Request) bool {
 	if len(requests) == 0 {
 		return false
@@ -166,10 +185,12 @@ func unknownServer() record.ServerSide {
 	return record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
 }
 
-// cycle is how many demands a closed loop draws. Its requests use them in turn.
+// cycle is how many demands a closed loop draws. Its requests use them in turn. Nobody knows
+// beforehand how many requests a closed loop will send.
 const cycle = 4096
 
-// An observed holds the clients' view of a trial.
+// An observed holds the clients' view of a trial. requests and stamps have the same length and
+// order. Times are nanoseconds since start.
 type observed struct {
 	requests []record.Request
 	stamps   []record.Stamps      // the client's stamps of each request
@@ -202,8 +223,10 @@ func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (observed, erro
 func (t *trial) driveClosed(ctx context.Context, clocks *host.Watcher) (observed, error) {
 	p, c := t.plan, t.arm.Clients
 	o := p.loadOn(t.server.Addr, c, arrivals.Trace{Which: p.scenario.Which(), Demand: p.scenario.Demands(cycle, t.Seed, p.iters())})
+	// A closed loop has no schedule, so it is told how long to go on.
 	o.Warmup, o.Duration, o.Seed = record.Duration(p.Warmup), record.Duration(p.Window), t.Seed
 	o.Started, o.Moments, o.Moment, o.Closing = clocks.Begin, clocks.Moments(), clocks.Moment, clocks.Closing
+	// Each client draws its pauses from a generator of its own.
 	if think := t.arm.load.Think; think != (workload.Dist{}) {
 		o.Pause = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
 	}
@@ -226,7 +249,8 @@ func seen(r *load.Result, place func(seq uint64) int) observed {
 	}, r.Exhausted == 0}
 }
 
-// loadOn returns the options of a load that sends trace to the server at addr.
+// loadOn returns the options of a load that sends trace to the server at addr. The clients'
+// settings are c, with the rate that was chosen.
 func (p plan) loadOn(addr string, c record.Clients, trace arrivals.Trace) load.Options {
 	return load.Options{Clients: c, Targets: p.scenario.Targets(addr), Trace: trace, Shared: p.cpus.Shared}
 }

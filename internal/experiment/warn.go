@@ -13,9 +13,15 @@ import (
 )
 
 // warn adds the doubts that are known before anything runs.
+//
+// This file finds faults of a plan that no measurement can repair, by arithmetic on the settings:
+// clients that starve, workers that never work, queues that never fill. A user should hear of them
+// before waiting for the run.
 func (p *plan) warn() {
 	if p.cpus.Shared {
 		f := record.Fact{Code: sharedCPUs}
+		// The load can be kept small if the servers have further CPUs. Otherwise the doubt advises
+		// more CPUs.
 		if shared := p.cpus.SharedCPUs(); len(shared) > 0 {
 			f.Names, f.Values = record.Names{"cpus": shared.Words()}, record.Values{"share": window.ShareLimit}
 		}
@@ -30,13 +36,15 @@ func (p *plan) warn() {
 	}
 }
 
-// starves reports whether an arm's workers keep their connections and are fewer than its connections.
-// Sessions do not starve: each session ends and frees its worker.
+// starves reports whether an arm's workers keep their connections and are fewer than its
+// connections. Sessions do not starve: each session ends and frees its worker. An idle connection
+// keeps a worker as well.
 func (p plan) starves(a arm) bool {
 	return p.opts.Modes[a.Mode].Sticky && a.KeepAlive && a.Clients.Session == 0 && a.Clients.Connections+a.Clients.Idle > p.workers(a.asked)
 }
 
-// warnShort raises a doubt for each pool that has too few workers by Little's law.
+// warnShort raises a doubt for each pool that has too few workers by Little's law. It needs the
+// rate, so it is called after the probes, and not with warn.
 func (p *plan) warnShort() {
 	if !p.scenario.AsksWork() {
 		return
@@ -56,7 +64,8 @@ func (p *plan) warnShort() {
 }
 
 // identify raises a doubt for each setting of an arm that cannot have an effect in this set-up,
-// whatever the measurement shows. The plan shows these doubts before anything runs.
+// whatever the measurement shows. The plan shows these doubts before anything runs. A comparison
+// of such a setting would find "no difference", which says nothing about the setting.
 func (p *plan) identify() {
 	for _, a := range p.Arms {
 		if a.Role == record.Copy {
@@ -68,6 +77,7 @@ func (p *plan) identify() {
 }
 
 // inFlight returns the largest number of requests that a load can have in flight; 0 for no limit.
+// An open loop without keep-alive opens a connection for each request, so nothing limits them.
 func inFlight(c record.Clients) int {
 	switch {
 	case c.Closed():
@@ -88,6 +98,7 @@ func (p *plan) cannotMatter(planned arm) {
 	}
 	if mode.Has("workers") {
 		workers, depth := p.workers(a), p.number(a, "queue-depth", -1)
+		// With fewer requests in flight than workers, more workers change nothing.
 		if most > 0 && most < workers {
 			add(record.Fact{Code: idleWorkers, Values: record.Values{"requests": float64(most), "idle": float64(workers - most), "workers": float64(workers)}})
 		}
@@ -95,12 +106,15 @@ func (p *plan) cannotMatter(planned arm) {
 			add(record.Fact{Code: queueNeverFull, Values: record.Values{"depth": float64(depth), "workers": float64(workers), "requests": float64(most)}})
 		}
 	}
+	// On one P a handler that computes keeps the goroutine that reads from running, so requests
+	// wait in the sockets and not in the queue (docs/decisions/history.md, 10).
 	procs, cpus := p.procs(a), len(p.cpus.Server)
 	if procs == 1 && mode.QueuesRequests() && asksOfQueue(a) && p.overflows(a) && p.onlyComputes() {
 		add(record.Fact{Code: queueUnused})
 	}
 	for _, flag := range []string{"listeners", "processes", "threads"} {
 		switch n := p.number(a, flag, 1); {
+		// Several listeners or processes can only take turns on one CPU.
 		case n > 1 && cpus == 1:
 			add(record.Fact{Code: oneCPUShared, Values: record.Values{"of": float64(n)}, Names: record.Names{"setting": flag}})
 		case n > 1 && procs == 1 && flag == "listeners":
@@ -109,8 +123,8 @@ func (p *plan) cannotMatter(planned arm) {
 	}
 }
 
-// onlyComputes reports whether a handler keeps its P from start to end: it does not sleep, and it ends
-// before the Go scheduler preempts it.
+// onlyComputes reports whether a handler keeps its P from start to end: it does not sleep, and it
+// ends before the Go scheduler preempts it. queueing.GoTurn is the time after which it does.
 func (p plan) onlyComputes() bool {
 	w := p.scenario.Workload
 	return p.scenario.AsksWork() && w.Sleep.Mean() == 0 && w.CPU.Mean() < queueing.GoTurn
@@ -131,6 +145,7 @@ func (p *plan) differentLoads() {
 	if len(differ) > 0 {
 		p.doubt(record.Fact{Code: clientsDiffer, Names: record.Names{"settings": strings.Join(slices.Sorted(maps.Keys(differ)), ", ")}})
 	}
+	// A closed loop with a rate sends at its pace, unless a client still waits.
 	if slices.ContainsFunc(p.Arms, func(a arm) bool { return a.load.Loop == "closed" && a.load.Rate == (scenario.Rate{}) }) {
 		p.doubt(record.Fact{Code: closedLoop})
 	}

@@ -8,7 +8,12 @@ import (
 )
 
 // Differing returns the names of the client settings in which two arms differ, as a scenario
-// writes them.
+// writes them. The order is fixed. nil means equal clients.
+//
+// This file decides which arms may be compared. A verdict is about two servers only if their
+// clients are alike. Open loops offer a load that no server can change, so their times may be
+// shown side by side even then; in a closed loop the clients' settings themselves make the times
+// (docs/decisions, 16).
 func Differing(a, b record.Clients) (keys []string) {
 	for _, k := range []struct {
 		name    string
@@ -61,7 +66,8 @@ func incomparable(a, b record.Clients) []string {
 
 // reference returns the index of the arm that arm i is compared with. It is the baseline, index 0,
 // unless arm i has another load than the baseline and a challenger of the baseline's family has
-// the same load as arm i: then it is that challenger.
+// the same load as arm i: then it is that challenger. Comparing an arm under another load with the
+// baseline would compare the loads. Without such a challenger it is 0, too.
 func reference(arms []record.PlanArm, i int) int {
 	own, base := arms[i], arms[0]
 	if len(Differing(own.Clients, base.Clients)) == 0 {

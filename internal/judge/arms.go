@@ -10,6 +10,11 @@ import (
 )
 
 // arms returns the figures of each arm over the valid blocks, in plan order.
+//
+// This file reduces the valid windows of an arm to its row in the report: one value per block for
+// each compared metric, and medians, sums or extremes over the blocks for everything else. A
+// figure that one block lacks is unknown as a whole, because a median over other blocks than the
+// verdicts' would contradict them.
 func (b blocks) arms(s servers) (all []record.Arm) {
 	for _, pa := range b.run.Plan.Arms {
 		a := record.Arm{
@@ -19,16 +24,19 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		}
 		for _, m := range stats.Metrics() {
 			v := b.series(pa.Name, m.Name)
+			// Without a value in every block it cannot be paired with another arm's.
 			if !slices.ContainsFunc(v, math.IsNaN) {
 				a.Blocks[m.Name] = v
 			}
 		}
+		// A quantile is shown only if windows hold enough requests for it.
 		for name, field := range a.Medians() {
 			if stats.MetricOf(name).Quantile == 0 || b.judged[name] {
 				*field = b.median(pa.Name, name)
 			}
 		}
 		a.Mean, a.Loops, a.Switches = b.median(pa.Name, "mean"), b.median(pa.Name, "loops"), b.median(pa.Name, "switches")
+		// The curve shows all requests of all valid windows together.
 		hist := record.NewHistogram()
 		for _, block := range b.valid {
 			w := b.windows[block][pa.Name]
@@ -41,12 +49,17 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 				}
 				a.Failures[end] += n
 			}
+			// Requests of a queue are correlated: w.Tau of them tell as much as one independent
+			// request. NEff is the mean over the blocks.
 			a.NEff += float64(w.Requests) / w.Tau / float64(len(b.valid))
+			// The worst block counts, for starvation and for fairness.
 			a.StarvedConnections = max(a.StarvedConnections, w.Starved)
 			if w.Jain > 0 && (a.Jain == nil || w.Jain < *a.Jain) {
 				a.Jain = &w.Jain
 			}
 		}
+		// With failures, the mean of all requests has timeouts in it, so show the good ones on
+		// their own.
 		if float64(a.Errors) > errorLimit*float64(a.Requests) {
 			a.GoodMean = b.median(pa.Name, "good_mean")
 		}
@@ -76,7 +89,8 @@ func (b blocks) median(arm, figure string) *float64 {
 	return &m
 }
 
-// measured returns a pointer to v, or nil if v is 0, which stands for not measured.
+// measured returns a pointer to v, or nil if v is 0, which stands for not measured. JSON then
+// shows null and not 0.
 func measured(v float64) *float64 {
 	if v == 0 {
 		return nil
@@ -86,7 +100,7 @@ func measured(v float64) *float64 {
 
 // generator sums up what the load generator did in an arm's valid windows: medians of ratios and
 // of read lateness, sums of counts, the longest pause and the longest lag. It returns nil if a
-// window did not record this.
+// window did not record this. Times are seconds.
 func (b blocks) generator(arm string) *record.Proofs {
 	var g record.Proofs
 	var late record.ReadLate
@@ -118,7 +132,8 @@ func (b blocks) generator(arm string) *record.Proofs {
 }
 
 // footprint returns the medians of the footprint of an arm's server over its valid windows. It
-// returns nil if the footprint of one window is unknown.
+// returns nil if the footprint of one window is unknown. Resident is set if a window has only the
+// larger figure.
 func (b blocks) footprint(arm string) *record.Footprint {
 	var memory, peak, threads, processes []float64
 	var sum record.Footprint
@@ -141,7 +156,7 @@ func (b blocks) footprint(arm string) *record.Footprint {
 
 // armPhases returns the mean of each phase over an arm's valid windows. All windows count equally,
 // so the phases still add up to the response time. It returns nil if a window has no stamps or no
-// good reply.
+// good reply. Times are seconds per request. The phases are in the order of window.Phases.List.
 func (b blocks) armPhases(arm string) []record.Phase {
 	var sum []record.Phase
 	n := 0.0
@@ -152,6 +167,7 @@ func (b blocks) armPhases(arm string) []record.Phase {
 		}
 		n++
 		for i, p := range w.Phases.List() {
+			// Take the names from the first window. All windows have the same phases.
 			if len(sum) <= i {
 				sum = append(sum, record.Phase{Name: p.Name})
 			}
@@ -167,7 +183,7 @@ func (b blocks) armPhases(arm string) []record.Phase {
 }
 
 // joined returns the ratio of an arm's good requests that its server stamped, over all valid
-// windows.
+// windows. It is 0 without good requests.
 func (b blocks) joined(arm string) float64 {
 	joined, good := 0, 0
 	for _, block := range b.valid {
@@ -202,6 +218,7 @@ func (b blocks) fairness(arm string) *record.Fairness {
 // sessions returns the session times of an arm over its valid windows: sums of complete and broken
 // sessions, the fewest complete sessions of a window, and medians of the quantiles. A quantile is
 // nil if a window has too few sessions for it. It returns nil if a window recorded no sessions.
+// Times are seconds.
 func (b blocks) sessions(arm string) *record.SessionTimes {
 	var t *record.SessionTimes
 	var p50, p90 []float64
@@ -219,6 +236,7 @@ func (b blocks) sessions(arm string) *record.SessionTimes {
 	if t == nil {
 		return nil
 	}
+	// The same rule as for requests: enough sessions beyond the quantile, in every window.
 	if t.PerWindow >= stats.MinRequests(.5) {
 		t.P50 = new(stats.Median(p50))
 	}

@@ -7,7 +7,10 @@ import (
 )
 
 // audit returns, for each queueing law, the valid window that came nearest to breaking it, and the
-// number of windows checked.
+// number of windows checked. The laws are in the order in which they were first found.
+//
+// A window that broke a law is not valid (see validate), so this list shows how close the others
+// came.
 func (b blocks) audit() (laws []record.Law) {
 	type place struct {
 		at   int // index in laws
@@ -25,6 +28,7 @@ func (b blocks) audit() (laws []record.Law) {
 				}
 				sum := &laws[worst.at]
 				sum.Windows++
+				// A law with limit 0 is kept exactly, so any value above 0 would be far from it.
 				if near := l.Value / max(l.Limit, math.SmallestNonzeroFloat32); near > worst.near {
 					worst.near = near
 					sum.Arm, sum.Block, sum.Value, sum.Limit = a.Name, block, l.Value, l.Limit

@@ -12,7 +12,8 @@ import (
 	"schedlab/internal/window"
 )
 
-// modelled is a measured window together with its predictions.
+// modelled is a measured window together with its predictions. predicted and twin have what theory
+// says about this very window.
 type modelled struct {
 	window.Window
 	predicted map[string]queueing.Prediction // by model name
@@ -21,10 +22,11 @@ type modelled struct {
 	quantiles map[string]float64             // that the SLO of an [Aim] asks for, in seconds, by metric; without those that need more requests
 }
 
-// windows holds the windows of a run by block number, from 1, and arm name.
+// windows holds the windows of a run by block number, from 1, and arm name. A block that was cut
+// off lacks some arms.
 type windows map[int]map[string]modelled
 
-// blocks holds the windows of a run and tells which blocks count.
+// blocks holds the windows of a run and tells which blocks count. Its methods only read it.
 type blocks struct {
 	run            record.Run
 	windows        windows
@@ -36,9 +38,12 @@ type blocks struct {
 }
 
 // validate chooses the blocks that count: complete blocks in which all data are right. If the data
-// of one arm are wrong, the block is left out for all arms. So is a block in which the machine stood still. An arm with a growing backlog in more
-// than half of its windows is overloaded. Overload is a fact about the arm and not wrong data: the
-// arm is judged by its goodput only.
+// of one arm are wrong, the block is left out for all arms. So is a block in which the machine
+// stood still. An arm with a growing backlog in more than half of its windows is overloaded.
+// Overload is a fact about the arm and not wrong data: the arm is judged by its goodput only.
+//
+// Noise leaves no block out, whatever caused it (docs/decisions, 18): intervals from all blocks
+// contain the noise, and leaving out blocks by their values would bias the rest.
 func validate(run record.Run, taken windows) blocks {
 	b := blocks{
 		run: run, windows: taken, judged: carried(run.Plan, taken), refused: []record.Refusal{},
@@ -47,6 +52,7 @@ func validate(run record.Run, taken windows) blocks {
 	whole := map[int]map[string][]window.Breach{}
 	growing, full := map[string]int{}, map[string]int{} // windows in which the backlog grew, and how many of them had the load's CPUs full
 	for block, arms := range taken {
+		// Blocks are compared in pairs of arms, so a block that lacks an arm has nothing to give.
 		if len(arms) < len(run.Plan.Arms) {
 			continue
 		}
@@ -58,9 +64,13 @@ func validate(run record.Run, taken windows) blocks {
 			full[name] += stats.Count(grows && w.Behind())
 		}
 	}
+	// More than half of all windows. Of these, in more than half the load's CPUs were full, so
+	// that the generator may be at fault.
 	for name, n := range growing {
 		b.over[name], b.generatorBound[name] = 2*n > len(whole), 2*full[name] > n
 	}
+	// whole now has every rule that a window broke. Add the rule about the whole block, and then
+	// keep the blocks without any breach but a growing backlog.
 	stood := stalled(run.Plan.Arms, whole, taken)
 	for _, block := range slices.Sorted(maps.Keys(whole)) {
 		wrong := false
@@ -106,12 +116,15 @@ func stalled(arms []record.PlanArm, whole map[int]map[string][]window.Breach, ta
 }
 
 // answeredLate reports whether no good reply came before the end of a window that had requests.
+// Such a window has a goodput of 0, which has no logarithm.
 func answeredLate(w window.Window) bool { return w.Requests > 0 && w.Values[goodput] == 0 }
 
-// answeredNone reports whether no request of a window ever got a good reply.
+// answeredNone reports whether no request of a window ever got a good reply. Such a window has
+// times, but they are all of failures.
 func answeredNone(w window.Window) bool { return w.Requests > 0 && w.Good == 0 }
 
-// silent returns a doubt for each arm that gave no good reply in the window of a valid block.
+// silent returns a doubt for each arm that gave no good reply in the window of a valid block. late
+// in its values is 1 if some of these windows had replies after their end.
 func (b blocks) silent() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		var numbers []string
@@ -137,7 +150,8 @@ func broke(all []window.Breach, rule string) bool {
 }
 
 // carried returns the quantiles for which the windows have enough requests. For a closed loop this
-// is known only after its windows have ended: the median number of requests decides.
+// is known only after its windows have ended: the median number of requests decides. It adds
+// nothing to the plan's [JudgedQuantiles].
 func carried(p record.Plan, taken windows) map[string]bool {
 	judged := JudgedQuantiles(p)
 	for _, a := range p.Arms {
@@ -157,7 +171,8 @@ func carried(p record.Plan, taken windows) map[string]bool {
 	return judged
 }
 
-// serverCPUs returns the number of CPUs that the servers may use.
+// serverCPUs returns the number of CPUs that the servers may use. It is the plan's number; an arm
+// may have CPUs of its own choice.
 func serverCPUs(e record.Env) int { return record.CountCPUs(e.ServerCPUs, e.CPUs) }
 
 // order returns the names of the arms of each block that ran, in the order they ran. A run seldom
@@ -178,6 +193,7 @@ func (b blocks) order() (all [][]string) {
 }
 
 // stolen returns the ratio of all CPU time that the hypervisor gave to others, over all windows.
+// It is in 0..1, and 0 without windows. Unknown windows count as 0.
 func (b blocks) stolen() float64 {
 	var stolen, total float64
 	for _, block := range slices.Sorted(maps.Keys(b.windows)) {
@@ -194,7 +210,8 @@ func (b blocks) stolen() float64 {
 	return stolen / (total * float64(max(b.run.Env.CPUs, 1)))
 }
 
-// series returns a metric of one arm, one value per valid block, in block order.
+// series returns a metric of one arm, one value per valid block, in block order. NaN is unknown.
+// The slice is new.
 func (b blocks) series(arm, metric string) []float64 {
 	v := make([]float64, len(b.valid))
 	for i, block := range b.valid {

@@ -20,7 +20,12 @@ func (a *searched) losing(rate float64) []record.Fact {
 	return nil
 }
 
-// conclusion returns an arm's answer with the clauses that explain it.
+// conclusion returns an arm's answer with the clauses that explain it. xmax is in requests per
+// second. The answer's values are rates per second and counts.
+//
+// This file puts the outcome of a search into facts: one answer per arm, and in its Because the
+// clauses that explain why the search found no more. A reader should learn what to change: the
+// budget, the window, the objective, or the load.
 func (a *searched) conclusion(f capacity.Finding, xmax float64) record.Fact {
 	wants := a.goodput()
 	answer := func(code record.Code, because ...[]record.Fact) record.Fact {
@@ -31,6 +36,7 @@ func (a *searched) conclusion(f capacity.Finding, xmax float64) record.Fact {
 			}, Because: slices.Concat(because...),
 		}
 	}
+	// The outcomes that are settled come first.
 	switch f.Outcome {
 	case capacity.Between:
 		var recovers []record.Fact
@@ -59,6 +65,7 @@ func (a *searched) conclusion(f capacity.Finding, xmax float64) record.Fact {
 		return died
 	}
 	switch {
+	// From here on the outcome is undecided. The first reason that applies is told.
 	case a.end != nil:
 		ended := answer(capacityEnded)
 		ended.Names["error"] = a.end.Why
@@ -88,7 +95,8 @@ func (a *searched) conclusion(f capacity.Finding, xmax float64) record.Fact {
 	return open
 }
 
-// above explains why the search offered no rate above the highest one that kept the objective.
+// above explains why the search offered no rate above the highest one that kept the objective. It
+// is for an outcome [capacity.Beyond].
 func (a *searched) above(f capacity.Finding) []record.Fact {
 	one := func(code record.Code, values record.Values, because ...record.Fact) []record.Fact {
 		return []record.Fact{{Code: code, Values: values, Because: because}}
@@ -100,6 +108,8 @@ func (a *searched) above(f capacity.Finding) []record.Fact {
 	case capacity.AtCeiling:
 		return one(atCeiling, record.Values{"rate": a.options.Ceiling})
 	case capacity.AtBench:
+		// Find the refused window beyond the verified rate. Its reason tells whether the generator
+		// or other programs are the limit.
 		for _, w := range a.windows {
 			if w.Refused.None() || w.Purpose != capacity.Reach || w.Rate <= f.Low {
 				continue
@@ -122,8 +132,10 @@ func (a *searched) ended() []record.Fact {
 	return []record.Fact{{Code: searchEnded}}
 }
 
-// under explains why the search offered no rate below the lowest one that broke the objective.
+// under explains why the search offered no rate below the lowest one that broke the objective. It
+// is for an outcome [capacity.Below].
 func (a *searched) under(f capacity.Finding) (all []record.Fact) {
+	// Lower rates than High were offered, and none kept the objective either.
 	if f.Least < f.High {
 		all = append(all, record.Fact{Code: noneKeeps, Values: record.Values{"rate": f.Least}})
 	}
@@ -147,7 +159,9 @@ func (a *searched) goodput() stats.Term {
 }
 
 // comparedCapacities states which arms have more or less capacity than the first arm, and which
-// cannot be told apart from it because their intervals overlap.
+// cannot be told apart from it because their intervals overlap. It compares intervals, which needs
+// no further windows: two arms differ if the intervals in which their capacities lie are apart.
+// Undecided arms are left out.
 func comparedCapacities(arms []record.ArmCapacity) []record.Fact {
 	facts, alike := []record.Fact{}, []string{}
 	for i, a := range arms {

@@ -11,7 +11,8 @@ import (
 	"schedlab/internal/stats"
 )
 
-// searched is one arm of a search, as the record holds it.
+// searched is one arm of a search, as the record holds it. jobs are requests of its windows, from
+// which theory predicts; see take.
 type searched struct {
 	plan    record.PlanArm
 	windows []record.RateWindow
@@ -26,6 +27,7 @@ type searched struct {
 
 // Outcomes that package capacity does not know.
 const (
+	// They are values of record.ArmCapacity.Outcome, as the outcomes of package capacity are.
 	slow = "slow" // X_max is below the lowest rate that a window can judge
 	died = "died" // the server died before there was an answer
 )
@@ -37,7 +39,7 @@ type windowFigures struct {
 }
 
 // cutBy returns the status of a run that ended early, Interrupted or Running, and "" for any
-// other.
+// other. A run that is still Running was killed, or goes on.
 func cutBy(s record.Status) record.Status {
 	if s == record.Interrupted || s == record.Running {
 		return s
@@ -46,6 +48,10 @@ func cutBy(s record.Status) record.Status {
 }
 
 // judgeCapacity computes the result of a search from its record.
+//
+// A search has no blocks and no verdicts. Its windows are reduced one by one, package capacity
+// counts them, and theory is asked at which rate it would have expected the limit. It is the same
+// code that led the search while it ran, so the record gives the same answer again.
 func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	slo, err := stats.ParseSLO(run.Plan.SLO)
 	if err != nil {
@@ -67,6 +73,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		found++
 		j.takeSearched(arms, t, err, slo)
 	}
+	// The arms of the result have no figures of blocks: what was found is in Capacity.
 	r := header(dir.Name(), dir.Path(), run)
 	c := &record.Capacity{SLO: run.Plan.SLO, Budget: run.Plan.Budget, Arms: []record.ArmCapacity{}}
 	for _, t := range slo {
@@ -98,6 +105,7 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 	case t.Failure != "" || t.Omitted != "":
 		j.doubts = append(j.doubts, leftOut(t.Trial, failed(t.Trial)))
 		return
+	// A trial with other lengths is from another run, or the record is damaged.
 	case t.Window != j.run.Plan.Window || t.Warmup != j.run.Plan.Warmup || t.Window <= 0 || !(t.Rate > 0):
 		j.doubts = append(j.doubts, leftOut(t.Trial, record.Fact{Code: trialOfNoSearch}))
 		return
@@ -108,6 +116,7 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 			w, figures := reduced(t, j.run.Env, a.plan.Clients, slo)
 			a.windows = append(a.windows, w)
 			a.figures = append(a.figures, windowFigures{figures.Values["cpu_per_request"], figures.Generator})
+			// The requests of an overload would not be typical for theory.
 			if w.Refused.None() && w.Purpose != capacity.Overload {
 				a.take(t, j.run.Env)
 			}
@@ -117,7 +126,8 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 	j.doubts = append(j.doubts, leftOut(t.Trial, record.Fact{Code: trialOfNoArm, Arm: t.Arm}))
 }
 
-// answer returns an arm's answer with all its windows and theories.
+// answer returns an arm's answer with all its windows and theories. Lists are empty and not nil,
+// so that JSON shows [] and not null.
 func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 	xmax := run.XMax[a.plan.Name]
 	f := a.find(xmax)
@@ -129,6 +139,7 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 	}
 	var cpu, rates []float64
 	for i, w := range a.windows {
+		// Failed requests cost more or less CPU time, so take windows without errors only.
 		if v := a.figures[i].cpu; v > 0 && w.Refused.None() && w.Errors == 0 && w.Purpose != capacity.Overload {
 			cpu, rates = append(cpu, v), append(rates, w.Rate)
 		}
@@ -141,7 +152,8 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 	return r
 }
 
-// find returns what an arm's windows show. It adds the outcomes slow and died.
+// find returns what an arm's windows show. It adds the outcomes slow and died. What the windows
+// settle has precedence.
 func (a *searched) find(xmax float64) capacity.Finding {
 	f := capacity.Judge(a.options, a.windows)
 	switch {
@@ -155,14 +167,17 @@ func (a *searched) find(xmax float64) capacity.Finding {
 }
 
 // diedOverloaded reports whether the server died at a higher rate after its capacity was found.
+// The capacity stands, but the server does not survive an overload.
 func (a *searched) diedOverloaded(f capacity.Finding) bool {
 	return a.end != nil && a.end.Died && a.end.Rate > f.Low && f.Outcome == capacity.Between
 }
 
-// aboveXMax is the ratio of a verified rate to X_max from which they contradict each other.
+// aboveXMax is the ratio of a verified rate to X_max from which they contradict each other. More
+// clients at a time, or a machine that changed, can explain it.
 const aboveXMax = 1.03
 
-// xmaxDoubts returns a doubt for each arm with a verified rate above its X_max.
+// xmaxDoubts returns a doubt for each arm with a verified rate above its X_max. The rates of the
+// search were chosen by X_max, so a wrong one matters.
 func xmaxDoubts(arms []record.ArmCapacity) (all []record.Fact) {
 	for _, a := range arms {
 		if a.XMax > 0 && a.Low > aboveXMax*a.XMax {
@@ -182,6 +197,7 @@ func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []r
 		all = append(all, record.Fact{Code: onlyOneCPU})
 	}
 	for _, a := range arms {
+		// An overload window may be refused: nothing is judged by it.
 		refused := 0
 		for _, w := range a.windows {
 			refused += stats.Count(!w.Refused.None() && w.Purpose != capacity.Overload)

@@ -14,13 +14,16 @@ import (
 
 // Limits on the work of one prediction.
 const (
+	// curvePoints are drawn over the range of measured rates. 14 halvings find the rate to
+	// 1/16,000 of the range. Each point of a curve may cost a replay of the whole trace.
 	replayed    = 20_000 // requests in the trace
 	curvePoints = 16
 	halvings    = 14 // bisection steps to find the rate at which the limit is met
 )
 
 // timedTerms returns the terms for which theory predicts a time and which a reader looks at: the
-// first such term, which is drawn, and the binding term, which gives way first.
+// first such term, which is drawn, and the binding term, which gives way first. Other terms have
+// no time, and theory no curve for them.
 func timedTerms(slo stats.SLO, binding int) (terms []stats.Term) {
 	for i, t := range slo {
 		if timed := t.Quantile > 0 || t.Metric == "mean"; timed && (len(terms) == 0 || i == binding) {
@@ -32,6 +35,10 @@ func timedTerms(slo stats.SLO, binding int) (terms []stats.Term) {
 
 // theories predicts, from the measured CPU time per request, at which rate terms of the objective
 // give way. why is the reason if nothing can be predicted.
+//
+// Theory gets what was measured of a request (its demand and the server's CPU time) and the way
+// the arm schedules, and nothing of its response times. If measured and predicted limits agree,
+// the scheduling explains the capacity; if not, something else does.
 func (a *searched) theories(run record.Run, terms []stats.Term, found record.ArmCapacity) (all []record.RateTheory, why record.Fact) {
 	trace := a.trace(found.CPUPerRequest)
 	switch {
@@ -47,6 +54,7 @@ func (a *searched) theories(run record.Run, terms []stats.Term, found record.Arm
 		return nil, record.Fact{Code: twinCostUnknown}
 	}
 	names := run.Plan.Predict
+	// The formula that fits the arm is the default.
 	if len(names) == 0 {
 		names = []string{"fit"}
 	}
@@ -58,6 +66,7 @@ func (a *searched) theories(run record.Run, terms []stats.Term, found record.Arm
 			continue
 		}
 		st := stationOf(*a.plan.Station)
+		// A replay needs the station that the twin can simulate; formulas take the arm's own.
 		if replays {
 			st = ideal
 		}
@@ -77,7 +86,8 @@ func (a *searched) theories(run record.Run, terms []stats.Term, found record.Arm
 }
 
 // take appends a window's requests to the arm's trace, at the pace of the first window. Each has
-// the demand it asked for.
+// the demand it asked for. The trace is of mixed rates, so at brings all of it to one rate. More
+// than replayed requests are not taken.
 func (a *searched) take(t record.TrialRecord, e record.Env) {
 	room := replayed - len(a.jobs)
 	if room <= 0 || e.ItersPerUsec <= 0 {
@@ -87,6 +97,8 @@ func (a *searched) take(t record.TrialRecord, e record.Env) {
 	if len(own) == 0 {
 		return
 	}
+	// Stretch the times of a window with a higher rate, and add it one mean gap after the last
+	// request.
 	pace, offset := t.Rate/a.windows[0].Rate, time.Duration(0)
 	if n := len(a.jobs); n > 0 {
 		offset = a.jobs[n-1].At + record.Duration(1/a.windows[0].Rate)
@@ -94,6 +106,7 @@ func (a *searched) take(t record.TrialRecord, e record.Env) {
 	start := own[0].At
 	for _, job := range own[:min(len(own), room)] {
 		job.At = offset + time.Duration(float64(job.At-start)*pace)
+		// Kept connections take turns.
 		if a.plan.Clients.KeepAlive {
 			job.Conn = len(a.jobs) % max(a.plan.Clients.Connections, 1)
 		}
@@ -103,7 +116,7 @@ func (a *searched) take(t record.TrialRecord, e record.Env) {
 
 // trace returns the arm's requests with the server's overhead added to each demand, the same for
 // all. The overhead makes the mean CPU time of a request equal to cpu, the measured one in
-// seconds.
+// seconds. a.jobs stay as they are.
 func (a *searched) trace(cpu float64) []queueing.Job {
 	asked := 0.0
 	for _, j := range a.jobs {
@@ -117,7 +130,8 @@ func (a *searched) trace(cpu float64) []queueing.Job {
 	return all
 }
 
-// A curve predicts response time as a function of the rate.
+// A curve predicts response time as a function of the rate. It holds one theory for one term of
+// the objective.
 type curve struct {
 	theory
 	station record.Station
@@ -132,7 +146,8 @@ func (c curve) without(why record.Fact) record.RateTheory {
 }
 
 // figure returns the term's figure from a prediction. ok is false if the prediction does not have
-// it.
+// it. A term without a quantile is about the mean. A replay gives a quantile only if it has enough
+// requests beyond it.
 func (c curve) figure(p queueing.Prediction) (seconds float64, ok bool) {
 	q := c.term.Quantile
 	switch {
@@ -145,7 +160,8 @@ func (c curve) figure(p queueing.Prediction) (seconds float64, ok bool) {
 }
 
 // at returns the response time at a rate in requests per second: +Inf beyond saturation, NaN if
-// the theory has none. formula names the formula used.
+// the theory has none. formula names the formula used. It changes the rate by changing the gaps
+// between the same requests, so that neighbouring points of the curve differ by the rate alone.
 func (c curve) at(rate float64) (seconds float64, formula string) {
 	l := c.load
 	scale := l.Rate / rate
@@ -173,7 +189,7 @@ func (c curve) at(rate float64) (seconds float64, formula string) {
 }
 
 // over draws the curve over the range of measured rates, and finds the rate at which it meets the
-// limit.
+// limit. Points without a finite time are left out.
 func (c curve) over(found record.ArmCapacity) record.RateTheory {
 	r := c.without(record.Fact{})
 	least, most := math.Inf(1), 0.
@@ -189,6 +205,7 @@ func (c curve) over(found record.ArmCapacity) record.RateTheory {
 		r.Formula = cmp.Or(r.Formula, formula)
 		r.Curve = append(r.Curve, record.RatePoint{Rate: rate, Seconds: v})
 	}
+	// Look below the lowest rate offered as well, but not above the highest.
 	low, high := least/4, most
 	atLow, _ := c.at(low)
 	atHigh, _ := c.at(high)
@@ -206,6 +223,8 @@ func (c curve) over(found record.ArmCapacity) record.RateTheory {
 		r.Why = record.Fact{Code: theoryWithin, Values: record.Values{"rate": high}}
 		return r
 	}
+	// Response time grows with the rate, so bisection works: at low it is within the limit, at
+	// high not.
 	for range halvings {
 		mid := (low + high) / 2
 		if v, _ := c.at(mid); v <= c.term.Limit {

@@ -10,11 +10,16 @@ import (
 )
 
 // busyShare is the busy ratio of the load's CPUs from which the load's lateness is no longer
-// blamed on other programs. It is half of the limit for a window.
+// blamed on other programs. It is half of the limit for a window. A generator that was late while
+// its CPUs had time to spare was held up by something else.
 const busyShare = window.GeneratorLimit / 2
 
 // generatorLimit returns the fact that the arm is too fast for the generator, if most refused
 // windows were refused because the generator was late while it was busy; else nil.
+//
+// This file finds why a search has no answer, or less than it might have: refused windows, the end
+// of the budget, an interrupt, or noise. Each function returns facts for a sentence, nil for none,
+// so that they can be concatenated.
 func (a *searched) generatorLimit() []record.Fact {
 	refused, late := 0, 0
 	least, full := math.Inf(1), 0.0
@@ -28,6 +33,7 @@ func (a *searched) generatorLimit() []record.Fact {
 			least, full = min(least, w.Rate), max(full, busy)
 		}
 	}
+	// Not the generator alone.
 	if 2*late <= refused {
 		return nil
 	}
@@ -43,7 +49,8 @@ func (a *searched) helps() []record.Fact {
 	return []record.Fact{{Code: searchOthers}}
 }
 
-// stopped returns what ended the whole run early; nil if the search came to its end.
+// stopped returns what ended the whole run early; nil if the search came to its end. A search that
+// had used all its windows was not cut short.
 func (a *searched) stopped() []record.Fact {
 	if a.cut == "" || len(a.windows) >= a.options.Windows {
 		return nil
@@ -93,11 +100,13 @@ func (a *searched) outOfBudget(f capacity.Finding) []record.Fact {
 	if len(a.windows) < a.options.Windows || !agree {
 		return nil
 	}
+	// The budget pays for windows, so it grows in proportion.
 	budget := a.budget * float64(a.options.Windows+capacity.Reserved) / float64(a.options.Windows)
 	return []record.Fact{{Code: searchShort, Values: record.Values{"budget": math.Ceil(budget)}}}
 }
 
-// why returns the most likely reason why the search has no answer.
+// why returns the most likely reason why the search has no answer. If nothing else explains it,
+// the windows of one rate differ too much from each other.
 func (a *searched) why(f capacity.Finding) []record.Fact {
 	if why := slices.Concat(a.stopped(), a.refusals(f), a.outOfBudget(f)); len(why) > 0 {
 		return why

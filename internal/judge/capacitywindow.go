@@ -26,7 +26,7 @@ const (
 )
 
 // SearchOptions returns the search options of a plan. Floor is the lowest rate that its windows
-// can judge, Ceiling the highest rate that MostRequests allows.
+// can judge, Ceiling the highest rate that MostRequests allows. Rates are requests per second.
 func SearchOptions(p record.Plan, slo stats.SLO) capacity.Options {
 	return capacity.Options{
 		SLO: slo, Seed: p.Seed, Windows: p.Windows, Floor: runMargin * float64(hardest(slo).Requests()) / p.Window, Ceiling: MostRequests / (p.Warmup + p.Window),
@@ -38,7 +38,8 @@ func hardest(slo stats.SLO) stats.Term {
 	return slices.MaxFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Requests(), b.Requests()) })
 }
 
-// Reduced reduces a trial of a search to the window that the search uses.
+// Reduced reduces a trial of a search to the window that the search uses. It depends on nothing
+// else, so that the search and the judge of its record get the same windows.
 func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) record.RateWindow {
 	w, _ := reduced(t, e, c, slo)
 	return w
@@ -47,6 +48,7 @@ func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 // reduced returns the same window as [Reduced] together with all its figures. A window with too few
 // requests to judge one of the terms is refused, unless it overloads the server.
 func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) (record.RateWindow, window.Window) {
+	// The plan has no rate: the search chose it.
 	c.Rate = t.Rate
 	w := window.Reduce(t, e, c)
 	out := record.RateWindow{
@@ -59,6 +61,8 @@ func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 		switch {
 		case w.Requests < term.Requests():
 			v = math.NaN()
+		// An objective may ask for any quantile, so take it from the requests and not from the
+		// named ones.
 		case term.Quantile > 0:
 			v = stats.Quantile(response, term.Quantile)
 		}
@@ -74,7 +78,8 @@ func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 }
 
 // TooSlow explains, for an error or an answer, why an arm with this X_max (requests per second)
-// cannot be searched in windows of this length (seconds).
+// cannot be searched in windows of this length (seconds). It begins with a verb, to follow the
+// arm's name.
 func TooSlow(o capacity.Options, window, xmax float64) string {
 	term := hardest(o.SLO)
 	other := "promise less"
@@ -101,6 +106,7 @@ func ofGenerator(why record.Fact) bool {
 // times.
 func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
 	for _, b := range w.Breaches(serverCPUs(e), nil, false) { // [reduced] handles too few requests
+		// Both break for a server that falls behind, which is an answer and no fault.
 		if b.Rule != window.RuleBacklog && !strings.HasPrefix(b.Rule, "Little") {
 			return record.Fact{Code: ruleBroken, Names: record.Names{"rule": b.Rule}, Values: record.Values{"value": b.Value, "limit": b.Limit}}
 		}
@@ -109,6 +115,8 @@ func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
 		return record.Fact{Code: rateOff, Values: record.Values{"value": w.RateOff, "limit": rateLimit}}
 	}
 	for _, t := range slo {
+		// The term fails from the scheduled times and holds from the sending, so the lateness of
+		// the load alone breaks it.
 		own, sent := w.Values[t.Metric], w.Values[t.Metric+window.FromSent]
 		if stats.MetricOf(t.Metric).Quantile > 0 && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
 			return record.Fact{Code: sentLate, Metric: t.Metric, Values: record.Values{"own": own, "sent": sent}}

@@ -14,7 +14,8 @@ import (
 
 const (
 	// disturbedAlpha is the error of the interval that decides whether two arms were disturbed
-	// differently.
+	// differently. No verdict rests on this interval, which can only refuse one, so it shares its
+	// error with no other.
 	disturbedAlpha = .05
 	// madeShare is the share of a difference that a disturbance must account for to count as its
 	// cause.
@@ -23,7 +24,8 @@ const (
 	followsLimit = .01
 )
 
-// A disturbance holds how much each of two arms was disturbed, one value per block.
+// A disturbance holds how much each of two arms was disturbed, one value per block. Lateness is in
+// seconds, shares of CPU time are ratios. base and arm have the same length.
 type disturbance struct {
 	name      string
 	base, arm []float64
@@ -49,7 +51,8 @@ func (d disturbance) difference() []float64 {
 }
 
 // differs returns the median of diff. sure reports whether the exact confidence interval of the
-// median excludes 0.
+// median excludes 0. The interval is exact for any distribution; see [stats.IntervalRank]. It is
+// not sure with too few blocks.
 func differs(diff []float64) (median float64, sure bool) {
 	sorted := slices.Sorted(slices.Values(diff))
 	k := stats.IntervalRank(len(sorted), disturbedAlpha)
@@ -57,13 +60,17 @@ func differs(diff []float64) (median float64, sure bool) {
 }
 
 // A checkedVerdict is a verdict to be checked: its decision and the logarithms of its ratios.
+//
+// Its methods ask, each in another way, whether the disturbances and not the servers made the
+// verdict. They have no effect on a verdict that they do not refuse.
 type checkedVerdict struct {
 	decision stats.Decision // Faster, Slower or Same
 	x        []float64      // ln(arm/baseline) per block
 	same     float64        // ln(1+Same) of the metric
 }
 
-// toCheck returns the verdict of a comparison for the checks. base and arm are the compared values, one per block.
+// toCheck returns the verdict of a comparison for the checks. base and arm are the compared
+// values, one per block. The values are above 0, or Compare would have refused them.
 func toCheck(c stats.Comparison, base, arm []float64) checkedVerdict {
 	x := make([]float64, len(base))
 	for i := range x {
@@ -83,7 +90,7 @@ func (c checkedVerdict) contradicts(median float64) bool {
 
 // madeBy reports whether a disturbance makes the verdict. added is what it adds to x in the
 // median. It makes a difference if it adds half of it or more, and SAME if there would be a
-// difference without it.
+// difference without it. added is a logarithm of a ratio.
 func (c checkedVerdict) madeBy(added float64) bool {
 	median := stats.Median(c.x)
 	if c.decision == stats.Same {
@@ -100,6 +107,7 @@ func (c checkedVerdict) lateImbalance(late disturbance, base, arm []float64) (mo
 	if !sure {
 		return more, false
 	}
+	// Lateness adds to a response time, so compare it with the difference of the times in seconds.
 	if c.decision != stats.Same {
 		gap, _ := differs(disturbance{base: base, arm: arm}.difference())
 		return more, gap*more > 0 && math.Abs(more) >= madeShare*math.Abs(gap)
@@ -108,6 +116,7 @@ func (c checkedVerdict) lateImbalance(late disturbance, base, arm []float64) (mo
 	for i := range clean {
 		clean[i] = math.Log((arm[i] - late.arm[i]) / (base[i] - late.base[i]))
 	}
+	// A time shorter than its lateness has no logarithm, so such blocks cannot tell.
 	return more, !slices.ContainsFunc(clean, math.IsNaN) && c.contradicts(stats.Median(clean))
 }
 
@@ -120,6 +129,8 @@ func (c checkedVerdict) shareImbalance(share disturbance) (more float64, made bo
 	if !sure {
 		return more, false
 	}
+	// Nobody knows by how much a share of CPU time slows a server, so the blocks have to tell: how
+	// the ratio changes from block to block as the share does.
 	if _, p := stats.RankCorrelation(diff, c.x); p >= followsLimit {
 		return more, false
 	}
@@ -127,7 +138,8 @@ func (c checkedVerdict) shareImbalance(share disturbance) (more float64, made bo
 }
 
 // calm returns the median of x over the half of the blocks that was disturbed least. ok is false
-// if all blocks were disturbed alike.
+// if all blocks were disturbed alike. If the calm half says the opposite, the verdict depends on
+// the disturbance.
 func (c checkedVerdict) calm(d disturbance) (median float64, ok bool) {
 	sum := make([]float64, len(d.base))
 	for i := range sum {
@@ -145,10 +157,11 @@ func (c checkedVerdict) calm(d disturbance) (median float64, ok bool) {
 
 // drifts reports whether the ratios drift during the run so far that its two halves contradict
 // each other. first and last are the median log ratios of the halves, p the significance of the
-// drift.
+// drift. The significance is of Spearman's rank correlation with the order of the blocks.
 func (c checkedVerdict) drifts() (first, last, p float64, drifts bool) {
 	n := len(c.x)
 	_, p = stats.Spearman(c.x)
+	// With an odd number of blocks, the middle one is in both halves.
 	first, last = stats.Median(c.x[:(n+1)/2]), stats.Median(c.x[n/2:])
 	opposite := first*last < 0
 	if c.decision == stats.Same {

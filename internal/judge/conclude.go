@@ -7,7 +7,8 @@ import (
 )
 
 // conclude draws the answer of a comparison from its verdicts. winner is the name of the winning
-// arm, "trade" or "undecided"; "" if there are fewer than two arms.
+// arm, "trade" or "undecided"; "" if there are fewer than two arms. It only arranges what the
+// field decides; see field.go.
 func conclude(r *record.Result) (winner string, a record.Conclusion) {
 	if len(r.Arms) < 2 {
 		return "", a
@@ -16,6 +17,7 @@ func conclude(r *record.Result) (winner string, a record.Conclusion) {
 	a.Standings, a.Faster, a.Duels = f.standings, f.faster(), f.duels
 	var best []string
 	a.Outcome, best = f.decide()
+	// Under different loads no arm wins, whatever the verdicts say.
 	winner = "undecided"
 	switch {
 	case len(r.LoadsDiffer) > 0:
@@ -25,6 +27,7 @@ func conclude(r *record.Result) (winner string, a record.Conclusion) {
 	case a.Outcome == record.ATrade:
 		winner = "trade"
 	}
+	// Without a single verdict there are no standings to show, but a reason.
 	if !slices.Contains(f.judged, true) {
 		a = record.Conclusion{Outcome: record.NoVerdict, Reason: refusalReason(r.Verdicts)}
 	}
@@ -32,7 +35,8 @@ func conclude(r *record.Result) (winner string, a record.Conclusion) {
 	return winner, a
 }
 
-// refusalReason returns the first reason for which a verdict was refused.
+// refusalReason returns the first reason for which a verdict was refused. If there is none, it is
+// the fact that nothing was compared.
 func refusalReason(vs []record.Verdict) record.Fact {
 	for _, v := range vs {
 		if !v.Reason.None() {

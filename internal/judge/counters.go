@@ -10,7 +10,7 @@ import (
 
 // counters returns an arm's connections over time: medians over the valid blocks, and the readings
 // of one typical block. It returns nil if a valid window has fewer than two readings, which give
-// no rate.
+// no rate. Rates are per second.
 func (b blocks) counters(arm string) *record.Counters {
 	var open, accepted, done, acceptedPeak, donePeak []float64
 	for _, block := range b.valid {
@@ -40,6 +40,7 @@ func (b blocks) readings(block int, arm string) []record.Reading {
 }
 
 // middle returns the valid block with the median peak of open connections, summed over the arms.
+// There is at least one valid block.
 func (b blocks) middle() int {
 	open := func(block int) (sum int64) {
 		for _, a := range b.run.Plan.Arms {
@@ -60,7 +61,8 @@ func mostOpen(all []record.Reading) (most int64) {
 }
 
 // rates returns how fast a counter rose, per second. mean is from the first reading to the last,
-// peak the fastest rise between two neighbouring readings.
+// peak the fastest rise between two neighbouring readings. There are two readings or more, in the
+// order of time.
 func rates(all []record.Reading, of func(record.Reading) int64) (mean, peak float64) {
 	per := func(from, to record.Reading) float64 { return float64(of(to)-of(from)) / (to.At - from.At) }
 	for i := range all[1:] {

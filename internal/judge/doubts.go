@@ -13,7 +13,11 @@ import (
 )
 
 // doubts returns everything that speaks against a result, in order of weight. of holds the doubts
-// about the record and the servers. If noise left verdicts open, the doubts that explain the noise come first.
+// about the record and the servers. If noise left verdicts open, the doubts that explain the noise
+// come first.
+//
+// A doubt never changes a verdict: a reason that is strong enough refuses it instead (refuse.go,
+// checks.go). Doubts tell the reader how far to trust the result, the heaviest first.
 func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	all := record.ByWeight(slices.Concat(
 		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.silent(), b.lost(), b.unsent(), hostDoubts(r.Env),
@@ -33,7 +37,7 @@ func undecided(r *record.Result) bool {
 	})
 }
 
-// standing returns the doubts that apply to every verdict.
+// standing returns the doubts that apply to every verdict. r has its arms and counts already.
 func (b blocks) standing(r *record.Result) (all []record.Fact) {
 	all = Planted(b.run.Plan)
 	add := func(f record.Fact) { all = append(all, f) }
@@ -72,8 +76,8 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 // better done again.
 const muchForeign = .25
 
-// busiest is the largest share of the servers' CPUs that other programs used beside an arm, 0 if
-// that is unknown.
+// busiest returns the largest share of the servers' CPUs that other programs used while an arm
+// ran; 0 if that is unknown.
 func busiest(arms []record.Arm) (share float64) {
 	for _, a := range arms {
 		if a.Disturbed != nil {
@@ -86,7 +90,8 @@ func busiest(arms []record.Arm) (share float64) {
 // plantFlags matches the flags of serve that plant a fault, with their values.
 var plantFlags = regexp.MustCompile(`--plant(-cpu)?[= ]\S+`)
 
-// Planted returns a doubt for each arm that is started with a planted fault.
+// Planted returns a doubt for each arm that is started with a planted fault. Such a run tests
+// schedlab itself.
 func Planted(p record.Plan) (all []record.Fact) {
 	for _, a := range p.Arms {
 		if flags := plantFlags.FindAllString(command.Join(a.Command), -1); flags != nil && a.Role != record.Copy {
@@ -96,7 +101,8 @@ func Planted(p record.Plan) (all []record.Fact) {
 	return all
 }
 
-// notComplete returns the doubt about a run that is not complete, with its status and error.
+// notComplete returns the doubt about a run that is not complete, with its status and error. It
+// has the first line of the error.
 func notComplete(run record.Run) record.Fact {
 	f := record.Fact{Code: runNotComplete, Names: record.Names{"status": string(run.Status)}}
 	if run.Failure != "" {
@@ -110,7 +116,8 @@ func oneCPU(r *record.Result) bool {
 	return serverCPUs(r.Env) == 1 && !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return record.CountCPUs(a.CPUs, 1) > 1 })
 }
 
-// hostDoubts returns the doubts about any run with server and load on one machine.
+// hostDoubts returns the doubts about any run with server and load on one machine. They are the
+// same for every run on the machine.
 func hostDoubts(e record.Env) (all []record.Fact) {
 	if e.Virtualised {
 		all = append(all, record.Fact{Code: record.Virtualised})
@@ -125,6 +132,7 @@ func (b blocks) lost() (all []record.Fact) {
 		windows := 0
 		for _, block := range b.valid {
 			p := b.windows[block][a.Name].Phases
+			// A server may drop stamps of requests outside the window, which lacks nothing then.
 			windows += stats.Count(p.Lost > 0 && p.Joined < p.Good)
 		}
 		if windows > 0 {
@@ -136,7 +144,8 @@ func (b blocks) lost() (all []record.Fact) {
 	return all
 }
 
-// unsent returns a doubt for each arm that did not send all its paced requests.
+// unsent returns a doubt for each arm that did not send all its paced requests. Arms within
+// unsentLimit have none.
 func (b blocks) unsent() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		if unsent := b.unsentShare(a.Name); unsent > 0 && a.Role != record.Copy {
@@ -147,7 +156,8 @@ func (b blocks) unsent() (all []record.Fact) {
 }
 
 // incomplete returns the doubts about an incomplete record. found is the number of trials that it
-// has, cut the number that were left half-written.
+// has, cut the number that were left half-written. A run that goes on has no number of trials yet,
+// and misses none.
 func incomplete(run record.Run, found, cut int) (all []record.Fact) {
 	if missing := run.Trials - found; missing > 0 {
 		all = append(all, record.Fact{Code: missingTrials, Values: record.Values{"missing": float64(missing), "trials": float64(run.Trials)}})
@@ -168,12 +178,14 @@ func leftOut(t record.Trial, why record.Fact) record.Fact {
 	return record.Fact{Code: trialLeftOut, Arm: t.Arm, Values: record.Values{"trial": float64(t.Number)}, Because: []record.Fact{why}}
 }
 
-// failed returns the reason against a trial that did not come to its end.
+// failed returns the reason against a trial that did not come to its end. A trial has either a
+// failure or a reason for which its data were left out.
 func failed(t record.Trial) record.Fact {
 	return record.Fact{Code: trialFailed, Names: record.Names{"error": t.Failure + t.Omitted}}
 }
 
-// starved returns the doubt about an arm that starved connections.
+// starved returns the doubt about an arm that starved connections. With fairness, it tells of how
+// many connections.
 func starved(a record.Arm) record.Fact {
 	f := record.Fact{Code: starvedConnections, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}
 	if a.Fairness != nil {

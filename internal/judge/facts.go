@@ -4,6 +4,9 @@ import "schedlab/internal/record"
 
 // What a run's record lacks.
 var (
+	// Each variable is the code of a fact with the sentence that puts it into words. The file that
+	// finds a fact fills in its values and names. Codes are recorded, so a code keeps its meaning;
+	// its words may change.
 	missingTrials   = record.Sentence("missing-trials", `{{count .Values.missing}} of {{count .Values.trials}} trials are missing from the record`)
 	unreadableTrial = record.Sentence("unreadable-trial", `a trial could not be read and is left out: {{.Names.error}}`)
 	trialLeftOut    = record.Sentence("trial-left-out", `trial {{count .Values.trial}} is left out: {{template "because" .}}`)

@@ -9,6 +9,10 @@ import (
 
 // A field ranks the arms of a comparison pairwise. The baseline is the first arm, and its copy is
 // left out. A winner is named by a field only, both in a comparison and in a cell of a map.
+//
+// Arms are ranked pairwise and not by one number, because each pair has verdicts of its own and
+// some pairs have none. The relation need not be transitive, so a winner has to beat every other
+// arm itself (docs/decisions, 23).
 type field struct {
 	arms      []record.Arm
 	ranks     [][]record.Rank   // ranks[i][k] is the rank of arm i against arm k; "" if i == k
@@ -23,7 +27,8 @@ type field struct {
 //
 // Two challengers are ranked by the verdicts of their duel (record.Result.Duels). There is one
 // exception: if one is faster than the baseline and the other slower at the same metric, the first
-// is ranked faster without a duel.
+// is ranked faster without a duel. asked selects metrics: the primary ones for the winner of a
+// run, or one metric for a map.
 func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) field {
 	var f field
 	for _, a := range r.Arms {
@@ -36,6 +41,8 @@ func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) fi
 		f.ranks[i] = make([]record.Rank, len(f.arms))
 		f.excused[i] = f.arms[i].StarvedConnections > 0
 	}
+	// Arms in order: when arm i is ranked, all arms before it have their ranks against the
+	// reference.
 	for i, a := range f.arms {
 		if i == 0 {
 			continue
@@ -53,9 +60,13 @@ func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) fi
 		}
 		s, judged := stand(a, *against, on, asked, differs)
 		f.standings, f.judged = append(f.standings, s), append(f.judged, judged)
+		// An arm without any verdict by its own fault cannot win, and cannot keep others from
+		// winning.
 		f.excused[i] = f.excused[i] || !judged && slices.ContainsFunc(on, atFault)
 		f.ranks[i][0], f.ranks[0][i] = s.Rank, inverse(s.Rank)
 		for k := 1; k < i; k++ {
+			// Against an earlier challenger: by what follows from both verdicts, by load, or by
+			// their duel.
 			rank := implied(a.Name, f.arms[k].Name, s.Rank, f.ranks[k][0], r.Verdicts, asked)
 			if byLoad && len(incomparable(a.Clients, f.arms[k].Clients)) > 0 {
 				rank = record.OtherLoad
@@ -63,6 +74,7 @@ func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) fi
 			if rank == "" {
 				on := versus(r, a.Name, f.arms[k].Name)
 				between, _ := stand(a, f.arms[k], on, asked, nil)
+				// Only a duel of two possible winners is worth showing.
 				if rank = between.Rank; better(s.Rank) && better(f.ranks[k][0]) {
 					f.duels = append(f.duels, record.Duel{Standing: between, Verdicts: on})
 				}
@@ -86,6 +98,7 @@ func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record
 	var keeps record.Verdict          // on goodput, if the queue of one of the two grows without end
 	var done record.Verdict           // on goodput in a closed loop
 	var starves record.Fact           // why times are refused, if an arm starved clients
+	// First collect what the verdicts say. The switch below then weighs it.
 	for _, v := range verdicts {
 		if v.Metric == goodput && overloaded && v.Verdict.Differs() {
 			keeps, judged = v, true
@@ -105,8 +118,11 @@ func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record
 		}
 	}
 	same, open := count[stats.Same], count[stats.Inconclusive]
+	// silent: not one verdict that was asked for was given, because clients starved.
 	silent := !starves.None() && faster+slower+same+open == 0
 	switch {
+	// The order matters: reasons that make times worthless come before times, goodput in overload
+	// before times, and mixed verdicts before verdicts of one kind.
 	case len(differs) > 0:
 		s.Rank = record.OtherLoad
 	case silent && starves.Arm == arm.Name:
@@ -137,7 +153,8 @@ func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record
 func better(r record.Rank) bool { return r == record.RankFaster || r == record.KeepsUp }
 func worse(r record.Rank) bool  { return r == record.RankSlower || r == record.FallsBehind }
 
-// inverse returns the rank as seen from the other arm.
+// inverse returns the rank as seen from the other arm. A rank that is the same from both sides
+// stays.
 func inverse(r record.Rank) record.Rank {
 	switch r {
 	case record.RankFaster:
@@ -153,8 +170,10 @@ func inverse(r record.Rank) record.Rank {
 }
 
 // implied returns the rank of two challengers that follows from their verdicts against the
-// baseline, without a duel; "" if none follows.
+// baseline, without a duel; "" if none follows. a and b are the ranks of arm and other against the
+// baseline.
 func implied(arm, other string, a, b record.Rank, verdicts []record.Verdict, asked func(record.Verdict) bool) record.Rank {
+	// apart: the two surely differ, because they are on different sides of the same baseline.
 	apart := a == record.KeepsUp || a == record.FallsBehind || b == record.KeepsUp || b == record.FallsBehind
 	for _, v := range verdicts {
 		for _, o := range verdicts {
@@ -175,7 +194,8 @@ func implied(arm, other string, a, b record.Rank, verdicts []record.Verdict, ask
 	return ""
 }
 
-// versus returns the verdicts on one challenger against another.
+// versus returns the verdicts on one challenger against another. They are in the order of the
+// metrics.
 func versus(r *record.Result, arm, against string) (all []record.Verdict) {
 	for _, v := range r.Duels {
 		if v.Arm == arm && v.Baseline == against {
@@ -186,7 +206,7 @@ func versus(r *record.Result, arm, against string) (all []record.Verdict) {
 }
 
 // atFault reports whether a verdict is refused because of what the arm did, and not because of
-// noise.
+// noise. These reasons stay, however many blocks there are.
 func atFault(v record.Verdict) bool {
 	return slices.ContainsFunc([]record.Code{causeErrors, causeStatusMix, record.CauseStarvation, causeUnsent}, func(c record.Code) bool {
 		return v.Reason.RestsOn(c)
@@ -196,7 +216,7 @@ func atFault(v record.Verdict) bool {
 // decide names the winner, or the arms that share the first place. A winner starved no client and
 // beats every other arm; it need not beat excused arms, except the baseline. An arm beats another
 // if it is faster at one metric or more and slower at none, or if it keeps up and the other does
-// not.
+// not. best is empty unless the kind names arms.
 func (f field) decide() (kind record.AnswerKind, best []string) {
 	var leaders []int // arms that no arm beats
 	for i := range f.arms {
@@ -207,6 +227,8 @@ func (f field) decide() (kind record.AnswerKind, best []string) {
 			leaders, best = append(leaders, i), append(best, f.arms[i].Name)
 		}
 	}
+	// A tie needs every pair of the leaders to be surely the same: arms that are not told apart
+	// are open.
 	switch {
 	case len(leaders) == len(f.arms) && f.pairs(leaders, record.RankSame) == len(leaders)*(len(leaders)-1):
 		return record.ATie, best
@@ -221,7 +243,7 @@ func (f field) decide() (kind record.AnswerKind, best []string) {
 }
 
 // beatsAll reports whether arm i wins. It must beat the baseline and every arm that is not
-// excused, and no arm may beat it.
+// excused, and no arm may beat it. An arm alone beats nobody.
 func (f field) beatsAll(i int) bool {
 	beaten := 0
 	for k, rank := range f.ranks[i] {
@@ -233,7 +255,8 @@ func (f field) beatsAll(i int) bool {
 	return beaten > 0 && !f.excused[i]
 }
 
-// pairs returns the number of ordered pairs of the given arms that have the rank.
+// pairs returns the number of ordered pairs of the given arms that have the rank. Each pair counts
+// twice, once from each side.
 func (f field) pairs(arms []int, rank record.Rank) (n int) {
 	for _, i := range arms {
 		for _, k := range arms {

@@ -11,9 +11,11 @@ import (
 )
 
 // expected decides every expectation of the plan. An expectation that cannot be parsed, because
-// another version wrote it, is refused.
+// another version wrote it, is refused. The expectations are in the order of the plan.
 func (b blocks) expected(arms []record.Arm, v verdicts) []record.Expectation {
 	all := []record.Expectation{}
+	// All expectations share one probability of error, so count all statements before deciding
+	// any.
 	parsed, errs, statements := make([]expect.Expectation, len(b.run.Plan.Expect)), make([]error, len(b.run.Plan.Expect)), 0
 	for i, text := range b.run.Plan.Expect {
 		if parsed[i], errs[i] = expect.Parse(text, nil); errs[i] == nil {
@@ -39,7 +41,8 @@ func (b blocks) expected(arms []record.Arm, v verdicts) []record.Expectation {
 	return all
 }
 
-// runFigures is a judged run as its expectations see it. It implements [expect.Run].
+// runFigures is a judged run as its expectations see it. It implements [expect.Run]. It answers
+// from the valid blocks only, and refuses a figure that no verdict could stand on.
 type runFigures struct {
 	blocks
 	arms     []record.Arm
@@ -55,16 +58,19 @@ func (a runFigures) window(i int, arm string) (modelled, error) {
 	return w, nil
 }
 
+// These three are figures of the plan and the run.
 func (a runFigures) Rate() float64   { return a.run.Plan.Rate }
 func (a runFigures) Window() float64 { return a.run.Plan.Window }
 func (a runFigures) Blocks() int     { return len(a.valid) }
 
-// Figure returns a value of an arm's window in a block; NaN and refused figures are errors.
+// Figure returns a value of an arm's window in a block; NaN and refused figures are errors. block
+// is an index of the valid blocks.
 func (a runFigures) Figure(block int, metric, arm string) (float64, error) {
 	w, err := a.window(block, arm)
 	if err != nil {
 		return 0, err
 	}
+	// A figure of the twin is missing because the arm has no twin, and the fact says why not.
 	if (metric == twinMean || metric == twinOverhead) && !w.noTwin.None() {
 		return 0, record.Fact{Code: noTwin, Arm: arm, Because: []record.Fact{w.noTwin}}
 	}
@@ -78,13 +84,15 @@ func (a runFigures) Figure(block int, metric, arm string) (float64, error) {
 	return v, nil
 }
 
-// Ratio returns the arm's value divided by its reference's, for the metric of a verdict.
+// Ratio returns the arm's value divided by its reference's, for the metric of a verdict. It is a
+// plain ratio: no luck is taken out.
 func (a runFigures) Ratio(block int, v record.Verdict) float64 {
 	windows := a.windows[a.valid[block]]
 	return windows[v.Arm].Values[v.Metric] / windows[v.Baseline].Values[v.Metric]
 }
 
-// XMax returns an arm's measured closed-loop throughput, requests per second.
+// XMax returns an arm's measured closed-loop throughput, requests per second. An arm that was not
+// probed is an error.
 func (a runFigures) XMax(arm string) (float64, error) {
 	if x := a.run.XMax[arm]; x > 0 {
 		return x, nil
@@ -106,7 +114,8 @@ func (a runFigures) Verdict(metric, arm string) (record.Verdict, error) {
 	return record.Verdict{}, record.Fact{Code: verdictAbsent, Arm: arm, Metric: metric}
 }
 
-// Challengers returns each challenger with the name of its reference.
+// Challengers returns each challenger with the name of its reference. Both are in the order of the
+// plan.
 func (a runFigures) Challengers() (pairs [][2]string) {
 	for i, arm := range a.arms {
 		if arm.Role == record.Challenger {
@@ -116,7 +125,8 @@ func (a runFigures) Challengers() (pairs [][2]string) {
 	return pairs
 }
 
-// phases returns the phases of an arm's response time in a block.
+// phases returns the phases of an arm's response time in a block. They are an error without stamps
+// or without a good request.
 func (a runFigures) phases(block int, arm string) ([]record.Phase, error) {
 	w, err := a.window(block, arm)
 	switch {
@@ -144,6 +154,8 @@ func (a runFigures) Phase(block int, arm, name string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	// The first stretch is the client's own time, which it stamps itself. All else needs the
+	// server's stamps.
 	client := record.Stretches()[0]
 	if w := a.windows[a.valid[block]][arm]; w.Phases.Joined == 0 && name != client.Name && !slices.Contains(client.Phases, name) {
 		return 0, record.Fact{Code: noStamps, Arm: arm, Names: record.Names{"phase": name}}
@@ -161,7 +173,8 @@ func (a runFigures) Phase(block int, arm, name string) (float64, error) {
 	return 0, record.Fact{Code: noSuchPhase, Names: record.Names{"phase": name}}
 }
 
-// Predicted returns the figure of the first model in the scenario's list that has it.
+// Predicted returns the figure of the first model in the scenario's list that has it. Infinite
+// figures, beyond saturation, count as none.
 func (a runFigures) Predicted(block int, arm, metric string) (float64, error) {
 	w, err := a.window(block, arm)
 	if err != nil {
@@ -176,7 +189,8 @@ func (a runFigures) Predicted(block int, arm, metric string) (float64, error) {
 }
 
 // refuseFigure returns the reason against a figure of one arm, whatever the figure is compared
-// with; no fact if there is none.
+// with; no fact if there is none. It is about the arm alone, so drift and disturbances play no
+// part.
 func (b blocks) refuseFigure(metric string, a record.Arm) (why record.Fact) {
 	m := stats.MetricOf(metric)
 	if m.Proof == stats.InOverload {

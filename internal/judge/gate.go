@@ -8,18 +8,21 @@ import (
 )
 
 // gateAlpha is the probability that a gate calls one of two equal builds worse, at any of its
-// metrics and any look.
+// metrics and any look. It is smaller than the error of a comparison, because a gate runs often
+// and a false alarm stops work.
 const gateAlpha = .01
 
 // GateShares returns the number of equal shares into which [stats.Alpha] is divided when a gate
-// asks for this number of metrics. Each metric gets one share. The interval of a metric errs on both
-// sides alike, and one side alone calls a build worse.
+// asks for this number of metrics. Each metric gets one share. The interval of a metric errs on
+// both sides alike, and one side alone calls a build worse. For n metrics each side of an interval
+// errs with Alpha/2 divided by the shares, so all n together err with gateAlpha at most.
 func GateShares(metrics int) int {
 	return int(math.Ceil(float64(metrics) * stats.Alpha / (2 * gateAlpha)))
 }
 
-// GateMetrics returns the metrics that a gate can ask for, with the largest worsening that it allows
-// unless told otherwise, as a ratio.
+// GateMetrics returns the metrics that a gate can ask for, with the largest worsening that it
+// allows unless told otherwise, as a ratio. The names are in the order of stats.Figures. The map
+// is a copy.
 func GateMetrics() (names []string, allowed map[string]float64) {
 	allowed = map[string]float64{"p50": .10, "p90": .10, "p99": .20, "cpu_per_request": .10, "memory": .10, goodput: .03}
 	for _, m := range stats.Figures() {
@@ -32,8 +35,8 @@ func GateMetrics() (names []string, allowed map[string]float64) {
 
 // gated tells for each metric of the plan's gate whether the last arm is worse than the first. The
 // new build is worse when the interval excludes that it is as good, and the median of the blocks
-// shows more than half of what is allowed. It is fine when the whole interval lies within what is
-// allowed, which has precedence.
+// is more than half of the allowed worsening. It is fine when the whole interval lies within the
+// allowed worsening, which has precedence.
 func (b blocks) gated(arms []record.Arm, run *refusal) (answers []record.Gated) {
 	gate := b.run.Plan.Gate
 	if len(gate) == 0 || len(arms) < 3 {
@@ -48,9 +51,13 @@ func (b blocks) gated(arms []record.Arm, run *refusal) (answers []record.Gated) 
 			continue
 		}
 		m := stats.MetricOf(name)
+		// The smallest effect that counts is half of the allowed worsening, so that a small sure
+		// difference does not make a build worse.
 		m.Effect, m.Same = allow/2, allow
+		// The plan has the old build twice: its copy shows how much equal builds differ here.
 		aa := stats.Compare(m, b.series(base.Name, name), b.series(twin.Name, name), shares)
 		c := b.compared(m, base.Name, challenger.Name, shares)
+		// For goodput worse is lower, so the other end of the interval counts.
 		fine := c.Low > 0 && c.High <= 1+allow
 		if m.HigherIsBetter {
 			fine = c.Low >= 1/(1+allow)
@@ -74,7 +81,7 @@ func (b blocks) gated(arms []record.Arm, run *refusal) (answers []record.Gated) 
 }
 
 // gateDecided reports whether more blocks would not change a gate's answer: a metric is worse, or
-// none is open.
+// none is open. One metric that is worse fails the gate, whatever the others are.
 func gateDecided(answers []record.Gated) bool {
 	open := false
 	for _, g := range answers {

@@ -20,7 +20,8 @@ import (
 
 // FromRecord computes the result of a run from its record: first every figure from the raw
 // requests, then the rules, then the verdicts. A trial that cannot be read becomes a doubt and not
-// an error.
+// an error. A run that goes on or was cut short is judged by what it has. The error tells that the
+// record itself is damaged or cannot be read.
 func FromRecord(dir *record.Dir, run record.Run) (*record.Result, error) {
 	if run.Plan.SLO != "" {
 		return judgeCapacity(dir, run)
@@ -36,6 +37,10 @@ func FromRecord(dir *record.Dir, run record.Run) (*record.Result, error) {
 
 // A Judge takes the trials of a run one after the other, and can judge those taken so far at any
 // time. It is not safe for concurrent use.
+//
+// The run uses it to look at its blocks while it goes on (see [Judge.Look]), and [FromRecord] uses
+// it afterwards. Both take the same path, so the result in the record is the one that ended the
+// run.
 type Judge struct {
 	name, path string
 	run        record.Run
@@ -46,8 +51,9 @@ type Judge struct {
 }
 
 // New returns a Judge of a run that has no trials yet. They come from [Judge.Take] or a record.
-// New returns an error if run.json is damaged.
+// New returns an error if run.json is damaged. path is for messages only.
 func New(name, path string, run record.Run) (*Judge, error) {
+	// The order comes from a file, and the judge uses it as indices.
 	for i, block := range run.Plan.Order {
 		for _, arm := range block {
 			if arm < 0 || arm >= len(run.Plan.Arms) {
@@ -59,7 +65,8 @@ func New(name, path string, run record.Run) (*Judge, error) {
 }
 
 // Take adds a trial. err, if not nil, is the reason why the trial cannot be read; it becomes a
-// doubt.
+// doubt. It keeps the window and its predictions, and not the requests: a run may have millions of
+// these.
 func (j *Judge) Take(t record.TrialRecord, err error) {
 	if err != nil {
 		j.doubts = append(j.doubts, unreadable(err))
@@ -79,7 +86,8 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 	j.windows[t.Block][t.Arm] = w
 }
 
-// read judges all trials of a record, and calls show with each one that can be read.
+// read judges all trials of a record, and calls show with each one that can be read. A trial that
+// show has seen may still be left out of the result.
 func read(dir *record.Dir, run record.Run, aim Aim, show func(record.TrialRecord)) (judgement, error) {
 	j, err := New(dir.Name(), dir.Path(), run)
 	if err != nil {
@@ -106,14 +114,16 @@ func read(dir *record.Dir, run record.Run, aim Aim, show func(record.TrialRecord
 // if none was taken.
 func (j *Judge) Taken(block int, arm string) window.Window { return j.windows[block][arm].Window }
 
-// A judgement is a run's result together with the blocks and verdicts it was made of.
+// A judgement is a run's result together with the blocks and verdicts it was made of. Its parts
+// agree: they come from the same trials.
 type judgement struct {
 	blocks
 	verdicts verdicts
 	result   *record.Result
 }
 
-// judge judges the trials taken so far.
+// judge judges the trials taken so far. It computes everything anew, so it can be called after
+// each block. See the package comment for the steps.
 func (j *Judge) judge() judgement {
 	b := validate(j.run, j.windows)
 	arms := b.arms(j.servers)
@@ -126,6 +136,7 @@ func (j *Judge) judge() judgement {
 	r.Expectations = b.expected(arms, v)
 	r.Gate = b.gated(arms, v.refusal)
 	r.Winner, r.Answer = conclude(r)
+	// The watchdog measured steal over the whole run, which is better than over the windows.
 	if o := j.run.Others; o != nil {
 		r.Others, r.Env.StealRatio = o, o.Steal
 	}
@@ -133,7 +144,8 @@ func (j *Judge) judge() judgement {
 	return judgement{b, v, r}
 }
 
-// header returns a result with the facts about its run, and no figures yet.
+// header returns a result with the facts about its run, and no figures yet. Lists are empty and
+// not nil, so that JSON shows [] and not null.
 func header(name, path string, run record.Run) *record.Result {
 	p := run.Plan
 	return &record.Result{
@@ -144,7 +156,8 @@ func header(name, path string, run record.Run) *record.Result {
 	}
 }
 
-// unusable returns the reason if a trial cannot be judged; no fact if it can.
+// unusable returns the reason if a trial cannot be judged; no fact if it can. A second trial of
+// one arm in a block is not used, because nobody knows which of the two is right.
 func (j *Judge) unusable(t record.Trial) (why record.Fact) {
 	_, twice := j.windows[t.Block][t.Arm]
 	switch {
@@ -162,7 +175,7 @@ func (j *Judge) unusable(t record.Trial) (why record.Fact) {
 	return why
 }
 
-// planned returns the plan's arm with this name, or nil.
+// planned returns the plan's arm with this name, or nil. It points into p.Arms.
 func planned(p record.Plan, arm string) *record.PlanArm {
 	i := slices.IndexFunc(p.Arms, func(a record.PlanArm) bool { return a.Name == arm })
 	if i < 0 {

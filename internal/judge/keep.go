@@ -8,7 +8,8 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Keeping tells how well an arm kept an SLO.
+// A Keeping tells how well an arm kept an SLO. It is part of the JSON of a size test (package
+// advise).
 type Keeping struct {
 	Arm    string        `json:"arm"`
 	Blocks int           `json:"blocks"`          // valid blocks
@@ -26,6 +27,10 @@ type Keeping struct {
 // all looks. It fails if it broke a term in enough blocks. In between it is undecided. The answer
 // is refused if a window is too short for a quantile. A growing backlog refuses nothing, because
 // it is a way to break an SLO. Keep returns an error if the record cannot be read.
+//
+// It counts blocks, as a sign test does: an arm that keeps the SLO in only half of all blocks
+// keeps it in nearly all blocks of a run with a small and known probability, whatever the
+// distribution of the times.
 func Keep(dir *record.Dir, run record.Run, slo stats.SLO) ([]Keeping, error) {
 	g, err := read(dir, run, Aim{SLO: slo}, func(record.TrialRecord) {})
 	if err != nil {
@@ -44,8 +49,9 @@ func (g judgement) keepings(slo stats.SLO) (all []Keeping) {
 	return all
 }
 
-// quantiles returns the quantiles of a trial that an SLO asks for, in seconds, by metric. It leaves out
-// those for which the window has too few requests. It returns nil without an SLO.
+// quantiles returns the quantiles of a trial that an SLO asks for, in seconds, by metric. It
+// leaves out those for which the window has too few requests. It returns nil without an SLO. An
+// SLO may ask for quantiles that a run does not compare, so they are taken from the requests.
 func quantiles(t record.TrialRecord, slo stats.SLO) map[string]float64 {
 	if slo == nil {
 		return nil
@@ -69,6 +75,7 @@ func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
 	}
 	values := map[string][]float64{}
 	for i, block := range g.valid {
+		// All terms together: a block that breaks one term breaks the SLO.
 		kept := true
 		for _, term := range slo {
 			w := g.windows[block][arm]
@@ -84,6 +91,7 @@ func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
 			kept = kept && term.Holds(v)
 		}
 		k.Kept += stats.Count(kept)
+		// The first look that decides counts. Go on only to complete the counts and figures.
 		if k.Answer == record.Undecided {
 			k.Answer = answer(i+1, k.Kept)
 		}
@@ -102,7 +110,8 @@ func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
 }
 
 // answer decides after a number of blocks: the SLO was kept in kept blocks and broken in the rest.
-// It is undecided between looks.
+// It is undecided between looks. With rank k of the look, fewer than k blocks on one side decide
+// for the other.
 func answer(blocks, kept int) record.Answer {
 	rank := stats.LookRank(blocks, stats.Alpha)
 	switch {

@@ -8,7 +8,12 @@ import (
 )
 
 // An Aim is the question that a run is to answer. The run ends at the first look that answers it.
-// The zero Aim asks for the verdicts, the best arm and the expectations.
+// The zero Aim asks for the verdicts, the best arm and the expectations. SLO, Outcome and
+// Expectations exclude each other: the first of them in this order decides.
+//
+// This file decides when a run may end. Looking too often would raise the probability of a false
+// verdict, so looks are few and fixed, and the error is spent over them (stats.LookRank). What a
+// look may end the run for depends on what the user wants to know.
 type Aim struct {
 	Expectations bool      // ask for the expectations alone, whatever verdicts are open
 	Standings    bool      // do not wait for verdicts that cannot change an arm's standing
@@ -39,6 +44,7 @@ func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
 	switch {
 	case aim.SLO != nil:
 		ends = !slices.ContainsFunc(now.keepings(aim.SLO), func(k Keeping) bool { return !k.Answer.Decided() })
+	// A refused outcome may be lifted by more blocks, so wait until nothing can change.
 	case aim.Outcome != nil:
 		v := Outcome(now.result, *aim.Outcome)
 		ends = v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled(room, false))
@@ -52,8 +58,8 @@ func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
 	return now.result, ends
 }
 
-// Open returns the verdicts that the run waits for and the windows so far leave open. An aim that does
-// not ask for verdicts leaves none open.
+// Open returns the verdicts that the run waits for and the windows so far leave open. An aim that
+// does not ask for verdicts leaves none open.
 func (j *Judge) Open() (open []record.Verdict) {
 	if a := j.aim; a.SLO != nil || a.Outcome != nil || a.Expectations || len(j.run.Plan.Gate) > 0 {
 		return nil
@@ -67,7 +73,8 @@ func (j *Judge) Open() (open []record.Verdict) {
 	return open
 }
 
-// awaited reports whether a run waits for a verdict: a primary one, or goodput where an arm is overloaded.
+// awaited reports whether a run waits for a verdict: a primary one, or goodput where an arm is
+// overloaded. Other verdicts come along without being waited for.
 func (g judgement) awaited(v record.Verdict) bool {
 	return v.Primary || v.Metric == goodput && (g.over[v.Arm] || g.over[v.Baseline])
 }
@@ -78,10 +85,13 @@ func (g judgement) awaited(v record.Verdict) bool {
 // expectations. An arm without any decided verdict among these keeps the run going. If the aim
 // is the standings, a verdict is settled, too, when its arm's standing does not depend on it.
 func (g judgement) settled(room int, standings bool) bool {
+	// known: the arm has a decided verdict, so giving up one of its other verdicts leaves an
+	// answer.
 	known := map[string]bool{}
 	for _, v := range g.verdicts.all {
 		known[v.Arm] = known[v.Arm] || g.awaited(v) && v.Least == 0 && v.Verdict != stats.Refused
 	}
+	// Least is 0 for a verdict that is final.
 	open := func(v record.Verdict) bool {
 		return v.Least > 0 && (room == 0 || v.Least <= room || !known[v.Arm]) && !(standings && g.moot(v))
 	}
@@ -90,6 +100,8 @@ func (g judgement) settled(room int, standings bool) bool {
 			return false
 		}
 	}
+	// An arm that is surely worse than its reference cannot be the best, so its duels do not
+	// matter.
 	var beaten []string
 	for _, s := range g.result.Answer.Standings {
 		if worse(s.Rank) || s.Rank == record.OtherLoad {
@@ -104,9 +116,9 @@ func (g judgement) settled(room int, standings bool) bool {
 	return g.expectationsDecided() && len(g.verdicts.all) > 0
 }
 
-// moot reports whether an open verdict on a quantile cannot change the standing of its arm: the arm is
-// worse at every higher quantile that is judged, and the interval of this one excludes that it is
-// better.
+// moot reports whether an open verdict on a quantile cannot change the standing of its arm: the
+// arm is worse at every higher quantile that is judged, and the interval of this one excludes that
+// it is better. Then its standing is slower whatever this quantile says.
 func (g judgement) moot(open record.Verdict) bool {
 	m := stats.MetricOf(open.Metric)
 	if m.Quantile == 0 || open.Low <= 1/(1+m.Effect) {

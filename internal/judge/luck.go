@@ -21,6 +21,7 @@ import (
 const luckOf = "luck_"
 
 const (
+	// The draws share no arrivals with the blocks of the run.
 	mostDraws    = 2000      // of a window's arrivals, to compute the mean
 	leastDraws   = 200       // windows that allow fewer draws are so long that luck matters little
 	mostReplayed = 5_000_000 // requests in all draws, some two seconds
@@ -29,8 +30,9 @@ const (
 
 // Expected returns the mean quantiles of an arm's ideal twin over many draws of the plan's
 // arrivals. draw returns the requests of draw i as they are scheduled, each with its demand. It is
-// nil for an arm without a twin, for a closed loop, for requests without a demand, for a twin
-// that loses requests, and where the draws would take too long. An error is draw's.
+// nil for an arm without a twin, for a closed loop, for requests without a demand, for a twin that
+// loses requests, and where the draws would take too long. An error is draw's. Times are seconds:
+// the geometric means over the draws.
 func Expected(p record.Plan, arm record.PlanArm, env record.Env, draw func(i int) ([]record.Request, error)) (*record.Expected, error) {
 	st, _, why := TwinOf(arm)
 	draws := int(min(mostDraws, mostReplayed/(arm.Clients.Rate*(p.Warmup+p.Window))))
@@ -43,6 +45,8 @@ func Expected(p record.Plan, arm record.PlanArm, env record.Env, draw func(i int
 		if err != nil {
 			return nil, err
 		}
+		// The twin gets the demands alone, without any overhead, as it does for the luck of a
+		// block.
 		t := record.TrialRecord{Trial: record.Trial{Seed: uint64(i), Warmup: p.Warmup, Window: p.Window}, Requests: requests}
 		q := play(st, arm.Clients, t, window.PerIter(env), 0)
 		if !slices.ContainsFunc(requests, demanding) || !lossless(q) {
@@ -57,7 +61,9 @@ func Expected(p record.Plan, arm record.PlanArm, env record.Env, draw func(i int
 // lossless reports whether a replay has quantiles of all its requests, above 0.
 func lossless(p queueing.Prediction) bool { return p.P50 != nil && *p.P50 > 0 && *p.Loss == 0 }
 
-// noteLuck adds to a window how lucky its arrivals were; NaN where a replay cannot tell.
+// noteLuck adds to a window how lucky its arrivals were; NaN where a replay cannot tell. alone is
+// the replay of the window with the demands alone. e is nil for an arm without expected quantiles,
+// and then no luck is noted.
 func noteLuck(w *modelled, alone queueing.Prediction, e *record.Expected) {
 	if e == nil {
 		return
@@ -73,10 +79,13 @@ func noteLuck(w *modelled, alone queueing.Prediction, e *record.Expected) {
 // times returns a metric of two arms over the valid blocks. suffix is "" or [window.FromSent],
 // which selects quantiles counted from the time of sending. From the arm's quantiles it takes out
 // the luck that the arm had more than the baseline. The mean over the draws has an error, so all
-// log ratios may be off by the same amount, at most off.
+// log ratios may be off by the same amount, at most off. x, y are seconds, one value per valid
+// block, or the unit of the metric.
 func (b blocks) times(base, arm, metric, suffix string) (x, y []float64, off float64) {
 	x, y = b.series(base, metric+suffix), b.series(arm, metric+suffix)
 	luck := b.series(arm, luckOf+metric)
+	// Arms with the same load get the same arrivals in a block, so only the difference of their
+	// luck changes the ratio.
 	for i, l := range b.series(base, luckOf+metric) {
 		luck[i] -= l
 	}
@@ -87,7 +96,8 @@ func (b blocks) times(base, arm, metric, suffix string) (x, y []float64, off flo
 	return x, y, off
 }
 
-// draws returns the fewest draws behind the expected quantiles of these arms.
+// draws returns the fewest draws behind the expected quantiles of these arms. Fewer draws make the
+// mean less certain.
 func (b blocks) draws(arms ...string) float64 {
 	fewest := math.MaxInt
 	for _, name := range arms {
@@ -106,7 +116,7 @@ func (b blocks) compared(m stats.Metric, base, arm string, shares int) stats.Com
 }
 
 // withLuck returns the ratio of a comparison with the luck left in. It returns nil if no luck was
-// taken out, or if there is no interval.
+// taken out, or if there is no interval. It shows a reader how much the correction did.
 func (b blocks) withLuck(c stats.Comparison, base, arm string, shares int) *record.Spread {
 	all := stats.Compare(c.Metric, b.series(base, c.Metric.Name), b.series(arm, c.Metric.Name), shares)
 	if all.Low == c.Low && all.High == c.High || all.Low == 0 {

@@ -14,11 +14,14 @@ import (
 const goodput = "goodput"
 
 // MapBlocks returns the fewest blocks that can tell this number of arms apart on a map; 0 if no
-// number of looks can.
+// number of looks can. arms counts the baseline, and not its copy.
 func MapBlocks(arms int) int { return stats.FirstLook(max(stats.Primaries(), duelShares(arms-1))) }
 
 // Outcome returns what a cell of a map shows for a metric, or for the winner over the primary
 // metrics if metric is "". Its ratio is the widest one among the verdicts that decided the cell.
+//
+// A map has one cell per load. The cell shows one word and one ratio, so this file picks them from
+// the verdicts of the cell's run, by the same field that names the winner of a comparison.
 func Outcome(r *record.Result, metric string) record.CellVerdict {
 	asked := func(v record.Verdict) bool { return v.Primary && metric == "" || v.Metric == metric }
 	if metric == "" && len(r.LoadsDiffer) > 0 {
@@ -41,6 +44,7 @@ func Outcome(r *record.Result, metric string) record.CellVerdict {
 		c.Decision, c.Among = record.Ties, best
 	case record.ATrade:
 		c.Decision = record.Trades
+	// A refusal is shown only if an arm has no verdict at all because of it.
 	default:
 		for _, v := range r.Verdicts {
 			if i := slices.IndexFunc(f.standings, func(s record.Standing) bool { return s.Arm == v.Arm }); asked(v) && !v.Reason.None() && !f.judged[i] {
@@ -54,7 +58,7 @@ func Outcome(r *record.Result, metric string) record.CellVerdict {
 }
 
 // widest returns the verdict with the ratio farthest from 1 among those that count. If there is a
-// winner, verdicts that say so come first.
+// winner, verdicts that say so come first. It is the zero Verdict if none counts.
 func (f field) widest(verdicts []record.Verdict, asked func(record.Verdict) bool, winner string) (found record.Verdict) {
 	says := func(v record.Verdict) bool {
 		return v.Arm == winner && v.Better() || v.Baseline == winner && v.Worse()
@@ -72,5 +76,5 @@ func (f field) widest(verdicts []record.Verdict, asked func(record.Verdict) bool
 	return found
 }
 
-// width returns how far a ratio is from 1, in the logarithm.
+// width returns how far a ratio is from 1, in the logarithm. So half and double are equally wide.
 func width(ratio float64) float64 { return math.Abs(math.Log(ratio)) }

@@ -9,13 +9,14 @@ import (
 )
 
 // A Pair asks how an arm compares with another at a metric. Metric is a name that [stats.MetricOf]
-// knows.
+// knows. The ratio is Arm divided by Baseline.
 type Pair struct{ Metric, Baseline, Arm string }
 
 // Pairs judges a record, and compares any pairs of its arms. It uses the verdict of the run if
 // there is one, and otherwise the blocks of the two arms. Goodput, memory and the mean of good
 // replies are compared whatever became of the requests, since refusing some requests is the point
-// under overload. It returns an error if the record cannot be read.
+// under overload. It returns an error if the record cannot be read. The verdicts are in the order
+// of pairs. A pair with an unknown arm is refused.
 func Pairs(dir *record.Dir, run record.Run, pairs []Pair) (*record.Result, []record.Verdict, error) {
 	g, err := read(dir, run, Aim{}, func(record.TrialRecord) {})
 	if err != nil {
@@ -56,6 +57,8 @@ func (g judgement) pair(p Pair) record.Verdict {
 			why = cmp.Or(why, forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}))
 		}
 	}
+	// As many shares as there are pairs of arms and primary metrics, since any pair may be asked
+	// for.
 	c := g.compared(m, base.Name, arm.Name, stats.Primaries()*(len(arms)-1)*(len(arms)-2)/2)
 	return verdict(c, *base, *arm, g.against(c, *base, *arm, why, ruler{}))
 }
@@ -63,7 +66,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 // Leaders names the best arms by the verdicts on some metrics, by the same rule that names a
 // winner. best holds the winner, or the arms that share the first place, or all arms faster than
 // the baseline, or else the arms that are not surely worse than another and starved no client. Two
-// challengers are compared by their duel in r.Duels.
+// challengers are compared by their duel in r.Duels. The names are in the order of the plan.
 func Leaders(r *record.Result, metrics []string) (kind record.AnswerKind, best []string) {
 	f := newField(r, func(v record.Verdict) bool { return slices.Contains(metrics, v.Metric) }, false)
 	kind, best = f.decide()

@@ -16,13 +16,20 @@ import (
 
 // A theory predicts the figures of a window from its measured inputs: arrivals, demands and the
 // server's CPU time per request. Nothing is fitted to response times.
+//
+// The inputs are measured in the very window that is predicted, so a difference between prediction
+// and measurement is not due to another load. What theory leaves out (switching, the kernel, the
+// network) must then explain it.
 type theory struct {
 	name, summary string
 	predict       func(record.Station, queueing.Load, record.Clients) queueing.Prediction
 }
 
-// theories returns the models that a scenario may name under predict.
+// theories returns the models that a scenario may name under predict. They are in the order in
+// which reports show them.
 func theories() []theory {
+	// alone is a single queue before a number of workers, each with a core to itself: a textbook
+	// station with the arm's limit of places.
 	alone := func(st record.Station, workers int) record.Station {
 		places := st.Places
 		switch {
@@ -74,13 +81,15 @@ func stationOf(s record.Station) record.Station {
 }
 
 // jobs returns the requests of a trial's window as jobs for the theory. Each has the demand it
-// asked for, plus beyond seconds of CPU time if that is more than 0.
+// asked for, plus beyond seconds of CPU time if that is more than 0. perIter is in seconds. The
+// jobs are in the order of the requests.
 func jobs(t record.TrialRecord, perIter, beyond float64, c record.Clients) (all []queueing.Job) {
 	chance := rand.New(rand.NewPCG(t.Seed, 3)) // chooses the loop of each fresh connection
 	for _, r := range t.Requests {
 		if t.InWindow(r) {
 			cpu := record.Duration(float64(r.Iters)*perIter + max(0, beyond))
 			all = append(all, queueing.Job{At: time.Duration(r.Scheduled), CPU: cpu, Block: time.Duration(r.Sleep), Conn: len(all) % max(c.Connections, 1)})
+			// A fresh connection for each request: the kernel's choice of a loop is like chance.
 			if !c.KeepAlive {
 				all[len(all)-1].Conn = int(chance.Uint32())
 			}
@@ -89,7 +98,8 @@ func jobs(t record.TrialRecord, perIter, beyond float64, c record.Clients) (all 
 	return all
 }
 
-// model returns a measured window with its predictions.
+// model returns a measured window with its predictions. It does the expensive part of judging: two
+// replays of each window.
 func model(measured window.Window, t record.TrialRecord, arm record.PlanArm, run record.Run) modelled {
 	w := modelled{Window: measured}
 	replayTwin(&w, t, arm, run.Env)
@@ -104,6 +114,7 @@ func predict(w *modelled, t record.TrialRecord, arm record.PlanArm, run record.R
 	if len(run.Plan.Predict) == 0 || arm.Station == nil || !(w.Values["cpu_per_request"] > 0) || iter <= 0 {
 		return
 	}
+	// The server's CPU time beyond the demands belongs to each request's service.
 	beyond, ok := beyondDemand(t, iter)
 	if !ok {
 		return
@@ -123,6 +134,7 @@ func predict(w *modelled, t record.TrialRecord, arm record.PlanArm, run record.R
 			if w.noTwin.None() {
 				w.predicted[th.name] = w.twin
 			}
+		// bounds are about closed loops, and all other formulas about open ones.
 		case (th.name == "bounds") == arm.Clients.Closed():
 			p := th.predict(stationOf(*arm.Station), l, served)
 			p.Quantile = nil // it may keep a whole replay in memory for each window
@@ -131,7 +143,8 @@ func predict(w *modelled, t record.TrialRecord, arm record.PlanArm, run record.R
 	}
 }
 
-// noPrediction returns the reason why a model has no figure for an arm.
+// noPrediction returns the reason why a model has no figure for an arm. It tells the first reason
+// that applies.
 func (b blocks) noPrediction(arm, model string) record.Fact {
 	pa := planned(b.run.Plan, arm)
 	st, _, why := TwinOf(*pa)
@@ -153,7 +166,8 @@ func (b blocks) noPrediction(arm, model string) record.Fact {
 	return record.Fact{Code: modelBeyond}
 }
 
-// predictedFigure returns one of expect.PredictedMetrics; nil if the theory does not give it.
+// predictedFigure returns one of expect.PredictedMetrics; nil if the theory does not give it. The
+// pointer is into p.
 func predictedFigure(p queueing.Prediction, metric string) *float64 {
 	return map[string]*float64{
 		"mean": p.Mean, "p50": p.P50, "p90": p.P90, "p99": p.P99, "goodput": p.Throughput, "loss": p.Loss,
@@ -182,6 +196,7 @@ func (b blocks) predictions(arm string) (all []record.Prediction) {
 			}
 		}
 		for _, metric := range slices.Sorted(maps.Keys(series)) {
+			// A median over some blocks could not be compared with the measured one over all.
 			if len(series[metric]) == len(b.valid) {
 				p.Values[metric] = stats.Median(series[metric])
 			}

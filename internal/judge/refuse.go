@@ -13,7 +13,9 @@ import (
 // Limits on totals over the blocks.
 const (
 	// errorLimit is the ratio of an arm's requests that may fail. statusLimit is how far the
-	// ratios of one HTTP status may differ between two arms.
+	// ratios of one HTTP status may differ between two arms. An arm with more failed requests than
+	// that is not compared: a server that fails quickly would look fast. A different mix of
+	// statuses means that the servers do not do the same work.
 	errorLimit  = .001
 	statusLimit = .001
 	// starvedLimit is the ratio of a closed loop's connections that may starve. With more, the
@@ -24,6 +26,11 @@ const (
 )
 
 // A refusal is the reason why a verdict cannot be given. A nil *refusal means that there is none.
+//
+// A verdict is refused if the data cannot carry it, which is no statement about the servers. The
+// reasons here are about totals over the blocks: a run without blocks, arms that failed or starved
+// clients, and figures that are not known. Reasons that need the compared values are in checks.go.
+// The first reason found is told, and the order of checks is from general to special.
 type refusal struct {
 	record.Fact
 	final bool // no number of blocks changes it
@@ -45,8 +52,8 @@ func (b blocks) refuseRun() *refusal {
 	})
 }
 
-// refusePair returns the reason against comparing two arms at a metric: that of the run, if it is not
-// nil, or of an arm. It returns nil if there is none.
+// refusePair returns the reason against comparing two arms at a metric; nil if there is none. run
+// is the result of refuseRun, and has precedence over the reasons of the arms.
 func (b blocks) refusePair(m stats.Metric, base, arm record.Arm, run *refusal) *refusal {
 	return cmp.Or(run, b.refuseArm(arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
 }
@@ -57,6 +64,8 @@ func (b blocks) refuseSilent(m stats.Metric, arms ...string) *refusal {
 	for _, block := range b.valid {
 		for _, arm := range arms {
 			w := b.windows[block][arm].Window
+			// Without a good reply a quantile is about failures only, and a goodput of 0 has no
+			// ratio.
 			if never := answeredNone(w); m.Quantile > 0 && never || m.Name == goodput && answeredLate(w) {
 				return forGood(record.Fact{Code: causeNoReplies, Arm: arm, Metric: m.Name, Values: record.Values{
 					"block": float64(block), "late": float64(stats.Count(!never)),
@@ -67,11 +76,13 @@ func (b blocks) refuseSilent(m stats.Metric, arms ...string) *refusal {
 	return nil
 }
 
-// refuseArm returns the reason against every verdict on an arm; nil if there is none.
+// refuseArm returns the reason against every verdict on an arm; nil if there is none. base is the
+// arm that it is compared with.
 func (b blocks) refuseArm(a, base record.Arm) *refusal {
 	if failed := b.failed(base, a); failed != nil {
 		return failed
 	}
+	// An overloaded arm may turn requests away, so another mix of statuses is no fault.
 	if b.over[a.Name] || b.over[base.Name] {
 		return nil
 	}
@@ -113,6 +124,8 @@ func (b blocks) failed(arms ...record.Arm) *refusal {
 	if len(who) == 0 {
 		return nil
 	}
+	// The most common end first. Equal counts are sorted by name, so that the fact is the same
+	// each time.
 	common := slices.SortedFunc(maps.Keys(ends), func(a, b string) int { return cmp.Or(cmp.Compare(ends[b], ends[a]), cmp.Compare(a, b)) })
 	return forGood(record.Fact{
 		Code: causeErrors, Values: record.Values{"limit_percent": 100 * errorLimit}, Names: record.Names{"mostly": common[0]}, Because: who,
@@ -120,7 +133,7 @@ func (b blocks) failed(arms ...record.Arm) *refusal {
 }
 
 // statusMix returns the ratio of each status among an arm's requests, the median over the valid
-// blocks. Status 0 is no answer.
+// blocks. Status 0 is no answer. A status that is absent from a block has the ratio 0 there.
 func (b blocks) statusMix(arm string) map[uint16]float64 {
 	mix := map[uint16]float64{}
 	for _, block := range b.valid {
@@ -138,7 +151,8 @@ func (b blocks) statusMix(arm string) map[uint16]float64 {
 	return mix
 }
 
-// refuseMetric returns the reason against one metric of an arm; nil if there is none.
+// refuseMetric returns the reason against one metric of an arm; nil if there is none. m.Proof
+// tells under which trouble the metric is still right.
 func (b blocks) refuseMetric(m stats.Metric, a record.Arm) *refusal {
 	switch {
 	case m.Quantile > 0 && !b.judged[m.Name]:
@@ -149,6 +163,7 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) *refusal {
 		return forGood(record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values})
 	case m.Name == "cpu_per_request" && slices.ContainsFunc(b.series(a.Name, m.Name), math.IsNaN):
 		return forGood(record.Fact{Code: causeUnknownCPU, Arm: a.Name})
+	// The times are of the clients that were served, which are not the clients as a whole.
 	case m.Proof < stats.InStarvation && b.starvesTooMany(a.Name):
 		return forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
 	case m.Proof < stats.InStarvation && b.unsentShare(a.Name) > 0:

@@ -7,16 +7,19 @@ import (
 	"schedlab/internal/record"
 )
 
-// mostServerDoubts limits the number of different doubts that an arm's trials may raise.
+// mostServerDoubts limits the number of different doubts that an arm's trials may raise. More
+// would fill a page without telling more.
 const mostServerDoubts = 4
 
-// servers collects what the trials found out about the arms' servers.
+// servers collects what the trials found out about the arms' servers. The zero value is ready to
+// use.
 type servers struct {
 	cpus   map[string]string        // by arm: the CPUs it may run on, if not only the plan's server CPUs
 	doubts map[string][]record.Fact // by arm: each doubt of its trials once
 }
 
-// note adds what a trial found out about its arm's server.
+// note adds what a trial found out about its arm's server. arm is nil for an arm that is not in
+// the plan.
 func (s *servers) note(t record.Trial, arm *record.PlanArm) {
 	if s.cpus == nil {
 		s.cpus, s.doubts = map[string]string{}, map[string][]record.Fact{}

@@ -8,7 +8,7 @@ var timeOf = map[record.Cause]record.Code{
 	record.Program: programTime, record.Own: ownTime, record.Passing: passingTime,
 }
 
-// took returns the fact that a cause took a share of a CPU's time.
+// took returns the fact that a cause took a share of a CPU's time. The share is of one CPU's time.
 func took(t record.Trouble) record.Fact {
 	return record.Fact{
 		Code: timeOf[t.Cause], Values: record.Values{"share": t.Share, "cpu": float64(t.CPU), "pid": float64(t.PID)},
@@ -16,7 +16,8 @@ func took(t record.Trouble) record.Fact {
 	}
 }
 
-// TroubleSoFar returns the fact about a cause that disturbs a run while it goes on.
+// TroubleSoFar returns the fact about a cause that disturbs a run while it goes on. It is for the
+// screen: the result has its own doubt, see othersDoubts.
 func TroubleSoFar(t record.Trouble) record.Fact {
 	return record.Fact{Code: stillGoingOn, Because: []record.Fact{took(t)}}
 }
@@ -37,7 +38,7 @@ func doubtful(o *record.Others) (all []record.Trouble) {
 }
 
 // othersDoubts returns one doubt about everything else that used the CPUs over the whole run; nil
-// if nothing used enough to matter.
+// if nothing used enough to matter. The causes are its Because.
 func othersDoubts(o *record.Others) []record.Fact {
 	if o == nil {
 		return nil

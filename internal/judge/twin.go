@@ -20,6 +20,9 @@ import (
 
 // Names of the twin's figures among the values of a window.
 const (
+	// Times are seconds per request, twinLoss is the ratio of requests turned away, and twinBeyond
+	// is CPU seconds per good reply. twinMean and twinP99 are of the replay with the measured CPU
+	// time, twinIdeal is the mean of the replay with the demands alone.
 	twinMean     = "twin_mean"
 	twinOverhead = "overhead" // twinMean minus twinIdeal
 	twinIdeal    = "twin_ideal"
@@ -29,13 +32,15 @@ const (
 )
 
 const (
+	// The first lap of a closed loop begins with all clients at once, and the last one ends with
+	// fewer and fewer, so the middle one is typical.
 	mostTwin = 100_000 // most requests of a trial that are replayed, in some 60 ms
 	laps     = 3       // times that a closed loop's demands are replayed; the middle lap is measured
 )
 
 // TwinOf returns the station that an arm's twin simulates. note says how the twin assigns
 // connections to event loops, if it has more than one. why is the reason if the arm can have no
-// twin.
+// twin. A twin is missing wherever the simulation would be another server than the arm.
 func TwinOf(a record.PlanArm) (st record.Station, note string, why record.Fact) {
 	c, s := a.Clients, a.Station
 	switch {
@@ -45,12 +50,15 @@ func TwinOf(a record.PlanArm) (st record.Station, note string, why record.Fact) 
 		return st, "", record.Fact{Code: twinNotRecorded}
 	case s.Unknown != "":
 		return st, "", record.Fact{Code: twinUnknown, Names: record.Names{"why": s.Unknown}}
+	// The simulated clients send the next request as soon as they have a reply.
 	case c.Closed() && (c.Think > 0 || c.Rate > 0 || c.Session > 0 || c.Pipeline > 1):
 		return st, "", record.Fact{Code: twinOfClients}
 	case s.Overflow == "drop" && c.KeepAlive:
 		return st, "", record.Fact{Code: twinOfDrops}
 	}
 	st = stationOf(*s)
+	// A worker that keeps its connection is like a goroutine for each connection, if there are
+	// enough.
 	if s.Sticky && c.KeepAlive {
 		switch n := c.Connections + c.Idle; {
 		case n > s.Workers:
@@ -60,6 +68,8 @@ func TwinOf(a record.PlanArm) (st record.Station, note string, why record.Fact) 
 		}
 		st = record.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: st.Turn} // a worker for each connection
 	}
+	// shared: one queue for all workers. Each kept connection has one request at a time, so their
+	// number limits the queue.
 	shared := st.Kind != queueing.PerWorker && st.Kind != queueing.Loops
 	if n := c.Connections; (st.Target > 0 || st.Adaptive) && c.KeepAlive && n > 0 && (st.Places == 0 || n <= st.Places) {
 		return st, "", record.Fact{Code: twinOfAging}
@@ -75,7 +85,8 @@ func TwinOf(a record.PlanArm) (st record.Station, note string, why record.Fact) 
 	return st, note, why
 }
 
-// replayTwin adds the figures of the twin to a window, or the reason why there are none.
+// replayTwin adds the figures of the twin to a window, or the reason why there are none. Figures
+// that it does not know are NaN.
 func replayTwin(w *modelled, t record.TrialRecord, arm record.PlanArm, env record.Env) {
 	for _, name := range []string{twinMean, twinOverhead, twinIdeal, twinP99, twinLoss, twinBeyond} {
 		w.Values[name] = math.NaN()
@@ -88,7 +99,8 @@ func replayTwin(w *modelled, t record.TrialRecord, arm record.PlanArm, env recor
 	w.noTwin = why
 }
 
-// replay runs a window through its twin. It returns the reason if it cannot.
+// replay runs a window through its twin. It returns the reason if it cannot. It changes w only if
+// it succeeds.
 func replay(w *modelled, t record.TrialRecord, st record.Station, arm record.PlanArm, env record.Env) (why record.Fact) {
 	c, iter := arm.Clients, window.PerIter(env)
 	switch {
@@ -103,9 +115,13 @@ func replay(w *modelled, t record.TrialRecord, st record.Station, arm record.Pla
 	if !ok {
 		return record.Fact{Code: twinNoReply}
 	}
+	// The difference of the two replays is what the server's overhead costs, with the waiting that
+	// it causes.
 	alone, measured := play(st, c, t, iter, 0), play(st, c, t, iter, beyond)
 	loses := func(p queueing.Prediction) bool { return p.Loss != nil && *p.Loss > 0 }
 	switch {
+	// A client that is turned away sends again at once, so the replay would not be of the same
+	// requests.
 	case c.Closed() && (loses(alone) || loses(measured)):
 		return record.Fact{Code: twinAsksAgain}
 	case alone.Mean == nil || measured.Mean == nil:
@@ -143,8 +159,11 @@ func beyondDemand(t record.TrialRecord, perIter float64) (cpu float64, ok bool) 
 
 // play replays a trial and returns the figures of the requests in its window. Each request takes
 // beyond seconds of CPU time more than its demand. In an open loop the requests of the warm-up run
-// first. A closed loop replays its own demands several times instead.
+// first. A closed loop replays its own demands several times instead. It returns the zero
+// Prediction if no request is in the window, or if the station cannot be simulated.
 func play(st record.Station, c record.Clients, t record.TrialRecord, perIter, beyond float64) queueing.Prediction {
+	// chance chooses the loop of each fresh connection. The seed is the trial's, so a replay is
+	// the same each time.
 	chance := rand.New(rand.NewPCG(t.Seed, 3))
 	all := make([]queueing.Job, len(t.Requests))
 	first, last := len(all), len(all)
@@ -162,6 +181,8 @@ func play(st record.Station, c record.Clients, t record.TrialRecord, perIter, be
 	if first >= last {
 		return queueing.Prediction{}
 	}
+	// The times at which requests were sent depend on the replies, so a closed loop has no
+	// schedule to replay: only the order of its demands is used.
 	if c.Closed() {
 		n := len(all)
 		sent, completions, err := queueing.ReplayClosed(st, c.Connections, slices.Repeat(all, laps))
@@ -172,6 +193,7 @@ func play(st record.Station, c record.Clients, t record.TrialRecord, perIter, be
 		p.Throughput = queueing.Throughput(completions, sent[n].At, sent[2*n].At)
 		return p
 	}
+	// The requests of the warm-up fill the queue as it was when the window began.
 	completions, err := queueing.Replay(st, all)
 	if err != nil {
 		return queueing.Prediction{}
@@ -183,7 +205,8 @@ func play(st record.Station, c record.Clients, t record.TrialRecord, perIter, be
 }
 
 // twin sums up the twin's figures for an arm over the valid blocks. It returns nil if no block is
-// valid, or if the record has no station for the arm's mode.
+// valid, or if the record has no station for the arm's mode. Times are seconds. Figures are
+// medians with intervals.
 func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 	if pa.Mode != "" && pa.Station == nil || len(b.valid) == 0 {
 		return nil
@@ -192,6 +215,7 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 	if why := b.withoutTwin(pa.Name, st); !why.None() {
 		return &record.Twin{Why: why}
 	}
+	// Interference is the rest that neither the demand nor the server's CPU time explains.
 	good, mean := b.series(pa.Name, "good_mean"), b.series(pa.Name, twinMean)
 	rest := make([]float64, len(good))
 	for i := range good {
@@ -205,6 +229,7 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 		tw.P99, tw.MeasuredP99 = spread(b.series(pa.Name, twinP99)), spread(b.series(pa.Name, "p99"))
 	}
 	loss, lost := spread(b.series(pa.Name, twinLoss)), spread(b.series(pa.Name, "loss"))
+	// Losses are shown only if there are any, in theory or in fact.
 	if loss.High > 0 || lost.High > 0 {
 		tw.Loss, tw.MeasuredLoss = loss, lost
 	}
@@ -212,8 +237,10 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 }
 
 // withoutTwin returns the reason if an arm has no twin over the valid blocks; no fact if it has
-// one.
+// one. The reason of the first block without a twin counts.
 func (b blocks) withoutTwin(arm string, st record.Station) (why record.Fact) {
+	// In overload a queue without limit grows for ever, and its times only tell how long the
+	// window was.
 	if endless := st.Places == 0 || st.Overflow == queueing.Blocks; b.over[arm] && endless {
 		return record.Fact{Code: twinOverload}
 	}
@@ -230,7 +257,8 @@ func (b blocks) withoutTwin(arm string, st record.Station) (why record.Fact) {
 }
 
 // spread returns the median of v with its confidence interval. v holds one value per block, at
-// least one, and no NaN.
+// least one, and no NaN. The confidence is 95 %. With too few values for that, Low and High are
+// the smallest and the largest.
 func spread(v []float64) *record.Spread {
 	sorted := slices.Sorted(slices.Values(v))
 	k := max(stats.IntervalRank(len(sorted), stats.Alpha), 1)

@@ -9,7 +9,11 @@ import (
 	"schedlab/internal/window"
 )
 
-// An unchecked rule silently passes a window that lacks the figure it needs.
+// An unchecked rule silently passes a window that lacks the figure it needs. lacks gets a window
+// and whether its server should have stamped.
+//
+// A rule that passes for lack of data looks like a rule that was kept. This file names such rules,
+// so that the report does not claim more than was checked.
 type unchecked struct {
 	rule, why string
 	lacks     func(w *modelled, stamped bool) bool
@@ -31,7 +35,8 @@ var ofMachine = []unchecked{
 }
 
 // notChecked lists the rules that could not be checked because the record lacks a figure. A rule
-// about arms names the arms that lack it, unless all do.
+// about arms names the arms that lack it, unless all do. The list is for people, and is empty and
+// not nil if all was checked.
 func (b blocks) notChecked() []string {
 	missing := []string{}
 	for _, u := range ofArms {

@@ -11,7 +11,8 @@ import (
 	"schedlab/internal/window"
 )
 
-// verdicts holds all verdicts of a run.
+// verdicts holds all verdicts of a run. aa is the baseline against its copy, one verdict per
+// metric; all has the challengers in plan order, each with all metrics.
 type verdicts struct {
 	aa, all []record.Verdict
 	duels   []record.Verdict // each challenger against each challenger before it
@@ -42,6 +43,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	}
 	base, twin := arms[0], arms[1]
 	challengers := len(arms) - 2
+	// First the A/A control, because it is the ruler for everything else.
 	rulers := map[string]ruler{}
 	for _, m := range stats.Metrics() {
 		c := stats.Compare(m, b.series(base.Name, m.Name), b.series(twin.Name, m.Name), stats.Primaries()*challengers)
@@ -70,6 +72,8 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 		for _, other := range arms[2 : i+2] {
 			for _, m := range stats.Metrics() {
 				c := b.compared(m, other.Name, a.Name, duelShares(challengers))
+				// Two arms that both may equal the baseline: compare them again, with the smaller
+				// error that is left.
 				if c.Decision.Differs() && !differs(m.Name, a.Name) && !differs(m.Name, other.Name) {
 					c = b.compared(m, other.Name, a.Name, spareShares(challengers))
 				}
@@ -87,13 +91,15 @@ func duelShares(challengers int) int {
 }
 
 // spareShares returns the same for a duel between two arms that do not differ from the baseline.
+// There must be two challengers or more.
 func spareShares(challengers int) int {
 	duels := stats.Primaries() * challengers * (challengers - 1) / 2
 	return int(math.Ceil(float64(duels) * stats.Alpha / stats.Unspent(stats.Primaries()*challengers)))
 }
 
 // against returns the reason why the comparison of two arms gives no verdict; nil if it gives one.
-// why is a reason that does not depend on their values, or nil.
+// why is a reason that does not depend on their values, or nil. The first reason found counts. An
+// inconclusive comparison is not checked: it claims nothing.
 func (b blocks) against(c stats.Comparison, base, arm record.Arm, why *refusal, r ruler) *refusal {
 	switch why = cmp.Or(why, r.broken); {
 	case why != nil:
@@ -109,9 +115,9 @@ func (b blocks) against(c stats.Comparison, base, arm record.Arm, why *refusal, 
 }
 
 // A ruler is the smallest difference at one metric that a run can resolve. If the A/A interval
-// excludes 1, the run tells identical programs apart by up to its far end, and a difference
-// must be larger than that. SAME stands unless the copy itself is FASTER or SLOWER. The zero ruler
-// resolves every difference.
+// excludes 1, the run tells identical programs apart by up to its far end, and a difference must
+// be larger than that. SAME stands unless the copy itself is FASTER or SLOWER. The zero ruler
+// resolves every difference. All comparisons of a metric share one ruler.
 type ruler struct {
 	gap     float64     // far end of the A/A interval as |ln ratio|; 0 if the interval holds 1
 	differs bool        // the copy is FASTER or SLOWER
@@ -136,7 +142,8 @@ func newRuler(aa stats.Comparison, base string, why *refusal) (r ruler) {
 	return r
 }
 
-// resolves reports whether a verdict is not explained by the gap.
+// resolves reports whether a verdict is not explained by the gap. The whole interval must be
+// beyond the gap.
 func (r ruler) resolves(c stats.Comparison) bool {
 	if c.Decision == stats.Same {
 		return !r.differs
@@ -145,9 +152,11 @@ func (r ruler) resolves(c stats.Comparison) bool {
 }
 
 // check returns the reason against a decided verdict: drift, imbalance or sensitivity. It returns
-// nil if the verdict stands.
+// nil if the verdict stands. It asks in the order drift, imbalance, lateness, failed blocks, calm
+// half.
 func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 	metric := c.Metric.Name
+	// Check the same values that were compared, with luck taken out.
 	baseTimes, armTimes, _ := b.times(base, arm, metric, "")
 	said := toCheck(c, baseTimes, armTimes)
 	against := func(code record.Code, values record.Values, names record.Names) *refusal {
@@ -173,10 +182,12 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 		}
 		checked = append(checked, late)
 		baseSent, armSent, _ := b.times(base, arm, metric, window.FromSent)
+		// Times from the sending leave out the load's lateness. The verdict must not depend on it.
 		if sent := toCheck(c, baseSent, armSent); said.contradicts(stats.Median(sent.x)) {
 			return against(causeSensitivity, record.Values{"ratio": math.Exp(stats.Median(sent.x))}, nil)
 		}
 	}
+	// Failed requests count with their time, so the blocks without any must not say the opposite.
 	if clean, failing := b.without(said, base, arm); said.contradicts(stats.Median(clean)) {
 		return against(causeSensitivity, record.Values{"ratio": math.Exp(stats.Median(clean)), "failing": float64(failing)}, nil)
 	}
@@ -192,7 +203,8 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 }
 
 // without returns the log ratios of the blocks in which neither arm failed too many requests.
-// failing is the number of the other blocks.
+// failing is the number of the other blocks. A block with a few failures, within errorLimit,
+// counts as clean.
 func (b blocks) without(said checkedVerdict, base, arm string) (clean []float64, failing int) {
 	baseErrors, armErrors := b.series(base, "errors"), b.series(arm, "errors")
 	for i, x := range said.x {
@@ -205,8 +217,9 @@ func (b blocks) without(said checkedVerdict, base, arm string) (clean []float64,
 	return clean, failing
 }
 
-// unfit returns the reason why the values of a comparison cannot be compared: the first block in which an
-// arm has no value above 0, if there is one.
+// unfit returns the reason why the values of a comparison cannot be compared: the first block in
+// which an arm has no value above 0, if there is one. c is a comparison that was refused for its
+// values.
 func (b blocks) unfit(c stats.Comparison, arms ...string) record.Fact {
 	f := record.Fact{Code: causeUnfit, Names: record.Names{"error": c.Reason}}
 	for _, block := range b.valid {
@@ -253,7 +266,8 @@ func (b blocks) disturbed(arm string) *record.Disturbed {
 	return d
 }
 
-// verdict returns the verdict of a comparison, or a refused verdict if why is not nil.
+// verdict returns the verdict of a comparison, or a refused verdict if why is not nil. A refused
+// verdict has no figures. If more blocks may lift the refusal, Least is the next block.
 func verdict(c stats.Comparison, base, arm record.Arm, why *refusal) record.Verdict {
 	v := record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Blocks: c.Blocks}
 	if why != nil {

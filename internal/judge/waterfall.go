@@ -8,7 +8,8 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Block holds the phases of two arms' good requests in one block.
+// A Block holds the phases of two arms' good requests in one block. Both have the same phases in
+// the same order.
 type Block struct {
 	From, To []record.Phase
 }
@@ -16,7 +17,7 @@ type Block struct {
 // Waterfall divides the difference of two arms' means over one or more blocks by stretch and
 // phase. of is [MeanOf] or [TailOf]. Each piece is the mean over the blocks of how much longer the
 // arm takes there. The pieces add up to the difference, because the phases add up to a response
-// time (docs/reference/timeline.md).
+// time (docs/reference/timeline.md). Times are seconds.
 func Waterfall(blocks []Block, stretches []record.Stretch, of func(record.Phase) float64) (w record.Waterfall) {
 	w.Step = step(blocks, func(phases []record.Phase) (sum float64) {
 		for _, p := range phases {
@@ -47,7 +48,9 @@ func step(blocks []Block, figure func([]record.Phase) float64) record.Step {
 }
 
 // Paired returns the mean difference to - from over the blocks, with Student's 95 % interval. The
-// interval of a single block is infinite.
+// interval of a single block is infinite. The slices have one length, 1 or more. The interval
+// assumes that the differences are about normal, which means over many requests are (Student, "The
+// Probable Error of a Mean", Biometrika 6, 1908).
 func Paired(from, to []float64) (s record.Step) {
 	n := float64(len(from))
 	for i := range from {
@@ -75,7 +78,8 @@ func MeanOf(p record.Phase) float64 { return p.Mean }
 func TailOf(p record.Phase) float64 { return p.Tail }
 
 // Noise is the largest difference of means, in seconds, that needs no explanation: the far end of
-// the interval of A/A, or the load engine's own p50, if that is larger. floor is nil if it was not measured.
+// the interval of A/A, or the load engine's own p50, if that is larger. floor is nil if it was not
+// measured. Both are in seconds.
 func Noise(copied record.Step, floor *record.Floor) float64 {
 	least := max(math.Abs(copied.Low), math.Abs(copied.High))
 	if floor != nil {
@@ -86,6 +90,7 @@ func Noise(copied record.Step, floor *record.Floor) float64 {
 
 // The smallest difference of means that a result reports, and the smallest piece of it.
 const (
+	// leastSeconds is 20 µs. A difference or piece below these sizes is not worth explaining.
 	leastShare   = .05 // of the mean of the arm that is compared with
 	leastSeconds = 20e-6
 	leastPiece   = .02 // of the difference
@@ -106,6 +111,7 @@ func (b blocks) differences(arms []record.Arm) (all []record.Difference) {
 			}
 			w := b.waterfall(base.Name, a.Name, of)
 			noise := Noise(b.waterfall(arms[0].Name, arms[1].Name, of).Step, b.run.Env.Floor)
+			// The difference must be sure, larger than the noise, and large enough to matter.
 			if !w.Sure() || math.Abs(w.By) < max(leastShare*w.From, leastSeconds, noise) {
 				continue
 			}
@@ -116,7 +122,8 @@ func (b blocks) differences(arms []record.Arm) (all []record.Difference) {
 	return all
 }
 
-// waterfall returns the waterfall from one arm to another over the valid blocks.
+// waterfall returns the waterfall from one arm to another over the valid blocks. It pairs the
+// windows of each block.
 func (b blocks) waterfall(from, to string, of func(record.Phase) float64) record.Waterfall {
 	var all []Block
 	for _, block := range b.valid {

@@ -18,12 +18,18 @@ import (
 )
 
 // isAddress reports whether an arm's command is the address of a server that is already running.
+// An https address is none.
 func isAddress(argv []string) bool {
 	return len(argv) == 1 && strings.HasPrefix(argv[0], "http://")
 }
 
 // Attach returns the server that is already running at address. It sends one GET of path and looks
 // for the server's process. It starts, stops and pins nothing.
+//
+// An attached server is the user's. Stop and Kill leave it alone, and it keeps its state from one
+// trial to the next. Without its process, CPU time, memory and CPUs are unknown, which becomes a
+// doubt and not an error. An error tells the user what to do: most often the server is not
+// running.
 func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -34,6 +40,7 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 	ctx, cancel := context.WithTimeoutCause(ctx, p.readyLimit, fmt.Errorf("no answer within %v", p.readyLimit))
 	defer cancel()
 	switch status, err := p.askOnce(ctx, path); {
+	// The context's cause names the time limit, or the user's interrupt.
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("the server at %s does not answer GET %s: %w", address, path, context.Cause(ctx))
 	case err != nil:
@@ -49,7 +56,8 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 
 // Listener returns the pid of the process that listens at name:port on this machine. If a process
 // and its descendants share the socket, it returns the topmost. It returns 0 when there is no such
-// process, when unrelated ones listen there, or when the process is hidden from this one.
+// process, when unrelated ones listen there, or when the process is hidden from this one. It looks
+// on loopback addresses only, because any other address may be another machine's.
 func Listener(ctx context.Context, name, port string) int {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
@@ -66,6 +74,7 @@ func Listener(ctx context.Context, name, port string) int {
 		}
 		pids = append(pids, host.Listening(netip.AddrPortFrom(a, uint16(number)))...)
 	}
+	// A name may have an IPv4 and an IPv6 address with one process behind both.
 	slices.Sort(pids)
 	return eldest(slices.Compact(pids))
 }
@@ -78,6 +87,7 @@ func eldest(pids []int) int {
 	}
 	var roots []int
 	for _, pid := range pids {
+		// Climb until another process of pids, or until init or the top.
 		above := host.Parent(pid)
 		for above > 1 && !slices.Contains(pids, above) {
 			above = host.Parent(above)

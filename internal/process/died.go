@@ -14,7 +14,8 @@ import (
 const atStart = "before it answered"
 
 // Died returns a *[DiedError] for a server that ended before it was stopped. when says when, like
-// "during its trial". Call it after the server has ended.
+// "during its trial". Call it after the server has ended. The message has the exit status and one
+// line of the log that explains it best.
 func (p *Process) Died(when string) error {
 	state := "exit status 0"
 	switch {
@@ -25,6 +26,8 @@ func (p *Process) Died(when string) error {
 	}
 	log := p.log.String()
 	said := "its log ends with: " + lastWords(log)
+	// A server that cannot read its flags has just started, so later its log is not searched for
+	// that.
 	if words := complaint(log); when == atStart && words != "" {
 		said = "it says: " + words
 	}
@@ -49,18 +52,23 @@ func killed(err error) bool {
 }
 
 // portTaken reports whether a log has a message for EADDRINUSE: of the C library, of Go, or of our
-// own server.
+// own server. Start then tries another port.
 func portTaken(log string) bool {
 	log = strings.ToLower(log)
 	return strings.Contains(log, "address already in use") || strings.Contains(log, "the port is in use")
 }
 
-// DiedError is the error for a server that ended before it was stopped.
+// DiedError is the error for a server that ended before it was stopped. It ends the trial, and the
+// record tells why.
+//
+// This file turns the end of a process into a sentence for the user: which line of its log matters
+// depends on when and how it ended.
 type DiedError struct {
 	msg  string
 	port bool // its log says that its port is taken
 }
 
+// Error tells when and how the server ended, and the line of its log that explains it best.
 func (e *DiedError) Error() string { return e.msg }
 
 // badFlag matches messages of common flag parsers about a flag that they cannot read.
@@ -87,14 +95,15 @@ func complaint(log string) string {
 	return first[:min(len(first), logTail)]
 }
 
-// lastWords returns the line of a log that best explains why the server ended: the last panic
-// (a stack follows it), or else the last line.
+// lastWords returns the line of a log that best explains why the server ended: the last panic (a
+// stack follows it), or else the last line. The result has at most logTail bytes.
 func lastWords(log string) string {
 	last := "(nothing)"
 	panicked := false
 	for l := range strings.Lines(log) {
 		l = strings.TrimSpace(l)
 		now := strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ")
+		// After a panic only another panic replaces the line: the lines that follow are its stack.
 		if now || l != "" && !panicked {
 			last, panicked = l, now
 		}

@@ -30,6 +30,9 @@ import (
 )
 
 const (
+	// The limits in seconds are long against any healthy server, so that running into one is a
+	// fault and not noise. bindTime is short, because every start waits for it where a server's
+	// socket cannot be seen.
 	readyLimit = 10 * time.Second      // until a server's first reply
 	readyPoll  = 2 * time.Millisecond  // between two requests for it
 	bindTime   = 50 * time.Millisecond // a server that finds its port taken ends within this time
@@ -46,6 +49,10 @@ const (
 
 // A Process is the server of one arm. It is a new process for each trial, unless the arm names a
 // server that is already running.
+//
+// [Launcher.Start] returns it when the server replies. Its methods that wait take a context or
+// have a limit of their own. It is not safe for concurrent use, except for Alive, Pid, Output and
+// Scrape.
 type Process struct {
 	cmd     *exec.Cmd // nil for a server that was already running
 	Found   int       // pid of a server that was already running, 0 when it is not known
@@ -72,6 +79,8 @@ func (l *Launcher) Start(ctx context.Context, argv []string, path string) (*Proc
 	}
 	for try := 1; ; try++ {
 		p, err := l.startOnce(ctx, argv, path)
+		// Only a server that found its port taken deserves another try: any other reason would be
+		// the same again.
 		if died := (*DiedError)(nil); try == portTries || !errors.As(err, &died) || !died.port {
 			return p, err
 		}
@@ -93,12 +102,16 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	p.cmd = exec.Command(words[0], words[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.Env = append(serverEnv(), variables...)
+	// Without a limit, Wait would go on as long as a child of a dead server holds its output open.
 	p.cmd.WaitDelay = pipeLimit
 	isolate(p.cmd)
+	// Start on the launcher's thread, so that the server inherits its CPUs.
 	if err := l.run(p.cmd.Start); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting %q: %w", words[0], err), p.clean())
 	}
 	began := time.Now()
+	// It ends with the server. err is written before exited is closed, so that readers of err see
+	// it.
 	go func() {
 		p.err = p.cmd.Wait()
 		close(p.exited)
@@ -117,6 +130,8 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 		err := p.Died(atStart)
 		p.Kill()
 		return nil, err
+	// It is alive after bindTime, so it has its port, though its listening socket is not to be
+	// seen: the system may hide it.
 	case <-time.After(bindTime - time.Since(began)):
 	}
 	p.ShowsMetrics("")
@@ -147,6 +162,7 @@ func (p *Process) fill(argv []string, admin string) ([]string, error) {
 		}
 	}
 	marks := strings.NewReplacer(command.AddrMark, p.Addr, command.HostMark, host, command.PortMark, port, command.AdminMark, admin, command.DirMark, p.dir)
+	// A copy: the arm's command is used again for the next trial.
 	words := make([]string, len(argv))
 	for i, w := range argv {
 		words[i] = marks.Replace(w)
@@ -163,7 +179,8 @@ func (p *Process) clean() error {
 }
 
 // serverEnv returns this process's environment without the SCHEDLAB_ variables, which would
-// configure a server without the plan's knowledge.
+// configure a server without the plan's knowledge. The user sets the environment of an arm in its
+// command.
 func serverEnv() []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -174,7 +191,9 @@ func serverEnv() []string {
 	return env
 }
 
-// freePorts returns n loopback addresses, host:port, on which no program listens.
+// freePorts returns n loopback addresses, host:port, on which no program listens. Each stays
+// reserved until all are found, so that no two are the same. Another program may take one before
+// the server does; see Start.
 func freePorts(n int) (addrs []string, err error) {
 	for range n {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -187,7 +206,9 @@ func freePorts(n int) (addrs []string, err error) {
 	return addrs, nil
 }
 
-// ready waits until GET path has a whole reply with a status below 500.
+// ready waits until GET path has a whole reply with a status below 500. It asks often, because the
+// wait is part of every trial. A status of 500 or more means that the server runs but is not ready
+// yet. The error tells the last thing that was seen, and the end of the server's log.
 func (p *Process) ready(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.readyLimit, fmt.Errorf("no answer within %v", p.readyLimit))
 	defer cancel()
@@ -199,9 +220,11 @@ func (p *Process) ready(ctx context.Context, path string) error {
 			return nil
 		case err == nil:
 			last = fmt.Sprintf("GET %s is answered %d", path, status)
+		// Nothing listens yet, as last already tells.
 		case errors.Is(err, syscall.ECONNREFUSED):
 		case time.Since(asked) > slowReply:
 			last = "it does not reply"
+		// An error after the deadline only tells that the time is over, so keep the one before.
 		case ctx.Err() == nil:
 			last = prose.FirstLine(err.Error())
 		}
@@ -246,7 +269,7 @@ func (p *Process) Pid() int {
 }
 
 // Alive reports whether the server is not known to have ended. It is always true for a server that
-// was already running.
+// was already running. It may be called from any goroutine.
 func (p *Process) Alive() bool {
 	select {
 	case <-p.exited:
@@ -268,7 +291,7 @@ func (p *Process) ShowsMetrics(where string) {
 }
 
 // Profiles returns the URL /debug/pprof/ on the host that serves the metrics; the server may have
-// no profiles there. It returns "" for a server without metrics.
+// no profiles there. It returns "" for a server without metrics. Nothing is sent to find out.
 func (p *Process) Profiles() string {
 	at, err := url.Parse(p.metrics)
 	if err != nil || at.Host == "" {
@@ -290,6 +313,7 @@ func (p *Process) Scrape(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	defer reply.Body.Close()
+	// One byte more than allowed tells a page that is too long from one that just fits.
 	text, err := io.ReadAll(io.LimitReader(reply.Body, mostMetrics+1))
 	switch {
 	case err != nil:
@@ -312,7 +336,8 @@ func (p *Process) General(text string) string {
 	return text
 }
 
-// Ask gets the URL page on a new connection. The caller closes the reply's body.
+// Ask gets the URL page on a new connection. The caller closes the reply's body. Keep-alive is
+// off, so that no connection stays open afterwards.
 func (p *Process) Ask(ctx context.Context, page, accept string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
@@ -333,19 +358,23 @@ func (p *Process) AwaitDeath() {
 }
 
 // LingeredError is the error for a server that did not end in time after SIGTERM and was killed.
+// The windows measured on it still count.
 type LingeredError struct{ limit time.Duration }
 
+// Error tells how long the server had.
 func (e *LingeredError) Error() string {
 	return fmt.Sprintf("the server did not end within %v of SIGTERM and was killed", e.limit)
 }
 
 // Stop sends SIGTERM so that the server drains, and waits for its end. The error is a
 // *[LingeredError] if the server had to be killed, and a *[DiedError] if it had ended before. Stop
-// does nothing to a server that was already running.
+// does nothing to a server that was already running. An exit status other than 0 after SIGTERM is
+// no error, because many servers end so.
 func (p *Process) Stop() error {
 	if p.cmd == nil {
 		return nil
 	}
+	// Its windows may have been measured on a dying server.
 	if !p.Alive() {
 		return p.Died("during its trial")
 	}
@@ -379,14 +408,20 @@ func (p *Process) Output() []byte { return p.log.Bytes() }
 // A Launcher starts processes from one thread that is bound to the servers' CPUs, so that they
 // inherit its affinity. The thread lives until Close. The kernel kills the processes when the
 // thread ends, so none outlives this program. A Launcher is safe for concurrent use until Close.
+//
+// A process inherits the affinity of the thread that forks it, and the kernel's parent-death
+// signal follows that thread, too (prctl(2), PR_SET_PDEATHSIG). A goroutine may move between
+// threads, so the launcher keeps one thread for itself and runs every start on it.
 type Launcher struct {
 	jobs                  chan func()
 	readyLimit, stopLimit time.Duration // how long a server may take until its first reply, and to end
 }
 
 // NewLauncher returns a Launcher for the CPUs c.Server. It binds its thread only if c.Pin is set.
+// The caller ends it with Close, also when nothing was started.
 func NewLauncher(c host.Sides) (*Launcher, error) {
 	l := &Launcher{jobs: make(chan func()), readyLimit: readyLimit, stopLimit: stopLimit}
+	// A closed channel gives nil: the thread is ready.
 	bound := make(chan error)
 	go func() {
 		// The thread is never unlocked: with its changed affinity it must not return to the pool.
@@ -405,23 +440,26 @@ func NewLauncher(c host.Sides) (*Launcher, error) {
 	return l, <-bound
 }
 
-// run runs f on the launcher's thread and returns its error.
+// run runs f on the launcher's thread and returns its error. It waits for f. After Close it
+// panics.
 func (l *Launcher) run(f func() error) error {
 	done := make(chan error, 1)
 	l.jobs <- func() { done <- f() }
 	return <-done
 }
 
-// Close ends the thread, and with it the servers that it started.
+// Close ends the thread, and with it the servers that it started. Call it once.
 func (l *Launcher) Close() { close(l.jobs) }
 
-// A tail keeps the last limit bytes written to it. It is safe for concurrent use.
+// A tail keeps the last limit bytes written to it. It is safe for concurrent use. A server that
+// logs every request would otherwise fill the memory.
 type tail struct {
 	mu    sync.Mutex
 	buf   bytes.Buffer
 	limit int
 }
 
+// Write implements io.Writer. It never fails.
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -432,6 +470,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// String returns the bytes kept as text.
 func (t *tail) String() string { return string(t.Bytes()) }
 
 // Bytes returns a copy of the bytes kept.
@@ -445,6 +484,7 @@ func (t *tail) Bytes() []byte {
 // CPUs: the server was not started here, or it set its own affinity. The CPU time that other
 // programs took is then unknown (Foreign is -1).
 func (p *Process) Place(c host.Sides, side *record.ServerSide) {
+	// A server started without pinning may run everywhere by intention, which is no doubt.
 	where := host.MayRun(p.Pid())
 	if where == nil || len(where.Without(c.Server)) == 0 || !c.Pin && p.cmd != nil {
 		return
@@ -454,6 +494,7 @@ func (p *Process) Place(c host.Sides, side *record.ServerSide) {
 	if p.cmd == nil {
 		f.Names["attached"] = "yes"
 	}
+	// Name the CPUs that it shares with the load.
 	if rest := where.Without(c.Load); len(rest) < len(where) {
 		f.Names["shared"] = where.Without(rest).Words()
 	}

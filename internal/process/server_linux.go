@@ -15,7 +15,8 @@ import (
 )
 
 // isolate puts a server into its own process group, so that Ctrl-C reaches only this program, and
-// makes the kernel kill it when its launcher's thread ends.
+// makes the kernel kill it when its launcher's thread ends. The server is then the leader of the
+// group, so that Kill reaches its children, too.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
@@ -24,12 +25,16 @@ func isolate(cmd *exec.Cmd) {
 // server's port, so that no other program replies there. It looks at the sockets of these
 // processes: the kernel's table of all sockets would be long, because it has every connection that
 // closed within the last minute.
+//
+// It copies each socket of the server into this process with pidfd_getfd(2), and asks the kernel
+// whether the copy listens and where. That works for any program, without its help.
 func (p *Process) listens() bool {
 	addr, err := netip.ParseAddrPort(p.Addr)
 	if err != nil {
 		return false
 	}
 	for _, pid := range host.Family(p.Pid()) {
+		// A process that has just ended is no error.
 		handle, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
 			continue
@@ -44,7 +49,8 @@ func (p *Process) listens() bool {
 }
 
 // holdsListener reports whether a process has a socket that listens at port. It reports false if
-// this program may not see the process's sockets.
+// this program may not see the process's sockets. handle is a pidfd of the process, and pid its
+// number.
 func holdsListener(handle, pid int, port uint16) bool {
 	dir := fmt.Sprintf("/proc/%d/fd", pid)
 	files, err := os.ReadDir(dir)
@@ -56,6 +62,7 @@ func holdsListener(handle, pid int, port uint16) bool {
 		if link, _ := os.Readlink(dir + "/" + f.Name()); err != nil || !strings.HasPrefix(link, "socket:") {
 			continue
 		}
+		// The copy refers to the same socket. Closing it leaves the server's own descriptor open.
 		fd, err := unix.PidfdGetfd(handle, number, 0)
 		if err != nil {
 			continue
@@ -69,7 +76,8 @@ func holdsListener(handle, pid int, port uint16) bool {
 	return false
 }
 
-// takesConnections reports whether the socket fd listens at port.
+// takesConnections reports whether the socket fd listens at port. It reports false for any other
+// file.
 func takesConnections(fd int, port uint16) bool {
 	if accepts, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil || accepts == 0 {
 		return false

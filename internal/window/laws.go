@@ -12,6 +12,12 @@ import (
 // The laws of the audit. They hold in every window, whatever a server does. If
 // a window breaks one, the instrument or the record is wrong.
 const (
+	// LawLittle is L = X T: mean number in flight = throughput × mean time in flight (Little, "A
+	// Proof for the Queuing Formula L = λW", Operations Research 9, 1961). LawInteractive is T =
+	// N/X - Z for N clients that think for Z seconds between a reply and the next request,
+	// LawUtilisation that no server uses more CPU time than it has CPUs, and LawFlow that what
+	// went in equals what came out (Denning and Buzen, "The Operational Analysis of Queueing
+	// Network Models", Computing Surveys 10, 1978).
 	LawLittle      = "Little's law"
 	LawInteractive = "interactive law"
 	LawUtilisation = "utilisation law"
@@ -30,13 +36,19 @@ const (
 )
 
 // A Law is the check of one law in one window. Value is how far the window is from the law, and
-// Limit the largest Value allowed, both in Unit.
+// Limit the largest Value allowed, both in Unit. Value is 0 or more, and the window keeps the law
+// while Value is at most Limit.
+//
+// This file checks a window as an accountant would: with two figures that must agree, whatever the
+// server did. A law has no model of the server in it, so breaking one never means that the server
+// is slow; it means that something was counted or timed wrongly.
 type Law struct {
 	Name, Unit   string
 	Value, Limit float64
 }
 
-// Rule returns the name of the law as a rule that a window can break.
+// Rule returns the name of the law as a rule that a window can break. Both laws named [LawFlow]
+// have their unit in the rule, so they are two rules.
 func (l Law) Rule() string {
 	if l.Name == LawInteractive {
 		return fmt.Sprintf("%s T = N/X - Z (%s)", l.Name, l.Unit)
@@ -44,7 +56,8 @@ func (l Law) Rule() string {
 	return fmt.Sprintf("%s (%s)", l.Name, l.Unit)
 }
 
-// Laws returns the queueing laws that a window must satisfy on a server with serverCPUs CPUs.
+// Laws returns the queueing laws that a window must satisfy on a server with serverCPUs CPUs. A
+// law is left out if the record lacks a figure that it needs.
 func (w *Window) Laws(serverCPUs int) (all []Law) {
 	add := func(name, unit string, value, limit float64) { all = append(all, Law{name, unit, value, limit}) }
 	if off, limit, ok := w.littlesLaw(); ok {
@@ -53,15 +66,19 @@ func (w *Window) Laws(serverCPUs int) (all []Law) {
 	if off, limit, ok := w.interactiveLaw(); ok {
 		add(LawInteractive, "ratio", off, limit)
 	}
+	// The server had CPUs of its own choice, more than the plan's.
 	if own := w.Trial.Server.CPUs; own != "" {
 		serverCPUs = record.CountCPUs(own, serverCPUs)
 	}
+	// The law's utilisation is at most 1; cpuSlack allows for clocks that are read a little apart.
 	if used := w.Trial.Server.CPU; used >= 0 {
 		add(LawUtilisation, "ratio of CPU time", used/(w.Trial.Window*float64(serverCPUs)), cpuSlack)
 	}
+	// Every request that the engine sent must be in the record, and none besides.
 	if p := w.Trial.Client.Proof; p != nil {
 		add(LawFlow, "requests", math.Abs(float64(p.Sent-w.outcomes)), 0)
 	}
+	// Every accepted connection is done, refused, dropped or still open.
 	if s := w.Trial.Server; s.Accepted >= 0 {
 		add(LawFlow, "connections", math.Abs(s.Accepted-s.Done-s.Rejected-s.Dropped-s.Open), 0)
 	}
@@ -95,8 +112,9 @@ const instants = 64
 func (p *presence) within(at int64) bool { return at >= p.from && at < p.to }
 
 // add adds a request that was in flight from began to done. counted says that it is among the
-// counted ones.
+// counted ones. Both are in ns from the trial's start.
 func (p *presence) add(began, done int64, counted bool) {
+	// Only the part within the window counts for the mean number in flight.
 	if overlap := min(done, p.to) - max(began, p.from); overlap > 0 {
 		p.time += time.Duration(overlap).Seconds()
 		p.steps[p.instant(began)]++
@@ -107,6 +125,8 @@ func (p *presence) add(began, done int64, counted bool) {
 		p.took += took
 		p.longest = max(p.longest, took)
 	}
+	// The law holds exactly for a window without edges. A request over an edge has a part of its
+	// time on one side only; edges collects these parts, for which the limit of the law allows.
 	early, late := began < p.from && done >= p.from, began < p.to && done >= p.to
 	p.ends += stats.Count(early) + stats.Count(late)
 	edge := int64(0)
@@ -132,7 +152,7 @@ func (p *presence) instant(at int64) int {
 
 // swing returns the standard deviation of the number in flight over the window. It tells how far a
 // queue that does not grow goes up and down. For a queue that grows evenly it is 1/√12 of the
-// growth.
+// growth. The running sum of steps is the number in flight at each instant.
 func (p *presence) swing() float64 {
 	var sum, squares float64
 	under := 0
@@ -146,7 +166,9 @@ func (p *presence) swing() float64 {
 }
 
 // pending adds the requests that a closed loop left in flight. Clients that waited through the
-// whole window are starved and take no part in the flow, so they are not among the ends.
+// whole window are starved and take no part in the flow, so they are not among the ends. The time
+// of the others belongs to the mean number in flight, but took lacks it, because they have not
+// ended.
 func (p *presence) pending(q record.Pending) {
 	p.ends += q.Requests - q.Early
 	p.time += q.Time
@@ -167,6 +189,7 @@ func (w *Window) littlesLaw() (off, limit float64, ok bool) {
 		ends = float64(p.ends) * p.longest / p.took
 		outside = 3 * math.Sqrt(p.outside) / p.took
 	}
+	// L/(X T) is time/took, since both are sums over the same window.
 	return math.Abs(p.time/p.took - 1), littleLimit + max(ends, outside), true
 }
 
@@ -181,6 +204,8 @@ func (w *Window) interactiveLaw() (off, limit float64, ok bool) {
 	if !c.Closed() || c.Rate > 0 {
 		return 0, 0, false
 	}
+	// all is the time, in client-seconds, that the clients have. Each must spend it waiting or
+	// thinking.
 	all := float64(c.Connections*max(c.Pipeline, 1)-pending.Early) * w.Trial.Window
 	if all <= 0 || w.completions == 0 {
 		return 0, 0, false

@@ -18,6 +18,10 @@ const slowest = .01
 
 // Phases tells where the time of a window's good requests went. Service is split by what the
 // request asked for: CPU time, sleep and the rest.
+//
+// This file joins the client's stamps of a request with the server's, and divides its response
+// time into parts that follow each other without a gap. So the parts add up to the response time,
+// and a difference between two arms can be traced to the parts.
 type Phases struct {
 	Stamped  bool // the record has the stamps of the client
 	Joined   int  // good requests with stamps of the server
@@ -40,7 +44,7 @@ type timed struct {
 }
 
 // PhasesOf divides the time of a trial's window. perIter is the calibrated time of one iteration
-// of CPU demand, in seconds.
+// of CPU demand, in seconds. It is the zero value for a trial without stamps.
 func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
 	if len(t.Stamps) == 0 {
 		return p
@@ -67,6 +71,7 @@ func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
 		all = append(all, timed{r, parts})
 	}
 	p.Overtaken = overtaken(passed)
+	// The slowest come first, so that the tail is the front of the slice.
 	slices.SortFunc(all, func(a, b timed) int {
 		return cmp.Compare(b.request.Done-b.request.Scheduled, a.request.Done-a.request.Scheduled)
 	})
@@ -78,6 +83,8 @@ func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
 // overtaken returns the ratio of requests that the server read after one that was written later.
 func overtaken(all []record.Stamps) float64 {
 	slices.SortFunc(all, func(a, b record.Stamps) int { return cmp.Compare(b.Wrote, a.Wrote) })
+	// A request was overtaken if one written after it was read before it, so one pass with the
+	// earliest reading so far is enough.
 	n, earliest := 0, int64(math.MaxInt64)
 	for _, s := range all { // from the last that was written
 		n += stats.Count(s.Read > earliest)
@@ -87,7 +94,7 @@ func overtaken(all []record.Stamps) float64 {
 }
 
 // average returns the mean of each part, of the CPU demand and of the sleep asked for, all in
-// seconds per request.
+// seconds per request. An empty slice gives zeros.
 func average(all []timed, perIter float64) (mean [timeline.NumParts]float64, cpu, wait float64) {
 	n := float64(max(len(all), 1))
 	for _, t := range all {
@@ -101,7 +108,7 @@ func average(all []timed, perIter float64) (mean [timeline.NumParts]float64, cpu
 }
 
 // Unjoined returns the ratio of good requests that the server did not account for. Lost stamps do
-// not count.
+// not count. It is in 0..1. Above unjoinedLimit the window breaks a rule.
 func (p *Phases) Unjoined() float64 {
 	return float64(max(0, p.Good-p.Joined-p.Lost)) / float64(max(p.Good, 1))
 }
@@ -116,8 +123,12 @@ func (p *Phases) List() (list []record.Phase) {
 			list = append(list, record.Phase{Name: part.String(), Mean: p.Mean[part], Tail: p.Tail[part]})
 			continue
 		}
+		// The rest of Service is everything beyond the demand: waiting for a CPU, preemption, the
+		// server's own work. It is below 0 if demands ran faster than when they were calibrated.
 		rest := record.Phase{Name: record.PhaseRest, Mean: p.Mean[part] - p.meanCPU - p.meanWait, Tail: p.Tail[part] - p.tailCPU - p.tailWait}
 		handler := record.Phase{Name: record.PhaseHandler}
+		// No request stated a demand, so there is nothing to take off: Service is the handler's
+		// time as a whole.
 		if p.meanCPU+p.meanWait == 0 {
 			rest.Mean, rest.Tail, handler.Mean, handler.Tail = 0, 0, rest.Mean, rest.Tail
 		}
@@ -128,7 +139,8 @@ func (p *Phases) List() (list []record.Phase) {
 	return list
 }
 
-// PartsOf divides the response time of a good request by its stamps.
+// PartsOf divides the response time of a good request by its stamps. Without stamps of the server,
+// only the client's parts are known.
 func PartsOf(r record.Request, s record.Stamps) timeline.Parts {
 	c := timeline.Client{Scheduled: r.Scheduled, Sent: r.Sent, Ready: s.Ready, Wrote: s.Wrote, First: s.First, Done: r.Done}
 	if !s.Joined() {

@@ -20,6 +20,14 @@ import (
 // servers' CPU time that others used. Asked counts the connections that were given a request, and
 // Starved the ones among them that got no reply. Jain is Jain's index of the replies per
 // connection, 0 if not known.
+//
+// The keys of Values are the metrics of [stats.Figures], each quantile again with [FromSent] after
+// its name and with [Lateness] before it, and the disturbances [Stealing], [Throttling],
+// [ForeignLoad] and [LoadShare].
+//
+// Arrivals is the same number as Requests. Hist holds the response times of all requests in the
+// window. Clients is the load of the arm, and Phases divides the times of good requests, if the
+// trial has stamps.
 type Window struct {
 	Trial    record.Trial
 	Requests int                // scheduled in the window
@@ -42,7 +50,11 @@ type Window struct {
 }
 
 // Reduce computes the figures of a trial's window from its requests. clients is the load of the
-// trial's arm.
+// trial's arm. It is a pure function of the record: no clock, no chance.
+//
+// Times, errors and losses are about the requests scheduled in the window, however late they
+// ended, so that a server cannot look better by answering late. Throughput and goodput are about
+// the replies that came in the window, whenever they were scheduled.
 func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	w := Window{Trial: t.Trial, Clients: clients, Status: map[uint16]float64{}, Failures: map[string]int{}, Values: map[string]float64{}, Hist: t.Histogram(t.Requests)}
 	from := int64(record.Duration(t.Warmup))
@@ -54,12 +66,15 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	within := w.presence.within
 	for _, r := range t.Requests {
 		if clients.Closed() {
+			// A closed loop has no schedule that the server cannot delay, so its requests count
+			// from when they were sent.
 			w.presence.add(r.Sent, r.Done, within(r.Done))
 		} else {
 			w.presence.add(r.Scheduled, r.Done, t.InWindow(r))
 		}
 		w.completions += stats.Count(within(r.Done))
 		goodDone += stats.Count(within(r.Done) && r.Good())
+		// Sent is below 0 for a request that was never sent.
 		w.outcomes += stats.Count(r.Sent >= 0)
 		sent += stats.Count(r.Sent >= 0 && within(r.Sent))
 		if !t.InWindow(r) {
@@ -86,6 +101,7 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	for code := range w.Status {
 		w.Status[code] /= float64(max(w.Requests, 1))
 	}
+	// The correlation time needs the order of the requests, so take it before they are sorted.
 	w.Tau = stats.CorrelationTime(response)
 	slices.Sort(response)
 	slices.Sort(lag)
@@ -93,6 +109,8 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	for _, m := range stats.Figures() {
 		w.Values[m.Name] = math.NaN() // until it is known
 	}
+	// A quantile with too few requests beyond it is chance: it stays NaN. The lateness of the load
+	// is shown in any case, because it is checked and not judged.
 	for _, m := range stats.Quantiles() {
 		w.Values[Lateness+m.Name], w.Values[m.Name+FromSent] = stats.Quantile(lag, m.Quantile), math.NaN()
 		if w.Requests >= stats.MinRequests(m.Quantile) {
@@ -102,6 +120,7 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	w.Values["goodput"] = float64(goodDone) / t.Window
 	w.Values["throughput"] = float64(w.completions) / t.Window
 	w.Values["mean"], w.Values["good_mean"] = mean(response), mean(good)
+	// The slowest 1 %, as in Phases.
 	w.Values["tail"] = mean(response[len(response)-len(response)/100:])
 	w.Values["errors"] = float64(w.Requests-w.Good) / float64(max(w.Requests, 1))
 	w.Values["loss"] = float64(lost) / float64(max(w.Requests, 1))
@@ -129,7 +148,8 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 }
 
 // PerIter returns the calibrated time of one iteration of CPU demand, in seconds; 0 if it is
-// unknown.
+// unknown. The record holds the CPU demand of a request in iterations, and this turns it into
+// time.
 func PerIter(e record.Env) float64 {
 	if e.ItersPerUsec <= 0 {
 		return 0
@@ -137,7 +157,8 @@ func PerIter(e record.Env) float64 {
 	return 1e-6 / e.ItersPerUsec
 }
 
-// fairness adds the figures about connections and event loops that are known.
+// fairness adds the figures about connections and event loops that are known. A figure that is not
+// known stays NaN; Jain is then 0.
 func (w *Window) fairness() {
 	c := w.Trial.Client
 	answers := make([]float64, len(c.ConnAnswers))
@@ -172,11 +193,15 @@ func mean(x []float64) float64 {
 
 // Limits beyond which a window's data are wrong, or its arm is overloaded. Both are ratios.
 const (
+	// backlogLimit is the ratio of the arrivals that may be added to the backlog; see backlogLimit
+	// of Window for what chance adds. unjoinedLimit is the ratio of good requests for which the
+	// server's stamps may be missing.
 	backlogLimit  = .02
 	unjoinedLimit = .001
 )
 
-// A Breach is one rule that a window broke.
+// A Breach is one rule that a window broke. Rule names the rule with its unit. Value is the figure
+// of the window, and Limit its bound.
 type Breach struct {
 	Rule         string
 	Value, Limit float64
@@ -188,7 +213,8 @@ const RuleBacklog = "backlog (ratio)"
 
 // Breaches returns the rules that the window breaks. serverCPUs is the number of CPUs that the
 // server had. judged holds the quantiles that the plan judges. stamped says whether the server
-// should have stamped its requests. Noise breaks no rule: see checks.go of package judge.
+// should have stamped its requests. Noise breaks no rule: see checks.go of package judge. A window
+// without requests breaks one rule only, because nothing else can be told about it.
 func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) (broken []Breach) {
 	rule := func(name string, value, limit float64) {
 		if value > limit {
@@ -199,10 +225,12 @@ func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 		return []Breach{{"requests in the window", 0, 1}}
 	}
 	for _, m := range stats.Quantiles() {
+		// Here the value is below its limit, so rule does not fit.
 		if need := stats.MinRequests(m.Quantile); judged[m.Name] && w.Requests < need {
 			broken = append(broken, Breach{"requests for " + m.Name, float64(w.Requests), float64(need)})
 		}
 	}
+	// The backlog of a closed loop cannot grow: it is at most the number of its clients.
 	if !w.Clients.Closed() {
 		rule(RuleBacklog, w.backlog(), w.backlogLimit())
 	}
@@ -231,7 +259,7 @@ func (w *Window) backlogLimit() float64 {
 }
 
 // Behind reports whether the load, not the server, may be the reason for a growing backlog: the
-// load's own CPUs are full.
+// load's own CPUs are full. A backlog may then be in the generator.
 func (w *Window) Behind() bool { return w.Generator > GeneratorLimit }
 
 // GeneratorLimit is the ratio of the load's CPU time above which its CPUs count as full.
@@ -263,6 +291,10 @@ func (w *Window) disturb(e record.Env) {
 
 // Names of disturbances among a window's values. The name of a quantile follows Lateness.
 const (
+	// ForeignLoad is the share of the servers' CPUs that other programs used, Stealing the share
+	// of all CPUs that the hypervisor gave to other machines, Throttling the share of the window
+	// in which a limit on CPU time stopped a process. Lateness is the time from a request's
+	// schedule to its sending, in seconds.
 	Lateness    = "late "
 	ForeignLoad = "foreign load"
 	Stealing    = "steal"
@@ -276,7 +308,9 @@ const ShareLimit = .15
 
 // finishClosed adds the requests that a closed loop had in flight at the window's end. It returns
 // the ratio of the requests due in the window by the clients' pace that were not sent; 0 without a
-// pace. sent is the number of recorded requests that were sent in the window.
+// pace. sent is the number of recorded requests that were sent in the window. A client that waits
+// for a slow reply cannot send the requests due meanwhile; unsent shows how many are missing
+// (coordinated omission).
 func (w *Window) finishClosed(sent int) (unsent float64) {
 	q := w.Trial.Client.Pending
 	w.presence.pending(q)
@@ -288,7 +322,7 @@ func (w *Window) finishClosed(sent int) (unsent float64) {
 }
 
 // counted adds what the kernel counted, as far as it is known: context switches per request and
-// overflows of the accept queue.
+// overflows of the accept queue. An unknown figure stays NaN.
 func (w *Window) counted() {
 	k := w.Trial.Server.Kernel
 	if k == nil {
