@@ -36,6 +36,7 @@ type store struct {
 	asleep time.Duration // each request sleeps this long under its lock
 }
 
+// A shard is one lock and the keys that it guards.
 type shard struct {
 	mu     sync.RWMutex
 	values map[string][]byte
@@ -51,6 +52,7 @@ func newStore(locks int, asleep time.Duration) *store {
 }
 
 func (s *store) shard(key string) *shard {
+	// One lock is the usual case: no hash is computed for it.
 	if len(s.shards) == 1 {
 		return &s.shards[0]
 	}
@@ -150,6 +152,8 @@ func (s *store) put(key string, value []byte, held int) bool {
 	if !replaces {
 		keys, grown = 1, grown+int64(len(key))
 	}
+	// The counts are reserved before the map is changed. Other shards may reserve at the same time,
+	// so both counts are atomic and a failed one is taken back.
 	if !reserve(&s.keys, keys, maxKeys) {
 		return false
 	}
