@@ -51,13 +51,14 @@ func onGoroutines(l *Listener, serve func(*Conn)) error {
 			})
 		})
 	}
+	// The acceptors first: only they start goroutines for connections.
 	acceptors.Wait()
 	conns.Wait()
 	return errors.Join(failed...)
 }
 
 // eachConn calls f with every connection l accepts, one at a time, and returns
-// nil when l has been closed.
+// nil when l has been closed. f should return soon, because the next connection waits for it.
 func eachConn(l acceptor, f func(*Conn)) error {
 	for {
 		c, err := l.Accept()

@@ -436,6 +436,8 @@ func onFreePort[T any](addr string, try func() (T, error)) (got T, err error) {
 }
 
 func (s Socket) reserve(ctx context.Context) (*Reservation, error) {
+	// The probe closes its socket, and the next lines bind its port again. If another program takes
+	// the port between them, onFreePort tries another.
 	addr, err := s.probe(ctx)
 	if err != nil {
 		return nil, err

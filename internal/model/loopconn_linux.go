@@ -174,6 +174,7 @@ func (c *loopConn) Read(p []byte) (int, error) {
 			}
 			c.wait(forRead)
 			continue
+		// A client that sends without pause would keep the loop for itself.
 		case c.reads == maxReads:
 			c.loop.ready = append(c.loop.ready, c)
 			c.wait(forTurn)
@@ -296,6 +297,7 @@ func (c *loopConn) transfer(trap uintptr, p unsafe.Pointer, size uintptr) (int, 
 	return int(n), nil
 }
 
+// timedOut returns the error that a socket of package net returns after its deadline.
 func timedOut(op string) error {
 	return &net.OpError{Op: op, Net: "tcp", Err: os.ErrDeadlineExceeded}
 }
@@ -537,6 +539,7 @@ func (w *wheel) disarm(c *loopConn) {
 func (w *wheel) advance(now time.Duration, expire func(*loopConn)) {
 	for end := int64(now / wheelTick); w.now < end; {
 		w.now++
+		// expire may change the list, so the loop takes its first element each time.
 		for c := w.slots[w.now%wheelSlots]; c != nil; c = w.slots[w.now%wheelSlots] {
 			w.disarm(c)
 			switch by := c.deadline(); {
