@@ -152,6 +152,7 @@ type deque[T any] struct {
 	n     int
 }
 
+// push adds the newest job. oldest returns the slot of the oldest one and does not remove it.
 func (d *deque[T]) full() bool           { return d.n == len(d.slots) }
 func (d *deque[T]) oldest() *queued[T]   { return &d.slots[d.first] }
 func (d *deque[T]) push(j queued[T])     { d.n++; *d.slot(d.n - 1) = j }

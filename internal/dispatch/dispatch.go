@@ -85,6 +85,7 @@ const (
 	Stale              // it had waited too long
 )
 
+// String returns the reason in lower case, such as full.
 func (w Why) String() string { return [...]string{"full", "dropped", "evicted", "stale"}[w] }
 
 // A Kind is an implementation of [Dispatcher].
@@ -133,6 +134,7 @@ const (
 // overflowNames has the values of --overflow, indexed by Overflow.
 var overflowNames = []string{"block", "reject", "drop", "drop-oldest", "codel"}
 
+// String returns the value of --overflow.
 func (o Overflow) String() string { return overflowNames[o] }
 
 // Set parses a policy's name.

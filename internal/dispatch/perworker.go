@@ -178,6 +178,7 @@ const (
 
 var pickNames = []string{"rr", "least", "p2c"}
 
+// String returns the value of --queue.
 func (p Pick) String() string { return pickNames[p] }
 
 // Set parses a name: rr, least or p2c.
