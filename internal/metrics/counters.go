@@ -112,6 +112,7 @@ type answers struct {
 	counts [workload.NumRoutes][len(codes) + 1]atomic.Uint64 // the last element counts any other code
 }
 
+// count adds one answer. It is safe for concurrent use.
 func (a *answers) count(r workload.Route, status int) {
 	// A search through eleven numbers is cheaper than a map.
 	i := slices.Index(codes[:], status)

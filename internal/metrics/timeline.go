@@ -82,4 +82,5 @@ func (p *phases) catchUp() {
 	}
 }
 
+// observe observes the time between two stamps, which are nanoseconds.
 func observe(o prometheus.Observer, from, to int64) { o.Observe(time.Duration(to - from).Seconds()) }
