@@ -152,6 +152,7 @@ func (a *App) serveJSON(x *Exchange) {
 	x.answer(200, applicationJSON, out)
 }
 
+// serveBytes answers with the first n bytes of a constant text.
 func (a *App) serveBytes(x *Exchange, size string) {
 	n, err := strconv.ParseUint(size, 10, 63)
 	if err != nil || n > uint64(len(a.payload)) {

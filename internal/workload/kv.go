@@ -51,6 +51,7 @@ func newStore(locks int, asleep time.Duration) *store {
 	return s
 }
 
+// shard returns the shard of a key, always the same one.
 func (s *store) shard(key string) *shard {
 	// One lock is the usual case: no hash is computed for it.
 	if len(s.shards) == 1 {
@@ -132,6 +133,8 @@ func (s *store) hold(iters int) {
 	time.Sleep(s.asleep)
 }
 
+// get returns a key's value and whether there is one. Readers share the lock, so a hold under it
+// delays writers only.
 func (s *store) get(key string, held int) ([]byte, bool) {
 	h := s.shard(key)
 	h.mu.RLock()
@@ -179,6 +182,7 @@ func reserve(total *atomic.Int64, n, most int64) bool {
 	return true
 }
 
+// delete removes a key, if it is there, and gives its room back.
 func (s *store) delete(key string, held int) {
 	h := s.shard(key)
 	h.mu.Lock()

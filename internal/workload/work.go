@@ -133,6 +133,9 @@ func (a *App) planted(iters int) int { return int(math.Round(float64(iters) * a.
 // A workQuery holds the values of /work's keys, "" for an absent one.
 type workQuery struct{ cpu, iters, sleep, alloc, lock, seed string }
 
+// splitWork finds the values of the query's keys. Unlike url.ParseQuery it allocates nothing, and
+// it refuses a key that is unknown, empty or given twice: a misspelt demand must not pass as no
+// demand.
 func splitWork(query string) (q workQuery, err error) {
 	for query != "" {
 		var pair string
@@ -196,6 +199,7 @@ func (a *App) iters(d time.Duration) int {
 	return int(min(n, float64(a.maxIters)))
 }
 
+// parseIters reads a number of iterations, up to one second's.
 func (a *App) parseIters(s string) (int, error) {
 	n, err := strconv.ParseUint(s, 10, 63)
 	if err != nil {
