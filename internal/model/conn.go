@@ -147,8 +147,8 @@ func (c *Conn) Close() error {
 }
 
 // After a refusal a client may still send lingerBytes, for lingerTime. A round trip fits into
-// lingerTime on most networks. lingerBytes is above the default limit of a body, so a client can
-// usually finish what it sends.
+// lingerTime on most networks. lingerBytes is above the default limit of a body, so most clients
+// can send the rest of their request.
 const (
 	lingerTime  = 250 * time.Millisecond
 	lingerBytes = 4 << 20

@@ -18,10 +18,10 @@ import (
 //
 // A drain has these steps. The kernel ignores new handshakes, and acceptors empty the accept
 // queues. After [grace] the drain closes each connection that is idle, and looks again every
-// [drainTick]. When the time for connections is over, force closes the rest. What is left of
+// [drainTick]. When the time for connections is over, force closes the rest. The rest of
 // timeout is for handlers.
 func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Drain, error) {
-	// Room for the result: the goroutine must end even if nobody waits for it any more.
+	// Room for the result: the goroutine must also end after Serve has given up.
 	served := make(chan error, 1)
 	go func() {
 		served <- m.Serve(l)

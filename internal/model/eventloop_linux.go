@@ -22,9 +22,9 @@ import (
 // Sockets are watched edge-triggered: a loopConn counts as readable until a read finds
 // nothing, so a request costs one read and one write.
 //
-// A turn takes what is there: it handles the events of one poll and the messages of other
-// goroutines, lets connections that had to stand back go on, and accepts. Between turns the loop
-// sleeps in poll. tick looks at deadlines 20 times a second.
+// In a turn the loop handles the events of one poll and the messages of other goroutines, lets
+// connections that had to stand back go on, and accepts. Between turns the loop sleeps in poll. tick
+// looks at deadlines 20 times a second.
 type eventLoop struct {
 	fasthttpEngine
 	socket         *socket

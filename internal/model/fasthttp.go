@@ -23,6 +23,8 @@ type fasthttpEngine struct {
 	limits Limits
 }
 
+// newFasthttpEngine returns an engine with the timeouts of cfg. A model may replace ConnState
+// before it serves.
 func newFasthttpEngine(cfg Config) fasthttpEngine {
 	e := fasthttpEngine{requests: newRequests(cfg), limits: cfg.Limits}
 	e.server = newServer(cfg)
@@ -188,6 +190,7 @@ func (m *fasthttpModel) Serve(l *Listener) error {
 	return err
 }
 
+// track also counts the open connections, for Serve.
 func (m *fasthttpModel) track(nc net.Conn, state fasthttp.ConnState) {
 	switch state {
 	case fasthttp.StateNew:

@@ -22,8 +22,11 @@ type goroutineModel struct {
 	locked bool
 }
 
+// newGoroutine makes the model of the modes goroutine, reuseport and prefork: they differ in their
+// sockets and processes.
 func newGoroutine(cfg Config) Model { return &goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)} }
 
+// newThreads makes the model of the mode threads.
 func newThreads(cfg Config) Model {
 	return &goroutineModel{fasthttpEngine: newFasthttpEngine(cfg), locked: true}
 }

@@ -184,6 +184,7 @@ var wall timeOfDay
 // request only. A timeOfDay is safe for concurrent use.
 type timeOfDay struct{ gap, compared atomic.Int64 }
 
+// ahead returns the gap at the time now of the timeline's clock.
 func (w *timeOfDay) ahead(now int64) int64 {
 	if now-w.compared.Load() > int64(time.Millisecond) {
 		t := time.Now()

@@ -435,6 +435,7 @@ func onFreePort[T any](addr string, try func() (T, error)) (got T, err error) {
 	return got, err
 }
 
+// reserve listens on the address and then stops listening, which leaves it bound.
 func (s Socket) reserve(ctx context.Context) (*Reservation, error) {
 	// The probe closes its socket, and the next lines bind its port again. If another program takes
 	// the port between them, onFreePort tries another.
@@ -484,6 +485,7 @@ const warnEvery = 10 * time.Second
 // setting the machine's clock does not disturb it.
 type warnLimiter struct{ last atomic.Pointer[time.Time] }
 
+// allow reports whether the caller may warn now.
 func (s *warnLimiter) allow() bool {
 	last := s.last.Load()
 	// Of several goroutines that come at the same time, only the one with the successful exchange

@@ -21,6 +21,7 @@ type loopModel struct {
 	offload        func(*workload.Exchange, openConn) // runs a connection's request; nil: handlers run inline
 }
 
+// newLoop makes the model of the modes loop and loop-single, which differ in the number of sockets.
 func newLoop(cfg Config) Model { return newLoopModel(cfg) }
 
 func newLoopModel(cfg Config) *loopModel {
@@ -71,6 +72,8 @@ type offloadModel struct {
 	pool *submitter[*loopConn]
 }
 
+// newLoopOffload makes the model of the mode loop-offload. Workers and refusals answer a loop by a
+// message, because only the loop may resume a connection.
 func newLoopOffload(cfg Config) Model {
 	m := &offloadModel{loopModel: newLoopModel(cfg)}
 	m.pool = newSubmitter(cfg, dispatch.Shared, "a loop with all its connections", func(c *loopConn, wait time.Duration) {

@@ -250,6 +250,8 @@ func (c *loopConn) Write(p []byte) (int, error) {
 	return done, nil
 }
 
+// waitWritable waits until the kernel has room for more of the answer, the deadline passes or the
+// connection is closed. The write that follows finds out which.
 func (c *loopConn) waitWritable() error {
 	c.writable = false
 	if c.writeBy == 0 {
@@ -338,6 +340,7 @@ func (c *loopConn) discardInput() {
 	_, _ = io.Copy(io.Discard, io.LimitReader(c, lingerBytes))
 }
 
+// The lock keeps the descriptor from being closed, and used for another connection, during f.
 func (c *loopConn) control(f func(fd int)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -403,6 +406,8 @@ type coroutine struct {
 // maxIdleCoroutines is the number of unused coroutines that a loop keeps.
 const maxIdleCoroutines = 64
 
+// newCoroutine makes a coroutine. It serves the connection in conn, puts itself among the idle ones
+// and yields; resumed with another conn, it goes on. It ends when enough are idle.
 func (l *eventLoop) newCoroutine() *coroutine {
 	co := new(coroutine)
 	co.resume, co.stop = iter.Pull(func(yield func(struct{}) bool) {

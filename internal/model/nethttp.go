@@ -33,6 +33,7 @@ type nethttpModel struct {
 // headSlack is the number of bytes that net/http adds to MaxHeaderBytes.
 const headSlack = 4096
 
+// newNethttp makes the model of the mode nethttp.
 func newNethttp(cfg Config) Model {
 	m := &nethttpModel{requests: newRequests(cfg), limits: cfg.Limits}
 	m.bodies.New = func() any { return new([]byte) }
@@ -234,6 +235,7 @@ type gateModel struct {
 	maxConns atomic.Int64 // the cap on open connections, in service and waiting
 }
 
+// newGate makes the model of the mode nethttp-gate, with cfg.Workers places.
 func newGate(cfg Config) Model {
 	m := &gateModel{
 		nethttpModel: newNethttp(cfg).(*nethttpModel),

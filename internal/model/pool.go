@@ -44,6 +44,7 @@ func lockedPool(cfg Config) Model {
 	return poolOver(dispatch.Shared)(cfg)
 }
 
+// Serve accepts from the first socket only: every mode with this model has one.
 func (m *poolModel) Serve(l *Listener) error {
 	m.pool.Start()
 	err := eachConn(l, func(c *Conn) {

@@ -64,7 +64,7 @@ func (m *requestModel) dispatch(x *workload.Exchange, conn openConn) {
 	c.x, c.conn, c.refused = x, conn, false
 	enqueued(x)
 	m.pool.submit(c)
-	// After this nobody else has c, so it can be used again.
+	// The worker no longer uses c, so it can serve another request.
 	<-c.done
 	if c.refused {
 		m.turnAway(x, conn, c.why)

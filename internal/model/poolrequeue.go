@@ -103,6 +103,7 @@ func (m *requeueModel) burst(c *burstConn) {
 	c.back <- c.parked
 }
 
+// turnAway refuses a connection that waits for a worker, and ends its goroutine.
 func (m *requeueModel) turnAway(c *burstConn, why dispatch.Why) {
 	m.refuser.turnAway(c.Conn, why)
 	c.back <- false

@@ -158,8 +158,8 @@ func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duratio
 			x.Close = x.Close || !r.silent
 		}
 	}
-	// A drain, or the client's end, may have closed the connection during the run. Then nobody gets
-	// the answer.
+	// A drain, or another goroutine that found the client gone, may have closed the connection
+	// during the run. The answer then goes nowhere.
 	if c.closed.Load() || x.Status == noAnswer {
 		r.aborted.Add(1)
 		return

@@ -20,6 +20,8 @@ type semaphoreModel struct {
 	conns atomic.Int64 // the cap on connections, which also bounds the requests that wait
 }
 
+// newSemaphore makes the model. A request that could not wait at all counts as refused for want of
+// a place, and one that waited in vain as stale.
 func newSemaphore(cfg Config) Model {
 	m := &semaphoreModel{
 		goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)},
