@@ -22,6 +22,8 @@ type adaptive[T any] struct {
 	closed bool
 }
 
+// newAdaptive allocates the whole deque, so that queueing a job allocates nothing. o.Depth is 1 or
+// more.
 func newAdaptive[T any](o Options[T]) *adaptive[T] {
 	a := &adaptive[T]{base: newBase(o), jobs: deque[T]{slots: make([]queued[T], o.Depth)}}
 	a.timed = true
@@ -49,6 +51,8 @@ func (a *adaptive[T]) Start() {
 
 func (a *adaptive[T]) Put(job T) {
 	j := a.stamp(job)
+	// Stale jobs go first: the new job may get the place of one of them, and their clients hear at
+	// once. Refuse is called without the lock.
 	for old, ok := a.expired(j.at); ok; old, ok = a.expired(j.at) {
 		a.Refuse(old.job, Stale)
 	}
@@ -89,6 +93,8 @@ func (a *adaptive[T]) take() (j queued[T], stale, ok bool) {
 	return a.jobs.popOldest(), false, true
 }
 
+// offer, wait and poll make adaptive a [place]. poll takes the oldest job, also in a standing
+// queue, because only the policy to evict the oldest uses it.
 func (a *adaptive[T]) offer(j queued[T]) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,6 +125,8 @@ func (a *adaptive[T]) poll() (j queued[T], ok bool) {
 	return a.jobs.popOldest(), true
 }
 
+// Close wakes all workers. They run the jobs that are left and then end, because take reports
+// closed only for an empty queue.
 func (a *adaptive[T]) Close() {
 	a.mu.Lock()
 	a.closed = true
@@ -136,12 +144,15 @@ func (a *adaptive[T]) Depth() int {
 func (a *adaptive[T]) Capacity() int { return len(a.jobs.slots) }
 
 // A deque is a bounded queue that can be taken from at both ends.
+// It is a ring: the jobs lie in n slots from first on, oldest first, and continue at slot 0 after
+// the last one. The caller checks that there is room for a push and a job for a pop.
 type deque[T any] struct {
 	slots []queued[T]
 	first int // the oldest job's slot
 	n     int
 }
 
+// push adds the newest job. oldest returns the slot of the oldest one and does not remove it.
 func (d *deque[T]) full() bool           { return d.n == len(d.slots) }
 func (d *deque[T]) oldest() *queued[T]   { return &d.slots[d.first] }
 func (d *deque[T]) push(j queued[T])     { d.n++; *d.slot(d.n - 1) = j }
@@ -156,6 +167,7 @@ func (d *deque[T]) popOldest() queued[T] {
 	return j
 }
 
+// slot returns the slot of job i, counted from 0 for the oldest.
 func (d *deque[T]) slot(i int) *queued[T] {
 	if i += d.first; i >= len(d.slots) {
 		i -= len(d.slots)
@@ -185,6 +197,9 @@ const (
 // Maurer, "Fail at Scale", ACM Queue 13(8), 2015, and HBase's AdaptiveLifoCoDelCallQueue). The
 // control law for packets (Nichols and Jacobson, "Controlling Queue Delay", ACM Queue 10(5),
 // 2012) drops too slowly for servers. stale is safe for concurrent use.
+//
+// Two callers use it. [base.do] calls stale when a worker has a job. [adaptive] holds a lock of its
+// own, so it calls turn and tooOld.
 type codel struct {
 	target, interval time.Duration
 
@@ -207,6 +222,8 @@ func (c *codel) turn(now, waited time.Duration) bool {
 	if now < c.end {
 		c.least = min(c.least, waited)
 	} else {
+		// An interval ends with the first job after its time. The very first call has no interval
+		// behind it, so it finds no standing queue.
 		c.standing = c.end > 0 && (c.least > c.target || c.owes())
 		c.end, c.least, c.ran, c.refused = now+c.interval, waited, 0, 0
 	}
@@ -220,6 +237,8 @@ func (c *codel) turn(now, waited time.Duration) bool {
 // owes reports whether the jobs refused in the interval would have taken longer than twice the
 // target to run, at the rate at which jobs ran.
 func (c *codel) owes() bool {
+	// A job took interval/ran on average, so refused jobs would have taken refused*interval/ran.
+	// Both sides are multiplied by ran, which may be 0.
 	return time.Duration(c.refused)*c.interval > time.Duration(c.ran)*2*c.target
 }
 

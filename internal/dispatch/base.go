@@ -9,6 +9,11 @@ import (
 
 // A base is the part that all kinds of dispatcher share: the workers, running a job, and the
 // overflow policy.
+//
+// Each kind embeds a base and adds its queue. Put stamps the job and gives it to [base.put], with a
+// [place] as the queue. A worker, which [base.start] started, takes jobs from the queue and gives
+// each to [base.do]. Close tells the workers to end, each kind in its way, and waits for ended. law
+// is nil unless the policy is [CoDel].
 type base[T any] struct {
 	Options[T]
 	epoch time.Time
@@ -38,6 +43,7 @@ func newBase[T any](o Options[T]) *base[T] {
 	if o.Overflow == CoDel {
 		c.law = &codel{target: o.Target, interval: o.Interval}
 	}
+	// A hand-off is too short to read the clock where nobody needs the wait.
 	c.timed = o.Waited != nil || o.Sojourned != nil || c.law != nil
 	return c
 }
@@ -45,6 +51,7 @@ func newBase[T any](o Options[T]) *base[T] {
 // clock returns the time since the base was made. It reads one clock where time.Now reads two.
 func (c *base[T]) clock() time.Duration { return time.Since(c.epoch) }
 
+// stamp makes a job ready for the queue: the wait begins now.
 func (c *base[T]) stamp(job T) queued[T] {
 	if !c.timed {
 		return queued[T]{job: job}
@@ -66,6 +73,8 @@ func (c *base[T]) start(work func(worker int)) {
 
 // put queues j in p. If p is full it follows the overflow policy.
 func (c *base[T]) put(p place[T], j queued[T]) {
+	// Each round tries again from the start. After an eviction another Put may have taken the free
+	// place, and poll finds no job when the workers have emptied the queue meanwhile.
 	for !p.offer(j) {
 		switch c.Overflow {
 		case Block:
@@ -87,6 +96,8 @@ func (c *base[T]) put(p place[T], j queued[T]) {
 
 // do runs a job, or refuses it if it is too old.
 func (c *base[T]) do(j queued[T]) {
+	// One reading of the clock ends the wait for the law and for Waited, so both see the same wait.
+	// A job that is refused here has no Waited and no Sojourned.
 	if c.timed {
 		now := c.clock()
 		if c.law != nil && c.law.stale(now, now-j.at) {
@@ -97,6 +108,8 @@ func (c *base[T]) do(j queued[T]) {
 			c.Waited(j.job, now-j.at)
 		}
 	}
+	// Busy covers Run alone. A job between the queue and this line counts in neither Depth nor
+	// Busy.
 	c.busy.Add(1)
 	c.Run(j.job)
 	c.busy.Add(-1)
@@ -110,6 +123,9 @@ func (c *base[T]) Busy() int    { return int(c.busy.Load()) }
 
 // closures is a dispatcher in which jobs travel as closures, as in most pools. A job costs one
 // allocation more than a pointer does.
+//
+// It wraps a dispatcher of any kind. That dispatcher sees jobs of one type, [task], and calls the
+// task for each step instead of calling Run, Refuse or Waited with a job.
 type closures[T any] struct {
 	run    func(T)
 	refuse func(T, Why)
@@ -138,7 +154,9 @@ func newClosures[T any](kind Kind, o Options[T]) Dispatcher[T] {
 		Run:      func(t task) { t(run, 0, 0) },
 		Refuse:   func(t task, why Why) { t(refuse, why, 0) },
 	}
+	// Otherwise New would wrap the tasks in closures again, without end.
 	tasks.Closure = false
+	// Without Waited the base need not read the clock, so the field must stay nil.
 	if o.Waited != nil {
 		tasks.Waited = func(t task, d time.Duration) { t(tellWait, 0, d) }
 	}
@@ -148,6 +166,7 @@ func newClosures[T any](kind Kind, o Options[T]) Dispatcher[T] {
 }
 
 func (c *closures[T]) Put(job T) {
+	// This closure holds job and c: the allocation that the option is there to measure.
 	c.tasks.Put(func(do step, why Why, waited time.Duration) {
 		switch do {
 		case run:
@@ -191,6 +210,8 @@ func (s *shared[T]) Start() {
 
 func (s *shared[T]) Put(job T) { s.put(s.jobs, s.stamp(job)) }
 
+// Close ends the workers' loops once the channel is empty. A Put after it would panic: a send on a
+// closed channel.
 func (s *shared[T]) Close() {
 	close(s.jobs)
 	s.ended.Wait()
@@ -200,6 +221,7 @@ func (s *shared[T]) Depth() int    { return len(s.jobs) }
 func (s *shared[T]) Capacity() int { return cap(s.jobs) }
 
 // A lane is a place in the form of a channel.
+// With capacity 0 it has no places: offer succeeds only while a worker is receiving.
 type lane[T any] chan queued[T]
 
 func (l lane[T]) offer(j queued[T]) bool {

@@ -1,6 +1,11 @@
 // Package dispatch hands jobs to workers. It has the queues, the workers, and the policies for
 // a queue that is full and for jobs that have waited too long. It knows nothing of HTTP,
 // connections or metrics.
+//
+// A job is a value of any type. A caller makes a [Dispatcher] with [New], starts it, puts jobs, and
+// closes it. The kinds differ only in the queue between Put and the workers. The workers, the clock
+// and the overflow policy are common to all of them (base). A [Semaphore] is the alternative
+// without workers: it bounds the number of callers that run at a time.
 package dispatch
 
 import (
@@ -26,6 +31,8 @@ type Dispatcher[T any] interface {
 
 // A Queue gives the figures of a dispatcher that can be watched, whatever the type of its jobs.
 // Its methods are safe for concurrent use.
+// Depth, Capacity and Busy are counts of jobs. Workers does not change. Two calls read two moments,
+// so Depth and Busy together may count a job twice or not at all.
 type Queue interface {
 	Depth() int    // jobs waiting
 	Capacity() int // largest number of jobs that can wait
@@ -35,6 +42,8 @@ type Queue interface {
 
 // Options are the options of every kind of dispatcher. Run is required, and so is Refuse if the
 // policy can refuse jobs.
+// Its functions are called while no lock is held, so they may call Depth and the other methods of
+// [Queue].
 type Options[T any] struct {
 	Settings
 	Run func(T) // runs a job; called concurrently by the workers
@@ -46,6 +55,9 @@ type Options[T any] struct {
 
 // Settings are the options that do not depend on the type of the jobs. A tag names the flag of serve
 // that sets a field.
+// The zero value of Overflow is [Block], and the zero value of Pick is [RoundRobin]. Fields that
+// another kind or policy would use are ignored. Nothing checks the ranges here: package server does
+// so for its flags.
 type Settings struct {
 	Workers   int                 `flag:"workers"`     // number of workers, 1 or more
 	Depth     int                 `flag:"queue-depth"` // places in the queue; 0 hands a job over only when a worker is free
@@ -62,6 +74,7 @@ type Settings struct {
 }
 
 // A Why is the reason for which a job was refused.
+// A job is refused at most once, so it has one Why. The zero value is [Full].
 type Why uint8
 
 // The reasons of a refusal.
@@ -72,9 +85,13 @@ const (
 	Stale              // it had waited too long
 )
 
+// String returns the reason in lower case, such as full.
 func (w Why) String() string { return [...]string{"full", "dropped", "evicted", "stale"}[w] }
 
 // A Kind is an implementation of [Dispatcher].
+// The zero value is [Shared], the baseline. Each of the others changes one thing about it:
+// [PerWorker] has a queue for each worker, [Ring] has a queue without a lock, and [Adaptive] bounds
+// the wait as well as the length of the queue.
 type Kind uint8
 
 // The kinds of dispatcher. BenchmarkHandoff measures the cost of a hand-off in each.
@@ -86,6 +103,7 @@ const (
 )
 
 // New returns a dispatcher of that kind. Nothing runs until its Start.
+// A kind that is not one of the constants gives a [Shared] one.
 func New[T any](kind Kind, o Options[T]) Dispatcher[T] {
 	if o.Closure {
 		return newClosures(kind, o)
@@ -113,11 +131,14 @@ const (
 	CoDel                      // as Reject; also, jobs that have waited too long are refused: [Stale]
 )
 
+// overflowNames has the values of --overflow, indexed by Overflow.
 var overflowNames = []string{"block", "reject", "drop", "drop-oldest", "codel"}
 
+// String returns the value of --overflow.
 func (o Overflow) String() string { return overflowNames[o] }
 
 // Set parses a policy's name.
+// For an unknown name it returns an error that lists the known ones, and does not change o.
 func (o *Overflow) Set(name string) error { return set(o, overflowNames, "overflow policy", name) }
 
 // set sets value to the index of name in names. Its error calls the value what.

@@ -8,6 +8,9 @@ import (
 // perWorker has a bounded channel for each worker. Workers do not share a lock, but a job waits
 // until its own worker is free, even when others are idle. Stealing removes this head-of-line
 // blocking.
+//
+// Put chooses a lane with pick. A worker serves its own lane (Start) or, with stealing, its own
+// lane first and then the lanes of the others (workOrSteal).
 type perWorker[T any] struct {
 	*base[T]
 	lanes []*workerLane[T]
@@ -22,6 +25,7 @@ type perWorker[T any] struct {
 	_      [56]byte
 }
 
+// A workerLane is one worker's queue and its load, by which Put chooses a lane.
 type workerLane[T any] struct {
 	lane[T]
 	load atomic.Int64 // jobs that wait in the lane or are being run by its worker
@@ -31,6 +35,8 @@ type workerLane[T any] struct {
 func newPerWorker[T any](o Options[T]) *perWorker[T] {
 	p := &perWorker[T]{base: newBase(o), weighed: o.Pick != RoundRobin || o.Steal, news: make(chan struct{}, o.Workers)}
 	for i := range o.Workers {
+		// The capacities add up to Depth exactly. Where it does not divide evenly, the first lanes
+		// have one place more.
 		depth := o.Depth / o.Workers
 		if i < o.Depth%o.Workers {
 			depth++
@@ -68,6 +74,8 @@ func (p *perWorker[T]) workOrSteal(i int) {
 		if p.steal(i) {
 			continue
 		}
+		// A token in news is a hint and not a job. A worker that gets one looks into all lanes, and
+		// sleeps again if it finds nothing.
 		select {
 		case j, ok := <-own.lane:
 			if !ok {
@@ -85,6 +93,8 @@ func (p *perWorker[T]) workOrSteal(i int) {
 func (p *perWorker[T]) steal(i int) bool {
 	p.lanes[i].load.Add(1) // first, so that a Put to this worker's lane from now on wakes another worker
 	defer p.lanes[i].load.Add(-1)
+	// It starts with its neighbour, so that thieves spread over the lanes instead of all taking
+	// from the first.
 	for k := 1; k < len(p.lanes); k++ {
 		if j, ok := p.lanes[(i+k)%len(p.lanes)].poll(); ok {
 			p.steals.Add(1)
@@ -134,6 +144,8 @@ func (l *workerLane[T]) poll() (queued[T], bool) {
 	return j, ok
 }
 
+// Close closes every lane. A worker ends when its own lane is empty; a lane that is closed still
+// gives the jobs that it holds.
 func (p *perWorker[T]) Close() {
 	for _, l := range p.lanes {
 		close(l.lane)
@@ -154,7 +166,7 @@ func (p *perWorker[T]) Depth() (n int) {
 
 func (p *perWorker[T]) Capacity() int { return p.Options.Depth }
 
-// A Pick is a way to choose the worker's queue for a job.
+// A Pick is a way to choose the worker's queue for a job. The zero value is [RoundRobin].
 type Pick uint8
 
 // The ways to pick.
@@ -166,6 +178,7 @@ const (
 
 var pickNames = []string{"rr", "least", "p2c"}
 
+// String returns the value of --queue.
 func (p Pick) String() string { return pickNames[p] }
 
 // Set parses a name: rr, least or p2c.
@@ -177,6 +190,8 @@ func (p *perWorker[T]) pick() int {
 	switch p.Pick {
 	case Least:
 		best, load := 0, p.lanes[0].load.Load()
+		// No load is below 0, so the first idle lane ends the search. A busy pool reads the load of
+		// every lane.
 		for i := 1; i < n && load > 0; i++ {
 			if l := p.lanes[i].load.Load(); l < load {
 				best, load = i, l
@@ -187,6 +202,7 @@ func (p *perWorker[T]) pick() int {
 		if n == 1 {
 			return 0
 		}
+		// Two different lanes: b is drawn from the n-1 others and moved past a.
 		a, b := rand.IntN(n), rand.IntN(n-1)
 		if b >= a {
 			b++

@@ -8,6 +8,9 @@ import (
 
 // ring is one bounded lock-free queue from which workers take jobs in order. Without spinning it
 // is no faster than a channel: the cost lies in sleeping and waking, not in the lock.
+//
+// The jobs lie in an [mpmc], which never waits. Waiting is the task of two [sleepers]: workers
+// sleep in idle while there is no job, and callers of Put sleep in full while there is no place.
 type ring[T any] struct {
 	*base[T]
 	jobs   *mpmc[T]
@@ -21,6 +24,8 @@ func newRing[T any](o Options[T]) *ring[T] {
 		base: newBase(o),
 		jobs: newMPMC[T](o.Depth),
 		idle: newSleepers(o.Workers),
+		// One token is enough. A worker that finds its place taken waits only until a sleeper,
+		// which exists already, takes the token.
 		full: newSleepers(1),
 	}
 }
@@ -40,6 +45,7 @@ func (r *ring[T]) Start() {
 func (r *ring[T]) Put(job T) { r.put(r, r.stamp(job)) }
 
 func (r *ring[T]) offer(j queued[T]) bool {
+	// The order matters: a worker that is woken must find the job.
 	if !r.jobs.push(j) {
 		return false
 	}
@@ -61,6 +67,8 @@ func (r *ring[T]) poll() (queued[T], bool) {
 
 // take waits for the next job. It reports false when the ring is closed and empty.
 func (r *ring[T]) take() (j queued[T], ok bool) {
+	// Spinning avoids a sleep and a wake-up when the next job comes soon. It occupies a CPU
+	// meanwhile.
 	for range r.Spin + 1 {
 		if j, ok = r.poll(); ok {
 			break
@@ -70,6 +78,8 @@ func (r *ring[T]) take() (j queued[T], ok bool) {
 		r.idle.sleepUntil(func() bool {
 			closed := r.closed.Load() // read before the last look at the queue
 			for j, ok = r.poll(); !ok && r.jobs.Depth() > 0; j, ok = r.poll() {
+				// If the worker slept here, it could lose the wake-up of a later job: one that was
+				// complete before the first, and woke this worker.
 				runtime.Gosched() // a Put is still writing the first job
 			}
 			return ok || closed
@@ -79,6 +89,8 @@ func (r *ring[T]) take() (j queued[T], ok bool) {
 }
 
 func (r *ring[T]) Close() {
+	// A worker that is awake sees closed before it sleeps. One that sleeps is woken: a wake-up for
+	// each worker is enough.
 	r.closed.Store(true)
 	for range r.Options.Workers {
 		r.idle.wakeOne()
@@ -103,6 +115,7 @@ func newSleepers(room int) sleepers { return sleepers{tokens: make(chan struct{}
 
 // wakeOne wakes one sleeper, if there is one. Call it after changing the condition.
 func (s *sleepers) wakeOne() {
+	// The send may wait for room, but not for long: every token has a sleeper that will take it.
 	if s.takeOff() {
 		s.tokens <- struct{}{}
 	}
@@ -122,6 +135,9 @@ func (s *sleepers) takeOff() bool {
 // wake-up.
 func (s *sleepers) sleepUntil(ok func() bool) {
 	for {
+		// From here on a waker counts this goroutine. So the condition is checked once more before
+		// the sleep: the waker of an earlier change
+		// may have seen nobody.
 		s.count.Add(1)
 		if ok() {
 			if !s.takeOff() {
@@ -140,6 +156,8 @@ func (s *sleepers) sleepUntil(ok func() bool) {
 // lock. Each slot counts its turns. In round r of the ring, turn 2r means that the slot may be
 // written and 2r+1 that it may be read, so a producer or a consumer can tell whether the slot is
 // ready for its position. (E. Rigtorp, MPMCQueue; the idea is D. Vyukov's bounded MPMC queue.)
+//
+// Padding keeps head and tail on separate cache lines: producers write one and consumers the other.
 type mpmc[T any] struct {
 	slots []slot[T]
 	shift int // log2 of the number of slots
@@ -150,6 +168,7 @@ type mpmc[T any] struct {
 	_     [56]byte
 }
 
+// A slot holds one value, and the turn that tells who may use it next.
 type slot[T any] struct {
 	turn  atomic.Uint64
 	value queued[T]
@@ -160,6 +179,8 @@ func newMPMC[T any](depth int) *mpmc[T] {
 	return &mpmc[T]{slots: make([]slot[T], depth), shift: bits.TrailingZeros(uint(depth))}
 }
 
+// at returns the slot of a position, and the turn in which a producer may write it; a consumer may
+// read it in the turn after.
 func (q *mpmc[T]) at(pos uint64) (s *slot[T], turn uint64) {
 	return &q.slots[pos&uint64(len(q.slots)-1)], pos >> q.shift * 2
 }
@@ -168,6 +189,7 @@ func (q *mpmc[T]) at(pos uint64) (s *slot[T], turn uint64) {
 func (q *mpmc[T]) push(v queued[T]) bool {
 	for pos := q.head.Load(); ; {
 		s, turn := q.at(pos)
+		// The slot is free for this position. The first producer that moves head gets it.
 		if s.turn.Load() == turn {
 			if q.head.CompareAndSwap(pos, pos+1) {
 				s.value = v
@@ -177,6 +199,8 @@ func (q *mpmc[T]) push(v queued[T]) bool {
 			pos = q.head.Load()
 			continue
 		}
+		// The slot still holds the value of the round before, or another producer took the position
+		// since head was read. Only if head has not moved is the queue full.
 		seen := pos
 		if pos = q.head.Load(); pos == seen {
 			return false

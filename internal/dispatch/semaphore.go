@@ -11,6 +11,10 @@ import (
 // pool: no job changes its goroutine, so a turn costs some 40 ns while there are free places,
 // where a pool needs two goroutine switches. All methods are safe for concurrent use. None
 // allocates, apart from the first timers.
+//
+// Each element in the channel places is a place taken. So a caller takes a place by a send and
+// frees it by a receive. Go's channels serve blocked senders in the order in which they came, and a
+// receive hands its room to the first of them: no later caller overtakes.
 type Semaphore struct {
 	places  chan struct{}
 	wait    time.Duration
@@ -23,6 +27,7 @@ type Semaphore struct {
 // most wait; with 0 it does not wait. waited, if not nil, is called in each successful Acquire
 // with the length of the wait.
 func NewSemaphore(places int, wait time.Duration, waited func(time.Duration)) *Semaphore {
+	// Acquire then needs no check for nil.
 	if waited == nil {
 		waited = func(time.Duration) {}
 	}
@@ -36,6 +41,7 @@ func (s *Semaphore) Acquire() (wait time.Duration, ok bool) {
 	case s.places <- struct{}{}:
 		s.waited(0)
 		return 0, true
+	// Without this case the caller would need a timer, which costs more than the rest of Acquire.
 	default:
 		if s.wait <= 0 {
 			return 0, false
@@ -46,6 +52,7 @@ func (s *Semaphore) Acquire() (wait time.Duration, ok bool) {
 
 // acquireLater waits for a place. It reuses timers, so that waiting seldom allocates.
 func (s *Semaphore) acquireLater() (wait time.Duration, ok bool) {
+	// Only callers that wait read the clock.
 	began := time.Now()
 	timer, ok := s.timers.Get().(*time.Timer)
 	if ok {
@@ -64,6 +71,8 @@ func (s *Semaphore) acquireLater() (wait time.Duration, ok bool) {
 		wait = time.Since(began)
 		s.waited(wait)
 		return wait, true
+	// A place may have become free at the same moment. The select then chose the timer at random;
+	// the caller gives up all the same.
 	case <-timer.C:
 		return s.wait, false
 	}

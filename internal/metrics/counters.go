@@ -12,11 +12,17 @@ import (
 )
 
 // A series is a metric that is counted outside this package and read at each scrape.
+//
+// The counters live where they are counted: in a model's ledger, in a queue, in the kernel. A
+// [reading] turns them into metrics. It calls its source once per scrape, so all its series come
+// from the same moment, and an identity between them holds in every scrape.
 type series struct {
 	*prometheus.Desc
 	kind prometheus.ValueType
 }
 
+// counter and gauge describe a series. They add the prefix schedlab_ and the constant labels, and
+// register nothing.
 func (m *Metrics) counter(name, help string, labels ...string) series {
 	return series{prometheus.NewDesc("schedlab_"+name, help, labels, m.labels), prometheus.CounterValue}
 }
@@ -25,7 +31,9 @@ func (m *Metrics) gauge(name, help string, labels ...string) series {
 	return series{prometheus.NewDesc("schedlab_"+name, help, labels, m.labels), prometheus.GaugeValue}
 }
 
-// A reading is a collector of the series that one reading of their counters gives.
+// A reading is a collector of the series that one reading of their counters gives. series must hold
+// every series that collect tells. collect may leave some out, for example if the kernel does not
+// report them.
 type reading struct {
 	series  []series
 	collect func(tell func(s series, value float64, labels ...string))
@@ -104,7 +112,9 @@ type answers struct {
 	counts [workload.NumRoutes][len(codes) + 1]atomic.Uint64 // the last element counts any other code
 }
 
+// count adds one answer. It is safe for concurrent use.
 func (a *answers) count(r workload.Route, status int) {
+	// A search through eleven numbers is cheaper than a map.
 	i := slices.Index(codes[:], status)
 	if i < 0 {
 		i = len(codes)

@@ -31,6 +31,7 @@ func (m *Metrics) WatchOverflows() {
 		ConstLabels: m.labels,
 	}, func() float64 {
 		now, _ := listenOverflows()
+		// A failed reading returns 0, and the counter then shows 0, not a negative number.
 		return max(now, before) - before
 	}))
 }

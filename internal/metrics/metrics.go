@@ -1,6 +1,12 @@
 // Package metrics is the Prometheus side of a server: one registry, every
 // child resolved at start-up, closed label sets. It does not repeat counts that
 // a model keeps already; it reads them at each scrape.
+//
+// Package server makes one [Metrics] with [New] and then registers what its mode has: each Watch
+// method adds figures that something else counts, and QueueWait, Sojourn, LoopLag and LoopBusy
+// return a function for the model to call. [Metrics.Handler] serves the page. In a server of
+// several processes each process has a Metrics, and the parent joins their [Snapshot]s to its own
+// with [Metrics.AddSnapshots].
 package metrics
 
 import (
@@ -26,7 +32,8 @@ import (
 	"schedlab/internal/workload"
 )
 
-// Options describe the server that the metrics are about.
+// Options describe the server that the metrics are about. Mode, Version and Revision become labels.
+// Axes are the coordinates of the mode as the flags changed them.
 type Options struct {
 	Mode    string
 	Axes    mode.Axes
@@ -54,7 +61,8 @@ type Metrics struct {
 }
 
 // buckets are the upper limits of histogram buckets in seconds, from 50 µs to 10 s, six per
-// decade.
+// decade. Every decade has the same steps, so the relative error of a quantile is the same at every
+// size. The last limit, 10 s, is the longest sleep of /work.
 var buckets = []float64{
 	50e-6, 75e-6, 100e-6, 150e-6, 200e-6, 300e-6, 500e-6, 750e-6,
 	1e-3, 1.5e-3, 2e-3, 3e-3, 5e-3, 7.5e-3,
@@ -62,12 +70,15 @@ var buckets = []float64{
 	.1, .15, .2, .3, .5, .75, 1, 1.5, 2, 3, 5, 7.5, 10,
 }
 
-// nativeFactor bounds the relative width of a native histogram's buckets.
+// nativeFactor bounds the relative width of a native histogram's buckets. nativeBuckets bounds the
+// memory of one native histogram: client_golang widens the buckets when more would be needed.
 const (
 	nativeFactor  = 1.1
 	nativeBuckets = 160
 )
 
+// histogram returns the options of every histogram here: classic buckets for old scrapers, and a
+// native histogram for the others.
 func (m *Metrics) histogram(name, help string) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Name: name, Help: help, ConstLabels: m.labels,
@@ -87,13 +98,18 @@ func New(o Options) *Metrics {
 	}
 	duration := prometheus.NewHistogramVec(m.histogram("schedlab_request_duration_seconds",
 		"Server response time: from the parsed request to its answer, queueing for a worker included."), []string{"route"})
+	// Each route's child is looked up once, here. In Observe the look-up would cost a hash of the
+	// label.
 	for r := range workload.NumRoutes {
 		m.duration[r] = duration.WithLabelValues(r.String())
 	}
+	// A parent serves no requests, so its own series would always be 0. Its page has these two
+	// families from the snapshots.
 	if !o.Parent {
 		m.answered.watch(m)
 		m.register.MustRegister(duration)
 	}
+	// Both are properties of the whole server, so a process of a fleet leaves them to its parent.
 	if o.Process == "" {
 		m.register.MustRegister(
 			info("schedlab_mode_info", "The server's scheduling model as coordinates; always 1.", prometheus.Labels{
@@ -118,6 +134,8 @@ func New(o Options) *Metrics {
 	return m
 }
 
+// info returns a gauge that is always 1 and carries facts as labels, by Prometheus' convention for
+// names that end in _info.
 func info(name, help string, labels prometheus.Labels) prometheus.Collector {
 	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels})
 	g.Set(1)
@@ -130,7 +148,8 @@ func (m *Metrics) Observe(r workload.Route, status int, took time.Duration) {
 	m.duration[r].Observe(took.Seconds())
 }
 
-// WatchQueue adds the metrics of a model's queue.
+// WatchQueue adds the metrics of a model's queue. q is read at each scrape. A queue that also has a
+// method Steals gets a counter of stolen jobs.
 func (m *Metrics) WatchQueue(q dispatch.Queue) {
 	depth := m.gauge("queue_depth", "Jobs waiting in the model's queue.")
 	capacity := m.gauge("queue_capacity", "Jobs that can wait in the model's queue.")
@@ -152,6 +171,7 @@ func (m *Metrics) WatchQueue(q dispatch.Queue) {
 // QueueWait registers the histogram of queue waits and the gauge of the longest one. It returns
 // a function with which a model observes each wait; it is safe for concurrent use.
 func (m *Metrics) QueueWait() func(time.Duration) {
+	// The gauge stands next to the histogram because a histogram does not keep its largest value.
 	wait := m.times("schedlab_queue_wait_seconds", "Time a job spent in the model's queue.")
 	var longest atomic.Int64
 	m.register.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -159,6 +179,8 @@ func (m *Metrics) QueueWait() func(time.Duration) {
 	}, func() float64 { return time.Duration(longest.Load()).Seconds() }))
 	return func(d time.Duration) {
 		wait(d)
+		// Several workers may raise the maximum at a time. The loop ends when d is stored, or is no
+		// longer the longest.
 		for old := longest.Load(); int64(d) > old && !longest.CompareAndSwap(old, int64(d)); old = longest.Load() {
 		}
 	}
@@ -218,6 +240,7 @@ func (m *Metrics) Handler() http.Handler {
 	scrape := promhttp.HandlerFor(prometheus.GathererFunc(m.shared()), promhttp.HandlerOpts{EnableOpenMetrics: true})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := page{header: w.Header(), status: http.StatusOK}
+		// promhttp encodes the page into p, in memory. No client can slow it down there.
 		scrape.ServeHTTP(&p, r)
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeLimit)) // fails only for a test's writer
 		w.WriteHeader(p.status)
@@ -242,10 +265,14 @@ func (m *Metrics) shared() func() ([]*dto.MetricFamily, error) {
 	var next func() ([]*dto.MetricFamily, error)
 	var renew func()
 	renew = func() {
+		// All callers of one next share its result. The first of them runs the function; the others
+		// wait in it.
 		next = sync.OnceValues(func() ([]*dto.MetricFamily, error) {
 			turn.Lock()
 			defer turn.Unlock()
 			mu.Lock()
+			// This is the moment at which the reading begins. A caller that came later must not get
+			// its result, which may be older than the call.
 			renew() // callers from now on get the next reading
 			mu.Unlock()
 			return m.gatherer.Gather()

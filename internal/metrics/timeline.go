@@ -11,6 +11,10 @@ import (
 
 // phases observes the phases of requests. It does so in a scrape and not while requests are
 // served: each scrape reads the stamps that the timeline has gained since the last.
+//
+// A phase is an interval between two stamps of the server. The parts of a request that begin or end
+// at the client need the client's stamps, so only the measuring half can compute them. vec holds
+// all phases; ingress to finish are its children, looked up once.
 type phases struct {
 	ring *timeline.Ring
 	lost prometheus.Counter
@@ -53,6 +57,8 @@ func (p *phases) Collect(ch chan<- prometheus.Metric) {
 	p.lost.Collect(ch)
 }
 
+// catchUp observes the requests that were stamped since the last scrape. It holds a lock,
+// because a scrape and a Snapshot may run at the same time.
 func (p *phases) catchUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,6 +71,8 @@ func (p *phases) catchUp() {
 		}
 		if s.Dequeue > 0 {
 			observe(p.queue, s.Enqueue, s.Dequeue)
+			// Otherwise the connection was queued, and not the request: after its wait came the
+			// read, which is no hand-over.
 			if s.Dequeue > s.Read {
 				observe(p.handover, s.Dequeue, s.Begin)
 			}
@@ -74,4 +82,5 @@ func (p *phases) catchUp() {
 	}
 }
 
+// observe observes the time between two stamps, which are nanoseconds.
 func observe(o prometheus.Observer, from, to int64) { o.Observe(time.Duration(to - from).Seconds()) }

@@ -2,6 +2,9 @@ package mode
 
 // A Flag is a flag of serve. The field of the server's configuration that it sets has a tag with its
 // name.
+//
+// Package server checks the ranges and the defaults, and the command parses the values. A field's
+// zero value means that the flag has no such property: with Most 0 there is no range.
 type Flag struct {
 	Name, Help string
 	Words      []string // the values that it takes; nil for any of the field's type
@@ -15,6 +18,7 @@ type Flag struct {
 	Hidden      bool // help leaves it out
 }
 
+// perProc is the default of one for each CPU that Go may use.
 func perProc(procs int) int { return procs }
 
 // Flags are all flags of serve. Mode.Flags lists the ones that only some modes have.

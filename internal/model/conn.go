@@ -12,6 +12,10 @@ import (
 // connection, so ReadFrom, CloseWrite and SyscallConn stay. It overrides Close, to count the
 // connection, Read, to note which bytes have been answered, and Write, for the timeline. Any
 // goroutine may close it.
+//
+// A Conn counts the bytes that were read and the bytes that were answered. A drain compares them
+// with the bytes that the kernel has received, and so knows whether it may close the connection
+// (isIdle).
 type Conn struct {
 	*net.TCPConn
 	entry
@@ -27,6 +31,9 @@ type openConn interface {
 }
 
 // An entry holds the state of a connection, of either kind, that the ledger and the drain use.
+//
+// The counters, the fate and the flags are atomic, because a drain or a scrape looks at them from
+// another goroutine. answers belongs to the goroutine that serves the connection.
 type entry struct {
 	listener *Listener
 	socket   *socket       // the socket that accepted it
@@ -42,6 +49,7 @@ type entry struct {
 	hangUp   atomic.Bool  // close it, unannounced, once all bytes read are answered
 }
 
+// ledgerEntry makes every type that embeds an entry an openConn.
 func (e *entry) ledgerEntry() *entry { return e }
 
 // A fate tells how a connection ends. The low reasonShift bits hold one of these kinds, the
@@ -105,6 +113,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 // beginRequest notes that a request is being served. This matters only when the request was
 // read together with the one before, so that all bytes seemed answered.
 func (e *entry) beginRequest() {
+	// For an unpipelined request the bytes just read are not answered, so the two differ already.
 	if e.answered.Load() == e.read.Load() {
 		e.answered.Store(unanswered)
 	}
@@ -122,18 +131,24 @@ func (e *entry) markAnswered() { e.answered.Store(e.read.Load()) }
 
 // Close closes the socket once and counts it.
 func (c *Conn) Close() error {
+	// Several goroutines may close: the one that serves, a drain, net/http. The first one counts
+	// it.
 	if !c.closed.CompareAndSwap(false, true) {
 		return net.ErrClosed
 	}
 	if c.linger.Load() {
 		c.discardInput()
 	}
+	// The descriptor is closed before release frees its place, so that there are never more than
+	// the cap allows.
 	err := c.TCPConn.Close()
 	c.listener.release(c)
 	return err
 }
 
-// After a refusal a client may still send lingerBytes, for lingerTime.
+// After a refusal a client may still send lingerBytes, for lingerTime. A round trip fits into
+// lingerTime on most networks. lingerBytes is above the default limit of a body, so most clients
+// can send the rest of their request.
 const (
 	lingerTime  = 250 * time.Millisecond
 	lingerBytes = 4 << 20
@@ -150,7 +165,7 @@ func (c *Conn) discardInput() {
 }
 
 // reject marks the connection as refused with an answer, drop as closed without one. Call
-// either before Close.
+// either before Close. The last call counts.
 func (e *entry) reject(r Reason) { e.fate.Store(rejected | uint32(r)<<reasonShift) }
 func (e *entry) drop(r Reason)   { e.fate.Store(dropped | uint32(r)<<reasonShift) }
 
@@ -160,6 +175,7 @@ func (e *entry) drop(r Reason)   { e.fate.Store(dropped | uint32(r)<<reasonShift
 // dropped.
 func cutOff(c openConn) bool {
 	e := c.ledgerEntry()
+	// Otherwise Close would wait up to lingerTime for each of many connections.
 	e.linger.Store(false) // there is no time left to discard input
 	lost := !isIdle(c) && e.fate.CompareAndSwap(served, dropped|uint32(DrainTimeout)<<reasonShift)
 	c.Close()
@@ -188,6 +204,8 @@ func isGone(c openConn) (gone bool) {
 }
 
 func (c *Conn) control(f func(fd int)) {
+	// The runtime keeps the descriptor open during the call, so f never gets one that belongs to
+	// another connection by now.
 	if raw, err := c.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { f(int(fd)) }) // fails without a call of f
 	}

@@ -15,10 +15,18 @@ import (
 // timeout after the drain began. The last part of timeout, [handlerTime], is for handlers
 // that still run after their connections were cut. If a handler needs longer, Serve returns an
 // error without waiting for it.
+//
+// A drain has these steps. The kernel ignores new handshakes, and acceptors empty the accept
+// queues. After [grace] the drain closes each connection that is idle, and looks again every
+// [drainTick]. When the time for connections is over, force closes the rest. The rest of
+// timeout is for handlers.
 func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Drain, error) {
+	// Room for the result: the goroutine must also end after Serve has given up.
 	served := make(chan error, 1)
 	go func() {
 		served <- m.Serve(l)
+		// A model that fails closes the sockets, so the drain below begins for its other
+		// connections.
 		l.stopAccepting()
 	}()
 	select {
@@ -30,6 +38,8 @@ func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Dr
 	var err error
 	select {
 	case err = <-served:
+	// A goroutine cannot be stopped from outside. So Serve leaves the handler behind and reports
+	// it.
 	case <-time.After(timeout - time.Since(began)):
 		err = errors.New("a handler outlived the drain; raise --drain-timeout above the longest request")
 	}
@@ -51,6 +61,7 @@ func handlerTime(timeout time.Duration) time.Duration { return min(timeout/4, ti
 // drain drains for at most length and then cuts the connections that are left. It returns how
 // many of them had a request in flight.
 func (l *Listener) drain(length time.Duration) (forced int) {
+	// First, so that an acceptor that the deadline below wakes sees it.
 	l.draining.Store(true)
 	var ignoring error
 	for _, s := range l.sockets {
@@ -65,12 +76,15 @@ func (l *Listener) drain(length time.Duration) (forced int) {
 	}
 	for {
 		elapsed := time.Since(began)
+		// An acceptor closes its socket when the accept queue is empty, so no connection comes later.
 		if isClosed(l.allClosed) && l.Counts().Open == 0 {
 			return 0
 		}
 		if elapsed >= length {
 			return l.force()
 		}
+		// Before, a client may still send a request on a connection that it took for open. It is
+		// then answered, with Connection: close.
 		if elapsed >= grace {
 			if ignoring != nil { // new connections could keep the accept queue from ever being empty
 				l.stopAccepting()
@@ -98,6 +112,8 @@ func isClosed(c <-chan struct{}) bool {
 // force closes the sockets and every open connection. It returns the number of connections
 // that had a request in flight.
 func (l *Listener) force() (forced int) {
+	// First, because Accept looks at cut after it has entered a connection into the ledger. So a
+	// connection is either in conns below or closed by Accept.
 	l.cut.Store(true)
 	l.stopAccepting()
 	for _, c := range l.conns() {

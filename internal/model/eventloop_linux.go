@@ -21,6 +21,10 @@ import (
 //
 // Sockets are watched edge-triggered: a loopConn counts as readable until a read finds
 // nothing, so a request costs one read and one write.
+//
+// In a turn the loop handles the events of one poll and the messages of other goroutines, lets
+// connections that had to stand back go on, and accepts. Between turns the loop sleeps in poll. tick
+// looks at deadlines 20 times a second.
 type eventLoop struct {
 	fasthttpEngine
 	socket         *socket
@@ -117,6 +121,7 @@ func (l *eventLoop) loop() error {
 		}
 		l.idleCoroutines = nil
 	}()
+	// During a drain the socket is closed first; the loop goes on for its connections.
 	for !l.accepting.closed || l.open > 0 {
 		events, err := l.poll()
 		if err != nil {
@@ -195,6 +200,8 @@ func (l *eventLoop) turn(events []unix.EpollEvent) {
 			acceptReady, l.accepting.waiting = true, true
 		case wakeEvent: // only ends the wait
 		default:
+			// A descriptor is used again after a close. The serial tells whether the event is about
+			// the present connection.
 			if c := l.conns[e.Fd]; c != nil && c.serial == e.Pad {
 				c.handleEvents(e.Events)
 				if c.awaits != forgotten {
@@ -207,6 +214,7 @@ func (l *eventLoop) turn(events []unix.EpollEvent) {
 	// listening socket is reported only once in many turns.
 	acceptReady = acceptReady || l.accepting.waiting && len(events) == maxBatch
 	l.receiveMessages()
+	// Only the connections that waited before: one that stands back again comes in the next turn.
 	for waiting := len(l.ready); waiting > 0; waiting-- {
 		c := l.ready[0]
 		l.ready = l.ready[1:]
@@ -236,6 +244,7 @@ func (l *eventLoop) maxWait() time.Duration {
 	if len(l.messages) > 0 || len(l.ready) > 0 {
 		return 0
 	}
+	// Under the same lock as the look at messages: a sender either is seen above or sees asleep.
 	l.asleep = true
 	switch {
 	case l.accepting.closed:
@@ -258,6 +267,8 @@ func (l *eventLoop) send(c *loopConn, done bool) {
 	}
 }
 
+// receiveMessages handles the messages that have come. It handles them without the lock, because a
+// connection that goes on may send one itself.
 func (l *eventLoop) receiveMessages() {
 	l.mu.Lock()
 	l.asleep = false
@@ -278,6 +289,7 @@ func (l *eventLoop) add(fd int) {
 		entry: entry{listener: l.socket.Listener, socket: l.socket},
 		loop:  l, fd: int32(fd), serial: l.lastSerial, awaits: forRequest,
 	}
+	// The kernel gives the lowest free descriptor, so a slice indexed by descriptors stays short.
 	for fd >= len(l.conns) {
 		l.conns = append(l.conns, make([]*loopConn, max(len(l.conns), 64))...)
 	}
@@ -326,6 +338,8 @@ type goPoller struct {
 	errno    syscall.Errno
 }
 
+// openPoller gives Go's poller a duplicate of the epoll descriptor, which is readable when an event
+// is ready.
 func (l *eventLoop) openPoller() error {
 	fd, err := unix.FcntlInt(uintptr(l.epoll), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -430,6 +444,7 @@ func (l *eventLoop) tryAccept(acceptReady bool, now time.Duration) bool {
 		return false
 	}
 	fd, err := l.acceptFD()
+	// EAGAIN means that the queue is empty.
 	d.waiting = !errors.Is(err, unix.EAGAIN)
 	if err == nil {
 		l.add(fd)
@@ -480,6 +495,8 @@ func (l *eventLoop) closeWhenEmpty(now time.Duration) {
 	d.closed = true
 }
 
+// acceptFD accepts one connection and returns its descriptor; -1 with an error. The socket is
+// non-blocking, so it does not wait.
 func (l *eventLoop) acceptFD() (conn int, err error) {
 	conn = -1
 	failed := l.raw.Control(func(fd uintptr) {

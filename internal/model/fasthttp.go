@@ -13,12 +13,18 @@ import (
 
 // A fasthttpEngine reads, parses and answers requests with fasthttp. The model that embeds it
 // decides on which goroutine this happens.
+//
+// fasthttp calls back at four points: HeaderReceived after a head (limitBody), Handler for a
+// request (answer), ErrorHandler for one that it could not read (end), and ConnState (track). A
+// model calls server.ServeConn with a connection, on a goroutine of its choice.
 type fasthttpEngine struct {
 	*requests
 	server *fasthttp.Server
 	limits Limits
 }
 
+// newFasthttpEngine returns an engine with the timeouts of cfg. A model may replace ConnState
+// before it serves.
 func newFasthttpEngine(cfg Config) fasthttpEngine {
 	e := fasthttpEngine{requests: newRequests(cfg), limits: cfg.Limits}
 	e.server = newServer(cfg)
@@ -69,6 +75,7 @@ func (e *fasthttpEngine) limitBody(h *fasthttp.RequestHeader) fasthttp.RequestCo
 
 // answer is the handler for fasthttp: it runs the request and copies the answer to ctx.
 func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
+	// The strings below alias fasthttp's buffers, which stay as they are until answer returns.
 	x := exchanges.Get().(*workload.Exchange)
 	defer exchanges.Put(x)
 	x.Reset()
@@ -107,6 +114,8 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 	if x.Close || h.closes {
 		res.SetConnectionClose()
 	}
+	// fasthttp writes the answer after this function has returned, when x may serve another
+	// request. So a body in x's buffer is copied. Any other body is never modified.
 	if x.Owned() {
 		res.SetBody(x.Out)
 	} else {
@@ -145,6 +154,7 @@ func (r *requests) refuseBad(ctx *fasthttp.RequestCtx, err error) {
 	case op != nil && op.Timeout():
 		status, body = fasthttp.StatusRequestTimeout, "request took too long to arrive\n"
 	}
+	// A client that was too slow is not waited for again.
 	ctx.Conn().(openConn).ledgerEntry().linger.Store(status != fasthttp.StatusRequestTimeout)
 	if op == nil || op.Timeout() { // otherwise the connection failed, and no answer arrives
 		r.tally.refuse(status)
@@ -175,10 +185,12 @@ func newFasthttp(cfg Config) Model {
 // ten seconds and ends at its next look.
 func (m *fasthttpModel) Serve(l *Listener) error {
 	err := m.server.Serve(l)
+	// Every connection that fasthttp took was reported as new before Serve of fasthttp returned.
 	m.conns.Wait()
 	return err
 }
 
+// track also counts the open connections, for Serve.
 func (m *fasthttpModel) track(nc net.Conn, state fasthttp.ConnState) {
 	switch state {
 	case fasthttp.StateNew:

@@ -15,6 +15,10 @@ import (
 // A framing sees lines, not requests. After the first body of a connection, lines of a body may
 // look like an ambiguous head, and then the connection closes without need. No ambiguous head
 // is missed. A line costs some 5 ns.
+//
+// scan splits what was read into lines, and begin looks at the first bytes of a line. A line with
+// neither field in question costs one search for its end. The flags that they set are read by flaw
+// and mustClose, on the goroutine that serves the request.
 type framing struct {
 	coded         atomic.Bool  // a line named a transfer coding
 	ambiguous     atomic.Bool  // lines named a coding and a length, with no empty line between them
@@ -38,6 +42,7 @@ type framing struct {
 	skipLine bool // skip the rest of the line: its beginning has been read
 }
 
+// lineKinds is a set: the fields that decide where a body ends.
 type lineKinds uint8
 
 const (
@@ -103,6 +108,8 @@ func (f *framing) mustClose(r *http.Request) bool {
 func (f *framing) scan(p []byte) {
 	for len(p) > 0 {
 		end := bytes.IndexByte(p, '\n')
+		// The fast path. A whole line that begins with neither t nor c names neither field, and
+		// with end > 1 it is not empty.
 		if end > 1 && f.tailLen == 0 && !f.skipLine && p[0]|0x20 != 't' && p[0]|0x20 != 'c' {
 			f.count()
 			p = p[end+1:]
@@ -113,11 +120,14 @@ func (f *framing) scan(p []byte) {
 			line = p[:end]
 		}
 		if !f.skipLine {
+			// The line began in an earlier read, or goes on in the next one. Only its first bytes
+			// are kept.
 			if f.tailLen > 0 || end < 0 {
 				n := copy(f.tail[f.tailLen:], line)
 				f.tailLen += n
 				line = f.tail[:f.tailLen]
 			}
+			// Whole, or long enough to tell which field it is.
 			if end >= 0 || f.tailLen == len(f.tail) {
 				f.begin(line, end >= 0)
 			}
@@ -132,6 +142,7 @@ func (f *framing) scan(p []byte) {
 
 // count counts a line that may belong to a head: the request line or a field.
 func (f *framing) count() {
+	// The request line and maxFields fields are allowed.
 	if f.lines++; f.lines == maxFields+2 {
 		f.tooManyLines.Store(true)
 	}
@@ -141,6 +152,8 @@ func (f *framing) count() {
 func (f *framing) begin(line []byte, whole bool) {
 	f.skipLine = !whole
 	if whole && (len(line) == 0 || len(line) == 1 && line[0] == '\r') {
+		// A head with neither field has no body, so the next line begins another head. After the
+		// first head that may have a body, heads and bodies cannot be told apart.
 		if !f.bodies {
 			f.heads++
 			f.bodies = f.block != 0
@@ -167,6 +180,8 @@ func (f *framing) begin(line []byte, whole bool) {
 	}
 }
 
+// named reports whether a line is a field of that name, in any case. A comparison of the first byte
+// answers for most lines.
 func named(line []byte, name string) bool {
 	return len(line) > len(name) && line[len(name)] == ':' && line[0]|0x20 == name[0] && bytes.EqualFold(line[:len(name)], []byte(name))
 }

@@ -22,8 +22,11 @@ type goroutineModel struct {
 	locked bool
 }
 
+// newGoroutine makes the model of the modes goroutine, reuseport and prefork: they differ in their
+// sockets and processes.
 func newGoroutine(cfg Config) Model { return &goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)} }
 
+// newThreads makes the model of the mode threads.
 func newThreads(cfg Config) Model {
 	return &goroutineModel{fasthttpEngine: newFasthttpEngine(cfg), locked: true}
 }
@@ -51,13 +54,14 @@ func onGoroutines(l *Listener, serve func(*Conn)) error {
 			})
 		})
 	}
+	// The acceptors first: only they start goroutines for connections.
 	acceptors.Wait()
 	conns.Wait()
 	return errors.Join(failed...)
 }
 
 // eachConn calls f with every connection l accepts, one at a time, and returns
-// nil when l has been closed.
+// nil when l has been closed. f should return soon, because the next connection waits for it.
 func eachConn(l acceptor, f func(*Conn)) error {
 	for {
 		c, err := l.Accept()

@@ -52,6 +52,7 @@ func inspect(req *fasthttp.RequestHeader) head {
 	var h head
 	var coded, sized, hosted bool
 	fields := 0
+	// The head is read by lines, as fasthttp has stored them: without the request line.
 	for rest := view(req.RawHeaders()); rest != ""; {
 		var line string
 		line, rest, _ = strings.Cut(rest, "\n")
@@ -69,10 +70,12 @@ func inspect(req *fasthttp.RequestHeader) head {
 			continue
 		}
 		name, value := line[:colon], line[colon+1:]
+		// One letter, in lower case, leaves at most two names to compare with.
 		switch name[0] | 0x20 {
 		case 't':
 			if len(name) == len(transferCoding) && strings.EqualFold(name, transferCoding) {
 				coded = true
+				// Without chunked nothing tells where the body ends.
 				if !hasToken(value, "chunked") {
 					h.flaw = max(h.flaw, unknownCoding)
 				}
@@ -108,6 +111,7 @@ func inspect(req *fasthttp.RequestHeader) head {
 	case !isTarget(req):
 		h.flaw = malformed
 	}
+	// Only HTTP/1.0 may leave Host out (RFC 9112 §3.2). fasthttp checks it for HTTP/1.1 alone.
 	if !req.IsHTTP11() {
 		switch version := view(req.Protocol()); {
 		case !strings.HasPrefix(version, "HTTP/1."):
@@ -133,6 +137,7 @@ func isTarget(req *fasthttp.RequestHeader) bool {
 	if strings.IndexByte(target, '%') < 0 {
 		return true
 	}
+	// Escapes in the query are the handler's concern.
 	path, _, _ := strings.Cut(target, "?")
 	for {
 		_, escape, found := strings.Cut(path, "%")
@@ -153,6 +158,7 @@ func isHex(b byte) bool {
 // hostBytes lists the bytes that a host and its port may contain (RFC 3986 §3.2.2).
 const hostBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!$%&'()*+,-.:;=[]_~"
 
+// inHost is hostBytes as a table: a look-up per byte.
 var inHost = func() (set [256]bool) {
 	for _, b := range []byte(hostBytes) {
 		set[b] = true
@@ -160,6 +166,7 @@ var inHost = func() (set [256]bool) {
 	return set
 }()
 
+// isHost reports whether a Host field holds a possible host. It lets an empty one pass.
 func isHost(value string) bool {
 	value = strings.TrimSpace(value)
 	for i := range len(value) {

@@ -46,6 +46,7 @@ func acceptQueue(fd int) (depth, limit int, err error) {
 // requests. A client that is ignored tries again after a second and is then refused.
 func ignoreNew(fd int) error {
 	const flags, syn = 13, 0x02 // the byte of a TCP header and the bit in it (RFC 9293 §3.1)
+	// Load the byte with the flags; if SYN is set, keep 0 bytes of the packet, otherwise all.
 	program := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: flags},
 		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: syn, Jt: 0, Jf: 1},
@@ -60,6 +61,7 @@ func ignoreNew(fd int) error {
 // sockets that share the address of fd.
 func dealAtRandom(fd, n int) error {
 	const random = -0x1000 + 56 // SKF_AD_OFF + SKF_AD_RANDOM of linux/filter.h
+	// Load a random number, and return it modulo n.
 	return chooseSocket(fd, []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: random & math.MaxUint32},
 		{Code: unix.BPF_ALU | unix.BPF_MOD | unix.BPF_K, K: uint32(n)},
@@ -82,6 +84,9 @@ func chooseSocket(fd int, program []unix.SockFilter) error {
 
 // kernelStamps reads a connection together with the time at which the kernel received the last
 // byte (SO_TIMESTAMPNS). Only one reader may use it at a time.
+//
+// head, vector and control are the arguments of recvmsg(2), kept here so that a read allocates
+// nothing. control has room for a stamp.
 type kernelStamps struct {
 	raw     syscall.RawConn // of a Conn
 	attempt func(fd uintptr) bool
@@ -112,6 +117,7 @@ func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, at readTimes, err 
 	}
 	k.message(p)
 	err = k.raw.Read(k.attempt)
+	// Keep no reference to the caller's buffer.
 	k.vector.Base = nil
 	switch {
 	case err != nil:
@@ -155,6 +161,7 @@ func (k *kernelStamps) message(p []byte) unsafe.Pointer {
 // times returns the time at which the kernel received the last of the n bytes just read, and
 // the present time.
 func (k *kernelStamps) times(n int) readTimes {
+	// Nothing was read, or the kernel sent no stamp with it.
 	if n <= 0 || uint64(k.head.Controllen) < uint64(unix.CmsgLen(sizeofTimespec)) {
 		return readTimes{}
 	}
@@ -177,6 +184,7 @@ var wall timeOfDay
 // request only. A timeOfDay is safe for concurrent use.
 type timeOfDay struct{ gap, compared atomic.Int64 }
 
+// ahead returns the gap at the time now of the timeline's clock.
 func (w *timeOfDay) ahead(now int64) int64 {
 	if now-w.compared.Load() > int64(time.Millisecond) {
 		t := time.Now()

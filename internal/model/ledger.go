@@ -10,7 +10,7 @@ import (
 )
 
 // A Reason tells why a connection was turned away. The set is closed, because a Reason is a
-// metric label.
+// metric label. The same reasons count requests that were not run ([RequestCounts.Shed]).
 type Reason uint8
 
 // The reasons a connection is rejected (answered, then closed) or dropped
@@ -31,6 +31,7 @@ func Reasons() []Reason {
 	return []Reason{QueueFull, ShedBusy, ProcessDied, Unanswered, Evicted, Stale, DrainTimeout}
 }
 
+// String returns the value of the label reason.
 func (r Reason) String() string {
 	return [...]string{"queue_full", "shed_busy", "process_died", "dropped", "evicted", "stale", "drain_timeout"}[r]
 }
@@ -40,6 +41,8 @@ func (r Reason) String() string {
 //	Accepted == Done + ΣRejected + ΣDropped + Open
 //
 // This holds in every reading, because connection events change a [Ledger] under one lock.
+//
+// The arrays are indexed by [Reason]. All numbers but Open only grow.
 type Counts struct {
 	Accepted uint64             // connections the kernel handed over
 	Done     uint64             // served and closed
@@ -90,6 +93,7 @@ func (l *Ledger) conns() []openConn {
 	return slices.Collect(maps.Keys(l.open))
 }
 
+// accept adds an open connection. The socket's own counts change under the same lock.
 func (l *Ledger) accept(c openConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,6 +107,8 @@ func (l *Ledger) accept(c openConn) {
 	s.counts.Open++
 }
 
+// close takes a connection out and counts it by its fate. The caller sees to it that this happens
+// once for each connection.
 func (l *Ledger) close(c openConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,6 +157,7 @@ func (e *entry) endWait()           { e.waiting.Store(0) }
 func (l *Ledger) OldestWait() time.Duration {
 	now := timeline.Now()
 	oldest := now
+	// conns copies the list, so that the lock is not held while all connections are looked at.
 	for _, c := range l.conns() {
 		if at := c.ledgerEntry().waiting.Load(); at != 0 {
 			oldest = min(oldest, at)

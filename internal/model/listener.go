@@ -19,6 +19,8 @@ import (
 
 // Socket describes the listening sockets every model gets: plain TCP, never
 // MPTCP; NODELAY on and keep-alive probes off; a bounded send buffer.
+//
+// The zero value of a field is off or the default, but Addr and MaxConns are required.
 type Socket struct {
 	Addr     string
 	Backlog  int // length of each socket's accept queue in the kernel; 0: net.core.somaxconn
@@ -45,6 +47,9 @@ type Socket struct {
 // Without it Linux grows the buffer to 4 MB per connection.
 const sendBuffer = 256 << 10
 
+// firstBackoff and longBackoff are the first and the longest wait after a failed accept; the wait
+// doubles from one to the other. drainTick is the time between two looks of a drain at the
+// connections.
 const (
 	firstBackoff   = 5 * time.Millisecond
 	longBackoff    = time.Second
@@ -56,6 +61,11 @@ const (
 // A Listener accepts connections for one model, counts them, caps their number, survives
 // running out of descriptors, and drains. It has one socket, or several that share an address.
 // Its methods are safe for concurrent use.
+//
+// [Socket.Listen] makes one from a description. A model calls Accept, or an event loop accepts by
+// itself and follows the same steps: take a slot, accept, enter the connection into the ledger.
+// Closing a connection undoes the last and the first (release). slots holds an element for each
+// open connection, so its capacity is the cap, over all sockets.
 type Listener struct {
 	Ledger
 	sockets     []*socket
@@ -89,6 +99,7 @@ func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) 
 	return onFreePort(s.Addr, func() (*Listener, error) { return s.listenAll(ctx, warn) })
 }
 
+// listenAll opens every socket. On an error it closes the ones that it has opened.
 func (s Socket) listenAll(ctx context.Context, warn func(msg string, args ...any)) (*Listener, error) {
 	if warn == nil {
 		warn = func(string, ...any) {}
@@ -99,6 +110,8 @@ func (s Socket) listenAll(ctx context.Context, warn func(msg string, args ...any
 		warn:      warn,
 		pause:     s.Pause, ring: s.Timeline, kernelStamps: s.KernelStamps,
 	}
+	// Several sockets need SO_REUSEPORT. With it a listen succeeds even where another server of this
+	// user listens with the same option. The probe finds such a server.
 	if s.Sockets > 1 && !s.Shared {
 		addr, err := s.probe(ctx)
 		if err != nil {
@@ -115,6 +128,8 @@ func (s Socket) listenAll(ctx context.Context, warn func(msg string, args ...any
 		l.sockets = append(l.sockets, sock)
 		l.openSockets.Add(1)
 		if s.Sockets > 1 {
+			// A duplicate of the descriptor has its own place in Go's poller, so await can wait on
+			// it without accepting.
 			if sock.ready, err = ln.File(); err != nil {
 				return nil, errors.Join(err, l.Close())
 			}
@@ -143,6 +158,9 @@ func (l *Listener) deal(s Socket) error {
 	})
 }
 
+// listen opens one socket. Its options are set before the bind, because the kernel looks at
+// SO_REUSEPORT there, and before the listen, because connections inherit the size of the send
+// buffer.
 func (s Socket) listen(ctx context.Context, shared bool) (*net.TCPListener, error) {
 	lc := net.ListenConfig{KeepAlive: -1, Control: func(_, _ string, c syscall.RawConn) error {
 		var opt error
@@ -171,7 +189,7 @@ func (l *Listener) Addr() net.Addr { return l.sockets[0].tcp.Addr() }
 // Backlog returns the length of each accept queue, read back from the kernel; 0 off Linux.
 func (l *Listener) Backlog() int { return l.backlog }
 
-// MaxConns returns the cap on open connections.
+// MaxConns returns the cap on open connections. It is the number over all sockets.
 func (l *Listener) MaxConns() int { return cap(l.slots) }
 
 // Draining reports whether a drain has begun, so that answers should end their connection.
@@ -185,7 +203,10 @@ func (l *Listener) Accept() (net.Conn, error) { return l.sockets[0].Accept() }
 
 // Accept does the same as [Listener.Accept], on this socket.
 func (s *socket) Accept() (net.Conn, error) {
+	// The pause is 0 unless the fault is planted.
 	time.Sleep(s.pause)
+	// The order of the steps: wait for a connection, take a slot for it, accept it. While no slot
+	// is free, connections wait in the kernel's queue.
 	s.await()
 	select {
 	case s.slots <- struct{}{}:
@@ -199,6 +220,7 @@ func (s *socket) Accept() (net.Conn, error) {
 	}
 	tc, err := s.accept()
 	if err != nil {
+		// Nothing was accepted, so the slot is free again.
 		<-s.slots
 		s.stop()
 		if !errors.Is(err, net.ErrClosed) { // when one socket fails, all stop
@@ -241,6 +263,8 @@ func (s *socket) await() {
 	})
 }
 
+// accept waits for a connection and survives errors that pass. It tries again after 5 ms, 10 ms and
+// so on up to a second: when descriptors have run out, trying at once would only use CPU time.
 func (s *socket) accept() (*net.TCPConn, error) {
 	for backoff := firstBackoff; ; backoff = min(2*backoff, longBackoff) {
 		if s.Draining() {
@@ -287,6 +311,7 @@ func (l *Listener) Close() error {
 	return nil
 }
 
+// stopAccepting closes all sockets. It may be called more than once, and by any goroutine.
 func (l *Listener) stopAccepting() {
 	for _, s := range l.sockets {
 		s.stop()
@@ -307,6 +332,7 @@ func (s *socket) stop() {
 	})
 }
 
+// release takes a connection that is closed out of the ledger, and frees its slot for the next one.
 func (l *Listener) release(c openConn) {
 	l.Ledger.close(c)
 	<-l.slots
@@ -320,6 +346,8 @@ var errLinuxOnly = errors.New("only Linux tells this of a socket")
 // chose. It calls listen(2) again, the only way to set the length after Go has opened the
 // socket.
 func (l *Listener) setBacklog(ln *net.TCPListener, want int) error {
+	// The kernel lowers a length above net.core.somaxconn without an error. So the length is read
+	// back.
 	if want > 0 {
 		if err := control(ln, func(fd int) error { return unix.Listen(fd, want) }); err != nil {
 			return fmt.Errorf("setting the backlog: %w", err)
@@ -395,7 +423,8 @@ func (s Socket) Reserve(ctx context.Context) (*Reservation, error) {
 const portChoices = 10
 
 // onFreePort calls try. If addr lets the kernel choose the port, it calls try again when
-// another process took the chosen port before the listen.
+// another process took the chosen port before the listen. Between the choice of the port and a
+// later bind to it, any program may take it.
 func onFreePort[T any](addr string, try func() (T, error)) (got T, err error) {
 	for range portChoices {
 		got, err = try()
@@ -406,7 +435,10 @@ func onFreePort[T any](addr string, try func() (T, error)) (got T, err error) {
 	return got, err
 }
 
+// reserve listens on the address and then stops listening, which leaves it bound.
 func (s Socket) reserve(ctx context.Context) (*Reservation, error) {
+	// The probe closes its socket, and the next lines bind its port again. If another program takes
+	// the port between them, onFreePort tries another.
 	addr, err := s.probe(ctx)
 	if err != nil {
 		return nil, err
@@ -453,8 +485,11 @@ const warnEvery = 10 * time.Second
 // setting the machine's clock does not disturb it.
 type warnLimiter struct{ last atomic.Pointer[time.Time] }
 
+// allow reports whether the caller may warn now.
 func (s *warnLimiter) allow() bool {
 	last := s.last.Load()
+	// Of several goroutines that come at the same time, only the one with the successful exchange
+	// warns.
 	if last != nil && time.Since(*last) < warnEvery {
 		return false
 	}

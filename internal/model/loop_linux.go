@@ -12,12 +12,16 @@ import (
 // loopModel runs event loops, one for each of the listener's sockets. No connection has a
 // goroutine, and a handler runs on the loop that read its request. A handler that waits
 // makes every connection of its loop wait.
+//
+// Each loop has a socket, an epoll, connections and a fasthttp server; the loops share the
+// counters. A connection stays on the loop that accepted it.
 type loopModel struct {
 	fasthttpEngine // every loop makes its own engine and server, and shares this one's tally and clock
 	cfg            Config
 	offload        func(*workload.Exchange, openConn) // runs a connection's request; nil: handlers run inline
 }
 
+// newLoop makes the model of the modes loop and loop-single, which differ in the number of sockets.
 func newLoop(cfg Config) Model { return newLoopModel(cfg) }
 
 func newLoopModel(cfg Config) *loopModel {
@@ -68,6 +72,8 @@ type offloadModel struct {
 	pool *submitter[*loopConn]
 }
 
+// newLoopOffload makes the model of the mode loop-offload. Workers and refusals answer a loop by a
+// message, because only the loop may resume a connection.
 func newLoopOffload(cfg Config) Model {
 	m := &offloadModel{loopModel: newLoopModel(cfg)}
 	m.pool = newSubmitter(cfg, dispatch.Shared, "a loop with all its connections", func(c *loopConn, wait time.Duration) {
@@ -87,6 +93,7 @@ func newLoopOffload(cfg Config) Model {
 func (m *offloadModel) Serve(l *Listener) error {
 	m.pool.Start()
 	err := m.loopModel.Serve(l)
+	// The loops have ended, so no request is on its way to a worker.
 	m.pool.Close()
 	return err
 }
@@ -99,6 +106,7 @@ func (m *offloadModel) dispatch(c *loopConn, x *workload.Exchange) {
 	c.exchange, c.computed = x, false
 	enqueued(x)
 	m.pool.submit(c)
+	// If anything else resumed the coroutine it would have to wait again: the worker still has x.
 	for !c.computed {
 		c.wait(forWorker)
 	}

@@ -174,6 +174,7 @@ func (c *loopConn) Read(p []byte) (int, error) {
 			}
 			c.wait(forRead)
 			continue
+		// A client that sends without pause would keep the loop for itself.
 		case c.reads == maxReads:
 			c.loop.ready = append(c.loop.ready, c)
 			c.wait(forTurn)
@@ -249,6 +250,8 @@ func (c *loopConn) Write(p []byte) (int, error) {
 	return done, nil
 }
 
+// waitWritable waits until the kernel has room for more of the answer, the deadline passes or the
+// connection is closed. The write that follows finds out which.
 func (c *loopConn) waitWritable() error {
 	c.writable = false
 	if c.writeBy == 0 {
@@ -296,6 +299,7 @@ func (c *loopConn) transfer(trap uintptr, p unsafe.Pointer, size uintptr) (int, 
 	return int(n), nil
 }
 
+// timedOut returns the error that a socket of package net returns after its deadline.
 func timedOut(op string) error {
 	return &net.OpError{Op: op, Net: "tcp", Err: os.ErrDeadlineExceeded}
 }
@@ -336,6 +340,7 @@ func (c *loopConn) discardInput() {
 	_, _ = io.Copy(io.Discard, io.LimitReader(c, lingerBytes))
 }
 
+// The lock keeps the descriptor from being closed, and used for another connection, during f.
 func (c *loopConn) control(f func(fd int)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -401,6 +406,8 @@ type coroutine struct {
 // maxIdleCoroutines is the number of unused coroutines that a loop keeps.
 const maxIdleCoroutines = 64
 
+// newCoroutine makes a coroutine. It serves the connection in conn, puts itself among the idle ones
+// and yields; resumed with another conn, it goes on. It ends when enough are idle.
 func (l *eventLoop) newCoroutine() *coroutine {
 	co := new(coroutine)
 	co.resume, co.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -537,6 +544,7 @@ func (w *wheel) disarm(c *loopConn) {
 func (w *wheel) advance(now time.Duration, expire func(*loopConn)) {
 	for end := int64(now / wheelTick); w.now < end; {
 		w.now++
+		// expire may change the list, so the loop takes its first element each time.
 		for c := w.slots[w.now%wheelSlots]; c != nil; c = w.slots[w.now%wheelSlots] {
 			w.disarm(c)
 			switch by := c.deadline(); {

@@ -2,6 +2,26 @@
 // goroutines. Every model serves the same handlers, over the same sockets, with the same
 // timeouts and the same counters; only the scheduling differs. The package keeps no metrics:
 // it calls the functions that it is given.
+//
+// A [Listener] accepts a connection, counts it in its [Ledger] and gives it to the model. The model
+// reads requests with an HTTP library, and passes each to requests.serve, which runs the handler,
+// at once or by way of a queue. A drain closes the connections that the model still has. The files:
+//
+//	model.go        Model, and the settings of all models
+//	modes.go        every mode with the constructor of its model
+//	listener.go     sockets, accepting, the cap on connections
+//	conn.go         a connection, and how it ends
+//	ledger.go       counts of connections
+//	drain.go        the end of a server
+//	requests.go     one request, from the HTTP library to the handler and back
+//	stamps.go       the timeline of a connection's requests
+//	nethttp.go      net/http, and the gate before it; framing.go finds what net/http overlooks
+//	fasthttp.go     fasthttp; head.go finds what fasthttp overlooks
+//	goroutine.go    a goroutine or a thread for each connection
+//	pool*.go        fixed workers for connections, bursts and requests
+//	semaphore.go    a bounded number of handlers at a time
+//	loop_linux.go   event loops; eventloop_linux.go is one loop, loopconn_linux.go a connection of it
+//	kernel_*.go     what only Linux can tell or do
 package model
 
 import (
@@ -25,6 +45,9 @@ type Model interface {
 }
 
 // A Config holds the settings and the callbacks of a model.
+//
+// Handle and Log are required. The settings that a mode does not have are ignored. The callbacks
+// may be called by several goroutines at a time. Only Handle may block.
 type Config struct {
 	Handle  func(*workload.Exchange)                               // runs one request; called concurrently
 	Observe func(r workload.Route, status int, took time.Duration) // called once per answered request; nil: not called
@@ -43,6 +66,9 @@ type Config struct {
 
 // Limits bound the time and memory that a client can use, in every mode. A tag names the flag of
 // serve that sets a field.
+//
+// Every limit must be above 0. A stack enforces a time limit as it can: an event loop notices its
+// deadlines up to 50 ms late.
 type Limits struct {
 	HeaderTimeout time.Duration `flag:"header-timeout"` // for the whole head, from accept or from its first byte
 	BodyTimeout   time.Duration `flag:"body-timeout"`   // for the whole body, from the end of the head
@@ -52,7 +78,8 @@ type Limits struct {
 	MaxBody       int           `flag:"max-body"`       // bytes of a request body; more is answered 413
 }
 
-// DefaultLimits returns the limits that every mode has by default.
+// DefaultLimits returns the limits that every mode has by default. WriteTimeout is above the
+// longest sleep of /work, because net/http's runs while the handler does.
 func DefaultLimits() Limits {
 	return Limits{
 		HeaderTimeout: 5 * time.Second,

@@ -11,11 +11,16 @@ import (
 
 // A Mode is a mode together with the constructor of its model. For a mode of several processes
 // New makes the model of one process.
+//
+// A mode differs from its neighbours in one axis where possible, so that a comparison of two modes
+// has one cause. The names in Without say which neighbour lacks which trait.
 type Mode struct {
 	mode.Mode
 	New func(Config) Model `json:"-"`
 }
 
+// axes returns the coordinates in the order of [mode.Axes]. As arguments they fit on one line for
+// each mode.
 func axes(stack, accept, unit, executor, queue, overflow, thread string) mode.Axes {
 	return mode.Axes{Stack: stack, Accept: accept, Unit: unit, Executor: executor, Queue: queue, Overflow: overflow, Thread: thread}
 }
@@ -23,6 +28,7 @@ func axes(stack, accept, unit, executor, queue, overflow, thread string) mode.Ax
 // anyOverflow lists all overflow policies, for a queue that supports every one.
 const anyOverflow = "block|reject|drop|drop-oldest|codel"
 
+// poolFlags are the flags of every mode with workers behind a queue.
 var poolFlags = []string{"workers", "queue-depth", "overflow"}
 
 // withPool returns the flags of a mode with a pool that supports every overflow policy, with
@@ -31,10 +37,14 @@ func withPool(more ...string) []string {
 	return slices.Concat(poolFlags, more, []string{"codel-target", "codel-interval"})
 }
 
-// longQueue returns the default depth of a queue of connections: enough for a burst of them.
+// longQueue returns the default depth of a queue of connections: enough for a burst of them. The
+// modes with 2 x workers places queue requests: the last one of a full queue waits about two
+// service times.
 func longQueue(int) int { return 1024 }
 
-// Modes returns every mode, in the order in which they are shown.
+// Modes returns every mode, in the order in which they are shown. It makes a new slice in each
+// call, so the caller may change it. A new mode is one more element here: help, metrics and plans
+// take its name, axes and flags from the list.
 func Modes() []Mode {
 	return []Mode{
 		{mode.Mode{
@@ -264,6 +274,7 @@ func Modes() []Mode {
 // Lookup returns the mode of that name. Its error lists the names.
 func Lookup(name string) (Mode, error) {
 	modes := Modes()
+	// One pass finds the mode, or else gathers the names for the error.
 	names := make([]string, len(modes))
 	for i, m := range modes {
 		if m.Name == name {

@@ -19,6 +19,9 @@ import (
 
 // nethttpModel runs net/http unchanged: a goroutine per connection and, during a keep-alive
 // request, a second one that watches for the client to hang up.
+//
+// It is itself the http.Handler. What net/http accepts although it should not, framing finds in the
+// bytes that Conn reads. bodies keeps buffers for request bodies.
 type nethttpModel struct {
 	*requests
 	server *http.Server
@@ -30,6 +33,7 @@ type nethttpModel struct {
 // headSlack is the number of bytes that net/http adds to MaxHeaderBytes.
 const headSlack = 4096
 
+// newNethttp makes the model of the mode nethttp.
 func newNethttp(cfg Config) Model {
 	m := &nethttpModel{requests: newRequests(cfg), limits: cfg.Limits}
 	m.bodies.New = func() any { return new([]byte) }
@@ -51,10 +55,12 @@ func newNethttp(cfg Config) Model {
 	return m
 }
 
+// connKey is the key of the *Conn in a request's context.
 type connKey struct{}
 
 func (m *nethttpModel) Serve(l *Listener) error { return m.serveOn(l) }
 
+// serveOn serves the connections that l accepts, until l is closed and all of them are.
 func (m *nethttpModel) serveOn(l net.Listener) error {
 	err := m.server.Serve(l)
 	m.conns.Wait()
@@ -68,6 +74,7 @@ func (m *nethttpModel) serveOn(l net.Listener) error {
 func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
+		// net/http reports a new connection before it starts the goroutine, so Wait misses none.
 		m.conns.Add(1)
 	case http.StateIdle:
 		c := nc.(*Conn)
@@ -140,6 +147,7 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write(w, r, x)
 }
 
+// bodyErrors has the answer for each status that readBody returns.
 var bodyErrors = map[int]string{
 	http.StatusBadRequest:            "malformed request\n",
 	http.StatusRequestTimeout:        "request took too long to arrive\n",
@@ -155,6 +163,7 @@ func (m *nethttpModel) readBody(w http.ResponseWriter, r *http.Request, buf *[]b
 	body := http.MaxBytesReader(w, r.Body, int64(m.limits.MaxBody))
 	b := (*buf)[:0]
 	for {
+		// Grow as append does: one more element than fits makes room for about as many again.
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
 		}
@@ -181,6 +190,8 @@ func (m *nethttpModel) readBody(w http.ResponseWriter, r *http.Request, buf *[]b
 // sniffless is the size of a body, in bytes, up to which net/http sets Content-Length itself.
 const sniffless = 2048
 
+// write writes x's answer. It sets header fields by their canonical keys, as Header.Set would, but
+// without an allocation for the usual ones.
 func write(w http.ResponseWriter, r *http.Request, x *workload.Exchange) {
 	h := w.Header()
 	h["Server"] = serverValue
@@ -199,6 +210,7 @@ func write(w http.ResponseWriter, r *http.Request, x *workload.Exchange) {
 	if x.Close {
 		h["Connection"] = closeValue
 	}
+	// Without a length net/http would send a larger body in chunks.
 	if len(x.Out) > sniffless || r.Method == http.MethodHead && len(x.Out) > 0 {
 		h["Content-Length"] = []string{strconv.Itoa(len(x.Out))}
 	}
@@ -211,6 +223,10 @@ func write(w http.ResponseWriter, r *http.Request, x *workload.Exchange) {
 // gateModel runs net/http with a bounded number of connections in service. It is not a pool:
 // net/http still makes a goroutine for each connection in service. Connections are accepted
 // and counted as they come, and then wait at the gate, first come first served.
+//
+// net/http takes connections from a gateListener, and its Accept waits for a place. The state
+// "closed" of a connection frees the place. The gate never refuses: the cap on open connections
+// bounds how many wait.
 type gateModel struct {
 	*nethttpModel
 	waited   func(time.Duration)
@@ -219,6 +235,7 @@ type gateModel struct {
 	maxConns atomic.Int64 // the cap on open connections, in service and waiting
 }
 
+// newGate makes the model of the mode nethttp-gate, with cfg.Workers places.
 func newGate(cfg Config) Model {
 	m := &gateModel{
 		nethttpModel: newNethttp(cfg).(*nethttpModel),
@@ -239,6 +256,7 @@ func newGate(cfg Config) Model {
 
 func (m *gateModel) Serve(l *Listener) error {
 	m.maxConns.Store(int64(l.MaxConns()))
+	// Room for every connection that may be open: the acceptor never waits here.
 	g := &gateListener{Listener: l, gate: m, arrivals: make(chan *Conn, l.MaxConns())}
 	var failed error
 	var acceptor sync.WaitGroup
@@ -267,6 +285,7 @@ type gateListener struct {
 	arrivals chan *Conn
 }
 
+// Accept takes the connection that has waited longest, waits for a place, and returns the connection.
 func (l *gateListener) Accept() (net.Conn, error) {
 	c, ok := <-l.arrivals
 	if !ok {

@@ -14,6 +14,10 @@ import (
 // poolModel has a fixed number of workers, to which a dispatcher hands whole connections. A
 // worker keeps a connection until it closes. When there are more keep-alive clients than
 // workers, the others starve until the idle timeout frees a worker.
+//
+// The goroutine of Serve accepts and submits. With --overflow block it waits for a place in the
+// queue, and connections then wait in the kernel. refuser answers the connections that the
+// dispatcher refuses.
 type poolModel struct {
 	fasthttpEngine
 	pool    *submitter[*Conn]
@@ -26,6 +30,7 @@ func poolOver(kind dispatch.Kind) func(Config) Model {
 		e := newFasthttpEngine(cfg)
 		m := &poolModel{fasthttpEngine: e, refuser: newRefuser(cfg, e.requests)}
 		m.pool = newSubmitter(cfg, kind, "accepting", tookConn[*Conn], m.serveConn, m.refuser.turnAway)
+		// Depth and Capacity are sums over all queues there.
 		if kind == dispatch.PerWorker {
 			m.pool.queues = cfg.Workers
 		}
@@ -39,12 +44,14 @@ func lockedPool(cfg Config) Model {
 	return poolOver(dispatch.Shared)(cfg)
 }
 
+// Serve accepts from the first socket only: every mode with this model has one.
 func (m *poolModel) Serve(l *Listener) error {
 	m.pool.Start()
 	err := eachConn(l, func(c *Conn) {
 		c.enqueue(timeline.Now())
 		m.pool.submit(c)
 	})
+	// The workers end once the queue is empty and their connections are closed.
 	m.pool.Close()
 	m.refuser.wait()
 	return err
@@ -62,6 +69,9 @@ const stallTime = time.Second
 
 // A submitter is a mode's dispatcher. If the overflow policy is to block, it logs a warning when a
 // job waits long for a place in the queue.
+//
+// The models with a queue use it for connections (pool), bursts (pool-requeue), requests
+// (pool-request) and suspended connections (loop-offload).
 type submitter[T any] struct {
 	dispatch.Dispatcher[T]
 	what    string // the thing that waits when the queue is full, for the warning
@@ -91,10 +101,12 @@ func newSubmitter[T any](cfg Config, kind dispatch.Kind, what string, took func(
 // submit queues job. It starts a timer only when a queue may be full. It is safe for concurrent
 // use.
 func (e *submitter[T]) submit(job T) {
+	// One of several queues may be full as soon as Depth reaches Capacity/queues.
 	if !e.blocks || (e.Depth()+1)*e.queues <= e.Capacity() {
 		e.Put(job)
 		return
 	}
+	// The warning must come while Put waits, so it cannot be written after it.
 	stalled := time.AfterFunc(stallTime, e.warn)
 	e.Put(job)
 	stalled.Stop()
@@ -123,6 +135,8 @@ const (
 	refusalTimeout = 1 * time.Second // for reading the request, and again for writing the refusal
 )
 
+// newRefuser makes a separate fasthttp server, because refusals have another handler and shorter
+// timeouts.
 func newRefuser(cfg Config, r *requests) *refuser {
 	s := &refuser{server: newServer(cfg), slots: make(chan struct{}, refuserSlots), unansweredTime: cfg.IdleTimeout}
 	s.server.Handler = func(ctx *fasthttp.RequestCtx) {
@@ -153,6 +167,7 @@ func (s *refuser) refuse(c *Conn, why Reason) {
 	select {
 	case s.slots <- struct{}{}:
 	default:
+		// The number of goroutines for refusals stays bounded.
 		c.drop(ShedBusy)
 		c.Close()
 		return
@@ -164,6 +179,7 @@ func (s *refuser) refuse(c *Conn, why Reason) {
 	})
 }
 
+// wait returns when every refusal has ended. Call it when no more can begin.
 func (s *refuser) wait() { s.active.Wait() }
 
 // leaveUnanswered gives c no answer. It closes c when the client does, or after longest.

@@ -11,6 +11,10 @@ import (
 // requestModel reads, parses and writes on a goroutine per connection. A dispatcher hands each
 // request to one of a fixed number of workers. A request that is refused is answered 503 with
 // Retry-After, and its connection stays open.
+//
+// The way of a request: serve calls dispatch on the connection's goroutine, which submits a call
+// and sleeps; a worker runs compute and wakes it; the connection's goroutine writes the answer. The
+// two wake-ups are the price of the hand-off.
 type requestModel struct {
 	goroutineModel
 	pool  *submitter[*call]
@@ -31,6 +35,8 @@ type call struct {
 func requestsOver(kind dispatch.Kind) func(Config) Model {
 	return func(cfg Config) Model {
 		m := &requestModel{goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)}}
+		// Room for one: a worker is done at once, also when the connection's goroutine does not run
+		// yet.
 		m.calls.New = func() any { return &call{done: make(chan struct{}, 1)} }
 		if cfg.Executor != dispatch.Shared {
 			kind = cfg.Executor
@@ -43,6 +49,7 @@ func requestsOver(kind dispatch.Kind) func(Config) Model {
 
 func (m *requestModel) Serve(l *Listener) error {
 	m.pool.Start()
+	// All connections are closed when this returns, so no request comes after Close.
 	err := m.goroutineModel.Serve(l)
 	m.pool.Close()
 	return err
@@ -57,6 +64,7 @@ func (m *requestModel) dispatch(x *workload.Exchange, conn openConn) {
 	c.x, c.conn, c.refused = x, conn, false
 	enqueued(x)
 	m.pool.submit(c)
+	// The worker no longer uses c, so it can serve another request.
 	<-c.done
 	if c.refused {
 		m.turnAway(x, conn, c.why)
@@ -67,12 +75,15 @@ func (m *requestModel) dispatch(x *workload.Exchange, conn openConn) {
 
 func (m *requestModel) took(c *call, wait time.Duration) { m.tookRequest(c.conn, wait) }
 
+// compute runs the handler, on a worker.
 func (m *requestModel) compute(c *call) {
 	dequeued(c.x)
 	m.runHandler(c.x)
 	c.done <- struct{}{}
 }
 
+// refuseCall passes a refusal back. The connection's goroutine turns it into an answer, so that a
+// Put or a worker that refuses is not held up.
 func refuseCall(c *call, why dispatch.Why) {
 	c.refused, c.why = true, why
 	c.done <- struct{}{}

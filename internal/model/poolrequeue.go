@@ -20,6 +20,10 @@ import (
 // waits between bursts for the next request and watches the timeouts. So neither idle clients
 // nor slow heads occupy a worker. A body that comes slowly, or an answer that is read slowly,
 // does.
+//
+// A connection goes round: its goroutine waits (await), submits it and sleeps; a worker serves a
+// burst and sends to back; the goroutine waits again. fasthttp knows nothing of it. For fasthttp
+// each burst is a whole connection, which ends with [io.EOF].
 type requeueModel struct {
 	fasthttpEngine
 	pool    *submitter[*burstConn]
@@ -54,6 +58,8 @@ func (m *requeueModel) serveBursts(conn *Conn) {
 		conn.Close()
 		return
 	}
+	// by is the deadline of the next head. It begins with the accept, and stays as it is when a
+	// burst brought only a part of the head.
 	by := time.Now().Add(m.limits.HeaderTimeout)
 	for again := true; again; again = <-c.back {
 		switch {
@@ -62,11 +68,14 @@ func (m *requeueModel) serveBursts(conn *Conn) {
 		case c.served: // a part of the next head has come
 			by = time.Now().Add(m.limits.HeaderTimeout)
 		}
+		// No worker is occupied here, however long the client takes.
 		if !c.await(by) {
 			m.endWaiting(c)
 			return
 		}
 		now := time.Now()
+		// The first byte of the next head has come: from now on the limit is on the head, and not
+		// on idling.
 		if c.served && len(c.buffered) == 0 {
 			by = now.Add(m.limits.HeaderTimeout)
 		}
@@ -94,6 +103,7 @@ func (m *requeueModel) burst(c *burstConn) {
 	c.back <- c.parked
 }
 
+// turnAway refuses a connection that waits for a worker, and ends its goroutine.
 func (m *requeueModel) turnAway(c *burstConn, why dispatch.Why) {
 	m.refuser.turnAway(c.Conn, why)
 	c.back <- false
@@ -118,6 +128,7 @@ type burstConn struct {
 	ended  bool // the client has closed its side
 }
 
+// endOfHead is the empty line after a head, with the end of the line before it.
 var endOfHead = []byte("\r\n\r\n")
 
 // Read returns the bytes that have come, up to the end of the last whole head. So a client that
@@ -133,6 +144,7 @@ func (c *burstConn) Read(p []byte) (int, error) {
 		}
 		return n, nil
 	}
+	// All that came is answered, so the burst ends. With hangUp the socket is not left open.
 	if !c.fresh && !c.hasUnanswered() {
 		c.parked = !c.hangUp.Load()
 		return 0, io.EOF
@@ -150,6 +162,8 @@ func (c *burstConn) Read(p []byte) (int, error) {
 	if i := bytes.LastIndex(p[searched:n], endOfHead); i >= 0 {
 		whole = searched + i + len(endOfHead)
 	}
+	// The bytes after the last whole head are kept for a later burst, unless this one has to read
+	// on: in the middle of a body, or when the buffer is full.
 	if err == nil && whole < n && (whole > 0 || c.fresh && n < len(p)) {
 		c.buffered = append(bytes.Clone(p[whole:n]), c.buffered...)
 		n = whole

@@ -19,6 +19,14 @@ import (
 // requests takes every request from its HTTP library to the handler and back. It counts the
 // request, measures its time, recovers panics, and closes connections in a drain. It allocates
 // nothing.
+//
+// Each model embeds one. Its HTTP library calls an adapter (ServeHTTP or answer), which fills an
+// Exchange and calls exactly one of two methods: serve for a request that the handler gets, decline
+// for one that has a flaw. serve calls run. In most models run is runHandler; a model with a queue
+// of requests sets run to a method that queues x, waits, and calls runHandler on a worker or
+// turnAway.
+//
+// run, queues and the other settings are set before the first request and do not change.
 type requests struct {
 	run     func(*workload.Exchange, openConn) // calls runHandler, at once or through a queue
 	queues  bool                               // run may make a request wait for a worker
@@ -32,7 +40,8 @@ type requests struct {
 	*tally
 }
 
-// A tally counts requests. The loops of one model share it.
+// A tally counts requests. The loops of one model share it. Each counter is atomic on its own, so a
+// reading is not one moment of all of them.
 type tally struct {
 	started, aborted, panics atomic.Uint64
 	gaveUp                   atomic.Uint64
@@ -45,7 +54,8 @@ type tally struct {
 var refusalCodes = [...]int{400, 408, 413, 417, 431, 501, 505}
 
 // RefusalCodes returns the codes in the order of [RequestCounts.Refused]; the last
-// is 0, for any other.
+// is 0, for any other. The caller owns the slice: append has to copy, because the array has no
+// spare room.
 func RefusalCodes() []int { return append(refusalCodes[:], 0) }
 
 // refuse counts a request that was answered with status and reached no handler.
@@ -57,6 +67,7 @@ func (t *tally) refuse(status int) {
 	t.refused[i].Add(1)
 }
 
+// newRequests returns a requests that runs handlers at once, on the goroutine that calls serve.
 func newRequests(cfg Config) *requests {
 	r := &requests{handle: cfg.Handle, most: cfg.CloseAfter, silent: cfg.Silently, observe: cfg.Observe, log: cfg.Log, epoch: time.Now(), tally: new(tally)}
 	r.zero = timeline.At(r.epoch)
@@ -110,6 +121,8 @@ func (r *requests) Requests() RequestCounts {
 // Queue returns nil. A model with a queue overrides it.
 func (r *requests) Queue() dispatch.Queue { return nil }
 
+// exchanges saves an allocation and a buffer for each request. An Exchange is reset after Get, not
+// before Put.
 var exchanges = sync.Pool{New: func() any { return new(workload.Exchange) }}
 
 // clock returns the time since the model was made. It costs half of time.Now, because it reads
@@ -121,6 +134,7 @@ func (r *requests) clock() time.Duration { return time.Since(r.epoch) }
 func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duration) {
 	r.started.Add(1)
 	c := conn.ledgerEntry()
+	// From here until markAnswered a drain takes the connection for busy.
 	c.beginRequest()
 	if c.stamps != nil {
 		x.Stamped, x.Begun = true, r.zero+int64(began)
@@ -134,6 +148,7 @@ func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duratio
 	region := trace.StartRegion(context.Background(), "request")
 	r.run(x, conn)
 	region.End()
+	// After the run, so that an answer that ends during a drain closes its connection, too.
 	if c.listener.Draining() {
 		x.Close = true
 	}
@@ -143,6 +158,8 @@ func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duratio
 			x.Close = x.Close || !r.silent
 		}
 	}
+	// A drain, or another goroutine that found the client gone, may have closed the connection
+	// during the run. The answer then goes nowhere.
 	if c.closed.Load() || x.Status == noAnswer {
 		r.aborted.Add(1)
 		return
@@ -151,12 +168,15 @@ func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duratio
 		r.observe(x.Route, x.Status, r.clock()-began)
 		return
 	}
+	// The observed time ends at the same stamp as the timeline's, so that the two agree.
 	c.stamps.answered(x)
 	r.observe(x.Route, x.Status, time.Duration(x.Ended-r.zero)-began)
 }
 
 // runHandler runs the handler and turns a panic into a 500.
 func (r *requests) runHandler(x *workload.Exchange) {
+	// The recover is here and not in the HTTP library, so that every model treats a panic alike: a
+	// worker survives, and the client gets a 500.
 	defer func() {
 		if v := recover(); v != nil {
 			r.panics.Add(1)
@@ -195,7 +215,8 @@ func dequeued(x *workload.Exchange) {
 // noAnswer is the status of a request that gets no answer.
 const noAnswer = 0
 
-// reasons maps a dispatcher's reasons to the Reasons under which they are counted.
+// reasons maps a dispatcher's reasons to the Reasons under which they are counted. The index is the
+// dispatcher's reason.
 var reasons = [...]Reason{dispatch.Full: QueueFull, dispatch.Dropped: Unanswered, dispatch.Evicted: Evicted, dispatch.Stale: Stale}
 
 // turnAway turns x into a refusal, and counts it. x is a request on c that a dispatcher did not
@@ -242,6 +263,8 @@ func target(uri string) (path, query string) {
 	return uri, ""
 }
 
+// originForm removes "http://host" from an absolute target. It returns "/" for a URL without a
+// path.
 func originForm(uri string) string {
 	_, rest, ok := strings.Cut(uri, "://")
 	if !ok {

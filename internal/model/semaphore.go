@@ -10,6 +10,9 @@ import (
 // semaphoreModel runs handlers on the goroutines of their connections, a bounded number at a
 // time. A request that gets no turn in time is answered 503 with Retry-After, and its
 // connection stays open.
+//
+// It is pool-request without the hand-off: the handler runs where the request was read. The two
+// show together what the hand-off costs.
 type semaphoreModel struct {
 	goroutineModel
 	*dispatch.Semaphore
@@ -17,6 +20,8 @@ type semaphoreModel struct {
 	conns atomic.Int64 // the cap on connections, which also bounds the requests that wait
 }
 
+// newSemaphore makes the model. A request that could not wait at all counts as refused for want of
+// a place, and one that waited in vain as stale.
 func newSemaphore(cfg Config) Model {
 	m := &semaphoreModel{
 		goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)},
@@ -34,6 +39,7 @@ func (m *semaphoreModel) Serve(l *Listener) error {
 	return m.goroutineModel.Serve(l)
 }
 
+// inTurn waits for a place, runs the handler and frees the place. It is the run of this model.
 func (m *semaphoreModel) inTurn(x *workload.Exchange, c openConn) {
 	enqueued(x)
 	wait, ok := m.Acquire()

@@ -12,6 +12,10 @@ import (
 // yet, and the requests that wait for their answers to be written. Only reads are stamped by
 // more than one goroutine: net/http has a second one that reads. All times are nanoseconds on
 // the timeline's clock.
+//
+// One request goes through these steps: noteRead for each read, begin when the HTTP library has
+// parsed it, answered when it has its answer, flush just before the answer is written. enqueue and dequeue
+// stamp a connection that waits for a worker before the read.
 type stamps struct {
 	ring   *timeline.Ring
 	kernel *kernelStamps // nil: not used
@@ -33,6 +37,7 @@ func (l *Listener) stamp(e *entry) {
 	if l.ring == nil {
 		return
 	}
+	// The accept itself lies a moment before this stamp.
 	s := &stamps{ring: l.ring, accept: timeline.Now()}
 	s.pending = s.inline[:0]
 	if l.kernelStamps {
@@ -105,6 +110,8 @@ func (s *stamps) answered(x *workload.Exchange) {
 	}
 	s.accept = 0
 	s.unflushed++
+	// A client that never lets an answer be written could otherwise make the server keep stamps
+	// without end. Their loss shows as requests without stamps.
 	if len(s.pending) == timeline.MaxPending {
 		s.pending = s.pending[:0]
 	}
@@ -128,6 +135,7 @@ func (s *stamps) flush() {
 
 // number parses a request's number in its trace; timeline.Unnumbered if seq is not a number.
 func number(seq string) uint64 {
+	// A number of 18 digits always fits into 64 bits.
 	if seq == "" || len(seq) > 18 {
 		return timeline.Unnumbered
 	}

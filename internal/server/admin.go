@@ -17,6 +17,9 @@ import (
 	"schedlab/internal/model"
 )
 
+// Limits of the admin side, which the flags of the data side do not change: connections at a time,
+// the time for a request, the time for an answer, the time between two requests, and the size of a
+// head in bytes.
 const (
 	adminConns   = 64
 	adminHeader  = 5 * time.Second
@@ -27,11 +30,15 @@ const (
 
 // admin is the private side of a server: metrics, health, profiles. It shares nothing with the
 // data listener, so it answers even when the data listener is full.
+//
+// It runs on net/http in every mode, so that watching one mode costs what watching another costs.
 type admin struct {
 	ln     net.Listener
 	server *http.Server
 }
 
+// newAdmin opens the admin socket and makes its handlers. Nothing is served until Serve. The
+// profiles are registered on a mux of this server: the default mux of net/http is never used.
 func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 	var lc net.ListenConfig
 	lc.SetMultipathTCP(false)
@@ -46,12 +53,16 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 	mux.HandleFunc("GET /{$}", landing)
 	mux.HandleFunc("GET /debug/timeline", s.timeline)
 	mux.HandleFunc("GET /debug/connections", s.connections)
+	// Profiles show memory and arguments of the process, and cost CPU time. So "auto" offers them
+	// only where just this machine can ask.
 	if s.cfg.Pprof == "on" || s.cfg.Pprof == "auto" && isLoopback(ln.Addr()) {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		// These two patterns are more specific than the index above, so they take its place for
+		// their paths.
 		mux.HandleFunc("GET /debug/pprof/mutex", contended("mutex", func(rate int) { runtime.SetMutexProfileFraction(rate) }))
 		mux.HandleFunc("GET /debug/pprof/block", contended("block", runtime.SetBlockProfileRate))
 	}
@@ -71,6 +82,8 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 // contended serves the mutex or the block profile. With ?rate= and ?seconds= the runtime
 // samples at that rate for that time only. Without ?rate= it samples nothing.
 func contended(name string, sample func(rate int)) http.HandlerFunc {
+	// The rate belongs to the whole process. A second request would change it, and set it to 0, in
+	// the middle of the first.
 	var busy sync.Mutex
 	return func(w http.ResponseWriter, r *http.Request) {
 		if text := r.FormValue("rate"); text != "" {
@@ -85,22 +98,27 @@ func contended(name string, sample func(rate int)) http.HandlerFunc {
 			}
 			defer busy.Unlock()
 			sample(rate)
+			// pprof.Handler waits for the seconds and answers with the difference, so the sampling
+			// covers just that time.
 			defer sample(0)
 		}
 		pprof.Handler(name).ServeHTTP(w, r)
 	}
 }
 
+// isLoopback reports whether only programs on this machine can reach a.
 func isLoopback(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
 }
 
+// landing answers / with a list of the paths.
 func landing(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprint(w, "schedlab admin: /metrics /healthz /readyz /debug/pprof/ /debug/connections /debug/timeline (with --stamps)\n")
 }
 
-// healthz answers 200 while the process lives, with its mode, axes and version.
+// healthz answers 200 while the process lives, with its mode, axes and version. It looks at
+// nothing: an overloaded or draining server is healthy too.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{
@@ -109,8 +127,9 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 }
 
 // readyz answers 200 while the server takes new connections, and 503 before it serves and during
-// a drain.
+// a drain. A script can wait for the 200 before it sends requests.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	// Draining first: a server that has begun to drain was ready before.
 	if s.ln.Draining() {
 		http.Error(w, "draining", http.StatusServiceUnavailable)
 		return
@@ -151,11 +170,14 @@ func (l *cappedListener) Accept() (net.Conn, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// The new connection is here already, so an old one is closed only when its place is needed.
 	for len(l.open) >= l.most && !l.closed {
 		if len(l.waiting) == 0 {
 			l.change.Wait()
 			continue
 		}
+		// Its state changes to closed later, on another goroutine; track then finds that it has no
+		// place any more.
 		oldest := l.waiting[0]
 		l.forget(oldest)
 		oldest.Close()
@@ -165,6 +187,7 @@ func (l *cappedListener) Accept() (net.Conn, error) {
 		return nil, net.ErrClosed
 	}
 	l.open[c] = struct{}{}
+	// A new connection has no request yet.
 	l.waiting = append(l.waiting, c)
 	return c, nil
 }

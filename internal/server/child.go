@@ -18,12 +18,20 @@ import (
 // A Child represents, in a process of a prefork server, the process itself and its link to the
 // parent. The parent asks for reports and stops the child through a socket. When the parent
 // ends, so does the child.
+//
+// The parent's side is in fleet.go. The two talk over one pair of Unix sockets with net/rpc: the
+// parent calls, the child answers. A child learns from the closed socket that its parent has gone,
+// so it needs no signal and no file.
+//
+// Index, from 0, is the child's number in the fleet. It is the label process of the child's
+// metrics, and a child that replaces another has the same one.
 type Child struct {
 	Index int
 	conn  net.Conn
 }
 
-// orphanLife is the time that a child has for requests in flight after its parent has gone.
+// orphanLife is the time that a child has for requests in flight after its parent has gone. It is
+// short: a server that is started again may find the address taken until the child is gone.
 const orphanLife = 500 * time.Millisecond
 
 var errOrphan = errors.New("the parent process is gone")
@@ -35,6 +43,7 @@ func NewChild(index int, fd uintptr) (*Child, error) {
 	if f == nil {
 		return nil, errors.New("no socket to a prefork parent: --child is for its own use")
 	}
+	// FileConn makes a duplicate, so this descriptor is no longer needed.
 	defer f.Close()
 	conn, err := net.FileConn(f)
 	if err != nil {
@@ -45,6 +54,8 @@ func NewChild(index int, fd uintptr) (*Child, error) {
 
 // A reporter has the methods that a parent calls in its child by net/rpc. Calls may be
 // concurrent.
+//
+// Every method has the form that net/rpc asks for: an argument, a pointer to the reply, an error.
 type reporter struct {
 	server  *Server
 	stop    context.CancelFunc
@@ -55,13 +66,16 @@ type reporter struct {
 	seq uint64 // number of the last report
 }
 
-// An Order asks a child for a [Report].
+// An Order asks a child for a [Report]. The zero value asks for the connection counts, at once.
 type Order struct {
 	Wait bool // report at the next tick, or at the end of the drain
 	Full bool // report requests and metrics too
 }
 
 // A Report is a child's counts at one moment.
+//
+// The parent asks for connection counts at every tick. Requests and metrics cost more to collect,
+// so it asks for them only for a scrape.
 type Report struct {
 	Seq    uint64 // grows with each report, because replies may overtake each other
 	Counts model.Counts
@@ -75,12 +89,15 @@ type Report struct {
 
 // Report fills to with the present counts. A final report is always full.
 func (r *reporter) Report(o Order, to *Report) error {
+	// The wait is here and not in the parent, so that all children report the same moment: a tick
+	// of the machine's clock.
 	if o.Wait {
 		select {
 		case <-time.After(untilTick(0)):
 		case <-r.drained:
 		}
 	}
+	// Under the lock Seq grows in the order in which the counts are read.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
@@ -93,6 +110,7 @@ func (r *reporter) Report(o Order, to *Report) error {
 	if !o.Full {
 		return nil
 	}
+	// A failure leaves Full false. The counts are still good, so the call itself succeeds.
 	snapshot, err := r.server.metrics.Snapshot()
 	if err != nil {
 		r.server.cfg.Log.Error("reading the metrics for the parent failed", "error", err)
@@ -108,13 +126,14 @@ type Stamps struct {
 	Older  uint64 // number of requests stamped before these
 }
 
-// Stamps fills to with the newest n stamps.
+// Stamps fills to with the newest n stamps. A parent asks for them only if the fleet stamps
+// requests, so the ring exists.
 func (r *reporter) Stamps(n int, to *Stamps) error {
 	to.Newest, to.Older = r.server.ring.Newest(n)
 	return nil
 }
 
-// Stop begins the drain.
+// Stop begins the drain and returns at once. The final report tells that the drain has ended.
 func (r *reporter) Stop(struct{}, *struct{}) error {
 	r.stop()
 	return nil
@@ -126,6 +145,8 @@ func (s *Server) serveChild(ctx context.Context, c *Child) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	r := &reporter{server: s, stop: stop, drained: make(chan struct{})}
+	// Two goroutines: one answers the parent until it hangs up, the other serves. When the parent
+	// hangs up, the drain begins.
 	hungUp := make(chan struct{})
 	go func() {
 		defer close(hungUp)
@@ -144,11 +165,15 @@ func (s *Server) serveChild(ctx context.Context, c *Child) error {
 	case <-hungUp:
 		select {
 		case <-served:
+		// The serving goroutine is left behind. The process ends when serveChild returns, and takes
+		// it along.
 		case <-time.After(orphanLife):
 			return errOrphan
 		}
 	}
 	r.forced = drain.Forced
+	// From now on every report is final. The child lives until the parent has taken one and closed
+	// the socket.
 	close(r.drained)
 	<-hungUp
 	if err != nil {

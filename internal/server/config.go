@@ -1,5 +1,17 @@
 // Package server joins one scheduling model with the workload and the metrics
 // into a running HTTP service: a data listener, an admin listener, a drain.
+//
+// The command fills a [Config] from its flags. [New] checks it and makes the model, [Server.Listen]
+// opens the sockets, and [Server.Serve] runs until its context ends. The files:
+//
+//	config.go       settings, defaults, and checks of every flag
+//	dispatch.go     the same for the flags of queues and workers
+//	server.go       one server: model, listener, metrics, drain
+//	admin.go        the private address: metrics, health, profiles
+//	connections.go  readings of the connection counters, ten a second
+//	timeline.go     stamps of requests, for people and programs
+//	fleet.go        the parent of a prefork server
+//	child.go        a process of a prefork server
 package server
 
 import (
@@ -27,6 +39,9 @@ import (
 
 // A Fault is planted in a server on purpose: `make test-explain` checks that explanations name
 // it (docs/evidence/explain-pack.md). The zero value is no fault; only the tests' binary sets others.
+//
+// The durations are 0, Pin is false and Hog is nil without the fault. Package server only passes
+// them on; the room that is slowed down obeys.
 type Fault struct {
 	Name   string        // name given to --plant
 	Accept time.Duration // an acceptor sleeps this long between two connections
@@ -39,6 +54,9 @@ type Fault struct {
 
 // A Config holds all settings of a server. [New] replaces numbers that are not set by the
 // defaults of their mode. Default returns the configuration of the command without flags.
+//
+// The tags connect a field to its flag (see [Config.Fields]); [mode.Flags] has the help and the
+// range of each flag. A Config is not safe for concurrent use. Check and New work on a copy.
 type Config struct {
 	Mode  string `flag:"mode"`
 	Addr  string `flag:"addr"`  // data listener, host:port
@@ -85,6 +103,7 @@ type Config struct {
 // Fields returns a pointer to the field that each flag of serve sets, by the flag's name.
 func (c *Config) Fields() map[string]any {
 	fields, all := map[string]any{}, reflect.ValueOf(c).Elem()
+	// VisibleFields also gives the fields of embedded structs, such as the limits.
 	for _, f := range reflect.VisibleFields(all.Type()) {
 		if flag := f.Tag.Get("flag"); flag != "" {
 			fields[flag] = all.FieldByIndex(f.Index).Addr().Interface()
@@ -116,6 +135,9 @@ const reserved = 64
 // to any limit.
 const minHead = 8 << 10
 
+// Ranges of flags. mostConns is the default cap, not a limit: more is allowed where descriptors
+// allow it. leastIters and mostIters only catch mistakes: a core of today does some 700 iterations
+// per microsecond.
 const (
 	mostConns  = 10_000
 	mostDepth  = 1 << 20
@@ -125,11 +147,14 @@ const (
 	mostPlant  = 2 // PlantCPU multiplies a demand that the caps of /work have limited already
 )
 
-// A ConfigError names a setting that is wrong, and tells what to do about it.
+// A ConfigError names a setting that is wrong, and tells what to do about it. The command exits
+// with the code for wrong usage on a ConfigError.
 type ConfigError struct{ msg string }
 
 func (e *ConfigError) Error() string { return e.msg }
 
+// badConfig returns a ConfigError. Its message names the flag and the value first, and then a
+// remedy.
 func badConfig(format string, args ...any) error {
 	return &ConfigError{fmt.Sprintf(format, args...)}
 }
@@ -147,7 +172,10 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 	if err != nil {
 		return mode, mc, badConfig("--mode: %v", err)
 	}
+	// Remembered before checkConns replaces a 0: only then may checkThreads lower the number.
 	maxConns := c.MaxConns
+	// The order matters. checkQueue needs the workers that checkNumbers filled in, and the last two
+	// need the connections of checkConns.
 	for _, check := range []func(model.Mode) error{
 		c.checkModeFlags, c.checkNumbers, c.checkWatch, c.checkQueue, c.checkLimits, c.checkConns,
 		func(model.Mode) error { return c.checkThreads(mode, threadsAllowed(), maxConns != 0) }, c.checkShares,
@@ -156,6 +184,7 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 			return mode, mc, err
 		}
 	}
+	// Copied last, because the checks also fill in defaults.
 	mc.Settings, mc.Reverse, mc.Wait = c.Settings, c.Batch == newestFirst, c.Wait
 	mc.Held = c.Plant.Queue
 	c.setQueue(mode, &mc)
@@ -164,6 +193,8 @@ func (c *Config) resolve() (model.Mode, model.Config, error) {
 
 // checkModeFlags returns an error for a flag that only other modes have.
 func (c *Config) checkModeFlags(m model.Mode) error {
+	// A flag counts as given if its field differs from the default. So a flag that is given with
+	// its default value is accepted in every mode, where it has no effect.
 	none := Default()
 	given, initial, modes := c.Fields(), none.Fields(), model.Modes()
 	for _, f := range mode.Flags {
@@ -189,6 +220,7 @@ func (c *Config) checkModeFlags(m model.Mode) error {
 func (c *Config) checkNumbers(m model.Mode) error {
 	fields := c.Fields()
 	for _, f := range mode.Flags {
+		// A flag without a range is checked elsewhere. One that the mode lacks keeps its 0.
 		if f.Most == 0 || !m.Has(f.Name) {
 			continue
 		}
@@ -199,6 +231,7 @@ func (c *Config) checkNumbers(m model.Mode) error {
 			return badConfig("--%s %d is outside %d to %d", f.Name, *n, f.Least, f.Most)
 		}
 	}
+	// Negative means not given, since 0 is a wait that can be asked for: refuse at once.
 	if c.Wait > mostWait {
 		return badConfig("--wait %v is above %v", c.Wait, mostWait)
 	}
@@ -261,6 +294,7 @@ func (c *Config) checkConns(model.Mode) error {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		return fmt.Errorf("reading the descriptor limit: %w", err)
 	}
+	// An unlimited number would overflow an int on the way, hence the 1<<30.
 	room := int(min(files.Cur, 1<<30)) - reserved
 	if room < 1 {
 		return badConfig("the descriptor limit %d leaves no room for connections; raise it with ulimit -n", files.Cur)
@@ -290,6 +324,7 @@ func (c *Config) checkAddresses() error {
 	if err != nil {
 		return err
 	}
+	// With port 0 the kernel gives each listener another port.
 	if port == adminPort && port != 0 && (host == adminHost || host.everywhere() || adminHost.everywhere()) {
 		return badConfig("--addr %s and --admin %s are one address; give one of them another port", c.Addr, c.Admin)
 	}
@@ -300,6 +335,7 @@ func (c *Config) checkAddresses() error {
 // looked up.
 type host string
 
+// everywhere reports whether the host stands for all interfaces of the machine: "", 0.0.0.0 or ::.
 func (h host) everywhere() bool { return h == "" || net.ParseIP(string(h)).IsUnspecified() }
 
 // checkAddress splits the address given to a flag into host and port. The port may be a name,
@@ -355,6 +391,7 @@ func (c *Config) threaded(mode model.Mode) string {
 // or worker. It returns an error if there are too few. If the user did not ask for the number of
 // connections, it lowers that number instead.
 func (c *Config) checkThreads(mode model.Mode, l threadLimit, asked bool) error {
+	// Without the check Go would end the whole process when the kernel refuses a thread.
 	room, unit := l.threads-otherThreads, c.threaded(mode)
 	switch {
 	case unit == "":
@@ -378,6 +415,8 @@ func (c *Config) checkThreads(mode model.Mode, l threadLimit, asked bool) error 
 // threadsAllowed returns the lowest of the limits of the kernel, the control group and the
 // user.
 func threadsAllowed() threadLimit {
+	// A file that does not exist on this machine sets no limit. The first cgroup file belongs to
+	// version 2, the second to version 1.
 	lowest := threadLimit{1 << 30, "the kernel"}
 	consider := func(n uint64, source string) {
 		if n < uint64(lowest.threads) {
@@ -404,6 +443,7 @@ func threadsAllowed() threadLimit {
 
 // warnings returns warnings about the chosen topology and about planted faults.
 func (c *Config) warnings(mode model.Mode) (warn []string) {
+	// These settings are allowed, because somebody may want to measure them.
 	cpus := runtime.NumCPU()
 	if p := runtime.GOMAXPROCS(0); mode.Has("listeners") && c.Listeners > p {
 		warn = append(warn, fmt.Sprintf("%d listeners share %d CPUs (GOMAXPROCS): connections hashed to a socket whose acceptor does not run wait for it",

@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/timeline"
 )
 
+// Memory for a history is fixed: 600 readings of 48 bytes.
 const (
 	tick         = 100 * time.Millisecond // between two readings of the connection counters
 	keptReadings = 600                    // one minute of readings
@@ -18,6 +19,9 @@ const (
 
 // A reading is a server's connection counters at one moment:
 // Accepted == Done + Rejected + Dropped + Open.
+//
+// The measuring half fetches readings from /debug/connections. From two of them it computes how
+// many connections came and went between two moments, without asking the server at those moments.
 type reading struct {
 	At       int64  `json:"at_ns"` // the machine's monotonic clock, nanoseconds
 	Accepted uint64 `json:"accepted"`
@@ -35,6 +39,7 @@ type history struct {
 	taken int // number of readings so far
 }
 
+// take adds a reading. When the ring is full it replaces the oldest.
 func (h *history) take(at int64, c model.Counts) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,6 +62,8 @@ func (h *history) all() []reading {
 // has only the counts that its processes reported at their tick. So it reads half a tick later,
 // and stamps the reading with the time of the tick.
 func (h *history) record(ctx context.Context, counts func() model.Counts, fleet bool) {
+	// Half a tick is enough for the reports of all processes to arrive, and half a tick before the
+	// next ones.
 	lag := time.Duration(0)
 	if fleet {
 		lag = tick / 2
@@ -69,6 +76,8 @@ func (h *history) record(ctx context.Context, counts func() model.Counts, fleet 
 // everyTick calls f lag after every tick, until ctx ends. Ticks follow the machine's clock, so
 // they come at the same time in all processes.
 func everyTick(ctx context.Context, lag time.Duration, f func()) {
+	// The timer is set again after each call, so a slow f leaves out ticks and never runs twice at
+	// a time.
 	timer := time.NewTimer(untilTick(lag))
 	defer timer.Stop()
 	for {
@@ -86,6 +95,7 @@ func everyTick(ctx context.Context, lag time.Duration, f func()) {
 // away. After a late call a nearer tick is left out, so that no rate is computed over a very
 // short time.
 func untilTick(lag time.Duration) time.Duration {
+	// Rounding to the nearest tick and adding one gives a wait of half a tick to one and a half.
 	past := time.Duration(timeline.Now()) - lag
 	return past.Round(tick) + tick - past
 }
@@ -94,6 +104,7 @@ func untilTick(lag time.Duration) time.Duration {
 func (s *Server) connections(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := json.NewEncoder(w)
+	// all returned a copy, so a slow client holds no lock.
 	for _, r := range s.history.all() {
 		if out.Encode(r) != nil {
 			return

@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/model"
 )
 
+// mostCodel limits target and interval.
 const (
 	mostCodel = time.Minute
 	// intervalTargets is the default interval in targets, as in CoDel's own defaults of
@@ -21,7 +22,8 @@ const (
 )
 
 // checkQueue checks that the settings of a queue and its workers fit together, and fills in
-// their defaults.
+// their defaults. A mode without a queue has nothing to check: checkModeFlags has refused the
+// flags.
 func (c *Config) checkQueue(mode model.Mode) error {
 	if mode.Depth == nil {
 		return nil
@@ -53,9 +55,11 @@ func (c *Config) checkQueue(mode model.Mode) error {
 // accepted them.
 func (c *Config) setQueue(mode model.Mode, mc *model.Config) {
 	if mode.Depth == nil {
+		// It may be -1, the default for "not given".
 		mc.Depth = 0
 		return
 	}
+	// The errors cannot occur any more.
 	_ = mc.Overflow.Set(c.Overflow)
 	_ = mc.Pick.Set(cmp.Or(c.Queue, dispatch.RoundRobin.String()))
 	mc.Closure = c.Job == "closure"
@@ -92,6 +96,7 @@ func (c *Config) checkDepth(mode model.Mode) error {
 		return badConfig("--overflow drop-oldest with --queue-depth 0 has nothing to evict; give the queue places")
 	case depth == 0 && c.Overflow == dispatch.CoDel.String():
 		return badConfig("--overflow codel with --queue-depth 0 has nothing that ages; give the queue places")
+	// Every lane has a place, or there are no lanes: the two cases below do not apply.
 	case mode.Station != "per-worker" || depth >= c.Workers:
 	case evicts:
 		return badConfig("--overflow drop-oldest with --queue-depth %d leaves some of --workers %d no place to evict from; use --queue-depth %d or more", depth, c.Workers, c.Workers)
@@ -124,6 +129,8 @@ func (c *Config) checkExecutor(model.Mode) error {
 // checkCodel checks the settings of CoDel and fills in their defaults. It returns an error if one
 // is set but not used.
 func (c *Config) checkCodel(mode model.Mode) error {
+	// c.Interval's default is computed before the loop sets c.Target. Without a given target it is
+	// 100 ms, and that suits the default target, too.
 	used := mode.Adaptive || c.Overflow == dispatch.CoDel.String()
 	for _, f := range []struct {
 		flag    string
@@ -149,7 +156,8 @@ func (c *Config) checkCodel(mode model.Mode) error {
 	return nil
 }
 
-// axes returns the mode's axes as the settings change them.
+// axes returns the mode's axes as the settings change them. A mode lists the alternatives of an
+// axis, such as block|reject; the settings choose one.
 func (c *Config) axes(mode model.Mode) mode.Axes {
 	a := mode.Axes
 	if mode.Depth == nil {
@@ -171,7 +179,8 @@ func (c *Config) axes(mode model.Mode) mode.Axes {
 	return a
 }
 
-// dispatchWarnings returns warnings about the chosen settings of queue and workers.
+// dispatchWarnings returns warnings about the chosen settings of queue and workers. Each is a
+// setting that works, but seldom does what its user expects.
 func (c *Config) dispatchWarnings(mode model.Mode) (warn []string) {
 	p := runtime.GOMAXPROCS(0)
 	if c.threaded(mode) == "worker" && c.Workers > p {

@@ -26,6 +26,12 @@ import (
 
 // A fleet is the parent of a prefork server. It holds the address, keeps its processes running,
 // and adds up their counts. It serves nothing itself.
+//
+// For each process a goroutine runs keep: it starts the process, follows its reports, buries it
+// when it ends, and starts another. Reports go one way, from a child into process.last. A scrape
+// adds up the last reports and the counts of processes that have ended. So the counters of
+// connections and requests do not fall when a process ends. A process that does not answer delays a
+// scrape by scrapeLimit and no longer.
 type fleet struct {
 	cfg      Config
 	log      *slog.Logger
@@ -42,6 +48,9 @@ type fleet struct {
 	forced   int
 }
 
+// firstRestart and lastRestart are the first and the longest wait before a process is started
+// again; the wait doubles from one to the other. startLimit is the time to the first report: a
+// process that takes longer is killed.
 const (
 	firstRestart = 100 * time.Millisecond
 	lastRestart  = 5 * time.Second
@@ -60,12 +69,14 @@ func newFleet(ctx context.Context, cfg Config, socket model.Socket) (*fleet, err
 	if err != nil {
 		return nil, err
 	}
+	// If the kernel chose the port, the processes must ask for that port and not for any.
 	cfg.Addr = held.Addr().String()
 	f := &fleet{cfg: cfg, log: cfg.Log, held: held, running: make([]*process, cfg.Processes), complete: make(chan struct{})}
 	f.starting.Store(int64(cfg.Processes))
 	return f, nil
 }
 
+// These methods make a fleet a [backend]. MaxConns is the cap of the whole fleet.
 func (f *fleet) Addr() net.Addr { return f.held.Addr() }
 func (f *fleet) Backlog() int   { return f.held.Backlog() }
 func (f *fleet) MaxConns() int  { return f.cfg.MaxConns }
@@ -87,12 +98,16 @@ func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) 
 		keepers.Go(func() { f.keep(ctx, stop, i) })
 	}
 	select {
+	// Serving ends when ctx does: because the caller ended it, or because a process could not
+	// start.
 	case <-f.complete:
 		begun()
 		<-ctx.Done()
 	case <-ctx.Done():
 	}
 	began := time.Now()
+	// All processes have the same time, from now. kill runs at its end, and keepers.Wait then
+	// returns, because a killed process ends its keeper.
 	killer := time.AfterFunc(timeout, f.kill)
 	f.drain()
 	keepers.Wait()
@@ -108,13 +123,16 @@ func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) 
 // the process again.
 type startError struct{ error }
 
-// keep keeps a process with that index running until ctx is done.
+// keep keeps a process with that index running until ctx is done. It returns when a drain has
+// begun. If the very first process with this index ends before it serves, keep stops the fleet with
+// a [startError].
 func (f *fleet) keep(ctx context.Context, stop context.CancelCauseFunc, index int) {
 	served := false
 	for backoff := firstRestart; ; backoff = min(2*backoff, lastRestart) {
 		began := time.Now()
 		p, err := f.start(index)
 		if err == nil && p != nil {
+			// Only the first process of an index counts as starting. A later one finds served set.
 			err = p.follow(f, func() {
 				if !served && f.starting.Add(-1) == 0 {
 					close(f.complete)
@@ -129,6 +147,7 @@ func (f *fleet) keep(ctx context.Context, stop context.CancelCauseFunc, index in
 			stop(startError{fmt.Errorf("starting process %d: %w", index, err)})
 			return
 		}
+		// Without a reset, a process that dies once a day would be restarted ever later.
 		if time.Since(began) > healthyLife {
 			backoff = firstRestart
 		}
@@ -151,6 +170,7 @@ func (f *fleet) start(index int) (*process, error) {
 	if f.Draining() {
 		return nil, nil
 	}
+	// Still under the lock: drain then sees the process, or keeps it from being started.
 	p, err := startProcess(f.cfg, index)
 	if err == nil {
 		f.running[index] = p
@@ -163,6 +183,7 @@ func (f *fleet) drain() {
 	f.mu.Lock()
 	f.draining.Store(true)
 	f.mu.Unlock()
+	// Without the lock: the calls may take a second, and reports must go on.
 	f.each(scrapeLimit, func(ctx context.Context, p *process) error { return p.call(ctx, "Stop", struct{}{}, new(struct{})) })
 }
 
@@ -187,6 +208,8 @@ func (f *fleet) alive() []*process {
 func (f *fleet) bury(p *process) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	// One lock section takes the process out and adds its counts, so no sum misses it or counts it
+	// twice.
 	f.running[p.index] = nil
 	last := p.last
 	last.Counts.Dropped[model.ProcessDied] += last.Counts.Open
@@ -237,6 +260,7 @@ func (f *fleet) each(limit time.Duration, do func(ctx context.Context, p *proces
 	f.mu.Lock()
 	running := f.alive()
 	f.mu.Unlock()
+	// Not the context of serve: Stop is called when that has ended.
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	var calls sync.WaitGroup
@@ -274,6 +298,8 @@ func (f *fleet) snapshots() (all []metrics.Snapshot) {
 // It also returns the number of older ones.
 func (f *fleet) stamped(n int) (stamps []timeline.Server, older uint64, err error) {
 	var mu sync.Mutex
+	// A process that ended meanwhile is left out. A late one is an error, because the rest would
+	// look complete.
 	inTime := f.each(stampsLimit, func(ctx context.Context, p *process) error {
 		var s Stamps
 		err := p.call(ctx, "Stamps", n, &s)
@@ -294,6 +320,8 @@ func (f *fleet) stamped(n int) (stamps []timeline.Server, older uint64, err erro
 func (f *fleet) take(p *process, r Report) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	// Replies can overtake each other. Full fields and counts have their own newest Seq, since a
+	// newer report may be without the full fields.
 	if r.Full && r.Seq > p.full {
 		p.full, p.last.Requests, p.last.Metrics = r.Seq, r.Requests, r.Metrics
 	}
@@ -324,11 +352,18 @@ func startProcess(cfg Config, index int) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a socket to the process: %w", err)
 	}
+	// The child has its own copy. If this one stayed open, the end of the child would not close the
+	// connection.
 	defer theirs.Close()
+	// Rounded up, so that the shares together are never below the cap.
 	share := (cfg.MaxConns + cfg.Processes - 1) / cfg.Processes
+	// The later of two equal flags counts. The drain of the process is a little shorter than the
+	// fleet's: it still has to report and exit before it is killed.
 	cmd := cfg.Spawn("--child", strconv.Itoa(index), "--addr", cfg.Addr, "--admin", "off",
 		"--max-conns", strconv.Itoa(share), "--drain-timeout", (cfg.DrainTimeout - exitTime(cfg.DrainTimeout)).String(), "--iters", strconv.FormatFloat(cfg.Iters, 'g', -1, 64))
+	// The first extra file becomes descriptor ChildFD.
 	cmd.ExtraFiles = []*os.File{theirs}
+	// The runtime reads it before main, so no thread count changes later.
 	cmd.Env = append(cmd.Environ(), "GOMAXPROCS="+strconv.Itoa(cfg.Threads))
 	if err := cmd.Start(); err != nil {
 		conn.Close()
@@ -344,6 +379,8 @@ func exitTime(timeout time.Duration) time.Duration { return min(timeout/8, time.
 // socketPair makes two connected sockets that no other process inherits. It needs several calls
 // and ForkLock, because only Linux can do this in one call.
 func socketPair() (ours net.Conn, theirs *os.File, err error) {
+	// No process may be started between the making of the sockets and CloseOnExec: it would inherit
+	// them, and they would stay open.
 	syscall.ForkLock.RLock()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err == nil {
@@ -367,6 +404,7 @@ func socketPair() (ours net.Conn, theirs *os.File, err error) {
 // when the process does not read its calls. reply may still be written to after a failure.
 func (p *process) call(ctx context.Context, method string, arg, reply any) error {
 	_ = p.conn.SetWriteDeadline(time.Now().Add(scrapeLimit)) // on a closed socket the call fails
+	// Room for one: a reply that comes after ctx has ended then blocks nobody.
 	call := p.calls.Go(childName+"."+method, arg, reply, make(chan *rpc.Call, 1))
 	select {
 	case <-call.Done:
@@ -382,11 +420,14 @@ var errExited = errors.New("it exited without being told to")
 // after the first report. At the end it adds the last counts to f and returns why the process
 // ended.
 func (p *process) follow(f *fleet, serves func()) error {
+	// A process that hangs before its first report would otherwise hang the start of the fleet.
 	slow := time.AfterFunc(startLimit, p.kill)
 	defer slow.Stop()
 	var r Report
 	for first := true; !r.Final; first = false {
 		r = Report{}
+		// No time limit: a process that hangs later keeps its last report, and the end of a drain
+		// kills it.
 		if p.call(context.Background(), "Report", Order{Wait: !first}, &r) != nil {
 			break // the process ended, or its reply cannot be decoded
 		}

@@ -22,6 +22,10 @@ import (
 
 // A Server serves the workload with one scheduling model. Make it with [New], open its sockets
 // with [Server.Listen], and then call [Server.Serve] once.
+//
+// A server is one of three: a whole server in one process (most modes), the parent of a prefork
+// server, or one of its processes. supervises tells the parent; Config.Child is set in the
+// processes. Only [backend] and a few ifs here know the difference.
 type Server struct {
 	cfg     Config
 	mode    model.Mode
@@ -35,7 +39,8 @@ type Server struct {
 	begun   atomic.Bool
 }
 
-// A backend serves the data address: a model in this process, or a fleet of processes.
+// A backend serves the data address: a model in this process, or a fleet of processes. Its methods
+// but serve are safe for concurrent use: the admin side calls them while serve runs.
 type backend interface {
 	Addr() net.Addr
 	Backlog() int
@@ -48,7 +53,8 @@ type backend interface {
 	serve(ctx context.Context, timeout time.Duration, begun func()) (model.Drain, error)
 }
 
-// inProcess is the backend of every mode with a single process.
+// inProcess is the backend of every mode with a single process. The embedded listener has all
+// methods but serve.
 type inProcess struct {
 	*model.Listener
 	model model.Model
@@ -62,6 +68,7 @@ func (p inProcess) serve(ctx context.Context, timeout time.Duration, begun func(
 // New returns a server that has not opened its sockets yet. If a setting is wrong it returns a
 // [*ConfigError].
 func New(cfg Config) (*Server, error) {
+	// Every later line may then log without a check.
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -69,6 +76,8 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The labels and /healthz show the point at which this server stands, not the alternatives of
+	// its mode.
 	mode.Axes = cfg.axes(mode)
 	s := &Server{cfg: cfg, mode: mode, dumps: make(chan struct{}, dumpsAtOnce)}
 	labels := metrics.Options{Mode: mode.Name, Axes: mode.Axes, Version: cfg.Version, Revision: cfg.Revision, Parent: s.supervises()}
@@ -76,6 +85,7 @@ func New(cfg Config) (*Server, error) {
 		labels.Process = strconv.Itoa(cfg.Child.Index)
 	}
 	s.metrics = metrics.New(labels)
+	// The parent needs no model: its processes have theirs.
 	if s.supervises() {
 		return s, nil
 	}
@@ -83,9 +93,13 @@ func New(cfg Config) (*Server, error) {
 		s.ring = timeline.NewRing(cfg.Timeline)
 		s.metrics.WatchTimeline(s.ring)
 	}
+	// Every mode runs this one handler set, with these callbacks. The model only decides when and
+	// where a request runs.
 	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks, PlantCPU: cfg.PlantCPU, PlantLock: cfg.Plant.Lock})
 	mc.Handle = app.Serve
 	mc.Observe = s.metrics.Observe
+	// Metrics exist only where they mean something. A histogram that always stays empty would look
+	// like a measurement of zero.
 	if mode.Has("workers") {
 		mc.Waited = s.metrics.QueueWait()
 	}
@@ -96,13 +110,15 @@ func New(cfg Config) (*Server, error) {
 		mc.Lagged, mc.Worked = s.metrics.LoopLag(), s.metrics.LoopBusy()
 	}
 	s.model = mode.New(mc)
+	// The queue exists from now on, with its figures at 0, even before Serve.
 	if q := s.model.Queue(); q != nil {
 		s.metrics.WatchQueue(q)
 	}
 	return s, nil
 }
 
-// supervises reports whether other processes do the serving.
+// supervises reports whether other processes do the serving. It is meaningful once the mode is
+// known, so only after resolve.
 func (s *Server) supervises() bool { return s.mode.Processes && s.cfg.Child == nil }
 
 // Listen opens the data and the admin socket. On an error neither stays open.
@@ -122,6 +138,8 @@ func (s *Server) Listen(ctx context.Context) error {
 
 // listen opens the data socket and registers its metrics.
 func (s *Server) listen(ctx context.Context) error {
+	// Every mode gets its sockets from the same description, so no mode differs in an option that
+	// nobody asked for.
 	socket := model.Socket{
 		Addr: s.cfg.Addr, Backlog: s.cfg.Backlog, MaxConns: s.cfg.MaxConns,
 		Sockets: s.cfg.Listeners, Random: s.cfg.Deal == dealRandom, Shared: s.cfg.Child != nil,
@@ -149,6 +167,7 @@ func (s *Server) listen(ctx context.Context) error {
 		s.metrics.WatchOldest(ln.OldestWait)
 	}
 	s.metrics.WatchSockets(ln)
+	// The sums of the counters must not appear twice on the parent's page.
 	if s.cfg.Child != nil { // the parent has the counters of all processes
 		return nil
 	}
@@ -158,7 +177,8 @@ func (s *Server) listen(ctx context.Context) error {
 }
 
 // listenError explains an error of listening on the address of a flag, with a remedy where one is
-// known.
+// known. A wrong backlog is a [ConfigError], because a flag has to change. The other errors are
+// not: another program may free the port.
 func listenError(flag, addr string, err error) error {
 	var backlog *model.BacklogError
 	switch {
@@ -176,10 +196,14 @@ func listenError(flag, addr string, err error) error {
 // to cut connections at the timeout; the log tells how many.
 func (s *Server) Serve(ctx context.Context) error {
 	log := s.cfg.Log
+	// A process of prefork has no admin side and logs no drain: its parent has both.
 	if s.cfg.Child != nil {
 		return s.serveChild(ctx, s.cfg.Child)
 	}
+	// In one process the kernel takes connections since Listen. A fleet is ready only when its
+	// processes are; it calls begun below.
 	s.begun.Store(!s.supervises())
+	// The hog runs until ctx ends, and Serve waits for it as for everything that it starts.
 	if hog := s.cfg.Plant.Hog; hog != nil {
 		wait, err := hog(ctx)
 		if err != nil {
@@ -195,6 +219,8 @@ func (s *Server) Serve(ctx context.Context) error {
 				log.Error("admin listener failed; the service goes on without it", "error", err)
 			}
 		}()
+		// Deferred calls run last first: the readings end, then the admin server closes, so that
+		// /metrics answers during the whole drain.
 		defer func() {
 			s.admin.server.Close()
 			<-failed
@@ -205,6 +231,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		defer reader.Wait()
 		defer quit()
 	}
+	// In its own goroutine, because the serve below blocks during the drain.
 	stop := context.AfterFunc(ctx, func() {
 		log.Info("draining", "timeout", s.cfg.DrainTimeout, "open", s.ln.Counts().Open)
 	})
@@ -213,6 +240,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		s.begun.Store(true)
 		s.announce()
 	})
+	// The counters are final now: every connection is closed or cut.
 	c := s.ln.Counts()
 	log.Info("drained", "took", drain.Took.Round(time.Millisecond), "forced", drain.Forced,
 		"accepted", c.Accepted, "done", c.Done, "gave_up", c.GaveUp, "rejected", sum(c.Rejected[:]), "dropped", sum(c.Dropped[:]), "open", c.Open)
@@ -222,6 +250,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return nil
 }
 
+// sum adds up counters by reason.
 func sum(n []uint64) (total uint64) {
 	for _, v := range n {
 		total += v
@@ -257,6 +286,7 @@ func (s *Server) announce() {
 		attrs = append(attrs, "stamps", s.cfg.Stamps)
 	}
 	s.cfg.Log.Info("serving", attrs...)
+	// Warnings come after the line "serving", so that a reader of the log sees the settings first.
 	for _, w := range append(s.cfg.warnings(s.mode), s.cfg.dispatchWarnings(s.mode)...) {
 		s.cfg.Log.Warn(w)
 	}

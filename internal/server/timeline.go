@@ -20,6 +20,8 @@ func (s *Server) stamped(n int) (stamps []timeline.Server, older uint64, err err
 	return stamps, older, nil
 }
 
+// A person's answer is small by default. dumpRate only has to be slow enough for a client on a busy
+// machine.
 const (
 	shownRequests     = 100    // default number of requests shown to a person
 	mostShownRequests = 10_000 // programs read more with ?format=binary
@@ -51,6 +53,8 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	// A fleet gives n of each process, in their order and not in the order of time. So the last n
+	// of them are the newest only in a single process.
 	stamps, _, err := s.stamped(n)
 	writeWithin(w, adminWrite)
 	if err != nil {
@@ -80,12 +84,14 @@ func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	stamps, lost, err := s.stamped(timeline.MaxRing)
+	// The limit begins after the stamps are collected, and grows with their number.
 	writeWithin(w, adminWrite+time.Duration(len(stamps))*time.Second/dumpRate)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
+	// The reader must know that requests are missing, or it would take the rest for all of them.
 	w.Header().Set(timeline.LostHeader, strconv.FormatUint(lost, 10))
 	_ = timeline.Write(w, stamps) // fails when the client has gone
 }
@@ -93,6 +99,8 @@ func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
 // A shownRequest shows one request's stamps to people. Read is the time at which its first byte
 // was read, in nanoseconds of the machine's monotonic clock. The other fields are durations in
 // µs. A connection's wait in a queue counts for its first request.
+//
+// A nil field is left out of the JSON: nothing was measured, which differs from 0.
 type shownRequest struct {
 	Seq     *uint64  `json:"seq,omitempty"`
 	Read    int64    `json:"read_ns"`
@@ -102,6 +110,7 @@ type shownRequest struct {
 	Finish  float64  `json:"finish_us"` // from the end of the handler to the write
 }
 
+// shown converts stamps, which are moments, to durations.
 func shown(st timeline.Server) shownRequest {
 	us := func(from, to int64) float64 { return float64(to-from) / float64(time.Microsecond) }
 	r := shownRequest{Read: st.Read, Service: us(st.Begin, st.End), Finish: us(st.End, st.Write)}

@@ -15,6 +15,7 @@ import (
 // machine's, which all its processes share.
 var origin = calibrate()
 
+// A moment is one instant as both clocks show it.
 type moment struct {
 	at   time.Time
 	mono int64 // CLOCK_MONOTONIC, nanoseconds

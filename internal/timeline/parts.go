@@ -61,6 +61,7 @@ const (
 	NumParts             // the number of parts
 )
 
+// String returns the name in lower case, such as queue.
 func (p Part) String() string {
 	if p < NumParts {
 		return [...]string{

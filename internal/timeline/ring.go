@@ -15,7 +15,7 @@ type Ring struct {
 // their answers. The stamps of a longer pipeline are lost.
 const MaxPending = 64
 
-// The sizes a ring can have, in requests of some 72 bytes.
+// The sizes a ring can have, in requests of some 72 bytes. MaxRing requests take 1.2 GB.
 const (
 	MinRing = 1
 	MaxRing = 1 << 24

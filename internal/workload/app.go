@@ -46,6 +46,9 @@ type Options struct {
 
 // An App is the handler set with its state (the key-value store). It is safe for
 // concurrent use.
+//
+// Serve finds the route (route.go) and checks the method and the body's size. The work itself is in
+// work.go (/work) and kv.go (/kv); the other endpoints are small and stand here.
 type App struct {
 	itersPerMicro float64
 	maxIters      int // the iterations of maxCPU, one second, before plant is applied
@@ -57,7 +60,8 @@ type App struct {
 	kv            *store
 }
 
-// New returns an App with an empty store.
+// New returns an App with an empty store. It replaces settings that are not set by their defaults.
+// It never fails: a number of locks above MaxKVLocks is lowered to it.
 func New(o Options) *App {
 	if !(o.ItersPerMicro > 0) || math.IsInf(o.ItersPerMicro, 0) {
 		o.ItersPerMicro = Calibrate()
@@ -69,6 +73,7 @@ func New(o Options) *App {
 		o.MaxBody = DefaultMaxBody
 	}
 	const line = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.\n"
+	// Every answer of /bytes is a prefix of one block, so it costs the server no allocation.
 	size := min(o.MaxBody, maxBytes)
 	return &App{
 		itersPerMicro: o.ItersPerMicro,
@@ -86,6 +91,8 @@ func New(o Options) *App {
 // and the adapter drops the body. It blocks for the time of the demand, up to the caps
 // of /work.
 func (a *App) Serve(x *Exchange) {
+	// The order of the checks decides which answer a request with several mistakes gets. CONNECT
+	// and TRACE, which no endpoint has, come first: their answer also ends the connection.
 	route, rest, ok := locate(x.Path)
 	x.Route = route
 	switch {
@@ -125,6 +132,7 @@ func (a *App) serve(x *Exchange, rest string) {
 	case RouteKV:
 		a.serveKV(x, rest)
 	case RouteEcho:
+		// A copy: Out must not alias the request's body.
 		x.buf = append(x.buf[:0], x.Body...)
 		x.answer(200, octetStream, x.buf)
 	case RouteBytes:
@@ -133,6 +141,7 @@ func (a *App) serve(x *Exchange, rest string) {
 }
 
 func (a *App) serveJSON(x *Exchange) {
+	// Encoded for each request on purpose: the endpoint is there to cost that.
 	out, err := json.Marshal(struct {
 		Message string `json:"message"`
 	}{"Hello, World!"})
@@ -143,6 +152,7 @@ func (a *App) serveJSON(x *Exchange) {
 	x.answer(200, applicationJSON, out)
 }
 
+// serveBytes answers with the first n bytes of a constant text.
 func (a *App) serveBytes(x *Exchange, size string) {
 	n, err := strconv.ParseUint(size, 10, 63)
 	if err != nil || n > uint64(len(a.payload)) {
@@ -237,5 +247,6 @@ func ContentTypes() []string { return []string{textPlain, octetStream, applicati
 // Owned reports whether Out lies in x's own buffer, so that it must be copied
 // before x is used again.
 func (x *Exchange) Owned() bool {
+	// An Out in buf always begins where buf begins, so comparing the two addresses is enough.
 	return len(x.Out) > 0 && cap(x.buf) > 0 && &x.Out[0] == &x.buf[:1][0]
 }

@@ -13,6 +13,9 @@ import (
 // a mix of at most eight such terms. It is a small comparable value; the zero Dist is the
 // constant 0. It implements the text interfaces of package encoding, for YAML, JSON and
 // flag.TextVar.
+//
+// A plan or a query names a Dist by a text ([ParseDist]). A handler draws from it with
+// [Dist.Sample]; the theory of queues takes its [Dist.Mean] and [Dist.SquaredCV].
 type Dist struct {
 	n     int // terms in use
 	terms [maxTerms]term
@@ -21,6 +24,7 @@ type Dist struct {
 // maxTerms keeps Dist free of pointers: parsing one allocates nothing.
 const maxTerms = 8
 
+// A term is one part of a mix: a distribution and its share of the draws.
 type term struct {
 	weight float64       // probability; the weights of a Dist sum to 1
 	mean   time.Duration // for a constant, its value
@@ -28,6 +32,7 @@ type term struct {
 	scv    float64 // for a lognormal, its squared coefficient of variation
 }
 
+// A kind is the shape of a term. The zero value is the constant.
 type kind uint8
 
 const (
@@ -80,6 +85,7 @@ func parseDist(s string) (Dist, error) {
 		d.n++
 		sum += t.weight
 	}
+	// Decimal weights seldom sum to 1 exactly in floating point.
 	if math.Abs(sum-1) > 1e-9 {
 		return d, fmt.Errorf("the weights sum to %g, not 1", sum)
 	}
@@ -201,6 +207,7 @@ func (d Dist) moments() (first, second float64) {
 	return first, second
 }
 
+// squaredCV returns the term's C².
 func (t term) squaredCV() float64 {
 	switch t.kind {
 	case exponential:
@@ -236,6 +243,7 @@ func (d Dist) Sample(r *Rand) time.Duration {
 		return clampDuration(math.Round(-m * math.Log1p(-r.Float64())))
 	case lognormal:
 		variance := math.Log1p(t.scv)
+		// Φ⁻¹(u) = √2 erf⁻¹(2u-1). For u = 0 it is -Inf, and the draw is then 0.
 		normal := math.Sqrt2 * math.Erfinv(2*r.Float64()-1)
 		return clampDuration(math.Round(m * math.Exp(math.Sqrt(variance)*normal-variance/2)))
 	}

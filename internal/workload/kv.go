@@ -36,6 +36,7 @@ type store struct {
 	asleep time.Duration // each request sleeps this long under its lock
 }
 
+// A shard is one lock and the keys that it guards.
 type shard struct {
 	mu     sync.RWMutex
 	values map[string][]byte
@@ -50,7 +51,9 @@ func newStore(locks int, asleep time.Duration) *store {
 	return s
 }
 
+// shard returns the shard of a key, always the same one.
 func (s *store) shard(key string) *shard {
+	// One lock is the usual case: no hash is computed for it.
 	if len(s.shards) == 1 {
 		return &s.shards[0]
 	}
@@ -130,6 +133,8 @@ func (s *store) hold(iters int) {
 	time.Sleep(s.asleep)
 }
 
+// get returns a key's value and whether there is one. Readers share the lock, so a hold under it
+// delays writers only.
 func (s *store) get(key string, held int) ([]byte, bool) {
 	h := s.shard(key)
 	h.mu.RLock()
@@ -150,6 +155,8 @@ func (s *store) put(key string, value []byte, held int) bool {
 	if !replaces {
 		keys, grown = 1, grown+int64(len(key))
 	}
+	// The counts are reserved before the map is changed. Other shards may reserve at the same time,
+	// so both counts are atomic and a failed one is taken back.
 	if !reserve(&s.keys, keys, maxKeys) {
 		return false
 	}
@@ -175,6 +182,7 @@ func reserve(total *atomic.Int64, n, most int64) bool {
 	return true
 }
 
+// delete removes a key, if it is there, and gives its room back.
 func (s *store) delete(key string, held int) {
 	h := s.shard(key)
 	h.mu.Lock()

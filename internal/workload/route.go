@@ -20,6 +20,9 @@ const (
 	NumRoutes // the number of routes, not a route
 )
 
+// routes has, by Route, the metric label, the path as the index shows it, the methods of the Allow
+// header, and a line of help. RouteOther lists every method that some endpoint has: they are the
+// Allow of a CONNECT or TRACE for another path.
 var routes = [NumRoutes]struct{ label, path, allow, summary string }{
 	RouteRoot:      {"/", "/", "GET, HEAD", "this list"},
 	RoutePlaintext: {"/plaintext", "/plaintext", "GET, HEAD", "a constant line of text"},

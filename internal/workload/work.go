@@ -84,6 +84,8 @@ func (a *App) parseWork(query, seq string) (work, error) {
 	if err != nil {
 		return work{}, err
 	}
+	// One number for the request decides all its draws: a request with the same number costs the
+	// same in every arm of a comparison.
 	base := rand.Uint64()
 	if seed := cmp.Or(q.seed, seq); seed != "" {
 		base = hash64(seed)
@@ -120,6 +122,7 @@ func (a *App) parseWork(query, seq string) (work, error) {
 			return work{}, fmt.Errorf("sleep: %w", err)
 		}
 	}
+	// The planted factor comes last, after the caps, so that it applies to every request alike.
 	w.iters, w.locked = a.planted(w.iters), a.planted(w.locked)
 	return w, nil
 }
@@ -130,6 +133,9 @@ func (a *App) planted(iters int) int { return int(math.Round(float64(iters) * a.
 // A workQuery holds the values of /work's keys, "" for an absent one.
 type workQuery struct{ cpu, iters, sleep, alloc, lock, seed string }
 
+// splitWork finds the values of the query's keys. Unlike url.ParseQuery it allocates nothing, and
+// it refuses a key that is unknown, empty or given twice: a misspelt demand must not pass as no
+// demand.
 func splitWork(query string) (q workQuery, err error) {
 	for query != "" {
 		var pair string
@@ -181,15 +187,19 @@ func draw(s string, limit time.Duration, seed uint64) (time.Duration, error) {
 	if most := d.largest(); most > limit {
 		return 0, fmt.Errorf("%v is above the cap of %v", most, limit)
 	}
+	// mix64 spreads neighbouring seeds over all bits; the stream of one draw has no relation to the
+	// next.
 	return min(d.Sample(NewRand(mix64(seed))), limit), nil
 }
 
-// iters returns the iterations that take d on the calibrated core.
+// iters returns the iterations that take d on the calibrated core. The result is at most the
+// iterations of one second.
 func (a *App) iters(d time.Duration) int {
 	n := math.Round(float64(d) / float64(time.Microsecond) * a.itersPerMicro)
 	return int(min(n, float64(a.maxIters)))
 }
 
+// parseIters reads a number of iterations, up to one second's.
 func (a *App) parseIters(s string) (int, error) {
 	n, err := strconv.ParseUint(s, 10, 63)
 	if err != nil {
