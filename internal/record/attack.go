@@ -64,6 +64,7 @@ type Attack struct {
 }
 
 // Paced reports whether the requests had a schedule. Only then is there a lag.
+// An open loop always has a schedule, a closed loop only with a rate.
 func (a *Attack) Paced() bool { return a.Loop != "closed" || a.Offered > 0 }
 
 // IdleConns are connections that carry one request and then stay open and idle during an attack.

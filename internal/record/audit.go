@@ -12,6 +12,7 @@ type Audit struct {
 }
 
 // An AuditRun is one run as read from the text.
+// A tool's own words are already turned into the names and base units that the laws use.
 type AuditRun struct {
 	Tool string `json:"tool"` // the tool that printed it, "figures" for key=value, "table", or "prose"
 	Name string `json:"name,omitempty"`

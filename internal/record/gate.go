@@ -27,6 +27,7 @@ const (
 
 // GateOutcome returns the answer of a whole gate: worse if one metric is, fine if all are, else
 // open. It is "" without answers.
+// A refused metric leaves the gate open: it may hide a worsening.
 func (r *Result) GateOutcome() GateAnswer {
 	outcome := GateFine
 	for _, g := range r.Gate {

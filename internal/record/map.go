@@ -11,6 +11,9 @@ import (
 
 // A Map is map.json: which arm wins over a grid of two factors. Each cell is one comparison.
 // Times are seconds.
+//
+// A map is a search: cells near a border between winners are measured, and cells among equals may be
+// inferred. It can be interrupted and resumed.
 type Map struct {
 	Schema   int      `json:"schema"`
 	Name     string   `json:"name"`              // name of the map's directory
@@ -168,6 +171,7 @@ func OpenMap(name, root string) (*Dir, Map, error) {
 		if filepath.Base(place) == mapFile {
 			place = filepath.Dir(place)
 		}
+		// The name may be that of a run, or of nothing; the next place may have the map.
 		if _, err := os.Stat(filepath.Join(place, mapFile)); err != nil || name == "" {
 			continue
 		}
@@ -178,6 +182,7 @@ func OpenMap(name, root string) (*Dir, Map, error) {
 		if err := readJSON(filepath.Join(place, mapFile), &m); err != nil {
 			return nil, Map{}, err
 		}
+		// The directory may have been moved since it was written.
 		m.Name, m.Dir = filepath.Base(place), place
 		if err := m.check(); err != nil {
 			return nil, Map{}, fmt.Errorf("reading %q: %w; restore the file or run again", filepath.Join(place, mapFile), err)

@@ -3,6 +3,7 @@ package record
 import "time"
 
 // Env is the machine and the programs that a run's figures depend on.
+// A field is "" or 0 where the machine does not tell it. GOGC is the environment's, "100" by default.
 type Env struct {
 	CPU          string  `json:"cpu"`
 	CPUs         int     `json:"cpus"`
@@ -132,6 +133,9 @@ type Clients struct {
 func (c Clients) Closed() bool { return c.Loop == "closed" }
 
 // A Run is run.json: the plan and, once the run has ended, its result.
+//
+// It is written at the start with the status Running, and again when the run ends. A run that was killed
+// keeps the first version; its trials can still be judged.
 type Run struct {
 	Schema  int                `json:"schema"`
 	Name    string             `json:"name"`
@@ -170,6 +174,7 @@ const (
 )
 
 // Duration converts seconds, the unit of times in records, to a time.Duration.
+// It cuts off fractions of a nanosecond.
 func Duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
 // A Feasibility tells what a plan can decide with its rate, window and budget. It is known before

@@ -4,6 +4,8 @@ import "slices"
 
 // A Trial is one window of one arm: trials/NNN-arm/trial.json. Everything that can be computed
 // from the requests is left to the reader.
+//
+// The requests of an open loop include the warm-up's: InWindow tells which are measured.
 type Trial struct {
 	Schema  int        `json:"schema"`
 	Number  int        `json:"number"` // from 1, in the order they ran
@@ -121,6 +123,7 @@ type Pending struct {
 }
 
 // Add adds the counts and sums of q.
+// It is for sums over windows.
 func (p *Pending) Add(q Pending) {
 	p.Requests, p.Early = p.Requests+q.Requests, p.Early+q.Early
 	p.Time, p.Squares = p.Time+q.Time, p.Squares+q.Squares
@@ -129,6 +132,8 @@ func (p *Pending) Add(q Pending) {
 // A Proof is what the load generator itself did in one trial, warm-up included, so that its own
 // delays are not blamed on the server. Times are seconds. LongestGap and Away are 0 with another
 // engine than spin, and leave out its sleep.
+//
+// A large figure here means that the generator, and not the server, may be the cause of a long time.
 type Proof struct {
 	Planned int `json:"planned"` // requests of the schedule; 0 in a closed loop without a pace
 	Sent    int `json:"sent"`    // requests of the schedule that were sent
@@ -220,6 +225,7 @@ func Stretches() []Stretch {
 }
 
 // In returns the sum of a figure over the phases that belong to s.
+// of picks the figure, such as Mean or Tail.
 func (s Stretch) In(phases []Phase, of func(Phase) float64) (sum float64) {
 	for _, p := range phases {
 		if slices.Contains(s.Phases, p.Name) {
