@@ -35,6 +35,7 @@ type ClosedResult struct {
 
 // A Session is a client's use of one connection. Times are nanoseconds from the
 // result's Start.
+// Began is the sending of its first request, Ended the end of its last.
 type Session struct {
 	Client       int // index of the client, from 0
 	Began, Ended int64

@@ -25,6 +25,7 @@ type head struct {
 // maxHead bounds a response head.
 const maxHead = 1 << 20
 
+// errHeadTooLarge ends a connection: a head without end would fill the memory.
 var errHeadTooLarge = errors.New("response head beyond 1 MiB")
 
 // parseHead reads a response head at the start of b. It is deliberately strict:

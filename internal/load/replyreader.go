@@ -16,6 +16,7 @@ type headCache struct {
 	head head
 }
 
+// errHeadUnread is no fault: the caller tries again when more bytes have come.
 var errHeadUnread = errors.New("head not whole yet")
 
 // parse reads the head at the start of b. It reads usual heads in place and all others with

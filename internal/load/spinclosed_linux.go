@@ -39,6 +39,7 @@ type spinClient struct {
 	refused bool // its last request found no connection
 }
 
+// A dueClient is a sleeping client, and the time at which it sends again.
 type dueClient struct {
 	due    int64
 	client int32

@@ -24,6 +24,7 @@ import (
 //
 // A load does not send targets but templates, which hold the text of a request up to its demand and
 // its number.
+// Method is in the spelling that is sent. Body may be nil.
 type Target struct {
 	Method string
 	URL    string
