@@ -17,6 +17,7 @@ import (
 )
 
 // Sides tells on which CPUs server and load run.
+// Server and Load hold the CPUs of each side, ascending.
 type Sides struct {
 	Server, Load record.CPUs
 	Pin          bool // both are bound to their CPUs

@@ -40,6 +40,7 @@ func NewWatchdog(cpus Sides, tell func(record.Trouble)) *Watchdog {
 	return w
 }
 
+// look adds one look to the meter, if the machine tells its counters.
 func (w *Watchdog) look() {
 	if now, ok := w.looks(); ok {
 		w.meter.add(now)
