@@ -23,6 +23,8 @@ import (
 //
 // The name identifies the arm in verdicts, records and expectations. With Vary, expand makes one arm for
 // each combination of values. Argv is the command line of its server.
+//
+// Mode is one of the modes that `schedlab serve` knows.
 type Arm struct {
 	Name    string
 	Mode    string

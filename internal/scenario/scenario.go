@@ -31,6 +31,9 @@ import (
 //
 // Where the file has no key, the field is zero until setDefaults. A copy shares slices and maps with the
 // original.
+//
+// Name is for records and reports, and the run answers Question. Workload tells the requests, Load their
+// arrivals and clients. Arms are compared with each other; Claims are sentences that the run confirms or not.
 type Scenario struct {
 	Name     string   `yaml:"name"`
 	Question string   `yaml:"question"`
@@ -61,6 +64,8 @@ type Claim struct {
 // the requests in a file of vegeta's targets.
 //
 // Zero distributions ask for no work. Requests and the others exclude each other: see checkAsked.
+// CPU and Sleep are distributions of times, one draw for each request. Method and Body belong
+// to the request for the work or for Path.
 type Workload struct {
 	CPU    workload.Dist `yaml:"cpu"`
 	Sleep  workload.Dist `yaml:"sleep"`
@@ -97,6 +102,7 @@ type Load struct {
 
 // Protocol sets the number and length of windows. Zero values leave the kind's defaults.
 // Protocols has the defaults by kind.
+// Warmup is the time under load before each window, which is the measured part.
 type Protocol struct {
 	Kind   string   `yaml:"kind"`   // quick (default) or full
 	Blocks int      `yaml:"blocks"` // the most blocks, MinBlocks to MaxBlocks
@@ -198,6 +204,7 @@ func Parse(file string, text []byte) (Scenario, error) { return parse(file, text
 // an older version knew.
 func Recorded(file string, text []byte) (Scenario, error) { return parse(file, text, true) }
 
+// parse puts the file's name before errors.
 func parse(file string, text []byte, recorded bool) (Scenario, error) {
 	s, err := parseScenario(text, recorded)
 	if err != nil {
