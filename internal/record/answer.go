@@ -36,6 +36,7 @@ type Prediction struct {
 }
 
 // A Level is the value that a varied factor has in an arm.
+// Factor is a setting such as workers; Value is written as in the scenario.
 type Level struct {
 	Factor string `json:"factor"`
 	Value  string `json:"value"`

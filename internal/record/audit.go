@@ -34,6 +34,8 @@ const (
 )
 
 // An AuditFinding is the verdict of one law on one run, or on several runs.
+// Law names the law, Code its sentence, and Numbers and Names fill the sentence in. Line is the first line
+// of the run, or of one of several runs.
 type AuditFinding struct {
 	Kind    Judgement `json:"kind"`
 	Law     string    `json:"law"`

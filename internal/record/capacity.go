@@ -19,6 +19,7 @@ type Capacity struct {
 }
 
 // An SLOTerm is one limit of the objective.
+// AtLeast is true for a lower limit (goodput), false for an upper one.
 type SLOTerm struct {
 	Text    string  `json:"text"`   // "p99<=10ms"
 	Metric  string  `json:"metric"` // p99, mean, errors, goodput

@@ -25,6 +25,7 @@ const (
 	fewRequests = 20_000
 )
 
+// requestsMagic begins the uncompressed data of requests.col.gz.
 const requestsMagic = "schedlab requests"
 
 // A layout is the file format of rows of one type. Inside gzip: the magic words, a version byte,
@@ -211,12 +212,14 @@ type offsetReader struct {
 	offset int64
 }
 
+// Read implements io.Reader.
 func (o *offsetReader) Read(p []byte) (int, error) {
 	n, err := o.r.Read(p)
 	o.offset += int64(n)
 	return n, err
 }
 
+// ReadByte implements io.ByteReader, which binary.ReadVarint needs.
 func (o *offsetReader) ReadByte() (byte, error) {
 	b, err := o.r.ReadByte()
 	if err == nil {

@@ -250,6 +250,7 @@ func (d *Dir) WriteTrial(t Trial, requests []Request, files Files) error {
 	return nil
 }
 
+// writeTrial is WriteTrial without the words around its errors.
 func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
 	var encoded bytes.Buffer
 	if err := Encode(&encoded, requests); err != nil {

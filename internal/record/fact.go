@@ -22,6 +22,8 @@ import (
 //
 // The package that finds a fact makes it, with a code that it has registered by Sentence. The report
 // prints it with String, and JSON has both the data and the words.
+//
+// Arm, Baseline and Metric are set where the fact is about a comparison of two arms at a metric.
 type Fact struct {
 	Code     Code   `json:"code"`
 	Arm      string `json:"arm,omitempty"` // the arm it is about, "" for the run

@@ -2,6 +2,7 @@ package record
 
 // A Gated is a gate's answer for one metric: is the new build worse than the old one by more than a
 // margin? Ratios are new / old.
+// Metric is one of the compared metrics, such as p99.
 type Gated struct {
 	Metric string     `json:"metric"`
 	Allow  float64    `json:"allow"`           // largest worsening that is allowed, as a ratio: 0.1 is 10 %

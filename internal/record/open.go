@@ -67,6 +67,7 @@ func find(name, root string) (string, error) {
 	return "", fmt.Errorf("opening run %q: no %s in %s (runs are kept in %q: %s)", name, runFile, quoteAll(places), root, hint)
 }
 
+// quoteAll joins quoted paths for a message.
 func quoteAll(paths []string) string {
 	quoted := make([]string, len(paths))
 	for i, p := range paths {

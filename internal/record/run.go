@@ -4,6 +4,11 @@ import "time"
 
 // Env is the machine and the programs that a run's figures depend on.
 // A field is "" or 0 where the machine does not tell it. GOGC is the environment's, "100" by default.
+//
+// CPU is the processor's model, CPUs the number in the machine. ServerCPUs and LoadCPUs are lists such as
+// 0-1, or "" where nothing was bound to CPUs. Kernel, Clocksource and Governor (the CPU frequency policy)
+// are the kernel's own words. Somaxconn limits accept queues, PortRange the local ports of the load, and
+// NoFile the descriptors of this process.
 type Env struct {
 	CPU          string  `json:"cpu"`
 	CPUs         int     `json:"cpus"`
@@ -83,6 +88,7 @@ type Plan struct {
 }
 
 // A PlanArm is one contestant in a plan.
+// Name, Mode and Role are as in Arm, which has its figures after the run.
 type PlanArm struct {
 	Name    string   `json:"name"`
 	Mode    string   `json:"mode"`
@@ -113,6 +119,8 @@ type Expected struct {
 }
 
 // Clients are the load on one arm. Times are seconds.
+// Arrivals is written as in scenarios; KeepAlive tells whether connections carry several requests. A
+// setting that does not belong to the kind of loop is zero.
 type Clients struct {
 	Loop        string  `json:"loop,omitempty"`   // open or closed
 	Engine      string  `json:"engine,omitempty"` // the engine that sends it, where one was chosen
@@ -158,6 +166,7 @@ type Run struct {
 
 // A Floor is the response time of a server that does next to nothing. Load generator and kernel
 // add it to every response time. Times are seconds.
+// P50 and P99 are quantiles of the response time, LagP50 and LagP99 of the lag.
 type Floor struct {
 	Rate   float64 `json:"rate"` // requests per second
 	P50    float64 `json:"p50"`

@@ -23,6 +23,10 @@ type Trial struct {
 }
 
 // ServerSide is what schedlab read of the server process over one window.
+//
+// Accepted, Done, Rejected, Dropped and Open are the server's connection counters since its start: Done
+// were served, Rejected were answered with a refusal, Dropped were closed without an answer, and Open are
+// not closed yet. They are -1 for a server that shows no metrics.
 type ServerSide struct {
 	PID      int     `json:"pid"`
 	CPU      float64 `json:"cpu"`      // CPU seconds in the window, -1 unknown
@@ -56,6 +60,7 @@ type ServerSide struct {
 }
 
 // A Footprint is the memory, threads and processes of a server, over all its processes.
+// Threads are threads of the operating system.
 type Footprint struct {
 	Memory int64 `json:"memory"` // bytes; a page shared by processes counts once
 	// Resident says that Memory is resident pages, with shared pages counted once for each
@@ -162,6 +167,7 @@ const (
 
 // ReadLate is how long replies lay in the kernel before the engine spin read them, by the
 // kernel's stamps on a few kept connections of an open loop. Times are seconds.
+// P50 and P99 are over Replies, the number of replies that were audited.
 type ReadLate struct {
 	Replies int64   `json:"replies"`
 	P50     float64 `json:"p50"`
