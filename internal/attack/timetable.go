@@ -14,6 +14,8 @@ import (
 // A Timetable holds the flags that decide when the requests of an open loop are sent.
 //
 // Flags go before the scenario, and the scenario before the log's own rate.
+// Duration is the time from the attack's start in which requests are due. Arrivals is used if Given is set
+// or there is no Scenario.
 type Timetable struct {
 	Scenario *scenario.Scenario // nil without one
 	Arrivals arrivals.Process
