@@ -167,6 +167,7 @@ func (r *ClosedResult) connections(clients []tally, from int64, depth int) {
 			silent++
 		}
 	}
+	// With fewer turns a silent client may just not have had its turn yet.
 	if live > 0 && replies >= fullTurns*max(1, depth)*live {
 		r.Starved += silent
 	}

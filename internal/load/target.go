@@ -110,6 +110,7 @@ func WriteTargets(w io.Writer, targets []Target) (format string, err error) {
 	}
 	encode := vegeta.NewJSONTargetEncoder(&b)
 	for i, t := range targets {
+		// The JSON encoder writes a line for each target; the format http needs an empty line between two.
 		if format == vegeta.JSONTargetFormat {
 			if err := encode(&vegeta.Target{Method: t.Method, URL: t.URL, Header: t.Header, Body: t.Body}); err != nil {
 				return "", fmt.Errorf("writing target %d: %w", i+1, err)
