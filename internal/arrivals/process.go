@@ -112,6 +112,7 @@ func (a Process) Check(rate float64) error {
 
 // check checks the fields that do not depend on a rate.
 func (a Process) check() error {
+	// NaN fails both comparisons, and so it is refused.
 	swing := a.Amplitude > 0 && a.Amplitude <= 1
 	from, to := a.From, a.To
 	switch a.Kind {
@@ -199,6 +200,7 @@ func (a Process) MeanRate(rate float64, span time.Duration) float64 {
 
 // String returns a in the form that Parse reads.
 func (a Process) String() string {
+	// The shortest text that reads back as the same number.
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	var args []string
 	switch a.Kind {
