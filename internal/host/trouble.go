@@ -73,6 +73,7 @@ func (m *meter) add(now look) {
 		used := since(p, m.last.programs, pid)
 		cpu, daemon := softirqThread(p.name)
 		switch {
+		// Only time on the CPUs in use disturbs the run.
 		case used <= 0 || m.isOurs(now, pid) || !m.inUse(now, p.cpu):
 		case daemon:
 			m.softirqd[cpu] += used
