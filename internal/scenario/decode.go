@@ -70,6 +70,7 @@ func decode(text []byte, v any) (*decoder, error) {
 		return nil, syntax(err)
 	}
 	var body ast.Node
+	// Comments and directives alone are no document.
 	for _, doc := range file.Docs {
 		switch {
 		case doc.Body == nil || doc.Body.Type() == ast.CommentType || doc.Body.Type() == ast.DirectiveType:
