@@ -217,6 +217,7 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 		err = writeSync(temp.Name(), write)
 	}
 	if err == nil {
+		// CreateTemp makes a file that only this user can read.
 		err = os.Chmod(temp.Name(), 0o644)
 	}
 	if err == nil {
