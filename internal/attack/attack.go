@@ -123,8 +123,8 @@ func sumUp(a *record.Attack, result *load.Result) {
 	a.Response, a.GoodResponse, a.Lag = response.Quantiles(), good.Quantiles(), lag.Quantiles()
 	a.Connect, a.Service = connect.Quantiles(), service.Quantiles()
 	if a.Sent > 0 {
-		// A complete attack has sent until its planned end, even if the last request came earlier. One that was
-		// interrupted has sent until its last request.
+		// A complete attack has sent until its planned end, even if the last request came earlier. One
+		// that was interrupted has sent until its last request.
 		until := time.Duration(lastSent).Seconds()
 		if a.Status != record.Interrupted {
 			until = max(until, a.Duration)
