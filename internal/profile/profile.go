@@ -45,8 +45,8 @@ func Parse(data []byte) (*Tree, error) {
 	}
 	root := &Tree{name: "all"}
 	for _, s := range p.Sample {
-		// A CPU profile has two values for each sample: the number of samples, and the CPU time. A heap profile
-		// ends with bytes in use, or with bytes allocated after Allocated.
+		// A CPU profile has two values for each sample: the number of samples, and the CPU time. A heap
+		// profile ends with bytes in use, or with bytes allocated after Allocated.
 		v := s.Value[len(s.Value)-1]
 		if v <= 0 {
 			continue

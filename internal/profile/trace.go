@@ -64,6 +64,7 @@ func Requests(data []byte) (*record.RequestTimes, error) {
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
+	// Not every request is in every state, so the states are collected first.
 	sum := &record.RequestTimes{Requests: len(all)}
 	states := map[string]bool{}
 	var totals []int64
