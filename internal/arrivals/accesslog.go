@@ -13,6 +13,7 @@ import (
 	"time"
 )
 
+// Limits of a log, so that a wrong file ends with an error instead of filling the memory.
 const (
 	maxLogRequests  = 5_000_000
 	maxLogDifferent = 200_000
@@ -23,6 +24,9 @@ const (
 
 // An AccessLog holds the requests of a server's access log, to be sent again. It does not
 // change once it is read, so it is safe for concurrent use.
+//
+// ReadAccessLog makes one with a logParser: line by line it collects the times and the distinct
+// requests, and finish sorts them. A Process of KindLog then draws its windows from it with part.
 type AccessLog struct {
 	// At holds the requests' times, ascending. They count from the start of the second in
 	// which the first request came.
@@ -61,6 +65,7 @@ const (
 // It returns an error if no request is left. It also returns one for more than 5,000,000
 // requests, more than 200,000 distinct ones, a line of more than 64 KiB, or more than a year
 // from the first request to the last.
+// Times may have any time zone; they are compared as moments.
 func ReadAccessLog(name string, r io.Reader) (*AccessLog, error) {
 	l := &AccessLog{Whole: true}
 	p := logParser{log: l, places: map[LogRequest]uint32{}}
@@ -85,17 +90,21 @@ type logged struct {
 	which uint32
 }
 
+// A logParser holds the lines that have been read so far.
 type logParser struct {
 	log    *AccessLog
 	asked  []logged
 	places map[LogRequest]uint32 // index of each distinct request in Requests
 }
 
+// line adds one line of the log. It returns an error only for a log beyond the limits: a line that
+// cannot be read is counted and left out.
 func (p *logParser) line(number int, text string) error {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
 	p.log.Lines++
+	// A log that was written on Windows ends its lines with a carriage return.
 	fields := logLine.FindStringSubmatch(strings.TrimRight(text, "\r"))
 	if fields == nil {
 		p.bad(number)
@@ -103,6 +112,7 @@ func (p *logParser) line(number int, text string) error {
 	}
 	at, err := time.Parse(logTime, fields[1])
 	method, path := fields[2], fields[3]
+	// A path may fit the pattern and still be one that no URL can have, such as with a bad %-escape.
 	if _, pathErr := url.ParseRequestURI(path); err != nil || pathErr != nil {
 		p.bad(number)
 		return nil
@@ -129,6 +139,7 @@ func (p *logParser) line(number int, text string) error {
 	return nil
 }
 
+// bad counts a line that cannot be read, and keeps the numbers of the first few.
 func (p *logParser) bad(number int) {
 	p.log.Bad++
 	if len(p.log.BadLines) < toldLogLines {
@@ -139,6 +150,7 @@ func (p *logParser) bad(number int) {
 // finish sorts the requests by time, because a server logs them in the order in which they end.
 func (p *logParser) finish() error {
 	slices.SortStableFunc(p.asked, func(a, b logged) int { return a.at.Compare(b.at) })
+	// The replay begins at a whole second, so that times without fractions fill their seconds evenly.
 	zero := p.asked[0].at.Truncate(time.Second)
 	if last := p.asked[len(p.asked)-1].at; last.Sub(zero) > maxLogSpan {
 		return fmt.Errorf("from %v to %v is longer than %v; take a part of the log", zero, last, maxLogSpan)
@@ -148,6 +160,8 @@ func (p *logParser) finish() error {
 	for i, r := range p.asked {
 		l.At[i], l.Which[i] = r.at.Sub(zero), r.which
 	}
+	// All requests of a second have the same time in such a log. Sent at once they would be bursts that
+	// the clients never made.
 	if l.Whole {
 		spread(l.At)
 	}
@@ -157,6 +171,7 @@ func (p *logParser) finish() error {
 // spread spreads the times of each second uniformly over that second, as if the clients were
 // independent.
 func spread(at []time.Duration) {
+	// The seed is fixed, so that every run and every arm replays the same times.
 	rng := rand.New(rand.NewPCG(0, 0))
 	for from := 0; from < len(at); {
 		to := from
@@ -174,6 +189,7 @@ func spread(at []time.Duration) {
 // Rate returns the log's mean rate as it was recorded, in requests per second.
 func (l *AccessLog) Rate() float64 {
 	last, n := l.At[len(l.At)-1], float64(len(l.At))
+	// The last second counts in full, since its requests are spread over all of it.
 	if l.Whole {
 		return n / (last.Truncate(time.Second) + time.Second).Seconds()
 	}
@@ -184,6 +200,7 @@ func (l *AccessLog) Rate() float64 {
 // rate.
 func (l *AccessLog) part(from, span time.Duration, rate float64) (t Trace) {
 	slower := l.Rate() / rate
+	// A lower rate than the log's own stretches its times, a higher one shortens them.
 	at := func(i int) time.Duration { return time.Duration(float64(l.At[i]) * slower) }
 	first := sort.Search(len(l.At), func(i int) bool { return at(i) >= from })
 	for i := first; i < len(l.At) && at(i) < from+span; i++ {

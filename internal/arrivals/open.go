@@ -12,6 +12,8 @@ import (
 // Open reads the file of a KindTrace (see ReadTrace) or KindLog (see ReadAccessLog) and returns
 // a Process from which arrivals can be drawn. It returns other kinds unchanged. itersPerMicro is
 // as in ReadTrace.
+//
+// A Process that is opened keeps what it read in memory. Copies share it, and only read it.
 func (a Process) Open(itersPerMicro float64) (Process, error) {
 	if a.Kind != KindTrace && a.Kind != KindLog {
 		return a, nil
@@ -34,6 +36,7 @@ func (a Process) Open(itersPerMicro float64) (Process, error) {
 // bytes is an error. Errors begin with the file's name and the line's number.
 func eachLine(name string, r io.Reader, longest int, f func(number int, text string) error) error {
 	lines := bufio.NewScanner(r)
+	// The scanner's own limit would be 64 KiB.
 	lines.Buffer(make([]byte, 0, min(longest, 4<<10)), longest)
 	number := 0
 	for lines.Scan() {
@@ -47,6 +50,7 @@ func eachLine(name string, r io.Reader, longest int, f func(number int, text str
 		err = fmt.Errorf("the line is longer than %d bytes", longest)
 	}
 	if err != nil {
+		// The scanner stops before the line that it cannot give out.
 		return fmt.Errorf("%s:%d: %w", name, number+1, err)
 	}
 	return nil
@@ -90,6 +94,7 @@ func (a Process) LogSpan(rate float64) time.Duration {
 // Part returns other kinds unchanged.
 func (a Process) Part(k int, span time.Duration, rate float64) Process {
 	if a.log != nil {
+		// Only whole stretches are used: a shorter rest would have a window with a lower rate.
 		stretches := max(1, int(a.LogSpan(rate)/span))
 		a.offset = time.Duration(k%stretches) * span
 	}
@@ -98,6 +103,7 @@ func (a Process) Part(k int, span time.Duration, rate float64) Process {
 
 // until returns the part of the trace before span. It shares t's memory.
 func (t *Trace) until(span time.Duration) Trace {
+	// An arrival at span itself belongs to the next window.
 	n, _ := slices.BinarySearch(t.At, span)
 	part := Trace{At: t.At[:n:n]}
 	if t.Demand != nil {

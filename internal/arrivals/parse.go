@@ -23,6 +23,7 @@ func Parse(s string) (Process, error) {
 	inner, closed := strings.CutSuffix(rest, ")")
 	a := Process{Kind: Kind(name)}
 	err := errors.New("the brackets do not match")
+	// Writing even outside of the brackets is a likely mistake, so it gets an error of its own.
 	before, outside := strings.CutSuffix(strings.ReplaceAll(s, " ", ""), "),even")
 	switch {
 	case outside:
@@ -48,6 +49,7 @@ func (a *Process) parse(inner string, has bool) (err error) {
 	if !has {
 		args = nil
 	}
+	// The word even may end the arguments of the kinds that have the choice.
 	if last := len(args) - 1; last > 0 && args[last] == "even" && (a.Kind == KindRamp || a.Kind == KindSine) {
 		a.Even, args = true, args[:last]
 	}
@@ -114,6 +116,7 @@ func parseLog(s string) (file string, speed float64, err error) {
 	factor, isSpeed := strings.CutSuffix(strings.TrimSpace(s[i+1:]), "x")
 	speed, err = strconv.ParseFloat(factor, 64)
 	switch {
+	// The text after the comma is no speed, so the comma belongs to the file's name.
 	case !isSpeed || err != nil:
 		return s, 0, nil
 	case !(speed > 0 && speed <= maxArrivalRate):
@@ -135,6 +138,7 @@ func parseRate(s string) (v float64, relative bool, err error) {
 	return v, relative, nil
 }
 
+// parsePeriod reads a duration above 0.
 func parsePeriod(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil || d <= 0 {
@@ -143,6 +147,7 @@ func parsePeriod(s string) (time.Duration, error) {
 	return d, nil
 }
 
+// parseCount reads a whole number above 0.
 func parseCount(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 {

@@ -10,6 +10,7 @@ import (
 )
 
 // A Kind is a way in which requests arrive.
+// Its text is the name that Parse reads before the brackets.
 type Kind string
 
 // The kinds of a Process.
@@ -29,6 +30,9 @@ const Help = "poisson, constant, ramp(FROM,TO), sine(AMPLITUDE,PERIOD), burst(SI
 
 // A Process describes how the requests of an open loop are spread over a window. The
 // zero value is Poisson. A Process is a value: comparable, and safe for concurrent use.
+//
+// Parse or a literal makes a Process; WithConnections, Open and Check prepare it; Draw draws the
+// arrivals of one window. Draw may be called any number of times, once for each block.
 type Process struct {
 	Kind Kind // "" is Poisson
 	// Even makes KindRamp and KindSine deterministic: request n, from 0, is sent at the time
@@ -64,6 +68,7 @@ type Process struct {
 }
 
 // MaxBurst is the largest number of requests that arrive at one moment.
+// The engine vegeta has at most this number of goroutines, so that it can send such a burst.
 const MaxBurst = 100_000
 
 // maxArrivalRate bounds the rates of a ramp, per second, and the speed of a log.
@@ -89,6 +94,7 @@ func (a Process) Check(rate float64) error {
 	switch {
 	case a.Kind == KindTrace && a.trace == nil || a.Kind == KindLog && a.log == nil:
 		return fmt.Errorf("arrivals %s: the file has not been read", a)
+	// The rate is not used.
 	case a.Fixed():
 		return nil
 	case !(rate > 0) || math.IsInf(rate, 1):
@@ -97,6 +103,7 @@ func (a Process) Check(rate float64) error {
 		return fmt.Errorf("arrivals %s: no number of connections; keep some, or say in-phase(N)", a)
 	case a.Kind == KindBurst && a.Period > 0 && a.Cycle < a.Size:
 		return fmt.Errorf("arrivals %s: a cycle of %d requests is less than one burst; keep more connections, or say burst(SIZE,PERIOD,CYCLE)", a, a.Cycle)
+	// The bursts of one cycle must not run into the next cycle, or the mean rate would be missed.
 	case a.Kind == KindBurst && a.lastBurst() >= a.cycleTime(rate):
 		return fmt.Errorf("arrivals %s: the bursts of a cycle take %v, and at %v/s the next begins after %v; shorten the period or lower the rate", a, time.Duration(a.lastBurst()), rate, time.Duration(a.cycleTime(rate)).Round(time.Microsecond))
 	}
@@ -105,6 +112,7 @@ func (a Process) Check(rate float64) error {
 
 // check checks the fields that do not depend on a rate.
 func (a Process) check() error {
+	// NaN fails both comparisons, and so it is refused.
 	swing := a.Amplitude > 0 && a.Amplitude <= 1
 	from, to := a.From, a.To
 	switch a.Kind {
@@ -177,6 +185,7 @@ func (a Process) Ends() time.Duration {
 // MeanRate returns the mean rate over a window, in requests per second. That is rate, except for
 // a ramp, where it is the mean of both ends, and for a trace, where the file's arrivals in the
 // window are counted.
+// A trace that has not been opened, and a window without length, have the mean rate rate.
 func (a Process) MeanRate(rate float64, span time.Duration) float64 {
 	switch {
 	case a.Kind == KindRamp && a.Relative:
@@ -191,6 +200,7 @@ func (a Process) MeanRate(rate float64, span time.Duration) float64 {
 
 // String returns a in the form that Parse reads.
 func (a Process) String() string {
+	// The shortest text that reads back as the same number.
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	var args []string
 	switch a.Kind {

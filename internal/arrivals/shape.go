@@ -14,12 +14,14 @@ import (
 // events are 0, 1, 2, …
 func warped(total float64, even bool, rng *rand.Rand, span time.Duration, when func(n float64) float64) []time.Duration {
 	at, _ := makeRoom(total/span.Seconds(), span)
+	// The events are the points of a Poisson process with rate one: sums of exponential gaps with mean 1.
 	n := 0.0
 	if !even {
 		n = rng.ExpFloat64()
 	}
 	for n < total {
 		t := time.Duration(when(n))
+		// Rounding may place the last event at the window's end, which is outside of it.
 		if t >= span {
 			break
 		}
@@ -53,12 +55,15 @@ func (a Process) ramp(rate float64, span time.Duration, rng *rand.Rand) []time.D
 // By time t it expects n(t) = r t + r A P/2π (1 - cos 2πt/P) arrivals. The inverse of n is found
 // by bisection.
 func (a Process) sine(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
+	// omega is 2π/P, and swing is r A P/2π.
 	omega := 2 * math.Pi / a.Period.Seconds()
 	swing := rate * a.Amplitude / omega
 	expected := func(t float64) float64 { return rate*t + swing*(1-math.Cos(omega*t)) }
+	// t goes on from arrival to arrival: n ascends, and so do the times.
 	t := 0.0
 	return warped(expected(span.Seconds()), a.Even, rng, span, func(n float64) float64 {
 		high := n / rate // upper bound; t, the time of the arrival before, is the lower bound
+		// Each step halves the interval. Fifty leave less than a nanosecond of a window of a day.
 		for range 50 {
 			if mid := (t + high) / 2; expected(mid) > n {
 				high = mid
@@ -73,10 +78,12 @@ func (a Process) sine(rate float64, span time.Duration, rng *rand.Rand) []time.D
 // bursts returns arrivals in bursts of Size: evenly spaced, or in cycles.
 func (a Process) bursts(rate float64, span time.Duration) (at []time.Duration) {
 	if a.Kind == KindInPhase || a.Period == 0 {
+		// A cycle is then one burst, and bursts are evenly spaced.
 		a.Cycle, a.Period = a.Size, 0
 	}
 	at, _ = makeRoom(rate, span)
 	for cycle := 0.0; cycle*a.cycleTime(rate) < float64(span); cycle++ {
+		// Each cycle starts at a multiple of its exact length, so that rounding does not add up.
 		for sent := range a.Cycle {
 			t := time.Duration(cycle*a.cycleTime(rate)) + time.Duration(sent/a.Size)*a.Period
 			if t >= span {
@@ -88,10 +95,10 @@ func (a Process) bursts(rate float64, span time.Duration) (at []time.Duration) {
 	return at
 }
 
-// cycleTime returns the length of a cycle in nanoseconds, and lastBurst the time of its last
-// burst, in nanoseconds from the cycle's start.
+// cycleTime returns the length of a cycle in nanoseconds: its requests are sent at the mean rate.
 func (a Process) cycleTime(rate float64) float64 { return float64(max(a.Cycle, a.Size)) / rate * 1e9 }
 
+// lastBurst returns the time of a cycle's last burst, in nanoseconds from the cycle's start.
 func (a Process) lastBurst() float64 {
 	return float64(max(0, a.Cycle-1)/a.Size) * float64(a.Period)
 }

@@ -12,6 +12,8 @@ import (
 
 // A Trace is the list of arrivals of one window. It is drawn before the attack, so that
 // every arm of a block gets the same one.
+//
+// The lists are parallel: entry i of each is about arrival i. The zero Trace has no arrivals.
 type Trace struct {
 	// At holds the times of arrival, ascending, from the attack's start.
 	At []time.Duration
@@ -37,6 +39,7 @@ func Poisson(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
 	if at == nil {
 		return nil
 	}
+	// The sum stays a float, so that gaps of less than a nanosecond are not lost in rounding.
 	for t := rng.ExpFloat64() * gap; t < float64(span); t += rng.ExpFloat64() * gap {
 		at = append(at, time.Duration(t))
 	}
@@ -64,6 +67,7 @@ func makeRoom(rate float64, span time.Duration) (at []time.Duration, gap float64
 	}
 	gap = float64(time.Second) / rate
 	expected := max(0, float64(span)/gap)
+	// expected + 4 standard deviations of a Poisson count is hardly ever exceeded.
 	const most = 1 << 20 // limits only the initial room: longer lists grow
 	return make([]time.Duration, 0, int(min(expected+4*math.Sqrt(expected)+1, most))), gap
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 )
 
+// Limits of a trace file. A demand and a time take 24 bytes, so 20,000,000 arrivals take half a gigabyte.
 const (
 	maxTraceArrivals = 20_000_000
 	maxTraceLine     = 1 << 10
@@ -35,6 +36,9 @@ var traceColumns = []string{"at", "iters", "cpu", "sleep"}
 //
 // The file is streamed. More than 20,000,000 arrivals, or one later than 24 hours, are
 // an error. Errors begin with name and line.
+//
+// A traceParser takes the lines one by one. header decides about the columns at the first line that is
+// not a comment, and field reads one value.
 func ReadTrace(name string, r io.Reader, itersPerMicro float64) (Trace, error) {
 	p := traceParser{iters: itersPerMicro}
 	if err := eachLine(name, r, maxTraceLine, p.line); err != nil {
@@ -53,6 +57,7 @@ type traceParser struct {
 	iters   float64 // per microsecond
 }
 
+// line adds one line of the file. The number is not needed: eachLine adds it to errors.
 func (p *traceParser) line(_ int, text string) error {
 	if text = strings.TrimSpace(text); text == "" || text[0] == '#' {
 		return nil
@@ -61,6 +66,7 @@ func (p *traceParser) line(_ int, text string) error {
 	for i := range fields {
 		fields[i] = strings.TrimSpace(fields[i])
 	}
+	// Only the first line can name the columns. If it does not, it is already an arrival.
 	if p.columns == nil {
 		named, err := p.header(fields)
 		if err != nil || named {
@@ -84,6 +90,7 @@ func (p *traceParser) line(_ int, text string) error {
 		return fmt.Errorf("an arrival at %v after one at %v; sort the file", at, p.trace.At[n-1])
 	}
 	p.trace.At = append(p.trace.At, at)
+	// A file of times only has no demands, and its Demand stays nil.
 	if len(p.columns) > 1 {
 		p.trace.Demand = append(p.trace.Demand, d)
 	}
@@ -113,6 +120,7 @@ func (p *traceParser) header(fields []string) (named bool, err error) {
 	return true, nil
 }
 
+// field parses the value of one column into the arrival's time or demand.
 func (p *traceParser) field(column, text string, at *time.Duration, d *Demand) (err error) {
 	var v time.Duration
 	if column == "iters" {
@@ -141,6 +149,7 @@ func (p *traceParser) field(column, text string, at *time.Duration, d *Demand) (
 func parseOffset(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if seconds, numErr := strconv.ParseFloat(s, 64); err != nil && numErr == nil {
+		// Seconds are tried after durations: 0.0015 has no unit and is no duration.
 		d, err = -1, nil // a number out of range is refused below
 		if seconds >= 0 && seconds <= maxTraceOffset.Seconds() {
 			d = time.Duration(math.Round(seconds * 1e9))

@@ -19,6 +19,7 @@ import (
 // begins with @ is the name of the file to send. method and body are ignored with a file. Errors
 // name the flag.
 func Asked(target, file, method, body string, headers []string, stdin io.Reader) ([]load.Target, error) {
+	// Add makes names canonical, so that flags of one name add up.
 	header := http.Header{}
 	for _, h := range headers {
 		name, value, ok := strings.Cut(h, ":")
@@ -27,6 +28,7 @@ func Asked(target, file, method, body string, headers []string, stdin io.Reader)
 		}
 		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
+	// One URL: its body may be in a file. In a file of targets, vegeta itself reads such a body.
 	if file == "" {
 		text := []byte(body)
 		if name, ok := strings.CutPrefix(body, "@"); ok {
@@ -45,6 +47,7 @@ func Asked(target, file, method, body string, headers []string, stdin io.Reader)
 		defer in.Close()
 		stdin = in
 	}
+	// No address: the file names the servers.
 	targets, err := load.ReadTargets(bufio.NewReader(stdin), "")
 	if err != nil {
 		return nil, fmt.Errorf("--targets %s: %w", file, err)
@@ -68,6 +71,7 @@ func LogAsks(log arrivals.Process) error {
 // Logged returns the distinct requests of an access log, directed at server, a URL without a path.
 // from is the --arrivals that named the log.
 func Logged(from arrivals.Process, log *arrivals.AccessLog, server string) (targets []load.Target, err error) {
+	// A path would be ambiguous, since the log has the paths.
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
 		return nil, LogAsks(from)
@@ -80,6 +84,8 @@ func Logged(from arrivals.Process, log *arrivals.AccessLog, server string) (targ
 }
 
 // Secured changes targets from http to https, in place, if the server's URL has https.
+//
+// The targets of a log are made with http, because load.Target.At writes it.
 func Secured(targets []load.Target, server *url.URL) {
 	for i, t := range targets {
 		if rest, plain := strings.CutPrefix(t.URL, "http://"); plain && server.Scheme == "https" {

@@ -18,6 +18,9 @@ const partSuffix = ".part"
 // times. They are opened before the load starts, so that a bad path costs nothing. Results are
 // written as requests end, under a partial name, so that a killed attack leaves a readable file.
 // The zero value writes nothing. Files is not safe for concurrent use.
+//
+// Order of calls: OpenFiles, then Discard if the load did not start, else Start, Write for each request
+// and Finish; Close in any case.
 type Files struct {
 	results, hgrm *os.File
 	name          string // final name of results; "" when it need not be renamed
@@ -30,6 +33,7 @@ type Files struct {
 // name the flag. The caller calls Close in the end, and Discard before it if the load did not start.
 func OpenFiles(results, hgrm string, targets []load.Target, which []uint32, stamp load.Stamp) (*Files, error) {
 	files := &Files{}
+	// If one file cannot be opened, the other one is removed again.
 	err := func() (err error) {
 		if results != "" {
 			if files.results, files.name, err = newFile("results", results, partSuffix); err != nil {
@@ -58,9 +62,11 @@ func OpenFiles(results, hgrm string, targets []load.Target, which []uint32, stam
 func newFile(flag, name, suffix string) (f *os.File, final string, err error) {
 	info, err := os.Stat(name)
 	switch {
+	// An earlier attack's results are never overwritten.
 	case err == nil && info.Mode().IsRegular():
 		return nil, "", fmt.Errorf("--%s: %s exists and is never overwritten; remove it or give another name", flag, name)
 	case err == nil:
+		// A pipe, a terminal or /dev/stdout: it is not created, renamed or removed.
 		f, err = os.OpenFile(name, os.O_WRONLY, 0)
 	default:
 		f, err = os.OpenFile(name+suffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -99,12 +105,14 @@ func (a *Files) Write(seq int, r record.Request) error {
 func (a *Files) Finish(result *load.Result) (err error) {
 	if a.writer != nil {
 		if err = a.writer.Flush(); err == nil && a.name != "" {
+			// The data must be on the disk before the final name claims that the file is whole.
 			if err = a.results.Sync(); err == nil {
 				err = give(a.results.Name(), a.name)
 			}
 		}
 	}
 	if a.hgrm != nil {
+		// Response times count from the schedule, as in the summary.
 		h := record.NewHistogram()
 		for _, r := range result.Requests {
 			if r.Sent >= 0 {
@@ -124,6 +132,7 @@ func (a *Files) Finish(result *load.Result) (err error) {
 // give renames part to name and overwrites no other file: it first creates name as an empty file,
 // which fails if name exists, and the rename replaces that one.
 func give(part, name string) error {
+	// os.Rename alone would replace a file that somebody made under this name meanwhile.
 	mine, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s was made meanwhile and is not overwritten; the results are in %s", name, part)
@@ -140,6 +149,7 @@ func (a *Files) Discard() (err error) {
 		if f == nil {
 			continue
 		}
+		// Only files that OpenFiles created are regular: existing ones were refused.
 		if info, serr := f.Stat(); serr == nil && info.Mode().IsRegular() {
 			err = errors.Join(err, os.Remove(f.Name()))
 		}

@@ -12,6 +12,10 @@ import (
 )
 
 // A Timetable holds the flags that decide when the requests of an open loop are sent.
+//
+// Flags go before the scenario, and the scenario before the log's own rate.
+// Duration is the time from the attack's start in which requests are due. Arrivals is used if Given is set
+// or there is no Scenario.
 type Timetable struct {
 	Scenario *scenario.Scenario // nil without one
 	Arrivals arrivals.Process
@@ -29,6 +33,9 @@ const MostRequests = 20_000_000
 
 // Draw draws the arrivals, and their demands if there is a scenario. It sets Offered and Arrivals
 // of sum. The same Seed gives the same trace. Errors name the flag to change.
+//
+// Draw opens the file of a trace or log, and calibrates the CPU demand if it needs it (some 10 ms).
+// connections is for arrivals that depend on it, such as in-phase.
 func (f *Timetable) Draw(connections int, sum *record.Attack) (t arrivals.Trace, err error) {
 	s, process, rate := f.Scenario, f.Arrivals, f.Rate
 	given := scenario.Rate{PerSecond: f.Rate}
@@ -37,6 +44,7 @@ func (f *Timetable) Draw(connections int, sum *record.Attack) (t arrivals.Trace,
 			return t, err
 		}
 	}
+	// The rate is from the flag, the log, the scenario, or 100 per second.
 	switch {
 	case process.Fixed() && rate > 0:
 		return t, fmt.Errorf("--rate %s has no use beside --arrivals %s, which has rates of its own; drop one", given, process)
@@ -49,6 +57,7 @@ func (f *Timetable) Draw(connections int, sum *record.Attack) (t arrivals.Trace,
 	case rate == 0:
 		rate = 100
 	}
+	// The column cpu of a trace becomes iterations of this machine.
 	if process.Kind == arrivals.KindTrace {
 		if process, err = process.Open(workload.Calibrate()); err != nil {
 			return t, fmt.Errorf("--arrivals: %w", err)
@@ -75,6 +84,7 @@ func (f *Timetable) Draw(connections int, sum *record.Attack) (t arrivals.Trace,
 	if err := process.Check(rate); err != nil {
 		return t, err
 	}
+	// Checked before drawing, because the draw itself would fill the memory.
 	sum.Offered, sum.Arrivals = process.MeanRate(rate, f.Duration), process.String()
 	if sum.Offered*f.Duration.Seconds() > MostRequests {
 		return t, fmt.Errorf("--arrivals %s for --duration %v is more than %d requests; shorten one", process, f.Duration, MostRequests)
@@ -83,6 +93,7 @@ func (f *Timetable) Draw(connections int, sum *record.Attack) (t arrivals.Trace,
 	if len(t.At) == 0 {
 		return t, fmt.Errorf("%.3g requests per second for %v is not one request; raise --rate or --duration", sum.Offered, f.Duration)
 	}
+	// A trace with demands of its own goes before the demands of the scenario.
 	if s != nil && t.Demand == nil {
 		t.Demand = s.Demands(len(t.At), f.Seed, workload.Calibrate())
 	}

@@ -19,6 +19,7 @@ const Self = "proc/self/cgroup"
 type Reader func(name string) string
 
 // A group is one directory of the CPU controller, of cgroup version 1 or 2.
+// The two versions have other files and units, so each method reads by version.
 type group struct {
 	dir string
 	v1  bool
@@ -32,6 +33,8 @@ func groups(read Reader) (all []group) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, own, ok := strings.Cut(rest, ":")
 		v1 := slices.Contains(strings.Split(controllers, ","), "cpu")
+		// A line is "number:controllers:path". Version 2 has no controllers; in version 1 only the group of
+		// the controller cpu matters.
 		if !ok || controllers != "" && !v1 {
 			continue
 		}
@@ -58,6 +61,7 @@ func (g group) limit(read Reader) (cpus float64, file string, ok bool) {
 		file = path.Join(g.dir, "cpu.cfs_quota_us")
 		quota, period = strings.TrimSpace(read(file)), strings.TrimSpace(read(path.Join(g.dir, "cpu.cfs_period_us")))
 	}
+	// Without a limit the quota is "max" in version 2 and -1 in version 1.
 	q, err1 := strconv.ParseFloat(quota, 64)
 	p, err2 := strconv.ParseFloat(period, 64)
 	if err1 != nil || err2 != nil || !(q > 0 && p > 0) {
@@ -86,6 +90,8 @@ func (g group) throttled(read Reader) time.Duration {
 
 // Least returns the smallest limit among the groups of this process, in CPUs, and the file that
 // sets it. ok is false if no group has a limit.
+//
+// Every group on the way to the root limits its processes, so the smallest limit is the one that holds.
 func Least(read Reader) (cpus float64, file string, ok bool) {
 	for _, g := range groups(read) {
 		if c, f, limited := g.limit(read); limited && (!ok || c < cpus) {
@@ -96,6 +102,7 @@ func Least(read Reader) (cpus float64, file string, ok bool) {
 }
 
 // Throttled returns the sum of the throttled times of all groups of this process.
+// A group without the figure counts as 0, so 0 may also mean unknown.
 func Throttled(read Reader) (sum time.Duration) {
 	for _, g := range groups(read) {
 		sum += g.throttled(read)

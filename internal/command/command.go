@@ -23,6 +23,7 @@ const (
 
 // Split splits a command line into words as a shell does, with its quotes and
 // backslashes, and expands nothing.
+// It returns an error for an unfinished quote, and for a line without words.
 func Split(s string) ([]string, error) {
 	words, err := shellquote.Split(s)
 	switch {
@@ -35,6 +36,7 @@ func Split(s string) ([]string, error) {
 }
 
 // Join writes argv as a line for a shell.
+// Split undoes it. Assignments before the command stay assignments: only their values are quoted.
 func Join(argv []string) string {
 	variables, _ := Variables(argv)
 	words := make([]string, len(argv))
@@ -53,6 +55,8 @@ func Join(argv []string) string {
 }
 
 // Quote makes a word of s for a shell. Marks stay readable, which a library would quote.
+//
+// Braces are not in the list, so that {addr} stays readable.
 func Quote(s string) string {
 	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$`|&;<>()*?[]#~!") {
 		return s
@@ -60,6 +64,7 @@ func Quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// assignment matches the beginning of a word like NAME=VALUE.
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // Variables parts the assignments that a command begins with, as in a shell,
@@ -74,6 +79,8 @@ func Variables(words []string) (variables, command []string) {
 
 // MetricsAt is the URL of a server's own metrics: where is /path, :PORT/path on
 // the same host, or a URL with marks.
+// addr is the host:port at which the server listens, admin the other one that it was given. Of the marks
+// only AddrMark, HostMark and AdminMark are replaced.
 func MetricsAt(where, addr, admin string) string {
 	host := addr[:max(0, strings.LastIndexByte(addr, ':'))]
 	switch {

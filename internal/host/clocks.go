@@ -15,6 +15,9 @@ import (
 
 // A Reading holds the values of the machine's clocks and counters at one moment, or their change
 // between two moments. Times are in seconds. A value is negative where the kernel does not tell it.
+//
+// readClocks makes one, Since the change between two. A value falls only by rounding, or because a
+// process or thread has ended and took its count along.
 type Reading struct {
 	at        time.Time
 	Server    float64 // CPU time of the server process and its children
@@ -57,6 +60,7 @@ func readClocks(pid int, cpus record.CPUs) Reading {
 
 // Since returns the change from an earlier reading to r. If either value is unknown, so is the change.
 func (r Reading) Since(earlier Reading) Reading {
+	// Rounding may make a time fall a little; that counts as no change.
 	diff := func(now, then float64) float64 {
 		if now < 0 || then < 0 {
 			return -1
@@ -102,6 +106,7 @@ func cpuTimes(server record.CPUs) (idle, stolen, steal float64) {
 	for _, cpu := range server {
 		t, ok := stat.CPU[int64(cpu)]
 		if !ok {
+			// A CPU of the server is missing, for example because it was taken offline.
 			return -1, -1, stat.CPUTotal.Steal
 		}
 		idle, stolen = idle+t.Idle+t.Iowait, stolen+t.Steal
@@ -133,6 +138,7 @@ func switches(pid int) (voluntary, involuntary float64) {
 		if threads += len(tasks); threads > mostThreads {
 			return -1, -1
 		}
+		// The counts are at the end of a thread's status, and the file is shorter than buf.
 		for _, t := range tasks {
 			v, i := threadSwitches(head(fmt.Sprintf("/proc/%d/task/%s/status", p, t.Name()), buf))
 			voluntary, involuntary = voluntary+v, involuntary+i

@@ -16,6 +16,9 @@ import (
 
 // Fingerprint returns a description of the machine and of this program. Fields that the machine does
 // not tell stay empty.
+//
+// It reads files below /proc and /sys and takes a few milliseconds. version is the version of this
+// program. Without pinning the CPU sets stay empty, because the kernel moves both sides.
 func Fingerprint(version string, cpus Sides) record.Env {
 	e := record.Env{
 		CPU:         cpuinfo("model name"),
@@ -45,6 +48,7 @@ func Fingerprint(version string, cpus Sides) record.Env {
 	if fields := strings.Fields(line("/proc/loadavg")); len(fields) > 0 {
 		e.Load1, _ = strconv.ParseFloat(fields[0], 64)
 	}
+	// "some" is the share of time in which at least one task waited for a CPU (pressure stall information).
 	for l := range strings.Lines(readFile("/proc/pressure/cpu")) {
 		if strings.HasPrefix(l, "some") {
 			e.PSI = strings.TrimSpace(l)
@@ -70,6 +74,7 @@ func line(name string) string {
 }
 
 // cpuinfo returns the first value of a key in /proc/cpuinfo, "" for none.
+// All CPUs are taken for alike: the first one answers.
 func cpuinfo(key string) string {
 	for l := range strings.Lines(readFile("/proc/cpuinfo")) {
 		if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == key {

@@ -15,8 +15,13 @@ import (
 
 // Family returns a process and all its descendants, parents first. Processes that end in the
 // meantime may be missing.
+//
+// A server may be started by a shell or a launcher, and may have workers of its own, so its figures are
+// sums over the family.
 func Family(pid int) []int {
 	all := []int{pid}
+	// all grows while it is read: the children of each process are added at its end. The kernel lists
+	// children by the thread that made them.
 	for i := 0; i < len(all); i++ {
 		lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i]))
 		if err != nil {
@@ -42,6 +47,7 @@ func FamilyCPU(pid int) float64 {
 	if pid <= 0 {
 		return -1
 	}
+	// Eight tries are enough unless processes end all the time; then the last sum is the best there is.
 	sum, steady := 0., false
 	for tries := 0; tries < 8 && !steady; tries++ {
 		sum, steady = addCPU(Family(pid))
@@ -52,6 +58,8 @@ func FamilyCPU(pid int) float64 {
 // addCPU sums the CPU times of processes. steady reports that none of them ended in the meantime; the
 // sum would have counted it twice or not at all.
 func addCPU(pids []int) (sum float64, steady bool) {
+	// When a child ends, its time moves from its own clock to the time its parent has waited for. The
+	// waited times are read before and after the clocks: if they are equal, nothing has moved.
 	waited := make([]float64, len(pids))
 	for i, pid := range pids {
 		waited[i] = waitedCPU(pid)
@@ -59,6 +67,7 @@ func addCPU(pids []int) (sum float64, steady bool) {
 	steady = true
 	for i, pid := range pids {
 		own := ProcessCPU(pid)
+		// The server itself is gone, so no further try can succeed.
 		if i == 0 && own < 0 {
 			return own, true
 		}
@@ -123,6 +132,7 @@ func footprint(pid int) *record.Footprint {
 	if f.Processes == 0 {
 		return nil
 	}
+	// One process without Pss spoils the sum, so resident pages count for all.
 	if f.Resident {
 		f.Memory = resident
 	}
@@ -162,6 +172,8 @@ func Listening(at netip.AddrPort) (pids []int) {
 	const listen = 10     // TCP_LISTEN
 	v4, _ := fs.NetTCP()  //nolint:staticcheck // netlink, which it names instead, is for tables read all the time
 	v6, _ := fs.NetTCP6() //nolint:staticcheck // as above
+	// A listener is found by the inode of its socket: /proc/net has it by address, and a process's
+	// descriptors name it.
 	var sockets []string
 	for _, s := range slices.Concat(v4, v6) {
 		local, _ := netip.AddrFromSlice(s.LocalAddr)

@@ -29,6 +29,7 @@ func Affinity() (record.CPUs, error) {
 	return set, nil
 }
 
+// mask converts a set to the kernel's form.
 func mask(set record.CPUs) *unix.CPUSet {
 	var mask unix.CPUSet
 	for _, cpu := range set {
@@ -38,11 +39,15 @@ func mask(set record.CPUs) *unix.CPUSet {
 }
 
 // BindThread sets the affinity of the calling thread. Call runtime.LockOSThread before it.
+// Threads that this one creates afterwards inherit it. It returns an error if the set is empty or has
+// no CPU that this process may use.
 func BindThread(set record.CPUs) error { return unix.SchedSetaffinity(0, mask(set)) }
 
 // bindThreads sets the affinity of all threads of this process. It repeats until no new thread
 // shows up.
 func bindThreads(set record.CPUs) error {
+	// A thread that a bound one creates is bound too. One that an unbound thread creates meanwhile is not,
+	// so the list is read again until it stays the same.
 	for seen, last := 0, -1; seen != last; {
 		last = seen
 		tasks, err := os.ReadDir("/proc/self/task")
@@ -55,6 +60,7 @@ func bindThreads(set record.CPUs) error {
 			if err != nil {
 				continue
 			}
+			// A thread that has ended meanwhile (ESRCH) needs no affinity.
 			if err := unix.SchedSetaffinity(tid, mask(set)); err != nil && err != unix.ESRCH {
 				return err
 			}

@@ -17,6 +17,7 @@ func Affinity() (record.CPUs, error) {
 	return set, ErrNoAffinity
 }
 
+// BindThread returns ErrNoAffinity.
 func BindThread(record.CPUs) error  { return ErrNoAffinity }
 func bindThreads(record.CPUs) error { return ErrNoAffinity }
 

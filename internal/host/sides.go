@@ -1,6 +1,11 @@
 // Package host describes and controls the machine of a run. It binds server and load to CPUs, reads
 // their clocks around a window, finds the other programs that use the CPUs, and takes the machine's
 // fingerprint. On systems other than Linux most values are unknown, and marked so.
+//
+// A run uses it like this. Sides tells which CPUs server and load have, and BindLoad puts this
+// process on its own. Around each window a Watcher reads the clocks of both sides (watcher.go,
+// clocks.go). Between windows a Watchdog looks at all processes and adds up what others took
+// (troublewatch.go, trouble.go). Fingerprint describes the machine once (env.go).
 package host
 
 import (
@@ -12,6 +17,7 @@ import (
 )
 
 // Sides tells on which CPUs server and load run.
+// Server and Load hold the CPUs of each side, ascending.
 type Sides struct {
 	Server, Load record.CPUs
 	Pin          bool // both are bound to their CPUs
@@ -41,6 +47,7 @@ func (c Sides) BindLoad() (undo func(), err error) {
 	if !c.Pin {
 		return undo, nil
 	}
+	// All threads are taken to have the calling thread's affinity.
 	before, err := Affinity()
 	if err != nil {
 		return undo, err
@@ -68,6 +75,8 @@ func (c Sides) SharedCPUs() record.CPUs {
 // of window seconds: the time that was neither idle, nor stolen, nor used by the server (or by the
 // load, if it shares CPUs). It is -1 when one of these is unknown.
 func (c Sides) Foreign(used Reading, window float64) float64 {
+	// All terms must be of the same span. Idle time is read some milliseconds outside of the window, so
+	// the server's and the load's times are those of the same readings, and not the exact ones.
 	own := used.spanServer
 	if c.Shared && own >= 0 {
 		own += max(0, used.spanLoad)

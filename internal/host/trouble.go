@@ -11,6 +11,9 @@ import (
 )
 
 // A look holds the CPU times of the machine, in seconds since boot, at one moment.
+//
+// All figures of others are differences of two looks. A Watchdog takes a look between windows, and a
+// meter adds up the differences by their cause: hypervisor, interrupts, named programs, and the rest.
 type look struct {
 	at       time.Time
 	cpus     map[int]cpuTime
@@ -70,6 +73,7 @@ func (m *meter) add(now look) {
 		used := since(p, m.last.programs, pid)
 		cpu, daemon := softirqThread(p.name)
 		switch {
+		// Only time on the CPUs in use disturbs the run.
 		case used <= 0 || m.isOurs(now, pid) || !m.inUse(now, p.cpu):
 		case daemon:
 			m.softirqd[cpu] += used
@@ -79,6 +83,7 @@ func (m *meter) add(now look) {
 				c = &consumer{on: map[int]float64{}}
 				m.taken[pid] = c
 			}
+			// A program can change its name; the last one counts.
 			c.name = p.name
 			c.on[p.cpu] += used
 		}
@@ -91,6 +96,7 @@ func (m *meter) add(now look) {
 
 // since returns the CPU time that a program used after an earlier look.
 func since(p program, earlier map[int]program, id int) float64 {
+	// A pid that was used again belongs to another program, with another start time.
 	if before, ok := earlier[id]; ok && before.began == p.began {
 		return p.used - before.used
 	}
@@ -127,6 +133,7 @@ func (m *meter) isOurs(l look, pid int) bool {
 
 // descends reports whether a process is one of from, or a descendant of one.
 func (l look) descends(pid int, from []int) bool {
+	// Processes change while they are read, so parents could form a circle. The loop ends in any case.
 	for range len(l.programs) {
 		if slices.Contains(from, pid) {
 			return true
@@ -160,6 +167,7 @@ func (m *meter) used(l look) (set record.CPUs) {
 func (m *meter) side(cpu int) record.Side {
 	server, load := slices.Contains(m.cpus.Server, cpu), slices.Contains(m.cpus.Load, cpu)
 	switch {
+	// A CPU of both sides, or of neither, is not one side's.
 	case !m.cpus.Pin || m.cpus.Shared || server == load:
 		return record.BothSides
 	case server:
@@ -185,8 +193,10 @@ func (m *meter) others() *record.Others {
 	}
 	used := m.used(m.last)
 	strange := m.strangePackets()
+	// unnamed is the busy time of the CPUs in use, less the run's own and the named programs' time.
 	unnamed := -m.ours
 	for cpu, now := range m.last.cpus {
+		// Steal is over all CPUs of the machine; the causes below are of the CPUs in use.
 		then := m.first.cpus[cpu]
 		o.Steal += max(0, now.steal-then.steal) / span / float64(len(m.last.cpus))
 		if !slices.Contains(used, cpu) {
@@ -198,7 +208,9 @@ func (m *meter) others() *record.Others {
 		}
 		lost(record.Stolen, now.steal-then.steal)
 		lost(record.Interrupt, now.irq-then.irq)
+		// Only the share of packets from outside counts: the rest is the load's own traffic.
 		lost(record.SoftIRQ, strange*(now.softirq-then.softirq+m.softirqd[cpu]))
+		// This process belongs on the load's CPUs. Its threads on a server's CPU disturb the server.
 		if m.side(cpu) == record.ServerSideCPU {
 			lost(record.Own, m.own[cpu])
 		}
@@ -217,6 +229,7 @@ const mostNamed = 8
 
 // named returns the programs that took most CPU time over a span of seconds, the largest first.
 func (m *meter) named(span float64) (all []record.Trouble) {
+	// A program counts as a whole, for the CPU where it was seen most; ties go to the lower CPU.
 	for pid, c := range m.taken {
 		sum, most := 0., -1
 		for cpu, seconds := range c.on {

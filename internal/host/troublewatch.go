@@ -40,6 +40,7 @@ func NewWatchdog(cpus Sides, tell func(record.Trouble)) *Watchdog {
 	return w
 }
 
+// look adds one look to the meter, if the machine tells its counters.
 func (w *Watchdog) look() {
 	if now, ok := w.looks(); ok {
 		w.meter.add(now)
@@ -49,6 +50,7 @@ func (w *Watchdog) look() {
 // Between takes a look and reports new causes. Call it between windows. A cause is reported once, when
 // it has taken enough CPU time.
 func (w *Watchdog) Between() {
+	// Windows may be much shorter than the time that looks should be apart.
 	if w == nil || time.Since(w.meter.last.at) < lookEvery {
 		return
 	}
@@ -63,6 +65,7 @@ func (w *Watchdog) report() {
 		return
 	}
 	for _, t := range o.Troubles {
+		// One program or one CPU's interrupts are told once, however large they grow later.
 		key := toldOf{t.Cause, t.CPU, t.PID}
 		if t.Cause == record.Program {
 			key.cpu = 0 // a program may move between CPUs
@@ -75,21 +78,26 @@ func (w *Watchdog) report() {
 }
 
 // Guest makes a server that was already running a part of the run.
+// Its descendants belong to the run too.
 func (w *Watchdog) Guest(pid int) {
 	if w == nil || pid <= 0 || slices.Contains(w.meter.parts, pid) {
 		return
 	}
 	w.meter.parts = append(w.meter.parts, pid)
+	// It may have been counted as a stranger before.
 	delete(w.meter.taken, pid)
 }
 
 // End takes the last look and returns the sum over the whole run; nil where the machine does not tell.
+// Unlike Between and Guest it needs a Watchdog that is not nil.
 func (w *Watchdog) End() *record.Others {
 	w.look()
 	return w.meter.others()
 }
 
 // lookAtMachine reads the kernel's counters. It returns false where there are none.
+//
+// Parts that cannot be read stay empty, such as the programs of other users with a hidden /proc.
 func lookAtMachine() (look, bool) {
 	l := look{at: time.Now(), cpus: map[int]cpuTime{}}
 	fs, err := procfs.NewDefaultFS()
@@ -109,6 +117,7 @@ func lookAtMachine() (look, bool) {
 	if threads, err := fs.AllThreads(os.Getpid()); err == nil {
 		l.threads = programs(threads)
 	}
+	// Packets are known only if both counters are, since their difference is used.
 	queues, err := fs.NetSoftnetStat()
 	devices, err2 := fs.NetDev()
 	if err == nil && err2 == nil {

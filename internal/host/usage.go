@@ -11,6 +11,7 @@ import (
 )
 
 // A Snapshot holds the CPU times of CPUs and programs at one moment.
+// Take two and ask the later one with Since. The zero Snapshot knows nothing.
 type Snapshot struct {
 	look look
 	cpus record.CPUs // the CPUs of interest; none: all
@@ -47,6 +48,7 @@ func (s Snapshot) Since(earlier Snapshot) Usage { return s.since(earlier, os.Get
 
 // since is Since for a given process self.
 func (s Snapshot) since(earlier Snapshot, self int) Usage {
+	// The times of all three kinds together are the whole time of the CPUs of interest.
 	looked := func(cpu int) bool { return len(s.cpus) == 0 || slices.Contains(s.cpus, cpu) }
 	var busy, idle, steal float64
 	for cpu, now := range s.look.cpus {
@@ -60,6 +62,7 @@ func (s Snapshot) since(earlier Snapshot, self int) Usage {
 	if busy+idle+steal <= 0 || span <= 0 || len(s.look.programs) == 0 {
 		return Usage{}
 	}
+	// Unseen begins with all busy time; each program's share is then taken off.
 	u := Usage{Interval: span, Steal: max(0, steal) / (busy + idle + steal), Unseen: busy / span.Seconds()}
 	for _, pid := range slices.Sorted(maps.Keys(s.look.programs)) {
 		p := s.look.programs[pid]

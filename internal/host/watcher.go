@@ -14,6 +14,10 @@ import (
 // window's ends the load itself reads two CPU clocks only, in a microsecond each.
 //
 // Set Count before Begin, and read Footprint after Closing. Call Connections and LoopBusy after End.
+//
+// The timeline of a load with a Watcher: Begin at its start; all clocks shortly before the window;
+// Moment(0) and Moment(1) at the window's ends; Closing after the last request; End after the load.
+// The three callbacks are load.Options' Started, Moment and Closing.
 type Watcher struct {
 	pid            int
 	cpus           Sides
@@ -43,6 +47,7 @@ type quickReading struct {
 
 // beforeWindow is how long before the window the clocks are read. With a shorter warm-up, they are
 // read at the load's start.
+// Reading takes some milliseconds. It must be over when the window begins, but not long before.
 const beforeWindow = 30 * time.Millisecond
 
 // Watch returns a watcher for one window of the server pid. warmup is the time from the load's start
@@ -63,11 +68,13 @@ func (w *Watcher) Begin(start time.Time) {
 		}
 		first, pids := readClocks(w.pid, w.cpus.Server), Family(w.pid)
 		w.first = &first
+		// Moment runs on the load's goroutine and must not list processes, so it finds the list ready here.
 		w.family.Store(&pids)
 		if w.Count == nil {
 			return
 		}
 		w.counts[0], w.counted[0] = w.Count(), time.Now()
+		// The second scrape runs beside the load; its own time is recorded, so that the change can be scaled.
 		if w.sleep(start.Add(w.warmup + w.window)) {
 			w.counts[1], w.counted[1] = w.Count(), time.Now()
 		}
@@ -79,6 +86,8 @@ func (w *Watcher) Moments() []time.Duration { return []time.Duration{w.warmup, w
 
 // Moment reads the CPU clocks of server and load. The load calls it with 0 at the start of the window
 // and with 1 at its end.
+// It costs a microsecond for each process of the server, and reads nothing before Begin's goroutine
+// has found the processes.
 func (w *Watcher) Moment(i int) {
 	pids := w.family.Load()
 	if pids == nil || w.pid <= 0 {
@@ -129,6 +138,7 @@ func (w *Watcher) End() Reading {
 	if !w.began {
 		return unread()
 	}
+	// The load has failed: Begin's goroutine must not wait for the rest of the window.
 	if w.last == nil {
 		w.cancel()
 	}
@@ -136,6 +146,7 @@ func (w *Watcher) End() Reading {
 	if w.first == nil || w.last == nil {
 		return unread()
 	}
+	// The readings lie outside of the window. What they counted is taken as even over their time.
 	used := w.last.Since(*w.first)
 	scale := w.window.Seconds() / w.last.at.Sub(w.first.at).Seconds()
 	for _, v := range []*float64{&used.Server, &used.Idle, &used.stolen, &used.Load, &used.Steal, &used.Throttled, &used.voluntary, &used.involuntary} {
@@ -143,6 +154,7 @@ func (w *Watcher) End() Reading {
 			*v *= scale
 		}
 	}
+	// Foreign needs times of the same span as Idle. All others need the exact ones.
 	used.spanServer, used.spanLoad = used.Server, used.Load
 	if a, b := w.exact[0], w.exact[1]; !a.at.IsZero() && b.at.After(a.at) && used.Server >= 0 {
 		scale = w.window.Seconds() / b.at.Sub(a.at).Seconds()

@@ -5,6 +5,12 @@
 //
 // It speaks HTTP/1.1 to one server at a time: no HTTP/2, no redirects, no cookies,
 // no compression, and TLS with the engine vegeta only.
+//
+// A load takes this way through the files. Attack (an open loop) and Closed (a closed one) check their
+// Options and render the targets into a script (target.go, script.go). The engine spin then drives
+// all connections from one goroutine (spin_linux.go, spinconn_linux.go); spinopen_linux.go or
+// spinclosed_linux.go decides which request is sent when. The engine vegeta (vegeta_engine.go) sends
+// open loops only. Both engines return one record.Request per request, and a Proof (proof.go).
 package load
 
 import (
@@ -20,6 +26,7 @@ import (
 )
 
 // MaxConnections is the largest number of connections that one load may hold.
+// The largest experiment, docs/experiments/crowds.md, needs this number.
 const MaxConnections = 16_384
 
 // spareDescriptors is the number of file descriptors kept free for everything else that the
@@ -32,6 +39,7 @@ func CheckConnections(n int) error {
 	if n > MaxConnections {
 		return fmt.Errorf("%d connections; one load holds %d at most", n, MaxConnections)
 	}
+	// Where the limit is unknown, a dial that fails for want of a descriptor counts in Exhausted.
 	limit, known := descriptorLimit()
 	if need := uint64(n + spareDescriptors); known && limit < need {
 		return fmt.Errorf("%d connections need %d file descriptors and this process may open %d; raise the limit with `ulimit -n %d`, or use fewer connections", n, need, limit, need)
@@ -169,6 +177,7 @@ func Attack(ctx context.Context, o Options) (*Result, error) {
 	return attackSpin(ctx, o, a)
 }
 
+// engine returns the name of the engine that sends an open loop.
 func (o *Options) engine() string { return cmp.Or(o.Engine, DefaultEngine) }
 
 // Check returns an error if o cannot be carried out. It opens nothing. Attack and Closed make
@@ -179,6 +188,7 @@ func (o *Options) Check() error {
 }
 
 // prepare checks o and renders its requests.
+// A closed loop's trace has no times, and lists of any length, so Trace.Check is for open loops.
 func (o *Options) prepare(closed bool) (a *script, err error) {
 	name, check := "attack", o.checkOpen
 	if closed {
@@ -198,9 +208,11 @@ func (o *Options) prepare(closed bool) (a *script, err error) {
 	return a, nil
 }
 
+// checkOpen returns an error for options that an open loop cannot carry out.
 func (o *Options) checkOpen() error {
 	vegeta := o.engine() == EngineVegeta
 	switch {
+	// The form !(rate >= 0) refuses NaN too.
 	case o.Idle < 0 || !(o.OpenRate >= 0):
 		return fmt.Errorf("%d idle connections, opened at %v/s; neither is ever negative", o.Idle, o.OpenRate)
 	case o.Idle > 0 && !o.KeepAlive:

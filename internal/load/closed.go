@@ -35,6 +35,7 @@ type ClosedResult struct {
 
 // A Session is a client's use of one connection. Times are nanoseconds from the
 // result's Start.
+// Began is the sending of its first request, Ended the end of its last.
 type Session struct {
 	Client       int // index of the client, from 0
 	Began, Ended int64
@@ -43,6 +44,7 @@ type Session struct {
 }
 
 // Rate returns good replies per second; 0 when nothing was measured.
+// Failed requests do not count.
 func (r ClosedResult) Rate() float64 {
 	if r.Elapsed <= 0 {
 		return 0
@@ -50,6 +52,8 @@ func (r ClosedResult) Rate() float64 {
 	return float64(r.Answered) / r.Elapsed.Seconds()
 }
 
+// checkClosed returns an error for options that a closed loop cannot carry out. The form !(rate >= 0)
+// refuses NaN too.
 func (o *Options) checkClosed() error {
 	kept := o.KeepAlive
 	switch {
@@ -72,11 +76,15 @@ func (o *Options) checkClosed() error {
 }
 
 // maxPipeline bounds the requests in flight on one connection.
+// With MaxConnections their queues (spinConn's rings) then take 64 MiB.
 const maxPipeline = 1024
 
 // Closed runs clients that each send their next request when the last is answered, and
 // counts the replies. Requests in flight at the end are cut off. When ctx ends early, Closed
 // returns the result so far and ctx's error.
+//
+// The loop itself is in spinclosed_linux.go. It only logs requests; tallied counts them when the
+// load is over, so that counting costs the load no time.
 func Closed(ctx context.Context, o Options) (ClosedResult, error) {
 	a, err := o.prepare(true)
 	if err != nil {
@@ -87,6 +95,7 @@ func Closed(ctx context.Context, o Options) (ClosedResult, error) {
 
 // SumSessions counts the sessions of a closed loop and takes the quantiles of their durations.
 // Broken sessions count, but their durations are left out.
+// The result is never nil; it is all zero without sessions.
 func SumSessions(all []Session) *record.Sessions {
 	var sum record.Sessions
 	h := record.NewHistogram()
@@ -95,6 +104,7 @@ func SumSessions(all []Session) *record.Sessions {
 		sum.Failed += s.Failed
 		if s.Broken {
 			sum.Broken++
+			// A session that was cut short would count as a fast one.
 			continue
 		}
 		sum.Complete++

@@ -11,6 +11,9 @@ import (
 
 // A Proof reports on the generator itself during a load, so that its own delays are not
 // taken for the server's. Times are seconds.
+//
+// Every load starts a processMeter before its first request, and takes a Proof from it at the end.
+// countRequests then adds the lags, and the engine spin adds figures of its own turns (addSpinner).
 type Proof struct {
 	record.Proof
 	Elapsed float64 // from the start to the end of the last request
@@ -40,6 +43,7 @@ func startProcessMeter() *processMeter {
 }
 
 // proof returns the Proof since the start, without the fields that countRequests sets.
+// Busy is the share of GOMAXPROCS threads' time that the process computed; addSpinner replaces it.
 func (w *processMeter) proof() (p Proof) {
 	p.Elapsed, p.CPU = time.Since(w.start).Seconds(), (processTime() - w.cpu).Seconds()
 	if p.Elapsed > 0 {
@@ -47,12 +51,15 @@ func (w *processMeter) proof() (p Proof) {
 	}
 	gcs, pauses := collections()
 	p.GCs = gcs - w.gcs
+	// The runtime only counts pauses by length. Each pause counts with the upper edge of its bucket, so
+	// that the figures are upper bounds. Buckets ascend: the last one that grew has the longest pause.
 	for i, n := range pauses.Counts {
 		if n -= w.pause.Counts[i]; n == 0 {
 			continue
 		}
 		most := pauses.Buckets[i+1]
 		if math.IsInf(most, 1) {
+			// The last bucket has no upper edge.
 			most = pauses.Buckets[i]
 		}
 		p.LongestPause = most
@@ -68,6 +75,7 @@ func (p *Proof) countRequests(reqs []record.Request) {
 			continue
 		}
 		p.Sent++
+		// A closed loop without a rate has Scheduled equal to Sent, and so no lag.
 		if lag := time.Duration(r.Sent - r.Scheduled).Seconds(); lag > p.LongestLag {
 			p.LongestLag, p.LagAt = lag, time.Duration(r.Scheduled).Seconds()
 		}
@@ -75,6 +83,7 @@ func (p *Proof) countRequests(reqs []record.Request) {
 }
 
 // collections reads the garbage collector's count and its pauses so far.
+// The histogram's bucket edges are the same in every call.
 func collections() (gcs uint64, pauses metrics.Float64Histogram) {
 	samples := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/sched/pauses/total/gc:seconds"}}
 	metrics.Read(samples)

@@ -16,14 +16,17 @@ type headCache struct {
 	head head
 }
 
+// errHeadUnread is no fault: the caller tries again when more bytes have come.
 var errHeadUnread = errors.New("head not whole yet")
 
 // parse reads the head at the start of b. It reads usual heads in place and all others with
 // net/http's reader. It returns errHeadUnread when it needs more bytes.
 func (c *headCache) parse(b []byte) (head, error) {
+	// The remembered head ends with its empty line, so a match is a whole head.
 	if len(c.raw) > 0 && bytes.HasPrefix(b, c.raw) {
 		return c.head, nil
 	}
+	// parseHead fails for heads that are odd or not whole; parseOddHead tells them apart.
 	h, ok := parseHead(b)
 	if !ok {
 		var err error
@@ -38,6 +41,7 @@ func (c *headCache) parse(b []byte) (head, error) {
 // parseOddHead reads the heads that parseHead leaves: interim and HTTP/1.0 responses, bodies
 // that end with the connection, bare line ends, folded lines.
 func parseOddHead(b []byte) (h head, err error) {
+	// net/http reads only a whole head: it would block on, or fail for, a part of one.
 	if h.size = headEnd(b); h.size == 0 {
 		if len(b) > maxHead {
 			return h, errHeadTooLarge
@@ -104,6 +108,7 @@ const (
 // answers a HEAD. Interim responses are skipped.
 func (r *replyReader) next(b []byte, heads *headCache, bodiless bool) (rest []byte, rep reply, whole bool, err error) {
 	for r.stage == atHead {
+		// A head that arrives in pieces is collected in partial, and parsed again with each piece.
 		text := b
 		if len(r.partial) > 0 {
 			r.partial = append(r.partial, b...)
@@ -119,8 +124,10 @@ func (r *replyReader) next(b []byte, heads *headCache, bodiless bool) (rest []by
 		if err != nil {
 			return nil, rep, false, err
 		}
+		// The head ends within b. The bytes after it stay.
 		b = b[len(b)-(len(text)-h.size):]
 		r.partial = r.partial[:0]
+		// After an interim response the stage is still atHead, and the loop reads the next head.
 		r.begin(h, bodiless)
 	}
 	switch r.stage {
@@ -135,6 +142,7 @@ func (r *replyReader) next(b []byte, heads *headCache, bodiless bool) (rest []by
 		r.reply.bytes = r.chunks.body
 	case untilClose:
 		r.reply.bytes += int64(len(b))
+		// Only the close of the connection ends this body: see end.
 		b = nil
 	}
 	if !whole {
@@ -150,10 +158,13 @@ func (r *replyReader) begin(h head, bodiless bool) {
 	if interim {
 		return
 	}
+	// The order of the rules is RFC 9112, section 6.3. Without a body the stage is inLength with nothing
+	// left, so that next finds the reply whole at once.
 	r.reply = reply{status: h.status, keep: !h.close}
 	r.stage, r.left = inLength, 0
 	switch {
 	case h.status == http.StatusSwitchingProtocols:
+		// From here on the connection speaks another protocol.
 		r.reply.keep = false
 	case bodiless || h.status == http.StatusNoContent || h.status == http.StatusNotModified:
 	case h.chunked:
@@ -206,16 +217,19 @@ var errChunk = errors.New("malformed chunked body")
 // next reads b up to the end of the body, and returns the rest.
 func (c *chunkReader) next(b []byte) (rest []byte, whole bool, err error) {
 	for len(b) > 0 {
+		// Inside a chunk's data, line ends mean nothing.
 		if c.left > 0 {
 			n := min(c.left, int64(len(b)))
 			b, c.left, c.body = b[n:], c.left-n, c.body+n
 			continue
 		}
 		line, after, ends := bytes.Cut(b, []byte{'\n'})
+		// A line that arrives in pieces is collected in line.
 		if b = after; len(c.line) > 0 || !ends {
 			c.line = append(c.line, line...)
 			line = c.line
 		}
+		// Without this limit a server could send lines for ever, and line would fill the memory.
 		if c.extra+int64(len(line)) > maxChunkExtra+c.body {
 			return nil, false, errChunk
 		}
@@ -247,6 +261,7 @@ func (c *chunkReader) take(line []byte) (last bool, err error) {
 		}
 		return len(line) == 0, nil
 	case chunkSize:
+		// Extensions after the size mean nothing to this client.
 		digits := line
 		if at := bytes.IndexAny(line, "; \t\r"); at >= 0 {
 			digits = line[:at]
@@ -257,6 +272,7 @@ func (c *chunkReader) take(line []byte) (last bool, err error) {
 		}
 		c.extra += int64(len(line) - len(digits))
 		c.left, c.expects = int64(size), chunkEnd
+		// The last chunk has size 0 and no data. Trailers may follow.
 		if size == 0 {
 			c.expects = trailer
 		}

@@ -12,6 +12,9 @@ import (
 
 // A script holds the requests that a load sends to one server, and their order. The requests
 // are rendered, except for their demand and number.
+//
+// Rendering happens once, before the load. While it runs, an engine only joins a template with a
+// request's demand and number.
 type script struct {
 	templates []template
 	which     []uint32          // template of each request, used in turn; nil: in rotation
@@ -20,6 +23,8 @@ type script struct {
 	keepAlive bool
 }
 
+// newScript renders the targets. It returns an error if they cannot be sent, or if which holds an
+// index that is no target's.
 func newScript(targets []Target, keepAlive bool, demands []arrivals.Demand, which []uint32) (*script, error) {
 	for i, w := range which {
 		if int64(w) >= int64(len(targets)) {
@@ -52,6 +57,7 @@ func targetOf(seq uint64, which []uint32, n int) int {
 	return int(seq % uint64(n))
 }
 
+// demand returns the demand of request i; zero if the load has none.
 func (a *script) demand(i int) (d arrivals.Demand) {
 	if len(a.demands) > 0 {
 		d = a.demands[i%len(a.demands)]
@@ -70,6 +76,7 @@ func (a *script) recordedDemand(i int) (d arrivals.Demand) {
 
 // maxRequestBytes returns an upper bound on the length of a rendered request.
 func (a *script) maxRequestBytes() (n int) {
+	// A demand takes up to 45 bytes, the number 20 and the line ends 4.
 	const numbers = 80 // demand and sequence number, with their names
 	for i := range a.templates {
 		tp := &a.templates[i]
@@ -85,6 +92,7 @@ const DefaultTimeout = 10 * time.Second
 const openers = 64
 
 // timeout returns a timeout given in seconds, or DefaultTimeout when none is given.
+// A record has times in seconds.
 func timeout(given float64) time.Duration {
 	if given <= 0 {
 		return DefaultTimeout

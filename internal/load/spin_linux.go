@@ -28,6 +28,13 @@ const DefaultEngine = EngineSpin
 // Note: the goroutine is not locked to its thread. Go takes a running goroutine off
 // its P every 10 ms, and a locked one returns only after another thread has run: see
 // docs/decisions/0019-one-goroutine-that-spins.md.
+//
+// The load is a series of turns. A turn sends the requests that are due, collects events from epoll,
+// handles them, and ends the requests that timed out. The spinLoop decides what is due.
+// spinconn_linux.go drives the connections; spinlog.go keeps an entry for each request.
+//
+// Only the spinner's goroutine uses the fields. Others may set stop, and read endOrder as far as
+// ended tells.
 type spinner struct {
 	script  *script
 	timeout int64
@@ -100,6 +107,7 @@ const (
 // prepare opens the epoll set and makes room for n connections with up to depth requests in
 // flight on each.
 func (s *spinner) prepare(n, depth int) error {
+	// The name is looked up once, so that every connection goes to the same address.
 	tcp, err := net.ResolveTCPAddr("tcp", s.script.addr)
 	if err != nil {
 		return err
@@ -112,12 +120,15 @@ func (s *spinner) prepare(n, depth int) error {
 	for i := range s.in {
 		s.in[i] = 1 // so that no page fault comes while the load runs
 	}
+	// All rings and outputs are parts of two allocations. Outputs of more than 4 KiB are allocated when
+	// they are first used: with thousands of connections they would take too much memory.
 	s.conns = make([]spinConn, n)
 	rings := make([]int32, n*depth)
 	size := s.script.maxRequestBytes() * depth
 	outs := make([]byte, 0, n*min(size, 4<<10))
 	for i := range s.conns {
 		k := &s.conns[i]
+		// Both loops begin with every connection in their queue.
 		k.index, k.fd, k.queued = int32(i), -1, true
 		k.ring = rings[i*depth : (i+1)*depth : (i+1)*depth]
 		if size <= 4<<10 {
@@ -135,6 +146,7 @@ func (s *spinner) measured(ctx context.Context, open func(), started func(time.T
 	rest, undo := s.applyRest()
 	defer undo()
 	open()
+	// Opening the connections is not part of the load.
 	self := startProcessMeter()
 	s.start = time.Now().Add(lead)
 	if started != nil {
@@ -150,6 +162,7 @@ func (s *spinner) measured(ctx context.Context, open func(), started func(time.T
 // time to run.
 const lead = time.Millisecond
 
+// close closes all connections and the epoll set.
 func (s *spinner) close() {
 	for i := range s.conns {
 		s.closeConn(&s.conns[i])
@@ -157,9 +170,11 @@ func (s *spinner) close() {
 	_ = unix.Close(s.epoll)
 }
 
+// clock returns the time since the load's start, in nanoseconds; it is negative before the start.
 func (s *spinner) clock() int64 { return int64(time.Since(s.start)) }
 
 // run drives the load until its end.
+// It ends when the loop is over and every moment was called, when it is stopped, or at an error.
 func (s *spinner) run() {
 	s.running = true
 	s.now = s.clock()
@@ -199,12 +214,14 @@ func (s *spinner) turn() {
 	for _, e := range s.events[:n] {
 		s.watch.worked = true
 		s.handle(&s.conns[e.Fd], e.Events, e.Pad)
+		// Handling takes time, and a reply frees a connection: send what has become due before the next event.
 		if s.now >= next || s.freed {
 			s.freed = false
 			next = s.loop.release()
 		}
 	}
 	s.expire()
+	// A spinner that sleeps needs no Gosched: its system call lets other goroutines run.
 	if !s.sleeps && n == 0 && next-s.now > int64(yieldRoom) && s.now-s.watch.yielded > int64(yieldEvery) {
 		runtime.Gosched()
 		s.watch.yielded = s.now
@@ -219,15 +236,19 @@ func (s *spinner) wait(next int64) (n int) {
 		if until := min(next, s.deadline(), s.nextMoment()) - s.now; until > int64(shortestWait) {
 			s.watch.turn(s.now)
 			ts := unix.NsecToTimespec(min(until, int64(longestWait)))
+			// Syscall6 tells the runtime that the thread sleeps, so that another goroutine can have the P.
 			r, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(s.epoll), uintptr(unsafe.Pointer(&s.events[0])), turnEvents, uintptr(unsafe.Pointer(&ts)), 0, 0)
 			s.watch.last = s.clock() // no turn includes the sleep
 			return s.eventCount(int(r), errno)
 		}
 	}
+	// A timeout of 0 never sleeps. RawSyscall6 then saves the runtime's bookkeeping.
 	r, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.epoll), uintptr(unsafe.Pointer(&s.events[0])), turnEvents, 0, 0, 0)
 	return s.eventCount(int(r), errno)
 }
 
+// eventCount returns the number of events that a wait has collected; 0 when a signal ended it. Any
+// other error ends the load.
 func (s *spinner) eventCount(n int, errno syscall.Errno) int {
 	if errno == 0 {
 		return n
@@ -257,21 +278,26 @@ func (s *spinner) expire() {
 			continue
 		case e.sent < 0 || s.now-e.sent < s.timeout:
 			return
+		// It still waits for a connection.
 		case e.conn < 0:
 			s.loop.expired(s.oldest)
 			s.finish(s.oldest, record.TimedOut)
 		default:
+			// Replies come in order, so the requests behind it on this connection end too.
 			s.broken(&s.conns[e.conn], record.TimedOut)
 		}
 	}
 }
 
 // finish gives a request its outcome.
+// Nothing changes the entry's outcome afterwards.
 func (s *spinner) finish(i int, out record.Outcome) {
 	e := s.log.at(i)
+	// At least 1, because 0 stands for no outcome.
 	e.done, e.outcome = max(s.now, 1), out
 	if s.endOrder != nil {
 		n := s.ended.Load()
+		// The entry is complete before the count grows, so a reader of the count may read the entry.
 		s.endOrder[n] = int32(i)
 		s.ended.Store(n + 1)
 	}
@@ -289,6 +315,8 @@ func (s *spinner) open(stopped func() bool, conns []spinConn, rate float64) {
 			next++
 		}
 		s.pump(time.Millisecond)
+		// A server that accepts nothing must not hold up the load. With a rate, opening all of them may
+		// rightly take longer than one timeout.
 		if time.Since(begun) > time.Duration(s.timeout) && (next == len(conns) || rate <= 0) {
 			break
 		}

@@ -15,6 +15,9 @@ const auditedConns = 4
 
 // A readAudit measures, on a few connections, how long replies waited in the kernel until
 // the loop read them. The kernel stamps their arrival.
+//
+// The audit checks the claim that spin reads replies at once. Only open loops with kept connections
+// are audited; the result is Proof.ReadLate.
 type readAudit struct {
 	waits   *record.Histogram // nil: no connection is audited
 	header  unix.Msghdr
@@ -31,6 +34,7 @@ func (s *spinner) auditReplies(conns []spinConn) {
 }
 
 // stampArrivals makes the kernel report when a socket's bytes arrived.
+// A read with recvmsg then returns the time as a control message (socket(7), SO_TIMESTAMP).
 func stampArrivals(fd int) unix.Errno {
 	on := int32(1)
 	_, _, errno := unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, uintptr(unsafe.Pointer(&on)), unsafe.Sizeof(on), 0)
@@ -41,15 +45,18 @@ func stampArrivals(fd int) unix.Errno {
 func (a *readAudit) receive(fd int, in []byte) (n uintptr, errno unix.Errno) {
 	a.room.Base = &in[0]
 	a.room.SetLen(len(in))
+	// recvmsg overwrites the lengths in the header, so it is set again for every read.
 	a.header = unix.Msghdr{Iov: &a.room, Iovlen: 1, Control: &a.control[0]}
 	a.header.SetControllen(len(a.control))
 	n, _, errno = unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&a.header)), 0)
 	size := unix.SizeofCmsghdr + int(unsafe.Sizeof(unix.Timespec{}))
+	// Without the control message the read itself is still good.
 	if errno != 0 || n == 0 || int(a.header.Controllen) < size {
 		return n, errno
 	}
 	kind := (*unix.Cmsghdr)(unsafe.Pointer(&a.control[0]))
 	if kind.Level == unix.SOL_SOCKET && kind.Type == unix.SCM_TIMESTAMPNS {
+		// The kernel stamps with the wall clock, so the wait is measured by that, not by the load's clock.
 		came := (*unix.Timespec)(unsafe.Pointer(&a.control[unix.SizeofCmsghdr])).Nano()
 		a.waits.Record(time.Duration(time.Now().UnixNano() - came))
 	}

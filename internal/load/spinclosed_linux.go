@@ -13,6 +13,10 @@ import (
 // A closedLoop sends each client's next request when its last was answered and its think
 // time is over, or, with a rate, when the next one is due. A client and its connection have
 // the same index.
+//
+// A client that may send now is in ready; one that has to wait for a time is in sleeping. While it is
+// in either, its connection is queued. All other clients wait for replies. In a pipeline a client can
+// be queued and wait for replies too.
 type closedLoop struct {
 	*spinner
 	options  *Options
@@ -35,6 +39,7 @@ type spinClient struct {
 	refused bool // its last request found no connection
 }
 
+// A dueClient is a sleeping client, and the time at which it sends again.
 type dueClient struct {
 	due    int64
 	client int32
@@ -46,6 +51,7 @@ func (l *closedLoop) begin() {
 	for i := range l.clients {
 		c, k := &l.clients[i], &l.conns[i]
 		start := ramp * int64(i) / int64(len(l.clients))
+		// Turns before the client's start are left out: it would have to send all of them at once.
 		for c.due = l.pacedDue(i); l.options.Rate > 0 && c.due < start; c.due = l.pacedDue(i) {
 			c.turns++
 		}
@@ -59,6 +65,7 @@ func (l *closedLoop) begin() {
 }
 
 // pacedDue returns the time at which client i's next request is due; 0 without a rate.
+// This is the formula at Options.Rate, for request k = turns.
 func (l *closedLoop) pacedDue(i int) int64 {
 	o := l.options
 	if o.Rate <= 0 {
@@ -74,6 +81,7 @@ const refusedPause = 10 * time.Millisecond
 // free implements spinLoop: it decides when the client of k sends next.
 func (l *closedLoop) free(k *spinConn) {
 	c := &l.clients[k.index]
+	// The session is over, or the connection is gone. The next request opens a new connection.
 	if n := l.options.Session; k.state == spinClosed || n > 0 && c.session >= n && k.count == 0 {
 		if c.session > 0 { // the server may have closed it while the client was thinking
 			l.log.at(c.last).ends = true
@@ -81,6 +89,7 @@ func (l *closedLoop) free(k *spinConn) {
 		l.closeConn(k)
 		c.session = 0
 	}
+	// The server closed the connection of a client that already waits for its turn.
 	if k.queued {
 		return
 	}
@@ -100,6 +109,7 @@ func (l *closedLoop) free(k *spinConn) {
 	}
 }
 
+// enqueue puts a client at the end of ready. There is always room: a client is in it once at most.
 func (l *closedLoop) enqueue(client int32) {
 	at := l.first + l.size
 	if at >= len(l.ready) {
@@ -110,6 +120,8 @@ func (l *closedLoop) enqueue(client int32) {
 }
 
 // release implements spinLoop.
+// Clients with a due time go first, since that time has already passed. The time that release returns
+// is never after the end of the loop.
 func (l *closedLoop) release() (next int64) {
 	for range turnReleases {
 		switch {
@@ -137,6 +149,8 @@ func (l *closedLoop) sendFor(client int32) {
 	k, c := &l.conns[client], &l.clients[client]
 	k.queued = false
 	l.now = l.clock()
+	// After the end nothing is sent. While the socket is full there are requests in flight, and their
+	// replies bring the client back.
 	if l.now >= l.to || k.full && k.state == spinOpen {
 		return
 	}
@@ -148,10 +162,12 @@ func (l *closedLoop) sendFor(client int32) {
 		return
 	}
 	l.watch.worked = true
+	// All requests are rendered before one of them is written, so that one system call can send them.
 	for range room {
 		i, e := l.log.add()
 		e.sent, e.due = l.now, l.now
 		if l.options.Rate > 0 {
+			// A client that is late keeps the time of its schedule: its wait counts as response time.
 			e.due = min(c.due, l.now)
 		}
 		c.turns++
@@ -168,13 +184,16 @@ func (l *closedLoop) sendFor(client int32) {
 }
 
 // finished implements spinLoop.
+// The outcome tells free whether the client must pause before it connects again.
 func (l *closedLoop) finished(i int) {
 	e := l.log.at(i)
 	l.clients[e.conn].refused = e.outcome == record.Refused
 }
 
+// expired implements spinLoop. It is never called, because each client has its own connection.
 func (l *closedLoop) expired(int) {}
 
+// over implements spinLoop. Requests in flight at the end stay without an outcome: see tallied.
 func (l *closedLoop) over() bool { return l.now >= l.to }
 
 // sleepUntil adds a client to the heap of sleeping clients, to send at due.
@@ -217,6 +236,8 @@ const (
 	mostRoom    = 4 << 20
 )
 
+// room returns the number of log entries to allocate beforehand: one for each request that the loop is
+// expected to send, and for each that can be in flight at its end.
 func (o *Options) room() int {
 	rate := float64(fastestLoop)
 	if o.Rate > 0 {
@@ -234,6 +255,7 @@ func closedSpin(ctx context.Context, o Options, a *script) (ClosedResult, error)
 		clients: make([]spinClient, n), ready: make([]int32, n), sleeping: make([]dueClient, 0, n),
 	}
 	for i := range l.clients {
+		// The think times depend on the seed and the client only, and not on the order of replies.
 		l.clients[i].rng = rand.New(rand.NewPCG(o.Seed, uint64(i)))
 	}
 	s.loop = l
@@ -241,6 +263,7 @@ func closedSpin(ctx context.Context, o Options, a *script) (ClosedResult, error)
 		return ClosedResult{}, fmt.Errorf("preparing the closed loop: %w", err)
 	}
 	defer s.close()
+	// With a ramp, a client's connection opens when the client starts.
 	proof := s.measured(ctx, func() {
 		if o.KeepAlive && o.Ramp == 0 {
 			s.open(s.stop.Load, s.conns, o.OpenRate)

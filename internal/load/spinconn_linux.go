@@ -18,6 +18,11 @@ const (
 
 // A spinConn is one connection of a load, with its requests in flight. When its socket is
 // closed the next request opens another.
+//
+// A socket's life is connect, then connected when it is open, then flush for each request and read for
+// each event, then closeConn. answered, drop and broken end requests and give the connection back to
+// the loop. Requests in flight are in ring, the oldest first, because HTTP/1.1 replies come in the
+// order of the requests (RFC 9112, section 9.3.2).
 type spinConn struct {
 	fd         int
 	index      int32
@@ -39,6 +44,7 @@ type spinConn struct {
 	audited bool // see readAudit
 }
 
+// push adds request i to the requests in flight. The ring must have room.
 func (k *spinConn) push(i int) {
 	at := k.oldest + k.count
 	if at >= len(k.ring) {
@@ -48,6 +54,7 @@ func (k *spinConn) push(i int) {
 	k.count++
 }
 
+// pop removes the oldest request in flight.
 func (k *spinConn) pop() {
 	if k.oldest++; k.oldest == len(k.ring) {
 		k.oldest = 0
@@ -62,6 +69,7 @@ type rawAddress struct {
 	six    unix.RawSockaddrInet6
 }
 
+// newRawAddress converts an address. Without an IP it is 127.0.0.1.
 func newRawAddress(a *net.TCPAddr) (r rawAddress) {
 	port := uint16(a.Port)<<8 | uint16(a.Port)>>8 // in network byte order
 	if ip := a.IP.To4(); ip != nil || a.IP == nil {
@@ -88,6 +96,8 @@ const perSource = 8192
 func (r *rawAddress) connectFrom(index int32, fd int) unix.Errno {
 	if index >= perSource && r.family == unix.AF_INET && r.four.Addr[0] == 127 {
 		from := unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: [4]byte{127, 0, 0, byte(1 + index/perSource)}}
+		// Without this option bind itself would choose the port, and each port could be used only once for the
+		// source address, whatever the destination.
 		on := int32(1) // choose the port in connect, when the destination is known
 		_, _, errno := unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, uintptr(unsafe.Pointer(&on)), unsafe.Sizeof(on), 0)
 		if errno == 0 {
@@ -131,6 +141,7 @@ func (s *spinner) render(k *spinConn, i int) {
 
 // stampReady stamps the requests of k that have no stamp yet with the time at which k was
 // open.
+// Ready and Wrote are the same time, because an open connection's request is written at once.
 func (s *spinner) stampReady(k *spinConn) {
 	if k.count == 0 {
 		return
@@ -166,6 +177,7 @@ func (s *spinner) flush(k *spinConn) bool {
 		case 0:
 			k.written += int(n)
 		case unix.EINTR:
+		// The socket's buffer is full. The rest is written when epoll reports room.
 		case unix.EAGAIN:
 			if !k.full {
 				k.full = true
@@ -191,6 +203,8 @@ func (s *spinner) flush(k *spinConn) bool {
 }
 
 // watchFor registers k with epoll for reading, and for the events in more.
+// Events are edge-triggered (EPOLLET), so read must empty the socket. Pad comes back with the event
+// and tells an event of an earlier socket.
 func (s *spinner) watchFor(k *spinConn, how int, more uint32) {
 	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET&0xffffffff | more, Fd: k.index, Pad: k.generation}
 	_, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(s.epoll), uintptr(how), uintptr(k.fd), uintptr(unsafe.Pointer(&e)), 0, 0)
@@ -236,6 +250,8 @@ func (s *spinner) read(k *spinConn, ending bool) {
 			return
 		}
 		s.replies(k, s.in[:n])
+		// A read that does not fill the buffer has emptied the socket. This saves the read that would fail
+		// with EAGAIN.
 		if int(n) < readSize && !ending {
 			return
 		}
@@ -243,6 +259,7 @@ func (s *spinner) read(k *spinConn, ending bool) {
 }
 
 // receive reads once from k's socket.
+// Audited connections use a slower system call. See readAudit.
 func (s *spinner) receive(k *spinConn) (n uintptr, errno unix.Errno) {
 	if k.audited && s.running {
 		return s.audit.receive(k.fd, s.in)
@@ -253,6 +270,7 @@ func (s *spinner) receive(k *spinConn) (n uintptr, errno unix.Errno) {
 
 // serverClosed handles the end of the server's stream.
 func (s *spinner) serverClosed(k *spinConn) {
+	// The reply may be one that ends with its connection.
 	if rep, whole := k.reader.end(); whole && k.count > 0 {
 		s.answered(k, rep)
 	}
@@ -300,6 +318,7 @@ func (s *spinner) answered(k *spinConn, rep reply) {
 	e := s.log.at(i)
 	k.pop()
 	k.fresh, k.replyBegun = false, false
+	// The server or the user wants a new connection for the next request.
 	over := !rep.keep || !s.script.keepAlive
 	e.status, e.bytes, e.ends = rep.status, bodyBytes(rep.bytes), over && k.count == 0
 	s.finish(i, record.Answered)
@@ -354,6 +373,7 @@ func (s *spinner) connect(k *spinConn) {
 		s.failed(k, errno)
 		return
 	}
+	// A new generation: events of the old socket, still in the present batch, are stale.
 	k.fd, k.state, k.fresh, k.replyBegun, k.full = int(fd), spinOpening, true, false, false
 	k.generation++
 	s.opening++
@@ -385,10 +405,13 @@ func (s *spinner) connect(k *spinConn) {
 			return
 		}
 	}
+	// The connection is not established yet. EPOLLOUT tells when it is.
 	k.full = true
 	s.watchFor(k, unix.EPOLL_CTL_ADD, unix.EPOLLOUT)
 }
 
+// noDelay turns off Nagle's algorithm (RFC 896), which would hold back a small request while an
+// earlier one is not acknowledged.
 func noDelay(fd int) unix.Errno {
 	on := int32(1)
 	_, _, errno := unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_NODELAY, uintptr(unsafe.Pointer(&on)), unsafe.Sizeof(on), 0)
@@ -397,6 +420,7 @@ func noDelay(fd int) unix.Errno {
 
 // opened handles the end of a connection attempt, and reports whether k is open.
 func (s *spinner) opened(k *spinConn) bool {
+	// SO_ERROR holds the result of a connect in the background (connect(2)).
 	code, size := int32(0), unsafe.Sizeof(int32(0))
 	_, _, errno := unix.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(k.fd), unix.SOL_SOCKET, unix.SO_ERROR, uintptr(unsafe.Pointer(&code)), uintptr(unsafe.Pointer(&size)), 0)
 	if errno == 0 {
@@ -427,6 +451,7 @@ func (s *spinner) connected(k *spinConn) bool {
 func (s *spinner) failed(k *spinConn, err unix.Errno) {
 	s.now = s.clock()
 	if err == unix.EADDRNOTAVAIL || err == unix.EMFILE || err == unix.ENFILE {
+		// The generator has run out of ports or descriptors: not the server's fault.
 		s.exhausted++
 	}
 	if k.idle || !s.running {
@@ -443,6 +468,7 @@ func (s *spinner) closeConn(k *spinConn) {
 		s.opening--
 	}
 	if k.state != spinClosed {
+		// Closing also removes the socket from the epoll set.
 		_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(k.fd), 0, 0)
 	}
 	k.state, k.fd, k.full, k.replyBegun = spinClosed, -1, false, false

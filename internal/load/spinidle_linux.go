@@ -40,10 +40,14 @@ func (s *spinner) idleLost(k *spinConn) {
 }
 
 // openIdle opens the idle connections and waits until each has its reply or has failed.
+//
+// Idle connections (Options.Idle) cost the server memory and places in its tables while the load runs.
+// Each asks once, so that the server has accepted it and begun to serve it.
 func (s *spinner) openIdle(stopped func() bool, conns []spinConn) {
 	for i := range conns {
 		conns[i].idle = true
 	}
+	// open returns when all are open; the replies to their requests may still be on the way.
 	s.open(stopped, conns, 0)
 	settled := func() bool {
 		for i := range conns {

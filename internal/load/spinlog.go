@@ -7,6 +7,7 @@ import (
 
 // An entry holds what the spinner knows about one request. Times are nanoseconds from the
 // load's start, at least 1; 0: it has not happened. due and sent may be 0 themselves.
+// ready, wrote and first are the stamps of the same names in record.Stamps.
 type entry struct {
 	due     int64 // may be 0
 	sent    int64 // may be 0; negative: not sent yet
@@ -28,6 +29,8 @@ type requestLog struct {
 	n     int
 }
 
+// A slab holds 65,536 entries of 64 bytes, 4 MiB. Its length is a power of two, so that at needs no
+// division.
 const (
 	slabBits = 16
 	slabSize = 1 << slabBits
@@ -43,6 +46,7 @@ func newRequestLog(n int) *requestLog {
 	return l
 }
 
+// grow adds a slab. Writing to all its entries brings its pages into memory.
 func (l *requestLog) grow() {
 	slab := make([]entry, slabSize)
 	for i := range slab {
@@ -51,6 +55,7 @@ func (l *requestLog) grow() {
 	l.slabs = append(l.slabs, slab)
 }
 
+// at returns entry i. The pointer stays valid when the log grows.
 func (l *requestLog) at(i int) *entry { return &l.slabs[i>>slabBits][i&(slabSize-1)] }
 
 // add appends an entry that has not been sent.

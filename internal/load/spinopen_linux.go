@@ -11,6 +11,9 @@ import (
 
 // An openLoop sends the requests of a trace when they are due, whether or not earlier ones
 // have been answered. A request that finds no connection free waits its turn.
+//
+// Requests before head have had a connection or timed out, those from head on wait for one, and those
+// from next on are not due yet. All entries of the log exist from the start, with their due times.
 type openLoop struct {
 	*spinner
 	at         []time.Duration
@@ -26,11 +29,13 @@ type openLoop struct {
 	inTurn      bool
 }
 
+// begin implements spinLoop. There is nothing to do: release compares the clock with the trace.
 func (l *openLoop) begin() {}
 
 // release implements spinLoop.
 func (l *openLoop) release() (next int64) {
 	for range turnReleases {
+		// A request that waits goes before one that is due now.
 		if l.head < l.next && l.size > 0 {
 			l.send(l.head)
 			l.head++
@@ -43,6 +48,7 @@ func (l *openLoop) release() (next int64) {
 		if l.now < due {
 			return due
 		}
+		// Sent is stamped even if no connection is free: the wait for one is response time and not lag.
 		e := l.log.at(l.next)
 		e.sent = l.now
 		l.next++
@@ -57,11 +63,13 @@ func (l *openLoop) release() (next int64) {
 	return l.now
 }
 
+// send sends request i on a free connection. There must be one.
 func (l *openLoop) send(i int) {
 	l.watch.worked = true
 	l.sendOn(l.takeConn(), i)
 }
 
+// takeConn removes the next connection from unused.
 func (l *openLoop) takeConn() *spinConn {
 	at := l.first
 	if l.inTurn {
@@ -79,6 +87,7 @@ func (l *openLoop) takeConn() *spinConn {
 
 // free implements spinLoop.
 func (l *openLoop) free(k *spinConn) {
+	// The server closed it while it was unused. It stays in its place and is opened when it is needed.
 	if k.queued {
 		return
 	}
@@ -93,20 +102,25 @@ func (l *openLoop) free(k *spinConn) {
 	l.size++
 }
 
+// finished implements spinLoop.
 func (l *openLoop) finished(int) { l.done++ }
 
 // expired implements spinLoop: only the first waiting request can expire.
 func (l *openLoop) expired(int) { l.head++ }
 
+// over implements spinLoop. In an open loop every request gets an outcome.
 func (l *openLoop) over() bool { return l.done == len(l.at) }
 
 // attackSpin runs Attack on the spinner.
 func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	n := o.Connections
 	if n <= 0 {
+		// Without a limit there is a place for a connection per request, as far as descriptors go. The stack
+		// keeps the number that is really opened small.
 		n = max(1, min(len(o.Trace.At), maxOpenConns()-o.Idle))
 	}
 	s := &spinner{script: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(len(o.Trace.At)), moments: o.Moments, moment: o.Moment}
+	// The log grows no more, so that finished requests can be read by index while the load runs.
 	s.log.n = len(o.Trace.At)
 	for i, at := range o.Trace.At {
 		s.log.at(i).due = int64(at)
@@ -123,6 +137,7 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 			l.unused[i] = int32(n - 1 - i)
 		}
 	}
+	// Only connections that are kept and limited are opened beforehand. Idle ones come after them.
 	told := s.reportEnded(o.Ended)
 	proof := s.measured(ctx, func() {
 		if o.KeepAlive && o.Connections > 0 {
@@ -131,6 +146,7 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 		}
 		s.openIdle(s.stop.Load, s.conns[n:])
 	}, o.Started)
+	// The load is over. Requests without an outcome get one before they are copied and reported.
 	cut := s.cutOff()
 	res := &Result{
 		Requests: make([]record.Request, len(o.Trace.At)), Stamps: make([]record.Stamps, len(o.Trace.At)),
@@ -139,6 +155,7 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	if o.Closing != nil {
 		o.Closing()
 	}
+	// Ended may be slow, so it is waited for only after Closing, which may read clocks.
 	told()
 
 	res.Idle = s.idleConns
@@ -173,6 +190,7 @@ func (s *spinner) cutOff() (cut int) {
 		case e.done > 0:
 			continue
 		case e.sent < 0:
+			// It was never sent. finish would report it to Ended, which is for sent requests only.
 			e.done, e.outcome = max(s.now, e.due, 1), record.Cut
 		default:
 			s.finish(i, record.Cut)
@@ -184,6 +202,7 @@ func (s *spinner) cutOff() (cut int) {
 
 // connections counts the replies per connection, for the first n connections.
 func (res *Result) connections(log *requestLog, n int) {
+	// Entries are in the order of sending, so the first of a connection has its first request.
 	answers, asked := make([]uint32, n), make([]int64, n) // asked: when each wrote its first request; 0: never
 	for i := range log.n {
 		e := log.at(i)
@@ -223,6 +242,7 @@ func (s *spinner) reportEnded(ended func(seq int, r record.Request)) (wait func(
 	go func() {
 		defer close(done)
 		told := int64(0)
+		// Entries before ended do not change any more, so they can be read without a lock.
 		tell := func() {
 			for n := s.ended.Load(); told < n; told++ {
 				i := int(s.endOrder[told])

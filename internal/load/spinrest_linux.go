@@ -17,6 +17,9 @@ import (
 //
 // Note: the goroutine is not locked to a single thread with SCHED_RR: when Go takes the P
 // from a locked goroutine, another thread has to run before it comes back.
+// There are three ways. With a CPU to itself the spinner polls all the time. With a shared CPU it
+// sleeps, and the process becomes SCHED_RR, so that it runs as soon as it wakes. Where SCHED_RR is
+// not permitted it sleeps under the normal policy.
 func (s *spinner) applyRest() (rest string, undo func()) {
 	if !s.sleeps {
 		return record.RestSpins, func() {}
@@ -31,6 +34,8 @@ func (s *spinner) applyRest() (rest string, undo func()) {
 // setPolicy sets the scheduling policy of all threads of this process. It repeats until no
 // new thread has appeared. It reports whether that is permitted.
 func setPolicy(policy, priority uint32) bool {
+	// A thread that a changed one creates inherits the policy. Threads that others create meanwhile do not,
+	// so the list is read again until it stays the same.
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy, Priority: priority}
 	for seen, last := 0, -1; seen != last; {
 		last = seen
@@ -60,6 +65,8 @@ func exactTimers() {
 }
 
 // addSpinner adds what the spinner measured of itself.
+// Busy is the share of time in turns that did something; it replaces the process's CPU time, which is
+// near 1 for a spinner even if nothing is due.
 func (p *Proof) addSpinner(s *spinner, rest string) {
 	p.Rest, p.LongestGap, p.Away = rest, time.Duration(s.watch.longest).Seconds(), time.Duration(s.watch.away).Seconds()
 	p.addReadAudit(&s.audit)

@@ -10,6 +10,10 @@ import (
 
 // A tally counts the requests of one client of a closed loop. Times are nanoseconds from the
 // loop's start.
+//
+// tallied makes three passes over the log. The first finds the requests that ended. The second counts
+// them by client in the order in which they ended, since sessions and waits follow from that order.
+// The third makes the lists of requests, in the order of sending.
 type tally struct {
 	asked   bool   // it sent a request
 	active  bool   // one of its requests ended in the measured time, or was cut off
@@ -32,6 +36,7 @@ func (t *tally) wait(sent int64) {
 // addToSession counts a request that ended in the client's session. It returns the session
 // and over true when this request ended the session: it was the last of size, or the
 // connection is gone.
+// size is Options.Session; with 0 a session never ends here.
 func (t *tally) addToSession(r record.Request, size int, gone bool) (ended Session, over bool) {
 	s := &t.session
 	if s.Began < 0 {
@@ -55,6 +60,7 @@ func (t *tally) addToSession(r record.Request, size int, gone bool) (ended Sessi
 // tallied builds the result of a closed loop that ran for took, from its log.
 func tallied(log *requestLog, a *script, o *Options, took time.Duration) (res ClosedResult) {
 	from, to := int64(o.Warmup), int64(o.Warmup+o.Duration)
+	// A loop that was stopped early has measured for a shorter time.
 	res.Elapsed = max(0, min(took, o.Warmup+o.Duration)-o.Warmup)
 	clients := make([]tally, o.Connections)
 	ended := make([]int32, 0, log.n)
@@ -77,8 +83,10 @@ func tallied(log *requestLog, a *script, o *Options, took time.Duration) (res Cl
 			}
 			t.replied, t.waiting = true, false
 		} else {
+			// A request without a reply leaves the client waiting from the time of its sending.
 			t.wait(r.Sent)
 		}
+		// Sessions that began in the warm-up count if they ended in the measured time.
 		if s, over := t.addToSession(r, o.Session, e.ends); over && measured {
 			res.Sessions = append(res.Sessions, s)
 		}
@@ -88,6 +96,7 @@ func tallied(log *requestLog, a *script, o *Options, took time.Duration) (res Cl
 	}
 	for i := range log.n {
 		switch e := log.at(i); {
+		// In flight when the measured time ended.
 		case e.done == 0 || e.done >= to:
 			clients[e.conn].active = true
 			clients[e.conn].wait(e.sent)
@@ -118,6 +127,7 @@ func (r *ClosedResult) count(t *tally, q record.Request) {
 
 // cutOff counts a request that was sent at time sent and was in flight when the measured time,
 // from until to, ended.
+// The sums of times leave out a request that was sent in the warm-up: it counts as Early.
 func (r *ClosedResult) cutOff(sent, from, to int64) {
 	r.Cut.Requests++
 	if sent < from {
@@ -157,6 +167,7 @@ func (r *ClosedResult) connections(clients []tally, from int64, depth int) {
 			silent++
 		}
 	}
+	// With fewer turns a silent client may just not have had its turn yet.
 	if live > 0 && replies >= fullTurns*max(1, depth)*live {
 		r.Starved += silent
 	}

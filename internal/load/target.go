@@ -21,6 +21,10 @@ import (
 // A Target is one request to repeat. URL is absolute, http or https. Header names are sent
 // as they are spelled; a Host header overrides the URL's host. Connection, Content-Length,
 // Transfer-Encoding and X-Vegeta-Seq are set by the engine and refused in Header.
+//
+// A load does not send targets but templates, which hold the text of a request up to its demand and
+// its number.
+// Method is in the spelling that is sent. Body may be nil.
 type Target struct {
 	Method string
 	URL    string
@@ -28,6 +32,7 @@ type Target struct {
 	Body   []byte
 }
 
+// Limits of a file of targets, in bytes.
 const (
 	maxTargetFile = 10 << 20
 	maxTargetLine = 64<<10 - 1 // vegeta's scanner silently stops at a longer line
@@ -66,6 +71,7 @@ func ReadTargets(r io.Reader, addr string) ([]Target, error) {
 	if len(text) > maxTargetFile {
 		return nil, fmt.Errorf("reading targets: more than %d bytes; split the file", maxTargetFile)
 	}
+	// vegeta's reader would take a long line for the end of the file and report no error.
 	number := 0
 	for line := range bytes.Lines(text) {
 		if number++; len(line) > maxTargetLine {
@@ -82,6 +88,7 @@ func ReadTargets(r io.Reader, addr string) ([]Target, error) {
 		if addr != "" {
 			targets[i] = targets[i].At(addr)
 		}
+		// The template is only a check; the load renders the targets again.
 		tp, _, err := targets[i].template(true)
 		if err == nil && addr != "" && tp.tls {
 			err = fmt.Errorf("scheme \"https\" of %q; only plain http is asked here", t.URL)
@@ -103,6 +110,7 @@ func WriteTargets(w io.Writer, targets []Target) (format string, err error) {
 	}
 	encode := vegeta.NewJSONTargetEncoder(&b)
 	for i, t := range targets {
+		// The JSON encoder writes a line for each target; the format http needs an empty line between two.
 		if format == vegeta.JSONTargetFormat {
 			if err := encode(&vegeta.Target{Method: t.Method, URL: t.URL, Header: t.Header, Body: t.Body}); err != nil {
 				return "", fmt.Errorf("writing target %d: %w", i+1, err)
@@ -113,6 +121,7 @@ func WriteTargets(w io.Writer, targets []Target) (format string, err error) {
 			b.WriteByte('\n')
 		}
 		fmt.Fprintf(&b, "%s %s\n", t.Method, t.URL)
+		// The order is fixed, so that a target is always written the same.
 		for _, name := range slices.Sorted(maps.Keys(t.Header)) {
 			for _, value := range t.Header[name] {
 				fmt.Fprintf(&b, "%s: %s\n", name, value)
@@ -169,6 +178,7 @@ func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
 			if strings.ContainsAny(value, "\r\n\x00") {
 				return tp, "", fmt.Errorf("header %q has a line break or NUL in its value", name)
 			}
+			// Host replaces the line that template writes itself.
 			if http.CanonicalHeaderKey(name) == "Host" {
 				host = value
 				continue
@@ -176,9 +186,11 @@ func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
 			fields = fmt.Appendf(fields, "%s: %s\r\n", name, value)
 		}
 	}
+	// A fragment is never sent (RFC 9110, section 7.1).
 	url, _, _ := strings.Cut(t.URL, "#")
 	tp.url, tp.tls = []byte(url), u.Scheme == "https"
 	tp.line = []byte(t.Method + " " + u.RequestURI())
+	// Only /work reads a demand. Any other path is sent as it is.
 	if u.Path == workPath {
 		tp.query = '?'
 		if strings.Contains(u.RequestURI(), "?") {
@@ -196,14 +208,18 @@ func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
 		tp.idempotent = true
 		tp.bodiless = t.Method == http.MethodHead
 	}
+	// A request with a method that may have a body states its length even if that is 0 (RFC 9110,
+	// section 8.6).
 	if len(t.Body) > 0 || !tp.idempotent {
 		tp.head = fmt.Appendf(tp.head, "Content-Length: %d\r\n", len(t.Body))
 	}
+	// The number comes last, because request appends it to the head.
 	tp.head = append(tp.head, "X-Vegeta-Seq: "...)
 	tp.body = t.Body
 	return tp, net.JoinHostPort(u.Hostname(), portOf(u)), nil
 }
 
+// portOf returns a URL's port, or the default of its scheme.
 func portOf(u *url.URL) string {
 	if p := u.Port(); p != "" {
 		return p
@@ -274,6 +290,7 @@ func templates(targets []Target, keepAlive, demanded bool) (tps []template, addr
 	return tps, addr, nil
 }
 
+// statesDemand reports whether a URL has a demand for /work in its query.
 func statesDemand(target string) bool {
 	u, err := url.Parse(target)
 	if err != nil {

@@ -70,10 +70,12 @@ func (v *VegetaWriter) Write(seq int, r record.Request) error {
 	if r.Sent < 0 {
 		return nil
 	}
+	// A result begins at Timestamp and ends Latency later, so both count from the same stamp.
 	began := r.Scheduled
 	if v.from == SentStamp {
 		began = r.Sent
 	}
+	// A log attack sends its targets in the log's order, all others in turn.
 	i := targetOf(uint64(seq), v.Which, len(v.targets))
 	d := arrivals.Demand{Iters: r.Iters, Sleep: time.Duration(r.Sleep)}
 	result := vegeta.Result{

@@ -30,6 +30,8 @@ const (
 
 // attackVegeta runs Attack with vegeta's attacker and net/http's client.
 func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, error) {
+	// Without DisableCompression net/http would ask for gzip and unpack it; without MaxIdleConnsPerHost
+	// it would keep only two idle connections.
 	a := &vegetaAttack{Options: &o, ctx: ctx, script: requests, http: &http.Transport{
 		DisableCompression: true, DisableKeepAlives: !o.KeepAlive, MaxConnsPerHost: max(0, o.Connections), MaxIdleConnsPerHost: math.MaxInt,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: o.SkipVerify},
@@ -38,6 +40,7 @@ func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, er
 	n := len(o.Trace.At)
 	a.requests, a.stamps = make([]record.Request, n), make([]record.Stamps, n)
 	for i, at := range o.Trace.At {
+		// A request counts as never sent until vegeta has sent it.
 		d := a.script.recordedDemand(i)
 		a.requests[i] = record.Request{Scheduled: int64(at), Sent: -1, Outcome: record.Cut, Iters: d.Iters, Sleep: int64(d.Sleep)}
 	}
@@ -45,6 +48,7 @@ func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, er
 		vegeta.Workers(firstWorkers), vegeta.MaxWorkers(maxWorkers))
 	self := startProcessMeter()
 	for hit := range attacker.Attack(anyTarget, a, 0, "") {
+		// vegeta reports a hit after its RoundTrip, so the outcome is already there.
 		r := &a.requests[hit.Seq]
 		r.Sent = int64(hit.Timestamp.Sub(a.start))
 		r.Done = r.Sent + int64(hit.Latency)
@@ -64,6 +68,7 @@ func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, er
 	end, cut := int64(time.Since(a.start)), false
 	for i := range a.requests {
 		r := &a.requests[i]
+		// It was cut off before it was sent.
 		if r.Sent < 0 {
 			r.Done = max(end, r.Scheduled)
 		}
@@ -83,6 +88,10 @@ func anyTarget(t *vegeta.Target) error {
 }
 
 // A vegetaAttack is the vegeta.Pacer and the http.RoundTripper of one attack.
+//
+// vegeta's attacker owns the goroutines and numbers its hits. Pace decides when the next hit is sent,
+// and RoundTrip sends request n of the trace as hit n. So the schedule, the targets and the outcomes
+// are the same as with the engine spin; the goroutines and the connections are vegeta's and net/http's.
 type vegetaAttack struct {
 	*Options
 	ctx      context.Context // ends the attack
@@ -106,6 +115,7 @@ func (a *vegetaAttack) Pace(_ time.Duration, hits uint64) (wait time.Duration, s
 			a.Started(a.start)
 		}
 	}
+	// The call after the last hit ends the attack. Moments that are left are still called at their times.
 	last := hits == uint64(len(a.Trace.At))
 	for a.moments < len(a.Moments) && (last || a.Moments[a.moments] <= a.Trace.At[hits]) {
 		if !a.sleepUntil(a.Moments[a.moments]) {
@@ -140,6 +150,7 @@ func (a *vegetaAttack) Rate(time.Duration) float64 { return 0 }
 // reads the whole reply. No two calls have the same number. It may be called concurrently.
 func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
 	seq, err := strconv.Atoi(hit.Header.Get("X-Vegeta-Seq"))
+	// The number that vegeta gave the hit is the request's index.
 	if err != nil || seq >= len(a.requests) {
 		return nil, fmt.Errorf("request number %q of %d", hit.Header.Get("X-Vegeta-Seq"), len(a.requests))
 	}
@@ -159,6 +170,7 @@ func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
 	resp, n, err := a.exchange(ctx, seq)
 	r := &a.requests[seq]
 	r.Outcome = a.outcome(ctx, err, ready.Load() > 0)
+	// net/http writes the request as soon as it has a connection, so Wrote is the same time as Ready.
 	a.stamps[seq] = record.Stamps{Ready: ready.Load(), Wrote: ready.Load(), First: first.Load()}
 	if err != nil {
 		return nil, err
@@ -175,6 +187,7 @@ func (a *vegetaAttack) exchange(ctx context.Context, seq int) (resp *http.Respon
 	if err != nil {
 		return nil, 0, err
 	}
+	// The header of the hit itself is on the placeholder.
 	req.Header.Set("X-Vegeta-Seq", strconv.Itoa(seq))
 	if resp, err = a.http.RoundTrip(req.WithContext(ctx)); err != nil {
 		return nil, 0, err
@@ -182,6 +195,7 @@ func (a *vegetaAttack) exchange(ctx context.Context, seq int) (resp *http.Respon
 	if resp.StatusCode != http.StatusSwitchingProtocols { // there the body is the connection
 		n, err = io.Copy(io.Discard, resp.Body)
 	}
+	// The attacker reads and closes the body of each reply. This one is read already.
 	resp.Body.Close()
 	resp.Body = http.NoBody
 	return resp, n, err
@@ -196,6 +210,7 @@ func (a *vegetaAttack) outcome(ctx context.Context, err error, connected bool) r
 	switch {
 	case err == nil:
 		return record.Answered
+	// The attack's own context is looked at first: it ends the request's context too.
 	case a.ctx.Err() != nil:
 		return record.Cut
 	case ctx.Err() != nil:

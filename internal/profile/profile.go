@@ -25,6 +25,9 @@ var ErrEmpty = errors.New("the profile holds no samples")
 
 // A Tree is the call tree of a profile: each node is a function on a stack, weighted by the
 // profile's last sample type (CPU time, bytes allocated, delay, goroutines or wall time).
+//
+// Parse makes one. Layout draws it, and Changes compares two of them. The fields are read only after
+// Parse, so a Tree may be shared.
 type Tree struct {
 	name     string
 	total    int64
@@ -42,6 +45,8 @@ func Parse(data []byte) (*Tree, error) {
 	}
 	root := &Tree{name: "all"}
 	for _, s := range p.Sample {
+		// A CPU profile has two values for each sample: the number of samples, and the CPU time. A heap
+		// profile ends with bytes in use, or with bytes allocated after Allocated.
 		v := s.Value[len(s.Value)-1]
 		if v <= 0 {
 			continue
@@ -49,6 +54,7 @@ func Parse(data []byte) (*Tree, error) {
 		at := root
 		at.total += v
 		at.Samples += s.Value[0]
+		// Locations begin with the innermost function; the tree begins with the outermost.
 		for _, l := range slices.Backward(s.Location) {
 			for _, line := range slices.Backward(l.Line) { // pprof lists inlined functions first
 				at = at.child(named(line.Function))
@@ -85,16 +91,21 @@ func (t *Tree) child(name string) *Tree {
 }
 
 // leastShare is the smallest ratio of all samples that a frame must have to be drawn.
+// A narrower one would be less than two pixels wide in the report's picture of 1,000.
 const leastShare = .002
 
 // Layout returns the frames of the flame graph, callers before callees. The root has depth 0.
 // Siblings are in alphabetical order from the left, and each frame is as wide as its ratio of all
 // samples. If base is not nil, a frame's Change is its ratio minus the ratio of the same stack in
 // base.
+//
+// A frame's children begin at its left edge. They are together narrower than the frame if it has
+// samples of its own.
 func (t *Tree) Layout(base *Tree) (frames []record.Frame) {
 	var place func(at, other *Tree, depth int, left float64)
 	place = func(at, other *Tree, depth int, left float64) {
 		f := record.Frame{Name: at.name, Depth: depth, Left: left, Share: t.share(at.total)}
+		// Its callees are narrower still, so they are left out too.
 		if f.Share < leastShare {
 			return
 		}
@@ -107,6 +118,7 @@ func (t *Tree) Layout(base *Tree) (frames []record.Frame) {
 		frames = append(frames, f)
 		for _, name := range slices.Sorted(maps.Keys(at.children)) {
 			c := at.children[name]
+			// Stacks that only this tree has are compared with nothing.
 			var beside *Tree
 			if other != nil {
 				beside = other.children[name]
@@ -135,6 +147,7 @@ func (t *Tree) flat(to map[string]float64, all int64) {
 // A difference between two binomial ratios counts when it exceeds sure standard errors. The rule
 // needs at least fewest samples in each profile: with ten samples, every program has a function
 // that only one of the two profiles shows.
+// The standard error of a ratio p of n samples is √(p(1-p)/n).
 const sure, fewest = 2, 100
 
 // Changes returns at most n functions, the largest change first. A function's change is the
@@ -153,6 +166,7 @@ func Changes(from, to *Tree, n int) (all []record.FunctionShare) {
 	}
 	for name, share := range after {
 		f := record.FunctionShare{Function: name, From: before[name], To: share}
+		// The variance of a difference is the sum of the variances.
 		variance := f.From*(1-f.From)/float64(from.Samples) + f.To*(1-f.To)/float64(to.Samples)
 		if math.Abs(f.To-f.From) > sure*math.Sqrt(variance) {
 			all = append(all, f)
@@ -166,6 +180,9 @@ func Changes(from, to *Tree, n int) (all []record.FunctionShare) {
 
 // Allocated returns a profile of the allocations between two heap profiles. All three are in
 // pprof's format.
+//
+// A heap profile counts from the program's start, so the difference shows what the time between the
+// two profiles allocated.
 func Allocated(before, after []byte) ([]byte, error) {
 	a, err := profile.ParseData(before)
 	if err != nil {
@@ -175,6 +192,7 @@ func Allocated(before, after []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parsing a heap profile: %w", err)
 	}
+	// Merging with the negated first profile subtracts it, stack by stack.
 	a.Scale(-1)
 	p, err := profile.Merge([]*profile.Profile{a, b})
 	if err != nil {
@@ -194,6 +212,9 @@ func Allocated(before, after []byte) ([]byte, error) {
 // Wall merges goroutine profiles that were taken at intervals of every into a profile of wall
 // time. Each goroutine in each profile counts as one interval in its stack, running or not.
 // Goroutines that served the profiles are left out.
+//
+// This is a sampling profiler for waiting as well as for running (felixge/fgprof has the same idea).
+// every must be the real interval, or the total is wrong.
 func Wall(samples [][]byte, every time.Duration) ([]byte, error) {
 	var all []*profile.Profile
 	for _, data := range samples {
@@ -201,6 +222,7 @@ func Wall(samples [][]byte, every time.Duration) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("parsing a goroutine profile: %w", err)
 		}
+		// Taking a profile is not the server's work.
 		p.Sample = slices.DeleteFunc(p.Sample, servesProfiles)
 		all = append(all, p)
 	}

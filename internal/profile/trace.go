@@ -17,6 +17,7 @@ import (
 
 // Region is the name of the trace region of a request: from the end of its reading to when its
 // reply is ready, on the goroutine that read it (see internal/model).
+// A model that marks no regions has no times here.
 const Region = "request"
 
 // States of a request's goroutine. The state of a wait is "waiting: " and the runtime's reason in
@@ -31,6 +32,7 @@ const (
 )
 
 // A goroutine is the state of one goroutine at the current place in the trace.
+// It changes with each event of the trace, which are in the order of time.
 type goroutine struct {
 	state   string
 	assists bool
@@ -54,11 +56,15 @@ func (g *goroutine) spend(now trace.Time) {
 // Requests divides the time of the requests in an execution trace by the states of their
 // goroutines. A request's parts add up exactly to its region. Requests that began before the trace
 // or ended after it are left out. Requests returns nil if no request is whole.
+//
+// requests replays the trace: it keeps the state of every goroutine, and adds the time between two
+// events of a goroutine to the state it was in. Between them nothing happens to that goroutine.
 func Requests(data []byte) (*record.RequestTimes, error) {
 	all, err := requests(data)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
+	// Not every request is in every state, so the states are collected first.
 	sum := &record.RequestTimes{Requests: len(all)}
 	states := map[string]bool{}
 	var totals []int64
@@ -71,6 +77,7 @@ func Requests(data []byte) (*record.RequestTimes, error) {
 		totals = append(totals, total)
 	}
 	sum.Mean, sum.P99 = meanAndP99(totals)
+	// A request that was never in the state counts with 0, so that the means add up.
 	for _, state := range slices.Sorted(maps.Keys(states)) {
 		var each []int64
 		for _, spent := range all {
@@ -93,6 +100,7 @@ func requests(data []byte) (all []map[string]int64, err error) {
 	at := func(id trace.GoID, now trace.Time) *goroutine {
 		g := goroutines[id]
 		if g == nil {
+			// A trace tells each goroutine's state at its start, so this state hardly ever matters.
 			g = &goroutine{state: running}
 			goroutines[id] = g
 		}
@@ -110,27 +118,32 @@ func requests(data []byte) (all []map[string]int64, err error) {
 		switch e.Kind() {
 		case trace.EventStateTransition:
 			t := e.StateTransition()
+			// Threads and Ps change their states too.
 			if t.Resource.Kind != trace.ResourceGoroutine {
 				continue
 			}
 			id := t.Resource.Goroutine()
 			if _, to := t.Goroutine(); to == trace.GoNotExist {
+				// A request that its goroutine has not finished is lost with it, as it has no end.
 				delete(goroutines, id)
 			} else {
 				at(id, e.Time()).state = stateOf(to, t.Reason)
 			}
+		// While a goroutine assists the collector, its running time counts as gcAssist.
 		case trace.EventRangeBegin, trace.EventRangeActive, trace.EventRangeEnd:
 			if scope := e.Range().Scope; e.Range().Name == assisting && scope.Kind == trace.ResourceGoroutine {
 				at(scope.Goroutine(), e.Time()).assists = e.Kind() != trace.EventRangeEnd
 			}
 		case trace.EventRegionBegin:
 			if e.Region().Type == Region {
+				// A new map starts the request's account.
 				at(e.Goroutine(), e.Time()).spent = map[string]int64{}
 			}
 		case trace.EventRegionEnd:
 			if e.Region().Type != Region {
 				continue
 			}
+			// Without a start the request began before the trace.
 			if g := at(e.Goroutine(), e.Time()); g.spent != nil {
 				all = append(all, g.spent)
 				g.spent = nil

@@ -18,6 +18,7 @@ func Plural(n int, word string) string {
 
 // FirstLine returns the first line of text without white space around it. It makes the message of
 // another program fit into a sentence.
+// It is "" for empty text.
 func FirstLine(text string) string {
 	first, _, _ := strings.Cut(text, "\n")
 	return strings.TrimSpace(first)
@@ -29,6 +30,7 @@ func PerSecond(rate float64) string {
 	if rate < 100 {
 		return fmt.Sprintf("%.3g/s", rate)
 	}
+	// Commas are put in from the right, so that those already there do not move the next place.
 	digits := fmt.Sprintf("%.0f", rate)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
@@ -37,6 +39,7 @@ func PerSecond(rate float64) string {
 }
 
 // Digits formats v with three significant digits, or as a whole number from 100 on.
+// Below 0.0001 it has an exponent, as in 1.23e-05.
 func Digits(v float64) string {
 	if math.Abs(v) >= 100 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -59,6 +62,7 @@ func Seconds(v float64) string {
 	default:
 		v, unit = 1e9*v, "ns"
 	}
+	// A value from 100 on needs no decimals for three digits, one from 10 on needs one, and so on.
 	decimals := 0
 	if v > 0 {
 		decimals = min(max(2-int(math.Floor(math.Log10(v))), 0), 3)

@@ -14,6 +14,7 @@ const (
 )
 
 // Decided reports whether a is Passed or Failed.
+// More blocks change nothing then.
 func (a Answer) Decided() bool { return a == Passed || a == Failed }
 
 // An Expectation is one assertion of a scenario and its answer.
@@ -35,6 +36,7 @@ type Prediction struct {
 }
 
 // A Level is the value that a varied factor has in an arm.
+// Factor is a setting such as workers; Value is written as in the scenario.
 type Level struct {
 	Factor string `json:"factor"`
 	Value  string `json:"value"`
@@ -42,6 +44,8 @@ type Level struct {
 
 // A Station is an arm as queueing theory sees it: an ideal server. Switching between requests costs
 // it nothing, and all its cores are equal. Times are seconds.
+//
+// It is what package queueing simulates: requests come in, wait in one or more queues, and share cores.
 type Station struct {
 	Kind    string `json:"kind"`              // pool, per-worker, loops or goroutines, see package queueing; "" is pool
 	Workers int    `json:"workers,omitempty"` // 1 or more; 0 with goroutines
@@ -73,6 +77,9 @@ type Station struct {
 // arm was sent, block by block, without any cost of switching, kernel or network. Times are
 // seconds of a good reply. The measured time beyond Ideal is split into Overhead and
 // Interference.
+//
+// The parts add up: Measured = Ideal + Overhead + Interference, block by block; their medians add up
+// only roughly.
 type Twin struct {
 	Why  Fact   `json:"why,omitzero"`   // why there is no twin; if set, no other field is
 	Note string `json:"note,omitempty"` // its assumptions

@@ -4,6 +4,10 @@ import "time"
 
 // An Attack is the output of `attack --output json`: the summary of one attack on one server.
 // Times are seconds.
+//
+// Target is the URL or the file of targets, as the flag gave it; Scenario is the name of the scenario, if
+// one gave the requests. Dialled counts connections opened. SentRate is the rate at which requests were
+// really sent, per second: over the whole attack in an open loop, over the measured time in a closed one.
 type Attack struct {
 	Schema   int       `json:"schema"`
 	Target   string    `json:"target"`
@@ -64,6 +68,7 @@ type Attack struct {
 }
 
 // Paced reports whether the requests had a schedule. Only then is there a lag.
+// An open loop always has a schedule, a closed loop only with a rate.
 func (a *Attack) Paced() bool { return a.Loop != "closed" || a.Offered > 0 }
 
 // IdleConns are connections that carry one request and then stay open and idle during an attack.
@@ -86,6 +91,8 @@ type Sessions struct {
 
 // A Generator is what the load generator itself did, so that its own delays are not blamed on the
 // server. Times are seconds.
+// CPU is its CPU time. GCs, Paused and LongestPause are of its own garbage collector. LongestLag is the
+// longest lateness of one request, and LagAt the time at which that request was due.
 type Generator struct {
 	Planned      int     `json:"planned"`        // requests of the schedule; 0 without one
 	Rest         string  `json:"rest,omitempty"` // what the engine spin did between requests: spins, waits, or waits, goes first
@@ -104,6 +111,7 @@ type Generator struct {
 
 // Quantiles summarise one time, in seconds, from an HDR histogram of three digits. A quantile q
 // needs at least 10/(1-q) requests to be evidence.
+// Count is the number of times that were recorded.
 type Quantiles struct {
 	Count int64   `json:"count"`
 	Mean  float64 `json:"mean"`

@@ -12,6 +12,7 @@ type Audit struct {
 }
 
 // An AuditRun is one run as read from the text.
+// A tool's own words are already turned into the names and base units that the laws use.
 type AuditRun struct {
 	Tool string `json:"tool"` // the tool that printed it, "figures" for key=value, "table", or "prose"
 	Name string `json:"name,omitempty"`
@@ -33,6 +34,8 @@ const (
 )
 
 // An AuditFinding is the verdict of one law on one run, or on several runs.
+// Law names the law, Code its sentence, and Numbers and Names fill the sentence in. Line is the first line
+// of the run, or of one of several runs.
 type AuditFinding struct {
 	Kind    Judgement `json:"kind"`
 	Law     string    `json:"law"`

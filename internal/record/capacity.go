@@ -19,6 +19,7 @@ type Capacity struct {
 }
 
 // An SLOTerm is one limit of the objective.
+// AtLeast is true for a lower limit (goodput), false for an upper one.
 type SLOTerm struct {
 	Text    string  `json:"text"`   // "p99<=10ms"
 	Metric  string  `json:"metric"` // p99, mean, errors, goodput
@@ -84,6 +85,7 @@ func (a ArmCapacity) LastRate(purpose string) (rate float64) {
 }
 
 // Decided reports whether the search found a bound of the arm's capacity.
+// "never" is a bound too: no rate keeps the objective.
 func (a ArmCapacity) Decided() bool {
 	switch a.Outcome {
 	case "between", "beyond", "below", "never":
@@ -94,6 +96,7 @@ func (a ArmCapacity) Decided() bool {
 
 // Bounds returns the interval of a decided arm's capacity, in requests per second; high is +Inf
 // if there is no upper bound.
+// Call it only if Decided reports true.
 func (a ArmCapacity) Bounds() (low, high float64) {
 	switch a.Outcome {
 	case "beyond":
@@ -114,6 +117,8 @@ type SearchEnd struct {
 // A RateLine is the line fitted to the reciprocal of the binding term's response time: 1/seconds
 // = Intercept + Slope·rate. Slope is negative. For the 99th percentile of M/M/1 it is
 // (mu - lambda)/ln 100.
+// Near saturation the response time of a queue grows like 1/(mu - lambda), so its reciprocal is close to
+// a straight line in the rate.
 type RateLine struct {
 	Intercept float64 `json:"intercept"`
 	Slope     float64 `json:"slope"`
@@ -167,6 +172,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	type plain Result // without this method
 	var v any = plain(r)
 	if r.Capacity != nil {
+		// The shadowing field Arms replaces the embedded one in the JSON.
 		arms := []searchedArm{}
 		for _, a := range r.Arms {
 			arms = append(arms, searchedArm{a.Name, a.Mode, a.Command, a.Role, a.Clients, a.Procs, a.XMax})

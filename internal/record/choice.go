@@ -80,6 +80,7 @@ var KindsOfRequests = map[string]struct{ Name, About string }{
 }
 
 // Words returns k in words, for a cell of a choice.
+// A kind without words of its own counts as not decided.
 func (k AnswerKind) Words() string {
 	switch k {
 	case OneWins:

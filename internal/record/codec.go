@@ -25,10 +25,13 @@ const (
 	fewRequests = 20_000
 )
 
+// requestsMagic begins the uncompressed data of requests.col.gz.
 const requestsMagic = "schedlab requests"
 
 // A layout is the file format of rows of one type. Inside gzip: the magic words, a version byte,
 // the count as a uvarint, then one column after the other as zigzag varints.
+//
+// Columns lie one after the other because neighbouring values of one column are alike, which gzip uses.
 type layout[T any] struct {
 	what    string // name of the rows, for error messages
 	magic   string
@@ -39,6 +42,7 @@ type layout[T any] struct {
 // A column converts one field of a row to and from a varint. A field that follows another one
 // closely is stored as its distance from it, so that a steady trial compresses to a few bytes a
 // request.
+// get computes the stored value of r; set undoes it. prev is the row before, the zero row at first.
 type column[T any] struct {
 	name string
 	get  func(r, prev T) int64
@@ -72,6 +76,7 @@ func requestLayout() layout[Request] {
 
 // narrow stores prev + v in dst when it lies in 0..limit.
 func narrow[T ~uint8 | ~uint16 | ~uint32](dst *T, prev T, v, limit int64) bool {
+	// So that the sum below cannot overflow.
 	if v > math.MaxUint32 || v < -math.MaxUint32 {
 		return false
 	}
@@ -106,6 +111,7 @@ func (l layout[T]) encode(w io.Writer, rows []T) error {
 	if len(rows) > MaxRequests {
 		return fmt.Errorf("encoding %s: %d are more than the limit of %d", l.what, len(rows), MaxRequests)
 	}
+	// Speed matters more than size: trials are written between windows.
 	zip, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", l.what, err)
@@ -142,6 +148,7 @@ func (l layout[T]) decode(r io.Reader, most int) ([]T, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", l.what, err)
 	}
+	// The count is at most the caller's limit, so a small file cannot claim much memory.
 	rows := slices.Grow([]T(nil), count)[:count] // nil when empty
 	for _, c := range l.columns {
 		var prev T
@@ -151,6 +158,7 @@ func (l layout[T]) decode(r io.Reader, most int) ([]T, error) {
 			if err != nil {
 				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: %w", l.what, c.name, n, count, at, whole(err))
 			}
+			// A value that no field can hold means that the file is corrupt.
 			if !c.set(&rows[n], prev, v) {
 				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: difference %d leaves the column's range", l.what, c.name, n, count, at, v)
 			}
@@ -204,12 +212,14 @@ type offsetReader struct {
 	offset int64
 }
 
+// Read implements io.Reader.
 func (o *offsetReader) Read(p []byte) (int, error) {
 	n, err := o.r.Read(p)
 	o.offset += int64(n)
 	return n, err
 }
 
+// ReadByte implements io.ByteReader, which binary.ReadVarint needs.
 func (o *offsetReader) ReadByte() (byte, error) {
 	b, err := o.r.ReadByte()
 	if err == nil {

@@ -15,6 +15,7 @@ type CPUs []int
 const mostCPUs = 1 << 13
 
 // ParseCPUs parses a list such as 0-3,5.
+// An empty list is an error. CPUs may be listed in any order, and twice.
 func ParseCPUs(list string) (set CPUs, err error) {
 	for part := range strings.SplitSeq(list, ",") {
 		lo, hi, ranged := strings.Cut(part, "-")

@@ -42,6 +42,15 @@ const (
 
 // A Dir is the record of one run on disk. Create or Open makes one. It is not
 // safe for concurrent use; several processes may read one directory.
+//
+//	run.json          the Run: plan, and result when the run has ended
+//	trials/NNN-arm/   one trial: trial.json and response.hgrm, and unless the record is full
+//	                  requests.col.gz, stamps.col.gz, metrics.om, metrics-before.om, server.log
+//	why.json          the Explanation, if one was made
+//	profiles/ARM/     profiles, if they were asked for
+//	signature         see Sign
+//
+// A map's directory has map.json instead, and below cells/ the runs of each cell.
 type Dir struct {
 	path  string
 	last  string // the run that root/latest named before this one; "" for none, and for an opened Dir
@@ -66,6 +75,7 @@ func CreateMap(root, scenario string, now time.Time, random func() uint32) (*Dir
 // begun is the format of the start time in a run's name.
 const begun = "20060102-150405"
 
+// create makes the directory of a run or a map. below is a directory to make in it, "" for none.
 func create(what, root, stem, below string, random func() uint32) (*Dir, error) {
 	d, err := createDir(root, stem, below, random)
 	if err != nil {
@@ -84,6 +94,7 @@ func createDir(root, stem, below string, random func() uint32) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The link comes last, so that it never names a directory that cannot be written.
 	last, _ := os.Readlink(filepath.Join(root, latest))
 	err = errors.Join(probe(path), os.MkdirAll(filepath.Join(path, below), 0o755))
 	if err == nil {
@@ -110,6 +121,7 @@ func (d *Dir) RestoreLatest() error {
 	root, name := filepath.Split(d.path)
 	path := filepath.Join(root, latest)
 	switch now, err := os.Readlink(path); {
+	// Another run has taken the link meanwhile, and keeps it.
 	case err != nil || now != name:
 		return nil
 	case d.last == "":
@@ -120,6 +132,7 @@ func (d *Dir) RestoreLatest() error {
 
 // claim makes a directory with a new name.
 func claim(root, stem string, random func() uint32) (path string, err error) {
+	// Mkdir fails if the name is taken, so two processes never get the same directory.
 	for range 64 {
 		path = filepath.Join(root, fmt.Sprintf("%s-%04x", stem, random()&0xffff))
 		if err = os.Mkdir(path, 0o755); !errors.Is(err, fs.ErrExist) {
@@ -145,6 +158,7 @@ func link(root, name string) error {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 {
 		return fmt.Errorf("%q is not a symbolic link, so it cannot name the newest run", path)
 	}
+	// A rename replaces the old link in one step: a reader always finds one of the two.
 	temp := filepath.Join(root, "."+latest+"-"+name)
 	if err := os.Symlink(name, temp); err != nil {
 		return err
@@ -167,6 +181,7 @@ func slug(s string) string {
 		}
 		return '-'
 	}, s)
+	// Only ASCII is left, so a cut after 40 bytes splits no character.
 	return cmp.Or(strings.Trim(s[:min(len(s), 40)], "-"), "run")
 }
 
@@ -193,6 +208,7 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 		return fmt.Errorf("writing %q: not a plain file name", name)
 	}
 	path := filepath.Join(d.path, name)
+	// The file is written under another name in the same directory, and renamed when it is complete.
 	temp, err := os.CreateTemp(d.path, "."+name+"-*")
 	if err != nil {
 		return fmt.Errorf("writing %q: %w", path, err)
@@ -201,6 +217,7 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 		err = writeSync(temp.Name(), write)
 	}
 	if err == nil {
+		// CreateTemp makes a file that only this user can read.
 		err = os.Chmod(temp.Name(), 0o644)
 	}
 	if err == nil {
@@ -234,6 +251,7 @@ func (d *Dir) WriteTrial(t Trial, requests []Request, files Files) error {
 	return nil
 }
 
+// writeTrial is WriteTrial without the words around its errors.
 func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
 	var encoded bytes.Buffer
 	if err := Encode(&encoded, requests); err != nil {
@@ -251,6 +269,7 @@ func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
 	for _, b := range bulk {
 		size += int64(len(b))
 	}
+	// Once full the record stays full, even if a later trial would fit.
 	if d.full = d.full || d.bulk+size > d.limit; d.full {
 		bulk, size = nil, 0
 		t.Omitted = fmt.Sprintf("requests, metrics and log left out: the record is full (%d MB)", d.limit/1_000_000)
@@ -261,6 +280,7 @@ func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%q: %w", path, fs.ErrExist)
 	}
+	// A reader skips a directory with this suffix.
 	temp := path + unfinished
 	if err := os.Mkdir(temp, 0o755); err != nil {
 		return err
@@ -285,6 +305,7 @@ func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(temp))
 	}
+	// Only a trial that was written counts.
 	d.bulk += size
 	return nil
 }

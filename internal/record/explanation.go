@@ -127,6 +127,7 @@ type Witness struct {
 }
 
 // A Suspect is a possible cause why an arm is slower.
+// Code names the rule that suspects it, Stretch the part of a request's way in which the time was lost.
 type Suspect struct {
 	Code    Code    `json:"code"`
 	Fact    Fact    `json:"fact"` // the cause with its figures

@@ -19,6 +19,11 @@ import (
 
 // A Fact is a statement about a run as data: a doubt, a reason, a part of an answer. Its
 // [Sentence] puts it into words. Programs must compare codes and values, never words.
+//
+// The package that finds a fact makes it, with a code that it has registered by Sentence. The report
+// prints it with String, and JSON has both the data and the words.
+//
+// Arm, Baseline and Metric are set where the fact is about a comparison of two arms at a metric.
 type Fact struct {
 	Code     Code   `json:"code"`
 	Arm      string `json:"arm,omitempty"` // the arm it is about, "" for the run
@@ -48,6 +53,7 @@ type Code string
 func (f Fact) None() bool { return f.Code == "" }
 
 // RestsOn reports whether f, or a fact that it rests on, has the code.
+// It looks at the whole tree below f.
 func (f Fact) RestsOn(code Code) bool {
 	return f.Code == code || slices.ContainsFunc(f.Because, func(of Fact) bool { return of.RestsOn(code) })
 }
@@ -116,6 +122,7 @@ func (f Fact) Disturbs() bool {
 }
 
 // weight returns the place of c in byWeight; small numbers weigh more.
+// All codes that are not listed have the same weight.
 func weight(c Code) int {
 	if i := slices.Index(byWeight, c); i >= 0 {
 		return i
@@ -161,6 +168,7 @@ func (f Fact) String() string { return f.Part("") }
 // Part returns the fact in the words of another sentence: Part("fix") uses the sentence with the
 // code "CODE fix".
 func (f Fact) Part(name string) string {
+	// An unknown code comes from a record of another version, which has its own words.
 	t := templates().Lookup(strings.TrimSpace(string(f.Code) + " " + name))
 	if f.Code == "" || t == nil {
 		return cmp.Or(f.Text, string(f.Code))
@@ -234,6 +242,7 @@ func parse() *template.Template {
 		"outcome": func(kind string) string { return AnswerKind(kind).Words() },
 		"metric":  func(name string) string { return stats.MetricOf(name).Label },
 	})
+	// All sentences are one set of templates, so that each can use any other.
 	for code, text := range sentences {
 		template.Must(all.New(string(code)).Parse(text))
 	}

@@ -2,6 +2,7 @@ package record
 
 // A Gated is a gate's answer for one metric: is the new build worse than the old one by more than a
 // margin? Ratios are new / old.
+// Metric is one of the compared metrics, such as p99.
 type Gated struct {
 	Metric string     `json:"metric"`
 	Allow  float64    `json:"allow"`           // largest worsening that is allowed, as a ratio: 0.1 is 10 %
@@ -27,6 +28,7 @@ const (
 
 // GateOutcome returns the answer of a whole gate: worse if one metric is, fine if all are, else
 // open. It is "" without answers.
+// A refused metric leaves the gate open: it may hide a worsening.
 func (r *Result) GateOutcome() GateAnswer {
 	outcome := GateFine
 	for _, g := range r.Gate {

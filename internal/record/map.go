@@ -11,6 +11,9 @@ import (
 
 // A Map is map.json: which arm wins over a grid of two factors. Each cell is one comparison.
 // Times are seconds.
+//
+// A map is a search: cells near a border between winners are measured, and cells among equals may be
+// inferred. It can be interrupted and resumed.
 type Map struct {
 	Schema   int      `json:"schema"`
 	Name     string   `json:"name"`              // name of the map's directory
@@ -37,6 +40,9 @@ type Map struct {
 }
 
 // A MapPlan is everything that was asked of a map. Resuming needs nothing else.
+//
+// X and Y are the axes. Seed, the CPU sets, Pin, Stamps and Note hold the flags of the same names; Added
+// are the arms that --arm added. Budget, Window and Warmup are seconds.
 type MapPlan struct {
 	Scenario   string   `json:"scenario"`       // name
 	Source     string   `json:"source"`         // its YAML, verbatim
@@ -79,6 +85,7 @@ const (
 )
 
 // A Cell is one place of a map.
+// Verdicts are from its last comparison.
 type Cell struct {
 	X     int       `json:"x"` // indexes into the factors' values
 	Y     int       `json:"y"`
@@ -138,6 +145,7 @@ type Border struct {
 
 // A BorderLine is one column or row of a map. Places count cells from the low
 // end: a border at 2 lies between the second cell and the third.
+// Value is the value of the other factor, at which the line lies.
 type BorderLine struct {
 	Value   string `json:"value"`
 	Law     int    `json:"law"` // where the law puts the border; 0 or the number of cells: outside
@@ -147,6 +155,7 @@ type BorderLine struct {
 	Within1 bool   `json:"within1"` // From and To are at most one cell from Law
 }
 
+// mapFile is the file of a Map in its directory.
 const mapFile = "map.json"
 
 // CellRoot is the directory, not yet made, that holds the runs of the cell at x
@@ -168,6 +177,7 @@ func OpenMap(name, root string) (*Dir, Map, error) {
 		if filepath.Base(place) == mapFile {
 			place = filepath.Dir(place)
 		}
+		// The name may be that of a run, or of nothing; the next place may have the map.
 		if _, err := os.Stat(filepath.Join(place, mapFile)); err != nil || name == "" {
 			continue
 		}
@@ -178,6 +188,7 @@ func OpenMap(name, root string) (*Dir, Map, error) {
 		if err := readJSON(filepath.Join(place, mapFile), &m); err != nil {
 			return nil, Map{}, err
 		}
+		// The directory may have been moved since it was written.
 		m.Name, m.Dir = filepath.Base(place), place
 		if err := m.check(); err != nil {
 			return nil, Map{}, fmt.Errorf("reading %q: %w; restore the file or run again", filepath.Join(place, mapFile), err)

@@ -33,6 +33,8 @@ func Open(name, root string) (*Dir, Run, error) {
 
 // find returns the directory of a run.
 func find(name, root string) (string, error) {
+	// A plain name is looked up below root first, then as a path. latest is only a link below root, and a
+	// path with a separator is only a path.
 	places := []string{filepath.Join(root, name), name}
 	switch {
 	case name == "":
@@ -52,6 +54,7 @@ func find(name, root string) (string, error) {
 			}
 			return "", fmt.Errorf("opening run %q: %w", name, err)
 		}
+		// latest may name another run a moment later, so its present target is kept.
 		if real, err := filepath.EvalSymlinks(place); err == nil {
 			return real, nil
 		}
@@ -64,6 +67,7 @@ func find(name, root string) (string, error) {
 	return "", fmt.Errorf("opening run %q: no %s in %s (runs are kept in %q: %s)", name, runFile, quoteAll(places), root, hint)
 }
 
+// quoteAll joins quoted paths for a message.
 func quoteAll(paths []string) string {
 	quoted := make([]string, len(paths))
 	for i, p := range paths {
@@ -84,6 +88,7 @@ func Runs(root string) ([]string, error) {
 			names = append(names, e.Name())
 		}
 	}
+	// A name begins with the start time, so that names sort by it.
 	slices.Sort(names)
 	slices.Reverse(names)
 	return names, nil
@@ -101,6 +106,7 @@ type TrialRecord struct {
 // of one trial only. For a trial that cannot be read it yields the error and a TrialRecord with
 // only its Path, and goes on. It skips trials that a killed run left half-written: see
 // Unfinished.
+// The order is by the trials' numbers. It may be used again, and reads the files again then.
 func (d *Dir) Trials() iter.Seq2[TrialRecord, error] {
 	return func(yield func(TrialRecord, error) bool) {
 		names, err := d.trialNames(func(name string) bool { return !strings.HasSuffix(name, unfinished) })
@@ -157,6 +163,7 @@ func readTrial(path string) (TrialRecord, error) {
 		return TrialRecord{Path: path}, err
 	}
 	t.Requests, err = readColumns(filepath.Join(path, requestsFile), Decode)
+	// The record was full; the trial says so itself.
 	if errors.Is(err, fs.ErrNotExist) && t.Omitted != "" {
 		return t, nil
 	}
@@ -207,6 +214,8 @@ func readJSON(path string, v any) error {
 	if len(data) > maxJSON {
 		return fmt.Errorf("reading %q: larger than %d MiB, so not written by schedlab", path, maxJSON>>20)
 	}
+	// The schema is read first: a newer document may have fields of other types, and its error must name the
+	// version.
 	var head struct {
 		Schema int `json:"schema"`
 	}

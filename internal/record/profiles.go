@@ -61,6 +61,7 @@ type Flame struct {
 
 // A Frame is one function in a flame graph, called by the frame below it. Left is the left edge
 // and Share the width, both as ratios of all samples.
+// Frames are in the order of profile.Tree.Layout: callers before callees.
 type Frame struct {
 	Name        string
 	Depth       int

@@ -21,6 +21,7 @@ type Request struct {
 }
 
 // An Outcome tells how a request ended.
+// The numbers are stored in files, so they must not change.
 type Outcome uint8
 
 // The outcomes. Every scheduled request ends in exactly one.
@@ -34,6 +35,7 @@ const (
 )
 
 // Good reports whether r got a successful reply (2xx or 3xx).
+// A redirect counts as good too, because no redirect is followed.
 func (r Request) Good() bool { return r.Outcome == Answered && r.Status >= 200 && r.Status < 400 }
 
 // End returns how r ended: "status 200", or the outcome if there was no reply.
@@ -86,6 +88,7 @@ func stampsLayout() layout[Stamps] {
 					return 0
 				}
 				d := at - from(&s, &prev)
+				// 0 is taken by "not stamped".
 				if d >= 0 {
 					d++
 				}
@@ -102,6 +105,7 @@ func stampsLayout() layout[Stamps] {
 			},
 		})
 	}
+	// Wrote is the first column, because all others are stored as distances from it.
 	add("wrote", func(s *Stamps) *int64 { return &s.Wrote }, func(_, prev *Stamps) int64 { return prev.Wrote })
 	wrote := func(s, _ *Stamps) int64 { return s.Wrote }
 	for _, c := range []struct {

@@ -1,6 +1,15 @@
 // Package record is the run directory: the plan of a comparison, the measurements of every trial,
 // and the result computed from them. It holds types, codecs and files; it measures nothing and
 // decides nothing.
+//
+// A run's directory is a Dir: dir.go writes it, open.go reads it. run.json holds a Run, which is the
+// Plan and later the Result (run.go, result.go). Each trial has a Trial (trial.go), its Requests and
+// its Stamps (request.go, in the format of codec.go). A Fact (fact.go) is any statement about a run.
+// The other files hold the outputs of the other commands: Attack, Audit, Capacity, Choice, Explanation,
+// Gated and Map.
+//
+// Types that are written as JSON have times in seconds and ratios 0..1, unless a comment tells otherwise. An
+// unknown figure is nil, below 0 or left out, as its comment tells.
 package record
 
 import (
@@ -69,6 +78,7 @@ type Result struct {
 }
 
 // Status tells how much of its plan a run has completed.
+// Only Complete means that everything planned was measured or found unnecessary.
 type Status string
 
 // The states of a run. A killed run stays Running in its record.
@@ -149,12 +159,14 @@ type Arm struct {
 }
 
 // Medians returns the fields for the medians of compared metrics, by the metric's name.
+// A caller sets a median through the map: each value points at a field, which is nil while unknown.
 func (a *Arm) Medians() map[string]**float64 {
 	return map[string]**float64{"p50": &a.P50, "p90": &a.P90, "p99": &a.P99, "goodput": &a.Goodput, "cpu_per_request": &a.CPUPerRequest}
 }
 
 // Median returns the arm's median of a compared metric; nil if it is not judged. A metric without a
 // field of its own has the median of its Blocks.
+// The median of Blocks is computed at every call.
 func (a *Arm) Median(metric string) *float64 {
 	if at, ok := a.Medians()[metric]; ok {
 		return *at
@@ -242,6 +254,7 @@ type Verdict struct {
 }
 
 // Better reports whether the arm is better: faster, or with more goodput or less CPU time.
+// It is false without a verdict, so Better and Worse can both be false.
 func (v Verdict) Better() bool { return stats.MetricOf(v.Metric).Better(v.Verdict) }
 
 // Worse reports whether the arm is worse.
@@ -278,6 +291,7 @@ func (r *Result) LeftOutFor() (rules []string) {
 			rules = append(rules, x.Rule)
 		}
 	}
+	// A block that is missing has no Refusal.
 	if r.Ran-r.Valid > len(broken) {
 		rules = append(rules, "trials that are missing, failed or cannot be read")
 	}
@@ -307,6 +321,7 @@ type Conclusion struct {
 }
 
 // An AnswerKind is the kind of a Conclusion.
+// It decides the words of the headline.
 type AnswerKind string
 
 // The kinds.

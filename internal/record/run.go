@@ -3,6 +3,12 @@ package record
 import "time"
 
 // Env is the machine and the programs that a run's figures depend on.
+// A field is "" or 0 where the machine does not tell it. GOGC is the environment's, "100" by default.
+//
+// CPU is the processor's model, CPUs the number in the machine. ServerCPUs and LoadCPUs are lists such as
+// 0-1, or "" where nothing was bound to CPUs. Kernel, Clocksource and Governor (the CPU frequency policy)
+// are the kernel's own words. Somaxconn limits accept queues, PortRange the local ports of the load, and
+// NoFile the descriptors of this process.
 type Env struct {
 	CPU          string  `json:"cpu"`
 	CPUs         int     `json:"cpus"`
@@ -82,6 +88,7 @@ type Plan struct {
 }
 
 // A PlanArm is one contestant in a plan.
+// Name, Mode and Role are as in Arm, which has its figures after the run.
 type PlanArm struct {
 	Name    string   `json:"name"`
 	Mode    string   `json:"mode"`
@@ -112,6 +119,8 @@ type Expected struct {
 }
 
 // Clients are the load on one arm. Times are seconds.
+// Arrivals is written as in scenarios; KeepAlive tells whether connections carry several requests. A
+// setting that does not belong to the kind of loop is zero.
 type Clients struct {
 	Loop        string  `json:"loop,omitempty"`   // open or closed
 	Engine      string  `json:"engine,omitempty"` // the engine that sends it, where one was chosen
@@ -132,6 +141,9 @@ type Clients struct {
 func (c Clients) Closed() bool { return c.Loop == "closed" }
 
 // A Run is run.json: the plan and, once the run has ended, its result.
+//
+// It is written at the start with the status Running, and again when the run ends. A run that was killed
+// keeps the first version; its trials can still be judged.
 type Run struct {
 	Schema  int                `json:"schema"`
 	Name    string             `json:"name"`
@@ -154,6 +166,7 @@ type Run struct {
 
 // A Floor is the response time of a server that does next to nothing. Load generator and kernel
 // add it to every response time. Times are seconds.
+// P50 and P99 are quantiles of the response time, LagP50 and LagP99 of the lag.
 type Floor struct {
 	Rate   float64 `json:"rate"` // requests per second
 	P50    float64 `json:"p50"`
@@ -170,6 +183,7 @@ const (
 )
 
 // Duration converts seconds, the unit of times in records, to a time.Duration.
+// It cuts off fractions of a nanosecond.
 func Duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
 // A Feasibility tells what a plan can decide with its rate, window and budget. It is known before

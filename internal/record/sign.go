@@ -23,6 +23,7 @@ const (
 )
 
 // signature returns a plan's signature. It makes the key if there is none yet.
+// It is the HMAC-SHA256 (RFC 2104) of the plan's JSON, in hexadecimal with a line end.
 func signature(plan any) ([]byte, error) {
 	home, err := os.UserConfigDir()
 	if err != nil {
@@ -65,6 +66,8 @@ func makeKey(path string) ([]byte, error) {
 	if err := errors.Join(err, temp.Close()); err != nil {
 		return nil, err
 	}
+	// A link fails if the key exists, so two processes end with the same key, and no process reads a part
+	// of one.
 	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
@@ -81,6 +84,7 @@ func (d *Dir) Sign(plan any) error {
 }
 
 // Signed reports whether this user made the record with this plan.
+// It compares in constant time.
 func (d *Dir) Signed(plan any) bool {
 	kept, err := os.ReadFile(filepath.Join(d.Path(), signatureFile))
 	if err != nil {

@@ -4,6 +4,8 @@ import "slices"
 
 // A Trial is one window of one arm: trials/NNN-arm/trial.json. Everything that can be computed
 // from the requests is left to the reader.
+//
+// The requests of an open loop include the warm-up's: InWindow tells which are measured.
 type Trial struct {
 	Schema  int        `json:"schema"`
 	Number  int        `json:"number"` // from 1, in the order they ran
@@ -21,6 +23,10 @@ type Trial struct {
 }
 
 // ServerSide is what schedlab read of the server process over one window.
+//
+// Accepted, Done, Rejected, Dropped and Open are the server's connection counters since its start: Done
+// were served, Rejected were answered with a refusal, Dropped were closed without an answer, and Open are
+// not closed yet. They are -1 for a server that shows no metrics.
 type ServerSide struct {
 	PID      int     `json:"pid"`
 	CPU      float64 `json:"cpu"`      // CPU seconds in the window, -1 unknown
@@ -54,6 +60,7 @@ type ServerSide struct {
 }
 
 // A Footprint is the memory, threads and processes of a server, over all its processes.
+// Threads are threads of the operating system.
 type Footprint struct {
 	Memory int64 `json:"memory"` // bytes; a page shared by processes counts once
 	// Resident says that Memory is resident pages, with shared pages counted once for each
@@ -121,6 +128,7 @@ type Pending struct {
 }
 
 // Add adds the counts and sums of q.
+// It is for sums over windows.
 func (p *Pending) Add(q Pending) {
 	p.Requests, p.Early = p.Requests+q.Requests, p.Early+q.Early
 	p.Time, p.Squares = p.Time+q.Time, p.Squares+q.Squares
@@ -129,6 +137,8 @@ func (p *Pending) Add(q Pending) {
 // A Proof is what the load generator itself did in one trial, warm-up included, so that its own
 // delays are not blamed on the server. Times are seconds. LongestGap and Away are 0 with another
 // engine than spin, and leave out its sleep.
+//
+// A large figure here means that the generator, and not the server, may be the cause of a long time.
 type Proof struct {
 	Planned int `json:"planned"` // requests of the schedule; 0 in a closed loop without a pace
 	Sent    int `json:"sent"`    // requests of the schedule that were sent
@@ -157,6 +167,7 @@ const (
 
 // ReadLate is how long replies lay in the kernel before the engine spin read them, by the
 // kernel's stamps on a few kept connections of an open loop. Times are seconds.
+// P50 and P99 are over Replies, the number of replies that were audited.
 type ReadLate struct {
 	Replies int64   `json:"replies"`
 	P50     float64 `json:"p50"`
@@ -220,6 +231,7 @@ func Stretches() []Stretch {
 }
 
 // In returns the sum of a figure over the phases that belong to s.
+// of picks the figure, such as Mean or Tail.
 func (s Stretch) In(phases []Phase, of func(Phase) float64) (sum float64) {
 	for _, p := range phases {
 		if slices.Contains(s.Phases, p.Name) {

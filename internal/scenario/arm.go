@@ -20,6 +20,11 @@ import (
 
 // An Arm is one contestant of a comparison: one of our modes with flags, any command that serves HTTP
 // on {addr}, or a server that is already running. It has exactly one of Mode, Command and URL.
+//
+// The name identifies the arm in verdicts, records and expectations. With Vary, expand makes one arm for
+// each combination of values. Argv is the command line of its server.
+//
+// Mode is one of the modes that `schedlab serve` knows.
 type Arm struct {
 	Name    string
 	Mode    string
@@ -36,11 +41,13 @@ type Arm struct {
 }
 
 // Given returns the name that the user gave the arm. For the baseline's copy, that is the baseline's.
+// The copy of the baseline, for the A/A control, has the baseline's name with a ' added.
 func (a Arm) Given() string { return strings.TrimSuffix(a.Name, "'") }
 
 // armName is the form of an arm's name. It excludes ', which marks the baseline's copy.
 var armName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._=,+-]{0,119}$`)
 
+// armNameForm tells the form of a name in errors.
 const armNameForm = "a name has up to 120 letters, digits and . _ = , + -"
 
 // armFlags are the serve flags that an arm may set. Mode.Check tells whether a mode takes them.
@@ -51,6 +58,8 @@ var armKeys = []string{"name", "mode", "command", "url", "env", "metrics", "vary
 
 // arm reads `nethttp`, or `{mode: pool, workers: 4, vary: {...}}`, or
 // `{name: x, command: './server -addr {addr}'}`.
+//
+// Every key that is not in armKeys is a setting: a serve flag, or a setting of the load.
 func (d *decoder) arm(path string, n ast.Node, a *Arm) error {
 	switch n.(type) {
 	case *ast.NullNode:
@@ -59,11 +68,13 @@ func (d *decoder) arm(path string, n ast.Node, a *Arm) error {
 		err := d.fields(path, n, slices.Concat(armKeys, armSettings()), func(key, path string, n ast.Node) error {
 			return d.armField(key, path, n, a)
 		})
+		// The name comes from the settings, so it can only be made when all keys are read.
 		if err == nil && a.Name == "" {
 			a.Name = a.Title()
 		}
 		return err
 	}
+	// A plain word is a mode without flags.
 	mode, err := d.text(path, n)
 	a.Name, a.Mode = mode, mode
 	return err
@@ -71,6 +82,7 @@ func (d *decoder) arm(path string, n ast.Node, a *Arm) error {
 
 // armField reads one key of an arm.
 func (d *decoder) armField(key, path string, n ast.Node, a *Arm) error {
+	// Errors about the value point at the value itself, and not at its key.
 	d.at[path] = start(n)
 	switch key {
 	case "vary":
@@ -98,6 +110,7 @@ func (d *decoder) armField(key, path string, n ast.Node, a *Arm) error {
 		}
 		a.setCommand(words)
 	case "url":
+		// A slash at the end means the same address.
 		a.URL = strings.TrimSuffix(text, "/")
 	case "metrics":
 		a.Metrics = text
@@ -122,6 +135,7 @@ func (a *Arm) set(key, value string) {
 }
 
 // Title returns a name made of the arm's mode and settings, like pool,workers=4.
+// Without settings it is the mode alone. Settings are in alphabetical order within their kind.
 func (a *Arm) Title() string {
 	parts := slices.Concat([]string{a.Mode}, assignments(a.Flags), assignments(a.Clients))
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
@@ -131,6 +145,7 @@ func (a *Arm) Title() string {
 }
 
 // check returns an error for the first fault of the arm that shows without its scenario.
+// The form of the load settings is checked later, by Clients and Load.Check.
 func (a *Arm) check() error {
 	switch {
 	case a.kinds() == 0:
@@ -149,6 +164,7 @@ func (a *Arm) check() error {
 			return err
 		}
 	}
+	// Counted before expansion, which would have to make all of them first.
 	combinations := 1
 	for _, values := range a.Vary {
 		if combinations *= len(values); combinations > MaxArms {
@@ -169,6 +185,7 @@ func (a *Arm) check() error {
 }
 
 // takes returns an error if the arm's mode does not take a value of a serve flag.
+// modes are by name. A mode without a Check takes every value.
 func (a *Arm) takes(flag, value string, modes map[string]mode.Mode) error {
 	m, known := modes[a.Mode]
 	switch {
@@ -179,6 +196,7 @@ func (a *Arm) takes(flag, value string, modes map[string]mode.Mode) error {
 	case m.Check == nil:
 		return nil
 	}
+	// A copy, because the arm itself keeps its value: the question is only whether it could have this one.
 	with := Arm{Flags: maps.Clone(a.Flags)}
 	with.set(flag, value)
 	return m.Check(with.Flags)
@@ -188,11 +206,13 @@ func (a *Arm) takes(flag, value string, modes map[string]mode.Mode) error {
 func (a *Arm) Sets(setting string) bool { return a.value(setting) != "" }
 
 // IsFlag reports whether a setting is a serve flag, and not a load setting or an environment variable.
+// A key that nobody knows counts as a flag, so check refuses it with the list of settings.
 func IsFlag(key string) bool {
 	return !strings.HasPrefix(key, envPrefix) && !slices.Contains(clientKeys, key)
 }
 
 // armSettings returns the names of all settings of an arm, without duplicates.
+// The last one is env.NAME, which stands for any environment variable.
 func armSettings() []string {
 	all := slices.Clone(armFlags)
 	for _, key := range clientKeys {
@@ -209,16 +229,20 @@ func (a *Arm) variesFlags() bool {
 }
 
 // expand returns one arm for each combination of the varied values, in order.
+// Factors are in alphabetical order, and the last one changes fastest. An arm without varied values
+// gives one arm, itself.
 func (a *Arm) expand() []Arm {
 	plain := *a
 	plain.Vary, plain.Family = nil, a.Name
 	arms := []Arm{plain}
 	for _, flag := range slices.Sorted(maps.Keys(a.Vary)) {
 		var next []Arm
+		// Each factor multiplies the arms so far by its values.
 		for _, base := range arms {
 			for _, value := range a.Vary[flag] {
 				v := base
 				v.Name += fmt.Sprintf(",%s=%s", flag, nameOf(flag, value))
+				// set writes to the maps, which the base and its other copies share.
 				v.Flags, v.Clients, v.Env = maps.Clone(base.Flags), maps.Clone(base.Clients), maps.Clone(base.Env)
 				v.set(flag, value)
 				v.Levels = append(slices.Clone(base.Levels), record.Level{Factor: flag, Value: value})
@@ -231,10 +255,12 @@ func (a *Arm) expand() []Arm {
 }
 
 // nameOf returns the form of a varied value in an arm's name: 500 for 500/s, burst-12 for burst(12).
+// A flag's value stays as it is: check refuses a name that armName does not allow.
 func nameOf(factor, value string) string {
 	if IsFlag(factor) {
 		return value
 	}
+	// Any character that a name must not have becomes a dash.
 	unnamed := func(r rune) rune {
 		if strings.ContainsRune("._+-", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 			return r
@@ -247,6 +273,7 @@ func nameOf(factor, value string) string {
 // Argv returns the command line of an arm with its marks, preceded by the arm's environment
 // variables; or the address of a server that is already running. self is the path of this program,
 // iters the calibration that all servers share, and stamps the level of stamping.
+// The marks stay: package process replaces them when it starts the server.
 func (a *Arm) Argv(self string, iters float64, stamps string) []string {
 	switch {
 	case a.URL != "":
@@ -258,8 +285,10 @@ func (a *Arm) Argv(self string, iters float64, stamps string) []string {
 }
 
 // serve returns the command line of an arm with a mode.
+// Flags are in alphabetical order, so that the same arm always has the same command line.
 func (a *Arm) serve(self string, iters float64, stamps string) []string {
 	argv := []string{self, "serve", "--mode", a.Mode, "--addr", command.AddrMark, "--admin", command.AdminMark, "--iters", fmt.Sprintf("%.6g", iters)}
+	// The arm's own flag goes before the level of the run.
 	if _, own := a.Flags["stamps"]; !own && stamps != record.StampsOff {
 		argv = append(argv, "--stamps", stamps)
 	}
@@ -283,10 +312,15 @@ const metricsWord = "metrics="
 //	MODE[,SETTING=VALUE...]                           a setting may be env.VARIABLE
 //	NAME='[metrics=WHERE] [VARIABLE=VALUE...] CMD {addr}'
 //	NAME='[metrics=WHERE] http://HOST:PORT'           a server that is already running
+//
+// The arm's name is s itself for a mode without variables, and NAME for the others. The error tells the
+// first fault that shows without a scenario.
 func ParseArm(s string) (Arm, error) {
 	if err := checkValue(s); err != nil {
 		return Arm{}, err
 	}
+	// NAME= begins a command or a URL only if the rest looks like one. Otherwise the first = belongs to the
+	// first setting of a mode.
 	name, rest, named := strings.Cut(s, "=")
 	named = named && !strings.Contains(name, ","+envPrefix) // the value of a variable may look like a command or a URL
 	switch {
@@ -307,6 +341,7 @@ func ParseArm(s string) (Arm, error) {
 		}
 		a.set(k, v)
 	}
+	// Most likely a command that does not say where it listens.
 	if strings.ContainsAny(mode, " =/") {
 		return Arm{}, fmt.Errorf("%q is none of MODE[,setting=value...], name='CMD %s' and name=http://HOST:PORT: a command must say %s where it listens", s, command.AddrMark, command.AddrMark)
 	}
@@ -333,6 +368,8 @@ func parseForeign(name, text string, set func(a *Arm, words []string)) (Arm, err
 // Select replaces the arms of s by the named arms, in that order. Each name is looked up in added,
 // then in the scenario's own arms, and is else parsed by ParseArm. Without names, the scenario keeps
 // its arms. The remaining arms of added are appended.
+//
+// After an error s has only some of its arms and must not be used.
 func (s *Scenario) Select(names []string, added []Arm) error {
 	own, added := s.Arms, slices.Clone(added)
 	if len(names) > 0 {
@@ -340,6 +377,7 @@ func (s *Scenario) Select(names []string, added []Arm) error {
 	}
 	for _, name := range names {
 		called := func(a Arm) bool { return a.Name == name }
+		// An added arm is used once, at the place where it is named.
 		if i := slices.IndexFunc(added, called); i >= 0 {
 			s.Arms, added = append(s.Arms, added[i]), slices.Delete(added, i, i+1)
 			continue
@@ -364,6 +402,7 @@ const (
 	ourPrefix   = "SCHEDLAB_" // prefix of the variables that set serve flags
 )
 
+// variableForm is the form of an environment variable's name in a shell.
 var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // kinds returns how many of mode, command and URL the arm has. A valid arm has one.
@@ -395,6 +434,7 @@ func (a *Arm) setCommand(words []string) {
 }
 
 // CommandArm returns the arm of another program from the words of its recorded command.
+// It is not checked: the words have run before.
 func CommandArm(name string, words []string) Arm {
 	a := Arm{Name: name}
 	a.setCommand(words)
@@ -410,6 +450,7 @@ func assignments(settings map[string]string) (words []string) {
 }
 
 // value returns the value of a setting of any kind, "" when it is not set.
+// A key is either a flag or a load setting, so one of the two maps has no entry for it.
 func (a *Arm) value(setting string) string {
 	if name, is := strings.CutPrefix(setting, envPrefix); is {
 		return a.Env[name]
@@ -418,7 +459,9 @@ func (a *Arm) value(setting string) string {
 }
 
 // checkEnv returns an error for the first environment variable that the arm cannot set.
+// A server that is already running has its environment, so a URL excludes variables.
 func (a *Arm) checkEnv() error {
+	// Varied variables must be possible too.
 	names := slices.Sorted(maps.Keys(a.Env))
 	for _, factor := range slices.Sorted(maps.Keys(a.Vary)) {
 		if name, is := strings.CutPrefix(factor, envPrefix); is {
@@ -431,6 +474,7 @@ func (a *Arm) checkEnv() error {
 			return fmt.Errorf("%s: a server that runs already has its environment; set it where that is started", name)
 		case !variableForm.MatchString(name):
 			return fmt.Errorf("%q is no name of an environment variable: letters, digits and _, no digit first", name)
+		// Our servers read their flags from such variables as well, and the plan would not know.
 		case strings.HasPrefix(name, ourPrefix):
 			return fmt.Errorf("%s would set a flag of our servers behind the plan's back; give the arm the flag itself, like workers=8", name)
 		case strings.ContainsAny(a.Env[name], "\x00\n"):
@@ -473,6 +517,7 @@ func (a *Arm) MetricsURL() string {
 	if a.Metrics == "" {
 		return ""
 	}
+	// Any address will do for checking the form.
 	addr := "127.0.0.1:1"
 	if u, err := url.Parse(a.URL); err == nil && u.Host != "" {
 		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))

@@ -20,14 +20,17 @@ import (
 )
 
 // clientKeys are the settings of a scenario's load that an arm may override, and that may be varied.
+// min_rate, max_rate and vary are not among them.
 var clientKeys = []string{
 	"loop", "arrivals", "rate", "connections", "keepalive", "idle", "think", "session", "pipeline", "ramp", "timeout",
 }
 
 // A Varied maps factors to their values. Each combination of values becomes an arm.
+// Values are in the order in which the file or the flag lists them.
 type Varied map[string][]string
 
 // vary sets the values of a factor in the arm. It copies the map, which other arms may share.
+// Earlier values of the factor are replaced.
 func (a *Arm) vary(factor string, values []string) {
 	all := Varied{}
 	maps.Copy(all, a.Vary)
@@ -50,9 +53,13 @@ func (d *decoder) varied(path string, n ast.Node, known []string, all *Varied) e
 }
 
 // Clients returns the load of an arm: the scenario's load with the arm's settings applied.
+//
+// Settings that no longer fit are dropped rather than refused: an arm that changes the loop or the
+// keep-alive need not repeat all others. The result is not checked; see Load.Check.
 func (s *Scenario) Clients(a Arm) (Load, error) {
 	l := s.Load
 	for _, key := range slices.Sorted(maps.Keys(a.Clients)) {
+		// A setting's key is the YAML name of a field of Load.
 		field := reflect.ValueOf(&l).Elem().FieldByIndex(fieldOf(reflect.TypeFor[Load](), key))
 		if err := setText(field, a.Clients[key]); err != nil {
 			return l, fmt.Errorf("%s: %w", key, err)
@@ -71,8 +78,12 @@ func (s *Scenario) Clients(a Arm) (Load, error) {
 }
 
 // Check returns an error for the first impossible value of a load, nil if there is none.
+//
+// A rule is bad when its condition holds. Its key is the setting to change, and its text continues the
+// sentence that begins with the key.
 func (l Load) Check() *FieldError {
 	closed := l.Loop == "closed"
+	// If the arrivals are bad, process is zero, and the rules about it do not apply.
 	process, badArrivals := arrivals.Parse(l.Arrivals)
 	for _, rule := range []struct {
 		bad       bool
@@ -110,6 +121,7 @@ func (l Load) Check() *FieldError {
 }
 
 // CheckEngine returns an error if the engine cannot send the load.
+// An empty engine means the default, which can send every load.
 func CheckEngine(engine string, l Load) error {
 	vegeta := engine == load.EngineVegeta
 	switch {
@@ -123,6 +135,7 @@ func CheckEngine(engine string, l Load) error {
 
 // Recorded returns the load in the form of a record, with the engine that sends it. Times are in
 // seconds; Think is the mean.
+// MinRate and MaxRate only choose the rate, so a record does not have them here.
 func (l Load) Recorded(engine string) record.Clients {
 	return record.Clients{
 		Loop: l.Loop, Engine: engine, Arrivals: l.Arrivals, Rate: l.Rate.PerSecond, Connections: l.Connections, KeepAlive: l.KeepAlive,
@@ -134,6 +147,8 @@ func (l Load) Recorded(engine string) record.Clients {
 // Vary makes each arm vary a factor over values, as --vary on the command line asks. The factor is a
 // load setting, an environment variable of the server (env.GOGC), or a serve flag. A flag applies to
 // the arms with a mode that takes it. The values replace those that the scenario gives the factor.
+//
+// An arm that does not take the factor stays as it is. It is an error if no arm takes it.
 func (s *Scenario) Vary(factor string, values []string, modes map[string]mode.Mode) error {
 	switch {
 	case len(values) == 0, len(values) == 1 && values[0] == "":
@@ -144,6 +159,7 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]mode.Mo
 		return fmt.Errorf("unknown factor %q (want one of %v)", factor, armSettings())
 	}
 	client, variable := !IsFlag(factor), strings.HasPrefix(factor, envPrefix)
+	// The refusal of a known mode explains more than an unknown mode does.
 	var refused, unknown error
 	taken := false
 	for i := range s.Arms {
@@ -163,6 +179,7 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]mode.Mo
 			continue
 		}
 		taken = true
+		// A fixed value would contradict the varied ones. The maps may be shared with copies of the arm.
 		a.Flags, a.Clients, a.Env = maps.Clone(a.Flags), maps.Clone(a.Clients), maps.Clone(a.Env)
 		delete(a.Flags, factor)
 		delete(a.Clients, factor)

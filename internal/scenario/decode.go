@@ -31,6 +31,7 @@ type place struct{ line, column int }
 
 // A FieldError is the error for an impossible value. Path names the value, like load.rate or arms[2];
 // Msg tells what the fault is.
+// It has no position: decoder.fault adds the place of the value.
 type FieldError struct {
 	Path, Msg string
 	within    string // the text of the value, if the fault is at one of its characters
@@ -48,9 +49,14 @@ func fieldErrorf(path, format string, args ...any) *FieldError {
 //
 // Note: the library's decoder gives no position for errors in types with UnmarshalText (rates,
 // durations, demands), and most mistakes are there.
+//
+// value is the centre: it reads any node into a Go value by reflection. Structs go to fields, lists to
+// value again, and everything else to text and setText. Arm and Varied have forms of their own.
 type decoder struct{ at map[string]place } // position by path
 
 // decode reads one document into v.
+// It returns the decoder for errors that are found later, with the places of all values. Errors begin
+// with line:column.
 func decode(text []byte, v any) (*decoder, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
@@ -64,6 +70,7 @@ func decode(text []byte, v any) (*decoder, error) {
 		return nil, syntax(err)
 	}
 	var body ast.Node
+	// Comments and directives alone are no document.
 	for _, doc := range file.Docs {
 		switch {
 		case doc.Body == nil || doc.Body.Type() == ast.CommentType || doc.Body.Type() == ast.DirectiveType:
@@ -77,6 +84,7 @@ func decode(text []byte, v any) (*decoder, error) {
 		return nil, place{1, 1}.errorf("the file is empty; 'schedlab scenarios quick' prints one to start from")
 	}
 	d := &decoder{at: map[string]place{"": {1, 1}}}
+	// The root has the empty path.
 	return d, d.value("", body, reflect.ValueOf(v).Elem())
 }
 
@@ -97,6 +105,7 @@ func checkText(text []byte) error {
 		case isControl(r):
 			return at.errorf("control character %U; remove it, or save the file as UTF-8", r)
 		case r == '\n':
+			// The count below makes the next line's first column 1.
 			at = place{at.line + 1, 0}
 		}
 		at.column++
@@ -124,6 +133,7 @@ func syntax(err error) error {
 		return place{1, 1}.errorf("%s", prose.FirstLine(err.Error()))
 	}
 	msg := prose.FirstLine(bad.GetMessage())
+	// The parser's own words for a tab are hard to understand.
 	if strings.Contains(msg, "\t") {
 		msg = "a tab where YAML wants blanks; indent with spaces"
 	}
@@ -150,6 +160,7 @@ func (p place) errorf(format string, args ...any) error {
 }
 
 // errorf returns an error about the value at path, with its position.
+// Without a path it is about the whole file.
 func (d *decoder) errorf(path, format string, args ...any) error {
 	if path != "" {
 		format = "%s: " + format
@@ -162,6 +173,8 @@ func (d *decoder) errorf(path, format string, args ...any) error {
 // one of its characters, the error has the column of that character.
 func (d *decoder) fault(bad *FieldError, source string) error {
 	at := d.place(bad.Path)
+	// A value that spans lines, or is written with escapes, is not found in the source; then the error is
+	// at the value's beginning.
 	lines := strings.Split(source, "\n")
 	if bad.within != "" && at.line <= len(lines) {
 		if before, _, found := strings.Cut(lines[at.line-1], bad.within); found {
@@ -177,6 +190,7 @@ func (d *decoder) place(path string) place {
 		if at, ok := d.at[path]; ok {
 			return at
 		}
+		// load.rate[1] becomes load.rate, then load, then the root, which always has a place.
 		path = path[:max(0, strings.LastIndexAny(path, ".["))]
 	}
 }
@@ -190,6 +204,7 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value) error {
 	if all, ok := reflect.TypeAssert[*Varied](v.Addr()); ok {
 		return d.varied(path, n, clientKeys, all)
 	}
+	// A type that parses its own text is read as text, even if it is a struct.
 	_, leaf := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr())
 	switch {
 	case leaf:
@@ -221,6 +236,7 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value) error {
 }
 
 // setText parses text and stores the value in v.
+// It panics for a kind of field that no rule reads, which is a fault of this program.
 func setText(v reflect.Value, text string) error {
 	if t, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
 		return t.UnmarshalText([]byte(text))
@@ -233,6 +249,7 @@ func setText(v reflect.Value, text string) error {
 		v.SetBool(yes)
 		return err
 	case reflect.Int:
+		// All whole numbers of a scenario are counts, and 0 stands for a key that is left out.
 		i, err := strconv.Atoi(text)
 		if err != nil || i < 1 {
 			return fmt.Errorf("%q is not a whole number above 0", text)
@@ -245,6 +262,7 @@ func setText(v reflect.Value, text string) error {
 }
 
 // keysOf returns the YAML names of a struct's fields.
+// Fields that are not part of the file have the name "-".
 func keysOf(t reflect.Type) (keys []string) {
 	for f := range t.Fields() {
 		if key := f.Tag.Get("yaml"); key != "-" && f.IsExported() {
@@ -265,6 +283,8 @@ func fieldOf(t reflect.Type, key string) []int {
 }
 
 // fields calls read for every key of a mapping. A key that is not in known is an error.
+// Keys are read in the order of the file. known may hold anyVariable, alone or after envPrefix, for keys
+// that can have any name.
 func (d *decoder) fields(path string, n ast.Node, known []string, read func(key, path string, value ast.Node) error) error {
 	m, ok := n.(ast.MapNode)
 	if !ok {
@@ -273,6 +293,7 @@ func (d *decoder) fields(path string, n ast.Node, known []string, read func(key,
 	for pair := m.MapRange(); pair.Next(); {
 		key := pair.Key().GetToken().Value
 		inner := strings.TrimPrefix(path+"."+key, ".")
+		// An error before the value is read points at its key.
 		d.at[inner] = placeOf(pair.Key().GetToken())
 		if !slices.Contains(known, key) && !(strings.HasPrefix(key, envPrefix) && slices.Contains(known, envPrefix+anyVariable)) && !slices.Contains(known, anyVariable) {
 			err := fmt.Errorf("unknown key %q (want one of %s)", key, strings.Join(known, ", "))
@@ -281,6 +302,7 @@ func (d *decoder) fields(path string, n ast.Node, known []string, read func(key,
 			}
 			return d.at[inner].errorf("%w", err)
 		}
+		// A key without a value is more likely a mistake than a wish for the default.
 		if pair.Value().Type() == ast.NullType {
 			return d.errorf(inner, "has no value; give one or leave the key out")
 		}
@@ -299,6 +321,7 @@ func (d *decoder) text(path string, n ast.Node) (string, error) {
 			return "", d.errorf(path, "%w", err)
 		}
 		return n.Value, nil
+	// A block of text cannot have escapes, and checkText has seen its characters.
 	case *ast.LiteralNode:
 		return n.Value.Value, nil
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
@@ -308,6 +331,7 @@ func (d *decoder) text(path string, n ast.Node) (string, error) {
 }
 
 // isTrue parses true or false.
+// YAML's other spellings, such as yes and on, are errors.
 func isTrue(text string) (bool, error) {
 	if text != "true" && text != "false" {
 		return false, fmt.Errorf("%q is neither true nor false", text)
@@ -316,6 +340,7 @@ func isTrue(text string) (bool, error) {
 }
 
 // describe returns a phrase for a node in a message.
+// Anchors, tags and the like come with the remedy.
 func describe(n ast.Node) string {
 	switch n := n.(type) {
 	case ast.MapNode:

@@ -16,9 +16,11 @@ import (
 )
 
 // shareFactor is the name of the ratio of requests that sleep at all.
+// It is not a key of the file: there the ratio is part of the sleep.
 const shareFactor = "sleep-share"
 
 // mostValues is the largest number of values on an axis.
+// A map with two such axes has 625 cells, each a comparison.
 const mostValues = 25
 
 // factors returns the names that an axis of a map may vary: of the workload and of the arms' settings.
@@ -28,12 +30,14 @@ func factors() []string {
 
 // VaryFactors returns the names of an arm's settings, without environment variables, which can have
 // any name.
+// These are the factors that help lists.
 func VaryFactors() []string {
 	return slices.DeleteFunc(armSettings(), func(s string) bool { return strings.HasPrefix(s, envPrefix) })
 }
 
 // ParseFactor reads an axis of a map, FACTOR=V1,V2,..., with 2 to 25 values in the order of the axis. A
 // comma within parentheses is part of a value.
+// The values are not parsed: whether they are possible depends on the scenario. See At.
 func ParseFactor(text string) (record.Factor, error) {
 	name, list, ok := strings.Cut(text, "=")
 	f := record.Factor{Name: name}
@@ -64,6 +68,7 @@ func ParseFactor(text string) (record.Factor, error) {
 // SplitValues splits V1,V2,... at commas. A comma within parentheses is part of a value.
 func SplitValues(list string) (values []string) {
 	depth, from := 0, 0
+	// The comma added at the end closes the last value, even inside of an open parenthesis.
 	for i, r := range list + "," {
 		switch {
 		case r == '(':
@@ -81,6 +86,8 @@ func SplitValues(list string) (values []string) {
 // At returns the scenario of one cell of a map, with the i-th value of x and the j-th value of y. It
 // drops the expectations, which are about the scenario without a map. A serve flag is set in the arms
 // with a mode that takes it. An arm that varies something itself is an error.
+//
+// s itself does not change: the slices and maps that At writes to are copied first.
 func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]mode.Mode) (Scenario, error) {
 	if k := slices.IndexFunc(s.Arms, func(a Arm) bool { return len(a.Vary) > 0 }); k >= 0 {
 		return s, fmt.Errorf("arm %q varies %s itself; a map has two factors, x and y: name arms without vary", s.Arms[k].Name, strings.Join(slices.Sorted(maps.Keys(s.Arms[k].Vary)), ", "))
@@ -97,6 +104,7 @@ func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]mode.Mode) (
 		return s, errors.New("connections are kept ones, so they mean nothing where keepalive is false; drop one of the two factors")
 	}
 	for k, axis := range axes {
+		// Such a name would state a value that the arm no longer has.
 		if i := slices.IndexFunc(s.Arms, func(a Arm) bool { return strings.Contains(a.Name, axis.Name+"=") }); i >= 0 {
 			return s, fmt.Errorf("arm %q has %s in its name, and the map varies it; give the arm without", s.Arms[i].Name, axis.Name)
 		}
@@ -104,6 +112,7 @@ func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]mode.Mode) (
 			return s, fmt.Errorf("%s=%s: %w", axis.Name, values[k], err)
 		}
 	}
+	// The cell as a whole must still be a possible scenario.
 	if bad := s.check(); bad != nil {
 		return s, fmt.Errorf("%s %s", bad.Path, bad.Msg)
 	}
@@ -125,12 +134,14 @@ func (s *Scenario) set(f record.Factor, value string, modes map[string]mode.Mode
 	}
 	for k := range s.Arms {
 		s.Arms[k].Clients = maps.Clone(s.Arms[k].Clients)
+		// An arm's own value would override the cell's.
 		delete(s.Arms[k].Clients, f.Name)
 	}
 	return setText(reflect.ValueOf(&s.Load).Elem().FieldByIndex(fieldOf(reflect.TypeFor[Load](), f.Name)), value)
 }
 
 // Keep sets whether all clients keep their connections, or open one for each request.
+// In an open loop without keep-alive there are no kept connections, so their number becomes 0.
 func (s *Scenario) Keep(connections bool) {
 	s.Load.KeepAlive = connections
 	if !connections && s.Load.Loop != "closed" {
@@ -145,6 +156,7 @@ func (s *Scenario) Keep(connections bool) {
 // setFlag sets a serve flag in the arms with a mode that takes any of the factor's values. Planning
 // finds out whether the mode takes this value.
 func (s *Scenario) setFlag(f record.Factor, value string, modes map[string]mode.Mode) error {
+	// This reason holds if none of the arms has a mode that modes knows.
 	refused := errors.New("they are no modes of this program")
 	taken := false
 	for k := range s.Arms {
@@ -152,6 +164,8 @@ func (s *Scenario) setFlag(f record.Factor, value string, modes map[string]mode.
 		if _, known := modes[a.Mode]; !known {
 			continue
 		}
+		// One value that the mode takes is enough. Planning reports the others: silence would leave the arm at
+		// its default.
 		if slices.ContainsFunc(f.Values, func(v string) bool {
 			err := a.takes(f.Name, v, modes)
 			if err != nil {

@@ -12,9 +12,11 @@ import (
 )
 
 // All is the argument that stands for every scenario of a library.
+// Files of the user are not among them.
 const All = "all"
 
 // A Library holds scenarios in files NAME.yaml at its root. The program embeds one.
+// Its zero value cannot be used. It is safe for concurrent use if its file system is.
 type Library struct{ fs.FS }
 
 // Names returns the names of the scenarios in alphabetical order.
@@ -31,6 +33,9 @@ func (l Library) Names() (names []string) {
 
 // Expand replaces All by every name of the library, and a directory by the scenario files in it. Other
 // arguments stay.
+//
+// A name of the library goes before a directory of the same name. It returns an error for a directory
+// without scenarios. Whether the other arguments exist shows in Find.
 func (l Library) Expand(args []string) (names []string, err error) {
 	for _, arg := range args {
 		info, statErr := os.Stat(arg)
@@ -57,6 +62,8 @@ func (l Library) Expand(args []string) (names []string, err error) {
 
 // Find reads a scenario of the library by its name, or a file by its path. embedded reports whether the
 // scenario is from the library.
+//
+// An argument with a dot or a slash is a path; without one, it can only be a name.
 func (l Library) Find(arg string) (s Scenario, embedded bool, err error) {
 	text, err := fs.ReadFile(l, arg+".yaml")
 	if err == nil {
@@ -67,6 +74,7 @@ func (l Library) Find(arg string) (s Scenario, embedded bool, err error) {
 		return s, false, fmt.Errorf("unknown scenario %q (embedded are %s; a file needs its path, like ./%s.yaml)", arg, strings.Join(l.Names(), ", "), arg)
 	}
 	if text, err = ReadFile(arg, MaxScenario); err != nil {
+		// The path is already in the message.
 		if path, ok := errors.AsType[*fs.PathError](err); ok {
 			err = path.Err
 		}

@@ -1,5 +1,11 @@
 // Package scenario reads and checks scenarios. A scenario is one question, from a file or a command
 // line: the workload, the load, the arms, and the expectations about them. The package runs nothing.
+//
+// A scenario takes this way. Library.Find or Parse reads YAML: decode fills the structs and keeps the
+// place of each value (decode.go, with arm.go for arms), setDefaults fills in the rest, and check
+// applies the rules. Ask makes a scenario from flags instead (source.go). Select, Vary and At then
+// change it as the command line or a map asks. Contestants are the arms as they run, and Clients is
+// the load of each (clients.go).
 package scenario
 
 import (
@@ -22,6 +28,12 @@ import (
 
 // A Scenario is one question, with the workload and load to measure, and the arms to compare. In a
 // file, unknown keys, wrong types and impossible values are errors with file, line and column.
+//
+// Where the file has no key, the field is zero until setDefaults. A copy shares slices and maps with the
+// original.
+//
+// Name is for records and reports, and the run answers Question. Workload tells the requests, Load their
+// arrivals and clients. Arms are compared with each other; Claims are sentences that the run confirms or not.
 type Scenario struct {
 	Name     string   `yaml:"name"`
 	Question string   `yaml:"question"`
@@ -42,6 +54,7 @@ type Scenario struct {
 
 // A Claim is an assertion with the sentence that it decides. Figures in the sentence stand in braces
 // and are filled in from the run: {mean("pool")}.
+// For example, says: Sixteen workers are enough, and when: p99("pool,workers=16") < 20ms.
 type Claim struct {
 	Says string `yaml:"says"`
 	When string `yaml:"when"` // the assertion, as under expect
@@ -49,6 +62,10 @@ type Claim struct {
 
 // Workload tells what a request asks for: CPU time and sleep at /work, a path, a list of requests, or
 // the requests in a file of vegeta's targets.
+//
+// Zero distributions ask for no work. Requests and the others exclude each other: see checkAsked.
+// CPU and Sleep are distributions of times, one draw for each request. Method and Body belong
+// to the request for the work or for Path.
 type Workload struct {
 	CPU    workload.Dist `yaml:"cpu"`
 	Sleep  workload.Dist `yaml:"sleep"`
@@ -63,6 +80,9 @@ type Workload struct {
 
 // Load tells how requests arrive. In an open loop they arrive at a rate, whatever the server does. In
 // a closed loop they come from clients that wait for their replies.
+//
+// Zero values mean not set. An arm may override each setting; see Clients. Check tells which settings
+// exclude each other.
 type Load struct {
 	Loop        string        `yaml:"loop"`        // open (default) or closed
 	Arrivals    string        `yaml:"arrivals"`    // open loop: poisson (default), or another process that arrivals.Parse reads
@@ -81,6 +101,8 @@ type Load struct {
 }
 
 // Protocol sets the number and length of windows. Zero values leave the kind's defaults.
+// Protocols has the defaults by kind.
+// Warmup is the time under load before each window, which is the measured part.
 type Protocol struct {
 	Kind   string   `yaml:"kind"`   // quick (default) or full
 	Blocks int      `yaml:"blocks"` // the most blocks, MinBlocks to MaxBlocks
@@ -90,11 +112,13 @@ type Protocol struct {
 }
 
 // Needs are the properties that a machine must have for the question to make sense.
+// 0 needs nothing.
 type Needs struct {
 	ServerCPUs int `yaml:"server_cpus"`
 }
 
 // A Duration is a time like 1.05s.
+// In a file it is above 0, so that 0 can mean not set.
 type Duration time.Duration
 
 // Longest is the upper limit of every duration of a plan.
@@ -122,6 +146,7 @@ const maxRate = 1e6
 
 // UnmarshalText parses "3000/s" or "0.7x".
 func (r *Rate) UnmarshalText(text []byte) error {
+	// Commas are ignored, as in 12,500/s.
 	s := strings.ReplaceAll(string(text), ",", "")
 	if n, ok := strings.CutSuffix(s, "/s"); ok {
 		v, err := strconv.ParseFloat(n, 64)
@@ -165,9 +190,13 @@ func Rounded(rate float64) float64 {
 }
 
 // MaxArms is the largest number of arms of a scenario, with varied arms expanded.
+// A block runs every arm once, so its length grows with their number.
 const MaxArms = 40
 
 // Parse reads the text of a scenario file. file is its name in messages.
+//
+// Errors begin with FILE:LINE:COLUMN. The arms may still be impossible for their modes, such as a flag
+// that a mode does not take: planning finds that.
 func Parse(file string, text []byte) (Scenario, error) { return parse(file, text, false) }
 
 // Recorded reads a scenario from the record of a run. It allows a scenario without arms: one that was
@@ -175,6 +204,7 @@ func Parse(file string, text []byte) (Scenario, error) { return parse(file, text
 // an older version knew.
 func Recorded(file string, text []byte) (Scenario, error) { return parse(file, text, true) }
 
+// parse puts the file's name before errors.
 func parse(file string, text []byte, recorded bool) (Scenario, error) {
 	s, err := parseScenario(text, recorded)
 	if err != nil {
@@ -183,18 +213,21 @@ func parse(file string, text []byte, recorded bool) (Scenario, error) {
 	return s, nil
 }
 
+// parseScenario returns errors without the file's name.
 func parseScenario(text []byte, recorded bool) (s Scenario, err error) {
 	d, err := decode(text, &s)
 	if err != nil {
 		return s, err
 	}
 	s.Source = string(text)
+	// A file of targets and a log are read later, by Open.
 	s.asks = s.Workload.listed()
 	s.Question = strings.TrimSpace(s.Question)
 	s.setDefaults()
 	if recorded {
 		s.Predict = slices.DeleteFunc(s.Predict, func(name string) bool { return !slices.Contains(TheoryNames, name) })
 	}
+	// Rules can only be checked on the whole scenario. fault gives the error the place of the value.
 	if bad := s.check(); bad != nil && !(recorded && len(s.Arms) == 0 && bad.Path == "arms") {
 		return s, d.fault(bad, s.Source)
 	}
@@ -212,6 +245,7 @@ func (s *Scenario) setDefaults() {
 		s.Load.Connections = 64
 	}
 	for i := range s.Arms {
+		// The arm's own value, or own list, goes before the list of the load.
 		for factor, values := range s.Load.Vary {
 			if a := &s.Arms[i]; a.Vary[factor] == nil && a.Clients[factor] == "" {
 				a.vary(factor, values)
@@ -220,12 +254,15 @@ func (s *Scenario) setDefaults() {
 	}
 }
 
+// A name becomes part of a directory's name. A method is in capitals, as in HTTP.
 var (
 	nameForm   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 	methodForm = regexp.MustCompile(`^[A-Z]{1,16}$`)
 )
 
 // check returns an error for the first impossible value, nil if there is none.
+//
+// Only one fault is told at a time, since later rules may rely on earlier ones.
 func (s *Scenario) check() *FieldError {
 	var zero workload.Dist
 	for _, rule := range []struct {
@@ -263,6 +300,7 @@ func (s *Scenario) check() *FieldError {
 		if err := a.check(); err != nil {
 			return fieldErrorf(path, "%w", err)
 		}
+		// Names must be different after expansion too: verdicts and files are by name.
 		for _, c := range a.expand() {
 			if slices.Contains(names, c.Name) {
 				return fieldErrorf(path, "the name %q is taken; give one of them a name", c.Name)
@@ -278,11 +316,13 @@ func (s *Scenario) check() *FieldError {
 			if bad := l.Check(); bad != nil {
 				return fieldErrorf(path, "%s %s", bad.Path, bad.Msg)
 			}
+			// The requests of a log are the scenario's, and the same for all arms.
 			if l.Arrivals != s.Load.Arrivals && (isLog(l.Arrivals) || isLog(s.Load.Arrivals)) {
 				return fieldErrorf(path, "arrivals: a log says what is asked as well, so all arms have it or none; give it to load")
 			}
 		}
 	}
+	// Counted after expansion: one arm that varies a flag is enough.
 	if len(names) < 2 {
 		return fieldErrorf("arms", "needs at least two: a baseline and a challenger")
 	}
@@ -296,6 +336,8 @@ func (s *Scenario) check() *FieldError {
 }
 
 // Contestants returns the arms as they run, with varied arms expanded.
+// The order is the scenario's; the values of one factor are in the order given. The first arm is the
+// baseline.
 func (s *Scenario) Contestants() (all []Arm) {
 	for _, a := range s.Arms {
 		all = append(all, a.expand()...)
@@ -321,6 +363,7 @@ func (s *Scenario) Assertions() []string {
 }
 
 // First returns the first arm as it runs. A varied arm has its first values.
+// There must be an arm.
 func (s *Scenario) First() Arm {
 	a := s.Arms[0].expand()[0]
 	a.Vary = nil
@@ -328,6 +371,7 @@ func (s *Scenario) First() Arm {
 }
 
 // anyKeepAlive reports whether the clients of any arm keep their connections.
+// The scenario's connections are meant for these arms.
 func (s *Scenario) anyKeepAlive() bool {
 	return s.Load.KeepAlive || slices.ContainsFunc(s.Arms, func(a Arm) bool {
 		return a.Clients["keepalive"] == "true" || slices.Contains(a.Vary["keepalive"], "true")
@@ -354,6 +398,7 @@ type Timing struct {
 }
 
 // Protocols are the protocols that a scenario may name. They are only read.
+// Quick gives a first answer in about a minute.
 var Protocols = map[string]Timing{
 	"quick": {Warmup: 200 * time.Millisecond, Window: 500 * time.Millisecond, Budget: 75 * time.Second},
 	"full":  {Warmup: 400 * time.Millisecond, Window: 3600 * time.Millisecond, Budget: 10 * time.Minute},
@@ -372,11 +417,13 @@ func (s *Scenario) Assert(text string) error {
 	if _, err := expect.Parse(text, s.armNames()); err != nil {
 		return fmt.Errorf("%s: %w", text, err)
 	}
+	// Clip makes append copy, so that scenarios copied from this one keep their own list.
 	s.Expect = append(slices.Clip(s.Expect), text)
 	return nil
 }
 
 // parseExpectations checks all assertions and claims of a scenario.
+// They name arms as they run, after expansion.
 func (s *Scenario) parseExpectations() *FieldError {
 	arms := s.armNames()
 	for i, text := range s.Expect {
@@ -400,6 +447,7 @@ func (s *Scenario) parseExpectations() *FieldError {
 }
 
 // mistake returns the error for a text at path that package expect cannot parse.
+// If expect knows the character, the error points at it.
 func mistake(path, text string, err error) *FieldError {
 	bad := &FieldError{Path: path, Msg: err.Error(), within: text}
 	if at, ok := errors.AsType[*expect.Error](err); ok {

@@ -15,6 +15,7 @@ import (
 )
 
 // Ask returns a scenario for a question without a file. The caller adds the arms.
+// Only the requests and the load are checked here; planning checks the rest.
 func Ask(name, question string, w Workload, l Load) (Scenario, error) {
 	s := Scenario{Name: name, Question: question, Workload: w, Load: l}
 	s.setDefaults()
@@ -30,12 +31,14 @@ func Ask(name, question string, w Workload, l Load) (Scenario, error) {
 	case bad != nil:
 		return s, fmt.Errorf("%s: %s", bad.Path, bad.Msg)
 	}
+	// A record keeps the source, so that it can be read without the command line.
 	s.Source = fmt.Sprintf("# made from the command line\nname: %s\nquestion: %q\nworkload: {path: %q, targets: %q}\nload: {arrivals: %q, rate: %q, keepalive: %v}\n",
 		s.Name, s.Question, w.Path, w.Targets, s.Load.Arrivals, s.Load.Rate, s.Load.KeepAlive)
 	return s, nil
 }
 
 // isLog reports whether a scenario's arrivals come from an access log, which also holds the requests.
+// It is false for arrivals that cannot be parsed.
 func isLog(spec string) bool {
 	a, err := arrivals.Parse(spec)
 	return err == nil && a.Kind == arrivals.KindLog
@@ -52,6 +55,7 @@ func (s *Scenario) Open() error {
 			return fmt.Errorf("workload.targets: %w", err)
 		}
 		defer f.Close()
+		// The servers in the file are replaced by a placeholder; Targets puts in the arm's address.
 		if s.asks, err = load.ReadTargets(f, "server"); err != nil {
 			return fmt.Errorf("workload.targets: %s: %w", s.Workload.Targets, err)
 		}
@@ -60,6 +64,7 @@ func (s *Scenario) Open() error {
 		if err != nil {
 			return fmt.Errorf("load.arrivals: %w", err)
 		}
+		// A log has no CPU times, so it needs no calibration.
 		if a, err = a.Open(0); err != nil {
 			return fmt.Errorf("load.arrivals: %w", err)
 		}
@@ -69,6 +74,7 @@ func (s *Scenario) Open() error {
 }
 
 // listed returns the requests that the scenario itself lists, nil if there are none.
+// The rest of a line after the path is the body, as it is.
 func (w *Workload) listed() (asks []load.Target) {
 	for _, text := range w.Requests {
 		method, rest, _ := strings.Cut(text, " ")
@@ -79,6 +85,7 @@ func (w *Workload) listed() (asks []load.Target) {
 }
 
 // Targets returns the scenario's requests, directed at the server at addr (host:port).
+// Each call makes a new slice. The requests have no demand: see Demands.
 func (s *Scenario) Targets(addr string) []load.Target {
 	if s.asks != nil {
 		moved := make([]load.Target, len(s.asks))
@@ -95,6 +102,7 @@ const workPath = "/work"
 
 // Which returns the order in which a closed loop sends the targets, as indices into Targets; nil if
 // they take turns.
+// An open loop has the order in its trace: see Replay.
 func (s *Scenario) Which() []uint32 {
 	if s.Log == nil {
 		return nil
@@ -108,6 +116,7 @@ func (s *Scenario) AsksWork() bool {
 }
 
 // Asked returns a phrase that describes the requests.
+// It is "" for requests without any work.
 func (s *Scenario) Asked() string {
 	cpu, sleep := s.Workload.CPU, s.Workload.Sleep
 	switch {
@@ -131,6 +140,7 @@ func (s *Scenario) Asked() string {
 }
 
 // checkAsked returns an error for the first fault in the scenario's requests, nil if there is none.
+// There may be only one source of requests: the work, a path, a list, a file, or a log.
 func (s *Scenario) checkAsked() *FieldError {
 	w := s.Workload
 	other := w.Path != "" || w.CPU.Mean() > 0 || w.Sleep.Mean() > 0
@@ -153,11 +163,15 @@ func (s *Scenario) checkAsked() *FieldError {
 }
 
 // Replay returns a block's part of the log, of length span, replayed at a mean rate per second.
+//
+// Blocks replay one stretch after the other, so that a run sees as much of the log as it has blocks. All
+// arms of a block get the same stretch. The log must be open.
 func (s *Scenario) Replay(block int, rate float64, span time.Duration) arrivals.Trace {
 	return s.Log.Part(block, span, rate).Draw(rate, span, nil)
 }
 
 // ReadyPath returns the path to request until an arm's server replies.
+// Our own servers answer /plaintext without work. Other programs may not have it.
 func (s *Scenario) ReadyPath(a Arm) string {
 	if a.Mode != "" {
 		return "/plaintext"
@@ -167,6 +181,7 @@ func (s *Scenario) ReadyPath(a Arm) string {
 
 // Attack returns the options of a load on the server at addr (host:port): the clients, the targets, and
 // their order if a log gives one. The caller fills in the rest of the trace.
+// The engine is the default.
 func (s *Scenario) Attack(addr string) load.Options {
 	return load.Options{Clients: s.Load.Recorded(""), Targets: s.Targets(addr), Trace: arrivals.Trace{Which: s.Which()}}
 }
@@ -179,6 +194,7 @@ func (s *Scenario) Demands(n int, seed uint64, iters float64) []arrivals.Demand 
 		return nil
 	}
 	w := s.Workload
+	// Each has a generator of its own, so that changing one distribution leaves the draws of the other.
 	cpu, sleep := workload.NewRand(seed^0xc0ffee), workload.NewRand(seed^0x51ee9)
 	d := make([]arrivals.Demand, n)
 	for i := range d {

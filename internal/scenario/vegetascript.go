@@ -19,9 +19,12 @@ import (
 // WriteVegeta writes the scenario as a shell script that attacks the server at addr (host:port) with
 // vegeta's command line. The script has the targets and one attack for each different load of the
 // arms. Comments list the properties of the load that vegeta cannot express. Call Open first.
+//
+// The script is for a second opinion: it sends a similar load without schedlab.
 func (s *Scenario) WriteVegeta(w io.Writer, addr string) error {
 	asks := s.Targets(addr)
 	for i, t := range asks {
+		// vegeta sends the same text each time, so the server must draw the demand.
 		asks[i].URL = s.stated(t.URL)
 	}
 	var targets bytes.Buffer
@@ -80,6 +83,7 @@ func (s *Scenario) stated(url string) string {
 }
 
 // A sharedLoad is a load with the names of the arms that have it.
+// Arms with the same load need only one attack.
 type sharedLoad struct {
 	Load
 	arms []string
@@ -105,11 +109,13 @@ func (s *Scenario) loads() (all []sharedLoad, err error) {
 // vegetaFlags returns vegeta's flags for a load, and phrases for the properties without a flag.
 func (s *Scenario) vegetaFlags(l Load) (flags, unsaid []string) {
 	add := func(format string, args ...any) { flags = append(flags, fmt.Sprintf(format, args...)) }
+	// A property that is lost is written down, so that nobody takes the attack for the same load.
 	lack := func(is bool, format string, args ...any) {
 		if is {
 			unsaid = append(unsaid, fmt.Sprintf(format, args...))
 		}
 	}
+	// DURATION overrides it when the script runs.
 	window := cmp.Or(time.Duration(s.Protocol.Window), Protocols[s.Protocol.Kind].Window)
 	if l.Loop == "closed" {
 		s.vegetaClosed(l, add, lack)
@@ -135,6 +141,7 @@ func (s *Scenario) vegetaOpen(l Load, add func(string, ...any), lack func(bool, 
 		add("-rate=%s", vegetaRate(Rounded(s.Log.OwnRate())))
 	default:
 		lack(true, "a rate of %s the slowest arm's throughput, which it does not measure; set RATE", l.Rate)
+		// The lower limit of the rate, or 100 per second, until the user sets RATE.
 		add(`-rate="${RATE:-%s}"`, vegetaRate(max(l.MinRate.PerSecond, 100)))
 	}
 	if l.KeepAlive {
@@ -147,6 +154,7 @@ func (s *Scenario) vegetaOpen(l Load, add func(string, ...any), lack func(bool, 
 // vegetaClosed adds the flags of a closed loop, with one of vegeta's workers for each client.
 func (s *Scenario) vegetaClosed(l Load, add func(string, ...any), lack func(bool, string, ...any)) {
 	add("-workers=%d -max-workers=%d -connections=%d", l.Connections, l.Connections, l.Connections)
+	// -rate=0 lets every worker send as soon as it has its reply.
 	if rate := l.Rate.PerSecond; rate > 0 {
 		add("-rate=%s", vegetaRate(rate))
 		lack(true, "a pace for each of %d clients; its workers share one, and lose it when all are busy", l.Connections)
@@ -160,6 +168,7 @@ func (s *Scenario) vegetaClosed(l Load, add func(string, ...any), lack func(bool
 }
 
 // vegetaRate returns a rate in the form of vegeta's command line, which takes whole numbers.
+// A fraction is written per 1,000 seconds, which keeps three decimals.
 func vegetaRate(perSecond float64) string {
 	if whole := math.Round(perSecond); whole == perSecond {
 		return fmt.Sprintf("%.0f/1s", whole)

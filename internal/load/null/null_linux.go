@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// answer is the reply to every request.
 var answer = []byte("HTTP/1.1 200 OK\r\nServer: null\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n")
 
 const (
@@ -44,6 +45,7 @@ func Serve(ctx context.Context, ln *net.TCPListener, service time.Duration, stat
 		listener: int(file.Fd()), matched: map[int32]int{}, in: make([]byte, 64<<10), epoch: time.Now(),
 		replyQueue: replyQueue{service: service, free: make([]time.Duration, stations)},
 	}
+	// accept takes connections until none waits, so it must not block.
 	if err := unix.SetNonblock(s.listener, true); err != nil {
 		return err
 	}
@@ -78,6 +80,8 @@ func Serve(ctx context.Context, ln *net.TCPListener, service time.Duration, stat
 	return nil
 }
 
+// A server is the one thread of Serve: its epoll set, and for each connection how far its input matches
+// the end of a request.
 type server struct {
 	listener, epoll int
 	in              []byte
@@ -86,6 +90,7 @@ type server struct {
 	replyQueue
 }
 
+// watch makes epoll report when fd can be read.
 func (s *server) watch(fd int) error {
 	return unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 }
@@ -109,6 +114,7 @@ func (s *server) await(events []unix.EpollEvent) (int, error) {
 	return 0, os.NewSyscallError("epoll_pwait2", errno)
 }
 
+// accept takes all connections that wait to be accepted.
 func (s *server) accept() {
 	for {
 		fd, _, err := unix.Accept4(s.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
@@ -129,10 +135,12 @@ func (s *server) serve(fd int32) {
 	}
 	ok, matched := err == nil && n > 0, s.matched[fd]
 	for _, b := range s.in[:max(n, 0)] {
+		// Several requests may come in one read, and the end of one may be split between two reads.
 		if matched = next(matched, b); matched < len(emptyLine) {
 			continue
 		}
 		if matched = 0; s.service > 0 {
+			// With a service time the reply waits in the queue until it is due.
 			s.take(fd, time.Since(s.epoch))
 		} else {
 			ok = ok && reply(fd)
@@ -156,6 +164,7 @@ func (s *server) drop(fd int32) {
 	_ = unix.Close(int(fd))
 }
 
+// emptyLine ends a request that has no body.
 const emptyLine = "\r\n\r\n"
 
 // next returns how many bytes of emptyLine are matched after one more byte.
