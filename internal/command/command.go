@@ -56,9 +56,11 @@ func Join(argv []string) string {
 
 // Quote makes a word of s for a shell. Marks stay readable, which a library would quote.
 //
-// Braces are not in the list, so that {addr} stays readable.
+// Braces are not in the list, so that {addr} stays readable; a shell takes them for a list only with a
+// comma or two dots.
 func Quote(s string) string {
-	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$`|&;<>()*?[]#~!") {
+	list := strings.Contains(s, "{") && (strings.Contains(s, ",") || strings.Contains(s, ".."))
+	if s != "" && !list && !strings.ContainsAny(s, " \t\n'\"\\$`|&;<>()*?[]#~!") {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

@@ -23,7 +23,7 @@ func TestSplitCommand(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"": "empty command", " \n": "empty command", "'a": `unfinished quote in "'a"`, `"a'`: `unfinished quote in "\"a'"`, `a\`: `unfinished quote in "a\\"`,
+		"{a,b}": "'{a,b}'", "{addr}": "{addr}", "": "empty command", " \n": "empty command", "'a": `unfinished quote in "'a"`, `"a'`: `unfinished quote in "\"a'"`, `a\`: `unfinished quote in "a\\"`,
 	} {
 		if _, err := Split(text); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", text, err, want)
@@ -33,7 +33,7 @@ func TestSplitCommand(t *testing.T) {
 
 func TestQuote(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{"a/b-1": "a/b-1", "": "''", "it's": `'it'\''s'`, "a b": "'a b'", "{addr}": "{addr}"} {
+	for in, want := range map[string]string{"a/b-1": "a/b-1", "": "''", "it's": `'it'\''s'`, "a b": "'a b'", "{addr}": "{addr}", "{a,b}": "'{a,b}'"} {
 		if got := Quote(in); got != want {
 			t.Errorf("Quote(%q) = %s, want %s", in, got, want)
 		}

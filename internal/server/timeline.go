@@ -1,9 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -53,9 +55,9 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	// A fleet gives n of each process, in their order and not in the order of time. So the last n
-	// of them are the newest only in a single process.
+	// A fleet gives n of each process, in the order of the processes; the newest n of all are wanted.
 	stamps, _, err := s.stamped(n)
+	slices.SortStableFunc(stamps, func(a, b timeline.Server) int { return cmp.Compare(a.Read, b.Read) })
 	writeWithin(w, adminWrite)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
