@@ -30,7 +30,14 @@ import (
 	"schedlab/internal/workload"
 )
 
+// attackFlags are the flags of attack. An attack is one load on one server that runs already: it
+// starts no server, compares nothing and keeps no record but the files it is asked for.
+//
+// run does it in steps: check looks at the flags alone, options turns them and a scenario into the
+// load, open or closed sends it, and package attack sums up what came back into sum, which print
+// shows.
 type attackFlags struct {
+	// What is asked, and how; the names are the flags'.
 	target, targets string
 	loop            string
 	engine          string
@@ -44,11 +51,13 @@ type attackFlags struct {
 	keepAlive       bool
 	timeout         time.Duration
 
+	// A closed loop only, but for rest.
 	warmup, ramp      time.Duration
 	think             workload.Dist
 	session, pipeline int
 	rest              string
 
+	// The request without a scenario, the files to write, and the output.
 	method, body  string
 	headers       []string
 	seed          uint64
@@ -62,6 +71,7 @@ type attackFlags struct {
 	changed func(flag string) bool // on the command line or in the environment
 }
 
+// newAttack declares the flags of attack.
 func newAttack() *cobra.Command {
 	var f attackFlags
 	cmd := &cobra.Command{
@@ -158,6 +168,8 @@ no reply was good, 130 interrupted.`,
 	return cmd
 }
 
+// run carries out the attack. Everything that can be refused is refused before the first request:
+// flags, targets on other machines, too many connections, files that exist.
 func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	f.changed = cmd.Flags().Changed
 	if err := f.check(); err != nil {
@@ -165,6 +177,7 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	drawSeed(cmd, &f.seed)
 	sum := record.Attack{Seed: f.seed, Status: record.Complete, Loop: f.loop}
+	// A record names the engine only if one was chosen.
 	if f.changed("engine") {
 		sum.Engine = f.engine
 	}
@@ -188,9 +201,12 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 		drive = f.closed
 	}
 	result, err := drive(cmd, opts, &sum, files)
+	// Nothing was sent: leave no files behind.
 	if result == nil {
 		return errors.Join(err, files.Discard())
 	}
+	// After an interrupt, or when a file could not be written, the requests sent so far are still
+	// worth a summary.
 	if werr := errors.Join(files.Finish(result), f.print(cmd.OutOrStdout(), &sum)); werr != nil {
 		return errors.Join(err, werr)
 	}
@@ -200,6 +216,7 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	// Requests that the end of the attack cut off say nothing about the server.
 	if ended := sum.Sent - sum.CutOff; float64(sum.Failed) > .001*float64(ended) {
 		return &exitError{exitPartial, fmt.Errorf("%d of %d requests got no reply", sum.Failed, ended)}
 	}
@@ -209,7 +226,8 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// openFiles opens the files to write.
+// openFiles opens the files to write. A result of several targets names its target, which a closed
+// loop does not note.
 func (f *attackFlags) openFiles(o load.Options) (*attack.Files, error) {
 	if f.results != "" && f.loop == "closed" && len(o.Targets) > 1 {
 		return nil, errors.New("--results of a closed loop with several targets cannot say which was asked; give one target")
@@ -221,7 +239,7 @@ func (f *attackFlags) openFiles(o load.Options) (*attack.Files, error) {
 	return attack.OpenFiles(f.results, f.hgrm, o.Targets, o.Trace.Which, stamp)
 }
 
-// statusWords say how many replies had which status.
+// statusWords say how many replies had which status, in the order of the codes.
 func statusWords(statuses map[uint16]int) string {
 	var words []string
 	for _, code := range slices.Sorted(maps.Keys(statuses)) {
@@ -230,15 +248,19 @@ func statusWords(statuses map[uint16]int) string {
 	return strings.Join(words, ", ")
 }
 
-// longestClosed limits a closed loop: its number of requests is not known in advance.
+// longestClosed limits a closed loop: its number of requests is not known in advance, and all of
+// them are kept in memory.
 const longestClosed = 5 * time.Minute
 
-// ofLoop are the flags that make sense in one loop only.
+// ofLoop are the flags that make sense in one loop only. Giving one in the other loop is a mistake,
+// not something to ignore.
 var ofLoop = map[string][]string{
 	"open":   {"arrivals", "idle"},
 	"closed": {"warmup", "ramp", "think", "session", "pipeline"},
 }
 
+// check refuses flags that are missing, impossible or contradictory. It looks at the flags alone;
+// take calls it again after a scenario has filled some.
 func (f *attackFlags) check() error {
 	other := map[string]string{"open": "closed", "closed": "open"}[f.loop]
 	if i := slices.IndexFunc(ofLoop[other], f.changed); i >= 0 {
@@ -270,7 +292,8 @@ func (f *attackFlags) check() error {
 	return nil
 }
 
-// checkEngine refuses what the engine cannot do.
+// checkEngine refuses what the engine cannot do. spin speaks no TLS; vegeta knows no closed loop
+// and no connections beforehand.
 func (f *attackFlags) checkEngine() error {
 	vegeta := f.engine == load.EngineVegeta
 	switch {
@@ -286,6 +309,7 @@ func (f *attackFlags) checkEngine() error {
 	return nil
 }
 
+// print writes the summary in the format of --output.
 func (f *attackFlags) print(w io.Writer, a *record.Attack) error {
 	if f.output == "json" {
 		return report.AttackJSON(w, a)
@@ -294,7 +318,8 @@ func (f *attackFlags) print(w io.Writer, a *record.Attack) error {
 }
 
 // options returns the load to send, and notes the request for it in sum. In a closed loop the trace
-// holds demands only.
+// holds demands only. There are three sources of requests: a scenario, an access log, or --target
+// and --targets. Errors about the flags or files have the exit code of wrong usage.
 func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options, err error) {
 	var s *scenario.Scenario
 	if len(args) == 1 {
@@ -306,6 +331,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		if err := found.Open(); err != nil {
 			return o, usage(err)
 		}
+		// The scenario has the path, --target only the server.
 		u, err := url.Parse(f.target)
 		if err != nil || u.Host == "" || f.targets != "" || strings.Trim(u.Path, "/") != "" {
 			return o, usagef("with scenario %q give the server as --target http://host:port, without a path", s.Name)
@@ -330,6 +356,8 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 			return o, usage(err)
 		}
 	}
+	// The order matters: a scenario fills flags that were not given (take), and then the flags win
+	// over its load (override).
 	f.override(&o, s == nil)
 	if f.loop == "closed" {
 		if s != nil {
@@ -344,6 +372,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		}
 		f.duration, f.replayed = t.Duration, t.Log
 	}
+	// The log was read by Draw: it gives the requests as well as their times.
 	if s == nil && f.replayed != nil {
 		if f.targets != "" || f.changed("method") || f.changed("body") || len(f.headers) > 0 {
 			return o, usage(attack.LogAsks(f.arrivals))
@@ -352,6 +381,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 			return o, usage(err)
 		}
 	}
+	// Connections are a number to tell only if they are kept.
 	if sum.Duration = f.duration.Seconds(); o.KeepAlive {
 		sum.Connections = o.Connections
 	}
@@ -359,8 +389,9 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 	return o, nil
 }
 
-// take fills flags that were not given from a scenario's load, if both have the same loop. Settings of
-// kept connections are taken only where connections are kept.
+// take fills flags that were not given from a scenario's load, if both have the same loop. Settings
+// of kept connections are taken only where connections are kept. It checks the flags again, because
+// a flag and a setting of the scenario may contradict each other.
 func (f *attackFlags) take(l scenario.Load) error {
 	if l.Loop != f.loop {
 		return nil
@@ -386,7 +417,8 @@ func (f *attackFlags) take(l scenario.Load) error {
 	return f.check()
 }
 
-// override lets flags win over a scenario's settings; bare is without one.
+// override lets flags win over a scenario's settings; bare is without one. A setting that the
+// scenario leaves at 0 also takes the flag's value, be it given or the default.
 func (f *attackFlags) override(o *load.Options, bare bool) {
 	if bare || f.changed("keepalive") {
 		o.KeepAlive = f.keepAlive
@@ -394,6 +426,7 @@ func (f *attackFlags) override(o *load.Options, bare bool) {
 	if bare || f.changed("connections") || o.Connections == 0 && (o.KeepAlive || f.loop == "closed") {
 		o.Connections = f.connections
 	}
+	// Connections that are not kept need no limit: each request opens its own.
 	if !o.KeepAlive && !f.changed("connections") && f.loop == "open" {
 		o.Connections = 0
 	}
@@ -405,10 +438,12 @@ func (f *attackFlags) override(o *load.Options, bare bool) {
 	o.OpenRate, o.SkipVerify = f.openRate, f.insecure
 }
 
-// closedDemands are drawn for a closed loop, which goes through them in turn.
+// closedDemands are drawn for a closed loop, which goes through them in turn: its number of
+// requests is not known in advance.
 const closedDemands = 10_000
 
-// open drives the open loop. The result is nil when nothing was sent.
+// open drives the open loop. The result is nil when nothing was sent. Results are written while
+// requests end; if that fails, the attack ends, and the error is returned with the result so far.
 func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
@@ -422,6 +457,7 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 		return nil, usage(err)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "sending %s in %v\n", prose.Plural(len(o.Trace.At), "request"), f.duration)
+	// From here to undo this process is tuned to be the load.
 	undo, err := f.settle(ctx, &o)
 	if err != nil {
 		return nil, err
@@ -439,16 +475,20 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 		leftOut = f.replayed.LeftOut()
 	}
 	attack.SumUpOpen(sum, o, f.duration, result, leftOut)
+	// The attack was cut short from here: the error of the file is the reason to tell.
 	if cause := context.Cause(ctx); cause != nil && cmd.Context().Err() == nil {
 		err = cause
 	}
 	return result, err
 }
 
-// closed drives the closed loop.
+// closed drives the closed loop. The result is nil when it did not start. Unlike in an open loop,
+// the results are written when it is over.
 func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
 	o.Duration, o.Warmup, o.Seed = f.duration, f.warmup, f.seed
 	if f.think != (workload.Dist{}) {
+		// Each client has its own generator, so that think times do not depend on the order in
+		// which clients run.
 		o.Pause = func(rng *rand.Rand) time.Duration { return f.think.Sample(workload.NewRand(rng.Uint64())) }
 	}
 	if err := o.Check(); err != nil {
@@ -479,7 +519,8 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	return result, err
 }
 
-// settle gives the load its CPUs, and decides whether it spins there.
+// settle gives the load its CPUs, and decides whether it spins there. It looks at the first target
+// for the server. undo gives the CPUs back; it is nil after an error.
 func (f *attackFlags) settle(ctx context.Context, o *load.Options) (undo func(), err error) {
 	addr := ""
 	if u, err := url.Parse(o.Targets[0].URL); err == nil {
@@ -489,7 +530,8 @@ func (f *attackFlags) settle(ctx context.Context, o *load.Options) (undo func(),
 	return undo, err
 }
 
-// closedWords describes the closed loop for the summary.
+// closedWords describes the closed loop for the summary, like "closed, 16 pipelined, sessions of
+// 100".
 func (f *attackFlags) closedWords() string {
 	words := "closed"
 	add := func(is bool, format string, args ...any) {
@@ -503,8 +545,8 @@ func (f *attackFlags) closedWords() string {
 	return words
 }
 
-// onLoopback refuses to send load to other machines by mistake, and https with an
-// engine that does not speak it.
+// onLoopback refuses to send load to other machines by mistake, and https with an engine that does
+// not speak it. --allow-remote allows other machines, and changes nothing about https.
 func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) error {
 	checked := map[string]bool{} // of a log there may be many on one server
 	for _, t := range targets {
@@ -530,10 +572,12 @@ func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) err
 	return nil
 }
 
-// A perSecond is the rate of an attack, which has no slowest arm to share.
+// A perSecond is the rate of an attack, or of the requests to advise on: a number per second.
+// Unlike in a scenario it is no share of the slowest arm's throughput, because there is no such
+// arm. The zero value means not given.
 type perSecond struct{ scenario.Rate }
 
-// Set implements pflag.Value.
+// Set implements pflag.Value. A number without a unit is refused with the right spelling.
 func (r *perSecond) Set(s string) error {
 	var rate scenario.Rate
 	err := rate.Set(s)
@@ -550,7 +594,8 @@ func (r *perSecond) Set(s string) error {
 	return nil
 }
 
-// held tells whether this process can hold the connections, in the flags' words.
+// held tells whether this process can hold the connections, in the flags' words. Its limit on
+// descriptors decides.
 func held(o load.Options) error {
 	if o.Idle > 0 && !o.KeepAlive {
 		return usagef("--idle %d are connections that are kept; drop --keepalive=false", o.Idle)

@@ -14,6 +14,9 @@ import (
 	"schedlab/internal/report"
 )
 
+// newAudit makes the command that judges another tool's output. It sends nothing: the flags only
+// tell facts about the test that the output leaves out. Impossible figures have exit code 3, other
+// findings 0.
 func newAudit() *cobra.Command {
 	var given audit.Given
 	var service time.Duration
@@ -71,7 +74,9 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 	return cmd
 }
 
-// auditOf reads and judges a file, or standard input for "-".
+// auditOf reads and judges a file, or standard input for "-". All its errors are wrong usage: the
+// input cannot be read, or no run is found in it. A mistake at a place is an error of file and
+// line.
 func auditOf(cmd *cobra.Command, name string, given audit.Given) (a *record.Audit, err error) {
 	err = readInput(cmd, name, func(in io.Reader, shown string) error {
 		text, err := audit.Read(in)
@@ -88,6 +93,7 @@ func auditOf(cmd *cobra.Command, name string, given audit.Given) (a *record.Audi
 	return a, usage(err)
 }
 
+// printAudit writes an audit in a format of --output.
 func printAudit(w io.Writer, a *record.Audit, format string, verbose bool) error {
 	switch format {
 	case "json":

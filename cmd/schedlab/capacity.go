@@ -14,19 +14,22 @@ import (
 )
 
 const (
+	// The embedded scenario of a search, which asks for 0.2 ms of CPU time, and its objective.
 	capacityScenario = "capacity"
 	capacitySLO      = "p99<=10ms,errors<=0.1%"
 )
 
-// capacityFormats are the formats of a search.
+// capacityFormats are the formats of a search. benchstat and hgrm have no form for one.
 var capacityFormats = []string{"text", "json", "markdown", "html", "csv"}
 
-// capacityFlags are the flags of capacity.
+// capacityFlags are the flags of capacity. It shares the arms and the run with compare, but each
+// arm is searched alone and no verdicts are given, so protocol, blocks and rate mean nothing here.
 type capacityFlags struct {
 	compareFlags
 	slo string
 }
 
+// newCapacity declares the flags of capacity.
 func newCapacity() *cobra.Command {
 	var f capacityFlags
 	cmd := &cobra.Command{
@@ -84,6 +87,8 @@ Exit codes: 0 some arm has an answer, 1 a server died or something else failed
 	return cmd
 }
 
+// run plans the search of all arms, and prints the plan or carries it out. The exit code is 4 if no
+// arm has an answer.
 func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	slo, err := stats.ParseSLO(f.slo)
 	if err != nil {
@@ -124,7 +129,8 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// checkGiven refuses values that mean "not given" when they were given.
+// checkGiven refuses values that mean "not given" when they were given. It hides the method of
+// compareFlags, which looks at flags that capacity does not have.
 func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
 	if err := checkAboveZero(fl, "window", "warmup", "budget"); err != nil {
 		return err

@@ -28,7 +28,12 @@ import (
 	"schedlab/internal/workload"
 )
 
-// chooseFlags describe requests.
+// chooseFlags describe requests. table and rows are for tools/experiments: they print a page's
+// table and the pack's file.
+//
+// ask turns the flags into an advise.Ask, advise.Choose answers it, planTest and line make the
+// test's plan and command line, and test runs it with --verify. Package advise has all knowledge;
+// the command has what it may not import: the modes, the flags and the comparison.
 type chooseFlags struct {
 	adviceFlags
 	asked advise.Ask
@@ -36,6 +41,7 @@ type chooseFlags struct {
 	rows  []string
 }
 
+// newChoose declares the flags of choose.
 func newChoose() *cobra.Command {
 	var f chooseFlags
 	cmd := &cobra.Command{
@@ -71,6 +77,8 @@ requests of the advised model got no good reply.`,
 	return cmd
 }
 
+// bind declares the flags about the requests. They have the names of the scenarios' keys, so that
+// fill can set one from the other.
 func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	f.adviceFlags.bind(fl)
 	fl.StringVar(&f.asked.CPU, "cpu", "", "CPU time of a request, as scenarios write it: 200us, exp(200us), 0.99*1ms+0.01*100ms")
@@ -91,6 +99,9 @@ func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	fl.Lookup("table").Hidden, fl.Lookup("rows").Hidden = true, true // for tools/experiments
 }
 
+// run gives the advice, and with --verify tests it. The test is always planned: an advice comes
+// with a command that works here. An advice whose test fails to run is printed all the same, and
+// then the error.
 func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	pack, err := advise.ParsePack(experiments.Answers)
 	if err != nil {
@@ -137,7 +148,8 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// choosable are the modes in the order in which they are shown.
+// choosable are the modes in the order in which they are shown, the plainest first, which is the
+// order that advise wants.
 func choosable() (all []mode.Mode) {
 	for _, m := range model.Modes() {
 		all = append(all, m.Mode)
@@ -145,7 +157,7 @@ func choosable() (all []mode.Mode) {
 	return all
 }
 
-// sizeOfMode returns the table's cell about a mode's size.
+// sizeOfMode returns the table's cell about a mode's size, in Markdown.
 func sizeOfMode(name string) string {
 	switch m, err := model.Lookup(name); {
 	case err != nil || !m.Has("workers") && !m.Loops:
@@ -156,7 +168,9 @@ func sizeOfMode(name string) string {
 	return "a loop for each CPU"
 }
 
-// ask describes the requests by the flags, and by a scenario where a flag was not given.
+// ask describes the requests by the flags, and by a scenario where a flag was not given. It refuses
+// a rate that the connections cannot carry: the answer would be about the connections and not about
+// the model.
 func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err error) {
 	path := ""
 	if len(args) == 1 {
@@ -187,7 +201,8 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err e
 	return a, nil
 }
 
-// check refuses missing and impossible flags.
+// check refuses missing and impossible flags. The checks of a scenario's load do the rest, in its
+// words.
 func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 	a := f.asked
 	switch {
@@ -217,13 +232,15 @@ func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 	return nil
 }
 
-// fill sets flags that were not given from a scenario. It returns the path that the scenario asks, ""
-// if that is /work.
+// fill sets flags that were not given from a scenario. It returns the path that the scenario asks,
+// "" if that is /work. A scenario that does not tell the cost of a request, or a rate per second,
+// needs the flags for these.
 func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err error) {
 	s, _, err := findScenario(name)
 	if err != nil {
 		return "", err
 	}
+	// Values by flag, in the flag's own notation, so that the flags' parsers check them.
 	said := map[string]string{"arrivals": s.Load.Arrivals}
 	if s.Workload.Path == "" {
 		said["cpu"], said["sleep"] = s.Workload.CPU.String(), s.Workload.Sleep.String()
@@ -258,7 +275,8 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 	return "", nil
 }
 
-// printRows prints the pack's verdicts after the records' verdicts have replaced theirs.
+// printRows prints the pack's verdicts after the records' verdicts have replaced theirs. It is how
+// tools/experiments makes docs/experiments/answers.tsv, which this program embeds.
 func (f *chooseFlags) printRows(cmd *cobra.Command, pack advise.Pack) error {
 	for _, name := range f.rows {
 		dir, run, err := record.Open(name, record.DefaultRoot)
@@ -275,7 +293,8 @@ func (f *chooseFlags) printRows(cmd *cobra.Command, pack advise.Pack) error {
 	return err
 }
 
-// line returns the command line of the comparison that planTest planned.
+// line returns the command line of the comparison that planTest planned, with the expectations that
+// planTest added. The seed and the CPUs are not in it.
 func (f *chooseFlags) line(t advise.Test) string {
 	argv := []string{"schedlab", "compare", "--path", t.Path}
 	if t.Rate > 0 {
@@ -292,7 +311,8 @@ func (f *chooseFlags) line(t advise.Test) string {
 	return command.Join(append(argv, "--budget", f.Budget.String()))
 }
 
-// planTest plans the comparison that tests an advice, as the command line would.
+// planTest plans the comparison that tests an advice, as the command line would. It adds an
+// expectation for each other arm and metric, and for each term of the SLO.
 func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Comparison, error) {
 	f.addArms, f.vary, f.adhoc.path, f.Rate.PerSecond = t.Arms, t.Vary, t.Path, t.Rate
 	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
@@ -306,6 +326,7 @@ func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Compa
 	arms := plain.Contestants()
 	for _, arm := range arms[1:] {
 		for _, metric := range t.Metrics {
+			// Under overload the metrics are judged together, and no single one may be expected.
 			if stats.MetricOf(metric).Compared && !slices.Contains(t.Metrics, "good_mean") {
 				f.expect = append(f.expect, fmt.Sprintf("not faster(%q, %q)", metric, arm.Name))
 			}
@@ -318,6 +339,7 @@ func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Compa
 	if err != nil {
 		return nil, err
 	}
+	// Calibration takes some milliseconds and matters only if servers run.
 	if f.verify {
 		f.Note = "tests an advice of schedlab choose"
 		f.Iters = workload.Calibrate()
@@ -325,12 +347,14 @@ func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Compa
 	return f.plan(s)
 }
 
-// keeps returns the expectation that an arm keeps a term of an SLO.
+// keeps returns the expectation that an arm keeps a term of an SLO, as --expect takes it. test
+// finds the outcome by this text.
 func keeps(term stats.Term, arm string) string {
 	return fmt.Sprintf("%s(%q) <= %s", term.Metric, arm, strings.TrimPrefix(term.String(), term.Metric+"<="))
 }
 
-// test runs the comparison that tests the advice.
+// test runs the comparison that tests the advice, and judges it. The arms of the plan are in the
+// order of t.Arms, with the copy of the first left out.
 func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, t advise.Test, show *progress) (*record.ChoiceTest, error) {
 	dir, run, err := f.measure(ctx, planned, show)
 	if err != nil {

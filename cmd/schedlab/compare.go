@@ -19,7 +19,14 @@ import (
 	"schedlab/internal/workload"
 )
 
-// compareFlags are the flags of compare. Other commands that run comparisons embed them.
+// compareFlags are the flags of compare. Other commands that run comparisons embed them, and bind
+// the flags that they have; the others stay zero. The embedded Options go to the planner as they
+// are.
+//
+// A comparison goes through these steps, which the other commands share: checkGiven looks at the
+// flags, prepare completes the options, questions (pack.go) reads the scenarios, seeMachine
+// (doctor.go) looks at the machine, plans plans everything, and carryOut runs one comparison,
+// writes its reports and prints its answer.
 type compareFlags struct {
 	experiment.Options
 	arms, addArms []string
@@ -38,6 +45,8 @@ type compareFlags struct {
 	close         bool
 }
 
+// newCompare declares the flags of compare. Without a scenario and without flags that replace one,
+// it compares defaultScenario.
 func newCompare() *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
@@ -120,10 +129,12 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
 	return cmd
 }
 
+// formatNames are the formats of a run's report.
 func formatNames() []string { return report.Names(report.Formats()) }
 
-// run reads and plans every scenario first, so that mistakes are found before anything runs. Then it
-// prints the plans, runs the pack, or runs the one comparison.
+// run reads and plans every scenario first, so that mistakes are found before anything runs. Then
+// it prints the plans, runs the pack, or runs the one comparison. A pack of one scenario counts as
+// one comparison.
 func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.checkGiven(cmd.Flags()); err != nil {
 		return err
@@ -143,7 +154,10 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	// One calibration for all arms and scenarios, or they would differ by its error.
 	f.Iters = workload.Calibrate()
+	// A single comparison asks for the expectations of the command line alone, or without any
+	// expectation for the standing of every arm. A pack wants every verdict.
 	f.Aim.Expectations = len(f.expect) > 0 && len(asked) == 1
 	f.Aim.Standings = len(asked) == 1 && len(asked[0].Assertions()) == 0
 	if f.Aim.Expectations {
@@ -172,7 +186,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	return f.one(cmd, planned, show)
 }
 
-// one runs the only comparison of a pack, and prints its result.
+// one runs the only comparison of a pack, and prints its result. Its exit code is verdictCode's.
 func (f *compareFlags) one(cmd *cobra.Command, p experiment.Pack, show *progress) error {
 	c := p.Scenarios[0].Planned
 	if why := p.Late(record.Duration(c.Planned().Estimate), 0); why != nil {
@@ -188,7 +202,8 @@ func (f *compareFlags) one(cmd *cobra.Command, p experiment.Pack, show *progress
 	return nil
 }
 
-// howLong tells how long comparisons with an explanation each take at most.
+// howLong tells how long comparisons with an explanation each take at most. It is said before the
+// run, because --budget alone does not tell it.
 func howLong(p experiment.Pack) string {
 	var measuring, explaining time.Duration
 	for _, s := range p.Scenarios {
@@ -200,12 +215,14 @@ func howLong(p experiment.Pack) string {
 	return fmt.Sprintf("measuring takes %v at most, and explaining (--explain) %v more: %v together", measuring, explaining, measuring+explaining)
 }
 
+// plan plans a comparison with the options of the flags. An impossible one is wrong usage.
 func (f *compareFlags) plan(s scenario.Scenario) (*experiment.Comparison, error) {
 	c, err := experiment.Plan(s, f.Options)
 	return c, usageIfImpossible(err)
 }
 
-// usageIfImpossible gives an impossible plan the exit code of wrong usage.
+// usageIfImpossible gives an impossible plan the exit code of wrong usage. Its message tells which
+// flag to change.
 func usageIfImpossible(err error) error {
 	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
 		return usage(err)
@@ -213,13 +230,17 @@ func usageIfImpossible(err error) error {
 	return err
 }
 
-// carryOut runs one comparison or search, writes its reports and prints its result.
+// carryOut runs one comparison or search, writes its reports and prints its result. The result is
+// nil if there is an error. A run that was cut short is still judged and printed, and then fails.
 func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, show *progress) (*record.Result, error) {
 	dir, run, err := c.Run(cmd.Context(), f.out, show.update)
 	show.done()
+	// Nothing to report on.
 	if run.Result == nil || run.Trials == 0 {
 		return nil, f.failure(err, dir, run)
 	}
+	// An explanation needs two blocks. It runs before the reports are written, so that they hold
+	// it.
 	if f.why && err == nil && run.Result.Valid > 1 {
 		e := explainFlags{compareFlags: *f, testBudget: testBudget}
 		e.runCommands = true // they have just run
@@ -233,13 +254,15 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 }
 
 // failure adds the exit code and the place of the record to an error that cut a comparison short. A
-// record without a measurement is removed.
+// record without a measurement is removed. A run that began and turned out to be impossible, as by
+// a rate that an arm cannot serve, has no answer: exit code 4.
 func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error {
 	if dir == nil {
 		return err
 	}
 	refused, impossible := errors.AsType[*experiment.Impossible](err)
 	kept := "what was measured is kept in " + dir.Path()
+	// Probes alone are worth keeping: they tell why a plan was impossible.
 	if run.Trials <= 0 && len(run.XMax) == 0 && dir.Discard() == nil {
 		kept = "nothing was measured"
 	}
@@ -254,9 +277,9 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 	return fmt.Errorf("%w; %s", err, kept)
 }
 
-// verdictCode is 3 if an expectation failed. It is 0 if one passed, a challenger has a primary verdict
-// other than REFUSED, or its goodput differs. Otherwise, and with strict if an expectation is open or
-// refused, it is 4.
+// verdictCode is 3 if an expectation failed. It is 0 if one passed, a challenger has a primary
+// verdict other than REFUSED, or its goodput differs. Otherwise, and with strict if an expectation
+// is open or refused, it is 4. A failed expectation counts more than any that passed.
 func verdictCode(r *record.Result, strict bool) int {
 	switch {
 	case answered(r, record.Failed) > 0:
@@ -274,6 +297,7 @@ func verdictCode(r *record.Result, strict bool) int {
 	return exitPartial
 }
 
+// answered counts the expectations with an outcome.
 func answered(r *record.Result, a record.Answer) (n int) {
 	for _, e := range r.Expectations {
 		if e.Outcome == a {
@@ -283,7 +307,8 @@ func answered(r *record.Result, a record.Answer) (n int) {
 	return n
 }
 
-// writeReports writes the files for people and benchstat into the record.
+// writeReports writes the files for people and benchstat into the record: report.html, report.md
+// and bench.txt, or capacity.svg for a search.
 func writeReports(dir *record.Dir, r *record.Result) error {
 	write := func(file string, page func(io.Writer, *record.Result) error) error {
 		return dir.WriteFile(file, func(w io.Writer) error { return page(w, r) })

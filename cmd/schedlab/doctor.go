@@ -22,6 +22,11 @@ import (
 	"schedlab/internal/workload"
 )
 
+// doctorFlags are the flags of doctor, with the scenario that they name.
+//
+// The command measures and package doctor judges: machine reads what needs no time, measure fills
+// in the rest, doctor.Examine finds what is wrong. seeMachine, at the end, is the short look that
+// other commands take before a comparison.
 type doctorFlags struct {
 	compareFlags
 	name        string            // of the scenario, or its file
@@ -30,6 +35,7 @@ type doctorFlags struct {
 	quick, full bool
 }
 
+// newDoctor declares the flags of doctor.
 func newDoctor() *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
@@ -82,6 +88,8 @@ interrupted.`,
 
 // How long and how often each thing is measured.
 const (
+	// The figures keep a quick look at 2 s. watchOthers is long enough to tell 5 % of a CPU from
+	// the clock's tick of 10 ms, and 1000 sleeps are enough for a p99.
 	watchOthers = 500 * time.Millisecond // other programs' CPU time
 	watchClock  = 250 * time.Millisecond // between looks at the clocks
 	sleeps      = 1000
@@ -90,6 +98,8 @@ const (
 	nullMode    = "nethttp" // of the server that is asked for it
 )
 
+// run measures the machine, judges it and prints the report. After an interrupt it judges nothing,
+// as half a machine may look fit. An unfit machine has exit code 3.
 func (f *doctorFlags) run(cmd *cobra.Command) error {
 	if f.quick && f.full {
 		return usagef("--quick and --full exclude each other; drop one of them")
@@ -128,6 +138,7 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 }
 
 // check refuses a faulty scenario, or one with arms on other machines, before anything is measured.
+// Planning the comparison once finds what is wrong with it.
 func (f *doctorFlags) check(ctx context.Context) error {
 	var err error
 	if f.asked, _, err = findScenario(f.name); err != nil {
@@ -140,7 +151,8 @@ func (f *doctorFlags) check(ctx context.Context) error {
 	return err
 }
 
-// machine reads the properties of this machine that need no measuring.
+// machine reads the properties of this machine that need no measuring. out is the directory for
+// records. The CPUs are those that a comparison would use now.
 func machine(survey *experiment.Survey, out string) *doctor.Machine {
 	m := &doctor.Machine{
 		Root: os.DirFS("/"), Environ: os.Environ(), Out: out, Need: record.MaxBytes,
@@ -153,14 +165,15 @@ func machine(survey *experiment.Survey, out string) *doctor.Machine {
 	return m
 }
 
-// snap looks at the CPUs that server and load would have.
+// snap looks at the CPUs that server and load would have, each once where they share some.
 func snap(m *doctor.Machine) host.Snapshot {
 	cpus := slices.Concat(m.ServerCPUs, m.LoadCPUs)
 	slices.Sort(cpus)
 	return host.Snap(slices.Compact(cpus))
 }
 
-// watch measures the CPU time of other programs for a span.
+// watch measures the CPU time of other programs for a span, or until ctx ends. It sleeps meanwhile,
+// so that it measures itself as little as possible.
 func watch(ctx context.Context, m *doctor.Machine, span time.Duration) {
 	before := snap(m)
 	select {
@@ -170,7 +183,9 @@ func watch(ctx context.Context, m *doctor.Machine, span time.Duration) {
 	m.Usage = snap(m).Since(before)
 }
 
-// measure fills in the properties that take time to measure.
+// measure fills in the properties that take time to measure. The clock is watched all along, and
+// steal is the larger of a quiet and a loaded time. It returns early without an error when ctx
+// ends; the caller asks ctx.
 func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m *doctor.Machine, show *progress) error {
 	clock := doctor.WatchClock(doctor.SystemClock(), watchClock)
 	defer func() { m.Clock = clock() }()
@@ -180,6 +195,7 @@ func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m 
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
+	// The steps run one after the other, as each would disturb the next.
 	m.Pause = survey.Pause()
 	if !f.quick && ctx.Err() == nil {
 		show.update("asking a null server", 0, 1, nullSpan)
@@ -193,11 +209,13 @@ func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m 
 			return err
 		}
 	}
+	// Steal may begin only when the CPUs are in use.
 	m.Usage.Steal = max(m.Usage.Steal, snap(m).Since(before).Steal)
 	return nil
 }
 
-// engineTime converts the time that the load engine adds to a response time.
+// engineTime converts the time that the load engine adds to a response time, or the reason why it
+// is not known.
 func engineTime(f *record.Floor, err error) doctor.Engine {
 	if err != nil {
 		return doctor.Engine{Err: err}
@@ -205,13 +223,15 @@ func engineTime(f *record.Floor, err error) doctor.Engine {
 	return doctor.Engine{Rate: f.Rate, P50: f.P50, P99: f.P99}
 }
 
-// aPlan is one comparison of a program with itself.
+// aPlan is one comparison of a program with itself: a protocol, and how many blocks of it to run.
 type aPlan struct {
 	protocol string
 	blocks   int
 }
 
-// noise measures by how much copies of one program seem to differ.
+// noise measures by how much copies of one program seem to differ. A comparison that cannot run
+// here is a finding and no error. Fewer blocks than a real comparison's are enough: package doctor
+// computes from their spread what the protocol's own number would tell.
 func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progress) error {
 	plans := []aPlan{{"quick", 4}}
 	if f.full {
@@ -234,6 +254,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 		}
 		runs = append(runs, run)
 	}
+	// Both protocols are judged, whatever was run.
 	var protocols []record.Plan
 	for _, name := range []string{"quick", "full"} {
 		c, err := f.alike(name)
@@ -249,7 +270,8 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 	return nil
 }
 
-// alike plans the scenario with its baseline as the only contestant.
+// alike plans the scenario with its baseline as the only contestant: two arms of it, of which the
+// first has a copy. The rate is that of the scenario, or the one that findRate found.
 func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
 	s := f.asked
 	one := s.First()
@@ -262,8 +284,9 @@ func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
 	return f.plan(s, protocol, 0)
 }
 
-// findRate asks all arms of the scenario for their throughput when its rate is a
-// share of the slowest one's.
+// findRate asks all arms of the scenario for their throughput when its rate is a share of the
+// slowest one's. So the copies run at the load that a real comparison of the scenario would have.
+// It leaves f.rate 0 if the rate is not relative.
 func (f *doctorFlags) findRate(ctx context.Context, show *progress) error {
 	s := f.asked
 	if len(s.Arms) == 1 {
@@ -277,13 +300,16 @@ func (f *doctorFlags) findRate(ctx context.Context, show *progress) error {
 	return err
 }
 
+// twice returns an arm and another one like it.
 func twice(a scenario.Arm) []scenario.Arm {
 	again := a
 	again.Name += "-again"
 	return []scenario.Arm{a, again}
 }
 
-// plan lays the scenario out; a budget of 0 is the protocol's.
+// plan lays the scenario out; a budget of 0 is the protocol's. The seed is fixed: two looks at a
+// machine should differ by the machine alone. Expectations and claims are about the scenario's
+// arms, so they are dropped.
 func (f *doctorFlags) plan(s scenario.Scenario, protocol string, budget time.Duration) (*experiment.Comparison, error) {
 	s.Expect, s.Claims = nil, nil
 	o := f.Options
@@ -292,7 +318,8 @@ func (f *doctorFlags) plan(s scenario.Scenario, protocol string, budget time.Dur
 	return c, usageIfImpossible(err)
 }
 
-// compareAlike runs the comparison that p describes, in a directory that is removed.
+// compareAlike runs the comparison that p describes, in a directory that is removed. The run is
+// returned with its result.
 func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress) (run record.Run, err error) {
 	c, err := f.alike(p.protocol)
 	if err != nil {
@@ -307,11 +334,13 @@ func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress)
 	return run, err
 }
 
-// briefWatch is how long a comparison watches other programs before it starts.
+// briefWatch is how long a comparison watches other programs before it starts. It is short, as
+// everybody waits for it.
 const briefWatch = 150 * time.Millisecond
 
-// seeMachine returns a line that tells whether this machine is fit for comparisons. If it is not, every
-// record gets a doubt.
+// seeMachine returns a line that tells whether this machine is fit for comparisons. If it is not,
+// every record gets a doubt. It starts no server. An error means that the CPUs cannot be dealt out
+// as asked.
 func (f *compareFlags) seeMachine(ctx context.Context) (line string, err error) {
 	survey, err := experiment.NewSurvey(f.Options)
 	if err != nil {

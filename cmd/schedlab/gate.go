@@ -23,6 +23,10 @@ import (
 )
 
 // gateFlags are the flags of gate.
+//
+// A gate is a comparison of two arms, old and new, with its own question: is new worse by more than
+// is allowed? gate turns the flags into that comparison; the judging is judge's (judge/gate.go).
+// With --old-ref, buildBoth makes the two programs first.
 type gateFlags struct {
 	compareFlags
 	before, after       string // --old and --new: commands, or addresses of servers that run
@@ -33,10 +37,13 @@ type gateFlags struct {
 
 // Names of a gate's arms.
 const (
+	// Reports name the builds so.
 	oldArm = "old"
 	newArm = "new"
 )
 
+// newGate declares the flags of gate. --arm and --close come with bindRun and are hidden: a gate
+// has two arms.
 func newGate() *cobra.Command {
 	var f gateFlags
 	cmd := &cobra.Command{
@@ -98,7 +105,7 @@ func gateWord(metric string) string {
 	return metric
 }
 
-// gateWords returns the words for all metrics of a gate.
+// gateWords returns the words for all metrics of a gate, in the order of reports.
 func gateWords() (words []string) {
 	names, _ := judge.GateMetrics()
 	for _, name := range names {
@@ -107,7 +114,7 @@ func gateWords() (words []string) {
 	return words
 }
 
-// gateDefaults returns what a gate allows by default, for its help.
+// gateDefaults returns what a gate allows by default, for its help: "p99=20%" and so on.
 func gateDefaults() string {
 	names, allowed := judge.GateMetrics()
 	var all []string
@@ -117,7 +124,8 @@ func gateDefaults() string {
 	return strings.Join(all, ",")
 }
 
-// asked returns the allowed worsening of each metric that the flags ask for, as a ratio.
+// asked returns the allowed worsening of each metric that the flags ask for, as a ratio: 0.2 is 20
+// %. --metric chooses the metrics and --allow changes the ratio of chosen ones.
 func (f *gateFlags) asked() (map[string]float64, error) {
 	names, allowed := judge.GateMetrics()
 	nameOf := func(flag, word string) (string, error) {
@@ -156,7 +164,8 @@ func (f *gateFlags) asked() (map[string]float64, error) {
 	return asked, nil
 }
 
-// gate checks the flags, builds what must be built, runs the comparison and prints its answer.
+// gate checks the flags, builds what must be built, runs the comparison and prints its answer. The
+// exit code is the answer, for a CI job: 0 fine, 3 worse, 4 cannot tell.
 func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	if err := cmp.Or(checkAboveZero(cmd.Flags(), "window", "warmup", "budget"), checkEmpty(cmd.Flags(), "path", "targets", "log", "speed", "out")); err != nil {
 		return err
@@ -167,6 +176,8 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	if f.Gate, err = f.asked(); err != nil {
 		return err
 	}
+	// Windows must hold enough requests for every quantile that is asked for, or the plan is
+	// refused.
 	f.Must = slices.Sorted(maps.Keys(f.Gate))
 	if !f.adhoc.given() {
 		f.adhoc.path = "/"
@@ -179,12 +190,14 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 		return err
 	}
 	if f.oldRef != "" {
+		// The programs have to stay until the last trial.
 		remove, err := f.buildBoth(cmd.Context(), show)
 		defer remove()
 		if err != nil {
 			return err
 		}
 	}
+	// The record tells which builds it compared, since their paths may be temporary.
 	if f.Note == "" {
 		f.Note = invocation(cmd)
 	}
@@ -225,7 +238,8 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	return &exitError{code: exitPartial}
 }
 
-// invocation returns the command line of a command without arguments.
+// invocation returns the command line of a command without arguments. Flags from the environment or
+// a file are in it as well.
 func invocation(cmd *cobra.Command) string {
 	words := strings.Fields(cmd.CommandPath())
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -238,7 +252,8 @@ func invocation(cmd *cobra.Command) string {
 	return command.Join(words)
 }
 
-// checkBuilds refuses a gate without two builds, or with builds given in both ways.
+// checkBuilds refuses a gate without two builds, or with builds given in both ways. It finds out
+// before anything is built.
 func (f *gateFlags) checkBuilds() error {
 	switch {
 	case f.oldRef == "" && (f.build != "" || f.newRef != "HEAD"):
@@ -255,11 +270,13 @@ func (f *gateFlags) checkBuilds() error {
 	return nil
 }
 
-// outMark stands for the built program in --build and --run.
+// outMark stands for the built program in --build and --run. The path that replaces it is quoted
+// for the shell.
 const outMark = "{out}"
 
 // buildBoth builds both commits into a temporary folder, each from a git worktree, and sets the two
-// commands. remove deletes all of it; call it also after an error.
+// commands. The user's own working tree is not touched, and changes that are not committed are not
+// built. remove deletes all of it; call it also after an error.
 func (f *gateFlags) buildBoth(ctx context.Context, show *progress) (remove func(), err error) {
 	dir, err := os.MkdirTemp("", "schedlab-gate-")
 	if err != nil {
@@ -287,7 +304,8 @@ func (f *gateFlags) buildBoth(ctx context.Context, show *progress) (remove func(
 	return remove, nil
 }
 
-// buildIn runs a shell command in a git worktree, and then removes the worktree.
+// buildIn runs a shell command in a git worktree, and then removes the worktree: also after an
+// interrupt, or git would go on listing it.
 func buildIn(ctx context.Context, tree, build string) error {
 	defer func() {
 		_ = exec.CommandContext(context.WithoutCancel(ctx), "git", "worktree", "remove", "--force", tree).Run()
@@ -297,7 +315,8 @@ func buildIn(ctx context.Context, tree, build string) error {
 	return said(cmd)
 }
 
-// said runs a command, and adds the end of its output to its error.
+// said runs a command, and adds the end of its output to its error: the last five lines, where
+// compilers and git tell what is wrong.
 func said(cmd *exec.Cmd) error {
 	out, err := cmd.CombinedOutput()
 	if err == nil {
