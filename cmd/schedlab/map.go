@@ -31,7 +31,11 @@ const (
 	mapBlocks = 12
 )
 
-// mapFlags are what the command line asks of a map.
+// mapFlags are what the command line asks of a map. x and y are factors with values, metric is what
+// decides a cell, and resume names the map to go on with.
+//
+// A map is planned new (begin) or from its record (reopen); then package mapping measures it, and
+// the rest of the file prints plans and results. `schedlab report` renders maps with reportMap.
 type mapFlags struct {
 	compareFlags
 	x, y   string
@@ -39,6 +43,7 @@ type mapFlags struct {
 	resume string
 }
 
+// newMap declares the flags of map.
 func newMap() *cobra.Command {
 	var f mapFlags
 	cmd := &cobra.Command{
@@ -97,10 +102,14 @@ is kept).`,
 	return cmd
 }
 
+// metricNames are the values of --metric.
 func metricNames() []string { return append([]string{winnerMetric}, stats.Names(stats.Metrics())...) }
 
+// mapFormatNames are the formats of a map, which are not those of a run.
 func mapFormatNames() []string { return report.Names(report.MapFormats()) }
 
+// run begins a map or goes on with one, and prints it. A map that was cut short is printed all the
+// same: what is known by then is the map. Its record is made only after the plan is accepted.
 func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.checkGiven(cmd.Flags()); err != nil {
 		return err
@@ -133,12 +142,14 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 		if dir, err = record.CreateMap(f.out, r.Map.Plan.Scenario, time.Now().UTC(), rand.Uint32); err != nil {
 			return err
 		}
+		// Signed at once and not at the end: a map that is killed can be resumed.
 		if err := dir.Sign(signedMap(r.Map.Plan)); err != nil {
 			return err
 		}
 	}
 	runErr := r.Explore(cmd.Context(), dir, iters, mapping.Calls{Progress: show.update, Judged: writeReports})
 	show.done()
+	// An error before the first comparison leaves nothing to print.
 	if r.Sampled() == 0 && runErr != nil && !errors.Is(runErr, errInterrupted) {
 		return runErr
 	}
@@ -157,7 +168,8 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// begin plans a new map.
+// begin plans a new map. The plan holds everything that reopen needs, so that a resumed map is the
+// same one.
 func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error) {
 	if f.x == "" || f.y == "" {
 		return nil, usagef("a map has two factors; give both --x and --y, like --x sleep-share=0.1,0.2,0.4 --y workers=2,4,8")
@@ -203,13 +215,15 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error
 	})
 }
 
-// plan plans the cells of a map.
+// plan plans the cells of a map. It hides the method of compareFlags. Its errors are wrong usage: a
+// cell that cannot be planned needs other flags.
 func (f *mapFlags) plan(s scenario.Scenario, m record.Map) (*mapping.Run, error) {
 	r, err := mapping.Plan(s, f.Options, m)
 	return r, usage(err)
 }
 
-// reopen goes on with a map as it was planned. Of the plan, only the budget may be given again.
+// reopen goes on with a map as it was planned. Of the plan, only the budget may be given again. It
+// refuses a record that would run foreign programs (mayRun).
 func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapping.Run, error) {
 	for _, name := range []string{"x", "y", "path", "targets", "arms", "arm", "metric", "blocks", "window", "warmup", "rate", "seed", "server-cpus", "load-cpus", "pin", "stamps", "note"} {
 		if cmd.Flags().Changed(name) || len(args) > 0 {
@@ -235,6 +249,8 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 	if s, err = f.withArms(s); err != nil {
 		return nil, nil, err
 	}
+	// A record is a file that anybody may have edited, so its factors are checked as those of the
+	// command line are.
 	for _, axis := range []record.Factor{p.X, p.Y} {
 		if _, err := scenario.ParseFactor(axis.Name + "=" + strings.Join(axis.Values, ",")); err != nil {
 			return nil, nil, usagef("%s: %w", dir.Path(), err)
@@ -256,7 +272,7 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 }
 
 // outOfReach describes what the map cannot decide within its budget: quantiles of some cells, or
-// more cells than it can measure once. It is "" if the budget suffices.
+// more cells than it can measure once. It is "" if the budget suffices. The map runs all the same.
 func (f *mapFlags) outOfReach(r *mapping.Run) string {
 	o := r.Outlook()
 	if len(o.Cannot) > 0 {
@@ -269,7 +285,7 @@ func (f *mapFlags) outOfReach(r *mapping.Run) string {
 	return ""
 }
 
-// writePlan prints what a map would measure and how long it could take.
+// writePlan prints what a map would measure and how long it could take, for --dry-run.
 func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 	m, o := &r.Map, r.Outlook()
 	p := m.Plan
@@ -312,6 +328,7 @@ func writeMapReports(dir *record.Dir, m *record.Map) error {
 	)
 }
 
+// renderMap prints a map in a format of its own formats.
 func renderMap(cmd *cobra.Command, format string, m *record.Map) error {
 	if err := report.RenderMap(cmd.OutOrStdout(), format, m); err != nil {
 		return fmt.Errorf("writing the map: %w", err)
@@ -319,7 +336,9 @@ func renderMap(cmd *cobra.Command, format string, m *record.Map) error {
 	return nil
 }
 
-// reportMap renders the map of that name again; found is false when there is none.
+// reportMap renders the map of that name again; found is false when there is none, and the name may
+// be a run's. rewrite also writes the map's pages into its record. Nothing is measured or judged
+// again.
 func reportMap(cmd *cobra.Command, name, root, output string, rewrite bool) (found bool, err error) {
 	dir, m, err := record.OpenMap(name, root)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,6 +13,8 @@ import (
 	"schedlab/internal/record"
 )
 
+// newModes makes the command that lists the scheduling models, or describes one. All it prints is
+// in the rows of model.Modes, and in the help of serve's flags.
 func newModes() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
@@ -48,6 +50,7 @@ func newModes() *cobra.Command {
 	return cmd
 }
 
+// modeNames are the names of all modes, in the order of presentation, for the shell and for help.
 func modeNames() (names []string) {
 	for _, m := range model.Modes() {
 		names = append(names, m.Name)
@@ -55,6 +58,7 @@ func modeNames() (names []string) {
 	return names
 }
 
+// writeModes prints a table of modes with their places on the axes.
 func writeModes(w io.Writer, modes []model.Mode) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "MODE\tSTACK\tACCEPT\tUNIT\tEXECUTOR\tQUEUE\tOVERFLOW\tTHREAD\tWHAT IT IS")
@@ -70,6 +74,7 @@ func writeModes(w io.Writer, modes []model.Mode) error {
 	return err
 }
 
+// writeMode prints all that is known of one mode, with the flags that it has and others do not.
 func writeMode(w io.Writer, m model.Mode) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tw, "%s\t%s\n", m.Name, m.Summary)
@@ -85,7 +90,8 @@ func writeMode(w io.Writer, m model.Mode) error {
 	return tw.Flush()
 }
 
-// describe returns a flag with its help and its default.
+// describe returns a flag with its help and its default. A help that names its default is left
+// alone.
 func describe(f *pflag.Flag) string {
 	value, usage := pflag.UnquoteUsage(f)
 	if !strings.Contains(usage, "(default ") {
@@ -94,6 +100,8 @@ func describe(f *pflag.Flag) string {
 	return strings.TrimSpace("--"+f.Name+" "+value) + ": " + usage
 }
 
+// writeModesJSON prints modes for programs. It changes the modes' lists of flags, which are the
+// caller's copy.
 func writeModesJSON(w io.Writer, modes []model.Mode) error {
 	for i, m := range modes {
 		modes[i].Flags = append([]string{}, m.Flags...) // a list, where a mode has none, and not null

@@ -18,13 +18,19 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A question is a scenario with the arms of the command line, by the name it has there.
+// A question is a scenario with the arms of the command line, by the name it has there. The name is
+// "" if flags replace the scenario.
+//
+// The file takes compare from its arguments to its exit code where there may be several scenarios:
+// questions reads them, plans plans them, pack runs them one after the other, and packOutcome sums
+// up.
 type question struct {
 	scenario.Scenario
 	name string
 }
 
-// questions reads the scenarios of the command line.
+// questions reads the scenarios of the command line: names, files, directories, or "all". Two of
+// one name are refused, because records and reports know a scenario by its name.
 func (f *compareFlags) questions(args []string) (all []question, err error) {
 	names, err := library.Expand(args)
 	if err != nil {
@@ -52,8 +58,8 @@ func (f *compareFlags) questions(args []string) (all []question, err error) {
 	return all, nil
 }
 
-// plans plans every question. In a pack a scenario that needs a larger machine is no mistake: it is left
-// out. Alone it is, and so is one that cannot answer.
+// plans plans every question. In a pack a scenario that needs a larger machine is no mistake: it is
+// left out. Alone it is, and so is one that cannot answer. Nothing is started.
 func (f *compareFlags) plans(asked []question) (experiment.Pack, error) {
 	all := experiment.Pack{Total: f.total}
 	for _, q := range asked {
@@ -71,7 +77,7 @@ func (f *compareFlags) plans(asked []question) (experiment.Pack, error) {
 	return all, nil
 }
 
-// about says which scenario an error is about, where there are several.
+// about says which scenario an error is about, where there are several. The exit code stays.
 func about(name string, several int, err error) error {
 	if several < 2 {
 		return err
@@ -82,8 +88,9 @@ func about(name string, several int, err error) error {
 	return fmt.Errorf("scenario %q: %w", name, err)
 }
 
-// pack runs scenarios one after the other, each with its own record, and prints the outcome of every
-// expectation. After an interrupt the records are kept.
+// pack runs scenarios one after the other, each with its own record, and prints the outcome of
+// every expectation. After an interrupt the records are kept. A scenario that fails does not end
+// the pack: its error comes at the end.
 func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progress) error {
 	out := cmd.OutOrStdout()
 	var entries []report.PackEntry
@@ -110,8 +117,9 @@ func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progr
 	return packOutcome(entries, failed, f.strict)
 }
 
-// entry writes the files of one scenario and returns its row of the report. An error ends the pack with
-// a failure.
+// entry writes the files of one scenario and returns its row of the report. An error makes the
+// whole pack fail in the end. A scenario that turned out to be impossible is no error but a row
+// without a result.
 func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err error) {
 	e = report.PackEntry{Scenario: r.Scenario.Name, Question: r.Scenario.Question, Expect: r.Scenario.Assertions()}
 	if r.NotRun != nil {
@@ -134,11 +142,13 @@ func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err er
 	return e, f.failure(err, r.Dir, r.Run)
 }
 
-// packOutcome is the exit code a pack deserves.
+// packOutcome is the exit code a pack deserves. An interrupt counts most, then a failed
+// expectation, then an error of a scenario, and last a pack in which no scenario reached a verdict.
 func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 	if bad, ok := errors.AsType[*exitError](failed); ok && bad.code == exitInterrupted {
 		return bad
 	}
+	// One scenario with a verdict is enough for 0.
 	worst, answers := exitPartial, map[record.Answer]int{}
 	for _, e := range entries {
 		for outcome, n := range e.Answers() {
@@ -159,8 +169,8 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 	return nil
 }
 
-// writePlans prints the plans of a pack, their time, and the scenarios that do not fit into --total if
-// each of the others takes as long as planned.
+// writePlans prints the plans of a pack, their time, and the scenarios that do not fit into --total
+// if each of the others takes as long as planned. It is --dry-run.
 func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
 	total, late := time.Duration(0), []string{}
 	for _, s := range all.Scenarios {

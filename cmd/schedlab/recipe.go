@@ -12,6 +12,9 @@ import (
 	"schedlab/loadtests/recipes"
 )
 
+// newRecipe makes the command that prints a mode as a Go file of its own. The files are in
+// loadtests/recipes, embedded, and import nothing of schedlab. Not every mode is worth copying:
+// recipes.Instead names what to use.
 func newRecipe() *cobra.Command {
 	return &cobra.Command{
 		Use:   "recipe [MODE]",
@@ -46,11 +49,13 @@ a MODE it lists all modes.`,
 	}
 }
 
-// instead says what to use in place of a mode without a recipe.
+// instead says what to use in place of a mode without a recipe. Without an entry for the mode it
+// points at the source.
 func instead(mode string) string {
 	return cmp.Or(recipes.Instead[mode], "There is no recipe for "+mode+": its file in internal/model is the code.")
 }
 
+// writeRecipes lists all modes, and which have a recipe.
 func writeRecipes(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "MODE\tRECIPE\tWHAT IT IS, OR WHAT TO USE INSTEAD")
@@ -64,7 +69,8 @@ func writeRecipes(w io.Writer) error {
 	return tw.Flush()
 }
 
-// recipeLine returns the command that prints a mode's recipe, "" if it has none.
+// recipeLine returns the command that prints a mode's recipe, "" if it has none. choose ends with
+// it.
 func recipeLine(mode string) string {
 	if _, ok := recipes.Of(mode); !ok {
 		return ""

@@ -14,6 +14,9 @@ import (
 	"schedlab/internal/report"
 )
 
+// newReport makes the command that renders records again. A run is judged again from its raw
+// requests, so an old record gets the verdicts of this version; a map is shown as it was recorded.
+// The rest of the file is how all commands print a result.
 func newReport() *cobra.Command {
 	var root, output, page string
 	var rewrite bool
@@ -28,6 +31,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
   schedlab report 20261121-081500-quick-ab12 --output html > report.html
   schedlab report --rewrite    # report.html, report.md and bench.txt in the record`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// --chart prints a page's chart and nothing else.
 			if page != "" {
 				text, err := os.ReadFile(page)
 				if err == nil {
@@ -39,6 +43,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 				args = []string{"latest"}
 			}
 			for _, name := range args {
+				// A name may be a map's or a run's.
 				if found, err := reportMap(cmd, name, root, output, rewrite); found {
 					if err != nil {
 						return err
@@ -79,7 +84,8 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 	return cmd
 }
 
-// checkFormat refuses a format in which only the other of a run and a map can be rendered.
+// checkFormat refuses a format in which only the other of a run and a map can be rendered. --output
+// itself offers the formats of both.
 func checkFormat(name string, names []string) error {
 	if !slices.Contains(names, name) {
 		return usagef("--output %q is %w", name, notAmong(names))
@@ -99,7 +105,8 @@ func render(cmd *cobra.Command, format string, r *record.Result) error {
 	return nil
 }
 
-// renderBriefly is render, of text the answer only unless all of it is wanted.
+// renderBriefly is render, of text the answer only unless all of it is wanted. Other formats are
+// for programs and pages, and are always whole.
 func renderBriefly(cmd *cobra.Command, format string, r *record.Result, verbose bool) error {
 	if w := cmd.OutOrStdout(); format == "text" && !verbose {
 		return report.Brief(w, r, textOptions(w))
@@ -107,7 +114,8 @@ func renderBriefly(cmd *cobra.Command, format string, r *record.Result, verbose 
 	return render(cmd, format, r)
 }
 
-// textOptions fit a text to the terminal that w is, if it is one.
+// textOptions fit a text to the terminal that w is, if it is one: its width, and colour unless
+// NO_COLOR is set (no-color.org). A file gets neither.
 func textOptions(w io.Writer) (o report.TextOptions) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

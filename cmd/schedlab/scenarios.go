@@ -14,8 +14,11 @@ import (
 	"schedlab/loadtests"
 )
 
+// defaultScenario is the scenario of commands that are called without one. compare runs it in half a minute.
 const defaultScenario = "quick"
 
+// newScenarios makes the command that lists, prints and checks scenarios. A faulty scenario is
+// wrong usage. One that needs a larger machine is not: it may be meant for another.
 func newScenarios() *cobra.Command {
 	var output, target string
 	cmd := &cobra.Command{
@@ -77,7 +80,8 @@ the same, and marked; only compare refuses it.`,
 	return cmd
 }
 
-// printVegeta prints one scenario as a script of vegeta's command lines.
+// printVegeta prints one scenario as a script of vegeta's command lines. target is the server to
+// ask, without a path, since the scenario has the paths.
 func printVegeta(cmd *cobra.Command, args []string, target string) error {
 	if len(args) != 1 {
 		return usagef("--output vegeta prints one scenario; name it")
@@ -99,7 +103,8 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 	return s.WriteVegeta(cmd.OutOrStdout(), u.Host)
 }
 
-// checkScenario plans s. lacks is the reason why this machine is too small for it, nil if it is not.
+// checkScenario plans s, which finds all faults that parsing does not. lacks is the reason why this
+// machine is too small for it, nil if it is not. It starts nothing.
 func checkScenario(s scenario.Scenario) (lacks, err error) {
 	f := compareFlags{Options: experiment.Options{Modes: modeFacts()}}
 	_, err = f.plan(s)
@@ -109,6 +114,8 @@ func checkScenario(s scenario.Scenario) (lacks, err error) {
 	return nil, err
 }
 
+// listScenarios prints the embedded scenarios with their questions, and marks those for larger
+// machines.
 func listScenarios(cmd *cobra.Command) error {
 	tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	for _, name := range library.Names() {
@@ -128,14 +135,16 @@ func listScenarios(cmd *cobra.Command) error {
 	return tw.Flush()
 }
 
-// library has the embedded scenarios.
+// library has the embedded scenarios. Its Find also reads files.
 var library = scenario.Library{FS: loadtests.Scenarios}
 
+// completeScenarios offers the embedded scenarios' names to the shell, and then files.
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return library.Names(), cobra.ShellCompDirectiveDefault
 }
 
-// findScenario reads an embedded scenario by name or one from a file.
+// findScenario reads an embedded scenario by name or one from a file. The bool reports whether it
+// is embedded. An unknown name and a faulty file are wrong usage.
 func findScenario(arg string) (scenario.Scenario, bool, error) {
 	s, embedded, err := library.Find(arg)
 	return s, embedded, usage(err)

@@ -21,13 +21,18 @@ import (
 	"schedlab/internal/server"
 )
 
-// serveFlags are the flags of serve; compare reads its arms' flags with them.
+// serveFlags are the flags of serve; compare reads its arms' flags with them. The flags are the
+// rows of mode.Flags, and each sets the field of server.Config with its name as a tag: bind joins
+// the two, so a new flag needs no line here.
 type serveFlags struct {
 	server.Config
 	logFormat, logLevel string
 	child               int // index among the processes of a prefork server, -1 for none
 }
 
+// newServe makes the command that is every server of a comparison, and a service of its own. In a
+// process of a prefork server it runs once more as a child. A setting that the server refuses is
+// wrong usage; a port that is taken is a failure.
 func newServe() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
@@ -61,6 +66,7 @@ A second signal exits at once.`,
 				return err
 			}
 			f.Log, f.Version, f.Revision = log, programVersion(), programRevision()
+			// A prefork server starts its processes by this. They are told their index, and log it.
 			f.Spawn = func(more ...string) *exec.Cmd { return respawn(cmd, more) }
 			if f.child >= 0 {
 				var err error
@@ -89,9 +95,11 @@ A second signal exits at once.`,
 	return cmd
 }
 
-// bind declares the flags with their defaults.
+// bind declares the flags with their defaults. It sets f to these defaults. A type of field that it
+// does not know would leave a flag undeclared, and the look-up below would fail at once.
 func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	f.Config, f.child, f.logFormat, f.logLevel = server.Default(), -1, "text", "info"
+	// Four flags set fields that have no tag.
 	fields := f.Fields()
 	fields["child"], fields["log-format"], fields["log-level"], fields["plant"] = &f.child, &f.logFormat, &f.logLevel, &f.Plant.Name
 	for _, d := range mode.Flags {
@@ -120,8 +128,8 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	}
 }
 
-// respawn is the command of this program with cmd's flags, wherever they came
-// from, and then more.
+// respawn is the command of this program with cmd's flags, wherever they came from, and then more.
+// A later flag wins over an earlier one. Err makes the start fail if this program has no path.
 func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
 	args := []string{os.Args[0], cmd.Name()} // under the name it was started by
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -133,10 +141,12 @@ func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
 	return &exec.Cmd{Path: exe, Args: append(args, more...), Env: bare(), Stderr: cmd.ErrOrStderr(), Err: err}
 }
 
-// plant makes the fault that --plant names. Only the tests' binary has it.
+// plant makes the fault that --plant names. Only the tests' binary has it: a program that people
+// use must not be able to slow itself down.
 var plant func(name string) (server.Fault, error)
 
-// check refuses values that mean "the default" when they were given.
+// check refuses values that mean "the default" when they were given. What a mode allows is checked
+// by server.Config.Check.
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
 	if err := checkAboveZero(fl, "workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"); err != nil {
 		return err
@@ -164,12 +174,14 @@ func (f *serveFlags) check(fl *pflag.FlagSet) error {
 	return usage(err)
 }
 
-// checkArm reports what serve would refuse of an arm's flags, before anything
-// runs.
+// checkArm reports what serve would refuse of an arm's flags, before anything runs. It parses and
+// checks them exactly as serve does. Flags are set in the order of their names, so that the same
+// one of two mistakes is always told.
 func checkArm(name string, flags map[string]string) error {
 	var f serveFlags
 	fl := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	f.bind(fl)
+	// The planner gives both to a server, so no arm may.
 	f.Mode, f.Stamps = name, "basic" // the planner's
 	for _, flag := range slices.Sorted(maps.Keys(flags)) {
 		if err := fl.Set(flag, flags[flag]); err != nil {
@@ -182,7 +194,7 @@ func checkArm(name string, flags map[string]string) error {
 	return f.Config.Check()
 }
 
-// newLog returns the program's log on w.
+// newLog returns the program's log on w: text or JSON lines, from the level on.
 func newLog(w io.Writer, format, level string) *slog.Logger {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
@@ -194,8 +206,8 @@ func newLog(w io.Writer, format, level string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
 }
 
-// spellDuration has JSON say 10s as text does, where it would say nanoseconds
-// without their unit.
+// spellDuration has JSON say 10s as text does, where it would say nanoseconds without their unit.
+// slog calls it for every attribute.
 func spellDuration(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())
@@ -203,14 +215,19 @@ func spellDuration(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// A byteSize is a flag for a number of bytes.
+// A byteSize is a flag for a number of bytes, like 16KiB; a number alone is bytes too. It is
+// limited to 1 GiB, so that no product overflows. It implements pflag.Value.
 type byteSize int
 
+// units are the suffixes of a byteSize, the largest first: Set takes the first that fits, and
+// String the first that divides the number.
 var units = []struct {
 	suffix string
 	bytes  int
 }{{"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}, {"", 1}}
 
+// Set parses a size. The break leaves the loop over units: no other suffix can make the number
+// right.
 func (b *byteSize) Set(s string) error {
 	for _, u := range units {
 		if digits, ok := strings.CutSuffix(s, u.suffix); ok {

@@ -22,7 +22,13 @@ import (
 	"schedlab/internal/workload"
 )
 
-// sizeFlags describe the load of the pool to be sized.
+// sizeFlags describe the load of the pool to be sized. One of held, workload, histogram and csv is
+// the source of the time that a request holds its worker; cpu, cv, metric, column and unit add to
+// one of them.
+//
+// demand reads that source, advise computes the answer, offerTest plans the test of it, and test
+// runs that with --verify. Package advise has the computing and the page; this file has the flags
+// and the comparison.
 type sizeFlags struct {
 	adviceFlags
 	held, cpu      time.Duration
@@ -36,7 +42,8 @@ type sizeFlags struct {
 }
 
 // sizedModes lists the modes that the theory is about: workers take requests, or connections of one
-// request each, from one queue. The modes that take requests come first.
+// request each, from one queue. The modes that take requests come first. The first one of all is
+// --mode's default.
 func sizedModes() (names []string) {
 	var sticky []string
 	for _, m := range model.Modes() {
@@ -50,6 +57,7 @@ func sizedModes() (names []string) {
 	return append(names, sticky...)
 }
 
+// newSize declares the flags of size.
 func newSize() *cobra.Command {
 	var f sizeFlags
 	cmd := &cobra.Command{
@@ -96,6 +104,7 @@ decide.`,
 	return cmd
 }
 
+// bind declares the flags about the load and the pool.
 func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	f.adviceFlags.bind(fl)
 	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s; taken as Poisson")
@@ -118,6 +127,8 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print how the advice comes about, every wait and every doubt")
 }
 
+// run gives the advice, and with --verify tests it. An advice whose test fails to run is printed
+// all the same, and then the error.
 func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	slo, err := f.check(cmd.Flags())
 	if err != nil {
@@ -150,8 +161,9 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	return sizeExit(s)
 }
 
-// check refuses missing and impossible flags. It returns the SLO, with the term that Objective adds;
-// nil without --slo.
+// check refuses missing and impossible flags. It returns the SLO, with the term that Objective
+// adds; nil without --slo. A flag that belongs to another source of the demand is refused, because
+// it would say nothing.
 func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	given := func(names ...string) (all []string) {
 		for _, name := range names {
@@ -189,6 +201,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	return f.objective()
 }
 
+// objective parses --slo. A test of samples limits its quantiles.
 func (f *sizeFlags) objective() (stats.SLO, error) {
 	if f.slo == "" {
 		return nil, nil
@@ -197,7 +210,8 @@ func (f *sizeFlags) objective() (stats.SLO, error) {
 	return slo, usage(err)
 }
 
-// demand reads the cost of a request.
+// demand reads the cost of a request from the one source that was given. Errors are wrong usage and
+// name the flag.
 func (f *sizeFlags) demand(cmd *cobra.Command) (d advise.Demand, err error) {
 	switch {
 	case f.workload != "":
@@ -223,6 +237,7 @@ func (f *sizeFlags) demand(cmd *cobra.Command) (d advise.Demand, err error) {
 	return d, err
 }
 
+// flagged adds a flag's name to an error, which is wrong usage. nil stays nil.
 func flagged(flag string, err error) error {
 	if err == nil {
 		return nil
@@ -230,10 +245,12 @@ func flagged(flag string, err error) error {
 	return usagef("--%s: %w", flag, err)
 }
 
-// keptIn stands for a file of what came on standard input.
+// keptIn stands for a file of what came on standard input: the command that tests the advice has to
+// read it again.
 const keptIn = "FILE"
 
-// command returns the command line of this size with --verify and a budget, if one was given.
+// command returns the command line of this size with --verify and a budget, if one was given. Flags
+// about the output are left out.
 func (f *sizeFlags) command(cmd *cobra.Command, budget time.Duration) string {
 	argv := []string{"schedlab", "size"}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
@@ -251,8 +268,9 @@ func (f *sizeFlags) command(cmd *cobra.Command, budget time.Duration) string {
 	return command.Join(append(argv, "--verify"))
 }
 
-// offerTest gives the page the command that tests the advice and how long that takes, or the reason why
-// the advice cannot be tested. A budget that is too short is replaced by the one that it needs.
+// offerTest gives the page the command that tests the advice and how long that takes, or the reason
+// why the advice cannot be tested. A budget that is too short is replaced by the one that it needs.
+// Without an advice there is nothing to test.
 func (f *sizeFlags) offerTest(cmd *cobra.Command, s *advise.Page) error {
 	s.Test = f.command(cmd, f.Budget)
 	if s.Advice.Workers == 0 {
@@ -275,7 +293,7 @@ func (f *sizeFlags) offerTest(cmd *cobra.Command, s *advise.Page) error {
 	return nil
 }
 
-// advise computes the answer.
+// advise computes the answer. It starts nothing.
 func (f *sizeFlags) advise(d advise.Demand, slo stats.SLO) (*advise.Page, error) {
 	cores, err := f.serverCores()
 	if err != nil {
@@ -292,7 +310,8 @@ func (f *sizeFlags) advise(d advise.Demand, slo stats.SLO) (*advise.Page, error)
 	return page, err
 }
 
-// sizeExit returns the error with the exit code of the answer, nil for 0.
+// sizeExit returns the error with the exit code of the answer, nil for 0. A test that could not
+// decide is 4, a wrong or hopeless advice 3.
 func sizeExit(s *advise.Page) error {
 	switch {
 	case s.Hopeless(), s.Verified != nil && s.Verified.Verdict == advise.AdviceWrong:
@@ -303,8 +322,9 @@ func sizeExit(s *advise.Page) error {
 	return nil
 }
 
-// test runs the advised workers against fewer workers. The advice is right if the first keep the SLO
-// and the second break it.
+// test runs the advised workers against fewer workers. The advice is right if the first keep the
+// SLO and the second break it. An error means that there is no verdict, and the advice stands
+// untested.
 func (f *sizeFlags) test(ctx context.Context, s *advise.Page, show *progress) (*advise.Verification, error) {
 	planned, err := f.planTest(s, show)
 	if err != nil {
@@ -328,7 +348,8 @@ func (f *sizeFlags) test(ctx context.Context, s *advise.Page, show *progress) (*
 	return v, nil
 }
 
-// planTest plans that comparison.
+// planTest plans that comparison. Its aim is the SLO alone, so it ends as soon as each arm surely
+// keeps or breaks it.
 func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Comparison, error) {
 	mode, err := model.Lookup(f.mode)
 	if err != nil {
@@ -354,7 +375,8 @@ func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Compar
 	return f.plan(question)
 }
 
-// question returns the scenario that tests the advice on servers of a mode within a budget.
+// question returns the scenario that tests the advice on servers of a mode within a budget. If
+// requests need CPU time, the servers must have as many CPUs as the advice is for.
 func (f *sizeFlags) question(s *advise.Page, mode model.Mode, budget time.Duration) (q scenario.Scenario, err error) {
 	here, err := experiment.ServerCPUs(f.Options)
 	if err != nil {
@@ -368,7 +390,8 @@ func (f *sizeFlags) question(s *advise.Page, mode model.Mode, budget time.Durati
 	return s.Scenario(t)
 }
 
-// tested returns how to test the advice on servers of a mode.
+// tested returns how to test the advice on servers of a mode: the facts about the mode that package
+// advise needs, with rate and budget.
 func (f *sizeFlags) tested(mode model.Mode) advise.PoolTest {
 	return advise.PoolTest{Mode: mode.Name, Sticky: mode.Sticky, Waits: mode.Has("wait"), Rate: f.rate.String(), Budget: f.Budget}
 }
