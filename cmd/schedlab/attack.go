@@ -196,6 +196,7 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 		return usage(err)
 	}
 	defer files.Close()
+	// Both loops have the same signature: a nil result means that nothing was sent.
 	drive := f.open
 	if f.loop == "closed" {
 		drive = f.closed
@@ -262,6 +263,7 @@ var ofLoop = map[string][]string{
 // check refuses flags that are missing, impossible or contradictory. It looks at the flags alone;
 // take calls it again after a scenario has filled some.
 func (f *attackFlags) check() error {
+	// ofLoop of the other loop has the flags that make no sense here.
 	other := map[string]string{"open": "closed", "closed": "open"}[f.loop]
 	if i := slices.IndexFunc(ofLoop[other], f.changed); i >= 0 {
 		return usagef("--%s belongs to --loop %s; this loop is %s", ofLoop[other][i], other, f.loop)
@@ -276,6 +278,7 @@ func (f *attackFlags) check() error {
 		return usagef("--target and --targets exclude each other")
 	case f.target != "" && !strings.Contains(f.target, "://"):
 		return usagef("--target %q has no scheme; add http://, as in --target http://%s", f.target, f.target)
+	// Limits that keep a slip of the finger from filling the memory or running for days.
 	case f.duration <= 0 || f.duration > 24*time.Hour:
 		return usagef("--duration %v is outside 0 to 24h", f.duration)
 	case f.loop == "closed" && max(f.duration, f.warmup, f.ramp) > longestClosed:
@@ -342,6 +345,8 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		if f.arrivals.Kind == arrivals.KindLog {
 			return o, usagef("--arrivals %s says what is asked, and scenario %q does too; drop one", f.arrivals, s.Name)
 		}
+		// The scenario's requests, with the address of --target in them; Secured makes them https
+		// if it is.
 		sum.Target, sum.Scenario = f.target, s.Name
 		o = s.Attack(u.Host)
 		attack.Secured(o.Targets, u)
@@ -364,6 +369,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 			o.Trace.Demand = s.Demands(closedDemands, f.seed, workload.Calibrate())
 		}
 	} else {
+		// An open loop has a schedule, a closed one only demands.
 		t := attack.Timetable{
 			Scenario: s, Arrivals: f.arrivals, Given: f.changed("arrivals"), Rate: f.rate.PerSecond, Duration: f.duration, Whole: !f.changed("duration"), Seed: f.seed,
 		}
@@ -401,6 +407,7 @@ func (f *attackFlags) take(l scenario.Load) error {
 			take()
 		}
 	}
+	// Whether connections are kept is the flag's word first, then the scenario's.
 	kept := l.KeepAlive
 	if f.changed("keepalive") {
 		kept = f.keepAlive
@@ -447,6 +454,7 @@ const closedDemands = 10_000
 func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
+	// The results are written as requests end, from one goroutine.
 	o.Started = files.Start
 	o.Ended = func(seq int, r record.Request) {
 		if err := files.Write(seq, r); err != nil {
@@ -471,6 +479,7 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 		sum.Status = record.Interrupted
 	}
 	leftOut := ""
+	// The summary tells which lines of a log were not replayed.
 	if f.replayed != nil {
 		leftOut = f.replayed.LeftOut()
 	}
@@ -499,6 +508,7 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	if err != nil {
 		return nil, err
 	}
+	// From here to undo this process is tuned to be the load.
 	closed, err := load.Closed(cmd.Context(), o)
 	undo()
 	if closed.Start.IsZero() {
@@ -522,6 +532,7 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 // settle gives the load its CPUs, and decides whether it spins there. It looks at the first target
 // for the server. undo gives the CPUs back; it is nil after an error.
 func (f *attackFlags) settle(ctx context.Context, o *load.Options) (undo func(), err error) {
+	// The server's address, by which its process and so its CPUs are found.
 	addr := ""
 	if u, err := url.Parse(o.Targets[0].URL); err == nil {
 		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))
@@ -554,6 +565,7 @@ func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) err
 		switch {
 		case err != nil:
 			return usagef("--target %q: %w", t.URL, err)
+		// One look-up for each server, not for each request.
 		case checked[u.Scheme+u.Host]:
 			continue
 		case u.Scheme == "https" && f.engine != load.EngineVegeta:

@@ -108,6 +108,7 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	switch {
+	// The two hidden flags print tables and need no requests.
 	case len(f.rows) > 0:
 		return f.printRows(cmd, pack)
 	case f.table:
@@ -118,6 +119,7 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
+	// The advice needs no server. It is known before anything is started.
 	choice, test, err := advise.Choose(ask, pack, choosable())
 	if err != nil {
 		return err
@@ -139,6 +141,7 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	case untested != nil || choice.Verified == nil:
 		return untested
 	}
+	// Only the test's answer makes an exit code; an advice alone is 0.
 	switch choice.Verified.Answer {
 	case record.Failed:
 		return &exitError{code: exitExpectation}
@@ -185,6 +188,7 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err e
 	if a.Demand, err = a.Cost(); err != nil {
 		return a, usage(err)
 	}
+	// A scenario's own path is asked as it is; otherwise /work gets the costs as its query.
 	a.Rate, a.Path, a.Seed = f.rate.PerSecond, cmp.Or(path, a.Query()), f.Seed
 	if f.slo != "" {
 		if a.SLO, err = stats.ParseSLO(f.slo); err != nil {
@@ -225,6 +229,8 @@ func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 	case f.Budget <= 0:
 		return usagef("--budget %v must be above 0", f.Budget)
 	}
+	// As the load of a scenario, so that arrivals, rate and connections follow the same rules there
+	// and here.
 	l := scenario.Load{Loop: "open", Arrivals: a.Arrivals, Rate: f.rate.Rate, KeepAlive: true, Connections: a.Connections, Idle: a.Idle}
 	if bad := l.Check(); bad != nil {
 		return usagef("--%s: %s", strings.TrimPrefix(bad.Path, "load."), bad.Msg)
@@ -242,6 +248,8 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 	}
 	// Values by flag, in the flag's own notation, so that the flags' parsers check them.
 	said := map[string]string{"arrivals": s.Load.Arrivals}
+	// A scenario tells costs as its workload, or in the query of /work. Another path has costs that
+	// are not known.
 	if s.Workload.Path == "" {
 		said["cpu"], said["sleep"] = s.Workload.CPU.String(), s.Workload.Sleep.String()
 	} else if u, err := url.Parse(s.Workload.Path); err == nil && u.Path == "/work" {
@@ -257,6 +265,7 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 	if s.Load.Rate.PerSecond > 0 {
 		said["rate"] = s.Load.Rate.String()
 	}
+	// Flags that were given win.
 	for flag, value := range said {
 		if !fl.Changed(flag) && value != "" && value != "0s" {
 			if err := fl.Set(flag, value); err != nil {
@@ -370,6 +379,7 @@ func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, 
 	if err != nil {
 		return nil, err
 	}
+	// The expectations are the run's; those on the SLO are found by their text.
 	var slo []record.Expectation
 	for _, e := range run.Result.Expectations {
 		if slices.ContainsFunc(t.Keeps, func(term stats.Term) bool { return e.Text == keeps(term, arms[0]) }) {

@@ -27,6 +27,10 @@ import (
 // flags, prepare completes the options, questions (pack.go) reads the scenarios, seeMachine
 // (doctor.go) looks at the machine, plans plans everything, and carryOut runs one comparison,
 // writes its reports and prints its answer.
+//
+// arms are those of --arms, which replace the scenario's arms, addArms those of --arm, which add to
+// them. total is the limit of a pack, 0 for none, and why is --explain. progress is one of
+// progressKinds. adhoc, if given, replaces the scenario. out is the directory of records.
 type compareFlags struct {
 	experiment.Options
 	arms, addArms []string
@@ -146,6 +150,8 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	// Questions first, then the machine, then plans: mistakes in files are found before anything
+	// takes time.
 	asked, err := f.questions(args)
 	if err != nil {
 		return err
@@ -167,6 +173,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	// Asking a name server may take time, so it comes after everything that may be refused at once.
 	for _, q := range asked {
 		if err := f.stayLocal(cmd.Context(), q.Arms); err != nil {
 			return err
@@ -189,6 +196,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 // one runs the only comparison of a pack, and prints its result. Its exit code is verdictCode's.
 func (f *compareFlags) one(cmd *cobra.Command, p experiment.Pack, show *progress) error {
 	c := p.Scenarios[0].Planned
+	// --total may be too short even for one.
 	if why := p.Late(record.Duration(c.Planned().Estimate), 0); why != nil {
 		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %w", c.Planned().Scenario, why)}
 	}
@@ -267,6 +275,7 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 		kept = "nothing was measured"
 	}
 	switch {
+	// Ctrl-C is no failure: the user is told what is kept.
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return &exitError{exitInterrupted, fmt.Errorf("%w; %s", err, kept)}
 	case impossible && refused.Usage:
@@ -313,6 +322,7 @@ func writeReports(dir *record.Dir, r *record.Result) error {
 	write := func(file string, page func(io.Writer, *record.Result) error) error {
 		return dir.WriteFile(file, func(w io.Writer) error { return page(w, r) })
 	}
+	// A file that cannot be written does not keep the others from being written.
 	pages := errors.Join(write("report.html", report.HTML), write("report.md", report.Markdown))
 	if r.Capacity != nil {
 		return errors.Join(pages, write("capacity.svg", report.CapacitySVG))

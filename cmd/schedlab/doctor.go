@@ -111,6 +111,7 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	if err := knowSelf(&f.Options); err != nil {
 		return err
 	}
+	// Wrong --server-cpus or --load-cpus are found here.
 	survey, err := experiment.NewSurvey(f.Options)
 	if err != nil {
 		return usageIfImpossible(err)
@@ -187,6 +188,7 @@ func watch(ctx context.Context, m *doctor.Machine, span time.Duration) {
 // steal is the larger of a quiet and a loaded time. It returns early without an error when ctx
 // ends; the caller asks ctx.
 func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m *doctor.Machine, show *progress) error {
+	// The look at the clock ends with the function, however that ends.
 	clock := doctor.WatchClock(doctor.SystemClock(), watchClock)
 	defer func() { m.Clock = clock() }()
 	before := snap(m)
@@ -197,6 +199,7 @@ func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m 
 	}
 	// The steps run one after the other, as each would disturb the next.
 	m.Pause = survey.Pause()
+	// All that needs servers.
 	if !f.quick && ctx.Err() == nil {
 		show.update("asking a null server", 0, 1, nullSpan)
 		m.Gap.Span = nullSpan
@@ -237,6 +240,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 	if f.full {
 		plans = []aPlan{{"quick", 12}, {"full", 6}}
 	}
+	// One calibration for all comparisons.
 	f.Iters = workload.Calibrate()
 	var runs []record.Run
 	err := f.findRate(ctx, show)
@@ -275,6 +279,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
 	s := f.asked
 	one := s.First()
+	// The found rate replaces the relative one, also where the arm has a rate of its own.
 	if f.rate > 0 {
 		s.Load.Rate, s.Load.MinRate = scenario.Rate{PerSecond: f.rate}, scenario.Rate{}
 		one.Clients = maps.Clone(one.Clients)

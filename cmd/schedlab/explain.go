@@ -111,6 +111,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	// Without a RUN the newest one; further arguments are arms.
 	name := "latest"
 	if len(args) > 0 {
 		name, args = args[0], args[1:]
@@ -119,6 +120,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usage(err)
 	}
+	// A search for capacity has no blocks to pair.
 	if run.Plan.SLO != "" {
 		return usagef("run %s is a search for capacity, which compares no arms: explain a run of 'schedlab compare'", run.Name)
 	}
@@ -132,6 +134,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	} else {
 		err = report.RenderExplanation(w, f.output, x)
 	}
+	// The explanation is printed first: it stands without its tests.
 	if err := errors.Join(err, stopped); err != nil {
 		return err
 	}
@@ -203,6 +206,7 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	if err != nil {
 		return x, f.cannotTest(err)
 	}
+	// Said before the minute that they take.
 	if few := fewBlocks(planned.Planned(), f.testBudget); few != "" {
 		show.note(few, few)
 	}
@@ -268,6 +272,7 @@ func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded rec
 	if err != nil {
 		return x, fmt.Errorf("planning the profiles: %w", err)
 	}
+	// The windows of these profiles are not measured.
 	arms, err := planned.Profile(cmd.Context(), show.update)
 	show.done()
 	if err != nil {
@@ -283,6 +288,7 @@ func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded rec
 // so far.
 func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles, error) {
 	kept := &record.Profiles{Moved: []record.FunctionShare{}}
+	// draw writes one flame graph, and notes it.
 	draw := func(f record.Flame, name string) (err error) {
 		f.File, err = dir.WriteProfile(f.Arm, name, func(w io.Writer) error { return report.FlameSVG(w, f) })
 		kept.Flames = append(kept.Flames, f)

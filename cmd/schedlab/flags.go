@@ -31,6 +31,7 @@ type choice struct {
 	of    []string
 }
 
+// String returns the present value.
 func (c choice) String() string {
 	if c.value == nil { // pflag asks a zero choice
 		return ""
@@ -38,8 +39,10 @@ func (c choice) String() string {
 	return *c.value
 }
 
+// Type returns pflag's word for a text: help then names no type of ours.
 func (c choice) Type() string { return "string" }
 
+// Set takes one of the words, in any case, or the present value.
 func (c choice) Set(s string) error {
 	i := slices.IndexFunc(c.of, func(word string) bool { return strings.EqualFold(word, s) })
 	switch {
@@ -168,13 +171,14 @@ func modeFacts() map[string]mode.Mode {
 }
 
 // checkGiven refuses values that mean "not given" when they were given: a user who writes --blocks
-// 0 must not get the default silently.
+// 0 must not get the default silently. The arms and --vary are checked with it.
 func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
 	for _, name := range []string{"blocks", "window", "warmup", "budget"} {
 		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0" || v == "0s") {
 			return usagef("--%s %s must be above 0; leave it out for the scenario's or the protocol's", name, v)
 		}
 	}
+	// capacity makes this check too, so it is a method of its own.
 	if err := f.checkArms(fl); err != nil {
 		return err
 	}
@@ -213,9 +217,11 @@ func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) 
 		}
 		added = append(added, a)
 	}
+	// Arms first: the settings below apply to the arms that are chosen.
 	if err := s.Select(f.arms, added); err != nil {
 		return s, usagef("--arms: %w", err)
 	}
+	// The scenario's own word on connections gives way.
 	if f.close {
 		s.Keep(false)
 	}
@@ -257,6 +263,8 @@ func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
 		if fl.Changed(factor) {
 			return usagef("--%s %s and --vary %s both say %s; drop one", factor, fl.Lookup(factor).Value, text, factor)
 		}
+		// An arm may set a flag itself, as pool,workers=8 does. An arm that cannot be parsed is
+		// told by withArms.
 		for _, given := range slices.Concat(f.addArms, f.arms) {
 			if a, err := scenario.ParseArm(given); err == nil && a.Sets(factor) {
 				return usagef("arm %q and --vary %s both say %s; drop one", given, text, factor)
@@ -273,7 +281,8 @@ type adhocFlags struct {
 	path, targets, log, speed string
 }
 
-// given reports whether the flags replace a scenario.
+// given reports whether the flags replace a scenario. --speed alone does not: it only adds to
+// --log.
 func (f *adhocFlags) given() bool { return len(f.names()) > 0 }
 
 // names lists the flags that were given, with their dashes, for messages.
@@ -326,6 +335,7 @@ func (f *adhocFlags) check(scenarios []string) error {
 		return usagef("scenario %q says what is asked, and %s does too; drop one, or write path, targets or arrivals: log(FILE) into a scenario of your own", scenarios[0], given[0])
 	case f.speed != "" && f.log == "":
 		return usagef("--speed %s is how fast a log is replayed; give --log FILE", f.speed)
+	// The factor stands as in log(FILE,10x).
 	case f.speed != "":
 		factor, ok := strings.CutSuffix(f.speed, "x")
 		if v, err := strconv.ParseFloat(factor, 64); !ok || err != nil || !(v > 0) {

@@ -128,6 +128,7 @@ func gateDefaults() string {
 // %. --metric chooses the metrics and --allow changes the ratio of chosen ones.
 func (f *gateFlags) asked() (map[string]float64, error) {
 	names, allowed := judge.GateMetrics()
+	// Users write words, like cpu; results have the metrics' names.
 	nameOf := func(flag, word string) (string, error) {
 		i := slices.IndexFunc(names, func(name string) bool { return gateWord(name) == word })
 		if i < 0 {
@@ -152,6 +153,7 @@ func (f *gateFlags) asked() (map[string]float64, error) {
 		if _, ok := asked[name]; !ok {
 			return nil, usagef("--allow %s: --metric leaves %s out", text, word)
 		}
+		// The % must be there: 20 might be meant as a factor.
 		v, err := strconv.ParseFloat(strings.TrimSuffix(size, "%"), 64)
 		if err != nil || !strings.HasSuffix(size, "%") || !(v > 0 && v <= 1000) {
 			return nil, usagef("--allow %s: want METRIC=SHARE, like %s=20%%, up to 1000%%", text, word)
@@ -179,6 +181,7 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	// Windows must hold enough requests for every quantile that is asked for, or the plan is
 	// refused.
 	f.Must = slices.Sorted(maps.Keys(f.Gate))
+	// A service is asked for / if nothing else is said.
 	if !f.adhoc.given() {
 		f.adhoc.path = "/"
 	}
@@ -201,6 +204,7 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	if f.Note == "" {
 		f.Note = invocation(cmd)
 	}
+	// The old build is the first arm, so it is the baseline and has the copy.
 	f.addArms = []string{oldArm + "=" + f.before, newArm + "=" + f.after}
 	asked, err := f.questions(nil)
 	if err != nil {
@@ -287,6 +291,7 @@ func (f *gateFlags) buildBoth(ctx context.Context, show *progress) (remove func(
 		flag, ref string
 		to        *string
 	}{{"old-ref", f.oldRef, &f.before}, {"new-ref", f.newRef, &f.after}} {
+		// A build may take minutes.
 		show.note(b.ref+b.flag, "building "+b.ref)
 		out := filepath.Join(dir, b.flag)
 		tree := out + "-tree"
@@ -296,6 +301,7 @@ func (f *gateFlags) buildBoth(ctx context.Context, show *progress) (remove func(
 		if err := buildIn(ctx, tree, strings.ReplaceAll(f.build, outMark, command.Quote(out))); err != nil {
 			return remove, fmt.Errorf("--%s %s: %w", b.flag, b.ref, err)
 		}
+		// A build command that ignores {out} succeeds and leaves nothing there.
 		if info, err := os.Stat(out); err != nil || info.Mode()&0o111 == 0 {
 			return remove, usagef("--build %q left no program at {out} for --%s %s", f.build, b.flag, b.ref)
 		}

@@ -46,6 +46,7 @@ func main() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
+		// The first signal ends everything in its own time, the second at once.
 		cancel(errInterrupted)
 		<-signals
 		os.Exit(exitInterrupted)

@@ -137,6 +137,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if why := f.outOfReach(r); why != "" {
 		show.note(why, why)
 	}
+	// One calibration for all cells of a session.
 	iters := workload.Calibrate()
 	if dir == nil {
 		if dir, err = record.CreateMap(f.out, r.Map.Plan.Scenario, time.Now().UTC(), rand.Uint32); err != nil {
@@ -162,6 +163,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s; schedlab map --resume %s goes on", dir.Path(), command.Join([]string{dir.Path()}))}
 	case runErr != nil:
 		return fmt.Errorf("%w; what was measured is kept in %s", runErr, dir.Path())
+	// Not one decided cell is no answer.
 	case !slices.ContainsFunc(r.Map.Cells, func(c record.Cell) bool { return c.Decided() }):
 		return &exitError{code: exitPartial}
 	}
@@ -185,6 +187,7 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error
 	if x.Name == y.Name {
 		return nil, usagef("--x and --y are both %s; a map has two factors", x.Name)
 	}
+	// Each cell would override the flag.
 	for _, factor := range []string{x.Name, y.Name} {
 		if cmd.Flags().Changed(factor) {
 			return nil, usagef("--%s has a value and %s is a factor; drop one", factor, factor)
@@ -201,6 +204,7 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error
 	if err := f.stayLocal(cmd.Context(), s.Arms); err != nil {
 		return nil, err
 	}
+	// Records write the winner's rule as "".
 	metric := f.metric
 	if metric == winnerMetric {
 		metric = ""
@@ -225,6 +229,7 @@ func (f *mapFlags) plan(s scenario.Scenario, m record.Map) (*mapping.Run, error)
 // reopen goes on with a map as it was planned. Of the plan, only the budget may be given again. It
 // refuses a record that would run foreign programs (mayRun).
 func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapping.Run, error) {
+	// A map of two plans would be no map.
 	for _, name := range []string{"x", "y", "path", "targets", "arms", "arm", "metric", "blocks", "window", "warmup", "rate", "seed", "server-cpus", "load-cpus", "pin", "stamps", "note"} {
 		if cmd.Flags().Changed(name) || len(args) > 0 {
 			return nil, nil, usagef("--resume goes on with a map as it was planned; drop the scenario and all but --budget, --out, --output and --progress")
@@ -259,6 +264,7 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 	if err := f.mayRun(cmd.Context(), dir, signedMap(p), s); err != nil {
 		return nil, nil, err
 	}
+	// All of the plan but the budget, which is the flags' own.
 	f.Seed, f.Blocks, f.Note = p.Seed, p.Blocks, p.Note
 	f.Window, f.Warmup = record.Duration(p.Window), record.Duration(p.Warmup)
 	f.ServerCPUs, f.LoadCPUs, f.Pin, f.Stamps = p.ServerCPUs, p.LoadCPUs, p.Pin, p.Stamps
@@ -294,6 +300,7 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 	fmt.Fprintf(w, "columns     %s: %s\n", p.X.Name, strings.Join(p.X.Values, ", "))
 	fmt.Fprintf(w, "rows        %s: %s\n", p.Y.Name, strings.Join(p.Y.Values, ", "))
 	fmt.Fprintf(w, "rate        %s, seed %d\n", m.Rate, p.Seed)
+	// Cells may have windows of several lengths, because their rates differ.
 	window := o.Windows[0].Round(time.Millisecond).String()
 	if o.Windows[0] < o.Windows[1] {
 		window += fmt.Sprintf(" to %v, by its rate,", o.Windows[1].Round(time.Millisecond))
@@ -306,6 +313,7 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 	fmt.Fprintf(w, "cells       %d; measured are those of a coarse lattice and what lies between different verdicts\n", len(m.Cells))
 	fmt.Fprintf(w, "worst case  %v for every cell once, %v with every one again; --budget %v ends it\n",
 		o.Expected.Round(time.Second), (3 * o.Expected).Round(time.Second), f.Budget)
+	// The law's border is known before anything is measured.
 	if b := m.Theory; b != nil {
 		var at []string
 		for _, l := range b.Lines {

@@ -95,6 +95,7 @@ func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progr
 	out := cmd.OutOrStdout()
 	var entries []report.PackEntry
 	var failed error
+	// Results are printed as they come: a pack may take hours.
 	for r := range all.Run(cmd.Context(), f.out, show.update) {
 		show.done()
 		e, err := f.entry(r)
@@ -122,6 +123,7 @@ func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progr
 // without a result.
 func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err error) {
 	e = report.PackEntry{Scenario: r.Scenario.Name, Question: r.Scenario.Question, Expect: r.Scenario.Assertions()}
+	// No room in --total, or a machine too small: told, and no error.
 	if r.NotRun != nil {
 		e.NotRun = r.NotRun.Error()
 		return e, nil
@@ -174,6 +176,7 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
 	total, late := time.Duration(0), []string{}
 	for _, s := range all.Scenarios {
+		// Three kinds of lines: cannot run here, does not fit, and the plan.
 		if s.Lacks != nil {
 			fmt.Fprintf(w, "scenario    %s: %s\nrefused     %v\n\n", s.Scenario.Name, s.Scenario.Question, s.Lacks)
 			continue

@@ -30,6 +30,7 @@ func settle(cmd *cobra.Command, _ []string) error {
 	if err := fromEnvironment(cmd); err != nil {
 		return err
 	}
+	// A command without --config has no such flag.
 	file := cmd.Flags().Lookup(configFlag)
 	if file == nil || file.Value.String() == "" {
 		return nil
@@ -52,9 +53,11 @@ func fromEnvironment(cmd *cobra.Command) (bad error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		name := variable(f.Name)
 		value, ok := os.LookupEnv(name)
+		// The first mistake is told; further ones would hide it.
 		if !ok || f.Changed || f.Hidden || bad != nil {
 			return
 		}
+		// Noted before it is set, so that an error about the value names the variable.
 		from(f, name)
 		bad = usage(plainly(cmd.Flags().Set(f.Name, value)))
 	})
@@ -116,6 +119,8 @@ func distance(a, b string) int {
 		row[j] = j
 	}
 	for i := range len(a) {
+		// row is rewritten from left to right; diagonal keeps the value that the last step has
+		// overwritten.
 		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
@@ -234,6 +239,7 @@ func fromFile(cmd *cobra.Command, name string) error {
 		}
 		flags, ok := doc.Body.(ast.MapNode)
 		switch {
+		// Anything but a mapping, as a list or a single word.
 		case !ok:
 			return f.errorf(doc.Body, "not a list of flags; write one 'flag: value' on each line")
 		case i > 0:
@@ -253,9 +259,12 @@ func fromFile(cmd *cobra.Command, name string) error {
 func (f configFile) set(name ast.MapKeyNode, value ast.Node) error {
 	key := name.GetToken().Value
 	flag := f.cmd.Flags().Lookup(key)
+	// A file cannot name another file: the order of sources would be a riddle.
 	if flag == nil || flag.Hidden || key == configFlag || key == "help" {
 		return f.errorf(name, "%s", f.unknown(key))
 	}
+	// Checked even for a flag that keeps its value: a mistake in a file should not wait for the day
+	// on which it counts.
 	values, err := f.plain(value)
 	if err != nil {
 		return f.errorf(value, "%s %w", key, err)
@@ -288,6 +297,7 @@ func (f configFile) unknown(key string) string {
 	if of := owners[key]; len(of) > 0 && key != configFlag {
 		return fmt.Sprintf("%q is no flag of %s, but of %s", key, f.cmd.Name(), strings.Join(of, ", "))
 	}
+	// Only this command's own flags can be meant.
 	maps.DeleteFunc(owners, func(name string, of []string) bool {
 		return !slices.Contains(of, f.cmd.Name()) || name == configFlag
 	})
