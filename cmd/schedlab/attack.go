@@ -36,6 +36,11 @@ import (
 // run does it in steps: check looks at the flags alone, options turns them and a scenario into the
 // load, open or closed sends it, and package attack sums up what came back into sum, which print
 // shows.
+//
+// A field has the value that its flag's help describes. In the fields 0, "" and nil mean: rate, the
+// default of the loop; openRate, as fast as the server accepts; think, no pause; session,
+// connections that are kept to the end; replayed, no access log. changed is the one to ask where 0
+// is a value that can be given.
 type attackFlags struct {
 	// What is asked, and how; the names are the flags'.
 	target, targets string
@@ -131,30 +136,37 @@ no reply was good, 130 interrupted.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	fl := cmd.Flags()
+	// Who is asked, by which loop and engine.
 	fl.StringVar(&f.target, "target", "", "URL to ask, or with a SCENARIO the server's http://host:port")
 	fl.StringVar(&f.targets, "targets", "", "file of requests in vegeta's http format, or - for standard input")
 	oneOf(fl, &f.loop, "loop", "open", "open: send on a schedule; closed: each connection sends when it is answered", "open", "closed")
 	oneOf(fl, &f.engine, "engine", load.DefaultEngine, "what sends an open loop: "+strings.Join(load.Engines(), " or "), load.Engines()...)
 	fl.BoolVar(&f.insecure, "insecure", false, "of an https target: take any certificate")
+	// How much is sent, for how long, and in which shape.
 	fl.VarP(&f.rate, "rate", "r", "requests per second, like 2000/s (open: default 100/s, or the scenario's; closed: default as many as come)")
 	fl.DurationVarP(&f.duration, "duration", "z", 10*time.Second, "how long to send (of a trace or log: default all of it)")
 	fl.Var(&f.arrivals, "arrivals", "shape of an open loop: "+arrivals.Help+" (default poisson, or the scenario's)")
+	// Over which connections.
 	fl.IntVarP(&f.connections, "connections", "c", 64, "kept connections, opened beforehand; 0 opens as many as an open loop needs")
 	fl.IntVar(&f.idle, "idle", 0, "more connections, asked once and kept open without a request beside an open loop")
 	fl.Float64Var(&f.openRate, "open-rate", 0, "connections opened per second beforehand (default as fast as they are accepted)")
 	fl.BoolVar(&f.keepAlive, "keepalive", true, "keep connections; false opens one per request")
 	fl.DurationVar(&f.timeout, "timeout", load.DefaultTimeout, "of one request, from its sending")
+	// The clients of a closed loop; ofLoop has the same list.
 	fl.DurationVar(&f.warmup, "warmup", 0, "of a closed loop: time before the measured --duration")
 	fl.DurationVar(&f.ramp, "ramp", 0, "of a closed loop: spread the clients' starts over this time")
 	fl.TextVar(&f.think, "think", workload.Dist{}, "of a closed loop: pause between answer and next request, like 5ms or 'exp(5ms)'")
 	fl.IntVar(&f.session, "session", 0, "of a closed loop: requests per connection, which is then closed and opened anew")
 	fl.IntVar(&f.pipeline, "pipeline", 1, "of a closed loop: requests under way on each connection")
+	// How the load itself waits for the next request.
 	oneOf(fl, &f.rest, "rest", experiment.RestAuto, "while nothing is due: spin, on a CPU of its own; wait, asleep in the kernel; auto: spin where the server leaves a CPU",
 		experiment.RestAuto, experiment.RestSpin, experiment.RestWait)
+	// The request, where neither a scenario nor a file has one.
 	fl.StringVar(&f.method, "method", http.MethodGet, "method, with --target and no scenario")
 	fl.StringVar(&f.body, "body", "", "request body, or @file")
 	fl.StringArrayVar(&f.headers, "header", nil, "'Name: value' to send (repeatable)")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of arrivals, demand and think times (default random, printed)")
+	// Files and output.
 	fl.StringVar(&f.results, "results", "", "write every result to this new file in vegeta's format, for vegeta report")
 	oneOf(fl, &f.timestamps, "timestamps", "scheduled", "what those results count from: scheduled or sent", "scheduled", "sent")
 	fl.StringVar(&f.hgrm, "hgrm", "", "write the response-time distribution to this new file (HdrHistogram, milliseconds)")
@@ -164,6 +176,7 @@ no reply was good, 130 interrupted.`,
 	for _, name := range []string{"arrivals", "think"} {
 		fl.Lookup(name).DefValue = "" // said above
 	}
+	// Shapes with values end with a bracket, for the user to go on.
 	complete(cmd, "arrivals", "poisson", "constant", "ramp(", "sine(", "burst(", "in-phase", "trace(", "log(")
 	return cmd
 }
@@ -339,6 +352,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		if err != nil || u.Host == "" || f.targets != "" || strings.Trim(u.Path, "/") != "" {
 			return o, usagef("with scenario %q give the server as --target http://host:port, without a path", s.Name)
 		}
+		// The scenario's clients and their pauses would mean nothing in an open loop.
 		if s.Load.Loop == "closed" && f.loop != "closed" {
 			return o, usagef("scenario %q is a closed loop; add --loop closed", s.Name)
 		}

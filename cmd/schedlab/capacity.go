@@ -74,9 +74,11 @@ Exit codes: 0 some arm has an answer, 1 a server died or something else failed
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
+	// What is searched for, in which arms.
 	fl.StringVar(&f.slo, "slo", capacitySLO, "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them")
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to search instead of all its arms")
 	f.adhoc.bind(fl)
+	// How long the windows and the search are.
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one window (default 3s)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured (default 500ms)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
@@ -90,6 +92,7 @@ Exit codes: 0 some arm has an answer, 1 a server died or something else failed
 // run plans the search of all arms, and prints the plan or carries it out. The exit code is 4 if no
 // arm has an answer.
 func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
+	// The same steps as compare's, with another plan and exit code.
 	slo, err := stats.ParseSLO(f.slo)
 	if err != nil {
 		return usagef("--slo: %w", err)
@@ -109,6 +112,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	f.Iters = workload.Calibrate()
+	// Planned only after all that could be refused by the flags alone.
 	c, err := experiment.PlanCapacity(s, f.Options, slo)
 	if err == nil {
 		err = c.CanAnswer()
@@ -123,6 +127,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	// One arm with an interval is an answer, though others may have none.
 	if !slices.ContainsFunc(r.Capacity.Arms, record.ArmCapacity.Decided) {
 		return &exitError{code: exitPartial}
 	}

@@ -34,6 +34,9 @@ import (
 // ask turns the flags into an advise.Ask, advise.Choose answers it, planTest and line make the
 // test's plan and command line, and test runs it with --verify. Package advise has all knowledge;
 // the command has what it may not import: the modes, the flags and the comparison.
+//
+// asked has what the flags say about the requests; its Demand, Rate, Path, Seed, SLO and Cores are
+// set by ask.
 type chooseFlags struct {
 	adviceFlags
 	asked advise.Ask
@@ -81,16 +84,20 @@ requests of the advised model got no good reply.`,
 // fill can set one from the other.
 func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	f.adviceFlags.bind(fl)
+	// The cost of a request.
 	fl.StringVar(&f.asked.CPU, "cpu", "", "CPU time of a request, as scenarios write it: 200us, exp(200us), 0.99*1ms+0.01*100ms")
 	fl.StringVar(&f.asked.Sleep, "sleep", "", "time that a request waits for something else, likewise")
 	fl.DurationVar(&f.asked.Lock, "lock", 0, "CPU time of a request under one lock, beside --cpu")
+	// How the requests come.
 	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s")
 	fl.IntVar(&f.asked.Connections, "connections", 64, "kept connections that they come over")
 	fl.IntVar(&f.asked.Idle, "idle", 0, "kept connections beside those, with nothing to ask")
 	fl.IntVar(&f.asked.Pipeline, "pipeline", 1, "requests that a client sends in one write")
 	fl.StringVar(&f.asked.Arrivals, "arrivals", "poisson", "how they come: poisson, constant, burst(12), in-phase(64)")
+	// What is wanted.
 	fl.StringVar(&f.slo, "slo", "", "what is to be kept, as for size: p99<=10ms,errors<=0.1%")
 	oneOf(fl, &f.asked.Matters, "matters", advise.Tail, "what matters: "+strings.Join(advise.Matters(), ", "), advise.Matters()...)
+	// The server, and the test.
 	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
 	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
 	fl.DurationVar(&f.Budget, "budget", 2*time.Minute, "longest --verify may take")
@@ -214,6 +221,7 @@ func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 		return usagef("--rate is missing; say how many requests come, like --rate 300/s")
 	case a.CPU == "" && a.Sleep == "" && a.Lock == 0:
 		return usagef("nothing says what a request asks; give --cpu 200us, --sleep 20ms or both, or name a scenario")
+	// The limits are those of serve's /work.
 	case a.Lock < 0 || a.Lock > 100*time.Millisecond:
 		return usagef("--lock %v; give 0 to 100ms", a.Lock)
 	case a.Connections < 1:
@@ -224,6 +232,7 @@ func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 		return usagef("--pipeline %d; give 1 or more", a.Pipeline)
 	case f.cores < 0 || fl.Changed("cores") && f.cores == 0:
 		return usagef("--cores %d; give 1 or more", f.cores)
+	// A pipeline is tested in a closed loop, which holds no idle connections.
 	case a.Pipeline > 1 && a.Idle > 0:
 		return usagef("--idle %d beside --pipeline %d: clients that send without pause leave no time for others; drop one", a.Idle, a.Pipeline)
 	case f.Budget <= 0:
@@ -292,6 +301,7 @@ func (f *chooseFlags) printRows(cmd *cobra.Command, pack advise.Pack) error {
 		if err != nil {
 			return usage(err)
 		}
+		// The pairs that cells need may be other ones than the run judged.
 		result, verdicts, err := judge.Pairs(dir, run, advise.Pairs(run.Plan.Scenario))
 		if err != nil {
 			return err
@@ -375,6 +385,8 @@ func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, 
 			arms = append(arms, a.Name)
 		}
 	}
+	// The run compares every arm with the first, which is the advised one; these are the verdicts
+	// in the test's metrics.
 	_, verdicts, err := judge.Pairs(dir, run, advise.TestPairs(arms, t.Metrics))
 	if err != nil {
 		return nil, err

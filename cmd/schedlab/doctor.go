@@ -26,7 +26,8 @@ import (
 //
 // The command measures and package doctor judges: machine reads what needs no time, measure fills
 // in the rest, doctor.Examine finds what is wrong. seeMachine, at the end, is the short look that
-// other commands take before a comparison.
+// other commands take before a comparison. full and quick are opposites: more blocks, or no servers
+// at all.
 type doctorFlags struct {
 	compareFlags
 	name        string            // of the scenario, or its file
@@ -73,12 +74,15 @@ interrupted.`,
 		},
 	}
 	fl := cmd.Flags()
+	// How thorough.
 	fl.BoolVar(&f.quick, "quick", false, "read and time, but start no server: 2 seconds")
 	fl.BoolVar(&f.full, "full", false, "measure what both protocols can judge: 2 minutes")
+	// The same flags as compare's, so that the machine is looked at as a comparison would use it.
 	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
 	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
 	oneOf(fl, &f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free", "auto", "none")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take a scenario with an arm that runs on another machine")
+	// Where records would go, and the output.
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory that run records will be kept in")
 	oneOf(fl, &f.output, "output", "text", strings.Join(doctor.Formats, ", "), doctor.Formats...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every finding with what it spoils, and not the answer only")
@@ -104,6 +108,7 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	if f.quick && f.full {
 		return usagef("--quick and --full exclude each other; drop one of them")
 	}
+	// An empty --out would leave the check of the directory out.
 	if f.out == "" {
 		return usagef("--out is empty; give it a value or leave it out")
 	}
@@ -119,6 +124,7 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	if err := f.check(cmd.Context()); err != nil {
 		return err
 	}
+	// From here on: read, measure, judge, print.
 	m := machine(survey, f.out)
 	err = f.measure(cmd.Context(), survey, m, show)
 	show.done()

@@ -29,6 +29,10 @@ const testBudget = time.Minute
 // explain does the work in three steps that may be left out one by one: the explanation from the
 // record alone, test with extra blocks, profile with profiles of both arms. Package explain plans
 // and judges; this file runs what it plans.
+//
+// noInterventions leaves the tests out, and profiles asks for profiles; testBudget is the longest
+// that the tests may take. Of compare's flags it has --seed, --out, --output, --progress and
+// --allow-remote.
 type explainFlags struct {
 	compareFlags
 	noInterventions bool
@@ -77,11 +81,14 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 		RunE: f.run,
 	}
 	fl := cmd.Flags()
+	// What to do beyond reading the record.
 	fl.BoolVar(&f.noInterventions, "no-interventions", false, "test no cause: read the record only")
 	fl.BoolVar(&f.profiles, "profiles", false, "capture profiles and an execution trace of both arms")
 	fl.DurationVar(&f.testBudget, "budget", testBudget, "longest the tests may take")
+	// What may be started.
 	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
+	// The rest.
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the tests (default random)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
@@ -148,6 +155,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 // two names, or none for the pair that differs most. With an explanation, the error is the reason
 // why its tests were stopped; without one, why there is none.
 func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.Run, arms []string, show *progress) (*record.Explanation, error) {
+	// The run is judged again, so an old record can be explained.
 	c, err := explain.Read(dir, run)
 	if err != nil {
 		return nil, err
@@ -299,6 +307,7 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 	for i, a := range arms {
 		k := record.ProfiledArm{Arm: a.Arm, Files: []string{}}
 		for _, file := range a.Files {
+			// The file as it came, for pprof and go tool trace.
 			at, err := dir.WriteProfile(a.Arm, file.Name, func(w io.Writer) error { _, err := w.Write(file.Data); return err })
 			if err != nil {
 				return kept, err

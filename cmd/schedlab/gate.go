@@ -26,7 +26,8 @@ import (
 //
 // A gate is a comparison of two arms, old and new, with its own question: is new worse by more than
 // is allowed? gate turns the flags into that comparison; the judging is judge's (judge/gate.go).
-// With --old-ref, buildBoth makes the two programs first.
+// With --old-ref, buildBoth makes the two programs first. metrics and allowances are --metric and
+// --allow as given; asked turns them into ratios.
 type gateFlags struct {
 	compareFlags
 	before, after       string // --old and --new: commands, or addresses of servers that run
@@ -76,18 +77,22 @@ failed, 2 wrong usage, 130 interrupted.`,
 	for _, hidden := range []string{"arm", "close"} {
 		_ = fl.MarkHidden(hidden)
 	}
+	// Two builds, as programs or as commits.
 	fl.StringVar(&f.before, "old", "", "the old build: a command that listens on {addr}, VARIABLE=VALUE words before it, or http://HOST:PORT")
 	fl.StringVar(&f.after, "new", "", "the new build, likewise")
 	fl.StringVar(&f.oldRef, "old-ref", "", "the old build is this commit, branch or tag of the git repository here")
 	fl.StringVar(&f.newRef, "new-ref", "HEAD", "with --old-ref: the new build is this one")
 	fl.StringVar(&f.build, "build", "", "with --old-ref: the shell command that builds {out}, in the repository's top folder")
 	fl.StringVar(&f.run, "run", "{out} {addr}", "with --old-ref: the command that starts {out}, as for --old")
+	// What must not get worse, and by how much it may.
 	fl.StringSliceVar(&f.metrics, "metric", gateWords(), "what must not be worse: "+strings.Join(gateWords(), ", "))
 	fl.StringSliceVar(&f.allowances, "allow", nil, "how much worse a metric may be, like p99=20% (default "+gateDefaults()+")")
+	// The requests and their rate.
 	f.adhoc.bind(fl)
 	fl.StringVar(&f.adhoc.log, "log", "", "ask what this access log says when it says so")
 	fl.StringVar(&f.adhoc.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slower build's throughput (default 0.7x)")
+	// How long it takes, and the output.
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default 0.5s, and longer where p99 needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest it may take (default 75s, and longer for a low rate, of which p99 needs long windows)")
@@ -210,6 +215,7 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	// From here on as compare.
 	machine, err := f.seeMachine(cmd.Context())
 	if err != nil {
 		return err
@@ -233,6 +239,7 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	// A gate's own answer: verdicts and expectations have no part in it.
 	switch r.GateOutcome() {
 	case record.GateFine:
 		return nil

@@ -36,6 +36,7 @@ const (
 //
 // A map is planned new (begin) or from its record (reopen); then package mapping measures it, and
 // the rest of the file prints plans and results. `schedlab report` renders maps with reportMap.
+// Blocks and Budget of the embedded Options are of one cell and of the whole map.
 type mapFlags struct {
 	compareFlags
 	x, y   string
@@ -83,17 +84,21 @@ is kept).`,
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
+	// The grid.
 	fl.StringVar(&f.x, "x", "", "the factor of the columns and its values, FACTOR=V1,V2,...")
 	fl.StringVar(&f.y, "y", "", "the factor of the rows and its values")
+	// The arms, the requests, and what decides.
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
 	f.adhoc.bind(fl)
 	oneOf(fl, &f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metricNames(), ", "), metricNames()...)
+	// How long.
 	fl.DurationVar(&f.Budget, "budget", mapBudget, "longest the whole map may take; no cell is begun that does not fit")
 	fl.IntVar(&f.Blocks, "blocks", mapBlocks, "most blocks of a cell, 10 to 40; it ends as soon as it is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the scenario's, and longer where a cell's rate needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request: off, basic, or full (default full on Linux, else basic)", stampKinds...)
+	// Going on with a map, and the output.
 	fl.StringVar(&f.resume, "resume", "", "go on with this map, as it was planned: a path, a name below --out, or latest")
 	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
 	oneOf(fl, &f.output, "output", "text", strings.Join(mapFormatNames(), ", "), mapFormatNames()...)
@@ -173,6 +178,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 // begin plans a new map. The plan holds everything that reopen needs, so that a resumed map is the
 // same one.
 func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error) {
+	// Factors first: the scenario need not be read for these mistakes.
 	if f.x == "" || f.y == "" {
 		return nil, usagef("a map has two factors; give both --x and --y, like --x sleep-share=0.1,0.2,0.4 --y workers=2,4,8")
 	}
@@ -239,6 +245,7 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 	if err != nil {
 		return nil, nil, usage(err)
 	}
+	// The scenario comes from the record and not from its file, which may have changed.
 	p := m.Plan
 	f.adhoc = adhocFlags{path: p.Path, targets: p.Targets}
 	var s scenario.Scenario
@@ -261,6 +268,7 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 			return nil, nil, usagef("%s: %w", dir.Path(), err)
 		}
 	}
+	// Before anything is planned or run.
 	if err := f.mayRun(cmd.Context(), dir, signedMap(p), s); err != nil {
 		return nil, nil, err
 	}
@@ -285,6 +293,7 @@ func (f *mapFlags) outOfReach(r *mapping.Run) string {
 		return fmt.Sprintf("%d of %s cannot be decided; the first: %s", len(o.Cannot), prose.Plural(len(r.Map.Cells), "cell"), experiment.Undecided(o.Cannot[0], false)[0].String())
 	}
 	if o.Once > f.Budget {
+		// Rounded up to minutes, as people give budgets.
 		need := (o.Once + time.Minute - 1).Truncate(time.Minute)
 		return fmt.Sprintf("all %d cells once take %v, and the budget is %v: some may stay unmeasured; --budget %v would do", len(r.Map.Cells), o.Once.Round(time.Second), f.Budget, need)
 	}

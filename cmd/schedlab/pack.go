@@ -44,6 +44,7 @@ func (f *compareFlags) questions(args []string) (all []question, err error) {
 		if err != nil {
 			return nil, err
 		}
+		// The same scenario twice is a slip; two of one name need other names.
 		if i := slices.IndexFunc(all, func(q question) bool { return q.Name == s.Name }); i >= 0 {
 			if filepath.Clean(all[i].name) == filepath.Clean(name) {
 				return nil, usagef("scenario %q is named twice; drop one", name)
@@ -64,6 +65,7 @@ func (f *compareFlags) plans(asked []question) (experiment.Pack, error) {
 	all := experiment.Pack{Total: f.total}
 	for _, q := range asked {
 		p, err := experiment.PlanPacked(q.Scenario, f.Options)
+		// Alone, a scenario that cannot run or cannot answer is a mistake of the user's.
 		if err == nil && len(asked) == 1 {
 			if err = p.Lacks; err == nil {
 				err = p.Planned.CanAnswer()
@@ -128,6 +130,7 @@ func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err er
 		e.NotRun = r.NotRun.Error()
 		return e, nil
 	}
+	// A run that was cut short still has a report of what it measured.
 	if err = r.Err; r.Run.Result != nil && r.Run.Trials > 0 {
 		e.Result = r.Run.Result
 		err = errors.Join(err, writeReports(r.Dir, e.Result))

@@ -57,6 +57,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 				if err != nil {
 					return usage(err)
 				}
+				// Always judged again; the result in the record is not read.
 				result, err := judge.FromRecord(dir, run)
 				if err != nil {
 					return err
@@ -73,10 +74,12 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 			return nil
 		},
 	}
+	// The shell offers records, and files because RUN may be a path.
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return recorded(root), cobra.ShellCompDirectiveDefault
 	}
 	cmd.Flags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
+	// The formats of runs and of maps; checkFormat knows which is which.
 	oneOf(cmd.Flags(), &output, "output", "text", "text, json, markdown, csv, html, benchstat or hgrm", append(formatNames(), "svg")...)
 	cmd.Flags().StringVar(&page, "chart", "", "print the chart of this page of docs/experiments")
 	cmd.Flags().Lookup("chart").Hidden = true // for tools/experiments

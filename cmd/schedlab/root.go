@@ -49,6 +49,7 @@ and no expectation decided), 130 interrupted.`,
 		SilenceErrors:     true,
 		PersistentPreRunE: settle,
 	}
+	// cobra suggests commands that are this close to an unknown word.
 	root.SuggestionsMinimumDistance = 2 // edits
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -88,6 +89,7 @@ and no expectation decided), 130 interrupted.`,
 		}
 		return cmd.Help()
 	}
+	// Or cobra would refuse the word itself, without our message.
 	root.Args = cobra.ArbitraryArgs
 	return root
 }
@@ -180,6 +182,7 @@ func newMan() *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("writing manual pages: %w", err)
 			}
+			// Section 1: programs that users call.
 			header := &doc.GenManHeader{Title: "SCHEDLAB", Section: "1", Source: "schedlab " + programVersion()}
 			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
 				return fmt.Errorf("writing manual pages: %w", err)

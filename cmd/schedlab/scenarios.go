@@ -18,7 +18,8 @@ import (
 const defaultScenario = "quick"
 
 // newScenarios makes the command that lists, prints and checks scenarios. A faulty scenario is
-// wrong usage. One that needs a larger machine is not: it may be meant for another.
+// wrong usage. One that needs a larger machine is not: it may be meant for another. The rest of the
+// file finds scenarios for all commands: library has the embedded ones.
 func newScenarios() *cobra.Command {
 	var output, target string
 	cmd := &cobra.Command{
@@ -50,6 +51,7 @@ the same, and marked; only compare refuses it.`,
 			case len(args) == 0:
 				return listScenarios(cmd)
 			}
+			// A directory becomes its files.
 			names, err := library.Expand(args)
 			if err != nil {
 				return usage(err)
@@ -63,6 +65,8 @@ the same, and marked; only compare refuses it.`,
 				if err != nil {
 					return usagef("%s: %w", arg, err)
 				}
+				// An embedded scenario is printed, to be copied; a file is only checked, as its
+				// user has it.
 				if embedded {
 					fmt.Fprint(cmd.OutOrStdout(), s.Source)
 				} else {
@@ -86,6 +90,7 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 	if len(args) != 1 {
 		return usagef("--output vegeta prints one scenario; name it")
 	}
+	// A target is a server alone: the scenario has the paths, and vegeta's files http URLs.
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return usagef("--target %q is not a server like http://127.0.0.1:8080", target)
@@ -94,6 +99,8 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 	if err != nil {
 		return err
 	}
+	// A scenario with faults would make a script with faults. A machine that is too small does not
+	// matter to vegeta.
 	if _, err := checkScenario(s); err != nil {
 		return usagef("%s: %w", args[0], err)
 	}

@@ -68,6 +68,7 @@ A second signal exits at once.`,
 			f.Log, f.Version, f.Revision = log, programVersion(), programRevision()
 			// A prefork server starts its processes by this. They are told their index, and log it.
 			f.Spawn = func(more ...string) *exec.Cmd { return respawn(cmd, more) }
+			// A process of a prefork server, which talks with its parent over ChildFD.
 			if f.child >= 0 {
 				var err error
 				f.Log = log.With("process", f.child)
@@ -110,6 +111,7 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 			} else {
 				oneOf(fl, v, d.Name, *v, d.Help, d.Words...)
 			}
+		// A row's type follows from the field it sets.
 		case *int:
 			if d.Bytes {
 				fl.Var((*byteSize)(v), d.Name, d.Help)
@@ -148,9 +150,11 @@ var plant func(name string) (server.Fault, error)
 // check refuses values that mean "the default" when they were given. What a mode allows is checked
 // by server.Config.Check.
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
+	// 0 in these means the default, so it cannot be asked for.
 	if err := checkAboveZero(fl, "workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"); err != nil {
 		return err
 	}
+	// 0 measures how fast this machine computes.
 	if fl.Changed("iters") && f.Iters == 0 {
 		return usagef("--iters 0 must be above 0; leave it out to measure")
 	}

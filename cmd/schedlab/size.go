@@ -29,6 +29,9 @@ import (
 // demand reads that source, advise computes the answer, offerTest plans the test of it, and test
 // runs that with --verify. Package advise has the computing and the page; this file has the flags
 // and the comparison.
+//
+// cv is the coefficient of variation of the time blocked, 0..10, and margin a ratio of the rate,
+// 0..1. unit is the unit of the times in csv. mode is the mode that a test runs.
 type sizeFlags struct {
 	adviceFlags
 	held, cpu      time.Duration
@@ -107,6 +110,7 @@ decide.`,
 // bind declares the flags about the load and the pool.
 func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	f.adviceFlags.bind(fl)
+	// The load: a rate, and one of four sources of the time held.
 	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s; taken as Poisson")
 	fl.DurationVar(&f.held, "held", 0, "mean time a request holds its worker; exponential, unless --cv or --cpu says otherwise")
 	fl.Float64Var(&f.cv, "cv", 1, "coefficient of variation of what --held leaves beside --cpu: 0 always the same, 1 exponential, above that a heavier tail, up to 10")
@@ -117,10 +121,12 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.csv, "csv", "", "CSV file with a column of times held; - is standard input")
 	fl.StringVar(&f.column, "column", "", "its column, by the header (default the only one of numbers)")
 	oneOf(fl, &f.unit, "unit", "s", "unit of its times: s, ms, us or ns", "s", "ms", "us", "ns")
+	// The pool and its promise.
 	fl.IntVar(&f.cores, "cores", 0, "cores the workers share (default those a comparison here gives the server)")
 	fl.StringVar(&f.slo, "slo", "", "what is to be kept: p99<=100ms,errors<=0.1%,mean<=30ms,goodput>=290/s, or any quantile")
 	fl.Float64Var(&f.margin, "margin", 0.15, "ratio of the rate by which it may grow with the SLO still kept, for what theory leaves out")
 	modes := sizedModes()
+	// The test, and the output.
 	oneOf(fl, &f.mode, "mode", modes[0], "mode that --verify tests: "+strings.Join(modes, ", "), modes...)
 	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the replayed trace, and of --verify's load")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest --verify may take (default 75s, or what the SLO's quantiles need)")
@@ -173,6 +179,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 		}
 		return all
 	}
+	// Exactly one source must be given.
 	sources := given("held", "workload", "histogram", "csv")
 	lowest := 0.01
 	switch {
@@ -191,6 +198,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	case f.verify && f.slo == "":
 		return nil, usagef("--verify tests an SLO; give one with --slo, like 'p99<=100ms'")
 	}
+	// A flag that only means something beside one of these sources.
 	for flag, of := range map[string][]string{
 		"cv": {"held"}, "metric": {"histogram"}, "column": {"csv"}, "unit": {"csv"}, "cpu": {"held", "histogram", "csv"},
 	} {
@@ -231,6 +239,7 @@ func (f *sizeFlags) demand(cmd *cobra.Command) (d advise.Demand, err error) {
 		d, err = advise.Held(f.held, f.cpu, f.cv)
 		return d, flagged("held", err)
 	}
+	// For samples, of which --cpu is a part. Held has it already.
 	if err == nil && f.cpu != 0 {
 		err = flagged("cpu", d.SetCPU(f.cpu))
 	}
@@ -255,6 +264,7 @@ func (f *sizeFlags) command(cmd *cobra.Command, budget time.Duration) string {
 	argv := []string{"schedlab", "size"}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		if !slices.Contains([]string{"verify", "output", "verbose", "progress", "out"}, fl.Name) {
+			// The values as they are now, wherever they came from.
 			value := fl.Value.String()
 			if value == stdin && slices.Contains([]string{"histogram", "csv"}, fl.Name) {
 				value = keptIn // what came there is gone
@@ -334,6 +344,7 @@ func (f *sizeFlags) test(ctx context.Context, s *advise.Page, show *progress) (*
 	if err != nil {
 		return nil, err
 	}
+	// Blocks that kept and broke the SLO decide, not verdicts between the arms.
 	kept, err := judge.Keep(dir, run, s.SLO)
 	if err != nil {
 		return nil, err
@@ -382,6 +393,7 @@ func (f *sizeFlags) question(s *advise.Page, mode model.Mode, budget time.Durati
 	if err != nil {
 		return q, err
 	}
+	// Without CPU time the number of cores does not matter to the advice.
 	if s.Ask.Service > 0 && here != s.Ask.Cores {
 		return q, fmt.Errorf("--verify would run on the %d CPUs that servers get here, and the advice is for --cores %d; leave --cores out, or give --server-cpus as many", here, s.Ask.Cores)
 	}
