@@ -107,7 +107,7 @@ func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 }
 
 // run gives the advice, and with --verify tests it. The test is always planned: an advice comes
-// with a command that works here. An advice whose test fails to run is printed all the same, and
+// with a command that works here. If the test fails to run, the advice is printed all the same, and
 // then the error.
 func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	pack, err := advise.ParsePack(experiments.Answers)

@@ -28,7 +28,7 @@ import (
 // (doctor.go) looks at the machine, plans plans everything, and carryOut runs one comparison,
 // writes its reports and prints its answer.
 //
-// arms are those of --arms, which replace the scenario's arms, addArms those of --arm, which add to
+// arms comes from --arms and replaces the scenario's arms; addArms comes from --arm and adds to
 // them. total is the limit of a pack, 0 for none, and why is --explain. progress is one of
 // progressKinds. adhoc, if given, replaces the scenario. out is the directory of records.
 type compareFlags struct {
@@ -108,7 +108,7 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
-	// Which arms, in which settings, and what is asserted of them.
+	// The arms, their settings, and the expectations.
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario or of --arm, or modes, to compare instead of all its arms; the baseline first")
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/reference/scenarios.md)")
@@ -279,7 +279,7 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 		kept = "nothing was measured"
 	}
 	switch {
-	// Ctrl-C is no failure: the user is told what is kept.
+	// Ctrl-C is no failure, but the user should know that the record is kept.
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return &exitError{exitInterrupted, fmt.Errorf("%w; %s", err, kept)}
 	case impossible && refused.Usage:

@@ -25,7 +25,7 @@ import (
 // doctorFlags are the flags of doctor, with the scenario that they name.
 //
 // The command measures and package doctor judges: machine reads what needs no time, measure fills
-// in the rest, doctor.Examine finds what is wrong. seeMachine, at the end, is the short look that
+// in the rest, doctor.Examine judges all of it. seeMachine, at the end, is the short look that
 // other commands take before a comparison. full and quick are opposites: more blocks, or no servers
 // at all.
 type doctorFlags struct {
@@ -145,7 +145,7 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 }
 
 // check refuses a faulty scenario, or one with arms on other machines, before anything is measured.
-// Planning the comparison once finds what is wrong with it.
+// Planning the comparison once finds its faults.
 func (f *doctorFlags) check(ctx context.Context) error {
 	var err error
 	if f.asked, _, err = findScenario(f.name); err != nil {
@@ -159,7 +159,7 @@ func (f *doctorFlags) check(ctx context.Context) error {
 }
 
 // machine reads the properties of this machine that need no measuring. out is the directory for
-// records. The CPUs are those that a comparison would use now.
+// records. The CPUs are the ones that a comparison would use now.
 func machine(survey *experiment.Survey, out string) *doctor.Machine {
 	m := &doctor.Machine{
 		Root: os.DirFS("/"), Environ: os.Environ(), Out: out, Need: record.MaxBytes,
@@ -280,12 +280,12 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 	return nil
 }
 
-// alike plans the scenario with its baseline as the only contestant: two arms of it, of which the
-// first has a copy. The rate is that of the scenario, or the one that findRate found.
+// alike plans the scenario with its baseline as the only contestant: two arms of it, and the first
+// has a copy. The rate is the scenario's, or the one that findRate found.
 func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
 	s := f.asked
 	one := s.First()
-	// The found rate replaces the relative one, also where the arm has a rate of its own.
+	// The found rate replaces the relative one, also where the arm itself has a rate.
 	if f.rate > 0 {
 		s.Load.Rate, s.Load.MinRate = scenario.Rate{PerSecond: f.rate}, scenario.Rate{}
 		one.Clients = maps.Clone(one.Clients)

@@ -28,7 +28,7 @@ const testBudget = time.Minute
 //
 // explain does the work in three steps that may be left out one by one: the explanation from the
 // record alone, test with extra blocks, profile with profiles of both arms. Package explain plans
-// and judges; this file runs what it plans.
+// and judges; this file runs the plans.
 //
 // noInterventions leaves the tests out, and profiles asks for profiles; testBudget is the longest
 // that the tests may take. Of compare's flags it has --seed, --out, --output, --progress and
@@ -195,13 +195,13 @@ func (f *explainFlags) again(t explain.Test) experiment.Options {
 }
 
 // test runs the comparison that would confirm the causes. With an error it returns the untested
-// explanation. The test has a record of its own, beside the run's.
+// explanation. The test gets a separate record.
 func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation, show *progress) (*record.Explanation, error) {
 	t, ok, err := c.Test(x, f.Modes, f.testBudget)
 	if err != nil || !ok {
 		return x, err
 	}
-	// The record may be somebody else's: ask before running what it names.
+	// The record may be somebody else's: do not run the programs that it names without a check.
 	if err := f.mayRun(cmd.Context(), dir, recorded, t.Scenario); err != nil {
 		return x, err
 	}
@@ -246,7 +246,7 @@ func (f *explainFlags) cannotTest(err error) error {
 	return usagef("--budget %v is too short for the tests of the causes: give --budget %v or more, or --no-interventions", f.testBudget, bad.Needs)
 }
 
-// fewBlocks returns what to say before tests whose budget has no room for a verdict on their
+// fewBlocks returns a warning about tests if their budget has no room for a verdict on their
 // comparisons; "" if it has. Such tests run all the same: the parts of the time may still be told
 // apart.
 func fewBlocks(p record.Plan, budget time.Duration) string {
@@ -292,7 +292,7 @@ func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded rec
 }
 
 // keepProfiles writes the profiles of two arms to the record with their flame graphs, and compares
-// them: the second arm's of each kind with the first's. After an error it returns what is written
+// them: the second arm's of each kind with the first's. After an error it returns the files written
 // so far.
 func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles, error) {
 	kept := &record.Profiles{Moved: []record.FunctionShare{}}

@@ -54,8 +54,8 @@ func (c choice) Set(s string) error {
 	return nil
 }
 
-// notAmong is the error of a value that is none of these. plainly and newRoot look for it: it gets
-// a message of its own.
+// notAmong is the error of a value that is none of these. plainly and newRoot look for it, and give
+// it a separate message.
 type notAmong []string
 
 func (n notAmong) Error() string { return "none of " + strings.Join(n, ", ") }
@@ -117,7 +117,8 @@ func recorded(root string) (names []string) {
 }
 
 // bindRun declares the flags of the commands that start servers and load them: compare, gate,
-// capacity and map. Each adds its own, and says what --arms, --rate and --budget mean to it.
+// capacity and map. Each adds others, also --arms, --rate and --budget, which mean different things
+// to each.
 func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")
@@ -178,7 +179,7 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
 			return usagef("--%s %s must be above 0; leave it out for the scenario's or the protocol's", name, v)
 		}
 	}
-	// capacity makes this check too, so it is a method of its own.
+	// capacity makes this check too, so it is a separate method.
 	if err := f.checkArms(fl); err != nil {
 		return err
 	}

@@ -329,7 +329,7 @@ func buildIn(ctx context.Context, tree, build string) error {
 }
 
 // said runs a command, and adds the end of its output to its error: the last five lines, where
-// compilers and git tell what is wrong.
+// compilers and git name the mistake.
 func said(cmd *exec.Cmd) error {
 	out, err := cmd.CombinedOutput()
 	if err == nil {

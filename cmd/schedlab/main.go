@@ -22,7 +22,7 @@ import (
 // Exit codes of every command.
 const (
 	// Every command uses the same codes, so that a script can tell a bad answer (3) from no answer
-	// (4) and from a mistake of its own (2). 130 is the shell's code for SIGINT, 128+2.
+	// (4) and from a mistake in its own call (2). 130 is the shell's code for SIGINT, 128+2.
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
@@ -35,11 +35,11 @@ const (
 // are finished, and the process at the second. The channel has room for both, as signal.Notify
 // never waits.
 //
-// A command is a function newNAME, mostly in a file of its name, that declares the flags into a
-// struct of its own and returns the *cobra.Command; a method run does the work. root.go puts the
-// commands together. Files without a command are shared: flags.go and settings.go (flags, and their
-// values from the environment and a file), advise.go, pack.go and plan.go (comparisons),
-// progress.go, trust.go.
+// A command is a function newNAME, mostly in a file of its name, that declares its flags into a
+// struct and returns the *cobra.Command; a method run does the work. root.go puts the commands
+// together. Files without a command are shared: flags.go and settings.go (flags, and their values
+// from the environment and a file), advise.go, pack.go and plan.go (comparisons), progress.go,
+// trust.go.
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)

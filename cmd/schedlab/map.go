@@ -110,11 +110,11 @@ is kept).`,
 // metricNames are the values of --metric.
 func metricNames() []string { return append([]string{winnerMetric}, stats.Names(stats.Metrics())...) }
 
-// mapFormatNames are the formats of a map, which are not those of a run.
+// mapFormatNames are the formats of a map; a run has other formats.
 func mapFormatNames() []string { return report.Names(report.MapFormats()) }
 
 // run begins a map or goes on with one, and prints it. A map that was cut short is printed all the
-// same: what is known by then is the map. Its record is made only after the plan is accepted.
+// same, with the cells known by then. Its record is made only after the plan is accepted.
 func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.checkGiven(cmd.Flags()); err != nil {
 		return err
@@ -261,8 +261,7 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 	if s, err = f.withArms(s); err != nil {
 		return nil, nil, err
 	}
-	// A record is a file that anybody may have edited, so its factors are checked as those of the
-	// command line are.
+	// A record is a file that anybody may have edited, so its factors are checked like --x and --y.
 	for _, axis := range []record.Factor{p.X, p.Y} {
 		if _, err := scenario.ParseFactor(axis.Name + "=" + strings.Join(axis.Values, ",")); err != nil {
 			return nil, nil, usagef("%s: %w", dir.Path(), err)
@@ -345,7 +344,7 @@ func writeMapReports(dir *record.Dir, m *record.Map) error {
 	)
 }
 
-// renderMap prints a map in a format of its own formats.
+// renderMap prints a map in one of the formats of maps.
 func renderMap(cmd *cobra.Command, format string, m *record.Map) error {
 	if err := report.RenderMap(cmd.OutOrStdout(), format, m); err != nil {
 		return fmt.Errorf("writing the map: %w", err)

@@ -130,7 +130,7 @@ func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err er
 		e.NotRun = r.NotRun.Error()
 		return e, nil
 	}
-	// A run that was cut short still has a report of what it measured.
+	// A run that was cut short still has a report of its blocks so far.
 	if err = r.Err; r.Run.Result != nil && r.Run.Trials > 0 {
 		e.Result = r.Run.Result
 		err = errors.Join(err, writeReports(r.Dir, e.Result))

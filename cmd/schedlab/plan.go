@@ -12,7 +12,7 @@ import (
 	"schedlab/internal/report"
 )
 
-// writePlan prints a comparison that has not begun: what is asked, how long it takes, what it
+// writePlan prints a comparison that has not begun: the question, its time, the metrics that it
 // cannot decide, and the commands of its arms, which a person can run. Each line begins with a
 // label of up to eleven letters.
 //
@@ -30,7 +30,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	writeLoads(w, p, c.Env())
 	budget, blocks := c.Budget()
 	about := ""
-	// The estimate is told only where it is shorter than the budget.
+	// The estimate is printed only where it is shorter than the budget.
 	if p.Estimate < budget.Seconds() {
 		about = fmt.Sprintf("about %.0f s, ", p.Estimate)
 	}

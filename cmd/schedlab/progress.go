@@ -20,8 +20,8 @@ import (
 const plainEvery = 10 * time.Second
 
 // A progress prints which step runs, how far it is and how long it still takes. It prints on
-// stderr, and between windows only: printing during a window would take CPU time from what is
-// measured. It is not safe for concurrent use.
+// stderr, and between windows only: printing during a window would take CPU time from the servers
+// or the load. It is not safe for concurrent use.
 //
 // update draws the line. The other methods are given to the planner as its functions OnTrouble,
 // OnCannot, OnDoubt, OnLook and OnPlan, and print a sentence each.

@@ -12,7 +12,7 @@ import (
 	"schedlab/loadtests/recipes"
 )
 
-// newRecipe makes the command that prints a mode as a Go file of its own. The files are in
+// newRecipe makes the command that prints a mode as one Go file. The files are in
 // loadtests/recipes, embedded, and import nothing of schedlab. Not every mode is worth copying:
 // recipes.Instead names what to use.
 func newRecipe() *cobra.Command {
@@ -49,8 +49,8 @@ a MODE it lists all modes.`,
 	}
 }
 
-// instead says what to use in place of a mode without a recipe. Without an entry for the mode it
-// points at the source.
+// instead returns a sentence that names the replacement for a mode without a recipe. Without an
+// entry for the mode it points at the source.
 func instead(mode string) string {
 	return cmp.Or(recipes.Instead[mode], "There is no recipe for "+mode+": its file in internal/model is the code.")
 }

@@ -30,9 +30,9 @@ type serveFlags struct {
 	child               int // index among the processes of a prefork server, -1 for none
 }
 
-// newServe makes the command that is every server of a comparison, and a service of its own. In a
-// process of a prefork server it runs once more as a child. A setting that the server refuses is
-// wrong usage; a port that is taken is a failure.
+// newServe makes the command that runs every server with a mode in a comparison, and that serves by
+// itself. In a process of a prefork server it runs once more as a child. A setting that the server
+// refuses is wrong usage; a port that is taken is a failure.
 func newServe() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
@@ -66,7 +66,8 @@ A second signal exits at once.`,
 				return err
 			}
 			f.Log, f.Version, f.Revision = log, programVersion(), programRevision()
-			// A prefork server starts its processes by this. They are told their index, and log it.
+			// A prefork server starts its processes by this. Each gets its index as a flag, and
+			// logs it.
 			f.Spawn = func(more ...string) *exec.Cmd { return respawn(cmd, more) }
 			// A process of a prefork server, which talks with its parent over ChildFD.
 			if f.child >= 0 {

@@ -133,7 +133,7 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print how the advice comes about, every wait and every doubt")
 }
 
-// run gives the advice, and with --verify tests it. An advice whose test fails to run is printed
+// run gives the advice, and with --verify tests it. If the test fails to run, the advice is printed
 // all the same, and then the error.
 func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	slo, err := f.check(cmd.Flags())
@@ -198,7 +198,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	case f.verify && f.slo == "":
 		return nil, usagef("--verify tests an SLO; give one with --slo, like 'p99<=100ms'")
 	}
-	// A flag that only means something beside one of these sources.
+	// A flag that only makes sense with one of these sources.
 	for flag, of := range map[string][]string{
 		"cv": {"held"}, "metric": {"histogram"}, "column": {"csv"}, "unit": {"csv"}, "cpu": {"held", "histogram", "csv"},
 	} {
@@ -387,7 +387,7 @@ func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Compar
 }
 
 // question returns the scenario that tests the advice on servers of a mode within a budget. If
-// requests need CPU time, the servers must have as many CPUs as the advice is for.
+// requests need CPU time, the servers must have the number of CPUs in the advice.
 func (f *sizeFlags) question(s *advise.Page, mode model.Mode, budget time.Duration) (q scenario.Scenario, err error) {
 	here, err := experiment.ServerCPUs(f.Options)
 	if err != nil {

@@ -21,8 +21,8 @@ const runCommandsHelp = "run what the record of somebody else names beside sched
 // flags do no harm.
 //
 // A record may come from anybody, and explain and map --resume start what it names. It counts as
-// the user's own if this user signed plan, which is the plan as the record has it now: whoever
-// edits it breaks the signature.
+// the user's own if this user signed plan, the plan that the record has now: an edit breaks the
+// signature.
 func (f *compareFlags) mayRun(ctx context.Context, dir *record.Dir, plan any, s scenario.Scenario) error {
 	arms := s.Contestants()
 	if err := f.stayLocal(ctx, arms); err != nil {

@@ -257,7 +257,8 @@ func (h histogram) demand(from string) Demand {
 		known += h.counts[i] * (low + high) / 2
 		for len(samples) < drawn {
 			// The next sample stands for the time of this rank among all that were counted. It is
-			// in this bucket if so many times are at or below the bucket's bound.
+			// in this bucket if the bucket's bound is the first with at least this many times below
+			// it.
 			rank := (float64(len(samples)) + 0.5) / drawn * total
 			if rank >= before+h.counts[i] {
 				break

@@ -263,7 +263,7 @@ func (s *Page) expected(title, strained string, whole bool) document.Part {
 		by = "no CPU time was given"
 	}
 	row("cores busy", by, s.cores)
-	// The textbook's formula beside the replay shows how much the two differ.
+	// The textbook's formula, next to the replay, shows how much the two differ.
 	if second := s.Comparison(); whole && second.Mean != nil {
 		t = append(t, append(append([]string{"for comparison: mean", timeText(*second.Mean)}, make([]string, len(at)-1)...), second.Formula+", no bound"))
 	}

@@ -191,7 +191,7 @@ type seen struct {
 }
 
 // fine returns the result OK with a fact. [seen.graded] makes it worse. A check can thus be written
-// as one expression: what it found, and what would be bad or worth a warning.
+// as one expression: the fact, and the conditions for Bad and Warn.
 func fine(code record.Code, v record.Values, n record.Names, because ...record.Fact) seen {
 	return seen{OK, record.Fact{Code: code, Values: v, Names: n, Because: because}}
 }
@@ -217,7 +217,7 @@ func untold(err error) seen {
 }
 
 // checks returns all checks in the order of the report: CPUs first, then other users of the
-// machine, the limits of the kernel, clocks and timers, and last what was measured with servers.
+// machine, the limits of the kernel, clocks and timers, and last the checks that need servers.
 func checks() []check {
 	return []check{
 		{"cpus", (*Machine).cpus, "the load takes CPU time from the server that it measures, and late requests look like slow replies", "the CPUs that this process may use are not told here"},

@@ -53,7 +53,8 @@ func (m *Machine) others() seen {
 	if sum <= least { // no program is in the way; if sum is larger and pids is empty, many small programs run
 		pids = nil
 	}
-	// Programs of another container, or of the host, show only as CPU time that nobody here used.
+	// Programs of another container, or of the host, show only as CPU time that no visible program
+	// used.
 	if u.Unseen > muchForeign {
 		found = append(found, record.Fact{Code: unseenNow, Values: record.Values{"cpus": u.Unseen}})
 		sum += u.Unseen

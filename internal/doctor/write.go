@@ -81,8 +81,8 @@ func (r Report) below(left int) (facts document.Facts) {
 }
 
 // document builds both forms. answer is the first line, shown are the findings of the table. below
-// is the end of a brief report; nil makes the long form, in which the table says what each finding
-// spoils.
+// is the end of a brief report; nil makes the long form, in which the table has a column for the
+// harm that each finding does.
 func (r Report) document(answer string, shown []Finding, below document.Facts) document.Document {
 	d := document.Document{Answer: answer}
 	if !r.Limits.None() {

@@ -16,9 +16,9 @@ import (
 
 // The protocol of the extra blocks.
 const (
-	// Short windows, because many arms share the budget: two for each cause beside the two
-	// explained. A window is never shorter than leastWindow, even if the budget then has room for
-	// fewer blocks.
+	// Short windows, because many arms share the budget: two for each cause, and the two explained.
+	// A window is never shorter than leastWindow, even if the budget then has room for fewer
+	// blocks.
 	fewBlocks   = 10 // or more, see blocksFor
 	testWindow  = 600 * time.Millisecond
 	testWarmup  = 200 * time.Millisecond
@@ -88,7 +88,7 @@ func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget ti
 	if len(arms) == 2 {
 		return Test{}, false, nil
 	}
-	// The scenario's own questions are left out: the test has one of its own.
+	// The scenario's own questions are left out: the test has another one.
 	t := c.scenario
 	t.Name = "why-" + t.Name[:min(len(t.Name), 36)]
 	t.Question = "Does " + x.Slower + " stop being slow when the suspected cause is taken away?"
@@ -113,7 +113,7 @@ func blocksFor(challengers int) int {
 }
 
 // asMeasured returns a test of s with the rate, CPUs and engine of the explained run. The engine is
-// the one that loaded the arm. A run without CPUs of its own was not pinned, and its test is not
+// the one that loaded the arm. A run without CPUs in its record was not pinned, and its test is not
 // either.
 func (c *Case) asMeasured(s scenario.Scenario, arm string) Test {
 	t := Test{Scenario: s, Rate: c.run.Plan.Rate, ServerCPUs: c.run.Env.ServerCPUs, LoadCPUs: c.run.Env.LoadCPUs, Pin: "auto", Engine: c.arms[arm].plan.Clients.Engine}

@@ -18,7 +18,7 @@ import (
 )
 
 // A Case is a run, read and ready to be explained. Make one with [Read]. It does not change
-// afterwards. The test of an explanation is a run too, and becomes a Case of its own.
+// afterwards. The test of an explanation is a run too, and becomes another Case.
 //
 // The steps: Pair chooses two arms, Explain divides their difference and suspects causes, Test
 // plans the extra arms, Confirm judges them, and Beside merges the explanation with an older one.

@@ -95,7 +95,8 @@ type arm struct {
 }
 
 // A witness reads one figure of a block, in unit: s, ratio or count. of returns NaN where the
-// figure is unknown. Witnesses say what went with a difference; only a test says what made it.
+// figure is unknown. A witness shows that something went along with a difference; only a test shows
+// that it is the cause.
 //
 // The figures come from three places: the server's counters (counted), the window with its trial,
 // and the proof that the load kept of itself.
