@@ -35,7 +35,8 @@ func (f *adviceFlags) bind(fl *pflag.FlagSet) {
 }
 
 // serverCores returns --cores, or else the CPUs that a comparison here gives the server. So an
-// advice without --cores is about the servers that --verify would start.
+// advice without --cores is about the servers that --verify would start. An error means that the
+// CPUs cannot be dealt out as the flags ask, which is wrong usage.
 func (f *adviceFlags) serverCores() (int, error) {
 	if f.cores > 0 {
 		return f.cores, nil
@@ -59,7 +60,8 @@ func (f *compareFlags) measure(ctx context.Context, c *experiment.Comparison, sh
 const stdin = "-"
 
 // readInput calls read with a file, or with standard input for "-". shown is its name in messages.
-// The file is closed when read returns.
+// The file is closed when read returns. Errors of read come back unchanged; a file that cannot be
+// opened and a directory are errors, too.
 func readInput(cmd *cobra.Command, name string, read func(in io.Reader, shown string) error) error {
 	if name == stdin {
 		return read(cmd.InOrStdin(), "standard input")
@@ -69,6 +71,7 @@ func readInput(cmd *cobra.Command, name string, read func(in io.Reader, shown st
 		return err
 	}
 	defer file.Close()
+	// Reading a directory would fail as well, with a message that few understand.
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		return errors.New(name + " is a directory; name a file")
 	}

@@ -313,6 +313,7 @@ func (f *attackFlags) check() error {
 func (f *attackFlags) checkEngine() error {
 	vegeta := f.engine == load.EngineVegeta
 	switch {
+	// vegeta's attacker is one for open loops.
 	case vegeta && f.loop == "closed":
 		return usagef("--engine vegeta sends open loops; leave out --loop closed, or --engine")
 	case vegeta && f.idle > 0:
@@ -506,7 +507,8 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 }
 
 // closed drives the closed loop. The result is nil when it did not start. Unlike in an open loop,
-// the results are written when it is over.
+// the results are written when it is over. If a result cannot be written, the rest is left out and
+// the error returned.
 func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
 	o.Duration, o.Warmup, o.Seed = f.duration, f.warmup, f.seed
 	if f.think != (workload.Dist{}) {
@@ -559,6 +561,7 @@ func (f *attackFlags) settle(ctx context.Context, o *load.Options) (undo func(),
 // 100".
 func (f *attackFlags) closedWords() string {
 	words := "closed"
+	// A setting with its default is not worth a word.
 	add := func(is bool, format string, args ...any) {
 		if is {
 			words += ", " + fmt.Sprintf(format, args...)
@@ -571,7 +574,8 @@ func (f *attackFlags) closedWords() string {
 }
 
 // onLoopback refuses to send load to other machines by mistake, and https with an engine that does
-// not speak it. --allow-remote allows other machines, and changes nothing about https.
+// not speak it. --allow-remote allows other machines, and changes nothing about https. A URL that
+// cannot be parsed is an error as well. All errors are wrong usage.
 func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) error {
 	checked := map[string]bool{} // of a log there may be many on one server
 	for _, t := range targets {
@@ -607,6 +611,7 @@ type perSecond struct{ scenario.Rate }
 func (r *perSecond) Set(s string) error {
 	var rate scenario.Rate
 	err := rate.Set(s)
+	// Units are required, as 100 may be meant per second or per minute.
 	number, unitless := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	switch {
 	case unitless == nil && number > 0:
@@ -621,7 +626,8 @@ func (r *perSecond) Set(s string) error {
 }
 
 // held tells whether this process can hold the connections, in the flags' words. Its limit on
-// descriptors decides.
+// descriptors decides. So a limit of descriptors is found before the first connection and not amid
+// the attack.
 func held(o load.Options) error {
 	if o.Idle > 0 && !o.KeepAlive {
 		return usagef("--idle %d are connections that are kept; drop --keepalive=false", o.Idle)

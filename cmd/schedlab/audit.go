@@ -84,6 +84,7 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 func auditOf(cmd *cobra.Command, name string, given audit.Given) (a *record.Audit, err error) {
 	err = readInput(cmd, name, func(in io.Reader, shown string) error {
 		text, err := audit.Read(in)
+		// The message names the place if the mistake has one.
 		if syntax, ok := errors.AsType[*audit.SyntaxError](err); ok {
 			return fmt.Errorf("%s:%d: %w", shown, syntax.Line, syntax.Err)
 		}
@@ -98,7 +99,8 @@ func auditOf(cmd *cobra.Command, name string, given audit.Given) (a *record.Audi
 	return a, usage(err)
 }
 
-// printAudit writes an audit in a format of --output.
+// printAudit writes an audit in a format of --output. verbose matters to text only; the other
+// formats hold everything.
 func printAudit(w io.Writer, a *record.Audit, format string, verbose bool) error {
 	switch format {
 	case "json":

@@ -69,6 +69,7 @@ Exit codes: 0 some arm has an answer, 1 a server died or something else failed
 			if err := f.adhoc.check(args); err != nil {
 				return err
 			}
+			// The argument, or the embedded scenario without one.
 			return f.run(cmd, append(args, capacityScenario)[0])
 		},
 	}
@@ -90,7 +91,7 @@ Exit codes: 0 some arm has an answer, 1 a server died or something else failed
 }
 
 // run plans the search of all arms, and prints the plan or carries it out. The exit code is 4 if no
-// arm has an answer.
+// arm has an answer. name is the scenario's, and is ignored if flags replace the scenario.
 func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	// The same steps as compare's, with another plan and exit code.
 	slo, err := stats.ParseSLO(f.slo)
@@ -115,6 +116,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	// Planned only after all that could be refused by the flags alone.
 	c, err := experiment.PlanCapacity(s, f.Options, slo)
 	if err == nil {
+		// A search in which every arm starves clients has no answer.
 		err = c.CanAnswer()
 	}
 	if err != nil {
@@ -135,7 +137,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 }
 
 // checkGiven refuses values that mean "not given" when they were given. It hides the method of
-// compareFlags, which looks at flags that capacity does not have.
+// compareFlags, which looks at flags that capacity does not have. Errors are wrong usage.
 func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
 	if err := checkAboveZero(fl, "window", "warmup", "budget"); err != nil {
 		return err

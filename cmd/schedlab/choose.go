@@ -180,7 +180,7 @@ func sizeOfMode(name string) string {
 
 // ask describes the requests by the flags, and by a scenario where a flag was not given. It refuses
 // a rate that the connections cannot carry: the answer would be about the connections and not about
-// the model.
+// the model. Errors name the flag or the scenario.
 func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err error) {
 	path := ""
 	if len(args) == 1 {
@@ -205,6 +205,7 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err e
 	if a.Cores, err = f.serverCores(); err != nil {
 		return a, err
 	}
+	// The message proposes twice the connections that are in use on average.
 	if most, short := a.Carry(); short {
 		return a, usagef("--connections %d carry %.0f/s at most, each with one request of %v under way (Little's law), and --rate is %v; give --connections %.0f or more",
 			a.Connections, most, a.Demand.Held(), f.rate.Rate, math.Ceil(2*a.Rate*a.Demand.Held().Seconds()))
@@ -213,7 +214,7 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err e
 }
 
 // check refuses missing and impossible flags. The checks of a scenario's load do the rest, in its
-// words.
+// words. fill may have set some of them, so it comes after fill.
 func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 	a := f.asked
 	switch {
@@ -249,7 +250,8 @@ func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 
 // fill sets flags that were not given from a scenario. It returns the path that the scenario asks,
 // "" if that is /work. A scenario that does not tell the cost of a request, or a rate per second,
-// needs the flags for these.
+// needs the flags for these. Values that a flag does not accept, as arrivals that are no shape for
+// it, are errors with the scenario's name.
 func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err error) {
 	s, _, err := findScenario(name)
 	if err != nil {
@@ -266,6 +268,7 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 			said[key] = strings.ReplaceAll(u.Query().Get(key), " ", "+") // which a mix has, and a query means a blank by
 		}
 	}
+	// 0 means that the scenario does not say, and the flag's default holds.
 	for key, n := range map[string]int{"connections": s.Load.Connections, "idle": s.Load.Idle, "pipeline": s.Load.Pipeline} {
 		if n > 0 {
 			said[key] = fmt.Sprint(n)
@@ -294,7 +297,8 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 }
 
 // printRows prints the pack's verdicts after the records' verdicts have replaced theirs. It is how
-// tools/experiments makes docs/experiments/answers.tsv, which this program embeds.
+// tools/experiments makes docs/experiments/answers.tsv, which this program embeds. Records are
+// looked for in the default directory.
 func (f *chooseFlags) printRows(cmd *cobra.Command, pack advise.Pack) error {
 	for _, name := range f.rows {
 		dir, run, err := record.Open(name, record.DefaultRoot)
@@ -331,7 +335,8 @@ func (f *chooseFlags) line(t advise.Test) string {
 }
 
 // planTest plans the comparison that tests an advice, as the command line would. It adds an
-// expectation for each other arm and metric, and for each term of the SLO.
+// expectation for each other arm and metric, and for each term of the SLO. It also sets compare's
+// flags in f accordingly; line reads some of them.
 func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Comparison, error) {
 	f.addArms, f.vary, f.adhoc.path, f.Rate.PerSecond = t.Arms, t.Vary, t.Path, t.Rate
 	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
@@ -373,7 +378,8 @@ func keeps(term stats.Term, arm string) string {
 }
 
 // test runs the comparison that tests the advice, and judges it. The arms of the plan are in the
-// order of t.Arms, with the copy of the first left out.
+// order of t.Arms, with the copy of the first left out. A run that was cut short has no answer: the
+// error is the reason.
 func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, t advise.Test, show *progress) (*record.ChoiceTest, error) {
 	dir, run, err := f.measure(ctx, planned, show)
 	if err != nil {

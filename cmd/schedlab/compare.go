@@ -197,7 +197,8 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	return f.one(cmd, planned, show)
 }
 
-// one runs the only comparison of a pack, and prints its result. Its exit code is verdictCode's.
+// one runs the only comparison of a pack, and prints its result. Its exit code is verdictCode's. If
+// --total is too short for it, it is not run.
 func (f *compareFlags) one(cmd *cobra.Command, p experiment.Pack, show *progress) error {
 	c := p.Scenarios[0].Planned
 	// --total may be too short even for one.
@@ -215,7 +216,7 @@ func (f *compareFlags) one(cmd *cobra.Command, p experiment.Pack, show *progress
 }
 
 // howLong tells how long comparisons with an explanation each take at most. It is said before the
-// run, because --budget alone does not tell it.
+// run, because --budget alone does not tell it. The time for one explanation is testBudget.
 func howLong(p experiment.Pack) string {
 	var measuring, explaining time.Duration
 	for _, s := range p.Scenarios {
@@ -254,11 +255,13 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 	// An explanation needs two blocks. It runs before the reports are written, so that they hold
 	// it.
 	if f.why && err == nil && run.Result.Valid > 1 {
+		// The same as `schedlab explain` without arguments would do now.
 		e := explainFlags{compareFlags: *f, testBudget: testBudget}
 		e.runCommands = true // they have just run
 		run.Result.Explained, err = e.explain(cmd, dir, run, nil, show)
 	}
 	werr := errors.Join(writeReports(dir, run.Result), renderBriefly(cmd, f.output, run.Result, f.verbose))
+	// The result is printed already: an error only sets the exit code and is printed below it.
 	if err != nil || werr != nil {
 		return nil, f.failure(errors.Join(err, werr), dir, run)
 	}
@@ -267,7 +270,8 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 
 // failure adds the exit code and the place of the record to an error that cut a comparison short. A
 // record without a measurement is removed. A run that began and turned out to be impossible, as by
-// a rate that an arm cannot serve, has no answer: exit code 4.
+// a rate that an arm cannot serve, has no answer: exit code 4. Without a record (dir is nil)
+// nothing was begun, and the error is returned as it is.
 func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error {
 	if dir == nil {
 		return err
@@ -302,6 +306,7 @@ func verdictCode(r *record.Result, strict bool) int {
 	case answered(r, record.Passed) > 0:
 		return exitDone
 	}
+	// Goodput is not primary, but a difference in it is an answer: an overloaded arm has no other.
 	for _, v := range r.Verdicts {
 		if v.Primary && v.Verdict != stats.Refused || v.Metric == "goodput" && v.Verdict.Differs() {
 			return exitDone

@@ -180,7 +180,8 @@ func snap(m *doctor.Machine) host.Snapshot {
 }
 
 // watch measures the CPU time of other programs for a span, or until ctx ends. It sleeps meanwhile,
-// so that it measures itself as little as possible.
+// so that it measures itself as little as possible. The result is in m.Usage; it is zero where the
+// machine does not tell.
 func watch(ctx context.Context, m *doctor.Machine, span time.Duration) {
 	before := snap(m)
 	select {
@@ -240,8 +241,11 @@ type aPlan struct {
 
 // noise measures by how much copies of one program seem to differ. A comparison that cannot run
 // here is a finding and no error. Fewer blocks than a real comparison's are enough: package doctor
-// computes from their spread what the protocol's own number would tell.
+// computes from their spread what the protocol's own number would tell. Its error is a context that
+// has ended, or a scenario that cannot be planned.
 func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progress) error {
+	// Four blocks show a spread in ten seconds or so. --full runs both protocols, so that nothing
+	// has to be scaled.
 	plans := []aPlan{{"quick", 4}}
 	if f.full {
 		plans = []aPlan{{"quick", 12}, {"full", 6}}
@@ -271,6 +275,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 		if err != nil {
 			return err
 		}
+		// A real comparison runs up to as many blocks as its budget has room for.
 		p := c.Planned()
 		_, p.Blocks = c.Budget()
 		protocols = append(protocols, p)
@@ -330,7 +335,8 @@ func (f *doctorFlags) plan(s scenario.Scenario, protocol string, budget time.Dur
 }
 
 // compareAlike runs the comparison that p describes, in a directory that is removed. The run is
-// returned with its result.
+// returned with its result. Servers that die, or too few files, are errors here and findings of
+// noise.
 func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress) (run record.Run, err error) {
 	c, err := f.alike(p.protocol)
 	if err != nil {

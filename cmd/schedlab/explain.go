@@ -234,7 +234,8 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 
 // cannotTest returns the error about tests that cannot be planned. Tests have no flag but --budget,
 // so the flags that the plan names for a budget that is too short are no help. compare --explain
-// does not even have that: its advice is to explain the run again.
+// does not even have that: its advice is to explain the run again. Errors about anything else than
+// the budget come through with a prefix.
 func (f *explainFlags) cannotTest(err error) error {
 	bad, ok := errors.AsType[*experiment.Impossible](err)
 	switch {
@@ -264,7 +265,8 @@ const mostMoved = 5
 
 // profile captures the profiles of an explanation's arms and adds them to the explanation. The
 // run's record keeps them with their flame graphs. It starts each arm once more, so the profiles
-// cost the measured windows nothing. x itself stays as it is.
+// cost the measured windows nothing. x itself stays as it is. With an error the explanation is
+// returned without profiles, or with those that are written.
 func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation, show *progress) (*record.Explanation, error) {
 	t, err := c.Profiled(x)
 	if err != nil {
@@ -286,6 +288,7 @@ func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded rec
 	if err != nil {
 		return x, err
 	}
+	// x may be printed by the caller, so it gets a changed copy.
 	done := *x
 	done.Profiles, err = keepProfiles(dir, arms)
 	return &done, err
@@ -293,7 +296,7 @@ func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded rec
 
 // keepProfiles writes the profiles of two arms to the record with their flame graphs, and compares
 // them: the second arm's of each kind with the first's. After an error it returns the files written
-// so far.
+// so far. arms has two elements, the arm compared with first.
 func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles, error) {
 	kept := &record.Profiles{Moved: []record.FunctionShare{}}
 	// draw writes one flame graph, and notes it.
@@ -313,6 +316,7 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 				return kept, err
 			}
 			k.Files = append(k.Files, at)
+			// Profiles are named after their kind: cpu.pb.gz.
 			kind, isProfile := strings.CutSuffix(file.Name, ".pb.gz")
 			// The execution trace, which tells how requests passed through the scheduler.
 			if !isProfile {

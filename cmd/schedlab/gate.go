@@ -130,7 +130,8 @@ func gateDefaults() string {
 }
 
 // asked returns the allowed worsening of each metric that the flags ask for, as a ratio: 0.2 is 20
-// %. --metric chooses the metrics and --allow changes the ratio of chosen ones.
+// %. --metric chooses the metrics and --allow changes the ratio of chosen ones. Errors are wrong
+// usage: a word that is no metric, a ratio that is no percentage, or no metric at all.
 func (f *gateFlags) asked() (map[string]float64, error) {
 	names, allowed := judge.GateMetrics()
 	// Users write words, like cpu; results have the metrics' names.
@@ -287,7 +288,9 @@ const outMark = "{out}"
 
 // buildBoth builds both commits into a temporary folder, each from a git worktree, and sets the two
 // commands. The user's own working tree is not touched, and changes that are not committed are not
-// built. remove deletes all of it; call it also after an error.
+// built. remove deletes all of it; call it also after an error. A commit that git does not know is
+// wrong usage, and so is a build command that leaves no program; a build that fails is a failure of
+// the job.
 func (f *gateFlags) buildBoth(ctx context.Context, show *progress) (remove func(), err error) {
 	dir, err := os.MkdirTemp("", "schedlab-gate-")
 	if err != nil {
@@ -323,13 +326,14 @@ func buildIn(ctx context.Context, tree, build string) error {
 	defer func() {
 		_ = exec.CommandContext(context.WithoutCancel(ctx), "git", "worktree", "remove", "--force", tree).Run()
 	}()
+	// The shell, because a build command may have several steps.
 	cmd := exec.CommandContext(ctx, "sh", "-c", build)
 	cmd.Dir = tree
 	return said(cmd)
 }
 
 // said runs a command, and adds the end of its output to its error: the last five lines, where
-// compilers and git name the mistake.
+// compilers and git name the mistake. The command is quoted, so that a reader can run it again.
 func said(cmd *exec.Cmd) error {
 	out, err := cmd.CombinedOutput()
 	if err == nil {

@@ -176,7 +176,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // begin plans a new map. The plan holds everything that reopen needs, so that a resumed map is the
-// same one.
+// same one. Errors are wrong usage.
 func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error) {
 	// Factors first: the scenario need not be read for these mistakes.
 	if f.x == "" || f.y == "" {
@@ -233,7 +233,8 @@ func (f *mapFlags) plan(s scenario.Scenario, m record.Map) (*mapping.Run, error)
 }
 
 // reopen goes on with a map as it was planned. Of the plan, only the budget may be given again. It
-// refuses a record that would run foreign programs (mayRun).
+// refuses a record that would run foreign programs (mayRun). It returns the map's directory, in
+// which measuring goes on. Errors are wrong usage.
 func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapping.Run, error) {
 	// A map of two plans would be no map.
 	for _, name := range []string{"x", "y", "path", "targets", "arms", "arm", "metric", "blocks", "window", "warmup", "rate", "seed", "server-cpus", "load-cpus", "pin", "stamps", "note"} {
@@ -299,7 +300,8 @@ func (f *mapFlags) outOfReach(r *mapping.Run) string {
 	return ""
 }
 
-// writePlan prints what a map would measure and how long it could take, for --dry-run.
+// writePlan prints what a map would measure and how long it could take, for --dry-run. Errors of w
+// are ignored.
 func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 	m, o := &r.Map, r.Outlook()
 	p := m.Plan
@@ -335,7 +337,8 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 	return nil
 }
 
-// writeMapReports writes the pages and the picture of a map into its record.
+// writeMapReports writes the pages and the picture of a map into its record. The three files are
+// map.html, map.md and map.svg. One that fails does not keep the others from being written.
 func writeMapReports(dir *record.Dir, m *record.Map) error {
 	return errors.Join(
 		dir.WriteFile("map.html", func(w io.Writer) error { return report.MapHTML(w, m) }),
@@ -354,7 +357,7 @@ func renderMap(cmd *cobra.Command, format string, m *record.Map) error {
 
 // reportMap renders the map of that name again; found is false when there is none, and the name may
 // be a run's. rewrite also writes the map's pages into its record. Nothing is measured or judged
-// again.
+// again. A record that cannot be read, and a format that maps do not have, are wrong usage.
 func reportMap(cmd *cobra.Command, name, root, output string, rewrite bool) (found bool, err error) {
 	dir, m, err := record.OpenMap(name, root)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -30,7 +30,8 @@ type question struct {
 }
 
 // questions reads the scenarios of the command line: names, files, directories, or "all". Two of
-// one name are refused, because records and reports know a scenario by its name.
+// one name are refused, because records and reports know a scenario by its name. Errors are wrong
+// usage.
 func (f *compareFlags) questions(args []string) (all []question, err error) {
 	names, err := library.Expand(args)
 	if err != nil {
@@ -60,7 +61,8 @@ func (f *compareFlags) questions(args []string) (all []question, err error) {
 }
 
 // plans plans every question. In a pack a scenario that needs a larger machine is no mistake: it is
-// left out. Alone it is, and so is one that cannot answer. Nothing is started.
+// left out. Alone it is, and so is one that cannot answer. Nothing is started. Errors name the
+// scenario where there are several; an impossible plan is wrong usage.
 func (f *compareFlags) plans(asked []question) (experiment.Pack, error) {
 	all := experiment.Pack{Total: f.total}
 	for _, q := range asked {
@@ -92,7 +94,8 @@ func about(name string, several int, err error) error {
 
 // pack runs scenarios one after the other, each with its own record, and prints the outcome of
 // every expectation. After an interrupt the records are kept. A scenario that fails does not end
-// the pack: its error comes at the end.
+// the pack: its error comes at the end. With another format than text, each result is rendered
+// whole and there is no table at the end.
 func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progress) error {
 	out := cmd.OutOrStdout()
 	var entries []report.PackEntry
@@ -122,7 +125,7 @@ func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progr
 
 // entry writes the files of one scenario and returns its row of the report. An error makes the
 // whole pack fail in the end. A scenario that turned out to be impossible is no error but a row
-// without a result.
+// without a result. The reports of a run that was cut short are written, too.
 func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err error) {
 	e = report.PackEntry{Scenario: r.Scenario.Name, Question: r.Scenario.Question, Expect: r.Scenario.Assertions()}
 	// No room in --total, or a machine too small: told, and no error.
@@ -177,6 +180,7 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 // writePlans prints the plans of a pack, their time, and the scenarios that do not fit into --total
 // if each of the others takes as long as planned. It is --dry-run.
 func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
+	// total is the time of the scenarios that fit so far.
 	total, late := time.Duration(0), []string{}
 	for _, s := range all.Scenarios {
 		// Three kinds of lines: cannot run here, does not fit, and the plan.

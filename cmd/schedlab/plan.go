@@ -62,7 +62,8 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 }
 
 // writeLoads prints what the arms' clients do, each once, and the CPUs of both sides. Most arms
-// have the same clients, so most plans have one such line.
+// have the same clients, so most plans have one such line. Arms may differ in their clients, if the
+// scenario varies the load.
 func writeLoads(w io.Writer, p record.Plan, e record.Env) {
 	var loads []string
 	for _, a := range p.Arms {
@@ -74,7 +75,8 @@ func writeLoads(w io.Writer, p record.Plan, e record.Env) {
 	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
 }
 
-// writeSearch prints a search that has not begun: its objective, its windows and its time.
+// writeSearch prints a search that has not begun: its objective, its windows and its time. Every
+// arm has the same budget, so the estimate is for all and the budget for each.
 func writeSearch(w io.Writer, c *experiment.Comparison) error {
 	p := c.Planned()
 	span := func(s float64) time.Duration { return record.Duration(s).Round(time.Millisecond) }

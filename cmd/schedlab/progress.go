@@ -37,6 +37,7 @@ type progress struct {
 var progressKinds = []string{"auto", "plain", "none"}
 
 // newProgress returns a progress of one of progressKinds on w: auto redraws one line on a terminal.
+// Where w is no terminal, auto is plain.
 func newProgress(w io.Writer, kind string) *progress {
 	p := &progress{w: w, off: kind == "none"}
 	if f, ok := w.(*os.File); ok && kind == "auto" {
@@ -94,7 +95,8 @@ func (p *progress) cannot(f record.Feasibility) {
 	}
 }
 
-// plan prints what the plan of the coming comparison means for its expectations.
+// plan prints what the plan of the coming comparison means for its expectations. It is the
+// planner's OnPlan.
 func (p *progress) plan(f record.Fact) { p.note(f.String(), f.String()) }
 
 // doubt prints a doubt that will break the answer: better known before the run than after it.

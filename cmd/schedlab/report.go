@@ -88,7 +88,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 }
 
 // checkFormat refuses a format in which only the other of a run and a map can be rendered. --output
-// itself offers the formats of both.
+// itself offers the formats of both. The error is wrong usage.
 func checkFormat(name string, names []string) error {
 	if !slices.Contains(names, name) {
 		return usagef("--output %q is %w", name, notAmong(names))
@@ -109,7 +109,8 @@ func render(cmd *cobra.Command, format string, r *record.Result) error {
 }
 
 // renderBriefly is render, of text the answer only unless all of it is wanted. Other formats are
-// for programs and pages, and are always whole.
+// for programs and pages, and are always whole. compare, gate and capacity use it; report uses
+// render.
 func renderBriefly(cmd *cobra.Command, format string, r *record.Result, verbose bool) error {
 	if w := cmd.OutOrStdout(); format == "text" && !verbose {
 		return report.Brief(w, r, textOptions(w))

@@ -85,7 +85,8 @@ the same, and marked; only compare refuses it.`,
 }
 
 // printVegeta prints one scenario as a script of vegeta's command lines. target is the server to
-// ask, without a path, since the scenario has the paths.
+// ask, without a path, since the scenario has the paths. Faults of the scenario or of the target
+// are wrong usage.
 func printVegeta(cmd *cobra.Command, args []string, target string) error {
 	if len(args) != 1 {
 		return usagef("--output vegeta prints one scenario; name it")
@@ -111,7 +112,8 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 }
 
 // checkScenario plans s, which finds all faults that parsing does not. lacks is the reason why this
-// machine is too small for it, nil if it is not. It starts nothing.
+// machine is too small for it, nil if it is not. It starts nothing. err is a fault of the scenario
+// itself.
 func checkScenario(s scenario.Scenario) (lacks, err error) {
 	f := compareFlags{Options: experiment.Options{Modes: modeFacts()}}
 	_, err = f.plan(s)

@@ -149,7 +149,7 @@ func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
 var plant func(name string) (server.Fault, error)
 
 // check refuses values that mean "the default" when they were given. What a mode allows is checked
-// by server.Config.Check.
+// by server.Config.Check. Errors are wrong usage.
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
 	// 0 in these means the default, so it cannot be asked for.
 	if err := checkAboveZero(fl, "workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"); err != nil {
@@ -181,7 +181,8 @@ func (f *serveFlags) check(fl *pflag.FlagSet) error {
 
 // checkArm reports what serve would refuse of an arm's flags, before anything runs. It parses and
 // checks them exactly as serve does. Flags are set in the order of their names, so that the same
-// one of two mistakes is always told.
+// one of two mistakes is always told. nil means that serve would accept them. It is the Check of a
+// mode's facts (modeFacts).
 func checkArm(name string, flags map[string]string) error {
 	var f serveFlags
 	fl := pflag.NewFlagSet("serve", pflag.ContinueOnError)
@@ -199,7 +200,8 @@ func checkArm(name string, flags map[string]string) error {
 	return f.Config.Check()
 }
 
-// newLog returns the program's log on w: text or JSON lines, from the level on.
+// newLog returns the program's log on w: text or JSON lines, from the level on. A level that slog
+// does not know is a bug here, and panics.
 func newLog(w io.Writer, format, level string) *slog.Logger {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {

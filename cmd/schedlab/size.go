@@ -280,7 +280,8 @@ func (f *sizeFlags) command(cmd *cobra.Command, budget time.Duration) string {
 
 // offerTest gives the page the command that tests the advice and how long that takes, or the reason
 // why the advice cannot be tested. A budget that is too short is replaced by the one that it needs.
-// Without an advice there is nothing to test.
+// Without an advice there is nothing to test. Its own error means that the mode does not exist,
+// which --mode rules out.
 func (f *sizeFlags) offerTest(cmd *cobra.Command, s *advise.Page) error {
 	s.Test = f.command(cmd, f.Budget)
 	if s.Advice.Workers == 0 {
@@ -303,7 +304,8 @@ func (f *sizeFlags) offerTest(cmd *cobra.Command, s *advise.Page) error {
 	return nil
 }
 
-// advise computes the answer. It starts nothing.
+// advise computes the answer. It starts nothing. It notes on the page an SLO term that was added,
+// and standard input, which a test cannot read again.
 func (f *sizeFlags) advise(d advise.Demand, slo stats.SLO) (*advise.Page, error) {
 	cores, err := f.serverCores()
 	if err != nil {
@@ -360,7 +362,7 @@ func (f *sizeFlags) test(ctx context.Context, s *advise.Page, show *progress) (*
 }
 
 // planTest plans that comparison. Its aim is the SLO alone, so it ends as soon as each arm surely
-// keeps or breaks it.
+// keeps or breaks it. Doubts and troubles of the run go to show.
 func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Comparison, error) {
 	mode, err := model.Lookup(f.mode)
 	if err != nil {
@@ -387,7 +389,8 @@ func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Compar
 }
 
 // question returns the scenario that tests the advice on servers of a mode within a budget. If
-// requests need CPU time, the servers must have the number of CPUs in the advice.
+// requests need CPU time, the servers must have the number of CPUs in the advice. Errors are
+// sentences for the page, which then offers no test.
 func (f *sizeFlags) question(s *advise.Page, mode model.Mode, budget time.Duration) (q scenario.Scenario, err error) {
 	here, err := experiment.ServerCPUs(f.Options)
 	if err != nil {

@@ -22,7 +22,7 @@ const runCommandsHelp = "run what the record of somebody else names beside sched
 //
 // A record may come from anybody, and explain and map --resume start what it names. It counts as
 // the user's own if this user signed plan, the plan that the record has now: an edit breaks the
-// signature.
+// signature. Errors are wrong usage, and list what would run.
 func (f *compareFlags) mayRun(ctx context.Context, dir *record.Dir, plan any, s scenario.Scenario) error {
 	arms := s.Contestants()
 	if err := f.stayLocal(ctx, arms); err != nil {
@@ -30,6 +30,8 @@ func (f *compareFlags) mayRun(ctx context.Context, dir *record.Dir, plan any, s 
 	}
 	var foreign []string
 	for _, a := range arms {
+		// An environment variable can make a Go program do much, so it counts as foreign even with
+		// a mode.
 		if a.Mode == "" || len(a.Env) > 0 {
 			foreign = append(foreign, "  "+a.Name+": "+command.Join(a.Argv(f.Self, 1, record.StampsOff)))
 		}
