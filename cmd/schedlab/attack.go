@@ -76,7 +76,7 @@ type attackFlags struct {
 	changed func(flag string) bool // on the command line or in the environment
 }
 
-// newAttack declares the flags of attack.
+// newAttack declares the flags of attack. The defaults are for an attack without a scenario.
 func newAttack() *cobra.Command {
 	var f attackFlags
 	cmd := &cobra.Command{
@@ -173,6 +173,7 @@ no reply was good, 130 interrupted.`,
 	oneOf(fl, &f.output, "output", "text", "text or json", "text", "json")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print all that is known, the generator and every doubt included")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "attack a target that is not on loopback")
+	// The defaults are in the help texts, in better words.
 	for _, name := range []string{"arrivals", "think"} {
 		fl.Lookup(name).DefValue = "" // said above
 	}
@@ -182,13 +183,15 @@ no reply was good, 130 interrupted.`,
 }
 
 // run carries out the attack. Everything that can be refused is refused before the first request:
-// flags, targets on other machines, too many connections, files that exist.
+// flags, targets on other machines, too many connections, files that exist. The summary decides the
+// exit code: 4 if more than one request in a thousand got no reply, or no reply was good.
 func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	f.changed = cmd.Flags().Changed
 	if err := f.check(); err != nil {
 		return err
 	}
 	drawSeed(cmd, &f.seed)
+	// sum begins as the request for an attack and ends as its result.
 	sum := record.Attack{Seed: f.seed, Status: record.Complete, Loop: f.loop}
 	// A record names the engine only if one was chosen.
 	if f.changed("engine") {
@@ -296,6 +299,7 @@ func (f *attackFlags) check() error {
 		return usagef("--duration %v is outside 0 to 24h", f.duration)
 	case f.loop == "closed" && max(f.duration, f.warmup, f.ramp) > longestClosed:
 		return usagef("--duration, --warmup and --ramp of a closed loop are at most %v, because it keeps every request", longestClosed)
+	// An open loop keeps every request in memory, too.
 	case f.rate.PerSecond*f.duration.Seconds() > attack.MostRequests:
 		return usagef("--rate %s for --duration %v is more than %d requests; shorten one", f.rate, f.duration, attack.MostRequests)
 	case f.connections < 0:
@@ -337,6 +341,10 @@ func (f *attackFlags) print(w io.Writer, a *record.Attack) error {
 // options returns the load to send, and notes the request for it in sum. In a closed loop the trace
 // holds demands only. There are three sources of requests: a scenario, an access log, or --target
 // and --targets. Errors about the flags or files have the exit code of wrong usage.
+//
+// The steps are: find the requests, let flags and scenario settle the clients (take, override), and
+// draw the schedule of an open loop, or demands for a closed one. A log gives requests and schedule
+// at once, so its requests come last.
 func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options, err error) {
 	var s *scenario.Scenario
 	if len(args) == 1 {
@@ -381,6 +389,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 	f.override(&o, s == nil)
 	if f.loop == "closed" {
 		if s != nil {
+			// Only requests to /work have demands, which a scenario gives.
 			o.Trace.Demand = s.Demands(closedDemands, f.seed, workload.Calibrate())
 		}
 	} else {
@@ -391,6 +400,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		if o.Trace, err = t.Draw(o.Connections, sum); err != nil {
 			return o, usage(err)
 		}
+		// A trace or a log may have set another length.
 		f.duration, f.replayed = t.Duration, t.Log
 	}
 	// The log was read by Draw: it gives the requests as well as their times.
@@ -417,6 +427,7 @@ func (f *attackFlags) take(l scenario.Load) error {
 	if l.Loop != f.loop {
 		return nil
 	}
+	// unless takes a setting of the scenario for a flag that was not given.
 	unless := func(flag string, take func()) {
 		if !f.changed(flag) {
 			take()
@@ -455,6 +466,7 @@ func (f *attackFlags) override(o *load.Options, bare bool) {
 	if bare || f.changed("timeout") || o.Timeout == 0 {
 		o.Timeout = f.timeout.Seconds()
 	}
+	// All else is the flags' own, with what take has filled in.
 	o.Loop, o.Engine, o.Idle, o.Rate = f.loop, f.engine, f.idle, f.rate.PerSecond
 	o.Session, o.Pipeline, o.Ramp = f.session, f.pipeline, f.ramp.Seconds()
 	o.OpenRate, o.SkipVerify = f.openRate, f.insecure
@@ -485,6 +497,7 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 	if err != nil {
 		return nil, err
 	}
+	// Blocks until every request has its outcome, or ctx ends.
 	result, err := load.Attack(ctx, o)
 	undo()
 	if result == nil {
@@ -527,9 +540,11 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	// From here to undo this process is tuned to be the load.
 	closed, err := load.Closed(cmd.Context(), o)
 	undo()
+	// The loop did not start: its clients could not be opened, or the options are impossible.
 	if closed.Start.IsZero() {
 		return nil, usage(err)
 	}
+	// Only now is the start known.
 	files.Start(closed.Start)
 	if err != nil {
 		sum.Status = record.Interrupted

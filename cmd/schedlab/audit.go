@@ -50,6 +50,7 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// Package audit counts in seconds.
 			given.Service = service.Seconds()
 			if given.Cores < 0 || given.Connections < 0 || service < 0 {
 				return usagef("--cores, --service and --connections must not be negative")

@@ -24,12 +24,13 @@ var capacityFormats = []string{"text", "json", "markdown", "html", "csv"}
 
 // capacityFlags are the flags of capacity. It shares the arms and the run with compare, but each
 // arm is searched alone and no verdicts are given, so protocol, blocks and rate mean nothing here.
+// slo is the objective, as stats.ParseSLO reads it.
 type capacityFlags struct {
 	compareFlags
 	slo string
 }
 
-// newCapacity declares the flags of capacity.
+// newCapacity declares the flags of capacity. The budget is each arm's, unlike in compare.
 func newCapacity() *cobra.Command {
 	var f capacityFlags
 	cmd := &cobra.Command{
@@ -65,6 +66,7 @@ Exit codes: 0 some arm has an answer, 1 a server died or something else failed
   schedlab capacity --targets reqs.txt --arm old='./old {addr}' --arm new='./new {addr}' --dry-run`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeScenarios,
+		// With --path, --targets or a scenario, but not with two of them.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.adhoc.check(args); err != nil {
 				return err
@@ -92,6 +94,7 @@ Exit codes: 0 some arm has an answer, 1 a server died or something else failed
 
 // run plans the search of all arms, and prints the plan or carries it out. The exit code is 4 if no
 // arm has an answer. name is the scenario's, and is ignored if flags replace the scenario.
+// --dry-run prints the plan and starts nothing.
 func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	// The same steps as compare's, with another plan and exit code.
 	slo, err := stats.ParseSLO(f.slo)
@@ -109,9 +112,11 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	// A search overloads its servers on purpose, so they should be the user's.
 	if err := f.stayLocal(cmd.Context(), s.Arms); err != nil {
 		return err
 	}
+	// One calibration for all arms and windows.
 	f.Iters = workload.Calibrate()
 	// Planned only after all that could be refused by the flags alone.
 	c, err := experiment.PlanCapacity(s, f.Options, slo)
@@ -122,9 +127,11 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return usageIfImpossible(err)
 	}
+	// The plan has the longest time that the search may take.
 	if f.dryRun {
 		return writeSearch(cmd.OutOrStdout(), c)
 	}
+	// As for a comparison: run, judge, write the reports, print the answer.
 	r, err := f.carryOut(cmd, c, show)
 	if err != nil {
 		return err

@@ -44,7 +44,8 @@ type chooseFlags struct {
 	rows  []string
 }
 
-// newChoose declares the flags of choose.
+// newChoose declares the flags of choose. It takes one scenario at most, for the values of flags
+// that are not given.
 func newChoose() *cobra.Command {
 	var f chooseFlags
 	cmd := &cobra.Command{
@@ -108,7 +109,8 @@ func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 
 // run gives the advice, and with --verify tests it. The test is always planned: an advice comes
 // with a command that works here. If the test fails to run, the advice is printed all the same, and
-// then the error.
+// then the error. The exit code is 0 for an advice, with --verify 3 if the test failed it and 4 if
+// the test could not decide.
 func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	pack, err := advise.ParsePack(experiments.Answers)
 	if err != nil {
@@ -274,6 +276,7 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 			said[key] = fmt.Sprint(n)
 		}
 	}
+	// A rate that is a share of a throughput is no rate to advise on.
 	if s.Load.Rate.PerSecond > 0 {
 		said["rate"] = s.Load.Rate.String()
 	}

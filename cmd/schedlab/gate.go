@@ -44,7 +44,7 @@ const (
 )
 
 // newGate declares the flags of gate. --arm and --close come with bindRun and are hidden: a gate
-// has two arms.
+// has two arms. The arms' names are fixed, so only their commands are flags.
 func newGate() *cobra.Command {
 	var f gateFlags
 	cmd := &cobra.Command{
@@ -74,6 +74,7 @@ failed, 2 wrong usage, 130 interrupted.`,
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
+	// bindRun declares these for comparisons of any arms.
 	for _, hidden := range []string{"arm", "close"} {
 		_ = fl.MarkHidden(hidden)
 	}
@@ -156,6 +157,7 @@ func (f *gateFlags) asked() (map[string]float64, error) {
 		if err != nil {
 			return nil, err
 		}
+		// An allowance for a metric that is not judged would be believed and have no effect.
 		if _, ok := asked[name]; !ok {
 			return nil, usagef("--allow %s: --metric leaves %s out", text, word)
 		}
@@ -173,7 +175,8 @@ func (f *gateFlags) asked() (map[string]float64, error) {
 }
 
 // gate checks the flags, builds what must be built, runs the comparison and prints its answer. The
-// exit code is the answer, for a CI job: 0 fine, 3 worse, 4 cannot tell.
+// exit code is the answer, for a CI job: 0 fine, 3 worse, 4 cannot tell. Without --path, --targets
+// or --log it asks for the path /.
 func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	if err := cmp.Or(checkAboveZero(cmd.Flags(), "window", "warmup", "budget"), checkEmpty(cmd.Flags(), "path", "targets", "log", "speed", "out")); err != nil {
 		return err
@@ -201,6 +204,7 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	if f.oldRef != "" {
 		// The programs have to stay until the last trial.
 		remove, err := f.buildBoth(cmd.Context(), show)
+		// Also after an error, when one of two builds may exist.
 		defer remove()
 		if err != nil {
 			return err
@@ -222,6 +226,7 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 		return err
 	}
 	f.Iters = workload.Calibrate()
+	// The plan of one question: a gate has no pack.
 	planned, err := f.plans(asked)
 	if err != nil {
 		return err
@@ -251,7 +256,7 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 }
 
 // invocation returns the command line of a command without arguments. Flags from the environment or
-// a file are in it as well.
+// a file are in it as well. It goes into the record's note.
 func invocation(cmd *cobra.Command) string {
 	words := strings.Fields(cmd.CommandPath())
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -272,6 +277,7 @@ func (f *gateFlags) checkBuilds() error {
 		return usagef("--build and --new-ref belong to --old-ref, which names the old commit")
 	case f.oldRef == "" && (f.before == "" || f.after == ""):
 		return usagef("a gate needs two builds: --old 'CMD {addr}' --new 'CMD {addr}', or --old-ref COMMIT --build 'go build -o {out} ./cmd/app' --run '{out} -listen {addr}'")
+	// Two ways to name builds, and no way to tell which one is meant.
 	case f.oldRef != "" && f.before+f.after != "":
 		return usagef("--old and --new name two programs, and --old-ref two commits to build; give one or the other")
 	case f.oldRef != "" && !strings.Contains(f.build, outMark):

@@ -26,7 +26,8 @@ import (
 const (
 	// winnerMetric stands for the winner over the primary metrics.
 	winnerMetric = "winner"
-	// mapBudget and mapBlocks are a map's, unless told otherwise.
+	// mapBudget and mapBlocks are a map's, unless told otherwise. Twelve blocks are few, because a
+	// cell that stays undecided at a border is measured again with twice as many.
 	mapBudget = 10 * time.Minute
 	mapBlocks = 12
 )
@@ -44,7 +45,8 @@ type mapFlags struct {
 	resume string
 }
 
-// newMap declares the flags of map.
+// newMap declares the flags of map. Unlike compare it has no --vary and no --expect: the grid
+// varies the load, and each cell asks the map's question.
 func newMap() *cobra.Command {
 	var f mapFlags
 	cmd := &cobra.Command{
@@ -114,7 +116,8 @@ func metricNames() []string { return append([]string{winnerMetric}, stats.Names(
 func mapFormatNames() []string { return report.Names(report.MapFormats()) }
 
 // run begins a map or goes on with one, and prints it. A map that was cut short is printed all the
-// same, with the cells known by then. Its record is made only after the plan is accepted.
+// same, with the cells known by then. Its record is made only after the plan is accepted. The exit
+// code is 0 if a cell was decided, 4 if none was.
 func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.checkGiven(cmd.Flags()); err != nil {
 		return err
@@ -139,11 +142,13 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if f.dryRun {
 		return f.writePlan(cmd.OutOrStdout(), r)
 	}
+	// A warning only: a map with open cells may still answer its question.
 	if why := f.outOfReach(r); why != "" {
 		show.note(why, why)
 	}
 	// One calibration for all cells of a session.
 	iters := workload.Calibrate()
+	// A new map; one that goes on has its directory.
 	if dir == nil {
 		if dir, err = record.CreateMap(f.out, r.Map.Plan.Scenario, time.Now().UTC(), rand.Uint32); err != nil {
 			return err
@@ -153,17 +158,22 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	// Explore writes the map's record after every cell, and each cell's reports are written when it
+	// is judged.
 	runErr := r.Explore(cmd.Context(), dir, iters, mapping.Calls{Progress: show.update, Judged: writeReports})
 	show.done()
 	// An error before the first comparison leaves nothing to print.
 	if r.Sampled() == 0 && runErr != nil && !errors.Is(runErr, errInterrupted) {
 		return runErr
 	}
+	// Records leave the headline out, so it is made where a map is shown.
 	r.Map.Headline = report.MapHeadline(&r.Map)
 	if err := errors.Join(writeMapReports(dir, &r.Map), renderMap(cmd, f.output, &r.Map)); err != nil {
 		return errors.Join(runErr, err)
 	}
 	switch {
+	// An interrupt comes first: any other error may be its consequence. The message has the command
+	// that goes on.
 	case errors.Is(runErr, errInterrupted), cmd.Context().Err() != nil:
 		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s; schedlab map --resume %s goes on", dir.Path(), command.Join([]string{dir.Path()}))}
 	case runErr != nil:
@@ -215,6 +225,7 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error
 	if metric == winnerMetric {
 		metric = ""
 	}
+	// Rate and arms are kept as the flags' text, so that reopen can parse them again.
 	return f.plan(s, record.Map{
 		Started: time.Now().UTC(),
 		Plan: record.MapPlan{
@@ -248,6 +259,7 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 	}
 	// The scenario comes from the record and not from its file, which may have changed.
 	p := m.Plan
+	// From here on the flags get the plan's values, as if they had been given.
 	f.adhoc = adhocFlags{path: p.Path, targets: p.Targets}
 	var s scenario.Scenario
 	if f.adhoc.given() {
@@ -322,6 +334,7 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 	}
 	fmt.Fprintf(w, "cells       %d; measured are those of a coarse lattice and what lies between different verdicts\n", len(m.Cells))
 	fmt.Fprintf(w, "worst case  %v for every cell once, %v with every one again; --budget %v ends it\n",
+		// A repeated cell takes up to twice the blocks, so both together take three times as long.
 		o.Expected.Round(time.Second), (3 * o.Expected).Round(time.Second), f.Budget)
 	// The law's border is known before anything is measured.
 	if b := m.Theory; b != nil {
@@ -360,6 +373,7 @@ func renderMap(cmd *cobra.Command, format string, m *record.Map) error {
 // again. A record that cannot be read, and a format that maps do not have, are wrong usage.
 func reportMap(cmd *cobra.Command, name, root, output string, rewrite bool) (found bool, err error) {
 	dir, m, err := record.OpenMap(name, root)
+	// The name may be a run's.
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

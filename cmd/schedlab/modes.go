@@ -14,7 +14,8 @@ import (
 )
 
 // newModes makes the command that lists the scheduling models, or describes one. All it prints is
-// in the rows of model.Modes, and in the help of serve's flags.
+// in the rows of model.Modes, and in the help of serve's flags. An unknown mode is wrong usage, and
+// the error lists the known ones.
 func newModes() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
@@ -36,6 +37,7 @@ func newModes() *cobra.Command {
 				}
 				modes = []model.Mode{m}
 			}
+			// JSON is for programs. Text is a page for one mode, else a table.
 			switch w := cmd.OutOrStdout(); {
 			case output == "json":
 				return writeModesJSON(w, modes)
@@ -58,7 +60,8 @@ func modeNames() (names []string) {
 	return names
 }
 
-// writeModes prints a table of modes with their places on the axes.
+// writeModes prints a table of modes with their places on the axes. The last line points at the
+// page of a mode.
 func writeModes(w io.Writer, modes []model.Mode) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "MODE\tSTACK\tACCEPT\tUNIT\tEXECUTOR\tQUEUE\tOVERFLOW\tTHREAD\tWHAT IT IS")
@@ -75,11 +78,13 @@ func writeModes(w io.Writer, modes []model.Mode) error {
 }
 
 // writeMode prints all that is known of one mode, with the flags that it has and others do not.
+// Flags that every mode has are left out.
 func writeMode(w io.Writer, m model.Mode) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tw, "%s\t%s\n", m.Name, m.Summary)
 	fmt.Fprintf(tw, "axes\t%s\n", m.Axes)
 	fmt.Fprintf(tw, "imitates\t%s\nwins\t%s\nstarves\t%s\n", m.Imitates, m.Wins, m.Starves)
+	// The flags' help and defaults come from the declarations of serve.
 	var f serveFlags
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	f.bind(flags)
@@ -101,7 +106,7 @@ func describe(f *pflag.Flag) string {
 }
 
 // writeModesJSON prints modes for programs. It changes the modes' lists of flags, which are the
-// caller's copy.
+// caller's copy. The schema has the number 1.
 func writeModesJSON(w io.Writer, modes []model.Mode) error {
 	for i, m := range modes {
 		modes[i].Flags = append([]string{}, m.Flags...) // a list, where a mode has none, and not null

@@ -81,7 +81,8 @@ func (f *compareFlags) plans(asked []question) (experiment.Pack, error) {
 	return all, nil
 }
 
-// about says which scenario an error is about, where there are several. The exit code stays.
+// about says which scenario an error is about, where there are several. The exit code stays. One
+// scenario needs no name.
 func about(name string, several int, err error) error {
 	if several < 2 {
 		return err
@@ -152,7 +153,9 @@ func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err er
 
 // packOutcome is the exit code a pack deserves. An interrupt counts most, then a failed
 // expectation, then an error of a scenario, and last a pack in which no scenario reached a verdict.
+// With strict, an expectation that is open or refused makes it 4, unless one failed.
 func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
+	// The user ended it: answers so far set no exit code.
 	if bad, ok := errors.AsType[*exitError](failed); ok && bad.code == exitInterrupted {
 		return bad
 	}
@@ -167,6 +170,7 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 		}
 	}
 	switch {
+	// The message has the errors of other scenarios as well.
 	case answers[record.Failed] > 0:
 		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%s failed", prose.Plural(answers[record.Failed], "expectation")), failed)}
 	case failed != nil:
@@ -188,6 +192,8 @@ func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
 			fmt.Fprintf(w, "scenario    %s: %s\nrefused     %v\n\n", s.Scenario.Name, s.Scenario.Question, s.Lacks)
 			continue
 		}
+		// The same rule as when the pack runs, with planned times for the times that are not known
+		// yet.
 		need := record.Duration(s.Planned.Planned().Estimate)
 		if why := all.Late(need, total); why != nil {
 			fmt.Fprintf(w, "scenario    %s: %s\nnot run     %v\n\n", s.Scenario.Name, s.Scenario.Question, why)

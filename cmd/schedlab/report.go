@@ -16,7 +16,8 @@ import (
 
 // newReport makes the command that renders records again. A run is judged again from its raw
 // requests, so an old record gets the verdicts of this version; a map is shown as it was recorded.
-// The rest of the file is how all commands print a result.
+// Several names are rendered one after the other; the first error ends it. The rest of the file is
+// how all commands print a result.
 func newReport() *cobra.Command {
 	var root, output, page string
 	var rewrite bool
@@ -39,6 +40,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 				}
 				return usage(err)
 			}
+			// The link latest names the newest record.
 			if len(args) == 0 {
 				args = []string{"latest"}
 			}
@@ -119,7 +121,7 @@ func renderBriefly(cmd *cobra.Command, format string, r *record.Result, verbose 
 }
 
 // textOptions fit a text to the terminal that w is, if it is one: its width, and colour unless
-// NO_COLOR is set (no-color.org). A file gets neither.
+// NO_COLOR is set (no-color.org). A file gets neither. A width of 0 is report's default.
 func textOptions(w io.Writer) (o report.TextOptions) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

@@ -22,7 +22,10 @@ import (
 // on stderr.
 //
 // cobra prints neither errors nor help about wrong usage (run does), and settle runs before every
-// command to give flags their values from the environment and a file.
+// command to give flags their values from the environment and a file. Flags, arguments and
+// completions are declared by the commands themselves; here they only get the same treatment:
+// --config for some, exit code 2 for wrong arguments (refuse), and shell completion of every
+// choice.
 func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "schedlab",
@@ -69,6 +72,7 @@ and no expectation decided), 130 interrupted.`,
 	}
 	root.AddCommand(configured...)
 	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
+	// After all commands are there, since help lists them.
 	addHelp(root)
 	// Commands below a command are cobra's own: the shells of completion.
 	for _, cmd := range root.Commands() {
@@ -143,6 +147,7 @@ func programVersion() string {
 }
 
 // programRevision is the commit the program was built from, "unknown" if there is no trace of it.
+// `schedlab version` and a server's metrics have it.
 func programRevision() string {
 	if revision != "" {
 		return revision
@@ -157,7 +162,8 @@ func programRevision() string {
 	return "unknown"
 }
 
-// newVersion makes the command that prints version, revision and Go version on one line.
+// newVersion makes the command that prints version, revision and Go version on one line. --version
+// prints the version alone.
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -171,7 +177,8 @@ func newVersion() *cobra.Command {
 }
 
 // newMan makes the command that writes a manual page for each command. cobra makes them from the
-// same texts as the help.
+// same texts as the help. The directory is made if it is not there, and pages in it are
+// overwritten.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",

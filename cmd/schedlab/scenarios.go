@@ -46,6 +46,7 @@ the same, and marked; only compare refuses it.`,
 			switch {
 			case output == "vegeta":
 				return printVegeta(cmd, args, target)
+			// A target without vegeta's script would be ignored.
 			case cmd.Flags().Changed("target"):
 				return usagef("--target belongs to --output vegeta")
 			case len(args) == 0:
@@ -124,7 +125,7 @@ func checkScenario(s scenario.Scenario) (lacks, err error) {
 }
 
 // listScenarios prints the embedded scenarios with their questions, and marks those for larger
-// machines.
+// machines. Every one is planned for that.
 func listScenarios(cmd *cobra.Command) error {
 	tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	for _, name := range library.Names() {

@@ -32,7 +32,8 @@ type serveFlags struct {
 
 // newServe makes the command that runs every server with a mode in a comparison, and that serves by
 // itself. In a process of a prefork server it runs once more as a child. A setting that the server
-// refuses is wrong usage; a port that is taken is a failure.
+// refuses is wrong usage; a port that is taken is a failure. It serves until the program's context
+// ends, at the first signal, and then drains.
 func newServe() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
@@ -61,6 +62,7 @@ A second signal exits at once.`,
 			if f.Mode == "" {
 				return usagef("--mode is missing; 'schedlab modes' lists them")
 			}
+			// The log goes to stderr; stdout stays empty.
 			log := newLog(cmd.ErrOrStderr(), f.logFormat, f.logLevel)
 			if err := f.check(cmd.Flags()); err != nil {
 				return err
@@ -77,6 +79,8 @@ A second signal exits at once.`,
 					return usage(err)
 				}
 			}
+			// Three steps: check the configuration, open the sockets, serve until the context ends
+			// and the server has drained.
 			s, err := server.New(f.Config)
 			if err == nil {
 				err = s.Listen(cmd.Context())
@@ -91,6 +95,7 @@ A second signal exits at once.`,
 		},
 	}
 	f.bind(cmd.Flags())
+	// All words of these flags; a mode may take fewer, and server.Config.Check knows which.
 	complete(cmd, "mode", modeNames()...)
 	complete(cmd, "overflow", "block", "reject", "drop", "drop-oldest", "codel")
 	complete(cmd, "queue", "rr", "least", "p2c")
@@ -98,7 +103,9 @@ A second signal exits at once.`,
 }
 
 // bind declares the flags with their defaults. It sets f to these defaults. A type of field that it
-// does not know would leave a flag undeclared, and the look-up below would fail at once.
+// does not know would leave a flag undeclared, and the look-up below would fail at once. It is
+// called for three reasons: to serve, to check an arm (checkArm), and to print a mode's flags
+// (modes.go).
 func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	f.Config, f.child, f.logFormat, f.logLevel = server.Default(), -1, "text", "info"
 	// Four flags set fields that have no tag.
@@ -126,6 +133,7 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 		case *time.Duration:
 			fl.DurationVar(v, d.Name, *v, d.Help)
 		}
+		// A row may hide its flag, or show another default than the field's value.
 		flag := fl.Lookup(d.Name)
 		flag.Hidden, flag.DefValue = d.Hidden, cmp.Or(d.Default, flag.DefValue)
 	}
@@ -190,6 +198,7 @@ func checkArm(name string, flags map[string]string) error {
 	// The planner gives both to a server, so no arm may.
 	f.Mode, f.Stamps = name, "basic" // the planner's
 	for _, flag := range slices.Sorted(maps.Keys(flags)) {
+		// An unknown flag is an error here as well.
 		if err := fl.Set(flag, flags[flag]); err != nil {
 			return plainly(err)
 		}
@@ -207,6 +216,7 @@ func newLog(w io.Writer, format, level string) *slog.Logger {
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		panic(err) // --log-level offers a level that slog does not know: a bug here
 	}
+	// JSON for programs that collect logs; text has durations as people write them already.
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l, ReplaceAttr: spellDuration}))
 	}

@@ -60,7 +60,8 @@ func sizedModes() (names []string) {
 	return append(names, sticky...)
 }
 
-// newSize declares the flags of size.
+// newSize declares the flags of size. The advice needs no server and no load, so the command also
+// runs where nothing may be measured.
 func newSize() *cobra.Command {
 	var f sizeFlags
 	cmd := &cobra.Command{
@@ -99,6 +100,7 @@ decide.`,
 		RunE: f.run,
 	}
 	f.bind(cmd.Flags())
+	// The shell completes file names for these.
 	for _, flag := range []string{"histogram", "csv"} {
 		if err := cmd.MarkFlagFilename(flag); err != nil {
 			panic(err) // the flag does not exist: a bug here
@@ -134,12 +136,13 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 }
 
 // run gives the advice, and with --verify tests it. If the test fails to run, the advice is printed
-// all the same, and then the error.
+// all the same, and then the error. The exit code is sizeExit's.
 func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	slo, err := f.check(cmd.Flags())
 	if err != nil {
 		return err
 	}
+	// From here on: read, compute, plan the test, test, print.
 	d, err := f.demand(cmd)
 	if err != nil {
 		return err
@@ -181,6 +184,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	}
 	// Exactly one source must be given.
 	sources := given("held", "workload", "histogram", "csv")
+	// One request in 100 s.
 	lowest := 0.01
 	switch {
 	case f.rate.PerSecond == 0:
@@ -193,6 +197,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 		return nil, usagef("%s each say what a request asks; give one of them", strings.Join(sources, " and "))
 	case f.cores < 0 || fl.Changed("cores") && f.cores == 0:
 		return nil, usagef("--cores %d; give 1 or more", f.cores)
+	// Written so that NaN is refused as well.
 	case !(f.margin >= 0 && f.margin <= 1):
 		return nil, usagef("--margin %g is outside 0 to 1; 0.15 is 15 %%", f.margin)
 	case f.verify && f.slo == "":
@@ -226,6 +231,7 @@ func (f *sizeFlags) demand(cmd *cobra.Command) (d advise.Demand, err error) {
 		d, err = advise.ParseWorkload(f.workload)
 		return d, flagged("workload", err)
 	case f.histogram != "":
+		// The closures set d as well as the error.
 		err = flagged("histogram", readInput(cmd, f.histogram, func(in io.Reader, name string) (err error) {
 			d, err = advise.ReadHistogram(in, name, f.metric)
 			return err
@@ -259,7 +265,8 @@ func flagged(flag string, err error) error {
 const keptIn = "FILE"
 
 // command returns the command line of this size with --verify and a budget, if one was given. Flags
-// about the output are left out.
+// about the output are left out. Standard input becomes keptIn. budget replaces the given one,
+// which may be too short.
 func (f *sizeFlags) command(cmd *cobra.Command, budget time.Duration) string {
 	argv := []string{"schedlab", "size"}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
@@ -292,6 +299,7 @@ func (f *sizeFlags) offerTest(cmd *cobra.Command, s *advise.Page) error {
 		return err
 	}
 	question, err := f.question(s, mode, f.Budget)
+	// The user's budget is too short for the test: propose one that is enough.
 	if short, ok := errors.AsType[*advise.ShortBudgetError](err); ok {
 		s.Test = f.command(cmd, short.Needs)
 		question, err = f.question(s, mode, short.Needs)
@@ -313,6 +321,7 @@ func (f *sizeFlags) advise(d advise.Demand, slo stats.SLO) (*advise.Page, error)
 	}
 	a, err := advise.Size(d, slo, advise.Options{Rate: f.rate.PerSecond, Cores: cores, Margin: f.margin, Seed: f.Seed})
 	page := &advise.Page{Answer: a, Rate: f.rate.String()}
+	// Objective has added a term, and the page has to say so.
 	if slo != nil && !strings.Contains(f.slo, "errors") {
 		page.Assumed = advise.Assumed
 	}
@@ -326,6 +335,7 @@ func (f *sizeFlags) advise(d advise.Demand, slo stats.SLO) (*advise.Page, error)
 // decide is 4, a wrong or hopeless advice 3.
 func sizeExit(s *advise.Page) error {
 	switch {
+	// A wrong advice and none are the same to a script: do not use these workers.
 	case s.Hopeless(), s.Verified != nil && s.Verified.Verdict == advise.AdviceWrong:
 		return &exitError{code: exitExpectation}
 	case s.Verified != nil && s.Verified.Verdict != advise.AdviceRight:
@@ -338,6 +348,7 @@ func sizeExit(s *advise.Page) error {
 // SLO and the second break it. An error means that there is no verdict, and the advice stands
 // untested.
 func (f *sizeFlags) test(ctx context.Context, s *advise.Page, show *progress) (*advise.Verification, error) {
+	// The test is planned again: offerTest has planned the scenario only.
 	planned, err := f.planTest(s, show)
 	if err != nil {
 		return nil, err
@@ -356,6 +367,7 @@ func (f *sizeFlags) test(ctx context.Context, s *advise.Page, show *progress) (*
 		return nil, err
 	}
 	v := s.Verify(kept)
+	// Package advise does not know modes: On gives it the facts about this one for the page.
 	v.On(f.tested(mode))
 	v.Dir, v.Window = dir.Path(), run.Plan.Window
 	return v, nil
@@ -372,6 +384,7 @@ func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Compar
 	if err != nil {
 		return nil, usage(err)
 	}
+	// As prepare does for other commands, but the seed of size is fixed by default.
 	f.OnTrouble, f.OnCannot, f.OnDoubt = show.trouble, show.cannot, show.doubt
 	f.Asks = []string{} // the windows are long enough for the objective's other quantiles
 	for _, t := range s.SLO {
@@ -406,7 +419,7 @@ func (f *sizeFlags) question(s *advise.Page, mode model.Mode, budget time.Durati
 }
 
 // tested returns how to test the advice on servers of a mode: the facts about the mode that package
-// advise needs, with rate and budget.
+// advise needs, with rate and budget. A Sticky mode is tested with a connection for each request.
 func (f *sizeFlags) tested(mode model.Mode) advise.PoolTest {
 	return advise.PoolTest{Mode: mode.Name, Sticky: mode.Sticky, Waits: mode.Has("wait"), Rate: f.rate.String(), Budget: f.Budget}
 }
