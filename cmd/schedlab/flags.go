@@ -117,8 +117,7 @@ func recorded(root string) (names []string) {
 }
 
 // bindRun declares the flags of the commands that start servers and load them: compare, gate,
-// capacity and map. Each adds others, also --arms, --rate and --budget, which mean different things
-// to each.
+// capacity and map. Each adds others, also --budget, which means something else to each.
 func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")

@@ -120,7 +120,7 @@ func gateWords() (words []string) {
 	return words
 }
 
-// gateDefaults returns what a gate allows by default, for its help: "p99=20%" and so on.
+// gateDefaults returns what a gate allows by default, as --allow takes it, for the help.
 func gateDefaults() string {
 	names, allowed := judge.GateMetrics()
 	var all []string
@@ -130,9 +130,9 @@ func gateDefaults() string {
 	return strings.Join(all, ",")
 }
 
-// asked returns the allowed worsening of each metric that the flags ask for, as a ratio: 0.2 is 20
-// %. --metric chooses the metrics and --allow changes the ratio of chosen ones. Errors are wrong
-// usage: a word that is no metric, a ratio that is no percentage, or no metric at all.
+// asked returns the allowed worsening of each metric that the flags ask for, as a ratio: 0.2 allows
+// a fifth. --metric chooses the metrics and --allow changes the ratio of chosen ones. Errors are
+// wrong usage: a word that is no metric, a ratio that is no percentage, or no metric at all.
 func (f *gateFlags) asked() (map[string]float64, error) {
 	names, allowed := judge.GateMetrics()
 	// Users write words, like cpu; results have the metrics' names.

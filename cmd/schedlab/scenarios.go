@@ -14,7 +14,8 @@ import (
 	"schedlab/loadtests"
 )
 
-// defaultScenario is the scenario of commands that are called without one. compare runs it in half a minute.
+// defaultScenario is the scenario of commands that are called without one. compare runs it in half
+// a minute.
 const defaultScenario = "quick"
 
 // newScenarios makes the command that lists, prints and checks scenarios. A faulty scenario is

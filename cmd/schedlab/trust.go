@@ -22,7 +22,7 @@ const runCommandsHelp = "run what the record of somebody else names beside sched
 //
 // A record may come from anybody, and explain and map --resume start what it names. It counts as
 // the user's own if this user signed plan, the plan that the record has now: an edit breaks the
-// signature. Errors are wrong usage, and list what would run.
+// signature. Errors are wrong usage; the one about foreign programs lists them.
 func (f *compareFlags) mayRun(ctx context.Context, dir *record.Dir, plan any, s scenario.Scenario) error {
 	arms := s.Contestants()
 	if err := f.stayLocal(ctx, arms); err != nil {
