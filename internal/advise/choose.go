@@ -27,6 +27,9 @@ func rank(modes []mode.Mode, name string) int {
 // pool for them, Choose looks the kind up in the table of cells (pack.go) and gives the advice,
 // test plans the comparison that would prove the advice wrong, and Verify judges that comparison.
 // Nothing here runs: cmd/schedlab runs the test.
+//
+// SLO is nil if none was given; its terms shape the size and the test. Seed fixes the requests of
+// predictions. Rate is above 0; Connections, Pipeline and Cores are 1 or more.
 type Ask struct {
 	Request
 	Demand      Demand  // of the Request, or of a request that costs as much
@@ -422,7 +425,7 @@ func (a Ask) predict(candidates []mode.Mode, workers int) (mode.Mode, record.Fac
 }
 
 // A Test is the comparison that tests an advice: the arguments of `schedlab compare`, without those
-// that every test has.
+// that every test has. Path is the URL path, with its query, that every arm is asked for.
 type Test struct {
 	Path    string
 	Rate    float64   // requests per second; 0: a closed loop, which has no rate

@@ -32,6 +32,8 @@ import (
 // Request.Cost. ReadHistogram and ReadCSV are the others. Load turns a demand into the requests
 // that theory replays, and Workload turns it into the keys of a scenario, which the tests of an
 // advice use.
+//
+// CPU is the time on a core and Sleep the time blocked after it, each a distribution of durations.
 type Demand struct {
 	CPU, Sleep workload.Dist
 

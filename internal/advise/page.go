@@ -18,6 +18,9 @@ import (
 // The file has two forms of a page. document makes words and tables, for text and Markdown; json
 // makes the fields of --output json. Both take their sentences from facts.go and their figures from
 // the Answer.
+//
+// Unverified and Untestable are sentences without a full stop; "" means that there is no such
+// reason.
 type Page struct {
 	Answer
 	Rate    string // as the user wrote it

@@ -18,6 +18,9 @@ import (
 // Size makes an Answer: it draws the requests of the demand, and gives them with a test of the SLO
 // to package queueing, which searches for the smallest pool. page.go shows an Answer, and
 // sizetest.go tests it with a real server.
+//
+// Demand and SLO are the question, and Ask holds both as package queueing takes them: the load with
+// its trace, the cores, the margin and the test of the SLO.
 type Answer struct {
 	Demand Demand
 	SLO    stats.SLO // nil: none was given

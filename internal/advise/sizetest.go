@@ -164,6 +164,9 @@ func (a Answer) arm(t PoolTest, name string, workers int) string {
 // workers with about a fifth fewer. Advised and Less tell how far each arm kept the SLO, Fewer is
 // the number of workers of the second, and Window is in seconds. Verify makes one; the caller fills
 // Dir and Window, and calls On.
+//
+// Why is the reason if the verdict is not AdviceRight; it is no fact otherwise. Doubts are limits
+// of the test itself: samples that were replaced by a mix.
 type Verification struct {
 	Verdict string        `json:"verdict"` // AdviceRight, AdviceWrong or AdviceUndecided
 	Why     record.Fact   `json:"why,omitzero"`

@@ -26,7 +26,7 @@ const (
 )
 
 // A Finding is the finding of one check. Check is the check's name, as docs/guide/doctor.md lists
-// them.
+// them. State grades it; Unknown has a sentence in Found all the same.
 type Finding struct {
 	Check string      `json:"check"`
 	State State       `json:"state"`
@@ -50,6 +50,9 @@ const (
 // A Report holds the findings of all checks and the verdict on the machine. Findings has the checks
 // that had something to look at, in the order of checks. Examine makes a Report; it is only read
 // afterwards.
+//
+// Schema is the constant Schema. Verdict is Fit, Reservations or Unfit: the worst state of a
+// finding decides.
 type Report struct {
 	Schema   int    `json:"schema"`
 	Verdict  string `json:"verdict"`
@@ -71,6 +74,9 @@ const Schema = 1
 // method of Machine that returns what it has seen, and stands in the file of its subject: clock.go,
 // cpus.go, limits.go, noise.go, others.go, timing.go. The words are in facts.go, and write.go
 // prints the report. WatchClock and Lateness are helpers for a caller that measures.
+//
+// Clock, Gap, Engine and Noise come from WatchClock, from a client of an almost idle server, from
+// the load engine's measurement of itself, and from NewNoise. Noise is nil if it was not measured.
 type Machine struct {
 	Root                 fs.FS    // root of the machine's files: it contains proc and sys
 	ServerCPUs, LoadCPUs []int    // ascending

@@ -39,6 +39,9 @@ func NoNoise(scenario string, why record.Fact) *Noise {
 // A Judgement tells how small a difference in a metric a protocol can detect. Times are in seconds.
 // Takes is the planned duration of the comparison. NeedsWindow, if it is not 0, is the reason why
 // there is no HalfWidth.
+//
+// Metric is a name that stats.MetricOf knows, and Protocol is quick or full. Judged is false if
+// there is no HalfWidth: the window is too short, or no block has a value.
 type Judgement struct {
 	Metric   string  `json:"metric"`
 	Protocol string  `json:"protocol"`

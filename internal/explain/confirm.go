@@ -44,6 +44,10 @@ const (
 // if its knob helps and another change does not. Case.Test plans the arms, the caller runs them,
 // and Case.Confirm judges the record. Case.Profiled plans the run that captures profiles, with the
 // same settings.
+//
+// Scenario has the arms and the protocol. The other fields are options of the planner
+// (experiment.Options) and keep the load as it was: ServerCPUs and LoadCPUs are lists like 0-3, Pin
+// is auto or none, and Engine is the name of a load engine, "" for the default.
 type Test struct {
 	Scenario scenario.Scenario
 	// The settings of the run that is explained.

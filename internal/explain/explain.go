@@ -22,6 +22,8 @@ import (
 //
 // The steps: Pair chooses two arms, Explain divides their difference and suspects causes, Test
 // plans the extra arms, Confirm judges them, and Beside merges the explanation with an older one.
+//
+// Result is the run's result as it is judged now; read it only.
 type Case struct {
 	Result   *record.Result
 	run      record.Run
