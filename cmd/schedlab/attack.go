@@ -256,7 +256,8 @@ func (f *attackFlags) openFiles(o load.Options) (*attack.Files, error) {
 	return attack.OpenFiles(f.results, f.hgrm, o.Targets, o.Trace.Which, stamp)
 }
 
-// statusWords say how many replies had which status, in the order of the codes.
+// statusWords say how many replies had which status, in the order of the codes. It is for the
+// message of an attack without a good reply.
 func statusWords(statuses map[uint16]int) string {
 	var words []string
 	for _, code := range slices.Sorted(maps.Keys(statuses)) {
@@ -561,7 +562,8 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 }
 
 // settle gives the load its CPUs, and decides whether it spins there. It looks at the first target
-// for the server. undo gives the CPUs back; it is nil after an error.
+// for the server. undo gives the CPUs back; it is nil after an error. o.Shared is set if the load
+// has no CPU to itself.
 func (f *attackFlags) settle(ctx context.Context, o *load.Options) (undo func(), err error) {
 	// The server's address, by which its process and so its CPUs are found.
 	addr := ""

@@ -81,7 +81,7 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 
 // auditOf reads and judges a file, or standard input for "-". All its errors are wrong usage: the
 // input cannot be read, or no run is found in it. A mistake at a place is an error of file and
-// line.
+// line. given holds facts that the output leaves out.
 func auditOf(cmd *cobra.Command, name string, given audit.Given) (a *record.Audit, err error) {
 	err = readInput(cmd, name, func(in io.Reader, shown string) error {
 		text, err := audit.Read(in)

@@ -31,6 +31,7 @@ type capacityFlags struct {
 }
 
 // newCapacity declares the flags of capacity. The budget is each arm's, unlike in compare.
+// --protocol, --blocks and --rate are not declared, because a search sets its own rates.
 func newCapacity() *cobra.Command {
 	var f capacityFlags
 	cmd := &cobra.Command{

@@ -161,7 +161,7 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // choosable are the modes in the order in which they are shown, the plainest first, which is the
-// order that advise wants.
+// order that advise wants. A fresh list for each call, which the caller may change.
 func choosable() (all []mode.Mode) {
 	for _, m := range model.Modes() {
 		all = append(all, m.Mode)
@@ -169,7 +169,8 @@ func choosable() (all []mode.Mode) {
 	return all
 }
 
-// sizeOfMode returns the table's cell about a mode's size, in Markdown.
+// sizeOfMode returns the table's cell about a mode's size, in Markdown. The link is relative to
+// docs/guide, where the table stands.
 func sizeOfMode(name string) string {
 	switch m, err := model.Lookup(name); {
 	case err != nil || !m.Has("workers") && !m.Loops:

@@ -37,7 +37,8 @@ const (
 //
 // A map is planned new (begin) or from its record (reopen); then package mapping measures it, and
 // the rest of the file prints plans and results. `schedlab report` renders maps with reportMap.
-// Blocks and Budget of the embedded Options are of one cell and of the whole map.
+// Blocks and Budget of the embedded Options are of one cell and of the whole map. With resume, x, y
+// and metric come from the record, and giving them is a mistake.
 type mapFlags struct {
 	compareFlags
 	x, y   string
@@ -109,7 +110,8 @@ is kept).`,
 	return cmd
 }
 
-// metricNames are the values of --metric.
+// metricNames are the values of --metric. The first is the rule of compare over the primary
+// metrics, the others are single metrics.
 func metricNames() []string { return append([]string{winnerMetric}, stats.Names(stats.Metrics())...) }
 
 // mapFormatNames are the formats of a map; a run has other formats.

@@ -52,7 +52,8 @@ func newModes() *cobra.Command {
 	return cmd
 }
 
-// modeNames are the names of all modes, in the order of presentation, for the shell and for help.
+// modeNames are the names of all modes, in the order of presentation, for the shell and for help. A
+// fresh list for each call.
 func modeNames() (names []string) {
 	for _, m := range model.Modes() {
 		names = append(names, m.Name)
@@ -96,7 +97,7 @@ func writeMode(w io.Writer, m model.Mode) error {
 }
 
 // describe returns a flag with its help and its default. A help that names its default is left
-// alone.
+// alone. The form is "--workers int: help (default 8)".
 func describe(f *pflag.Flag) string {
 	value, usage := pflag.UnquoteUsage(f)
 	if !strings.Contains(usage, "(default ") {

@@ -72,7 +72,7 @@ func writeRecipes(w io.Writer) error {
 }
 
 // recipeLine returns the command that prints a mode's recipe, "" if it has none. choose ends with
-// it.
+// it. An answer without a recipe simply has no such line.
 func recipeLine(mode string) string {
 	if _, ok := recipes.Of(mode); !ok {
 		return ""

@@ -98,7 +98,8 @@ func checkFormat(name string, names []string) error {
 	return nil
 }
 
-// render writes a result to stdout, all of it.
+// render writes a result to stdout, all of it. format is a name of report.Formats; text fits the
+// terminal.
 func render(cmd *cobra.Command, format string, r *record.Result) error {
 	w := cmd.OutOrStdout()
 	if format == "text" {

@@ -99,7 +99,8 @@ and no expectation decided), 130 interrupted.`,
 }
 
 // addHelp adds cobra's own commands, completion and help, and makes them refuse unknown topics, for
-// which cobra itself reports success.
+// which cobra itself reports success. Without an argument, completion prints its help instead of an
+// error.
 func addHelp(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
@@ -201,7 +202,8 @@ func newMan() *cobra.Command {
 
 // newNullServer makes the command by which the load measures itself: a server that does nothing, or
 // takes a known time. People do not call it. It prints its address as JSON on stderr before it
-// serves, for a caller that asked for port 0.
+// serves, for a caller that asked for port 0. Its name is experiment.NullServer, by which package
+// experiment starts it.
 func newNullServer() *cobra.Command {
 	var addr string
 	var service time.Duration

@@ -149,13 +149,15 @@ func listScenarios(cmd *cobra.Command) error {
 // library has the embedded scenarios. Its Find also reads files.
 var library = scenario.Library{FS: loadtests.Scenarios}
 
-// completeScenarios offers the embedded scenarios' names to the shell, and then files.
+// completeScenarios offers the embedded scenarios' names to the shell, and then files. It serves
+// every command that takes a scenario.
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return library.Names(), cobra.ShellCompDirectiveDefault
 }
 
 // findScenario reads an embedded scenario by name or one from a file. The bool reports whether it
-// is embedded. An unknown name and a faulty file are wrong usage.
+// is embedded. An unknown name and a faulty file are wrong usage. Its arms are not planned yet: see
+// checkScenario.
 func findScenario(arg string) (scenario.Scenario, bool, error) {
 	s, embedded, err := library.Find(arg)
 	return s, embedded, usage(err)

@@ -46,7 +46,7 @@ type sizeFlags struct {
 
 // sizedModes lists the modes that the theory is about: workers take requests, or connections of one
 // request each, from one queue. The modes that take requests come first. The first one of all is
-// --mode's default.
+// --mode's default. At least one mode is Sized, or --mode would have no default.
 func sizedModes() (names []string) {
 	var sticky []string
 	for _, m := range model.Modes() {
@@ -214,7 +214,8 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	return f.objective()
 }
 
-// objective parses --slo. A test of samples limits its quantiles.
+// objective parses --slo. A test of samples limits its quantiles. Without --slo it returns nil and
+// no error.
 func (f *sizeFlags) objective() (stats.SLO, error) {
 	if f.slo == "" {
 		return nil, nil
@@ -252,7 +253,8 @@ func (f *sizeFlags) demand(cmd *cobra.Command) (d advise.Demand, err error) {
 	return d, err
 }
 
-// flagged adds a flag's name to an error, which is wrong usage. nil stays nil.
+// flagged adds a flag's name to an error, which is wrong usage. nil stays nil. The form is "--csv:
+// reason".
 func flagged(flag string, err error) error {
 	if err == nil {
 		return nil
