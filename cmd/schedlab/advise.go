@@ -14,7 +14,8 @@ import (
 )
 
 // adviceFlags are the flags that size and choose share. The comparison that tests an advice runs with
-// the flags of compare in it.
+// the flags of compare in it. rate is the rate to advise on, not the Rate of the planner's options.
+// cores 0 means as many as a comparison here gives the server.
 type adviceFlags struct {
 	compareFlags
 	rate   perSecond
@@ -23,6 +24,7 @@ type adviceFlags struct {
 	verify bool
 }
 
+// bind declares the flags that both commands have with the same meaning; each adds the others.
 func (f *adviceFlags) bind(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
 	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of --verify's servers, like 0-3 (default the lower half)")
@@ -32,7 +34,9 @@ func (f *adviceFlags) bind(fl *pflag.FlagSet) {
 	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none", progressKinds...)
 }
 
-// serverCores returns --cores, or else the CPUs that a comparison here gives the server.
+// serverCores returns --cores, or else the CPUs that a comparison here gives the server. So an
+// advice without --cores is about the servers that --verify would start. An error means that the
+// CPUs cannot be dealt out as the flags ask, which is wrong usage.
 func (f *adviceFlags) serverCores() (int, error) {
 	if f.cores > 0 {
 		return f.cores, nil
@@ -41,8 +45,8 @@ func (f *adviceFlags) serverCores() (int, error) {
 	return n, usage(err)
 }
 
-// measure runs a comparison that serves another command, and writes its reports. It returns the record
-// with an error too, if there is one.
+// measure runs a comparison that serves another command, and writes its reports. It prints no
+// answer. It returns the record with an error too, if there is one.
 func (f *compareFlags) measure(ctx context.Context, c *experiment.Comparison, show *progress) (*record.Dir, record.Run, error) {
 	dir, run, err := c.Run(ctx, f.out, show.update)
 	show.done()
@@ -52,10 +56,12 @@ func (f *compareFlags) measure(ctx context.Context, c *experiment.Comparison, sh
 	return dir, run, writeReports(dir, run.Result)
 }
 
-// stdin names standard input.
+// stdin names standard input where a flag or argument takes a file.
 const stdin = "-"
 
 // readInput calls read with a file, or with standard input for "-". shown is its name in messages.
+// The file is closed when read returns. Errors of read come back unchanged; a file that cannot be
+// opened and a directory are errors, too.
 func readInput(cmd *cobra.Command, name string, read func(in io.Reader, shown string) error) error {
 	if name == stdin {
 		return read(cmd.InOrStdin(), "standard input")
@@ -65,6 +71,7 @@ func readInput(cmd *cobra.Command, name string, read func(in io.Reader, shown st
 		return err
 	}
 	defer file.Close()
+	// Reading a directory would fail as well, with a message that few understand.
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		return errors.New(name + " is a directory; name a file")
 	}

@@ -30,7 +30,19 @@ import (
 	"schedlab/internal/workload"
 )
 
+// attackFlags are the flags of attack. An attack is one load on one server that runs already: it
+// starts no server, compares nothing and keeps no record but the files it is asked for.
+//
+// run does it in steps: check looks at the flags alone, options turns them and a scenario into the
+// load, open or closed sends it, and package attack sums up what came back into sum, which print
+// shows.
+//
+// A field has the value that its flag's help describes. In the fields 0, "" and nil mean: rate, the
+// default of the loop; openRate, as fast as the server accepts; think, no pause; session,
+// connections that are kept to the end; replayed, no access log. changed is the one to ask where 0
+// is a value that can be given.
 type attackFlags struct {
+	// What is asked, and how; the names are the flags'.
 	target, targets string
 	loop            string
 	engine          string
@@ -44,11 +56,13 @@ type attackFlags struct {
 	keepAlive       bool
 	timeout         time.Duration
 
+	// A closed loop only, but for rest.
 	warmup, ramp      time.Duration
 	think             workload.Dist
 	session, pipeline int
 	rest              string
 
+	// The request without a scenario, the files to write, and the output.
 	method, body  string
 	headers       []string
 	seed          uint64
@@ -62,6 +76,7 @@ type attackFlags struct {
 	changed func(flag string) bool // on the command line or in the environment
 }
 
+// newAttack declares the flags of attack. The defaults are for an attack without a scenario.
 func newAttack() *cobra.Command {
 	var f attackFlags
 	cmd := &cobra.Command{
@@ -121,50 +136,64 @@ no reply was good, 130 interrupted.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	fl := cmd.Flags()
+	// Who is asked, by which loop and engine.
 	fl.StringVar(&f.target, "target", "", "URL to ask, or with a SCENARIO the server's http://host:port")
 	fl.StringVar(&f.targets, "targets", "", "file of requests in vegeta's http format, or - for standard input")
 	oneOf(fl, &f.loop, "loop", "open", "open: send on a schedule; closed: each connection sends when it is answered", "open", "closed")
 	oneOf(fl, &f.engine, "engine", load.DefaultEngine, "what sends an open loop: "+strings.Join(load.Engines(), " or "), load.Engines()...)
 	fl.BoolVar(&f.insecure, "insecure", false, "of an https target: take any certificate")
+	// How much is sent, for how long, and in which shape.
 	fl.VarP(&f.rate, "rate", "r", "requests per second, like 2000/s (open: default 100/s, or the scenario's; closed: default as many as come)")
 	fl.DurationVarP(&f.duration, "duration", "z", 10*time.Second, "how long to send (of a trace or log: default all of it)")
 	fl.Var(&f.arrivals, "arrivals", "shape of an open loop: "+arrivals.Help+" (default poisson, or the scenario's)")
+	// Over which connections.
 	fl.IntVarP(&f.connections, "connections", "c", 64, "kept connections, opened beforehand; 0 opens as many as an open loop needs")
 	fl.IntVar(&f.idle, "idle", 0, "more connections, asked once and kept open without a request beside an open loop")
 	fl.Float64Var(&f.openRate, "open-rate", 0, "connections opened per second beforehand (default as fast as they are accepted)")
 	fl.BoolVar(&f.keepAlive, "keepalive", true, "keep connections; false opens one per request")
 	fl.DurationVar(&f.timeout, "timeout", load.DefaultTimeout, "of one request, from its sending")
+	// The clients of a closed loop; ofLoop has the same list.
 	fl.DurationVar(&f.warmup, "warmup", 0, "of a closed loop: time before the measured --duration")
 	fl.DurationVar(&f.ramp, "ramp", 0, "of a closed loop: spread the clients' starts over this time")
 	fl.TextVar(&f.think, "think", workload.Dist{}, "of a closed loop: pause between answer and next request, like 5ms or 'exp(5ms)'")
 	fl.IntVar(&f.session, "session", 0, "of a closed loop: requests per connection, which is then closed and opened anew")
 	fl.IntVar(&f.pipeline, "pipeline", 1, "of a closed loop: requests under way on each connection")
+	// How the load itself waits for the next request.
 	oneOf(fl, &f.rest, "rest", experiment.RestAuto, "while nothing is due: spin, on a CPU of its own; wait, asleep in the kernel; auto: spin where the server leaves a CPU",
 		experiment.RestAuto, experiment.RestSpin, experiment.RestWait)
+	// The request, where neither a scenario nor a file has one.
 	fl.StringVar(&f.method, "method", http.MethodGet, "method, with --target and no scenario")
 	fl.StringVar(&f.body, "body", "", "request body, or @file")
 	fl.StringArrayVar(&f.headers, "header", nil, "'Name: value' to send (repeatable)")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of arrivals, demand and think times (default random, printed)")
+	// Files and output.
 	fl.StringVar(&f.results, "results", "", "write every result to this new file in vegeta's format, for vegeta report")
 	oneOf(fl, &f.timestamps, "timestamps", "scheduled", "what those results count from: scheduled or sent", "scheduled", "sent")
 	fl.StringVar(&f.hgrm, "hgrm", "", "write the response-time distribution to this new file (HdrHistogram, milliseconds)")
 	oneOf(fl, &f.output, "output", "text", "text or json", "text", "json")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print all that is known, the generator and every doubt included")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "attack a target that is not on loopback")
+	// The defaults are in the help texts, in better words.
 	for _, name := range []string{"arrivals", "think"} {
 		fl.Lookup(name).DefValue = "" // said above
 	}
+	// Shapes with values end with a bracket, for the user to go on.
 	complete(cmd, "arrivals", "poisson", "constant", "ramp(", "sine(", "burst(", "in-phase", "trace(", "log(")
 	return cmd
 }
 
+// run carries out the attack. Everything that can be refused is refused before the first request:
+// flags, targets on other machines, too many connections, files that exist. The summary decides the
+// exit code: 4 if more than one request in a thousand got no reply, or no reply was good.
 func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	f.changed = cmd.Flags().Changed
 	if err := f.check(); err != nil {
 		return err
 	}
 	drawSeed(cmd, &f.seed)
+	// sum begins as the request for an attack and ends as its result.
 	sum := record.Attack{Seed: f.seed, Status: record.Complete, Loop: f.loop}
+	// A record names the engine only if one was chosen.
 	if f.changed("engine") {
 		sum.Engine = f.engine
 	}
@@ -183,14 +212,18 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 		return usage(err)
 	}
 	defer files.Close()
+	// Both loops have the same signature: a nil result means that nothing was sent.
 	drive := f.open
 	if f.loop == "closed" {
 		drive = f.closed
 	}
 	result, err := drive(cmd, opts, &sum, files)
+	// Nothing was sent: leave no files behind.
 	if result == nil {
 		return errors.Join(err, files.Discard())
 	}
+	// After an interrupt, or when a file could not be written, the requests sent so far are still
+	// worth a summary.
 	if werr := errors.Join(files.Finish(result), f.print(cmd.OutOrStdout(), &sum)); werr != nil {
 		return errors.Join(err, werr)
 	}
@@ -200,6 +233,7 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	// Requests that the end of the attack cut off say nothing about the server.
 	if ended := sum.Sent - sum.CutOff; float64(sum.Failed) > .001*float64(ended) {
 		return &exitError{exitPartial, fmt.Errorf("%d of %d requests got no reply", sum.Failed, ended)}
 	}
@@ -209,7 +243,8 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// openFiles opens the files to write.
+// openFiles opens the files to write. A result of several targets names its target, which a closed
+// loop does not note.
 func (f *attackFlags) openFiles(o load.Options) (*attack.Files, error) {
 	if f.results != "" && f.loop == "closed" && len(o.Targets) > 1 {
 		return nil, errors.New("--results of a closed loop with several targets cannot say which was asked; give one target")
@@ -221,7 +256,8 @@ func (f *attackFlags) openFiles(o load.Options) (*attack.Files, error) {
 	return attack.OpenFiles(f.results, f.hgrm, o.Targets, o.Trace.Which, stamp)
 }
 
-// statusWords say how many replies had which status.
+// statusWords say how many replies had which status, in the order of the codes. It is for the
+// message of an attack without a good reply.
 func statusWords(statuses map[uint16]int) string {
 	var words []string
 	for _, code := range slices.Sorted(maps.Keys(statuses)) {
@@ -230,16 +266,21 @@ func statusWords(statuses map[uint16]int) string {
 	return strings.Join(words, ", ")
 }
 
-// longestClosed limits a closed loop: its number of requests is not known in advance.
+// longestClosed limits a closed loop: its number of requests is not known in advance, and all of
+// them are kept in memory.
 const longestClosed = 5 * time.Minute
 
-// ofLoop are the flags that make sense in one loop only.
+// ofLoop are the flags that make sense in one loop only. Giving one in the other loop is a mistake,
+// not something to ignore.
 var ofLoop = map[string][]string{
 	"open":   {"arrivals", "idle"},
 	"closed": {"warmup", "ramp", "think", "session", "pipeline"},
 }
 
+// check refuses flags that are missing, impossible or contradictory. It looks at the flags alone;
+// take calls it again after a scenario has filled some.
 func (f *attackFlags) check() error {
+	// ofLoop of the other loop has the flags that make no sense here.
 	other := map[string]string{"open": "closed", "closed": "open"}[f.loop]
 	if i := slices.IndexFunc(ofLoop[other], f.changed); i >= 0 {
 		return usagef("--%s belongs to --loop %s; this loop is %s", ofLoop[other][i], other, f.loop)
@@ -254,10 +295,12 @@ func (f *attackFlags) check() error {
 		return usagef("--target and --targets exclude each other")
 	case f.target != "" && !strings.Contains(f.target, "://"):
 		return usagef("--target %q has no scheme; add http://, as in --target http://%s", f.target, f.target)
+	// Limits that keep a slip of the finger from filling the memory or running for days.
 	case f.duration <= 0 || f.duration > 24*time.Hour:
 		return usagef("--duration %v is outside 0 to 24h", f.duration)
 	case f.loop == "closed" && max(f.duration, f.warmup, f.ramp) > longestClosed:
 		return usagef("--duration, --warmup and --ramp of a closed loop are at most %v, because it keeps every request", longestClosed)
+	// An open loop keeps every request in memory, too.
 	case f.rate.PerSecond*f.duration.Seconds() > attack.MostRequests:
 		return usagef("--rate %s for --duration %v is more than %d requests; shorten one", f.rate, f.duration, attack.MostRequests)
 	case f.connections < 0:
@@ -270,10 +313,12 @@ func (f *attackFlags) check() error {
 	return nil
 }
 
-// checkEngine refuses what the engine cannot do.
+// checkEngine refuses what the engine cannot do. spin speaks no TLS; vegeta knows no closed loop
+// and no connections beforehand.
 func (f *attackFlags) checkEngine() error {
 	vegeta := f.engine == load.EngineVegeta
 	switch {
+	// vegeta's attacker is one for open loops.
 	case vegeta && f.loop == "closed":
 		return usagef("--engine vegeta sends open loops; leave out --loop closed, or --engine")
 	case vegeta && f.idle > 0:
@@ -286,6 +331,7 @@ func (f *attackFlags) checkEngine() error {
 	return nil
 }
 
+// print writes the summary in the format of --output.
 func (f *attackFlags) print(w io.Writer, a *record.Attack) error {
 	if f.output == "json" {
 		return record.WriteJSON(w, a)
@@ -294,7 +340,12 @@ func (f *attackFlags) print(w io.Writer, a *record.Attack) error {
 }
 
 // options returns the load to send, and notes the request for it in sum. In a closed loop the trace
-// holds demands only.
+// holds demands only. There are three sources of requests: a scenario, an access log, or --target
+// and --targets. Errors about the flags or files have the exit code of wrong usage.
+//
+// The steps are: find the requests, let flags and scenario settle the clients (take, override), and
+// draw the schedule of an open loop, or demands for a closed one. A log gives requests and schedule
+// at once, so its requests come last.
 func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options, err error) {
 	var s *scenario.Scenario
 	if len(args) == 1 {
@@ -306,16 +357,20 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		if err := found.Open(); err != nil {
 			return o, usage(err)
 		}
+		// The scenario has the path, --target only the server.
 		u, err := url.Parse(f.target)
 		if err != nil || u.Host == "" || f.targets != "" || strings.Trim(u.Path, "/") != "" {
 			return o, usagef("with scenario %q give the server as --target http://host:port, without a path", s.Name)
 		}
+		// The scenario's clients and their pauses would mean nothing in an open loop.
 		if s.Load.Loop == "closed" && f.loop != "closed" {
 			return o, usagef("scenario %q is a closed loop; add --loop closed", s.Name)
 		}
 		if f.arrivals.Kind == arrivals.KindLog {
 			return o, usagef("--arrivals %s says what is asked, and scenario %q does too; drop one", f.arrivals, s.Name)
 		}
+		// The scenario's requests, with the address of --target in them; Secured makes them https
+		// if it is.
 		sum.Target, sum.Scenario = f.target, s.Name
 		o = s.Attack(u.Host)
 		attack.Secured(o.Targets, u)
@@ -330,20 +385,26 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 			return o, usage(err)
 		}
 	}
+	// The order matters: a scenario fills flags that were not given (take), and then the flags win
+	// over its load (override).
 	f.override(&o, s == nil)
 	if f.loop == "closed" {
 		if s != nil {
+			// Only requests to /work have demands, which a scenario gives.
 			o.Trace.Demand = s.Demands(closedDemands, f.seed, workload.Calibrate())
 		}
 	} else {
+		// An open loop has a schedule, a closed one only demands.
 		t := attack.Timetable{
 			Scenario: s, Arrivals: f.arrivals, Given: f.changed("arrivals"), Rate: f.rate.PerSecond, Duration: f.duration, Whole: !f.changed("duration"), Seed: f.seed,
 		}
 		if o.Trace, err = t.Draw(o.Connections, sum); err != nil {
 			return o, usage(err)
 		}
+		// A trace or a log may have set another length.
 		f.duration, f.replayed = t.Duration, t.Log
 	}
+	// The log was read by Draw: it gives the requests as well as their times.
 	if s == nil && f.replayed != nil {
 		if f.targets != "" || f.changed("method") || f.changed("body") || len(f.headers) > 0 {
 			return o, usage(attack.LogAsks(f.arrivals))
@@ -352,6 +413,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 			return o, usage(err)
 		}
 	}
+	// Connections are a number to tell only if they are kept.
 	if sum.Duration = f.duration.Seconds(); o.KeepAlive {
 		sum.Connections = o.Connections
 	}
@@ -359,17 +421,20 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 	return o, nil
 }
 
-// take fills flags that were not given from a scenario's load, if both have the same loop. Settings of
-// kept connections are taken only where connections are kept.
+// take fills flags that were not given from a scenario's load, if both have the same loop. Settings
+// of kept connections are taken only where connections are kept. It checks the flags again, because
+// a flag and a setting of the scenario may contradict each other.
 func (f *attackFlags) take(l scenario.Load) error {
 	if l.Loop != f.loop {
 		return nil
 	}
+	// unless takes a setting of the scenario for a flag that was not given.
 	unless := func(flag string, take func()) {
 		if !f.changed(flag) {
 			take()
 		}
 	}
+	// Whether connections are kept is the flag's word first, then the scenario's.
 	kept := l.KeepAlive
 	if f.changed("keepalive") {
 		kept = f.keepAlive
@@ -386,7 +451,8 @@ func (f *attackFlags) take(l scenario.Load) error {
 	return f.check()
 }
 
-// override lets flags win over a scenario's settings; bare is without one.
+// override lets flags win over a scenario's settings; bare is without one. A setting that the
+// scenario leaves at 0 also takes the flag's value, be it given or the default.
 func (f *attackFlags) override(o *load.Options, bare bool) {
 	if bare || f.changed("keepalive") {
 		o.KeepAlive = f.keepAlive
@@ -394,24 +460,29 @@ func (f *attackFlags) override(o *load.Options, bare bool) {
 	if bare || f.changed("connections") || o.Connections == 0 && (o.KeepAlive || f.loop == "closed") {
 		o.Connections = f.connections
 	}
+	// Connections that are not kept need no limit: each request opens its own.
 	if !o.KeepAlive && !f.changed("connections") && f.loop == "open" {
 		o.Connections = 0
 	}
 	if bare || f.changed("timeout") || o.Timeout == 0 {
 		o.Timeout = f.timeout.Seconds()
 	}
+	// All else is the flags' own, with what take has filled in.
 	o.Loop, o.Engine, o.Idle, o.Rate = f.loop, f.engine, f.idle, f.rate.PerSecond
 	o.Session, o.Pipeline, o.Ramp = f.session, f.pipeline, f.ramp.Seconds()
 	o.OpenRate, o.SkipVerify = f.openRate, f.insecure
 }
 
-// closedDemands are drawn for a closed loop, which goes through them in turn.
+// closedDemands are drawn for a closed loop, which goes through them in turn: its number of
+// requests is not known in advance.
 const closedDemands = 10_000
 
-// open drives the open loop. The result is nil when nothing was sent.
+// open drives the open loop. The result is nil when nothing was sent. Results are written while
+// requests end; if that fails, the attack ends, and the error is returned with the result so far.
 func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
+	// The results are written as requests end, from one goroutine.
 	o.Started = files.Start
 	o.Ended = func(seq int, r record.Request) {
 		if err := files.Write(seq, r); err != nil {
@@ -422,10 +493,12 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 		return nil, usage(err)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "sending %s in %v\n", prose.Plural(len(o.Trace.At), "request"), f.duration)
+	// From here to undo this process is tuned to be the load.
 	undo, err := f.settle(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
+	// Blocks until every request has its outcome, or ctx ends.
 	result, err := load.Attack(ctx, o)
 	undo()
 	if result == nil {
@@ -435,20 +508,26 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 		sum.Status = record.Interrupted
 	}
 	leftOut := ""
+	// The summary tells which lines of a log were not replayed.
 	if f.replayed != nil {
 		leftOut = f.replayed.LeftOut()
 	}
 	attack.SumUpOpen(sum, o, f.duration, result, leftOut)
+	// The attack was cut short from here: the error of the file is the reason to tell.
 	if cause := context.Cause(ctx); cause != nil && cmd.Context().Err() == nil {
 		err = cause
 	}
 	return result, err
 }
 
-// closed drives the closed loop.
+// closed drives the closed loop. The result is nil when it did not start. Unlike in an open loop,
+// the results are written when it is over. If a result cannot be written, the rest is left out and
+// the error returned.
 func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
 	o.Duration, o.Warmup, o.Seed = f.duration, f.warmup, f.seed
 	if f.think != (workload.Dist{}) {
+		// Each client has its own generator, so that think times do not depend on the order in
+		// which clients run.
 		o.Pause = func(rng *rand.Rand) time.Duration { return f.think.Sample(workload.NewRand(rng.Uint64())) }
 	}
 	if err := o.Check(); err != nil {
@@ -459,11 +538,14 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	if err != nil {
 		return nil, err
 	}
+	// From here to undo this process is tuned to be the load.
 	closed, err := load.Closed(cmd.Context(), o)
 	undo()
+	// The loop did not start: its clients could not be opened, or the options are impossible.
 	if closed.Start.IsZero() {
 		return nil, usage(err)
 	}
+	// Only now is the start known.
 	files.Start(closed.Start)
 	if err != nil {
 		sum.Status = record.Interrupted
@@ -479,8 +561,11 @@ func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Att
 	return result, err
 }
 
-// settle gives the load its CPUs, and decides whether it spins there.
+// settle gives the load its CPUs, and decides whether it spins there. It looks at the first target
+// for the server. undo gives the CPUs back; it is nil after an error. o.Shared is set if the load
+// has no CPU to itself.
 func (f *attackFlags) settle(ctx context.Context, o *load.Options) (undo func(), err error) {
+	// The server's address, by which its process and so its CPUs are found.
 	addr := ""
 	if u, err := url.Parse(o.Targets[0].URL); err == nil {
 		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))
@@ -489,9 +574,11 @@ func (f *attackFlags) settle(ctx context.Context, o *load.Options) (undo func(),
 	return undo, err
 }
 
-// closedWords describes the closed loop for the summary.
+// closedWords describes the closed loop for the summary, like "closed, 16 pipelined, sessions of
+// 100".
 func (f *attackFlags) closedWords() string {
 	words := "closed"
+	// A setting with its default is not worth a word.
 	add := func(is bool, format string, args ...any) {
 		if is {
 			words += ", " + fmt.Sprintf(format, args...)
@@ -503,8 +590,9 @@ func (f *attackFlags) closedWords() string {
 	return words
 }
 
-// onLoopback refuses to send load to other machines by mistake, and https with an
-// engine that does not speak it.
+// onLoopback refuses to send load to other machines by mistake, and https with an engine that does
+// not speak it. --allow-remote allows other machines, and changes nothing about https. A URL that
+// cannot be parsed is an error as well. All errors are wrong usage.
 func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) error {
 	checked := map[string]bool{} // of a log there may be many on one server
 	for _, t := range targets {
@@ -512,6 +600,7 @@ func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) err
 		switch {
 		case err != nil:
 			return usagef("--target %q: %w", t.URL, err)
+		// One look-up for each server, not for each request.
 		case checked[u.Scheme+u.Host]:
 			continue
 		case u.Scheme == "https" && f.engine != load.EngineVegeta:
@@ -530,13 +619,16 @@ func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) err
 	return nil
 }
 
-// A perSecond is the rate of an attack, which has no slowest arm to share.
+// A perSecond is the rate of an attack, or of the requests to advise on: a number per second.
+// Unlike in a scenario it is no share of the slowest arm's throughput, because there is no such
+// arm. The zero value means not given.
 type perSecond struct{ scenario.Rate }
 
-// Set implements pflag.Value.
+// Set implements pflag.Value. A number without a unit is refused with the right spelling.
 func (r *perSecond) Set(s string) error {
 	var rate scenario.Rate
 	err := rate.Set(s)
+	// Units are required, as 100 may be meant per second or per minute.
 	number, unitless := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	switch {
 	case unitless == nil && number > 0:
@@ -550,7 +642,9 @@ func (r *perSecond) Set(s string) error {
 	return nil
 }
 
-// held tells whether this process can hold the connections, in the flags' words.
+// held tells whether this process can hold the connections, in the flags' words. Its limit on
+// descriptors decides. So a limit of descriptors is found before the first connection and not amid
+// the attack.
 func held(o load.Options) error {
 	if o.Idle > 0 && !o.KeepAlive {
 		return usagef("--idle %d are connections that are kept; drop --keepalive=false", o.Idle)

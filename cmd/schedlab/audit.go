@@ -14,6 +14,10 @@ import (
 	"schedlab/internal/report"
 )
 
+// newAudit makes the command that judges another tool's output. It sends nothing: the flags only
+// tell facts about the test that the output leaves out. Impossible figures have exit code 3, other
+// findings 0. The way is: readInput opens the file, audit.Read finds the runs in it, audit.Judge
+// holds them to the laws, and report prints what it found.
 func newAudit() *cobra.Command {
 	var given audit.Given
 	var service time.Duration
@@ -38,6 +42,7 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
   schedlab audit bench.log --verbose
   schedlab audit hey.txt --connections 50 --cores 2 --service 400us
   schedlab audit results.md --output json`,
+		// Not cobra.ExactArgs: its message would not tell about "-".
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("%d files are given; audit reads one, or standard input as '-': schedlab audit bench.log", len(args))
@@ -45,6 +50,7 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// Package audit counts in seconds.
 			given.Service = service.Seconds()
 			if given.Cores < 0 || given.Connections < 0 || service < 0 {
 				return usagef("--cores, --service and --connections must not be negative")
@@ -56,6 +62,7 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 			if err := printAudit(cmd.OutOrStdout(), a, output, verbose); err != nil {
 				return fmt.Errorf("writing the report: %w", err)
 			}
+			// Other findings are no proof of a wrong figure.
 			if slices.ContainsFunc(a.Findings, func(f record.AuditFinding) bool { return f.Kind == record.Impossible }) {
 				return &exitError{code: exitExpectation}
 			}
@@ -63,6 +70,7 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 		},
 	}
 	fl := cmd.Flags()
+	// Facts about the test; 0 means not known, and the laws that need them are left out.
 	fl.Float64Var(&given.Cores, "cores", 0, "cores that the server had")
 	fl.DurationVar(&service, "service", 0, "the server's CPU time for a request, like 400us")
 	fl.Float64Var(&given.Connections, "connections", 0, "requests that could be in flight at once, where the tool does not print its connections")
@@ -71,10 +79,13 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 	return cmd
 }
 
-// auditOf reads and judges a file, or standard input for "-".
+// auditOf reads and judges a file, or standard input for "-". All its errors are wrong usage: the
+// input cannot be read, or no run is found in it. A mistake at a place is an error of file and
+// line. given holds facts that the output leaves out.
 func auditOf(cmd *cobra.Command, name string, given audit.Given) (a *record.Audit, err error) {
 	err = readInput(cmd, name, func(in io.Reader, shown string) error {
 		text, err := audit.Read(in)
+		// The message names the place if the mistake has one.
 		if syntax, ok := errors.AsType[*audit.SyntaxError](err); ok {
 			return fmt.Errorf("%s:%d: %w", shown, syntax.Line, syntax.Err)
 		}
@@ -82,12 +93,15 @@ func auditOf(cmd *cobra.Command, name string, given audit.Given) (a *record.Audi
 			return fmt.Errorf("reading %s: %w", shown, err)
 		}
 		a = audit.Judge(text, given)
+		// The report names the file as the user did.
 		a.File = shown
 		return nil
 	})
 	return a, usage(err)
 }
 
+// printAudit writes an audit in a format of --output. verbose matters to text only; the other
+// formats hold everything.
 func printAudit(w io.Writer, a *record.Audit, format string, verbose bool) error {
 	switch format {
 	case "json":

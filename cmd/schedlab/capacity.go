@@ -14,19 +14,24 @@ import (
 )
 
 const (
+	// The embedded scenario of a search, which asks for 0.2 ms of CPU time, and its objective.
 	capacityScenario = "capacity"
 	capacitySLO      = "p99<=10ms,errors<=0.1%"
 )
 
-// capacityFormats are the formats of a search.
+// capacityFormats are the formats of a search. benchstat and hgrm have no form for one.
 var capacityFormats = []string{"text", "json", "markdown", "html", "csv"}
 
-// capacityFlags are the flags of capacity.
+// capacityFlags are the flags of capacity. It shares the arms and the run with compare, but each
+// arm is searched alone and no verdicts are given, so protocol, blocks and rate mean nothing here.
+// slo is the objective, as stats.ParseSLO reads it.
 type capacityFlags struct {
 	compareFlags
 	slo string
 }
 
+// newCapacity declares the flags of capacity. The budget is each arm's, unlike in compare.
+// --protocol, --blocks and --rate are not declared, because a search sets its own rates.
 func newCapacity() *cobra.Command {
 	var f capacityFlags
 	cmd := &cobra.Command{
@@ -62,18 +67,22 @@ Exit codes: 0 some arm has an answer, 1 a server died or something else failed
   schedlab capacity --targets reqs.txt --arm old='./old {addr}' --arm new='./new {addr}' --dry-run`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeScenarios,
+		// With --path, --targets or a scenario, but not with two of them.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.adhoc.check(args); err != nil {
 				return err
 			}
+			// The argument, or the embedded scenario without one.
 			return f.run(cmd, append(args, capacityScenario)[0])
 		},
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
+	// What is searched for, in which arms.
 	fl.StringVar(&f.slo, "slo", capacitySLO, "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them")
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to search instead of all its arms")
 	f.adhoc.bind(fl)
+	// How long the windows and the search are.
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one window (default 3s)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured (default 500ms)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
@@ -84,7 +93,11 @@ Exit codes: 0 some arm has an answer, 1 a server died or something else failed
 	return cmd
 }
 
+// run plans the search of all arms, and prints the plan or carries it out. The exit code is 4 if no
+// arm has an answer. name is the scenario's, and is ignored if flags replace the scenario.
+// --dry-run prints the plan and starts nothing.
 func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
+	// The same steps as compare's, with another plan and exit code.
 	slo, err := stats.ParseSLO(f.slo)
 	if err != nil {
 		return usagef("--slo: %w", err)
@@ -100,31 +113,39 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	// A search overloads its servers on purpose, so they should be the user's.
 	if err := f.stayLocal(cmd.Context(), s.Arms); err != nil {
 		return err
 	}
+	// One calibration for all arms and windows.
 	f.Iters = workload.Calibrate()
+	// Planned only after all that could be refused by the flags alone.
 	c, err := experiment.PlanCapacity(s, f.Options, slo)
 	if err == nil {
+		// A search in which every arm starves clients has no answer.
 		err = c.CanAnswer()
 	}
 	if err != nil {
 		return usageIfImpossible(err)
 	}
+	// The plan has the longest time that the search may take.
 	if f.dryRun {
 		return writeSearch(cmd.OutOrStdout(), c)
 	}
+	// As for a comparison: run, judge, write the reports, print the answer.
 	r, err := f.carryOut(cmd, c, show)
 	if err != nil {
 		return err
 	}
+	// One arm with an interval is an answer, though others may have none.
 	if !slices.ContainsFunc(r.Capacity.Arms, record.ArmCapacity.Decided) {
 		return &exitError{code: exitPartial}
 	}
 	return nil
 }
 
-// checkGiven refuses values that mean "not given" when they were given.
+// checkGiven refuses values that mean "not given" when they were given. It hides the method of
+// compareFlags, which looks at flags that capacity does not have. Errors are wrong usage.
 func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
 	if err := checkAboveZero(fl, "window", "warmup", "budget"); err != nil {
 		return err

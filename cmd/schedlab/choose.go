@@ -28,7 +28,15 @@ import (
 	"schedlab/internal/workload"
 )
 
-// chooseFlags describe requests.
+// chooseFlags describe requests. table and rows are for tools/experiments: they print a page's
+// table and the pack's file.
+//
+// ask turns the flags into an advise.Ask, advise.Choose answers it, planTest and line make the
+// test's plan and command line, and test runs it with --verify. Package advise has all knowledge;
+// the command has what it may not import: the modes, the flags and the comparison.
+//
+// asked has what the flags say about the requests; its Demand, Rate, Path, Seed, SLO and Cores are
+// set by ask.
 type chooseFlags struct {
 	adviceFlags
 	asked advise.Ask
@@ -36,6 +44,8 @@ type chooseFlags struct {
 	rows  []string
 }
 
+// newChoose declares the flags of choose. It takes one scenario at most, for the values of flags
+// that are not given.
 func newChoose() *cobra.Command {
 	var f chooseFlags
 	cmd := &cobra.Command{
@@ -71,18 +81,24 @@ requests of the advised model got no good reply.`,
 	return cmd
 }
 
+// bind declares the flags about the requests. They have the names of the scenarios' keys, so that
+// fill can set one from the other.
 func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	f.adviceFlags.bind(fl)
+	// The cost of a request.
 	fl.StringVar(&f.asked.CPU, "cpu", "", "CPU time of a request, as scenarios write it: 200us, exp(200us), 0.99*1ms+0.01*100ms")
 	fl.StringVar(&f.asked.Sleep, "sleep", "", "time that a request waits for something else, likewise")
 	fl.DurationVar(&f.asked.Lock, "lock", 0, "CPU time of a request under one lock, beside --cpu")
+	// How the requests come.
 	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s")
 	fl.IntVar(&f.asked.Connections, "connections", 64, "kept connections that they come over")
 	fl.IntVar(&f.asked.Idle, "idle", 0, "kept connections beside those, with nothing to ask")
 	fl.IntVar(&f.asked.Pipeline, "pipeline", 1, "requests that a client sends in one write")
 	fl.StringVar(&f.asked.Arrivals, "arrivals", "poisson", "how they come: poisson, constant, burst(12), in-phase(64)")
+	// What is wanted.
 	fl.StringVar(&f.slo, "slo", "", "what is to be kept, as for size: p99<=10ms,errors<=0.1%")
 	oneOf(fl, &f.asked.Matters, "matters", advise.Tail, "what matters: "+strings.Join(advise.Matters(), ", "), advise.Matters()...)
+	// The server, and the test.
 	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
 	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
 	fl.DurationVar(&f.Budget, "budget", 2*time.Minute, "longest --verify may take")
@@ -91,12 +107,17 @@ func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	fl.Lookup("table").Hidden, fl.Lookup("rows").Hidden = true, true // for tools/experiments
 }
 
+// run gives the advice, and with --verify tests it. The test is always planned: an advice comes
+// with a command that works here. If the test fails to run, the advice is printed all the same, and
+// then the error. The exit code is 0 for an advice, with --verify 3 if the test failed it and 4 if
+// the test could not decide.
 func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	pack, err := advise.ParsePack(experiments.Answers)
 	if err != nil {
 		return err
 	}
 	switch {
+	// The two hidden flags print tables and need no requests.
 	case len(f.rows) > 0:
 		return f.printRows(cmd, pack)
 	case f.table:
@@ -107,6 +128,7 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
+	// The advice needs no server. It is known before anything is started.
 	choice, test, err := advise.Choose(ask, pack, choosable())
 	if err != nil {
 		return err
@@ -128,6 +150,7 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	case untested != nil || choice.Verified == nil:
 		return untested
 	}
+	// Only the test's answer makes an exit code; an advice alone is 0.
 	switch choice.Verified.Answer {
 	case record.Failed:
 		return &exitError{code: exitExpectation}
@@ -137,7 +160,8 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// choosable are the modes in the order in which they are shown.
+// choosable are the modes in the order in which they are shown, the plainest first, which is the
+// order that advise wants. A fresh list for each call, which the caller may change.
 func choosable() (all []mode.Mode) {
 	for _, m := range model.Modes() {
 		all = append(all, m.Mode)
@@ -145,7 +169,8 @@ func choosable() (all []mode.Mode) {
 	return all
 }
 
-// sizeOfMode returns the table's cell about a mode's size.
+// sizeOfMode returns the table's cell about a mode's size, in Markdown. The link is relative to
+// docs/guide, where the table stands.
 func sizeOfMode(name string) string {
 	switch m, err := model.Lookup(name); {
 	case err != nil || !m.Has("workers") && !m.Loops:
@@ -156,7 +181,9 @@ func sizeOfMode(name string) string {
 	return "a loop for each CPU"
 }
 
-// ask describes the requests by the flags, and by a scenario where a flag was not given.
+// ask describes the requests by the flags, and by a scenario where a flag was not given. It refuses
+// a rate that the connections cannot carry: the answer would be about the connections and not about
+// the model. Errors name the flag or the scenario.
 func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err error) {
 	path := ""
 	if len(args) == 1 {
@@ -171,6 +198,7 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err e
 	if a.Demand, err = a.Cost(); err != nil {
 		return a, usage(err)
 	}
+	// A scenario's own path is asked as it is; otherwise /work gets the costs as its query.
 	a.Rate, a.Path, a.Seed = f.rate.PerSecond, cmp.Or(path, a.Query()), f.Seed
 	if f.slo != "" {
 		if a.SLO, err = stats.ParseSLO(f.slo); err != nil {
@@ -180,6 +208,7 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err e
 	if a.Cores, err = f.serverCores(); err != nil {
 		return a, err
 	}
+	// The message proposes twice the connections that are in use on average.
 	if most, short := a.Carry(); short {
 		return a, usagef("--connections %d carry %.0f/s at most, each with one request of %v under way (Little's law), and --rate is %v; give --connections %.0f or more",
 			a.Connections, most, a.Demand.Held(), f.rate.Rate, math.Ceil(2*a.Rate*a.Demand.Held().Seconds()))
@@ -187,7 +216,8 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err e
 	return a, nil
 }
 
-// check refuses missing and impossible flags.
+// check refuses missing and impossible flags. The checks of a scenario's load do the rest, in its
+// words. fill may have set some of them, so it comes after fill.
 func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 	a := f.asked
 	switch {
@@ -195,6 +225,7 @@ func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 		return usagef("--rate is missing; say how many requests come, like --rate 300/s")
 	case a.CPU == "" && a.Sleep == "" && a.Lock == 0:
 		return usagef("nothing says what a request asks; give --cpu 200us, --sleep 20ms or both, or name a scenario")
+	// The limits are those of serve's /work.
 	case a.Lock < 0 || a.Lock > 100*time.Millisecond:
 		return usagef("--lock %v; give 0 to 100ms", a.Lock)
 	case a.Connections < 1:
@@ -205,11 +236,14 @@ func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 		return usagef("--pipeline %d; give 1 or more", a.Pipeline)
 	case f.cores < 0 || fl.Changed("cores") && f.cores == 0:
 		return usagef("--cores %d; give 1 or more", f.cores)
+	// A pipeline is tested in a closed loop, which holds no idle connections.
 	case a.Pipeline > 1 && a.Idle > 0:
 		return usagef("--idle %d beside --pipeline %d: clients that send without pause leave no time for others; drop one", a.Idle, a.Pipeline)
 	case f.Budget <= 0:
 		return usagef("--budget %v must be above 0", f.Budget)
 	}
+	// As the load of a scenario, so that arrivals, rate and connections follow the same rules there
+	// and here.
 	l := scenario.Load{Loop: "open", Arrivals: a.Arrivals, Rate: f.rate.Rate, KeepAlive: true, Connections: a.Connections, Idle: a.Idle}
 	if bad := l.Check(); bad != nil {
 		return usagef("--%s: %s", strings.TrimPrefix(bad.Path, "load."), bad.Msg)
@@ -217,14 +251,19 @@ func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 	return nil
 }
 
-// fill sets flags that were not given from a scenario. It returns the path that the scenario asks, ""
-// if that is /work.
+// fill sets flags that were not given from a scenario. It returns the path that the scenario asks,
+// "" if that is /work. A scenario that does not tell the cost of a request, or a rate per second,
+// needs the flags for these. Values that a flag does not accept, as arrivals that are no shape for
+// it, are errors with the scenario's name.
 func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err error) {
 	s, _, err := findScenario(name)
 	if err != nil {
 		return "", err
 	}
+	// Values by flag, in the flag's own notation, so that the flags' parsers check them.
 	said := map[string]string{"arrivals": s.Load.Arrivals}
+	// A scenario tells costs as its workload, or in the query of /work. Another path has costs that
+	// are not known.
 	if s.Workload.Path == "" {
 		said["cpu"], said["sleep"] = s.Workload.CPU.String(), s.Workload.Sleep.String()
 	} else if u, err := url.Parse(s.Workload.Path); err == nil && u.Path == "/work" {
@@ -232,14 +271,17 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 			said[key] = strings.ReplaceAll(u.Query().Get(key), " ", "+") // which a mix has, and a query means a blank by
 		}
 	}
+	// 0 means that the scenario does not say, and the flag's default holds.
 	for key, n := range map[string]int{"connections": s.Load.Connections, "idle": s.Load.Idle, "pipeline": s.Load.Pipeline} {
 		if n > 0 {
 			said[key] = fmt.Sprint(n)
 		}
 	}
+	// A rate that is a share of a throughput is no rate to advise on.
 	if s.Load.Rate.PerSecond > 0 {
 		said["rate"] = s.Load.Rate.String()
 	}
+	// Flags that were given win.
 	for flag, value := range said {
 		if !fl.Changed(flag) && value != "" && value != "0s" {
 			if err := fl.Set(flag, value); err != nil {
@@ -258,13 +300,16 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 	return "", nil
 }
 
-// printRows prints the pack's verdicts after the records' verdicts have replaced theirs.
+// printRows prints the pack's verdicts after the records' verdicts have replaced theirs. It is how
+// tools/experiments makes docs/experiments/answers.tsv, which this program embeds. Records are
+// looked for in the default directory.
 func (f *chooseFlags) printRows(cmd *cobra.Command, pack advise.Pack) error {
 	for _, name := range f.rows {
 		dir, run, err := record.Open(name, record.DefaultRoot)
 		if err != nil {
 			return usage(err)
 		}
+		// The pairs that cells need may be other ones than the run judged.
 		result, verdicts, err := judge.Pairs(dir, run, advise.Pairs(run.Plan.Scenario))
 		if err != nil {
 			return err
@@ -275,7 +320,8 @@ func (f *chooseFlags) printRows(cmd *cobra.Command, pack advise.Pack) error {
 	return err
 }
 
-// line returns the command line of the comparison that planTest planned.
+// line returns the command line of the comparison that planTest planned, with the expectations that
+// planTest added. The seed and the CPUs are not in it.
 func (f *chooseFlags) line(t advise.Test) string {
 	argv := []string{"schedlab", "compare", "--path", t.Path}
 	if t.Rate > 0 {
@@ -292,7 +338,9 @@ func (f *chooseFlags) line(t advise.Test) string {
 	return command.Join(append(argv, "--budget", f.Budget.String()))
 }
 
-// planTest plans the comparison that tests an advice, as the command line would.
+// planTest plans the comparison that tests an advice, as the command line would. It adds an
+// expectation for each other arm and metric, and for each term of the SLO. It also sets compare's
+// flags in f accordingly; line reads some of them.
 func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Comparison, error) {
 	f.addArms, f.vary, f.adhoc.path, f.Rate.PerSecond = t.Arms, t.Vary, t.Path, t.Rate
 	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
@@ -306,6 +354,7 @@ func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Compa
 	arms := plain.Contestants()
 	for _, arm := range arms[1:] {
 		for _, metric := range t.Metrics {
+			// Under overload the metrics are judged together, and no single one may be expected.
 			if stats.MetricOf(metric).Compared && !slices.Contains(t.Metrics, "good_mean") {
 				f.expect = append(f.expect, fmt.Sprintf("not faster(%q, %q)", metric, arm.Name))
 			}
@@ -318,6 +367,7 @@ func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Compa
 	if err != nil {
 		return nil, err
 	}
+	// Calibration takes some milliseconds and matters only if servers run.
 	if f.verify {
 		f.Note = "tests an advice of schedlab choose"
 		f.Iters = workload.Calibrate()
@@ -325,12 +375,15 @@ func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Compa
 	return f.plan(s)
 }
 
-// keeps returns the expectation that an arm keeps a term of an SLO.
+// keeps returns the expectation that an arm keeps a term of an SLO, as --expect takes it. test
+// finds the outcome by this text.
 func keeps(term stats.Term, arm string) string {
 	return fmt.Sprintf("%s(%q) <= %s", term.Metric, arm, strings.TrimPrefix(term.String(), term.Metric+"<="))
 }
 
-// test runs the comparison that tests the advice.
+// test runs the comparison that tests the advice, and judges it. The arms of the plan are in the
+// order of t.Arms, with the copy of the first left out. A run that was cut short has no answer: the
+// error is the reason.
 func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, t advise.Test, show *progress) (*record.ChoiceTest, error) {
 	dir, run, err := f.measure(ctx, planned, show)
 	if err != nil {
@@ -342,10 +395,13 @@ func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, 
 			arms = append(arms, a.Name)
 		}
 	}
+	// The run compares every arm with the first, which is the advised one; these are the verdicts
+	// in the test's metrics.
 	_, verdicts, err := judge.Pairs(dir, run, advise.TestPairs(arms, t.Metrics))
 	if err != nil {
 		return nil, err
 	}
+	// The expectations are the run's; those on the SLO are found by their text.
 	var slo []record.Expectation
 	for _, e := range run.Result.Expectations {
 		if slices.ContainsFunc(t.Keeps, func(term stats.Term) bool { return e.Text == keeps(term, arms[0]) }) {

@@ -19,7 +19,18 @@ import (
 	"schedlab/internal/workload"
 )
 
-// compareFlags are the flags of compare. Other commands that run comparisons embed them.
+// compareFlags are the flags of compare. Other commands that run comparisons embed them, and bind
+// the flags that they have; the others stay zero. The embedded Options go to the planner as they
+// are.
+//
+// A comparison goes through these steps, which the other commands share: checkGiven looks at the
+// flags, prepare completes the options, questions (pack.go) reads the scenarios, seeMachine
+// (doctor.go) looks at the machine, plans plans everything, and carryOut runs one comparison,
+// writes its reports and prints its answer.
+//
+// arms comes from --arms and replaces the scenario's arms; addArms comes from --arm and adds to
+// them. total is the limit of a pack, 0 for none, and why is --explain. progress is one of
+// progressKinds. adhoc, if given, replaces the scenario. out is the directory of records.
 type compareFlags struct {
 	experiment.Options
 	arms, addArms []string
@@ -38,6 +49,8 @@ type compareFlags struct {
 	close         bool
 }
 
+// newCompare declares the flags of compare. Without a scenario and without flags that replace one,
+// it compares defaultScenario.
 func newCompare() *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
@@ -95,22 +108,26 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
+	// The arms, their settings, and the expectations.
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario or of --arm, or modes, to compare instead of all its arms; the baseline first")
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/reference/scenarios.md)")
 	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is open or REFUSED, also where others pass")
+	// How long, and how often.
 	oneOf(fl, &f.Protocol, "protocol", "", "quick (windows of 0.5 s, 75 s at most) or full (3.6 s, 10 min); either ends when everything is decided, or the standing of every arm if nothing is expected", "quick", "full")
 	fl.IntVar(&f.Blocks, "blocks", 0, "most blocks to run, 10 to 40 (default 40); a run ends as soon as everything is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the protocol's or the scenario's, and longer where what is asked for needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; no block begins that does not fit (default 75s, or the scenario's)")
 	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are refused (default no limit)")
+	// The load.
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	oneOf(fl, &f.Engine, "engine", "", "what sends open loops: "+strings.Join(load.Engines(), " or ")+" (default "+load.DefaultEngine+"; docs/reference/engines.md)", load.Engines()...)
 	f.adhoc.bind(fl)
 	fl.StringVar(&f.adhoc.log, "log", "", "ask what this access log says when it says so, without a scenario; each block takes the next stretch")
 	fl.StringVar(&f.adhoc.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)", stampKinds...)
+	// The output.
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm", formatNames()...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
 	fl.BoolVar(&f.why, "explain", false, "then explain the difference that is largest, with tests of its causes, as 'schedlab explain' does, which takes up to "+testBudget.String()+" more than --budget")
@@ -120,10 +137,12 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
 	return cmd
 }
 
+// formatNames are the formats of a run's report.
 func formatNames() []string { return report.Names(report.Formats()) }
 
-// run reads and plans every scenario first, so that mistakes are found before anything runs. Then it
-// prints the plans, runs the pack, or runs the one comparison.
+// run reads and plans every scenario first, so that mistakes are found before anything runs. Then
+// it prints the plans, runs the pack, or runs the one comparison. A pack of one scenario counts as
+// one comparison.
 func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.checkGiven(cmd.Flags()); err != nil {
 		return err
@@ -135,6 +154,8 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	// Questions first, then the machine, then plans: mistakes in files are found before anything
+	// takes time.
 	asked, err := f.questions(args)
 	if err != nil {
 		return err
@@ -143,7 +164,10 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	// One calibration for all arms and scenarios, or they would differ by its error.
 	f.Iters = workload.Calibrate()
+	// A single comparison asks for the expectations of the command line alone, or without any
+	// expectation for the standing of every arm. A pack wants every verdict.
 	f.Aim.Expectations = len(f.expect) > 0 && len(asked) == 1
 	f.Aim.Standings = len(asked) == 1 && len(asked[0].Assertions()) == 0
 	if f.Aim.Expectations {
@@ -153,6 +177,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	// Asking a name server may take time, so it comes after everything that may be refused at once.
 	for _, q := range asked {
 		if err := f.stayLocal(cmd.Context(), q.Arms); err != nil {
 			return err
@@ -172,9 +197,11 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	return f.one(cmd, planned, show)
 }
 
-// one runs the only comparison of a pack, and prints its result.
+// one runs the only comparison of a pack, and prints its result. Its exit code is verdictCode's. If
+// --total is too short for it, it is not run.
 func (f *compareFlags) one(cmd *cobra.Command, p experiment.Pack, show *progress) error {
 	c := p.Scenarios[0].Planned
+	// --total may be too short even for one.
 	if why := p.Late(record.Duration(c.Planned().Estimate), 0); why != nil {
 		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %w", c.Planned().Scenario, why)}
 	}
@@ -188,7 +215,8 @@ func (f *compareFlags) one(cmd *cobra.Command, p experiment.Pack, show *progress
 	return nil
 }
 
-// howLong tells how long comparisons with an explanation each take at most.
+// howLong tells how long comparisons with an explanation each take at most. It is said before the
+// run, because --budget alone does not tell it. The time for one explanation is testBudget.
 func howLong(p experiment.Pack) string {
 	var measuring, explaining time.Duration
 	for _, s := range p.Scenarios {
@@ -200,12 +228,14 @@ func howLong(p experiment.Pack) string {
 	return fmt.Sprintf("measuring takes %v at most, and explaining (--explain) %v more: %v together", measuring, explaining, measuring+explaining)
 }
 
+// plan plans a comparison with the options of the flags. An impossible one is wrong usage.
 func (f *compareFlags) plan(s scenario.Scenario) (*experiment.Comparison, error) {
 	c, err := experiment.Plan(s, f.Options)
 	return c, usageIfImpossible(err)
 }
 
-// usageIfImpossible gives an impossible plan the exit code of wrong usage.
+// usageIfImpossible gives an impossible plan the exit code of wrong usage. Its message tells which
+// flag to change.
 func usageIfImpossible(err error) error {
 	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
 		return usage(err)
@@ -213,19 +243,25 @@ func usageIfImpossible(err error) error {
 	return err
 }
 
-// carryOut runs one comparison or search, writes its reports and prints its result.
+// carryOut runs one comparison or search, writes its reports and prints its result. The result is
+// nil if there is an error. A run that was cut short is still judged and printed, and then fails.
 func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, show *progress) (*record.Result, error) {
 	dir, run, err := c.Run(cmd.Context(), f.out, show.update)
 	show.done()
+	// Nothing to report on.
 	if run.Result == nil || run.Trials == 0 {
 		return nil, f.failure(err, dir, run)
 	}
+	// An explanation needs two blocks. It runs before the reports are written, so that they hold
+	// it.
 	if f.why && err == nil && run.Result.Valid > 1 {
+		// The same as `schedlab explain` without arguments would do now.
 		e := explainFlags{compareFlags: *f, testBudget: testBudget}
 		e.runCommands = true // they have just run
 		run.Result.Explained, err = e.explain(cmd, dir, run, nil, show)
 	}
 	werr := errors.Join(writeReports(dir, run.Result), renderBriefly(cmd, f.output, run.Result, f.verbose))
+	// The result is printed already: an error only sets the exit code and is printed below it.
 	if err != nil || werr != nil {
 		return nil, f.failure(errors.Join(err, werr), dir, run)
 	}
@@ -233,17 +269,21 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 }
 
 // failure adds the exit code and the place of the record to an error that cut a comparison short. A
-// record without a measurement is removed.
+// record without a measurement is removed. A run that began and turned out to be impossible, as by
+// a rate that an arm cannot serve, has no answer: exit code 4. Without a record (dir is nil)
+// nothing was begun, and the error is returned as it is.
 func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error {
 	if dir == nil {
 		return err
 	}
 	refused, impossible := errors.AsType[*experiment.Impossible](err)
 	kept := "what was measured is kept in " + dir.Path()
+	// Probes alone are worth keeping: they tell why a plan was impossible.
 	if run.Trials <= 0 && len(run.XMax) == 0 && dir.Discard() == nil {
 		kept = "nothing was measured"
 	}
 	switch {
+	// Ctrl-C is no failure, but the user should know that the record is kept.
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return &exitError{exitInterrupted, fmt.Errorf("%w; %s", err, kept)}
 	case impossible && refused.Usage:
@@ -254,9 +294,9 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 	return fmt.Errorf("%w; %s", err, kept)
 }
 
-// verdictCode is 3 if an expectation failed. It is 0 if one passed, a challenger has a primary verdict
-// other than REFUSED, or its goodput differs. Otherwise, and with strict if an expectation is open or
-// refused, it is 4.
+// verdictCode is 3 if an expectation failed. It is 0 if one passed, a challenger has a primary
+// verdict other than REFUSED, or its goodput differs. Otherwise, and with strict if an expectation
+// is open or refused, it is 4. A failed expectation counts more than any that passed.
 func verdictCode(r *record.Result, strict bool) int {
 	switch {
 	case answered(r, record.Failed) > 0:
@@ -266,6 +306,7 @@ func verdictCode(r *record.Result, strict bool) int {
 	case answered(r, record.Passed) > 0:
 		return exitDone
 	}
+	// Goodput is not primary, but a difference in it is an answer: an overloaded arm has no other.
 	for _, v := range r.Verdicts {
 		if v.Primary && v.Verdict != stats.Refused || v.Metric == "goodput" && v.Verdict.Differs() {
 			return exitDone
@@ -274,6 +315,7 @@ func verdictCode(r *record.Result, strict bool) int {
 	return exitPartial
 }
 
+// answered counts the expectations with an outcome.
 func answered(r *record.Result, a record.Answer) (n int) {
 	for _, e := range r.Expectations {
 		if e.Outcome == a {
@@ -283,11 +325,13 @@ func answered(r *record.Result, a record.Answer) (n int) {
 	return n
 }
 
-// writeReports writes the files for people and benchstat into the record.
+// writeReports writes the files for people and benchstat into the record: report.html, report.md
+// and bench.txt, or capacity.svg for a search.
 func writeReports(dir *record.Dir, r *record.Result) error {
 	write := func(file string, page func(io.Writer, *record.Result) error) error {
 		return dir.WriteFile(file, func(w io.Writer) error { return page(w, r) })
 	}
+	// A file that cannot be written does not keep the others from being written.
 	pages := errors.Join(write("report.html", report.HTML), write("report.md", report.Markdown))
 	if r.Capacity != nil {
 		return errors.Join(pages, write("capacity.svg", report.CapacitySVG))

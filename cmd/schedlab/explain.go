@@ -21,10 +21,18 @@ import (
 	"schedlab/internal/workload"
 )
 
-// testBudget is how long the tests of an explanation may take.
+// testBudget is how long the tests of an explanation may take, if --budget does not say.
 const testBudget = time.Minute
 
-// explainFlags are the flags of explain.
+// explainFlags are the flags of explain. With `compare --explain` compare fills them in.
+//
+// explain does the work in three steps that may be left out one by one: the explanation from the
+// record alone, test with extra blocks, profile with profiles of both arms. Package explain plans
+// and judges; this file runs the plans.
+//
+// noInterventions leaves the tests out, and profiles asks for profiles; testBudget is the longest
+// that the tests may take. Of compare's flags it has --seed, --out, --output, --progress and
+// --allow-remote.
 type explainFlags struct {
 	compareFlags
 	noInterventions bool
@@ -32,6 +40,7 @@ type explainFlags struct {
 	testBudget      time.Duration
 }
 
+// newExplain declares the flags of explain. The shell completes the run, and then the run's arms.
 func newExplain() *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
@@ -72,11 +81,14 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 		RunE: f.run,
 	}
 	fl := cmd.Flags()
+	// What to do beyond reading the record.
 	fl.BoolVar(&f.noInterventions, "no-interventions", false, "test no cause: read the record only")
 	fl.BoolVar(&f.profiles, "profiles", false, "capture profiles and an execution trace of both arms")
 	fl.DurationVar(&f.testBudget, "budget", testBudget, "longest the tests may take")
+	// What may be started.
 	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
+	// The rest.
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the tests (default random)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
@@ -98,11 +110,15 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 	return cmd
 }
 
+// run explains one run and prints the explanation. If the tests were stopped, it prints the
+// explanation without them and returns the reason. The exit code is 4 if the arms differ and no
+// cause is known for sure.
 func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	show, err := f.prepare(cmd)
 	if err != nil {
 		return err
 	}
+	// Without a RUN the newest one; further arguments are arms.
 	name := "latest"
 	if len(args) > 0 {
 		name, args = args[0], args[1:]
@@ -111,6 +127,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usage(err)
 	}
+	// A search for capacity has no blocks to pair.
 	if run.Plan.SLO != "" {
 		return usagef("run %s is a search for capacity, which compares no arms: explain a run of 'schedlab compare'", run.Name)
 	}
@@ -124,6 +141,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	} else {
 		err = report.RenderExplanation(w, f.output, x)
 	}
+	// The explanation is printed first: it stands without its tests.
 	if err := errors.Join(err, stopped); err != nil {
 		return err
 	}
@@ -133,9 +151,11 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// explain explains the difference of a run's arms and keeps the explanation in its record. With
-// an explanation, the error is the reason why its tests were stopped.
+// explain explains the difference of a run's arms and keeps the explanation in its record. arms are
+// two names, or none for the pair that differs most. With an explanation, the error is the reason
+// why its tests were stopped; without one, why there is none.
 func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.Run, arms []string, show *progress) (*record.Explanation, error) {
+	// The run is judged again, so an old record can be explained.
 	c, err := explain.Read(dir, run)
 	if err != nil {
 		return nil, err
@@ -155,6 +175,7 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 	if f.profiles && stopped == nil {
 		x, stopped = f.profile(cmd, dir, run.Plan, c, x, show)
 	}
+	// Tests and profiles from an earlier call are worth more than their absence now.
 	x, keep, err := explain.Beside(dir, x)
 	if err != nil || !keep {
 		return x, errors.Join(stopped, err)
@@ -163,7 +184,9 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 		dir.WriteFile("why.html", func(w io.Writer) error { return report.RenderExplanation(w, "html", x) }))
 }
 
-// again returns the options of a run under the load and on the CPUs of the explained one.
+// again returns the options of a run under the load and on the CPUs of the explained one. Rate,
+// CPUs and engine are from the record, through t; requests and arrivals come from the scenario in
+// it.
 func (f *explainFlags) again(t explain.Test) experiment.Options {
 	return experiment.Options{
 		Self: f.Self, Version: f.Version, Modes: f.Modes, Iters: workload.Calibrate(),
@@ -172,22 +195,26 @@ func (f *explainFlags) again(t explain.Test) experiment.Options {
 }
 
 // test runs the comparison that would confirm the causes. With an error it returns the untested
-// explanation.
+// explanation. The test gets a separate record.
 func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation, show *progress) (*record.Explanation, error) {
 	t, ok, err := c.Test(x, f.Modes, f.testBudget)
 	if err != nil || !ok {
 		return x, err
 	}
+	// The record may be somebody else's: do not run the programs that it names without a check.
 	if err := f.mayRun(cmd.Context(), dir, recorded, t.Scenario); err != nil {
 		return x, err
 	}
 	o := f.again(t)
+	// Of the quantiles only p50 is asked for: the test judges parts of the time and not quantiles,
+	// and longer windows would cost blocks.
 	o.Seed, o.Budget, o.Asks, o.Sign = f.Seed, f.testBudget, []string{"p50"}, true
 	o.Note, o.OnTrouble = "tests the causes of "+c.Result.Dir, f.OnTrouble
 	planned, err := experiment.Plan(t.Scenario, o)
 	if err != nil {
 		return x, f.cannotTest(err)
 	}
+	// Said before the minute that they take.
 	if few := fewBlocks(planned.Planned(), f.testBudget); few != "" {
 		show.note(few, few)
 	}
@@ -205,8 +232,10 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	return c.Confirm(x, tested), nil
 }
 
-// cannotTest returns the error about tests that cannot be planned. Tests have no flag but --budget, so
-// the flags that the plan names for a budget that is too short are no help.
+// cannotTest returns the error about tests that cannot be planned. Tests have no flag but --budget,
+// so the flags that the plan names for a budget that is too short are no help. compare --explain
+// does not even have that: its advice is to explain the run again. Errors about anything else than
+// the budget come through with a prefix.
 func (f *explainFlags) cannotTest(err error) error {
 	bad, ok := errors.AsType[*experiment.Impossible](err)
 	switch {
@@ -218,8 +247,9 @@ func (f *explainFlags) cannotTest(err error) error {
 	return usagef("--budget %v is too short for the tests of the causes: give --budget %v or more, or --no-interventions", f.testBudget, bad.Needs)
 }
 
-// fewBlocks returns what to say before tests whose budget has no room for a verdict on their
-// comparisons; "" if it has.
+// fewBlocks returns a warning about tests if their budget has no room for a verdict on their
+// comparisons; "" if it has. Such tests run all the same: the parts of the time may still be told
+// apart.
 func fewBlocks(p record.Plan, budget time.Duration) string {
 	if p.Feasible == nil || len(p.Feasible.Cannot) == 0 || p.Feasible.Cannot[0].Code != record.ShortBudget {
 		return ""
@@ -230,16 +260,19 @@ func fewBlocks(p record.Plan, budget time.Duration) string {
 }
 
 // mostMoved limits the functions that an explanation names because their share of the CPU samples
-// changed.
+// changed. All are in the flame graph of the difference.
 const mostMoved = 5
 
-// profile captures the profiles of an explanation's arms and adds them to the explanation. The run's
-// record keeps them with their flame graphs.
+// profile captures the profiles of an explanation's arms and adds them to the explanation. The
+// run's record keeps them with their flame graphs. It starts each arm once more, so the profiles
+// cost the measured windows nothing. x itself stays as it is. With an error the explanation is
+// returned without profiles, or with those that are written.
 func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation, show *progress) (*record.Explanation, error) {
 	t, err := c.Profiled(x)
 	if err != nil {
 		return x, usage(err)
 	}
+	// As in test.
 	if err := f.mayRun(cmd.Context(), dir, recorded, t.Scenario); err != nil {
 		return x, err
 	}
@@ -249,19 +282,24 @@ func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded rec
 	if err != nil {
 		return x, fmt.Errorf("planning the profiles: %w", err)
 	}
+	// The windows of these profiles are not measured.
 	arms, err := planned.Profile(cmd.Context(), show.update)
 	show.done()
 	if err != nil {
 		return x, err
 	}
+	// x may be printed by the caller, so it gets a changed copy.
 	done := *x
 	done.Profiles, err = keepProfiles(dir, arms)
 	return &done, err
 }
 
-// keepProfiles writes the profiles of two arms to the record with their flame graphs, and compares them.
+// keepProfiles writes the profiles of two arms to the record with their flame graphs, and compares
+// them: the second arm's of each kind with the first's. After an error it returns the files written
+// so far. arms has two elements, the arm compared with first.
 func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles, error) {
 	kept := &record.Profiles{Moved: []record.FunctionShare{}}
+	// draw writes one flame graph, and notes it.
 	draw := func(f record.Flame, name string) (err error) {
 		f.File, err = dir.WriteProfile(f.Arm, name, func(w io.Writer) error { return report.FlameSVG(w, f) })
 		kept.Flames = append(kept.Flames, f)
@@ -272,12 +310,15 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 	for i, a := range arms {
 		k := record.ProfiledArm{Arm: a.Arm, Files: []string{}}
 		for _, file := range a.Files {
+			// The file as it came, for pprof and go tool trace.
 			at, err := dir.WriteProfile(a.Arm, file.Name, func(w io.Writer) error { _, err := w.Write(file.Data); return err })
 			if err != nil {
 				return kept, err
 			}
 			k.Files = append(k.Files, at)
+			// Profiles are named after their kind: cpu.pb.gz.
 			kind, isProfile := strings.CutSuffix(file.Name, ".pb.gz")
+			// The execution trace, which tells how requests passed through the scheduler.
 			if !isProfile {
 				if k.Requests, err = profile.Requests(file.Data); err != nil {
 					return kept, err
@@ -286,6 +327,7 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 			}
 			kinds = append(kinds, kind)
 			tree, err := profile.Parse(file.Data)
+			// No sample is common, as of mutexes in a server that hardly locks.
 			if errors.Is(err, profile.ErrEmpty) {
 				continue
 			}
@@ -302,6 +344,7 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 			if i == 0 {
 				first[kind] = tree
 			}
+			// The first arm, or a kind that the first arm has no samples of.
 			if base == nil {
 				continue
 			}
@@ -314,6 +357,8 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 		}
 		kept.Arms = append(kept.Arms, k)
 	}
+	// By kind, in the order in which they were captured: the two arms' graphs and their difference
+	// stand together.
 	slices.SortStableFunc(kept.Flames, func(a, b record.Flame) int { return slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind) })
 	return kept, nil
 }

@@ -21,12 +21,17 @@ import (
 )
 
 // A choice is a flag that takes one of a few words, which the shell completes. Its present value is
-// also accepted, such as "" for a default that is decided later.
+// also accepted, such as "" for a default that is decided later. Upper and lower case do not
+// matter; the value is stored as in of. It implements pflag.Value; oneOf declares one.
+//
+// This file has the kinds of flags and the checks that several commands share. Checks run before
+// anything is read or started: a mistake costs the user no measuring time.
 type choice struct {
 	value *string
 	of    []string
 }
 
+// String returns the present value.
 func (c choice) String() string {
 	if c.value == nil { // pflag asks a zero choice
 		return ""
@@ -34,8 +39,10 @@ func (c choice) String() string {
 	return *c.value
 }
 
+// Type returns pflag's word for a text: help then names no type of ours.
 func (c choice) Type() string { return "string" }
 
+// Set takes one of the words, in any case, or the present value.
 func (c choice) Set(s string) error {
 	i := slices.IndexFunc(c.of, func(word string) bool { return strings.EqualFold(word, s) })
 	switch {
@@ -47,12 +54,14 @@ func (c choice) Set(s string) error {
 	return nil
 }
 
-// notAmong is the error of a value that is none of these.
+// notAmong is the error of a value that is none of these. plainly and newRoot look for it, and give
+// it a separate message.
 type notAmong []string
 
 func (n notAmong) Error() string { return "none of " + strings.Join(n, ", ") }
 
-// oneOf gives fl a flag that takes one of the words in of.
+// oneOf gives fl a flag that takes one of the words in of. initial is the default and need not be
+// one of them.
 func oneOf(fl *pflag.FlagSet, value *string, name, initial, usage string, of ...string) {
 	*value = initial
 	fl.Var(choice{value, of}, name, usage)
@@ -61,7 +70,8 @@ func oneOf(fl *pflag.FlagSet, value *string, name, initial, usage string, of ...
 // stampKinds are the values of --stamps.
 var stampKinds = []string{record.StampsOff, "basic", record.StampsFull}
 
-// completeChoices has the shell complete every choice among the flags of cmd.
+// completeChoices has the shell complete every choice among the flags of cmd. newRoot calls it once
+// all flags are declared.
 func completeChoices(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if c, ok := f.Value.(choice); ok {
@@ -70,14 +80,15 @@ func completeChoices(cmd *cobra.Command) {
 	})
 }
 
-// complete offers fixed values for a flag in the shell.
+// complete offers fixed values for a flag in the shell. The flag must exist.
 func complete(cmd *cobra.Command, flag string, values ...string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag does not exist: a bug here
 	}
 }
 
-// completeFactors offers the factors that a flag varies, to be followed by values.
+// completeFactors offers the factors that a flag varies, as "workers=", to be followed by values:
+// the shell adds no space.
 func completeFactors(cmd *cobra.Command, flag string) {
 	var names []string
 	for _, factor := range scenario.VaryFactors() {
@@ -89,7 +100,8 @@ func completeFactors(cmd *cobra.Command, flag string) {
 	}
 }
 
-// recorded lists the names of the records below root, the link to the newest included.
+// recorded lists the names of the records below root, the link to the newest included, for the
+// shell. Directories that begin with a dot are none.
 func recorded(root string) (names []string) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -104,7 +116,8 @@ func recorded(root string) (names []string) {
 	return names
 }
 
-// bindRun declares the flags of the commands that start servers and load them.
+// bindRun declares the flags of the commands that start servers and load them: compare, gate,
+// capacity and map. Each adds others, also --budget, which means something else to each.
 func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")
@@ -119,7 +132,8 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
 }
 
-// prepare completes the options for a plan: where progress goes, a seed, this program and its modes.
+// prepare completes the options for a plan: where progress goes, a seed, this program and its
+// modes. Call it after the flags are checked, and before planning.
 func (f *compareFlags) prepare(cmd *cobra.Command) (*progress, error) {
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnLook = show.trouble, show.cannot, show.doubt, show.soFar
@@ -128,14 +142,15 @@ func (f *compareFlags) prepare(cmd *cobra.Command) (*progress, error) {
 	return show, knowSelf(&f.Options)
 }
 
-// drawSeed draws a seed if none was given.
+// drawSeed draws a seed if none was given. It has 32 bits, which are short enough to type.
 func drawSeed(cmd *cobra.Command, seed *uint64) {
 	if !cmd.Flags().Changed("seed") {
 		*seed = uint64(rand.Uint32())
 	}
 }
 
-// knowSelf tells a plan about this program and its modes, and has records signed.
+// knowSelf tells a plan about this program and its modes, and has records signed. The arms with a
+// mode are servers of this very program, started by its path.
 func knowSelf(o *experiment.Options) (err error) {
 	if o.Self, err = os.Executable(); err != nil {
 		return fmt.Errorf("finding this program: %w", err)
@@ -144,7 +159,8 @@ func knowSelf(o *experiment.Options) (err error) {
 	return nil
 }
 
-// modeFacts are the modes by name, with a check of an arm's flags.
+// modeFacts are the modes by name, with a check of an arm's flags. The measuring half may not
+// import the server half, so the command hands it these facts and the check as values.
 func modeFacts() map[string]mode.Mode {
 	facts := map[string]mode.Mode{}
 	for _, m := range model.Modes() {
@@ -154,13 +170,15 @@ func modeFacts() map[string]mode.Mode {
 	return facts
 }
 
-// checkGiven refuses values that mean "not given" when they were given.
+// checkGiven refuses values that mean "not given" when they were given: a user who writes --blocks
+// 0 must not get the default silently. The arms and --vary are checked with it.
 func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
 	for _, name := range []string{"blocks", "window", "warmup", "budget"} {
 		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0" || v == "0s") {
 			return usagef("--%s %s must be above 0; leave it out for the scenario's or the protocol's", name, v)
 		}
 	}
+	// capacity makes this check too, so it is a separate method.
 	if err := f.checkArms(fl); err != nil {
 		return err
 	}
@@ -170,7 +188,7 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
 	return checkEmpty(fl, "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed")
 }
 
-// checkArms refuses an arm without a name.
+// checkArms refuses an arm without a name, as in --arms a,,b.
 func (f *compareFlags) checkArms(fl *pflag.FlagSet) error {
 	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
 		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
@@ -178,7 +196,8 @@ func (f *compareFlags) checkArms(fl *pflag.FlagSet) error {
 	return nil
 }
 
-// scenario reads a scenario and puts the command line's arms into it.
+// scenario reads a scenario and puts the command line's arms into it. name is ignored if flags
+// replace the scenario.
 func (f *compareFlags) scenario(name string) (scenario.Scenario, error) {
 	s, err := f.question(name)
 	if err != nil {
@@ -187,7 +206,8 @@ func (f *compareFlags) scenario(name string) (scenario.Scenario, error) {
 	return f.withArms(s)
 }
 
-// withArms puts the command line's arms into a scenario.
+// withArms puts the command line's arms into a scenario, and then --close, --vary and --expect,
+// which are about all arms. Errors name the flag.
 func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) {
 	var added []scenario.Arm
 	for _, text := range f.addArms {
@@ -197,9 +217,11 @@ func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) 
 		}
 		added = append(added, a)
 	}
+	// Arms first: the settings below apply to the arms that are chosen.
 	if err := s.Select(f.arms, added); err != nil {
 		return s, usagef("--arms: %w", err)
 	}
+	// The scenario's own word on connections gives way.
 	if f.close {
 		s.Keep(false)
 	}
@@ -209,6 +231,7 @@ func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) 
 			return s, usagef("--vary: %w", err)
 		}
 	}
+	// Records and reports know an arm by its name.
 	seen := map[string]bool{}
 	for _, a := range s.Arms {
 		if seen[a.Name] {
@@ -224,7 +247,8 @@ func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) 
 	return s, nil
 }
 
-// checkVary refuses a factor that another flag sets as well. A value in the scenario gives way to it.
+// checkVary refuses a factor that another flag sets as well: the two cannot both hold, and neither
+// is more right. A value in the scenario gives way to it.
 func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
 	varied := map[string]bool{}
 	for _, text := range f.vary {
@@ -239,6 +263,8 @@ func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
 		if fl.Changed(factor) {
 			return usagef("--%s %s and --vary %s both say %s; drop one", factor, fl.Lookup(factor).Value, text, factor)
 		}
+		// An arm may set a flag itself, as pool,workers=8 does. An arm that cannot be parsed is
+		// told by withArms.
 		for _, given := range slices.Concat(f.addArms, f.arms) {
 			if a, err := scenario.ParseArm(given); err == nil && a.Sets(factor) {
 				return usagef("arm %q and --vary %s both say %s; drop one", given, text, factor)
@@ -248,15 +274,18 @@ func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
 	return nil
 }
 
-// adhocFlags tell what to ask any server, without a scenario: a path, or the requests of a file.
+// adhocFlags tell what to ask any server, without a scenario: a path, or the requests of a file of
+// targets or of an access log. speed is how many times as fast the log is replayed, like "10x". The
+// zero value means that there is a scenario.
 type adhocFlags struct {
 	path, targets, log, speed string
 }
 
-// given reports whether the flags replace a scenario.
+// given reports whether the flags replace a scenario. --speed alone does not: it only adds to
+// --log.
 func (f *adhocFlags) given() bool { return len(f.names()) > 0 }
 
-// names lists the flags that were given.
+// names lists the flags that were given, with their dashes, for messages.
 func (f *adhocFlags) names() (given []string) {
 	for _, flag := range [][2]string{{"--path", f.path}, {"--targets", f.targets}, {"--log", f.log}} {
 		if flag[1] != "" {
@@ -266,13 +295,15 @@ func (f *adhocFlags) names() (given []string) {
 	return given
 }
 
-// bind declares the two flags that compare, capacity and map share.
+// bind declares the two flags that compare, gate, capacity and map share. compare and gate have
+// --log and --speed too.
 func (f *adhocFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.path, "path", "", "ask GET of this path, without a scenario")
 	fl.StringVar(&f.targets, "targets", "", "ask what this file in vegeta's http format says, without a scenario; the hosts in it do not matter")
 }
 
-// checkAboveZero refuses the named flags if one was given 0 or less.
+// checkAboveZero refuses the named flags if one was given 0 or less. It looks at the text of the
+// value, so it serves numbers and durations alike.
 func checkAboveZero(fl *pflag.FlagSet, names ...string) error {
 	for _, name := range names {
 		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0" || v == "0s" || v[0] == '-') {
@@ -282,7 +313,8 @@ func checkAboveZero(fl *pflag.FlagSet, names ...string) error {
 	return nil
 }
 
-// checkEmpty refuses the named flags if one was given an empty value.
+// checkEmpty refuses the named flags if one was given an empty value, as by a shell variable that
+// is not set.
 func checkEmpty(fl *pflag.FlagSet, names ...string) error {
 	for _, name := range names {
 		if fl.Changed(name) && fl.Lookup(name).Value.String() == "" {
@@ -292,7 +324,8 @@ func checkEmpty(fl *pflag.FlagSet, names ...string) error {
 	return nil
 }
 
-// check refuses flags that do not go together, or with the scenarios on the command line.
+// check refuses flags that do not go together, or with the scenarios on the command line. The files
+// are not read here.
 func (f *adhocFlags) check(scenarios []string) error {
 	given := f.names()
 	switch {
@@ -302,6 +335,7 @@ func (f *adhocFlags) check(scenarios []string) error {
 		return usagef("scenario %q says what is asked, and %s does too; drop one, or write path, targets or arrivals: log(FILE) into a scenario of your own", scenarios[0], given[0])
 	case f.speed != "" && f.log == "":
 		return usagef("--speed %s is how fast a log is replayed; give --log FILE", f.speed)
+	// The factor stands as in log(FILE,10x).
 	case f.speed != "":
 		factor, ok := strings.CutSuffix(f.speed, "x")
 		if v, err := strconv.ParseFloat(factor, 64); !ok || err != nil || !(v > 0) {
@@ -311,8 +345,8 @@ func (f *adhocFlags) check(scenarios []string) error {
 	return nil
 }
 
-// scenario returns a scenario without arms that asks what the flags name, over kept connections at 0.7
-// of the slowest arm's throughput, or at the pace of a log.
+// scenario returns a scenario without arms that asks what the flags name, over kept connections at
+// 0.7 of the slowest arm's throughput, or at the pace of a log. Errors are the user's to mend.
 func (f *adhocFlags) scenario() (scenario.Scenario, error) {
 	l := scenario.Load{KeepAlive: true, Rate: scenario.Rate{OfSlowest: .7}}
 	name, asks := "path", fmt.Sprintf("%q", f.path)
@@ -322,6 +356,7 @@ func (f *adhocFlags) scenario() (scenario.Scenario, error) {
 		name, asks = "targets", fmt.Sprintf("what %q asks", f.targets)
 	case f.log != "":
 		name, asks = "log", fmt.Sprintf("what was asked in %q", f.log)
+		// A log has its own pace. The factor goes into the brackets of log(FILE).
 		l.Rate = scenario.Rate{}
 		l.Arrivals = (arrivals.Process{Kind: arrivals.KindLog, File: f.log}).String()
 		if f.speed != "" {
@@ -332,7 +367,8 @@ func (f *adhocFlags) scenario() (scenario.Scenario, error) {
 	return s, usage(err)
 }
 
-// question returns the named scenario, or the one that the flags describe.
+// question returns the named scenario, or the one that the flags describe. Its arms are still the
+// scenario's own.
 func (f *compareFlags) question(name string) (scenario.Scenario, error) {
 	if f.adhoc.given() {
 		return f.adhoc.scenario()

@@ -23,6 +23,11 @@ import (
 )
 
 // gateFlags are the flags of gate.
+//
+// A gate is a comparison of two arms, old and new, with its own question: is new worse by more than
+// is allowed? gate turns the flags into that comparison; the judging is judge's (judge/gate.go).
+// With --old-ref, buildBoth makes the two programs first. metrics and allowances are --metric and
+// --allow as given; asked turns them into ratios.
 type gateFlags struct {
 	compareFlags
 	before, after       string // --old and --new: commands, or addresses of servers that run
@@ -33,10 +38,13 @@ type gateFlags struct {
 
 // Names of a gate's arms.
 const (
+	// Reports name the builds so.
 	oldArm = "old"
 	newArm = "new"
 )
 
+// newGate declares the flags of gate. --arm and --close come with bindRun and are hidden: a gate
+// has two arms. The arms' names are fixed, so only their commands are flags.
 func newGate() *cobra.Command {
 	var f gateFlags
 	cmd := &cobra.Command{
@@ -66,21 +74,26 @@ failed, 2 wrong usage, 130 interrupted.`,
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
+	// bindRun declares these for comparisons of any arms.
 	for _, hidden := range []string{"arm", "close"} {
 		_ = fl.MarkHidden(hidden)
 	}
+	// Two builds, as programs or as commits.
 	fl.StringVar(&f.before, "old", "", "the old build: a command that listens on {addr}, VARIABLE=VALUE words before it, or http://HOST:PORT")
 	fl.StringVar(&f.after, "new", "", "the new build, likewise")
 	fl.StringVar(&f.oldRef, "old-ref", "", "the old build is this commit, branch or tag of the git repository here")
 	fl.StringVar(&f.newRef, "new-ref", "HEAD", "with --old-ref: the new build is this one")
 	fl.StringVar(&f.build, "build", "", "with --old-ref: the shell command that builds {out}, in the repository's top folder")
 	fl.StringVar(&f.run, "run", "{out} {addr}", "with --old-ref: the command that starts {out}, as for --old")
+	// What must not get worse, and by how much it may.
 	fl.StringSliceVar(&f.metrics, "metric", gateWords(), "what must not be worse: "+strings.Join(gateWords(), ", "))
 	fl.StringSliceVar(&f.allowances, "allow", nil, "how much worse a metric may be, like p99=20% (default "+gateDefaults()+")")
+	// The requests and their rate.
 	f.adhoc.bind(fl)
 	fl.StringVar(&f.adhoc.log, "log", "", "ask what this access log says when it says so")
 	fl.StringVar(&f.adhoc.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slower build's throughput (default 0.7x)")
+	// How long it takes, and the output.
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default 0.5s, and longer where p99 needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest it may take (default 75s, and longer for a low rate, of which p99 needs long windows)")
@@ -98,7 +111,7 @@ func gateWord(metric string) string {
 	return metric
 }
 
-// gateWords returns the words for all metrics of a gate.
+// gateWords returns the words for all metrics of a gate, in the order of reports.
 func gateWords() (words []string) {
 	names, _ := judge.GateMetrics()
 	for _, name := range names {
@@ -107,7 +120,7 @@ func gateWords() (words []string) {
 	return words
 }
 
-// gateDefaults returns what a gate allows by default, for its help.
+// gateDefaults returns what a gate allows by default, as --allow takes it, for the help.
 func gateDefaults() string {
 	names, allowed := judge.GateMetrics()
 	var all []string
@@ -117,9 +130,12 @@ func gateDefaults() string {
 	return strings.Join(all, ",")
 }
 
-// asked returns the allowed worsening of each metric that the flags ask for, as a ratio.
+// asked returns the allowed worsening of each metric that the flags ask for, as a ratio: 0.2 allows
+// a fifth. --metric chooses the metrics and --allow changes the ratio of chosen ones. Errors are
+// wrong usage: a word that is no metric, a ratio that is no percentage, or no metric at all.
 func (f *gateFlags) asked() (map[string]float64, error) {
 	names, allowed := judge.GateMetrics()
+	// Users write words, like cpu; results have the metrics' names.
 	nameOf := func(flag, word string) (string, error) {
 		i := slices.IndexFunc(names, func(name string) bool { return gateWord(name) == word })
 		if i < 0 {
@@ -141,9 +157,11 @@ func (f *gateFlags) asked() (map[string]float64, error) {
 		if err != nil {
 			return nil, err
 		}
+		// An allowance for a metric that is not judged would be believed and have no effect.
 		if _, ok := asked[name]; !ok {
 			return nil, usagef("--allow %s: --metric leaves %s out", text, word)
 		}
+		// The % must be there: 20 might be meant as a factor.
 		v, err := strconv.ParseFloat(strings.TrimSuffix(size, "%"), 64)
 		if err != nil || !strings.HasSuffix(size, "%") || !(v > 0 && v <= 1000) {
 			return nil, usagef("--allow %s: want METRIC=SHARE, like %s=20%%, up to 1000%%", text, word)
@@ -156,7 +174,9 @@ func (f *gateFlags) asked() (map[string]float64, error) {
 	return asked, nil
 }
 
-// gate checks the flags, builds what must be built, runs the comparison and prints its answer.
+// gate checks the flags, builds what must be built, runs the comparison and prints its answer. The
+// exit code is the answer, for a CI job: 0 fine, 3 worse, 4 cannot tell. Without --path, --targets
+// or --log it asks for the path /.
 func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	if err := cmp.Or(checkAboveZero(cmd.Flags(), "window", "warmup", "budget"), checkEmpty(cmd.Flags(), "path", "targets", "log", "speed", "out")); err != nil {
 		return err
@@ -167,7 +187,10 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	if f.Gate, err = f.asked(); err != nil {
 		return err
 	}
+	// Windows must hold enough requests for every quantile that is asked for, or the plan is
+	// refused.
 	f.Must = slices.Sorted(maps.Keys(f.Gate))
+	// A service is asked for / if nothing else is said.
 	if !f.adhoc.given() {
 		f.adhoc.path = "/"
 	}
@@ -179,25 +202,31 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 		return err
 	}
 	if f.oldRef != "" {
+		// The programs have to stay until the last trial.
 		remove, err := f.buildBoth(cmd.Context(), show)
+		// Also after an error, when one of two builds may exist.
 		defer remove()
 		if err != nil {
 			return err
 		}
 	}
+	// The record tells which builds it compared, since their paths may be temporary.
 	if f.Note == "" {
 		f.Note = invocation(cmd)
 	}
+	// The old build is the first arm, so it is the baseline and has the copy.
 	f.addArms = []string{oldArm + "=" + f.before, newArm + "=" + f.after}
 	asked, err := f.questions(nil)
 	if err != nil {
 		return err
 	}
+	// From here on as compare.
 	machine, err := f.seeMachine(cmd.Context())
 	if err != nil {
 		return err
 	}
 	f.Iters = workload.Calibrate()
+	// The plan of one question: a gate has no pack.
 	planned, err := f.plans(asked)
 	if err != nil {
 		return err
@@ -216,6 +245,7 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	// A gate's own answer: verdicts and expectations have no part in it.
 	switch r.GateOutcome() {
 	case record.GateFine:
 		return nil
@@ -225,7 +255,8 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	return &exitError{code: exitPartial}
 }
 
-// invocation returns the command line of a command without arguments.
+// invocation returns the command line of a command without arguments. Flags from the environment or
+// a file are in it as well. It goes into the record's note.
 func invocation(cmd *cobra.Command) string {
 	words := strings.Fields(cmd.CommandPath())
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -238,13 +269,15 @@ func invocation(cmd *cobra.Command) string {
 	return command.Join(words)
 }
 
-// checkBuilds refuses a gate without two builds, or with builds given in both ways.
+// checkBuilds refuses a gate without two builds, or with builds given in both ways. It finds out
+// before anything is built.
 func (f *gateFlags) checkBuilds() error {
 	switch {
 	case f.oldRef == "" && (f.build != "" || f.newRef != "HEAD"):
 		return usagef("--build and --new-ref belong to --old-ref, which names the old commit")
 	case f.oldRef == "" && (f.before == "" || f.after == ""):
 		return usagef("a gate needs two builds: --old 'CMD {addr}' --new 'CMD {addr}', or --old-ref COMMIT --build 'go build -o {out} ./cmd/app' --run '{out} -listen {addr}'")
+	// Two ways to name builds, and no way to tell which one is meant.
 	case f.oldRef != "" && f.before+f.after != "":
 		return usagef("--old and --new name two programs, and --old-ref two commits to build; give one or the other")
 	case f.oldRef != "" && !strings.Contains(f.build, outMark):
@@ -255,11 +288,15 @@ func (f *gateFlags) checkBuilds() error {
 	return nil
 }
 
-// outMark stands for the built program in --build and --run.
+// outMark stands for the built program in --build and --run. The path that replaces it is quoted
+// for the shell.
 const outMark = "{out}"
 
 // buildBoth builds both commits into a temporary folder, each from a git worktree, and sets the two
-// commands. remove deletes all of it; call it also after an error.
+// commands. The user's own working tree is not touched, and changes that are not committed are not
+// built. remove deletes all of it; call it also after an error. A commit that git does not know is
+// wrong usage, and so is a build command that leaves no program; a build that fails is a failure of
+// the job.
 func (f *gateFlags) buildBoth(ctx context.Context, show *progress) (remove func(), err error) {
 	dir, err := os.MkdirTemp("", "schedlab-gate-")
 	if err != nil {
@@ -270,6 +307,7 @@ func (f *gateFlags) buildBoth(ctx context.Context, show *progress) (remove func(
 		flag, ref string
 		to        *string
 	}{{"old-ref", f.oldRef, &f.before}, {"new-ref", f.newRef, &f.after}} {
+		// A build may take minutes.
 		show.note(b.ref+b.flag, "building "+b.ref)
 		out := filepath.Join(dir, b.flag)
 		tree := out + "-tree"
@@ -279,6 +317,7 @@ func (f *gateFlags) buildBoth(ctx context.Context, show *progress) (remove func(
 		if err := buildIn(ctx, tree, strings.ReplaceAll(f.build, outMark, command.Quote(out))); err != nil {
 			return remove, fmt.Errorf("--%s %s: %w", b.flag, b.ref, err)
 		}
+		// A build command that ignores {out} succeeds and leaves nothing there.
 		if info, err := os.Stat(out); err != nil || info.Mode()&0o111 == 0 {
 			return remove, usagef("--build %q left no program at {out} for --%s %s", f.build, b.flag, b.ref)
 		}
@@ -287,17 +326,20 @@ func (f *gateFlags) buildBoth(ctx context.Context, show *progress) (remove func(
 	return remove, nil
 }
 
-// buildIn runs a shell command in a git worktree, and then removes the worktree.
+// buildIn runs a shell command in a git worktree, and then removes the worktree: also after an
+// interrupt, or git would go on listing it.
 func buildIn(ctx context.Context, tree, build string) error {
 	defer func() {
 		_ = exec.CommandContext(context.WithoutCancel(ctx), "git", "worktree", "remove", "--force", tree).Run()
 	}()
+	// The shell, because a build command may have several steps.
 	cmd := exec.CommandContext(ctx, "sh", "-c", build)
 	cmd.Dir = tree
 	return said(cmd)
 }
 
-// said runs a command, and adds the end of its output to its error.
+// said runs a command, and adds the end of its output to its error: the last five lines, where
+// compilers and git name the mistake. The command is quoted, so that a reader can run it again.
 func said(cmd *exec.Cmd) error {
 	out, err := cmd.CombinedOutput()
 	if err == nil {

@@ -21,6 +21,8 @@ import (
 
 // Exit codes of every command.
 const (
+	// Every command uses the same codes, so that a script can tell a bad answer (3) from no answer
+	// (4) and from a mistake in its own call (2). 130 is the shell's code for SIGINT, 128+2.
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
@@ -29,12 +31,22 @@ const (
 	exitInterrupted = 130
 )
 
+// main ends the program's context at the first SIGINT or SIGTERM, so that servers drain and records
+// are finished, and the process at the second. The channel has room for both, as signal.Notify
+// never waits.
+//
+// A command is a function newNAME, mostly in a file of its name, that declares its flags into a
+// struct and returns the *cobra.Command; a method run does the work. root.go puts the commands
+// together. Files without a command are shared: flags.go and settings.go (flags, and their values
+// from the environment and a file), advise.go, pack.go and plan.go (comparisons), progress.go,
+// trust.go.
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
+		// The first signal ends everything in its own time, the second at once.
 		cancel(errInterrupted)
 		<-signals
 		os.Exit(exitInterrupted)
@@ -45,7 +57,8 @@ func main() {
 // errInterrupted is the cause of a context ended by a signal.
 var errInterrupted = errors.New("interrupted")
 
-// An exitError carries an exit code other than 1 up to main.
+// An exitError carries an exit code other than 1 up to main. With a nil err the command has said
+// everything already, in its report: main prints nothing more.
 type exitError struct {
 	code int
 	err  error // nil: nothing more to say
@@ -60,7 +73,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usage marks err as the user's to mend: exit code 2.
+// usage marks err as the user's to mend: exit code 2. nil stays nil.
 func usage(err error) error {
 	if err == nil {
 		return nil
@@ -68,9 +81,13 @@ func usage(err error) error {
 	return &exitError{exitUsage, err}
 }
 
+// usagef is usage of a formatted error. Such a message quotes the flag with its value, and tells
+// what to give instead.
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
-// run is the program without the process around it.
+// run is the program without the process around it: args are without the program's name, and the
+// result is the exit code. Tests call it. Errors are printed here and nowhere else, in plain text:
+// Harmless takes control characters out of names that come from files.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
 	root.SetArgs(args)
@@ -79,6 +96,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitDone
 	}
 	var exit *exitError
+	// An error without a code is a failure.
 	if !errors.As(err, &exit) {
 		exit = &exitError{exitFailed, err}
 	}

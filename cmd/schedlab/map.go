@@ -26,12 +26,19 @@ import (
 const (
 	// winnerMetric stands for the winner over the primary metrics.
 	winnerMetric = "winner"
-	// mapBudget and mapBlocks are a map's, unless told otherwise.
+	// mapBudget and mapBlocks are a map's, unless told otherwise. Twelve blocks are few, because a
+	// cell that stays undecided at a border is measured again with twice as many.
 	mapBudget = 10 * time.Minute
 	mapBlocks = 12
 )
 
-// mapFlags are what the command line asks of a map.
+// mapFlags are what the command line asks of a map. x and y are factors with values, metric is what
+// decides a cell, and resume names the map to go on with.
+//
+// A map is planned new (begin) or from its record (reopen); then package mapping measures it, and
+// the rest of the file prints plans and results. `schedlab report` renders maps with reportMap.
+// Blocks and Budget of the embedded Options are of one cell and of the whole map. With resume, x, y
+// and metric come from the record, and giving them is a mistake.
 type mapFlags struct {
 	compareFlags
 	x, y   string
@@ -39,6 +46,8 @@ type mapFlags struct {
 	resume string
 }
 
+// newMap declares the flags of map. Unlike compare it has no --vary and no --expect: the grid
+// varies the load, and each cell asks the map's question.
 func newMap() *cobra.Command {
 	var f mapFlags
 	cmd := &cobra.Command{
@@ -78,17 +87,21 @@ is kept).`,
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
+	// The grid.
 	fl.StringVar(&f.x, "x", "", "the factor of the columns and its values, FACTOR=V1,V2,...")
 	fl.StringVar(&f.y, "y", "", "the factor of the rows and its values")
+	// The arms, the requests, and what decides.
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
 	f.adhoc.bind(fl)
 	oneOf(fl, &f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metricNames(), ", "), metricNames()...)
+	// How long.
 	fl.DurationVar(&f.Budget, "budget", mapBudget, "longest the whole map may take; no cell is begun that does not fit")
 	fl.IntVar(&f.Blocks, "blocks", mapBlocks, "most blocks of a cell, 10 to 40; it ends as soon as it is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the scenario's, and longer where a cell's rate needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request: off, basic, or full (default full on Linux, else basic)", stampKinds...)
+	// Going on with a map, and the output.
 	fl.StringVar(&f.resume, "resume", "", "go on with this map, as it was planned: a path, a name below --out, or latest")
 	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
 	oneOf(fl, &f.output, "output", "text", strings.Join(mapFormatNames(), ", "), mapFormatNames()...)
@@ -97,10 +110,16 @@ is kept).`,
 	return cmd
 }
 
+// metricNames are the values of --metric. The first is the rule of compare over the primary
+// metrics, the others are single metrics.
 func metricNames() []string { return append([]string{winnerMetric}, stats.Names(stats.Metrics())...) }
 
+// mapFormatNames are the formats of a map; a run has other formats.
 func mapFormatNames() []string { return report.Names(report.MapFormats()) }
 
+// run begins a map or goes on with one, and prints it. A map that was cut short is printed all the
+// same, with the cells known by then. Its record is made only after the plan is accepted. The exit
+// code is 0 if a cell was decided, 4 if none was.
 func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.checkGiven(cmd.Flags()); err != nil {
 		return err
@@ -125,40 +144,53 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if f.dryRun {
 		return f.writePlan(cmd.OutOrStdout(), r)
 	}
+	// A warning only: a map with open cells may still answer its question.
 	if why := f.outOfReach(r); why != "" {
 		show.note(why, why)
 	}
+	// One calibration for all cells of a session.
 	iters := workload.Calibrate()
+	// A new map; one that goes on has its directory.
 	if dir == nil {
 		if dir, err = record.CreateMap(f.out, r.Map.Plan.Scenario, time.Now().UTC(), rand.Uint32); err != nil {
 			return err
 		}
+		// Signed at once and not at the end: a map that is killed can be resumed.
 		if err := dir.Sign(signedMap(r.Map.Plan)); err != nil {
 			return err
 		}
 	}
+	// Explore writes the map's record after every cell, and each cell's reports are written when it
+	// is judged.
 	runErr := r.Explore(cmd.Context(), dir, iters, mapping.Calls{Progress: show.update, Judged: writeReports})
 	show.done()
+	// An error before the first comparison leaves nothing to print.
 	if r.Sampled() == 0 && runErr != nil && !errors.Is(runErr, errInterrupted) {
 		return runErr
 	}
+	// Records leave the headline out, so it is made where a map is shown.
 	r.Map.Headline = report.MapHeadline(&r.Map)
 	if err := errors.Join(writeMapReports(dir, &r.Map), renderMap(cmd, f.output, &r.Map)); err != nil {
 		return errors.Join(runErr, err)
 	}
 	switch {
+	// An interrupt comes first: any other error may be its consequence. The message has the command
+	// that goes on.
 	case errors.Is(runErr, errInterrupted), cmd.Context().Err() != nil:
 		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s; schedlab map --resume %s goes on", dir.Path(), command.Join([]string{dir.Path()}))}
 	case runErr != nil:
 		return fmt.Errorf("%w; what was measured is kept in %s", runErr, dir.Path())
+	// Not one decided cell is no answer.
 	case !slices.ContainsFunc(r.Map.Cells, func(c record.Cell) bool { return c.Decided() }):
 		return &exitError{code: exitPartial}
 	}
 	return nil
 }
 
-// begin plans a new map.
+// begin plans a new map. The plan holds everything that reopen needs, so that a resumed map is the
+// same one. Errors are wrong usage.
 func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error) {
+	// Factors first: the scenario need not be read for these mistakes.
 	if f.x == "" || f.y == "" {
 		return nil, usagef("a map has two factors; give both --x and --y, like --x sleep-share=0.1,0.2,0.4 --y workers=2,4,8")
 	}
@@ -173,6 +205,7 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error
 	if x.Name == y.Name {
 		return nil, usagef("--x and --y are both %s; a map has two factors", x.Name)
 	}
+	// Each cell would override the flag.
 	for _, factor := range []string{x.Name, y.Name} {
 		if cmd.Flags().Changed(factor) {
 			return nil, usagef("--%s has a value and %s is a factor; drop one", factor, factor)
@@ -189,10 +222,12 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error
 	if err := f.stayLocal(cmd.Context(), s.Arms); err != nil {
 		return nil, err
 	}
+	// Records write the winner's rule as "".
 	metric := f.metric
 	if metric == winnerMetric {
 		metric = ""
 	}
+	// Rate and arms are kept as the flags' text, so that reopen can parse them again.
 	return f.plan(s, record.Map{
 		Started: time.Now().UTC(),
 		Plan: record.MapPlan{
@@ -203,14 +238,18 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error
 	})
 }
 
-// plan plans the cells of a map.
+// plan plans the cells of a map. It hides the method of compareFlags. Its errors are wrong usage: a
+// cell that cannot be planned needs other flags.
 func (f *mapFlags) plan(s scenario.Scenario, m record.Map) (*mapping.Run, error) {
 	r, err := mapping.Plan(s, f.Options, m)
 	return r, usage(err)
 }
 
-// reopen goes on with a map as it was planned. Of the plan, only the budget may be given again.
+// reopen goes on with a map as it was planned. Of the plan, only the budget may be given again. It
+// refuses a record that would run foreign programs (mayRun). It returns the map's directory, in
+// which measuring goes on. Errors are wrong usage.
 func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapping.Run, error) {
+	// A map of two plans would be no map.
 	for _, name := range []string{"x", "y", "path", "targets", "arms", "arm", "metric", "blocks", "window", "warmup", "rate", "seed", "server-cpus", "load-cpus", "pin", "stamps", "note"} {
 		if cmd.Flags().Changed(name) || len(args) > 0 {
 			return nil, nil, usagef("--resume goes on with a map as it was planned; drop the scenario and all but --budget, --out, --output and --progress")
@@ -220,7 +259,9 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 	if err != nil {
 		return nil, nil, usage(err)
 	}
+	// The scenario comes from the record and not from its file, which may have changed.
 	p := m.Plan
+	// From here on the flags get the plan's values, as if they had been given.
 	f.adhoc = adhocFlags{path: p.Path, targets: p.Targets}
 	var s scenario.Scenario
 	if f.adhoc.given() {
@@ -235,14 +276,17 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 	if s, err = f.withArms(s); err != nil {
 		return nil, nil, err
 	}
+	// A record is a file that anybody may have edited, so its factors are checked like --x and --y.
 	for _, axis := range []record.Factor{p.X, p.Y} {
 		if _, err := scenario.ParseFactor(axis.Name + "=" + strings.Join(axis.Values, ",")); err != nil {
 			return nil, nil, usagef("%s: %w", dir.Path(), err)
 		}
 	}
+	// Before anything is planned or run.
 	if err := f.mayRun(cmd.Context(), dir, signedMap(p), s); err != nil {
 		return nil, nil, err
 	}
+	// All of the plan but the budget, which is the flags' own.
 	f.Seed, f.Blocks, f.Note = p.Seed, p.Blocks, p.Note
 	f.Window, f.Warmup = record.Duration(p.Window), record.Duration(p.Warmup)
 	f.ServerCPUs, f.LoadCPUs, f.Pin, f.Stamps = p.ServerCPUs, p.LoadCPUs, p.Pin, p.Stamps
@@ -256,20 +300,22 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 }
 
 // outOfReach describes what the map cannot decide within its budget: quantiles of some cells, or
-// more cells than it can measure once. It is "" if the budget suffices.
+// more cells than it can measure once. It is "" if the budget suffices. The map runs all the same.
 func (f *mapFlags) outOfReach(r *mapping.Run) string {
 	o := r.Outlook()
 	if len(o.Cannot) > 0 {
 		return fmt.Sprintf("%d of %s cannot be decided; the first: %s", len(o.Cannot), prose.Plural(len(r.Map.Cells), "cell"), experiment.Undecided(o.Cannot[0], false)[0].String())
 	}
 	if o.Once > f.Budget {
+		// Rounded up to minutes, as people give budgets.
 		need := (o.Once + time.Minute - 1).Truncate(time.Minute)
 		return fmt.Sprintf("all %d cells once take %v, and the budget is %v: some may stay unmeasured; --budget %v would do", len(r.Map.Cells), o.Once.Round(time.Second), f.Budget, need)
 	}
 	return ""
 }
 
-// writePlan prints what a map would measure and how long it could take.
+// writePlan prints what a map would measure and how long it could take, for --dry-run. Errors of w
+// are ignored.
 func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 	m, o := &r.Map, r.Outlook()
 	p := m.Plan
@@ -278,6 +324,7 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 	fmt.Fprintf(w, "columns     %s: %s\n", p.X.Name, strings.Join(p.X.Values, ", "))
 	fmt.Fprintf(w, "rows        %s: %s\n", p.Y.Name, strings.Join(p.Y.Values, ", "))
 	fmt.Fprintf(w, "rate        %s, seed %d\n", m.Rate, p.Seed)
+	// Cells may have windows of several lengths, because their rates differ.
 	window := o.Windows[0].Round(time.Millisecond).String()
 	if o.Windows[0] < o.Windows[1] {
 		window += fmt.Sprintf(" to %v, by its rate,", o.Windows[1].Round(time.Millisecond))
@@ -289,7 +336,9 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 	}
 	fmt.Fprintf(w, "cells       %d; measured are those of a coarse lattice and what lies between different verdicts\n", len(m.Cells))
 	fmt.Fprintf(w, "worst case  %v for every cell once, %v with every one again; --budget %v ends it\n",
+		// A repeated cell takes up to twice the blocks, so both together take three times as long.
 		o.Expected.Round(time.Second), (3 * o.Expected).Round(time.Second), f.Budget)
+	// The law's border is known before anything is measured.
 	if b := m.Theory; b != nil {
 		var at []string
 		for _, l := range b.Lines {
@@ -303,7 +352,8 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 	return nil
 }
 
-// writeMapReports writes the pages and the picture of a map into its record.
+// writeMapReports writes the pages and the picture of a map into its record. The three files are
+// map.html, map.md and map.svg. One that fails does not keep the others from being written.
 func writeMapReports(dir *record.Dir, m *record.Map) error {
 	return errors.Join(
 		dir.WriteFile("map.html", func(w io.Writer) error { return report.RenderMap(w, "html", m) }),
@@ -312,6 +362,7 @@ func writeMapReports(dir *record.Dir, m *record.Map) error {
 	)
 }
 
+// renderMap prints a map in one of the formats of maps.
 func renderMap(cmd *cobra.Command, format string, m *record.Map) error {
 	if err := report.RenderMap(cmd.OutOrStdout(), format, m); err != nil {
 		return fmt.Errorf("writing the map: %w", err)
@@ -319,9 +370,12 @@ func renderMap(cmd *cobra.Command, format string, m *record.Map) error {
 	return nil
 }
 
-// reportMap renders the map of that name again; found is false when there is none.
+// reportMap renders the map of that name again; found is false when there is none, and the name may
+// be a run's. rewrite also writes the map's pages into its record. Nothing is measured or judged
+// again. A record that cannot be read, and a format that maps do not have, are wrong usage.
 func reportMap(cmd *cobra.Command, name, root, output string, rewrite bool) (found bool, err error) {
 	dir, m, err := record.OpenMap(name, root)
+	// The name may be a run's.
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

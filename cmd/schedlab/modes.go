@@ -13,6 +13,9 @@ import (
 	"schedlab/internal/record"
 )
 
+// newModes makes the command that lists the scheduling models, or describes one. All it prints is
+// in the rows of model.Modes, and in the help of serve's flags. An unknown mode is wrong usage, and
+// the error lists the known ones.
 func newModes() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
@@ -34,6 +37,7 @@ func newModes() *cobra.Command {
 				}
 				modes = []model.Mode{m}
 			}
+			// JSON is for programs. Text is a page for one mode, else a table.
 			switch w := cmd.OutOrStdout(); {
 			case output == "json":
 				return writeModesJSON(w, modes)
@@ -48,6 +52,8 @@ func newModes() *cobra.Command {
 	return cmd
 }
 
+// modeNames are the names of all modes, in the order of presentation, for the shell and for help. A
+// fresh list for each call.
 func modeNames() (names []string) {
 	for _, m := range model.Modes() {
 		names = append(names, m.Name)
@@ -55,6 +61,8 @@ func modeNames() (names []string) {
 	return names
 }
 
+// writeModes prints a table of modes with their places on the axes. The last line points at the
+// page of a mode.
 func writeModes(w io.Writer, modes []model.Mode) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "MODE\tSTACK\tACCEPT\tUNIT\tEXECUTOR\tQUEUE\tOVERFLOW\tTHREAD\tWHAT IT IS")
@@ -70,11 +78,14 @@ func writeModes(w io.Writer, modes []model.Mode) error {
 	return err
 }
 
+// writeMode prints all that is known of one mode, with the flags that it has and others do not.
+// Flags that every mode has are left out.
 func writeMode(w io.Writer, m model.Mode) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tw, "%s\t%s\n", m.Name, m.Summary)
 	fmt.Fprintf(tw, "axes\t%s\n", m.Axes)
 	fmt.Fprintf(tw, "imitates\t%s\nwins\t%s\nstarves\t%s\n", m.Imitates, m.Wins, m.Starves)
+	// The flags' help and defaults come from the declarations of serve.
 	var f serveFlags
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	f.bind(flags)
@@ -85,7 +96,8 @@ func writeMode(w io.Writer, m model.Mode) error {
 	return tw.Flush()
 }
 
-// describe returns a flag with its help and its default.
+// describe returns a flag with its help and its default. A help that names its default is left
+// alone. The form is "--workers int: help (default 8)".
 func describe(f *pflag.Flag) string {
 	value, usage := pflag.UnquoteUsage(f)
 	if !strings.Contains(usage, "(default ") {
@@ -94,6 +106,8 @@ func describe(f *pflag.Flag) string {
 	return strings.TrimSpace("--"+f.Name+" "+value) + ": " + usage
 }
 
+// writeModesJSON prints modes for programs. It changes the modes' lists of flags, which are the
+// caller's copy. The schema has the number 1.
 func writeModesJSON(w io.Writer, modes []model.Mode) error {
 	for i, m := range modes {
 		modes[i].Flags = append([]string{}, m.Flags...) // a list, where a mode has none, and not null

@@ -18,13 +18,20 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A question is a scenario with the arms of the command line, by the name it has there.
+// A question is a scenario with the arms of the command line, by the name it has there. The name is
+// "" if flags replace the scenario.
+//
+// The file takes compare from its arguments to its exit code where there may be several scenarios:
+// questions reads them, plans plans them, pack runs them one after the other, and packOutcome sums
+// up.
 type question struct {
 	scenario.Scenario
 	name string
 }
 
-// questions reads the scenarios of the command line.
+// questions reads the scenarios of the command line: names, files, directories, or "all". Two of
+// one name are refused, because records and reports know a scenario by its name. Errors are wrong
+// usage.
 func (f *compareFlags) questions(args []string) (all []question, err error) {
 	names, err := library.Expand(args)
 	if err != nil {
@@ -38,6 +45,7 @@ func (f *compareFlags) questions(args []string) (all []question, err error) {
 		if err != nil {
 			return nil, err
 		}
+		// The same scenario twice is a slip; two of one name need other names.
 		if i := slices.IndexFunc(all, func(q question) bool { return q.Name == s.Name }); i >= 0 {
 			if filepath.Clean(all[i].name) == filepath.Clean(name) {
 				return nil, usagef("scenario %q is named twice; drop one", name)
@@ -52,12 +60,14 @@ func (f *compareFlags) questions(args []string) (all []question, err error) {
 	return all, nil
 }
 
-// plans plans every question. In a pack a scenario that needs a larger machine is no mistake: it is left
-// out. Alone it is, and so is one that cannot answer.
+// plans plans every question. In a pack a scenario that needs a larger machine is no mistake: it is
+// left out. Alone it is, and so is one that cannot answer. Nothing is started. Errors name the
+// scenario where there are several; an impossible plan is wrong usage.
 func (f *compareFlags) plans(asked []question) (experiment.Pack, error) {
 	all := experiment.Pack{Total: f.total}
 	for _, q := range asked {
 		p, err := experiment.PlanPacked(q.Scenario, f.Options)
+		// Alone, a scenario that cannot run or cannot answer is a mistake of the user's.
 		if err == nil && len(asked) == 1 {
 			if err = p.Lacks; err == nil {
 				err = p.Planned.CanAnswer()
@@ -71,7 +81,8 @@ func (f *compareFlags) plans(asked []question) (experiment.Pack, error) {
 	return all, nil
 }
 
-// about says which scenario an error is about, where there are several.
+// about says which scenario an error is about, where there are several. The exit code stays. One
+// scenario needs no name.
 func about(name string, several int, err error) error {
 	if several < 2 {
 		return err
@@ -82,12 +93,15 @@ func about(name string, several int, err error) error {
 	return fmt.Errorf("scenario %q: %w", name, err)
 }
 
-// pack runs scenarios one after the other, each with its own record, and prints the outcome of every
-// expectation. After an interrupt the records are kept.
+// pack runs scenarios one after the other, each with its own record, and prints the outcome of
+// every expectation. After an interrupt the records are kept. A scenario that fails does not end
+// the pack: its error comes at the end. With another format than text, each result is rendered
+// whole and there is no table at the end.
 func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progress) error {
 	out := cmd.OutOrStdout()
 	var entries []report.PackEntry
 	var failed error
+	// Results are printed as they come: a pack may take hours.
 	for r := range all.Run(cmd.Context(), f.out, show.update) {
 		show.done()
 		e, err := f.entry(r)
@@ -110,14 +124,17 @@ func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progr
 	return packOutcome(entries, failed, f.strict)
 }
 
-// entry writes the files of one scenario and returns its row of the report. An error ends the pack with
-// a failure.
+// entry writes the files of one scenario and returns its row of the report. An error makes the
+// whole pack fail in the end. A scenario that turned out to be impossible is no error but a row
+// without a result. The reports of a run that was cut short are written, too.
 func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err error) {
 	e = report.PackEntry{Scenario: r.Scenario.Name, Question: r.Scenario.Question, Expect: r.Scenario.Assertions()}
+	// No room in --total, or a machine too small: told, and no error.
 	if r.NotRun != nil {
 		e.NotRun = r.NotRun.Error()
 		return e, nil
 	}
+	// A run that was cut short still has a report of its blocks so far.
 	if err = r.Err; r.Run.Result != nil && r.Run.Trials > 0 {
 		e.Result = r.Run.Result
 		err = errors.Join(err, writeReports(r.Dir, e.Result))
@@ -134,11 +151,15 @@ func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err er
 	return e, f.failure(err, r.Dir, r.Run)
 }
 
-// packOutcome is the exit code a pack deserves.
+// packOutcome is the exit code a pack deserves. An interrupt counts most, then a failed
+// expectation, then an error of a scenario, and last a pack in which no scenario reached a verdict.
+// With strict, an expectation that is open or refused makes it 4, unless one failed.
 func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
+	// The user ended it: answers so far set no exit code.
 	if bad, ok := errors.AsType[*exitError](failed); ok && bad.code == exitInterrupted {
 		return bad
 	}
+	// One scenario with a verdict is enough for 0.
 	worst, answers := exitPartial, map[record.Answer]int{}
 	for _, e := range entries {
 		for outcome, n := range e.Answers() {
@@ -149,6 +170,7 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 		}
 	}
 	switch {
+	// The message has the errors of other scenarios as well.
 	case answers[record.Failed] > 0:
 		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%s failed", prose.Plural(answers[record.Failed], "expectation")), failed)}
 	case failed != nil:
@@ -159,15 +181,19 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 	return nil
 }
 
-// writePlans prints the plans of a pack, their time, and the scenarios that do not fit into --total if
-// each of the others takes as long as planned.
+// writePlans prints the plans of a pack, their time, and the scenarios that do not fit into --total
+// if each of the others takes as long as planned. It is --dry-run.
 func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
+	// total is the time of the scenarios that fit so far.
 	total, late := time.Duration(0), []string{}
 	for _, s := range all.Scenarios {
+		// Three kinds of lines: cannot run here, does not fit, and the plan.
 		if s.Lacks != nil {
 			fmt.Fprintf(w, "scenario    %s: %s\nrefused     %v\n\n", s.Scenario.Name, s.Scenario.Question, s.Lacks)
 			continue
 		}
+		// The same rule as when the pack runs, with planned times for the times that are not known
+		// yet.
 		need := record.Duration(s.Planned.Planned().Estimate)
 		if why := all.Late(need, total); why != nil {
 			fmt.Fprintf(w, "scenario    %s: %s\nnot run     %v\n\n", s.Scenario.Name, s.Scenario.Question, why)

@@ -12,7 +12,12 @@ import (
 	"schedlab/internal/report"
 )
 
-// writePlan prints a comparison that has not begun.
+// writePlan prints a comparison that has not begun: the question, its time, the metrics that it
+// cannot decide, and the commands of its arms, which a person can run. Each line begins with a
+// label of up to eleven letters.
+//
+// The functions of this file print the plans of --dry-run: writePlan a comparison's, writeSearch a
+// search's. A map's is in map.go.
 func writePlan(w io.Writer, c *experiment.Comparison) error {
 	p := c.Planned()
 	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
@@ -25,6 +30,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	writeLoads(w, p, c.Env())
 	budget, blocks := c.Budget()
 	about := ""
+	// The estimate is printed only where it is shorter than the budget.
 	if p.Estimate < budget.Seconds() {
 		about = fmt.Sprintf("about %.0f s, ", p.Estimate)
 	}
@@ -34,6 +40,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 		if f.Planned > 0 {
 			fmt.Fprintf(w, "window      %v instead of %v, for the requests that the quantiles need\n", record.Duration(p.Window).Round(time.Millisecond), record.Duration(f.Planned).Round(time.Millisecond))
 		}
+		// A rate that depends on the probes: how long windows get is known when they have run.
 		if f.NeedsRate > 0 {
 			fmt.Fprintf(w, "awaits      the probes: below %.0f/s windows grow as far as the budget has room, and what is undecided then is told\n", f.NeedsRate)
 		}
@@ -54,7 +61,9 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	return err
 }
 
-// writeLoads prints what the arms' clients do, each once, and the CPUs of both sides.
+// writeLoads prints what the arms' clients do, each once, and the CPUs of both sides. Most arms
+// have the same clients, so most plans have one such line. Arms may differ in their clients, if the
+// scenario varies the load.
 func writeLoads(w io.Writer, p record.Plan, e record.Env) {
 	var loads []string
 	for _, a := range p.Arms {
@@ -66,7 +75,8 @@ func writeLoads(w io.Writer, p record.Plan, e record.Env) {
 	fmt.Fprintf(w, "CPUs        server %s, load %s\n", e.ServerCPUs, e.LoadCPUs)
 }
 
-// writeSearch prints a search that has not begun.
+// writeSearch prints a search that has not begun: its objective, its windows and its time. Every
+// arm has the same budget, so the estimate is for all and the budget for each.
 func writeSearch(w io.Writer, c *experiment.Comparison) error {
 	p := c.Planned()
 	span := func(s float64) time.Duration { return record.Duration(s).Round(time.Millisecond) }

@@ -15,10 +15,16 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// plainEvery is how often progress is printed where a line cannot be redrawn.
+// plainEvery is how often progress is printed where a line cannot be redrawn, as in the log of a CI
+// job.
 const plainEvery = 10 * time.Second
 
-// A progress prints which step runs, how far it is and how long it still takes.
+// A progress prints which step runs, how far it is and how long it still takes. It prints on
+// stderr, and between windows only: printing during a window would take CPU time from the servers
+// or the load. It is not safe for concurrent use.
+//
+// update draws the line. The other methods are given to the planner as its functions OnTrouble,
+// OnCannot, OnDoubt, OnLook and OnPlan, and print a sentence each.
 type progress struct {
 	w    io.Writer
 	live bool // redraw one line
@@ -27,10 +33,11 @@ type progress struct {
 	told map[string]bool // what note has said
 }
 
-// progressKinds are the values of --progress.
+// progressKinds are the values of --progress. plain prints lines even on a terminal.
 var progressKinds = []string{"auto", "plain", "none"}
 
 // newProgress returns a progress of one of progressKinds on w: auto redraws one line on a terminal.
+// Where w is no terminal, auto is plain.
 func newProgress(w io.Writer, kind string) *progress {
 	p := &progress{w: w, off: kind == "none"}
 	if f, ok := w.(*os.File); ok && kind == "auto" {
@@ -39,6 +46,8 @@ func newProgress(w io.Writer, kind string) *progress {
 	return p
 }
 
+// update prints the step that runs, done of total steps, and the time left. It has the signature of
+// experiment.Progress. It never shows 100 %, which is when the result is printed.
 func (p *progress) update(doing string, done, total int, left time.Duration) {
 	line := fmt.Sprintf("%3d %%  %-40s about %v left", min(99, 100*done/max(total, 1)), document.Harmless(doing), left.Round(time.Second))
 	switch {
@@ -51,7 +60,8 @@ func (p *progress) update(doing string, done, total int, left time.Duration) {
 	}
 }
 
-// note prints a sentence on its own line, once for each key.
+// note prints a sentence on its own line, once for each key. A pack's comparisons may all have the
+// same doubt.
 func (p *progress) note(key, text string) {
 	if p.off || p.told[key] {
 		return
@@ -64,13 +74,15 @@ func (p *progress) note(key, text string) {
 	fmt.Fprintf(p.w, "schedlab: %s\n", document.Harmless(text))
 }
 
-// soFar prints the answer after a look, so that Ctrl-C is a sensible end.
+// soFar prints the answer after a look, so that Ctrl-C is a sensible end: the user sees what would
+// be lost.
 func (p *progress) soFar(r *record.Result) {
 	text := fmt.Sprintf("after %d blocks: %s", r.Valid, report.Headline(r))
 	p.note(text, text)
 }
 
 // trouble prints which program takes CPU time from server or load, once for several comparisons.
+// The key has no share, which differs from window to window.
 func (p *progress) trouble(t record.Trouble) {
 	p.note(fmt.Sprint(t.Cause, t.CPU, t.Program), judge.TroubleSoFar(t).String())
 }
@@ -83,15 +95,17 @@ func (p *progress) cannot(f record.Feasibility) {
 	}
 }
 
-// plan prints what the plan of the coming comparison means for its expectations.
+// plan prints what the plan of the coming comparison means for its expectations. It is the
+// planner's OnPlan.
 func (p *progress) plan(f record.Fact) { p.note(f.String(), f.String()) }
 
-// doubt prints a doubt that will break the answer.
+// doubt prints a doubt that will break the answer: better known before the run than after it.
 func (p *progress) doubt(d record.Fact) {
 	text := report.Doubt(d)
 	p.note(text, text)
 }
 
+// done takes the redrawn line away. Call it before anything else is printed on the terminal.
 func (p *progress) done() {
 	if p.live && !p.off {
 		fmt.Fprint(p.w, "\r\x1b[K")

@@ -12,6 +12,9 @@ import (
 	"schedlab/loadtests/recipes"
 )
 
+// newRecipe makes the command that prints a mode as one Go file. The files are in
+// loadtests/recipes, embedded, and import nothing of schedlab. Not every mode is worth copying:
+// recipes.Instead names what to use. An unknown mode is wrong usage.
 func newRecipe() *cobra.Command {
 	return &cobra.Command{
 		Use:   "recipe [MODE]",
@@ -28,6 +31,7 @@ a MODE it lists all modes.`,
 			return modeNames(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// Three answers: the list, a file, or a sentence.
 			w := cmd.OutOrStdout()
 			if len(args) == 0 {
 				return writeRecipes(w)
@@ -46,11 +50,14 @@ a MODE it lists all modes.`,
 	}
 }
 
-// instead says what to use in place of a mode without a recipe.
+// instead returns a sentence that names the replacement for a mode without a recipe. Without an
+// entry for the mode it points at the source.
 func instead(mode string) string {
 	return cmp.Or(recipes.Instead[mode], "There is no recipe for "+mode+": its file in internal/model is the code.")
 }
 
+// writeRecipes lists all modes, and which have a recipe. The last column is a mode's summary, or
+// the sentence that instead returns.
 func writeRecipes(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "MODE\tRECIPE\tWHAT IT IS, OR WHAT TO USE INSTEAD")
@@ -64,7 +71,8 @@ func writeRecipes(w io.Writer) error {
 	return tw.Flush()
 }
 
-// recipeLine returns the command that prints a mode's recipe, "" if it has none.
+// recipeLine returns the command that prints a mode's recipe, "" if it has none. choose ends with
+// it. An answer without a recipe simply has no such line.
 func recipeLine(mode string) string {
 	if _, ok := recipes.Of(mode); !ok {
 		return ""

@@ -14,6 +14,10 @@ import (
 	"schedlab/internal/report"
 )
 
+// newReport makes the command that renders records again. A run is judged again from its raw
+// requests, so an old record gets the verdicts of this version; a map is shown as it was recorded.
+// Several names are rendered one after the other; the first error ends it. The rest of the file is
+// how all commands print a result.
 func newReport() *cobra.Command {
 	var root, output, page string
 	var rewrite bool
@@ -28,6 +32,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
   schedlab report 20261121-081500-quick-ab12 --output html > report.html
   schedlab report --rewrite    # report.html, report.md and bench.txt in the record`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// --chart prints a page's chart and nothing else.
 			if page != "" {
 				text, err := os.ReadFile(page)
 				if err == nil {
@@ -35,10 +40,12 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 				}
 				return usage(err)
 			}
+			// The link latest names the newest record.
 			if len(args) == 0 {
 				args = []string{"latest"}
 			}
 			for _, name := range args {
+				// A name may be a map's or a run's.
 				if found, err := reportMap(cmd, name, root, output, rewrite); found {
 					if err != nil {
 						return err
@@ -52,6 +59,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 				if err != nil {
 					return usage(err)
 				}
+				// Always judged again; the result in the record is not read.
 				result, err := judge.FromRecord(dir, run)
 				if err != nil {
 					return err
@@ -68,10 +76,12 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 			return nil
 		},
 	}
+	// The shell offers records, and files because RUN may be a path.
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return recorded(root), cobra.ShellCompDirectiveDefault
 	}
 	cmd.Flags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
+	// The formats of runs and of maps; checkFormat knows which is which.
 	oneOf(cmd.Flags(), &output, "output", "text", "text, json, markdown, csv, html, benchstat or hgrm", append(formatNames(), "svg")...)
 	cmd.Flags().StringVar(&page, "chart", "", "print the chart of this page of docs/experiments")
 	cmd.Flags().Lookup("chart").Hidden = true // for tools/experiments
@@ -79,7 +89,8 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 	return cmd
 }
 
-// checkFormat refuses a format in which only the other of a run and a map can be rendered.
+// checkFormat refuses a format in which only the other of a run and a map can be rendered. --output
+// itself offers the formats of both. The error is wrong usage.
 func checkFormat(name string, names []string) error {
 	if !slices.Contains(names, name) {
 		return usagef("--output %q is %w", name, notAmong(names))
@@ -87,7 +98,8 @@ func checkFormat(name string, names []string) error {
 	return nil
 }
 
-// render writes a result to stdout, all of it.
+// render writes a result to stdout, all of it. format is a name of report.Formats; text fits the
+// terminal.
 func render(cmd *cobra.Command, format string, r *record.Result) error {
 	w := cmd.OutOrStdout()
 	if format == "text" {
@@ -99,7 +111,9 @@ func render(cmd *cobra.Command, format string, r *record.Result) error {
 	return nil
 }
 
-// renderBriefly is render, of text the answer only unless all of it is wanted.
+// renderBriefly is render, of text the answer only unless all of it is wanted. Other formats are
+// for programs and pages, and are always whole. compare, gate and capacity use it; report uses
+// render.
 func renderBriefly(cmd *cobra.Command, format string, r *record.Result, verbose bool) error {
 	if w := cmd.OutOrStdout(); format == "text" && !verbose {
 		return report.Brief(w, r, textOptions(w))
@@ -107,7 +121,8 @@ func renderBriefly(cmd *cobra.Command, format string, r *record.Result, verbose 
 	return render(cmd, format, r)
 }
 
-// textOptions fit a text to the terminal that w is, if it is one.
+// textOptions fit a text to the terminal that w is, if it is one: its width, and colour unless
+// NO_COLOR is set (no-color.org). A file gets neither. A width of 0 is report's default.
 func textOptions(w io.Writer) (o report.TextOptions) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

@@ -18,6 +18,14 @@ import (
 	"schedlab/internal/load/null"
 )
 
+// newRoot puts the commands together. Commands print results on stdout, and progress and warnings
+// on stderr.
+//
+// cobra prints neither errors nor help about wrong usage (run does), and settle runs before every
+// command to give flags their values from the environment and a file. Flags, arguments and
+// completions are declared by the commands themselves; here they only get the same treatment:
+// --config for some, exit code 2 for wrong arguments (refuse), and shell completion of every
+// choice.
 func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "schedlab",
@@ -44,22 +52,29 @@ and no expectation decided), 130 interrupted.`,
 		SilenceErrors:     true,
 		PersistentPreRunE: settle,
 	}
+	// cobra suggests commands that are this close to an unknown word.
 	root.SuggestionsMinimumDistance = 2 // edits
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	// A value that is none of a few words gets the words; any other mistake in a flag gets the way
+	// to the help.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if _, listed := errors.AsType[notAmong](err); listed {
 			return usage(plainly(err))
 		}
 		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})
+	// These commands take --config. The others have few flags, or none that a team would keep in a
+	// file.
 	configured := []*cobra.Command{newCompare(), newGate(), newCapacity(), newMap(), newServe(), newAttack(), newReport()}
 	for _, cmd := range configured {
 		addConfig(cmd)
 	}
 	root.AddCommand(configured...)
 	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
+	// After all commands are there, since help lists them.
 	addHelp(root)
+	// Commands below a command are cobra's own: the shells of completion.
 	for _, cmd := range root.Commands() {
 		refuse(cmd)
 		completeChoices(cmd)
@@ -67,6 +82,7 @@ and no expectation decided), 130 interrupted.`,
 			refuse(sub)
 		}
 	}
+	// A word that is no command comes here as an argument.
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			meant := ""
@@ -77,11 +93,14 @@ and no expectation decided), 130 interrupted.`,
 		}
 		return cmd.Help()
 	}
+	// Or cobra would refuse the word itself, without our message.
 	root.Args = cobra.ArbitraryArgs
 	return root
 }
 
-// addHelp adds cobra's own commands, and makes them refuse unknown topics.
+// addHelp adds cobra's own commands, completion and help, and makes them refuse unknown topics, for
+// which cobra itself reports success. Without an argument, completion prints its help instead of an
+// error.
 func addHelp(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
@@ -100,7 +119,8 @@ func addHelp(root *cobra.Command) {
 	}
 }
 
-// refuse gives a command's errors about arguments the exit code of wrong usage.
+// refuse gives a command's errors about arguments the exit code of wrong usage. It wraps the check
+// that the command has.
 func refuse(cmd *cobra.Command) {
 	args := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, got []string) error {
@@ -111,10 +131,12 @@ func refuse(cmd *cobra.Command) {
 	}
 }
 
-// version and revision are set by make build. Without it they come from the build information, which
-// go build leaves out in a git worktree or without git.
+// version and revision are set by make build. Without it they come from the build information,
+// which go build leaves out in a git worktree or without git. Records keep the version.
 var version, revision = "", ""
 
+// programVersion returns the version that records, reports and manual pages show, "(devel)" if none
+// is known.
 func programVersion() string {
 	if version != "" {
 		return version
@@ -125,7 +147,8 @@ func programVersion() string {
 	return "(devel)"
 }
 
-// programRevision is the commit the program was built from.
+// programRevision is the commit the program was built from, "unknown" if there is no trace of it.
+// `schedlab version` and a server's metrics have it.
 func programRevision() string {
 	if revision != "" {
 		return revision
@@ -140,6 +163,8 @@ func programRevision() string {
 	return "unknown"
 }
 
+// newVersion makes the command that prints version, revision and Go version on one line. --version
+// prints the version alone.
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -152,6 +177,9 @@ func newVersion() *cobra.Command {
 	}
 }
 
+// newMan makes the command that writes a manual page for each command. cobra makes them from the
+// same texts as the help. The directory is made if it is not there, and pages in it are
+// overwritten.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",
@@ -162,6 +190,7 @@ func newMan() *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("writing manual pages: %w", err)
 			}
+			// Section 1: programs that users call.
 			header := &doc.GenManHeader{Title: "SCHEDLAB", Section: "1", Source: "schedlab " + programVersion()}
 			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
 				return fmt.Errorf("writing manual pages: %w", err)
@@ -171,7 +200,10 @@ func newMan() *cobra.Command {
 	}
 }
 
-// newNullServer makes the command by which the load measures itself. People do not call it.
+// newNullServer makes the command by which the load measures itself: a server that does nothing, or
+// takes a known time. People do not call it. It prints its address as JSON on stderr before it
+// serves, for a caller that asked for port 0. Its name is experiment.NullServer, by which package
+// experiment starts it.
 func newNullServer() *cobra.Command {
 	var addr string
 	var service time.Duration

@@ -14,8 +14,13 @@ import (
 	"schedlab/loadtests"
 )
 
+// defaultScenario is the scenario of commands that are called without one. compare runs it in half
+// a minute.
 const defaultScenario = "quick"
 
+// newScenarios makes the command that lists, prints and checks scenarios. A faulty scenario is
+// wrong usage. One that needs a larger machine is not: it may be meant for another. The rest of the
+// file finds scenarios for all commands: library has the embedded ones.
 func newScenarios() *cobra.Command {
 	var output, target string
 	cmd := &cobra.Command{
@@ -42,11 +47,13 @@ the same, and marked; only compare refuses it.`,
 			switch {
 			case output == "vegeta":
 				return printVegeta(cmd, args, target)
+			// A target without vegeta's script would be ignored.
 			case cmd.Flags().Changed("target"):
 				return usagef("--target belongs to --output vegeta")
 			case len(args) == 0:
 				return listScenarios(cmd)
 			}
+			// A directory becomes its files.
 			names, err := library.Expand(args)
 			if err != nil {
 				return usage(err)
@@ -60,6 +67,8 @@ the same, and marked; only compare refuses it.`,
 				if err != nil {
 					return usagef("%s: %w", arg, err)
 				}
+				// An embedded scenario is printed, to be copied; a file is only checked, as its
+				// user has it.
 				if embedded {
 					fmt.Fprint(cmd.OutOrStdout(), s.Source)
 				} else {
@@ -77,11 +86,14 @@ the same, and marked; only compare refuses it.`,
 	return cmd
 }
 
-// printVegeta prints one scenario as a script of vegeta's command lines.
+// printVegeta prints one scenario as a script of vegeta's command lines. target is the server to
+// ask, without a path, since the scenario has the paths. Faults of the scenario or of the target
+// are wrong usage.
 func printVegeta(cmd *cobra.Command, args []string, target string) error {
 	if len(args) != 1 {
 		return usagef("--output vegeta prints one scenario; name it")
 	}
+	// A target is a server alone: the scenario has the paths, and vegeta's files http URLs.
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return usagef("--target %q is not a server like http://127.0.0.1:8080", target)
@@ -90,6 +102,8 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 	if err != nil {
 		return err
 	}
+	// A scenario with faults would make a script with faults. A machine that is too small does not
+	// matter to vegeta.
 	if _, err := checkScenario(s); err != nil {
 		return usagef("%s: %w", args[0], err)
 	}
@@ -99,7 +113,9 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 	return s.WriteVegeta(cmd.OutOrStdout(), u.Host)
 }
 
-// checkScenario plans s. lacks is the reason why this machine is too small for it, nil if it is not.
+// checkScenario plans s, which finds all faults that parsing does not. lacks is the reason why this
+// machine is too small for it, nil if it is not. It starts nothing. err is a fault of the scenario
+// itself.
 func checkScenario(s scenario.Scenario) (lacks, err error) {
 	f := compareFlags{Options: experiment.Options{Modes: modeFacts()}}
 	_, err = f.plan(s)
@@ -109,6 +125,8 @@ func checkScenario(s scenario.Scenario) (lacks, err error) {
 	return nil, err
 }
 
+// listScenarios prints the embedded scenarios with their questions, and marks those for larger
+// machines. Every one is planned for that.
 func listScenarios(cmd *cobra.Command) error {
 	tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	for _, name := range library.Names() {
@@ -128,14 +146,18 @@ func listScenarios(cmd *cobra.Command) error {
 	return tw.Flush()
 }
 
-// library has the embedded scenarios.
+// library has the embedded scenarios. Its Find also reads files.
 var library = scenario.Library{FS: loadtests.Scenarios}
 
+// completeScenarios offers the embedded scenarios' names to the shell, and then files. It serves
+// every command that takes a scenario.
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return library.Names(), cobra.ShellCompDirectiveDefault
 }
 
-// findScenario reads an embedded scenario by name or one from a file.
+// findScenario reads an embedded scenario by name or one from a file. The bool reports whether it
+// is embedded. An unknown name and a faulty file are wrong usage. Its arms are not planned yet: see
+// checkScenario.
 func findScenario(arg string) (scenario.Scenario, bool, error) {
 	s, embedded, err := library.Find(arg)
 	return s, embedded, usage(err)

@@ -21,13 +21,19 @@ import (
 	"schedlab/internal/server"
 )
 
-// serveFlags are the flags of serve; compare reads its arms' flags with them.
+// serveFlags are the flags of serve; compare reads its arms' flags with them. The flags are the
+// rows of mode.Flags, and each sets the field of server.Config with its name as a tag: bind joins
+// the two, so a new flag needs no line here.
 type serveFlags struct {
 	server.Config
 	logFormat, logLevel string
 	child               int // index among the processes of a prefork server, -1 for none
 }
 
+// newServe makes the command that runs every server with a mode in a comparison, and that serves by
+// itself. In a process of a prefork server it runs once more as a child. A setting that the server
+// refuses is wrong usage; a port that is taken is a failure. It serves until the program's context
+// ends, at the first signal, and then drains.
 func newServe() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
@@ -56,12 +62,16 @@ A second signal exits at once.`,
 			if f.Mode == "" {
 				return usagef("--mode is missing; 'schedlab modes' lists them")
 			}
+			// The log goes to stderr; stdout stays empty.
 			log := newLog(cmd.ErrOrStderr(), f.logFormat, f.logLevel)
 			if err := f.check(cmd.Flags()); err != nil {
 				return err
 			}
 			f.Log, f.Version, f.Revision = log, programVersion(), programRevision()
+			// A prefork server starts its processes by this. Each gets its index as a flag, and
+			// logs it.
 			f.Spawn = func(more ...string) *exec.Cmd { return respawn(cmd, more) }
+			// A process of a prefork server, which talks with its parent over ChildFD.
 			if f.child >= 0 {
 				var err error
 				f.Log = log.With("process", f.child)
@@ -69,6 +79,8 @@ A second signal exits at once.`,
 					return usage(err)
 				}
 			}
+			// Three steps: check the configuration, open the sockets, serve until the context ends
+			// and the server has drained.
 			s, err := server.New(f.Config)
 			if err == nil {
 				err = s.Listen(cmd.Context())
@@ -83,15 +95,20 @@ A second signal exits at once.`,
 		},
 	}
 	f.bind(cmd.Flags())
+	// All words of these flags; a mode may take fewer, and server.Config.Check knows which.
 	complete(cmd, "mode", modeNames()...)
 	complete(cmd, "overflow", "block", "reject", "drop", "drop-oldest", "codel")
 	complete(cmd, "queue", "rr", "least", "p2c")
 	return cmd
 }
 
-// bind declares the flags with their defaults.
+// bind declares the flags with their defaults. It sets f to these defaults. A type of field that it
+// does not know would leave a flag undeclared, and the look-up below would fail at once. It is
+// called for three reasons: to serve, to check an arm (checkArm), and to print a mode's flags
+// (modes.go).
 func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	f.Config, f.child, f.logFormat, f.logLevel = server.Default(), -1, "text", "info"
+	// Four flags set fields that have no tag.
 	fields := f.Fields()
 	fields["child"], fields["log-format"], fields["log-level"], fields["plant"] = &f.child, &f.logFormat, &f.logLevel, &f.Plant.Name
 	for _, d := range mode.Flags {
@@ -102,6 +119,7 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 			} else {
 				oneOf(fl, v, d.Name, *v, d.Help, d.Words...)
 			}
+		// A row's type follows from the field it sets.
 		case *int:
 			if d.Bytes {
 				fl.Var((*byteSize)(v), d.Name, d.Help)
@@ -115,13 +133,14 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 		case *time.Duration:
 			fl.DurationVar(v, d.Name, *v, d.Help)
 		}
+		// A row may hide its flag, or show another default than the field's value.
 		flag := fl.Lookup(d.Name)
 		flag.Hidden, flag.DefValue = d.Hidden, cmp.Or(d.Default, flag.DefValue)
 	}
 }
 
-// respawn is the command of this program with cmd's flags, wherever they came
-// from, and then more.
+// respawn is the command of this program with cmd's flags, wherever they came from, and then more.
+// A later flag wins over an earlier one. Err makes the start fail if this program has no path.
 func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
 	args := []string{os.Args[0], cmd.Name()} // under the name it was started by
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -133,14 +152,18 @@ func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
 	return &exec.Cmd{Path: exe, Args: append(args, more...), Env: bare(), Stderr: cmd.ErrOrStderr(), Err: err}
 }
 
-// plant makes the fault that --plant names. Only the tests' binary has it.
+// plant makes the fault that --plant names. Only the tests' binary has it: a program that people
+// use must not be able to slow itself down.
 var plant func(name string) (server.Fault, error)
 
-// check refuses values that mean "the default" when they were given.
+// check refuses values that mean "the default" when they were given. What a mode allows is checked
+// by server.Config.Check. Errors are wrong usage.
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
+	// 0 in these means the default, so it cannot be asked for.
 	if err := checkAboveZero(fl, "workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"); err != nil {
 		return err
 	}
+	// 0 measures how fast this machine computes.
 	if fl.Changed("iters") && f.Iters == 0 {
 		return usagef("--iters 0 must be above 0; leave it out to measure")
 	}
@@ -164,14 +187,18 @@ func (f *serveFlags) check(fl *pflag.FlagSet) error {
 	return usage(err)
 }
 
-// checkArm reports what serve would refuse of an arm's flags, before anything
-// runs.
+// checkArm reports what serve would refuse of an arm's flags, before anything runs. It parses and
+// checks them exactly as serve does. Flags are set in the order of their names, so that the same
+// one of two mistakes is always told. nil means that serve would accept them. It is the Check of a
+// mode's facts (modeFacts).
 func checkArm(name string, flags map[string]string) error {
 	var f serveFlags
 	fl := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	f.bind(fl)
+	// The planner gives both to a server, so no arm may.
 	f.Mode, f.Stamps = name, "basic" // the planner's
 	for _, flag := range slices.Sorted(maps.Keys(flags)) {
+		// An unknown flag is an error here as well.
 		if err := fl.Set(flag, flags[flag]); err != nil {
 			return plainly(err)
 		}
@@ -182,20 +209,22 @@ func checkArm(name string, flags map[string]string) error {
 	return f.Config.Check()
 }
 
-// newLog returns the program's log on w.
+// newLog returns the program's log on w: text or JSON lines, from the level on. A level that slog
+// does not know is a bug here, and panics.
 func newLog(w io.Writer, format, level string) *slog.Logger {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		panic(err) // --log-level offers a level that slog does not know: a bug here
 	}
+	// JSON for programs that collect logs; text has durations as people write them already.
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l, ReplaceAttr: spellDuration}))
 	}
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
 }
 
-// spellDuration has JSON say 10s as text does, where it would say nanoseconds
-// without their unit.
+// spellDuration has JSON say 10s as text does, where it would say nanoseconds without their unit.
+// slog calls it for every attribute.
 func spellDuration(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())
@@ -203,14 +232,19 @@ func spellDuration(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// A byteSize is a flag for a number of bytes.
+// A byteSize is a flag for a number of bytes, like 16KiB; a number alone is bytes too. It is
+// limited to 1 GiB, so that no product overflows. It implements pflag.Value.
 type byteSize int
 
+// units are the suffixes of a byteSize, the largest first: Set takes the first that fits, and
+// String the first that divides the number.
 var units = []struct {
 	suffix string
 	bytes  int
 }{{"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}, {"", 1}}
 
+// Set parses a size. The break leaves the loop over units: no other suffix can make the number
+// right.
 func (b *byteSize) Set(s string) error {
 	for _, u := range units {
 		if digits, ok := strings.CutSuffix(s, u.suffix); ok {

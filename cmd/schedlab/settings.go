@@ -19,13 +19,18 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// settle gives every flag that is not on the command line its value from the
-// environment, or else from the file of --config.
+// settle gives every flag that is not on the command line its value from the environment, or else
+// from the file of --config. It runs before every command.
+//
+// The order decides who wins: a flag that has a value is marked as changed and left alone by the
+// next source. Each source leaves its name with the flag (from), so that a later error can say who
+// set it (sourced).
 func settle(cmd *cobra.Command, _ []string) error {
 	warnOfStrays(cmd)
 	if err := fromEnvironment(cmd); err != nil {
 		return err
 	}
+	// A command without --config has no such flag.
 	file := cmd.Flags().Lookup(configFlag)
 	if file == nil || file.Value.String() == "" {
 		return nil
@@ -33,27 +38,34 @@ func settle(cmd *cobra.Command, _ []string) error {
 	return fromFile(cmd, file.Value.String())
 }
 
+// envPrefix begins the name of every variable. The servers that a comparison starts get an
+// environment without them (package process), or the user's settings would reach the arms.
 const envPrefix = "SCHEDLAB_"
 
-// variable is the environment variable of a flag.
+// variable is the environment variable of a flag: SCHEDLAB_QUEUE_DEPTH for queue-depth.
 func variable(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
+// fromEnvironment sets the flags that have a variable and are not on the command line. Hidden flags
+// have none. It returns the first error.
 func fromEnvironment(cmd *cobra.Command) (bad error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		name := variable(f.Name)
 		value, ok := os.LookupEnv(name)
+		// The first mistake is told; further ones would hide it.
 		if !ok || f.Changed || f.Hidden || bad != nil {
 			return
 		}
+		// Noted before it is set, so that an error about the value names the variable.
 		from(f, name)
 		bad = usage(plainly(cmd.Flags().Set(f.Name, value)))
 	})
 	return bad
 }
 
-// warnOfStrays names the variables that no command takes: they are most likely misspelt.
+// warnOfStrays names the variables that no command takes: they are most likely misspelt. A warning
+// is enough, as a variable may be meant for another version.
 func warnOfStrays(cmd *cobra.Command) {
 	var known []string
 	for flag := range flagOwners(cmd.Root()) {
@@ -72,7 +84,7 @@ func warnOfStrays(cmd *cobra.Command) {
 	}
 }
 
-// flagOwners maps every flag to the commands that have it.
+// flagOwners maps every flag to the commands that have it. Hidden flags, and --help, are left out.
 func flagOwners(root *cobra.Command) map[string][]string {
 	owners := map[string][]string{}
 	for _, cmd := range root.Commands() {
@@ -85,25 +97,30 @@ func flagOwners(root *cobra.Command) map[string][]string {
 	return owners
 }
 
-// bare is the environment without this program's variables.
+// bare is the environment without this program's variables. It is for the processes of a prefork
+// server, which get all flags on their command lines.
 func bare() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, envPrefix) })
 }
 
 // closest returns the name with the smallest distance from s. Of equals it is the first in the
-// alphabet.
+// alphabet. names must not be empty.
 func closest(s string, names []string) string {
 	names = slices.Sorted(slices.Values(names))
 	return slices.MinFunc(names, func(a, b string) int { return distance(s, a) - distance(s, b) })
 }
 
-// distance is the number of letters to insert, delete or replace to turn a into b (Levenshtein).
+// distance is the number of letters to insert, delete or replace to turn a into b (Levenshtein,
+// "Binary codes capable of correcting deletions, insertions, and reversals", 1966). It counts
+// bytes, which names of flags are.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1) // row[j] is the distance from the letters of a so far to the first j of b
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
+		// row is rewritten from left to right; diagonal keeps the value that the last step has
+		// overwritten.
 		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
@@ -119,8 +136,10 @@ func distance(a, b string) int {
 }
 
 // sourceKey is the annotation of a flag that names the variable or the line of a file which set it.
+// A flag of the command line has none.
 const sourceKey = "source"
 
+// from notes the source of a flag's value.
 func from(f *pflag.Flag, source string) {
 	if f.Annotations == nil {
 		f.Annotations = map[string][]string{}
@@ -128,10 +147,11 @@ func from(f *pflag.Flag, source string) {
 	f.Annotations[sourceKey] = []string{source}
 }
 
+// flagName finds flags in an error's text.
 var flagName = regexp.MustCompile(`--[a-z][a-z-]*`)
 
 // sourced adds to each flag in an error's text the variable or file that set it: a reader who did
-// not write --workers will not find it on the command line.
+// not write --workers will not find it on the command line. Only the first mention gets it.
 func sourced(cmd *cobra.Command, text string) string {
 	said := map[string]bool{}
 	return flagName.ReplaceAllStringFunc(text, func(name string) string {
@@ -144,7 +164,7 @@ func sourced(cmd *cobra.Command, text string) string {
 	})
 }
 
-// kinds tell people what a flag of a type takes.
+// kinds tell people what a flag of a type takes. The keys are pflag's names of types.
 var kinds = map[string]string{
 	"int":      "a whole number",
 	"int64":    "a whole number",
@@ -154,7 +174,8 @@ var kinds = map[string]string{
 	"duration": "a time like 10s or 250ms",
 }
 
-// plainly rewrites pflag's error for a bad value in plain words. Flags of our own types have theirs.
+// plainly rewrites pflag's error for a bad value in plain words. Flags of our own types have
+// theirs. Other errors, and nil, are returned as they are.
 func plainly(err error) error {
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
@@ -188,13 +209,16 @@ func addConfig(cmd *cobra.Command) {
 	}
 }
 
-// A configFile is a mapping of a command's flags to values.
+// A configFile is a mapping of a command's flags to values. Its methods turn one YAML file into
+// flags; every error names the file and the line. The YAML is walked as a syntax tree and not
+// decoded into a struct, because the flags are the schema, and because errors need places.
 type configFile struct {
 	name string
 	cmd  *cobra.Command
 }
 
-// fromFile sets the flags that have no value yet. Every key in the file must be a flag of cmd.
+// fromFile sets the flags that have no value yet. Every key in the file must be a flag of cmd: a
+// key that is ignored would be a setting that the user believes in.
 func fromFile(cmd *cobra.Command, name string) error {
 	f := configFile{name, cmd}
 	text, err := scenario.ReadFile(name, maxConfig)
@@ -209,11 +233,13 @@ func fromFile(cmd *cobra.Command, name string) error {
 		return f.syntax(string(text), err)
 	}
 	for i, doc := range file.Docs {
+		// An empty document, or one that holds comments only, as after a --- at the end.
 		if doc.Body == nil || doc.Body.Type() == ast.CommentType {
 			continue
 		}
 		flags, ok := doc.Body.(ast.MapNode)
 		switch {
+		// Anything but a mapping, as a list or a single word.
 		case !ok:
 			return f.errorf(doc.Body, "not a list of flags; write one 'flag: value' on each line")
 		case i > 0:
@@ -228,13 +254,17 @@ func fromFile(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// set gives one flag its value.
+// set gives one flag its value, or a list of values to a flag that takes several. A flag that has a
+// value already keeps it, but the name and the kind of the value are checked all the same.
 func (f configFile) set(name ast.MapKeyNode, value ast.Node) error {
 	key := name.GetToken().Value
 	flag := f.cmd.Flags().Lookup(key)
+	// A file cannot name another file: the order of sources would be a riddle.
 	if flag == nil || flag.Hidden || key == configFlag || key == "help" {
 		return f.errorf(name, "%s", f.unknown(key))
 	}
+	// Checked even for a flag that keeps its value: a mistake in a file should not wait for the day
+	// on which it counts.
 	values, err := f.plain(value)
 	if err != nil {
 		return f.errorf(value, "%s %w", key, err)
@@ -246,6 +276,7 @@ func (f configFile) set(name ast.MapKeyNode, value ast.Node) error {
 		return f.errorf(value, "%s takes one value, not a list", key)
 	case flag.Changed: // the command line and the environment win
 		return nil
+	// Set takes one value, Replace the whole list.
 	case given:
 		flag.Changed = true
 		err = list.Replace(values)
@@ -259,19 +290,22 @@ func (f configFile) set(name ast.MapKeyNode, value ast.Node) error {
 	return nil
 }
 
-// unknown returns what to write instead of a key that is no flag of the command.
+// unknown returns what to write instead of a key that is no flag of the command: the commands that
+// have such a flag, or the nearest flag of this one.
 func (f configFile) unknown(key string) string {
 	owners := flagOwners(f.cmd.Root())
 	if of := owners[key]; len(of) > 0 && key != configFlag {
 		return fmt.Sprintf("%q is no flag of %s, but of %s", key, f.cmd.Name(), strings.Join(of, ", "))
 	}
+	// Only this command's own flags can be meant.
 	maps.DeleteFunc(owners, func(name string, of []string) bool {
 		return !slices.Contains(of, f.cmd.Name()) || name == configFlag
 	})
 	return fmt.Sprintf("%q is no flag of %s; the nearest is %q", key, f.cmd.Name(), closest(key, slices.Collect(maps.Keys(owners))))
 }
 
-// plain returns a value as text, or the values of a list.
+// plain returns a value as text, or the values of a list. It is the text of the file, so that 010
+// or 1e3 is read by the flag and not by YAML. A mapping is refused, and so is an empty value.
 func (f configFile) plain(n ast.Node) ([]string, error) {
 	switch n := n.(type) {
 	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
@@ -292,11 +326,12 @@ func (f configFile) plain(n ast.Node) ([]string, error) {
 	return nil, errors.New("is no plain value; write a word, a number, or a list of them")
 }
 
-// errorf is a mistake at a place in the file.
+// errorf is a mistake at a place in the file: exit code 2.
 func (f configFile) errorf(n ast.Node, format string, args ...any) error {
 	return usagef("%s: %w", f.place(n), fmt.Errorf(format, args...))
 }
 
+// place returns where a node stands, like "ci.yaml:3".
 func (f configFile) place(n ast.Node) string {
 	return fmt.Sprintf("%s:%d", f.name, n.GetToken().Position.Line)
 }
@@ -309,6 +344,7 @@ func (f configFile) syntax(text string, err error) error {
 		line = bad.GetToken().Position.Line
 	}
 	lines := strings.SplitAfter(text, "\n")
+	// Take lines off the end until the rest parses: the last line taken off is to blame.
 	for i := min(len(lines), maxTried); i > 0; i-- {
 		_, bad := parser.ParseBytes([]byte(strings.Join(lines[:i], "")), 0)
 		if bad == nil {

@@ -12,12 +12,17 @@ import (
 	"schedlab/internal/scenario"
 )
 
+// runCommandsHelp is the help of --run-commands, which explain and map have.
 const runCommandsHelp = "run what the record of somebody else names beside schedlab's own servers: commands, addresses, environment variables"
 
-// mayRun refuses what a scenario from a record would run or ask: servers on other machines, and
-// in a record that is not the user's own, unless --run-commands allows it, other programs,
-// servers that run already, and variables of a server's environment. Servers of this very
-// program with its flags do no harm.
+// mayRun refuses what a scenario from a record would run or ask: servers on other machines, and in
+// a record that is not the user's own, unless --run-commands allows it, other programs, servers
+// that run already, and variables of a server's environment. Servers of this very program with its
+// flags do no harm.
+//
+// A record may come from anybody, and explain and map --resume start what it names. It counts as
+// the user's own if this user signed plan, the plan that the record has now: an edit breaks the
+// signature. Errors are wrong usage; the one about foreign programs lists them.
 func (f *compareFlags) mayRun(ctx context.Context, dir *record.Dir, plan any, s scenario.Scenario) error {
 	arms := s.Contestants()
 	if err := f.stayLocal(ctx, arms); err != nil {
@@ -25,6 +30,8 @@ func (f *compareFlags) mayRun(ctx context.Context, dir *record.Dir, plan any, s 
 	}
 	var foreign []string
 	for _, a := range arms {
+		// An environment variable can make a Go program do much, so it counts as foreign even with
+		// a mode.
 		if a.Mode == "" || len(a.Env) > 0 {
 			foreign = append(foreign, "  "+a.Name+": "+command.Join(a.Argv(f.Self, 1, record.StampsOff)))
 		}
@@ -36,14 +43,16 @@ func (f *compareFlags) mayRun(ctx context.Context, dir *record.Dir, plan any, s 
 		dir.Path(), strings.Join(foreign, "\n"))
 }
 
-// signedMap returns the part of a map's plan that a resumed map keeps: all but the budget.
+// signedMap returns the part of a map's plan that a resumed map keeps: all but the budget. A map is
+// signed when it begins, and the budget changes with each session.
 func signedMap(p record.MapPlan) record.MapPlan {
 	p.Budget = 0
 	return p
 }
 
 // onLoopback refuses to send load to other machines by mistake. what names the flag or arm that has
-// the address.
+// the address. Every address that the host name stands for must be on loopback. Errors are wrong
+// usage.
 func onLoopback(ctx context.Context, what, address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -64,8 +73,8 @@ func onLoopback(ctx context.Context, what, address string) error {
 	return nil
 }
 
-// stayLocal refuses arms with an address on another machine, their own or of their metrics, unless the
-// command line allows it.
+// stayLocal refuses arms with an address on another machine, their own or of their metrics, unless
+// the command line allows it with --allow-remote.
 func (f *compareFlags) stayLocal(ctx context.Context, arms []scenario.Arm) error {
 	if f.allowRemote {
 		return nil

@@ -20,7 +20,16 @@ func rank(modes []mode.Mode, name string) int {
 	return slices.IndexFunc(modes, func(m mode.Mode) bool { return m.Name == name })
 }
 
-// An Ask describes the requests to serve and what matters about them. They come on kept connections.
+// An Ask describes the requests to serve and what matters about them. They come on kept
+// connections.
+//
+// This file answers an Ask for `schedlab choose`. Does puts the requests into a kind, size sizes a
+// pool for them, Choose looks the kind up in the table of cells (pack.go) and gives the advice,
+// test plans the comparison that would prove the advice wrong, and Verify judges that comparison.
+// Nothing here runs: cmd/schedlab runs the test.
+//
+// SLO is nil if none was given; its terms shape the size and the test. Seed fixes the requests of
+// predictions. Rate is above 0; Connections, Pipeline and Cores are 1 or more.
 type Ask struct {
 	Request
 	Demand      Demand  // of the Request, or of a request that costs as much
@@ -48,7 +57,9 @@ const (
 	smallPart = 0.1 // ratio of the demand: requests with less CPU time count as waiting only, with less waiting as CPU only
 )
 
-// Does returns the kind of the requests: the first of its cases that fits.
+// Does returns the kind of the requests: the first of its cases that fits. The order matters. A
+// lock, a pipeline, a crowd or a burst decides more about a model than the demand does, so these
+// come before the shape of the demand.
 func (a Ask) Does() string {
 	held, cpu := a.Demand.Held().Seconds(), a.Demand.CPU.Mean().Seconds()
 	scv := a.load().SCV
@@ -65,6 +76,7 @@ func (a Ask) Does() string {
 		return HeavyTail
 	case scv > mixedSCV:
 		return Mixed
+	// Such a request costs little more than its journey through the model, as in a pipeline.
 	case a.Demand.Held() < tiny:
 		return Pipelined
 	case cpu <= smallPart*held:
@@ -75,7 +87,8 @@ func (a Ask) Does() string {
 	return Mixed
 }
 
-// loadTrace is the number of requests in the trace for predictions.
+// loadTrace is the number of requests in the trace for predictions. With so long a trace a p99 is
+// within a few per cent (package queueing).
 const loadTrace = 50_000
 
 // load returns the trace and moments of the requests, for predictions.
@@ -97,23 +110,25 @@ func (a Ask) busy() float64 {
 	return a.Rate * (a.Demand.CPU.Mean().Seconds() + leastHTTP + wakeUp) / (cores + a.Rate*wakeUp)
 }
 
-// http returns the part of busy that is HTTP's cost.
+// http returns the part of busy that is HTTP's cost, a ratio of the cores' time.
 func (a Ask) http() float64 {
 	return a.busy() - a.Rate*a.Demand.CPU.Mean().Seconds()/float64(a.Cores)
 }
 
 // Carry returns the highest rate, in requests per second, that the connections can carry with one
-// request at a time on each (Little's law). short reports whether the connections limit the
-// requests, and not the cores.
+// request at a time on each (Little's law: rate x time held = connections in use). short reports
+// whether the connections limit the requests, and not the cores. Waits are not counted, so the true
+// limit is lower.
 func (a Ask) Carry() (rate float64, short bool) {
 	rate = float64(a.Connections) / a.Demand.Held().Seconds()
 	return rate, a.Pipeline <= 1 && a.Rate >= rate && a.busy() < 1
 }
 
 // Choose returns the advice and the test of it. The advised mode is the best one of the table's
-// cell for such requests. If that cell was not measured, it is the best one of the nearest kind that
-// was, else the one with the lowest p99 in theory. modes are all modes, the plainest first; there
-// must be at least two.
+// cell for such requests. If that cell was not measured, it is the best one of the nearest kind
+// that was, else the one with the lowest p99 in theory. If what matters is not the tail, or the
+// CPUs are full, theory does not help, and the plainest candidate is advised. modes are all modes,
+// the plainest first; there must be at least two. An error means that no pool could be sized.
 func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	c := record.Choice{Schema: 1, Does: a.Does(), Matters: a.Matters, Doubts: []record.Fact{}}
 	sized, err := a.size()
@@ -122,6 +137,8 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	}
 	cells := Cells(pack, modes)
 	kinds := append([]string{c.Does}, near[c.Does]...)
+	// Memory goes by connections more than by requests: with a crowd of them, the cell of idle
+	// connections is nearer than the cell of the requests' own kind.
 	if a.Matters == Memory && c.Does != Idle && a.Connections+a.Idle >= crowded {
 		kinds = append([]string{Idle}, kinds...)
 	}
@@ -142,6 +159,8 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 		}
 		break
 	}
+	// The candidates are of the first kind, even where the answer comes from another one: the test
+	// should compare the modes that compete for such requests.
 	candidates := a.candidatesOf(cellOf(cells, kinds[0], a.Matters), modes)
 	if !ok {
 		mode = candidates[0]
@@ -153,6 +172,8 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	}
 	c.Mode, c.Size = mode.Name, sized.fact
 	names := record.Names{"mode": mode.Name, "summary": mode.Summary}
+	// An open outcome has a leader but no winner. The answer then also names the plainest mode that
+	// is not known to be worse, if that is another one.
 	if c.Cell != nil && c.Cell.Outcome == record.OpenOutcome {
 		names["open"] = string(c.Cell.Outcome)
 		if plain, _ := a.plainest(*c.Cell, modes); plain.Name != mode.Name {
@@ -179,11 +200,14 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 		},
 	}
 	c.Unless = record.Fact{Code: record.Code("choose-unless-" + kinds[0]), Values: record.Values{"busy": a.busy()}}
+	// Under overload more load than the CPUs can do is the question, and no doubt.
 	if a.busy() >= 1 && a.Matters != Overload {
 		c.Doubts = append(c.Doubts, record.Fact{Code: chooseFull, Values: record.Values{"busy": a.busy()}})
 	}
 	if c.Cell != nil {
 		c.Doubts = append(c.Doubts, c.Cell.Lacks...)
+		// The advised mode may stand in for the one that was measured, as stands explains. The
+		// reader must know that the advised mode itself was not measured.
 		i := slices.IndexFunc(c.Cell.Best, func(b record.ChoiceArm) bool {
 			stands, _ := a.stands(b.Mode, modes)
 			return stands.Name == mode.Name && b.Mode != mode.Name
@@ -201,6 +225,7 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	}
 	t := a.test(mode, candidates, sized)
 	c.Metrics = t.Metrics
+	// The test leaves out a quantile for which its windows hold too few requests.
 	for _, term := range a.SLO {
 		if term.Quantile > 0 && !a.tells(term.Metric) {
 			c.Doubts = append(c.Doubts, record.Fact{Code: chooseFewRequests, Metric: term.Metric, Values: record.Values{"rate": a.Rate}, Names: record.Names{"slo": term.String()}})
@@ -278,7 +303,8 @@ func (a Ask) candidatesOf(cell record.ChoiceCell, modes []mode.Mode) (all []mode
 }
 
 // measured returns the reason that a measured cell gives: its outcome, and the verdicts between the
-// first of its best arms and the other arms.
+// first of its best arms and the other arms. Verdicts between two of the others explain nothing
+// about the advised mode, and refused ones say nothing.
 func measured(cell record.ChoiceCell) record.Fact {
 	f := record.Fact{Code: chooseMeasured, Names: record.Names{
 		"scenario": cell.Scenario, "commit": cell.Commit, "outcome": string(cell.Outcome),
@@ -297,7 +323,8 @@ func measured(cell record.ChoiceCell) record.Fact {
 	return f
 }
 
-// Said returns a verdict as a fact.
+// Said returns a verdict as a fact. Its ratio and interval are arm / baseline; they are 0 if the
+// verdict was refused, and Because then holds the reason.
 func Said(v record.Verdict) record.Fact {
 	return record.Fact{
 		Code: chooseVerdict, Arm: v.Arm, Baseline: v.Baseline, Metric: v.Metric, Names: record.Names{"verdict": string(v.Verdict)},
@@ -305,7 +332,7 @@ func Said(v record.Verdict) record.Fact {
 	}
 }
 
-// A size is the advised size of a pool.
+// A size is the advised size of a pool. workers is at least 1; queue counts requests.
 type size struct {
 	workers, queue int
 	wait           time.Duration // for a mode without a queue: the longest wait of a request for a worker
@@ -314,14 +341,19 @@ type size struct {
 
 // Assumptions for the size of a pool.
 const (
+	// deep is long enough for any burst below capacity, and bounds the wait under overload. margin
+	// is that of `schedlab size`, for what theory leaves out. atFull keeps the theory finite: at a
+	// utilisation of 1 waits have no mean.
 	deep   = 1024 // requests in the queue, if no SLO limits it
 	margin = 0.15 // ratio by which the rate may grow
 	atFull = 0.85 // utilisation of the cores to size for if the requests need more
 )
 
-// size returns the size of a pool for these requests. It is the size that the SLO needs, if there is
-// one. If the tail matters, there are enough workers that hardly a request waits for one.
+// size returns the size of a pool for these requests. It is the size that the SLO needs, if there
+// is one. If the tail matters, there are enough workers that hardly a request waits for one. If
+// overload matters, the queue is short, because a long one only makes every request wait longer.
 func (a Ask) size() (size, error) {
+	// Above atFull, size for the part of the requests that keeps the cores at atFull.
 	rate := a.Rate
 	if a.busy() >= atFull {
 		rate *= atFull / a.busy()
@@ -341,6 +373,8 @@ func (a Ask) size() (size, error) {
 	if a.Matters == Overload {
 		s.queue = 2 * s.workers
 	}
+	// The SLO may need more workers than the waits do, and never lowers their number. With more
+	// load than the cores can do, no size keeps it.
 	if a.SLO != nil && a.busy() < atFull {
 		advice, err := Size(a.Demand, a.SLO, o)
 		if err != nil {
@@ -357,9 +391,12 @@ func (a Ask) size() (size, error) {
 }
 
 // predict returns the plainest candidate with a p99, in theory, within the Same limit of the lowest
-// p99, and the reason.
+// p99, and the reason. A difference below Same would be no reason to choose a less plain mode.
+// workers is the size of a candidate's pool.
 func (a Ask) predict(candidates []mode.Mode, workers int) (mode.Mode, record.Fact) {
 	l := a.load()
+	// An event loop serves its own connections in turn, so its twin needs to know the connection of
+	// each request: the requests take the connections in turn.
 	for i := range l.Trace {
 		l.Trace[i].Conn = i % max(a.Connections, 1)
 	}
@@ -368,6 +405,7 @@ func (a Ask) predict(candidates []mode.Mode, workers int) (mode.Mode, record.Fac
 	for i, m := range candidates {
 		s := queueing.Station{Kind: queueing.Goroutines, Cores: a.Cores, Turn: queueing.GoTurn}
 		switch {
+		// A loop runs each request to its end; a goroutine is preempted after Go's 10 ms.
 		case m.Loops && !m.Has("workers"):
 			s.Kind, s.Workers, s.Turn = queueing.Loops, a.Cores, queueing.Whole
 		case m.Has("workers"):
@@ -386,7 +424,8 @@ func (a Ask) predict(candidates []mode.Mode, workers int) (mode.Mode, record.Fac
 	return candidates[first], why
 }
 
-// A Test is the comparison that tests an advice.
+// A Test is the comparison that tests an advice: the arguments of `schedlab compare`, without those
+// that every test has. Path is the URL path, with its query, that every arm is asked for.
 type Test struct {
 	Path    string
 	Rate    float64   // requests per second; 0: a closed loop, which has no rate
@@ -396,7 +435,8 @@ type Test struct {
 	Keeps   stats.SLO // the terms of the SLO for which a window has enough requests
 }
 
-// others is the number of other modes that an advice is compared with. Each makes the run longer.
+// others is the number of other modes that an advice is compared with. Each makes the run longer:
+// two minutes have to do for all.
 const others = 2
 
 // enough holds for each quantile the rate, in requests per second, from which on a window of the
@@ -406,7 +446,8 @@ var enough = []struct {
 	rate   float64
 }{{"p99", 500}, {"p90", 50}, {"p50", 0}}
 
-// tells reports whether a window of the test has enough requests for a response-time metric.
+// tells reports whether a window of the test has enough requests for a response-time metric. A
+// closed loop, which a pipeline makes, always has. Of quantiles it knows those in enough only.
 func (a Ask) tells(metric string) bool {
 	for _, e := range enough {
 		if e.metric == metric {
@@ -416,7 +457,9 @@ func (a Ask) tells(metric string) bool {
 	return metric == "mean"
 }
 
-// test returns the comparison of the advised mode with at most others of the candidates.
+// test returns the comparison of the advised mode with at most others of the candidates. The
+// advised mode is the first arm and so the baseline. All pools in it have the same workers and the
+// same queue, so that the modes are compared and not their sizes.
 func (a Ask) test(advised mode.Mode, candidates []mode.Mode, s size) Test {
 	t := Test{Path: a.Path, Rate: a.Rate}
 	for _, m := range append([]mode.Mode{advised}, slices.DeleteFunc(slices.Clone(candidates), func(m mode.Mode) bool { return m.Name == advised.Name })...) {
@@ -430,11 +473,13 @@ func (a Ask) test(advised mode.Mode, candidates []mode.Mode, s size) Test {
 		switch {
 		case m.Has("queue-depth"):
 			arm += ",queue-depth=" + strconv.Itoa(s.queue)
+		// A mode without a queue turns a request away after a wait instead.
 		case m.Has("wait"):
 			arm += ",wait=" + s.wait.String()
 		}
 		t.Arms = append(t.Arms, arm)
 	}
+	// 64 is compare's default.
 	if a.Connections != 64 {
 		t.Vary = append(t.Vary, fmt.Sprintf("connections=%d", a.Connections))
 	}
@@ -442,17 +487,21 @@ func (a Ask) test(advised mode.Mode, candidates []mode.Mode, s size) Test {
 		t.Vary = append(t.Vary, fmt.Sprintf("idle=%d", a.Idle))
 	}
 	switch {
+	// An open loop sends one request at a time on a connection.
 	case a.Pipeline > 1:
 		t.Rate, t.Vary = 0, append(t.Vary, "loop=closed", fmt.Sprintf("pipeline=%d", a.Pipeline))
 	case a.Arrivals != "" && a.Arrivals != "poisson":
 		t.Vary = append(t.Vary, "arrivals="+a.Arrivals)
 	}
 	for _, term := range a.SLO {
+		// Under overload no mode keeps an SLO on all requests, so none is asked to.
 		if a.tells(term.Metric) && a.Matters != Overload {
 			t.Keeps = append(t.Keeps, term)
 		}
 	}
 	switch a.Matters {
+	// The SLO's own quantile decides (its last one, if it has several) if a window has enough
+	// requests for it; else the highest quantile for which it has.
 	case Tail:
 		for _, term := range a.SLO {
 			if a.tells(term.Metric) && term.Quantile > 0 {
@@ -470,6 +519,8 @@ func (a Ask) test(advised mode.Mode, candidates []mode.Mode, s size) Test {
 		t.Metrics = []string{"memory"}
 	case Overload:
 		t.Metrics = []string{"good_mean", "goodput"}
+		// Overload has to be made where the asked rate makes none: half as much again as the cores
+		// can do. Requests without CPU time overload no core, and keep their rate.
 		if full := 1.5 * float64(a.Cores) / a.Demand.CPU.Mean().Seconds(); a.busy() < 1.2 && !math.IsInf(full, 1) && t.Rate > 0 {
 			t.Rate = math.Round(full)
 		}
@@ -478,7 +529,8 @@ func (a Ask) test(advised mode.Mode, candidates []mode.Mode, s size) Test {
 }
 
 // TestPairs returns the comparisons of a test: in every metric, each other arm with the advised
-// arm. The advised arm is arms[0].
+// arm. The advised arm is arms[0]. Only these pairs count: how the other arms compare with one
+// another says nothing about the advice.
 func TestPairs(arms, metrics []string) (all []judge.Pair) {
 	for _, arm := range arms[1:] {
 		for _, metric := range metrics {
@@ -491,8 +543,10 @@ func TestPairs(arms, metrics []string) (all []judge.Pair) {
 // Verify judges an advice by the verdicts of its test. The advice held if no other arm is better
 // than the advised arm in one metric without being worse in another, if the advised arm keeps the
 // SLO, and if each of its requests got a good reply. The last condition is dropped if overload
-// matters. arms[0] is the advised arm.
+// matters. arms[0] is the advised arm. verdicts are those on TestPairs, and slo has the outcomes of
+// the SLO's terms for the advised arm. Dir of the result is left empty.
 func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdict, slo []record.Expectation) *record.ChoiceTest {
+	// The rule that names a winner wants a result: one with just these arms and verdicts.
 	r := record.Result{Verdicts: verdicts}
 	for i, name := range arms {
 		r.Arms = append(r.Arms, record.Arm{Name: name, Role: []record.Role{record.Baseline, record.Challenger}[min(i, 1)]})
@@ -508,9 +562,12 @@ func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdic
 	switch {
 	case !slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return !refused(v) }):
 		t.Answer, t.Why.Code = record.NoAnswer, chooseOpen
+	// Another arm is better: the answer stays Failed, as set above.
 	case !slices.Contains(best, arms[0]):
 	case slices.ContainsFunc(slo, func(e record.Expectation) bool { return e.Outcome == record.Failed }):
 		t.Why.Code = chooseBroken
+	// Times are about requests that were answered. A mode that lost some may be fast just because
+	// of that. Only the metrics of overload count losses.
 	case advised.Errors > 0 && !slices.Contains(metrics, "good_mean"):
 		t.Answer, t.Why.Code = record.NoAnswer, chooseShed
 	default:

@@ -23,13 +23,15 @@ const longestHeld = time.Hour
 // ReadCSV reads from a CSV file the times that a worker is held, one per row. file is the file's
 // name in messages. column names the column; "" takes the only column of numbers. unit is s, ms, us
 // or ns. A first row without numbers is a header; a named column needs one. If there are several
-// columns, From of the demand names the one used. Errors name file and line.
+// columns, From of the demand names the one used. With fewer than 1,000 times the demand has a
+// doubt. Errors name file and line.
 func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 	scale, ok := units[unit]
 	if !ok {
 		return Demand{}, fmt.Errorf("unit %q is none of s, ms, us, ns", unit)
 	}
 	rows := csv.NewReader(r)
+	// Rows may differ in length. The reader reuses its row, so nothing keeps one.
 	rows.FieldsPerRecord, rows.ReuseRecord, rows.TrimLeadingSpace = -1, true, true
 	at := times{column: column, index: -1}
 	var samples []time.Duration
@@ -41,6 +43,8 @@ func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 		if err != nil {
 			return Demand{}, fmt.Errorf("reading %s: %w", file, err)
 		}
+		// A named column has its name in a header. Without a name, a header is a first row in which
+		// nothing is a number.
 		if first && (column != "" || len(numeric(row)) == 0) {
 			err = at.read(row)
 		} else {
@@ -67,7 +71,8 @@ func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 	return d, nil
 }
 
-// times is the column of the times.
+// times is the column of the times. It is chosen by the header or by the first row with numbers,
+// and every later row is then read by its index.
 type times struct {
 	column string   // as the user named it; "" for the only column of numbers
 	header []string // the first row, if it is a header
@@ -95,6 +100,8 @@ func (t *times) read(row []string) error {
 // may have numbers in any row.
 func (t *times) of(row []string, scale time.Duration) (time.Duration, error) {
 	if t.column == "" {
+		// A second column of numbers in any row makes the choice a guess, so it is an error.
+		// append's 0 is for a row without numbers: timeOf then complains about its first cell.
 		numbers := numeric(row)
 		if t.index < 0 {
 			t.choose(append(numbers, 0)[0], row)
@@ -125,7 +132,8 @@ func (t *times) title(index int) string {
 	return strconv.Itoa(index + 1)
 }
 
-// several returns the error for more than one column of numbers.
+// several returns the error for more than one column of numbers. It tells how to choose one: by
+// name if there is a header.
 func (t *times) several(numbers []int) error {
 	var names []string
 	for _, i := range numbers {

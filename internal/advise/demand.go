@@ -25,8 +25,15 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A Demand is the time that one request needs of its worker: CPU time, then a time blocked.
-// Its zero value needs none. It is safe for concurrent use once made.
+// A Demand is the time that one request needs of its worker: CPU time, then a time blocked. Its
+// zero value needs none. It is safe for concurrent use once made.
+//
+// The file has the sources of a demand that need no file format: ParseWorkload, Held and
+// Request.Cost. ReadHistogram and ReadCSV are the others. Load turns a demand into the requests
+// that theory replays, and Workload turns it into the keys of a scenario, which the tests of an
+// advice use.
+//
+// CPU is the time on a core and Sleep the time blocked after it, each a distribution of durations.
 type Demand struct {
 	CPU, Sleep workload.Dist
 
@@ -78,6 +85,8 @@ func Held(held, cpu time.Duration, cv float64) (Demand, error) {
 		return Demand{}, fmt.Errorf("a coefficient of variation of %g; give 0 to 10", cv)
 	}
 	blocked := held - cpu
+	// The time blocked is written as a scenario writes it, and parsed. lognormal takes the squared
+	// coefficient of variation.
 	text := blocked.String()
 	switch {
 	case cv == 1:
@@ -107,7 +116,8 @@ func (d *Demand) SetCPU(cpu time.Duration) error {
 	return err
 }
 
-// shape returns a phrase for the distribution with the coefficient of variation cv.
+// shape returns a phrase for the distribution that Held gives a time blocked with the coefficient
+// of variation cv.
 func shape(cv float64) string {
 	switch cv {
 	case 0:
@@ -130,28 +140,36 @@ func (d Demand) Held() time.Duration {
 	return time.Duration(math.Round(sum / float64(len(d.Samples))))
 }
 
-// Exponential reports whether the time held is exponential. It allows for a CPU time of at most a
-// hundredth of the time blocked.
+// Exponential reports whether the time held is exponential, so that Erlang's formulas hold. It
+// allows for a CPU time of at most a hundredth of the time blocked. Samples are never taken as
+// exponential.
 func (d Demand) Exponential() bool {
 	exp := func(t workload.Dist) bool { return strings.HasPrefix(t.String(), "exp(") }
 	return len(d.Samples) == 0 && (exp(d.Sleep) && d.CPU.Mean() <= d.Sleep.Mean()/100 || exp(d.CPU) && d.Sleep.Mean() == 0)
 }
 
-// maxSamples is the largest number of samples that a demand keeps.
+// maxSamples is the largest number of samples that a demand keeps: 8 MiB of them. Thinned out
+// evenly, they still have a thousand values above p99.9.
 const maxSamples = 1 << 20
 
 // Load returns n requests with Poisson arrivals at rate per second. The same seed gives the same
-// requests. The load's moments are the exact ones of the demand, not those measured from the trace.
+// requests. The load's moments are the exact ones of the demand, not those measured from the trace:
+// a formula then has no error of chance.
 func (d Demand) Load(rate float64, n int, seed uint64) queueing.Load {
+	// Three generators, so that another demand of CPU time leaves arrivals and sleeps as they were:
+	// the outcomes of two settings then differ by the settings alone. The two constants only make
+	// the seeds differ.
 	gaps, cpu, sleep := workload.NewRand(seed), workload.NewRand(seed^0xc0ffee), workload.NewRand(seed^0x51ee9)
 	jobs := make([]queueing.Job, n)
 	at := 0.0
 	for i := range jobs {
+		// An exponential gap, by the inverse of its distribution.
 		at -= math.Log1p(-gaps.Float64()) / rate
 		j := queueing.Job{At: time.Duration(at * 1e9), CPU: d.CPU.Sample(cpu)}
 		if len(d.Samples) == 0 {
 			j.Block = d.Sleep.Sample(sleep)
 		} else {
+			// A sample shorter than the CPU time is all CPU time.
 			held := d.Samples[int(sleep.Float64()*float64(len(d.Samples)))]
 			j.CPU = min(j.CPU, held)
 			j.Block = held - j.CPU
@@ -163,6 +181,7 @@ func (d Demand) Load(rate float64, n int, seed uint64) queueing.Load {
 	if len(d.Samples) == 0 {
 		l.Service, l.Block = d.CPU.Mean().Seconds(), d.Sleep.Mean().Seconds()
 		held := l.Service + l.Block
+		// The variances of independent parts add up: Var(CPU) + Var(Sleep) over held squared.
 		l.SCV = (d.CPU.SquaredCV()*l.Service*l.Service + d.Sleep.SquaredCV()*l.Block*l.Block) / (held * held)
 	} else {
 		l.Service, l.Block, l.SCV = d.moments()
@@ -191,11 +210,13 @@ func (d Demand) moments() (cpu, block, scv float64) {
 const TestedUpTo = 0.995
 
 // groups are the quantiles at which Workload cuts the sorted samples, finer in the tail.
-// workload.Dist has room for this many terms.
+// workload.Dist has room for this many terms. Each group becomes one value, so what a quantile
+// within a group was is lost; the group's mean is not.
 var groups = []float64{0.3, 0.6, 0.8, 0.9, 0.96, 0.985, TestedUpTo, 1}
 
 // Workload returns the demand as the cpu and sleep of a scenario. Samples become a mix of eight
-// values; each is the mean of one group of the samples, less the CPU time.
+// values; each is the mean of one group of the samples, less the CPU time. The mix has the samples'
+// mean, but not their variance.
 func (d Demand) Workload() (cpu, sleep string) {
 	if len(d.Samples) == 0 {
 		return d.CPU.String(), d.Sleep.String()
@@ -204,6 +225,7 @@ func (d Demand) Workload() (cpu, sleep string) {
 	var terms []string
 	for _, share := range groups {
 		to := int(math.Round(share * float64(n)))
+		// Few samples leave some groups empty.
 		if to <= from {
 			continue
 		}
@@ -222,7 +244,8 @@ func (d Demand) Workload() (cpu, sleep string) {
 	return d.CPU.String(), mix.String()
 }
 
-// sampled returns a demand of samples, which it sorts. It thins them out evenly to maxSamples.
+// sampled returns a demand of samples, which it sorts. It thins them out evenly to maxSamples: each
+// that stays is the middle one of its neighbours, so quantiles hardly move.
 func sampled(samples []time.Duration, from string, doubts []record.Fact) Demand {
 	slices.Sort(samples)
 	if n := len(samples); n > maxSamples {
@@ -235,8 +258,8 @@ func sampled(samples []time.Duration, from string, doubts []record.Fact) Demand 
 	return Demand{Samples: samples, From: from, Doubts: doubts}
 }
 
-// A Request is the cost of one request. CPU and Sleep are distributions as in a scenario, "" for
-// none. Lock is CPU time under one lock, in addition to CPU.
+// A Request is the cost of one request as the flags of `schedlab choose` give it. CPU and Sleep are
+// distributions as in a scenario, "" for none. Lock is CPU time under one lock, in addition to CPU.
 type Request struct {
 	CPU, Sleep string
 	Lock       time.Duration
@@ -265,7 +288,8 @@ func (r Request) Cost() (d Demand, err error) {
 	return d, err
 }
 
-// Query returns the URL path, with query, that asks /work for such a request.
+// Query returns the URL path, with query, that asks /work for such a request. A mix like 0.9*1ms +
+// 0.1*9ms loses its spaces, which a URL cannot hold.
 func (r Request) Query() string {
 	var query []string
 	for _, part := range [][2]string{{"cpu", r.CPU}, {"sleep", r.Sleep}} {

@@ -2,8 +2,10 @@ package advise
 
 import "schedlab/internal/record"
 
-// Facts about the size of a pool: the advice, the reasons why there is none (package queueing uses
-// the same codes), the doubts, and the results of a test.
+// Facts about the size of a pool, in groups. First the headlines of `size`: an advice, a table of
+// waits, and the two ways in which there is none. Then, without a name, the reasons of sizeHopeless:
+// package queueing has constants with these codes (queueing.Hopeless). Then the doubts about the
+// replay and about a demand's source, and last the results of a test.
 var (
 	sizeAdvice     = record.Sentence("size-advice", `{{plural .Values.workers "worker"}} and a queue of {{count .Values.queue}} keep {{.Names.slo}} at {{.Names.rate}}`)
 	sizeWaits      = record.Sentence("size-waits", `No SLO given: {{plural .Values.workers "worker"}} at least for {{.Names.rate}}; from {{count .Values.knee}} on a request waits, on average, less than a tenth of the time it is held`)
@@ -28,7 +30,10 @@ var (
 	sizeOpen    = record.Sentence("size-open", `With {{plural .Values.workers "worker"}}, {{template "because" .}}`)
 )
 
-// Facts about the choice of a model.
+// Facts about the choice of a model: the answer, where it is from (the cell, a near one, theory or
+// nothing), where the size is from, the doubts, the outcomes of a test, and why a cell's experiment
+// does not fit its question. Last, without a name, when the choice does not matter: Choose makes the
+// code of such a fact from the kind of the requests.
 var (
 	chooseAdvice = record.Sentence("choose-advice", `{{if .Names.open}}Not decided which model is best: {{else}}Choose {{end}}{{.Names.mode}}{{with .Values.workers}} with {{plural . "worker"}}{{end}}{{with .Values.queue}} and a queue of {{count .}}{{end}}`+
 		`{{if .Names.open}} ({{.Names.summary}}){{if .Names.plain}} leans ahead, and {{.Names.plain}}, the plainest, is not known to be worse{{else}}, the plainest, is not known to be worse than another{{end}}{{else}}: {{.Names.summary}}{{end}}`)

@@ -18,7 +18,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// drawn is the number of samples that represent a histogram.
+// drawn is the number of samples that represent a histogram. Above p99.9 there are 65 of them.
 const drawn = 1 << 16
 
 // ReadHistogram reads a Prometheus histogram of the seconds that a worker is held. r is a text
@@ -32,6 +32,9 @@ const drawn = 1 << 16
 // contradicts its buckets, that is an error. Times are assumed to be uniform within a bucket. Times
 // above the last bound are all given the mean that the histogram's sum leaves for them; a doubt
 // tells their ratio.
+//
+// The way through this file: chosen finds the metric, read turns a series into plain counts and
+// checks it, addUp adds the series up, and demand draws samples from the sum.
 func ReadHistogram(r io.Reader, file, metric string) (Demand, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(r)
@@ -99,6 +102,8 @@ func labelled(m *dto.Metric) string {
 	return "{" + labels(m, `%s=%q`) + "}"
 }
 
+// labels returns a series' labels, each in a format for its name and its value, with commas between
+// them.
 func labels(m *dto.Metric, format string) string {
 	var all []string
 	for _, l := range m.GetLabel() {
@@ -107,7 +112,7 @@ func labels(m *dto.Metric, format string) string {
 	return strings.Join(all, ",")
 }
 
-// mostNamed is the number of series that added names.
+// mostNamed is the number of series that added names. A handler's histogram may have a hundred.
 const mostNamed = 4
 
 // added returns a phrase that names the series added up, "" for a single one.
@@ -126,7 +131,7 @@ func added(series []*dto.Metric) string {
 }
 
 // A histogram counts times by bucket. counts[i] is the number of times above bounds[i-1] and up to
-// bounds[i]; they are not cumulative.
+// bounds[i]; they are not cumulative, unlike in an exposition. The first bucket begins at 0.
 type histogram struct {
 	bounds, counts []float64 // bounds in seconds, ascending
 	beyond         float64   // number of times above the last bound
@@ -144,6 +149,7 @@ func addUp(name string, series []*dto.Metric) (h histogram, err error) {
 			h = one
 			continue
 		}
+		// Counts of different buckets cannot be added.
 		if !slices.Equal(h.bounds, one.bounds) {
 			return h, fmt.Errorf("%s: its series have different buckets; give an exposition of one of them", name)
 		}
@@ -168,7 +174,9 @@ func (h histogram) total() float64 {
 	return total
 }
 
-// read converts a classic histogram from cumulative to plain counts, and checks that it is consistent.
+// read converts a classic histogram from cumulative to plain counts, and checks that it is
+// consistent. The bucket le="+Inf" is not kept: it is the count. Errors tell which rule of the
+// format is broken.
 func read(m *dto.Histogram) (h histogram, err error) {
 	below, count := 0.0, float64(m.GetSampleCount())
 	for _, b := range m.GetBucket() {
@@ -180,6 +188,7 @@ func read(m *dto.Histogram) (h histogram, err error) {
 		switch {
 		case upTo < below:
 			return h, fmt.Errorf("the bucket le=%q counts %.0f, fewer than the %.0f of the one before it; buckets are cumulative", leText(bound), upTo, below)
+		// This test comes before the next one, which skips the bucket.
 		case math.IsInf(bound, 1) && upTo != count:
 			return h, fmt.Errorf("its _count is %.0f and its bucket le=%q %.0f; they are the same number in a sound exposition", count, leText(bound), upTo)
 		case math.IsInf(bound, 1):
@@ -212,10 +221,12 @@ func leText(bound float64) string {
 	return strconv.FormatFloat(bound, 'g', -1, 64)
 }
 
-// rounding is the relative error allowed to a sum of floats.
+// rounding is the relative error allowed to a sum of floats: the exporter added them up one by one.
 const rounding = 1e-6
 
-// checkSum returns an error if no times within the buckets can add up to the sum.
+// checkSum returns an error if no times within the buckets can add up to the sum. The least sum has
+// every time at the lower bound of its bucket, the largest at the upper one; times above the last
+// bound have no upper one.
 func (h histogram) checkSum() error {
 	least, most, low := 0.0, 0.0, 0.0
 	for i, high := range h.bounds {
@@ -235,7 +246,9 @@ func (h histogram) checkSum() error {
 }
 
 // demand returns a demand of drawn samples, spread evenly within each bucket. Times above the last
-// bound all get one value: their mean by the histogram's sum, or the bound itself without a sum.
+// bound all get one value: their mean by the histogram's sum, or the bound itself without a sum. If
+// the samples' mean is more than 5 % off the histogram's own, a doubt says that the buckets are
+// coarse.
 func (h histogram) demand(from string) Demand {
 	total := h.total()
 	samples := make([]time.Duration, 0, drawn)
@@ -243,6 +256,9 @@ func (h histogram) demand(from string) Demand {
 	for i, high := range h.bounds {
 		known += h.counts[i] * (low + high) / 2
 		for len(samples) < drawn {
+			// The next sample stands for the time of this rank among all that were counted. It is
+			// in this bucket if the bucket's bound is the first with at least this many times below
+			// it.
 			rank := (float64(len(samples)) + 0.5) / drawn * total
 			if rank >= before+h.counts[i] {
 				break
@@ -255,6 +271,9 @@ func (h histogram) demand(from string) Demand {
 	}
 	doubts := []record.Fact{{Code: sizeBuckets}}
 	if h.beyond > 0 {
+		// The buckets' times are taken at their middles, known seconds in all; the rest of the sum
+		// is left for the times beyond. Without a sum all this is NaN, and the last bound stands
+		// in.
 		tail := min(max(low, (h.sum-known)/h.beyond), longestHeld.Seconds())
 		if math.IsNaN(tail) {
 			tail = low

@@ -17,6 +17,7 @@ import (
 
 // Kinds of requests.
 const (
+	// The kinds are the parts of a table's row; Ask.Does tells which one requests are of.
 	ShortCPU  = "short-cpu"  // they compute
 	Blocking  = "blocking"   // they wait for something else
 	Mixed     = "mixed"      // they compute and wait, or are of two lengths
@@ -29,6 +30,8 @@ const (
 
 // What the asker wants to be good.
 const (
+	// Tail is the slowest requests' response time, Throughput the CPU time that a request costs,
+	// Memory the server's memory, and Overload the good replies when more comes than can be served.
 	Tail       = "tail"
 	Throughput = "throughput"
 	Memory     = "memory"
@@ -42,49 +45,69 @@ func Matters() []string { return []string{Tail, Throughput, Memory, Overload} }
 // that compete: arms of the scenario, the baseline first, each followed by ":mode" if its name is
 // not the mode. A closed loop is judged by its throughput. An open loop below capacity is judged by
 // the CPU time of a request instead. TestTableIsOfThePack checks the table against the scenarios.
+//
+// The rest of the file reads the answers. The pack's file (docs/experiments/answers.tsv) holds the
+// verdicts of all experiments; ParsePack reads it, Cells looks up the verdicts of each cell and
+// names its best arms, and Rows and With bring new verdicts into the file when an experiment has
+// run again.
 var table = []struct{ does, matters, scenario, metrics, arms string }{
+	// Short CPU work on kept connections. For overload: half as much again as the CPU can do.
 	{ShortCPU, Tail, "pool-cpu", "p90 p99", "goroutine nethttp pool,workers=4:pool-request"},
 	{ShortCPU, Throughput, "pool-cpu", "cpu_per_request", "goroutine nethttp pool,workers=4:pool-request"},
 	{ShortCPU, Memory, "pool-cpu", "memory", "goroutine nethttp pool,workers=4:pool-request"},
 	{ShortCPU, Overload, "accept", "good_mean goodput", "nethttp pool-reject:pool semaphore loop-single"},
 
+	// Requests that wait 28 ms for something else. For overload: with too few workers by Little's
+	// law, and with enough.
 	{Blocking, Tail, "quick", "p90 p99", "nethttp fasthttp pool"},
 	{Blocking, Throughput, "quick", "cpu_per_request", "nethttp fasthttp pool"},
 	{Blocking, Memory, "quick", "memory", "nethttp fasthttp pool"},
 	{Blocking, Overload, "pool-block", "goodput", "nethttp pool,workers=4:pool pool,workers=8:pool"},
 
+	// Long requests among short ones. The experiment with overload compares lengths of one mode's
+	// queue, so the cell says that it lacks other modes.
 	{Mixed, Tail, "quantum", "p90 p99", "goroutine one-worker:pool-request loop-single"},
 	{Mixed, Throughput, "quantum", "cpu_per_request", "goroutine one-worker:pool-request loop-single"},
 	{Mixed, Memory, "quantum", "memory", "goroutine one-worker:pool-request loop-single"},
 	{Mixed, Overload, "queue-requests", "good_mean goodput", "q,queue-depth=16:pool-request q,queue-depth=4:pool-request q,queue-depth=128:pool-request"},
 
+	// One request in a hundred is a hundred times the others. The scenario for overload loads no
+	// server beyond its capacity, and belowCapacity says so.
 	{HeavyTail, Tail, "heavy-tail", "p90 p99", "goroutines:goroutine one-worker:pool-request"},
 	{HeavyTail, Throughput, "heavy-tail", "cpu_per_request", "goroutines:goroutine one-worker:pool-request"},
 	{HeavyTail, Memory, "heavy-tail", "memory", "goroutines:goroutine one-worker:pool-request"},
 	{HeavyTail, Overload, "survivors", "goodput", "inline:loop-single answers:pool-request"},
 
+	// Thousands of idle connections beside the others. For overload: 16384 connections, all in use.
 	{Idle, Tail, "many-idle", "p90 p99", "goroutine-crowd,idle=16000:goroutine loop-crowd,idle=16000:loop"},
 	{Idle, Throughput, "many-idle", "cpu_per_request", "goroutine-crowd,idle=16000:goroutine loop-crowd,idle=16000:loop"},
 	{Idle, Memory, "many-idle", "memory", "goroutine-crowd,idle=16000:goroutine loop-crowd,idle=16000:loop"},
 	{Idle, Overload, "crowd", "goodput", "goroutine,connections=16384:goroutine loop,connections=16384:loop"},
 
+	// The smallest request there is, sixteen at a time. For overload: twelve connections at once, with
+	// listen backlogs of several lengths. That is below capacity and all arms have one mode, so the
+	// cell says what it lacks.
 	{Bursts, Tail, "queue-kinds-tiny", "p90 p99", "shared:pool ring:pool-ring each:pool-perworker goroutines:goroutine"},
 	{Bursts, Throughput, "queue-kinds-tiny", "cpu_per_request", "shared:pool ring:pool-ring each:pool-perworker goroutines:goroutine"},
 	{Bursts, Memory, "queue-kinds-tiny", "memory", "shared:pool ring:pool-ring each:pool-perworker goroutines:goroutine"},
 	{Bursts, Overload, "backlog", "p90", "long:nethttp short:nethttp enough:nethttp"},
 
+	// Plain requests, which cost next to nothing. For memory and overload: sixteen in one write.
 	{Pipelined, Tail, "plaintext", "p90 p99", "nethttp goroutine fasthttp loop"},
 	{Pipelined, Throughput, "plaintext", "cpu_per_request", "nethttp goroutine fasthttp loop"},
 	{Pipelined, Memory, "pipelined", "memory", "goroutine,pipeline=16:goroutine loop,pipeline=16:loop nethttp,pipeline=16:nethttp"},
 	{Pipelined, Overload, "pipelined-crowd", "goodput", "loop,connections=256,pipeline=16:loop goroutine,connections=256,pipeline=16:goroutine"},
 
+	// Four fifths of the work under one lock. For overload: reads, writes and deletes of a store
+	// behind locks.
 	{Locks, Tail, "lock", "p90 p99", "goroutine nethttp turns-2:semaphore pool-request-2:pool-request"},
 	{Locks, Throughput, "lock", "cpu_per_request", "goroutine nethttp turns-2:semaphore pool-request-2:pool-request"},
 	{Locks, Memory, "lock", "memory", "goroutine nethttp turns-2:semaphore pool-request-2:pool-request"},
 	{Locks, Overload, "kv-mix", "goodput", "goroutine pool,workers=4:pool pool,workers=12:pool requeue:pool-requeue"},
 }
 
-// near lists for each kind of request the most similar kinds, the nearest first.
+// near lists for each kind of request the most similar kinds, the nearest first. Choose asks them
+// in turn if the kind's own cell was not measured.
 var near = map[string][]string{
 	ShortCPU:  {Mixed, Bursts, Pipelined},
 	Blocking:  {Idle, Mixed},
@@ -98,7 +121,7 @@ var near = map[string][]string{
 
 // Cells returns the cells of the table with the pack's answers, in the table's order. Equally good
 // arms are listed in the order of modes, the plainest first. If a cell is undecided, arms with much
-// worse medians are listed last.
+// worse medians are listed last. Without a pack no cell has an answer, and modes may be nil.
 func Cells(pack Pack, modes []mode.Mode) (all []record.ChoiceCell) {
 	for _, row := range table {
 		c := record.ChoiceCell{
@@ -135,9 +158,12 @@ func lacks(c record.ChoiceCell) (why []record.Fact) {
 	return why
 }
 
-// answer returns the cell c with its verdicts from the pack, its outcome and its best arms. It
-// returns c unchanged if the pack lacks a verdict of the cell.
+// answer returns the cell c with its verdicts from the pack, its outcome and its best arms. If the
+// pack lacks a verdict of the cell, the cell has no outcome and no best arms: it counts as not
+// measured.
 func (p Pack) answer(c record.ChoiceCell, modes []mode.Mode) record.ChoiceCell {
+	// The rule that names a winner wants a result: one with just the cell's arms. Verdicts against
+	// its baseline are the result's Verdicts, those between two challengers its Duels.
 	r := record.Result{}
 	for i, a := range c.Arms {
 		role := record.Challenger
@@ -160,6 +186,7 @@ func (p Pack) answer(c record.ChoiceCell, modes []mode.Mode) record.ChoiceCell {
 			r.Duels = append(r.Duels, found)
 		}
 	}
+	// Measured, but every verdict was refused: no arm is best.
 	if c.Outcome = record.NoVerdict; !judged {
 		return c
 	}
@@ -170,6 +197,7 @@ func (p Pack) answer(c record.ChoiceCell, modes []mode.Mode) record.ChoiceCell {
 			c.Best = append(c.Best, a)
 		}
 	}
+	// Among equals the plainest is advised, except that one that trails is advised last.
 	behind := trailing(c)
 	last := func(a record.ChoiceArm) int { return stats.Count(slices.Contains(behind, a.Name)) }
 	slices.SortStableFunc(c.Best, func(a, b record.ChoiceArm) int {
@@ -179,7 +207,8 @@ func (p Pack) answer(c record.ChoiceCell, modes []mode.Mode) record.ChoiceCell {
 }
 
 // trailing returns the arms in c.Best with a median that is worse than another's by more than SAME
-// allows. It returns nil if the cell is decided.
+// allows. It returns nil if the cell is decided. In an undecided cell "best" only means "not surely
+// worse", and an arm that looks twice as slow should not be advised for being plain.
 func trailing(c record.ChoiceCell) (behind []string) {
 	switch c.Outcome {
 	case record.OneWins, record.ATie, record.TieForBest:
@@ -213,7 +242,7 @@ func trailing(c record.ChoiceCell) (behind []string) {
 }
 
 // pairs returns the comparisons that decide a cell: each arm with each arm before it, in every
-// metric.
+// metric. The earlier arm is the baseline.
 func pairs(c record.ChoiceCell) (all []judge.Pair) {
 	for i, a := range c.Arms {
 		for _, before := range c.Arms[:i] {
@@ -225,10 +254,12 @@ func pairs(c record.ChoiceCell) (all []judge.Pair) {
 	return all
 }
 
-// A Pack holds the verdicts of the experiments. The rows of one scenario are adjacent.
+// A Pack holds the verdicts of the experiments. The rows of one scenario are adjacent. nil is an
+// empty pack.
 type Pack []Row
 
-// A Row is one verdict of the pack, with its scenario and the commit that was measured.
+// A Row is one verdict of the pack, with its scenario and the commit that was measured. Of the
+// verdict it has what the file's columns hold; the other fields are zero.
 type Row struct {
 	Scenario, Commit string
 	record.Verdict
@@ -237,7 +268,9 @@ type Row struct {
 // columns are the columns of the pack's file, which is tab-separated.
 var columns = []string{"scenario", "commit", "metric", "arm", "baseline", "verdict", "ratio", "low", "high", "blocks", "reason"}
 
-// Pairs returns the comparisons of a scenario that the cells need, without duplicates.
+// Pairs returns the comparisons of a scenario that the cells need, without duplicates. A run itself
+// compares its challengers with its baseline only, in its own metrics: judge.Pairs computes these
+// from the run's record.
 func Pairs(scenario string) (all []judge.Pair) {
 	for _, c := range Cells(nil, nil) {
 		for _, p := range pairs(c) {
@@ -250,7 +283,8 @@ func Pairs(scenario string) (all []judge.Pair) {
 }
 
 // Rows returns the rows of one scenario: the verdicts of its result r, and the verdicts on its
-// Pairs. A verdict on one of the Pairs replaces a refused verdict of r.
+// Pairs. A verdict on one of the Pairs replaces a refused verdict of r, because judge.Pairs
+// compares goodput and memory even where a run refuses to.
 func Rows(r *record.Result, pairs []record.Verdict) Pack {
 	p := Pack{}
 	for _, v := range append(slices.Clone(r.Verdicts), pairs...) {
@@ -267,7 +301,8 @@ func Rows(r *record.Result, pairs []record.Verdict) Pack {
 	return p
 }
 
-// String returns the text of the pack's file, with a header line. ParsePack reads it.
+// String returns the text of the pack's file, with a header line. ParsePack reads it. Ratios have
+// five digits; a figure that is 0, as in a refused verdict, is left empty.
 func (p Pack) String() string {
 	var b strings.Builder
 	b.WriteString(strings.Join(columns, "\t") + "\n")
@@ -286,7 +321,8 @@ func (p Pack) String() string {
 	return b.String()
 }
 
-// ParsePack reads the text of the pack's file.
+// ParsePack reads the text of the pack's file. The first line must hold the columns. Errors name
+// the line. Of a verdict's reason only the code comes back.
 func ParsePack(text string) (Pack, error) {
 	in := csv.NewReader(strings.NewReader(text))
 	in.Comma, in.FieldsPerRecord, in.LazyQuotes = '\t', len(columns), true
@@ -307,6 +343,7 @@ func ParsePack(text string) (Pack, error) {
 				}
 			}
 		}
+		// Whether a metric is primary is not in the file: it is what this program takes it for now.
 		v := record.Verdict{
 			Metric: line[2], Primary: stats.MetricOf(line[2]).Primary, Arm: line[3], Baseline: line[4], Verdict: stats.Decision(line[5]),
 			Ratio: figures[0], Low: figures[1], High: figures[2], Blocks: int(figures[3]),
@@ -328,7 +365,8 @@ func (p Pack) With(scenario string, rows Pack) Pack {
 	return all
 }
 
-// find returns the verdict on a pair and its commit. If the pack lacks it, the verdict's Verdict is "".
+// find returns the verdict on a pair and its commit. If the pack lacks it, the verdict's Verdict is
+// "". It walks through all rows; a pack has about a thousand.
 func (p Pack) find(scenario string, pair judge.Pair) (record.Verdict, string) {
 	for _, r := range p {
 		if r.Scenario == scenario && r.Metric == pair.Metric && r.Arm == pair.Arm && r.Baseline == pair.Baseline {

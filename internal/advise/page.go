@@ -13,7 +13,14 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// A Page is the output of `schedlab size`.
+// A Page is the output of `schedlab size`. The zero value is no page: Answer must come from Size.
+//
+// The file has two forms of a page. document makes words and tables, for text and Markdown; json
+// makes the fields of --output json. Both take their sentences from facts.go and their figures from
+// the Answer.
+//
+// Unverified and Untestable are sentences without a full stop; "" means that there is no such
+// reason.
 type Page struct {
 	Answer
 	Rate    string // as the user wrote it
@@ -29,7 +36,9 @@ type Page struct {
 	Unverified string        // why the test has no result
 }
 
-// document returns the page as words and tables: the short form, or everything if verbose.
+// document returns the page as words and tables: the short form, or everything if verbose. The
+// short form tells the answer, its table and how sure it is; the long one adds the derivation, the
+// waits, all cases in which an assumption is off, and the doubts in full.
 func (s *Page) document(verbose bool) document.Document {
 	facts := document.Facts{fact("Asked", "%s, Poisson; %s", s.Rate, s.Demand.From)}
 	if verbose {
@@ -37,6 +46,7 @@ func (s *Page) document(verbose bool) document.Document {
 	}
 	var parts []document.Part
 	switch {
+	// Three kinds of answers: a table of waits, no advice, and an advice.
 	case s.SLO == nil:
 		parts = s.waits()
 	case s.Advice.Workers == 0:
@@ -95,6 +105,7 @@ func (s *Page) derivation() document.Facts {
 		fact("queue", "%d is the least that loses no more than promised at %s; a longer one serves no more, it only lets more wait under overload", s.Advice.Queue, s.strained()))
 }
 
+// fact returns a labelled line of a document.
 func fact(what, format string, args ...any) document.Fact {
 	return document.Fact{Label: what, Text: fmt.Sprintf(format, args...)}
 }
@@ -108,7 +119,8 @@ func wrong(c queueing.Case) record.Fact {
 	return record.Fact{Code: sizeOff, Metric: c.What, Values: record.Values{"by": c.By}}
 }
 
-// sure returns the lines that say how far off the assumptions may be before the SLO breaks.
+// sure returns the lines that say how far off the assumptions may be before the SLO breaks: for the
+// short form, in which off has no table.
 func (s *Page) sure() document.Facts {
 	var broken []string
 	for _, c := range s.Advice.Wrong {
@@ -125,6 +137,7 @@ func (s *Page) sure() document.Facts {
 	if len(broken) > 0 {
 		text += ", and BROKEN by " + strings.Join(broken, ", ")
 	}
+	// A no-break space keeps a number and its % on one line.
 	facts := document.Facts{{Label: "Sure", Text: strings.ReplaceAll(text, " %", "\u00a0%")}}
 	if s.Verified != nil {
 		for _, line := range s.Verified.text() {
@@ -158,7 +171,7 @@ func (s *Page) tests() []document.Part {
 	return []document.Part{untested, document.Commands{{Label: test, Text: s.Test}}}
 }
 
-// lead returns the headline as a fact.
+// lead returns the headline as a fact: the advice, or the reason why there is none.
 func (s *Page) lead() record.Fact {
 	f := record.Fact{Code: sizeHopeless, Names: record.Names{"rate": s.Rate, "slo": s.SLO.String()}, Values: record.Values{"most_rate": s.Advice.MostRate}}
 	switch {
@@ -176,7 +189,8 @@ func (s *Page) lead() record.Fact {
 	return f
 }
 
-// hopeless returns the reason why no number of workers keeps the SLO.
+// hopeless returns the reason why no number of workers keeps the SLO. If there is an advice, the
+// fact has no code.
 func (s *Page) hopeless() record.Fact {
 	cores := s.Ask.Rate * s.Ask.Service
 	var names record.Names
@@ -189,7 +203,8 @@ func (s *Page) hopeless() record.Fact {
 	}}
 }
 
-// off returns the table of the cases in which an assumption is off, after the case as asked.
+// off returns the table of the cases in which an assumption is off, after the case as asked: rate,
+// time held and workers, each 20 % more and less.
 func (s *Page) off() document.Part {
 	a := s.Advice
 	header := []string{"20 % off", "workers"}
@@ -212,7 +227,8 @@ func (s *Page) off() document.Part {
 }
 
 // expected returns the table of expected figures at the rate asked for and, if strained is not "",
-// at that higher rate. Waits for a worker are included only if whole.
+// at that higher rate. Waits for a worker are included only if whole. The last column names the
+// formula or law of each row.
 func (s *Page) expected(title, strained string, whole bool) document.Part {
 	at := []queueing.Outcome{s.Advice.Expected}
 	header := []string{title, "at " + s.Rate}
@@ -220,6 +236,7 @@ func (s *Page) expected(title, strained string, whole bool) document.Part {
 		at, header = append(at, s.Advice.Strained), append(header, "at "+strained)
 	}
 	t := [][]string{append(header, "by")}
+	// row adds one figure, at each of the rates.
 	row := func(what, by string, figure func(queueing.Outcome) string) {
 		cells := []string{what}
 		for _, o := range at {
@@ -249,6 +266,7 @@ func (s *Page) expected(title, strained string, whole bool) document.Part {
 		by = "no CPU time was given"
 	}
 	row("cores busy", by, s.cores)
+	// The textbook's formula, next to the replay, shows how much the two differ.
 	if second := s.Comparison(); whole && second.Mean != nil {
 		t = append(t, append(append([]string{"for comparison: mean", timeText(*second.Mean)}, make([]string, len(at)-1)...), second.Formula+", no bound"))
 	}
@@ -263,7 +281,8 @@ func (s *Page) cores(o queueing.Outcome) string {
 	return percentText(o.Cores)
 }
 
-// waits returns the table of waits by number of workers, for a page without an SLO.
+// waits returns the table of waits by number of workers, for a page without an SLO, and a proposal
+// for an SLO: twice the p99 at the knee. It returns nil if no number keeps up.
 func (s *Page) waits() []document.Part {
 	if len(s.Waits) == 0 {
 		return nil
@@ -328,7 +347,8 @@ func percentText(ratio float64) string {
 }
 
 // sizeJSON is the schema of `size --output json`. Times are in seconds, rates per second, ratios
-// 0..1. If no number of workers keeps the SLO, workers is 0 and most_rate is present.
+// 0..1. If no number of workers keeps the SLO, workers is 0 and most_rate is present. Strained,
+// Wrong, Test and Verified are present only with an advice, Waits and Knee only without an SLO.
 type sizeJSON struct {
 	Schema   int           `json:"schema"`
 	Headline string        `json:"headline"`
@@ -362,12 +382,15 @@ type sizeJSON struct {
 	Unverified string        `json:"unverified,omitempty"`
 }
 
+// formulaJSON is a mean response time by a formula, like "M/M/c".
 type formulaJSON struct {
 	Formula string  `json:"formula"`
 	Mean    float64 `json:"mean"` // response time, seconds
 }
 
-// outcomeJSON holds the figures of one setting. A figure that grows without bound is null.
+// outcomeJSON holds the figures of one setting. A figure that grows without bound is null. Response
+// and Wait are by quantile, like p99: the response time, and the wait for a worker. Kept tells
+// whether the SLO is kept, and is absent without one.
 type outcomeJSON struct {
 	What     string              `json:"what,omitempty"`
 	Workers  int                 `json:"workers"` // 0: one for each request
@@ -384,6 +407,7 @@ type outcomeJSON struct {
 	Kept     *bool               `json:"kept,omitempty"`
 }
 
+// outcome converts the figures of one setting, at the page's quantiles.
 func (s *Page) outcome(o queueing.Outcome) *outcomeJSON {
 	j := outcomeJSON{
 		Workers: o.Workers, Rate: o.Rate, Formula: s.formula(o), Mean: finite(o.Mean), WaitMean: finite(o.Wait),
@@ -409,6 +433,7 @@ func finite(v float64) *float64 {
 	return &v
 }
 
+// json returns the page's fields. It holds everything, as the long form does.
 func (s *Page) json() sizeJSON {
 	a := s.Advice
 	j := sizeJSON{
@@ -442,7 +467,8 @@ func (s *Page) json() sizeJSON {
 	return j
 }
 
-// Write writes the page to w. format is text, json or markdown. Text is brief unless verbose.
+// Write writes the page to w. format is text, json or markdown; any other is text. Text is brief
+// unless verbose; the other formats are always complete.
 func (s *Page) Write(w io.Writer, format string, verbose bool) error {
 	switch format {
 	case "json":

@@ -14,6 +14,13 @@ import (
 
 // An Answer is the size of a pool that keeps an SLO under a demand. Without an SLO, it lists the
 // wait for a worker by number of workers.
+//
+// Size makes an Answer: it draws the requests of the demand, and gives them with a test of the SLO
+// to package queueing, which searches for the smallest pool. page.go shows an Answer, and
+// sizetest.go tests it with a real server.
+//
+// Demand and SLO are the question, and Ask holds both as package queueing takes them: the load with
+// its trace, the cores, the margin and the test of the SLO.
 type Answer struct {
 	Demand Demand
 	SLO    stats.SLO // nil: none was given
@@ -31,8 +38,9 @@ type Options struct {
 	Seed   uint64  // of the replayed trace
 }
 
-// Size returns the fewest workers and the shortest queue that keep slo. If slo is nil, it returns
-// the waits by number of workers.
+// Size returns the fewest workers and the shortest queue that keep slo, at the rate and at its
+// margin. If slo is nil, it returns the waits by number of workers. If no number of workers will
+// do, that is no error: see Hopeless. An error means that an option or the demand is impossible.
 func Size(d Demand, slo stats.SLO, o Options) (a Answer, err error) {
 	a = Answer{Demand: d, SLO: slo, Ask: queueing.Ask{
 		Load:        d.Load(o.Rate, traceLength(slo), o.Seed),
@@ -64,7 +72,8 @@ func (a Answer) Doubts() []record.Fact {
 	return append(all, record.Fact{Code: record.SizeTheory})
 }
 
-// rare returns doubts about the SLO terms for which the replay had too few events.
+// rare returns doubts about the SLO terms for which the replay had too few events: fewer than 10
+// errors or 100 slow requests, of replayed requests.
 func (a Answer) rare(replayed int) (all []record.Fact) {
 	n := float64(replayed)
 	for _, t := range a.SLO {
@@ -101,11 +110,13 @@ func (a Answer) Quantiles() []float64 {
 	return slices.Compact(all)
 }
 
-// QuantileName returns the name of a quantile: p99.9 for 0.999.
+// QuantileName returns the name of a quantile: p99.9 for 0.999. Six digits hide the rounding of
+// 100*q.
 func QuantileName(q float64) string { return "p" + strconv.FormatFloat(100*q, 'g', 6, 64) }
 
 // Comparison returns the prediction of the mean response time by the formula for the advised pool,
-// without a replay.
+// without a replay. Mean is nil if no formula fits. Without advice it is about a goroutine for each
+// request.
 func (a Answer) Comparison() queueing.Prediction {
 	st := queueing.Station{Kind: queueing.Pool, Workers: a.Advice.Workers, Cores: a.Ask.Cores, Turn: queueing.GoTurn}
 	if st.Workers == 0 {
@@ -116,7 +127,8 @@ func (a Answer) Comparison() queueing.Prediction {
 	return queueing.Predict(st, l)
 }
 
-// longestTrace limits the requests of a trace, and so the time that the advice takes.
+// longestTrace limits the requests of a trace, and so the time that the advice takes. Terms that
+// would need a longer one get a doubt (rare).
 const longestTrace = 400_000
 
 // traceLength returns how many requests a trace needs so that the SLO's rarest events occur in it:
@@ -135,7 +147,8 @@ func traceLength(slo stats.SLO) int {
 }
 
 // keeps returns a function that reports whether an outcome keeps slo. Goodput is scaled from the
-// outcome's own rate to rate, so that an outcome at a lower rate is not worse for its fewer requests.
+// outcome's own rate to rate, so that an outcome at a lower rate is not worse for its fewer
+// requests. The search calls it for many numbers of workers.
 func keeps(slo stats.SLO, rate float64) func(queueing.Outcome) bool {
 	slo = slices.Clone(slo)
 	slices.SortStableFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Quantile, b.Quantile) }) // cheap terms first: they need no quantile
@@ -144,8 +157,8 @@ func keeps(slo stats.SLO, rate float64) func(queueing.Outcome) bool {
 	}
 }
 
-// figureOf returns the figure of an outcome that an SLO term limits: seconds, a ratio, or requests per
-// second. Goodput is scaled to rate.
+// figureOf returns the figure of an outcome that an SLO term limits: seconds for a quantile or the
+// mean, a ratio for errors, requests per second for goodput. Goodput is scaled to rate.
 func figureOf(t stats.Term, o queueing.Outcome, rate float64) float64 {
 	switch {
 	case t.Quantile > 0:
@@ -164,7 +177,8 @@ const Assumed = "errors<=0.1%"
 
 // Objective parses an SLO for a rate of requests per second, and adds Assumed if it has no term
 // about errors. tested means that the advice will be tested with a mix of eight values in place of
-// samples; quantiles above TestedUpTo are then an error. Errors name the flag.
+// samples; quantiles above TestedUpTo are then an error. So is a goodput above the rate, and a
+// quantile above p99.99, for which no trace is long enough. Errors name the flag.
 func Objective(text string, rate float64, tested bool) (stats.SLO, error) {
 	slo, err := stats.ParseSLO(text)
 	if err != nil {

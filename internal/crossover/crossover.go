@@ -137,8 +137,10 @@ func stations(n int) (at []int) {
 // index returns the index of the cell at p; cells are numbered row by row.
 func (g *Grid) index(p Place) int { return p.Y*g.columns + p.X }
 
+// place returns the position of the cell with an index.
 func (g *Grid) place(i int) Place { return Place{i % g.columns, i / g.columns} }
 
+// inside reports whether the grid has a cell at p.
 func (g *Grid) inside(p Place) bool {
 	return p.X >= 0 && p.X < g.columns && p.Y >= 0 && p.Y < g.rows
 }
@@ -146,10 +148,14 @@ func (g *Grid) inside(p Place) bool {
 // ways are the steps to the four neighbours of a cell. Opposite steps are next to each other.
 var ways = [4]Place{{-1, 0}, {1, 0}, {0, -1}, {0, 1}}
 
-// Cells returns the knowledge of every cell, row by row. The slice is a copy.
+// Cells returns the knowledge of every cell, row by row. The slice is a copy. Inferences are made
+// anew by each call, in rounds: a cell that was inferred in one round may enclose others in the
+// next.
 func (g *Grid) Cells() []Knowledge {
 	cells := slices.Clone(g.samples)
 	for {
+		// All cells of a round are inferred from the state before it, so that the order of cells
+		// does not matter.
 		next := slices.Clone(cells)
 		for i, k := range cells {
 			if k.Samples > 0 || k.Inferred {

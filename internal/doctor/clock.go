@@ -10,7 +10,10 @@ import (
 )
 
 // A Clock reads the time of day and a monotonic clock at one moment. Each is the time since a fixed
-// origin; the two origins may differ.
+// origin; the two origins may differ. Tests give a Clock of their own.
+//
+// The file has two checks: clockSteps, of a time of day that jumps while WatchClock watches it, and
+// clockSource, of a clock that is slow to read.
 type Clock func() (wall, mono time.Duration)
 
 // SystemClock returns the clock of this system. The clock is safe for concurrent use.
@@ -22,7 +25,8 @@ func SystemClock() Clock {
 	}
 }
 
-// Steps are the steps of the time of day relative to the monotonic clock.
+// Steps are the steps of the time of day relative to the monotonic clock. A step is a change of
+// their difference between two looks.
 type Steps struct {
 	Watched time.Duration // how long the clock was watched; 0: not at all
 	Largest time.Duration // the largest step beyond stepLimit, negative if backwards; 0 for none
@@ -33,8 +37,9 @@ type Steps struct {
 // most half of that (adjtimex(2): 500 ppm).
 const stepLimit = time.Millisecond
 
-// WatchClock reads the clock at once, then at intervals of every, and last when stop is called. stop
-// ends the watch and returns the steps seen; call it once.
+// WatchClock reads the clock at once, then at intervals of every, and last when stop is called.
+// stop ends the watch and returns the steps seen; call it once. The watch is a goroutine that ends
+// with stop.
 func WatchClock(clock Clock, every time.Duration) (stop func() Steps) {
 	end, result := make(chan struct{}), make(chan Steps)
 	last := read(clock)
@@ -42,6 +47,8 @@ func WatchClock(clock Clock, every time.Duration) (stop func() Steps) {
 	var s Steps
 	look := func() {
 		now := read(clock)
+		// The monotonic clock does not step, so a change of the difference is the time of day's.
+		// Looks more than a second apart may see as much more slewing.
 		moved := (now.wall - now.mono) - (last.wall - last.mono)
 		if abs := max(moved, -moved); float64(abs) > float64(stepLimit)*max(1, (now.mono-last.mono).Seconds()) {
 			s.Count++
@@ -72,7 +79,7 @@ func WatchClock(clock Clock, every time.Duration) (stop func() Steps) {
 	}
 }
 
-// A moment is one reading of a Clock.
+// A moment is one reading of a Clock: two times, read one after the other.
 type moment struct{ wall, mono time.Duration }
 
 // read reads the clock several times and returns the reading with the median difference between the
@@ -102,7 +109,8 @@ func (m *Machine) clockSteps() seen {
 // slowClocks are clock sources that need a system call, and up to microseconds, for each reading.
 var slowClocks = []string{"hpet", "acpi_pm", "refined-jiffies", "jiffies", "xen", "pit"}
 
-// clockSource warns of a slow clock source, and names a faster one that the machine has.
+// clockSource warns of a slow clock source, and names a faster one that the machine has. Linux
+// lists the sources in the order in which it prefers them, so the first that is not slow is named.
 func (m *Machine) clockSource() seen {
 	const dir = "sys/devices/system/clocksource/clocksource0/"
 	source := m.text(dir + "current_clocksource")

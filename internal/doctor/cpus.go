@@ -10,7 +10,11 @@ import (
 	"schedlab/internal/stats"
 )
 
-// used returns the CPUs of server and load, ascending, without duplicates.
+// used returns the CPUs of server and load, ascending, without duplicates. It is empty if neither
+// was told.
+//
+// The checks of this file are about these CPUs: how server and load share them (cpus, siblings),
+// how much of them a control group allows (cpuLimit), and how fast they run (governor).
 func (m *Machine) used() []int {
 	all := slices.Sorted(slices.Values(slices.Concat(m.ServerCPUs, m.LoadCPUs)))
 	return slices.Compact(all)
@@ -21,11 +25,14 @@ func (m *Machine) shared() bool {
 	return slices.ContainsFunc(m.ServerCPUs, func(cpu int) bool { return slices.Contains(m.LoadCPUs, cpu) })
 }
 
-// cpus judges the split of CPUs between server and load.
+// cpus judges the split of CPUs between server and load. One CPU for both is bad, and so is a
+// pinned load that has all CPUs of the server. Sharing some, or sharing without pinning, is a
+// warning.
 func (m *Machine) cpus() seen {
 	used := m.used()
 	online, _ := record.ParseCPUs(m.text("sys/devices/system/cpu/online")) // empty if the machine does not tell
 	names := record.Names{"server": listed(m.ServerCPUs), "load": listed(m.LoadCPUs), "used": listed(used)}
+	// partly is "" if server and load share no CPU, or if the load has all CPUs of the server.
 	partly := listed(record.Shared(m.ServerCPUs, m.LoadCPUs))
 	switch half := len(used) / 2; {
 	case len(used) == 0:
@@ -45,7 +52,8 @@ func (m *Machine) cpus() seen {
 	return fine(cpusApart, record.Values{"server": float64(len(m.ServerCPUs))}, names)
 }
 
-// siblings looks for a core with one hardware thread used by the server and another by the load.
+// siblings looks for a core with one hardware thread used by the server and another by the load. A
+// core that both sides use with the same threads is the check "cpus"'s affair.
 func (m *Machine) siblings() seen {
 	cores, known := m.cores()
 	if !known {
@@ -60,6 +68,7 @@ func (m *Machine) siblings() seen {
 			continue
 		}
 		names := record.Names{"server": listed(server), "load": listed(load)}
+		// The fix is to deal out whole cores: half of them to each side.
 		if half := len(cores) / 2; half > 0 {
 			names["first"], names["second"] = listed(flat(cores[:half])), listed(flat(cores[half:]))
 		}
@@ -78,7 +87,8 @@ func (m *Machine) together() (cpu int, yes bool) {
 }
 
 // turns returns the finding of the check "cpus" if server and load take turns on a CPU: it is to be
-// mended first. Otherwise it returns nil.
+// mended first. Otherwise it returns nil. Timing checks put it into their facts, so that their fix
+// is the fix of that finding.
 func (m *Machine) turns() []record.Fact {
 	if _, together := m.together(); together {
 		return []record.Fact{m.cpus().fact}
@@ -86,7 +96,8 @@ func (m *Machine) turns() []record.Fact {
 	return nil
 }
 
-// cores groups the CPUs in use by core. known is false if the machine does not tell.
+// cores groups the CPUs in use by core: the hardware threads of each core, ascending. Threads that
+// neither side uses are left out. known is false if the machine does not tell.
 func (m *Machine) cores() (cores [][]int, known bool) {
 	used := m.used()
 	for _, cpu := range used {
@@ -105,7 +116,9 @@ func (m *Machine) cores() (cores [][]int, known bool) {
 // flat returns the CPUs of all cores, ascending.
 func flat(cores [][]int) []int { return slices.Sorted(slices.Values(slices.Concat(cores...))) }
 
-// cpuLimit looks for a CPU quota of this process's cgroup, or of one above it.
+// cpuLimit looks for a CPU quota of this process's cgroup, or of one above it. The smallest quota
+// counts. It is bad if it is less than the CPUs in use: the kernel then stops server and load
+// together.
 func (m *Machine) cpuLimit() seen {
 	if m.text(cgroup.Self) == "" {
 		return untold(nil)
@@ -118,7 +131,8 @@ func (m *Machine) cpuLimit() seen {
 	return fine(cpuLimit, record.Values{"limit": least, "used": used}, record.Names{"file": where}).graded(least < used, false)
 }
 
-// governor warns of a frequency governor other than performance, and of turbo.
+// governor warns of a frequency governor other than performance, and of turbo. Both let the clock
+// rate depend on the load, and turbo on the temperature, too.
 func (m *Machine) governor() seen {
 	governors := map[string][]int{}
 	for _, cpu := range m.used() {
@@ -140,6 +154,7 @@ func (m *Machine) governor() seen {
 	turbo := func(now string) record.Fact {
 		return record.Fact{Code: governor, Names: record.Names{"turbo": now}}
 	}
+	// Intel's driver has a switch that turns turbo off, the others one that turns it on.
 	for _, t := range []struct{ file, on, off string }{
 		{"sys/devices/system/cpu/intel_pstate/no_turbo", "0", "1"},
 		{"sys/devices/system/cpu/cpufreq/boost", "1", "0"},

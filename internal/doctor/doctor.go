@@ -14,7 +14,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A State is the result of a check.
+// A State is the result of a check. Warn and Bad count against the machine.
 type State string
 
 // The states. Unknown means that the machine does not tell; it does not count against the machine.
@@ -25,7 +25,8 @@ const (
 	Unknown State = "unknown"
 )
 
-// A Finding is the finding of one check.
+// A Finding is the finding of one check. Check is the check's name, as docs/guide/doctor.md lists
+// them. State grades it; Unknown has a sentence in Found all the same.
 type Finding struct {
 	Check string      `json:"check"`
 	State State       `json:"state"`
@@ -39,12 +40,19 @@ type Finding struct {
 
 // The verdicts on a machine.
 const (
+	// Fit has no warning. Reservations has warnings only: measure, and read the doubts. Unfit has a
+	// finding that is Bad.
 	Fit          = "fit"
 	Reservations = "fit with reservations"
 	Unfit        = "unfit"
 )
 
-// A Report holds the findings of all checks and the verdict on the machine.
+// A Report holds the findings of all checks and the verdict on the machine. Findings has the checks
+// that had something to look at, in the order of checks. Examine makes a Report; it is only read
+// afterwards.
+//
+// Schema is the constant Schema. Verdict is Fit, Reservations or Unfit: the worst state of a
+// finding decides.
 type Report struct {
 	Schema   int    `json:"schema"`
 	Verdict  string `json:"verdict"`
@@ -59,8 +67,16 @@ type Report struct {
 // Schema is the version of the JSON form of a Report.
 const Schema = 1
 
-// A Machine holds the inputs of the checks. A figure that the caller did not measure stays zero, and
-// its check is left out.
+// A Machine holds the inputs of the checks. A figure that the caller did not measure stays zero,
+// and its check is left out.
+//
+// The package works in one step: Examine runs the table of checks over a Machine. A check is a
+// method of Machine that returns what it has seen, and stands in the file of its subject: clock.go,
+// cpus.go, limits.go, noise.go, others.go, timing.go. The words are in facts.go, and write.go
+// prints the report. WatchClock and Lateness are helpers for a caller that measures.
+//
+// Clock, Gap, Engine and Noise come from WatchClock, from a client of an almost idle server, from
+// the load engine's measurement of itself, and from NewNoise. Noise is nil if it was not measured.
 type Machine struct {
 	Root                 fs.FS    // root of the machine's files: it contains proc and sys
 	ServerCPUs, LoadCPUs []int    // ascending
@@ -70,6 +86,7 @@ type Machine struct {
 	Out                  string   // directory of run records
 	Need                 uint64   // bytes that a record may take there
 
+	// Below are measured figures; above, what the machine or the command line tells at once.
 	Usage host.Usage // use of the CPUs, watched for some time
 	Clock Steps
 	// Lateness holds, ascending, how late the sleeps of the generator ended.
@@ -82,7 +99,9 @@ type Machine struct {
 	Noise  *Noise
 }
 
-// Examine runs the checks that have inputs and returns the report.
+// Examine runs the checks that have inputs and returns the report. It reads files below m.Root and
+// asks the kernel about m.Out. Where the machine does not tell enough for a check, its finding is
+// Unknown; nothing is an error.
 func Examine(m *Machine) Report {
 	r := Report{Schema: Schema, Verdict: Fit, Limits: m.limits(), Noise: m.Noise}
 	if m.Engine.Err == nil && m.Engine.Rate > 0 {
@@ -93,6 +112,7 @@ func Examine(m *Machine) Report {
 		if s.state == "" {
 			continue
 		}
+		// The sentences of a finding name its check, so every fact carries the name.
 		if s.fact.Names == nil {
 			s.fact.Names = record.Names{}
 		}
@@ -119,7 +139,8 @@ func Examine(m *Machine) Report {
 func (f Finding) wrong() bool { return f.State == Bad || f.State == Warn }
 
 // Summary returns the verdict, with at most most of the findings behind it, and the load that the
-// noise was measured with. For an unfit machine, only bad findings are behind it.
+// noise was measured with. For an unfit machine, only bad findings are behind it. The fact's value
+// "more" is how many findings are left out.
 func (r Report) Summary(most int) record.Fact {
 	var because []record.Fact
 	for _, f := range r.Findings {
@@ -139,7 +160,9 @@ func (r Report) Summary(most int) record.Fact {
 	return f
 }
 
-// limits returns what bounds every result of this machine, however fit it is.
+// limits returns the properties that bound every result of this machine, however fit it is: one
+// server CPU, a hypervisor, steal, pauses. They are told even if no check warns. It is no fact if
+// there are none.
 func (m *Machine) limits() record.Fact {
 	var found []record.Fact
 	add := func(seen bool, code record.Code, v record.Values) {
@@ -158,7 +181,7 @@ func (m *Machine) limits() record.Fact {
 	return record.Fact{Code: machineLimits, Because: found}
 }
 
-// A check examines one property of the machine.
+// A check examines one property of the machine. The report prints spoils and untold as they are.
 type check struct {
 	name   string
 	look   func(*Machine) seen
@@ -166,13 +189,15 @@ type check struct {
 	untold string // text of the finding where the machine does not tell; "" for a check that always can
 }
 
-// seen is the result of a check. The zero value means that there was nothing to look at.
+// seen is the result of a check. The zero value means that there was nothing to look at: the check
+// is left out of the report.
 type seen struct {
 	state State
 	fact  record.Fact
 }
 
-// fine returns the result OK with a fact. [seen.graded] makes it worse.
+// fine returns the result OK with a fact. [seen.graded] makes it worse. A check can thus be written
+// as one expression: the fact, and the conditions for Bad and Warn.
 func fine(code record.Code, v record.Values, n record.Names, because ...record.Fact) seen {
 	return seen{OK, record.Fact{Code: code, Values: v, Names: n, Because: because}}
 }
@@ -197,7 +222,8 @@ func untold(err error) seen {
 	return s
 }
 
-// checks returns all checks in the order of the report.
+// checks returns all checks in the order of the report: CPUs first, then other users of the
+// machine, the limits of the kernel, clocks and timers, and last the checks that need servers.
 func checks() []check {
 	return []check{
 		{"cpus", (*Machine).cpus, "the load takes CPU time from the server that it measures, and late requests look like slow replies", "the CPUs that this process may use are not told here"},
@@ -234,7 +260,8 @@ func (m *Machine) text(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// number reads a file that holds one integer.
+// number reads a file that holds one integer. ok is false if the file cannot be read or holds
+// something else.
 func (m *Machine) number(name string) (n int, ok bool) {
 	n, err := strconv.Atoi(m.text(name))
 	return n, err == nil

@@ -15,6 +15,10 @@ import (
 )
 
 // A Limit is a resource limit of a process. Soft is in force; the process may raise it up to Hard.
+// The zero value means that it was not read.
+//
+// The checks of this file compare a limit of the system with the need of a comparison: descriptors,
+// local ports, accept queues, memory, swap, room on disk, and variables of the environment.
 type Limit struct{ Soft, Hard uint64 }
 
 // Limits on descriptors: bad below fewConnections, a warning below mostConnections.
@@ -42,7 +46,8 @@ const (
 )
 
 // ports counts the local ports that one trial may use up. Each trial has another server port, and a
-// socket in TIME_WAIT blocks its local port for that server port only.
+// socket in TIME_WAIT blocks its local port for that server port only. So earlier trials take none
+// away; the number of sockets in TIME_WAIT is told all the same.
 func (m *Machine) ports() seen {
 	var from, to int
 	if _, err := fmt.Sscan(m.text("proc/sys/net/ipv4/ip_local_port_range"), &from, &to); err != nil {
@@ -50,6 +55,7 @@ func (m *Machine) ports() seen {
 	}
 	n := to - from + 1
 	values := record.Values{"ports": float64(n), "rate": float64(n) / quickSpan}
+	// A line like "TCP: inuse 9 orphan 0 tw 14 alloc 10 mem 2".
 	for line := range strings.Lines(m.text("proc/net/sockstat")) {
 		waiting := 0
 		if _, rest, ok := strings.Cut(line, " tw "); !ok || !strings.HasPrefix(line, "TCP:") {
@@ -69,7 +75,8 @@ const (
 	smallSyn     = 256
 )
 
-// backlog judges the kernel's limits on the accept queue and on the SYN queue.
+// backlog judges the kernel's limits on the accept queue and on the SYN queue. A server's own
+// --backlog is cut to the first.
 func (m *Machine) backlog() seen {
 	accept, ok := m.number("proc/sys/net/core/somaxconn")
 	if !ok {
@@ -93,7 +100,8 @@ const (
 	tooLittle    = 256 << 20
 )
 
-// memory judges the memory available, in bytes.
+// memory judges the memory available: MemAvailable, the kernel's estimate of the memory that
+// programs can get without swapping.
 func (m *Machine) memory() seen {
 	free, ok := m.kibibytes("MemAvailable")
 	if !ok {
@@ -102,7 +110,8 @@ func (m *Machine) memory() seen {
 	return fine(memoryFree, record.Values{"free": float64(free)}, nil).graded(free < tooLittle, free < littleMemory)
 }
 
-// littleSwap is the swap in use, in bytes, above which swap warns.
+// littleSwap is the swap in use, in bytes, above which swap warns. A few pages that were swapped
+// out long ago and are not needed do no harm.
 const littleSwap = 16 << 20
 
 // swap warns if more than littleSwap of swap space is in use.
@@ -120,7 +129,9 @@ func (m *Machine) swap() seen {
 // record checks for before the load starts.
 const leastRoom = 2 << 20
 
-// output checks that the directory of records can be written, and has room for a record.
+// output checks that the directory of records can be written, and has room for a record. It creates
+// nothing: it asks about the nearest directory that exists. Less than leastRoom is bad; less than a
+// record of the largest size needs is a warning.
 func (m *Machine) output() seen {
 	if m.Out == "" {
 		return seen{}
@@ -143,6 +154,7 @@ func (m *Machine) output() seen {
 	if err := unix.Statfs(dir, &disk); err != nil {
 		return seen{Unknown, record.Fact{Code: outputUntold, Names: record.Names{"dir": m.Out, "error": err.Error()}}}
 	}
+	// Pseudo file systems like /proc have no blocks and take no files.
 	if disk.Blocks == 0 {
 		return blocked(errors.New("its file system has no room for files"), "")
 	}
@@ -154,7 +166,8 @@ func (m *Machine) output() seen {
 	return fine(outputFull, values, names).graded(free < leastRoom, true)
 }
 
-// existing returns path, or the nearest directory above it that exists, where path would be created.
+// existing returns path, or the nearest directory above it that exists, where path would be
+// created. It returns an error for a file in the way.
 func existing(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	for err == nil {
@@ -178,7 +191,8 @@ var shaping = []string{"GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT"}
 // building are the flags in GOFLAGS that compile the same source to a different program.
 var building = []string{"-race", "-gcflags", "-ldflags", "-cover", "-tags", "-msan", "-asan", "-pgo"}
 
-// environment warns of variables that change how Go programs are built or run.
+// environment warns of variables that change how Go programs are built or run. They reach every
+// server of a comparison alike, so no arm gains, but the figures hold for these settings only.
 func (m *Machine) environment() seen {
 	var set, names []string
 	for _, v := range m.Environ {

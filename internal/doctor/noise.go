@@ -10,6 +10,12 @@ import (
 )
 
 // Noise tells which differences this machine can tell from chance.
+//
+// Its source are comparisons of a program with copies of itself (A/A). Their blocks differ by noise
+// alone, so the spread of the blocks' ratios shows how wide the interval of a real comparison would
+// be: NewNoise collects the ratios of each metric, HalfWidth computes the expected width, and the
+// check noise warns where it exceeds a tenth. The fields Refused and Err are sentences; an empty
+// one means none.
 type Noise struct {
 	Scenario string      `json:"scenario"`          // the scenario with the load
 	Asked    string      `json:"asked,omitempty"`   // what a request does, in words
@@ -31,6 +37,11 @@ func NoNoise(scenario string, why record.Fact) *Noise {
 }
 
 // A Judgement tells how small a difference in a metric a protocol can detect. Times are in seconds.
+// Takes is the planned duration of the comparison. NeedsWindow, if it is not 0, is the reason why
+// there is no HalfWidth.
+//
+// Metric is a name that stats.MetricOf knows, and Protocol is quick or full. Judged is false if
+// there is no HalfWidth: the window is too short, or no block has a value.
 type Judgement struct {
 	Metric   string  `json:"metric"`
 	Protocol string  `json:"protocol"`
@@ -49,12 +60,14 @@ type Judgement struct {
 	NeedsWindow float64 `json:"needs_window,omitempty"`
 }
 
-// fewestBlocks is the smallest number of blocks that shows their spread.
+// fewestBlocks is the smallest number of blocks that shows their spread. With fewer, nothing is
+// judged.
 const fewestBlocks = 3
 
 // NewNoise judges protocols by A/A comparisons with a scenario's load: runs of a program and its
 // copies, with their results. Each protocol is the plan of a comparison with one challenger. It is
-// judged by the run with the nearest window length. runs has at least one element.
+// judged by the run with the nearest window length. runs has at least one element. If a run has too
+// few blocks that count, Err says so and there are no judgements.
 func NewNoise(scenario string, runs []record.Run, protocols []record.Plan) *Noise {
 	n := &Noise{Scenario: scenario, Asked: runs[0].Plan.Asked, Rate: runs[0].Plan.Rate}
 	for _, run := range runs {
@@ -72,6 +85,7 @@ func NewNoise(scenario string, runs []record.Run, protocols []record.Plan) *Nois
 	}
 	for _, m := range stats.Metrics() {
 		for _, p := range protocols {
+			// The run with the nearest window length needs the least scaling.
 			off := func(run record.Run) float64 { return math.Abs(run.Plan.Window - p.Window) }
 			nearest := slices.MinFunc(runs, func(a, b record.Run) int { return cmp.Compare(off(a), off(b)) })
 			n.Judges = append(n.Judges, judge(m.Name, nearest, p))
@@ -80,7 +94,8 @@ func NewNoise(scenario string, runs []record.Run, protocols []record.Plan) *Nois
 	return n
 }
 
-// counted returns how many blocks count: an arm has a value of a metric for each.
+// counted returns how many blocks count: an arm has a value of a metric for each. The metric with
+// the most values tells.
 func counted(r *record.Result) (n int) {
 	for _, arm := range r.Arms {
 		for _, values := range arm.Blocks {
@@ -101,7 +116,8 @@ func firstRefused(r *record.Result) (why record.Fact) {
 	return why
 }
 
-// judge returns the judgement on a metric under a protocol, from an A/A comparison.
+// judge returns the judgement on a metric under a protocol, from an A/A comparison. Without a value
+// in any block the metric is not judged.
 func judge(metric string, run record.Run, p record.Plan) Judgement {
 	j := Judgement{Metric: metric, Protocol: p.Protocol, Blocks: p.Blocks, Window: p.Window, Takes: p.Estimate, Scaled: run.Plan.Window != p.Window}
 	if q := stats.MetricOf(metric).Quantile; q > 0 {
@@ -112,6 +128,7 @@ func judge(metric string, run record.Run, p record.Plan) Judgement {
 	}
 	if ratios := logRatios(run.Result.Arms, metric); len(ratios) > 0 {
 		j.Judged = true
+		// The spread of a window's figures shrinks with the square root of its length.
 		j.HalfWidth = new(math.Expm1(HalfWidth(ratios, p.Blocks) * math.Sqrt(run.Plan.Window/j.Window)))
 	}
 	return j
@@ -121,8 +138,8 @@ func judge(metric string, run record.Run, p record.Plan) Judgement {
 // random, and with this surplus a window rarely has too few.
 const surplus = 1.1
 
-// window returns how long a window must be, in seconds, for quantile q. It returns 0 if the rate is 0,
-// which means unknown.
+// window returns how long a window must be, in seconds, for quantile q at a rate per second. It
+// returns 0 if the rate is 0, which means unknown.
 func window(q, rate float64) float64 {
 	if rate <= 0 {
 		return 0
@@ -131,7 +148,8 @@ func window(q, rate float64) float64 {
 }
 
 // logRatios returns the logarithm of the ratio of each two arms in each block, with both signs. The
-// arms are the same program, so the sign means nothing.
+// arms are the same program, so the sign means nothing. Ratios that are no numbers are left out, as
+// of a metric that is 0.
 func logRatios(arms []record.Arm, metric string) (d []float64) {
 	for i, arm := range arms {
 		for _, other := range arms[:i] {
@@ -147,14 +165,15 @@ func logRatios(arms []record.Arm, metric string) (d []float64) {
 }
 
 // HalfWidth returns half the expected width of the interval [d_(k), d_(n+1-k)] that a comparison's
-// last look at n blocks gives (see [stats.LookRank]). It assumes that the log-ratios of the blocks
-// are drawn from the values of d, which are symmetric about 0. The result is exact, not simulated:
-// with the values sorted,
+// last look at n blocks gives (see [stats.LookRank]). The width is of log-ratios: 0.09 is about ±9
+// %. It assumes that the log-ratios of the blocks are drawn from the values of d, which are
+// symmetric about 0. The result is exact, not simulated: with the values sorted,
 //
 //	P(d_(r:n) <= x_i) = P(Bin(n, i/len(d)) >= r)
 //
-// (Hutson and Ernst, "The exact bootstrap mean and variance of an L-estimator",
-// 2000). 0 when d is empty, or n too few for an interval.
+// where r is n+1-k, the rank of the interval's upper end, and x_i the i-th value (Hutson and Ernst,
+// "The exact bootstrap mean and variance of an L-estimator", 2000). 0 when d is empty, or n too few
+// for an interval.
 func HalfWidth(d []float64, n int) float64 {
 	n = lastLook(n)
 	k := stats.LookRank(n, stats.Alpha/float64(stats.Primaries()))
@@ -162,6 +181,8 @@ func HalfWidth(d []float64, n int) float64 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(d))
+	// The mean of the upper end: each value, times the probability that the upper end is this one.
+	// By symmetry it is half the width.
 	mean, below := 0.0, 0.0
 	for i, x := range sorted {
 		upTo := atLeast(n+1-k, n, float64(i+1)/float64(len(d)))
@@ -181,7 +202,8 @@ func lastLook(n int) (last int) {
 	return last
 }
 
-// atLeast returns P(Bin(n, p) >= r).
+// atLeast returns P(Bin(n, p) >= r): the probability of r successes or more in n trials. It adds up
+// logarithms, because factorials of n would overflow.
 func atLeast(r, n int, p float64) float64 {
 	if p >= 1 {
 		return 1
@@ -197,7 +219,8 @@ func atLeast(r, n int, p float64) float64 {
 // timed reports whether the metric is a quantile of the response times.
 func (j Judgement) timed() bool { return stats.MetricOf(j.Metric).Quantile > 0 }
 
-// noise judges whether the machine can tell differences of a tenth in the response times.
+// noise judges whether the machine can tell differences of a tenth in the response times. It is bad
+// if it can in none of them, a warning if it can in some.
 func (m *Machine) noise() seen {
 	switch {
 	case m.Noise == nil:
@@ -223,8 +246,10 @@ func (m *Machine) noise() seen {
 		graded(nothing, true)
 }
 
-// enough returns the window, in seconds, with which the longest protocol would tell differences of a
-// tenth in every judged time. It returns 0 if no window up to a minute would do.
+// enough returns the window, in seconds, with which the longest protocol would tell differences of
+// a tenth in every judged time. It returns 0 if no window up to a minute would do. An interval
+// shrinks with the square root of the blocks, so an interval twice too wide needs four times the
+// blocks, or as much more time in each.
 func (n *Noise) enough() (window float64) {
 	for _, j := range n.Judges {
 		if !j.timed() || j.Window < n.Judges[len(n.Judges)-1].Window {

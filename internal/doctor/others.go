@@ -13,15 +13,18 @@ import (
 
 // Limits on the CPU time that other programs may take of the CPUs in use, in CPUs.
 const (
+	// Above someForeign the check warns, above muchForeign it is bad. mostNamed is how many
+	// programs it names.
 	someForeign = .05
 	muchForeign = .25
 	mostNamed   = 5
 )
 
-// tick is the resolution of the CPU times that Linux shows to user space.
+// tick is the resolution of the CPU times that Linux shows to user space: USER_HZ is 100.
 const tick = 10 * time.Millisecond
 
-// others looks for programs other than this one on the CPUs in use.
+// others looks for programs other than this one on the CPUs in use. A program counts with the CPU
+// on which it ran last. The load average is only told: it covers all CPUs.
 func (m *Machine) others() seen {
 	u := m.Usage
 	if u.Interval == 0 {
@@ -38,6 +41,7 @@ func (m *Machine) others() seen {
 			continue
 		}
 		sum += p.CPUs
+		// The list begins with the busiest. A program that takes a trifle is not worth a name.
 		if len(pids) < mostNamed && p.CPUs > someForeign/mostNamed {
 			pids = append(pids, strconv.Itoa(p.PID))
 			found = append(found, record.Fact{
@@ -49,6 +53,8 @@ func (m *Machine) others() seen {
 	if sum <= least { // no program is in the way; if sum is larger and pids is empty, many small programs run
 		pids = nil
 	}
+	// Programs of another container, or of the host, show only as CPU time that no visible program
+	// used.
 	if u.Unseen > muchForeign {
 		found = append(found, record.Fact{Code: unseenNow, Values: record.Values{"cpus": u.Unseen}})
 		sum += u.Unseen
@@ -78,11 +84,14 @@ func (m *Machine) steal() seen {
 
 // Limits on the percentage of the last ten seconds in which some task waited.
 const (
+	// Waiting for a CPU is common on a machine in use; waiting for memory means that the kernel is
+	// short of it.
 	cpuPressure    = 20.0
 	memoryPressure = 1.0
 )
 
-// pressure warns if tasks waited for CPU or memory.
+// pressure warns if tasks waited for CPU or memory in the last ten seconds (pressure stall
+// information, Documentation/accounting/psi.rst of the Linux kernel).
 func (m *Machine) pressure() seen {
 	cpu, ok := pressed(m.text("proc/pressure/cpu"))
 	memory, ok2 := pressed(m.text("proc/pressure/memory"))

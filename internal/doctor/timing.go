@@ -10,7 +10,11 @@ import (
 )
 
 // Lateness calls sleep n times with d, and returns how late each sleep ended, ascending. It returns
-// early when ctx ends.
+// early when ctx ends. A sleep that ends early counts as 0.
+//
+// The file's checks are about time that goes missing: sleeps that end late (timer), a busy thread
+// off its CPU (pause), an idle server that does not reply (gap), and what the load engine adds
+// (engine). Their inputs are measured by the caller.
 func Lateness(ctx context.Context, sleep func(time.Duration), n int, d time.Duration) (late []time.Duration) {
 	for range n {
 		if ctx.Err() != nil {
@@ -37,10 +41,11 @@ func (m *Machine) timer() seen {
 	return fine(timerLate, record.Values{"p50": p50.Seconds(), "p99": p99.Seconds()}, nil).graded(false, p99 > lateTimer)
 }
 
-// quickWindow is the window length of the protocol quick.
+// quickWindow is the window length of the protocol quick, the shortest that has to bear a pause.
 const quickWindow = 500 * time.Millisecond
 
-// pause judges how long a busy thread is taken off its CPU.
+// pause judges how long a busy thread is taken off its CPU: by the hypervisor, by interrupts, or by
+// other programs.
 func (m *Machine) pause() seen {
 	switch {
 	case m.Pause == 0:
@@ -52,8 +57,9 @@ func (m *Machine) pause() seen {
 }
 
 // paused judges a pause of length d. A pause of more than a hundredth of a window determines the
-// window's p99. If server and load take turns on a CPU, they may have caused the pause themselves, and
-// the fix is to separate them.
+// window's p99: requests that arrive during it are more than 1 % of all. If server and load take
+// turns on a CPU, they may have caused the pause themselves, and the fix is to separate them. v
+// holds further values for the sentence of code; paused adds to it, so it must not be nil.
 func (m *Machine) paused(code record.Code, d time.Duration, v record.Values) seen {
 	s := fine(code, v, nil, m.turns()...)
 	v["longest"] = d.Seconds()
@@ -66,8 +72,8 @@ func (m *Machine) paused(code record.Code, d time.Duration, v record.Values) see
 	return s.graded(false, d > quickWindow/100)
 }
 
-// A Gap is the longest time without a reply of an almost idle server to a client that sends its next
-// request at once.
+// A Gap is the longest time without a reply of an almost idle server to a client that sends its
+// next request at once. Such a server has nothing to do but to reply, so a gap is the machine's.
 type Gap struct {
 	Longest time.Duration // 0: not measured
 	Replies int           // number of replies in Span

@@ -13,7 +13,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Formats are the formats of Write.
+// Formats are the formats of Write, the default first.
 var Formats = []string{"text", "json", "markdown"}
 
 // Write writes the report to w with one call of w.Write. format is one of Formats. Text fits on a
@@ -40,12 +40,15 @@ func (r Report) Write(w io.Writer, format string, verbose bool) error {
 
 // Limits of a brief report.
 const (
+	// A terminal of the usual size has 24 lines.
 	briefLines = 24 // lines of the report
 	mostShown  = 3  // findings shown
 )
 
 // Document returns the report as a document: all findings if verbose, else only findings that need
-// mending. Both have the table of differences that the machine can tell.
+// mending. Both have the table of differences that the machine can tell. The short form shows
+// mostShown findings, the bad ones first, or fewer if it would not fit on a screen; one is always
+// shown.
 func (r Report) Document(verbose bool) document.Document {
 	if verbose {
 		return r.document(r.Sentence, r.Findings, nil)
@@ -77,6 +80,9 @@ func (r Report) below(left int) (facts document.Facts) {
 	return append(append(facts, document.Fact{Label: "Sure", Text: text}), document.Below(nil)...)
 }
 
+// document builds both forms. answer is the first line, shown are the findings of the table. below
+// is the end of a brief report; nil makes the long form, in which the table has a column for the
+// harm that each finding does.
 func (r Report) document(answer string, shown []Finding, below document.Facts) document.Document {
 	d := document.Document{Answer: answer}
 	if !r.Limits.None() {
@@ -105,7 +111,7 @@ func (r Report) document(answer string, shown []Finding, below document.Facts) d
 	return d
 }
 
-// origin returns a phrase that names the measurement behind the table.
+// origin returns a phrase that names the measurement behind the table: scenario, blocks and rate.
 func (n *Noise) origin() string {
 	blocks := fmt.Sprint(n.Blocks)
 	if n.Ran > n.Blocks {
@@ -118,7 +124,8 @@ func (n *Noise) origin() string {
 	return text
 }
 
-// table returns a header row and a row for each metric, with a column for each protocol.
+// table returns a header row and a row for each metric, with a column for each protocol. It relies
+// on the order of the judgements: by metric, then by protocol.
 func (r Report) table() (rows [][]string) {
 	if r.Noise == nil || len(r.Noise.Judges) == 0 {
 		return nil
@@ -140,6 +147,7 @@ func (r Report) table() (rows [][]string) {
 			rows = append(rows, last)
 		}
 		last[at[j.Protocol]] = j.fact(noiseWidth).String()
+		// Scaled from windows of another length, so an estimate and no measurement.
 		if j.Scaled && j.HalfWidth != nil {
 			last[at[j.Protocol]] += " (estimated)"
 		}

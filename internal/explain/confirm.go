@@ -16,6 +16,9 @@ import (
 
 // The protocol of the extra blocks.
 const (
+	// Short windows, because many arms share the budget: two for each cause, and the two explained.
+	// A window is never shorter than leastWindow, even if the budget then has room for fewer
+	// blocks.
 	fewBlocks   = 10 // or more, see blocksFor
 	testWindow  = 600 * time.Millisecond
 	testWarmup  = 200 * time.Millisecond
@@ -26,13 +29,25 @@ const (
 
 // Limits of a confirmation.
 const (
+	// These are wide, so that chance confirms nothing: at least half of the extra time must go, and
+	// the control may take at most a quarter as much.
 	mostLeft  = .5  // ratio: how much of the slower arm's extra time may remain when the knob is turned
 	mostMoved = .25 // ratio: how much of the time that the knob took away the control may take away too
 )
 
 // A Test is the comparison that would confirm an explanation's causes. Its arms are the two
 // explained arms and, for each cause, the slower arm without the cause (the knob) and the slower
-// arm with a change that must not matter (the control).
+// arm with a change that must not matter (the control). The slower arm comes first, so it is the
+// baseline and has a copy.
+//
+// The control is there because any change of settings may change times: a cause is confirmed only
+// if its knob helps and another change does not. Case.Test plans the arms, the caller runs them,
+// and Case.Confirm judges the record. Case.Profiled plans the run that captures profiles, with the
+// same settings.
+//
+// Scenario has the arms and the protocol. The other fields are options of the planner
+// (experiment.Options) and keep the load as it was: ServerCPUs and LoadCPUs are lists like 0-3, Pin
+// is auto or none, and Engine is the name of a load engine, "" for the default.
 type Test struct {
 	Scenario scenario.Scenario
 	// The settings of the run that is explained.
@@ -42,7 +57,8 @@ type Test struct {
 }
 
 // Test plans the test, with windows short enough for the budget. It returns false if no untested
-// cause has a knob.
+// cause has a knob, or if no arm is slower. An error means that the record does not tell how an arm
+// was started.
 func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget time.Duration) (Test, bool, error) {
 	if x.Slower == "" {
 		return Test{}, false, nil
@@ -57,6 +73,7 @@ func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget ti
 	}
 	f.Name = strings.TrimSuffix(x.Faster(), "'")
 	arms := []scenario.Arm{s.copied(), f}
+	// Causes may share a knob or a control: each arm runs once.
 	add := func(a scenario.Arm) {
 		if !slices.ContainsFunc(arms, func(b scenario.Arm) bool { return b.Name == a.Name }) {
 			arms = append(arms, a)
@@ -75,11 +92,14 @@ func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget ti
 	if len(arms) == 2 {
 		return Test{}, false, nil
 	}
+	// The scenario's own questions are left out: the test has another one.
 	t := c.scenario
 	t.Name = "why-" + t.Name[:min(len(t.Name), 36)]
 	t.Question = "Does " + x.Slower + " stop being slow when the suspected cause is taken away?"
 	t.Arms, t.Expect, t.Claims, t.Predict, t.Load.Vary = arms, nil, nil, nil, nil
 	w := testWindow
+	// A run with longer windows needed them for its rate, so keep them, unless they are more than
+	// four times testWindow.
 	if own := time.Duration(c.run.Plan.Window * float64(time.Second)); own > testWindow && own <= 4*testWindow {
 		w = own
 	}
@@ -91,12 +111,14 @@ func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget ti
 }
 
 // blocksFor returns how many blocks a test needs before the exact test can decide anything: its
-// challengers' comparisons share one probability of error.
+// challengers' comparisons share one probability of error. It is fewBlocks or more.
 func blocksFor(challengers int) int {
 	return max(fewBlocks, stats.FirstLook(stats.Primaries()*challengers))
 }
 
-// asMeasured returns a test of s with the rate, CPUs and engine of the explained run.
+// asMeasured returns a test of s with the rate, CPUs and engine of the explained run. The engine is
+// the one that loaded the arm. A run without CPUs in its record was not pinned, and its test is not
+// either.
 func (c *Case) asMeasured(s scenario.Scenario, arm string) Test {
 	t := Test{Scenario: s, Rate: c.run.Plan.Rate, ServerCPUs: c.run.Env.ServerCPUs, LoadCPUs: c.run.Env.LoadCPUs, Pin: "auto", Engine: c.arms[arm].plan.Clients.Engine}
 	if t.ServerCPUs == "" {
@@ -105,11 +127,11 @@ func (c *Case) asMeasured(s scenario.Scenario, arm string) Test {
 	return t
 }
 
-// Seed returns the seed of the run.
+// Seed returns the seed of the run. With it, a profiled arm gets the requests of the run.
 func (c *Case) Seed() uint64 { return c.run.Plan.Seed }
 
 // Profiled returns the comparison to profile: both arms of the explanation, as the run measured
-// them. It returns an error for an arm and its own copy, which are one program.
+// them, From first. It returns an error for an arm and its own copy, which are one program.
 func (c *Case) Profiled(x *record.Explanation) (Test, error) {
 	t := c.scenario
 	t.Name = "profiles-" + t.Name[:min(len(t.Name), 36)]
@@ -134,8 +156,9 @@ func ruleOf(code record.Code) rule {
 }
 
 // Confirm returns x with the results of the test: each untested cause becomes confirmed or not
-// confirmed. In each block of the test the slower arm runs twice, as baseline and copy, and
-// counts with the mean of both.
+// confirmed. x itself stays as it is. test is the test's record, read by Read. In each block of the
+// test the slower arm runs twice, as baseline and copy, and counts with the mean of both. The other
+// causes keep their state, and so does a cause without arms in the test.
 func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 	done := *x
 	done.Causes = slices.Clone(x.Causes)
@@ -146,6 +169,7 @@ func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 			continue
 		}
 		figure := ruleOf(cause.Code).figure(cause.Tail)
+		// The arms of the test in the order of Case.Test: the slower arm, its copy, the faster arm.
 		base := test.series(figure, test.Result.Arms[0].Name, test.Result.Arms[1].Name)
 		fast := test.series(figure, test.Result.Arms[2].Name)
 		knob, control := test.series(figure, cause.Knob), test.series(figure, cause.Control)
@@ -160,10 +184,11 @@ func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 	return &done
 }
 
-// unshown returns why the test does not show that the knob removes a cause; none if it does.
-// longer is the extra time of the slower arm, moved the change by the knob, still the change by the
-// control, and apart the difference between knob and control. The knob must surely shorten the
-// time, by enough, also compared with the control, and the control alone must not shorten it.
+// unshown returns why the test does not show that the knob removes a cause; none if it does. longer
+// is the extra time of the slower arm, moved the change by the knob, still the change by the
+// control, and apart the difference between knob and control; all are seconds, or a ratio of lost
+// requests. The knob must surely shorten the time, by enough, also compared with the control, and
+// the control alone must not shorten it.
 func unshown(longer, moved, still, apart record.Step) record.Fact {
 	fell := -moved.By
 	switch {
@@ -179,7 +204,8 @@ func unshown(longer, moved, still, apart record.Step) record.Fact {
 	return record.Fact{}
 }
 
-// series returns a figure per valid block, averaged over the named arms.
+// series returns a figure per valid block, averaged over the named arms. Series of one Case pair up
+// by block.
 func (c *Case) series(figure func(*arm, int) float64, names ...string) (all []float64) {
 	for i := range c.Result.Valid {
 		sum := 0.0

@@ -17,7 +17,13 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A Case is a run, read and ready to be explained. Make one with [Read].
+// A Case is a run, read and ready to be explained. Make one with [Read]. It does not change
+// afterwards. The test of an explanation is a run too, and becomes another Case.
+//
+// The steps: Pair chooses two arms, Explain divides their difference and suspects causes, Test
+// plans the extra arms, Confirm judges them, and Beside merges the explanation with an older one.
+//
+// Result is the run's result as it is judged now; read it only.
 type Case struct {
 	Result   *record.Result
 	run      record.Run
@@ -26,7 +32,7 @@ type Case struct {
 }
 
 // Read judges a run again from its record and reads its servers' metrics. It returns an error if
-// the record cannot be read or has fewer than two valid blocks.
+// the record cannot be read or has fewer than two valid blocks: one block has no interval.
 func Read(dir *record.Dir, run record.Run) (*Case, error) {
 	type key struct {
 		block int
@@ -52,6 +58,7 @@ func Read(dir *record.Dir, run record.Run) (*Case, error) {
 	c := &Case{Result: r, run: run, scenario: s, arms: map[string]*arm{}}
 	for i, p := range run.Plan.Arms {
 		a := &arm{Arm: r.Arms[i], plan: p, cpus: record.CountCPUs(run.Env.ServerCPUs, run.Env.CPUs), windows: windows[p.Name]}
+		// Counters line up with windows, so that a witness finds both at the block's index.
 		for _, w := range a.windows {
 			a.counters = append(a.counters, shown[key{w.Trial.Block, p.Name}])
 		}
@@ -61,7 +68,8 @@ func Read(dir *record.Dir, run record.Run) (*Case, error) {
 }
 
 // Pair chooses the arms to explain: the two in names or, if names is empty, the baseline and the
-// challenger with the largest relative difference of mean response time.
+// challenger with the largest relative difference of mean response time. from is the arm compared
+// with. Any other number of names is an error, and so is a name that the run does not have.
 func (c *Case) Pair(names []string) (from, to string, err error) {
 	switch len(names) {
 	case 0:
@@ -101,6 +109,8 @@ func (c *Case) names() (all []string) {
 
 // Limits below which a difference or a cause gets no explanation.
 const (
+	// A difference must reach leastShare and leastSeconds, or for lost requests leastLost; a
+	// cause's part must reach leastPart.
 	leastShare   = .03  // a ratio of the faster arm's mean
 	leastSeconds = 2e-6 // seconds of the mean
 	leastLost    = .005 // a ratio of the requests
@@ -109,11 +119,13 @@ const (
 
 // Explain finds where the time between two arms went, and suspects causes. modes are the modes of
 // schedlab's own servers, by name. The causes are at most suspected: [Case.Confirm] adds the
-// results of tests.
+// results of tests. An error means that the record does not tell how the slower arm was started.
 func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Explanation, error) {
 	x := c.waterfalls(from, to)
 	x.Lost = c.step(from, to, func(a *arm, i int) float64 { return a.windows[i].Values["errors"] })
 	f, t := c.arms[from], c.arms[to]
+	// The ideal twins' difference is the part that theory predicts. Its interval is the widest that
+	// the two intervals allow.
 	if f.Twin != nil && t.Twin != nil && f.Twin.Ideal != nil && t.Twin.Ideal != nil {
 		x.Ideal = &record.Step{From: f.Twin.Ideal.Median, To: t.Twin.Ideal.Median, By: t.Twin.Ideal.Median - f.Twin.Ideal.Median,
 			Low: t.Twin.Ideal.Low - f.Twin.Ideal.High, High: t.Twin.Ideal.High - f.Twin.Ideal.Low}
@@ -125,6 +137,7 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 		return x, nil
 	}
 	x.Slower = all[0].slower(from, to)
+	// Causes are sought for one slower arm only. Once there are causes, only the tail can add some.
 	for _, about := range all {
 		if about.slower(from, to) != x.Slower || len(x.Causes) > 0 && !about.tail {
 			break
@@ -137,8 +150,8 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 	return x, nil
 }
 
-// waterfalls returns an explanation with the waterfalls of two arms, of the mean and of the
-// slowest 1 %, and no causes yet.
+// waterfalls returns an explanation with the waterfalls of two arms, of the mean and of the slowest
+// 1 %, and no causes yet. The blocks of both arms pair up by index.
 func (c *Case) waterfalls(from, to string) *record.Explanation {
 	f, t := c.arms[from], c.arms[to]
 	x := &record.Explanation{
@@ -161,7 +174,8 @@ func (c *Case) waterfalls(from, to string) *record.Explanation {
 	return x
 }
 
-// step returns the difference of a figure between the arms, paired by block.
+// step returns the difference of a figure between the arms, to - from, paired by block. of reads
+// the figure of an arm in a block.
 func (c *Case) step(from, to string, of func(*arm, int) float64) record.Step {
 	f, t := c.arms[from], c.arms[to]
 	var was, is []float64
@@ -171,8 +185,8 @@ func (c *Case) step(from, to string, of func(*arm, int) float64) record.Step {
 	return judge.Paired(was, is)
 }
 
-// A difference is one difference of the two arms that needs a cause: of lost requests, of the
-// mean, or of the slowest 1 %.
+// A difference is one difference of the two arms that needs a cause: of lost requests, of the mean,
+// or of the slowest 1 %. Neither lost nor tail means the mean.
 type difference struct {
 	step record.Step
 	lost bool
@@ -180,7 +194,7 @@ type difference struct {
 	also bool // the mean differs too, so only rules of the tail apply
 }
 
-// slower returns the arm with the larger figure.
+// slower returns the arm with the larger figure: more time, or more lost requests.
 func (d difference) slower(from, to string) string {
 	if d.step.By < 0 {
 		return from
@@ -213,7 +227,7 @@ func (c *Case) whatDiffers(x *record.Explanation) (all []difference) {
 	return all
 }
 
-// conclude sets x.Outcome from the states of the causes.
+// conclude sets x.Outcome from the states of the causes. The surest state of any cause decides.
 func conclude(x *record.Explanation) {
 	is := func(s record.SuspectState) bool {
 		return slices.ContainsFunc(x.Causes, func(c record.Suspect) bool { return c.State == s })
@@ -230,9 +244,10 @@ func conclude(x *record.Explanation) {
 	}
 }
 
-// Beside merges a new explanation with the one in the record. For the same two arms, the old
-// tests and profiles stay until they run again. keep is false if the old explanation has tests of
-// other arms and the new one has no tests: the old one then stays in the record.
+// Beside merges a new explanation with the one in the record. For the same two arms, the old tests
+// and profiles stay until they run again: both take time, and explaining again without them must
+// not lose them. keep is false if the old explanation has tests of other arms and the new one has
+// no tests: the old one then stays in the record.
 func Beside(dir *record.Dir, x *record.Explanation) (both *record.Explanation, keep bool, err error) {
 	old, err := dir.Explanation()
 	switch {
@@ -243,6 +258,7 @@ func Beside(dir *record.Dir, x *record.Explanation) (both *record.Explanation, k
 	}
 	newer := *x
 	if x.Tests == nil && old.Tests != nil {
+		// The old explanation has the test's results in its causes, so it stays as a whole.
 		newer = *old
 		newer.Profiles = x.Profiles
 	}

@@ -12,6 +12,10 @@ import (
 // A rule describes one cause of slowness: the part of the response time that it lengthens, the
 // witnesses that go with it, the setting that removes it (the knob), and a setting that must not
 // matter (the control).
+//
+// A rule suspects its cause if it applies to the slower arm, its part explains enough of the
+// difference, and no witness that must agree disagrees (suspect.go). Rules know modes by their
+// traits and flags, never by name.
 type rule struct {
 	code record.Code
 	part record.Stretch // the name to print and the phases that get longer; no phases: requests are lost
@@ -28,15 +32,16 @@ type rule struct {
 
 // A condition is the condition on one witness: the slower arm's value must be at least times the
 // faster arm's, at least least, and at most most. 0 means no condition. If must is set, a witness
-// that disagrees rules the cause out. A witness without a value is skipped, but rules the cause
-// out if both must and least are set.
+// that disagrees rules the cause out; without must it is only told. A witness without a value is
+// skipped, but rules the cause out if both must and least are set.
 type condition struct {
 	witness            string
 	times, least, most float64
 	must               bool
 }
 
-// whole joins the named stretches into the part of a rule.
+// whole joins the named stretches into the part of a rule. A cause often shows in several: a wait
+// that ends one stretch earlier begins another one.
 func whole(name string, stretches ...string) record.Stretch {
 	part := record.Stretch{Name: name}
 	for _, st := range record.Stretches() {
@@ -53,6 +58,8 @@ func whole(name string, stretches ...string) record.Stretch {
 // cause out, and the test confirms it.
 var rules = []rule{
 	{
+		// Requests wait for a worker while the CPU has time. If the CPU has none, more workers
+		// would wait for it: that is no lack of workers.
 		code: causeWorkers, part: whole("the wait for a worker", "queue", "kernel"),
 		applies:   func(s *side) bool { return s.mode.Has("workers") && s.workers() > 0 },
 		witnesses: []condition{{witness: workersInUse, least: .6, must: true}, {witness: cpuUse, most: .9, must: true}, {witness: queueWait, times: 1.5}},
@@ -60,6 +67,8 @@ var rules = []rule{
 		control:   another,
 	},
 	{
+		// A handler that sleeps on the loop stops all connections of the loop. The knob is the mode
+		// that runs handlers elsewhere.
 		code: causeInline, part: whole("the wait for the event loop", "kernel", "run queue"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.Inline] != "" && s.sleeps },
 		witnesses: []condition{{witness: cpuUse, most: .9, must: true}, {witness: loopLag, times: 1.5}},
@@ -67,6 +76,8 @@ var rules = []rule{
 		control:   another,
 	},
 	{
+		// A goroutine locked to a thread costs a switch by the kernel where Go's scheduler would
+		// switch. The knob unlocks it, by the flag or by the mode.
 		code: causeThreads, part: whole("the way to a thread and back", "run queue", "kernel", "queue", "http", "interference", "handler"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.Locked] != "" || s.asked.Flags["locked"] == "true" },
 		witnesses: []condition{{witness: switches, times: 1.2, must: true}, {witness: cpuCost, times: 1.02}},
@@ -79,6 +90,7 @@ var rules = []rule{
 		control: another,
 	},
 	{
+		// Workers meet at the lock of one queue, which shows as waits for mutexes.
 		code: causeQueueLock, part: whole("the way through the queue", "queue", "run queue", "interference", "handler"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.SharedQueue] != "" },
 		witnesses: []condition{{witness: mutexWait, times: 1.5, least: 1e-6, must: true}, {witness: workersInUse, most: .6}},
@@ -90,6 +102,8 @@ var rules = []rule{
 		control: another,
 	},
 	{
+		// A hand-off pays if it bounds the requests served at a time. With idle workers it bounds
+		// nothing and only costs. The knob is the mode without it.
 		code: causeHandOff, part: whole("the way to a worker and back", "queue", "run queue", "kernel", "http"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.HandOff] != "" },
 		witnesses: []condition{{witness: workersInUse, most: .6, must: true}, {witness: switches, times: 1.1}, {witness: cpuCost, times: 1.02}},
@@ -97,6 +111,8 @@ var rules = []rule{
 		control:   another,
 	},
 	{
+		// A long request blocks all behind it in its worker's queue, while other workers idle.
+		// Stealing takes them out.
 		code: causeOwnQueues, part: whole("the wait behind others", "queue", "kernel"),
 		applies:   func(s *side) bool { return s.mode.Has("steal") && s.asked.Flags["steal"] != "true" },
 		witnesses: []condition{{witness: workersInUse, most: .9, must: true}, {witness: steals, most: 1e-9}},
@@ -104,6 +120,8 @@ var rules = []rule{
 		control:   another,
 	},
 	{
+		// A lock in the handlers. Only the key-value store has a setting that divides its lock;
+		// other locks stay untested.
 		code: causeLock, part: whole("the wait for a lock", "interference", "handler", "run queue", "kernel", "queue"),
 		applies:   func(s *side) bool { return s.asked.Mode != "" },
 		witnesses: []condition{{witness: mutexWait, times: 2, least: 20e-6, must: true}},
@@ -116,6 +134,8 @@ var rules = []rule{
 		control: another,
 	},
 	{
+		// With GOGC=400 the collector runs about a quarter as often as by default. The environment
+		// reaches any Go program that is started here.
 		code: causeGC, part: whole("the server's own time", "interference", "handler", "run queue", "http", "kernel", "cpu", "queue"),
 		applies:   func(*side) bool { return true },
 		witnesses: []condition{{witness: gcShare, times: 1.5, least: .05, must: true}, {witness: cpuCost, times: 1.02}},
@@ -123,6 +143,8 @@ var rules = []rule{
 		control:   another,
 	},
 	{
+		// A connection that finds the accept queue full is tried again a second later, which shows
+		// in the time to connect.
 		code: causeBacklog, part: record.Stretch{Name: "connecting", Phases: []string{"connect", "accept"}},
 		applies:   func(s *side) bool { return s.asked.Mode != "" },
 		witnesses: []condition{{witness: overflows, times: 1.5, least: 1, must: true}},
@@ -130,6 +152,8 @@ var rules = []rule{
 		control:   another,
 	},
 	{
+		// The kernel deals connections to listeners by a hash of their addresses, so one listener
+		// gets more than its share.
 		code: causeUneven, part: whole("the wait for the fullest listener", "kernel", "run queue", "queue"),
 		applies:   func(s *side) bool { return s.mode.Has("deal") },
 		witnesses: []condition{{witness: unevenSockets, least: 1.25, must: true}},
@@ -143,6 +167,8 @@ var rules = []rule{
 		control: another,
 	},
 	{
+		// One acceptor can be too slow for new connections while the CPU and the workers have time.
+		// The knob has four.
 		code: causeAcceptor, part: record.Stretch{Name: "the wait to be accepted", Phases: []string{"accept"}},
 		applies:   func(s *side) bool { return s.mode.Without[mode.OneAcceptor] != "" },
 		witnesses: []condition{{witness: cpuUse, most: .9, must: true}, {witness: workersInUse, most: .9, must: true}},
@@ -152,6 +178,8 @@ var rules = []rule{
 		control: another,
 	},
 	{
+		// The newest first is good for the mean and bad for the tail: a request can be overtaken
+		// again and again.
 		code: causeBatches, part: whole("the wait behind newer requests", "kernel", "run queue"), tail: true,
 		applies: func(s *side) bool {
 			return s.plan.KeepAlive && (s.reversed() || s.mode.Without[mode.NewestFirst] != "" && !s.sleeps)
@@ -173,6 +201,9 @@ var rules = []rule{
 		},
 	},
 	{
+		// The only rule about lost requests, so its part has no phases. The knob lets clients wait,
+		// or makes the queue so deep that nothing is turned away. The control is the limit on
+		// connections, because the queue is the cause's own setting.
 		code: record.CauseTurnedAway, part: record.Stretch{Name: "requests without a good reply"},
 		applies:   func(s *side) bool { return s.mode.Overflow != "" },
 		witnesses: []condition{{witness: turnedAway, times: 1.5, least: .005, must: true}},
@@ -185,12 +216,16 @@ var rules = []rule{
 		control: func(s *side) (scenario.Arm, bool) { return s.with("max-conns", "8192") },
 	},
 	{
+		// Not the server's doing. The stamps measure the lateness of the load, so no test is
+		// needed.
 		code: causeLoad, part: record.Stretch{Name: "the load's own lateness", Phases: []string{"lag"}},
 		applies:   func(*side) bool { return true },
 		witnesses: []condition{{witness: lateLoad, times: 1.5, least: 50e-6, must: true}, {witness: keptAway, times: 1.5}},
 		shown:     true,
 	},
 	{
+		// The rest: more CPU time for a request, for no reason that another rule knows. No setting
+		// takes that away.
 		code: causeCost, part: whole("the server's own time", "http", "run queue", "kernel", "interference", "handler", "cpu", "queue"),
 		applies:   func(*side) bool { return true },
 		witnesses: []condition{{witness: cpuCost, times: 1.1, must: true}},
@@ -198,8 +233,8 @@ var rules = []rule{
 }
 
 // another returns the slower arm with a setting changed that has nothing to do with its slowness:
-// twice the queue if a full queue blocks and refuses no request; else the limit on connections;
-// and for another program a variable that it does not read.
+// twice the queue if a full queue blocks and refuses no request; else the limit on connections; and
+// for another program a variable that it does not read. It is the control of most rules.
 func another(s *side) (scenario.Arm, bool) {
 	switch d := s.depth(); {
 	case s.asked.Mode == "":

@@ -12,8 +12,11 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A side is the slower arm as rules see it: the arm, the scenario's settings for it, and its
-// mode.
+// A side is the slower arm as rules see it: the arm, the scenario's settings for it, and its mode.
+// For another program than schedlab's server, mode is the zero value.
+//
+// Rules ask a side about its settings, and get changed arms from it: with changes a flag, withEnv a
+// variable, as the mode. Each returns a new scenario arm and leaves the side alone.
 type side struct {
 	*arm
 	asked  scenario.Arm
@@ -23,7 +26,8 @@ type side struct {
 	usesKV bool // its requests read keys behind locks, below /kv/
 }
 
-// sideOf gathers the settings and the mode of an arm.
+// sideOf gathers the settings and the mode of an arm. It returns an error if the record does not
+// tell how the arm was started.
 func sideOf(a *arm, s scenario.Scenario, modes map[string]mode.Mode) (*side, error) {
 	asked, err := askedFor(a.plan, s)
 	if err != nil {
@@ -33,15 +37,16 @@ func sideOf(a *arm, s scenario.Scenario, modes map[string]mode.Mode) (*side, err
 	for _, r := range s.Workload.Requests {
 		t.usesKV = t.usesKV || strings.Contains(r, " /kv/")
 	}
+	// The phases know the sleep of the requests, however the scenario asks for it.
 	for _, p := range a.Phases {
 		t.sleeps = t.sleeps || p.Name == record.PhaseSleep && p.Mean > 0
 	}
 	return t, nil
 }
 
-// askedFor returns the settings of an arm before it was planned. It looks for the arm's name in
-// the scenario. An arm from the command line is its own description: a mode with flags, a URL, or
-// the command of another program.
+// askedFor returns the settings of an arm before it was planned. It looks for the arm's name in the
+// scenario. An arm from the command line is its own description: a mode with flags, a URL, or the
+// command of another program. A copy has the settings of its baseline.
 func askedFor(p record.PlanArm, s scenario.Scenario) (scenario.Arm, error) {
 	name := strings.TrimSuffix(p.Name, "'")
 	for _, a := range s.Contestants() {
@@ -64,7 +69,8 @@ func askedFor(p record.PlanArm, s scenario.Scenario) (scenario.Arm, error) {
 	return a, nil
 }
 
-// workers returns the number of the arm's workers; 0 if it has none.
+// workers returns the number of the arm's workers; 0 if it has none. It is from the station that
+// the plan took the arm for.
 func (s *side) workers() int {
 	if s.plan.Station == nil {
 		return 0
@@ -84,7 +90,8 @@ func (s *side) depth() int {
 	return s.mode.Depth(s.workers())
 }
 
-// copied returns the arm's settings under its own name, with maps that may be changed.
+// copied returns the arm's settings under its own name, with maps that may be changed. The maps of
+// the scenario are shared by all arms made from it, so they must not be.
 func (s *side) copied() scenario.Arm {
 	a := s.asked
 	a.Name = s.plain()
@@ -105,7 +112,8 @@ func (s *side) reversed() bool { return s.asked.Flags["batch"] == "newest-first"
 func (s *side) plain() string { return strings.TrimSuffix(s.Name, "'") }
 
 // named gives a changed arm its name: mode and settings, or for another program its name and the
-// change.
+// change. For schedlab's modes the name is what `compare --arm` takes, so that a reader can run the
+// arm.
 func named(a scenario.Arm, change string) scenario.Arm {
 	if a.Name += "," + change; a.Mode != "" {
 		a.Name = a.Title()

@@ -10,11 +10,12 @@ import (
 	"schedlab/internal/record"
 )
 
-// mostCauses is how many causes are reported and tested at once.
+// mostCauses is how many causes are reported and tested at once. Each adds two arms to the test.
 const mostCauses = 3
 
-// suspect checks every rule against a difference and adds the causes that fit to x.Causes. It
-// keeps mostCauses of them.
+// suspect checks every rule against a difference and adds the causes that fit to x.Causes. It keeps
+// mostCauses of them. It may be called again for another difference of the same slower arm: then
+// only rules of the tail are checked.
 func (c *Case) suspect(x *record.Explanation, about difference, modes map[string]mode.Mode) error {
 	fast := x.Faster()
 	s, err := sideOf(c.arms[x.Slower], c.scenario, modes)
@@ -22,11 +23,14 @@ func (c *Case) suspect(x *record.Explanation, about difference, modes map[string
 		return err
 	}
 	slow, quick := c.arms[x.Slower].figures(), c.arms[fast].figures()
+	// A cause of the mean lengthens the tail as well. So where the mean differs too, only rules
+	// about the tail alone can add a cause.
 	also := about.also || len(x.Causes) > 0
 	for _, r := range rules {
 		if about.lost != (len(r.part.Phases) == 0) || !about.tail && r.tail || also && !r.tail || !r.applies(s) {
 			continue
 		}
+		// The part must surely be longer, and must explain enough of the difference.
 		part := c.step(fast, x.Slower, r.figure(about.tail))
 		share := part.By / math.Abs(about.step.By)
 		if !(part.Low > 0) || share < leastPart {
@@ -53,7 +57,8 @@ func (c *Case) suspect(x *record.Explanation, about difference, modes map[string
 		}
 		x.Causes = append(x.Causes, cause)
 	}
-	// Causes that can be tested go first, then causes that explain more.
+	// Causes that the stamps prove go first, then causes that can be tested. Among equals, the one
+	// that explains more goes first.
 	rank := func(c record.Suspect) int {
 		switch c.State {
 		case record.ShownBy:
@@ -70,8 +75,8 @@ func (c *Case) suspect(x *record.Explanation, about difference, modes map[string
 	return nil
 }
 
-// figure returns the function that reads the rule's figure in one block: seconds in the rule's
-// part of the time, or the ratio of requests lost.
+// figure returns the function that reads the rule's figure in one block: seconds in the rule's part
+// of the time, of the mean or of the slowest 1 %, or the ratio of requests lost.
 func (r rule) figure(tail bool) func(*arm, int) float64 {
 	if len(r.part.Phases) == 0 {
 		return func(a *arm, i int) float64 { return a.windows[i].Values["errors"] }
@@ -83,8 +88,9 @@ func (r rule) figure(tail bool) func(*arm, int) float64 {
 	return func(a *arm, i int) float64 { return r.part.In(a.windows[i].Phases.List(), of) }
 }
 
-// hear checks a rule's witnesses, given both arms' figures, and reports whether all that must
-// agree do.
+// hear checks a rule's witnesses, given both arms' figures, and reports whether all that must agree
+// do. heard has the witnesses with a figure for the slower arm. quick and slow map a witness's name
+// to its figure, NaN if it is unknown.
 func hear(all []condition, quick, slow map[string]float64) (heard []record.Testimony, agree bool) {
 	heard, agree = []record.Testimony{}, true
 	for _, w := range all {
@@ -94,6 +100,7 @@ func hear(all []condition, quick, slow map[string]float64) (heard []record.Testi
 			continue
 		}
 		ok := s >= w.least && (w.most == 0 || s <= w.most)
+		// A figure that the faster arm lacks, as of a program without metrics, is no comparison.
 		if w.times > 0 && !math.IsNaN(q) {
 			ok = ok && s >= w.times*q
 		}
@@ -113,7 +120,7 @@ func unitOf(name string) string {
 }
 
 // values returns the figures that a cause's sentence can use. A key with _faster holds the faster
-// arm's.
+// arm's. An unknown figure has no key, which the sentences read as 0.
 func values(s *side, slow, quick map[string]float64) record.Values {
 	v := record.Values{}
 	for key, name := range map[string]string{

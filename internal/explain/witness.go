@@ -19,7 +19,8 @@ import (
 )
 
 // counters are the metrics of one server when its trial ended, by name, summed over all labels.
-// Every trial starts its own process, so a total is the trial's, warm-up included.
+// Every trial starts its own process, so a total is the trial's, warm-up included. The zero value,
+// of a server without metrics, knows nothing.
 type counters struct {
 	sum   map[string]float64
 	parts map[string]int     // number of series of the name: for listeners' connections, of listeners
@@ -41,7 +42,8 @@ func readCounters(trial string) (counters, error) {
 	return parseCounters(text)
 }
 
-// parseCounters parses a metrics exposition. A histogram counts as its _sum and its _count.
+// parseCounters parses a metrics exposition. A histogram counts as its _sum and its _count. Each
+// other metric has one of three types, and the other two read as 0.
 func parseCounters(text []byte) (counters, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
@@ -66,13 +68,15 @@ func parseCounters(text []byte) (counters, error) {
 }
 
 // over returns the total of name divided by the total of of; NaN if either is unknown or of is 0.
+// As both totals include the warm-up, so does the ratio.
 func (c counters) over(name, of string) float64 {
 	v, ok := c.sum[name]
 	n := c.sum[of]
 	return known(v/n, ok && n != 0)
 }
 
-// known returns a figure if it is known, else NaN.
+// known returns a figure if it is known, else NaN. NaN stands for unknown throughout this file: a 0
+// would be a figure.
 func known(figure float64, is bool) float64 {
 	if is {
 		return figure
@@ -80,7 +84,8 @@ func known(figure float64, is bool) float64 {
 	return math.NaN()
 }
 
-// An arm is one of the run's arms with its windows and its servers' metrics.
+// An arm is one of the run's arms with its windows and its servers' metrics. windows are the valid
+// blocks, in block order.
 type arm struct {
 	record.Arm
 	plan     record.PlanArm
@@ -90,7 +95,11 @@ type arm struct {
 }
 
 // A witness reads one figure of a block, in unit: s, ratio or count. of returns NaN where the
-// figure is unknown.
+// figure is unknown. A witness shows that something went along with a difference; only a test shows
+// that it is the cause.
+//
+// The figures come from three places: the server's counters (counted), the window with its trial,
+// and the proof that the load kept of itself.
 type witness struct {
 	name, unit string
 	of         func(a *arm, block int) float64
@@ -101,6 +110,8 @@ const requests = "schedlab_requests_started_total"
 
 // Names of witnesses that rules ask.
 const (
+	// Ratios are of the CPUs, workers, requests or connections that there were; times are of one
+	// request unless the name says otherwise. Reports print the names.
 	cpuUse        = "CPU in use"
 	cpuCost       = "CPU time of a request"
 	workersInUse  = "workers in use"
@@ -156,10 +167,12 @@ var witnesses = []witness{
 	{overflows, "count", func(a *arm, i int) float64 { return a.windows[i].Values["overflows"] }},
 	{turnedAway, "ratio", func(a *arm, i int) float64 {
 		c := a.counters[i].sum
+		// Connections and single requests that were turned away, over the connections accepted.
 		accepted := c["schedlab_connections_accepted_total"]
 		return known((c["schedlab_connections_rejected_total"]+c["schedlab_connections_dropped_total"]+c["schedlab_requests_refused_total"])/accepted, accepted > 0)
 	}},
 	{unevenSockets, "ratio", func(a *arm, i int) float64 {
+		// The fullest listener's connections over an even share of all. One listener has no share.
 		const name = "schedlab_listener_connections_accepted_total"
 		c := a.counters[i]
 		return known(c.most[name]*float64(c.parts[name])/c.sum[name], c.parts[name] >= 2 && c.sum[name] > 0)
@@ -183,12 +196,14 @@ var witnesses = []witness{
 	{foreignCPU, "ratio", func(a *arm, i int) float64 { return a.windows[i].Values[window.ForeignLoad] }},
 }
 
-// counted returns the reader of a witness that is the ratio of two metrics.
+// counted returns the reader of a witness that is the ratio of two metrics: the mean of a
+// histogram, or a total for each request.
 func counted(name, of string) func(*arm, int) float64 {
 	return func(a *arm, i int) float64 { return a.counters[i].over(name, of) }
 }
 
-// median returns the median of a witness over an arm's windows; NaN if a window lacks it.
+// median returns the median of a witness over an arm's windows; NaN if a window lacks it. The
+// median keeps a single odd block from ruling a cause in or out.
 func (a *arm) median(w witness) float64 {
 	v := make([]float64, len(a.windows))
 	for i := range v {
@@ -209,7 +224,8 @@ func (a *arm) figures() map[string]float64 {
 	return all
 }
 
-// witnessed returns the witnesses that have a figure for at least one arm.
+// witnessed returns the witnesses that have a figure for at least one arm, in the order of
+// witnesses. from and to are what figures returned for the two arms.
 func witnessed(from, to map[string]float64) (all []record.Witness) {
 	orNil := func(v float64) *float64 {
 		if math.IsNaN(v) {

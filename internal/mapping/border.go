@@ -7,10 +7,13 @@ import (
 	"schedlab/internal/stats"
 )
 
-// border compares a map with Little's law. The law's border lies between the cells in which an
-// arm has enough workers and the cells in which it has too few; the measured border lies between
-// the cells that the arm does not lose and the cells that it loses. border returns nil if the law
-// puts no border on the map, or is about several arms.
+// border compares a map with Little's law. The law's border lies between the cells in which an arm
+// has enough workers and the cells in which it has too few; the measured border lies between the
+// cells that the arm does not lose and the cells that it loses. border returns nil if the law puts
+// no border on the map, or is about several arms.
+//
+// The lines are columns or rows of the map, in whichever of the two the law has a border. Cells are
+// counted along a line from its low end.
 func border(m *record.Map) *record.Border {
 	arm := ""
 	for _, c := range m.Cells {
@@ -26,6 +29,7 @@ func border(m *record.Map) *record.Border {
 	}
 	columns, rows := len(m.Plan.X.Values), len(m.Plan.Y.Values)
 	b := record.Border{Law: "Little's law: workers above rate x time held", Arm: arm}
+	// Try the columns first: a line then goes through the rows.
 	up := crossing{arm, rows, func(line, i int) *record.Cell { return m.At(line, i) }}
 	if b.Lines = up.all(m.Plan.X.Values); b.Lines != nil {
 		b.Along = m.Plan.Y.Name
@@ -39,8 +43,8 @@ func border(m *record.Map) *record.Border {
 	return nil
 }
 
-// A crossing walks along the lines of a map, each of n cells, and looks for the cells in which
-// the arm is short of workers. at returns the i-th cell of a line.
+// A crossing walks along the lines of a map, each of n cells, and looks for the cells in which the
+// arm is short of workers. at returns the i-th cell of a line, both from 0.
 type crossing struct {
 	arm string
 	n   int
@@ -50,8 +54,8 @@ type crossing struct {
 // short reports whether the arm has too few workers in a cell.
 func (c crossing) short(line, i int) bool { return slices.Contains(c.at(line, i).Short, c.arm) }
 
-// all returns the border in every line, in the order of values. It returns nil if the law crosses
-// no line.
+// all returns the border in every line, in the order of values: the factor that has one value in
+// each line. It returns nil if the law crosses no line.
 func (c crossing) all(values []string) (lines []record.BorderLine) {
 	low, high := 0, 0 // lines with a short cell at the low end only, and at the high end only
 	for line := range values {
@@ -62,6 +66,8 @@ func (c crossing) all(values []string) (lines []record.BorderLine) {
 		return nil
 	}
 	for line, value := range values {
+		// The cells in which an arm is short lie at one end of all lines, the one that most lines
+		// show. A line without a short cell is counted from that end, too.
 		l := c.line(line, low >= high)
 		l.Value = value
 		lines = append(lines, l)
@@ -69,8 +75,11 @@ func (c crossing) all(values []string) (lines []record.BorderLine) {
 	return lines
 }
 
-// line finds the border of one line. It counts cells from the short end; if that is the high end
-// (low is false), it converts the places to count from the low end before it returns.
+// line finds the border of one line: Law, the number of short cells, and From..To, between which
+// the measured border lies. It counts cells from the short end; if that is the high end (low is
+// false), it converts the places to count from the low end before it returns. Known becomes false
+// if the cells of one kind are not all at one end, or if an undecided cell at the border was refused
+// or not measured.
 func (c crossing) line(line int, low bool) record.BorderLine {
 	var l record.BorderLine
 	place := func(i int) int {
@@ -79,6 +88,7 @@ func (c crossing) line(line int, low bool) record.BorderLine {
 		}
 		return c.n - 1 - i
 	}
+	// An arm loses a cell if another arm wins it, or if others tie and it is not among them.
 	lost := func(i int) (lost, sure bool) {
 		cell := c.at(line, place(i))
 		beaten := cell.Decision == record.Wins && cell.Winner != c.arm
@@ -91,6 +101,8 @@ func (c crossing) line(line int, low bool) record.BorderLine {
 			l.Law = i + 1
 		}
 		switch lost, sure := lost(i); {
+		// From and To move up with every sure loss; undecided cells behind the last loss move To
+		// alone.
 		case sure && lost:
 			l.Known = l.Known && l.To == i // false if the arm surely held a cell before this one
 			l.From, l.To = i+1, i+1
@@ -100,6 +112,7 @@ func (c crossing) line(line int, low bool) record.BorderLine {
 		}
 	}
 	l.Within1 = l.Known && max(l.From-l.Law, l.Law-l.From, l.To-l.Law, l.Law-l.To) <= 1
+	// Counting from the other end swaps From and To.
 	if !low {
 		l.Law, l.From, l.To = c.n-l.Law, c.n-l.To, c.n-l.From
 	}

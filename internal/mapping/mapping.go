@@ -21,6 +21,11 @@ import (
 
 // A Run plans the cells of a map and measures them. Make one with [Plan]. It is not safe for
 // concurrent use.
+//
+// Plan plans all cells. Explore then repeats: the grid names the next cell, measure runs its
+// comparison and gives the verdict to the grid, update copies what the grid infers into the map.
+// The grid knows verdicts as numbers only (verdictNumber). The time of a cell is estimated from its
+// plan and from how long cells of its class have taken (need).
 type Run struct {
 	Map record.Map // the map with the results so far
 
@@ -41,15 +46,15 @@ type Run struct {
 }
 
 // Calls are the functions that a Run calls while it measures. Either may be nil. Both are called
-// between windows only.
+// between windows only. An error of Judged counts as a failure of the cell's comparison.
 type Calls struct {
 	Progress experiment.Progress // its counts are seconds of the budget
 	Judged   func(*record.Dir, *record.Result) error
 }
 
 // Plan plans every cell before anything runs, so that a bad plan fails at once. Cells that m has
-// measured already keep their results. Errors say what to change. o.Budget is the time for the
-// whole map.
+// measured already keep their results: that is how a map is resumed. Errors say what to change, and
+// in which cell. o.Budget is the time for the whole map.
 func Plan(s scenario.Scenario, o experiment.Options, m record.Map) (*Run, error) {
 	r := &Run{scenario: s, opts: o, Map: m}
 	r.compare = func(ctx context.Context, c *experiment.Comparison, root string, p experiment.Progress) (*record.Dir, record.Run, error) {
@@ -59,7 +64,9 @@ func Plan(s scenario.Scenario, o experiment.Options, m record.Map) (*Run, error)
 	p := &r.Map.Plan
 	columns, rows := len(p.X.Values), len(p.Y.Values)
 	r.Map.Question, p.Budget = s.Question, o.Budget.Seconds()
+	// A resumed map brings its cells along.
 	fresh := len(m.Cells) == 0
+	// If the law does not apply to every cell, it draws no border: then no cell is called short.
 	lawful := true
 	for y := range rows {
 		for x := range columns {
@@ -82,6 +89,8 @@ func Plan(s scenario.Scenario, o experiment.Options, m record.Map) (*Run, error)
 			r.timeout = max(r.timeout, record.Duration(planned.Timeout))
 		}
 	}
+	// More arms make more comparisons, which share one probability of error, so they need more
+	// blocks before anything can be decided.
 	if most, need := p.Blocks, judge.MapBlocks(len(r.Map.Arms)); most < need {
 		return nil, fmt.Errorf("a map of %d arms compares every two of them, which takes %d blocks or more, and a cell has %d; raise --blocks or drop arms", len(r.Map.Arms), need, most)
 	}
@@ -96,8 +105,9 @@ func Plan(s scenario.Scenario, o experiment.Options, m record.Map) (*Run, error)
 	return r, nil
 }
 
-// asked returns the quantiles that every cell must be able to decide: all of them if metric is
-// "", one if metric is a quantile, else none.
+// asked returns the quantiles that every cell must be able to decide: all of them if metric is "",
+// one if metric is a quantile, else none. An empty list differs from nil, with which the scenario
+// would decide.
 func asked(metric string) []string {
 	switch all := experiment.Quantiles(); {
 	case metric == "":
@@ -109,20 +119,22 @@ func asked(metric string) []string {
 }
 
 // need returns the time that a comparison of the plan's number of blocks takes in the cell. It
-// scales the planned time by how much longer earlier cells of the same class took.
+// scales the planned time by how much longer earlier cells of the same class took. It is a guess on
+// the long side: the slowest cell so far counts.
 func (r *Run) need(x, y int) time.Duration {
 	cell := class(r.Map.At(x, y))
 	return time.Duration(r.over[cell] * float64(r.expected(x, y, cell)))
 }
 
-// expected returns the planned time of the cell. For class 1 it adds, per block, the time that an
-// overloaded arm's server takes to stop.
+// expected returns the planned time of the cell, taken to be of the class. For class 1 it adds, per
+// block, the time that an overloaded arm's server takes to stop: until its waiting requests have
+// timed out.
 func (r *Run) expected(x, y, class int) time.Duration {
 	return record.Duration(r.plans[y*len(r.Map.Plan.X.Values)+x].Estimate) + time.Duration(class*r.Map.Plan.Blocks)*(r.timeout+drainTime)
 }
 
-// An Outlook is the estimate of a map's time before it is measured. Once, Expected and Windows
-// are about all cells, or about the cells left where some are measured.
+// An Outlook is the estimate of a map's time before it is measured. Windows, Once and Cannot leave
+// out the cells that are measured already; Cell, Overloaded and Expected are about all cells.
 type Outlook struct {
 	Windows    [2]time.Duration     // the shortest and the longest window of a cell
 	Cell       time.Duration        // the longest planned time of a cell
@@ -143,6 +155,7 @@ func (r *Run) Outlook() Outlook {
 		}
 		p := r.plans[i]
 		window := record.Duration(p.Window)
+		// The first cell that is left begins the range.
 		if o.Once == 0 {
 			o.Windows[0] = window
 		}
@@ -156,7 +169,8 @@ func (r *Run) Outlook() Outlook {
 }
 
 // describe fills the parts of the map that all cells share (arms, machine, rate, doubts) from the
-// comparison of the first cell.
+// comparison of the first cell. Doubts about a single arm are left out: they may hold in that cell
+// only.
 func (r *Run) describe(c *experiment.Comparison) {
 	p := c.Planned()
 	r.Map.Arms = nil
@@ -182,7 +196,9 @@ func (r *Run) describe(c *experiment.Comparison) {
 	r.Map.Doubts = append(r.Map.Doubts, record.Fact{Code: record.OneHost, Names: record.Names{"part": "cell"}})
 }
 
-// replay gives the grid the verdicts of the cells that are measured already.
+// replay gives the grid the verdicts of the cells that are measured already. Of a cell that was
+// measured twice only the last verdict is known, and the grid gets it twice: the last one counts
+// there as well.
 func (r *Run) replay() {
 	for _, c := range r.Map.Cells {
 		for range c.Visits {
@@ -193,7 +209,8 @@ func (r *Run) replay() {
 	r.update()
 }
 
-// plan returns the comparison of one cell, not yet run.
+// plan returns the comparison of one cell, not yet run. Its aim is the map's question alone, so it
+// ends as soon as that is decided.
 func (r *Run) plan(x, y, blocks int, budget time.Duration) (*experiment.Comparison, error) {
 	s, err := r.scenario.At(r.Map.Plan.X, r.Map.Plan.Y, x, y, r.opts.Modes)
 	if err != nil {
@@ -211,16 +228,18 @@ func (r *Run) name(x, y int) string {
 	return fmt.Sprintf("%s=%s, %s=%s", p.X.Name, p.X.Values[x], p.Y.Name, p.Y.Values[y])
 }
 
-// Sampled returns the number of comparisons run, earlier sessions included.
+// Sampled returns the number of comparisons run, earlier sessions included. Refused ones count.
 func (r *Run) Sampled() int { return r.sampled }
 
-// Explore measures cells until nothing is left to learn or the budget has no room for another
-// cell. It writes the map to dir after every cell, so the file is always whole. iters is the
-// calibration of CPU demand. When ctx ends, Explore returns its cause.
+// Explore measures cells until nothing is left to learn or the budget has no room for another cell.
+// It writes the map to dir after every cell, so the file is always whole. iters is the calibration
+// of CPU demand, the same for all cells. When ctx ends, Explore returns its cause. A budget that
+// ends is no error: the map's Status is then Partial.
 func (r *Run) Explore(ctx context.Context, dir *record.Dir, iters float64, calls Calls) error {
 	began := time.Now()
 	r.dir, r.opts.Iters, r.calls = dir, iters, calls
 	r.Map.Status, r.Map.Failure = record.Running, ""
+	// A map from before sessions were counted has been started once if anything is measured.
 	r.Map.Sessions = max(r.Map.Sessions, min(r.sampled, 1)) + 1
 	if err := r.dir.WriteMap(&r.Map); err != nil {
 		return err
@@ -235,6 +254,8 @@ func (r *Run) Explore(ctx context.Context, dir *record.Dir, iters float64, calls
 		left := r.opts.Budget - time.Since(began)
 		cell := r.Map.At(at.X, at.Y)
 		blocks, need := r.Map.Plan.Blocks, r.need(at.X, at.Y)
+		// The planned blocks gave no answer, so a repetition gets twice as many. A refused cell was
+		// not short of blocks.
 		if again && cell.Decision == record.InDoubt {
 			blocks, need = 2*blocks, 2*need
 		}
@@ -242,6 +263,7 @@ func (r *Run) Explore(ctx context.Context, dir *record.Dir, iters float64, calls
 			r.grid.Settle(at)
 			continue
 		}
+		// The session ends here, even if a shorter cell would still fit.
 		if need > left {
 			r.Map.Status = record.Partial
 			break
@@ -270,8 +292,9 @@ const (
 	drainTime = 500 * time.Millisecond
 )
 
-// measure runs the comparison of one cell. If ctx ends during it, the cell stays as it was. If
-// the comparison fails, the cell is refused; a second failure in a row ends the map.
+// measure runs the comparison of one cell. If ctx ends during it, the cell stays as it was. If the
+// comparison fails, the cell is refused; a second failure in a row ends the map. left is what the
+// budget still has.
 func (r *Run) measure(ctx context.Context, at crossover.Place, blocks int, left time.Duration) error {
 	began := time.Now()
 	c, err := r.plan(at.X, at.Y, blocks, 24*time.Hour) // with time for all its blocks; the limit is set below
@@ -280,6 +303,8 @@ func (r *Run) measure(ctx context.Context, at crossover.Place, blocks int, left 
 	}
 	estimate := record.Duration(c.Planned().Estimate)
 	planned := time.Duration(float64(r.need(at.X, at.Y)) * float64(blocks) / float64(r.Map.Plan.Blocks))
+	// The comparison may exceed its expected time by spareShare, but not the map's budget. It gets
+	// its planned time in any case, or it could not be run at all.
 	most := max(estimate, min(left, planned+time.Duration(spareShare*float64(planned))))
 	label := fmt.Sprintf("measurement %d (%s): ", r.sampled+1, r.name(at.X, at.Y))
 	spent := r.opts.Budget - left
@@ -305,11 +330,13 @@ func (r *Run) measure(ctx context.Context, at crossover.Place, blocks int, left 
 	default:
 		v = judge.Outcome(run.Result, r.Map.Plan.Metric)
 	}
+	// An impossible plan is a property of the cell and says nothing about the next one.
 	r.failed = err != nil && !impossible
 	took := time.Since(began)
 	r.Map.Spent += took.Seconds()
 	r.sampled++
 	cell := r.Map.At(at.X, at.Y)
+	// Compared at the plan's number of blocks, since a repetition has more.
 	over := &r.over[class(cell)]
 	*over = max(*over, float64(took)/float64(blocks)*float64(r.Map.Plan.Blocks)/float64(r.expected(at.X, at.Y, class(cell))))
 	cell.CellVerdict, cell.Order, cell.Visits, cell.Rate = v, r.sampled, cell.Visits+1, run.Plan.Rate
@@ -326,11 +353,12 @@ func (r *Run) measure(ctx context.Context, at crossover.Place, blocks int, left 
 }
 
 // class returns 1 for a cell in which an arm is short of workers, and 0 for the others. Class 1
-// takes longer.
+// takes longer: such an arm's requests wait until they time out, and its server stops only then.
 func class(c *record.Cell) int { return min(len(c.Short), 1) }
 
 // verdictNumber returns the number by which the grid knows a verdict. Equal verdicts (decision,
-// winner and tied arms) have the same number.
+// winner and tied arms) have the same number; the ratio does not matter. Verdicts that decide
+// nothing have the grid's own numbers below 0.
 func (r *Run) verdictNumber(v record.CellVerdict) crossover.Verdict {
 	switch {
 	case v.Decision == record.Rejected:
@@ -350,7 +378,8 @@ func (r *Run) verdictNumber(v record.CellVerdict) crossover.Verdict {
 }
 
 // update copies the grid's states and inferred verdicts into the map, and compares the map with
-// Little's law.
+// Little's law. An inference may be taken back when a later measurement contradicts it, so every
+// cell is set anew.
 func (r *Run) update() {
 	for i, k := range r.grid.Cells() {
 		c := &r.Map.Cells[i]
