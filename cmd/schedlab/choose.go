@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -282,10 +283,10 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 		said["rate"] = s.Load.Rate.String()
 	}
 	// Flags that were given win.
-	for flag, value := range said {
-		if !fl.Changed(flag) && value != "" && value != "0s" {
+	for _, flag := range slices.Sorted(maps.Keys(said)) {
+		if value := said[flag]; !fl.Changed(flag) && value != "" && value != "0s" {
 			if err := fl.Set(flag, value); err != nil {
-				return "", fmt.Errorf("scenario %q: %s: %w", name, flag, err)
+				return "", usagef("scenario %q: %s: %w", name, flag, err)
 			}
 		}
 	}

@@ -204,11 +204,12 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 		return nil, usagef("--verify tests an SLO; give one with --slo, like 'p99<=100ms'")
 	}
 	// A flag that only makes sense with one of these sources.
-	for flag, of := range map[string][]string{
-		"cv": {"held"}, "metric": {"histogram"}, "column": {"csv"}, "unit": {"csv"}, "cpu": {"held", "histogram", "csv"},
-	} {
-		if fl.Changed(flag) && len(given(of...)) == 0 {
-			return nil, usagef("--%s belongs to --%s; with %s it says nothing", flag, strings.Join(of, ", --"), sources[0])
+	for _, need := range []struct {
+		flag string
+		of   []string
+	}{{"cv", []string{"held"}}, {"metric", []string{"histogram"}}, {"column", []string{"csv"}}, {"unit", []string{"csv"}}, {"cpu", []string{"held", "histogram", "csv"}}} {
+		if fl.Changed(need.flag) && len(given(need.of...)) == 0 {
+			return nil, usagef("--%s belongs to --%s; with %s it says nothing", need.flag, strings.Join(need.of, ", --"), sources[0])
 		}
 	}
 	return f.objective()
