@@ -12,7 +12,15 @@ import (
 	"schedlab/internal/record"
 )
 
-// across compares the runs of a text with each other; guessed are the lines of approximate rows.
+// across holds the runs of a text against each other, after judge has looked at each run alone.
+// It adds its findings to a. guessed are the numbers of the lines, from 1, with table rows that
+// are marked as approximate. There must be at least one run.
+//
+// The checks in this file fall into three kinds. Two runs can contradict each other: the same
+// figures twice, or a server's report that does not fit the client's. A series of runs can have
+// a simple explanation that needs no server: more connections in a closed loop, or a column of
+// changes that was computed wrongly. And runs can be unable to differ, so that their comparison
+// answers nothing.
 func (a *audit) across(guessed []int) {
 	seen := map[string]*Claim{}
 	for i, c := range a.runs {
@@ -24,6 +32,8 @@ func (a *audit) across(guessed []int) {
 		if first := seen[print]; first != nil && print != "" {
 			a.add(finding{Code: "audit-identical", Numbers: record.Values{"figures": float64(strings.Count(print, " ") + 1), "line": float64(first.Line)}, Run: i, Line: c.Line})
 		} else {
+			// Only the first run with these figures is kept, so that every copy points to the
+			// original.
 			seen[print] = c
 		}
 	}
@@ -37,13 +47,15 @@ func (a *audit) across(guessed []int) {
 	}
 }
 
-// addGroup adds a finding about several runs together, given by their lines.
+// addGroup adds a finding about several runs together. lines are the first lines of these runs,
+// from 1; there is at least one. The finding lists them in its name "lines" and stands at the
+// first. Its Run is -1, because it belongs to no single run.
 func (a *audit) addGroup(code record.Code, lines []int, v record.Values) {
 	list := strings.ReplaceAll(strings.Trim(fmt.Sprint(lines), "[]"), " ", ", ")
 	a.add(finding{Code: code, Numbers: v, Names: record.Names{"lines": list}, Run: -1, Line: lines[0]})
 }
 
-// linesOf returns the first line of each run.
+// linesOf returns the first line of each run, in the order of the group.
 func linesOf(group []*Claim) (lines []int) {
 	for _, c := range group {
 		lines = append(lines, c.Line)
@@ -56,10 +68,14 @@ func linesOf(group []*Claim) (lines []int) {
 // longer in the server than for its client, and the server holds no more requests at once
 // than the connections do. It returns nil where that holds.
 func twoReports(server, client *Claim) record.Values {
+	// The server served n = sum/mean requests. By Little's law (Little 1961) sum/seconds of
+	// them were inside the server at once on average, if both reports are about the same span
+	// of time.
 	sum, mean, seconds := server.value(Sum), server.get(Mean), client.value(Seconds)
 	n, inside, most := sum/mean.Value, sum/seconds, client.inFlight()
 	tooMany := most > 0 && inside > most*(1+slack)
 	switch {
+	// Reports with another number of requests belong to other runs, so they are not compared.
 	case server.has(Seconds), server.has(Rate), !server.has(Sum), mean.Value <= 0, seconds <= 0, !client.has(Mean),
 		math.Abs(n-client.value(Requests)) > .5+slack*n, !tooMany && !mean.exceeds(client.get(Mean)):
 		return nil
@@ -68,6 +84,8 @@ func twoReports(server, client *Claim) record.Values {
 	if tooMany {
 		v["connections"] = most
 	}
+	// A client that opens connections one after another does not keep all of them open. cycle
+	// is the response time of a closed loop with all of them open at once, N / X.
 	if opened := client.value(Opened); opened > 0 {
 		v["opened"], v["cycle"] = opened, opened*seconds/client.value(Requests)
 	}
@@ -78,6 +96,8 @@ func twoReports(server, client *Claim) record.Values {
 // four figures.
 func (c *Claim) fingerprint() string {
 	var parts []string
+	// Only results count. Settings such as the number of connections are equal in honest
+	// repetitions too.
 	results := []string{Mean, Stdev, Max, Min, ThreadRate + ".mean", ThreadRate + ".max", Rate, Bytes, Sum}
 	for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
 		if _, ok := quantileOf(name); ok || slices.Contains(results, name) {
@@ -90,9 +110,12 @@ func (c *Claim) fingerprint() string {
 	return strings.Join(parts, " ")
 }
 
-// changes checks a column of changes of the rate: each must be right against the row
-// before or against the first row.
+// changes checks a column of changes of the rate, which people compute by hand. Each change
+// must be right against the row before or against the first row of its column, because texts
+// use both. A row without a change or without a rate begins a new column.
 func (a *audit) changes() {
+	// off is how far a change may be wrong beyond its rounding, a ratio: the rates in the text
+	// are rounded as well.
 	const off = .001
 	first := 0
 	for i, c := range a.runs {
@@ -108,7 +131,9 @@ func (a *audit) changes() {
 	}
 }
 
-// backlog finds a difference of accepted and done that grows from run to run.
+// backlog finds a difference of accepted and done that grows from run to run: the server takes
+// in more than it finishes, and its queue never empties. It needs three runs that have both
+// figures, and the difference must grow at each step. Two runs may differ by chance.
 func (a *audit) backlog() {
 	waiting := func(c *Claim) float64 { return c.value(Accepted) - c.value(Done) }
 	var of []*Claim
@@ -125,10 +150,14 @@ func (a *audit) backlog() {
 	}
 }
 
-// growth finds series of runs with ever more connections and longer response times. In a
-// closed loop more connections are enough to make them longer.
+// growth finds series of runs with ever more connections and longer response times. In a closed
+// loop with N connections and rate X the response time is N / X less the pause between requests
+// (interactive law, Denning and Buzen 1978). So once the server is busy, more connections are
+// enough to make times longer, and the growth tells nothing about the server.
 func (a *audit) growth() {
 	for rest := a.runs; len(rest) > 0; {
+		// A series is a stretch of runs of one tool with one depth, in which only the
+		// connections grow.
 		n := 1
 		for n < len(rest) && rest[n].Tool == rest[0].Tool && rest[n].get(Depth) == rest[0].get(Depth) && rest[n].value(Connections) > rest[n-1].value(Connections) {
 			n++
@@ -136,6 +165,9 @@ func (a *audit) growth() {
 		group, first, last := rest[:n], rest[0], rest[n-1]
 		rest = rest[n:]
 		x, y, from, to := first.rate().Value, last.rate().Value, first.value(Connections), last.value(Connections)
+		// mean and cycle are how many times longer the response time and N / X are at the end
+		// of the series. Both must have grown by a fifth. Smaller changes are within the noise
+		// of a run.
 		mean, cycle := last.value(Mean)/first.value(Mean), to/y/(from/x)
 		if x > 0 && y > 0 && first.has(Mean, Connections) && !first.paced() && mean >= 1.2 && cycle >= 1.2 {
 			a.addGroup("audit-growth", linesOf(group), record.Values{"from": from, "to": to, "mean": mean, "cycle": cycle, "rate": y/x - 1})
@@ -143,7 +175,9 @@ func (a *audit) growth() {
 	}
 }
 
-// same adds a finding about two runs or more, with their number and the ends of a figure.
+// same adds a finding about two runs or more that cannot differ. It adds the number of runs to
+// v, and the lowest and highest value of the figure called name. A group of fewer runs adds
+// nothing.
 func (a *audit) same(code record.Code, name string, group []*Claim, v record.Values) {
 	if len(group) < 2 {
 		return
@@ -156,9 +190,12 @@ func (a *audit) same(code record.Code, name string, group []*Claim, v record.Val
 // sameRate finds runs whose rate or times cannot differ: below capacity every server does
 // the offered rate, and with one request in flight a second worker has nothing to do.
 func (a *audit) sameRate() {
+	// Runs with exactly the same planned rate form a group.
 	byOffer := map[float64][]*Claim{}
 	var single []*Claim
 	for _, c := range a.runs {
+		// A run that missed its planned rate has met the capacity, and such a run can tell
+		// servers apart.
 		if offered := c.value(Offered); c.has(Offered, Rate) && c.value(Rate) >= (1-missed)*offered && c.Tool != "vegeta" {
 			byOffer[offered] = append(byOffer[offered], c)
 		}
@@ -172,8 +209,11 @@ func (a *audit) sameRate() {
 	a.same("audit-one-in-flight", Mean, single, record.Values{})
 }
 
-// repeats compares the spread of runs with one name with the difference between names. A
-// difference within the spread is no finding, and without repeats there is no spread.
+// repeats compares the noise with the difference between names. noise is the largest spread of
+// mean response times among runs with one name, as a ratio of the highest to the lowest, less
+// 1. The largest difference between the middle runs of two names must be larger, or it is no
+// finding about the names. Where no name has two runs the noise is unknown, and no difference
+// of these runs means anything.
 func (a *audit) repeats() {
 	means := map[string][]float64{}
 	for _, c := range a.runs {
@@ -189,6 +229,7 @@ func (a *audit) repeats() {
 		noise = max(noise, all[len(all)-1]/all[0]-1)
 		middles = append(middles, all[len(all)/2])
 	}
+	// The finding stays without numbers where nothing is wrong, and add then drops it.
 	f := finding{Code: "audit-one-trial", Run: -1, Line: a.runs[0].Line}
 	if !repeated && len(a.runs) > 1 {
 		f.Numbers = record.Values{"runs": float64(len(a.runs))}

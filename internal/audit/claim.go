@@ -1,6 +1,17 @@
-// Package audit reads what load tools print and finds the figures that no server can have
-// had, that mislead, or that cannot answer the question. It parses text and judges it: it
-// opens no file and measures nothing.
+// Package audit reads what load tools print and finds the figures that no server can have had,
+// that mislead, or that cannot answer the question. It parses text and judges it: it opens no
+// file and measures nothing.
+//
+// [Read] turns a text into a [Text] with one [Claim] for each run. A claim is a set of figures
+// with names, each a [Figure] with the error of its rounding. [Judge] holds the claims to laws
+// and returns a record.Audit with the findings. A law is arithmetic (a mean lies between the
+// ends), a law of queueing theory (Little's law), or a habit of one tool (wrk's threads each
+// open the same number of connections).
+//
+// Most knowledge about tools is data. tools/*.txt tell how each tool prints its figures and
+// which equations hold between them; findings.txt has every finding with its class, its law and
+// its sentence. A law that needs more than an equation is a Go function in judge.go, for one
+// run, or in across.go, for several.
 package audit
 
 import (
@@ -75,14 +86,18 @@ type Claim struct {
 // A bar of a histogram counts the times up to its end and above the end of the bar before.
 type bar struct{ end, n Figure }
 
+// newClaim returns a run without figures that begins on a line, from 1, and in a loop of
+// unknown kind.
 func newClaim(tool string, line int) *Claim {
 	return &Claim{Tool: tool, Line: line, End: line, Loop: unknownLoop, Figures: map[string]Figure{}}
 }
 
+// has reports whether the run has all of these figures. It is true for no names.
 func (c *Claim) has(names ...string) bool {
 	return !slices.ContainsFunc(names, func(n string) bool { _, ok := c.Figures[n]; return !ok })
 }
 
+// get returns a figure with its rounding, the zero Figure where the run has none.
 func (c *Claim) get(name string) Figure { return c.Figures[name] }
 
 // value is a figure without its rounding, 0 where the run has none.
@@ -99,8 +114,11 @@ func (c *Claim) set(name string, f Figure) {
 // prints quantiles by the buckets of its histogram.
 const again = .002
 
-// note stores a figure of a line. With op "+" figures add up; "<" keeps their least, most
-// and mean. Any other figure that stands in two lines must have one value.
+// note stores a figure of a line. op tells what to do with a figure that several lines have.
+// With "+" their sum counts, as for errors by kind. With "<" the run gets the least, the most
+// and the mean as NAME.min, NAME.max and NAME.mean, and their number as NAME.count. With "" all
+// lines must agree: if they do the value with more digits counts, and if they do not the first
+// stays and a clash is kept, which becomes a finding.
 func (c *Claim) note(op, name string, f Figure) {
 	had, ok := c.Figures[name]
 	switch {
@@ -109,6 +127,7 @@ func (c *Claim) note(op, name string, f Figure) {
 	case op == "+":
 		c.add(name, f)
 	case op == "<":
+		// The mean is brought up to date with each value, so no list of the values is needed.
 		n, mean := c.value(name+".count"), c.value(name+".mean")
 		c.set(name+".count", Figure{Value: n + 1})
 		c.set(name+".mean", Figure{(mean*n + f.Value) / (n + 1), f.Half})
@@ -126,13 +145,16 @@ func (c *Claim) note(op, name string, f Figure) {
 	}
 }
 
-// add adds f to a figure, which counts as 0 before.
+// add adds f to a figure, which counts as 0 before. Roundings add up too, as the true values
+// may all lie on the same side.
 func (c *Claim) add(name string, f Figure) {
 	had := c.Figures[name]
 	c.set(name, Figure{had.Value + f.Value, had.Half + f.Half})
 }
 
-// status adds n replies of a status. Tools write 0 or -1 where there was no reply.
+// status adds n replies with a status code. Tools write 0 or -1 for a request without a reply,
+// which counts as an error instead. It returns an error if n is no count or the code is no HTTP
+// status.
 func (c *Claim) status(code, n string) error {
 	f, err := figure(n, "count")
 	if err != nil {
@@ -170,7 +192,8 @@ func quantileName(percent float64) string {
 
 var quantileForm = regexp.MustCompile(`^p([\d.]+)$`)
 
-// quantileOf returns the share that a figure's name stands for.
+// quantileOf returns the share, from 0 to 1, that the name of a quantile stands for: 0.99 for
+// "p99". ok is false for any other name and for more than 100 percent.
 func quantileOf(name string) (q float64, ok bool) {
 	m := quantileForm.FindStringSubmatch(name)
 	if m == nil {
@@ -183,6 +206,8 @@ func quantileOf(name string) (q float64, ok bool) {
 // quantiles returns the claim's quantiles by ascending share, with min and max as the
 // shares 0 and 1. Each bar of a histogram ends at a quantile too.
 func (c *Claim) quantiles() (all []quantile) {
+	// A bar of a histogram has no name of its own, so every quantile is named by its share in
+	// percent, with five decimals at most.
 	add := func(q float64, f Figure) {
 		name := quantileName(math.Round(q*1e7) / 1e5)
 		if q == 0 {
@@ -195,6 +220,8 @@ func (c *Claim) quantiles() (all []quantile) {
 			add(q, f)
 		}
 	}
+	// The last bar ends at the longest time, which is max, so only bars with some but not all
+	// times below their end count.
 	below, total := 0., c.value(histogram)
 	for _, b := range c.bars {
 		if below += b.n.Value; below > 0 && below < total {
@@ -210,11 +237,15 @@ func (c *Claim) quantiles() (all []quantile) {
 	return all
 }
 
-// parts returns the claim, and one more claim for each other thing that it has a
-// distribution of, such as "connect". Their figures have no "connect." in their names.
+// parts returns the claim itself first, and then one more claim for each other thing that it
+// has figures of, such as "connect" with connect.mean and connect.p99. Figures of such a claim
+// have no prefix, so the same laws can be checked on it. Its requests are the count of that
+// part, where the tool tells.
 func (c *Claim) parts() []*Claim {
 	all := []*Claim{c}
 	for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
+		// The names are sorted, so all figures of one part come together. p99.9 has a dot but
+		// is no part.
 		part, rest, ok := strings.Cut(name, ".")
 		if _, whole := quantileOf(name); whole || !ok {
 			continue
@@ -245,10 +276,13 @@ func (c *Claim) measured() bool {
 	return false
 }
 
-// inFlight is how many requests the connections can hold, 0 if the text does not tell.
+// inFlight is the largest number of requests that the connections can hold at once, N in
+// Little's law; 0 if the text does not tell. It uses the upper end of a rounded number, so that
+// a law broken with it is broken for certain.
 func (c *Claim) inFlight() float64 {
 	n := c.get(Connections).high()
 	switch {
+	// What the tool saw open counts more than what it was told to open.
 	case c.has(Concurrent):
 		n = c.get(Concurrent).high()
 	case c.has(Connections, Threads) && strings.HasPrefix(c.Tool, "wrk"):
@@ -272,17 +306,22 @@ func (c *Claim) perThread() float64 {
 	return t * math.Floor(n/t)
 }
 
-// rate is the rate of the whole run, printed or derived; 0 if the text does not tell.
+// rate is the rate of the whole run in requests per second: printed, or requests by seconds, or
+// from the samples of wrk's threads. It is the zero Figure if the text does not tell.
 func (c *Claim) rate() Figure {
 	switch {
 	case c.has(Rate):
 		return c.get(Rate)
 	case c.has(Requests, Seconds) && c.get(Seconds).low() > 0:
 		n, t := c.get(Requests), c.get(Seconds)
+		// Half is the distance to the largest quotient that rounding allows. The smallest one
+		// is nearer.
 		r := n.Value / t.Value
 		return Figure{r, r*t.Half/t.low() + n.Half/t.low()}
 	case c.has(ThreadRate+".mean", Threads): // wrk's samples leave its calibration out
 		r := c.get(ThreadRate + ".mean").times(c.get(Threads))
+		// A paced run cannot do more than its plan, but a mean of samples can be above it by
+		// chance. The samples may differ from the whole run by .15 of the rate.
 		if c.has(Offered) {
 			r.Value = min(r.Value, c.value(Offered))
 		}

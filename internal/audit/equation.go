@@ -12,16 +12,25 @@ import (
 	"schedlab/internal/record"
 )
 
-// An equation holds between the figures of any run of a tool, whatever the server.
+// An equation is one law of the tables: a relation that holds between the figures of any run of
+// a tool, whatever the server. An example is "rate = requests / seconds".
+//
+// newEquation parses the text with Go's own expression parser, so the tables need no parser
+// here. compute evaluates the right side as an interval, by the rounding of each figure, and
+// broken compares it with the left side. Both sides may be off by rounding, so only a gap that
+// rounding cannot close breaks the law.
 type equation struct {
+	// left is the name of one figure. sign is one of = <= >= ~ <~ ~~. unless names figures that
+	// turn the check off where they are not 0.
 	left, sign string
 	right      ast.Expr
 	text       string // the right side as it is written
 	unless     []string
 }
 
-// notation turns an expression of the tables into one of Go, for its parser: a call marks a
-// figure that counts as 0 where it is missing.
+// notation turns an expression of the tables into one of Go, for its parser. "name?" becomes a
+// call, name(), because Go has no question mark. In compute a call then means that a missing
+// figure counts as 0.
 var notation = strings.NewReplacer("×", "*", "?", "()")
 
 // newEquation parses a figure, a sign and an expression. = and <= allow for rounding alone, ~ and
@@ -39,7 +48,8 @@ func newEquation(l string) *equation {
 	return &equation{left, sign, right, text, strings.Fields(unless)}
 }
 
-// nameOf returns the figure that a part of an expression names, "" for none.
+// nameOf returns the name of the figure at a node of an expression: an identifier, or a
+// selector such as thread_rate.mean. It returns "" for any other node.
 func nameOf(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.Ident:
@@ -50,7 +60,9 @@ func nameOf(x ast.Expr) string {
 	return ""
 }
 
-// compute evaluates an expression; ok is false where the run lacks one of its figures.
+// compute evaluates an expression over the figures of the run, with the rounding of the result.
+// ok is false where the run lacks a figure, or where a divisor is not surely above 0; f means
+// nothing then.
 func (c *Claim) compute(x ast.Expr) (f Figure, ok bool) {
 	switch x := x.(type) {
 	case *ast.CallExpr:
@@ -80,10 +92,12 @@ func (c *Claim) compute(x ast.Expr) (f Figure, ok bool) {
 // ratio: wrk leaves out samples in which nothing ended.
 const unsteady = 1. / 3
 
-// broken is the law of the equation.
+// broken reports whether the run breaks the equation for certain. It fills f with both sides.
+// It fits the field of the same name in law.
 func (e *equation) broken(c *Claim, f *finding) bool {
 	left := c.get(e.left)
 	right, ok := c.compute(e.right)
+	// 1e-6 covers the rounding of floating point, where the text has exact figures.
 	room := left.Half + right.Half + 1e-6*math.Abs(right.Value)
 	switch larger := math.Max(math.Abs(left.Value), math.Abs(right.Value)); {
 	case e.sign == "~~":
@@ -93,13 +107,16 @@ func (e *equation) broken(c *Claim, f *finding) bool {
 	}
 	is := map[byte]string{'<': "at most", '>': "at least"}[e.sign[0]]
 	twice(f, c.part, e.left, left.Value, is, e.text, right.Value)
+	// With <= only a left side that is too large breaks the law, with >= only one that is too
+	// small.
 	above, below := left.Value > right.Value+room, left.Value < right.Value-room
 	return ok && !slices.ContainsFunc(e.unless, func(name string) bool { return c.value(name) != 0 }) &&
 		(above && e.sign[0] != '>' || below && e.sign[0] != '<')
 }
 
-// twice makes f the finding that a figure of a part has one value here and another there. is says
-// how the two should compare: "at least", "at most" or "" for equal.
+// twice fills f with two values of one figure: name has value here, and other, a place or an
+// expression, makes it otherValue. of is the part that the figures are about, "" for whole
+// requests. is tells how the two should compare: "at least", "at most" or "" for equal.
 func twice(f *finding, of, name string, value float64, is, other string, otherValue float64) {
 	f.Numbers = record.Values{"left": value, "right": otherValue}
 	f.Names = record.Names{"left": name, "right": other, "is": is, "unit": unitOf(name), "of": of}

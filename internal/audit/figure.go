@@ -8,18 +8,26 @@ import (
 	"strings"
 )
 
-// A Figure is a number as it was printed: seconds, bytes, a count, a rate per second or
-// a ratio. The true value lies within Half on either side, because digits were rounded.
+// A Figure is a number as it was printed, with the error that printing caused: seconds, bytes,
+// a count, a rate per second or a ratio, always in base units. Because digits were rounded, the
+// true value lies within Half on either side of Value. Half is 0 for an exact number and never
+// negative. The zero Figure stands for a missing one.
+//
+// Arithmetic on figures is interval arithmetic: Half of a result covers every combination of
+// true values. So a law that is broken beyond Half is broken whatever was rounded away.
 type Figure struct{ Value, Half float64 }
 
-// exceeds reports whether f is above g for certain.
+// exceeds reports whether f is above g for certain, beyond rounding and slack.
 func (f Figure) exceeds(g Figure) bool { return f.low() > g.high()*(1+slack) }
 
+// low and high are the ends of the interval in which the true value lies.
 func (f Figure) low() float64  { return f.Value - f.Half }
 func (f Figure) high() float64 { return f.Value + f.Half }
 
+// plus returns the interval of the sum of two figures.
 func (f Figure) plus(g Figure) Figure { return Figure{f.Value + g.Value, f.Half + g.Half} }
 
+// times returns the product. Its Half covers every product of true values, of any sign.
 func (f Figure) times(g Figure) Figure {
 	return Figure{f.Value * g.Value, math.Abs(f.Value)*g.Half + math.Abs(g.Value)*f.Half + f.Half*g.Half}
 }
@@ -39,6 +47,8 @@ var kinds = []struct {
 	{"count", regexp.MustCompile(``)},
 }
 
+// kindFor returns the kind of a figure by its name, a key of units. Every name has one: the
+// last rule matches all, so an unknown name is a count.
 func kindFor(name string) string {
 	i := 0
 	for !kinds[i].of.MatchString(name) {
@@ -47,7 +57,9 @@ func kindFor(name string) string {
 	return kinds[i].name
 }
 
-// units are the units of each kind, in seconds, bytes and so on.
+// units are the factors by which a number with a unit becomes seconds, bytes and so on, for
+// each kind. "" is the unit of a bare number; kinds without it need a unit, since nobody knows
+// whether a time "12" is in ms or in s.
 var units = map[string]map[string]float64{
 	"time": {
 		"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600,
@@ -65,11 +77,14 @@ var units = map[string]map[string]float64{
 	"exact": {"": 1}, // a ratio with all its digits
 }
 
+// number matches one number at the beginning of a text. Its groups are the digits, the exponent
+// with its e, and the unit.
 var number = regexp.MustCompile(`^([+-]?[\d,]*\.?\d+)(e[+-]?\d+)?\s*([^\d.,+-]*)`)
 
-// figure parses a number and its unit; the last digit is rounded. Commas between digits
-// are dropped. A time may have several parts, as Go writes them: 1m30.5s. A count is
-// exact, unless it is written in thousands.
+// figure parses a number and its unit into base units. Its last digit is taken as rounded, so
+// Half is half a step of this digit. Commas between digits are dropped. A time may have several
+// parts, as Go writes them: 1m30.5s. A count is exact, unless it is written in thousands. The
+// error quotes the text and tells whether the number or its unit is wrong.
 func figure(text, kind string) (Figure, error) {
 	text = strings.TrimSpace(text)
 	sum := Figure{}
@@ -91,6 +106,7 @@ func figure(text, kind string) (Figure, error) {
 		case !ok, rest != "" && kind != "time":
 			return Figure{}, fmt.Errorf("%q has an unknown unit", text)
 		}
+		// Half comes from the last part of a time alone, because only that part was rounded.
 		exponent, _ := strconv.Atoi(strings.TrimPrefix(m[2], "e"))
 		_, fraction, _ := strings.Cut(digits, ".")
 		sum = Figure{sum.Value + v*factor, .5 * math.Pow10(exponent-len(fraction)) * factor}
@@ -103,5 +119,6 @@ func figure(text, kind string) (Figure, error) {
 	}
 }
 
-// unitOf is printed behind a figure: "s" for times, "" for other kinds.
+// unitOf returns the unit to print behind a figure with this name: "s" for times, "" for other
+// kinds.
 func unitOf(name string) string { return map[string]string{"time": "s"}[kindFor(name)] }

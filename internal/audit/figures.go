@@ -7,7 +7,13 @@ import (
 	"strings"
 )
 
-// key returns the figure that a word stands for, "" for none.
+// key returns the name of the figure that a word of the text stands for, "" for none. It knows
+// the words in the section "words" of the tables, and quantiles such as p99.
+//
+// This file reads the three forms of text that no tool prints: lines of key=value (keyValues),
+// Markdown tables (table) and prose with rates in it (sentences). People write these by hand,
+// so each form is read only where enough of it makes sense; the rest of the text stays unread
+// and is listed.
 func key(word string) string {
 	word = strings.ToLower(strings.Trim(word, " *`"))
 	if _, ok := quantileOf(word); ok && tools().words[word] == "" {
@@ -16,7 +22,8 @@ func key(word string) string {
 	return tools().words[word]
 }
 
-// readKey parses the value of a figure; only the run's length may lack its unit.
+// readKey parses the value of a figure by the kind of its name. Only the run's length may lack
+// its unit, and is in seconds then, as people write "duration=30".
 func readKey(name, value string) (Figure, error) {
 	f, err := figure(value, kindFor(name))
 	if err != nil && name == Seconds {
@@ -31,7 +38,9 @@ var (
 	pairWord  = regexp.MustCompile(`([\w.]+)=(\S+)`)
 )
 
-// pairsOf returns each pair key=value of a line as a match, with the key and the value as groups.
+// pairsOf returns each pair key=value of a line as a match, with the key as group 1 and the
+// value as group 2. A line holds several pairs without spaces in them, or one pair, which may
+// have spaces in it and around the sign. It returns nil for any other line.
 func pairsOf(l string) [][]string {
 	if pairsLine.MatchString(l) {
 		return pairWord.FindAllStringSubmatch(l, -1)
@@ -39,8 +48,14 @@ func pairsOf(l string) [][]string {
 	return pairLine.FindAllStringSubmatch(l, -1)
 }
 
-// keyValues reads lines of key=value until an empty one.
+// keyValues reads the lines of key=value from the next line on, until an empty line or a fence,
+// as one run. It returns true if they are one. An unknown key is an error right after a known
+// one, in its line or the next, because a misspelt key in a run must not be ignored silently.
+// Elsewhere it is skipped, but a run never begins with one. The run needs a result and at least
+// one more figure or a name.
 func (r *reader) keyValues() (bool, error) {
+	// Lines that were no run once are not tried again from each line in them: that would take
+	// time quadratic in their number.
 	if r.at < r.noPairs {
 		return false, nil
 	}
@@ -76,7 +91,9 @@ func (r *reader) keyValues() (bool, error) {
 	return true, nil
 }
 
-// pair stores one key and value. known is false for a key that means nothing.
+// pair stores one key and value. known is false for a key that means nothing, and err is set as
+// well then. A key that is known with a value that is not allowed returns true and an error.
+// The keys run, tool and loop are no figures; they set the fields of the claim.
 func (c *Claim) pair(word, value string) (known bool, err error) {
 	name := key(word)
 	f, err := readKey(name, value)
@@ -103,9 +120,12 @@ func (c *Claim) pair(word, value string) (known bool, err error) {
 	return true, nil
 }
 
+// tilde matches a number that the writer marks as approximate. Its true error is unknown, so no
+// law can be checked with it.
 var tilde = regexp.MustCompile(`^[~≈]\s*[\d.,]+`)
 
-// cells splits a row of a Markdown table; nil for any other line.
+// cells splits a row of a Markdown table into the texts of its cells, without emphasis and
+// backticks; nil for any other line.
 func cells(l string) (all []string) {
 	if l = strings.TrimSpace(l); !strings.HasPrefix(l, "|") {
 		return nil
@@ -116,8 +136,10 @@ func cells(l string) (all []string) {
 	return all
 }
 
-// table reads each row of a Markdown table as a run, if the head names two figures or
-// more. It ignores cells that are no figures, and rows with an approximate figure.
+// table reads each row of a Markdown table as a run, if the head names two figures or more. It
+// ignores cells that are no figures. Rows with an approximate figure are no runs; their lines
+// go to Guessed. It returns true for every table, read or not, since its lines need no other
+// try.
 func (r *reader) table() (bool, error) {
 	head, names := r.at, cells(r.Lines[r.at])
 	if names == nil {
@@ -140,6 +162,7 @@ func (r *reader) table() (bool, error) {
 				c.set(name, f)
 			}
 		}
+		// The head and the line below it count as read only with a row that is a run.
 		if len(known) >= 2 && c.measured() {
 			r.keep(c, head, head+1, r.at)
 		}
@@ -147,7 +170,8 @@ func (r *reader) table() (bool, error) {
 	return true, nil
 }
 
-// sentence is a rate in prose, or the CPU time of a request.
+// sentence matches a rate in prose as group 1, or the CPU time of a request as group 2. These
+// two are enough for the utilisation law.
 var sentence = regexp.MustCompile(`(?i)(?:^|[\s(])(?:(\d[\d.,]*)\s?(?:requests per second|requests/s(?:ec)?|req/s|rps)|(\d[\d.]*\s?(?:ms|µs|us|s)) of CPU)\b`)
 
 // sentences reads rates in unread lines as runs if the text names one CPU time of a

@@ -9,6 +9,9 @@ import (
 	"schedlab/internal/record"
 )
 
+// findings is the table of all findings: their classes, their laws, their codes and sentences,
+// in the order of a report.
+//
 //go:embed findings.txt
 var findings string
 
@@ -29,7 +32,8 @@ var rules = func() (all []finding) {
 	return all
 }()
 
-// ruleOf returns the position of a finding in rules, which has every code.
+// ruleOf returns the position of a finding in rules. Every code that this package uses must be
+// in findings.txt; the position of an unknown one is -1, and add would panic.
 func ruleOf(f finding) int {
 	return slices.IndexFunc(rules, func(r finding) bool { return r.Code == f.Code })
 }
@@ -41,22 +45,28 @@ const (
 	hdr       = .005 // HDR histograms keep three digits
 )
 
-// Given is what the user knows beyond the text; 0 for unknown.
+// Given holds what the user knows beyond the text. A field of 0 is unknown. A figure that the
+// text has itself wins over the given one.
 type Given struct {
 	Cores       float64 // of the server
 	Service     float64 // the server's CPU time for one request, in seconds
 	Connections float64 // requests that could be in flight at once
 }
 
+// A finding is one result of an audit. The alias keeps the tables of laws short.
 type finding = record.AuditFinding
 
+// An audit is the state of Judge: the runs, and the findings so far in the order in which laws
+// found them.
 type audit struct {
 	runs     []*Claim
 	findings []finding
 }
 
 // A law looks at one run. broken fills the numbers of the finding, and its names where it has
-// any, and tells whether there is one. It may choose another code.
+// any, and tells whether there is one. It may replace the code where the same figures have
+// another reading. It is called only where the run has all figures in needs, and it may fill f
+// even where it returns false.
 type law struct {
 	code   record.Code
 	tools  string // the only ones that it is about, "" for all
@@ -64,14 +74,17 @@ type law struct {
 	broken func(c *Claim, f *finding) bool
 }
 
-// ofTimes are the laws that hold for anything that a run has a distribution of.
+// ofTimes are the laws of any distribution: of the response times, and of each other part of a
+// request that the tool measures. They are arithmetic, so no server can break them.
 var ofTimes = []law{
 	{"audit-order", "", "", order},
 	{"audit-mean-bounds", "", Mean, meanBounds},
 	{"audit-spread", "", "stdev mean max", spread},
 }
 
-// ofRuns are the laws of a run as a whole.
+// ofRuns are the laws of a run as a whole. Many are about one tool, because they follow from
+// how the tool sends or counts; each says which. Sources: Little 1961; Denning and Buzen 1978
+// for the utilisation law and the interactive law; the tools' own code.
 var ofRuns = []law{
 	{"audit-offered-missed", "", "offered rate", offeredMissed},
 	{"audit-little", "", Mean, little},
@@ -175,7 +188,14 @@ var ofRuns = []law{
 	}},
 }
 
-// Judge checks the runs of a text against the laws. Findings are sorted by rules.
+// Judge checks the runs of a text against all laws and returns the findings, in the order of
+// findings.txt and then of the text. It stores figures of given in the claims that lack them,
+// so text is changed, and one text must not be judged by two goroutines at once. text must have
+// a run, as every text has that Read returns.
+//
+// A finding means that rounding, and slack for clocks, cannot explain the figures. Where a
+// figure is missing no law that needs it is checked, so no findings does not mean that the
+// figures are right.
 func Judge(text *Text, given Given) *record.Audit {
 	a := &audit{runs: text.Claims}
 	result := &record.Audit{Schema: 1, Runs: []record.AuditRun{}, NotRead: unread(text)}
@@ -183,6 +203,8 @@ func Judge(text *Text, given Given) *record.Audit {
 	for i, c := range a.runs {
 		for name, v := range map[string]float64{Cores: given.Cores, Service: given.Service, Connections: given.Connections} {
 			if v > 0 && !c.has(name) {
+				// A figure that the user typed counts as exact, but for the rounding of
+				// floating point.
 				c.set(name, Figure{v, v * 1e-9})
 			}
 		}
@@ -202,7 +224,8 @@ func Judge(text *Text, given Given) *record.Audit {
 	return result
 }
 
-// judge holds a run to all laws of one run.
+// judge holds run i to all laws of one run: the clashes that were found while reading, the laws
+// of each distribution in it, the equations of its tool, and the laws of whole runs.
 func (a *audit) judge(i int, c *Claim) {
 	hold := func(laws []law, c *Claim) {
 		for _, l := range laws {
@@ -225,7 +248,9 @@ func (a *audit) judge(i int, c *Claim) {
 	hold(ofRuns, c)
 }
 
-// add adds a finding, unless it has no numbers, or one that no run can have.
+// add adds a finding with the class and the law of its code. It drops a finding without
+// numbers, which is how a check says that there is nothing. It also drops one with an infinite
+// number or NaN: such a number comes from a division by a figure that is 0 or missing.
 func (a *audit) add(f finding) {
 	if f.Numbers == nil {
 		return
@@ -240,7 +265,8 @@ func (a *audit) add(f finding) {
 	a.findings = append(a.findings, f)
 }
 
-// unread groups consecutive unread lines.
+// unread returns the lines that belong to no run, consecutive ones as one span with the
+// beginning of its first line. It is never nil.
 func unread(text *Text) []record.AuditLines {
 	all := []record.AuditLines{}
 	for _, n := range text.Unread {
@@ -260,6 +286,8 @@ func offeredMissed(c *Claim, f *finding) bool {
 	rate, offered, sent, seconds := c.get(Rate), c.get(Offered), c.value(Requests), c.value(Seconds)
 	f.Numbers = record.Values{"offered": offered.Value, "rate": rate.Value, "share": rate.Value / offered.Value}
 	if c.has(Requests, Seconds) {
+		// Only the time that the user asked for can be missing requests; the wait for the last
+		// reply is no part of the plan.
 		planned := seconds
 		if c.has(asked) {
 			planned = min(planned, c.value(asked))
@@ -271,8 +299,10 @@ func offeredMissed(c *Claim, f *finding) bool {
 	return rate.high() < offered.low()*(1-missed) && !sentPlan
 }
 
-// little checks Little's law: rate × response time is the number of requests in flight,
-// and the connections hold no more than theirs.
+// little checks Little's law, N = X R (Little 1961): rate × response time is the mean number of
+// requests in flight, and the connections cannot hold more than there are. Where N is unknown
+// it only tells which number would be needed. Where a known habit of the tool explains the
+// excess the code names the habit.
 func little(c *Claim, f *finding) bool {
 	n, rate := c.inFlight(), c.rate()
 	l := rate.times(c.get(Mean))
@@ -282,6 +312,7 @@ func little(c *Claim, f *finding) bool {
 		return rate.Value > 0 && slices.Contains(formats, c.Tool)
 	}
 	f.Numbers["connections"], f.Numbers["depth"] = n, c.value(Depth)
+	// The order matters: the first explanation that holds becomes the code.
 	switch most := backFilled(c); {
 	case c.Tool == "wrk" && c.get(Mean).low() <= most*(1+2*slack):
 		f.Code = "audit-back-filled"
@@ -308,8 +339,9 @@ func backFilled(c *Claim) float64 {
 	return max(cycle, cycle/2+c.get(Max).high()/4)
 }
 
-// closedCycle applies R = N / X - Z: in a closed loop of N connections the response time R
-// follows from the rate X and the pause Z between requests, so it tells nothing more.
+// closedCycle applies the interactive law, R = N / X - Z (Denning and Buzen 1978): in a closed
+// loop of N connections the response time R follows from the rate X and the pause Z between
+// requests. Comparing R of two servers then tells nothing more than comparing X.
 func closedCycle(c *Claim, f *finding) bool {
 	const (
 		allOfCycle = .9 // of the cycle N / X: a response time above is all of it
@@ -322,6 +354,7 @@ func closedCycle(c *Claim, f *finding) bool {
 	switch {
 	case n == 0, rate.Value <= 0, c.paced(), c.has(Concurrent):
 		return false
+	// A mean of one digit cannot tell whether it is all of the cycle.
 	case l.Half > oneDigit*l.Value, l.low() > n*(1+slack): // little reports the latter
 		return false
 	case l.high() >= allOfCycle*n:
@@ -349,7 +382,9 @@ func addLate(c *Claim, f *finding, cycle float64) {
 	f.Names["by"] = by
 }
 
-// order checks that min <= p50 <= p99 <= max, and that the mean is between the ends.
+// order checks that quantiles do not fall as their share rises: min <= p50 <= p99 <= max, and
+// that the mean is between the ends. Two quantiles that are at most one request apart may be
+// the same request, so their order is not checked. f gets the first pair that is wrong.
 func order(c *Claim, f *finding) bool {
 	above := func(low, high quantile) bool {
 		f.Numbers = record.Values{"less": low.Value, "more": high.Value}
@@ -358,6 +393,8 @@ func order(c *Claim, f *finding) bool {
 	}
 	all, longest, next := c.quantiles(), quantile{name: Min}, 0
 	for _, q := range all {
+		// longest is the largest of the quantiles that are surely below q. next only grows, so
+		// the whole takes one pass.
 		for ; all[next].Q < q.Q-c.one(); next++ {
 			if all[next].low() > longest.low() {
 				longest = all[next]
@@ -371,8 +408,8 @@ func order(c *Claim, f *finding) bool {
 	return c.has(Mean, Max) && above(mean, most) || c.has(Mean, Min) && above(least, mean)
 }
 
-// one is the share of one request, by which tools differ in which request is the quantile; 0
-// where their number is unknown.
+// one is the share of one request. Tools differ in which request they take as a quantile, by
+// one at most. It is 0 where the number of requests is unknown.
 func (c *Claim) one() float64 {
 	if n := c.value(Requests); n > 0 {
 		return 1 / n
@@ -380,8 +417,10 @@ func (c *Claim) one() float64 {
 	return 0
 }
 
-// meanBounds checks Σ (q₊ - q) x(q) <= mean <= Σ (q₊ - q) x(q₊): no request between two
-// quantiles took less than the lower or more than the upper.
+// meanBounds checks Σ (q₊ - q) x(q) <= mean <= Σ (q₊ - q) x(q₊), with x(q) the quantile of the
+// share q and q₊ the next share: no request between two quantiles took less than the lower or
+// more than the upper. The upper bound needs the maximum. Quantiles in the wrong order are left
+// to order.
 func meanBounds(c *Claim, f *finding) bool {
 	all := c.quantiles()
 	if len(all) == 0 || order(c, f) {
@@ -393,6 +432,8 @@ func meanBounds(c *Claim, f *finding) bool {
 		high += (q.Q - before.Q) * q.high()
 		before = q
 	}
+	// The requests above the last quantile took at least as long as that one. Each bound gives
+	// way by one request at the longest time, for the different ways to pick a quantile.
 	low += (1-before.Q)*before.low() - before.Value*c.one()
 	high += before.Value * c.one()
 	mean := c.get(Mean)
@@ -406,8 +447,9 @@ func meanBounds(c *Claim, f *finding) bool {
 	return mean.high() < low*(1-slack) || before.Q == 1 && mean.low() > high*(1+slack)
 }
 
-// spread: of values between a and b with mean m the deviation is at most
-// √((b - m)(m - a)) (Bhatia and Davis 2000), which is at most (b - a)/2 (Popoviciu 1935).
+// spread checks the standard deviation. Values between a and b with mean m deviate by at most
+// √((b - m)(m - a)) (Bhatia and Davis 2000), which is at most (b - a)/2 (Popoviciu 1935). An
+// unknown minimum counts as 0.
 func spread(c *Claim, f *finding) bool {
 	m, least, most := c.get(Mean), c.get(Min).low(), c.get(Max).high()
 	limit := math.Sqrt(max(0, most-m.low()) * max(0, m.high()-max(least, 0)))
@@ -417,7 +459,8 @@ func spread(c *Claim, f *finding) bool {
 	return c.get(Stdev).low() > limit*(1+slack)
 }
 
-// names adds what the figures are about and their unit.
+// names adds to n the part that the figures are about, "" for whole requests, and the unit of
+// its times. It returns n.
 func (c *Claim) names(n record.Names) record.Names {
 	n["of"], n["unit"] = c.part, unitOf(c.part+"."+Mean)
 	return n

@@ -14,15 +14,22 @@ import (
 	"schedlab/internal/record"
 )
 
-// A layout is how a tool prints a run: as lines of text, or as JSON that is read as lines
-// of "path value".
+// A layout is how a tool prints a run: as lines of text, or as JSON, which is read as lines of
+// "path value".
+//
+// This file turns the tables in tools/ into code. tools parses a table, layout.add and
+// pattern.compile turn each of its lines into a regular expression, and layout.line and
+// pattern.take use it on a line of a text. So a tool with a new line of output needs a new line
+// in its table and no Go. finish holds the few habits of tools that no table can express.
 type layout struct {
+	// loop is the kind of loop that the tool has by default; finish corrects it by the run.
 	tool, loop string
 	keys       []string // top-level keys that only this tool's JSON has together
 	lines      []*pattern
 }
 
-// A pattern is one line that a tool prints.
+// A pattern is one line that a tool prints, compiled. fields are in the order of the groups of
+// re.
 type pattern struct {
 	re     *regexp.Regexp
 	word   string // every matching line contains it; a quick test before re
@@ -33,7 +40,9 @@ type pattern struct {
 	each   *pattern // of each word in the rest of the line; nil for none
 }
 
-// A field is a figure in a line; unit is appended to its text.
+// A field is a figure in a line. op is how figures of several lines are joined, see Claim.note.
+// name is the name of the figure, or of a placeholder such as "t". kind is a key of units; unit
+// is appended to the text before it is parsed, "" for none.
 type field struct{ op, name, kind, unit string }
 
 // habits is what the tables know of tools.
@@ -44,6 +53,8 @@ type habits struct {
 	words   map[string]string      // words for figures in key=value lines and tables
 }
 
+// tables holds one file per tool, and figures.txt with words for figures in hand-written text.
+//
 //go:embed tools/*.txt
 var tables embed.FS
 
@@ -78,6 +89,8 @@ var tools = sync.OnceValue(func() habits {
 				}
 			case "laws":
 				code, rest, _ := strings.Cut(l, " ")
+				// A law of the tables needs only its left figure. compute finds out whether the
+				// others are there.
 				e := newEquation(rest)
 				for _, tool := range head[1:] {
 					all.laws[tool] = append(all.laws[tool], law{record.Code("audit-" + code), "", e.left, e.broken})
@@ -146,11 +159,13 @@ func (of *layout) add(l string) {
 }
 
 // compile turns a line with placeholders into a regular expression with a group for each field.
+// Any white space in the line matches any amount in the text, because tools align columns.
 func (p *pattern) compile(l string) {
 	marks, re := placeholder.FindAllStringSubmatch(l, -1), `(?s)^\s*`
 	for i, text := range placeholder.Split(l, -1) {
 		re += spaces.ReplaceAllString(regexp.QuoteMeta(text), `\s+`)
 		for word := range strings.FieldsSeq(text) {
+			// The longest literal word is the rarest, so it makes the quickest test.
 			if len(word) > len(p.word) {
 				p.word = word
 			}
@@ -176,6 +191,9 @@ func (p *pattern) compile(l string) {
 	p.re = regexp.MustCompile(re + `\s*$`)
 }
 
+// newField returns a field by the name in a placeholder. unit is a unit such as "ms", or a kind
+// of units; "" takes the kind from the name. The ends of a histogram's bars and their counts
+// both become fields of one figure, histogram.
 func newField(op, name, unit string) field {
 	f := field{op, name, kindFor(name), unit}
 	if _, isKind := units[unit]; isKind {
@@ -200,6 +218,8 @@ func (of *layout) claim(i int) *Claim {
 	return &Claim{Tool: of.tool, Line: i + 1, End: i + 1, Loop: of.loop, Figures: map[string]Figure{}, of: of}
 }
 
+// match returns the groups of a line like this, nil if the line is another. The test for a word
+// first makes reading many times faster, because most patterns do not match most lines.
 func (p *pattern) match(l string) []string {
 	if !strings.Contains(l, p.word) {
 		return nil
@@ -207,7 +227,9 @@ func (p *pattern) match(l string) []string {
 	return p.re.FindStringSubmatch(l)
 }
 
-// line stores the figures of a line; known is false if the layout has no such line.
+// line stores the figures of a line in c, by the first pattern that matches. known is false if
+// the layout has no such line. An error means that a line of the tool holds a figure that
+// cannot be parsed.
 func (of *layout) line(c *Claim, l string) (known bool, err error) {
 	for _, p := range of.lines {
 		if m := p.match(l); m != nil {
@@ -217,12 +239,13 @@ func (of *layout) line(c *Claim, l string) (known bool, err error) {
 	return false, nil
 }
 
-// marked reports whether the layout has the line, with a mark. A nil layout has none.
+// marked reports whether a pattern with this mark matches the line. A nil layout has none.
 func (of *layout) marked(mark, l string) bool {
 	return of != nil && slices.ContainsFunc(of.lines, func(p *pattern) bool { return strings.Contains(p.marks, mark) && p.match(l) != nil })
 }
 
-// take stores the figures of a line that matched.
+// take stores the figures of a line that matched, with its groups in m. It first notes which
+// tool and which part the line is about, since both hold for the lines after it as well.
 func (p *pattern) take(c *Claim, m []string) error {
 	c.Tool = cmp.Or(p.tool, c.Tool)
 	if strings.Contains(p.marks, "@") {
@@ -231,6 +254,8 @@ func (p *pattern) take(c *Claim, m []string) error {
 	if c.part == "-" {
 		return nil
 	}
+	// Some fields say how to read others in the same line: a share which time it is, a status
+	// which replies it counts. So all are looked up by name before any is stored.
 	labels := map[string]string{}
 	for i, f := range p.fields {
 		labels[f.name] = m[i+1]
@@ -246,6 +271,7 @@ func (p *pattern) take(c *Claim, m []string) error {
 	if err != nil {
 		return err
 	}
+	// A bar takes two fields: its end comes first, and its count completes it.
 	var end *Figure
 	for i, f := range p.fields {
 		name, text := f.name, m[i+1]
@@ -280,13 +306,16 @@ func (p *pattern) take(c *Claim, m []string) error {
 	return nil
 }
 
-// within names a figure of a part.
+// within names a figure of a part: "connect.mean" for mean within connect, and "mean" where
+// part is "".
 func within(part, name string) string { return strings.TrimPrefix(part+"."+name, ".") }
 
 // statisticName turns k6's names of statistics into ours.
 var statisticName = strings.NewReplacer("(", "", ")", "", "avg", Mean, "med", "p50")
 
-// timeOf names the figure of a time by the quantile or statistic in the same line.
+// timeOf returns the name of the figure for the time in a line, by the quantile, ratio or
+// statistic in the same line; "" where the line has none of them. It returns an error for a
+// share outside 0 to 100 percent.
 func timeOf(labels map[string]string) (string, error) {
 	percent, err := strconv.ParseFloat(cmp.Or(labels["q"], labels["f"]), 64)
 	if labels["f"] != "" {
@@ -301,11 +330,14 @@ func timeOf(labels map[string]string) (string, error) {
 	return quantileName(percent), nil
 }
 
-// finish adds the figures that follow from those printed, by the habits of the tool.
+// finish completes a run after its last line. It computes the figures that follow from printed
+// ones by the tables, and corrects what the tool prints in a misleading way.
 func (c *Claim) finish() {
 	c.part = ""
 	known := func(word string) bool { return c.has(strings.TrimSuffix(word, "?")) }
 	for _, e := range tools().sets[c.Tool] {
+		// A sum of figures that all count as 0 would invent a figure, so at least one must be
+		// there.
 		if v, ok := c.compute(e.right); ok && !c.has(e.left) && slices.ContainsFunc(strings.Fields(e.text), known) {
 			v.Value = max(0, v.Value)
 			c.set(e.left, v)

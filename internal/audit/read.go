@@ -10,10 +10,12 @@ import (
 	"strings"
 )
 
-// mostBytes is the largest text that Read accepts.
+// mostBytes is the largest text that Read accepts, in bytes. Outputs of load tools take
+// kilobytes; a larger file is a mistake and would only use up memory.
 const mostBytes = 16 << 20
 
-// A Text is the result of Read: runs, and the lines that belong to none.
+// A Text is the result of Read: the runs, and the lines that belong to none. It has at least
+// one run. Line numbers count from 1, but Lines is indexed from 0.
 type Text struct {
 	Claims  []*Claim // by ascending first line
 	Unread  []int    // lines from 1, ascending, without the empty ones
@@ -21,18 +23,22 @@ type Text struct {
 	Lines   []string
 }
 
-// A SyntaxError is the first line that cannot be read.
+// A SyntaxError is the first line that cannot be read, and the reason in Err.
 type SyntaxError struct {
 	Line int // from 1
 	Err  error
 }
 
+// Error returns "line 7: " and the reason.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
 // formats names everything that Read knows; the last is no tool.
 var formats = []string{"wrk", "wrk2", "httperf", "ab", "hey", "oha", "vegeta", "k6", "fortio", "bombardier", "h2load", "key=value"}
 
-// A reader is the state of Read.
+// A reader is the state of Read. It goes through the lines once, from top to bottom. At each
+// line it tries the forms in the order of their certainty: a line that begins a tool's output,
+// a JSON object, a Markdown table, lines of key=value. A line that fits none is skipped, and is
+// later searched for rates in prose.
 type reader struct {
 	*Text
 	all     string
@@ -42,8 +48,10 @@ type reader struct {
 	noPairs int // lines before this index were tried as key=value, in vain
 }
 
-// Read finds the runs in a text: output of load tools, key=value lines and tables of
-// figures, with any text around them. It returns a [SyntaxError], or the error of from.
+// Read finds the runs in a text: output of load tools, key=value lines and tables of figures,
+// with any text around them. It returns a [*SyntaxError] for a figure that cannot be parsed and
+// for a text without a run, or the error of from. It refuses texts above 16 MiB. Read may be
+// called from several goroutines.
 func Read(from io.Reader) (*Text, error) {
 	all, err := io.ReadAll(io.LimitReader(from, mostBytes+1))
 	switch {
@@ -63,6 +71,7 @@ func Read(from io.Reader) (*Text, error) {
 			return nil, err
 		}
 	}
+	// Prose is read last: only then is it known which lines no other form has taken.
 	for _, c := range r.Claims {
 		c.finish()
 	}
@@ -89,12 +98,14 @@ func (r *reader) noRun() error {
 	return &SyntaxError{at, fmt.Errorf("no run found; want the output of %s, or lines like 'rate=250/s mean=4ms'; the text %s", strings.Join(formats[:len(formats)-1], ", "), begins)}
 }
 
+// firstRunes returns the first n characters of a line without white space around them.
 func firstRunes(l string, n int) string {
 	runes := []rune(strings.TrimSpace(l))
 	return string(runes[:min(len(runes), n)])
 }
 
-// keep adds a run that was read from some lines, given by their indexes.
+// keep adds a run and marks the lines that it was read from, given by their indexes from 0, as
+// read.
 func (r *reader) keep(c *Claim, lines ...int) {
 	r.Claims = append(r.Claims, c)
 	for _, i := range lines {
@@ -102,10 +113,14 @@ func (r *reader) keep(c *Claim, lines ...int) {
 	}
 }
 
-// next reads the run that begins on the next line, or skips the line.
+// next reads the run that begins on the next line, or skips the line. Either way r.at grows, so
+// the loop in Read ends.
 func (r *reader) next() error {
 	l := r.Lines[r.at]
 	if n := len(r.Claims); n > 0 && !r.Claims[n-1].has(Requests) && r.Claims[n-1].of.marked("~", l) {
+		// The end of a tool's output may come after lines of another program, for example a
+		// server's log. The line then continues the last run, if that has no number of requests
+		// yet.
 		last := r.Claims[n-1]
 		r.Claims = r.Claims[:n-1]
 		return r.block(last)
@@ -122,11 +137,14 @@ func (r *reader) next() error {
 	return nil
 }
 
-// block reads the lines of a run. The run ends before the first line of another, at a
-// fence, or where several lines in a row are not in the layout.
+// block reads the lines of a run into c. The run ends before the first line of another, at a
+// fence, or where several lines in a row are not in the layout. A run without any result is
+// dropped, and its lines count as unread.
 func (r *reader) block(c *Claim) error {
 	const patience = 2 // lines in a row that may be unknown
 	first, unknown := r.at, 0
+	// A tool may print two lines that could begin a run, such as its command and its heading.
+	// The second belongs to the same run as long as nothing was measured.
 	other := func(l string) bool {
 		return slices.ContainsFunc(tools().layouts, func(o *layout) bool { return (o != c.of || c.measured()) && o.marked(">", l) })
 	}
@@ -154,14 +172,17 @@ func (r *reader) block(c *Claim) error {
 	return nil
 }
 
-// object reads a JSON object that begins on the next line, if it is a tool's. Other JSON is
-// skipped as a whole, so that each byte is read once.
+// object reads a JSON object that begins on the next line, if it has the top-level keys of a
+// tool's report. It returns true for any object and even for broken JSON, which is skipped as a
+// whole, so that each byte is decoded once. An error means that a figure of the tool cannot be
+// parsed.
 func (r *reader) object() (bool, error) {
 	if !strings.HasPrefix(strings.TrimSpace(r.Lines[r.at]), "{") {
 		return false, nil
 	}
 	rest, first := r.all[r.begin[r.at]:], r.at
 	d := json.NewDecoder(strings.NewReader(rest))
+	// Numbers stay text: their digits tell how they were rounded.
 	d.UseNumber()
 	var document map[string]any
 	if err := d.Decode(&document); err != nil {
@@ -199,8 +220,9 @@ func (r *reader) object() (bool, error) {
 	return true, nil
 }
 
-// flatten appends a line "path value" for each number and string of a JSON document.
-// Elements of an array have the path of the array.
+// flatten appends a line "path value" for each number and string of a JSON document, with keys
+// in alphabetical order and joined by dots. Elements of an array have the path of the array. So
+// the patterns of a layout read JSON as they read text.
 func flatten(lines []string, path string, v any) []string {
 	switch v := v.(type) {
 	case map[string]any:

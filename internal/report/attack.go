@@ -14,7 +14,12 @@ import (
 )
 
 // Attack writes the summary of one attack for a terminal: the most important facts or, if
-// verbose, all of them.
+// verbose, all of them. First comes the answer in a sentence, then the table of times, then the
+// facts with their labels. An attack that did not complete is marked as interrupted, because
+// its figures are of the part that ran.
+//
+// This file also writes audits, from Audit on. Both are short reports of one command, without
+// arms or verdicts.
 func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 	d := document.Document{Answer: attacked(a), Parts: []document.Part{attackTimes(a)}}
 	if a.Status != record.Complete {
@@ -41,6 +46,8 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 	if statuses := tallied(a.Statuses); len(statuses) > 0 {
 		row("status codes", "%s", strings.Join(statuses, ", "))
 	}
+	// One kind of end is the count of requests again, so it is worth a line only where it is
+	// asked for.
 	if ends := tallied(a.Outcomes); len(ends) > 1 || verbose && len(ends) > 0 {
 		row("outcomes", "%s", strings.Join(ends, ", "))
 	}
@@ -48,6 +55,8 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 		row("first error", "after %s", seconds(a.FirstError))
 	}
 	switch {
+	// How many connections got no reply is known only where requests are counted for each
+	// connection.
 	case a.Connections == 0 || a.Asked == 0 && a.Dialled > 0: // the engine vegeta does not count requests per connection
 		row("connections", "%d opened", a.Dialled)
 	case verbose:
@@ -73,29 +82,36 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 	return o.write(w, d)
 }
 
-// tallied lists the counts in the order of their keys.
+// tallied lists the counts in the order of their keys, as "200: 1,204".
 func tallied[K cmp.Ordered](counts map[K]int) []string {
 	return each(slices.Sorted(maps.Keys(counts)), func(k K) string { return fmt.Sprintf("%v: %s", k, count(counts[k])) })
 }
 
-// attacked returns the answer in one sentence.
+// attacked returns the answer in one or two sentences: how many requests got a good reply, the
+// highest quantile up to p99 that the number of requests can show, and starved connections.
 func attacked(a *record.Attack) string {
 	ended := a.Sent - a.CutOff
 	switch {
+	// Without any status not even a bad reply came, so nothing listens there, or it never
+	// answers.
 	case a.Good == 0 && ended > 0 && len(a.Statuses) == 0:
 		return "Nothing answered at " + a.Target + "."
 	case a.Good == 0:
 		return "No request got a good reply."
 	}
 	text := fmt.Sprintf("All %s got a good reply", plural(a.Good, "request"))
+	// A request that was cut off at the end has neither failed nor succeeded.
 	if a.Good < ended {
 		text = fmt.Sprintf("%s of %s got a good reply", count(a.Good), plural(ended, "request"))
 	}
+	// A time from the sending hides the wait of requests that were sent late (coordinated
+	// omission), so the answer says where times begin.
 	from := since(a)
 	if !a.Paced() {
 		from += ", as there is no schedule"
 	}
 	at, took := "mean", a.Response.Mean
+	// They are in ascending order, so the last one that is known stays.
 	for _, q := range quantilesOf(a.Response) {
 		if q.known && q.name != "p99.9" {
 			at, took = q.name, q.value
@@ -108,7 +124,9 @@ func attacked(a *record.Attack) string {
 	return answer
 }
 
-// attackTimes returns the table of times.
+// attackTimes returns the table of times, with a row for each kind: response, good replies
+// alone, lag, connection and service. It leaves out rows that would be empty or would repeat
+// the first. A quantile with too few requests behind it is a dash.
 func attackTimes(a *record.Attack) document.Part {
 	rows := [][]string{{"", "p50", "p90", "p99", "p99.9", "max", "mean"}}
 	row := func(what string, q record.Quantiles, shown bool) {
@@ -124,6 +142,7 @@ func attackTimes(a *record.Attack) document.Part {
 	row("response ("+since(a)+")", a.Response, true)
 	row("good replies alone", a.GoodResponse, a.Good > 0 && a.Good < a.Sent-a.CutOff)
 	row("lag (of the sending)", a.Lag, a.Paced())
+	// Below 1 µs nobody waited for a connection.
 	row("connection (waiting, opening)", a.Connect, a.Connect.Max >= 1e-6)
 	row("service (from the writing)", a.Service, true)
 	if len(rows) == 1 {
@@ -132,7 +151,8 @@ func attackTimes(a *record.Attack) document.Part {
 	return document.Table{Rows: rows}
 }
 
-// since tells from when response times count.
+// since tells from when response times count: the scheduled time, or the sending where there is
+// no schedule.
 func since(a *record.Attack) string {
 	if a.Paced() {
 		return "from the scheduled time"
@@ -140,11 +160,15 @@ func since(a *record.Attack) string {
 	return "from the sending"
 }
 
-// generated describes the work and the delays of the load generator.
+// generated describes the work and the delays of the load generator, for the facts of an
+// attack: how busy it was, how late it sent, how it rested, how late it read, and how long
+// garbage collection stopped it.
 func generated(g *record.Generator) string {
 	text := fmt.Sprintf("%.0f %% busy, longest lag %s", 100*g.Busy, seconds(g.LongestLag))
 	switch g.Rest {
 	case "":
+	// A generator that never sleeps needs CPUs for itself, and the longest gap between two
+	// looks bounds how late it reads a reply.
 	case "spins":
 		text += fmt.Sprintf(", never slept, looked for replies every %s at least", seconds(g.LongestGap))
 	default:
@@ -160,8 +184,9 @@ func generated(g *record.Generator) string {
 	return text
 }
 
-// requests describes the counts of requests: scheduled = sent + never sent, sent = answered +
-// without a reply + cut off.
+// requests describes the counts of requests. They add up: scheduled = sent + never sent, and
+// sent = answered + without a reply + cut off. Counts of 0 are left out, except for sent and
+// good.
 func requests(a *record.Attack) string {
 	text := fmt.Sprintf("%s sent (%s), %s good (%s)", count(a.Sent), rate(a.SentRate), count(a.Good), rate(a.Goodput))
 	if a.Paced() {
@@ -178,7 +203,8 @@ func requests(a *record.Attack) string {
 	return text
 }
 
-// A quantileOf is one quantile of a time. known reports whether there are enough requests for it.
+// A quantileOf is one quantile of a time, in seconds. known reports whether there are enough
+// requests above it for it to mean something; see stats.MinRequests.
 type quantileOf struct {
 	name  string
 	value float64
@@ -196,7 +222,8 @@ func quantilesOf(q record.Quantiles) (all []quantileOf) {
 	return all
 }
 
-// quantiles lists the known quantiles of q, its maximum and its mean in one line.
+// quantiles lists the known quantiles of q, its maximum and its mean in one line; "none"
+// without any times.
 func quantiles(q record.Quantiles) string {
 	if q.Count == 0 {
 		return "none"
@@ -205,7 +232,8 @@ func quantiles(q record.Quantiles) string {
 	return strings.Join(append(known, "max "+seconds(q.Max), "mean "+seconds(q.Mean)), ", ")
 }
 
-// judgements are the classes of findings in the order of the report, with their headings.
+// judgements are the classes of an audit's findings in the order of the report: the heading of
+// each, and its word in the answer.
 var judgements = []struct {
 	kind  record.Judgement
 	title string
@@ -216,7 +244,8 @@ var judgements = []struct {
 	{record.CannotTell, "Cannot be told", "cannot be told"},
 }
 
-// Audit writes an audit for a terminal: each kind of finding once or, if verbose, every finding.
+// Audit writes an audit for a terminal: each kind of finding once or, if verbose, every finding
+// and every line that was read or not read.
 func Audit(w io.Writer, a *record.Audit, verbose bool, o TextOptions) error {
 	return o.write(w, auditDocument(a, verbose))
 }
@@ -226,7 +255,8 @@ func AuditMarkdown(w io.Writer, a *record.Audit) error {
 	return writeMarkdown(w, auditDocument(a, true))
 }
 
-// AuditJSON writes the whole audit as JSON. Each finding gets its message.
+// AuditJSON writes the whole audit as JSON. Each finding gets its message, the sentence that
+// the other formats print. a stays unchanged.
 func AuditJSON(w io.Writer, a *record.Audit) error {
 	full := *a
 	full.Findings = slices.Clone(a.Findings)
@@ -239,14 +269,17 @@ func AuditJSON(w io.Writer, a *record.Audit) error {
 	return record.WriteJSON(w, full)
 }
 
-// auditDocument returns an audit as a document: each code of finding once or, if verbose, every
-// finding.
+// auditDocument returns an audit as a document, with a section for each class of findings.
+// Unless verbose is set a code is printed once, with the lines of its other findings, because
+// one cause in many runs is one thing to read.
 func auditDocument(a *record.Audit, verbose bool) document.Document {
 	d := document.Document{Name: a.File, Answer: auditAnswer(a)}
 	for _, j := range judgements {
 		var items document.Facts
 		said := map[record.Code]bool{}
 		for _, f := range a.Findings {
+			// The findings are in the order of the audit's rules already, so only classes and
+			// repetitions are left to sort out.
 			if f.Kind != j.kind || said[f.Code] && !verbose {
 				continue
 			}
@@ -267,6 +300,7 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 		d.Parts = append(d.Parts, append(labelled("Read", read...), labelled("Not read", not...)...))
 		return d
 	}
+	// The text of unread lines would fill the screen, so their number has to do.
 	lines, left := 0, ""
 	for _, l := range a.NotRead {
 		lines += l.End - l.Line + 1
@@ -276,7 +310,7 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 	return d
 }
 
-// auditAnswer counts the findings of each class.
+// auditAnswer counts the findings of each class, and the runs that were read.
 func auditAnswer(a *record.Audit) string {
 	var parts []string
 	for _, j := range judgements {
@@ -302,7 +336,8 @@ func where(a *record.Audit, f record.AuditFinding) string {
 	return fmt.Sprintf("line %d%s: ", f.Line, name)
 }
 
-// likewise returns the lines of the other findings with the same code; "" for none.
+// likewise returns "; likewise line 3, 9" with the lines of the other findings with the same
+// code; "" for none.
 func likewise(a *record.Audit, than record.AuditFinding) string {
 	others := only(a.Findings, func(f record.AuditFinding) bool {
 		return f.Code == than.Code && (f.Run != than.Run || f.Line != than.Line)

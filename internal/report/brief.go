@@ -14,15 +14,20 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Sizes of a brief report, so that it fits a screen of 24 lines.
+// Sizes of a brief report, so that it fits a screen of 24 lines, the height of a terminal by
+// default. briefLines is the height of the report, answerLines the most lines of its answer,
+// briefArms the most arms in its table.
 const (
 	briefLines  = 24
 	answerLines = 4
 	briefArms   = 8
 )
 
-// Brief writes r for a first look in a terminal: the answer, the figures with their differences,
-// the reasons, how sure the answer is, and where the full report is.
+// Brief writes r for a first look in a terminal: the answer, the figures with their
+// differences, the reasons, how sure the answer is, and where the full report is.
+//
+// It builds the report again and again with less room for reasons and doubts until it fits
+// briefLines. The table and the evidence are never cut to fit, so a report may still be longer.
 func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 	if o.Width <= 0 {
 		o.Width = 100
@@ -34,7 +39,11 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 		return o.write(w, gateBriefly(r))
 	}
 	var d document.Document
+	// Each step gives up the line that is needed least: the third and the second reason, the
+	// doubt, the last reason, and the expectations that did not pass. The count of doubts stays
+	// in any case.
 	for _, room := range []struct{ reasons, doubts int }{{3, 1}, {2, 1}, {1, 1}, {1, 0}, {0, 0}, {-1, 0}} {
+		// Writing the document is the only way to know its height, as sentences wrap.
 		d = briefly(r, o.Width, room.reasons, room.doubts)
 		if strings.Count(d.Text(document.Options{Width: o.Width}), "\n") <= briefLines {
 			break
@@ -47,6 +56,8 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 // expectations that did not pass, and at most doubts "Doubts" lines. If most is below 0, it keeps
 // only the count of expectations.
 func briefly(r *record.Result, width, most, doubts int) document.Document {
+	// The explanation comes first: it names a cause, while the other reasons only tell where
+	// the time went.
 	why := few(append(explanationOf(r), briefReasons(r)...), max(most, 0))
 	facts := slices.Concat(
 		labelled("Why", append(why, twoMeans(r, len(why) > 0)...)...),
@@ -61,7 +72,8 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 	return d
 }
 
-// twoMeans explains why a mean in the claims is not the mean in "Why"; nil without claims or without reasons.
+// twoMeans explains why a mean in the claims is not the mean in "Why". It returns nil without
+// claims in the answer, or where reasons is false because no reason is printed.
 func twoMeans(r *record.Result, reasons bool) []string {
 	if !reasons || rankingBelow(r) == nil {
 		return nil
@@ -69,18 +81,21 @@ func twoMeans(r *record.Result, reasons bool) []string {
 	return []string{"(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)"}
 }
 
-// rest returns the first doubts, at most most of them, and the path of the full report. A disturbance of the
-// run is always among them.
+// rest returns the first doubts, at most most of them, a count of the others, and the path of
+// the full report. A disturbance of the run is always among them, as an extra doubt if need be:
+// it may be the cause of everything that the report shows.
 func rest(r *record.Result, most int) document.Facts {
 	all := doubts(r)
 	if i := slices.IndexFunc(r.Doubts, record.Fact.Disturbs); i >= most {
+		// It moves to the end of the doubts that are printed, whatever its place in the list.
 		disturbed := all[i]
 		all, most = slices.Insert(slices.Delete(all, i, i+1), most, disturbed), most+1
 	}
 	return append(document.Doubts(all, most), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or --verbose"})
 }
 
-// capacityBriefly builds the one-screen report of a search for capacity.
+// capacityBriefly builds the one-screen report of a search for capacity: the answer, the table
+// without the estimate and the saturation, how the arms compare, and one doubt.
 func capacityBriefly(r *record.Result, width int) document.Document {
 	rows := capacityTable(r)
 	for i, row := range rows { // leave out the estimate, which lies in the interval, and the saturation, which lies beyond it
@@ -92,14 +107,18 @@ func capacityBriefly(r *record.Result, width int) document.Document {
 	}
 }
 
-// briefAnswer returns the headline, cut to answerLines lines.
+// briefAnswer returns the headline, cut to answerLines lines of text. It allows ten columns a
+// line for words that do not fit at its end.
 func briefAnswer(r *record.Result, width int) string {
 	return document.Cut(cmp.Or(Headline(r), "No answer."), answerLines*(width-10)-len(r.Scenario))
 }
 
-// askedBriefly describes the load on every arm, the windows and the CPUs in one line.
+// askedBriefly describes the load on every arm, the requests, the windows, the sizes of the
+// servers and the CPUs in one line.
 func askedBriefly(r *record.Result) string {
 	text := "no rate chosen yet"
+	// A closed loop has no rate to print, so its load is described. Arms with loads of their
+	// own would not fit in a line.
 	switch loads := loads(r.Arms); {
 	case len(loads) == 1 && r.Rate == 0:
 		text = loads[0]
@@ -129,8 +148,8 @@ func askedBriefly(r *record.Result) string {
 }
 
 // marked returns the table of the arms' figures. After each figure stands a mark for the arm's
-// verdict on it. If note is set, a line below explains why a change is not the quotient of two
-// figures in the table.
+// verdict on it, and below the table the legend of the marks in use. If note is set, a line
+// explains why a change is not the quotient of two figures in the table.
 func marked(r *record.Result, width int, note bool) document.Part {
 	shown := shownArms(r)
 	table := columns(shown, armField{"", nil, name})
@@ -142,6 +161,7 @@ func marked(r *record.Result, width int, note bool) document.Part {
 		}
 		table = append(table, append([]string{m.Label}, cells(m, shown)...), append([]string{""}, marks...))
 	}
+	// Text tables are never wrapped, so a column that is only nice to have must fit.
 	for _, c := range openColumns(shown) { // only columns that fit in the width
 		if more := append(table, c); textWidth(more) <= width {
 			table = more
@@ -154,13 +174,15 @@ func marked(r *record.Result, width int, note bool) document.Part {
 	if note && slices.ContainsFunc(r.Verdicts, differs) {
 		below = append(below, "A change is the median of the blocks' ratios, not the ratio of the medians shown.")
 	}
+	// One of the arms is the baseline's copy, which no table here shows.
 	if all := len(r.Arms) - 1; all > len(shown) {
 		below = append(below, plural(all-len(shown), "arm")+" more")
 	}
 	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, below}}
 }
 
-// textWidth returns the width of a table with these columns in a text.
+// textWidth returns the width of a table with these columns in a text: the widest cell of each
+// column, and two spaces between columns.
 func textWidth(columns [][]string) (sum int) {
 	for _, c := range columns {
 		sum += slices.Max(each(c, utf8.RuneCountInString)) + 2
@@ -168,15 +190,15 @@ func textWidth(columns [][]string) (sum int) {
 	return sum - 2
 }
 
-// shownArms returns the baseline and the first challengers. It leaves out the baseline's copy,
-// which is no choice.
+// shownArms returns the baseline and the first challengers, briefArms at most. It leaves out
+// the baseline's copy, which is no choice.
 func shownArms(r *record.Result) []record.Arm {
 	arms := choices(r.Arms)
 	return arms[:min(len(arms), briefArms)]
 }
 
 // verdictMark returns the mark of an arm's verdict on a metric: the change if it is sure, else
-// one of the marks of maps.
+// one of the marks of maps. It is "" without a verdict, as for the baseline.
 func verdictMark(r *record.Result, arm string, m stats.Metric) string {
 	i := slices.IndexFunc(r.Verdicts, func(v record.Verdict) bool { return v.Arm == arm && v.Metric == m.Name })
 	if i < 0 {
@@ -193,7 +215,7 @@ func verdictMark(r *record.Result, arm string, m stats.Metric) string {
 	return markRefused
 }
 
-// markLegend explains the marks in use.
+// markLegend explains the marks in use, by the verdicts' baseline; "" without verdicts.
 func markLegend(r *record.Result, used map[string]bool) string {
 	if len(r.Verdicts) == 0 {
 		return ""
@@ -213,7 +235,8 @@ func markLegend(r *record.Result, used map[string]bool) string {
 }
 
 // briefReasons tells, for arms that surely differ, in which stretches the difference of time
-// lies: on average or, if the averages hardly differ, in the slowest requests.
+// lies: on average or, if the averages hardly differ, in the slowest requests. It returns nil
+// where a caveat makes the figures no finding.
 func briefReasons(r *record.Result) (lines []string) {
 	if caveat(r) != "" {
 		return nil
@@ -222,10 +245,13 @@ func briefReasons(r *record.Result) (lines []string) {
 		if !slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && v.Arm == a.Name && differs(v) }) {
 			continue
 		}
+		// The first difference of an arm is the one on average, where it has one. The tail
+		// counts only with enough slow requests.
 		i := slices.IndexFunc(r.Differences, func(d record.Difference) bool {
 			return d.Arm == a.Name && (!d.Tail || slowest(r) >= tailRequests)
 		})
 		switch {
+		// An arm can surely differ in a median without a sure difference of means.
 		case i < 0:
 		case denies(r, a.Name, r.Differences[i].By):
 			lines = append(lines, a.Name+": its mean points the other way, by a few long requests; --verbose has both")
@@ -236,8 +262,9 @@ func briefReasons(r *record.Result) (lines []string) {
 	return lines
 }
 
-// explanationOf returns the result of `schedlab explain`, if it ran. No other line of a report
-// may say because.
+// explanationOf returns the answer of `schedlab explain`, if it ran and found a difference to
+// explain; else nil. Only that command looks for causes, so no other line of a report may say
+// because.
 func explanationOf(r *record.Result) []string {
 	if r.Explained == nil || r.Explained.Outcome == record.NoDifference {
 		return nil
@@ -245,8 +272,8 @@ func explanationOf(r *record.Result) []string {
 	return []string{strings.TrimSuffix(explained(r.Explained), ".")}
 }
 
-// denies reports whether a difference of means contradicts all verdicts on an arm. One or two
-// stalls can outweigh all other requests in a mean, but not in a median.
+// denies reports whether a difference of means, by seconds, contradicts all verdicts on an arm.
+// One or two stalls can outweigh all other requests in a mean, but not in a median.
 func denies(r *record.Result, arm string, by float64) bool {
 	agrees := false
 	for _, v := range r.Verdicts {
@@ -260,7 +287,8 @@ func denies(r *record.Result, arm string, by float64) bool {
 // differs reports whether a verdict is a sure difference.
 func differs(v record.Verdict) bool { return v.Verdict.Differs() }
 
-// few returns the first most lines and, if there are more, a line that counts them.
+// few returns the first most lines and, if there are more, a line that counts them. With most 0
+// it returns none, and no count. lines stays unchanged.
 func few(lines []string, most int) []string {
 	if len(lines) <= most || most == 0 {
 		return lines[:min(len(lines), most)]
@@ -268,10 +296,14 @@ func few(lines []string, most int) []string {
 	return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more", len(lines)-most))
 }
 
-// sure describes the evidence for the verdicts, and what would change them.
+// sure describes the evidence for the verdicts, and what would change them: the first line has
+// the blocks, the confidence and the A/A control, and lines on failures and open verdicts
+// follow.
 func sure(r *record.Result) []string {
 	text := blocks(r)
 	if len(r.Verdicts) > 0 && oneReason(r.Verdicts) == "" {
+		// The intervals of the quantiles are corrected for several comparisons, so all of them
+		// hold together.
 		times := stats.Names(stats.Quantiles())
 		last := len(times) - 1
 		text += fmt.Sprintf("; verdicts on %s and %s hold together with 95%s%%", strings.Join(times[:last], ", "), times[last], nbsp)
@@ -288,7 +320,9 @@ func sure(r *record.Result) []string {
 	return lines
 }
 
-// openVerdicts lists the undecided verdicts, each with what would decide it; "" for none.
+// openVerdicts lists the undecided verdicts, each with what would decide it, in one line; ""
+// for none. Goodput counts only where an arm is overloaded: below that it is the offered rate
+// for every arm.
 func openVerdicts(r *record.Result) string {
 	var open []record.Verdict
 	for _, v := range r.Verdicts {
@@ -300,6 +334,7 @@ func openVerdicts(r *record.Result) string {
 		return ""
 	}
 	var parts []string
+	// Verdicts with the same remedy share it.
 	for _, group := range grouped(open, func(v record.Verdict) string { return remedy(r, v.Needed) }) {
 		var names []string
 		for _, v := range group {
@@ -318,7 +353,8 @@ func openVerdicts(r *record.Result) string {
 	return "not decided: " + strings.Join(parts, "; ")
 }
 
-// remedy returns what would decide a verdict that needs the given number of blocks; "" if that is unknown.
+// remedy returns what would decide a verdict that needs the given number of blocks: more
+// blocks, or longer windows where a run cannot have enough of them; "" if that is unknown.
 func remedy(r *record.Result, needed int) string {
 	switch {
 	case needed > mostBlocks:
@@ -336,11 +372,13 @@ func overloaded(r *record.Result, v record.Verdict) bool {
 	})
 }
 
-// aaBriefly tells whether the baseline and its copy differ.
+// aaBriefly tells in a few words whether the baseline and its copy differ, as they must not.
+// blocks is the number of valid blocks.
 func aaBriefly(aa []record.Verdict, blocks int) string {
 	if len(aa) == 0 {
 		return "no copy of the baseline to check it by"
 	}
+	// The number of blocks is tested before the result: with too few, nothing can differ yet.
 	bad := unclean(aa)
 	switch {
 	case !slices.ContainsFunc(aa, judgedControl), blocks < stats.Looks()[0]: // too few blocks for a verdict
@@ -351,8 +389,9 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	return aa[0].Baseline + " and its own copy " + alike(aa)
 }
 
-// alike compares the baseline with its copy at the primary metrics. It returns "do not differ" if
-// all are SAME, else the widest interval.
+// alike compares the baseline with its copy at the primary metrics. It returns "do not differ"
+// if all are SAME, else that they cannot be told apart and the widest interval, which is how
+// much the control can miss.
 func alike(aa []record.Verdict) string {
 	var widest record.Verdict
 	for _, v := range aa {
@@ -370,7 +409,8 @@ func alike(aa []record.Verdict) string {
 	return fmt.Sprintf("cannot be told apart (%s at %s)", between(widest), stats.MetricOf(widest.Metric).Label)
 }
 
-// unmet returns the expectations that did not pass, after a line that counts the answers.
+// unmet returns the expectations that did not pass, after a line that counts the answers; nil
+// without expectations.
 func unmet(r *record.Result) []string {
 	if len(r.Expectations) == 0 {
 		return nil
@@ -384,7 +424,7 @@ func unmet(r *record.Result) []string {
 	return append([]string{first}, lines...)
 }
 
-// answered formats an expectation with its answer and the reason.
+// answered formats an expectation with its answer and the reason, as "fail p99<10ms: …".
 func answered(e record.Expectation) string {
 	return fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason.String())
 }

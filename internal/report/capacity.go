@@ -13,7 +13,13 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// capacityDocument builds the report of a search for capacity.
+// capacityDocument builds the report of a search for capacity: the highest rate at which an arm
+// keeps an objective such as p99<10ms.
+//
+// The record has an interval for each arm, from the highest rate that was verified to the
+// lowest that was refuted, with every window of load in between. The functions of this file put
+// the interval in words (interval, capacityTable), draw the windows with theory (rateCharts),
+// and list them (details, capacityCSV).
 func capacityDocument(r *record.Result) document.Document {
 	return document.Document{
 		Name: r.Scenario, Question: r.Question, State: searchState(r), Answer: Headline(r), Context: []string{searched(r), machine(r.Env, r.Arms)}, Data: complete(r),
@@ -35,14 +41,18 @@ func capacityDocument(r *record.Result) document.Document {
 	}
 }
 
-// rateSection draws the response time as a function of the rate.
+// rateSection draws the response time as a function of the rate, a chart for each arm; an empty
+// part where no window has a time.
 func rateSection(r *record.Result) document.Part {
 	all := rateCharts(r, 0)
 	if all == nil {
 		return document.Section{}
 	}
+	// Each chart is a part by itself, so that a page shows them below each other and not in a
+	// row.
 	charts := each(all, func(c chart) document.Part { return document.Charts{c.figure()} })
 	first := &charts[0].(document.Charts)[0]
+	// Markdown links one file with the charts of all arms, so only the first chart names it.
 	first.Alt, first.File = "Response time over the rate, with the objective, the windows and theory", capacityChartFile // of all arms
 	return document.Section{
 		ID: "curves", Title: "Response time over the rate", Parts: charts,
@@ -51,10 +61,12 @@ func rateSection(r *record.Result) document.Part {
 	}
 }
 
-// capacityChartFile is the file of the chart in a record, for its report.md.
+// capacityChartFile is the name of the file that CapacitySVG writes in a record, next to its
+// report.md.
 const capacityChartFile = "capacity.svg"
 
-// plotted returns the term to draw: the first that is a time, nil for none.
+// plotted returns the term of the objective to draw: the first that is a time; nil for none,
+// for example in an objective on errors alone.
 func plotted(c *record.Capacity) *record.SLOTerm {
 	if i := slices.IndexFunc(c.Terms, timed); i >= 0 {
 		return &c.Terms[i]
@@ -62,17 +74,21 @@ func plotted(c *record.Capacity) *record.SLOTerm {
 	return nil
 }
 
+// timed reports whether a term is about a time. Errors are a ratio and goodput is a rate.
 func timed(t record.SLOTerm) bool { return t.Metric != "errors" && t.Metric != "goodput" }
 
-// rateCharts draws every arm that has a window with a time, all on the same axes: windows as
-// points, the objective as a line, the interval as a band, and theory. Each chart begins room
-// below the previous one, for a drawing of all arms; room is 0 for charts in a page.
+// rateCharts draws every arm that has a window with a time, all on the same axes, so that arms
+// can be compared by eye: windows as points, the objective as a line, the interval as a band,
+// and theory as a curve. Each chart begins room below the previous one, for a drawing of all
+// arms; room is 0 for charts in a page. It returns nil if there is nothing to draw.
 func rateCharts(r *record.Result, room px) (charts []chart) {
 	term := plotted(r.Capacity)
 	if term == nil {
 		return nil
 	}
 	times, rates := []float64{term.Limit}, []float64{}
+	// A window of purpose overload is far beyond the capacity on purpose, to see whether the
+	// server recovers. It would stretch the axes.
 	drawn := func(w record.RateWindow) (float64, bool) {
 		v, ok := w.Values[term.Metric]
 		return v, ok && w.Purpose != "overload"
@@ -87,11 +103,13 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 	if len(rates) == 0 {
 		return nil
 	}
+	// Rates are tested near the capacity, so a linear axis without zero shows them best.
 	x := closeAxis(rates, 74, 622)
 	x.log, x.pad = false, 8
 	x = x.marked(6, func(v float64) string { return countLabel(v) + "/s" })
 	for i, a := range r.Capacity.Arms {
 		s, top := seriesOf(r.Arms)[i], room*px(len(charts))
+		// The panel is 260 high; the rest of the chart's 320 has its title and its ticks.
 		p := panel{X: x, Y: newAxis(times, top+274, top+14).marked(5, timeLabel), Limit: &limit{term.Limit, term.Text}}
 		if a.Outcome == "between" {
 			p.Band = []float64{a.Low, a.High}
@@ -101,15 +119,21 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 				p.add(line{Title: strings.TrimSuffix(t.Model+", "+t.Formula, ", "), Stroke: "theory", Width: 1.4}, t.Curve)
 			}
 		}
+		// The line was fitted to the term that breaks first. Drawn over another metric it would
+		// mean nothing.
 		if a.Line != nil && strings.HasPrefix(a.Term, term.Metric+"<") {
 			p.add(line{series: s, Title: "the robust line of 1/" + term.Metric, Stroke: "line robust", Width: 1.6}, fitted(*a.Line, x))
 		}
+		// Points without a stroke: the windows are not in the order of their rates, and a line
+		// between them would claim a shape.
 		windows := line{series: s}
 		for _, w := range a.Windows {
 			v, ok := drawn(w)
 			if !ok {
 				continue
 			}
+			// Filled means kept, open means broken, and a refused window is grey whatever it
+			// showed.
 			class, title := "window "+s.Class, fmt.Sprintf("%s, trial %d (%s): %s at %s", a.Name, w.Trial, w.Purpose, seconds(v), rate(w.Rate))
 			switch {
 			case !w.Refused.None():
@@ -129,7 +153,9 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 	return charts
 }
 
-// fitted returns points on the curve 1/(intercept + slope·rate), where the curve is positive.
+// fitted returns points on the curve 1/(intercept + slope·rate), in seconds, where it is
+// positive. In an M/M/1 queue 1/R = μ - λ, so the inverse of a response time is a straight line
+// over the rate.
 func fitted(l record.RateLine, x axis) (points []record.RatePoint) {
 	for i := range fitPoints + 1 {
 		at := x.low + (x.high-x.low)*float64(i)/fitPoints
@@ -140,7 +166,8 @@ func fitted(l record.RateLine, x axis) (points []record.RatePoint) {
 	return points
 }
 
-// add draws a line through the points within the axes and the first point above them.
+// add draws a line through the points within the axes and the first point above them, so that a
+// curve leaves the panel at its top instead of ending below it.
 func (p *panel) add(l line, points []record.RatePoint) {
 	for _, at := range points {
 		if at.Rate < p.X.low || at.Rate > p.X.high {
@@ -153,9 +180,9 @@ func (p *panel) add(l line, points []record.RatePoint) {
 	p.Lines = append(p.Lines, l)
 }
 
-// CapacitySVG draws the response time as a function of the rate, one chart per arm, each below
-// the previous one. Without anything to draw it writes an empty drawing. r.Capacity must not be
-// nil.
+// CapacitySVG draws the response time as a function of the rate as an SVG file, one chart per
+// arm, each below the previous one. Without anything to draw it writes an empty drawing.
+// r.Capacity must not be nil.
 func CapacitySVG(w io.Writer, r *record.Result) error {
 	const room = 344 // the height of a chart with its title
 	all := chart{Width: 640}
@@ -169,7 +196,7 @@ func CapacitySVG(w io.Writer, r *record.Result) error {
 	}{all, document.Style()}))
 }
 
-// details returns the tables of every arm's windows.
+// details returns a folded table of all windows for each arm, in the order they ran.
 func details(r *record.Result) []document.Part {
 	type w = record.RateWindow
 	fields := []field[w]{
@@ -204,7 +231,8 @@ func details(r *record.Result) []document.Part {
 	})
 }
 
-// searchState tells how much of its plan the search completed; "" when all of it.
+// searchState tells how much of its plan the search completed, and how many windows it
+// measured; "" when it completed all.
 func searchState(r *record.Result) string {
 	n := 0
 	for _, a := range r.Capacity.Arms {
@@ -222,7 +250,8 @@ func searchState(r *record.Result) string {
 	return "PARTIAL: the search could not be done in full, " + had
 }
 
-// searched describes the objective and the search: loads, windows, budget, seed.
+// searched describes the objective and the search in one line: loads, windows, budget, seed,
+// and the sizes of servers.
 func searched(r *record.Result) string {
 	c := r.Capacity
 	parts := []string{"objective " + c.SLO, seconds(r.Window) + " windows", "up to " + seconds(c.Budget) + " for each arm", fmt.Sprintf("seed %d", r.Seed)}
@@ -235,7 +264,9 @@ func searched(r *record.Result) string {
 	return strings.Join(append(loads(r.Arms), parts...), ", ")
 }
 
-// capacityTable returns the arms' results, with the head first.
+// capacityTable returns the arms' results, with the head first. A figure that was not measured
+// is a dash. The counts of windows tell how well a bound is supported: "3 of 3" kept at the low
+// end, "2 of 3" broken at the high end.
 func capacityTable(r *record.Result) [][]string {
 	known := func(v float64, write func(float64) string) string {
 		if v <= 0 {
@@ -249,6 +280,7 @@ func capacityTable(r *record.Result) [][]string {
 		}
 		return fmt.Sprintf("%d of %d", n, of)
 	}
+	// tried adds the rate to a count of windows that settled nothing.
 	tried := func(n, all int, settled, last float64) string {
 		if settled > 0 || last == 0 || all == 0 {
 			return of(n, all)
@@ -264,7 +296,7 @@ func capacityTable(r *record.Result) [][]string {
 	})...)
 }
 
-// interval returns an arm's capacity for a table cell.
+// interval returns an arm's capacity for a table cell, in the words of its outcome.
 func interval(a record.ArmCapacity) string {
 	switch {
 	case a.Outcome == "between":
@@ -289,8 +321,8 @@ func interval(a record.ArmCapacity) string {
 	return "undecided"
 }
 
-// capacityLines returns the arms' answers, how they compare, and what a request costs. It leaves
-// out the answer of a single arm, which is the headline.
+// capacityLines returns the arms' answers, how they compare, and a note on what a request
+// costs. It leaves out the answer of a single arm, which is the headline.
 func capacityLines(r *record.Result) (lines []string) {
 	var rates []float64
 	for _, a := range r.Capacity.Arms {
@@ -307,8 +339,8 @@ func capacityLines(r *record.Result) (lines []string) {
 	return lines
 }
 
-// capacityCompared tells which arms have more capacity, and which term of the objective breaks
-// first.
+// capacityCompared tells which arms have more capacity, and, for an objective of several terms,
+// which term breaks first in each arm.
 func capacityCompared(r *record.Result) []string {
 	lines := each(r.Capacity.Lines, record.Fact.String)
 	for _, a := range r.Capacity.Arms {
@@ -320,7 +352,8 @@ func capacityCompared(r *record.Result) []string {
 }
 
 // capacityTheory compares the rate at which theory expects the objective to break with the
-// measured interval, one line per arm and model.
+// measured interval, one line per arm and model. Only a prediction for the term that really
+// breaks first can be compared.
 func capacityTheory(r *record.Result) (lines []string) {
 	for _, a := range r.Capacity.Arms {
 		if !a.NoTheory.None() && len(a.Windows) > 0 {
@@ -339,6 +372,8 @@ func capacityTheory(r *record.Result) (lines []string) {
 			case a.Outcome != "between":
 				lines = append(lines, fmt.Sprintf("%s: %s", name, rate(t.Rate)))
 			default:
+				// A prediction outside the interval contradicts the measurement. One inside
+				// agrees, as far as the interval can tell.
 				where := "inside the interval"
 				if t.Rate < a.Low || t.Rate > a.High {
 					where = fmt.Sprintf("outside %s", interval(a))
@@ -351,7 +386,8 @@ func capacityTheory(r *record.Result) (lines []string) {
 }
 
 // capacityCSV writes a search for capacity as CSV: one row per window, with the result of its
-// arm.
+// arm repeated in each. Rates are per second and times in seconds; the columns of times depend
+// on the objective. A time with too few requests is an empty cell.
 func capacityCSV(w io.Writer, r *record.Result) error {
 	head := []string{"run", "scenario", "arm", "mode", "outcome", "low", "high", "trial", "purpose", "rate", "sent", "goodput", "error_ratio"}
 	metrics := each(only(r.Capacity.Terms, timed), func(t record.SLOTerm) string { return t.Metric })

@@ -16,11 +16,19 @@ import (
 	"schedlab/internal/stats"
 )
 
+// chartSource has the templates of all drawings, in SVG. They hold the shapes and the classes;
+// sizes and places come from the values below.
+//
 //go:embed charts.html
 var chartSource string
 
-// chartTemplates are the templates of the drawings. Their functions format figures as the rest of
-// a report does.
+// chartTemplates are the templates of the drawings, parsed when the first is needed. Their
+// functions format figures as the rest of a report does.
+//
+// This file is the toolbox of all drawings. An axis maps values to coordinates and has ticks;
+// panels with lines make a chart, rows of bars make a barChart. The files about a kind of
+// result fill these values, and draw turns them into SVG. A drawing is a value until then, so
+// its places can be computed and tested without SVG.
 var chartTemplates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("charts").Funcs(template.FuncMap{
 		"add": func(a, b px) px { return a + b }, "sub": func(a, b px) px { return a - b }, "inverse": func(v float64) float64 { return 1 / v },
@@ -28,8 +36,8 @@ var chartTemplates = sync.OnceValue(func() *template.Template {
 	}).Parse(chartSource))
 })
 
-// draw fills in one template of charts.html. It panics if the template does not fit the data,
-// which is a bug.
+// draw fills in one template of charts.html, and returns the SVG element. All texts in it are
+// escaped. It panics if the template does not fit the data, which is a bug.
 func draw(name string, of any) template.HTML {
 	var b strings.Builder
 	if err := chartTemplates().ExecuteTemplate(&b, name, of); err != nil {
@@ -38,16 +46,18 @@ func draw(name string, of any) template.HTML {
 	return template.HTML(b.String()) // html/template has escaped it
 }
 
-// writeSVG writes a drawing as a file.
+// writeSVG writes a drawing as a file of its own.
 func writeSVG(w io.Writer, drawing template.HTML) error { return emit(w, "svg", string(drawing)) }
 
-// px is a coordinate in an SVG's own units. It prints with at most one decimal.
+// px is a coordinate or a length in an SVG's own units, from the upper left corner. It prints
+// with at most one decimal, which keeps pages small.
 type px float64
 
 // String returns p with at most one decimal, as SVG attributes need it.
 func (p px) String() string { return strconv.FormatFloat(math.Round(float64(p)*10)/10, 'f', -1, 64) }
 
-// A chart draws lines and points, in one panel or in several below each other.
+// A chart draws lines and points, in one panel or in several below each other. Its Width and
+// Height are the whole drawing; each panel's axes tell where in it the panel lies.
 type chart struct {
 	Caption       string
 	Label         string // describes the drawing to people who cannot see it
@@ -55,7 +65,8 @@ type chart struct {
 	Panels        []panel
 }
 
-// A panel is a pair of axes, with lines in the units of the axes.
+// A panel is a pair of axes, with lines in the units of the axes. Y.From is the lower end and
+// below Y.To on the page, since SVG counts downwards.
 type panel struct {
 	Title string
 	X, Y  axis
@@ -64,13 +75,15 @@ type panel struct {
 	Lines []line
 }
 
-// A limit is a horizontal line across a panel, with its text.
+// A limit is a horizontal line across a panel, such as the time that an objective allows, with
+// its text. At is in the units of Y.
 type limit struct {
 	At   float64
 	Text string
 }
 
-// A line is a series of points, joined by a stroke or not.
+// A line is a series of points, joined by a stroke or not. Points are in the order in which the
+// stroke passes them.
 type line struct {
 	series
 	Title  string  // shown under the pointer
@@ -80,19 +93,22 @@ type line struct {
 	Points []point
 }
 
-// A point is drawn only if it has a class.
+// A point is a place in the units of the axes. It is drawn only if it has a class; without one
+// it only bends the line. Title is shown under the pointer.
 type point struct {
 	X, Y         float64
 	Class, Title string
 }
 
-// figure returns the chart as a part of a report, with a legend of its lines.
+// figure returns the chart as a part of a report, with a legend of its lines. The caption says
+// so where an axis is logarithmic.
 func (c chart) figure() document.Chart {
 	figure := document.Chart{Caption: c.Caption, Picture: draw("chart", c)}
 	log := false
 	for _, p := range c.Panels {
 		log = log || p.X.log || p.Y.log
 		for _, l := range p.Lines {
+			// Only measured lines are in the legend; theory and fits have titles.
 			if l.Stroke == "line" {
 				figure.Keys = append(figure.Keys, document.Key{Class: l.Class, Name: l.Name})
 			}
@@ -104,14 +120,15 @@ func (c chart) figure() document.Chart {
 	return figure
 }
 
-// A barChart is rows of bars, all on one scale.
+// A barChart is rows of bars, all on one scale. Label describes it to people who cannot see it.
 type barChart struct {
 	Label string
 	Scale axis
 	Rows  []barRow
 }
 
-// A barRow is the bars of one row, with a name above and a figure at their end.
+// A barRow is the bars of one row, with a name above and a figure at their end, such as the
+// sum.
 type barRow struct {
 	Name, Total string
 	Bars        []bar
@@ -123,16 +140,17 @@ type bar struct {
 	From, To     float64
 }
 
-// Height returns the height of the whole chart.
+// Height returns the height of the whole chart: the upper edge of a row after the last.
 func (c barChart) Height() px { return c.Top(len(c.Rows)) }
 
-// Top returns the upper edge of the bars of row i.
+// Top returns the upper edge of the bars of row i, from 0. A row is 40 high with its name.
 func (c barChart) Top(i int) px { return px(14 + 40*i) }
 
-// Wide returns the width of a bar, at least 1.
+// Wide returns the width of a bar, at least 1, so that the shortest time can still be seen.
 func (c barChart) Wide(b bar) px { return max(c.Scale.At(b.To)-c.Scale.At(b.From), 1) }
 
-// End returns the right end of the last bar of a row.
+// End returns the right end of the longest bar of a row, where its figure is written; the left
+// end of the scale for a row without bars.
 func (c barChart) End(r barRow) px {
 	end := c.Scale.From
 	for _, b := range r.Bars {
@@ -141,14 +159,17 @@ func (c barChart) End(r barRow) px {
 	return end
 }
 
-// A tick is a labelled place on an axis. A minor tick is left out on a narrow screen.
+// A tick is a labelled place on an axis. Its label may be empty, where thin took it away. A
+// minor tick is left out on a narrow screen.
 type tick struct {
 	At    px
 	Label string
 	Minor bool
 }
 
-// An axis maps the values low..high to the coordinates From..To, linearly or by logarithm.
+// An axis maps the values low..high to the coordinates From..To, linearly or by logarithm. high
+// must be above low, and low above 0 with log. To may be less than From, as on an axis that
+// rises.
 type axis struct {
 	low, high float64
 	From, To  px
@@ -158,10 +179,11 @@ type axis struct {
 }
 
 // logSpread is the ratio of largest to smallest value from which an axis becomes logarithmic.
+// On a linear axis the smallest values would then be within a twentieth of its length.
 const logSpread = 20
 
-// newAxis returns an axis for values: from zero, or logarithmic if they spread over more than
-// logSpread.
+// newAxis returns an axis for values without ticks: from zero, or logarithmic if they spread
+// over more than logSpread. Only positive values count. It leaves some room beyond the largest.
 func newAxis(values []float64, from, to px) axis {
 	low, high := span(values)
 	if high == 0 {
@@ -173,8 +195,8 @@ func newAxis(values []float64, from, to px) axis {
 	return axis{high: high * 1.06, From: from, To: to}
 }
 
-// closeAxis returns an axis for values that does not start at zero, so that small spreads can be
-// seen.
+// closeAxis returns an axis for values that does not start at zero, so that small spreads can
+// be seen. A chart that uses it must tell so, as lengths mean nothing on it.
 func closeAxis(values []float64, from, to px) axis {
 	a := newAxis(values, from, to)
 	low, high := span(values)
@@ -184,7 +206,8 @@ func closeAxis(values []float64, from, to px) axis {
 	return a
 }
 
-// At returns the coordinate of v. A value outside the axis gets the nearest end.
+// At returns the coordinate of v. A value outside the axis gets the nearest end, so that
+// nothing is drawn outside its panel.
 func (a axis) At(v float64) px {
 	v = min(max(v, a.low), a.high)
 	share := (v - a.low) / (a.high - a.low)
@@ -194,7 +217,9 @@ func (a axis) At(v float64) px {
 	return a.From + a.pad + px(share)*(a.To-a.From-2*a.pad)
 }
 
-// marked returns the axis with ticks at about n round values.
+// marked returns the axis with ticks at about n round values. A logarithmic axis has ticks at
+// 1, 2 and 5 of each decade instead, or at 1 alone if it covers more than three decades. label
+// formats a value.
 func (a axis) marked(n int, label func(float64) string) axis {
 	if a.log {
 		wide := math.Log10(a.high/a.low) > 3
@@ -208,13 +233,15 @@ func (a axis) marked(n int, label func(float64) string) axis {
 		return a
 	}
 	step := roundStep((a.high - a.low) / float64(n))
+	// Multiples of the step, and not sums, in which rounding errors would add up.
 	for i := math.Ceil(a.low / step); i*step <= a.high; i++ {
 		a.Ticks = append(a.Ticks, tick{a.At(i * step), label(i * step), math.Mod(i, 2) == 1})
 	}
 	return a
 }
 
-// roundStep returns the smallest number 1, 2 or 5 × 10^k that is not below v.
+// roundStep returns the smallest number 1, 2 or 5 × 10^k that is not below v, for the distance
+// of ticks. v must be above 0.
 func roundStep(v float64) float64 {
 	decade := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, m := range []float64{1, 2, 5} {
@@ -225,7 +252,7 @@ func roundStep(v float64) float64 {
 	return 10 * decade
 }
 
-// timeLabel formats a round time, in seconds, without trailing zeros.
+// timeLabel formats a round time, in seconds, with its unit and without trailing zeros.
 func timeLabel(v float64) string {
 	if v == 0 {
 		return "0"
@@ -237,8 +264,8 @@ func timeLabel(v float64) string {
 // countLabel formats a round number.
 func countLabel(v float64) string { return group(strconv.FormatFloat(v, 'f', -1, 64)) }
 
-// A series is the name of an arm and its CSS class in drawings, which is the same everywhere on a
-// page.
+// A series is the name of an arm and its CSS class in drawings. The class is the same
+// everywhere on a page, so an arm has one colour in all charts and tables.
 type series struct{ Name, Class string }
 
 // seriesOf returns the series of the arms, in their order. The baseline has the colour of text,
@@ -264,10 +291,11 @@ func seriesOf(arms []record.Arm) []series {
 	return all
 }
 
-// digitWidth is the approximate width of a digit, in px.
+// digitWidth is the approximate width of a digit in a label, in px. Labels are mostly digits.
 const digitWidth = 7
 
-// thin removes labels that would overlap the next one to the right.
+// thin removes labels that would overlap the next one to the right. The last label, which tells
+// the range of the axis, always stays. It sorts ticks by place, in place.
 func thin(ticks []tick) {
 	slices.SortStableFunc(ticks, func(a, b tick) int { return cmp.Compare(b.At, a.At) })
 	free := px(math.Inf(1))

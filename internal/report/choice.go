@@ -13,7 +13,8 @@ import (
 	"schedlab/internal/stats"
 )
 
-// WriteChoice writes a recommendation as text, json or markdown.
+// WriteChoice writes the recommendation of `schedlab choose` as json or markdown; as text for
+// any other format. It adds the headline.
 func WriteChoice(w io.Writer, format string, c record.Choice) error {
 	c.Headline = c.Answer.String() + "."
 	switch format {
@@ -25,7 +26,8 @@ func WriteChoice(w io.Writer, format string, c record.Choice) error {
 	return TextOptions{}.write(w, choiceDocument(c))
 }
 
-// choiceDocument returns a recommendation as a document.
+// choiceDocument returns a recommendation as a document: the answer, the reasons, when the
+// choice does not matter, and how to test it, or the result of the test if it ran.
 func choiceDocument(c record.Choice) document.Document {
 	facts := document.Facts{
 		{Label: "For", Text: c.Asked.String()}, {Label: "Why", Text: c.Why.String()}, {Label: "Size", Text: c.Size.String()}, {Label: "Note", Text: "the choice does not matter " + c.Unless.String()},
@@ -45,7 +47,8 @@ func choiceDocument(c record.Choice) document.Document {
 }
 
 // WriteChoices writes the Markdown table of all recommendations: a section for each kind of
-// requests, and in it a line for each goal. size returns the reason for the size of a mode.
+// requests, and in it a line for each goal. cells with one kind must follow each other. size
+// returns the reason for the size of a mode.
 func WriteChoices(w io.Writer, cells []record.ChoiceCell, size func(mode string) string) error {
 	var b bytes.Buffer
 	for i, c := range cells {
@@ -67,9 +70,12 @@ func WriteChoices(w io.Writer, cells []record.ChoiceCell, size func(mode string)
 	return err
 }
 
+// upperFirst returns s with its first letter in upper case. s must begin with an ASCII letter.
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// measuredDifference returns the measured differences of a cell, with a link to the experiment.
+// measuredDifference returns what an experiment measured for a cell, in one table cell: the
+// answer, the verdicts with the best arm in them, and a link to the experiment. Without a
+// measurement it names the scenario that would make one.
 func measuredDifference(c record.ChoiceCell) string {
 	link := fmt.Sprintf("[%s](../experiments/README.md)", c.Scenario)
 	switch c.Outcome {
@@ -82,6 +88,7 @@ func measuredDifference(c record.ChoiceCell) string {
 		}
 		return fmt.Sprintf("%s, `%s`: every verdict was refused (%s)", link, c.Commit, why.Code)
 	}
+	// A verdict between two losers does not help to choose.
 	ofBest := only(c.Verdicts, func(v record.Verdict) bool {
 		return v.Verdict != stats.Refused && (v.Arm == c.Best[0].Name || v.Baseline == c.Best[0].Name)
 	})
@@ -95,7 +102,7 @@ func measuredDifference(c record.ChoiceCell) string {
 	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead), strings.Join(each(ofBest, verdictInShort), "; "), link, c.Commit, prose.Plural(c.Verdicts[0].Blocks, "block"))
 }
 
-// verdictInShort formats a verdict in a few words.
+// verdictInShort formats a verdict in a few words, with the interval where there is one.
 func verdictInShort(v record.Verdict) string {
 	text := fmt.Sprintf("%s against %s at %s: %s", v.Arm, v.Baseline, stats.MetricOf(v.Metric).Label, v.Verdict)
 	if v.Low != 0 {

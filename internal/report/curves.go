@@ -15,7 +15,12 @@ import (
 	"schedlab/internal/stats"
 )
 
-// curveSection draws the response time by percentile.
+// curveSection draws the response time by percentile, all arms in one chart; an empty part when
+// no arm has a distribution.
+//
+// This file has the drawings of a comparison that show shapes instead of single figures:
+// distributions (curves), the blocks (blockChart), figures over a varied factor (sweep), and
+// connections over time (countersCharts).
 func curveSection(r *record.Result) document.Part {
 	c, rows := curves(r.Arms)
 	if c == nil {
@@ -30,9 +35,9 @@ func curveSection(r *record.Result) document.Part {
 	return document.Section{ID: "curves", Title: "Response time by percentile", Lead: warned(r, lead), Parts: []document.Part{document.Charts{figure}}}
 }
 
-// curves draws the arms' distributions, a line each, and returns them as a table too. It returns
-// nil when no arm has a distribution. The x axis counts nines, -log10(1-q), so that p90, p99 and
-// p99.9 are equally far apart. Later lines are thinner, so that a line below stays visible.
+// curves draws the arms' distributions, a line each, and returns them as a table too. It
+// returns nil when no arm has a distribution. The x axis counts nines, -log10(1-q), so that
+// p90, p99 and p99.9 are equally far apart. HdrHistogram's plots have the same axis.
 func curves(arms []record.Arm) (*chart, [][]string) {
 	var times []float64
 	nines := 0.0
@@ -46,6 +51,7 @@ func curves(arms []record.Arm) (*chart, [][]string) {
 	}
 	p := panel{X: axis{high: nines, From: 74, To: 622}, Y: newAxis(times, 334, 14).marked(6, timeLabel)}
 	rows := [][]string{{"arm"}}
+	// The quantiles that people ask for; those beyond the longest curve are dropped.
 	marks := []float64{0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999}
 	marks = slices.DeleteFunc(marks, func(q float64) bool { return ninesOf(q) > nines+1e-9 })
 	for _, q := range marks {
@@ -61,6 +67,7 @@ func curves(arms []record.Arm) (*chart, [][]string) {
 		if len(curve) == 0 {
 			continue
 		}
+		// Later lines are thinner, so that a line below stays visible.
 		l := line{series: s, Title: s.Name, Stroke: "line", Width: min(2.2+1.2*float64(len(arms)-1-i), 7)}
 		l.Points = each(curve, func(at record.Point) point { return point{X: ninesOf(at.Quantile), Y: at.Seconds} })
 		row := append([]string{s.Name}, each(marks, func(q float64) string { return along(curve, q) })...)
@@ -70,8 +77,9 @@ func curves(arms []record.Arm) (*chart, [][]string) {
 	return &chart{Label: label, Width: 640, Height: 380, Panels: []panel{p}}, rows
 }
 
-// along formats the value of a curve at quantile q. It returns none if q is not a point of the
-// curve, since a neighbouring point is another quantile.
+// along formats the time of a curve at quantile q. It returns none if q is not a point of the
+// curve, since a neighbouring point is another quantile and a time between two points was not
+// measured.
 func along(curve []record.Point, q float64) string {
 	for _, p := range curve {
 		if math.Abs(p.Quantile-q) < 1e-8 {
@@ -81,10 +89,11 @@ func along(curve []record.Point, q float64) string {
 	return none
 }
 
-// ninesOf returns the number of nines of q, at most nine.
+// ninesOf returns the number of nines of q, at most nine: 1 for 0.9, 2 for 0.99. The limit
+// keeps q = 1 finite.
 func ninesOf(q float64) float64 { return -math.Log10(max(1-q, 1e-9)) }
 
-// panelSection draws the blocks, one chart per quantile.
+// panelSection draws the blocks, one chart per quantile, the highest quantile first.
 func panelSection(r *record.Result) document.Part {
 	var charts document.Charts
 	for _, m := range slices.Backward(stats.Quantiles()) { // the tail first
@@ -99,9 +108,9 @@ func panelSection(r *record.Result) document.Part {
 	}
 }
 
-// blockChart draws one metric of every arm: a row of dots per arm, and for each block a thin line
-// through the rows, since verdicts compare within blocks. Parallel lines are a steady difference.
-// It returns nil for fewer than two blocks.
+// blockChart draws one metric of every arm: a row of dots per arm, and for each block a thin
+// line through the rows, since verdicts compare within blocks. Parallel lines are a steady
+// difference; lines that cross are noise. It returns nil for fewer than two blocks.
 func blockChart(m stats.Metric, arms []record.Arm) *chart {
 	var values []float64
 	blocks, rows := 0, 0
@@ -134,12 +143,14 @@ func blockChart(m stats.Metric, arms []record.Arm) *chart {
 		row.Points = append(row.Points, point{stats.Median(of), y, "middle", ""})
 		p.Lines = append(p.Lines, row)
 	}
+	// The pairs come first, so that dots are drawn over them.
 	p.Lines = append(pairs, p.Lines...)
 	c.Panels = []panel{p}
 	return c
 }
 
-// sweepSection draws figures as functions of the varied factors.
+// sweepSection draws figures as functions of the factors that the scenario varied, such as the
+// number of workers.
 func sweepSection(r *record.Result) document.Part {
 	charts := document.Charts(each(sweeps(r), chart.figure))
 	return document.Section{ID: "sweeps", Title: "Over the varied factors", Lead: warned(r, "Medians over the blocks."), Parts: []document.Part{charts}}
@@ -152,7 +163,7 @@ type sweptArm struct {
 }
 
 // sweeps draws p50, p99, goodput and CPU per request over every factor with two or more values,
-// with a line for each family of arms.
+// with a line for each family of arms. Factors are in the order in which the arms name them.
 func sweeps(r *record.Result) (charts []chart) {
 	var factors []string
 	for _, a := range r.Arms {
@@ -173,8 +184,8 @@ func sweeps(r *record.Result) (charts []chart) {
 	return charts
 }
 
-// levelled returns the arms that have a value of the factor. An arm's line is its family and its
-// values of the other factors.
+// levelled returns the arms that have a value of the factor. Arms that differ in this factor
+// alone share a line: its name is the arm's family and its values of the other factors.
 func levelled(r *record.Result, factor string) (all []sweptArm) {
 	for i := range r.Arms {
 		a := &r.Arms[i]
@@ -193,7 +204,8 @@ func levelled(r *record.Result, factor string) (all []sweptArm) {
 	return all
 }
 
-// sweep draws one metric over a factor; nil for fewer than two values.
+// sweep draws one metric over a factor; nil for fewer than two values or figures. An arm
+// without the figure has no point.
 func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
 	var values []string
 	var figures []float64
@@ -232,11 +244,12 @@ func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
 	return &chart{Caption: m.Label + " over " + factor, Label: m.Label + " over " + factor, Width: 420, Height: 260, Panels: []panel{p}}
 }
 
-// fitPoints is the number of straight lines in a fitted curve.
+// fitPoints is the number of straight lines in a fitted curve, enough to look round at 640 px.
 const fitPoints = 60
 
-// places puts values on an axis: numbers at their value, by logarithm if they spread over more
-// than eightfold; words at equal distances.
+// places puts the values of a factor on an axis from..to: numbers at their value, by logarithm
+// if they spread over more than eightfold; words at equal distances in their order. A value may
+// have a unit: 20ms, 500/s, 0.7x. It returns each value's place in the units of the axis.
 func places(values []string, from, to px) (at map[string]float64, a axis) {
 	at = map[string]float64{}
 	numeric := true
@@ -256,6 +269,7 @@ func places(values []string, from, to px) (at map[string]float64, a axis) {
 	numbers := slices.Collect(maps.Values(at))
 	a = axis{low: slices.Min(numbers), high: slices.Max(numbers), From: from, To: to, pad: 14}
 	a.log = numeric && a.low > 0 && a.high/a.low > 8
+	// One value alone still needs an axis with a length.
 	if a.low == a.high {
 		a.high++
 	}
@@ -267,6 +281,8 @@ func places(values []string, from, to px) (at map[string]float64, a axis) {
 // not come and go and the arms have about the same number open.
 func connections(r *record.Result, all bool) document.Part {
 	known := counted(r.Arms)
+	// An arm's connections come and go if a window accepts more than a tenth of the number
+	// open.
 	flow := slices.ContainsFunc(known, func(a record.Arm) bool { return a.Counters.Accepted*r.Window > a.Counters.OpenPeak/10 }) // they come and go
 	if len(known) == 0 || !all && !flow && !crowds(known) {
 		return document.Section{}
@@ -291,7 +307,7 @@ func connections(r *record.Result, all bool) document.Part {
 	}
 }
 
-// rounded formats a number of connections.
+// rounded formats a number of connections, which a median may leave with a half.
 func rounded(v float64) string { return count(int(math.Round(v))) }
 
 // counted returns the arms with counters of connections.
@@ -299,7 +315,8 @@ func counted(arms []record.Arm) []record.Arm {
 	return only(arms, func(a record.Arm) bool { return a.Counters != nil })
 }
 
-// fewOpen is the smallest difference in open connections to report.
+// fewOpen is the smallest difference in open connections to report. It keeps arms with few
+// connections from being told apart by one or two of them.
 const fewOpen = 10
 
 // crowds reports whether the arms' open connections differ by more than a tenth and by at least
@@ -313,7 +330,7 @@ func crowds(known []record.Arm) bool {
 }
 
 // openColumns returns the columns of most open and of accepted connections per second, if the
-// arms differ in the number open.
+// arms differ in the number open; else nil.
 func openColumns(arms []record.Arm) [][]string {
 	if !crowds(counted(arms)) {
 		return nil
@@ -325,8 +342,9 @@ func openColumns(arms []record.Arm) [][]string {
 	)
 }
 
-// countersCharts draws each arm's connections over the window, all with the same axes: open ones,
-// and below them the rates of accepted and done ones.
+// countersCharts draws each arm's connections over the window, all with the same axes: open
+// ones, and below them the rates of accepted and done ones. Counters only grow, so a rate is
+// the growth between two readings, drawn in the middle between them.
 func countersCharts(r *record.Result, known []record.Arm) (charts document.Charts) {
 	var all []chart
 	open, rates := 1., 1. // the smallest range of an axis
@@ -339,6 +357,7 @@ func countersCharts(r *record.Result, known []record.Arm) (charts document.Chart
 		for i, at := range a.Counters.Readings {
 			lines[0].Points = append(lines[0].Points, point{X: at.At, Y: float64(at.Open)})
 			open = max(open, float64(at.Open))
+			// The first reading has no reading before it to take a difference with.
 			if i == 0 {
 				continue
 			}

@@ -11,7 +11,13 @@ import (
 	"schedlab/internal/record"
 )
 
-// floor describes the response time that the load itself adds; "" when it was not measured.
+// floor describes the response time that the load itself adds, measured with a server that does
+// nothing; "" when it was not measured.
+//
+// This file holds the lines of the section of reservations, one function for each label: the
+// load generator, fairness to connections, disturbances of the machine, the audit's laws,
+// refused windows, and sessions. Each returns "" or nil where the record has nothing to tell,
+// so that the label disappears.
 func floor(f *record.Floor) string {
 	if f == nil {
 		return ""
@@ -20,8 +26,9 @@ func floor(f *record.Floor) string {
 		seconds(f.P50), seconds(f.P99), rate(f.Rate))
 }
 
-// generator describes the work and the delays of the load, at their worst over the arms; "" when
-// they were not recorded.
+// generator describes the work and the delays of the load, at their worst over the arms; ""
+// when they were not recorded. A load that is busy or late measures itself, so a reader must
+// see that it was neither.
 func generator(r *record.Result) string {
 	var worst record.Proofs
 	known := false
@@ -32,6 +39,7 @@ func generator(r *record.Result) string {
 			continue
 		}
 		known = true
+		// Counts add up over the arms; shares and delays do not.
 		worst.Busy, worst.GCs = max(worst.Busy, g.Busy), worst.GCs+g.GCs
 		worst.LongestPause, worst.LongestLag = max(worst.LongestPause, g.LongestPause), max(worst.LongestLag, g.LongestLag)
 		worst.Missing += g.Missing
@@ -81,7 +89,9 @@ func visiting(r *record.Result) string {
 	return text + "; in the median it took of that CPU " + strings.Join(took, ", ")
 }
 
-// readLate tells how long replies waited to be read; "" when that was not audited.
+// readLate tells how long replies waited in the kernel before the load read them, by the
+// kernel's time stamps; "" when that was not audited. This wait is part of each measured time,
+// but not the server's.
 func readLate(l *record.ReadLate) string {
 	if l == nil {
 		return ""
@@ -89,17 +99,20 @@ func readLate(l *record.ReadLate) string {
 	return fmt.Sprintf(", replies read %s after they came at p50 and %s at p99 (%s replies, by the kernel's stamps)", seconds(l.P50), seconds(l.P99), count(int(l.Replies)))
 }
 
-// uneven is the value of Jain's index below which an arm gets a separate line.
+// uneven is the value of Jain's index below which an arm gets a separate line. The index (Jain,
+// Chiu and Hawe 1984) is 1 if all connections get the same number of replies, and 1/n if one of
+// n gets all.
 const uneven = .9
 
 // fairness tells how replies are spread over connections: one line for each arm that starved
-// connections or served them unevenly, and one for all others. It returns nil if that is unknown,
-// for example where each request opens a connection.
+// connections or served them unevenly, and one for all others at their worst. It returns nil if
+// that is unknown, for example where each request opens a connection.
 func fairness(arms []record.Arm) (lines []string) {
 	var even []record.Arm
 	for _, a := range arms {
 		switch f := a.Fairness; {
 		case f == nil:
+		// Without an index no connection got a reply at all.
 		case f.Served < f.Asked || a.Jain == nil || *a.Jain < uneven:
 			lines = append(lines, fmt.Sprintf("%s: %s of %s got answers, Jain's index %s, slowest first reply %s",
 				a.Name, count(f.Served), plural(f.Asked, "connection"), evenness(a, 2), firstReply(a)))
@@ -120,7 +133,7 @@ func fairness(arms []record.Arm) (lines []string) {
 		of, evenness(least, 2), least.Name, firstReply(slowest), slowest.Name))
 }
 
-// evenness formats an arm's Jain's index.
+// evenness formats an arm's Jain's index with this number of decimals.
 func evenness(a record.Arm, decimals int) string {
 	if a.Jain == nil {
 		return none
@@ -145,11 +158,14 @@ func served(a record.Arm) string {
 	return count(f.Served) + " of " + count(f.Asked)
 }
 
-// disturbed describes in a line the disturbances of the windows, over all arms. The intervals
-// include them. "" when nothing is known.
+// disturbed describes in a line the disturbances of the windows, as the lowest and highest
+// median over all arms: late sends, the CPU time that other programs and the hypervisor (steal)
+// took, and the time in which a CPU limit stopped processes (throttled). The intervals of
+// verdicts include them. It returns "" when nothing is known.
 func disturbed(arms []record.Arm) string {
 	var parts []string
 	say := func(name string, of func(d *record.Disturbed) (float64, bool), write func(float64) string) {
+		// Where no arm has the figure low stays above high, and nothing is said.
 		low, high := math.Inf(1), math.Inf(-1)
 		for _, a := range arms {
 			if a.Disturbed == nil {
@@ -171,6 +187,7 @@ func disturbed(arms []record.Arm) string {
 		say("load late at "+q, func(d *record.Disturbed) (float64, bool) { v, ok := d.Late[q]; return v, ok }, seconds)
 	}
 	share := func(v float64) string { return fmt.Sprintf("%.1f%s%%", 100*v, nbsp) }
+	// A negative share means that the machine could not tell.
 	known := func(v float64) (float64, bool) { return v, v >= 0 }
 	say("other programs on the server's CPUs", func(d *record.Disturbed) (float64, bool) { return known(d.Foreign) }, share)
 	say("steal", func(d *record.Disturbed) (float64, bool) { return known(d.Steal) }, share)
@@ -178,6 +195,7 @@ func disturbed(arms []record.Arm) string {
 	if len(parts) == 0 {
 		return ""
 	}
+	// Most machines throttle nothing, so 0 is not worth reading.
 	quiet := slices.Index(parts, "throttled 0.0"+nbsp+"%")
 	if quiet >= 0 {
 		parts = slices.Delete(parts, quiet, quiet+1)
@@ -188,8 +206,9 @@ func disturbed(arms []record.Arm) string {
 // wide is the tolerance of a law, as a ratio, above which keeping the law means little.
 const wide = .25
 
-// laws tells how near the valid windows came to breaking each law of the audit; "" when none was
-// checked.
+// laws tells how near the valid windows came to breaking each law of the audit: the worst value
+// and the tolerance. Such a law holds for any server, so a broken one means a fault in the
+// measurement. It returns "" when none was checked.
 func laws(all []record.Law) string {
 	most := 0
 	for _, l := range all {
@@ -200,6 +219,7 @@ func laws(all []record.Law) string {
 	}
 	parts := make([]string, len(all))
 	for i, l := range all {
+		// A limit of 0 allows no violation, as for counts that must agree.
 		allowed := "none"
 		if l.Limit > 0 {
 			allowed = lawFigure(l.Limit, l.Unit)
@@ -207,6 +227,7 @@ func laws(all []record.Law) string {
 		if allowed += " allowed"; l.Unit == "ratio" && l.Limit > wide {
 			allowed += ", which checks little"
 		}
+		// A law that fewer windows could check is weaker, so the line tells their number.
 		if l.Windows < most {
 			allowed += ", " + plural(l.Windows, "window")
 		}
@@ -224,14 +245,15 @@ func lawFigure(v float64, unit string) string {
 	return plural(int(v), strings.TrimSuffix(unit, "s"))
 }
 
-// refusals tells why blocks were left out, in one line per rule, since a rule that broke in many
-// windows is one cause. The record has every window.
+// refusals tells why blocks were left out, in one line per rule with its worst window, since a
+// rule that broke in many windows is one cause. The record has every window.
 func refusals(all []record.Refusal) (lines []string) {
 	for _, windows := range grouped(all, func(x record.Refusal) string { return x.Rule }) {
 		worst := slices.MaxFunc(windows, func(a, b record.Refusal) int {
 			return cmp.Or(cmp.Compare(past(a), past(b)), cmp.Compare(a.Value, b.Value))
 		})
 		side := "limit"
+		// A value below its limit is refused only by a lower limit.
 		if worst.Value < worst.Limit {
 			side = "below"
 		}
@@ -251,8 +273,9 @@ func refusals(all []record.Refusal) (lines []string) {
 	return lines
 }
 
-// past returns how far a window is beyond its limit, as a ratio above 1. Most limits are upper
-// limits; the limits on the number of requests are lower ones.
+// past returns how far a window is beyond its limit, as a ratio above 1, so that windows of
+// upper and lower limits can be ranked. Most limits are upper limits; the limits on the number
+// of requests are lower ones.
 func past(x record.Refusal) float64 {
 	if x.Value < x.Limit {
 		return x.Limit / x.Value
@@ -260,7 +283,8 @@ func past(x record.Refusal) float64 {
 	return x.Value / x.Limit
 }
 
-// sessions tells how long sessions took, with a line for each arm that had any.
+// sessions tells how many sessions completed and how long they took, with a line for each arm
+// that had any. A session is a series of requests on one connection.
 func sessions(arms []record.Arm) (lines []string) {
 	for _, a := range arms {
 		s := a.Sessions

@@ -14,7 +14,8 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// ExplainFormats returns the formats of an explanation in presentation order.
+// ExplainFormats returns the formats of an explanation in presentation order: text, json,
+// markdown and html.
 func ExplainFormats() []Format[*record.Explanation] {
 	return documentFormats(explanation, func(w io.Writer, x *record.Explanation) error { return record.WriteJSON(w, x) })
 }
@@ -25,14 +26,21 @@ func RenderExplanation(w io.Writer, format string, x *record.Explanation) error 
 	return render(w, ExplainFormats(), format, x)
 }
 
-// Explain writes an explanation for a terminal.
+// Explain writes an explanation, the result of `schedlab explain`, for a terminal.
+//
+// An explanation divides the difference of two arms' mean times into the stretches of a
+// request's way (waterfall), names suspected causes with the evidence for each (causes), and
+// may hold profiles (profiled). explained puts the answer in words. How sure it is shows in one
+// word: "because" stands only before a cause that was tested or measured directly.
 func Explain(w io.Writer, x *record.Explanation, o TextOptions) error {
 	return o.write(w, explanation(x))
 }
 
-// explanation returns an explanation as a document.
+// explanation returns an explanation as a document of its own. The full report of a run has the
+// same parts, by divided.
 func explanation(x *record.Explanation) document.Document {
 	question := "Why do %s and %s differ?"
+	// A question why would take the difference for granted.
 	if x.Outcome == record.NoDifference {
 		question = "Do %s and %s differ?"
 	}
@@ -43,7 +51,9 @@ func explanation(x *record.Explanation) document.Document {
 	}
 }
 
-// divided returns the causes, the waterfalls and the witnesses.
+// divided returns the causes, the waterfalls and the witnesses, then theory, tests and
+// profiles. The waterfall of the slowest requests is there if the tail surely differs, or if
+// the mean does not.
 func divided(x *record.Explanation) []document.Part {
 	parts := []document.Part{causes(x), waterfall(x, x.Mean, "on average")}
 	if x.Tail.Sure() || !x.Mean.Sure() {
@@ -59,7 +69,7 @@ func divided(x *record.Explanation) []document.Part {
 	return append(parts, beside(x), append(labelled("Theory", theory), labelled("Tested", tested)...), profiled(x))
 }
 
-// explained returns the answer in one or two sentences.
+// explained returns the answer in one or two sentences, with a full stop.
 func explained(x *record.Explanation) string {
 	switch x.Outcome {
 	case record.NoDifference:
@@ -75,15 +85,19 @@ func explained(x *record.Explanation) string {
 		return fmt.Sprintf("%s, because %s (measured directly).", gap(x), c.Fact.String())
 	}
 	text := fmt.Sprintf("%s. Correlated, not confirmed: %s", gap(x), c.Fact.String())
+	// A test that failed to confirm the cause is evidence against it, so it is in the answer.
 	if c.State == record.NotConfirmed {
 		text += " (" + proof(c) + ")"
 	}
 	return text + "."
 }
 
-// gap tells by how much the slower arm is slower, in the figure that was explained.
+// gap tells by how much the slower arm is slower, in the figure that was explained: the mean
+// time, the mean of the slowest requests, or the share of requests without a good reply.
 func gap(x *record.Explanation) string {
 	fast := x.Faster()
+	// The first cause tells which figure was explained. Without a cause it is the mean, if that
+	// surely differs.
 	lost, tail := len(x.Causes) > 0 && x.Causes[0].Code == record.CauseTurnedAway, len(x.Causes) > 0 && x.Causes[0].Tail
 	s, where := x.Mean.Step, "on average"
 	if tail || len(x.Causes) == 0 && !s.Sure() {
@@ -96,7 +110,9 @@ func gap(x *record.Explanation) string {
 	return fmt.Sprintf("%s is slower than %s by %s %s (%s instead of %s)", x.Slower, fast, unit.format(math.Abs(s.By)), where, seconds(max(s.From, s.To)), seconds(min(s.From, s.To)))
 }
 
-// proof describes the effects of the knob and of the control.
+// proof describes the test of a cause: how its stretch changed with the knob, a setting that
+// takes the cause away, and with the control, a change that must not matter. It returns "not
+// tested" without a test.
 func proof(c record.Suspect) string {
 	if c.Moved == nil || c.Still == nil {
 		return "not tested"
@@ -116,15 +132,18 @@ func proof(c record.Suspect) string {
 	return text
 }
 
-// states are the words for the states of causes.
+// states are the words in front of a cause, by its state.
 var states = map[record.SuspectState]string{
 	record.Confirmed: "confirmed:", record.ShownBy: "measured directly:", record.Untested: "not tested:",
 	record.Untestable: "no setting takes it away:", record.NotConfirmed: "not confirmed:",
 }
 
-// causes lists all suspected causes with their witnesses.
+// causes lists all suspected causes, each with its share of the difference, the figures of its
+// witnesses, and its test.
 func causes(x *record.Explanation) document.Part {
 	all := each(x.Causes, func(c record.Suspect) document.Finding {
+		// A witness that disagrees is printed like the others, so that a reader can judge the
+		// suspicion.
 		heard := each(c.Witnesses, func(t record.Testimony) string {
 			says := t.Witness + " " + figureOf(t.Slower, t.Unit)
 			if t.Faster != nil {
@@ -144,7 +163,8 @@ func causes(x *record.Explanation) document.Part {
 	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{document.Findings(all)}}
 }
 
-// figureOf formats a witness's figure in its unit.
+// figureOf formats a witness's figure in its unit: s, ratio, or anything else as a plain
+// number.
 func figureOf(v float64, unit string) string {
 	switch unit {
 	case "s":
@@ -155,10 +175,13 @@ func figureOf(v float64, unit string) string {
 	return plain(v)
 }
 
-// waterfall returns the table and the chart that lead from one arm to the other.
+// waterfall returns the table and the chart that lead from one arm's mean to the other's, piece
+// by piece. of tells which requests it is about, "on average" or "in the slowest 1 % of
+// requests".
 func waterfall(x *record.Explanation, w record.Waterfall, of string) document.Part {
 	unit := timeScale(w.From, w.To)
 	unit.decimals = min(unit.decimals+1, 3)
+	// The sum is of all pieces, including those too small to print.
 	pieces := append(only(w.Pieces, visible), record.Piece{Stretch: "sum (" + unit.unit + ")", Step: w.Step})
 	table := append([][]string{{"", x.From, x.To, "difference", "interval"}}, each(pieces, func(p record.Piece) []string {
 		return []string{p.Stretch, unit.number(p.From), unit.number(p.To), unit.plus(p.By), unit.plus(p.Low) + " to " + unit.plus(p.High)}
@@ -176,7 +199,8 @@ func waterfall(x *record.Explanation, w record.Waterfall, of string) document.Pa
 // visible reports whether a piece is large enough to show.
 func visible(p record.Piece) bool { return max(math.Abs(p.From), math.Abs(p.To)) > negligible }
 
-// waterfallChart draws the waterfall: each bar begins where the previous one ended.
+// waterfallChart draws the waterfall: the first bar is the whole time of one arm, each further
+// bar begins where the previous one ended, and the last is the whole time of the other arm.
 func waterfallChart(x *record.Explanation, w record.Waterfall, title string) barChart {
 	low, high := 0.0, max(w.From, w.To)
 	at := w.From
@@ -184,6 +208,7 @@ func waterfallChart(x *record.Explanation, w record.Waterfall, title string) bar
 		at += p.By
 		low, high = min(low, at), max(high, at)
 	}
+	// A sum may fall below zero on the way, so the scale covers every step and marks 0.
 	c := barChart{Label: title + ": bars that begin where the one before ended", Scale: axis{low: low, high: max(high, low+1e-9), From: 10, To: 530}}
 	c.Scale.Ticks = []tick{{At: c.Scale.At(0)}}
 	unit := timeScale(high)
@@ -191,6 +216,7 @@ func waterfallChart(x *record.Explanation, w record.Waterfall, title string) bar
 		c.Rows = append(c.Rows, barRow{name, total, []bar{{class, title, min(from, to), max(from, to)}}})
 	}
 	add(x.From, unit.format(w.From), "whole", seconds(w.From), 0, w.From)
+	// From here on at is the end of the bar before.
 	at = w.From
 	for _, p := range only(w.Pieces, visible) {
 		add(p.Stretch, unit.signed(p.By), stretchClass(p.Stretch), fmt.Sprintf("%s: %s to %s", p.Stretch, seconds(p.From), seconds(p.To)), at, at+p.By)
@@ -200,7 +226,8 @@ func waterfallChart(x *record.Explanation, w record.Waterfall, title string) bar
 	return c
 }
 
-// beside returns the table of the witnesses.
+// beside returns the table of the witnesses, the figures that tell what the time was spent on,
+// of both arms; an empty part without any.
 func beside(x *record.Explanation) document.Part {
 	if len(x.Witnesses) == 0 {
 		return document.Lines{}
@@ -215,14 +242,15 @@ func beside(x *record.Explanation) document.Part {
 	return document.Section{ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: table}}}
 }
 
-// ideal tells which part of the difference theory predicts.
+// ideal tells which part of the difference theory predicts, by the arms' ideal twins. x.Ideal
+// must not be nil.
 func ideal(x *record.Explanation) string {
 	unit := timeScale(math.Abs(x.Ideal.By), math.Abs(x.Mean.By))
 	return fmt.Sprintf("ideal schedulers of both kinds would differ by %s on the same requests (%s and %s); the other %s are what running them takes",
 		unit.signed(x.Ideal.By), seconds(x.Ideal.From), seconds(x.Ideal.To), unit.signed(x.Mean.By-x.Ideal.By))
 }
 
-// Sizes of a flame graph.
+// Sizes of a flame graph, in px. flameWidth is all samples, flameRow the height of a frame.
 const (
 	flameWidth  px = 1000
 	flameRow    px = 17
@@ -231,22 +259,25 @@ const (
 	flameLetter px = 6.3 // width of a letter in a frame's text
 )
 
-// A flame is a flame graph ready to draw, with callers below their callees.
+// A flame is a flame graph ready to draw, with callers below their callees (Gregg, "The Flame
+// Graph", 2016).
 type flame struct {
 	Title         string
 	Width, Height px
 	Boxes         []flameBox
 }
 
-// A flameBox is one frame as drawn. Title is shown under the pointer; Text is the part of the
-// name that fits.
+// A flameBox is one frame as drawn: X, Y is its upper left corner, and its width is the share
+// of samples in the function and all that it called. Title is shown under the pointer; Text is
+// the part of the name that fits, "" if fewer than three letters fit.
 type flameBox struct {
 	X, Y, Wide  px
 	Fill        template.CSS
 	Text, Title string
 }
 
-// flameTitle returns the title of a flame graph.
+// flameTitle returns the title of a flame graph, with the meaning of its colours if it compares
+// two arms.
 func flameTitle(f record.Flame) string {
 	if f.Base != "" {
 		return fmt.Sprintf("%s: %s, red where its share is larger than with %s, blue where it is smaller", f.Kind, f.Arm, f.Base)
@@ -254,7 +285,9 @@ func flameTitle(f record.Flame) string {
 	return fmt.Sprintf("%s: %s", f.Kind, f.Arm)
 }
 
-// flameChart lays out a flame graph. The deepest calls are at the top.
+// flameChart lays out a flame graph. The deepest calls are at the top. A graph with a Base is a
+// difference: the widths are of one arm, the colours tell how its shares differ from the
+// other's.
 func flameChart(f record.Flame) flame {
 	depth := 0
 	for _, b := range f.Frames {
@@ -267,9 +300,12 @@ func flameChart(f record.Flame) flame {
 			Title: fmt.Sprintf("%s: %.2f%s%% of the samples", b.Name, 100*b.Share, nbsp), Fill: flameColour(b.Name),
 		}
 		if f.Base != "" {
+			// In a difference the colours carry the comparison, so they cannot tell the
+			// package.
 			box.Title += fmt.Sprintf(", %+.2f points", 100*b.Change)
 			box.Fill = changeColour(b.Change)
 		}
+		// 3 px stay free at both ends of a name.
 		if letters := int((box.Wide - 6) / flameLetter); letters >= 3 {
 			box.Text = document.Cut(brief(b.Name), letters)
 		}
@@ -278,14 +314,15 @@ func flameChart(f record.Flame) flame {
 	return c
 }
 
-// brief returns a function's name without the path of its package.
+// brief returns a function's name without the path of its package: "http.(*conn).serve" for
+// "net/http.(*conn).serve".
 func brief(name string) string {
 	plain, _, _ := strings.Cut(name, "[") // after [ come type arguments, which have paths too
 	return name[strings.LastIndexByte(plain, '/')+1:]
 }
 
-// flameColour returns the colour of a frame: one for the runtime, one for the standard library,
-// one for schedlab, one for other modules.
+// flameColour returns the colour of a frame: blue for the runtime, orange for schedlab, green
+// for other modules, and yellow for the standard library.
 func flameColour(name string) template.CSS {
 	first, _, _ := strings.Cut(name, "/")
 	switch pack, _, _ := strings.Cut(name, "."); {
@@ -293,6 +330,7 @@ func flameColour(name string) template.CSS {
 		return "#9db8d9"
 	case first == "schedlab":
 		return "#f0a35e"
+	// Paths of modules begin with a domain; paths of the standard library have no dot.
 	case strings.Contains(first, ".") && first != name:
 		return "#b6d7a0"
 	}
@@ -300,7 +338,8 @@ func flameColour(name string) template.CSS {
 }
 
 // changeColour returns red for a frame with a larger share than in the other arm, blue for a
-// smaller share. The colour is fullest from a tenth of the samples on.
+// smaller share. The colour is fullest from a tenth of the samples on. It grows with the square
+// root, so that small changes can be seen.
 func changeColour(by float64) template.CSS {
 	pale := 255 - int(math.Round(150*min(1, math.Sqrt(math.Abs(by)/.1))))
 	if by > 0 {
@@ -309,12 +348,14 @@ func changeColour(by float64) template.CSS {
 	return template.CSS(fmt.Sprintf("rgb(%d,%d,255)", pale, pale))
 }
 
-// FlameSVG writes a flame graph as an SVG file.
+// FlameSVG writes a flame graph as an SVG file of its own.
 func FlameSVG(w io.Writer, f record.Flame) error {
 	return writeSVG(w, draw("flame", flameChart(f)))
 }
 
-// profiled returns the results of an explanation's profiles.
+// profiled returns the results of an explanation's profiles: the functions that changed most,
+// the states of requests in the traces, the commands that open the files, and the flame graphs.
+// It is an empty part if no profiles were asked for.
 func profiled(x *record.Explanation) document.Part {
 	if x.Profiles == nil {
 		return document.Lines{}
@@ -326,6 +367,7 @@ func profiled(x *record.Explanation) document.Part {
 			s.Parts = append(s.Parts, document.Note(fmt.Sprintf("%s shows no profiles: there is nothing to capture.", a.Arm)))
 			continue
 		}
+		// The commands are printed in full, so that a reader need not know the tools' flags.
 		for _, file := range a.Files {
 			switch path.Base(file) {
 			case "cpu.pb.gz":
@@ -335,6 +377,8 @@ func profiled(x *record.Explanation) document.Part {
 			}
 		}
 	}
+	// Shares can be compared only if both arms have samples. An arm that is no Go program may
+	// have none.
 	if arms := x.Profiles.Arms; len(arms) == 2 && arms[0].Samples > 0 && arms[1].Samples > 0 {
 		moved := document.Lines(each(x.Profiles.Moved, func(m record.FunctionShare) string {
 			return fmt.Sprintf("%s %+.1f%s%% of CPU samples (%.1f%s%% instead of %.1f%s%%)", m.Function, 100*(m.To-m.From), nbsp, 100*m.To, nbsp, 100*m.From, nbsp)
@@ -363,7 +407,7 @@ func profiled(x *record.Explanation) document.Part {
 }
 
 // requestStates returns the table of the time that requests spent in each state, with the arms
-// side by side; nil without any state.
+// side by side, mean and p99; nil without any state. A state is a row if either arm has it.
 func requestStates(arms []record.ProfiledArm) [][]string {
 	var states []string
 	head := []string{""}
@@ -382,6 +426,7 @@ func requestStates(arms []record.ProfiledArm) [][]string {
 		return nil
 	}
 	rows := [][]string{head}
+	// The last row, all, has the whole time; the means above add up to it, the p99s do not.
 	for i, state := range append(states, "all") {
 		row := []string{state}
 		for _, a := range arms {

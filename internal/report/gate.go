@@ -10,8 +10,12 @@ import (
 	"schedlab/internal/stats"
 )
 
-// gateBriefly builds the answer of a gate for a terminal: a sentence, a table, how sure it is, and
-// the first doubt.
+// gateBriefly builds the answer of a gate for a terminal: a sentence, a table, how sure it is,
+// and the first doubt.
+//
+// A gate answers one question, whether a new build is worse than the old one. The old build is
+// the first arm and the new one the last. gatePage builds the parts that the terminal and the
+// pull request share, and its second part is the list of facts, to which both add.
 func gateBriefly(r *record.Result) document.Document {
 	d := gatePage(r)
 	d.Parts[1] = append(d.Parts[1].(document.Facts), rest(r, 1)...)
@@ -32,7 +36,8 @@ func gateComment(w io.Writer, r *record.Result) error {
 	return writeMarkdown(w, d)
 }
 
-// gatePage returns the parts that both forms have: the table, and the evidence.
+// gatePage returns the answer and exactly two parts: the table, and the evidence as
+// document.Facts. Its callers rely on this order.
 func gatePage(r *record.Result) document.Document {
 	sure := document.Facts{{Label: "Sure", Text: blocks(r) + "; of a hundred gates of equal builds one at most says worse"}}
 	for _, line := range failings(r.Arms) {
@@ -44,6 +49,8 @@ func gatePage(r *record.Result) document.Document {
 			needed = max(needed, g.Needed)
 		}
 	}
+	// An open gate needs to know how many blocks would close it. A gate with another answer
+	// does not.
 	switch {
 	case r.GateOutcome() != record.GateOpen || needed == 0:
 	case needed > mostBlocks:
@@ -57,11 +64,14 @@ func gatePage(r *record.Result) document.Document {
 	}
 }
 
-// gateAnswer returns the answer of a gate in one or two sentences.
+// gateAnswer returns the answer of a gate in one or two sentences, with the metrics that
+// decided it.
 func gateAnswer(r *record.Result) string {
+	// said holds the metrics by their answers, in the order of the gate.
 	said := map[record.GateAnswer][]string{}
 	for _, g := range r.Gate {
 		text := stats.MetricOf(g.Metric).Label
+		// A metric that is fine needs no figure in the sentence; the table has it.
 		if g.Low > 0 && g.Answer != record.GateFine {
 			text += fmt.Sprintf(" %s (%s)", change(g.Ratio), allowed(g))
 		}
@@ -96,8 +106,8 @@ func allowed(g record.Gated) string {
 	return change(1+g.Allow) + " allowed"
 }
 
-// gateTable returns a row for each metric: both figures, the change with its interval, what is
-// allowed, and the answer.
+// gateTable returns a row for each metric of the gate: both figures, the change with its
+// interval, the change that is allowed, and the answer. Cells without a figure are empty.
 func gateTable(r *record.Result) document.Table {
 	before, after := r.Arms[0], r.Arms[len(r.Arms)-1]
 	rows := [][]string{{"", before.Name, after.Name, "change", "sure", "allowed", "answer"}}
@@ -115,7 +125,8 @@ func gateTable(r *record.Result) document.Table {
 	return document.Table{Rows: rows}
 }
 
-// gateFigure returns an arm's median of a metric; "" if there is none.
+// gateFigure returns an arm's median of a metric as text; "" if there is none. Memory is no
+// metric of blocks, so it comes from the arm's footprint.
 func gateFigure(m stats.Metric, a record.Arm) string {
 	if m.Name == "memory" {
 		if a.Footprint == nil {

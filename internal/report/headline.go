@@ -11,7 +11,8 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Doubt returns a fact in one line, with the arm's name in front.
+// Doubt returns a fact in one line, with the name of its arm and a colon in front if it is
+// about one arm.
 func Doubt(f record.Fact) string {
 	if f.Arm == "" {
 		return f.String()
@@ -19,8 +20,14 @@ func Doubt(f record.Fact) string {
 	return f.Arm + ": " + f.String()
 }
 
-// Headline returns the answer of a run: its claims, or the ranking of its arms if it has no claims or
-// decided none.
+// Headline returns the answer of a run in one or a few sentences: the answer of a gate, else
+// the claims of the scenario if the run decided one, else the ranking of its arms. Claims that
+// hold come first, then those that do not, then open ones.
+//
+// This file builds that answer. record.Conclusion has the ranking as values: an outcome for the
+// whole, and a Standing for each challenger. answer picks the beginning of the sentence by the
+// outcome, and standing writes a clause for each challenger by its rank. No function here
+// compares figures to find a winner.
 func Headline(r *record.Result) string {
 	if len(r.Gate) > 0 {
 		return gateAnswer(r)
@@ -29,6 +36,7 @@ func Headline(r *record.Result) string {
 		return ranking(r)
 	}
 	var sentences []string
+	// The claims that hold lead, without a word in front, since most readers look for these.
 	for _, outcome := range []record.Answer{record.Passed, record.Failed, record.Undecided, record.NoAnswer} {
 		for _, e := range r.Expectations {
 			if e.Claim != "" && e.Outcome == outcome {
@@ -39,17 +47,19 @@ func Headline(r *record.Result) string {
 	return strings.Join(sentences, " ")
 }
 
-// claimed returns a claim's sentence after a word for its answer.
+// claimed returns a claim's sentence after a word for its answer, without a full stop.
 func claimed(e record.Expectation) string {
 	return answerWord(e.Outcome) + ": " + e.Claim
 }
 
-// answerWord returns the word for a claim's answer.
+// answerWord returns the word for a claim's answer: Holds, Not so, or Open for an undecided and
+// a refused claim.
 func answerWord(a record.Answer) string {
 	return cmp.Or(map[record.Answer]string{record.Passed: "Holds", record.Failed: "Not so"}[a], "Open")
 }
 
-// rankingBelow returns the ranking as a line of its own below claims; nil if it is the headline.
+// rankingBelow returns the ranking as a line of its own below claims, without its full stop;
+// nil if the ranking is the headline already.
 func rankingBelow(r *record.Result) []string {
 	if ranked := ranking(r); Headline(r) != ranked {
 		return []string{strings.TrimSuffix(ranked, ".")}
@@ -57,8 +67,9 @@ func rankingBelow(r *record.Result) []string {
 	return nil
 }
 
-// ranking returns what the verdicts say of the arms in one sentence. A doubt that undermines the answer
-// comes before it.
+// ranking returns the verdicts on all arms in one sentence. A doubt that undermines the answer
+// comes before it: a load generator at its limit measures itself, and a pool that keeps its
+// connections serves only some of its clients.
 func ranking(r *record.Result) string {
 	for _, d := range r.Doubts {
 		if d.Code == record.GeneratorLimit || d.Code == record.StickyPool && !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Name == d.Arm && a.StarvedConnections > 0 }) {
@@ -68,7 +79,7 @@ func ranking(r *record.Result) string {
 	return answer(r)
 }
 
-// answer returns the headline without a doubt in front. It mentions starved connections itself.
+// answer returns the ranking without a doubt in front. It mentions starved connections itself.
 func answer(r *record.Result) string {
 	switch a := r.Answer; a.Outcome {
 	case "": // a search for capacity, or a run that compared nothing
@@ -94,7 +105,8 @@ func answer(r *record.Result) string {
 	return "No single winner: " + standings(r)
 }
 
-// noVerdict returns the headline of a run in which every verdict is refused.
+// noVerdict returns the headline of a run in which no verdict was reached. Starved connections
+// are named in any case, because they show a difference that no figure has.
 func noVerdict(r *record.Result) string {
 	if behind := behindSoFar(r); len(behind) > 0 {
 		return "No verdict yet: " + strings.Join(append(behind, starving(r)...), "; ") + "."
@@ -102,6 +114,7 @@ func noVerdict(r *record.Result) string {
 	reason, starving := r.Answer.Reason.String(), strings.Join(starving(r), "; ")
 	switch {
 	case starving == "":
+	// The reason is the starvation itself, so the sentence need not give it twice.
 	case r.Answer.Reason.RestsOn(record.CauseStarvation):
 		reason = starving + ", and a closed loop has no times of those"
 	default:
@@ -110,7 +123,8 @@ func noVerdict(r *record.Result) string {
 	return "No verdict: " + reason + "."
 }
 
-// behindSoFar returns a clause for each arm that falls behind in every block of too few.
+// behindSoFar returns a clause for each arm that falls behind in every block of too few. It is
+// no verdict, but a reader who waits for more blocks wants to know it.
 func behindSoFar(r *record.Result) (clauses []string) {
 	for _, v := range r.Verdicts {
 		if clause := behindInAll(r, v); clause != "" {
@@ -120,8 +134,9 @@ func behindSoFar(r *record.Result) (clauses []string) {
 	return clauses
 }
 
-// behindInAll returns a clause about an arm that does not keep up in every block of a run with too few
-// blocks to decide it; "" for any other verdict.
+// behindInAll returns a clause about an arm that does not keep up in every block of a run with
+// too few blocks to decide it; "" for any other verdict. In a closed loop nobody can fall
+// behind, because clients wait.
 func behindInAll(r *record.Result, v record.Verdict) string {
 	if v.Metric != "goodput" || v.Verdict != stats.Inconclusive || !stats.MetricOf(v.Metric).Worse(v.Lean) || v.Lost != v.Blocks || !openLoops(r, v.Arm, v.Baseline) {
 		return ""
@@ -129,8 +144,9 @@ func behindInAll(r *record.Result, v record.Verdict) string {
 	return fmt.Sprintf("%s does not keep up with %s (%s): %s", v.Arm, v.Baseline, shortfall(r, v), shownBy([]record.Verdict{v}))
 }
 
-// shortfall returns the change of goodput, and the p50 of both arms if the arm is slower. These times are no
-// finding where the backlog grows, but they show how far behind the arm is.
+// shortfall returns the change of goodput, and the p50 of both arms if the arm is slower. These
+// times are no finding where the backlog grows, as they grow with the length of the window, but
+// they show how far behind the arm is.
 func shortfall(r *record.Result, v record.Verdict) string {
 	text := "goodput " + stats.Change(v.Ratio)
 	base, arm := armOf(r, v.Baseline), armOf(r, v.Arm)
@@ -140,7 +156,7 @@ func shortfall(r *record.Result, v record.Verdict) string {
 	return fmt.Sprintf("%s, p50 %s against %s", text, prose.Seconds(*arm.P50), prose.Seconds(*base.P50))
 }
 
-// armOf returns the arm with a name, or an arm without figures.
+// armOf returns the arm with a name, or an arm without figures if there is none.
 func armOf(r *record.Result, name string) record.Arm {
 	for _, a := range r.Arms {
 		if a.Name == name {
@@ -150,16 +166,19 @@ func armOf(r *record.Result, name string) record.Arm {
 	return record.Arm{}
 }
 
-// openLoops reports whether none of the arms has a closed loop.
+// openLoops reports whether none of the arms with these names has a closed loop.
 func openLoops(r *record.Result, arms ...string) bool {
 	return !slices.ContainsFunc(arms, func(name string) bool { return armOf(r, name).Clients.Closed() })
 }
 
-// shownBy returns "9 of 9 blocks show it; 1 more would decide" for verdicts that are the same in every block,
-// and otherwise "about 12 blocks would decide p50"; "" if no number of blocks would.
+// shownBy tells how many blocks agree and how many would decide. It returns "9 of 9 blocks show
+// it; 1 more would decide" for verdicts that are the same in every block, and otherwise "about
+// 12 blocks would decide p50"; "" if no number of blocks would. vs must not be empty.
 func shownBy(vs []record.Verdict) string {
 	first := vs[0]
 	differ := func(v record.Verdict) bool { return max(v.Won, v.Lost) < v.Blocks || v.Needed != first.Needed }
+	// Verdicts that agree in every block need the same number of blocks, so one clause is
+	// enough.
 	if !slices.ContainsFunc(vs, differ) && first.Needed > first.Blocks && first.Needed <= mostBlocks {
 		return fmt.Sprintf("%d of %s show it; %d more would decide", first.Blocks, prose.Plural(first.Blocks, "block"), first.Needed-first.Blocks)
 	}
@@ -172,7 +191,9 @@ func shownBy(vs []record.Verdict) string {
 	return strings.Join(parts, ", ")
 }
 
-// standings returns a clause for each challenger and for each arm that starved connections.
+// standings returns a clause for each challenger against the baseline, then for each duel of
+// two challengers, then for each arm that starved connections, and a sentence about unequal
+// CPUs.
 func standings(r *record.Result) string {
 	var clauses []string
 	for _, s := range r.Answer.Standings {
@@ -199,8 +220,8 @@ func unequal(r *record.Result) string {
 	return fmt.Sprintf(" Not on equal CPUs: %s; servers started here have %s.", strings.Join(where, ", "), r.Env.ServerCPUs)
 }
 
-// starving returns, for arms that starved connections and have no standing that says so, how many
-// they starved.
+// starving returns a clause for each arm that starved connections and has no standing that
+// mentions it.
 func starving(r *record.Result) (clauses []string) {
 	for _, name := range r.Answer.Starving {
 		clauses = append(clauses, name+" "+starvedBy(r, name))
@@ -208,7 +229,8 @@ func starving(r *record.Result) (clauses []string) {
 	return clauses
 }
 
-// starvedBy returns how many connections an arm starved, and of how many if that is known.
+// starvedBy returns how many connections an arm starved, and of how many if that is known:
+// "starved 3 of 16 connections". It returns "" for an unknown arm.
 func starvedBy(r *record.Result, name string) string {
 	for _, a := range r.Arms {
 		if a.Name != name {
@@ -222,7 +244,8 @@ func starvedBy(r *record.Result, name string) string {
 	return ""
 }
 
-// standing returns a clause about a challenger, with the verdicts that decided.
+// standing returns a clause about a challenger by its rank, with the verdicts that decided.
+// verdicts must include this arm's against s.Baseline, and none of it against another arm.
 func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) string {
 	of := func(want ...stats.Decision) (all []record.Verdict) { // on primary metrics, which are times
 		for _, v := range verdicts {
@@ -250,6 +273,7 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 			return fallsBehind(r, s, verdicts)
 		}
 		return fmt.Sprintf("%s is slower than %s (%s)", s.Arm, s.Baseline, changes(of(stats.Slower)))
+	// Goodput stands for a gain or a cost only where no time does.
 	case record.RankTrade:
 		gains, costs := of(stats.Faster), of(stats.Slower)
 		for _, v := range verdicts {
@@ -279,7 +303,7 @@ func fallsBehind(r *record.Result, s record.Standing, verdicts []record.Verdict)
 }
 
 // undecided describes a challenger without a decision: the blocks so far, and which way they
-// lean.
+// lean. If metrics lean both ways it names none.
 func undecided(s record.Standing, open []record.Verdict) string {
 	leans := map[stats.Decision][]record.Verdict{}
 	blocks := 0
@@ -302,8 +326,8 @@ func undecided(s record.Standing, open []record.Verdict) string {
 	return fmt.Sprintf("%s against %s is undecided after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning)
 }
 
-// workDone lists the verdicts on work done and its cost, with a word for each. Only these count
-// when loads differ.
+// workDone lists the verdicts on work done and its cost, with a word for each. Only these can
+// be compared when loads differ, because response times follow the load.
 func workDone(r *record.Result, arm string) string {
 	var parts []string
 	for _, v := range r.Verdicts {
@@ -319,7 +343,7 @@ func workDone(r *record.Result, arm string) string {
 	return strings.Join(parts, ", ")
 }
 
-// goodputChange returns the change of an arm's goodput.
+// goodputChange returns the change of an arm's goodput, "goodput +5 %".
 func goodputChange(verdicts []record.Verdict, arm string) string {
 	return "goodput " + stats.Change(goodputOf(verdicts, arm).Ratio)
 }
@@ -334,7 +358,7 @@ func goodputOf(verdicts []record.Verdict, arm string) record.Verdict {
 	return record.Verdict{}
 }
 
-// changes lists verdicts as "p50 +12 %, p99 +30 %".
+// changes lists verdicts as "p50 +12 %, p99 +30 %"; "" for none.
 func changes(vs []record.Verdict) string {
 	parts := make([]string, len(vs))
 	for i, v := range vs {
@@ -343,7 +367,7 @@ func changes(vs []record.Verdict) string {
 	return strings.Join(parts, ", ")
 }
 
-// metricNames lists the metrics of verdicts.
+// metricNames lists the metrics of verdicts, "p50, p99".
 func metricNames(vs []record.Verdict) string {
 	parts := make([]string, len(vs))
 	for i, v := range vs {
@@ -352,9 +376,11 @@ func metricNames(vs []record.Verdict) string {
 	return strings.Join(parts, ", ")
 }
 
-// capacityHeadline returns the answer of a search in one sentence: the capacity of the only arm,
-// or the arm with the most capacity.
+// capacityHeadline returns the answer of a search in one sentence: the capacity of the only
+// arm, or the arm with the most capacity. An arm has the most only if the low end of its
+// interval is above the high ends of all others, and all are decided.
 func capacityHeadline(c *record.Capacity) string {
+	// open counts the arms without a decision.
 	open := 0
 	for _, a := range c.Arms {
 		open += stats.Count(!a.Decided())
@@ -367,9 +393,11 @@ func capacityHeadline(c *record.Capacity) string {
 	case open == len(c.Arms):
 		return c.Arms[0].Answer.String() + "."
 	}
+	// While one arm is open, its capacity may be the highest, so no arm has the most.
 	for i, a := range c.Arms {
 		low, _ := a.Bounds()
 		most := a.Decided() && open == 0
+		// next is the highest capacity that any other arm may still have.
 		next := 0.0
 		for k, b := range c.Arms {
 			_, high := b.Bounds()
@@ -394,7 +422,8 @@ func capacityHeadline(c *record.Capacity) string {
 // mostSpans is the number of arms that a headline can name.
 const mostSpans = 4
 
-// capacitySpan returns an arm's capacity in a few words.
+// capacitySpan returns an arm's capacity in a few words, by its outcome. See record.ArmCapacity
+// for the outcomes.
 func capacitySpan(a record.ArmCapacity) string {
 	switch a.Outcome {
 	case "between":

@@ -12,7 +12,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// machine describes the CPUs, the machine and the Go version that servers and load had.
+// machine describes the CPUs, the machine and the Go version that servers and load had, in one
+// line. A result holds for the machine that it was measured on.
 func machine(e record.Env, arms []record.Arm) string {
 	if e.CPUs == 0 {
 		return "the machine was not recorded"
@@ -30,7 +31,9 @@ func machine(e record.Env, arms []record.Arm) string {
 	return strings.Join(parts, "; ")
 }
 
-// side describes the CPUs and the GOMAXPROCS of one side.
+// side describes the CPUs and the GOMAXPROCS of one side, servers or load. list is a set of
+// CPUs such as "0-3"; a list that is none means that the side is not pinned and may use all
+// cpus CPUs. procs is GOMAXPROCS in words.
 func side(list string, cpus int, procs string) string {
 	set, err := record.ParseCPUs(list)
 	if err != nil {
@@ -40,7 +43,8 @@ func side(list string, cpus int, procs string) string {
 }
 
 // servers describes where the arms' servers ran. here formats the place that the plan has for
-// servers, given their GOMAXPROCS; it is used for all servers that ran there.
+// servers, given their GOMAXPROCS; it is used for all servers that ran there. Servers elsewhere
+// are named one by one, since arms on other CPUs do not compare equally.
 func servers(e record.Env, arms []record.Arm, here func(procs string) string) string {
 	var parts, rest []string
 	var placed []record.Arm
@@ -52,6 +56,7 @@ func servers(e record.Env, arms []record.Arm, here func(procs string) string) st
 		}
 	}
 	switch {
+	// Most runs have all servers in one place, which is then told once.
 	case len(parts) == 0:
 		return here(serverProcs(e, arms))
 	case len(placed) > 0:
@@ -60,7 +65,9 @@ func servers(e record.Env, arms []record.Arm, here func(procs string) string) st
 	return strings.Join(parts, "; ")
 }
 
-// elsewhere describes where an arm's server ran; "" if it ran where the plan has servers.
+// elsewhere describes where an arm's server ran, if not where the plan has servers; "" if it
+// ran there. A server may run elsewhere because it ran before schedlab did, or because its own
+// command pins it.
 func elsewhere(a record.Arm) string {
 	switch {
 	case a.CPUs == "" && !a.Attached:
@@ -73,7 +80,8 @@ func elsewhere(a record.Arm) string {
 	return cpus(a.CPUs) + nbsp + a.CPUs + " by its own choice"
 }
 
-// serverProcs returns the GOMAXPROCS of the servers, with the arms' names if they differ.
+// serverProcs returns the GOMAXPROCS of the servers, with the arms' names behind each number if
+// they differ.
 func serverProcs(e record.Env, arms []record.Arm) string {
 	of := map[int][]string{}
 	for _, a := range choices(arms) {
@@ -93,9 +101,12 @@ func serverProcs(e record.Env, arms []record.Arm) string {
 	return strings.Join(all, ", ")
 }
 
+// procs returns "GOMAXPROCS 4".
 func procs(n int) string { return fmt.Sprintf("GOMAXPROCS%s%d", nbsp, n) }
 
-// Load describes a load in a few words, for the plan and the reports.
+// Load describes a load in a few words, for the plan and the reports: the kind of loop, and
+// then each setting that is not the usual one. A closed loop sends when it is answered; an open
+// loop keeps to arrivals.
 func Load(c record.Clients) string {
 	if c.Closed() {
 		parts := []string{"closed loop of " + prose.Plural(c.Connections, "client")}
@@ -135,10 +146,11 @@ func Load(c record.Clients) string {
 }
 
 // sizeFlags are the flags of `schedlab serve` that bound how much a server does at a time, with
-// their singular.
+// the word for one of them. They are the settings that a reader needs to compare two modes.
 var sizeFlags = []struct{ flag, one string }{{"workers", "worker"}, {"listeners", "listener"}, {"processes", "process"}, {"threads", "thread"}}
 
-// mostSizes is how many arms the line may name.
+// mostSizes is how many arms the line may name. A line that names more of them is too long to
+// read.
 const mostSizes = 3
 
 // sizes tells what the arms' names leave out: the mode behind another name, and how many workers,
@@ -147,6 +159,8 @@ const mostSizes = 3
 func sizes(arms []record.Arm) string {
 	var all []string
 	for _, a := range choices(arms) {
+		// The sizes are only in the command. A command of another program, without a mode, has
+		// flags of its own.
 		words, err := command.Split(a.Command)
 		if a.Mode == "" || err != nil {
 			continue
@@ -163,6 +177,7 @@ func sizes(arms []record.Arm) string {
 			}
 		}
 		text := a.Name
+		// The name of an arm begins with its mode unless the user chose another name.
 		if first, _, _ := strings.Cut(a.Name, ","); first != a.Mode {
 			text += " is " + a.Mode
 			if len(has) > 0 {

@@ -15,20 +15,22 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Marks of cells, and of figures, without a difference.
+// Marks of cells, and of figures, without a difference. Tables of summaries use the same ones.
 const (
 	markSame    = "="
 	markOpen    = "~"
 	markRefused = "*"
 )
 
-// A cellKind is how all cells with one decision are shown.
+// A cellKind is how all cells with one decision are shown: their mark in a text, their CSS
+// class in a drawing, and their words in a legend or sentence.
 type cellKind struct {
 	Decision           record.CellDecision
 	Mark, Class, Words string
 }
 
-// unwon are the kinds of cells that no arm wins, in the order of the legend.
+// unwon are the kinds of cells that no arm wins, in the order of the legend. The last has no
+// decision: cells that the budget did not reach.
 var unwon = []cellKind{
 	{record.Ties, markSame, "m-same", "the same"},
 	{record.Trades, "x", "m-trade", "a trade"},
@@ -48,7 +50,8 @@ func wonBy(m *record.Map, arm string) cellKind {
 	return k
 }
 
-// kindOf returns the kind of a cell.
+// kindOf returns the kind of a cell. A decision of another version of schedlab counts as not
+// reached.
 func kindOf(m *record.Map, c *record.Cell) cellKind {
 	if c.Decision == record.Wins {
 		return wonBy(m, c.Winner)
@@ -60,22 +63,29 @@ func kindOf(m *record.Map, c *record.Cell) cellKind {
 	return unwon[i]
 }
 
-// kindsOn returns the kinds of all arms, then the kinds of the cells that no arm wins.
+// kindsOn returns the kinds for a legend: all arms, then the kinds of cells that no arm wins
+// and that the map has.
 func kindsOn(m *record.Map) []cellKind {
+	// An arm is in the legend even if it wins nothing: its letter is missing on the map for a
+	// reader to see.
 	arms := each(m.Arms, func(arm string) cellKind { return wonBy(m, arm) })
 	return append(arms, only(unwon, func(k cellKind) bool { return anyCell(m, func(c record.Cell) bool { return c.Decision == k.Decision }) })...)
 }
 
+// anyCell reports whether the map has a cell like this.
 func anyCell(m *record.Map, is func(c record.Cell) bool) bool {
 	return slices.ContainsFunc(m.Cells, is)
 }
 
+// inferred reports whether a cell was not measured, because measured cells on both sides of it
+// agree. figured reports whether it has a difference to print. atBorder reports whether a
+// measured or inferred cell lies at a border between verdicts.
 func inferred(c record.Cell) bool { return c.State == record.Inferred }
 func figured(c record.Cell) bool  { return c.Ratio > 0 }
 func atBorder(c record.Cell) bool { return c.Border && c.State != record.Unreached }
 
-// mapGrid returns the map as a table: the head, then the rows from the last value of Y to the
-// first, so that Y rises upwards.
+// mapGrid returns the map as a table: the head with the values of X, then the rows from the
+// last value of Y to the first, so that Y rises upwards as in the drawing.
 func mapGrid(m *record.Map) [][]string {
 	rows := [][]string{append([]string{m.Plan.Y.Name + " \\ " + m.Plan.X.Name}, m.Plan.X.Values...)}
 	for y, value := range slices.Backward(m.Plan.Y.Values) {
@@ -88,8 +98,9 @@ func mapGrid(m *record.Map) [][]string {
 	return rows
 }
 
-// MapFormats returns every format of a map in presentation order. Markdown links to map.svg in the
-// same directory; the cells of a page link to the reports of their runs.
+// MapFormats returns every format of a map in presentation order. A map is a grid over two
+// factors of a scenario, with the winner in each cell. Markdown links to map.svg in the same
+// directory; the cells of a page link to the reports of their runs.
 func MapFormats() []Format[*record.Map] {
 	return append(documentFormats(mapDocument, writeJSON[*record.Map]), []Format[*record.Map]{
 		{"csv", mapCSV},
@@ -97,17 +108,21 @@ func MapFormats() []Format[*record.Map] {
 	}...)
 }
 
-// RenderMap is Render for a map.
+// RenderMap writes a map in the named format. An unknown name is an error that lists the known
+// ones.
 func RenderMap(w io.Writer, format string, m *record.Map) error {
 	return render(w, MapFormats(), format, m)
 }
 
-// mapDocument returns a map as a document.
+// mapDocument returns a map as a document: the grid, theory, the measured cells in the order
+// they ran, and the doubts. The grid is a drawing in a page, a link in Markdown, and a table in
+// a text.
 func mapDocument(m *record.Map) document.Document {
 	d := document.Document{
 		Name: mapTitle(m), Question: m.Question, State: mapState(m), Answer: m.Headline, Context: []string{mapPlan(m), machine(m.Env, nil)}, Data: m,
 	}
 	theory := document.Section{ID: "theory", Parts: []document.Part{document.Lines(theoryLines(m))}}
+	// Without a law there is no dashed line, so the lead does not mention one.
 	dashed := ""
 	if m.Theory != nil {
 		theory.Title, dashed = m.Theory.Law, ", a dashed one is theory's border"
@@ -118,6 +133,7 @@ func mapDocument(m *record.Map) document.Document {
 	cells := document.Linked(each(measured, func(c record.Cell) document.Link {
 		return document.Link{Text: sentence(c), Files: each(c.Runs, func(run string) string { return run + "/report.html" })}
 	}))
+	// A refused cell is a hole in the map, so its reason stands with the doubts.
 	refused := only(m.Cells, func(c record.Cell) bool { return c.Decision == record.Rejected })
 	doubts := document.Lines(append(each(refused, sentence), each(m.Doubts, Doubt)...))
 	if m.Plan.Note != "" {
@@ -139,7 +155,8 @@ func mapDocument(m *record.Map) document.Document {
 	return d
 }
 
-// mapCSV writes one row per cell, starting with the first row of the map.
+// mapCSV writes one row per cell, starting with the first row of the map. run is the last run
+// that measured the cell, "" for none; a ratio is empty where the cell has none.
 func mapCSV(w io.Writer, m *record.Map) error {
 	rows := [][]string{{m.Plan.X.Name, m.Plan.Y.Name, "state", "decision", "winner", "metric", "arm", "ratio", "low", "high", "border", "short", "visits", "seconds", "run", "reason"}}
 	for _, c := range m.Cells {
@@ -154,8 +171,9 @@ func mapCSV(w io.Writer, m *record.Map) error {
 	return writeCSV(w, rows)
 }
 
-// A mapChart is a map drawn as coloured cells. Undecided cells, and cells at a border, are
-// hatched.
+// A mapChart is a map drawn as coloured cells, with a legend below. Undecided cells, and cells
+// at a border, are hatched. Border and Law are lines between cells: where measured verdicts
+// part, and where theory expects it.
 type mapChart struct {
 	Title, Headline     string
 	Width, Height       px
@@ -190,7 +208,8 @@ const (
 	keyHeight             px = 22
 )
 
-// chartMap returns the drawing of a map. The first value of Y is at the bottom.
+// chartMap returns the drawing of a map. The first value of Y is at the bottom. It is as wide
+// as the widest of map, title and legend.
 func chartMap(m *record.Map) mapChart {
 	columns, rows := len(m.Plan.X.Values), len(m.Plan.Y.Values)
 	c := mapChart{
@@ -221,6 +240,7 @@ func chartMap(m *record.Map) mapChart {
 		}
 		c.Cells = append(c.Cells, at)
 	}
+	// Cells that tie are alike only if the same arms tie in them.
 	c.Border = edges(m, left, top, func(a, b *record.Cell) bool {
 		return a.Decided() && b.Decided() && kindOf(m, a).Mark+strings.Join(a.Among, ",") != kindOf(m, b).Mark+strings.Join(b.Among, ",")
 	})
@@ -232,7 +252,9 @@ func chartMap(m *record.Map) mapChart {
 	return c
 }
 
-// edges returns the path of the sides between neighbouring cells that differ.
+// edges returns the path of the sides between neighbouring cells that differ, as SVG path data.
+// Each cell looks to its right and upwards only, so that no side comes twice. left and top give
+// the corner of a column and a row.
 func edges(m *record.Map, left, top func(int) px, differ func(a, b *record.Cell) bool) string {
 	var path strings.Builder
 	for i := range m.Cells {
@@ -247,7 +269,8 @@ func edges(m *record.Map, left, top func(int) px, differ func(a, b *record.Cell)
 	return path.String()
 }
 
-// legend adds the legend below the map. It starts a new line when an entry does not fit.
+// legend adds the legend below the map and sets the size of the drawing. It starts a new line
+// when an entry does not fit. 7 px are the width of a letter.
 func (c *mapChart) legend(m *record.Map) {
 	at, line := c.Left, c.Bottom+58
 	add := func(class, text string, hatched bool) {
@@ -271,14 +294,17 @@ func (c *mapChart) legend(m *record.Map) {
 		add("m-lawkey", c.LawName, false)
 	}
 	line += keyHeight
+	// The line about the figures has no swatch and may be longer than the map, so the drawing
+	// grows with it.
 	figures := "Figures: " + figuresOf(m)
 	c.Legend = append(c.Legend, mapKey{X: c.Left, Y: line, Text: figures})
 	c.Width = max(c.Right, c.Left+4*cellWidth, c.Left+px(8*len([]rune(c.Title))), c.Left+px(7*len([]rune(figures)))) + 16
 	c.Height = line + 28
 }
 
-// shorthand returns a cell for a table: its mark, in parentheses if inferred, then / at a border,
-// ! where theory says that an arm is short of workers, and the difference.
+// shorthand returns a cell for a table: its mark, in parentheses if inferred, then / at a
+// border, ! where theory says that an arm is short of workers, and the difference. "(A)/!" has
+// all three signs.
 func shorthand(m *record.Map, c *record.Cell) string {
 	s := kindOf(m, c).Mark
 	if inferred(*c) {
@@ -304,8 +330,8 @@ func figure(m *record.Map, c *record.Cell) string {
 	return stats.MetricOf(c.Metric).Label + " " + change(c.Ratio)
 }
 
-// mapMetric returns the metric of the figures on a map: the metric asked for, or the one that all
-// cells share; "" if the cells' metrics differ.
+// mapMetric returns the metric of the figures on a map: the metric asked for, or the one that
+// all cells share; "" if the cells' metrics differ, and each figure then names its own.
 func mapMetric(m *record.Map) string {
 	if m.Plan.Metric != "" {
 		return m.Plan.Metric
@@ -313,6 +339,7 @@ func mapMetric(m *record.Map) string {
 	common := ""
 	for _, c := range m.Cells {
 		switch {
+		// A cell without a difference has no metric that counts.
 		case c.Ratio <= 0:
 		case common == "":
 			common = c.Metric
@@ -323,7 +350,8 @@ func mapMetric(m *record.Map) string {
 	return common
 }
 
-// cellSentence describes a cell in full.
+// cellSentence describes a cell in full, with both factors, the decision, and the difference
+// with its interval or the reason against it.
 func cellSentence(m *record.Map, c *record.Cell) string {
 	p := m.Plan
 	s := fmt.Sprintf("%s=%s, %s=%s: ", p.X.Name, p.X.Values[c.X], p.Y.Name, p.Y.Values[c.Y])
@@ -346,7 +374,7 @@ func cellSentence(m *record.Map, c *record.Cell) string {
 	return s
 }
 
-// mapLegend explains the marks on the map, for a text.
+// mapLegend explains the marks on the map, for a text. It explains only marks that the map has.
 func mapLegend(m *record.Map) (lines []string) {
 	var signs []string
 	if anyCell(m, inferred) {
@@ -368,7 +396,7 @@ func mapLegend(m *record.Map) (lines []string) {
 	return lines
 }
 
-// figuresOf explains the numbers in the cells.
+// figuresOf explains the numbers in the cells: which arm against which, and at which metric.
 func figuresOf(m *record.Map) string {
 	whose := "the challenger"
 	if len(m.Arms) == 2 {
@@ -385,7 +413,8 @@ func figuresOf(m *record.Map) string {
 	return fmt.Sprintf("%s against %s, %s", whose, m.Arms[0], metric)
 }
 
-// mapTitle returns the title of a map.
+// mapTitle returns the title of a map: the scenario, the metric or "winner", the arms and both
+// factors.
 func mapTitle(m *record.Map) string {
 	metric := "winner"
 	if m.Plan.Metric != "" {
@@ -394,7 +423,8 @@ func mapTitle(m *record.Map) string {
 	return fmt.Sprintf("%s: %s of %s over %s × %s", m.Plan.Scenario, metric, strings.Join(m.Arms, " and "), m.Plan.X.Name, m.Plan.Y.Name)
 }
 
-// mapPlan describes how the map was measured.
+// mapPlan describes in one line how the map was measured: rate, blocks, windows, seed, time and
+// budget.
 func mapPlan(m *record.Map) string {
 	p := m.Plan
 	took := fmt.Sprintf("took %s, budget %s", seconds(m.Spent), seconds(p.Budget))
@@ -425,17 +455,21 @@ func mapState(m *record.Map) string {
 	return ""
 }
 
-// theoryLines compares the law's border with the measured one, line by line.
+// theoryLines compares the border that Little's law predicts with the measured one, one line of
+// text for each row or column of the map; nil without a prediction.
 func theoryLines(m *record.Map) (lines []string) {
 	b := m.Theory
 	if b == nil {
 		return nil
 	}
+	// The border is told along one factor, line by line of the other one.
 	across := m.Plan.X
 	along := m.Plan.Y
 	if b.Along == m.Plan.X.Name {
 		across, along = along, across
 	}
+	// A border lies before the value with its index, so the first is below all values and the
+	// last above.
 	between := func(i int) string {
 		switch i {
 		case 0:
@@ -468,12 +502,16 @@ func mapResume(m *record.Map) string {
 	return "'schedlab map --resume " + command.Quote(m.Dir) + "' goes on"
 }
 
-// MapHeadline returns the result of a map in one or two sentences.
+// MapHeadline returns the result of a map in one or two sentences: whether one arm overtakes
+// another, how many cells each wins, and how well theory predicts the border. It reads the
+// cells alone, so it also fits a map that is not complete.
 func MapHeadline(m *record.Map) string {
 	cells, sampled := map[string]int{}, 0
 	for i := range m.Cells {
 		c := &m.Cells[i]
+		// Kinds have different words, also for arms, so the words can be the key.
 		cells[kindOf(m, c).Words]++
+		// A refused cell was measured as well.
 		sampled += stats.Count(c.State == record.Sampled || c.State == record.Voided)
 	}
 	var parts, winners []string
@@ -508,7 +546,7 @@ func MapHeadline(m *record.Map) string {
 }
 
 // overtaking answers the question of a map, whether one arm overtakes another, by the arms that
-// win cells; "" when nothing is decided.
+// win cells and the number of ties; "" when nothing is decided. It ends with a space.
 func overtaking(winners []string, ties int) string {
 	switch {
 	case len(winners) == 0 && ties == 0:

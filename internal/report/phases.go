@@ -12,6 +12,12 @@ import (
 )
 
 // A breakdown tells where the arms' time went, in seconds: on average, or in the slowest 1 %.
+// It becomes both a table (cells) and a drawing (stackOf).
+//
+// This file has the parts of a report about causes of time: the breakdowns into stretches of a
+// request's way, the comparison with queueing models (theory), and the one with ideal
+// schedulers (twins). Client and server stamp each request on one clock; a record.Phase is the
+// mean time between two stamps, and a record.Stretch is phases that a reader takes as one.
 type breakdown struct {
 	Title       string // follows "where the time went"
 	Caveat      string // why the figures mean little; "" when they mean something
@@ -21,7 +27,7 @@ type breakdown struct {
 }
 
 // overBlocks describes the figures of a table, such as "medians over the blocks", with the
-// caveat.
+// caveat about them; "" is no caveat.
 func overBlocks(figures, caveat string) string {
 	if strings.HasPrefix(caveat, "of ") { // "of 3 blocks, too few", or "of a run without a verdict"
 		return figures + " " + caveat
@@ -29,20 +35,23 @@ func overBlocks(figures, caveat string) string {
 	return strings.TrimSuffix(figures+" over the blocks; "+caveat, "; ")
 }
 
-// A breakdownRow is one arm's times. Sum is the arm's mean response time.
+// A breakdownRow is one arm's times. Sum adds them up: on average it is the arm's mean response
+// time, because the parts leave nothing out.
 type breakdownRow struct {
 	series
 	Seconds []float64 // in the order of Names; NaN if the arm's time has no such part
 	Sum     float64
 }
 
-// unsplit is the stretch for the time in servers that stamp nothing.
+// unsplit is the stretch for the time in servers that stamp nothing, such as other people's
+// programs. Only the client stamps their requests.
 var unsplit = record.Stretch{
 	Name: "server and kernel",
 	What: "of a server that stamps nothing, all between the client's write and the end of the answer, which cannot be split",
 }
 
-// stretches returns the stretches in r's tables.
+// stretches returns the stretches in r's tables, in the order in which a request passes them.
+// unsplit is among them, as the second, only if an arm needs it.
 func stretches(r *record.Result) []record.Stretch {
 	all := record.Stretches()
 	if !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 && a.Joined == 0 }) {
@@ -51,7 +60,8 @@ func stretches(r *record.Result) []record.Stretch {
 	return slices.Insert(all, 1, unsplit)
 }
 
-// times returns an arm's times, in seconds, in the order of stretches.
+// times returns an arm's times, in seconds, in the order of stretches. of selects the figure of
+// a phase. A stretch that the arm cannot have is NaN, for which a table prints a dash.
 func times(a record.Arm, stretches []record.Stretch, of func(record.Phase) float64) (all []float64) {
 	dark := 0.0
 	for _, st := range stretches {
@@ -59,6 +69,7 @@ func times(a record.Arm, stretches []record.Stretch, of func(record.Phase) float
 		switch {
 		case a.Joined > 0 && st.Name == unsplit.Name:
 			v = math.NaN()
+		// All other time of an arm without stamps becomes one sum, which is stored below.
 		case a.Joined == 0 && st.Name != stretches[0].Name: // the client's stretch comes from the client's own stamps
 			dark += v
 			v = math.NaN()
@@ -71,16 +82,18 @@ func times(a record.Arm, stretches []record.Stretch, of func(record.Phase) float
 	return all
 }
 
-// breakdowns returns both tables, without the stretches in which no arm spent time; nil when no
-// arm was stamped.
+// breakdowns returns both tables, on average and of the slowest 1 %, without the stretches in
+// which no arm spent time; nil when no arm was stamped.
 func breakdowns(r *record.Result) []breakdown {
 	if !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 }) {
 		return nil
 	}
+	// The differences are left out with a caveat: they would read as findings.
 	average := breakDown(r, "on average", func(p record.Phase) float64 { return p.Mean })
 	tail := breakDown(r, "in the slowest 1"+nbsp+"% of requests, on average", func(p record.Phase) float64 { return p.Tail })
 	average.Caveat = caveat(r)
 	if average.Caveat == "" {
+		// The brief report has the tail's differences.
 		average.Differences = each(only(r.Differences, func(d record.Difference) bool { return !d.Tail }), difference)
 	}
 	tail.Caveat = average.Caveat
@@ -90,11 +103,12 @@ func breakdowns(r *record.Result) []breakdown {
 	return []breakdown{average, tail}
 }
 
-// tailRequests is the smallest number of slow requests over which a mean means something.
+// tailRequests is the smallest number of slow requests over which a mean means something. With
+// fewer a single stall decides it.
 const tailRequests = 100
 
-// slowest returns the number of requests in the tail, one in a hundred good ones, of the stamped
-// arm with the fewest.
+// slowest returns the number of requests in the tail, one in a hundred good ones rounded up, of
+// the stamped arm with the fewest. It is the largest int without a stamped arm.
 func slowest(r *record.Result) int {
 	least := math.MaxInt
 	for _, a := range r.Arms {
@@ -105,7 +119,7 @@ func slowest(r *record.Result) int {
 	return least
 }
 
-// legend explains the stretches in the tables; "" without tables.
+// legend explains the stretches in the tables, each once; "" without tables.
 func legend(r *record.Result, tables []breakdown) string {
 	shown := only(stretches(r), func(st record.Stretch) bool {
 		return slices.ContainsFunc(tables, func(b breakdown) bool { return slices.Contains(b.Names, st.Name) })
@@ -116,8 +130,9 @@ func legend(r *record.Result, tables []breakdown) string {
 	return strings.Join(each(shown, func(st record.Stretch) string { return st.Name + ": " + st.What }), "; ") + " (docs/reference/timeline.md)"
 }
 
-// breakDown returns one table. of selects the figure of a phase, in seconds. It drops the
-// stretches in which no arm spent time.
+// breakDown returns one table. title follows "where the time went". of selects the figure of a
+// phase, in seconds. It drops the stretches in which no arm spent time, so that the rest fit in
+// the width.
 func breakDown(r *record.Result, title string, of func(record.Phase) float64) breakdown {
 	b := breakdown{Title: title}
 	all := stretches(r)
@@ -127,12 +142,14 @@ func breakDown(r *record.Result, title string, of func(record.Phase) float64) br
 		}
 		row := breakdownRow{series: s, Seconds: times(r.Arms[i], all, of)}
 		for _, v := range row.Seconds {
+			// NaN in a sum would make all of it NaN.
 			if !math.IsNaN(v) {
 				row.Sum += v
 			}
 		}
 		b.Rows = append(b.Rows, row)
 	}
+	// A stretch stays if any arm spent time in it, so that all rows have the same columns.
 	var kept []int
 	for i, st := range all {
 		if slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return math.Abs(row.Seconds[i]) > negligible }) {
@@ -146,11 +163,15 @@ func breakDown(r *record.Result, title string, of func(record.Phase) float64) br
 	return b
 }
 
-// negligible is a mean time, in seconds, too small for a column.
+// negligible is a mean time, in seconds, too small for a column: 5 ns, less than reading a
+// clock takes.
 const negligible = 5e-9
 
-// cells returns the table of b: the head, then a row for each arm, all in one unit.
+// cells returns the table of b: the head, then a row for each arm with its times and their sum,
+// all in one unit.
 func (b breakdown) cells() [][]string {
+	// One unit for all cells, by the sums, so that a reader can add the cells up. One more
+	// decimal than usual shows the small stretches.
 	unit := timeScale(each(b.Rows, func(row breakdownRow) float64 { return row.Sum })...)
 	unit.decimals = min(unit.decimals+1, 3)
 	number := func(v float64) string {
@@ -164,7 +185,8 @@ func (b breakdown) cells() [][]string {
 	})...)
 }
 
-// breakdownParts returns a section for each breakdown, and the legend.
+// breakdownParts returns a section for each breakdown. The last one has the legend and the
+// coverage, which hold for both.
 func breakdownParts(r *record.Result) (parts []document.Part) {
 	tables := breakdowns(r)
 	for i, b := range tables {
@@ -181,7 +203,8 @@ func breakdownParts(r *record.Result) (parts []document.Part) {
 	return parts
 }
 
-// stackOf draws one breakdown, with a bar of stretches for each arm.
+// stackOf draws one breakdown, with a bar of stretches for each arm, all on one scale. In a
+// text it is the table.
 func stackOf(b breakdown) document.Chart {
 	longest := 0.0
 	for _, row := range b.Rows {
@@ -205,10 +228,12 @@ func stackOf(b breakdown) document.Chart {
 	return figure
 }
 
-// stretchClass returns the CSS class of a stretch.
+// stretchClass returns the CSS class of a stretch, which gives it the same colour in every
+// drawing.
 func stretchClass(name string) string { return "stretch s-" + strings.ReplaceAll(name, " ", "-") }
 
-// coverage tells how many requests lack the server's stamps; "" for none.
+// coverage tells, for each arm in which some requests lack the server's stamps, the share of
+// these; "" for none.
 func coverage(r *record.Result) string {
 	partly := only(r.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 && a.Joined > 0 && a.Joined < 1 })
 	return strings.Join(each(partly, func(a record.Arm) string {
@@ -216,7 +241,8 @@ func coverage(r *record.Result) string {
 	}), "; ")
 }
 
-// difference describes one difference, its largest pieces first.
+// difference describes one difference of two arms' mean times in a sentence, its largest pieces
+// first. Pieces that are not sure are summed up as the rest.
 func difference(d record.Difference) string {
 	way, when := "slower", "on average"
 	if d.By < 0 {
@@ -238,16 +264,20 @@ func difference(d record.Difference) string {
 	}
 	switch {
 	case told == nil:
+		// The whole difference is sure, but each piece of it is too uncertain.
 		told = []string{"in which part is not decided"}
 	case math.Abs(rest) > negligible:
 		told = append(told, "the rest "+unit.signed(rest))
 	}
+	// "slower" and "faster" carry the sign, so the ends are printed without it, the smaller
+	// first.
 	low, high := math.Abs(d.Low), math.Abs(d.High)
 	return fmt.Sprintf("%s is %s %s %s than %s (%s to %s): %s", d.Arm, unit.format(math.Abs(d.By)), way, when, d.Baseline,
 		unit.format(min(low, high)), unit.format(max(low, high)), strings.Join(told, ", "))
 }
 
-// theory compares queueing models with the measurement.
+// theory compares queueing models with the measurement, a line for each arm and model; an empty
+// part without predictions.
 func theory(r *record.Result) document.Part {
 	return document.Section{
 		ID: "theory", Title: "Theory against measurement", About: overBlocks("medians", ""), Parts: []document.Part{document.Lines(predictions(r))},
@@ -256,7 +286,8 @@ func theory(r *record.Result) document.Part {
 	}
 }
 
-// predictions compares theory with the measurement, one line for each arm and model.
+// predictions compares theory with the measurement, one line for each arm and model. A model
+// that predicts nothing gives its reason.
 func predictions(r *record.Result) (lines []string) {
 	for _, a := range choices(r.Arms) {
 		for _, p := range a.Predictions {
@@ -273,10 +304,11 @@ func predictions(r *record.Result) (lines []string) {
 	return lines
 }
 
-// leastLoss is the smallest loss that is printed as a number: one request in a million.
+// leastLoss is the smallest loss that is printed as a number: one request in a million. No run
+// has enough requests to measure a smaller one.
 const leastLoss = 1e-6
 
-// lossText formats a loss, a ratio, in per cent.
+// lossText formats a loss, a ratio, in per cent with two digits.
 func lossText(v float64) string {
 	if v > 0 && v < leastLoss {
 		return "~0" + nbsp + "%"
@@ -284,7 +316,9 @@ func lossText(v float64) string {
 	return fmt.Sprintf("%.2g%s%%", 100*v, nbsp)
 }
 
-// compared lists a prediction's figures with the measured ones.
+// compared lists a prediction's figures with the measured ones, and the change from theory to
+// measurement. For an arm that lost requests it compares the mean of good replies alone, as
+// theory predicts the times of served requests.
 func compared(a record.Arm, p record.Prediction) (parts []string) {
 	type figure struct {
 		name     string
@@ -299,6 +333,7 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 	for _, f := range figures {
 		v, ok := p.Values[f.name]
 		switch m := f.measured; {
+		// Not every model predicts every figure.
 		case !ok || lossy && m == nil:
 		case m == nil || *m == 0 || v == 0:
 			parts = append(parts, fmt.Sprintf("%s %s, not measured", f.name, f.format(v)))
@@ -314,6 +349,8 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 }
 
 // twins compares every arm with an ideal scheduler of its kind that serves the same requests.
+// The table splits the measured mean into the ideal one, the overhead, and the rest; see
+// record.Twin.
 func twins(r *record.Result) document.Part {
 	s := document.Section{
 		ID: "twin", Title: "Against the ideal twin", About: overBlocks("medians", caveat(r)),
@@ -325,6 +362,7 @@ func twins(r *record.Result) document.Part {
 	for _, a := range choices(r.Arms) {
 		switch w := a.Twin; {
 		case w == nil:
+		// No scheduler was simulated, for a reason that the record has.
 		case w.Mean == nil:
 			lines = append(lines, fmt.Sprintf("%s: no twin: %s", a.Name, w.Why.String()))
 		default:
@@ -339,6 +377,7 @@ func twins(r *record.Result) document.Part {
 		s.Parts = []document.Part{lines}
 		return s
 	}
+	// Each kind of figure has a unit of its own, since CPU time may be in µs and the tail in s.
 	unit, cpu, tail := timeScale(means...), timeScale(beyond...), timeScale(tails...)
 	of := func(head string, figure func(w *record.Twin) string) armField {
 		return armField{head, nil, func(a record.Arm) string { return figure(a.Twin) }}
@@ -363,7 +402,7 @@ func twins(r *record.Result) document.Part {
 	return s
 }
 
-// plus is number with a sign. A value that rounds to zero gets ±.
+// plus returns number with a sign, without the unit. A value that rounds to zero gets ±.
 func (s scale) plus(v float64) string {
 	return strings.TrimSuffix(s.signed(v), nbsp+s.unit)
 }

@@ -1,7 +1,27 @@
-// Package report writes a record.Result: as text for a terminal, Markdown, a self-contained HTML
-// page, JSON, CSV, the Go benchmark format, or HdrHistogram's distribution format. It also writes
-// maps, audits, attacks, choices and explanations. It judges nothing: every number and verdict
-// comes from the record.
+// Package report writes a record.Result: as text for a terminal, Markdown, a self-contained
+// HTML page, JSON, CSV, the Go benchmark format, or HdrHistogram's distribution format. It also
+// writes maps, audits, attacks, choices and explanations. It judges nothing: every number and
+// verdict comes from the record.
+//
+// Most reports are built in two steps. A function of this package arranges the facts of a
+// record as a document.Document, and that package writes the document as text, Markdown or
+// HTML. Programs read JSON, CSV and the two measurement formats, which have no document.
+//
+// The files, by a reader's question:
+//
+//   - report.go: the list of formats, and the formats for programs
+//   - whole.go, brief.go, summary.go: the full report, one screen of it, and one for a pull request
+//   - headline.go: the answer in one sentence
+//   - words.go, machine.go: verdicts, loads and machines in words
+//   - doubts.go: everything that speaks against a result
+//   - table.go: tables, units and digits
+//   - chart.go: axes, lines and bars; curves.go and phases.go: the drawings of a run
+//   - capacity.go, map.go, gate.go, explain.go, choice.go, attack.go: the other results of schedlab
+//   - topic.go: the charts of docs/experiments
+//
+// A report is complete before its first byte is written, so an error in building it writes
+// nothing. Functions only read their record, so several goroutines may report one record at
+// once.
 package report
 
 import (
@@ -22,14 +42,15 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Format is one way to write a value, such as a result or a map.
+// A Format is one way to write a value, such as a result or a map. Render writes the whole
+// value to w, and returns the error of w or of a value that the format cannot hold.
 type Format[T any] struct {
 	Name   string // the value of --output
 	Render func(w io.Writer, of T) error
 }
 
-// Formats returns every format of a result in presentation order. Its text is plain and 100
-// columns wide; Text takes more options.
+// Formats returns every format of a result in presentation order: help and errors list them so.
+// Its text is plain and 100 columns wide; Text takes more options.
 func Formats() []Format[*record.Result] {
 	return []Format[*record.Result]{
 		{"text", func(w io.Writer, r *record.Result) error { return Text(w, r, TextOptions{}) }},
@@ -43,7 +64,8 @@ func Formats() []Format[*record.Result] {
 	}
 }
 
-// documentFormats returns the formats that a document has, and JSON.
+// documentFormats returns the four formats that every document has: text, json, markdown and
+// html. of builds the document; json writes the value itself.
 func documentFormats[T any](of func(T) document.Document, json func(w io.Writer, of T) error) []Format[T] {
 	return []Format[T]{
 		{"text", func(w io.Writer, x T) error { return TextOptions{}.write(w, of(x)) }},
@@ -59,6 +81,7 @@ func Names[T any](formats []Format[T]) []string {
 }
 
 // Render writes r in the named format. An unknown name is an error that lists the known ones.
+// The formats benchstat and hgrm are an error for a search for capacity.
 func Render(w io.Writer, format string, r *record.Result) error {
 	if r.Capacity != nil && (format == "benchstat" || format == "hgrm") {
 		return fmt.Errorf("a search for capacity compares no blocks, so there is nothing to render as %s: use text, json, markdown, html or csv", format)
@@ -66,7 +89,8 @@ func Render(w io.Writer, format string, r *record.Result) error {
 	return render(w, Formats(), format, r)
 }
 
-// render writes a value in the named format.
+// render writes a value in the format of this name, or returns an error that lists the known
+// names.
 func render[T any](w io.Writer, formats []Format[T], name string, of T) error {
 	for _, f := range formats {
 		if f.Name == name {
@@ -76,7 +100,8 @@ func render[T any](w io.Writer, formats []Format[T], name string, of T) error {
 	return fmt.Errorf("unknown format %q: use one of %s", name, strings.Join(Names(formats), ", "))
 }
 
-// emit writes a report in one Write.
+// emit writes a finished report in one Write, so that a report is whole or missing. An error
+// names the format.
 func emit(w io.Writer, format, text string) error {
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("writing %s report: %w", format, err)
@@ -84,14 +109,17 @@ func emit(w io.Writer, format, text string) error {
 	return nil
 }
 
-// JSON writes the whole result, indented, with lists of numbers and points of curves on one line
-// each. Lists are never null. NaN or an infinite figure is an error.
+// JSON writes the whole result, indented, with lists of numbers and points of curves on one
+// line each, so that a person can read it too. record.Result documents the fields; the headline
+// is added. Lists are never null. NaN or an infinite figure is an error.
 func JSON(w io.Writer, r *record.Result) error {
 	return writeJSON(w, complete(r))
 }
 
-// complete returns a copy of r with its headline, and with empty lists in place of nil.
+// complete returns a copy of r with its headline, and with empty lists in place of nil, so that
+// a program needs no case for null. The lists are copies too: r stays unchanged.
 func complete(r *record.Result) *record.Result {
+	// The copy shares everything with r but the lists that follow.
 	full := *r
 	full.Headline = Headline(r)
 	full.Doubts, full.Refused, full.NotChecked, full.Expectations = list(r.Doubts), list(r.Refused), list(r.NotChecked), list(r.Expectations)
@@ -117,6 +145,8 @@ func list[T any](s []T) []T { return append([]T{}, s...) }
 // compact puts every list without nested lists on one line, and likewise points and spreads. A
 // raw line break is never part of a JSON string, so strings stay unchanged.
 func compact(indented []byte) []byte {
+	// The three kinds of leaf: a list without lists or objects in it, a point of a curve, and a
+	// spread.
 	leaf := regexp.MustCompile(`\[\n[^\[\]{}]*\n\s*\]|\{\n\s*"q": [^\n]*\n\s*"s": [^\n]*\n\s*\}|\{\n\s*"median": [^\n]*\n[^\n]*\n[^\n]*\n\s*\}`)
 	space := regexp.MustCompile(`\n\s*`)
 	return leaf.ReplaceAllFunc(indented, func(m []byte) []byte {
@@ -126,13 +156,17 @@ func compact(indented []byte) []byte {
 }
 
 // CSV writes one row per arm and metric, in base units (seconds, 1/s), with the verdict in the
-// same row. The baseline has no verdict; its copy has the A/A verdict.
+// same row. value is the arm's median; ratio, low and high are arm / baseline. The baseline has
+// no verdict; its copy has the A/A verdict. A figure that is not known is an empty cell. A
+// search for capacity has rows of its windows instead.
 func CSV(w io.Writer, r *record.Result) error {
 	if r.Capacity != nil {
 		return capacityCSV(w, r)
 	}
 	rows := [][]string{{"run", "scenario", "arm", "mode", "role", "metric", "primary", "unit", "value",
 		"verdict", "ratio", "low", "high", "blocks", "won", "needed", "reason"}}
+	// Every arm has a row for every metric, measured or not, so that tables of different runs
+	// fit together.
 	for i := range r.Arms {
 		a := &r.Arms[i]
 		for _, m := range stats.Metrics() {
@@ -147,15 +181,19 @@ func CSV(w io.Writer, r *record.Result) error {
 	return writeCSV(w, rows)
 }
 
-// writeCSV writes rows, with the head first.
+// writeCSV writes rows, with the head first. Names come from users, so control characters are
+// replaced in every cell.
 func writeCSV(w io.Writer, rows [][]string) error {
 	var b strings.Builder
 	_ = csv.NewWriter(&b).WriteAll(each(rows, func(row []string) []string { return each(row, document.Harmless) })) // into memory: no error
 	return emit(w, "csv", b.String())
 }
 
-// judged returns the verdict columns of one arm and metric; empty cells without a verdict.
+// judged returns the eight verdict columns of one arm and metric, in the order of the head in
+// CSV. All are empty without a verdict.
 func judged(r *record.Result, a *record.Arm, metric string) []string {
+	// The copy of the baseline is no challenger: its comparison with the baseline is the A/A
+	// control.
 	verdicts := r.Verdicts
 	if a.Role == record.Copy {
 		verdicts = r.AA
@@ -163,6 +201,7 @@ func judged(r *record.Result, a *record.Arm, metric string) []string {
 	for _, v := range verdicts {
 		if v.Arm == a.Name && v.Metric == metric {
 			won := strconv.Itoa(v.Won)
+			// A refused verdict counts no blocks as won; 0 would read as "lost all".
 			if v.Verdict == stats.Refused {
 				won = ""
 			}
@@ -189,9 +228,9 @@ func float(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 //
 //	benchstat -col /mode bench.txt
 //
-// compares the arms. mode= holds the arm's name. benchstat tests the arms as independent samples;
-// schedlab's own verdicts pair them by block. Format: golang.org/design/14313-benchmark-format
-// and benchfmt's unit lines.
+// compares the arms. mode= holds the arm's name. Times are in ns. benchstat tests the arms as
+// independent samples; schedlab's own verdicts pair them by block, so benchstat may find less.
+// Format: golang.org/design/14313-benchmark-format and benchfmt's unit lines.
 func Bench(w io.Writer, r *record.Result) error {
 	var b strings.Builder
 	for _, line := range configuration(r) {
@@ -200,6 +239,8 @@ func Bench(w io.Writer, r *record.Result) error {
 		}
 	}
 	for _, m := range stats.Metrics() {
+		// assume=nothing makes benchstat use medians and a rank test: response times are not
+		// normal.
 		better := "lower"
 		if m.HigherIsBetter {
 			better = "higher"
@@ -233,7 +274,7 @@ func configuration(r *record.Result) [][2]string {
 	}
 }
 
-// benchArm writes one line for each valid block of an arm.
+// benchArm writes one line for each valid block of an arm, with the figures that the block has.
 func benchArm(b *strings.Builder, r *record.Result, a *record.Arm) {
 	blocks := 0
 	for _, values := range a.Blocks {
@@ -249,10 +290,12 @@ func benchArm(b *strings.Builder, r *record.Result, a *record.Arm) {
 	for i := range blocks {
 		var figures strings.Builder
 		for _, m := range stats.Metrics() {
+			// The units of times in this format are ns.
 			scale := 1.
 			if m.Unit == "s" {
 				scale = 1e9
 			}
+			// A metric may lack blocks, where a window had too few requests for a quantile.
 			if values := a.Blocks[m.Name]; i < len(values) && !math.IsNaN(values[i]) && !math.IsInf(values[i], 0) {
 				fmt.Fprintf(&figures, " %s %s", strconv.FormatFloat(values[i]*scale, 'f', 3, 64), m.Bench)
 			}
@@ -263,7 +306,8 @@ func benchArm(b *strings.Builder, r *record.Result, a *record.Arm) {
 	}
 }
 
-// token replaces characters that cannot stand in a value of a benchmark's name.
+// token replaces characters that cannot stand in a value of a benchmark's name, which ends at a
+// slash or a space.
 func token(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '/' || unicode.IsSpace(c) || !unicode.IsPrint(c) {
@@ -277,21 +321,24 @@ func token(s string) string {
 // a terminal.
 func oneLine(s string) string { return strings.Join(strings.Fields(document.Harmless(s)), " ") }
 
-// HGRM writes each arm's response-time distribution over all valid windows in HdrHistogram's text
-// format, in milliseconds. Each follows a line #[Arm = name], where plotters want the file split.
-// A distribution ends where evidence ends, so it holds no maximum. It returns an error if no arm
-// has a distribution.
+// HGRM writes each arm's response-time distribution over all valid windows in HdrHistogram's
+// text format, in milliseconds. Each follows a line #[Arm = name], where plotters want the file
+// split. A distribution ends where evidence ends, so it holds no maximum. TotalCount counts
+// good replies. It returns an error if no arm has a distribution.
 func HGRM(w io.Writer, r *record.Result) error {
 	var body strings.Builder
 	for i, a := range r.Arms {
 		if len(a.Curve) == 0 {
 			continue
 		}
+		// A curve is of good replies, so its counts are shares of these.
 		good := float64(max(a.Requests-a.Errors, 0))
 		if i > 0 {
 			body.WriteString("\n")
 		}
 		fmt.Fprintf(&body, "#[Arm = %s]\n%12s %14s %10s %14s\n\n", oneLine(a.Name), "Value", "Percentile", "TotalCount", "1/(1-Percentile)")
+		// The columns and their widths are HdrHistogram's, so that its plotters read them. The
+		// count of a point is the number of good replies up to its time.
 		for _, p := range a.Curve {
 			fmt.Fprintf(&body, "%12.3f %14.12f %10.0f %14.2f\n", p.Seconds*1e3, p.Quantile, math.Round(p.Quantile*good), 1/(1-p.Quantile))
 		}

@@ -13,9 +13,14 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Summary writes r as short Markdown, for a pull request or a page: the claims, the ranking, one table
-// of figures with the changes that the verdicts decided, and the doubts that not every run has. A
-// search for capacity is short already, and is written as [Markdown].
+// Summary writes r as short Markdown, for a pull request or a page: the claims, the ranking,
+// one table of figures with the changes that the verdicts decided, and the doubts that not
+// every run has. A search for capacity is short already, and is written as [Markdown]. A gate
+// is written as a comment on its pull request.
+//
+// The pages of docs/experiments hold these tables, and [TopicSVG] reads them back to draw
+// charts. So the form of a cell in summaryTable and found is read by topic.go: change both
+// together.
 func Summary(w io.Writer, r *record.Result) error {
 	if r.Capacity != nil {
 		return Markdown(w, r)
@@ -24,6 +29,7 @@ func Summary(w io.Writer, r *record.Result) error {
 		return gateComment(w, r)
 	}
 	d := document.Document{Question: r.Question, State: state(r), Context: []string{offered(r), machine(r.Env, r.Arms)}}
+	// The claims are in a list of their own, so the headline must not repeat them.
 	notes := document.Lines{}
 	if ranked := ranking(r); Headline(r) == ranked {
 		d.Answer = ranked
@@ -37,8 +43,9 @@ func Summary(w io.Writer, r *record.Result) error {
 	return writeMarkdown(w, d)
 }
 
-// summaryTable returns the figures of every arm but the copy. After a figure stands the change from the
-// arm's baseline with its interval, = for the same, or ~ for undecided.
+// summaryTable returns the figures of every arm but the copy. After a figure stands the change
+// from the arm's baseline with its interval, = for the same, or ~ for undecided. A figure
+// without a verdict stands alone.
 func summaryTable(r *record.Result) document.Part {
 	arms := choices(r.Arms)
 	if len(arms) == 0 {
@@ -55,7 +62,8 @@ func summaryTable(r *record.Result) document.Part {
 	}))}
 }
 
-// found returns a verdict as it stands after its figure; "" if it was refused.
+// found returns a verdict as it stands after its figure, such as "+12 % (+9 % to +15 %)"; "" if
+// it was refused or has no interval yet.
 func found(v record.Verdict) string {
 	if v.Verdict == stats.Refused || v.Low == 0 {
 		return ""
@@ -70,7 +78,8 @@ func found(v record.Verdict) string {
 	return fmt.Sprintf("%s%s (%s)", nbsp, mark, between(v))
 }
 
-// against names an arm's baseline if that is not the first arm.
+// against returns " (against NAME)" for an arm with a baseline other than the first arm; else
+// "".
 func against(r *record.Result, arm string) string {
 	for _, v := range r.Verdicts {
 		if v.Arm == arm && v.Baseline != r.Arms[0].Name {
@@ -80,7 +89,8 @@ func against(r *record.Result, arm string) string {
 	return ""
 }
 
-// refusedBecause returns a line for each reason against verdicts, with how many it refuses.
+// refusedBecause returns a line for each reason against verdicts, with the first verdict that
+// it refuses and how many more.
 func refusedBecause(r *record.Result) (lines []string) {
 	refused := only(r.Verdicts, func(v record.Verdict) bool { return v.Verdict == stats.Refused })
 	for _, vs := range grouped(refused, func(v record.Verdict) string { return string(v.Reason.Code) }) {
@@ -93,7 +103,8 @@ func refusedBecause(r *record.Result) (lines []string) {
 	return lines
 }
 
-// answers returns the scenario's claims and then its other assertions, with their answers.
+// answers returns the scenario's claims and then its other assertions, each with its answer and
+// the reason. A claim is an assertion that the scenario also has in words.
 func answers(r *record.Result) document.Findings {
 	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "INCONCLUSIVE", record.NoAnswer: "REFUSED"} // classes of verdicts' badges
 	claims, others := document.Findings{}, document.Findings{}
@@ -103,13 +114,16 @@ func answers(r *record.Result) document.Findings {
 			others = append(others, f)
 			continue
 		}
+		// Claims have words of their answer instead of pass and fail, as they are read by
+		// people.
 		f.Mark = strings.ToLower(answerWord(e.Outcome))
 		claims = append(claims, f)
 	}
 	return append(claims, others...)
 }
 
-// A PackEntry is one scenario of a pack.
+// A PackEntry is one scenario of a pack, a set of scenarios that run one after another. Expect
+// is in the order of the scenario.
 type PackEntry struct {
 	Scenario string
 	Question string
@@ -119,7 +133,7 @@ type PackEntry struct {
 }
 
 // Answers counts an entry's assertions by answer. All assertions of a scenario that did not run
-// count as refused.
+// count as refused, so that a pack never looks better for leaving one out.
 func (e PackEntry) Answers() map[record.Answer]int {
 	n := map[record.Answer]int{}
 	if e.Result == nil {
@@ -132,8 +146,8 @@ func (e PackEntry) Answers() map[record.Answer]int {
 	return n
 }
 
-// PackScenario writes the result of one scenario of a pack: its answer, and every assertion with
-// its evidence.
+// PackScenario writes the result of one scenario of a pack as text: its answer, and every
+// assertion with its evidence. An empty line ends it. It returns the errors of w.
 func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 	d := document.Document{Name: e.Scenario, Question: e.Question}
 	if e.Result == nil {
@@ -147,7 +161,8 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 	return errors.Join(o.write(w, d), emit(w, "pack", "\n"))
 }
 
-// PackSummary writes the table of a pack, with a line for each scenario.
+// PackSummary writes the table of a pack as text, with a line for each scenario in the order of
+// entries, and the totals below.
 func PackSummary(w io.Writer, entries []PackEntry) error {
 	rows := [][]string{{"scenario", "pass", "fail", "open", "REFUSED", "blocks", "answer"}}
 	row := func(name string, n map[record.Answer]int, blocks, answer string) {
@@ -160,6 +175,7 @@ func PackSummary(w io.Writer, entries []PackEntry) error {
 			blocks, answer = fmt.Sprintf("%d/%d", e.Result.Valid, cmp.Or(e.Result.Ran, e.Result.Planned)), e.Result.Winner
 		}
 		row(e.Scenario, e.Answers(), blocks, answer)
+		// The totals tell at a glance whether any scenario failed.
 		for outcome, k := range e.Answers() {
 			total[outcome] += k
 		}

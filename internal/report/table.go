@@ -13,10 +13,16 @@ import (
 )
 
 // tooFarApart is the ratio of largest to smallest time from which each time gets its best unit,
-// instead of one unit for all.
+// instead of one unit for all. With at most three decimals no single unit would show digits of
+// both.
 const tooFarApart = 100
 
-// cells formats one metric of every arm, aligned.
+// cells formats one metric of every arm, in the order of arms, as one column: times in one
+// unit, anything else per second. An arm without the figure has a dash.
+//
+// This file turns figures into text for all reports. field and columns build tables; scale,
+// rate, count and change write numbers; each and only are the usual map and filter. A number
+// and its unit are joined by nbsp, which the writers of texts replace by a space.
 func cells(m stats.Metric, arms []record.Arm) []string {
 	var values []float64
 	for i := range arms {
@@ -30,6 +36,7 @@ func cells(m stats.Metric, arms []record.Arm) []string {
 	cells := make([]string, len(arms))
 	for i := range arms {
 		switch v := arms[i].Median(m.Name); {
+		// A time of 0 was not measured: every request takes some.
 		case v == nil || *v == 0 && m.Unit == "s":
 			cells[i] = none
 		case m.Unit == "s" && apart:
@@ -43,8 +50,9 @@ func cells(m stats.Metric, arms []record.Arm) []string {
 	return cells
 }
 
-// armColumns returns the columns of a table of arms: names, figures, footprints and asides. more
-// returns what to add to an arm's figure.
+// armColumns returns the columns of a table of arms: names, figures of all metrics, footprints
+// and asides. name returns an arm's name as the table has it, and more the text to add to an
+// arm's figure, "" for none.
 func armColumns(arms []record.Arm, name func(a record.Arm) string, more func(a record.Arm, m stats.Metric) string) [][]string {
 	all := columns(arms, armField{"arm", nil, name})
 	for _, m := range stats.Metrics() {
@@ -58,16 +66,18 @@ func armColumns(arms []record.Arm, name func(a record.Arm) string, more func(a r
 }
 
 // A field is a column of a table with a row for each T: its head, and the text of its cells. If
-// known is set, a table in which it is false everywhere leaves the column out.
+// known is set, a table in which it is false everywhere leaves the column out. So a table has
+// columns only for figures that at least one row has.
 type field[T any] struct {
 	head  string
 	known func(of T) bool
 	cell  func(of T) string
 }
 
+// An armField is a column of a table with a row for each arm.
 type armField = field[record.Arm]
 
-// columns returns the columns of a table, each with its head first.
+// columns returns the columns of a table, each with its head first, in the order of fields.
 func columns[T any](of []T, fields ...field[T]) (all [][]string) {
 	for _, f := range fields {
 		if f.known == nil || slices.ContainsFunc(of, f.known) {
@@ -80,7 +90,8 @@ func columns[T any](of []T, fields ...field[T]) (all [][]string) {
 // rows returns the rows of a table, with the head first.
 func rows[T any](of []T, fields ...field[T]) [][]string { return transposed(columns(of, fields...)) }
 
-// transposed turns columns into rows.
+// transposed turns columns of equal length into rows, or rows into columns. There must be at
+// least one.
 func transposed(columns [][]string) [][]string {
 	rows := make([][]string, len(columns[0]))
 	for i := range rows {
@@ -91,7 +102,7 @@ func transposed(columns [][]string) [][]string {
 	return rows
 }
 
-// each returns f of every element.
+// each returns f of every element, in order. It is nil for no elements.
 func each[T, U any](all []T, f func(T) U) (of []U) {
 	for _, x := range all {
 		of = append(of, f(x))
@@ -99,7 +110,7 @@ func each[T, U any](all []T, f func(T) U) (of []U) {
 	return of
 }
 
-// only returns a new list of the elements that f keeps.
+// only returns a new list of the elements for which f is true, in order; nil for none.
 func only[T any](all []T, f func(T) bool) (kept []T) {
 	for _, x := range all {
 		if f(x) {
@@ -109,7 +120,7 @@ func only[T any](all []T, f func(T) bool) (kept []T) {
 	return kept
 }
 
-// orNone formats a figure that may be unknown.
+// orNone formats a figure that may be unknown: nil is a dash.
 func orNone[T any](v *T, format func(T) string) string {
 	if v == nil {
 		return none
@@ -117,14 +128,17 @@ func orNone[T any](v *T, format func(T) string) string {
 	return format(*v)
 }
 
-// labelled returns the lines that are not empty, each as a fact with the label.
+// labelled returns the lines that are not empty, each as a fact with the label. So a caller can
+// pass "" for a line that it does not have.
 func labelled(label string, lines ...string) document.Facts {
 	return each(only(lines, func(l string) bool { return l != "" }), func(l string) document.Fact { return document.Fact{Label: label, Text: l} })
 }
 
+// name returns the arm's name, for use as a cell of a column.
 func name(a record.Arm) string { return a.Name }
 
-// choices returns the arms without the baseline's copy.
+// choices returns the arms without the baseline's copy, which is there to check the measurement
+// and is no choice for a reader.
 func choices(arms []record.Arm) []record.Arm {
 	return only(arms, func(a record.Arm) bool { return a.Role != record.Copy })
 }
@@ -135,8 +149,8 @@ func optional[T any](head string, of func(a record.Arm) *T, format func(T) strin
 	return armField{head, func(a record.Arm) bool { return of(a) != nil }, func(a record.Arm) string { return orNone(of(a), format) }}
 }
 
-// asides returns columns that explain but are not judged: context switches, and the share of CPU
-// time used by event loops.
+// asides returns columns that explain but are not judged: context switches per request, and the
+// share of CPU time used by event loops.
 func asides(arms []record.Arm) [][]string {
 	return columns(arms,
 		optional("switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string { return group(strconv.FormatFloat(v, 'f', decimals(v, 3), 64)) }),
@@ -144,7 +158,8 @@ func asides(arms []record.Arm) [][]string {
 	)
 }
 
-// footprints returns the columns of memory and threads; nil when no arm has them.
+// footprints returns the columns of memory and threads at the ends of the windows; nil when no
+// arm has them.
 func footprints(arms []record.Arm) [][]string {
 	of := func(a record.Arm) *record.Footprint { return a.Footprint }
 	return columns(arms,
@@ -163,7 +178,8 @@ func footprints(arms []record.Arm) [][]string {
 	)
 }
 
-// moreFigures returns the table of closed-loop throughput, failures, and fairness to connections.
+// moreFigures returns the table of figures that most readers do not need: closed-loop
+// throughput, failures, the worth of a window, and fairness to connections.
 func moreFigures(r *record.Result) document.Part {
 	fair := func(a record.Arm) bool { return a.Fairness != nil }
 	return document.Table{Rows: rows(r.Arms,
@@ -177,10 +193,11 @@ func moreFigures(r *record.Result) document.Part {
 	)}
 }
 
-// bytesText formats a size in bytes with about three digits.
+// bytesText formats a size in bytes, in powers of 1024, with about three digits.
 func bytesText(n int64) string {
 	v, unit := float64(n), "B"
 	for _, u := range []string{"KiB", "MiB", "GiB"} {
+		// The largest unit in which the number is at least 1.
 		if v < 1024 {
 			break
 		}
@@ -200,15 +217,16 @@ const nbsp = "\u00a0"
 const none = "-"
 
 // A scale formats the values of one column in one unit with one number of decimals, so that
-// digits of equal weight stand above each other.
+// digits of equal weight stand above each other. timeScale makes one from the column's values.
 type scale struct {
 	unit     string
 	factor   float64 // one unit, in the column's base unit
 	decimals int
 }
 
-// timeScale returns the scale for times in seconds: the largest unit that keeps the largest value
-// at or above 1, with three significant digits for the smallest value and at most three decimals.
+// timeScale returns the scale for times in seconds: the largest unit that keeps the largest
+// value at or above 1, with three significant digits for the smallest value and at most three
+// decimals. Values that are not positive do not count.
 func timeScale(seconds ...float64) scale {
 	low, high := span(seconds)
 	s := scale{unit: "ns", factor: 1e-9}
@@ -221,7 +239,8 @@ func timeScale(seconds ...float64) scale {
 	return s
 }
 
-// decimals returns how many decimals, 0..3, show digits significant digits of v.
+// decimals returns how many decimals, 0..3, show digits significant digits of v. It is 0 for v
+// that is not positive.
 func decimals(v float64, digits int) int {
 	if !(v > 0) {
 		return 0
@@ -255,6 +274,7 @@ func (s scale) format(v float64) string { return s.number(v) + nbsp + s.unit }
 func (s scale) signed(v float64) string {
 	text := s.format(v)
 	switch bare := strings.TrimPrefix(text, "-"); {
+	// A small negative number would else read "-0.0".
 	case strings.Trim(s.number(math.Abs(v)), "0.") == "":
 		return "±" + bare
 	case v > 0:
@@ -263,7 +283,7 @@ func (s scale) signed(v float64) string {
 	return text
 }
 
-// seconds formats a time in the unit that suits it.
+// seconds formats one time in the unit that suits it, with three significant digits.
 func seconds(v float64) string {
 	if v == 0 {
 		return "0" + nbsp + "s"
@@ -271,19 +291,21 @@ func seconds(v float64) string {
 	return timeScale(v).format(v)
 }
 
-// rate formats a number per second.
+// rate formats a number per second, with two significant digits at least.
 func rate(v float64) string { return group(strconv.FormatFloat(v, 'f', decimals(v, 2), 64)) + "/s" }
 
 // count formats a whole number.
 func count(n int) string { return group(strconv.Itoa(n)) }
 
-// group puts a comma between every three digits before the point.
+// group puts a comma between every three digits before the point. number is a decimal number
+// without an exponent.
 func group(number string) string {
 	sign, digits := "", number
 	if strings.HasPrefix(digits, "-") {
 		sign, digits = "-", digits[1:]
 	}
 	whole, fraction, _ := strings.Cut(digits, ".")
+	// From right to left: a comma then moves only digits that are done.
 	for i := len(whole) - 3; i > 0; i -= 3 {
 		whole = whole[:i] + "," + whole[i:]
 	}
@@ -293,11 +315,13 @@ func group(number string) string {
 	return sign + whole
 }
 
-// change formats a ratio as [stats.Change] does.
+// change formats a ratio as [stats.Change] does, such as "+12 %", with nbsp before the per cent
+// sign.
 func change(ratio float64) string { return strings.ReplaceAll(stats.Change(ratio), " ", nbsp) }
 
 // bound formats an end of an interval as a change. If decided, the interval excludes no
-// difference, so bound adds digits until the end does not round to ±0.
+// difference, and an end that reads ±0 % would deny that; so bound adds digits until the end
+// does not round to ±0.
 func bound(ratio float64, decided bool) string {
 	text := change(ratio)
 	for digits := 2; decided && strings.HasPrefix(text, "±") && digits <= 6; digits++ {

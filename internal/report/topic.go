@@ -13,13 +13,17 @@ import (
 )
 
 // A topicChart is the chart of a page of docs/experiments.
+//
+// The page is the only source: the figures are read from its tables as people see them, with
+// their rounding, so the chart and the text below it cannot disagree. measuredArms reads a
+// table, topicPanel.add turns cells into rows, and place lays the rows out.
 type topicChart struct {
 	Title         string
 	Width, Height px
 	Panels        []topicPanel
 }
 
-// A topicPanel is rows with one axis below them.
+// A topicPanel is rows with one axis below them. A new panel begins where the kind changes.
 type topicPanel struct {
 	kind, Name  string // changes or figures; the axis's name
 	head        string // the last row's heading
@@ -45,6 +49,8 @@ type measuredArm struct {
 	cells          map[string]string
 }
 
+// chartComment finds the comment with the chart's lines, group 1, and the alternative text of
+// the image, group 2. tableCell splits a cell of a table.
 var (
 	chartComment = regexp.MustCompile(`(?s)\n<!-- chart\n(.*?)\n-->\n!\[(.*?)\]`)
 	// Its groups: the figure, its number and unit, the change, and the ends of its interval.
@@ -52,13 +58,13 @@ var (
 )
 
 // TopicSVG draws the chart of a page of docs/experiments, from the tables that [Summary] wrote
-// into the page. The lines of a comment above the image are
+// into the page. page is the page's Markdown. The lines of a comment above the image are
 //
 //	changes|figures SECTION METRIC[,METRIC] [ARM...] [# words about the section]
 //
-// "changes" draws verdicts, "figures" draws medians, all in one unit. A METRIC is the heading of a
-// column. Without an ARM all arms of the section are drawn. The image's alternative text is the
-// title.
+// "changes" draws verdicts, "figures" draws medians, all in one unit. A METRIC is the heading
+// of a column. Without an ARM all arms of the section are drawn. The image's alternative text
+// is the title. The error quotes the line that asks for something the page does not have.
 func TopicSVG(w io.Writer, page string) error {
 	comment := chartComment.FindStringSubmatch(page)
 	if comment == nil {
@@ -71,6 +77,7 @@ func TopicSVG(w io.Writer, page string) error {
 		if len(f) < 3 || f[0] != "changes" && f[0] != "figures" {
 			return fmt.Errorf("line %q of the chart: give changes or figures, a section, and metrics", line)
 		}
+		// Lines of one kind that follow each other share a panel and its axis.
 		if n := len(c.Panels); n == 0 || c.Panels[n-1].kind != f[0] {
 			c.Panels = append(c.Panels, topicPanel{kind: f[0], Name: "change against the baseline with its interval"})
 		}
@@ -86,11 +93,14 @@ func TopicSVG(w io.Writer, page string) error {
 	return emit(w, "svg", string(draw("topic", c)))
 }
 
-// measuredArms reads the table in a section of the page.
+// measuredArms reads the table in a section of the page, between the comments that the section
+// begins and ends with. It returns nil if there is none. An arm without a named baseline is
+// compared with the first arm, which itself has none.
 func measuredArms(page, section string) (arms []measuredArm) {
 	_, page, _ = strings.Cut(page, "\n<!-- measured "+section+":")
 	page, _, _ = strings.Cut(page, "\n<!-- end -->")
 	var head []string
+	// Backslashes are Markdown's escapes.
 	for line := range strings.SplitSeq(strings.ReplaceAll(page, `\`, ""), "\n") {
 		cells := strings.Split(strings.Trim(line, "| "), " | ")
 		switch {
@@ -112,13 +122,16 @@ func measuredArms(page, section string) (arms []measuredArm) {
 	return arms
 }
 
-// add appends the rows of the arms with these names; of all arms if there are no names.
+// add appends the rows of the arms with these names; of all arms if there are no names. head is
+// the heading above them, which is added once for rows that share it. It returns an error for
+// an arm or a column that the table lacks.
 func (p *topicPanel) add(arms []measuredArm, head string, metrics, names []string) error {
 	if len(arms) == 0 {
 		return errors.New("the page has no table in this section")
 	}
 	if len(names) == 0 {
 		for _, a := range arms {
+			// A baseline has figures but no verdict.
 			if p.kind == "figures" || a.baseline != "" {
 				names = append(names, a.name)
 			}
@@ -145,6 +158,8 @@ func (p *topicPanel) add(arms []measuredArm, head string, metrics, names []strin
 				rows[0].addFigure(cell)
 			}
 		}
+		// Several metrics of an arm are rows below each other, and only the first has the arm's
+		// name.
 		rows[0].Arm = name
 		if p.head != title {
 			p.head, rows = title, append([]topicRow{{Head: title}}, rows...)
@@ -154,7 +169,8 @@ func (p *topicPanel) add(arms []measuredArm, head string, metrics, names []strin
 	return nil
 }
 
-// addFigure adds a cell's figure, a time in seconds. The line joins several, or begins at the axis.
+// addFigure adds a cell's figure. A time becomes seconds, so that cells in µs and ms share an
+// axis. The row's line joins two figures, or begins at the axis.
 func (r *topicRow) addFigure(cell []string) {
 	v, _ := strconv.ParseFloat(strings.ReplaceAll(cell[2], ",", ""), 64)
 	r.unit = cell[3]
@@ -167,7 +183,8 @@ func (r *topicRow) addFigure(cell []string) {
 	r.High, r.Note = v, strings.TrimPrefix(r.Note+", "+cell[1], ", ")
 }
 
-// verdictRow returns the row of a verdict. A cell without one gives a row without a line.
+// verdictRow returns the row of a verdict from the groups of tableCell. A cell without a
+// verdict gives a row without a line.
 func verdictRow(label string, cell []string) topicRow {
 	r := topicRow{Metric: label, Note: "no verdict"}
 	if cell == nil || cell[4] == "" {
@@ -187,7 +204,8 @@ func verdictRow(label string, cell []string) topicRow {
 	return r
 }
 
-// ratioOf reads a change that [stats.Change] wrote.
+// ratioOf reads a change that [stats.Change] wrote, such as "+12 %" or "×12", as a ratio. It
+// undoes the words, but not the rounding.
 func ratioOf(change string) float64 {
 	percent, isPercent := strings.CutSuffix(strings.Trim(change, "×±"), " %")
 	v, _ := strconv.ParseFloat(percent, 64)
@@ -197,8 +215,9 @@ func ratioOf(change string) float64 {
 	return v
 }
 
-// place gives every panel its axis and every row its place.
+// place gives every panel its axis and every row its place, from the top down.
 func (c *topicChart) place() {
+	// The names of the rows stand left of left, their notes right of right, in px.
 	const left, right, step = 340, 604, 20
 	c.Height = 40
 	for i := range c.Panels {
@@ -209,6 +228,8 @@ func (c *topicChart) place() {
 			r := &p.Rows[j]
 			c.Height += step
 			r.Y = c.Height - step/2
+			// An axis covers the ends of the intervals too; newAxis leaves out those that are
+			// 0.
 			values, unit = append(append(values, r.Points...), r.Low, r.High), max(unit, r.unit)
 		}
 		p.Bottom, c.Height = c.Height, c.Height+48
@@ -217,6 +238,8 @@ func (c *topicChart) place() {
 			label = timeLabel
 		}
 		switch p.X = newAxis(values, left, right).marked(4, label); {
+		// Changes get a logarithmic axis around 1, so that twice and half are equally far from
+		// it. It covers ±25 % at least.
 		case p.kind == "changes":
 			low, high := span(append(values, 1/1.25, 1.25))
 			p.X = axis{low: low / 1.05, high: high * 1.05, From: left, To: right, log: true}

@@ -15,13 +15,14 @@ import (
 )
 
 // TextOptions adapt a text report to where it is read. The zero value is 100 columns without
-// colour.
+// colour, for a file or a pipe.
 type TextOptions struct {
 	Width  int  // columns to wrap prose at; 0 means 100. Tables are never wrapped
 	Colour bool // bold and coloured verdicts by ANSI escapes; for terminals only
 }
 
-// write writes d as a text.
+// write writes d as a text. With colour the words of verdicts and states stand out: blue for
+// faster, red for slower and starved, yellow for open, magenta for refused or incomplete.
 func (o TextOptions) write(w io.Writer, d document.Document) error {
 	options := document.Options{Width: o.Width}
 	if o.Colour {
@@ -34,13 +35,14 @@ func (o TextOptions) write(w io.Writer, d document.Document) error {
 	return emit(w, "text", d.Text(options))
 }
 
-// Text writes the whole report of r for a terminal.
+// Text writes the whole report of r for a terminal. Brief is the report of one screen.
 func Text(w io.Writer, r *record.Result, o TextOptions) error { return o.write(w, whole(r, true)) }
 
 // Markdown writes r for an issue, a commit or a README. Everything that came from outside is
-// escaped.
+// escaped. It leaves out parts that show nothing unusual; [Summary] is shorter still.
 func Markdown(w io.Writer, r *record.Result) error { return writeMarkdown(w, whole(r, false)) }
 
+// writeMarkdown writes any document as Markdown.
 func writeMarkdown(w io.Writer, d document.Document) error {
 	return emit(w, "markdown", d.Markdown())
 }
@@ -49,6 +51,7 @@ func writeMarkdown(w io.Writer, d document.Document) error {
 // is escaped. The page contains the result as JSON in the element with id "result".
 func HTML(w io.Writer, r *record.Result) error { return writeHTML(w, whole(r, true)) }
 
+// writeHTML writes any document as a page.
 func writeHTML(w io.Writer, d document.Document) error {
 	page, err := d.HTML()
 	if err != nil {
@@ -58,7 +61,12 @@ func writeHTML(w io.Writer, d document.Document) error {
 }
 
 // whole returns the full report of r. Unless all is set, it leaves out the parts that show
-// nothing unusual.
+// nothing unusual. A reader meets the parts in the order of interest: the figures, the
+// verdicts, the reasons, the expectations, where the time went, and at the end everything
+// against the result and where the data are.
+//
+// The functions below each build one part. A part without data is an empty Section, which no
+// writer prints.
 func whole(r *record.Result, all bool) document.Document {
 	if r.Capacity != nil {
 		return capacityDocument(r)
@@ -72,7 +80,7 @@ func whole(r *record.Result, all bool) document.Document {
 	}
 }
 
-// why returns the result of `schedlab explain`, if it ran.
+// why returns the result of `schedlab explain`, if it ran for this record; else an empty part.
 func why(r *record.Result) document.Part {
 	lines := explanationOf(r)
 	if lines == nil {
@@ -82,7 +90,7 @@ func why(r *record.Result) document.Part {
 	return document.Section{ID: "why", Title: "Why", Parts: append(parts, divided(r.Explained)...)}
 }
 
-// warned returns lead, with the caveat about the figures added.
+// warned returns lead, the sentence on how to read figures, with the caveat about them added.
 func warned(r *record.Result, lead string) string {
 	if c := caveat(r); c != "" {
 		lead += " These figures are " + c + "."
@@ -90,13 +98,16 @@ func warned(r *record.Result, lead string) string {
 	return lead
 }
 
-// figures returns the arms' medians, and the failed requests.
+// figures returns the arms' medians as a table, and below it sentences on failed requests.
 func figures(r *record.Result) document.Part {
 	if len(r.Arms) == 0 {
 		return document.Section{}
 	}
+	// Without a valid block there are no medians to explain, but there may be failures.
 	says := complaints(r)
 	if r.Valid > 0 {
+		// A reader who divides two medians of the table gets another change than the verdict
+		// has.
 		medians := "Medians over the blocks; a verdict's change is the median of the blocks' own ratios"
 		if c := caveat(r); c != "" {
 			medians = "Medians over the blocks. These figures are " + c
@@ -114,22 +125,26 @@ func figures(r *record.Result) document.Part {
 	}
 }
 
-// marks returns, for each arm, its line in charts and the numbers of its doubts.
+// marks returns, for each arm in the order of r.Arms, its class in charts and the numbers of
+// its doubts.
 func marks(r *record.Result) []document.Mark {
 	return each(seriesOf(r.Arms), func(s series) document.Mark { return document.Mark{Class: s.Class, Notes: notes(r, s.Name)} })
 }
 
-// verdicts describes how the arms differ; a page draws it.
+// verdicts describes how the arms differ: a forest plot in a page, sentences elsewhere.
 func verdicts(r *record.Result) document.Part {
 	if len(r.Verdicts) == 0 && len(r.AA) == 0 {
 		return document.Section{}
 	}
 	refused := allRefused(r)
 	says := []document.Part{document.Lines{refused}}
+	// One sentence is enough where every verdict has the same reason.
 	if refused == "" {
 		says = each(byArm(r.Verdicts), func(group []record.Verdict) document.Part { return document.Lines(sentences(group)) })
 	}
 	s := document.Section{ID: "verdicts", Title: "Verdicts", Parts: []document.Part{
+		// A page draws the verdicts, and shows the same sentences below the drawing, folded
+		// away.
 		document.Charts{{Picture: draw("forest", forestOf(r)), Instead: says}},
 	}}
 	s.About = conditions(r)
@@ -141,12 +156,15 @@ func verdicts(r *record.Result) document.Part {
 	return s
 }
 
-// reservations returns everything that speaks, or might speak, against the result.
+// reservations returns everything that speaks, or might speak, against the result: first the
+// doubts, numbered for the marks of the figures, then the evidence on the control, the load
+// generator, the machine and the laws, with a label for each.
 func reservations(r *record.Result) document.Part {
 	unchecked := ""
 	if len(r.NotChecked) > 0 {
 		unchecked = "rules that were not checked: " + strings.Join(r.NotChecked, "; ")
 	}
+	// Each label stands only where its function has a line, so a quiet run has a short list.
 	known := slices.Concat(
 		labelled("A/A", controls(r.AA)), labelled("Generator", generator(r)), labelled("Disturbed", disturbed(r.Arms)), labelled("Laws", laws(r.Laws)),
 		labelled("Fairness", fairness(r.Arms)...), labelled("Sessions", sessions(r.Arms)...), labelled("Left out", refusals(r.Refused)...),
@@ -158,7 +176,8 @@ func reservations(r *record.Result) document.Part {
 // doubts returns the run's doubts, to be numbered.
 func doubts(r *record.Result) document.Numbered { return each(r.Doubts, Doubt) }
 
-// recordSection tells where the data are, and lists the machine, the programs and the commands.
+// recordSection tells where the data are and how to render them again. A page also has the
+// machine, the order of the blocks and the arms' commands.
 func recordSection(r *record.Result) document.Part {
 	started := only(r.Arms, func(a record.Arm) bool { return a.Command != "" })
 	commands := document.Commands(each(started, func(a record.Arm) document.Fact { return document.Fact{Label: a.Name, Text: a.Command} }))
@@ -172,7 +191,9 @@ func recordSection(r *record.Result) document.Part {
 	}}
 }
 
-// fingerprint lists the machine and the programs.
+// fingerprint lists the machine and the programs, as many short facts. A reader of another
+// machine's run finds the differences here. An unknown fact is named as not known instead of
+// left out.
 func fingerprint(r *record.Result) document.Part {
 	e := r.Env
 	known := func(s string) string { return cmp.Or(s, "not known") }
@@ -205,7 +226,7 @@ func fingerprint(r *record.Result) document.Part {
 	}...)
 }
 
-// Sizes of the forest plot, in px.
+// Sizes of the forest plot, in px: of the drawing, and of the free space at both of its ends.
 const (
 	forestWidth  = 320
 	forestMargin = 22
@@ -225,7 +246,8 @@ type forestGroup struct {
 	Rows    []forestRow
 }
 
-// A forestRow is one verdict. It is drawn unless it was refused.
+// A forestRow is one verdict. It is drawn unless it was refused or has no interval yet; its
+// note tells then why.
 type forestRow struct {
 	record.Verdict
 	Word, Class string  // of the verdict; the class tells whether the arm is better
@@ -234,13 +256,16 @@ type forestRow struct {
 	Note        string // the number of blocks, or why nothing is drawn
 }
 
-// forestOf returns the forest of all verdicts, with the A/A control last.
+// forestOf returns the forest of all verdicts, a group for each arm in the order of the run,
+// with the A/A control last.
 func forestOf(r *record.Result) forest {
 	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
 	classes := map[string]string{}
 	for _, s := range seriesOf(r.Arms) {
 		classes[s.Name] = s.Class
 	}
+	// The control is drawn like an arm, because its intervals show how wide one is without any
+	// difference.
 	for i, groups := range [][][]record.Verdict{byArm(r.Verdicts), byArm(r.AA)} {
 		for _, group := range groups {
 			g := forestGroup{series: series{group[0].Arm, classes[group[0].Arm]}, Control: i == 1}
@@ -251,13 +276,15 @@ func forestOf(r *record.Result) forest {
 	return f
 }
 
-// forestRowOf returns the row of a verdict. For the A/A control the words are CLEAN and NOT
-// CLEAN.
+// forestRowOf returns the row of a verdict. A control is the baseline against its own copy,
+// where a difference is a fault of the measurement; its words are CLEAN and NOT CLEAN.
 func forestRowOf(v record.Verdict, control bool) forestRow {
 	row := forestRow{Verdict: v, Word: string(v.Verdict), Class: string(v.Verdict), Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0}
 	switch {
 	case v.Better():
 		row.Class = string(stats.Faster)
+	// For times lower is better, for goodput higher. The class follows that, so that better has
+	// the same colour for every metric.
 	case v.Worse():
 		row.Class = string(stats.Slower)
 	}
@@ -289,13 +316,14 @@ func forestRowOf(v record.Verdict, control bool) forestRow {
 	return row
 }
 
-// wins returns "better in 9 of 10 blocks".
+// wins returns "better in 9 of 10 blocks" for n of the blocks and the word "better".
 func wins(n, of int, word string) string {
 	return word + " in " + count(n) + " of " + plural(of, "block")
 }
 
-// ratioAxis returns an axis that covers every interval and at least ±25 %, at most a
-// thousandfold, and ends at round ratios.
+// ratioAxis returns a logarithmic axis that covers every interval. It covers at least ±25 %, so
+// that small differences look small, and at most a thousandfold, and it ends at round ratios.
+// An interval beyond that is cut at the end of the axis.
 func ratioAxis(verdicts []record.Verdict) axis {
 	low, high := 0.8, 1.25
 	for _, v := range verdicts {
@@ -303,6 +331,8 @@ func ratioAxis(verdicts []record.Verdict) axis {
 			low, high = min(low, v.Low), max(high, v.High)
 		}
 	}
+	// .1 % of tolerance keeps an interval that ends at a round ratio from taking the next
+	// larger one.
 	round := func(ratio float64) float64 {
 		for _, r := range []float64{1.25, 1.5, 2, 3, 5, 10, 100} {
 			if ratio <= r*1.001 {
@@ -316,8 +346,10 @@ func ratioAxis(verdicts []record.Verdict) axis {
 	return x
 }
 
-// ratioTicks returns ticks at ratio 1 and at round ratios, with room between the labels.
+// ratioTicks returns ticks at ratio 1 and at round ratios, with room between the labels. The
+// ratios are in the order of their importance: each gets a tick if none before it is too near.
 func ratioTicks(x axis) []tick {
+	// room is the width of a label such as "+100 %", in px.
 	const room = 46
 	ticks := []tick{{x.At(1), "same", false}}
 	for _, v := range []float64{2, 0.5, 1.5, 1.25, 0.8, 10, 0.1, 5, 0.2, 3, 100, 0.01, 1.1, 0.9} {
@@ -325,6 +357,7 @@ func ratioTicks(x axis) []tick {
 			continue
 		}
 		at := x.At(v)
+		// A label is centred on its tick, so two ticks need the room of a label between them.
 		free := true
 		for _, t := range ticks {
 			free = free && math.Abs(float64(t.At-at)) >= room
@@ -336,7 +369,7 @@ func ratioTicks(x axis) []tick {
 	return ticks
 }
 
-// control tells how one metric of the baseline differs from its own copy.
+// control tells how one metric of the baseline differs from its own copy, in a few words.
 func control(v record.Verdict) string {
 	label := stats.MetricOf(v.Metric).Label
 	if !judgedControl(v) {
@@ -348,10 +381,12 @@ func control(v record.Verdict) string {
 	return fmt.Sprintf("%s %s (%s)", label, change(v.Ratio), between(v))
 }
 
-// judgedControl reports whether an A/A comparison has a result.
+// judgedControl reports whether an A/A comparison has a result, that is, was not refused.
 func judgedControl(v record.Verdict) bool { return v.Verdict != stats.Refused }
 
-// controls describes the A/A comparison in one sentence.
+// controls describes the A/A comparison in one sentence. Baseline and copy are the same
+// program, so a sure difference between them shows how large a difference the measurement
+// itself can make up.
 func controls(aa []record.Verdict) string {
 	if len(aa) == 0 {
 		return "no A/A control was run"
@@ -366,7 +401,8 @@ func controls(aa []record.Verdict) string {
 	return fmt.Sprintf("%s against its own copy: %s; %s", aa[0].Baseline, strings.Join(each(aa, control), ", "), finding)
 }
 
-// unclean lists the metrics at which the baseline differs from its own copy.
+// unclean lists the labels of the metrics at which the baseline surely differs from its own
+// copy; nil for none.
 func unclean(aa []record.Verdict) []string {
 	return each(only(aa, differs), func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
 }
@@ -379,7 +415,7 @@ func expectations(r *record.Result) document.Part {
 	}
 }
 
-// tally counts the answers in a sentence; "" when nothing was expected.
+// tally counts the expectations by answer in a sentence; "" when nothing was expected.
 func tally(all []record.Expectation) string {
 	if len(all) == 0 {
 		return ""

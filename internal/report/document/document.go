@@ -1,6 +1,12 @@
 // Package document represents a report as values: headings, sentences, tables, charts. A report
 // builds its parts once, and three writers turn them into text, Markdown and HTML. The package
 // knows nothing about the content of reports.
+//
+// A [Document] holds a list of [Part] values, and a [Section] holds parts in turn. Each writer
+// has one switch over the kinds of parts: [Document.Text] in text.go, [Document.Markdown] in
+// markdown.go, and the template page.html for [Document.HTML]. A new kind of part needs a case
+// in all three. A part that is empty prints nothing, not even its heading, so a report can
+// always add it.
 package document
 
 import (
@@ -12,7 +18,9 @@ import (
 	"strings"
 )
 
-// A Document is one report. Empty fields are left out.
+// A Document is one report. Empty fields are left out, and the zero Document is an empty
+// report. Methods do not change it, so one document can be written in several formats and by
+// several goroutines. Strings are plain text: the writers escape them.
 type Document struct {
 	Name     string   // of the thing measured, one or two words
 	Question string   // the question that the report answers
@@ -23,11 +31,13 @@ type Document struct {
 	Data     any // included in a page as JSON, in the element with id "result"; nil for none
 }
 
-// A Part is one of the types below.
+// A Part is one of the types below. Only this package can add one, because each writer must
+// know it.
 type Part interface{ part() }
 
 type (
-	// A Section is parts under a heading. Without a title it only groups parts.
+	// A Section is parts under a heading. Without a title it only groups parts. Without any
+	// content it is left out, heading included.
 	Section struct {
 		ID    string // of the heading in a page, after "h-"
 		Title string
@@ -36,7 +46,9 @@ type (
 		Parts []Part
 	}
 
-	// A Table is rows of cells, with the head first. Its width depends on its cells only.
+	// A Table is rows of cells, with the head first. All rows have the same number of cells, at
+	// least one. A text never wraps or cuts a table, so its width depends on its cells only;
+	// Below is the way to make it narrow.
 	Table struct {
 		Rows  [][]string
 		Words bool   // the cells are words, aligned left, instead of figures
@@ -45,40 +57,46 @@ type (
 	}
 
 	// A Mark adds to a row how its name is drawn in charts, and the numbers of the sentences
-	// about it.
+	// about it. A number counts from 1 in the document's Numbered part; a page links it there.
 	Mark struct {
 		Class string // CSS class of its line, in a page
 		Notes []int
 	}
 
-	// Lines are sentences, one per line or list item.
+	// Lines are sentences, one per line in a text and one per list item elsewhere.
 	Lines []string
 
-	// A Note is a sentence about the part above it.
+	// A Note is a sentence about the part above it, such as a legend.
 	Note string
 
-	// Facts are sentences with labels. Equal labels in a row are printed once.
+	// Facts are sentences with labels. A text prints the labels in a column, and equal labels
+	// in a row once.
 	Facts []Fact
 
-	// Numbered are sentences with numbers, from 1, to which a Mark refers.
+	// Numbered are sentences with numbers, from 1, to which the Notes of a Mark refer. A
+	// document should have one such part, since its numbers are the same in each.
 	Numbered []string
 
-	// Findings are statements with their results.
+	// Findings are statements with their results, such as a scenario's expectations.
 	Findings []Finding
 
-	// Commands are commands to type, each with a label.
+	// Commands are commands to type, each with a label. They are never wrapped, so that they
+	// can be copied.
 	Commands []Fact
 
-	// Linked are sentences with links to files.
+	// Linked are sentences with links to files, for a page only: elsewhere nothing would open
+	// them.
 	Linked []Link
 
 	// A Grid is many short facts, for a page only.
 	Grid []Fact
 
-	// Charts are drawn side by side.
+	// Charts are drawings side by side, in a page. A text shows the Instead of each; Markdown
+	// shows the File, or else the Instead.
 	Charts []Chart
 
-	// Details are parts that a page folds away.
+	// Details are parts under a summary, which a page and Markdown fold away. A text prints all
+	// of them.
 	Details struct {
 		Summary string
 		Parts   []Part
@@ -88,20 +106,24 @@ type (
 	Page []Part
 )
 
-// A Fact is a sentence with its label.
+// A Fact is a sentence or another text with its label.
 type Fact struct{ Label, Text string }
 
-// A Link is a sentence with paths of files, relative to the page.
+// A Link is a sentence with paths of files, relative to the page. A page shows the sentence and
+// a link for each file.
 type Link struct {
 	Text  string
 	Files []string
 }
 
-// A Finding is a statement with its result, in Mark and Class, and the reason. Said is the statement in
-// words, "" without.
+// A Finding is a statement with its result. Mark is the word for the result and Class its CSS
+// class in a page. Text is the statement as it was typed, for example "p99 < 10ms". Said is the
+// same in words, "" where nobody wrote any; a reader then sees it first and Text as evidence.
+// Reason is why the result is this one.
 type Finding struct{ Mark, Class, Said, Text, Reason string }
 
-// A Chart is a drawing. Instead shows the same data in a text.
+// A Chart is a drawing, and the same data for readers without drawings. Alt describes it to
+// people who cannot see it.
 type Chart struct {
 	Caption string
 	Alt     string
@@ -132,7 +154,8 @@ func (Page) part()     {}
 // nbsp joins a number to its unit in a page. Text and Markdown replace it by a space.
 const nbsp = "\u00a0"
 
-// notEmpty reports whether p has any content.
+// notEmpty reports whether p has any content, in a page. A part for a page only counts as well;
+// see inText for a text.
 func notEmpty(p Part) bool {
 	switch p := p.(type) {
 	case Section:
@@ -147,18 +170,22 @@ func notEmpty(p Part) bool {
 	return reflect.ValueOf(p).Len() > 0 // a list, or a note
 }
 
-// Below returns the end of a brief report: its first doubt, and how to see the rest.
+// Below returns the end of a brief report: its first doubt with a count of the others, and how
+// to see the rest.
 func Below(doubts []string) Facts {
 	return append(Doubts(doubts, 1), Fact{Label: "More", Text: "--verbose, or --output json"})
 }
 
 // Doubts returns the first doubts, at most most of them, and a line that counts the others.
+// With most 0 it is the count alone; without doubts it is empty.
 func Doubts(all []string, most int) (facts Facts) {
 	for i, d := range all {
 		switch left := len(all) - i; {
 		case i < most:
 			facts = append(facts, Fact{"Doubts", d})
 		case i > 0:
+			// With some doubts above it the line counts the others, and without any it counts
+			// all.
 			return append(facts, Fact{"Doubts", fmt.Sprintf("%d more with --verbose", left)})
 		default:
 			return append(facts, Fact{"Doubts", fmt.Sprintf("%d, with --verbose", left)})
@@ -167,19 +194,25 @@ func Doubts(all []string, most int) (facts Facts) {
 	return facts
 }
 
+// source is the template of a page. It has one branch for each kind of part.
+//
 //go:embed page.html
 var source string
 
+// style is the style sheet of a page and of the drawings in it.
+//
 //go:embed page.css
 var style string
 
-// Style returns the style sheet of a page, for drawings outside a page.
+// Style returns the style sheet of a page, for drawings outside a page: an SVG file must bring
+// its own.
 func Style() template.CSS { return template.CSS(style) }
 
 // HTML returns d as one page that needs no script and loads no other file. Everything in it is
 // escaped, except the pictures of charts, and it has no control characters.
 func (d Document) HTML() (string, error) {
 	t, err := template.New("page").Funcs(template.FuncMap{
+		// The template cannot switch on a type, so kind gives it the type's name.
 		"kind":  func(p Part) string { return strings.TrimPrefix(fmt.Sprintf("%T", p), "document.") },
 		"any":   notEmpty,
 		"below": func(rows [][]string) [][]string { return rows[1:] },

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Markdown returns d for an issue, a commit or a README. Everything in it is escaped, and it has
-// no control characters.
+// Markdown returns d for an issue, a commit or a README, in GitHub's dialect. Everything in it
+// is escaped, and it has no control characters. Parts for a page only are left out.
 func (d Document) Markdown() string {
 	var m markdown
 	if d.Name != "" {
@@ -27,14 +27,16 @@ func (d Document) Markdown() string {
 	return Harmless(strings.Join(m.blocks, "\n\n") + "\n")
 }
 
-// A markdown collects blocks, which are joined with empty lines.
+// A markdown collects the blocks of a report: paragraphs, headings, lists and tables. They are
+// joined with empty lines, as Markdown needs between blocks.
 type markdown struct{ blocks []string }
 
-// block adds a block.
+// block adds a block. The arguments must be escaped already, by md or by code.
 func (m *markdown) block(format string, args ...any) {
 	m.blocks = append(m.blocks, fmt.Sprintf(format, args...))
 }
 
+// parts adds the blocks of all parts that have content. level is the level of their headings.
 func (m *markdown) parts(parts []Part, level int) {
 	for _, p := range parts {
 		if notEmpty(p) {

@@ -8,13 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// Options adapt a text to where it is read. The zero value is 100 columns without colour.
+// Options adapt a text to where it is read. The zero value is 100 columns without colour. A
+// column is one character; wide characters, as in Chinese, count as one too.
 type Options struct {
 	Width  int               // columns to wrap sentences at; 0 means 100. Tables are never wrapped
 	Colour map[string]string // ANSI codes by word; nil for a text without escapes
 }
 
-// Text returns d for a terminal.
+// Text returns d for a terminal: the question, the state, the answer, the context, and then the
+// parts with an empty line before each. Sentences are wrapped at o.Width columns; tables and
+// commands are not. Every string is freed from control characters, so text from outside cannot
+// drive the terminal.
 func (d Document) Text(o Options) string {
 	if o.Width <= 0 {
 		o.Width = 100
@@ -49,13 +53,15 @@ func (d Document) Text(o Options) string {
 	return t.b.String()
 }
 
-// A text is a document being written for a terminal.
+// A text is a document being written for a terminal. Its methods write whole lines to b. Each
+// takes the indent of the part, and counts it towards the width.
 type text struct {
 	Options
 	b strings.Builder
 }
 
-// inText reports whether p prints anything in a text.
+// inText reports whether p prints anything in a text. It differs from notEmpty for parts that
+// only a page shows. Text uses it to leave out headings and gaps of such parts.
 func inText(p Part) bool {
 	switch p := p.(type) {
 	case Section:
@@ -131,6 +137,7 @@ func (t *text) parts(indent string, parts []Part) {
 		_, more := before.(Lines)
 		_, note := p.(Note)
 		_, section := p.(Section)
+		// Facts and tables follow each other without a gap: their columns set them apart.
 		if before != nil && (note || section || lines && more) {
 			t.line("", "")
 		}
@@ -139,7 +146,8 @@ func (t *text) parts(indent string, parts []Part) {
 	}
 }
 
-// titled returns a section's heading with the kind of its figures.
+// titled returns a section's heading with the kind of its figures in brackets, "Figures
+// (medians)".
 func titled(s Section) string {
 	if s.About == "" {
 		return s.Title
@@ -147,7 +155,8 @@ func titled(s Section) string {
 	return s.Title + " (" + s.About + ")"
 }
 
-// line writes one line. Words in its second part get their colours.
+// line writes one line without spaces at its end. Words in its second part get their colours;
+// its first part, an indent or a label, never does.
 func (t *text) line(left, words string) {
 	t.b.WriteString(strings.TrimRight(plain(left)+t.paint(plain(words)), " ") + "\n")
 }
@@ -193,7 +202,7 @@ func (t *text) facts(indent string, facts Facts) {
 	}
 }
 
-// labelWidth returns the width of the column of labels.
+// labelWidth returns the width of the column of labels: the longest label and two spaces.
 func labelWidth(facts Facts) (column int) {
 	for _, f := range facts {
 		column = max(column, utf8.RuneCountInString(f.Label)+2)
@@ -201,12 +210,13 @@ func labelWidth(facts Facts) (column int) {
 	return column
 }
 
-// padded returns s with spaces added up to width.
+// padded returns s with spaces added up to width columns. A longer s stays unchanged.
 func padded(s string, width int) string {
 	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
 }
 
-// table writes a table with the first column aligned left, and figures aligned right.
+// table writes a table with the first column aligned left, and figures aligned right, so that
+// digits of equal weight stand above each other.
 func (t *text) table(indent string, table Table) {
 	rows := table.rows()
 	columns := len(rows[0])
@@ -236,7 +246,8 @@ func (t *text) table(indent string, table Table) {
 }
 
 // rowAndBelow writes the first columns of a row in one line, the last of them wrapped, and the
-// other columns below it.
+// other columns below it, each after its head. widths are the widths of the first columns.
+// below is false for the head itself, which has nothing to print below.
 func (t *text) rowAndBelow(indent string, head, row []string, widths []int, below bool) {
 	last := len(widths) - 1
 	left := indent
@@ -257,7 +268,8 @@ func (t *text) rowAndBelow(indent string, head, row []string, widths []int, belo
 	}
 }
 
-// rows returns the table's rows, with the notes of their marks after the names.
+// rows returns a copy of the table's rows, with the numbers of their marks after the names:
+// "pool [1,2]".
 func (table Table) rows() [][]string {
 	rows := make([][]string, len(table.Rows))
 	for i, row := range table.Rows {
@@ -269,7 +281,8 @@ func (table Table) rows() [][]string {
 	return rows
 }
 
-// paint colours the words of s that have a colour.
+// paint colours the words of s that have a colour. A colon or comma after the word is no part
+// of it. Without colours it returns s.
 func (t *text) paint(s string) string {
 	if t.Colour == nil {
 		return s
@@ -284,8 +297,9 @@ func (t *text) paint(s string) string {
 	return strings.Join(words, " ")
 }
 
-// wrap breaks s at spaces into lines of at most width columns. Lines after the first are shorter
-// by hang. A longer word gets a line for itself.
+// wrap breaks s at spaces into lines of at most width columns. Lines after the first are
+// shorter by hang, so that the caller can indent them. A longer word gets a line for itself. An
+// nbsp is no space, so a number stays with its unit.
 func wrap(s string, width, hang int) []string {
 	var lines []string
 	var line string
@@ -309,8 +323,8 @@ func wrap(s string, width, hang int) []string {
 	return append(lines, line)
 }
 
-// Harmless replaces control characters, which could drive a terminal, by spaces. Line breaks and
-// tabs stay.
+// Harmless replaces control characters by spaces, except line breaks and tabs. Text from a
+// server or a file could otherwise hold escape sequences, which drive a terminal.
 func Harmless(s string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) && c != '\n' && c != '\t' {
@@ -320,7 +334,8 @@ func Harmless(s string) string {
 	}, s)
 }
 
-// Cut shortens s to width columns and marks the cut with "…".
+// Cut shortens s to width columns, at least 1, and marks the cut with "…". A shorter s is
+// returned unchanged, but with spaces in place of nbsp.
 func Cut(s string, width int) string {
 	s = strings.ReplaceAll(s, nbsp, " ")
 	if runes := []rune(s); len(runes) > width {
