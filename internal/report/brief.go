@@ -110,7 +110,7 @@ func capacityBriefly(r *record.Result, width int) document.Document {
 // briefAnswer returns the headline, cut to answerLines lines of text. It allows ten columns a
 // line for words that do not fit at its end.
 func briefAnswer(r *record.Result, width int) string {
-	return document.Cut(cmp.Or(Headline(r), "No answer."), answerLines*(width-10)-len(r.Scenario))
+	return document.Cut(cmp.Or(Headline(r), "No answer."), answerLines*max(width-10, 30)-len(r.Scenario))
 }
 
 // askedBriefly describes the load on every arm, the requests, the windows, the sizes of the
@@ -175,7 +175,7 @@ func marked(r *record.Result, width int, note bool) document.Part {
 		below = append(below, "A change is the median of the blocks' ratios, not the ratio of the medians shown.")
 	}
 	// One of the arms is the baseline's copy, which no table here shows.
-	if all := len(r.Arms) - 1; all > len(shown) {
+	if all := len(choices(r.Arms)); all > len(shown) {
 		below = append(below, plural(all-len(shown), "arm")+" more")
 	}
 	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, below}}
