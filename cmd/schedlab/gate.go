@@ -18,6 +18,7 @@ import (
 	"schedlab/internal/command"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
@@ -26,14 +27,14 @@ import (
 //
 // A gate is a comparison of two arms, old and new, with its own question: is new worse by more than
 // is allowed? gate turns the flags into that comparison; the judging is judge's (judge/gate.go).
-// With --old-ref, buildBoth makes the two programs first. metrics and allowances are --metric and
+// With --old-ref, buildBoth makes the two programs first. metrics, watched and allowances are --metric, --watch and
 // --allow as given; asked turns them into ratios.
 type gateFlags struct {
 	compareFlags
-	before, after       string // --old and --new: commands, or addresses of servers that run
-	oldRef, newRef      string
-	build, run          string // how to build a commit, and to run what was built
-	metrics, allowances []string
+	before, after                string // --old and --new: commands, or addresses of servers that run
+	oldRef, newRef               string
+	build, run                   string // how to build a commit, and to run what was built
+	metrics, watched, allowances []string
 }
 
 // Names of a gate's arms.
@@ -56,7 +57,8 @@ a second copy of the old one. The run ends as soon as the answer is sure.
 
 A metric is worse when its interval excludes that the new build is as good and the
 median shows more than half of what is allowed. It is fine when the whole interval
-lies within what is allowed. Of a hundred gates of equal builds one at most says worse,
+lies within what is allowed. The build fails when one metric is worse. It passes when
+all of --metric are fine; what --watch names may be open then, and the answer says so. Of a hundred gates of equal builds one at most says worse,
 all metrics and looks together.
 
 With --old-ref and --new-ref it builds two commits of the git repository here, each in
@@ -86,13 +88,14 @@ failed, 2 wrong usage, 130 interrupted.`,
 	fl.StringVar(&f.build, "build", "", "with --old-ref: the shell command that builds {out}, in the repository's top folder")
 	fl.StringVar(&f.run, "run", "{out} {addr}", "with --old-ref: the command that starts {out}, as for --old")
 	// What must not get worse, and by how much it may.
-	fl.StringSliceVar(&f.metrics, "metric", gateWords(), "what must not be worse: "+strings.Join(gateWords(), ", "))
+	fl.StringSliceVar(&f.metrics, "metric", []string{"p50", "goodput", "cpu", "memory"}, "what must be fine for the build to pass: some of "+strings.Join(gateWords(), ", "))
+	fl.StringSliceVar(&f.watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, and need not be fine: tails are noisy (default nothing with --metric)")
 	fl.StringSliceVar(&f.allowances, "allow", nil, "how much worse a metric may be, like p99=20% (default "+gateDefaults()+")")
 	// The requests and their rate.
 	f.adhoc.bind(fl)
 	fl.StringVar(&f.adhoc.log, "log", "", "ask what this access log says when it says so")
 	fl.StringVar(&f.adhoc.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
-	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slower build's throughput (default 0.7x)")
+	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slower build's throughput (default 0.5x)")
 	// How long it takes, and the output.
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default 0.5s, and longer where p99 needs it)")
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
@@ -100,6 +103,7 @@ failed, 2 wrong usage, 130 interrupted.`,
 	oneOf(fl, &f.output, "output", "text", "text, json, or markdown for a comment on a pull request", "text", "json", "markdown")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 	complete(cmd, "metric", gateWords()...)
+	complete(cmd, "watch", gateWords()...)
 	return cmd
 }
 
@@ -130,10 +134,14 @@ func gateDefaults() string {
 	return strings.Join(all, ",")
 }
 
-// asked returns the allowed worsening of each metric that the flags ask for, as a ratio: 0.2 allows
-// a fifth. --metric chooses the metrics and --allow changes the ratio of chosen ones. Errors are
-// wrong usage: a word that is no metric, a ratio that is no percentage, or no metric at all.
-func (f *gateFlags) asked() (map[string]float64, error) {
+// asked returns what the gate allows of each metric that the flags ask for. --metric and --watch
+// choose the metrics and --allow changes the share of chosen ones. Errors are
+// wrong usage: a word that is no metric, a share that is no percentage, or no metric at all.
+func (f *gateFlags) asked(fl *pflag.FlagSet) (map[string]record.Allowance, error) {
+	// Who chooses what must be fine wants nothing else, unless it is named as well.
+	if fl.Changed("metric") && !fl.Changed("watch") {
+		f.watched = nil
+	}
 	names, allowed := judge.GateMetrics()
 	// Users write words, like cpu; results have the metrics' names.
 	nameOf := func(flag, word string) (string, error) {
@@ -143,13 +151,18 @@ func (f *gateFlags) asked() (map[string]float64, error) {
 		}
 		return names[i], nil
 	}
-	asked := map[string]float64{}
-	for _, word := range f.metrics {
-		name, err := nameOf("metric", word)
-		if err != nil {
-			return nil, err
+	asked := map[string]record.Allowance{}
+	for _, chosen := range []struct {
+		flag  string
+		words []string
+	}{{"watch", f.watched}, {"metric", f.metrics}} { // what must be fine is not only watched
+		for _, word := range chosen.words {
+			name, err := nameOf(chosen.flag, word)
+			if err != nil {
+				return nil, err
+			}
+			asked[name] = record.Allowance{Share: allowed[name], Watched: chosen.flag == "watch"}
 		}
-		asked[name] = allowed[name]
 	}
 	for _, text := range f.allowances {
 		word, size, _ := strings.Cut(text, "=")
@@ -158,7 +171,8 @@ func (f *gateFlags) asked() (map[string]float64, error) {
 			return nil, err
 		}
 		// An allowance for a metric that is not judged would be believed and have no effect.
-		if _, ok := asked[name]; !ok {
+		a, ok := asked[name]
+		if !ok {
 			return nil, usagef("--allow %s: --metric leaves %s out", text, word)
 		}
 		// The % must be there: 20 might be meant as a factor.
@@ -166,9 +180,10 @@ func (f *gateFlags) asked() (map[string]float64, error) {
 		if err != nil || !strings.HasSuffix(size, "%") || !(v > 0 && v <= 1000) {
 			return nil, usagef("--allow %s: want METRIC=SHARE, like %s=20%%, up to 1000%%", text, word)
 		}
-		asked[name] = v / 100
+		a.Share = v / 100
+		asked[name] = a
 	}
-	if len(asked) == 0 {
+	if len(f.metrics) == 0 {
 		return nil, usagef("--metric is empty; name one of %s, or leave it out", strings.Join(gateWords(), ", "))
 	}
 	return asked, nil
@@ -184,15 +199,24 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	if err := f.checkBuilds(); err != nil {
 		return err
 	}
-	if f.Gate, err = f.asked(); err != nil {
+	if f.Gate, err = f.asked(cmd.Flags()); err != nil {
 		return err
 	}
 	// Windows must hold enough requests for every quantile that is asked for, or the plan is
 	// refused.
-	f.Must = slices.Sorted(maps.Keys(f.Gate))
+	for _, name := range slices.Sorted(maps.Keys(f.Gate)) {
+		if !f.Gate[name].Watched {
+			f.Must = append(f.Must, name)
+		}
+	}
 	// A service is asked for / if nothing else is said.
 	if !f.adhoc.given() {
 		f.adhoc.path = "/"
+	}
+	// At half its throughput a server queues little. Queueing makes both a small difference and the
+	// noise large.
+	if f.Rate == (scenario.Rate{}) && f.adhoc.log == "" {
+		f.Rate.OfSlowest = .5
 	}
 	if err := f.adhoc.check(nil); err != nil {
 		return err

@@ -52,9 +52,9 @@ type Options struct {
 	Modes      map[string]mode.Mode // the modes Self serves, by name
 	// Aim is the purpose of the run, which ends as soon as that is decided. A search for capacity has none.
 	Aim judge.Aim
-	// Gate, if not nil, makes the run a gate: the largest worsening of the last arm that is allowed at
-	// each metric, as a ratio. The run ends when that is decided.
-	Gate map[string]float64
+	// Gate, if not nil, makes the run a gate: what of the last arm is allowed, by metric. The run ends
+	// when that is decided.
+	Gate map[string]record.Allowance
 	// Asks are the quantiles that must be decidable. nil means the quantiles that the scenario's
 	// expectations name or, without expectations, all primary quantiles.
 	Asks []string

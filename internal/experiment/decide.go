@@ -40,7 +40,13 @@ type decision struct {
 	most  time.Duration // longest possible window: the length of a trace or log that is replayed
 	// step is the unit by which a window grows: a period of the arrivals, or 0 for windowStep.
 	step time.Duration
+	// probed says that the rate is a share of what the probes found.
+	probed bool
 }
+
+// probeSpare is the part (one in so many) by which an advised window is longer where the probes choose
+// the rate, since the next run's probes may choose a lower one.
+const probeSpare = 10
 
 // windowStep is the unit to which windows are rounded up. Round lengths are easier to read and to
 // repeat.
@@ -107,6 +113,9 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 	// long.
 	if lacking(f) && all <= d.most {
 		f.Would = &record.WouldDo{}
+		if all > length && d.probed {
+			all = min((all+all/probeSpare+windowStep-1)/windowStep*windowStep, d.most)
+		}
 		if all > length {
 			f.Would.Window = all.Seconds()
 		}
@@ -144,7 +153,7 @@ func (p *plan) settleWindow() {
 	d := decision{
 		rate: p.leastRate(), floor: p.leastFloor(), window: record.Duration(p.Window), budget: p.budget, blocks: p.opts.Blocks,
 		first: firstLook(p.comparisons()), asked: p.asks(), fixed: p.opts.Window > 0, step: p.period(), most: p.longestWindow(),
-		cost: p.costOf,
+		cost: p.costOf, probed: p.relative(),
 	}
 	f, window := d.decide()
 	// Decide once more, because a larger budget may have room for a longer window.
@@ -217,12 +226,8 @@ func (p plan) mustJudge() error {
 	if flags := wouldDo(p.Feasible.Would); flags != "" {
 		advice = "give " + flags
 	}
-	asks := "--expect"
-	if len(p.Gate) > 0 {
-		asks = "--metric"
-	}
 	return &Impossible{Usage: true, msg: fmt.Sprintf("%s asks for %s, and it cannot be judged: a window of %v holds %.0f requests at %s, and %s needs %.0f; %s",
-		asks, metric.Name, window, math.Floor(d.rate*window.Seconds()), scenario.Rate{PerSecond: d.rate}, metric.Name, math.Ceil(judge.RequestsFor(metric.Quantile)), advice)}
+		p.askingFlag(), metric.Name, window, math.Floor(d.rate*window.Seconds()), scenario.Rate{PerSecond: d.rate}, metric.Name, math.Ceil(judge.RequestsFor(metric.Quantile)), advice)}
 }
 
 // asks returns the quantiles that must be decidable. The first rule that applies decides.
@@ -327,11 +332,19 @@ func (p plan) tellCannot() {
 	}
 }
 
+// askingFlag returns the flag that asks for the quantiles of the plan.
+func (p plan) askingFlag() string {
+	if len(p.Gate) > 0 {
+		return "--metric"
+	}
+	return "--expect"
+}
+
 // foreseen returns what the plan means for the expectations: that windows are longer for Options.Must,
 // and which expectations it cannot judge because of too few requests in a window.
 func (p plan) foreseen() (facts []record.Fact) {
 	if p.Feasible.Planned > 0 && len(p.opts.Must) > 0 {
-		f := record.Fact{Code: windowsLonger, Values: record.Values{"window": p.Window, "planned": p.Feasible.Planned}}
+		f := record.Fact{Code: windowsLonger, Names: record.Names{"flag": p.askingFlag()}, Values: record.Values{"window": p.Window, "planned": p.Feasible.Planned}}
 		if p.budget != p.givenBudget {
 			f.Values["budget"] = p.budget.Seconds()
 		}

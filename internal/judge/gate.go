@@ -46,10 +46,11 @@ func (b blocks) gated(arms []record.Arm, run *refusal) (answers []record.Gated) 
 	shares := GateShares(len(gate))
 	names, _ := GateMetrics()
 	for _, name := range names {
-		allow, asked := gate[name]
-		if !asked {
+		asked, is := gate[name]
+		if !is {
 			continue
 		}
+		allow := asked.Share
 		m := stats.MetricOf(name)
 		// The smallest effect that counts is half of the allowed worsening, so that a small sure
 		// difference does not make a build worse.
@@ -66,7 +67,7 @@ func (b blocks) gated(arms []record.Arm, run *refusal) (answers []record.Gated) 
 			c.Decision = stats.Same // of which drift and disturbances are checked
 		}
 		why := b.against(c, base, challenger, b.refusePair(m, base, challenger, run), newRuler(aa, base.Name, b.refuseMetric(m, twin)))
-		g := record.Gated{Metric: name, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: c.Needed, Answer: record.GateOpen}
+		g := record.Gated{Metric: name, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: c.Needed, Answer: record.GateOpen, Watched: asked.Watched}
 		switch {
 		case why != nil:
 			g.Answer, g.Reason, g.Final = record.GateRefused, why.Fact, why.final
@@ -88,7 +89,7 @@ func gateDecided(answers []record.Gated) bool {
 		if g.Answer == record.GateWorse {
 			return true
 		}
-		open = open || g.Answer == record.GateOpen || g.Answer == record.GateRefused && !g.Final
+		open = open || !g.Watched && (g.Answer == record.GateOpen || g.Answer == record.GateRefused && !g.Final)
 	}
 	return !open
 }

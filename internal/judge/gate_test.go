@@ -21,7 +21,11 @@ func gatePlayed(rng *rand.Rand, s shape, size float64, correlated bool, ratio fl
 		}
 	}
 	b, arms := plain([]string{"a", "b", "c"}, values)
-	_, b.run.Plan.Gate = GateMetrics()
+	names, allowed := GateMetrics()
+	b.run.Plan.Gate = map[string]record.Allowance{}
+	for _, name := range names {
+		b.run.Plan.Gate[name] = record.Allowance{Share: allowed[name]}
+	}
 	whole := b.valid
 	for _, n := range stats.Looks() {
 		b.valid = whole[:n]
@@ -84,6 +88,7 @@ func TestGateDecided(t *testing.T) {
 		}
 		return all
 	}
+	watched := record.Gated{Answer: record.GateOpen, Watched: true}
 	final := record.Gated{Answer: record.GateRefused, Final: true}
 	for _, tt := range []struct {
 		answers []record.Gated
@@ -95,6 +100,8 @@ func TestGateDecided(t *testing.T) {
 		{gated(record.GateFine, record.GateOpen), false, record.GateOpen},
 		{gated(record.GateFine, record.GateRefused), false, record.GateOpen},
 		{append(gated(record.GateFine), final), true, record.GateOpen},
+		{append(gated(record.GateFine), watched), true, record.GateFine},
+		{append(gated(record.GateOpen), watched), false, record.GateOpen},
 		{nil, true, ""},
 	} {
 		if got := gateDecided(tt.answers); got != tt.decided {

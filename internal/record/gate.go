@@ -1,5 +1,11 @@
 package record
 
+// An Allowance is what a gate asks of a metric.
+type Allowance struct {
+	Share   float64 `json:"share"`             // the largest worsening that is allowed, as a ratio: 0.1 is 10 %
+	Watched bool    `json:"watched,omitempty"` // the gate passes also while this metric is open
+}
+
 // A Gated is a gate's answer for one metric: is the new build worse than the old one by more than a
 // margin? Ratios are new / old.
 // Metric is one of the compared metrics, such as p99.
@@ -13,6 +19,8 @@ type Gated struct {
 	Needed int        `json:"needed"`          // open: blocks that would decide it, an estimate; else 0
 	Reason Fact       `json:"reason,omitzero"` // why it was refused
 	Final  bool       `json:"final,omitempty"` // refused, and more blocks would not help
+	// Watched metrics make a build worse, but need not be fine for it to pass.
+	Watched bool `json:"watched,omitempty"`
 }
 
 // A GateAnswer is one of the answers below.
@@ -26,8 +34,8 @@ const (
 	GateRefused GateAnswer = "refused" // the data cannot carry an answer
 )
 
-// GateOutcome returns the answer of a whole gate: worse if one metric is, fine if all are, else
-// open. It is "" without answers.
+// GateOutcome returns the answer of a whole gate: worse if one metric is, fine if all are that are not
+// only watched, else open. It is "" without answers.
 // A refused metric leaves the gate open: it may hide a worsening.
 func (r *Result) GateOutcome() GateAnswer {
 	outcome := GateFine
@@ -36,7 +44,9 @@ func (r *Result) GateOutcome() GateAnswer {
 		case GateWorse:
 			return GateWorse
 		case GateOpen, GateRefused:
-			outcome = GateOpen
+			if !g.Watched {
+				outcome = GateOpen
+			}
 		}
 	}
 	if len(r.Gate) == 0 {

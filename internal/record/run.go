@@ -78,13 +78,13 @@ type Plan struct {
 	Expect      []string  `json:"expect,omitempty"` // the scenario's assertions
 	// Claims holds the sentences that assertions in Expect decide, by the assertion's text.
 	Claims map[string]string `json:"claims,omitempty"`
-	// Gate is set by `schedlab gate`: the largest allowed worsening of each metric, as a ratio.
-	Gate    map[string]float64 `json:"gate,omitempty"`
-	Predict []string           `json:"predict,omitempty"` // queueing models to draw over the measurement
-	Asked   string             `json:"asked,omitempty"`   // what a request does, in words
-	SLO     string             `json:"slo,omitempty"`     // in a search for capacity, which has no blocks
-	Budget  float64            `json:"budget,omitempty"`  // of a search, seconds for each arm
-	Windows int                `json:"windows,omitempty"` // of a search, most windows for each arm
+	// Gate is set by `schedlab gate`: what it allows, by metric.
+	Gate    map[string]Allowance `json:"gate,omitempty"`
+	Predict []string             `json:"predict,omitempty"` // queueing models to draw over the measurement
+	Asked   string               `json:"asked,omitempty"`   // what a request does, in words
+	SLO     string               `json:"slo,omitempty"`     // in a search for capacity, which has no blocks
+	Budget  float64              `json:"budget,omitempty"`  // of a search, seconds for each arm
+	Windows int                  `json:"windows,omitempty"` // of a search, most windows for each arm
 }
 
 // A PlanArm is one contestant in a plan.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -58,10 +59,31 @@ func gatePage(r *record.Result) document.Document {
 	default:
 		sure = append(sure, document.Fact{Label: "Open", Text: fmt.Sprintf("about %s would decide; raise --budget", plural(needed, "block"))})
 	}
+	if r.GateOutcome() == record.GateOpen {
+		sure = append(sure, document.Fact{Label: "Open", Text: remedies(r)})
+	}
 	return document.Document{
 		Name: "gate", State: state(r), Answer: gateAnswer(r), Context: []string{askedBriefly(r)},
-		Parts: []document.Part{gateTable(r), sure},
+		Parts: []document.Part{document.Section{Parts: []document.Part{gateTable(r), document.Lines{gateRule}}}, sure},
 	}
+}
+
+// gateRule explains the answers below the table.
+const gateRule = "worse: surely above no change, and in the median by more than half of what is allowed; fine: surely within what is allowed"
+
+// remedies returns what may close an open gate, apart from more blocks: it asks for less, or loads less.
+func remedies(r *record.Result) string {
+	var told []string
+	for _, g := range r.Gate {
+		if g.Answer == record.GateFine {
+			told = append(told, cmp.Or(stats.MetricOf(g.Metric).Word, g.Metric))
+		}
+	}
+	text := "a lower --rate has less noise of queueing, and --allow can allow more"
+	if len(told) > 0 {
+		text += "; --metric " + strings.Join(told, ",") + " leaves out what this machine cannot tell"
+	}
+	return text
 }
 
 // gateAnswer returns the answer of a gate in one or two sentences, with the metrics that
@@ -93,7 +115,8 @@ func gateAnswer(r *record.Result) string {
 	case record.GateWorse:
 		return fmt.Sprintf("%s is worse than %s: %s.", after, before, listed(record.GateWorse))
 	case record.GateFine:
-		return fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, listed(record.GateFine))
+		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, listed(record.GateFine))
+		return text + strings.ReplaceAll(open, " Open: ", " Open, and only watched: ")
 	}
 	return fmt.Sprintf("Cannot tell whether %s is worse than %s.%s", after, before, open)
 }
@@ -110,7 +133,7 @@ func allowed(g record.Gated) string {
 // interval, the change that is allowed, and the answer. Cells without a figure are empty.
 func gateTable(r *record.Result) document.Table {
 	before, after := r.Arms[0], r.Arms[len(r.Arms)-1]
-	rows := [][]string{{"", before.Name, after.Name, "change", "sure", "allowed", "answer"}}
+	rows := [][]string{{"", before.Name, after.Name, "change", "surely between", "allowed", "answer"}}
 	for _, g := range r.Gate {
 		m := stats.MetricOf(g.Metric)
 		row := []string{m.Label, gateFigure(m, before), gateFigure(m, after), "", "", strings.TrimSuffix(allowed(g), " allowed"), string(g.Answer)}
