@@ -58,7 +58,7 @@ and no expectation decided), 130 interrupted.`,
 		addConfig(cmd)
 	}
 	root.AddCommand(configured...)
-	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
+	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newHistory(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
 	addHelp(root)
 	for _, cmd := range root.Commands() {
 		refuse(cmd)
