@@ -71,7 +71,7 @@ and no expectation decided), 130 interrupted.`,
 		addConfig(cmd)
 	}
 	root.AddCommand(configured...)
-	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
+	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newHistory(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
 	// After all commands are there, since help lists them.
 	addHelp(root)
 	// Commands below a command are cobra's own: the shells of completion.

@@ -195,7 +195,7 @@ func TestProbedPlanMustJudge(t *testing.T) {
 	text := strings.Replace(demo.Text, "rate: 300/s", "rate: 0.5x", 1) + "expect: ['not slower(\"p99\", \"fasthttp\")']\n"
 	p := planned(t, text, func(o *Options) { o.Must, o.Window = []string{`not slower("p99", "fasthttp")`}, 500*time.Millisecond })
 	_, err := p.offered(findings{xmax: map[string]float64{"nethttp": 600, "fasthttp": 600}})
-	if err == nil || !strings.Contains(err.Error(), "give --window 3.7s") {
+	if err == nil || !strings.Contains(err.Error(), "give --window 4.1s") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -345,3 +345,11 @@ func plural(n int, word string) string {
 	}
 	return fmt.Sprintf("%s%s%ss", count(n), nbsp, word)
 }
+
+// Figure formats a value of a metric in its base unit, like 1.23 ms or 2,000/s.
+func Figure(m stats.Metric, v float64) string {
+	if m.Unit == "s" {
+		return seconds(v)
+	}
+	return rate(v)
+}

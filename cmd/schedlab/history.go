@@ -1,0 +1,369 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
+)
+
+// A pastRun is one line of the history. A run that cannot be read has its name and a Problem.
+type pastRun struct {
+	Run      string    `json:"run"`
+	Dir      string    `json:"dir"`
+	Scenario string    `json:"scenario"`
+	Started  time.Time `json:"started"`
+	Status   string    `json:"status"`
+	Arms     []string  `json:"arms"`
+	Answer   string    `json:"answer"`
+	Machine  string    `json:"machine"` // CPU, number of CPUs, kernel
+	Version  string    `json:"version"` // of schedlab
+	Bytes    int64     `json:"bytes"`   // size of the record
+	Problem  string    `json:"problem,omitempty"`
+
+	run record.Run
+}
+
+func newHistory() *cobra.Command {
+	var root, scenario, output string
+	cmd := &cobra.Command{
+		Use:   "history",
+		Short: "List the runs that were recorded; compare, draw and remove them",
+		Long: `List the runs below --out, the newest first: when, which scenario, its answer, the
+size of its record. A run that cannot be read is listed with the reason.`,
+		Example: `  schedlab history
+  schedlab history --scenario quick --output json
+  schedlab history trend p99 --scenario quick
+  schedlab history diff latest 20261121-081500-quick-ab12
+  schedlab history prune --keep 20 --older 30d`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := pastRuns(root, scenario)
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return record.WriteJSON(cmd.OutOrStdout(), all)
+			}
+			return writeTable(cmd, historyTable(all), fmt.Sprintf("%d runs, %s", len(all), sizeText(total(all))))
+		},
+	}
+	cmd.PersistentFlags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
+	cmd.PersistentFlags().StringVar(&scenario, "scenario", "", "only runs of this scenario")
+	oneOf(cmd.Flags(), &output, "output", "text", "text or json", "text", "json")
+	cmd.AddCommand(newHistoryTrend(&root, &scenario), newHistoryDiff(&root), newHistoryPrune(&root, &scenario))
+	return cmd
+}
+
+// pastRuns reads the runs below root, of one scenario unless that is "", the newest first.
+func pastRuns(root, scenario string) ([]pastRun, error) {
+	names, err := record.Runs(root)
+	if err != nil {
+		return nil, usagef("--out %s: %w; 'schedlab compare' makes the first run", root, err)
+	}
+	all := make([]pastRun, len(names))
+	var work sync.WaitGroup
+	room := make(chan struct{}, runtime.GOMAXPROCS(0)) // so many records are in memory at a time
+	for i, name := range names {
+		room <- struct{}{}
+		work.Go(func() {
+			all[i] = pastRunOf(root, name)
+			<-room
+		})
+	}
+	work.Wait()
+	return slices.DeleteFunc(all, func(p pastRun) bool { return scenario != "" && p.Scenario != scenario }), nil
+}
+
+// pastRunOf reads one run. The distribution of its times is dropped, which takes most of its memory.
+func pastRunOf(root, name string) pastRun {
+	p := pastRun{Run: name, Dir: filepath.Join(root, name), Arms: []string{}, Bytes: bytesBelow(filepath.Join(root, name))}
+	_, run, err := record.Open(name, root)
+	if err != nil {
+		p.Problem = err.Error()
+		return p
+	}
+	p.Scenario, p.Started, p.Status, p.Version = run.Plan.Scenario, run.Started, string(run.Status), run.Env.Version
+	p.Machine = fmt.Sprintf("%s, %d CPUs, Linux %s", run.Env.CPU, run.Env.CPUs, run.Env.Kernel)
+	for _, a := range run.Plan.Arms {
+		if a.Role != record.Copy {
+			p.Arms = append(p.Arms, a.Name)
+		}
+	}
+	if run.Result != nil {
+		p.Answer = report.Headline(run.Result)
+		for i := range run.Result.Arms {
+			run.Result.Arms[i].Curve = nil
+		}
+	}
+	p.run = run
+	return p
+}
+
+// bytesBelow returns the size of the files below a folder, in bytes; files that cannot be read count 0.
+func bytesBelow(dir string) (sum int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				sum += info.Size()
+			}
+		}
+		return nil
+	})
+	return sum
+}
+
+func total(all []pastRun) (sum int64) {
+	for _, p := range all {
+		sum += p.Bytes
+	}
+	return sum
+}
+
+// sizeText formats a size in bytes: "12.3 MB".
+func sizeText(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// shownAnswer is the number of characters of an answer that the list has room for.
+const shownAnswer = 70
+
+// historyTable returns a row for each run. Its name has the time and the scenario.
+func historyTable(all []pastRun) document.Table {
+	rows := [][]string{{"run", "status", "size", "answer"}}
+	for _, p := range all {
+		rows = append(rows, []string{p.Run, cmp.Or(p.Status, "unreadable"), sizeText(p.Bytes), document.Cut(cmp.Or(p.Problem, p.Answer), shownAnswer)})
+	}
+	return document.Table{Rows: rows, Words: true}
+}
+
+// writeTable prints a table and a sentence below it.
+func writeTable(cmd *cobra.Command, t document.Table, below ...string) error {
+	d := document.Document{Parts: []document.Part{t, document.Lines(below)}}
+	_, err := fmt.Fprint(cmd.OutOrStdout(), d.Text(document.Options{Width: cmp.Or(textOptions(cmd.OutOrStdout()).Width, 100)}))
+	return err
+}
+
+// newHistoryTrend makes the command that shows a metric over the runs of a scenario.
+func newHistoryTrend(root, scenario *string) *cobra.Command {
+	var arm string
+	cmd := &cobra.Command{
+		Use:   "trend METRIC",
+		Short: "Show a metric over the runs of a scenario, with changes of the machine marked",
+		Long: `Show the median of a metric in every run of a scenario, the oldest first, with a bar.
+Runs at different times differ by more than the server: a line says where machine,
+kernel or schedlab changed. Only a gate or a comparison decides whether a server changed.`,
+		Example: `  schedlab history trend p99 --scenario quick
+  schedlab history trend cpu_per_request --scenario path --arm new`,
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: stats.Names(stats.Metrics()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if names := stats.Names(stats.Metrics()); !slices.Contains(names, args[0]) {
+				return usagef("METRIC %q is %w", args[0], notAmong(names))
+			}
+			all, err := pastRuns(*root, *scenario)
+			if err != nil {
+				return err
+			}
+			t, err := trendTable(all, stats.MetricOf(args[0]), arm)
+			if err != nil {
+				return err
+			}
+			return writeTable(cmd, t, "A change may be the machine's: 'schedlab gate' compares two builds at the same time.")
+		},
+	}
+	cmd.Flags().StringVar(&arm, "arm", "", "the arm to show (default each run's first)")
+	return cmd
+}
+
+// trendTable returns a row for each run that has the metric, the oldest first.
+func trendTable(all []pastRun, m stats.Metric, arm string) (document.Table, error) {
+	type point struct {
+		pastRun
+		value float64
+	}
+	var points []point
+	most := 0.0
+	scenarios := map[string]bool{}
+	for _, p := range slices.Backward(all) {
+		if p.run.Result == nil {
+			continue
+		}
+		for i := range p.run.Result.Arms {
+			a := &p.run.Result.Arms[i]
+			if v := a.Median(m.Name); v != nil && (a.Name == arm || arm == "" && i == 0) {
+				points, most, scenarios[p.Scenario] = append(points, point{p, *v}), max(most, *v), true
+			}
+		}
+	}
+	switch {
+	case len(points) == 0:
+		return document.Table{}, usagef("no run here has a %s of the arm %q; 'schedlab history' lists them", m.Label, cmp.Or(arm, "named first"))
+	case len(scenarios) > 1:
+		return document.Table{}, usagef("these are runs of %d scenarios; name one with --scenario", len(scenarios))
+	}
+	rows := [][]string{{"run", m.Label, "", ""}}
+	for i, p := range points {
+		changed := ""
+		if i > 0 && (p.Machine != points[i-1].Machine || p.Version != points[i-1].Version) {
+			changed = "now " + p.Machine + ", schedlab " + p.Version
+		}
+		rows = append(rows, []string{p.Run, report.Figure(m, p.value), strings.Repeat("#", int(30*p.value/most+.5)), changed})
+	}
+	return document.Table{Rows: rows, Words: true, Below: 3}, nil
+}
+
+// newHistoryDiff makes the command that shows in what two runs differ.
+func newHistoryDiff(root *string) *cobra.Command {
+	return &cobra.Command{
+		Use:     "diff A B",
+		Short:   "Show in what two runs differ: machine, settings, figures",
+		Example: `  schedlab history diff 20261121-081500-quick-ab12 latest`,
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var runs [2]record.Run
+			for i, name := range args {
+				_, run, err := record.Open(name, *root)
+				if err != nil {
+					return usage(err)
+				}
+				if run.Result == nil {
+					return usagef("run %s has no result", name)
+				}
+				runs[i] = run
+			}
+			return writeTable(cmd, diffTable(runs[0], runs[1]),
+				"Two runs at different times cannot be compared exactly: the machine may differ, too. 'schedlab compare' and 'schedlab gate' decide, with both servers in one run.")
+		},
+	}
+}
+
+// diffTable returns a row for each setting that differs, and for each figure of an arm that both runs
+// have.
+func diffTable(a, b record.Run) document.Table {
+	rows := [][]string{{"", a.Name, b.Name, "change"}}
+	setting := func(name, x, y string) {
+		if x != y {
+			rows = append(rows, []string{name, x, y, ""})
+		}
+	}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+	setting("scenario", a.Plan.Scenario, b.Plan.Scenario)
+	setting("schedlab", a.Env.Version, b.Env.Version)
+	setting("CPU", a.Env.CPU, b.Env.CPU)
+	setting("CPUs", strconv.Itoa(a.Env.CPUs), strconv.Itoa(b.Env.CPUs))
+	setting("kernel", a.Env.Kernel, b.Env.Kernel)
+	setting("Go", a.Env.Go, b.Env.Go)
+	setting("seed", strconv.FormatUint(a.Plan.Seed, 10), strconv.FormatUint(b.Plan.Seed, 10))
+	setting("requests/s", number(a.Plan.Rate), number(b.Plan.Rate))
+	setting("window, s", number(a.Plan.Window), number(b.Plan.Window))
+	setting("blocks", strconv.Itoa(a.Result.Valid), strconv.Itoa(b.Result.Valid))
+	for i := range a.Result.Arms {
+		x := &a.Result.Arms[i]
+		j := slices.IndexFunc(b.Result.Arms, func(y record.Arm) bool { return y.Name == x.Name })
+		if x.Role == record.Copy || j < 0 {
+			continue
+		}
+		y := &b.Result.Arms[j]
+		setting(x.Name, x.Command, y.Command)
+		for _, m := range stats.Metrics() {
+			if v, w := x.Median(m.Name), y.Median(m.Name); v != nil && w != nil && *v > 0 {
+				rows = append(rows, []string{x.Name + " " + m.Label, report.Figure(m, *v), report.Figure(m, *w), stats.Change(*w / *v)})
+			}
+		}
+	}
+	return document.Table{Rows: rows}
+}
+
+// newHistoryPrune makes the command that removes old runs.
+func newHistoryPrune(root, scenario *string) *cobra.Command {
+	var keep int
+	var older string
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove old runs, and say how much space that frees",
+		Long: `Remove runs below --out. The newest --keep runs of each scenario stay, and all that are
+younger than --older. A run that is under way stays, too.`,
+		Example: `  schedlab history prune --keep 20 --older 30d
+  schedlab history prune --keep 5 --dry-run`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			age, err := parseAge(older)
+			if err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("keep") && older == "" {
+				return usagef("give --keep N, --older 30d, or both: how many runs of each scenario stay, and how old the others must be")
+			}
+			if keep < 0 {
+				return usagef("--keep %d is below 0", keep)
+			}
+			all, err := pastRuns(*root, *scenario)
+			if err != nil {
+				return err
+			}
+			old := prunable(all, keep, time.Now().Add(-age))
+			for _, p := range old {
+				if dryRun {
+					continue
+				}
+				if err := os.RemoveAll(p.Dir); err != nil {
+					return fmt.Errorf("removing a run: %w", err)
+				}
+			}
+			did := "removed"
+			if dryRun {
+				did = "would remove"
+			}
+			return writeTable(cmd, historyTable(old), fmt.Sprintf("%s %d of %d runs, %s of %s", did, len(old), len(all), sizeText(total(old)), sizeText(total(all))))
+		},
+	}
+	cmd.Flags().IntVar(&keep, "keep", 0, "newest runs of each scenario that stay")
+	cmd.Flags().StringVar(&older, "older", "", "remove only runs older than this, like 30d or 12h")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be removed")
+	return cmd
+}
+
+// prunable returns the runs that started before a time and are not among the newest keep of their
+// scenario. Runs that cannot be read, and those that may be under way, stay: nobody knows what they
+// are.
+func prunable(all []pastRun, keep int, before time.Time) (old []pastRun) {
+	seen := map[string]int{}
+	for _, p := range all {
+		seen[p.Scenario]++
+		if p.Problem == "" && p.Status != string(record.Running) && seen[p.Scenario] > keep && p.Started.Before(before) {
+			old = append(old, p)
+		}
+	}
+	return old
+}
+
+// parseAge parses a duration, in days, too: 30d. "" is 0.
+func parseAge(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseFloat(days, 64); err == nil && n >= 0 && n < 1e5 {
+			return time.Duration(n * 24 * float64(time.Hour)), nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, usagef("--older %q is no time like 30d or 12h", text)
+	}
+	return d, nil
+}
