@@ -13,9 +13,10 @@ import (
 // Limits on totals over the blocks.
 const (
 	// errorLimit is the ratio of an arm's requests that may fail. statusLimit is how far the
-	// ratios of one HTTP status may differ between two arms. An arm with more failed requests than
-	// that is not compared: a server that fails quickly would look fast. A different mix of
-	// statuses means that the servers do not do the same work.
+	// ratios of one HTTP status may differ between two arms. The times and the CPU time of an arm
+	// with more failed requests are not compared: a server that fails quickly would look fast. A
+	// different mix of statuses means that the servers do not do the same work. Goodput is
+	// compared all the same.
 	errorLimit  = .001
 	statusLimit = .001
 	// starvedLimit is the ratio of a closed loop's connections that may starve. With more, the
@@ -55,7 +56,7 @@ func (b blocks) refuseRun() *refusal {
 // refusePair returns the reason against comparing two arms at a metric; nil if there is none. run
 // is the result of refuseRun, and has precedence over the reasons of the arms.
 func (b blocks) refusePair(m stats.Metric, base, arm record.Arm, run *refusal) *refusal {
-	return cmp.Or(run, b.refuseArm(arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
+	return cmp.Or(run, b.refuseArm(m, arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
 }
 
 // refuseSilent returns the reason against comparing arms at a metric that one of them lacks in a block,
@@ -76,9 +77,13 @@ func (b blocks) refuseSilent(m stats.Metric, arms ...string) *refusal {
 	return nil
 }
 
-// refuseArm returns the reason against every verdict on an arm; nil if there is none. base is the
-// arm that it is compared with.
-func (b blocks) refuseArm(a, base record.Arm) *refusal {
+// refuseArm returns the reason against comparing an arm with base at a metric because of how their
+// requests ended; nil if there is none. Good replies per second are comparable, whatever became of
+// the other requests.
+func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) *refusal {
+	if m.Proof == stats.InOverload {
+		return nil
+	}
 	if failed := b.failed(base, a); failed != nil {
 		return failed
 	}
