@@ -19,8 +19,8 @@ const (
 	// compared all the same.
 	errorLimit  = .001
 	statusLimit = .001
-	// starvedLimit is the ratio of a closed loop's connections that may starve. With more, the
-	// times of the others say nothing about the clients as a whole.
+	// starvedLimit is the ratio of the connections that may starve while no time has their wait.
+	// With more, the times of the others say nothing about the clients as a whole.
 	starvedLimit = .01
 	// unsentLimit is the ratio of a paced loop's requests that may be missing.
 	unsentLimit = .01
@@ -168,23 +168,32 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) *refusal {
 		return forGood(record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values})
 	case m.Name == "cpu_per_request" && slices.ContainsFunc(b.series(a.Name, m.Name), math.IsNaN):
 		return forGood(record.Fact{Code: causeUnknownCPU, Arm: a.Name})
+	case m.Proof < stats.InOverload && b.over[a.Name]:
+		return forGood(record.Fact{Code: causeOverload, Arm: a.Name})
 	// The times are of the clients that were served, which are not the clients as a whole.
 	case m.Proof < stats.InStarvation && b.starvesTooMany(a.Name):
 		return forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
 	case m.Proof < stats.InStarvation && b.unsentShare(a.Name) > 0:
 		return forGood(record.Fact{Code: causeUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}})
-	case m.Proof < stats.InOverload && b.over[a.Name]:
-		return forGood(record.Fact{Code: causeOverload, Arm: a.Name})
 	}
 	return nil
 }
 
-// starvedShare returns the ratio of an arm's connections that starved in a window, the median over
-// the valid blocks. It is 0 in an open loop, where requests that wait for a starved connection are
-// counted.
+// starvedShare returns the ratio of an arm's connections that starved in a window while no time has
+// their wait, the median over the valid blocks. In an open loop these are the ones with a request
+// from before the window: a request of the window counts with its wait.
 func (b blocks) starvedShare(arm string) float64 {
-	if p := planned(b.run.Plan, arm); p == nil || !p.Clients.Closed() {
+	p := planned(b.run.Plan, arm)
+	if p == nil || len(b.valid) == 0 {
 		return 0
+	}
+	if !p.Clients.Closed() {
+		shares := make([]float64, len(b.valid))
+		for i, block := range b.valid {
+			w := b.windows[block][arm]
+			shares[i] = float64(w.Unclocked) / float64(max(w.Asked, 1))
+		}
+		return stats.Median(shares)
 	}
 	starved, served := stats.Median(b.series(arm, "starved")), stats.Median(b.series(arm, "served"))
 	if !(starved > 0) { // NaN, if unknown, too

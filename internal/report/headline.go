@@ -116,7 +116,7 @@ func noVerdict(r *record.Result) string {
 	case starving == "":
 	// The reason is the starvation itself, so the sentence need not give it twice.
 	case r.Answer.Reason.RestsOn(record.CauseStarvation):
-		reason = starving + ", and a closed loop has no times of those"
+		reason = starving + ", and the times lack the waits of those"
 	default:
 		reason += "; " + starving
 	}
