@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/doctor"
 	"schedlab/internal/record"
 )
 
@@ -34,5 +35,20 @@ func TestAnswerSoFarIsToldOnce(t *testing.T) {
 	show.soFar(&record.Result{Scenario: "other", Valid: 10, Headline: "Open: a request takes 56.6 µs with 64 locks, and 1,200/s end."})
 	if n := strings.Count(b.String(), "\n"); n != 5 {
 		t.Errorf("%d lines, want another for another scenario", n)
+	}
+}
+
+// The short look of a comparison never calls a machine fit, as doctor's further checks may find
+// something.
+func TestShortLookCallsNothingFit(t *testing.T) {
+	t.Parallel()
+	for verdict, want := range map[string]string{
+		doctor.Fit:          "machine: a short look found nothing that disturbs it; `schedlab doctor` checks more",
+		doctor.Reservations: "machine: fit with reservations: swap: 3 of 9 MiB in use; `schedlab doctor` says more",
+	} {
+		r := doctor.Report{Verdict: verdict, Sentence: verdict + ": swap: 3 of 9 MiB in use"}
+		if got := machineLine(r); got != want {
+			t.Errorf("%s: got %q, want %q", verdict, got, want)
+		}
 	}
 }
