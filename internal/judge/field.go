@@ -86,10 +86,10 @@ func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) fi
 }
 
 // stand ranks an arm against another by the verdicts for which asked returns true, and by goodput
-// if one of the two cannot keep up, because it is overloaded or gives too few good replies. In a closed loop the mean response time of N clients is N/X,
-// so shorter times with less goodput are a trade: other requests wait longer. differs names the
-// settings that make their response times incomparable. judged reports whether there is a verdict
-// that was not refused.
+// if one of the two cannot keep up, because it is overloaded or fails requests. In a closed loop the
+// mean response time of N clients is N/X, so shorter times with less goodput are a trade: other
+// requests wait longer. differs names the settings that make their response times incomparable.
+// judged reports whether there is a verdict that was not refused.
 func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record.Verdict) bool, differs []string) (s record.Standing, judged bool) {
 	s = record.Standing{Arm: arm.Name, Baseline: against.Name, Differs: differs}
 	count := map[stats.Decision]int{} // verdicts that were asked for

@@ -188,7 +188,7 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 		}
 	}
 	// Failed requests count with their time, so the blocks without any must not say the opposite.
-	// Goodput leaves them out by itself.
+	// Goodput counts good replies only.
 	if clean, failing := b.without(said, base, arm); c.Metric.Proof < stats.InOverload && said.contradicts(stats.Median(clean)) {
 		return against(causeSensitivity, record.Values{"ratio": math.Exp(stats.Median(clean)), "failing": float64(failing)}, nil)
 	}

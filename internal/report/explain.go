@@ -52,8 +52,8 @@ func explanation(x *record.Explanation) document.Document {
 }
 
 // divided returns the causes, the waterfalls and the witnesses, then theory if no cause is
-// confirmed, tests and profiles. The waterfall of the slowest requests is there if the tail surely differs, or if
-// the mean does not.
+// confirmed, tests and profiles. The waterfall of the slowest requests is there if the tail surely
+// differs, or if the mean does not.
 func divided(x *record.Explanation) []document.Part {
 	parts := []document.Part{causes(x), waterfall(x, x.Mean, "on average")}
 	if x.Tail.Sure() || !x.Mean.Sure() {
