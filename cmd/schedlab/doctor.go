@@ -355,7 +355,7 @@ func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress)
 // everybody waits for it.
 const briefWatch = 150 * time.Millisecond
 
-// seeMachine returns a line that tells whether this machine is fit for comparisons. If it is not,
+// seeMachine returns a line about what on this machine is not fit for comparisons. If anything is not,
 // every record gets a doubt. It starts no server. An error means that the CPUs cannot be dealt out
 // as asked.
 func (f *compareFlags) seeMachine(ctx context.Context) (line string, err error) {
@@ -371,5 +371,14 @@ func (f *compareFlags) seeMachine(ctx context.Context) (line string, err error) 
 	if report.Verdict != doctor.Fit {
 		f.Machine = report.Summary(len(report.Findings))
 	}
-	return fmt.Sprintf("machine: %s; `schedlab doctor` says more", report.Sentence), nil
+	return machineLine(report), nil
+}
+
+// machineLine returns the line about a machine after a short look. It calls no machine fit: that is
+// for `schedlab doctor` to say, which makes more checks.
+func machineLine(r doctor.Report) string {
+	if r.Verdict == doctor.Fit {
+		return "machine: a short look found nothing that disturbs it; `schedlab doctor` checks more"
+	}
+	return fmt.Sprintf("machine: %s; `schedlab doctor` says more", r.Sentence)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"time"
 
 	"golang.org/x/term"
@@ -31,6 +32,7 @@ type progress struct {
 	off  bool
 	last time.Time
 	told map[string]bool // what note has said
+	look string          // the last answer that soFar printed, without its figures
 }
 
 // progressKinds are the values of --progress. plain prints lines even on a terminal.
@@ -75,11 +77,21 @@ func (p *progress) note(key, text string) {
 }
 
 // soFar prints the answer after a look, so that Ctrl-C is a sensible end: the user sees what would
-// be lost.
+// be lost. An answer that differs from the last one in figures only is not printed.
 func (p *progress) soFar(r *record.Result) {
-	text := fmt.Sprintf("after %d blocks: %s", r.Valid, report.Headline(r))
+	answer := report.Headline(r)
+	look := r.Scenario + ": " + figures.ReplaceAllString(answer, "")
+	if look == p.look {
+		return
+	}
+	p.look = look
+	text := fmt.Sprintf("after %d blocks: %s", r.Valid, answer)
 	p.note(text, text)
 }
+
+// figures finds the figures of an answer, which change from look to look: "12 blocks", "9 of 9 blocks",
+// "1 more", "56.6 µs", "194/s", "20 %", "×14". A sign before them stays, and so do digits in names.
+var figures = regexp.MustCompile(`(\d+ of )?\d[\d.,]*[ \x{00a0}]?(%|[nmµ]?s\b|/s\b|blocks?\b|more\b)|×\d[\d.,]*`)
 
 // trouble prints which program takes CPU time from server or load, once for several comparisons.
 // The key has no share, which differs from window to window.

@@ -211,6 +211,8 @@ func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (observed, erro
 		return observed{}, err
 	}
 	o := p.loadOn(t.server.Addr, t.arm.Clients, trace)
+	// What starves since the warm-up need not time out before the trial ends.
+	o.Warmup = record.Duration(p.Warmup)
 	o.Started, o.Moments, o.Moment, o.Closing = clocks.Begin, clocks.Moments(), clocks.Moment, clocks.Closing
 	result, err := load.Attack(ctx, o)
 	if err != nil {

@@ -86,21 +86,24 @@ func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) fi
 }
 
 // stand ranks an arm against another by the verdicts for which asked returns true, and by goodput
-// if one of the two cannot keep up. In a closed loop the mean response time of N clients is N/X,
-// so shorter times with less goodput are a trade: other requests wait longer. differs names the
-// settings that make their response times incomparable. judged reports whether there is a verdict
-// that was not refused.
+// if one of the two cannot keep up, because it is overloaded or fails requests. In a closed loop the
+// mean response time of N clients is N/X, so shorter times with less goodput are a trade: other
+// requests wait longer. differs names the settings that make their response times incomparable.
+// judged reports whether there is a verdict that was not refused.
 func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record.Verdict) bool, differs []string) (s record.Standing, judged bool) {
 	s = record.Standing{Arm: arm.Name, Baseline: against.Name, Differs: differs}
-	overloaded := slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return v.Reason.RestsOn(causeOverload) })
 	count := map[stats.Decision]int{} // verdicts that were asked for
 	var faster, slower int            // of these, better or worse
-	var keeps record.Verdict          // on goodput, if the queue of one of the two grows without end
+	var keeps record.Verdict          // on goodput, if the arm with less of it cannot keep up
 	var done record.Verdict           // on goodput in a closed loop
 	var starves record.Fact           // why times are refused, if an arm starved clients
 	// First collect what the verdicts say. The switch below then weighs it.
 	for _, v := range verdicts {
-		if v.Metric == goodput && overloaded && v.Verdict.Differs() {
+		less := arm
+		if v.Better() {
+			less = against
+		}
+		if v.Metric == goodput && v.Verdict.Differs() && fallsShort(less, verdicts) {
 			keeps, judged = v, true
 		}
 		if v.Metric == goodput && arm.Clients.Closed() && against.Clients.Closed() {
@@ -147,6 +150,22 @@ func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record
 		s.Rank = record.RankOpen
 	}
 	return s, judged
+}
+
+// fallsShort reports whether an arm that surely has less goodput than another cannot keep up. The
+// verdicts on the two tell it by the reasons for which times are refused: a backlog grows, the arm
+// fails requests, or their statuses differ. The last tells nothing in a closed loop, where an arm
+// with other replies may do other work.
+func fallsShort(less record.Arm, verdicts []record.Verdict) bool {
+	return slices.ContainsFunc(verdicts, func(v record.Verdict) bool {
+		return v.Reason.RestsOn(causeOverload) || failedBy(v.Reason, less.Name) || !less.Clients.Closed() && v.Reason.RestsOn(causeStatusMix)
+	})
+}
+
+// failedBy reports whether a fact, or one that it rests on, is that the arm failed too many
+// requests.
+func failedBy(f record.Fact, arm string) bool {
+	return f.Code == tooManyFailed && f.Arm == arm || slices.ContainsFunc(f.Because, func(of record.Fact) bool { return failedBy(of, arm) })
 }
 
 // better reports whether the first arm of a rank beats the second; worse, whether it is beaten.

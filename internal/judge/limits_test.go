@@ -57,8 +57,13 @@ func TestStatusesAtTheirLimit(t *testing.T) {
 	for share, want := range map[float64]bool{statusLimit: false, statusLimit * 1.01: true} {
 		b := of(nil)
 		b.windows[1] = map[string]modelled{"a": {Window: window.Window{Status: map[uint16]float64{404: share}}}, "base": {Window: window.Window{Status: map[uint16]float64{404: 0}}}}
-		if refused := b.refuseArm(record.Arm{Name: "a"}, record.Arm{Name: "base"}) != nil; refused != want {
+		if refused := b.refuseArm(stats.MetricOf("p50"), record.Arm{Name: "a"}, record.Arm{Name: "base"}) != nil; refused != want {
 			t.Errorf("a share of %v more: refused %v, want %v", share, refused, want)
+		}
+		for metric, want := range map[string]bool{"cpu_per_request": want, goodput: false} {
+			if refused := b.refuseArm(stats.MetricOf(metric), record.Arm{Name: "a"}, record.Arm{Name: "base"}) != nil; refused != want {
+				t.Errorf("a share of %v more: %s is refused: %v, want %v", share, metric, refused, want)
+			}
 		}
 	}
 }

@@ -74,16 +74,17 @@ func (j *Judge) Open() (open []record.Verdict) {
 }
 
 // awaited reports whether a run waits for a verdict: a primary one, or goodput where an arm is
-// overloaded. Other verdicts come along without being waited for.
+// overloaded or fails requests. Other verdicts come along without being waited for.
 func (g judgement) awaited(v record.Verdict) bool {
-	return v.Primary || v.Metric == goodput && (g.over[v.Arm] || g.over[v.Baseline])
+	return v.Primary || v.Metric == goodput && slices.ContainsFunc([]string{v.Arm, v.Baseline}, func(arm string) bool { return g.over[arm] || g.fails(arm) })
 }
 
 // settled reports whether the blocks still to come can change nothing. A verdict is settled when
 // it is decided, or when it would need more than room blocks. All of these must be: primary
-// verdicts (goodput, where an arm is overloaded), duels between arms that may be the best, and
-// expectations. An arm without any decided verdict among these keeps the run going. If the aim
-// is the standings, a verdict is settled, too, when its arm's standing does not depend on it.
+// verdicts (goodput, where an arm is overloaded or fails requests), duels between arms that may be
+// the best, and expectations. An arm without any decided verdict among these keeps the run going.
+// If the aim is the standings, a verdict is settled, too, when its arm's standing does not depend
+// on it.
 func (g judgement) settled(room int, standings bool) bool {
 	// known: the arm has a decided verdict, so giving up one of its other verdicts leaves an
 	// answer.

@@ -13,13 +13,14 @@ import (
 // Limits on totals over the blocks.
 const (
 	// errorLimit is the ratio of an arm's requests that may fail. statusLimit is how far the
-	// ratios of one HTTP status may differ between two arms. An arm with more failed requests than
-	// that is not compared: a server that fails quickly would look fast. A different mix of
-	// statuses means that the servers do not do the same work.
+	// ratios of one HTTP status may differ between two arms. The times and the CPU time of an arm
+	// with more failed requests are not compared: a server that fails quickly would look fast. A
+	// different mix of statuses means that the servers do not do the same work. Goodput is
+	// compared all the same.
 	errorLimit  = .001
 	statusLimit = .001
-	// starvedLimit is the ratio of a closed loop's connections that may starve. With more, the
-	// times of the others say nothing about the clients as a whole.
+	// starvedLimit is the ratio of the connections that may starve while no time has their wait.
+	// With more, the times of the others say nothing about the clients as a whole.
 	starvedLimit = .01
 	// unsentLimit is the ratio of a paced loop's requests that may be missing.
 	unsentLimit = .01
@@ -55,7 +56,7 @@ func (b blocks) refuseRun() *refusal {
 // refusePair returns the reason against comparing two arms at a metric; nil if there is none. run
 // is the result of refuseRun, and has precedence over the reasons of the arms.
 func (b blocks) refusePair(m stats.Metric, base, arm record.Arm, run *refusal) *refusal {
-	return cmp.Or(run, b.refuseArm(arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
+	return cmp.Or(run, b.refuseArm(m, arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
 }
 
 // refuseSilent returns the reason against comparing arms at a metric that one of them lacks in a block,
@@ -76,9 +77,13 @@ func (b blocks) refuseSilent(m stats.Metric, arms ...string) *refusal {
 	return nil
 }
 
-// refuseArm returns the reason against every verdict on an arm; nil if there is none. base is the
-// arm that it is compared with.
-func (b blocks) refuseArm(a, base record.Arm) *refusal {
+// refuseArm returns the reason against comparing an arm with base at a metric because of how their
+// requests ended; nil if there is none. Good replies per second are comparable, whatever became of
+// the other requests.
+func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) *refusal {
+	if m.Proof == stats.InOverload {
+		return nil
+	}
 	if failed := b.failed(base, a); failed != nil {
 		return failed
 	}
@@ -163,23 +168,32 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) *refusal {
 		return forGood(record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values})
 	case m.Name == "cpu_per_request" && slices.ContainsFunc(b.series(a.Name, m.Name), math.IsNaN):
 		return forGood(record.Fact{Code: causeUnknownCPU, Arm: a.Name})
+	case m.Proof < stats.InOverload && b.over[a.Name]:
+		return forGood(record.Fact{Code: causeOverload, Arm: a.Name})
 	// The times are of the clients that were served, which are not the clients as a whole.
 	case m.Proof < stats.InStarvation && b.starvesTooMany(a.Name):
 		return forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
 	case m.Proof < stats.InStarvation && b.unsentShare(a.Name) > 0:
 		return forGood(record.Fact{Code: causeUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}})
-	case m.Proof < stats.InOverload && b.over[a.Name]:
-		return forGood(record.Fact{Code: causeOverload, Arm: a.Name})
 	}
 	return nil
 }
 
-// starvedShare returns the ratio of an arm's connections that starved in a window, the median over
-// the valid blocks. It is 0 in an open loop, where requests that wait for a starved connection are
-// counted.
+// starvedShare returns the ratio of an arm's connections that starved in a window while no time has
+// their wait, the median over the valid blocks. In an open loop these are the ones with a request
+// from before the window: a request of the window counts with its wait.
 func (b blocks) starvedShare(arm string) float64 {
-	if p := planned(b.run.Plan, arm); p == nil || !p.Clients.Closed() {
+	p := planned(b.run.Plan, arm)
+	if p == nil || len(b.valid) == 0 {
 		return 0
+	}
+	if !p.Clients.Closed() {
+		shares := make([]float64, len(b.valid))
+		for i, block := range b.valid {
+			w := b.windows[block][arm]
+			shares[i] = float64(w.Unclocked) / float64(max(w.Asked, 1))
+		}
+		return stats.Median(shares)
 	}
 	starved, served := stats.Median(b.series(arm, "starved")), stats.Median(b.series(arm, "served"))
 	if !(starved > 0) { // NaN, if unknown, too

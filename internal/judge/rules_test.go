@@ -342,3 +342,70 @@ func TestHeadlineOfAnOverloadedArm(t *testing.T) {
 		}
 	}
 }
+
+// An arm that turns requests away at once has times of no worth, and less goodput: it does not keep
+// up. The headline says by how much, and how many requests it failed.
+func TestTurningAwayIsNotKeepingUp(t *testing.T) {
+	t.Parallel()
+	full := func(_ *record.Trial, requests []record.Request) []record.Request {
+		for i := range requests {
+			if i%5 >= 3 {
+				requests[i].Done, requests[i].Status = requests[i].Sent+10_000, 503
+			}
+		}
+		return requests
+	}
+	const behind = "does not keep up with nethttp (goodput -40 %, no good reply to 40 % of its requests)"
+	r := synthetic{edit: at("pool", full)}.judged(t)
+	want := map[string]string{"p50": "REFUSED", "p90": "REFUSED", "p99": "REFUSED", "goodput": "LOWER", "cpu_per_request": "REFUSED"}
+	if diff := cmp.Diff(want, decisions(r, "pool")); diff != "" {
+		t.Errorf("pool (-want +got):\n%s", diff)
+	}
+	if got, want := report.Headline(r), "A tie for the best: fasthttp is the same as nethttp; pool "+behind+"."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+
+	two := synthetic{edit: at("pool", full), plan: func(p *record.Plan) { p.Arms, p.Order = slices.Delete(p.Arms, 2, 3), nil }}
+	r = two.judged(t)
+	if got, want := report.Headline(r), "nethttp wins: pool "+behind+"."; got != want || r.Winner != "nethttp" || r.Answer.Standings[0].Rank != record.FallsBehind {
+		t.Errorf("got %q, %q, %+v, want %q", r.Winner, got, r.Answer.Standings, want)
+	}
+	two.edit = at("nethttp", full)
+	if r := two.judged(t); r.Winner != "pool" || r.Answer.Standings[0].Rank != record.KeepsUp {
+		t.Errorf("the baseline turns requests away: got %q, %+v, want pool, which keeps up", r.Winner, r.Answer.Standings)
+	}
+}
+
+// Goodput ranks an arm behind only where the arm with less of it is at fault.
+func TestFallsShort(t *testing.T) {
+	t.Parallel()
+	failed := record.Fact{Code: causeErrors, Because: []record.Fact{{Code: tooManyFailed, Arm: "a"}}}
+	for _, c := range []struct {
+		name, less, loop string
+		why              record.Fact
+		want             bool
+	}{
+		{"a fails requests and has less", "a", "closed", failed, true},
+		{"a fails requests and b has less", "b", "closed", failed, false},
+		{"a is overloaded", "a", "open", record.Fact{Code: causeOverload, Arm: "a"}, true},
+		{"other statuses in an open loop", "b", "open", record.Fact{Code: causeStatusMix}, true},
+		{"other statuses in a closed loop", "b", "closed", record.Fact{Code: causeStatusMix}, false},
+		{"drift", "a", "open", record.Fact{Code: causeDrift, Arm: "a"}, false},
+	} {
+		less := record.Arm{Name: c.less, Clients: record.Clients{Loop: c.loop}}
+		if got := fallsShort(less, []record.Verdict{{Metric: "p50", Verdict: "REFUSED", Reason: c.why}}); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// A run waits for the goodput of an arm that fails requests, its only verdict.
+func TestGoodputOfAFailingArmIsAwaited(t *testing.T) {
+	t.Parallel()
+	for errors, want := range map[float64]bool{errorLimit: false, .3: true} {
+		g := judgement{blocks: of(map[string]float64{"errors": errors})}
+		if got := g.awaited(record.Verdict{Metric: goodput, Arm: "a", Baseline: "base"}); got != want {
+			t.Errorf("%v of its requests fail: awaited %v, want %v", errors, got, want)
+		}
+	}
+}

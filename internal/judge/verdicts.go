@@ -47,7 +47,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	rulers := map[string]ruler{}
 	for _, m := range stats.Metrics() {
 		c := stats.Compare(m, b.series(base.Name, m.Name), b.series(twin.Name, m.Name), stats.Primaries()*challengers)
-		why := cmp.Or(v.refusal, b.refuseArm(twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
+		why := cmp.Or(v.refusal, b.refuseArm(m, twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
 		if why == nil && c.Decision == stats.Refused {
 			why = refused(b.unfit(c, base.Name, twin.Name))
 		}
@@ -188,7 +188,8 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 		}
 	}
 	// Failed requests count with their time, so the blocks without any must not say the opposite.
-	if clean, failing := b.without(said, base, arm); said.contradicts(stats.Median(clean)) {
+	// Goodput counts good replies only.
+	if clean, failing := b.without(said, base, arm); c.Metric.Proof < stats.InOverload && said.contradicts(stats.Median(clean)) {
 		return against(causeSensitivity, record.Values{"ratio": math.Exp(stats.Median(clean)), "failing": float64(failing)}, nil)
 	}
 	for _, d := range checked {

@@ -103,7 +103,9 @@ type Options struct {
 	// Shared is set when the load has no CPU to itself: the engine spin then sleeps
 	// between requests instead of polling the kernel all the time.
 	Shared bool
-	// Duration is the length of a closed loop's measured time, which follows the Warmup.
+	// Duration is the length of a closed loop's measured time, which follows the Warmup. In an open
+	// loop of the engine spin, requests that are due before Warmup need not be answered: those that
+	// still wait when all others have ended are cut off (outcome Cut).
 	Duration, Warmup time.Duration
 	// Pause returns how long a client of a closed loop waits between a reply and its next
 	// request; nil: it does not wait. Pause is called for one client at a time, with that
@@ -160,7 +162,8 @@ type Result struct {
 	Proof Proof
 }
 
-// Attack sends the requests of the trace and returns when each has an outcome.
+// Attack sends the requests of the trace and returns when each has an outcome, except for those of
+// the Warmup.
 //
 // Bad options give a nil Result. When ctx ends, sending stops within 100 ms and requests in
 // flight are cut off (outcome Cut). Requests not yet sent are Cut too, with Sent -1; their

@@ -530,6 +530,35 @@ func TestSpinCountsAskedConnections(t *testing.T) {
 	}
 }
 
+// A connection that is starved from the warm-up on does not hold up the load until its request times
+// out, once all that are measured have ended. A measured request does.
+func TestSpinCutsOffTheWarmup(t *testing.T) {
+	bothForms(t, func(t *testing.T, shared bool) {
+		s := answering(t, func(_, _ int, req *http.Request) string {
+			if seqOf(t, req) == 0 {
+				return later
+			}
+			return spinOK
+		})
+		for warmup, want := range map[time.Duration]record.Outcome{50 * time.Millisecond: record.Cut, 0: record.TimedOut} {
+			o := openTo(s, 10*time.Millisecond, 20*time.Millisecond, 50*time.Millisecond, 60*time.Millisecond)
+			o.Shared, o.Connections, o.Timeout, o.Warmup = shared, 2, 1, warmup
+			res, err := Attack(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range res.Requests {
+				if i == 0 && r.Outcome != want || i > 0 && r.Outcome != record.Answered {
+					t.Errorf("a warm-up of %v: request %d: %+v; want the first %v, and all others answered", warmup, i, r, want)
+				}
+			}
+			if res.Starved != 1 || res.Asked != 2 || res.Proof.Sent != 4 {
+				t.Errorf("a warm-up of %v: %d of %d starved, %d sent; want 1 of 2, 4", warmup, res.Starved, res.Asked, res.Proof.Sent)
+			}
+		}
+	})
+}
+
 // Without keep-alive each request has a connection, of which a limit leaves so many open
 // at a time.
 func TestConnectionPerRequest(t *testing.T) {

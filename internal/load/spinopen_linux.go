@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"schedlab/internal/record"
@@ -19,7 +20,7 @@ type openLoop struct {
 	at         []time.Duration
 	next, head int // the request that is due next; the first that waits for a connection
 	waited     int // requests that found no connection free
-	done       int // requests with an outcome
+	from, left int // the first request that has to have an outcome, and how many from there on have none yet
 
 	// unused holds the connections that may take a request. When their number is limited
 	// (inTurn) it is a ring and the connection unused longest comes first; otherwise it is
@@ -103,13 +104,18 @@ func (l *openLoop) free(k *spinConn) {
 }
 
 // finished implements spinLoop.
-func (l *openLoop) finished(int) { l.done++ }
+func (l *openLoop) finished(i int) {
+	if i >= l.from {
+		l.left--
+	}
+}
 
 // expired implements spinLoop: only the first waiting request can expire.
 func (l *openLoop) expired(int) { l.head++ }
 
-// over implements spinLoop. In an open loop every request gets an outcome.
-func (l *openLoop) over() bool { return l.done == len(l.at) }
+// over implements spinLoop. In an open loop every request gets an outcome; those of the warm-up need
+// not have it from the server.
+func (l *openLoop) over() bool { return l.left == 0 && l.next == len(l.at) }
 
 // attackSpin runs Attack on the spinner.
 func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
@@ -125,7 +131,8 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	for i, at := range o.Trace.At {
 		s.log.at(i).due = int64(at)
 	}
-	l := &openLoop{spinner: s, at: o.Trace.At, unused: make([]int32, n), size: n, inTurn: o.Connections > 0}
+	from, _ := slices.BinarySearch(o.Trace.At, o.Warmup)
+	l := &openLoop{spinner: s, at: o.Trace.At, from: from, left: len(o.Trace.At) - from, unused: make([]int32, n), size: n, inTurn: o.Connections > 0}
 	s.loop = l
 	if err := s.prepare(n+o.Idle, 1); err != nil {
 		return nil, fmt.Errorf("preparing the attack: %w", err)

@@ -80,7 +80,7 @@ var (
 	AnsweredNone    = Sentence("answered-none", `it answered none of its requests{{if .Values.late}} before the window ended{{end}} in block{{if ne .Values.blocks 1.0}}s{{end}} {{.Names.blocks}}`)
 	StickyPool      = Sentence("sticky-pool", `starves {{count .Values.waiting}} of {{count .Values.connections}} kept connections, because a worker keeps its connection until it closes: its capacity and times are those of {{plural .Values.workers "client"}} only; give it workers={{count .Values.connections}}, or --close`)
 	CauseTurnedAway = Sentence("cause-turned-away", `its queue is full, and it turns {{percentf "%.3g" .Values.away}} of its connections away`)
-	CauseStarvation = Sentence("starvation", `starvation: {{.Arm}} left {{count .Values.starved}} of its connections without an answer, and in a closed loop these have no times`)
+	CauseStarvation = Sentence("starvation", `starvation: {{.Arm}} left {{count .Values.starved}} of its connections without an answer, and its times lack their waits`)
 	Virtualised     = Sentence("virtualised", `a virtual machine: neighbours and the hypervisor are in the noise`)
 	OneHost         = Sentence("one-host", `one host, loopback, synthetic demand{{if .Names}}; each {{.Names.part}} has its own doubts in its record{{end}}`)
 	LogLinesLeftOut = Sentence("log-lines-left-out", `{{with .Names.file}}{{.}}: {{end}}{{.Names.said}}`)

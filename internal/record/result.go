@@ -363,8 +363,8 @@ const (
 	RankSame       Rank = "same"
 	RankPartlySame Rank = "partly-same" // the same at some metrics, undecided at the others
 	RankOpen       Rank = "undecided"
-	KeepsUp        Rank = "keeps-up"     // the other arm's backlog grows: more goodput
-	FallsBehind    Rank = "falls-behind" // its own backlog grows: less goodput
+	KeepsUp        Rank = "keeps-up"     // the other arm's backlog grows, or it fails requests: more goodput
+	FallsBehind    Rank = "falls-behind" // its own backlog grows, or it fails requests: less goodput
 	OtherLoad      Rank = "other-load"   // see Differs
 	StarvesClients Rank = "starves"      // it starves so many connections that the times of the others mean nothing
 	NoTimesBeside  Rank = "no-times"     // the other arm does that

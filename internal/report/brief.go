@@ -321,12 +321,12 @@ func sure(r *record.Result) []string {
 }
 
 // openVerdicts lists the undecided verdicts, each with what would decide it, in one line; ""
-// for none. Goodput counts only where an arm is overloaded: below that it is the offered rate
-// for every arm.
+// for none. Goodput counts only where an arm is overloaded or has no times: below that it is the
+// offered rate for every arm.
 func openVerdicts(r *record.Result) string {
 	var open []record.Verdict
 	for _, v := range r.Verdicts {
-		if v.Verdict == stats.Inconclusive && (v.Primary || v.Metric == "goodput" && overloaded(r, v)) {
+		if v.Verdict == stats.Inconclusive && (v.Primary || v.Metric == "goodput" && (overloaded(r, v) || !hasTimes(r, v))) {
 			open = append(open, v)
 		}
 	}
@@ -369,6 +369,13 @@ func remedy(r *record.Result, needed int) string {
 func overloaded(r *record.Result, v record.Verdict) bool {
 	return slices.ContainsFunc(r.Doubts, func(d record.Fact) bool {
 		return (d.Code == record.Overloaded || d.Code == record.GeneratorLimit) && (d.Arm == v.Arm || d.Arm == v.Baseline)
+	})
+}
+
+// hasTimes reports whether a verdict's two arms have a verdict on times that was not refused.
+func hasTimes(r *record.Result, of record.Verdict) bool {
+	return slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
+		return v.Primary && v.Arm == of.Arm && v.Baseline == of.Baseline && v.Verdict != stats.Refused
 	})
 }
 

@@ -51,16 +51,17 @@ func explanation(x *record.Explanation) document.Document {
 	}
 }
 
-// divided returns the causes, the waterfalls and the witnesses, then theory, tests and
-// profiles. The waterfall of the slowest requests is there if the tail surely differs, or if
-// the mean does not.
+// divided returns the causes, the waterfalls and the witnesses, then theory if no cause is
+// confirmed, tests and profiles. The waterfall of the slowest requests is there if the tail surely
+// differs, or if the mean does not.
 func divided(x *record.Explanation) []document.Part {
 	parts := []document.Part{causes(x), waterfall(x, x.Mean, "on average")}
 	if x.Tail.Sure() || !x.Mean.Sure() {
 		parts = append(parts, waterfall(x, x.Tail, "in the slowest 1"+nbsp+"% of requests"))
 	}
 	theory, tested := "", ""
-	if x.Ideal != nil {
+	// A confirmed cause says where the whole difference is from, which theory divides in another way.
+	if x.Ideal != nil && x.Outcome != record.Because {
 		theory = ideal(x)
 	}
 	if t := x.Tests; t != nil {
@@ -110,22 +111,26 @@ func gap(x *record.Explanation) string {
 	return fmt.Sprintf("%s is slower than %s by %s %s (%s instead of %s)", x.Slower, fast, unit.format(math.Abs(s.By)), where, seconds(max(s.From, s.To)), seconds(min(s.From, s.To)))
 }
 
-// proof describes the test of a cause: how its stretch changed with the knob, a setting that
-// takes the cause away, and with the control, a change that must not matter. It returns "not
-// tested" without a test.
+// proof describes the test of a cause: how its stretch changed in the extra blocks with the knob, a
+// setting that takes the cause away, and with the control, a change that must not matter. The
+// figures are means, as in the waterfalls, but of other blocks. It returns "not tested" without a
+// test.
 func proof(c record.Suspect) string {
 	if c.Moved == nil || c.Still == nil {
 		return "not tested"
 	}
-	figure := seconds
+	figure, of := seconds, "the mean of "+c.Stretch
+	if c.Tail {
+		of += " in the slowest 1" + nbsp + "% of requests"
+	}
 	if c.Code == record.CauseTurnedAway {
-		figure = func(v float64) string { return fmt.Sprintf("%.2g%s%%", 100*v, nbsp) }
+		figure, of = func(v float64) string { return fmt.Sprintf("%.2g%s%%", 100*v, nbsp) }, "the share of "+c.Stretch
 	}
 	verb := "fell"
 	if c.Moved.By >= 0 {
 		verb = "went"
 	}
-	text := fmt.Sprintf("%s %s from %s to %s with %s, and with the control, %s, it was %s", c.Stretch, verb, figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To))
+	text := fmt.Sprintf("in the extra blocks %s %s from %s to %s with %s, and with the control, %s, it was %s", of, verb, figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To))
 	if !c.Why.None() {
 		text += "; " + c.Why.String()
 	}
@@ -154,7 +159,7 @@ func causes(x *record.Explanation) document.Part {
 			}
 			return says
 		})
-		reason := fmt.Sprintf("%.0f%s%% of the difference lies in %s; %s", 100*c.Share, nbsp, c.Stretch, strings.Join(heard, "; "))
+		reason := fmt.Sprintf("%.0f%s%% of the difference lies in %s; medians over the blocks: %s", 100*c.Share, nbsp, c.Stretch, strings.Join(heard, "; "))
 		if c.Moved != nil {
 			reason += "; " + proof(c)
 		}

@@ -116,7 +116,7 @@ func noVerdict(r *record.Result) string {
 	case starving == "":
 	// The reason is the starvation itself, so the sentence need not give it twice.
 	case r.Answer.Reason.RestsOn(record.CauseStarvation):
-		reason = starving + ", and a closed loop has no times of those"
+		reason = starving + ", and the times lack the waits of those"
 	default:
 		reason += "; " + starving
 	}
@@ -144,17 +144,24 @@ func behindInAll(r *record.Result, v record.Verdict) string {
 	return fmt.Sprintf("%s does not keep up with %s (%s): %s", v.Arm, v.Baseline, shortfall(r, v), shownBy([]record.Verdict{v}))
 }
 
-// shortfall returns the change of goodput, and the p50 of both arms if the arm is slower. These
-// times are no finding where the backlog grows, as they grow with the length of the window, but
-// they show how far behind the arm is.
+// shortfall returns the change of goodput, with the share of requests that got no good reply or,
+// without such a share, the p50 of both arms if the arm is slower. These times are no finding where
+// the backlog grows, as they grow with the length of the window, but they show how far behind the
+// arm is.
 func shortfall(r *record.Result, v record.Verdict) string {
 	text := "goodput " + stats.Change(v.Ratio)
 	base, arm := armOf(r, v.Baseline), armOf(r, v.Arm)
+	if failed := float64(arm.Errors) / float64(max(arm.Requests, 1)); failed >= leastFailed {
+		return fmt.Sprintf("%s, no good reply to %.0f %% of its requests", text, 100*failed)
+	}
 	if base.P50 == nil || arm.P50 == nil || *arm.P50 <= *base.P50 {
 		return text
 	}
 	return fmt.Sprintf("%s, p50 %s against %s", text, prose.Seconds(*arm.P50), prose.Seconds(*base.P50))
 }
+
+// leastFailed is the ratio of requests without a good reply from which the headline tells it.
+const leastFailed = .01
 
 // armOf returns the arm with a name, or an arm without figures if there is none.
 func armOf(r *record.Result, name string) record.Arm {

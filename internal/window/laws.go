@@ -95,6 +95,7 @@ type presence struct {
 	time          float64 // spent in flight within the window, s, summed
 	took, longest float64 // of the counted requests: sum of their whole times, and the longest, s
 	counted       int
+	through       int     // in flight all through the window
 	ends          int     // number in flight at the start plus number at the end
 	edges         float64 // time that only one of the sums time and took has, s, without requests longer than the window
 	outside       float64 // sum of its squares, s²
@@ -132,6 +133,7 @@ func (p *presence) add(began, done int64, counted bool) {
 	edge := int64(0)
 	switch {
 	case early && late: // longer than the window: not chance
+		p.through++
 	case early && counted:
 		edge = p.from - began
 	case early:
@@ -173,6 +175,16 @@ func (p *presence) pending(q record.Pending) {
 	p.ends += q.Requests - q.Early
 	p.time += q.Time
 	p.outside += q.Squares
+}
+
+// leave takes out at most starved requests that were in flight all through an open loop's window, and
+// returns their number. Each has a starved connection to itself and so, as in a closed loop, takes no
+// part in the flow.
+func (p *presence) leave(starved int) int {
+	n := min(p.through, starved)
+	p.ends -= 2 * n
+	p.time -= float64(n) * time.Duration(p.to-p.from).Seconds()
+	return n
 }
 
 // littlesLaw returns how far the window is from L = X T (ratio), and how far its ends allow it to

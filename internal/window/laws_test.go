@@ -83,3 +83,31 @@ func TestSwing(t *testing.T) {
 		t.Errorf("a sawtooth of 100 swings by %.1f, want about 29", got)
 	}
 }
+
+// A connection of an open loop that starves from the warm-up on takes no part in the flow, so it breaks
+// no law. A request that is lost on a connection with answers does.
+func TestStarvedOpenLoop(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		starved, unclocked int
+		broke              []string
+	}{{55, 55, nil}, {64, 55, nil}, {0, 0, []string{LawLittle + " (ratio)"}}} {
+		trial := record.TrialRecord{Trial: record.Trial{Warmup: .5, Window: 1, Server: record.ServerSide{CPU: -1, Accepted: -1}}}
+		for i := range int64(450) { // 300/s, of which the first 55 are never answered
+			r := record.Request{Scheduled: i * 1e9 / 300, Sent: i * 1e9 / 300, Done: i*1e9/300 + 20e6, Status: 200}
+			if i < 55 {
+				r.Done, r.Status, r.Outcome = 11e9, 0, record.TimedOut
+			}
+			trial.Requests = append(trial.Requests, r)
+		}
+		trial.Client.Asked, trial.Client.Starved = 64, c.starved
+		w := Reduce(trial, record.Env{CPUs: 2}, record.Clients{Loop: "open", Connections: 64, KeepAlive: true})
+		var broke []string
+		for _, b := range w.Breaches(1, nil, false) {
+			broke = append(broke, b.Rule)
+		}
+		if !slices.Equal(broke, c.broke) || w.Unclocked != c.unclocked {
+			t.Errorf("%d starved: breaks %q, %d without a time; want %q, %d", c.starved, broke, w.Unclocked, c.broke, c.unclocked)
+		}
+	}
+}

@@ -42,6 +42,7 @@ type Window struct {
 	outcomes                    int // requests of the trial that were sent
 	presence                    presence
 	Asked, Starved              int     // connections
+	Unclocked                   int     // of the Starved in an open loop: their request was sent before the window, so no time has its wait
 	backwards                   int     // requests with stamps out of order
 	Tau                         float64 // correlation time of the response times, in requests
 	Clients                     record.Clients
@@ -139,6 +140,8 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	w.Values["unsent"] = 0
 	if clients.Closed() {
 		w.Values["unsent"] = w.finishClosed(sent)
+	} else {
+		w.Unclocked = w.presence.leave(t.Client.Starved)
 	}
 	w.fairness()
 	w.disturb(e)

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"schedlab/internal/doctor"
+	"schedlab/internal/record"
+)
+
+// After a look the answer is told if it says something else than the last one, not if only its figures
+// are others.
+func TestAnswerSoFarIsToldOnce(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	show := newProgress(&b, "plain")
+	for i, headline := range []string{
+		"Open: a request takes 56.6 µs with 64 locks, and 1,200/s end.",
+		"Open: a request takes 55.9 µs with 64 locks, and 1,194/s end.",
+		"pool,workers=4 against nethttp is undecided after 14 blocks and leans slower (p50 +20 %): 14 of 14 blocks show it; 2 more would decide.",
+		"pool,workers=4 against nethttp is undecided after 16 blocks and leans slower (p50 +9 %): 16 of 16 blocks show it; 4 more would decide.",
+		"pool,workers=8 against nethttp is undecided after 20 blocks and leans slower (p50 ×3): 20 of 20 blocks show it; 4 more would decide.",
+		"pool,workers=8 against nethttp is undecided after 24 blocks and leans slower (p50 ×2.5): 24 of 24 blocks show it; 4 more would decide.",
+		"Open: a request takes 56.6 µs with 64 locks, and 1,200/s end.",
+	} {
+		show.soFar(&record.Result{Scenario: "demo", Valid: 10 + 2*i, Headline: headline})
+	}
+	var told []string
+	for line := range strings.Lines(b.String()) {
+		told = append(told, strings.TrimPrefix(line, "schedlab: ")[:len("after 10 blocks: p")])
+	}
+	if want := "after 10 blocks: O after 14 blocks: p after 18 blocks: p after 22 blocks: O"; strings.Join(told, " ") != want {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	show.soFar(&record.Result{Scenario: "other", Valid: 10, Headline: "Open: a request takes 56.6 µs with 64 locks, and 1,200/s end."})
+	if n := strings.Count(b.String(), "\n"); n != 5 {
+		t.Errorf("%d lines, want another for another scenario", n)
+	}
+}
+
+// The short look of a comparison never calls a machine fit, as doctor's further checks may find
+// something.
+func TestShortLookCallsNothingFit(t *testing.T) {
+	t.Parallel()
+	for verdict, want := range map[string]string{
+		doctor.Fit:          "machine: a short look found nothing that disturbs it; `schedlab doctor` checks more",
+		doctor.Reservations: "machine: fit with reservations: swap: 3 of 9 MiB in use; `schedlab doctor` says more",
+	} {
+		r := doctor.Report{Verdict: verdict, Sentence: verdict + ": swap: 3 of 9 MiB in use"}
+		if got := machineLine(r); got != want {
+			t.Errorf("%s: got %q, want %q", verdict, got, want)
+		}
+	}
+}
