@@ -7,8 +7,8 @@
 // requests wait, have clearly more workers than rate x time held: sixteen for six.
 //
 // It takes a fasthttp.RequestHandler. For an http.Handler give it fasthttpadaptor.NewFastHTTPHandler(handler)
-// (github.com/valyala/fasthttp/fasthttpadaptor); to bound it without
-// fasthttp take the recipe nethttp-gate, whose limit is of connections and not of requests.
+// (github.com/valyala/fasthttp/fasthttpadaptor); to bound it without fasthttp take the recipe nethttp-gate,
+// whose limit is of connections and not of requests.
 package pool
 
 import (

@@ -6,8 +6,8 @@
 // get no turn: they are refused with 503 and Retry-After, and their connection stays open.
 //
 // It takes a fasthttp.RequestHandler. For an http.Handler give it fasthttpadaptor.NewFastHTTPHandler(handler)
-// (github.com/valyala/fasthttp/fasthttpadaptor); to bound it without
-// fasthttp take the recipe nethttp-gate, whose limit is of connections and not of requests.
+// (github.com/valyala/fasthttp/fasthttpadaptor); to bound it without fasthttp take the recipe nethttp-gate,
+// whose limit is of connections and not of requests.
 package semaphore
 
 import (
