@@ -167,8 +167,12 @@ func (p *plan) mended(asked searchTimes) (do searchTimes, faults []string) {
 		do.budget = judge.SearchBudget(do.warmup, do.window)
 		faults = append(faults, fmt.Sprintf("--budget %v is outside 0 to %v", asked.budget, scenario.Longest))
 	case asked.budget < least:
-		faults = append(faults, fmt.Sprintf("a budget of %v for each arm holds %d windows of %v, and a search needs %d; raise --budget to %v or shorten --window",
-			asked.budget, max(0, int((asked.budget-judge.ProbeCost)/step)), step, capacity.Least, do.budget))
+		fault := fmt.Sprintf("a budget of %v for each arm holds %d windows of %v, and a search needs %d; raise --budget to %v",
+			asked.budget, max(0, int((asked.budget-judge.ProbeCost)/step)), step, capacity.Least, do.budget)
+		if do.window == asked.window {
+			fault += " or shorten --window"
+		}
+		faults = append(faults, fault)
 	}
 	return do, faults
 }
