@@ -38,10 +38,11 @@ func SearchBudget(warmup, window time.Duration) time.Duration {
 }
 
 // SearchWindow returns a window of whole seconds that is long enough to judge an arm that does most
-// requests per second, where one of length window can judge from floor requests per second on. Twice
-// as many requests as needed leave room for the rates below.
+// requests per second, where one of length window can judge from floor requests per second on; a day
+// at most. Twice as many requests as needed leave room for the rates below.
 func SearchWindow(window time.Duration, floor, most float64) time.Duration {
-	return (time.Duration(float64(window)*2*floor/most) + time.Second).Round(time.Second)
+	longer := float64(window)*2*floor/most + float64(time.Second)
+	return time.Duration(min(longer, float64(24*time.Hour))).Round(time.Second)
 }
 
 // SearchOptions returns the search options of a plan. Floor is the lowest rate that its windows
