@@ -425,10 +425,11 @@ func TestHeadlineSaysWhatToDo(t *testing.T) {
 	for text, want := range map[string]string{
 		"requests=10000 rate=1000/s seconds=10 mean=5.0ms connections=10 timeouts=414 timeout=20ms loop=closed tool=wrk": "Do not use mean, max and quantiles: 4.14 % of the requests are not in them. 0 impossible, 1 suspicious, 1 cannot be told, in 1 run of wrk.",
 		"rate=1000/s mean=0.50ms connections=10 loop=closed":                                                             "Do not use the mean: it is 5 % of what the connections allow. 0 impossible, 1 suspicious, 0 cannot be told, in 1 run of figures.",
-		"rate=1000/s mean=6.0ms connections=10 loop=closed":                                                              "Nothing speaks against these figures. 0 impossible, 0 suspicious, 1 cannot be told, in 1 run of figures.",
-		"rate=1000/s mean=0.50ms connections=10 tool=hey loop=closed":                                                    "Nothing speaks against these figures. ",
+		"rate=1000/s mean=6.0ms connections=10 loop=closed":                                                              "Nothing speaks against these figures, but see what they cannot tell. 0 impossible, 0 suspicious, 1 cannot be told, in 1 run of figures.",
+		"rate=1000/s mean=0.50ms connections=10 tool=hey loop=closed":                                                    "Nothing speaks against these figures, but see what they cannot tell. ",
 		"requests=1000 rate=90/s seconds=10 errors=50":                                                                   "Use neither rate nor requests / seconds: they contradict each other. 1 impossible, 1 suspicious, ",
 		"run=a mean=1ms rate=5/s\n\nrun=b mean=3.0ms max=2.0ms rate=5/s":                                                 "line 3 (b): Do not use mean and max: they are in the wrong order. 1 impossible, ",
+		"requests=1000 rate=100/s seconds=10":                                                                            "Nothing speaks against these figures. 0 impossible, 0 suspicious, 0 cannot be told, in 1 run of figures.",
 		"requests=1000 ok=950 errors=50 mean=5ms":                                                                        "Do not use mean, max and quantiles above p95: 5 % of the requests failed and are not in them. ",
 	} {
 		var got strings.Builder

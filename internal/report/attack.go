@@ -332,6 +332,9 @@ func auditAdvice(a *record.Audit) string {
 			return where(a, f) + f.Fact().Part("do")
 		}
 	}
+	if len(a.Findings) > 0 {
+		return "Nothing speaks against these figures, but see what they cannot tell"
+	}
 	return "Nothing speaks against these figures"
 }
 

@@ -264,8 +264,8 @@ func searched(r *record.Result) string {
 	return strings.Join(append(loads(r.Arms), parts...), ", ")
 }
 
-// starving marks a figure of an arm that serves only some of its clients.
-const starving = "†"
+// ofSome marks a figure of an arm that serves only some of its clients.
+const ofSome = "†"
 
 // capacityTable returns the arms' results, with the head first. A figure that was not measured
 // is a dash. The counts of windows tell how well a bound is supported: "3 of 3" kept at the low
@@ -295,7 +295,7 @@ func capacityTable(r *record.Result) [][]string {
 		if a.Starves.None() || cell == none {
 			return cell
 		}
-		return cell + starving
+		return cell + ofSome
 	}
 	head := []string{"arm", "capacity", "estimate", "verified", "refuted", "saturation", "X_max", "recovers", "CPU a request"}
 	return append([][]string{head}, each(r.Capacity.Arms, func(a record.ArmCapacity) []string {
@@ -339,7 +339,7 @@ func capacityLines(r *record.Result) (lines []string) {
 		if len(r.Capacity.Arms) > 1 {
 			said := a.Answer.String()
 			if !a.Starves.None() {
-				said += " " + starving
+				said += " " + ofSome
 			}
 			lines = append(lines, said)
 		}
@@ -360,7 +360,7 @@ func capacityCompared(r *record.Result) []string {
 	for _, a := range r.Capacity.Arms {
 		if v := a.Starves.Values; !a.Starves.None() {
 			lines = append(lines, fmt.Sprintf("%s %s: of %s only, for it starves %.0f of %.0f kept connections; it is compared with no other arm",
-				starving, a.Name, plural(int(v["workers"]), "client"), v["waiting"], v["connections"]))
+				ofSome, a.Name, plural(int(v["workers"]), "client"), v["waiting"], v["connections"]))
 		}
 	}
 	for _, a := range r.Capacity.Arms {

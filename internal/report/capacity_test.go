@@ -130,7 +130,7 @@ func TestAStarvingArmIsMarked(t *testing.T) {
 			t.Errorf("%s: an arm that starves clients is ranked:\n%s", form, text)
 		}
 	}
-	if fed := rendered(t, "text", promised()); strings.Contains(fed, starving) {
+	if fed := rendered(t, "text", promised()); strings.Contains(fed, ofSome) {
 		t.Errorf("a mark without an arm that starves clients:\n%s", fed)
 	}
 }
