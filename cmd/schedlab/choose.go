@@ -65,7 +65,8 @@ The answer ends with the comparison that tests it: the advised model against
 net/http and others that may do. --verify runs that comparison, two minutes at
 most, and says whether the advice held: it did unless another model is surely
 better at what matters, the SLO is broken, or a request got no good reply (which
-overload is about).
+overload is about). If it is undecided against some model, the answer names that
+model, and the advice is only not refuted.
 
 Exit codes: 0 there is advice, and with --verify it held; 3 --verify found the
 advised model SLOWER, or its SLO broken; 4 this machine could not decide, or

@@ -126,6 +126,7 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	}
 	// From here on: read, measure, judge, print.
 	m := machine(survey, f.out)
+	m.Scenario, m.Window = f.asked.Name, time.Duration(f.asked.Protocol.Window)
 	err = f.measure(cmd.Context(), survey, m, show)
 	show.done()
 	if cmd.Context().Err() != nil {

@@ -45,6 +45,9 @@ type Ask struct {
 	Seed        uint64
 }
 
+// fasthttp is the stack of the modes on fasthttp's parser.
+const fasthttp = "fasthttp"
+
 // Limits between the kinds of requests. The squared coefficient of variation (SCV) of the time held
 // is 1 for an exponential, above 2 for a mix of two lengths, and 25 for the heavy tail of the
 // experiment.
@@ -192,12 +195,16 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 		c.Size = record.Fact{Code: chooseNoSize}
 	}
 	c.Answer = record.Fact{Code: chooseAdvice, Names: names, Values: record.Values{"workers": float64(c.Workers), "queue": float64(c.Queue)}}
+	c.Parser = a.parser(mode, c.Cell, modes)
 	c.Asked = record.Fact{
 		Code: chooseAsked, Names: record.Names{"does": c.Does, "matters": a.Matters, "arrivals": a.Arrivals},
 		Values: record.Values{
 			"cpu": a.Demand.CPU.Mean().Seconds(), "sleep": (a.Demand.Held() - a.Demand.CPU.Mean()).Seconds(), "lock": a.Lock.Seconds(), "rate": a.Rate,
 			"connections": float64(a.Connections), "idle": float64(a.Idle), "pipeline": float64(a.Pipeline), "busy": a.busy(), "http": a.http(),
 		},
+	}
+	if asks := a.asks(c.Does); asks != "" {
+		c.Asked.Names["asks"] = asks
 	}
 	c.Unless = record.Fact{Code: record.Code("choose-unless-" + kinds[0]), Values: record.Values{"busy": a.busy()}}
 	// Under overload more load than the CPUs can do is the question, and no doubt.
@@ -232,6 +239,44 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 		}
 	}
 	return c, t, nil
+}
+
+// asks returns, for requests of the kind Mixed, which of its two cases they are; "" for other kinds.
+func (a Ask) asks(does string) string {
+	switch {
+	case does != Mixed:
+		return ""
+	case a.load().SCV > mixedSCV:
+		return "long requests among short ones"
+	}
+	return "requests that compute and wait"
+}
+
+// parser returns the fact that a mode on fasthttp's parser takes no handlers of net/http, with the
+// verdicts of the cell between the mode and net/http. It is no fact for a mode on net/http. cell is
+// nil if no experiment is behind the advice.
+func (a Ask) parser(advised mode.Mode, cell *record.ChoiceCell, modes []mode.Mode) record.Fact {
+	if advised.Axes.Stack != fasthttp {
+		return record.Fact{}
+	}
+	f := record.Fact{Code: chooseParser, Names: record.Names{"mode": advised.Name}}
+	if cell == nil {
+		return f
+	}
+	f.Names["scenario"] = cell.Scenario
+	// The mode that stands for each arm, by the arm's name.
+	stand := map[string]string{}
+	for _, arm := range cell.Arms {
+		m, _ := a.stands(arm.Mode, modes)
+		stand[arm.Name] = m.Name
+	}
+	for _, v := range cell.Verdicts {
+		pair := []string{stand[v.Arm], stand[v.Baseline]}
+		if slices.Contains(pair, advised.Name) && slices.Contains(pair, modes[0].Name) {
+			f.Because = append(f.Because, Said(v))
+		}
+	}
+	return f
 }
 
 // cellOf returns the cell of the kind does and of what matters. It must be in cells.
@@ -544,7 +589,8 @@ func TestPairs(arms, metrics []string) (all []judge.Pair) {
 // than the advised arm in one metric without being worse in another, if the advised arm keeps the
 // SLO, and if each of its requests got a good reply. The last condition is dropped if overload
 // matters. arms[0] is the advised arm. verdicts are those on TestPairs, and slo has the outcomes of
-// the SLO's terms for the advised arm. Dir of the result is left empty.
+// the SLO's terms for the advised arm. An advice that held names the arms that are undecided against it
+// as "open". Dir of the result is left empty.
 func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdict, slo []record.Expectation) *record.ChoiceTest {
 	// The rule that names a winner wants a result: one with just these arms and verdicts.
 	r := record.Result{Verdicts: verdicts}
@@ -572,6 +618,24 @@ func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdic
 		t.Answer, t.Why.Code = record.NoAnswer, chooseShed
 	default:
 		t.Answer, t.Why.Code = record.Passed, chooseHeld
+		if open := undecided(arms[1:], verdicts); len(open) > 0 {
+			t.Why.Names["open"] = strings.Join(open, " and ")
+		}
 	}
 	return &t
+}
+
+// undecided returns the arms of which the verdicts do not say how they compare with the advised arm:
+// at least one is open, and none says that the arm is worse.
+func undecided(arms []string, verdicts []record.Verdict) []string {
+	return slices.DeleteFunc(slices.Clone(arms), func(arm string) bool {
+		open := false
+		for _, v := range verdicts {
+			if v.Arm == arm && v.Worse() {
+				return true
+			}
+			open = open || v.Arm == arm && (v.Verdict == stats.Inconclusive || v.Verdict == stats.Refused)
+		}
+		return !open
+	})
 }

@@ -266,6 +266,56 @@ func TestMemoryOfConnections(t *testing.T) {
 	}
 }
 
+// A mode on fasthttp's parser takes no handlers of net/http. The advice says so, and how net/http did
+// in the experiment, or that it was not there.
+func TestAdviceTellsOfHandlers(t *testing.T) {
+	t.Parallel()
+	modes := someModes()
+	for i := range modes {
+		modes[i].Axes.Stack = fasthttp
+	}
+	modes[0].Axes.Stack = "nethttp"
+	const takes = "is on fasthttp's parser: its handlers are fasthttp's (fasthttp.RequestHandler), not net/http's; "
+	for _, c := range []struct {
+		name, workload, mode, says string
+		pack                       Pack
+	}{
+		{"measured", "sleep=20ms", "fasthttp", "fasthttp " + takes + "net/http in the experiment: fasthttp against nethttp at memory: LOWER, +20 % (+10 % to +30 %)",
+			rows("quick", "memory fasthttp nethttp LOWER\nmemory pool nethttp SAME\nmemory pool fasthttp HIGHER")},
+		{"not measured", "cpu=1ms,sleep=1ms", "goroutine", "goroutine " + takes + "net/http was not measured in the experiment quantum",
+			rows("quantum", "memory one-worker goroutine HIGHER\nmemory loop-single goroutine HIGHER\nmemory loop-single one-worker SAME")},
+		{"net/http itself", "sleep=20ms", "nethttp", "", rows("quick", "memory fasthttp nethttp SAME\nmemory pool nethttp SAME\nmemory pool fasthttp SAME")},
+		{"no experiment", "sleep=20ms", "nethttp", "", nil},
+	} {
+		got, _, err := Choose(asking(t, c.workload, 100, func(a *Ask) { a.Matters = Memory }), c.pack, modes)
+		if err != nil || got.Mode != c.mode || got.Parser.String() != c.says {
+			t.Errorf("%s: got %s, %q, %v; want %s, %q", c.name, got.Mode, got.Parser, err, c.mode, c.says)
+		}
+	}
+	if got, want := asking(t, "cpu=1ms", 1, nil).parser(modes[1], nil, modes).String(), "goroutine "+takes+"how net/http would do was not measured"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// An answer names what the requests ask and no part that they lack, and who wins.
+func TestAnswerReadsWell(t *testing.T) {
+	t.Parallel()
+	pack := rows("quantum", "memory one-worker goroutine HIGHER\nmemory loop-single goroutine HIGHER\nmemory loop-single one-worker SAME")
+	for workload, want := range map[string]string{
+		"cpu=0.95*1ms+0.05*20ms": "1.95ms of CPU a request, 100/s on 64 kept connections: long requests among short ones, about ",
+		"cpu=1ms,sleep=1ms":      "1ms of CPU and 1ms of waiting a request, 100/s on 64 kept connections: requests that compute and wait, about ",
+		"sleep=20ms":             "20ms of waiting a request, 100/s on 64 kept connections: requests that wait, about ",
+	} {
+		got, _, err := Choose(asking(t, workload, 100, func(a *Ask) { a.Matters = Memory }), pack, someModes())
+		if err != nil || !strings.HasPrefix(got.Asked.String(), want) {
+			t.Errorf("%s: got %q, want %q", workload, got.Asked, want)
+		}
+		if why := got.Why.String(); strings.Contains(why, "one wins") || !strings.Contains(why, "quantum (docs/experiments, abc1234): goroutine wins; ") {
+			t.Errorf("%s: got %q", workload, why)
+		}
+	}
+}
+
 // Behind a long request a short one waits in a single queue and not beside it: theory advises
 // to share.
 func TestTheoryKnowsWhoShouldWait(t *testing.T) {
@@ -344,12 +394,16 @@ func TestVerify(t *testing.T) {
 		want           record.Answer
 		errors         int
 		slo            []record.Expectation
+		says           string // the beginning of the reason
 	}{
-		{name: "slower others", verdicts: "p99 b a SLOWER\np99 c a SAME", want: record.Passed},
+		{name: "slower others", verdicts: "p99 b a SLOWER\np99 c a SAME", want: record.Passed, says: "the advice held: nothing is surely better than a; b against a"},
 		{name: "a refused request", verdicts: "p99 b a SLOWER\np99 c a SAME", errors: 1, want: record.NoAnswer},
 		{name: "under overload that is the point", verdicts: "good_mean b a SLOWER\ngood_mean c a SAME", errors: 1, want: record.Passed},
 		{name: "a broken SLO", verdicts: "p99 b a SLOWER\np99 c a SAME", slo: broken, want: record.Failed},
-		{name: "undecided", verdicts: "p99 b a INCONCLUSIVE\np99 c a REFUSED", want: record.Passed},
+		{name: "undecided", verdicts: "p99 b a INCONCLUSIVE\np99 c a REFUSED", want: record.Passed,
+			says: "not refuted: nothing is surely better than a; against b and c it is undecided; b against a at p99: INCONCLUSIVE, +20 % (+10 % to +30 %); c against a at p99: REFUSED"},
+		{name: "one undecided", verdicts: "p99 b a INCONCLUSIVE\np99 c a SAME", want: record.Passed, says: "not refuted: nothing is surely better than a; against b it is undecided; "},
+		{name: "worse at one", verdicts: "good_mean b a SLOWER\ngoodput b a INCONCLUSIVE\ngood_mean c a SAME\ngoodput c a SAME", want: record.Passed, says: "the advice held: "},
 		{name: "a faster one", verdicts: "p99 b a FASTER\np99 c a SAME", want: record.Failed},
 		{name: "two faster ones", verdicts: "p99 b a FASTER\np99 c a FASTER", want: record.Failed},
 		{name: "less memory", verdicts: "memory b a LOWER\nmemory c a SAME", want: record.Failed},
@@ -362,7 +416,7 @@ func TestVerify(t *testing.T) {
 			verdicts, metrics = append(verdicts, r.Verdict), append(metrics, r.Metric)
 		}
 		got := Verify(record.Arm{Errors: c.errors, Requests: 1000}, []string{"a", "b", "c"}, metrics, verdicts, c.slo)
-		if got.Answer != c.want || len(got.Why.Because) != len(verdicts) {
+		if got.Answer != c.want || len(got.Why.Because) != len(verdicts) || !strings.HasPrefix(got.Why.String(), c.says) {
 			t.Errorf("%s: got %s because of %v, want %s", c.name, got.Answer, got.Why, c.want)
 		}
 	}

@@ -123,7 +123,7 @@ func shape(cv float64) string {
 	case 0:
 		return "always the same"
 	case 1:
-		return "exponential"
+		return "exponential (--cv 0: always the same)"
 	}
 	return fmt.Sprintf("lognormal with a coefficient of variation of %g", cv)
 }

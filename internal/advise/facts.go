@@ -3,11 +3,13 @@ package advise
 import "schedlab/internal/record"
 
 // Facts about the size of a pool, in groups. First the headlines of `size`: an advice, a table of
-// waits, and the two ways in which there is none. Then, without a name, the reasons of sizeHopeless:
+// waits, and the two ways in which there is none; sizePools tells for which pools an advice and a
+// table hold. Then, without a name, the reasons of sizeHopeless:
 // package queueing has constants with these codes (queueing.Hopeless). Then the doubts about the
 // replay and about a demand's source, and last the results of a test.
 var (
 	sizeAdvice     = record.Sentence("size-advice", `{{plural .Values.workers "worker"}} and a queue of {{count .Values.queue}} keep {{.Names.slo}} at {{.Names.rate}}`)
+	sizePools      = record.Sentence("size-pools", `where a worker serves a request (pool-request); workers that keep their connection (pool) must be at least as many as clients keep connections`)
 	sizeWaits      = record.Sentence("size-waits", `No SLO given: {{plural .Values.workers "worker"}} at least for {{.Names.rate}}; from {{count .Values.knee}} on a request waits, on average, less than a tenth of the time it is held`)
 	sizeNoCores    = record.Sentence("size-no-cores", `No number of workers keeps up with {{.Names.rate}}: the requests need {{digits .Values.cores}} cores, and there are {{count .Values.have}}; below {{digits .Values.most_rate}}/s they could`)
 	sizeHopeless   = record.Sentence("size-hopeless", `No number of workers keeps {{.Names.slo}} at {{if .Values.most_rate}}{{.Names.rate}}{{else}}any rate{{end}}: {{template "because" .}}{{with .Values.most_rate}}. About {{digits .}}/s could be promised{{end}}`)
@@ -37,11 +39,11 @@ var (
 var (
 	chooseAdvice = record.Sentence("choose-advice", `{{if .Names.open}}Not decided which model is best: {{else}}Choose {{end}}{{.Names.mode}}{{with .Values.workers}} with {{plural . "worker"}}{{end}}{{with .Values.queue}} and a queue of {{count .}}{{end}}`+
 		`{{if .Names.open}} ({{.Names.summary}}){{if .Names.plain}} leans ahead, and {{.Names.plain}}, the plainest, is not known to be worse{{else}}, the plainest, is not known to be worse than another{{end}}{{else}}: {{.Names.summary}}{{end}}`)
-	chooseAsked = record.Sentence("choose-asked", `{{time .Values.cpu}} of CPU{{with .Values.lock}} ({{time .}} of it under one lock){{end}} and {{time .Values.sleep}} of waiting a request, `+
+	chooseAsked = record.Sentence("choose-asked", `{{with .Values.cpu}}{{time .}} of CPU{{with $.Values.lock}} ({{time .}} of it under one lock){{end}}{{if $.Values.sleep}} and {{end}}{{end}}{{with .Values.sleep}}{{time .}} of waiting{{end}} a request, `+
 		`{{if gt .Values.pipeline 1.0}}{{count .Values.pipeline}} at a time on each of {{count .Values.connections}} connections`+
 		`{{else}}{{per .Values.rate}} on {{count .Values.connections}} kept connections{{with .Values.idle}} beside {{count .}} idle ones{{end}}{{end}}: `+
-		`{{kind .Names.does}}, about {{percent .Values.busy}} of the CPU time, {{percent .Values.http}} for HTTP itself; what matters: {{.Names.matters}}`)
-	chooseMeasured = record.Sentence("choose-measured", `the experiment {{.Names.scenario}} (docs/experiments, {{.Names.commit}}): {{outcome .Names.outcome}}: {{.Names.best}}{{range .Because}}; {{say .}}{{end}}`)
+		`{{or .Names.asks (kind .Names.does)}}, about {{percent .Values.busy}} of the CPU time, {{percent .Values.http}} for HTTP itself; what matters: {{.Names.matters}}`)
+	chooseMeasured = record.Sentence("choose-measured", `the experiment {{.Names.scenario}} (docs/experiments, {{.Names.commit}}): {{if eq .Names.outcome "one-wins"}}{{.Names.best}} wins{{else}}{{outcome .Names.outcome}}: {{.Names.best}}{{end}}{{range .Because}}; {{say .}}{{end}}`)
 	chooseVerdict  = record.Sentence("choose-verdict", `{{.Arm}} against {{.Baseline}} at {{metric .Metric}}: {{.Names.verdict}}{{with .Values.low}}, {{change $.Values.ratio}} ({{change .}} to {{change $.Values.high}}){{end}}`+
 		`{{range .Because}}, {{say .}}{{end}}`)
 	chooseNear        = record.Sentence("choose-near", `not measured here yet for {{kind .Names.does}}; the nearest that is, {{kind .Names.near}}: {{template "because" .}}`)
@@ -59,19 +61,22 @@ var (
 	chooseKept     = record.Sentence("choose-kept", `measured with a connection for each request; on kept connections its workers would keep them, so {{.Names.mode}} stands for it`)
 	chooseWaits    = record.Sentence("choose-waits", `measured with requests that do not wait; a loop would stand still while one does, so {{.Names.mode}} stands for it`)
 	chooseCrowded  = record.Sentence("choose-crowded", `{{count .Values.connections}} connections weigh more in memory than {{kind .Names.does}}, and are like {{kind .Names.near}}: {{template "because" .}}`)
-	chooseHeld     = record.Sentence("choose-held", `the advice held: nothing is surely better than {{.Names.mode}}{{range .Because}}; {{say .}}{{end}}`)
-	chooseWrong    = record.Sentence("choose-wrong", `the advice is wrong: another is better than {{.Names.mode}}{{range .Because}}; {{say .}}{{end}}`)
-	chooseOpen     = record.Sentence("choose-open", `nothing can be said: every verdict was refused{{range .Because}}; {{say .}}{{end}}`)
-	chooseShed     = record.Sentence("choose-shed", `not known to hold: {{.Names.mode}} left {{plural .Values.errors "request"}} of {{count .Values.requests}} without a good reply{{range .Because}}; {{say .}}{{end}}`)
-	chooseBroken   = record.Sentence("choose-broken", `the advice is wrong: {{.Names.mode}} breaks the SLO{{range .Because}}; {{say .}}{{end}}`)
-	chooseOneMode  = record.Sentence("choose-one-mode", `the experiment {{.Names.scenario}} compares settings of {{.Names.mode}} with one another, not models`)
-	chooseBelow    = record.Sentence("choose-below", `the experiment {{.Names.scenario}} asks for less than its arms can do: it shows no overload`)
-	_              = record.Sentence("choose-unless-short-cpu", `while few requests meet, below a third of the CPU time{{if gt .Values.busy .34}} (not so here){{end}}: under Poisson arrivals a third of them at most find the CPU busy then`)
-	_              = record.Sentence("choose-unless-blocking", `as long as there are many more workers than Little's law keeps busy, rate x time held: few requests find all of them busy then`)
-	_              = record.Sentence("choose-unless-mixed", `while long requests are rare enough that none is under way when a short one comes, or there are more workers and CPUs than long requests at a time`)
-	_              = record.Sentence("choose-unless-heavy-tail", `when all requests are about as long: with one demand for all, the order of service changes no mean`)
-	_              = record.Sentence("choose-unless-idle", `below a hundred connections for memory, some thousand for the rest: an idle one costs kilobytes and no time`)
-	_              = record.Sentence("choose-unless-bursts", `when a burst's work is done before the next request comes, and nobody minds that its last one waits for all the others`)
-	_              = record.Sentence("choose-unless-pipelined", `when a request takes more than about 200 µs: a model adds 10 to 20 to each`)
-	_              = record.Sentence("choose-unless-locks", `as long as the lock is mostly free: under Poisson arrivals the share of requests that find it taken is rate x time held`)
+	chooseHeld     = record.Sentence("choose-held", `{{if .Names.open}}not refuted{{else}}the advice held{{end}}: nothing is surely better than {{.Names.mode}}`+
+		`{{with .Names.open}}; against {{.}} it is undecided{{end}}{{range .Because}}; {{say .}}{{end}}`)
+	chooseParser = record.Sentence("choose-parser", `{{.Names.mode}} is on fasthttp's parser: its handlers are fasthttp's (fasthttp.RequestHandler), not net/http's; `+
+		`{{if .Because}}net/http in the experiment: {{template "list" .}}{{else if .Names.scenario}}net/http was not measured in the experiment {{.Names.scenario}}{{else}}how net/http would do was not measured{{end}}`)
+	chooseWrong   = record.Sentence("choose-wrong", `the advice is wrong: another is better than {{.Names.mode}}{{range .Because}}; {{say .}}{{end}}`)
+	chooseOpen    = record.Sentence("choose-open", `nothing can be said: every verdict was refused{{range .Because}}; {{say .}}{{end}}`)
+	chooseShed    = record.Sentence("choose-shed", `not known to hold: {{.Names.mode}} left {{plural .Values.errors "request"}} of {{count .Values.requests}} without a good reply{{range .Because}}; {{say .}}{{end}}`)
+	chooseBroken  = record.Sentence("choose-broken", `the advice is wrong: {{.Names.mode}} breaks the SLO{{range .Because}}; {{say .}}{{end}}`)
+	chooseOneMode = record.Sentence("choose-one-mode", `the experiment {{.Names.scenario}} compares settings of {{.Names.mode}} with one another, not models`)
+	chooseBelow   = record.Sentence("choose-below", `the experiment {{.Names.scenario}} asks for less than its arms can do: it shows no overload`)
+	_             = record.Sentence("choose-unless-short-cpu", `while few requests meet, below a third of the CPU time{{if gt .Values.busy .34}} (not so here){{end}}: under Poisson arrivals a third of them at most find the CPU busy then`)
+	_             = record.Sentence("choose-unless-blocking", `as long as there are many more workers than Little's law keeps busy, rate x time held: few requests find all of them busy then`)
+	_             = record.Sentence("choose-unless-mixed", `while long requests are rare enough that none is under way when a short one comes, or there are more workers and CPUs than long requests at a time`)
+	_             = record.Sentence("choose-unless-heavy-tail", `when all requests are about as long: with one demand for all, the order of service changes no mean`)
+	_             = record.Sentence("choose-unless-idle", `below a hundred connections for memory, some thousand for the rest: an idle one costs kilobytes and no time`)
+	_             = record.Sentence("choose-unless-bursts", `when a burst's work is done before the next request comes, and nobody minds that its last one waits for all the others`)
+	_             = record.Sentence("choose-unless-pipelined", `when a request takes more than about 200 µs: a model adds 10 to 20 to each`)
+	_             = record.Sentence("choose-unless-locks", `as long as the lock is mostly free: under Poisson arrivals the share of requests that find it taken is rate x time held`)
 )

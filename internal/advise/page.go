@@ -40,9 +40,12 @@ type Page struct {
 // short form tells the answer, its table and how sure it is; the long one adds the derivation, the
 // waits, all cases in which an assumption is off, and the doubts in full.
 func (s *Page) document(verbose bool) document.Document {
-	facts := document.Facts{fact("Asked", "%s, Poisson; %s", s.Rate, s.Demand.From)}
+	facts, holds := document.Facts{fact("Asked", "%s, Poisson; %s", s.Rate, s.Demand.From)}, "Holds"
 	if verbose {
-		facts = s.derivation()
+		facts, holds = s.derivation(), "holds"
+	}
+	if !s.Hopeless() {
+		facts = append(facts, fact(holds, "%s", s.pools()))
 	}
 	var parts []document.Part
 	switch {
@@ -109,6 +112,9 @@ func (s *Page) derivation() document.Facts {
 func fact(what, format string, args ...any) document.Fact {
 	return document.Fact{Label: what, Text: fmt.Sprintf(format, args...)}
 }
+
+// pools returns the fact that tells for which kind of pool the number of workers holds.
+func (s *Page) pools() record.Fact { return record.Fact{Code: sizePools} }
 
 // strained returns the higher rate at which the advice still keeps the SLO: the rate asked for plus
 // the margin.
@@ -375,6 +381,7 @@ type sizeJSON struct {
 	// Comparison is the result of the formula for such a station, to compare with Expected. It is not a
 	// bound.
 	Comparison *formulaJSON  `json:"comparison,omitempty"`
+	Holds      *record.Fact  `json:"holds,omitempty"` // for which kind of pool the workers are right
 	Doubts     []record.Fact `json:"doubts"`
 	Test       string        `json:"test,omitempty"`
 	// Verified is the result of --verify. Unverified is the reason why it has no result.
@@ -446,6 +453,9 @@ func (s *Page) json() sizeJSON {
 		if i == s.Knee {
 			j.Knee = o.Workers
 		}
+	}
+	if !s.Hopeless() {
+		j.Holds = new(s.pools())
 	}
 	if s.SLO == nil {
 		return j

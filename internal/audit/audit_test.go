@@ -356,6 +356,7 @@ func TestLateAnswersOfWrk(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit            [2]string
 		late, inTheMean string
+		suspicious      bool
 	}{
 		"all of the gap": {
 			late:      "213 of 32130 requests (0.663 %) were answered after wrk's --timeout (2s unless set)",
@@ -382,14 +383,29 @@ func TestLateAnswersOfWrk(t *testing.T) {
 			inTheMean: "(the max, which is below --timeout) they are 39.4 of the 640",
 		},
 		"none": {
-			edit:      [2]string{"timeout 213", "timeout 0"},
-			inTheMean: "is 33 % of it: the rest is the load's own time, or its connections were idle",
+			edit:       [2]string{"timeout 213", "timeout 0"},
+			inTheMean:  "is 33 % of it: the rest is the load's own time, or its connections were idle",
+			suspicious: true,
+		},
+		"too few to explain the mean": {
+			edit:       [2]string{"timeout 213", "timeout 50"},
+			late:       "50 of 32130 requests (0.156 %)",
+			inTheMean:  "they are 100 of the 640 connection-seconds",
+			suspicious: true,
+		},
+		"more than half with them": {
+			edit:      [2]string{"timeout 213", "timeout 56"},
+			late:      "56 of 32130 requests",
+			inTheMean: "they are 112 of the 640 connection-seconds",
 		},
 	} {
 		a := judge(t, strings.Replace(printed, c.edit[0], c.edit[1], 1), audit.Given{})
-		said := map[record.Code]string{}
+		said, kind := map[record.Code]string{}, map[record.Code]record.Judgement{}
 		for _, f := range a.Findings {
-			said[f.Code] = f.Fact().String()
+			said[f.Code], kind[f.Code] = f.Fact().String(), f.Kind
+		}
+		if got := kind["audit-turnaround"]; (got == record.Suspicious) != c.suspicious {
+			t.Errorf("%s: the interactive law finds it %s", name, got)
 		}
 		if got := said["audit-late"]; !strings.Contains(got, c.late) || (got == "") != (c.late == "") {
 			t.Errorf("%s: got %q, want %q", name, got, c.late)
@@ -399,6 +415,36 @@ func TestLateAnswersOfWrk(t *testing.T) {
 		}
 		if said["audit-failed"] != "" || a.Runs[0].Figures[audit.Requests] != 32130 {
 			t.Errorf("%s: late answers are counted as failed, or twice: %v, %q", name, a.Runs[0].Figures, said["audit-failed"])
+		}
+	}
+}
+
+// The first line says what to do about the gravest finding, before it counts them.
+func TestHeadlineSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"requests=10000 rate=1000/s seconds=10 mean=5.0ms connections=10 timeouts=414 timeout=20ms loop=closed tool=wrk": "Do not use mean, max and quantiles: 4.14 % of the requests are not in them. 0 impossible, 1 suspicious, 1 cannot be told, in 1 run of wrk.",
+		"rate=1000/s mean=0.50ms connections=10 loop=closed":                                                             "Do not use the mean: it is 5 % of what the connections allow. 0 impossible, 1 suspicious, 0 cannot be told, in 1 run of figures.",
+		"rate=1000/s mean=6.0ms connections=10 loop=closed":                                                              "Nothing speaks against these figures, but see what they cannot tell. 0 impossible, 0 suspicious, 1 cannot be told, in 1 run of figures.",
+		"rate=1000/s mean=0.50ms connections=10 tool=hey loop=closed":                                                    "Nothing speaks against these figures, but see what they cannot tell. ",
+		"requests=1000 rate=90/s seconds=10 errors=50":                                                                   "Use neither rate nor requests / seconds: they contradict each other. 1 impossible, 1 suspicious, ",
+		"run=a mean=1ms rate=5/s\n\nrun=b mean=3.0ms max=2.0ms rate=5/s":                                                 "line 3 (b): Do not use mean and max: they are in the wrong order. 1 impossible, ",
+		"requests=1000 rate=100/s seconds=10":                                                                            "Nothing speaks against these figures. 0 impossible, 0 suspicious, 0 cannot be told, in 1 run of figures.",
+		"requests=1000 ok=950 errors=50 mean=5ms":                                                                        "Do not use mean, max and quantiles above p95: 5 % of the requests failed and are not in them. ",
+	} {
+		var got strings.Builder
+		if err := report.Audit(&got, judge(t, text, audit.Given{}), false, report.TextOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Join(strings.Fields(got.String()), " "); !strings.HasPrefix(strings.TrimPrefix(said, ": "), want) {
+			t.Errorf("%q: got %q, want %q", text, said, want)
+		}
+	}
+	for _, file := range glob(t, "*.txt") {
+		for _, f := range audit.Judge(read(t, file), audit.Given{}).Findings {
+			if do := f.Fact().Part("do"); f.Kind != record.CannotTell && (do == string(f.Code) || strings.Contains(do, "<no value>")) {
+				t.Errorf("%s: nothing is said about what to do: %q", f.Code, do)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	_ "embed"
 	"math"
 	"slices"
@@ -16,13 +17,16 @@ import (
 var findings string
 
 // rules are the findings of findings.txt in the order of a report, each with its class and
-// law. Reading them registers their sentences.
+// law. Reading them registers their sentences; CODE+" do" says what to do about a finding.
 var rules = func() (all []finding) {
 	var kind, law string
 	for l := range strings.Lines(findings) {
 		l, isFinding := strings.CutPrefix(strings.TrimSuffix(l, "\n"), "\t")
+		do, isDo := strings.CutPrefix(l, "\t")
 		first, rest, _ := strings.Cut(l, " ")
 		switch {
+		case isDo:
+			record.Sentence(all[len(all)-1].Code+" do", do)
 		case isFinding:
 			all = append(all, finding{Code: record.Sentence(record.Code(first), rest), Kind: record.Judgement(kind), Law: law})
 		case first[0] != '#':
@@ -31,6 +35,9 @@ var rules = func() (all []finding) {
 	}
 	return all
 }()
+
+// classes are the classes of findings, the gravest first.
+var classes = []record.Judgement{record.Impossible, record.Suspicious, record.CannotTell}
 
 // ruleOf returns the position of a finding in rules. Every code that this package uses must be
 // in findings.txt; the position of an unknown one is -1, and add would panic.
@@ -188,8 +195,8 @@ var ofRuns = []law{
 	}},
 }
 
-// Judge checks the runs of a text against all laws and returns the findings, in the order of
-// findings.txt and then of the text. It stores figures of given in the claims that lack them,
+// Judge checks the runs of a text against all laws and returns the findings, the gravest class
+// first, then in the order of findings.txt and of the text. It stores figures of given in the claims that lack them,
 // so text is changed, and one text must not be judged by two goroutines at once. text must have
 // a run, as every text has that Read returns.
 //
@@ -219,7 +226,9 @@ func Judge(text *Text, given Given) *record.Audit {
 		}
 	}
 	a.across(text.Guessed)
-	slices.SortStableFunc(a.findings, func(x, y finding) int { return ruleOf(x) - ruleOf(y) })
+	slices.SortStableFunc(a.findings, func(x, y finding) int {
+		return cmp.Or(slices.Index(classes, x.Kind)-slices.Index(classes, y.Kind), ruleOf(x)-ruleOf(y))
+	})
 	result.Findings, result.Format = a.findings, strings.Join(from, ", ")
 	return result
 }
@@ -248,7 +257,7 @@ func (a *audit) judge(i int, c *Claim) {
 	hold(ofRuns, c)
 }
 
-// add adds a finding with the class and the law of its code. It drops a finding without
+// add adds a finding with the law of its code, and with its class unless it has one. It drops a finding without
 // numbers, which is how a check says that there is nothing. It also drops one with an infinite
 // number or NaN: such a number comes from a division by a figure that is 0 or missing.
 func (a *audit) add(f finding) {
@@ -261,7 +270,7 @@ func (a *audit) add(f finding) {
 		}
 	}
 	r := rules[ruleOf(f)]
-	f.Kind, f.Law = r.Kind, r.Law
+	f.Kind, f.Law = cmp.Or(f.Kind, r.Kind), r.Law
 	a.findings = append(a.findings, f)
 }
 
@@ -341,11 +350,14 @@ func backFilled(c *Claim) float64 {
 
 // closedCycle applies the interactive law, R = N / X - Z (Denning and Buzen 1978): in a closed
 // loop of N connections the response time R follows from the rate X and the pause Z between
-// requests. Comparing R of two servers then tells nothing more than comparing X.
+// requests. Comparing R of two servers then tells nothing more than comparing X. An R below half of
+// N / X is suspicious where the tool does not pause: the mean then leaves out most of the time that
+// the connections were in use.
 func closedCycle(c *Claim, f *finding) bool {
 	const (
 		allOfCycle = .9 // of the cycle N / X: a response time above is all of it
 		busy       = .2 // below, a loop that may be open is no busy one
+		half       = .5 // of the cycle: a mean below it leaves out most of the requests' time
 		oneDigit   = .3 // rounding of a mean with one digit
 	)
 	n, rate, mean := c.inFlight(), c.rate(), c.get(Mean)
@@ -363,7 +375,25 @@ func closedCycle(c *Claim, f *finding) bool {
 	}
 	f.Names["loop"] = c.Loop
 	addLate(c, f, cycle)
+	if f.Kind = record.CannotTell; c.neverPauses() && f.Names["by"] != "max" && explained(f) < half {
+		f.Kind = record.Suspicious
+	}
 	return l.high() >= busy*n || c.Loop == closedLoop
+}
+
+// neverPauses reports whether the tool sends in a closed loop that it surely does not pace: some
+// tools can be held to a rate that they do not print.
+func (c *Claim) neverPauses() bool {
+	return c.Loop == closedLoop && !slices.Contains([]string{"hey", "bombardier", "h2load"}, c.Tool)
+}
+
+// explained returns the ratio of the cycle N / X that the mean is once wrk's late answers count as
+// well, each as --timeout.
+func explained(f *finding) float64 {
+	if v := f.Numbers; v["late"] > 0 {
+		return (v["late_seconds"] + v["kept_seconds"]) / v["all_seconds"]
+	}
+	return f.Numbers["share"]
 }
 
 // addLate adds the connection-seconds of wrk's late answers, of the times in the mean and of the

@@ -78,13 +78,15 @@ const Schema = 1
 // Clock, Gap, Engine and Noise come from WatchClock, from a client of an almost idle server, from
 // the load engine's measurement of itself, and from NewNoise. Noise is nil if it was not measured.
 type Machine struct {
-	Root                 fs.FS    // root of the machine's files: it contains proc and sys
-	ServerCPUs, LoadCPUs []int    // ascending
-	Pinned               bool     // servers and load are bound to their CPUs
-	Files                Limit    // on open descriptors
-	Environ              []string // like os.Environ
-	Out                  string   // directory of run records
-	Need                 uint64   // bytes that a record may take there
+	Root                 fs.FS         // root of the machine's files: it contains proc and sys
+	ServerCPUs, LoadCPUs []int         // ascending
+	Pinned               bool          // servers and load are bound to their CPUs
+	Files                Limit         // on open descriptors
+	Environ              []string      // like os.Environ
+	Out                  string        // directory of run records
+	Need                 uint64        // bytes that a record may take there
+	Scenario             string        // scenario of the comparisons to come; "" is quick
+	Window               time.Duration // its own window; 0: the protocol quick's
 
 	// Below are measured figures; above, what the machine or the command line tells at once.
 	Usage host.Usage // use of the CPUs, watched for some time

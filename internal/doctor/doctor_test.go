@@ -205,6 +205,30 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// A longer window is advised only where it is at least a tenth longer than the scenario's own.
+func TestWindowsThatDo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pause, window time.Duration
+		state         State
+		found, fix    string
+	}{
+		{5500 * time.Microsecond, 530 * time.Millisecond, OK, "for up to 5.5ms: the windows of quick, 530ms, do", ""},
+		{5900 * time.Microsecond, 530 * time.Millisecond, Warn, "the p99 of any window shorter than 590ms", "compare --window 590ms"},
+		{5400 * time.Microsecond, 0, OK, "for up to 5.4ms: the windows of quick, 500ms, do", ""},
+		{5500 * time.Microsecond, 0, Warn, "the p99 of any window shorter than 550ms", "compare --window 550ms"},
+		{5 * time.Millisecond, 530 * time.Millisecond, OK, "for up to 5ms", ""},
+		{20 * time.Millisecond, 3 * time.Second, OK, "for up to 20ms: the windows of quick, 3s, do", ""},
+	} {
+		m := healthy(t)
+		m.Pause, m.Window = c.pause, c.window
+		f := finding(t, Examine(m), "pause")
+		if f.State != c.state || !strings.Contains(f.Found, c.found) || !strings.Contains(f.Fix, c.fix) || c.fix == "" && f.Fix != "" {
+			t.Errorf("%v in windows of %v: got %+v, want %s, %q, %q", c.pause, c.window, f, c.state, c.found, c.fix)
+		}
+	}
+}
+
 // On one CPU nothing is said to be apart, and the pauses that come of it are its own.
 func TestPausesOfTakingTurns(t *testing.T) {
 	t.Parallel()

@@ -62,7 +62,7 @@ var (
 	_ = record.Sentence("first", `{{with .Because}}{{say (index . 0)}}{{end}}`)
 	_ = record.Sentence("others", `{{with .Because}}{{range slice . 1}}, {{say .}}{{end}}{{end}}`)
 	_ = record.Sentence("free memory", `end programs that hold memory (ps -e -o pid,rss,comm --sort=-rss | head)`)
-	_ = record.Sentence("paused", `{{with .Names.cpu}}, where server and load take turns on CPU {{.}}{{end}}{{with .Values.needs}}: the p99 of any window shorter than {{round . .01}} that it falls into{{end}}`)
+	_ = record.Sentence("paused", `{{with .Names.cpu}}, where server and load take turns on CPU {{.}}{{end}}{{with .Values.needs}}: the p99 of any window shorter than {{round . .01}} that it falls into{{end}}{{with .Values.own}}: the windows of {{$.Names.scenario}}, {{round . .01}}, do{{end}}`)
 	_ = record.Sentence("unpause", `{{range .Because}}{{fix .}}{{else}}keep other programs off these CPUs (isolcpus=, a cpuset, a dedicated machine), or compare --window {{round .Values.needs .01}}{{end}}`)
 	_ = record.Sentence("rejected", `mend what else is found here; then look at the blocks that a run leaves out: schedlab compare --arms nethttp,fasthttp`)
 	_ = record.Sentence("half", `{{if .Values.needs_window}}needs windows > {{printf "%.1f" .Values.needs_window}} s{{else if .Values.judged}}±{{part .Values.half_width}}{{else}}not judged{{end}}`)

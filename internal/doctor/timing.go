@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -57,19 +58,25 @@ func (m *Machine) pause() seen {
 }
 
 // paused judges a pause of length d. A pause of more than a hundredth of a window determines the
-// window's p99: requests that arrive during it are more than 1 % of all. If server and load take
-// turns on a CPU, they may have caused the pause themselves, and the fix is to separate them. v
-// holds further values for the sentence of code; paused adds to it, so it must not be nil.
+// window's p99: requests that arrive during it are more than 1 % of all. A longer window is advised
+// only if it is at least a tenth longer than the scenario's own; otherwise these do. If server and
+// load take turns on a CPU, they may have caused the pause themselves, and the fix is to separate
+// them. v holds further values for the sentence of code; paused adds to it, so it must not be nil.
 func (m *Machine) paused(code record.Code, d time.Duration, v record.Values) seen {
-	s := fine(code, v, nil, m.turns()...)
+	s := fine(code, v, record.Names{}, m.turns()...)
 	v["longest"] = d.Seconds()
 	if cpu, together := m.together(); together {
-		s.fact.Names = record.Names{"cpu": strconv.Itoa(cpu)}
+		s.fact.Names["cpu"] = strconv.Itoa(cpu)
 	}
-	if d > quickWindow/100 {
-		v["needs"] = 100 * d.Seconds()
+	needs, own := 100*d, cmp.Or(m.Window, quickWindow)
+	short := 10*needs >= 11*own
+	switch {
+	case short:
+		v["needs"] = needs.Seconds()
+	case needs > quickWindow:
+		v["own"], s.fact.Names["scenario"] = own.Seconds(), cmp.Or(m.Scenario, "quick")
 	}
-	return s.graded(false, d > quickWindow/100)
+	return s.graded(false, short)
 }
 
 // A Gap is the longest time without a reply of an almost idle server to a client that sends its

@@ -389,12 +389,15 @@ func (p *plan) takeProtocol() error {
 	return nil
 }
 
+// shortestWindow is the shortest window of a trial.
+const shortestWindow = 100 * time.Millisecond
+
 // takeSpan sets the warm-up and the window of a trial. A window must be 100ms or longer, and
 // neither may be longer than a day.
 func (p *plan) takeSpan(warmup, window time.Duration) error {
 	switch {
-	case window < 100*time.Millisecond || window > scenario.Longest:
-		return impossible("--window %v is outside 100ms to %v", window, scenario.Longest)
+	case window < shortestWindow || window > scenario.Longest:
+		return impossible("--window %v is outside %v to %v", window, shortestWindow, scenario.Longest)
 	case warmup < 0 || warmup > scenario.Longest:
 		return impossible("--warmup %v is outside 0 to %v", warmup, scenario.Longest)
 	}

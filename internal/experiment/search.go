@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -30,11 +31,9 @@ const (
 	capacityWarmup = 500 * time.Millisecond
 	capacityWindow = 3 * time.Second
 	capacityBudget = 90 * time.Second
-	stepCost       = 100 * time.Millisecond // per window, for start, settling and drain of its server
-	patience       = 100                    // a request times out after this many times the objective's largest limit
+	patience       = 100 // a request times out after this many times the objective's largest limit
 
-	searchProbe     = 2 * time.Second
-	searchProbeCost = searchProbe + probeWarmup + stepCost
+	searchProbe = judge.ProbeCost - probeWarmup - judge.StepCost
 )
 
 // PlanCapacity plans a search for the highest rate at which each arm of a scenario keeps an
@@ -87,18 +86,14 @@ func steady(s scenario.Scenario) error {
 func (p *plan) takeSearch() error {
 	o := p.opts
 	warmup, window, budget := cmp.Or(o.Warmup, capacityWarmup), cmp.Or(o.Window, capacityWindow), cmp.Or(o.Budget, capacityBudget)
+	if err := p.refuseSearch(searchTimes{warmup, window, budget}); err != nil {
+		return err
+	}
 	if err := p.takeSpan(warmup, window); err != nil {
 		return err
 	}
-	if budget < 0 || budget > scenario.Longest {
-		return impossible("--budget %v is outside 0 to %v", budget, scenario.Longest)
-	}
 	// The probe comes out of the arm's budget.
-	step := warmup + window + stepCost
-	if p.Windows = int((budget - searchProbeCost) / step); p.Windows < capacity.Least {
-		return impossible("a budget of %v for each arm holds %d windows of %v, and a search needs %d; raise --budget to %v or shorten --window",
-			budget, max(0, p.Windows), step, capacity.Least, (capacity.Least*step + searchProbeCost).Round(100*time.Millisecond))
-	}
+	p.Windows = int((budget - judge.ProbeCost) / (warmup + window + judge.StepCost))
 	// Each arm has a budget of its own, so the search takes as long as all together.
 	p.Protocol, p.SLO, p.Budget = protocolCapacity, p.slo.String(), budget.Seconds()
 	p.budget = time.Duration(len(p.Arms)) * budget
@@ -121,6 +116,93 @@ func (p *plan) takeSearch() error {
 		p.Timeout = max(p.Timeout, c.Timeout)
 	}
 	return nil
+}
+
+// searchTimes are the times of a search: of a window with its warm-up, and of the whole search of an
+// arm.
+type searchTimes struct{ warmup, window, budget time.Duration }
+
+// refuseSearch returns an error if a search with such times is impossible. It tells all faults at
+// once, and flags that do together: a longer window also needs a larger budget.
+func (p *plan) refuseSearch(asked searchTimes) error {
+	do, faults := p.mended(asked)
+	if len(faults) == 0 {
+		return nil
+	}
+	var flags []string
+	for _, f := range []struct {
+		name      string
+		asked, do time.Duration
+	}{{"--window", asked.window, do.window}, {"--warmup", asked.warmup, do.warmup}, {"--budget", asked.budget, do.budget}} {
+		if f.do != f.asked {
+			flags = append(flags, fmt.Sprintf("%s %v", f.name, f.do))
+		}
+	}
+	said := strings.Join(faults, "; ")
+	if len(flags) > 1 {
+		said += "; these do together: " + strings.Join(flags, " ")
+	}
+	return impossible("%s", said)
+}
+
+// mended returns times with which a search is possible, and what is wrong with the ones asked for.
+func (p *plan) mended(asked searchTimes) (do searchTimes, faults []string) {
+	do = asked
+	if err := new(plan).takeSpan(capacityWarmup, asked.window); err != nil {
+		do.window, faults = min(max(asked.window, shortestWindow), scenario.Longest), append(faults, err.Error())
+	}
+	if err := new(plan).takeSpan(asked.warmup, capacityWindow); err != nil {
+		do.warmup, faults = capacityWarmup, append(faults, err.Error())
+	}
+	step, least := do.warmup+do.window+judge.StepCost, judge.SearchBudget(do.warmup, do.window)
+	if floor, most := judge.SearchOptions(record.Plan{Window: do.window.Seconds()}, p.slo).Floor, p.most(); floor > mostSlack*most {
+		longer := judge.SearchWindow(do.window, floor, most)
+		faults = append(faults, fmt.Sprintf("%s needs %s in windows of %v, and no arm does more than %s; lengthen --window to %v",
+			judge.Hardest(p.slo), prose.PerSecond(floor), do.window, prose.PerSecond(most), longer))
+		do.window = longer
+	}
+	do.budget = max(asked.budget, judge.SearchBudget(do.warmup, do.window))
+	switch {
+	case asked.budget < 0 || asked.budget > scenario.Longest:
+		do.budget = judge.SearchBudget(do.warmup, do.window)
+		faults = append(faults, fmt.Sprintf("--budget %v is outside 0 to %v", asked.budget, scenario.Longest))
+	case asked.budget < least:
+		fault := fmt.Sprintf("a budget of %v for each arm holds %d windows of %v, and a search needs %d; raise --budget to %v",
+			asked.budget, max(0, int((asked.budget-judge.ProbeCost)/step)), step, capacity.Least, do.budget)
+		if do.window == asked.window {
+			fault += " or shorten --window"
+		}
+		faults = append(faults, fault)
+	}
+	return do, faults
+}
+
+// mostSlack is how far, as a factor, a server may exceed the rate that its demands allow.
+const mostSlack = 1.1
+
+// most returns a rate, in requests per second, that no arm can exceed: the CPUs do no more requests,
+// and by Little's law neither do an arm's workers or its connections. It is +Inf if an arm is not
+// known to be so limited.
+func (p *plan) most() (most float64) {
+	cpu, held := p.scenario.Workload.CPU.Mean().Seconds(), (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
+	for _, a := range p.Arms {
+		mode, own := p.opts.Modes[a.Mode]
+		if !own || !p.scenario.AsksWork() {
+			return math.Inf(1)
+		}
+		limit := math.Inf(1)
+		if n := len(p.cpus.Server); n > 0 && cpu > 0 {
+			limit = float64(n) / cpu
+		}
+		if a.KeepAlive {
+			limit = min(limit, float64(a.Clients.Connections)/held)
+		}
+		if mode.Has("workers") {
+			limit = min(limit, float64(p.workers(a.asked))/held)
+		}
+		most = max(most, limit)
+	}
+	return most
 }
 
 // A search finds the capacities of arms. It starts their servers, one at a time.
@@ -155,7 +237,7 @@ func (l lab) findCapacities(ctx context.Context, p probed, dir *record.Dir, run 
 			failed = cmp.Or(failed, fmt.Errorf("arm %q: %s", a.Name, run.Ends[a.Name].Why))
 		// Not even its throughput is enough to judge the objective in a window.
 		case x < o.Floor:
-			slow = cmp.Or(slow, impossible("arm %q %s", a.Name, judge.TooSlow(o, p.Window, x)))
+			slow = cmp.Or(slow, impossible("arm %q %s", a.Name, judge.TooSlow(o, record.Duration(p.Warmup), record.Duration(p.Window), record.Duration(p.Budget), x)))
 		default:
 			s.arms, xmax = append(s.arms, a), append(xmax, x)
 		}

@@ -1,17 +1,21 @@
 package experiment
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"schedlab/internal/judge"
 	"schedlab/internal/mode"
 	"schedlab/internal/process/stub"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 	"schedlab/internal/stats"
+	"schedlab/internal/workload"
 )
 
 func promised(t *testing.T, text string) stats.SLO {
@@ -40,6 +44,48 @@ func TestASearchIsPlannedWithoutACopyOfTheBaseline(t *testing.T) {
 	}
 	if got := p.Arms[0].Clients; got.Timeout != 1 || got.Rate != 0 {
 		t.Errorf("its clients are %+v, want a timeout of 100 limits and no rate", got)
+	}
+}
+
+// All faults of a search's times are told at once, with flags that do together.
+func TestFaultsOfASearchAreToldTogether(t *testing.T) {
+	t.Parallel()
+	s, err := scenario.Parse("demo", []byte(strings.Replace(demo.Text, "load:\n  rate: 300/s", "load:\n  rate: 300/s\n  keepalive: true", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Arms = []scenario.Arm{{Name: "few", Mode: "pool-request", Flags: map[string]string{"workers": "2"}}}
+	s.Workload.Sleep, err = workload.ParseDist("20ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := .02 + s.Workload.CPU.Mean().Seconds() // so that two workers do 2/held at most
+	plan := func(slo string, window, warmup, budget time.Duration) error {
+		o := Options{Self: "schedlab", Pin: "none", Window: window, Warmup: warmup, Budget: budget, Modes: map[string]mode.Mode{"pool-request": {Name: "pool-request", Flags: []string{"workers"}, Station: "pool"}}}
+		_, err := PlanCapacity(s, o, promised(t, slo))
+		return err
+	}
+	longer := judge.SearchWindow(100*time.Millisecond, 11_000, 2/held)
+	least := judge.SearchBudget(500*time.Millisecond, longer)
+	for _, c := range []struct {
+		slo                    string
+		window, warmup, budget time.Duration
+		want                   string
+	}{
+		{"p50<=1s", 0, 0, 0, ""},
+		{"p50<=1s", time.Second, 0, 10 * time.Second, "a budget of 10s for each arm holds 4 windows of 1.6s, and a search needs 15; raise --budget to 26.2s or shorten --window"},
+		{"mean<=1s", 10 * time.Millisecond, 0, 10 * time.Second, "--window 10ms is outside 100ms to 24h0m0s; a budget of 10s for each arm holds 11 windows of 700ms, and a search needs 15; raise --budget to 12.7s; these do together: --window 100ms --budget 12.7s"},
+		{"p50<=1s,errors<=0.1%", 10 * time.Millisecond, -time.Second, 10 * time.Second, fmt.Sprintf("--window 10ms is outside 100ms to 24h0m0s; --warmup -1s is outside 0 to 24h0m0s; "+
+			"errors<=0.1%% needs 11,000/s in windows of 100ms, and no arm does more than %s; lengthen --window to %v; a budget of 10s for each arm holds 11 windows of 700ms, and a search needs 15; "+
+			"raise --budget to %v; these do together: --window %v --warmup 500ms --budget %v", prose.PerSecond(2/held), longer, least, longer, least)},
+	} {
+		err := plan(c.slo, c.window, c.warmup, c.budget)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("%s, %v + %v in %v:\ngot  %v\nwant %s", c.slo, c.warmup, c.window, c.budget, err, c.want)
+		}
+	}
+	if err := plan("p50<=1s,errors<=0.1%", longer, 500*time.Millisecond, least); err != nil {
+		t.Errorf("the flags that do together are refused: %v", err)
 	}
 }
 

@@ -57,7 +57,7 @@ func (a *searched) conclusion(f capacity.Finding, xmax float64) record.Fact {
 		return never
 	case slow:
 		slow := answer(capacitySlow)
-		slow.Names["said"] = TooSlow(a.options, a.window, xmax)
+		slow.Names["said"] = TooSlow(a.options, record.Duration(a.warmup), record.Duration(a.window), record.Duration(a.budget), xmax)
 		return slow
 	case died:
 		died := answer(capacityDied)
@@ -161,9 +161,11 @@ func (a *searched) goodput() stats.Term {
 // comparedCapacities states which arms have more or less capacity than the first arm, and which
 // cannot be told apart from it because their intervals overlap. It compares intervals, which needs
 // no further windows: two arms differ if the intervals in which their capacities lie are apart.
-// Undecided arms are left out.
+// Undecided arms are left out, and so are arms that starve clients: their capacity is of some clients
+// only.
 func comparedCapacities(arms []record.ArmCapacity) []record.Fact {
 	facts, alike := []record.Fact{}, []string{}
+	arms = slices.DeleteFunc(slices.Clone(arms), func(a record.ArmCapacity) bool { return !a.Starves.None() })
 	for i, a := range arms {
 		base := arms[0]
 		if i == 0 || !a.Decided() || !base.Decided() {

@@ -21,6 +21,7 @@ type searched struct {
 	end     *record.SearchEnd // nil if the search of this arm was not cut short
 	cut     record.Status     // Interrupted or Running if the whole run ended early; else ""
 	options capacity.Options
+	warmup  float64 // seconds
 	window  float64 // seconds
 	budget  float64 // seconds
 }
@@ -63,7 +64,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	}
 	arms := make([]*searched, len(run.Plan.Arms))
 	for i, a := range run.Plan.Arms {
-		arms[i] = &searched{plan: a, options: SearchOptions(run.Plan, slo), window: run.Plan.Window, budget: run.Plan.Budget, cut: cutBy(run.Status)}
+		arms[i] = &searched{plan: a, options: SearchOptions(run.Plan, slo), warmup: run.Plan.Warmup, window: run.Plan.Window, budget: run.Plan.Budget, cut: cutBy(run.Status)}
 		if end, ok := run.Ends[a.Name]; ok {
 			arms[i].end = &end
 		}
@@ -136,6 +137,11 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 	r.Windows = append([]record.RateWindow{}, a.windows...)
 	if a.diedOverloaded(f) {
 		r.Recovers = "no"
+	}
+	for _, d := range run.Plan.Doubts {
+		if d.Code == record.StickyPool && d.Arm == r.Name {
+			r.Starves = d
+		}
 	}
 	var cpu, rates []float64
 	for i, w := range a.windows {

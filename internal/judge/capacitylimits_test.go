@@ -66,6 +66,33 @@ func TestCapacitiesThatTouch(t *testing.T) {
 	}
 }
 
+// An arm that starves clients is compared with no other, be it the first arm or another; its answer
+// has the doubt of the plan.
+func TestAStarvingArmIsNotCompared(t *testing.T) {
+	t.Parallel()
+	doubt := record.Fact{Code: record.StickyPool, Arm: "pool", Values: record.Values{"waiting": 62, "connections": 64, "workers": 2}}
+	run := record.Run{Plan: record.Plan{Doubts: []record.Fact{{Code: record.StickyPool, Arm: "other"}, doubt}}}
+	of := func(name string, low, high float64) record.ArmCapacity {
+		a := arm(t)
+		a.plan.Name = name
+		answer := a.answer(run, a.options.SLO)
+		answer.Outcome, answer.Low, answer.High = capacity.Between, low, high
+		return answer
+	}
+	pool, a, b := of("pool", 300, 367), of("a", 1000, 1100), of("b", 2000, 2200)
+	if pool.Starves.Values["workers"] != 2 || !a.Starves.None() {
+		t.Errorf("pool starves by %+v, a by %+v; want the plan's doubt for pool only", pool.Starves, a.Starves)
+	}
+	for _, arms := range [][]record.ArmCapacity{{pool, a, b}, {a, pool, b}, {a, b, pool}} {
+		if got := comparedCapacities(arms); len(got) != 1 || got[0].Code != moreCapacity || got[0].Arm != "b" || got[0].Baseline != "a" {
+			t.Errorf("got %+v, want b above a and nothing of pool", got)
+		}
+	}
+	if got := comparedCapacities([]record.ArmCapacity{pool, a}); len(got) != 0 {
+		t.Errorf("got %+v, want no comparison with pool", got)
+	}
+}
+
 // What a rate that was refused says of the rates above: it must have been asked for to get
 // higher, and be higher.
 func TestAboveTheHighestKept(t *testing.T) {

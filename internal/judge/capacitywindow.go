@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/prose"
@@ -23,18 +24,37 @@ const (
 	// runMargin is the factor by which a window's expected requests must exceed a quantile's
 	// minimum, so that a window of Poisson arrivals rarely falls short of the minimum.
 	runMargin = 1.1
+
+	// StepCost is what a window of a search takes beside its load: start, settling and drain of its
+	// server. ProbeCost is what the probe of X_max takes.
+	StepCost  = 100 * time.Millisecond
+	ProbeCost = 2150 * time.Millisecond
 )
+
+// SearchBudget returns the shortest budget of an arm's search with such windows, rounded up.
+func SearchBudget(warmup, window time.Duration) time.Duration {
+	const unit = 100 * time.Millisecond
+	return (capacity.Least*(warmup+window+StepCost) + ProbeCost + unit - 1).Truncate(unit)
+}
+
+// SearchWindow returns a window of whole seconds that is long enough to judge an arm that does most
+// requests per second, where one of length window can judge from floor requests per second on; a day
+// at most. Twice as many requests as needed leave room for the rates below.
+func SearchWindow(window time.Duration, floor, most float64) time.Duration {
+	longer := float64(window)*2*floor/most + float64(time.Second)
+	return time.Duration(min(longer, float64(24*time.Hour))).Round(time.Second)
+}
 
 // SearchOptions returns the search options of a plan. Floor is the lowest rate that its windows
 // can judge, Ceiling the highest rate that MostRequests allows. Rates are requests per second.
 func SearchOptions(p record.Plan, slo stats.SLO) capacity.Options {
 	return capacity.Options{
-		SLO: slo, Seed: p.Seed, Windows: p.Windows, Floor: runMargin * float64(hardest(slo).Requests()) / p.Window, Ceiling: MostRequests / (p.Warmup + p.Window),
+		SLO: slo, Seed: p.Seed, Windows: p.Windows, Floor: runMargin * float64(Hardest(slo).Requests()) / p.Window, Ceiling: MostRequests / (p.Warmup + p.Window),
 	}
 }
 
-// hardest returns the term that needs the most requests in a window.
-func hardest(slo stats.SLO) stats.Term {
+// Hardest returns the term that needs the most requests in a window.
+func Hardest(slo stats.SLO) stats.Term {
 	return slices.MaxFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Requests(), b.Requests()) })
 }
 
@@ -78,16 +98,20 @@ func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 }
 
 // TooSlow explains, for an error or an answer, why an arm with this X_max (requests per second)
-// cannot be searched in windows of this length (seconds). It begins with a verb, to follow the
-// arm's name.
-func TooSlow(o capacity.Options, window, xmax float64) string {
-	term := hardest(o.SLO)
+// cannot be searched in windows of this length, and which window would do, with the budget that it
+// takes if that is above this one. It begins with a verb, to follow the arm's name.
+func TooSlow(o capacity.Options, warmup, window, budget time.Duration, xmax float64) string {
+	term := Hardest(o.SLO)
 	other := "promise less"
 	if term.Quantile > 0 {
 		other = "ask for a lower quantile"
 	}
-	return fmt.Sprintf("does %s at most, and a window of %g s needs %s to judge %s; lengthen --window to %.0fs or %s",
-		prose.PerSecond(xmax), window, prose.PerSecond(o.Floor), term, window*2*o.Floor/xmax+1, other)
+	longer, with := SearchWindow(window, o.Floor, xmax), ""
+	if needs := SearchBudget(warmup, longer); needs > budget {
+		with = fmt.Sprintf(" with --budget %v", needs)
+	}
+	return fmt.Sprintf("does %s at most, and a window of %g s needs %s to judge %s; lengthen --window to %.0fs%s or %s",
+		prose.PerSecond(xmax), window.Seconds(), prose.PerSecond(o.Floor), term, longer.Seconds(), with, other)
 }
 
 // rateLimit is the largest relative difference allowed between the sent rate and the planned rate,

@@ -41,6 +41,9 @@ type ArmCapacity struct {
 	// End tells why this arm's search ended early; nil when it did not.
 	End    *SearchEnd `json:"end,omitempty"`
 	Answer Fact       `json:"answer"`
+	// Starves tells how many of its clients the arm serves at all, so that its capacity and XMax
+	// compare with no other arm's; none for an arm that serves all.
+	Starves Fact `json:"starves,omitzero"`
 
 	// LowKept of LowOf windows at Low kept the objective, and HighBroken of HighOf at High broke
 	// it. Without a Low or High they count the windows at the last rate tried.

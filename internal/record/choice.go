@@ -12,12 +12,13 @@ type Choice struct {
 	Queue    int         `json:"queue,omitempty"`    // requests that may wait for the workers
 	Known    Knowing     `json:"known"`
 	Answer   Fact        `json:"answer"`
-	Asked    Fact        `json:"asked"`          // what the user said about the requests
-	Why      Fact        `json:"why"`            // the evidence for the recommendation
-	Size     Fact        `json:"size"`           // the reason for the size
-	Unless   Fact        `json:"unless"`         // when the choice does not matter
-	Cell     *ChoiceCell `json:"cell,omitempty"` // the measurement behind the recommendation; nil for a prediction
-	Metrics  []string    `json:"metrics"`        // compared by the test
+	Asked    Fact        `json:"asked"`           // what the user said about the requests
+	Why      Fact        `json:"why"`             // the evidence for the recommendation
+	Size     Fact        `json:"size"`            // the reason for the size
+	Unless   Fact        `json:"unless"`          // when the choice does not matter
+	Parser   Fact        `json:"parser,omitzero"` // that the mode takes no handlers of net/http, and how net/http did; none for a mode on net/http
+	Cell     *ChoiceCell `json:"cell,omitempty"`  // the measurement behind the recommendation; nil for a prediction
+	Metrics  []string    `json:"metrics"`         // compared by the test
 	Doubts   []Fact      `json:"doubts"`
 	Test     string      `json:"test"`             // the command that tests it
 	Recipe   string      `json:"recipe,omitempty"` // the command that prints the mode as a Go file, if there is one

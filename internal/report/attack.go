@@ -310,7 +310,8 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 	return d
 }
 
-// auditAnswer counts the findings of each class, and the runs that were read.
+// auditAnswer says what to do about the gravest finding, and counts the findings of each class, and
+// the runs that were read.
 func auditAnswer(a *record.Audit) string {
 	var parts []string
 	for _, j := range judgements {
@@ -320,7 +321,21 @@ func auditAnswer(a *record.Audit) string {
 		}
 		parts = append(parts, fmt.Sprintf("%d %s", n, j.short))
 	}
-	return fmt.Sprintf("%s, in %s of %s.", strings.Join(parts, ", "), plural(len(a.Runs), "run"), a.Format)
+	return fmt.Sprintf("%s. %s, in %s of %s.", auditAdvice(a), strings.Join(parts, ", "), plural(len(a.Runs), "run"), a.Format)
+}
+
+// auditAdvice returns what to do about the first finding that is impossible or suspicious: findings
+// are in the order of their weight. It has no full stop.
+func auditAdvice(a *record.Audit) string {
+	for _, f := range a.Findings {
+		if f.Kind != record.CannotTell {
+			return where(a, f) + f.Fact().Part("do")
+		}
+	}
+	if len(a.Findings) > 0 {
+		return "Nothing speaks against these figures, but see what they cannot tell"
+	}
+	return "Nothing speaks against these figures"
 }
 
 // where returns the line and name of the run that a finding is about, to put in front of its
@@ -340,7 +355,7 @@ func where(a *record.Audit, f record.AuditFinding) string {
 // code; "" for none.
 func likewise(a *record.Audit, than record.AuditFinding) string {
 	others := only(a.Findings, func(f record.AuditFinding) bool {
-		return f.Code == than.Code && (f.Run != than.Run || f.Line != than.Line)
+		return f.Code == than.Code && f.Kind == than.Kind && (f.Run != than.Run || f.Line != than.Line)
 	})
 	if len(others) == 0 {
 		return ""

@@ -264,6 +264,9 @@ func searched(r *record.Result) string {
 	return strings.Join(append(loads(r.Arms), parts...), ", ")
 }
 
+// ofSome marks a figure of an arm that serves only some of its clients.
+const ofSome = "†"
+
 // capacityTable returns the arms' results, with the head first. A figure that was not measured
 // is a dash. The counts of windows tell how well a bound is supported: "3 of 3" kept at the low
 // end, "2 of 3" broken at the high end.
@@ -287,11 +290,18 @@ func capacityTable(r *record.Result) [][]string {
 		}
 		return of(n, all) + " at " + rate(last) // no rate is settled, so the capacity does not name it
 	}
+	// marked adds the mark of an arm that starves clients.
+	marked := func(a record.ArmCapacity, cell string) string {
+		if a.Starves.None() || cell == none {
+			return cell
+		}
+		return cell + ofSome
+	}
 	head := []string{"arm", "capacity", "estimate", "verified", "refuted", "saturation", "X_max", "recovers", "CPU a request"}
 	return append([][]string{head}, each(r.Capacity.Arms, func(a record.ArmCapacity) []string {
 		return []string{
-			a.Name, interval(a), known(a.Estimate, rate), tried(a.LowKept, a.LowOf, a.Low, a.LastRate("verify")), tried(a.HighBroken, a.HighOf, a.High, a.LastRate("refute")),
-			known(a.Saturation, rate), known(a.XMax, rate), cmp.Or(a.Recovers, of(a.AgainKept, a.AgainOf)), known(a.CPUPerRequest, seconds),
+			a.Name, marked(a, interval(a)), known(a.Estimate, rate), tried(a.LowKept, a.LowOf, a.Low, a.LastRate("verify")), tried(a.HighBroken, a.HighOf, a.High, a.LastRate("refute")),
+			known(a.Saturation, rate), marked(a, known(a.XMax, rate)), cmp.Or(a.Recovers, of(a.AgainKept, a.AgainOf)), known(a.CPUPerRequest, seconds),
 		}
 	})...)
 }
@@ -327,7 +337,11 @@ func capacityLines(r *record.Result) (lines []string) {
 	var rates []float64
 	for _, a := range r.Capacity.Arms {
 		if len(r.Capacity.Arms) > 1 {
-			lines = append(lines, a.Answer.String())
+			said := a.Answer.String()
+			if !a.Starves.None() {
+				said += " " + ofSome
+			}
+			lines = append(lines, said)
 		}
 		rates = append(rates, a.CPURates...)
 	}
@@ -339,10 +353,16 @@ func capacityLines(r *record.Result) (lines []string) {
 	return lines
 }
 
-// capacityCompared tells which arms have more capacity, and, for an objective of several terms,
-// which term breaks first in each arm.
+// capacityCompared tells which arms have more capacity, which starve clients, and, for an objective of
+// several terms, which term breaks first in each arm.
 func capacityCompared(r *record.Result) []string {
 	lines := each(r.Capacity.Lines, record.Fact.String)
+	for _, a := range r.Capacity.Arms {
+		if v := a.Starves.Values; !a.Starves.None() {
+			lines = append(lines, fmt.Sprintf("%s %s: of %s only, for it starves %.0f of %.0f kept connections; it is compared with no other arm",
+				ofSome, a.Name, plural(int(v["workers"]), "client"), v["waiting"], v["connections"]))
+		}
+	}
 	for _, a := range r.Capacity.Arms {
 		if a.Term != "" && len(r.Capacity.Terms) > 1 {
 			lines = append(lines, fmt.Sprintf("%s: %s gives way first", a.Name, a.Term))

@@ -105,6 +105,36 @@ func TestCapacityGolden(t *testing.T) {
 	}
 }
 
+// An arm that starves clients is not ranked, and the cells of its capacity carry a mark that the page
+// explains.
+func TestAStarvingArmIsMarked(t *testing.T) {
+	t.Parallel()
+	r := promised()
+	pool := r.Capacity.Arms[3] // below 367/s
+	pool.Name, pool.Starves = "pool,workers=2", record.Fact{Code: record.StickyPool, Arm: "pool,workers=2", Values: record.Values{"waiting": 62, "connections": 64, "workers": 2}}
+	r.Capacity.Arms, r.Capacity.Lines, r.Arms = []record.ArmCapacity{r.Capacity.Arms[0], pool}, nil, r.Arms[:2]
+	if got, want := capacityHeadline(r.Capacity), "nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	var brief bytes.Buffer
+	if err := Brief(&brief, r, TextOptions{Width: 200}); err != nil {
+		t.Fatal(err)
+	}
+	for form, text := range map[string]string{"text": rendered(t, "text", r), "markdown": rendered(t, "markdown", r), "brief": brief.String()} {
+		for _, want := range []string{"below 367/s†", "700/s†", "† pool,workers=2: of 2 clients only, for it starves 62 of 64 kept connections; it is compared with no other arm"} {
+			if said := strings.Join(strings.Fields(text), " "); !strings.Contains(said, want) {
+				t.Errorf("%s: no %q in\n%s", form, want, text)
+			}
+		}
+		if strings.Contains(text, "most capacity") {
+			t.Errorf("%s: an arm that starves clients is ranked:\n%s", form, text)
+		}
+	}
+	if fed := rendered(t, "text", promised()); strings.Contains(fed, ofSome) {
+		t.Errorf("a mark without an arm that starves clients:\n%s", fed)
+	}
+}
+
 func TestCapacityDrawingIsXMLWithEveryWindow(t *testing.T) {
 	t.Parallel()
 	r := promised()

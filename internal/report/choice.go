@@ -30,8 +30,12 @@ func WriteChoice(w io.Writer, format string, c record.Choice) error {
 // choice does not matter, and how to test it, or the result of the test if it ran.
 func choiceDocument(c record.Choice) document.Document {
 	facts := document.Facts{
-		{Label: "For", Text: c.Asked.String()}, {Label: "Why", Text: c.Why.String()}, {Label: "Size", Text: c.Size.String()}, {Label: "Note", Text: "the choice does not matter " + c.Unless.String()},
+		{Label: "For", Text: c.Asked.String()}, {Label: "Why", Text: c.Why.String()}, {Label: "Size", Text: c.Size.String()},
 	}
+	if !c.Parser.None() {
+		facts = append(facts, document.Fact{Label: "Handlers", Text: c.Parser.String()})
+	}
+	facts = append(facts, document.Fact{Label: "Note", Text: "the choice does not matter " + c.Unless.String()})
 	test := document.Commands{{Label: "Test it:", Text: c.Test}}
 	if v := c.Verified; v != nil {
 		facts = slices.Concat(facts, labelled("Tested", v.Why.String()), labelled("SLO", each(v.SLO, answered)...))

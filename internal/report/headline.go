@@ -385,28 +385,33 @@ func metricNames(vs []record.Verdict) string {
 
 // capacityHeadline returns the answer of a search in one sentence: the capacity of the only
 // arm, or the arm with the most capacity. An arm has the most only if the low end of its
-// interval is above the high ends of all others, and all are decided.
+// interval is above the high ends of all others, and all are decided. Arms that starve clients are
+// left out where another arm is left.
 func capacityHeadline(c *record.Capacity) string {
+	arms := only(c.Arms, func(a record.ArmCapacity) bool { return a.Starves.None() })
+	if len(arms) == 0 {
+		arms = c.Arms
+	}
 	// open counts the arms without a decision.
 	open := 0
-	for _, a := range c.Arms {
+	for _, a := range arms {
 		open += stats.Count(!a.Decided())
 	}
 	switch {
-	case len(c.Arms) == 1:
-		return c.Arms[0].Answer.String() + "."
-	case open == len(c.Arms) && c.Arms[0].Outcome == "undecided":
-		return "Undecided: " + c.Arms[0].Answer.String() + "."
-	case open == len(c.Arms):
-		return c.Arms[0].Answer.String() + "."
+	case len(arms) == 1:
+		return arms[0].Answer.String() + "."
+	case open == len(arms) && arms[0].Outcome == "undecided":
+		return "Undecided: " + arms[0].Answer.String() + "."
+	case open == len(arms):
+		return arms[0].Answer.String() + "."
 	}
 	// While one arm is open, its capacity may be the highest, so no arm has the most.
-	for i, a := range c.Arms {
+	for i, a := range arms {
 		low, _ := a.Bounds()
 		most := a.Decided() && open == 0
 		// next is the highest capacity that any other arm may still have.
 		next := 0.0
-		for k, b := range c.Arms {
+		for k, b := range arms {
 			_, high := b.Bounds()
 			if k != i {
 				most, next = most && low > high, max(next, high)
@@ -417,10 +422,10 @@ func capacityHeadline(c *record.Capacity) string {
 		}
 	}
 	var spans []string
-	for _, a := range c.Arms[:min(len(c.Arms), mostSpans)] {
+	for _, a := range arms[:min(len(arms), mostSpans)] {
 		spans = append(spans, a.Name+" "+capacitySpan(a))
 	}
-	if more := len(c.Arms) - len(spans); more > 0 {
+	if more := len(arms) - len(spans); more > 0 {
 		spans = append(spans, fmt.Sprintf("and %d more", more))
 	}
 	return fmt.Sprintf("No arm is sure to have the most capacity for %s: %s.", c.SLO, strings.Join(spans, ", "))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	fast "github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttpadaptor"
 	"go.uber.org/goleak"
 
 	"schedlab/loadtests/recipes"
@@ -294,6 +295,21 @@ func TestFullIs503(t *testing.T) {
 	}
 }
 
+// A recipe on fasthttp serves an http.Handler by the adaptor that its comment names.
+func TestAdaptedHandler(t *testing.T) {
+	addr, end := begin(t, func(ctx context.Context, addr string) error {
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) })
+		return poolrequest.ListenAndServe(ctx, addr, fasthttpadaptor.NewFastHTTPHandler(h), 1, 1)
+	})
+	if res, err := dial(t, addr).get(); err != nil || res.StatusCode != http.StatusTeapot {
+		t.Errorf("got %v, %v", res, err)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	noLeak(t)
+}
+
 // A pool with fewer workers than kept connections starves the others, as its comment warns.
 func TestPoolStarvesBeyondItsWorkers(t *testing.T) {
 	addr, end := begin(t, func(ctx context.Context, addr string) error {
@@ -343,10 +359,17 @@ func TestRecipesStandAlone(t *testing.T) {
 		if want := strings.ReplaceAll(s.mode, "-", ""); file.Name.Name != want || !strings.HasPrefix(file.Doc.Text(), "Package "+want+" ") {
 			t.Errorf("%s: package %s, want %s with a comment", s.mode, file.Name.Name, want)
 		}
+		onFasthttp := false
 		for _, i := range file.Imports {
+			onFasthttp = onFasthttp || i.Path.Value == `"github.com/valyala/fasthttp"`
 			if path := strings.Trim(i.Path.Value, `"`); strings.Contains(path, ".") && !strings.HasPrefix(path, "github.com/valyala/fasthttp") || strings.HasPrefix(path, "schedlab") {
 				t.Errorf("%s imports %s", s.mode, path)
 			}
+		}
+		// A file on fasthttp says how an http.Handler gets in.
+		if doc := file.Doc.Text(); onFasthttp != strings.Contains(doc, "fasthttp.RequestHandler. For an http.Handler give it fasthttpadaptor.NewFastHTTPHandler(handler)\n(github.com/valyala/fasthttp/fasthttpadaptor)") ||
+			onFasthttp != strings.Contains(doc, "take the recipe nethttp") {
+			t.Errorf("%s on fasthttp is %v, and its comment says:\n%s", s.mode, onFasthttp, doc)
 		}
 	}
 }

@@ -4,6 +4,9 @@
 // short one waits for none of them. One worker has p90 +218 % against it with a heavy tail, one event loop
 // +54 % with requests of two lengths. It starves nobody, as net/http: past capacity everybody slows down
 // together.
+//
+// It takes a fasthttp.RequestHandler. For an http.Handler give it fasthttpadaptor.NewFastHTTPHandler(handler)
+// (github.com/valyala/fasthttp/fasthttpadaptor), or take the recipe nethttp.
 package goroutine
 
 import (

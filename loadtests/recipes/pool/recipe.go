@@ -5,6 +5,10 @@
 // the worst wait. It STARVES keep-alive clients beyond the workers: of ten clients one worker serves one,
 // and neither throughput nor times show it. Have a worker for each kept connection, or take goroutine. If
 // requests wait, have clearly more workers than rate x time held: sixteen for six.
+//
+// It takes a fasthttp.RequestHandler. For an http.Handler give it fasthttpadaptor.NewFastHTTPHandler(handler)
+// (github.com/valyala/fasthttp/fasthttpadaptor); to bound it without fasthttp take the recipe nethttp-gate,
+// whose limit is of connections and not of requests.
 package pool
 
 import (

@@ -4,6 +4,9 @@
 // It wins for many short connections a second, when one acceptor or one accept queue is the limit; for
 // requests of a millisecond on kept connections two sockets have the same p50 as one. It starves
 // connections that the kernel's hash gives to a socket whose acceptor is behind, while others idle.
+//
+// It takes a fasthttp.RequestHandler. For an http.Handler give it fasthttpadaptor.NewFastHTTPHandler(handler)
+// (github.com/valyala/fasthttp/fasthttpadaptor), or take the recipe nethttp.
 package reuseport
 
 import (

@@ -4,6 +4,10 @@
 // It wins for CPU-bound requests near capacity: it has the bound of a pool without the hand-off to a
 // worker, and without a hand-off tiny requests have p50 -25 % and CPU time -25 %. It starves requests that
 // get no turn: they are refused with 503 and Retry-After, and their connection stays open.
+//
+// It takes a fasthttp.RequestHandler. For an http.Handler give it fasthttpadaptor.NewFastHTTPHandler(handler)
+// (github.com/valyala/fasthttp/fasthttpadaptor); to bound it without fasthttp take the recipe nethttp-gate,
+// whose limit is of connections and not of requests.
 package semaphore
 
 import (
