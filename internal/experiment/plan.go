@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os/exec"
 	"runtime"
@@ -362,6 +363,10 @@ func (p *plan) takeProtocol() error {
 	}
 	most = cmp.Or(o.Blocks, most)
 	kind.Warmup, kind.Window = cmp.Or(o.Warmup, kind.Warmup), cmp.Or(o.Window, kind.Window)
+	// A warm-up that somebody chose is kept.
+	if o.Warmup == 0 && asked.Warmup == 0 {
+		kind.Warmup = max(kind.Warmup, p.untilStarved())
+	}
 	p.budget = cmp.Or(o.Budget, kind.Budget)
 	p.givenBudget = p.budget
 	switch {
@@ -391,6 +396,23 @@ func (p *plan) takeProtocol() error {
 
 // shortestWindow is the shortest window of a trial.
 const shortestWindow = 100 * time.Millisecond
+
+// untilStarved returns the warm-up in which an open loop gives each kept connection a request, in an
+// arm that starves some of them, with four standard deviations for chance. Then no request of the
+// window starves, and a trial need not wait until it times out. It is 0 without such an arm, for a
+// rate that is not known yet, and where this takes no less than the timeout.
+func (p plan) untilStarved() (warmup time.Duration) {
+	for _, a := range p.Arms {
+		if c := a.Clients; !c.Closed() && c.Rate > 0 && p.starves(a) {
+			n := float64(c.Connections)
+			need := (n + 4*math.Sqrt(n)) / c.Rate
+			if need < p.Timeout {
+				warmup = max(warmup, record.Duration(need).Truncate(windowStep)+windowStep)
+			}
+		}
+	}
+	return warmup
+}
 
 // takeSpan sets the warm-up and the window of a trial. A window must be 100ms or longer, and
 // neither may be longer than a day.

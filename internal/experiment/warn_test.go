@@ -162,3 +162,26 @@ func TestPipelineBeyondStamps(t *testing.T) {
 		t.Errorf("doubts:\n%s", got)
 	}
 }
+
+// An arm that starves kept connections of an open loop gets a warm-up in which all of them are asked, or
+// each trial would wait for the timeouts of the window's requests.
+func TestWarmupUntilStarved(t *testing.T) {
+	t.Parallel()
+	usual := planned(t, strings.Replace(demo.Text, "rate: 300/s", "rate: 300/s\n  keepalive: true", 1), nil).Warmup
+	for _, c := range []struct {
+		load, pool string
+		want       float64
+	}{
+		{"rate: 300/s\n  keepalive: true", "{mode: pool, workers: 4}", .35}, // 64 and 32 more for chance
+		{"rate: 300/s\n  keepalive: true", "{mode: pool, workers: 64}", usual},
+		{"rate: 300/s\n  keepalive: true", "{mode: pool-request, workers: 4}", usual},
+		{"rate: 300/s\n  keepalive: false", "{mode: pool, workers: 4}", usual},
+		{"rate: 9/s\n  keepalive: true", "{mode: pool, workers: 4}", usual}, // it would take longer than the timeout
+		{"rate: 300/s\n  keepalive: true\nprotocol: {warmup: 200ms}", "{mode: pool, workers: 4}", .2},
+	} {
+		p := planned(t, strings.NewReplacer("rate: 300/s", c.load, "- fasthttp", "- "+c.pool).Replace(demo.Text), nil)
+		if p.Warmup != c.want {
+			t.Errorf("%s, %s: a warm-up of %v s, want %v", c.load, c.pool, p.Warmup, c.want)
+		}
+	}
+}

@@ -370,7 +370,12 @@ func TestTurningAwayIsNotKeepingUp(t *testing.T) {
 	if got, want := report.Headline(r), "nethttp wins: pool "+behind+"."; got != want || r.Winner != "nethttp" || r.Answer.Standings[0].Rank != record.FallsBehind {
 		t.Errorf("got %q, %q, %+v, want %q", r.Winner, got, r.Answer.Standings, want)
 	}
-	two.edit = at("nethttp", full)
+	two.edit = func(t *record.Trial, requests []record.Request) []record.Request {
+		if t.Arm == "pool" {
+			return requests
+		}
+		return full(t, requests)
+	}
 	if r := two.judged(t); r.Winner != "pool" || r.Answer.Standings[0].Rank != record.KeepsUp {
 		t.Errorf("the baseline turns requests away: got %q, %+v, want pool, which keeps up", r.Winner, r.Answer.Standings)
 	}

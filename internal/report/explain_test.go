@@ -120,7 +120,8 @@ func TestExplanationNamesItsFigures(t *testing.T) {
 	for _, want := range []string{
 		"(confirmed: in the extra blocks the mean of the wait for a worker fell from 4.20 ms to 110 µs with pool,workers=16, and with the control,",
 		"lies in the wait for a worker; medians over the blocks: workers in use 93 %;",
-		"each is the mean over the blocks of what requests spent there",
+		"a figure is the mean over them, its interval Student's",
+		"What else is known (medians over the blocks)",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
