@@ -57,7 +57,7 @@ again. docs/guide/capacity.md says how the search works and what it cannot do.
 An arm whose server dies ends its own search alone, and one that is too slow for
 windows to judge has none; the others go on.
 
-Exit codes: 0 some arm has an answer, 1 a server died or something else failed
+Exit codes: 0 some arm that starves no client has an answer, 1 a server died or something else failed
 (what was measured is kept), 2 wrong usage, or every arm starves clients, 4 all are undecided, 130 interrupted.`,
 		Example: `  schedlab capacity
   schedlab capacity --slo 'p99<=5ms,errors<=0.1%' --arms nethttp,fasthttp
@@ -137,8 +137,9 @@ func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	// One arm with an interval is an answer, though others may have none.
-	if !slices.ContainsFunc(r.Capacity.Arms, record.ArmCapacity.Decided) {
+	// One arm with an interval is an answer, though others may have none. The interval of an arm that
+	// starves clients is none.
+	if !slices.ContainsFunc(r.Capacity.Arms, func(a record.ArmCapacity) bool { return a.Decided() && a.Starves.None() }) {
 		return &exitError{code: exitPartial}
 	}
 	return nil

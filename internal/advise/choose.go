@@ -274,6 +274,10 @@ func (a Ask) parser(advised mode.Mode, cell *record.ChoiceCell, modes []mode.Mod
 		pair := []string{stand[v.Arm], stand[v.Baseline]}
 		if slices.Contains(pair, advised.Name) && slices.Contains(pair, modes[0].Name) {
 			f.Because = append(f.Because, Said(v))
+			// The reason of the advice has the verdicts of the first of the best arms.
+			if first := cell.Best[0].Name; v.Verdict != stats.Refused && (v.Arm == first || v.Baseline == first) {
+				f.Names["above"] = first
+			}
 		}
 	}
 	return f

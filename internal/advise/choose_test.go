@@ -280,7 +280,7 @@ func TestAdviceTellsOfHandlers(t *testing.T) {
 		name, workload, mode, says string
 		pack                       Pack
 	}{
-		{"measured", "sleep=20ms", "fasthttp", "fasthttp " + takes + "net/http in the experiment: fasthttp against nethttp at memory: LOWER, +20 % (+10 % to +30 %)",
+		{"measured", "sleep=20ms", "fasthttp", "fasthttp " + takes + "how net/http did in the experiment is told above",
 			rows("quick", "memory fasthttp nethttp LOWER\nmemory pool nethttp SAME\nmemory pool fasthttp HIGHER")},
 		{"not measured", "cpu=1ms,sleep=1ms", "goroutine", "goroutine " + takes + "net/http was not measured in the experiment quantum",
 			rows("quantum", "memory one-worker goroutine HIGHER\nmemory loop-single goroutine HIGHER\nmemory loop-single one-worker SAME")},
@@ -288,9 +288,19 @@ func TestAdviceTellsOfHandlers(t *testing.T) {
 		{"no experiment", "sleep=20ms", "nethttp", "", nil},
 	} {
 		got, _, err := Choose(asking(t, c.workload, 100, func(a *Ask) { a.Matters = Memory }), c.pack, modes)
+		if told := got.Parser.Names["above"]; (told != "") != (got.Parser.RestsOn(chooseVerdict) && strings.Contains(got.Why.String(), "fasthttp against nethttp at memory: LOWER, +20 % (+10 % to +30 %)")) {
+			t.Errorf("%s: told of net/http above: %q, in %s", c.name, told, got.Why)
+		}
 		if err != nil || got.Mode != c.mode || got.Parser.String() != c.says {
 			t.Errorf("%s: got %s, %q, %v; want %s, %q", c.name, got.Mode, got.Parser, err, c.mode, c.says)
 		}
+	}
+	behind := record.ChoiceCell{
+		Best: []record.ChoiceArm{{Name: "pool", Mode: "pool"}}, Arms: []record.ChoiceArm{{Name: "nethttp", Mode: "nethttp"}, {Name: "goroutine", Mode: "goroutine"}, {Name: "pool", Mode: "pool"}},
+		Verdicts: []record.Verdict{rows("quick", "p99 goroutine nethttp FASTER")[0].Verdict},
+	}
+	if got, want := asking(t, "cpu=1ms", 1, nil).parser(modes[1], &behind, modes).String(), "goroutine "+takes+"net/http in the experiment: goroutine against nethttp at p99: FASTER, +20 % (+10 % to +30 %)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 	if got, want := asking(t, "cpu=1ms", 1, nil).parser(modes[1], nil, modes).String(), "goroutine "+takes+"how net/http would do was not measured"; got != want {
 		t.Errorf("got %q, want %q", got, want)

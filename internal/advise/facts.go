@@ -64,7 +64,7 @@ var (
 	chooseHeld     = record.Sentence("choose-held", `{{if .Names.open}}not refuted{{else}}the advice held{{end}}: nothing is surely better than {{.Names.mode}}`+
 		`{{with .Names.open}}; against {{.}} it is undecided{{end}}{{range .Because}}; {{say .}}{{end}}`)
 	chooseParser = record.Sentence("choose-parser", `{{.Names.mode}} is on fasthttp's parser: its handlers are fasthttp's (fasthttp.RequestHandler), not net/http's; `+
-		`{{if .Because}}net/http in the experiment: {{template "list" .}}{{else if .Names.scenario}}net/http was not measured in the experiment {{.Names.scenario}}{{else}}how net/http would do was not measured{{end}}`)
+		`{{if .Names.above}}how net/http did in the experiment is told above{{else if .Because}}net/http in the experiment: {{template "list" .}}{{else if .Names.scenario}}net/http was not measured in the experiment {{.Names.scenario}}{{else}}how net/http would do was not measured{{end}}`)
 	chooseWrong   = record.Sentence("choose-wrong", `the advice is wrong: another is better than {{.Names.mode}}{{range .Because}}; {{say .}}{{end}}`)
 	chooseOpen    = record.Sentence("choose-open", `nothing can be said: every verdict was refused{{range .Because}}; {{say .}}{{end}}`)
 	chooseShed    = record.Sentence("choose-shed", `not known to hold: {{.Names.mode}} left {{plural .Values.errors "request"}} of {{count .Values.requests}} without a good reply{{range .Because}}; {{say .}}{{end}}`)
