@@ -86,7 +86,7 @@ func (p *progress) soFar(r *record.Result) {
 	}
 	p.look = look
 	text := fmt.Sprintf("after %d blocks: %s", r.Valid, answer)
-	p.note(text, text)
+	p.note(r.Scenario+": "+text, text)
 }
 
 // figures finds the figures of an answer, which change from look to look: "12 blocks", "9 of 9 blocks",
