@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -193,7 +192,10 @@ func (f *gateFlags) asked(fl *pflag.FlagSet) (map[string]record.Allowance, error
 // exit code is the answer, for a CI job: 0 fine, 3 worse, 4 cannot tell. Without --path, --targets
 // or --log it asks for the path /.
 func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
-	if err := cmp.Or(checkAboveZero(cmd.Flags(), "window", "warmup", "budget"), checkEmpty(cmd.Flags(), "path", "targets", "log", "speed", "out")); err != nil {
+	if err := checkAboveZero(cmd.Flags(), "window", "warmup", "budget"); err != nil {
+		return err
+	}
+	if err := checkEmpty(cmd.Flags(), "path", "targets", "log", "speed", "out"); err != nil {
 		return err
 	}
 	if err := f.checkBuilds(); err != nil {

@@ -161,7 +161,7 @@ func TestPlanMustJudge(t *testing.T) {
 	if facts := p.foreseen(); len(facts) != 1 || !strings.HasPrefix(facts[0].String(), "windows last 3.7s instead of 500ms, to hold enough requests for what --expect asks; this takes ") {
 		t.Errorf("300/s: got %v", facts)
 	}
-	p = planned(t, text, func(o *Options) {})
+	p = planned(t, text, func(*Options) {})
 	if budget, _ := (&Comparison{p}).Budget(); budget != 75*time.Second {
 		t.Errorf("an expectation of the scenario: got a budget of %v", budget)
 	}
@@ -176,7 +176,7 @@ func TestPlanMustJudge(t *testing.T) {
 	}{
 		{"a window of the user's", func(o *Options) { o.Window, o.Budget = 500*time.Millisecond, 3*time.Minute }, text, "a window of 500ms holds 150 requests at 300/s, and p99 needs 1100; give --window 3.7s"},
 		{"a budget of the user's", func(o *Options) { o.Budget = time.Minute }, text, "give --window 3.7s --budget 2m"},
-		{"a rate that needs too long", func(o *Options) {}, strings.Replace(text, "rate: 300/s", "rate: 20/s", 1), "give --window 55s --budget 27m"},
+		{"a rate that needs too long", func(*Options) {}, strings.Replace(text, "rate: 300/s", "rate: 20/s", 1), "give --window 55s --budget 27m"},
 	} {
 		var bad *Impossible
 		o := options()

@@ -26,8 +26,10 @@ const (
 	runMargin = 1.1
 
 	// StepCost is what a window of a search takes beside its load: start, settling and drain of its
-	// server. ProbeCost is what the probe of X_max takes.
-	StepCost  = 100 * time.Millisecond
+	// server.
+	StepCost = 100 * time.Millisecond
+
+	// ProbeCost is what the probe of X_max takes.
 	ProbeCost = 2150 * time.Millisecond
 )
 

@@ -100,9 +100,7 @@ func measuredDifference(c record.ChoiceCell) string {
 	if len(c.Best) > 1 {
 		lead += ": " + strings.Join(each(c.Best, func(arm record.ChoiceArm) string { return arm.Name }), ", ")
 	}
-	for _, why := range c.Lacks {
-		lead += ". But " + why.String()
-	}
+	lead = strings.Join(append([]string{lead}, each(c.Lacks, record.Fact.String)...), ". But ")
 	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead), strings.Join(each(ofBest, verdictInShort), "; "), link, c.Commit, prose.Plural(c.Verdicts[0].Blocks, "block"))
 }
 

@@ -298,7 +298,7 @@ func TestFullIs503(t *testing.T) {
 // A recipe on fasthttp serves an http.Handler by the adaptor that its comment names.
 func TestAdaptedHandler(t *testing.T) {
 	addr, end := begin(t, func(ctx context.Context, addr string) error {
-		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) })
+		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 		return poolrequest.ListenAndServe(ctx, addr, fasthttpadaptor.NewFastHTTPHandler(h), 1, 1)
 	})
 	if res, err := dial(t, addr).get(); err != nil || res.StatusCode != http.StatusTeapot {
