@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/report/document"
@@ -59,7 +60,7 @@ size of its record. A run that cannot be read is listed with the reason.`,
 			if output == "json" {
 				return record.WriteJSON(cmd.OutOrStdout(), all)
 			}
-			return writeTable(cmd, historyTable(all), fmt.Sprintf("%d runs, %s", len(all), sizeText(total(all))))
+			return writeTable(cmd, historyTable(all), fmt.Sprintf("%s, %s", prose.Plural(len(all), "run"), sizeText(total(all))))
 		},
 	}
 	cmd.PersistentFlags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
