@@ -20,8 +20,7 @@ import (
 )
 
 // What real tools print of a sound run, of a server that is not pressed, is read to the
-// last line, and no law finds it impossible or suspicious. One finding may be true here: that
-// the tool did not keep its offered rate, since this machine runs other tests meanwhile.
+// last line, and no law finds it impossible or suspicious.
 func TestAuditOfRealTools(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -88,7 +87,7 @@ func TestAuditOfRealTools(t *testing.T) {
 				}
 			}
 			for _, f := range audit.Judge(text, audit.Given{}).Findings {
-				if f.Kind != record.CannotTell && f.Code != "audit-offered-missed" {
+				if f.Kind != record.CannotTell {
 					t.Errorf("%s: %s %v, of\n%s", f.Kind, f.Code, f.Numbers, printed)
 				}
 			}

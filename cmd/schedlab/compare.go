@@ -160,12 +160,6 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	machine, err := f.seeMachine(cmd.Context())
-	if err != nil {
-		return err
-	}
-	// One calibration for all arms and scenarios, or they would differ by its error.
-	f.Iters = workload.Calibrate()
 	// A single comparison asks for the expectations of the command line alone, or without any
 	// expectation for the standing of every arm. A pack wants every verdict.
 	f.Aim.Expectations = len(f.expect) > 0 && len(asked) == 1
@@ -173,21 +167,10 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if f.Aim.Expectations {
 		f.Must = f.expect
 	}
-	planned, err := f.plans(asked)
+	planned, err := f.planAll(cmd, asked, show)
 	if err != nil {
 		return err
 	}
-	// Asking a name server may take time, so it comes after everything that may be refused at once.
-	for _, q := range asked {
-		if err := f.stayLocal(cmd.Context(), q.Arms); err != nil {
-			return err
-		}
-	}
-	if f.why {
-		text := howLong(planned)
-		show.note(text, text)
-	}
-	fmt.Fprintln(cmd.ErrOrStderr(), machine)
 	switch {
 	case f.dryRun:
 		return f.writePlans(cmd.OutOrStdout(), planned)
@@ -195,6 +178,33 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		return f.pack(cmd, planned, show)
 	}
 	return f.one(cmd, planned, show)
+}
+
+// planAll looks at the machine, plans every question, and prints what the machine is like. Servers
+// elsewhere are refused.
+func (f *compareFlags) planAll(cmd *cobra.Command, asked []question, show *progress) (experiment.Pack, error) {
+	machine, err := f.seeMachine(cmd.Context())
+	if err != nil {
+		return experiment.Pack{}, err
+	}
+	// One calibration for all arms and scenarios, or they would differ by its error.
+	f.Iters = workload.Calibrate()
+	planned, err := f.plans(asked)
+	if err != nil {
+		return planned, err
+	}
+	// Asking a name server may take time, so it comes after everything that may be refused at once.
+	for _, q := range asked {
+		if err := f.stayLocal(cmd.Context(), q.Arms); err != nil {
+			return planned, err
+		}
+	}
+	if f.why {
+		text := howLong(planned)
+		show.note(text, text)
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), machine)
+	return planned, nil
 }
 
 // one runs the only comparison of a pack, and prints its result. Its exit code is verdictCode's. If

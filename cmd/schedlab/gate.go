@@ -19,7 +19,6 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
-	"schedlab/internal/workload"
 )
 
 // gateFlags are the flags of gate.
@@ -77,7 +76,7 @@ failed, 2 wrong usage, 130 interrupted.`,
 	fl := cmd.Flags()
 	// bindRun declares these for comparisons of any arms.
 	for _, hidden := range []string{"arm", "close"} {
-		_ = fl.MarkHidden(hidden)
+		fl.Lookup(hidden).Hidden = true
 	}
 	// Two builds, as programs or as commits.
 	fl.StringVar(&f.before, "old", "", "the old build: a command that listens on {addr}, VARIABLE=VALUE words before it, or http://HOST:PORT")
@@ -246,21 +245,10 @@ func (f *gateFlags) gate(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	// From here on as compare.
-	machine, err := f.seeMachine(cmd.Context())
+	planned, err := f.planAll(cmd, asked, show)
 	if err != nil {
 		return err
 	}
-	f.Iters = workload.Calibrate()
-	// The plan of one question: a gate has no pack.
-	planned, err := f.plans(asked)
-	if err != nil {
-		return err
-	}
-	if err := f.stayLocal(cmd.Context(), asked[0].Arms); err != nil {
-		return err
-	}
-	fmt.Fprintln(cmd.ErrOrStderr(), machine)
 	if f.output == "markdown" {
 		f.output = "summary" // of a gate, the comment on a pull request
 	}

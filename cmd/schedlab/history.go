@@ -78,7 +78,7 @@ func pastRuns(root, scenario string) ([]pastRun, error) {
 	}
 	all := make([]pastRun, len(names))
 	var work sync.WaitGroup
-	room := make(chan struct{}, runtime.GOMAXPROCS(0)) // so many records are in memory at a time
+	room := make(chan struct{}, runtime.GOMAXPROCS(0)) // bounds the records in memory
 	for i, name := range names {
 		room <- struct{}{}
 		work.Go(func() {
@@ -339,8 +339,8 @@ younger than --older. A run that is under way stays, too.`,
 }
 
 // prunable returns the runs that started before a time and are not among the newest keep of their
-// scenario. Runs that cannot be read, and those that may be under way, stay: nobody knows what they
-// are.
+// scenario. Runs that cannot be read, and those that may be under way, stay:
+// their files may still be needed.
 func prunable(all []pastRun, keep int, before time.Time) (old []pastRun) {
 	seen := map[string]int{}
 	for _, p := range all {

@@ -53,7 +53,7 @@ func fromEnvironment(cmd *cobra.Command) (bad error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		name := variable(f.Name)
 		value, ok := os.LookupEnv(name)
-		// The first mistake is told; further ones would hide it.
+		// Only the first mistake is reported.
 		if !ok || f.Changed || f.Hidden || bad != nil {
 			return
 		}

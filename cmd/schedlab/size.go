@@ -247,7 +247,7 @@ func (f *sizeFlags) demand(cmd *cobra.Command) (d advise.Demand, err error) {
 		d, err = advise.Held(f.held, f.cpu, f.cv)
 		return d, flagged("held", err)
 	}
-	// For samples, of which --cpu is a part. Held has it already.
+	// Samples hold CPU time and waiting together, and --cpu is the first part. Held knows it already.
 	if err == nil && f.cpu != 0 {
 		err = flagged("cpu", d.SetCPU(f.cpu))
 	}

@@ -20,7 +20,7 @@ const runCommandsHelp = "run what the record of somebody else names beside sched
 // that run already, and variables of a server's environment. Servers of this very program with its
 // flags do no harm.
 //
-// A record may come from anybody, and explain and map --resume start what it names. It counts as
+// A record may come from anybody, and explain and map --resume start the commands in it. It counts as
 // the user's own if this user signed plan, the plan that the record has now: an edit breaks the
 // signature. Errors are wrong usage; the one about foreign programs lists them.
 func (f *compareFlags) mayRun(ctx context.Context, dir *record.Dir, plan any, s scenario.Scenario) error {

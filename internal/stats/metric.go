@@ -35,8 +35,8 @@ const (
 	InOverload                    // the queue grows without end, or requests fail; starvation as well
 )
 
-// metrics is the table of all figures. First come those that runs give verdicts on, then
-// those that can be compared on request, then those that only expectations read.
+// metrics is the table of all figures: first the figures with verdicts, then the figures that can be
+// compared on request, then the figures that only expectations read.
 var metrics = []Metric{
 	{Name: "p50", Word: "p50", Label: "p50", In: "at p50", Unit: "s", Bench: "p50-ns", Compared: true, Quantile: .5, Primary: true, Effect: .05, Same: .10},
 	{Name: "p90", Word: "p90", Label: "p90", In: "at p90", Unit: "s", Bench: "p90-ns", Compared: true, Quantile: .9, Primary: true, Effect: .05, Same: .10},

@@ -66,7 +66,7 @@ func (w *Window) Laws(serverCPUs int) (all []Law) {
 	if off, limit, ok := w.interactiveLaw(); ok {
 		add(LawInteractive, "ratio", off, limit)
 	}
-	// The server had CPUs of its own choice, more than the plan's.
+	// The server ran on CPUs that the plan did not choose.
 	if own := w.Trial.Server.CPUs; own != "" {
 		serverCPUs = record.CountCPUs(own, serverCPUs)
 	}

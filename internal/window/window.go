@@ -324,7 +324,7 @@ func (w *Window) finishClosed(sent int) (unsent float64) {
 	return max(0, 1-float64(sent+q.Requests-q.Early)/planned)
 }
 
-// counted adds what the kernel counted, as far as it is known: context switches per request and
+// counted adds the kernel's counts where they are known: context switches per request and
 // overflows of the accept queue. An unknown figure stays NaN.
 func (w *Window) counted() {
 	k := w.Trial.Server.Kernel
