@@ -38,13 +38,19 @@ type Comparison struct {
 // comparisons is how many verdicts share Alpha, challengers × primary metrics; below 1
 // it counts as 1. It does not modify its arguments.
 //
-// It looks after 10, 12, 14, … blocks ([Looks]). With d = ln(arm/base) of the first n
+// It looks after 10, 12, 13, … blocks ([Looks]). With d = ln(arm/base) of the first n
 // blocks, sorted, the interval of a look is [d_(k), d_(n+1-k)], k = LookRank(n,
-// Alpha/comparisons). The intervals of all looks hold together, so Low and High are what
-// they have in common, and a decision may be taken from them after any look:
+// Alpha/comparisons). The intervals of all looks hold together, so an interval is what
+// they have in common, and a decision may be taken from it after any look:
 //
-//	a difference   [Low, High] excludes 1 and the median is at least Effect off
-//	SAME           [Low, High] lies within ±Same
+//	a difference   the interval excludes 1 and the median is at least Effect off
+//	SAME           the interval with twice this error lies within ±Same: a true ratio beyond
+//	               ±Same can lie beyond one end only, so SAME is wrong as seldom as a difference
+//
+// Low and High are the interval that the decision was taken from, and where there is none that of
+// a difference. All wrong decisions of a comparison together have at most the error
+// Alpha/comparisons: if the true ratio is beyond Same they are SAME and the wrong direction, which
+// the same end of an interval excludes; if not, a difference is the only one.
 //
 // Otherwise, too few blocks for a look included, it is INCONCLUSIVE: it leans when the
 // plain 90 % interval of all blocks excludes 0 and their median is at least Effect off.
@@ -78,19 +84,22 @@ func CompareOff(m Metric, base, arm []float64, comparisons int, off float64) Com
 			c.Lost++
 		}
 	}
-	ranks, _ := spend(Alpha / float64(max(comparisons, 1)))
+	share := Alpha / float64(max(comparisons, 1))
+	ranks, _ := spend(share)
+	alike, _ := sameRanks(share)
+	var differs, same interval
 	for i, n := range looks {
 		if n > c.Blocks {
 			break
 		}
-		if k := ranks[i]; k > 0 && !c.narrow(ratios[:n], k, off) {
-			break // no median fits all looks: keep the interval of the earlier ones
-		}
-		c.decide(middleRatio(ratios[:n]), n)
+		differs.narrow(ratios[:n], ranks[i], off)
+		same.narrow(ratios[:n], alike[i], off)
+		c.decide(middleRatio(ratios[:n]), n, differs, same)
 	}
-	c.decide(middleRatio(ratios), c.Blocks)
+	c.decide(middleRatio(ratios), c.Blocks, differs, same)
 	if c.Decision == Inconclusive {
 		c.lean(ranks)
+		c.mayBeSame(beyond(ratios, math.Log1p(m.Same)-off), alike)
 	}
 	return c
 }
@@ -101,37 +110,55 @@ func middleRatio(ratios []float64) float64 {
 	return min(max(math.Exp((math.Log(lower)+math.Log(upper))/2), lower), upper)
 }
 
-// narrow intersects the interval with the interval of one look, which has rank k and is widened by
-// off. If the intersection is empty, it changes nothing and returns false.
-func (c *Comparison) narrow(ratios []float64, k int, off float64) bool {
-	sorted := slices.Sorted(slices.Values(ratios))
-	low, high := sorted[k-1]*math.Exp(-off), sorted[len(sorted)-k]*math.Exp(off)
-	if c.Low > 0 {
-		low, high = max(low, c.Low), min(high, c.High)
-	}
-	if low > high {
-		return false
-	}
-	c.Low, c.High = low, high
-	return true
+// An interval of ratios is what the intervals of all looks so far have in common. The zero
+// interval means that no look had one.
+type interval struct {
+	low, high float64
+	over      bool // two looks had nothing in common: the interval of the earlier ones stays
 }
 
-// decide sets Decision and Ratio from the interval and the median of the first n blocks. Look
-// becomes n when the decision changes.
-func (c *Comparison) decide(median float64, n int) {
-	if c.Low > 0 {
-		median = min(max(median, c.Low), c.High)
+// narrow intersects the interval with the one of a look, which has this rank among its ratios and is
+// widened by off. A rank of 0 changes nothing.
+func (in *interval) narrow(ratios []float64, rank int, off float64) {
+	if rank == 0 || in.over {
+		return
 	}
-	c.Ratio = median
-	same := math.Log1p(c.Metric.Same) + rounding
-	d := Inconclusive
-	switch {
-	case c.Low == 0:
-	case c.excludesOne() && c.matters(math.Log(median)):
-		d = c.Metric.direction(median > 1)
-	case -same <= math.Log(c.Low) && math.Log(c.High) <= same:
+	sorted := slices.Sorted(slices.Values(ratios))
+	low, high := sorted[rank-1]*math.Exp(-off), sorted[len(sorted)-rank]*math.Exp(off)
+	if in.low > 0 {
+		low, high = max(low, in.low), min(high, in.high)
+	}
+	if in.over = low > high; !in.over {
+		in.low, in.high = low, high
+	}
+}
+
+// within reports whether the interval lies within ±margin, a log ratio.
+func (in interval) within(margin float64) bool {
+	return in.low > 0 && -margin <= math.Log(in.low) && math.Log(in.high) <= margin
+}
+
+// hold returns the median, moved into the interval if there is one.
+func (in interval) hold(median float64) float64 {
+	if in.low == 0 {
+		return median
+	}
+	return min(max(median, in.low), in.high)
+}
+
+// decide sets Decision, Ratio, Low and High from the median of the first n blocks and the interval
+// for a difference and for SAME. Look becomes n when the decision changes.
+func (c *Comparison) decide(median float64, n int, differs, same interval) {
+	d, from, margin := Inconclusive, differs, math.Log1p(c.Metric.Same)+rounding
+	switch ratio := differs.hold(median); {
+	case (differs.low > 1 || 0 < differs.high && differs.high < 1) && c.matters(math.Log(ratio)):
+		d = c.Metric.direction(ratio > 1)
+	case same.within(margin):
+		d, from = Same, same
+	case differs.within(margin): // where the looks of same have nothing in common
 		d = Same
 	}
+	c.Ratio, c.Low, c.High = from.hold(median), from.low, from.high
 	if d != c.Decision {
 		c.Decision, c.Look = d, n
 	}
@@ -170,7 +197,25 @@ func (c *Comparison) lean(ranks [len(looks)]int) {
 	}
 }
 
-func (c *Comparison) excludesOne() bool { return c.Low > 1 || c.High < 1 }
+// beyond returns how many ratios lie beyond one end of ±margin, a log ratio: the larger of both numbers.
+func beyond(ratios []float64, margin float64) int {
+	above, below := 0, 0
+	for _, r := range ratios {
+		above, below = above+Count(math.Log(r) > margin), below+Count(math.Log(r) < -margin)
+	}
+	return max(above, below)
+}
+
+// mayBeSame lowers Needed and Least if an undecided comparison becomes SAME sooner than they say: far is
+// how many blocks lie beyond one end of ±Same.
+func (c *Comparison) mayBeSame(far int, ranks [len(looks)]int) {
+	if n := settles(c.Blocks, far, ranks); n > 0 && c.Lean == "" {
+		c.Needed = min(c.Needed, n)
+	}
+	if n := settles(c.Blocks, max(far-1, 0), ranks); n > 0 {
+		c.Least = min(c.Least, n)
+	}
+}
 
 // unfit returns the reason why the values cannot be compared at all; "" if they can.
 func unfit(m Metric, base, arm []float64) string {

@@ -6,7 +6,7 @@ import "slices"
 const lastLook = 40
 
 // looks are the numbers of blocks at which a comparison may be decided.
-var looks = [...]int{10, 12, 14, 16, 20, 24, 28, 32, 36, lastLook}
+var looks = [...]int{10, 12, 13, 14, 16, 20, 24, 28, 32, 36, lastLook}
 
 // Looks returns the numbers of blocks at which a comparison looks at its data, ascending. They are
 // fixed in advance, because the probability of error is spent over them. The slice is a copy.
@@ -62,6 +62,15 @@ func spend(alpha float64) (ranks [len(looks)]int, spent float64) {
 	return ranks, spent
 }
 
+// sameRanks returns the rank of each look for a verdict of SAME, and the error that all looks spend
+// on it, at most alpha. SAME is wrong if the true ratio lies beyond one end of its interval, and it
+// cannot lie beyond both. So each end alone may take the whole alpha, as in the two one-sided tests
+// of Schuirmann (1987), where a difference from 1 shares it between both.
+func sameRanks(alpha float64) (ranks [len(looks)]int, spent float64) {
+	ranks, both := spend(2 * alpha)
+	return ranks, both / 2
+}
+
 // FirstLook returns the fewest blocks that can decide anything when this number of comparisons
 // share Alpha; 0 if no number of looks can. Below 1, comparisons counts as 1.
 func FirstLook(comparisons int) int {
@@ -77,8 +86,10 @@ func FirstLook(comparisons int) int {
 // Unspent returns the part of Alpha that is left when comparisons share it equally: ranks are
 // whole numbers, so none spends its whole share. It is not negative.
 func Unspent(comparisons int) float64 {
-	_, spent := spend(Alpha / float64(max(comparisons, 1)))
-	return Alpha - float64(max(comparisons, 1))*spent
+	share := Alpha / float64(max(comparisons, 1))
+	_, differs := spend(share)
+	_, same := sameRanks(share)
+	return Alpha - float64(max(comparisons, 1))*max(differs, same)
 }
 
 // settles returns the first look after n at which the sign test would decide if the blocks still

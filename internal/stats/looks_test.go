@@ -16,10 +16,10 @@ func TestLookRanks(t *testing.T) {
 		ranks       []int
 		spent       float64
 	}{
-		{2, []int{1, 2, 2, 3, 4, 6, 7, 9, 10, 12}, .0206},
-		{4, []int{1, 1, 2, 2, 4, 5, 7, 8, 10, 11}, .0103},
-		{6, []int{1, 1, 1, 2, 3, 5, 6, 8, 10, 11}, .0076},
-		{9, []int{0, 1, 1, 2, 3, 5, 6, 8, 9, 11}, .0050},
+		{2, []int{1, 2, 2, 2, 3, 4, 6, 7, 9, 10, 12}, .0206},
+		{4, []int{1, 1, 1, 2, 2, 4, 5, 7, 8, 10, 11}, .0103},
+		{6, []int{1, 1, 1, 1, 2, 3, 5, 6, 8, 10, 11}, .0076},
+		{9, []int{0, 1, 1, 1, 2, 3, 5, 6, 8, 9, 11}, .0050},
 	} {
 		alpha := Alpha / c.comparisons
 		for i, n := range Looks() {
@@ -53,10 +53,10 @@ func TestLookRanks(t *testing.T) {
 // this one has not.
 func TestSettles(t *testing.T) {
 	t.Parallel()
-	ranks, _ := spend(Alpha / 2) // 1, 2, 2, 3, 4, 6, 7, 9, 10, 12
+	ranks, _ := spend(Alpha / 2) // 1, 2, 2, 2, 3, 4, 6, 7, 9, 10, 12
 	for _, c := range []struct{ n, minority, want int }{
-		{5, 0, 10}, {9, 0, 10}, {10, 0, 12}, {11, 0, 12}, {12, 0, 14}, {36, 0, 40}, {40, 0, 0},
-		{10, 1, 16}, // two of sixteen, fewer than three; of twelve and fourteen two as well, which are too many
+		{5, 0, 10}, {9, 0, 10}, {10, 0, 12}, {11, 0, 12}, {12, 0, 13}, {36, 0, 40}, {40, 0, 0},
+		{10, 1, 16}, // two of sixteen, fewer than three; of twelve to fourteen two as well, which are too many
 		{10, 2, 24}, // five of 24, fewer than six; four of twenty are too many
 		{10, 5, 0},
 	} {
@@ -204,5 +204,38 @@ func TestTwoWindowsAgainstOneAreNoCoin(t *testing.T) {
 	}
 	if got := float64(averaged) / draws; got < .52 {
 		t.Errorf("against the mean of two the arm is lower in %.3f of blocks; the decision says it is more than 0.52", got)
+	}
+}
+
+// SAME errs at one end of its interval, so the probability that this end ever excludes the true ratio
+// stays below a comparison's share. Its interval is never wider than that of a difference: both
+// wrong words of an arm that is surely different need the same end.
+func TestSameErrsAtOneEnd(t *testing.T) {
+	t.Parallel()
+	for comparisons := 1; comparisons <= 60; comparisons++ {
+		share := Alpha / float64(comparisons)
+		differs, _ := spend(share)
+		same, spent := sameRanks(share)
+		walk, wrong := [lastLook + 1]float64{1}, 0.0 // of the number of blocks below the true ratio
+		look := 0
+		for n := 1; n <= lastLook; n++ {
+			for s := n; s > 0; s-- {
+				walk[s] = (walk[s] + walk[s-1]) / 2
+			}
+			walk[0] /= 2
+			if n != looks[look] {
+				continue
+			}
+			if same[look] < differs[look] {
+				t.Errorf("%d comparisons, %d blocks: rank %d for SAME, %d for a difference", comparisons, n, same[look], differs[look])
+			}
+			for s := range same[look] {
+				wrong, walk[s] = wrong+walk[s], 0
+			}
+			look++
+		}
+		if wrong > share || math.Abs(wrong-spent) > share/100 {
+			t.Errorf("%d comparisons: SAME errs with %.6f, said to be %.6f, share %.6f", comparisons, wrong, spent, share)
+		}
 	}
 }
