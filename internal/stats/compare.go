@@ -127,7 +127,7 @@ func (c *Comparison) decide(median float64, n int) {
 	d := Inconclusive
 	switch {
 	case c.Low == 0:
-	case c.excludesOne() && c.matters(math.Log(median)):
+	case (c.Low > 1 || c.High < 1) && c.matters(math.Log(median)):
 		d = c.Metric.direction(median > 1)
 	case -same <= math.Log(c.Low) && math.Log(c.High) <= same:
 		d = Same
@@ -169,8 +169,6 @@ func (c *Comparison) lean(ranks [len(looks)]int) {
 		c.Least = min(c.Least, luck)
 	}
 }
-
-func (c *Comparison) excludesOne() bool { return c.Low > 1 || c.High < 1 }
 
 // unfit returns the reason why the values cannot be compared at all; "" if they can.
 func unfit(m Metric, base, arm []float64) string {

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -31,41 +30,21 @@ const leastLuck = 1e-6
 // length. The values are returned as they are if there are fewer than four blocks, if luck does not
 // vary or explains nothing, or if a ratio or a luck is not finite. The arguments are not modified.
 func WithoutLuck(base, arm, luck []float64) (clean []float64, effect float64) {
-	type pair struct {
-		slope float64
-		i, k  int
-	}
-	var pairs []pair
 	var d []float64
 	for i, l := range luck {
 		d = append(d, math.Log(arm[i]/base[i]))
 		if math.IsNaN(d[i]+l) || math.IsInf(d[i]+l, 0) {
 			return arm, 0
 		}
-		for k := range i {
-			if luck[k] != l {
-				pairs = append(pairs, pair{(d[i] - d[k]) / (l - luck[k]), i, k})
-			}
-		}
 	}
-	if len(arm) < 4 || len(pairs) == 0 {
+	if len(arm) < 4 {
 		return arm, 0
 	}
-	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.slope, b.slope) })
 	var squares float64
 	var left []float64 // ln(arm/base) without luck
 	for i, l := range luck {
-		var others []float64 // in order
-		for _, p := range pairs {
-			if p.i != i && p.k != i {
-				others = append(others, p.slope)
-			}
-		}
-		taken := 0.0
-		if len(others) > 0 {
-			lower, upper := middle(others)
-			taken = l * min(max((lower+upper)/2, 0), mostSlope)
-		}
+		slope := TheilSen(slices.Delete(slices.Clone(luck), i, i+1), slices.Delete(slices.Clone(d), i, i+1), 0)
+		taken := l * min(max(slope, 0), mostSlope)
 		squares += taken * taken
 		left = append(left, d[i]-taken)
 	}

@@ -165,7 +165,8 @@ func (s SLO) String() string {
 func (t Term) String() string {
 	switch t.Metric {
 	case "errors":
-		if text := percentage(t.Limit); parsesTo(text, t.Limit) {
+		text := percentage(t.Limit)
+		if back, err := hundredth(text); err == nil && back == t.Limit {
 			return "errors<=" + text + "%"
 		}
 		return "errors<=" + strconv.FormatFloat(t.Limit, 'f', -1, 64)
@@ -173,11 +174,6 @@ func (t Term) String() string {
 		return "goodput>=" + strconv.FormatFloat(t.Limit, 'f', -1, 64) + "/s"
 	}
 	return t.Metric + "<=" + time.Duration(math.Round(t.Limit*1e9)).String()
-}
-
-func parsesTo(percent string, ratio float64) bool {
-	back, err := hundredth(percent)
-	return err == nil && back == ratio
 }
 
 // Requests returns how many requests a window needs before the term can be judged from it:

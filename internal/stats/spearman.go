@@ -26,24 +26,18 @@ func Spearman(x []float64) (rho, p float64) {
 	if slices.ContainsFunc(x, math.IsNaN) {
 		return math.NaN(), math.NaN()
 	}
-	n := len(x)
-	ranks := centredRanks(x)
-	product, squares, indexSquares := 0, 0, 0
-	for i, r := range ranks {
-		index := 2*i + 1 - n
-		product += index * r
-		squares += r * r
-		indexSquares += index * index
-	}
-	if n < 3 || squares == 0 {
+	if len(x) < 3 {
 		return 0, 1
 	}
-	rho = float64(product) / math.Sqrt(float64(indexSquares)*float64(squares))
-	rho = min(max(rho, -1), 1)
-	if n <= exactSpearman {
-		return rho, permutationP(ranks, product)
+	places := make([]float64, len(x))
+	for i := range places {
+		places[i] = float64(i)
 	}
-	return rho, edgeworthP(rho, n)
+	rho, p = RankCorrelation(places, x)
+	if len(x) <= exactSpearman {
+		p = permutationP(centredRanks(x))
+	}
+	return rho, p
 }
 
 // centredRanks returns 2·rank - (n+1) for each value of x, ranks counted from
@@ -63,23 +57,25 @@ func centredRanks(x []float64) []int {
 }
 
 // permutationP returns the share of all orders of ranks that have a product with the index at
-// least as far from 0 as observed.
-func permutationP(ranks []int, observed int) float64 {
+// least as far from 0 as this order has.
+func permutationP(ranks []int) float64 {
 	n := len(ranks)
+	observed := 0
+	for i, r := range ranks {
+		observed += 2 * i * r // ranks add up to 0, so the index need not be centred
+	}
 	r := slices.Clone(ranks)
 	extreme, orders := 0, 0
 	var place func(i, sum int)
 	place = func(i, sum int) {
 		if i == n {
 			orders++
-			if max(sum, -sum) >= max(observed, -observed) {
-				extreme++
-			}
+			extreme += Count(max(sum, -sum) >= max(observed, -observed))
 			return
 		}
 		for j := i; j < n; j++ {
 			r[i], r[j] = r[j], r[i]
-			place(i+1, sum+2*i*r[i]) // ranks add up to 0, so the index need not be centred
+			place(i+1, sum+2*i*r[i])
 			r[i], r[j] = r[j], r[i]
 		}
 	}
