@@ -1,10 +1,6 @@
 package record
 
-import (
-	"bytes"
-	"encoding/json"
-	"math"
-)
+import "math"
 
 // A Capacity is the result of `schedlab capacity`: for every arm the highest rate at which it
 // keeps a service level objective. Rates are requests per second, times seconds, ratios 0..1. A
@@ -185,9 +181,5 @@ func (r Result) MarshalJSON() ([]byte, error) {
 			Arms []searchedArm `json:"arms"`
 		}{plain(r), arms}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // the encoder of the whole document escapes if it wants to
-	err := e.Encode(v)
-	return b.Bytes(), err
+	return marshal(v)
 }

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -97,11 +96,7 @@ func (h *Histogram) Curve() []Point {
 // WriteHGRM writes the percentile distribution in HdrHistogram's text format, values in
 // milliseconds, five ticks per halving. HdrHistogram's plotters and wrk2's tools read it.
 func (h *Histogram) WriteHGRM(w io.Writer) error {
-	buf := bufio.NewWriter(w)
-	if _, err := h.hdr.PercentilesPrint(buf, 5, float64(time.Millisecond)); err != nil {
-		return fmt.Errorf("writing percentile distribution: %w", err)
-	}
-	if err := buf.Flush(); err != nil {
+	if _, err := h.hdr.PercentilesPrint(w, 5, float64(time.Millisecond)); err != nil {
 		return fmt.Errorf("writing percentile distribution: %w", err)
 	}
 	return nil
