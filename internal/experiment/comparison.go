@@ -165,12 +165,12 @@ func (c *Comparison) CanAnswer() error {
 	}
 	first := p.Arms[slices.IndexFunc(p.Arms, p.starves)]
 	n := first.Clients.Connections + first.Clients.Idle
+	what, rest := "comparison", ", and no two arms serve all of theirs; give --close (or --vary keepalive=false), or two arms"
 	if p.slo != nil {
-		return impossible("this search cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections; "+
-			"give --close, or arms of workers=%d or more", first.Name, n-p.workers(first.asked), n, n)
+		what, rest = "search", "; give --close, or arms"
 	}
-	return impossible("this comparison cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections, and no two arms serve all of theirs; "+
-		"give --close (or --vary keepalive=false), or two arms of workers=%d or more", first.Name, n-p.workers(first.asked), n, n)
+	return impossible("this %s cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections%s of workers=%d or more",
+		what, first.Name, n-p.workers(first.asked), n, rest, n)
 }
 
 // Short returns the names of the arms with too few workers by Little's law: no more than are busy
@@ -313,7 +313,7 @@ func (p plan) measure(ctx context.Context, l lab, dir *record.Dir, run record.Ru
 	if err := dir.WriteRun(run); err != nil {
 		return run, err
 	}
-	soFar, err := judge.Toward(p.opts.Aim, run)
+	soFar, err := judge.New(run.Name, "", run, p.opts.Aim)
 	if err != nil {
 		return run, err
 	}

@@ -387,35 +387,28 @@ func (l lab) floor(ctx context.Context, self, engine string, shared bool) (*reco
 		return nil, err
 	}
 	defer server.Kill()
-	rate, window := float64(floorRate), floorWindow
+	rate, span := float64(floorRate), floorWindow
 	if shared {
-		rate, window = sharedFloorRate, sharedFloorWindow
+		rate, span = sharedFloorRate, sharedFloorWindow
 	}
-	quiet := pauseGC()
-	defer quiet()
+	defer pauseGC()()
 	got, err := load.Attack(ctx, load.Options{
 		Clients: record.Clients{Engine: engine, Connections: floorConns, KeepAlive: true},
 		Targets: []load.Target{{Method: "GET", URL: "http://" + server.Addr + "/"}}, Shared: shared,
 		// The seed is fixed: every measurement gets the same arrivals.
-		Trace: arrivals.Trace{At: arrivals.Poisson(rate, floorWarmup+window, rand.New(rand.NewPCG(1, 1)))},
+		Trace: arrivals.Trace{At: arrivals.Poisson(rate, floorWarmup+span, rand.New(rand.NewPCG(1, 1)))},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("measuring the null server: %w", err)
 	}
-	var response, lag []float64
-	for _, r := range got.Requests {
-		if r.Good() && r.Scheduled >= int64(floorWarmup) {
-			response = append(response, time.Duration(r.Done-r.Scheduled).Seconds())
-			lag = append(lag, time.Duration(r.Sent-r.Scheduled).Seconds())
-		}
+	good := slices.DeleteFunc(got.Requests, func(r record.Request) bool { return !r.Good() })
+	trial := record.Trial{Warmup: floorWarmup.Seconds(), Window: span.Seconds()}
+	w := window.Reduce(record.TrialRecord{Trial: trial, Requests: good}, record.Env{}, record.Clients{})
+	if w.Good < stats.MinRequests(.99) {
+		return nil, fmt.Errorf("measuring the null server: %d good replies, too few", w.Good)
 	}
-	if len(response) < stats.MinRequests(.99) {
-		return nil, fmt.Errorf("measuring the null server: %d good replies, too few", len(response))
-	}
-	slices.Sort(response)
-	slices.Sort(lag)
 	return &record.Floor{
-		Rate: rate, P50: stats.Quantile(response, .5), P99: stats.Quantile(response, .99),
-		LagP50: stats.Quantile(lag, .5), LagP99: stats.Quantile(lag, .99), Rest: got.Proof.Rest,
+		Rate: rate, P50: w.Values["p50"], P99: w.Values["p99"],
+		LagP50: w.Values[window.Lateness+"p50"], LagP99: w.Values[window.Lateness+"p99"], Rest: got.Proof.Rest,
 	}, nil
 }

@@ -172,35 +172,13 @@ func readTimeline(ctx context.Context, p *process.Process) (stamps []timeline.Se
 	return stamps, lost, err
 }
 
-// inOrder returns a function that maps a request's number to its index in a trace of n requests,
-// which are in the order of their numbers; -1 for none. In an open loop the number of a request is
-// its place in the schedule.
-func inOrder(n int) func(seq uint64) int {
-	return func(seq uint64) int {
-		if seq >= uint64(n) {
-			return -1
-		}
-		return int(seq)
-	}
-}
-
-// bySeq returns a function that maps a request's number to its index in seqs; -1 for none. seqs,
-// the numbers of a closed loop's requests, ascend. In a closed loop only finished requests are
-// recorded, so numbers are missing.
-func bySeq(seqs []uint64) func(seq uint64) int {
-	return func(seq uint64) int {
-		if i, found := slices.BinarySearch(seqs, seq); found {
-			return i
-		}
-		return -1
-	}
-}
-
 // join copies the server's stamps to the requests with the same number. A request without server
 // stamps is no error: the server died, refused it, or never received it. start is the zero of the
-// client's stamps, and place finds a request by its number. A server's stamp of 0 means that the
-// step did not happen, and stays 0.
-func join(start time.Time, client []record.Stamps, place func(seq uint64) int, server []timeline.Server) {
+// client's stamps. A server's stamp of 0 means that the step did not happen, and stays 0.
+//
+// In an open loop the number of a request is its place in the schedule, and seqs is nil. In a closed
+// loop only finished requests are recorded, so numbers are missing: seqs has them, ascending.
+func join(start time.Time, client []record.Stamps, seqs []uint64, server []timeline.Server) {
 	zero := timeline.At(start)
 	from := func(at int64) int64 {
 		if at == 0 {
@@ -209,8 +187,11 @@ func join(start time.Time, client []record.Stamps, place func(seq uint64) int, s
 		return max(at-zero, 1) // a connection may be older than the attack
 	}
 	for _, s := range server {
-		i := place(s.Seq)
-		if i < 0 {
+		i, found := int(s.Seq), s.Seq < uint64(len(client))
+		if seqs != nil {
+			i, found = slices.BinarySearch(seqs, s.Seq)
+		}
+		if !found {
 			continue
 		}
 		r := &client[i]

@@ -146,7 +146,7 @@ func (t *trial) joinStamps(ctx context.Context) error {
 		return err
 	}
 	t.Server.StampsLost = lost
-	join(t.seen.start, t.seen.stamps, t.seen.place, stamps)
+	join(t.seen.start, t.seen.stamps, t.seen.seqs, stamps)
 	return nil
 }
 
@@ -193,41 +193,35 @@ const cycle = 4096
 // order. Times are nanoseconds since start.
 type observed struct {
 	requests []record.Request
-	stamps   []record.Stamps      // the client's stamps of each request
-	place    func(seq uint64) int // index of the request with that number, -1 for none
-	start    time.Time            // zero of the times in requests and stamps
+	stamps   []record.Stamps // the client's stamps of each request
+	seqs     []uint64        // the numbers of a closed loop's requests, ascending; nil in an open loop: see join
+	start    time.Time       // zero of the times in requests and stamps
 	client   record.ClientSide
 	ran      bool // false when the load ran out of ports or descriptors
 }
 
 // drive sends the arm's load to the server while clocks watches both.
 func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (observed, error) {
-	if t.arm.Clients.Closed() {
-		return t.driveClosed(ctx, clocks)
-	}
-	p := t.plan
-	trace, err := p.trace(t.arm, t.Block-1, p.span())
-	if err != nil {
+	p, c := t.plan, t.arm.Clients
+	trace, err := arrivals.Trace{}, error(nil)
+	if c.Closed() {
+		trace.Which, trace.Demand = p.scenario.Which(), p.scenario.Demands(cycle, t.Seed, p.iters())
+	} else if trace, err = p.trace(t.arm, t.Block-1, p.span()); err != nil {
 		return observed{}, err
 	}
-	o := p.loadOn(t.server.Addr, t.arm.Clients, trace)
+	o := p.loadOn(t.server.Addr, c, trace)
 	// What starves since the warm-up need not time out before the trial ends.
 	o.Warmup = record.Duration(p.Warmup)
 	o.Started, o.Moments, o.Moment, o.Closing = clocks.Begin, clocks.Moments(), clocks.Moment, clocks.Closing
-	result, err := load.Attack(ctx, o)
-	if err != nil {
-		return observed{}, err
+	if !c.Closed() {
+		result, err := load.Attack(ctx, o)
+		if err != nil {
+			return observed{}, err
+		}
+		return seen(result, nil), nil
 	}
-	return seen(result, inOrder(len(result.Stamps))), nil
-}
-
-// driveClosed is drive for a closed loop.
-func (t *trial) driveClosed(ctx context.Context, clocks *host.Watcher) (observed, error) {
-	p, c := t.plan, t.arm.Clients
-	o := p.loadOn(t.server.Addr, c, arrivals.Trace{Which: p.scenario.Which(), Demand: p.scenario.Demands(cycle, t.Seed, p.iters())})
 	// A closed loop has no schedule, so it is told how long to go on.
-	o.Warmup, o.Duration, o.Seed = record.Duration(p.Warmup), record.Duration(p.Window), t.Seed
-	o.Started, o.Moments, o.Moment, o.Closing = clocks.Begin, clocks.Moments(), clocks.Moment, clocks.Closing
+	o.Duration, o.Seed = record.Duration(p.Window), t.Seed
 	// Each client draws its pauses from a generator of its own.
 	if think := t.arm.load.Think; think != (workload.Dist{}) {
 		o.Pause = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
@@ -236,16 +230,16 @@ func (t *trial) driveClosed(ctx context.Context, clocks *host.Watcher) (observed
 	if err != nil {
 		return observed{}, err
 	}
-	got := seen(&result.Result, bySeq(result.Seqs))
+	got := seen(&result.Result, result.Seqs)
 	if got.client.Pending = result.Cut; c.Session > 0 {
 		got.client.Sessions = load.SumSessions(result.Sessions)
 	}
 	return got, nil
 }
 
-// seen returns a load's result as the clients' view. place maps a request's number to its index.
-func seen(r *load.Result, place func(seq uint64) int) observed {
-	return observed{r.Requests, r.Stamps, place, r.Start, record.ClientSide{
+// seen returns a load's result as the clients' view.
+func seen(r *load.Result, seqs []uint64) observed {
+	return observed{r.Requests, r.Stamps, seqs, r.Start, record.ClientSide{
 		Dialled: r.Dialled, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
 		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: &r.Proof.Proof,
 	}, r.Exhausted == 0}
