@@ -155,7 +155,7 @@ func TestChecksRefuse(t *testing.T) {
 	t.Parallel()
 	late := at("pool", some(1, func(r *record.Request) { r.Sent, r.Done = r.Sent+3e6, r.Done+3e6 }))
 	r := synthetic{edit: late}.judged(t)
-	for _, metric := range []string{"p50", "p90", "p99"} {
+	for _, metric := range stats.Names(stats.Quantiles()) {
 		v := verdictOf(t, r.Verdicts, "pool", metric)
 		if v.Verdict != "REFUSED" || v.Reason.Code != causeImbalance || math.Abs(v.Reason.Values["more"]-3e-3) > 1e-5 {
 			t.Errorf("%s: %+v, want it refused for 3 ms of lateness", metric, v)

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -10,13 +11,27 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/stats"
 )
 
 // same is the whole answer when nothing differs.
-var same = map[string]string{"p50": "SAME", "p90": "SAME", "p99": "SAME", "goodput": "SAME", "cpu_per_request": "SAME"}
+var same = times("SAME", nil)
 
-func times(decision string) map[string]string {
-	return map[string]string{"p50": decision, "p90": decision, "p99": decision, "goodput": "SAME", "cpu_per_request": "SAME"}
+// times is an answer with this decision on every quantile, and SAME on all else but the exceptions.
+func times(decision string, except map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, m := range stats.Metrics() {
+		if all[m.Name] = "SAME"; m.Quantile > 0 {
+			all[m.Name] = decision
+		}
+	}
+	maps.Copy(all, except)
+	return all
+}
+
+// atAll is a change as a headline has it of every quantile.
+func atAll(change string) string {
+	return strings.Join(stats.Names(stats.Quantiles()), " "+change+", ") + " " + change
 }
 
 func TestConclusions(t *testing.T) {
@@ -35,24 +50,24 @@ func TestConclusions(t *testing.T) {
 			"undecided", "A tie: fasthttp is the same as nethttp; pool is the same as nethttp.",
 		},
 		{
-			"the baseline wins", synthetic{times: scaled(map[string]float64{"fasthttp": 1.2, "pool": 1.5})}, times("SLOWER"), times("SLOWER"),
-			"nethttp", "nethttp wins: fasthttp is slower than nethttp (p50 +20 %, p90 +20 %, p99 +20 %); pool is slower than nethttp (p50 +50 %, p90 +50 %, p99 +50 %).",
+			"the baseline wins", synthetic{times: scaled(map[string]float64{"fasthttp": 1.2, "pool": 1.5})}, times("SLOWER", nil), times("SLOWER", nil),
+			"nethttp", "nethttp wins: fasthttp is slower than nethttp (" + atAll("+20 %") + "); pool is slower than nethttp (" + atAll("+50 %") + ").",
 		},
 		{
-			"a multiple, as the verdicts write it", synthetic{times: scaled(map[string]float64{"fasthttp": 8, "pool": 1.02})}, times("SLOWER"), same,
-			"undecided", "A tie for the best: fasthttp is slower than nethttp (p50 ×8.0, p90 ×8.0, p99 ×8.0); pool is the same as nethttp.",
+			"a multiple, as the verdicts write it", synthetic{times: scaled(map[string]float64{"fasthttp": 8, "pool": 1.02})}, times("SLOWER", nil), same,
+			"undecided", "A tie for the best: fasthttp is slower than nethttp (" + atAll("×8.0") + "); pool is the same as nethttp.",
 		},
 		{
-			"a challenger wins", synthetic{times: scaled(map[string]float64{"fasthttp": .8})}, times("FASTER"), same,
-			"fasthttp", "fasthttp wins: fasthttp is faster than nethttp (p50 -20 %, p90 -20 %, p99 -20 %); pool is the same as nethttp.",
+			"a challenger wins", synthetic{times: scaled(map[string]float64{"fasthttp": .8})}, times("FASTER", nil), same,
+			"fasthttp", "fasthttp wins: fasthttp is faster than nethttp (" + atAll("-20 %") + "); pool is the same as nethttp.",
 		},
 		{
-			"two are better", synthetic{times: scaled(map[string]float64{"fasthttp": .8, "pool": .7})}, times("FASTER"), times("FASTER"),
-			"pool", "pool wins: fasthttp is faster than nethttp (p50 -20 %, p90 -20 %, p99 -20 %); pool is faster than nethttp (p50 -30 %, p90 -30 %, p99 -30 %); pool is faster than fasthttp (p50 -12 %, p90 -12 %, p99 -12 %).",
+			"two are better", synthetic{times: scaled(map[string]float64{"fasthttp": .8, "pool": .7})}, times("FASTER", nil), times("FASTER", nil),
+			"pool", "pool wins: fasthttp is faster than nethttp (" + atAll("-20 %") + "); pool is faster than nethttp (" + atAll("-30 %") + "); pool is faster than fasthttp (" + atAll("-12 %") + ").",
 		},
 		{
-			"two are better, and the same", synthetic{times: scaled(map[string]float64{"fasthttp": .7, "pool": .7})}, times("FASTER"), times("FASTER"),
-			"undecided", "A tie for the best: fasthttp is faster than nethttp (p50 -30 %, p90 -30 %, p99 -30 %); pool is faster than nethttp (p50 -30 %, p90 -30 %, p99 -30 %); pool is the same as fasthttp.",
+			"two are better, and the same", synthetic{times: scaled(map[string]float64{"fasthttp": .7, "pool": .7})}, times("FASTER", nil), times("FASTER", nil),
+			"undecided", "A tie for the best: fasthttp is faster than nethttp (" + atAll("-30 %") + "); pool is faster than nethttp (" + atAll("-30 %") + "); pool is the same as fasthttp.",
 		},
 		{
 			"a trade",
@@ -65,7 +80,7 @@ func TestConclusions(t *testing.T) {
 				}
 				return usual(u)
 			}},
-			same, map[string]string{"p50": "FASTER", "p90": "SAME", "p99": "SLOWER", "goodput": "SAME", "cpu_per_request": "SAME"},
+			same, times("SAME", map[string]string{"p50": "FASTER", "p99": "SLOWER"}),
 			"trade", "A trade: fasthttp is the same as nethttp; pool trades with nethttp: better at p50 -20 %, worse at p99 +50 %.",
 		},
 		{
@@ -76,12 +91,12 @@ func TestConclusions(t *testing.T) {
 				}
 				return usual(u)
 			}},
-			same, times("INCONCLUSIVE"),
+			same, times("INCONCLUSIVE", nil),
 			"undecided", "No single winner: fasthttp is the same as nethttp; pool against nethttp is undecided after 12 blocks.",
 		},
 		{
-			"who starves clients cannot win", synthetic{times: scaled(map[string]float64{"fasthttp": .8}), edit: starve}, times("FASTER"), same,
-			"undecided", "No single winner: fasthttp is faster than nethttp (p50 -20 %, p90 -20 %, p99 -20 %); pool is the same as nethttp; fasthttp starved 1 of 3 connections.",
+			"who starves clients cannot win", synthetic{times: scaled(map[string]float64{"fasthttp": .8}), edit: starve}, times("FASTER", nil), same,
+			"undecided", "No single winner: fasthttp is faster than nethttp (" + atAll("-20 %") + "); pool is the same as nethttp; fasthttp starved 1 of 3 connections.",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -40,7 +40,7 @@ func drawn(rng *rand.Rand, s shape, size float64, correlated bool, challengers .
 		all[name] = map[string][]float64{}
 		for range stats.Looks()[len(stats.Looks())-1] {
 			window := s.draw(rng)
-			for _, metric := range []string{"p50", "p90", "p99"} {
+			for _, metric := range stats.Names(stats.Quantiles()) {
 				if own := s.draw(rng); correlated {
 					all[name][metric] = append(all[name][metric], ratio*math.Exp(size*(window+.3*own)))
 				} else {

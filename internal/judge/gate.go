@@ -21,13 +21,12 @@ func GateShares(metrics int) int {
 }
 
 // GateMetrics returns the metrics that a gate can ask for, with the largest worsening that it
-// allows unless told otherwise, as a ratio. The names are in the order of stats.Figures. The map
-// is a copy.
+// allows unless told otherwise, as a ratio. The names are in the order of stats.Figures.
 func GateMetrics() (names []string, allowed map[string]float64) {
-	allowed = map[string]float64{"p50": .10, "p90": .10, "p99": .20, "cpu_per_request": .10, "memory": .10, goodput: .03}
+	allowed = map[string]float64{}
 	for _, m := range stats.Figures() {
-		if allowed[m.Name] > 0 {
-			names = append(names, m.Name)
+		if m.Allow > 0 {
+			names, allowed[m.Name] = append(names, m.Name), m.Allow
 		}
 	}
 	return names, allowed
@@ -37,7 +36,7 @@ func GateMetrics() (names []string, allowed map[string]float64) {
 // new build is worse when the interval excludes that it is as good, and the median of the blocks
 // is more than half of the allowed worsening. It is fine when the whole interval lies within the
 // allowed worsening, which has precedence.
-func (b blocks) gated(arms []record.Arm, run *refusal) (answers []record.Gated) {
+func (b blocks) gated(arms []record.Arm, run record.Fact) (answers []record.Gated) {
 	gate := b.run.Plan.Gate
 	if len(gate) == 0 || len(arms) < 3 {
 		return nil
@@ -69,8 +68,8 @@ func (b blocks) gated(arms []record.Arm, run *refusal) (answers []record.Gated) 
 		why := b.against(c, base, challenger, b.refusePair(m, base, challenger, run), newRuler(aa, base.Name, b.refuseMetric(m, twin)))
 		g := record.Gated{Metric: name, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: c.Needed, Answer: record.GateOpen, Watched: asked.Watched}
 		switch {
-		case why != nil:
-			g.Answer, g.Reason, g.Final = record.GateRefused, why.Fact, why.final
+		case !why.None():
+			g.Answer, g.Reason, g.Final = record.GateRefused, why, final(why)
 		case fine:
 			g.Answer = record.GateFine
 		case m.Worse(c.Decision):

@@ -13,7 +13,10 @@ import (
 // plain is a run in which nothing but the given figures is known: by arm and metric, a value
 // for each block. The first arm is the baseline, the second its copy.
 func plain(names []string, figures map[string]map[string][]float64) (blocks, []record.Arm) {
-	b := blocks{windows: windows{}, judged: map[string]bool{"p50": true, "p90": true, "p99": true}, over: map[string]bool{}}
+	b := blocks{windows: windows{}, judged: map[string]bool{}, over: map[string]bool{}}
+	for _, m := range stats.Quantiles() {
+		b.judged[m.Name] = true
+	}
 	var arms []record.Arm
 	for i, name := range names {
 		role := []record.Role{record.Baseline, record.Copy, record.Challenger}[min(i, 2)]
