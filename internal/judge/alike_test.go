@@ -88,7 +88,7 @@ func TestStarvedClosedLoopHasNoTimes(t *testing.T) {
 		}
 		for metric, times := range map[string]bool{"p50": true, "mean": true, "goodput": false, "cpu_per_request": false} {
 			why := b.refuseMetric(stats.MetricOf(metric), record.Arm{Name: "pool", StarvedConnections: int(c.starved)})
-			if refused := why != nil; refused != (c.refused && times) {
+			if refused := !why.None(); refused != (c.refused && times) {
 				t.Errorf("%s loop, %g of 200 starved: %s is refused for %v", c.loop, c.starved, metric, why)
 			}
 		}

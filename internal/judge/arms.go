@@ -98,60 +98,72 @@ func measured(v float64) *float64 {
 	return &v
 }
 
+// ofWindows returns a part of each of an arm's valid windows, in block order. It returns nil if a
+// window lacks that part, or if no window is valid.
+func ofWindows[T any](b blocks, arm string, part func(modelled) *T) (all []*T) {
+	for _, block := range b.valid {
+		p := part(b.windows[block][arm])
+		if p == nil {
+			return nil
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// medianOf returns the median of a figure over all; NaN if all is empty.
+func medianOf[T any](all []T, figure func(T) float64) float64 {
+	v := make([]float64, len(all))
+	for i, x := range all {
+		v[i] = figure(x)
+	}
+	return stats.Median(v)
+}
+
 // generator sums up what the load generator did in an arm's valid windows: medians of ratios and
 // of read lateness, sums of counts, the longest pause and the longest lag. It returns nil if a
 // window did not record this. Times are seconds.
 func (b blocks) generator(arm string) *record.Proofs {
-	var g record.Proofs
-	var late record.ReadLate
-	var busy, lateP50, lateP99 []float64
-	for _, block := range b.valid {
-		p := b.windows[block][arm].Trial.Client.Proof
-		if p == nil {
-			return nil
-		}
-		busy = append(busy, p.Busy)
+	all := ofWindows(b, arm, func(w modelled) *record.Proof { return w.Trial.Client.Proof })
+	if all == nil {
+		return nil
+	}
+	g := &record.Proofs{Busy: medianOf(all, func(p *record.Proof) float64 { return p.Busy })}
+	var audited []*record.ReadLate
+	replies := int64(0)
+	for _, p := range all {
 		g.GCs += p.GCs
 		g.LongestPause, g.LongestLag = max(g.LongestPause, p.LongestPause), max(g.LongestLag, p.LongestLag)
 		g.Rest = p.Rest
 		g.Missing += max(0, p.Planned-p.Sent)
-		if l := p.ReadLate; l != nil {
-			late.Replies += l.Replies
-			lateP50, lateP99 = append(lateP50, l.P50), append(lateP99, l.P99)
+		if p.ReadLate != nil {
+			audited, replies = append(audited, p.ReadLate), replies+p.ReadLate.Replies
 		}
 	}
-	if len(busy) == 0 {
-		return nil
+	if replies > 0 {
+		g.ReadLate = &record.ReadLate{
+			Replies: replies, P50: medianOf(audited, func(l *record.ReadLate) float64 { return l.P50 }),
+			P99: medianOf(audited, func(l *record.ReadLate) float64 { return l.P99 }),
+		}
 	}
-	g.Busy = stats.Median(busy)
-	if late.Replies > 0 {
-		late.P50, late.P99 = stats.Median(lateP50), stats.Median(lateP99)
-		g.ReadLate = &late
-	}
-	return &g
+	return g
 }
 
 // footprint returns the medians of the footprint of an arm's server over its valid windows. It
 // returns nil if the footprint of one window is unknown. Resident is set if a window has only the
 // larger figure.
 func (b blocks) footprint(arm string) *record.Footprint {
-	var memory, peak, threads, processes []float64
-	var sum record.Footprint
-	for _, block := range b.valid {
-		f := b.windows[block][arm].Trial.Server.Footprint
-		if f == nil {
-			return nil
-		}
-		memory, peak = append(memory, float64(f.Memory)), append(peak, float64(f.Peak))
-		threads, processes = append(threads, float64(f.Threads)), append(processes, float64(f.Processes))
-		sum.Resident = sum.Resident || f.Resident
-	}
-	if len(memory) == 0 {
+	all := ofWindows(b, arm, func(w modelled) *record.Footprint { return w.Trial.Server.Footprint })
+	if all == nil {
 		return nil
 	}
-	sum.Memory, sum.Peak = int64(stats.Median(memory)), int64(stats.Median(peak))
-	sum.Threads, sum.Processes = int(stats.Median(threads)), int(stats.Median(processes))
-	return &sum
+	return &record.Footprint{
+		Memory:    int64(medianOf(all, func(f *record.Footprint) float64 { return float64(f.Memory) })),
+		Peak:      int64(medianOf(all, func(f *record.Footprint) float64 { return float64(f.Peak) })),
+		Threads:   int(medianOf(all, func(f *record.Footprint) float64 { return float64(f.Threads) })),
+		Processes: int(medianOf(all, func(f *record.Footprint) float64 { return float64(f.Processes) })),
+		Resident:  slices.ContainsFunc(all, func(f *record.Footprint) bool { return f.Resident }),
+	}
 }
 
 // armPhases returns the mean of each phase over an arm's valid windows. All windows count equally,
@@ -220,28 +232,20 @@ func (b blocks) fairness(arm string) *record.Fairness {
 // nil if a window has too few sessions for it. It returns nil if a window recorded no sessions.
 // Times are seconds.
 func (b blocks) sessions(arm string) *record.SessionTimes {
-	var t *record.SessionTimes
-	var p50, p90 []float64
-	for _, block := range b.valid {
-		s := b.windows[block][arm].Trial.Client.Sessions
-		if s == nil {
-			return nil
-		}
-		if t == nil {
-			t = &record.SessionTimes{PerWindow: s.Complete}
-		}
-		t.Complete, t.Broken, t.PerWindow = t.Complete+s.Complete, t.Broken+s.Broken, min(t.PerWindow, s.Complete)
-		p50, p90 = append(p50, s.Duration.P50), append(p90, s.Duration.P90)
-	}
-	if t == nil {
+	all := ofWindows(b, arm, func(w modelled) *record.Sessions { return w.Trial.Client.Sessions })
+	if all == nil {
 		return nil
+	}
+	t := &record.SessionTimes{PerWindow: all[0].Complete}
+	for _, s := range all {
+		t.Complete, t.Broken, t.PerWindow = t.Complete+s.Complete, t.Broken+s.Broken, min(t.PerWindow, s.Complete)
 	}
 	// The same rule as for requests: enough sessions beyond the quantile, in every window.
 	if t.PerWindow >= stats.MinRequests(.5) {
-		t.P50 = new(stats.Median(p50))
+		t.P50 = new(medianOf(all, func(s *record.Sessions) float64 { return s.Duration.P50 }))
 	}
 	if t.PerWindow >= stats.MinRequests(.9) {
-		t.P90 = new(stats.Median(p90))
+		t.P90 = new(medianOf(all, func(s *record.Sessions) float64 { return s.Duration.P90 }))
 	}
 	return t
 }

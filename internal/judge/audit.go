@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"schedlab/internal/record"
+	"schedlab/internal/window"
 )
 
 // audit returns, for each queueing law, the valid window that came nearest to breaking it, and the
@@ -12,28 +13,23 @@ import (
 // A window that broke a law is not valid (see validate), so this list shows how close the others
 // came.
 func (b blocks) audit() (laws []record.Law) {
-	type place struct {
-		at   int // index in laws
-		near float64
-	}
-	found := map[string]place{} // by rule
+	places := map[string]int{} // in laws, by rule
+	// A law with limit 0 is kept exactly, so any value above 0 would be far from it.
+	near := func(l record.Law) float64 { return l.Value / max(l.Limit, math.SmallestNonzeroFloat32) }
 	for _, block := range b.valid {
 		for _, a := range b.run.Plan.Arms {
 			w := b.windows[block][a.Name]
 			for _, l := range w.Laws(serverCPUs(b.run.Env)) {
-				worst, known := found[l.Rule()]
+				at, known := places[window.RuleOf(l)]
 				if !known {
-					worst = place{len(laws), -1}
-					laws = append(laws, record.Law{Name: l.Name, Unit: l.Unit})
+					at, laws = len(laws), append(laws, record.Law{})
+					places[window.RuleOf(l)] = at
 				}
-				sum := &laws[worst.at]
-				sum.Windows++
-				// A law with limit 0 is kept exactly, so any value above 0 would be far from it.
-				if near := l.Value / max(l.Limit, math.SmallestNonzeroFloat32); near > worst.near {
-					worst.near = near
-					sum.Arm, sum.Block, sum.Value, sum.Limit = a.Name, block, l.Value, l.Limit
+				windows := laws[at].Windows + l.Windows
+				if !known || near(l) > near(laws[at]) {
+					laws[at] = l
 				}
-				found[l.Rule()] = worst
+				laws[at].Windows = windows
 			}
 		}
 	}

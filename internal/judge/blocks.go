@@ -49,17 +49,17 @@ func validate(run record.Run, taken windows) blocks {
 		run: run, windows: taken, judged: carried(run.Plan, taken), refused: []record.Refusal{},
 		over: map[string]bool{}, generatorBound: map[string]bool{},
 	}
-	whole := map[int]map[string][]window.Breach{}
+	whole := map[int]map[string][]record.Refusal{}      // the rules that each window of a complete block broke
 	growing, full := map[string]int{}, map[string]int{} // windows in which the backlog grew, and how many of them had the load's CPUs full
 	for block, arms := range taken {
 		// Blocks are compared in pairs of arms, so a block that lacks an arm has nothing to give.
 		if len(arms) < len(run.Plan.Arms) {
 			continue
 		}
-		whole[block] = map[string][]window.Breach{}
+		whole[block] = map[string][]record.Refusal{}
 		for name, w := range arms {
 			whole[block][name] = w.Breaches(serverCPUs(run.Env), b.judged, Accounts(run.Plan, name))
-			grows := broke(whole[block][name], window.RuleBacklog)
+			grows := slices.ContainsFunc(whole[block][name], func(broken record.Refusal) bool { return broken.Rule == window.RuleBacklog })
 			growing[name] += stats.Count(grows)
 			full[name] += stats.Count(grows && w.Behind())
 		}
@@ -76,12 +76,12 @@ func validate(run record.Run, taken windows) blocks {
 		wrong := false
 		for _, a := range run.Plan.Arms {
 			if stood[block] {
-				whole[block][a.Name] = append(whole[block][a.Name], window.Breach{Rule: ruleStalled, Value: 0, Limit: 1})
+				whole[block][a.Name] = append(whole[block][a.Name], record.Refusal{Block: block, Arm: a.Name, Rule: ruleStalled, Value: 0, Limit: 1})
 			}
-			for _, breach := range whole[block][a.Name] {
-				if breach.Rule != window.RuleBacklog {
+			for _, broken := range whole[block][a.Name] {
+				if broken.Rule != window.RuleBacklog {
 					wrong = true
-					b.refused = append(b.refused, record.Refusal{Block: block, Arm: a.Name, Rule: breach.Rule, Value: breach.Value, Limit: breach.Limit})
+					b.refused = append(b.refused, broken)
 				}
 			}
 		}
@@ -97,7 +97,7 @@ const ruleStalled = "good replies (no arm gave one: the machine stood still)"
 
 // stalled returns the complete blocks in which no arm gave a good reply before its window ended. If an arm
 // gave none in most of its windows, the arm is at fault and not the machine: then it returns nil.
-func stalled(arms []record.PlanArm, whole map[int]map[string][]window.Breach, taken windows) map[int]bool {
+func stalled(arms []record.PlanArm, whole map[int]map[string][]record.Refusal, taken windows) map[int]bool {
 	blocks, silent := map[int]bool{}, map[string]int{}
 	for block := range whole {
 		blocks[block] = true
@@ -142,11 +142,6 @@ func (b blocks) silent() (all []record.Fact) {
 		}
 	}
 	return all
-}
-
-// broke reports whether a window broke the rule.
-func broke(all []window.Breach, rule string) bool {
-	return slices.ContainsFunc(all, func(b window.Breach) bool { return b.Rule == rule })
 }
 
 // carried returns the quantiles for which the windows have enough requests. For a closed loop this

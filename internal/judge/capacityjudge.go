@@ -58,7 +58,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("judging %q: run.json is damaged: %w", dir.Path(), err)
 	}
-	j, err := New(dir.Name(), dir.Path(), run)
+	j, err := New(dir.Name(), dir.Path(), run, Aim{})
 	if err != nil {
 		return nil, err
 	}

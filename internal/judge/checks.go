@@ -33,12 +33,7 @@ type disturbance struct {
 
 // known reports whether every value is known. NaN is unknown.
 func (d disturbance) known() bool {
-	for i := range d.base {
-		if math.IsNaN(d.base[i]) || math.IsNaN(d.arm[i]) {
-			return false
-		}
-	}
-	return len(d.base) > 0
+	return len(d.base) > 0 && !slices.ContainsFunc(slices.Concat(d.base, d.arm), math.IsNaN)
 }
 
 // difference returns how much more the arm was disturbed than the baseline, per block.

@@ -5,32 +5,31 @@ import (
 	"slices"
 
 	"schedlab/internal/record"
-	"schedlab/internal/stats"
 )
 
 // counters returns an arm's connections over time: medians over the valid blocks, and the readings
 // of one typical block. It returns nil if a valid window has fewer than two readings, which give
 // no rate. Rates are per second.
 func (b blocks) counters(arm string) *record.Counters {
-	var open, accepted, done, acceptedPeak, donePeak []float64
 	for _, block := range b.valid {
-		all := b.readings(block, arm)
-		if len(all) < 2 {
+		if len(b.readings(block, arm)) < 2 {
 			return nil
 		}
-		open = append(open, float64(mostOpen(all)))
-		mean, peak := rates(all, func(r record.Reading) int64 { return r.Accepted })
-		accepted, acceptedPeak = append(accepted, mean), append(acceptedPeak, peak)
-		mean, peak = rates(all, func(r record.Reading) int64 { return r.Done })
-		done, donePeak = append(done, mean), append(donePeak, peak)
 	}
-	if len(open) == 0 {
+	if len(b.valid) == 0 {
 		return nil
 	}
+	median := func(figure func([]record.Reading) float64) float64 {
+		return medianOf(b.valid, func(block int) float64 { return figure(b.readings(block, arm)) })
+	}
+	accepted := func(r record.Reading) int64 { return r.Accepted }
+	done := func(r record.Reading) int64 { return r.Done }
 	shown := b.middle()
 	return &record.Counters{
-		OpenPeak: stats.Median(open), Accepted: stats.Median(accepted), AcceptedPeak: stats.Median(acceptedPeak),
-		Done: stats.Median(done), DonePeak: stats.Median(donePeak), Block: shown, Readings: b.readings(shown, arm),
+		OpenPeak: median(func(all []record.Reading) float64 { return float64(mostOpen(all)) }),
+		Accepted: median(meanRate(accepted)), AcceptedPeak: median(peakRate(accepted)),
+		Done: median(meanRate(done)), DonePeak: median(peakRate(done)),
+		Block: shown, Readings: b.readings(shown, arm),
 	}
 }
 
@@ -60,13 +59,21 @@ func mostOpen(all []record.Reading) (most int64) {
 	return most
 }
 
-// rates returns how fast a counter rose, per second. mean is from the first reading to the last,
-// peak the fastest rise between two neighbouring readings. There are two readings or more, in the
-// order of time.
-func rates(all []record.Reading, of func(record.Reading) int64) (mean, peak float64) {
-	per := func(from, to record.Reading) float64 { return float64(of(to)-of(from)) / (to.At - from.At) }
-	for i := range all[1:] {
-		peak = max(peak, per(all[i], all[i+1]))
+// meanRate returns a function for the mean rate at which a counter rose from the first reading to the
+// last, and peakRate one for its fastest rise between two neighbouring readings. Both are per second.
+// There are two readings or more, in the order of time.
+func meanRate(of func(record.Reading) int64) func([]record.Reading) float64 {
+	return func(all []record.Reading) float64 {
+		first, last := all[0], all[len(all)-1]
+		return float64(of(last)-of(first)) / (last.At - first.At)
 	}
-	return per(all[0], all[len(all)-1]), peak
+}
+
+func peakRate(of func(record.Reading) int64) func([]record.Reading) float64 {
+	return func(all []record.Reading) (peak float64) {
+		for i := range all[1:] {
+			peak = max(peak, meanRate(of)(all[i:i+2]))
+		}
+		return peak
+	}
 }

@@ -124,7 +124,7 @@ func TestDisturbanceIsOnTheScreen(t *testing.T) {
 		run := c.run.run()
 		run.Others = &record.Others{Seconds: 41, Troubles: []record.Trouble{{Cause: record.Program, Side: record.ServerSideCPU, Share: .6, Program: "compile", PID: 9}}}
 		run.Plan.Doubts = []record.Fact{{Code: record.StickyPool, Arm: "pool", Values: record.Values{"waiting": 60, "connections": 64, "workers": 4}}}
-		j, err := New("run", "dir", run)
+		j, err := New("run", "dir", run, Aim{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,8 +27,8 @@ func (b blocks) expected(arms []record.Arm, v verdicts) []record.Expectation {
 		switch {
 		case errs[i] != nil:
 			f.Reason = record.Fact{Code: record.Unreadable, Names: record.Names{"error": errs[i].Error()}}
-		case v.refusal != nil:
-			f.Reason = v.refusal.Fact
+		case !v.refusal.None():
+			f.Reason = v.refusal
 		default:
 			f = parsed[i].Decide(runFigures{b, arms, v.all}, statements)
 		}
@@ -196,8 +196,8 @@ func (b blocks) refuseFigure(metric string, a record.Arm) (why record.Fact) {
 	if m.Proof == stats.InOverload {
 		return why
 	}
-	if why := b.refuseMetric(m, a); why != nil {
-		return why.Fact
+	if why := b.refuseMetric(m, a); !why.None() {
+		return why
 	}
 	ratio := float64(a.Errors) / float64(max(a.Requests, 1))
 	if metric != "good_mean" && b.fails(a.Name) {

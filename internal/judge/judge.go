@@ -50,9 +50,9 @@ type Judge struct {
 	doubts     []record.Fact // about trials that are not judged
 }
 
-// New returns a Judge of a run that has no trials yet. They come from [Judge.Take] or a record.
-// New returns an error if run.json is damaged. path is for messages only.
-func New(name, path string, run record.Run) (*Judge, error) {
+// New returns a Judge of a run that has no trials yet, and is to answer aim. The trials come from
+// [Judge.Take] or a record. New returns an error if run.json is damaged. path is for messages only.
+func New(name, path string, run record.Run, aim Aim) (*Judge, error) {
 	// The order comes from a file, and the judge uses it as indices.
 	for i, block := range run.Plan.Order {
 		for _, arm := range block {
@@ -61,7 +61,7 @@ func New(name, path string, run record.Run) (*Judge, error) {
 			}
 		}
 	}
-	return &Judge{name: name, path: path, run: run, windows: windows{}}, nil
+	return &Judge{name: name, path: path, run: run, windows: windows{}, aim: aim}, nil
 }
 
 // Take adds a trial. err, if not nil, is the reason why the trial cannot be read; it becomes a
@@ -89,11 +89,10 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 // read judges all trials of a record, and calls show with each one that can be read. A trial that
 // show has seen may still be left out of the result.
 func read(dir *record.Dir, run record.Run, aim Aim, show func(record.TrialRecord)) (judgement, error) {
-	j, err := New(dir.Name(), dir.Path(), run)
+	j, err := New(dir.Name(), dir.Path(), run, aim)
 	if err != nil {
 		return judgement{}, err
 	}
-	j.aim = aim
 	found := 0
 	for t, err := range dir.Trials() {
 		j.Take(t, err)

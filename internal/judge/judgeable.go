@@ -16,11 +16,6 @@ func RequestsFor(q float64) float64 {
 	return runMargin * float64(stats.MinRequests(q)) * (1 - slack)
 }
 
-// judgeable reports whether a window of the plan should hold enough requests for quantile q.
-func judgeable(p record.Plan, q float64) bool {
-	return lowestRate(p)*p.Window >= RequestsFor(q)
-}
-
 // lowestRate returns the lowest rate of all open loops, in requests per second. It is +Inf if all
 // arms are closed loops: their rate is not known in advance.
 func lowestRate(p record.Plan) float64 {
@@ -39,7 +34,7 @@ func lowestRate(p record.Plan) float64 {
 func JudgedQuantiles(p record.Plan) map[string]bool {
 	judged := map[string]bool{}
 	for _, m := range stats.Quantiles() {
-		judged[m.Name] = judgeable(p, m.Quantile)
+		judged[m.Name] = lowestRate(p)*p.Window >= RequestsFor(m.Quantile)
 	}
 	return judged
 }

@@ -69,8 +69,8 @@ func quantiles(t record.TrialRecord, slo stats.SLO) map[string]float64 {
 // keeping decides whether one arm keeps the SLO.
 func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
 	k := Keeping{Arm: arm, Blocks: len(g.valid), Answer: record.Undecided, Figures: map[string]*record.Spread{}}
-	if g.verdicts.refusal != nil {
-		k.Answer, k.Reason = record.NoAnswer, g.verdicts.refusal.Fact
+	if !g.verdicts.refusal.None() {
+		k.Answer, k.Reason = record.NoAnswer, g.verdicts.refusal
 		return k
 	}
 	values := map[string][]float64{}

@@ -21,17 +21,6 @@ type Aim struct {
 	Outcome      *string   // ask for the [Outcome] of this metric, if not nil
 }
 
-// Toward returns a Judge of a run that has no trials yet, and is to answer aim. It returns an error
-// if the run's plan is damaged.
-func Toward(aim Aim, run record.Run) (*Judge, error) {
-	j, err := New(run.Name, "", run)
-	if err != nil {
-		return nil, err
-	}
-	j.aim = aim
-	return j, nil
-}
-
 // Look judges the trials taken so far, if the plan looks at this number of valid blocks; otherwise
 // soFar is nil. ends reports that the aim is answered: more blocks would change nothing. room is the
 // largest number of blocks for which the run has time, 0 if unknown: it does not wait for verdicts that

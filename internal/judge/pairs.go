@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"slices"
 
 	"schedlab/internal/record"
@@ -37,7 +36,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 	for i, a := range []*record.Arm{base, arm} {
 		if a == nil {
 			name := []string{p.Baseline, p.Arm}[i]
-			return verdict(stats.Comparison{Metric: m}, record.Arm{Name: p.Baseline}, record.Arm{Name: p.Arm}, refused(record.Fact{Code: noSuchArm, Arm: name}))
+			return verdict(stats.Comparison{Metric: m}, record.Arm{Name: p.Baseline}, record.Arm{Name: p.Arm}, record.Fact{Code: noSuchArm, Arm: name})
 		}
 	}
 	own := slices.IndexFunc(g.result.Verdicts, func(v record.Verdict) bool {
@@ -54,7 +53,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 	}
 	for _, a := range []*record.Arm{base, arm} { // a mean over some clients is not the mean over all
 		if p.Metric == "good_mean" && g.starvesTooMany(a.Name) {
-			why = cmp.Or(why, forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}))
+			why = firstOf(why, record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
 		}
 	}
 	// As many shares as there are pairs of arms and primary metrics, since any pair may be asked

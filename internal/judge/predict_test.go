@@ -115,7 +115,7 @@ func TestPredictionsSayWhyThereIsNone(t *testing.T) {
 	run.Plan.Predict = []string{"fit", "twin", "bounds", "usl"}
 	run.Plan.Arms[0].Clients = record.Clients{Loop: "closed", Connections: 10, KeepAlive: true}
 	run.Plan.Arms[3].Mode, run.Plan.Arms[3].Station = "", nil
-	j, err := New("run", "dir", run)
+	j, err := New("run", "dir", run, Aim{})
 	if err != nil {
 		t.Fatal(err)
 	}

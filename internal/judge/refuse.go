@@ -26,82 +26,88 @@ const (
 	unsentLimit = .01
 )
 
-// A refusal is the reason why a verdict cannot be given. A nil *refusal means that there is none.
-//
 // A verdict is refused if the data cannot carry it, which is no statement about the servers. The
 // reasons here are about totals over the blocks: a run without blocks, arms that failed or starved
 // clients, and figures that are not known. Reasons that need the compared values are in checks.go.
-// The first reason found is told, and the order of checks is from general to special.
-type refusal struct {
-	record.Fact
-	final bool // no number of blocks changes it
+// The first reason found is told, and the order of checks is from general to special. A reason is a
+// Fact; no fact (record.Fact.None) means that nothing speaks against the verdict.
+
+// final reports whether no number of blocks changes a reason against a verdict.
+func final(why record.Fact) bool {
+	return slices.ContainsFunc([]record.Code{
+		causeErrors, causeNoReplies, causeFewRequests, causeUnknownCPU, causeOverload, record.CauseStarvation, causeUnsent,
+	}, why.RestsOn)
 }
 
-// refused returns a refusal that more blocks may lift.
-func refused(f record.Fact) *refusal { return &refusal{Fact: f} }
-
-// forGood returns a refusal that no number of blocks changes.
-func forGood(f record.Fact) *refusal { return &refusal{f, true} }
-
-// refuseRun returns the reason against every verdict of the run; nil if there is none.
-func (b blocks) refuseRun() *refusal {
-	if len(b.valid) > 0 {
-		return nil
+// firstOf returns the first of these reasons; no fact if all are none.
+func firstOf(reasons ...record.Fact) (why record.Fact) {
+	for _, why := range reasons {
+		if !why.None() {
+			return why
+		}
 	}
-	return refused(record.Fact{
-		Code: causeNoBlocks, Values: record.Values{"ran": float64(len(b.windows))}, Names: record.Names{"status": string(b.run.Status)},
-	})
+	return why
 }
 
-// refusePair returns the reason against comparing two arms at a metric; nil if there is none. run
+// refuseRun returns the reason against every verdict of the run; no fact if there is none.
+func (b blocks) refuseRun() (why record.Fact) {
+	if len(b.valid) > 0 {
+		return why
+	}
+	return record.Fact{
+		Code: causeNoBlocks, Values: record.Values{"ran": float64(len(b.windows))}, Names: record.Names{"status": string(b.run.Status)},
+	}
+}
+
+// refusePair returns the reason against comparing two arms at a metric; no fact if there is none. run
 // is the result of refuseRun, and has precedence over the reasons of the arms.
-func (b blocks) refusePair(m stats.Metric, base, arm record.Arm, run *refusal) *refusal {
-	return cmp.Or(run, b.refuseArm(m, arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
+func (b blocks) refusePair(m stats.Metric, base, arm record.Arm, run record.Fact) record.Fact {
+	return firstOf(run, b.refuseArm(m, arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
 }
 
 // refuseSilent returns the reason against comparing arms at a metric that one of them lacks in a block,
-// because it gave no good reply there; nil if there is none.
-func (b blocks) refuseSilent(m stats.Metric, arms ...string) *refusal {
+// because it gave no good reply there; no fact if there is none.
+func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why record.Fact) {
 	for _, block := range b.valid {
 		for _, arm := range arms {
 			w := b.windows[block][arm].Window
 			// Without a good reply a quantile is about failures only, and a goodput of 0 has no
 			// ratio.
 			if never := answeredNone(w); m.Quantile > 0 && never || m.Name == goodput && answeredLate(w) {
-				return forGood(record.Fact{Code: causeNoReplies, Arm: arm, Metric: m.Name, Values: record.Values{
+				return record.Fact{Code: causeNoReplies, Arm: arm, Metric: m.Name, Values: record.Values{
 					"block": float64(block), "late": float64(stats.Count(!never)),
-				}})
+				}}
 			}
 		}
 	}
-	return nil
+	return why
 }
 
 // refuseArm returns the reason against comparing an arm with base at a metric because of how their
-// requests ended; nil if there is none. Good replies per second are comparable, whatever became of
+// requests ended; no fact if there is none. Good replies per second are comparable, whatever became of
 // the other requests.
-func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) *refusal {
+func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) (why record.Fact) {
 	if m.Proof == stats.InOverload {
-		return nil
+		return why
 	}
-	if failed := b.failed(base, a); failed != nil {
+	if failed := b.failed(base, a); !failed.None() {
 		return failed
 	}
 	// An overloaded arm may turn requests away, so another mix of statuses is no fault.
 	if b.over[a.Name] || b.over[base.Name] {
-		return nil
+		return why
 	}
 	mix, other := b.statusMix(a.Name), b.statusMix(base.Name)
 	codes := maps.Clone(mix)
 	maps.Copy(codes, other)
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		if d := math.Abs(mix[code] - other[code]); d > statusLimit {
-			return refused(record.Fact{Code: causeStatusMix, Arm: a.Name, Baseline: base.Name, Values: record.Values{
+			return record.Fact{Code: causeStatusMix, Arm: a.Name, Baseline: base.Name, Values: record.Values{
 				"status": float64(code), "arm": mix[code], "baseline": other[code],
-			}})
+			}}
 		}
 	}
-	return nil
+	return why
 }
 
 // fails reports whether an arm fails too many requests in most blocks. Failed requests in a few
@@ -109,9 +115,9 @@ func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) *refusal {
 // and check makes sure that the other blocks do not say the opposite.
 func (b blocks) fails(arm string) bool { return stats.Median(b.series(arm, "errors")) > errorLimit }
 
-// failed returns a refusal that names the arms that failed too many requests, and how most of
-// these requests ended; nil if no arm did. Overloaded arms are exempt.
-func (b blocks) failed(arms ...record.Arm) *refusal {
+// failed returns the fact that arms failed too many requests, and how most of these requests ended; no
+// fact if no arm did. Overloaded arms are exempt.
+func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
 	var who []record.Fact
 	ends := map[string]int{}
 	for _, arm := range arms {
@@ -127,14 +133,14 @@ func (b blocks) failed(arms ...record.Arm) *refusal {
 		}
 	}
 	if len(who) == 0 {
-		return nil
+		return why
 	}
 	// The most common end first. Equal counts are sorted by name, so that the fact is the same
 	// each time.
 	common := slices.SortedFunc(maps.Keys(ends), func(a, b string) int { return cmp.Or(cmp.Compare(ends[b], ends[a]), cmp.Compare(a, b)) })
-	return forGood(record.Fact{
+	return record.Fact{
 		Code: causeErrors, Values: record.Values{"limit_percent": 100 * errorLimit}, Names: record.Names{"mostly": common[0]}, Because: who,
-	})
+	}
 }
 
 // statusMix returns the ratio of each status among an arm's requests, the median over the valid
@@ -147,36 +153,32 @@ func (b blocks) statusMix(arm string) map[uint16]float64 {
 		}
 	}
 	for code := range mix {
-		shares := make([]float64, len(b.valid))
-		for i, block := range b.valid {
-			shares[i] = b.windows[block][arm].Status[code]
-		}
-		mix[code] = stats.Median(shares)
+		mix[code] = medianOf(b.valid, func(block int) float64 { return b.windows[block][arm].Status[code] })
 	}
 	return mix
 }
 
-// refuseMetric returns the reason against one metric of an arm; nil if there is none. m.Proof
+// refuseMetric returns the reason against one metric of an arm; no fact if there is none. m.Proof
 // tells under which trouble the metric is still right.
-func (b blocks) refuseMetric(m stats.Metric, a record.Arm) *refusal {
+func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 	switch {
 	case m.Quantile > 0 && !b.judged[m.Name]:
 		values := record.Values{"needed": runMargin * float64(stats.MinRequests(m.Quantile))}
 		if rate := lowestRate(b.run.Plan); !math.IsInf(rate, 1) {
 			values["requests"] = rate * b.run.Plan.Window
 		}
-		return forGood(record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values})
+		return record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values}
 	case m.Name == "cpu_per_request" && slices.ContainsFunc(b.series(a.Name, m.Name), math.IsNaN):
-		return forGood(record.Fact{Code: causeUnknownCPU, Arm: a.Name})
+		return record.Fact{Code: causeUnknownCPU, Arm: a.Name}
 	case m.Proof < stats.InOverload && b.over[a.Name]:
-		return forGood(record.Fact{Code: causeOverload, Arm: a.Name})
+		return record.Fact{Code: causeOverload, Arm: a.Name}
 	// The times are of the clients that were served, which are not the clients as a whole.
 	case m.Proof < stats.InStarvation && b.starvesTooMany(a.Name):
-		return forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
+		return record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}
 	case m.Proof < stats.InStarvation && b.unsentShare(a.Name) > 0:
-		return forGood(record.Fact{Code: causeUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}})
+		return record.Fact{Code: causeUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}}
 	}
-	return nil
+	return why
 }
 
 // starvedShare returns the ratio of an arm's connections that starved in a window while no time has
@@ -188,12 +190,10 @@ func (b blocks) starvedShare(arm string) float64 {
 		return 0
 	}
 	if !p.Clients.Closed() {
-		shares := make([]float64, len(b.valid))
-		for i, block := range b.valid {
+		return medianOf(b.valid, func(block int) float64 {
 			w := b.windows[block][arm]
-			shares[i] = float64(w.Unclocked) / float64(max(w.Asked, 1))
-		}
-		return stats.Median(shares)
+			return float64(w.Unclocked) / float64(max(w.Asked, 1))
+		})
 	}
 	starved, served := stats.Median(b.series(arm, "starved")), stats.Median(b.series(arm, "served"))
 	if !(starved > 0) { // NaN, if unknown, too

@@ -35,7 +35,7 @@ func TestOthersInResult(t *testing.T) {
 		{Cause: record.Program, CPU: 1, Side: record.LoadSideCPU, Share: .02, Program: "cc1", PID: 9},
 		{Cause: record.Interrupt, CPU: 1, Side: record.LoadSideCPU, Share: .004},
 	}}
-	j, err := New("run", "dir", run)
+	j, err := New("run", "dir", run, Aim{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func twinRun(s synthetic, expect ...string) record.Run {
 
 func judgedRun(t *testing.T, s synthetic, run record.Run) *record.Result {
 	t.Helper()
-	j, err := New("run", "dir", run)
+	j, err := New("run", "dir", run, Aim{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestTwinsGoodputIsOfTheWindow(t *testing.T) {
 		return mirror(t, requests)
 	}
 	run.Plan.Predict = []string{"fit", "twin"}
-	j, err := New("run", "dir", run)
+	j, err := New("run", "dir", run, Aim{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestTwinsGoodputIsOfTheWindow(t *testing.T) {
 	w := j.windows[1]["nethttp"]
 	near(t, "goodput of the twin", w.twin.Throughput, w.Values["goodput"])
 	near(t, "goodput predicted", w.predicted["twin"].Throughput, w.Values["goodput"])
-	near(t, "goodput of the formula, which the window offers", w.predicted["fit"].Throughput, float64(w.Arrivals)/fakeWindow)
+	near(t, "goodput of the formula, which the window offers", w.predicted["fit"].Throughput, float64(w.Requests)/fakeWindow)
 }
 
 // A run without stations, of another version, has no twins; nor have foreign arms.

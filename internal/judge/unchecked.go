@@ -16,22 +16,19 @@ import (
 // so that the report does not claim more than was checked.
 type unchecked struct {
 	rule, why string
+	machine   bool // about the machine and the load's process, and not about an arm
 	lacks     func(w *modelled, stamped bool) bool
 }
 
-// ofArms holds the rules about an arm's server or load.
-var ofArms = []unchecked{
-	{"unjoined requests and negative parts", "no server-side stamps were taken", func(w *modelled, stamped bool) bool { return !stamped || !w.Phases.Stamped }},
-	{"imbalance of foreign load", "what others used of them is not known", func(w *modelled, _ bool) bool { return w.Trial.Server.Foreign < 0 }},
-	{window.LawUtilisation, "the server's CPU time is not known", func(w *modelled, _ bool) bool { return w.Trial.Server.CPU < 0 }},
-	{window.LawFlow + " (connections)", "the server shows no counters", func(w *modelled, _ bool) bool { return w.Trial.Server.Accepted < 0 }},
-	{window.LawFlow + " (requests)", "the record does not tell what the load sent", func(w *modelled, _ bool) bool { return w.Trial.Client.Proof == nil }},
-}
-
-// ofMachine holds the rules about the machine and the load's process.
-var ofMachine = []unchecked{
-	{"imbalance of steal", "the kernel does not tell it", func(w *modelled, _ bool) bool { return w.Trial.Client.Steal < 0 }},
-	{"imbalance of throttling", "the kernel does not tell it", func(w *modelled, _ bool) bool { return w.Trial.Client.Throttled < 0 }},
+// rules holds the rules that need a figure which a record may lack.
+var rules = []unchecked{
+	{"unjoined requests and negative parts", "no server-side stamps were taken", false, func(w *modelled, stamped bool) bool { return !stamped || !w.Phases.Stamped }},
+	{"imbalance of foreign load", "what others used of them is not known", false, func(w *modelled, _ bool) bool { return w.Trial.Server.Foreign < 0 }},
+	{window.LawUtilisation, "the server's CPU time is not known", false, func(w *modelled, _ bool) bool { return w.Trial.Server.CPU < 0 }},
+	{window.LawFlow + " (connections)", "the server shows no counters", false, func(w *modelled, _ bool) bool { return w.Trial.Server.Accepted < 0 }},
+	{window.LawFlow + " (requests)", "the record does not tell what the load sent", false, func(w *modelled, _ bool) bool { return w.Trial.Client.Proof == nil }},
+	{"imbalance of steal", "the kernel does not tell it", true, func(w *modelled, _ bool) bool { return w.Trial.Client.Steal < 0 }},
+	{"imbalance of throttling", "the kernel does not tell it", true, func(w *modelled, _ bool) bool { return w.Trial.Client.Throttled < 0 }},
 }
 
 // notChecked lists the rules that could not be checked because the record lacks a figure. A rule
@@ -39,19 +36,16 @@ var ofMachine = []unchecked{
 // not nil if all was checked.
 func (b blocks) notChecked() []string {
 	missing := []string{}
-	for _, u := range ofArms {
+	for _, u := range rules {
 		names, all := b.lacking(u)
-		switch {
-		case all:
-			missing = append(missing, fmt.Sprintf("%s: %s", u.rule, u.why))
-		case len(names) > 0:
-			missing = append(missing, fmt.Sprintf("%s of %s: %s", u.rule, strings.Join(names, ", "), u.why))
+		if len(names) == 0 {
+			continue
 		}
-	}
-	for _, u := range ofMachine {
-		if names, _ := b.lacking(u); len(names) > 0 {
-			missing = append(missing, fmt.Sprintf("%s: %s", u.rule, u.why))
+		of := ""
+		if !all && !u.machine {
+			of = " of " + strings.Join(names, ", ")
 		}
+		missing = append(missing, fmt.Sprintf("%s%s: %s", u.rule, of, u.why))
 	}
 	return missing
 }

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 type verdicts struct {
 	aa, all []record.Verdict
 	duels   []record.Verdict // each challenger against each challenger before it
-	refusal *refusal         // why every verdict is refused; nil if not
+	refusal record.Fact      // why every verdict is refused; no fact if not
 }
 
 // compare judges every challenger against its reference and against every other, and the
@@ -47,9 +46,9 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	rulers := map[string]ruler{}
 	for _, m := range stats.Metrics() {
 		c := stats.Compare(m, b.series(base.Name, m.Name), b.series(twin.Name, m.Name), stats.Primaries()*challengers)
-		why := cmp.Or(v.refusal, b.refuseArm(m, twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
-		if why == nil && c.Decision == stats.Refused {
-			why = refused(b.unfit(c, base.Name, twin.Name))
+		why := firstOf(v.refusal, b.refuseArm(m, twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
+		if why.None() && c.Decision == stats.Refused {
+			why = b.unfit(c, base.Name, twin.Name)
 		}
 		v.aa = append(v.aa, verdict(c, base, twin, why))
 		rulers[m.Name] = newRuler(c, base.Name, why)
@@ -97,19 +96,17 @@ func spareShares(challengers int) int {
 	return int(math.Ceil(float64(duels) * stats.Alpha / stats.Unspent(stats.Primaries()*challengers)))
 }
 
-// against returns the reason why the comparison of two arms gives no verdict; nil if it gives one.
-// why is a reason that does not depend on their values, or nil. The first reason found counts. An
+// against returns the reason why the comparison of two arms gives no verdict; no fact if it gives one.
+// why is a reason that does not depend on their values, or no fact. The first reason found counts. An
 // inconclusive comparison is not checked: it claims nothing.
-func (b blocks) against(c stats.Comparison, base, arm record.Arm, why *refusal, r ruler) *refusal {
-	switch why = cmp.Or(why, r.broken); {
-	case why != nil:
+func (b blocks) against(c stats.Comparison, base, arm record.Arm, why record.Fact, r ruler) record.Fact {
+	switch why = firstOf(why, r.broken); {
+	case !why.None() || c.Decision == stats.Inconclusive:
 		return why
 	case c.Decision == stats.Refused:
-		return refused(b.unfit(c, base.Name, arm.Name))
-	case c.Decision == stats.Inconclusive:
-		return nil
+		return b.unfit(c, base.Name, arm.Name)
 	case !r.resolves(c):
-		return refused(r.reason)
+		return r.reason
 	}
 	return b.check(c, base.Name, arm.Name)
 }
@@ -122,14 +119,14 @@ type ruler struct {
 	gap     float64     // far end of the A/A interval as |ln ratio|; 0 if the interval holds 1
 	differs bool        // the copy is FASTER or SLOWER
 	reason  record.Fact // for refusing a verdict within the gap
-	broken  *refusal    // for refusing every verdict, if A/A itself is refused; else nil
+	broken  record.Fact // for refusing every verdict, if A/A itself is refused; else no fact
 }
 
 // newRuler returns the ruler from the A/A comparison of a metric. why is the reason if that
 // comparison is refused.
-func newRuler(aa stats.Comparison, base string, why *refusal) (r ruler) {
-	if why != nil {
-		r.broken = &refusal{record.Fact{Code: causeAA, Because: []record.Fact{why.Fact}}, why.final}
+func newRuler(aa stats.Comparison, base string, why record.Fact) (r ruler) {
+	if !why.None() {
+		r.broken = record.Fact{Code: causeAA, Because: []record.Fact{why}}
 		return r
 	}
 	if low, high := math.Log(aa.Low), math.Log(aa.High); aa.Low > 0 && low*high > 0 {
@@ -151,16 +148,16 @@ func (r ruler) resolves(c stats.Comparison) bool {
 	return math.Log(c.Low) > r.gap || math.Log(c.High) < -r.gap
 }
 
-// check returns the reason against a decided verdict: drift, imbalance or sensitivity. It returns
-// nil if the verdict stands. It asks in the order drift, imbalance, lateness, failed blocks, calm
+// check returns the reason against a decided verdict: drift, imbalance or sensitivity. It returns no
+// fact if the verdict stands. It asks in the order drift, imbalance, lateness, failed blocks, calm
 // half.
-func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
+func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 	metric := c.Metric.Name
 	// Check the same values that were compared, with luck taken out.
 	baseTimes, armTimes, _ := b.times(base, arm, metric, "")
 	said := toCheck(c, baseTimes, armTimes)
-	against := func(code record.Code, values record.Values, names record.Names) *refusal {
-		return refused(record.Fact{Code: code, Arm: arm, Baseline: base, Metric: metric, Values: values, Names: names})
+	against := func(code record.Code, values record.Values, names record.Names) record.Fact {
+		return record.Fact{Code: code, Arm: arm, Baseline: base, Metric: metric, Values: values, Names: names}
 	}
 	of := func(name string) disturbance { return disturbance{name, b.series(base, name), b.series(arm, name)} }
 	if first, last, p, drifts := said.drifts(); drifts {
@@ -200,7 +197,7 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 			return against(causeSensitivity, record.Values{"ratio": math.Exp(calm)}, record.Names{"calm": disturbanceName(d.name)})
 		}
 	}
-	return nil
+	return why
 }
 
 // without returns the log ratios of the blocks in which neither arm failed too many requests.
@@ -267,13 +264,13 @@ func (b blocks) disturbed(arm string) *record.Disturbed {
 	return d
 }
 
-// verdict returns the verdict of a comparison, or a refused verdict if why is not nil. A refused
+// verdict returns the verdict of a comparison, or a refused verdict if why is a fact. A refused
 // verdict has no figures. If more blocks may lift the refusal, Least is the next block.
-func verdict(c stats.Comparison, base, arm record.Arm, why *refusal) record.Verdict {
+func verdict(c stats.Comparison, base, arm record.Arm, why record.Fact) record.Verdict {
 	v := record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Blocks: c.Blocks}
-	if why != nil {
-		v.Verdict, v.Reason = stats.Refused, why.Fact
-		if !why.final {
+	if !why.None() {
+		v.Verdict, v.Reason = stats.Refused, why
+		if !final(why) {
 			v.Least = c.Blocks + 1
 		}
 		return v

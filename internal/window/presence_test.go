@@ -173,16 +173,16 @@ func TestLaws(t *testing.T) {
 	for name, c := range map[string]struct {
 		server record.ServerSide
 		proof  *record.Proof
-		want   []Law
+		want   []record.Law
 	}{
 		"nothing is known":         {unknown, nil, nil},
-		"no CPU time":              {record.ServerSide{CPU: 0, Accepted: -1}, nil, []Law{{LawUtilisation, "ratio of CPU time", 0, cpuSlack}}},
-		"CPU time":                 {record.ServerSide{CPU: 6, Accepted: -1}, nil, []Law{{LawUtilisation, "ratio of CPU time", 1.5, cpuSlack}}},
-		"CPU time, on other CPUs":  {record.ServerSide{CPU: 6, CPUs: "0-2", Accepted: -1}, nil, []Law{{LawUtilisation, "ratio of CPU time", 1, cpuSlack}}},
-		"requests":                 {unknown, &record.Proof{Sent: 10}, []Law{{LawFlow, "requests", 3, 0}}},
-		"more requests than sent":  {unknown, &record.Proof{Sent: 5}, []Law{{LawFlow, "requests", 2, 0}}},
-		"connections":              {record.ServerSide{CPU: -1, Accepted: 10, Done: 4, Rejected: 3, Dropped: 2, Open: 1}, nil, []Law{{LawFlow, "connections", 0, 0}}},
-		"connections that are not": {record.ServerSide{CPU: -1, Accepted: 0, Open: 1}, nil, []Law{{LawFlow, "connections", 1, 0}}},
+		"no CPU time":              {record.ServerSide{CPU: 0, Accepted: -1}, nil, []record.Law{{Name: LawUtilisation, Unit: "ratio of CPU time", Windows: 1, Value: 0, Limit: cpuSlack}}},
+		"CPU time":                 {record.ServerSide{CPU: 6, Accepted: -1}, nil, []record.Law{{Name: LawUtilisation, Unit: "ratio of CPU time", Windows: 1, Value: 1.5, Limit: cpuSlack}}},
+		"CPU time, on other CPUs":  {record.ServerSide{CPU: 6, CPUs: "0-2", Accepted: -1}, nil, []record.Law{{Name: LawUtilisation, Unit: "ratio of CPU time", Windows: 1, Value: 1, Limit: cpuSlack}}},
+		"requests":                 {unknown, &record.Proof{Sent: 10}, []record.Law{{Name: LawFlow, Unit: "requests", Windows: 1, Value: 3, Limit: 0}}},
+		"more requests than sent":  {unknown, &record.Proof{Sent: 5}, []record.Law{{Name: LawFlow, Unit: "requests", Windows: 1, Value: 2, Limit: 0}}},
+		"connections":              {record.ServerSide{CPU: -1, Accepted: 10, Done: 4, Rejected: 3, Dropped: 2, Open: 1}, nil, []record.Law{{Name: LawFlow, Unit: "connections", Windows: 1, Value: 0, Limit: 0}}},
+		"connections that are not": {record.ServerSide{CPU: -1, Accepted: 0, Open: 1}, nil, []record.Law{{Name: LawFlow, Unit: "connections", Windows: 1, Value: 1, Limit: 0}}},
 	} {
 		w := Window{Trial: record.Trial{Window: 2, Server: c.server, Client: record.ClientSide{Proof: c.proof}}, outcomes: 7, Clients: record.Clients{Loop: "open"}}
 		got := w.Laws(2)
@@ -190,10 +190,10 @@ func TestLaws(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
 		}
 	}
-	if got := (Law{Name: LawInteractive, Unit: "ratio"}).Rule(); got != "interactive law T = N/X - Z (ratio)" {
+	if got := RuleOf(record.Law{Name: LawInteractive, Unit: "ratio"}); got != "interactive law T = N/X - Z (ratio)" {
 		t.Errorf("got %q", got)
 	}
-	if got := (Law{Name: LawFlow, Unit: "requests"}).Rule(); got != "flow law (requests)" {
+	if got := RuleOf(record.Law{Name: LawFlow, Unit: "requests"}); got != "flow law (requests)" {
 		t.Errorf("got %q", got)
 	}
 }

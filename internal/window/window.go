@@ -25,8 +25,7 @@ import (
 // its name and with [Lateness] before it, and the disturbances [Stealing], [Throttling],
 // [ForeignLoad] and [LoadShare].
 //
-// Arrivals is the same number as Requests. Hist holds the response times of all requests in the
-// window. Clients is the load of the arm, and Phases divides the times of good requests, if the
+// Hist holds the response times of all requests in the window. Clients is the load of the arm, and Phases divides the times of good requests, if the
 // trial has stamps.
 type Window struct {
 	Trial    record.Trial
@@ -38,8 +37,8 @@ type Window struct {
 	Hist     *record.Histogram
 
 	RateOff, Generator, foreign float64 // ratios
-	Arrivals, completions       int
-	outcomes                    int // requests of the trial that were sent
+	completions                 int     // replies in the window
+	outcomes                    int     // requests of the trial that were sent
 	presence                    presence
 	Asked, Starved              int     // connections
 	Unclocked                   int     // of the Starved in an open loop: their request was sent before the window, so no time has its wait
@@ -98,7 +97,6 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 			service = append(service, time.Duration(r.Done-r.Sent).Seconds())
 		}
 	}
-	w.Arrivals = w.Requests
 	for code := range w.Status {
 		w.Status[code] /= float64(max(w.Requests, 1))
 	}
@@ -203,13 +201,6 @@ const (
 	unjoinedLimit = .001
 )
 
-// A Breach is one rule that a window broke. Rule names the rule with its unit. Value is the figure
-// of the window, and Limit its bound.
-type Breach struct {
-	Rule         string
-	Value, Limit float64
-}
-
 // RuleBacklog is the rule that an overloaded arm breaks. Breaking it is a fact about the arm and
 // does not make the data wrong.
 const RuleBacklog = "backlog (ratio)"
@@ -218,19 +209,23 @@ const RuleBacklog = "backlog (ratio)"
 // server had. judged holds the quantiles that the plan judges. stamped says whether the server
 // should have stamped its requests. Noise breaks no rule: see checks.go of package judge. A window
 // without requests breaks one rule only, because nothing else can be told about it.
-func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) (broken []Breach) {
+func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) (broken []record.Refusal) {
+	add := func(name string, value, limit float64) {
+		broken = append(broken, record.Refusal{Block: w.Trial.Block, Arm: w.Trial.Arm, Rule: name, Value: value, Limit: limit})
+	}
 	rule := func(name string, value, limit float64) {
 		if value > limit {
-			broken = append(broken, Breach{name, value, limit})
+			add(name, value, limit)
 		}
 	}
 	if w.Requests == 0 {
-		return []Breach{{"requests in the window", 0, 1}}
+		add("requests in the window", 0, 1)
+		return broken
 	}
 	for _, m := range stats.Quantiles() {
 		// Here the value is below its limit, so rule does not fit.
 		if need := stats.MinRequests(m.Quantile); judged[m.Name] && w.Requests < need {
-			broken = append(broken, Breach{"requests for " + m.Name, float64(w.Requests), float64(need)})
+			add("requests for "+m.Name, float64(w.Requests), float64(need))
 		}
 	}
 	// The backlog of a closed loop cannot grow: it is at most the number of its clients.
@@ -243,14 +238,14 @@ func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 		rule("requests with a part below zero", float64(w.Phases.Negative), 0)
 	}
 	for _, l := range w.Laws(serverCPUs) {
-		rule(l.Rule(), l.Value, l.Limit)
+		rule(RuleOf(l), l.Value, l.Limit)
 	}
 	return broken
 }
 
 // backlog returns by how much the number in flight grew over the window, as a ratio of the
 // arrivals.
-func (w *Window) backlog() float64 { return float64(w.Arrivals-w.completions) / float64(w.Arrivals) }
+func (w *Window) backlog() float64 { return float64(w.Requests-w.completions) / float64(w.Requests) }
 
 // backlogLimit returns by how much a backlog may grow, as a ratio of the arrivals. It allows for
 // the chance in Poisson arrivals: the numbers in flight at the start and at the end differ with a
@@ -258,7 +253,7 @@ func (w *Window) backlog() float64 { return float64(w.Arrivals-w.completions) / 
 // (decision 2).
 func (w *Window) backlogLimit() float64 {
 	chance := max(3*math.Sqrt(float64(w.presence.ends)), 2.5*w.presence.swing())
-	return max(backlogLimit, chance/float64(w.Arrivals))
+	return max(backlogLimit, chance/float64(w.Requests))
 }
 
 // Behind reports whether the load, not the server, may be the reason for a growing backlog: the
