@@ -1,9 +1,11 @@
 package experiment
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"schedlab/internal/judge"
 	"schedlab/internal/queueing"
@@ -150,3 +152,69 @@ func (p *plan) differentLoads() {
 		p.doubt(record.Fact{Code: closedLoop})
 	}
 }
+
+// An Impossible error tells why a plan cannot be carried out as asked, and what to change.
+type Impossible struct {
+	msg string
+	// Machine means that this machine is too small for the scenario: another machine could run it
+	// unchanged.
+	Machine bool
+	// Usage means that it is known only after the probes that the user's flags do not fit the load.
+	Usage bool
+	// Needs is the budget that would be enough; 0 if the budget is not the cause.
+	Needs time.Duration
+}
+
+// Error returns the reason and the advice in one line.
+func (e *Impossible) Error() string { return e.msg }
+
+// impossible returns an *[Impossible] with a formatted message. It wraps nothing.
+func impossible(format string, args ...any) error {
+	return &Impossible{msg: fmt.Sprintf(format, args...)}
+}
+
+// Doubts about a server, the load or the machine.
+var (
+	// The judge adds the arm.
+	cpuTimeUnknown    = record.Sentence("cpu-time-unknown", `CPU time is not known: it did not wait for some of its child processes`)
+	metricsUnreadable = record.Sentence("metrics-unreadable", `its metrics could not be read: {{.Names.error}}`)
+	lingered          = record.Sentence("lingered", `{{.Names.error}}`)
+)
+
+// Doubts about a plan.
+var (
+	// They are known before the first block, except for the two about the budget.
+	machineUnfit = record.Sentence("machine-unfit", `{{with .Names.said}}{{.}}{{else}}machine: {{template "because" .}}{{end}}`)
+	sharedCPUs   = record.Sentence("shared-cpus", `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that the disturbance could explain is refused`+
+		`{{else}}server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs{{end}}`)
+	tooFewWorkers       = record.Sentence("too-few-workers", `{{plural .Values.workers "worker"}} cannot keep up: by Little's law {{count .Values.rate}}/s x {{millisf "%.1f" .Values.held}} held needs {{count .Values.needed}}`)
+	idleWorkers         = record.Sentence("idle-workers", `not identifiable: no more than {{template "requests are" .Values.requests}} in flight, so {{count .Values.idle}} of {{count .Values.workers}} workers never work`)
+	queueNeverFull      = record.Sentence("queue-never-full", `not identifiable: a queue of {{count .Values.depth}} beside {{plural .Values.workers "worker"}} holds all that can be in flight ({{plural .Values.requests "request"}}), so it never overflows`)
+	queueUnused         = record.Sentence("queue-unused", `not identifiable: with GOMAXPROCS 1 no goroutine runs beside a handler that computes, so requests wait unread and not in the queue, which hardly ever overflows; a mode that queues connections (pool) has them there`)
+	oneCPUShared        = record.Sentence("one-cpu-shared", `not identifiable: the server has one CPU, so {{count .Values.of}} {{.Names.setting}} share it`)
+	onePShared          = record.Sentence("one-p-shared", `not identifiable: its GOMAXPROCS is 1, so {{count .Values.of}} {{.Names.setting}} share it`)
+	clientsDiffer       = record.Sentence("clients-differ", `the arms' clients differ ({{.Names.settings}}): where two differ, a verdict is on the load and the server together, and no arm wins`)
+	closedLoop          = record.Sentence("closed-loop", `a closed loop: clients wait with the server, so response times leave out what a delay would have cost others (coordinated omission); compare throughput`)
+	otherProgram        = record.Sentence("other-program", `another program: whether it does the work that is asked of it ({{.Names.path}}) is not checked`)
+	runsAlready         = record.Sentence("runs-already", `was running already: its trials share its state, and it is neither pinned nor fresh`)
+	pipelineTooDeep     = record.Sentence("pipeline-too-deep", `there is no breakdown of its time: a server stamps at most {{count .Values.most}} requests in flight on a connection, and its pipeline has {{count .Values.pipeline}}`)
+	expectationsLeftOut = record.Sentence("expectations-left-out", `left out of the scenario: {{plural .Values.expectations "expectation"}} about arms that are not compared here`)
+	wholeSeconds        = record.Sentence("whole-seconds", `{{.Names.file}} tells whole seconds: within one its requests are spread at random, so bursts shorter than that are not replayed`)
+	unevenProbe         = record.Sentence("uneven-probe", `the halves of its probe of X_max were {{percent .Values.apart}} apart, so a rate that is a share of X_max is as uncertain`)
+	budgetTooShort      = record.Sentence("budget-too-short", `the budget of {{time .Values.budget}} ended after {{plural .Values.blocks "block"}} of the {{count .Values.first}} that the first look needs: `+
+		`a block takes {{time .Values.block}}, planned were {{time .Values.planned}}{{with .Names.lingers}}, and the server of {{.}} lingers when it is to end{{end}}`)
+	budgetEnded = record.Sentence("budget-ended", `{{with .Names.open}}{{.}}{{else}}{{plural .Values.open "verdict"}}{{end}} {{if eq .Values.open 1.0}}is{{else}}are{{end}} open after {{plural .Values.blocks "block"}}, and the budget of {{time .Values.budget}} has no room for the blocks that would decide {{if eq .Values.open 1.0}}it{{else}}them{{end}}: `+
+		`{{if .Values.room}}--budget {{time .Values.needed}} has room for {{count .Values.room}} blocks, which may be enough{{else}}{{count .Values.most}} blocks, the most, would not be enough; {{if .Values.window}}--window {{time .Values.window}} --budget {{time .Values.needed}} would be{{else}}nor would a budget of half an hour{{end}}{{end}}`)
+	rateLowered       = record.Sentence("rate-lowered", `offered {{per .Values.rate}} instead of {{per .Values.asked}}: {{.Names.slowest}} does {{per .Values.most}} at most; leave it out with --arms, or give --rate`)
+	rateSendable      = record.Sentence("rate-sendable", `{{per .Values.rate}} are what the load's {{.Names.cpus}} can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work`)
+	rateShared        = record.Sentence("rate-shared", `offered {{per .Values.rate}} instead of {{per .Values.asked}}: at more the load takes over {{percent .Values.share}} of {{.Names.cpus}}, which it shares with the servers; --rate offers more`)
+	windowsLonger     = record.Sentence("windows-longer", `windows last {{time .Values.window}} instead of {{time .Values.planned}}, to hold enough requests for what {{.Names.flag}} asks{{with .Values.budget}}; this takes {{time .}} at most (--budget){{end}}`)
+	expectationsShort = record.Sentence("expectations-short", `{{count .Values.short}} of {{plural .Values.all "expectation"}} will be REFUSED, because a window holds too few requests for the quantile: {{.Names.which}}`)
+	cannotBeDecided   = record.Sentence("cannot-be-decided", `{{template "short" .}}{{if .Names.would}}; {{.Names.would}} would do{{else if eq .Names.asked "no"}}; no expectation asks for it{{end}}`)
+)
+
+// Templates that sentences share.
+var (
+	_ = record.Sentence("requests are", `{{if eq . 1.0}}1 request is{{else}}{{count .}} requests are{{end}}`)
+	_ = record.Sentence("short", `{{if eq .Names.short "requests"}}{{.Metric}} cannot be decided: a window holds {{count .Values.has}} requests, it needs {{count .Values.needs}}{{else if eq .Names.short "budget"}}nothing can be decided: the first {{plural .Values.first "block"}} take {{count .Values.needs}} s, and the budget is {{count .Values.has}} s{{else}}nothing can be decided: --blocks {{count .Values.has}}, and the first that decide anything are {{count .Values.needs}}{{end}}`)
+)

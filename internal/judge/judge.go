@@ -11,10 +11,15 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"reflect"
 	"slices"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/timeline"
 	"schedlab/internal/window"
 )
 
@@ -181,4 +186,103 @@ func planned(p record.Plan, arm string) *record.PlanArm {
 		return nil
 	}
 	return &p.Arms[i]
+}
+
+// RequestsFor returns how many requests a window must expect so that it rarely has too few for
+// quantile q. q is in 0..1. The result is runMargin times [stats.MinRequests].
+func RequestsFor(q float64) float64 {
+	const slack = 1e-9 // 1.1 x 100 is above 110 in binary
+	return runMargin * float64(stats.MinRequests(q)) * (1 - slack)
+}
+
+// lowestRate returns the lowest rate of all open loops, in requests per second. It is +Inf if all
+// arms are closed loops: their rate is not known in advance.
+func lowestRate(p record.Plan) float64 {
+	lowest := math.Inf(1)
+	for _, a := range p.Arms {
+		if !a.Clients.Closed() {
+			lowest = min(lowest, a.Clients.Rate)
+		}
+	}
+	return lowest
+}
+
+// JudgedQuantiles tells for each quantile, by metric name, whether the plan's windows should hold
+// enough requests to judge it. The plan tells it before anything runs. For closed loops see
+// carried.
+func JudgedQuantiles(p record.Plan) map[string]bool {
+	judged := map[string]bool{}
+	for _, m := range stats.Quantiles() {
+		judged[m.Name] = lowestRate(p)*p.Window >= RequestsFor(m.Quantile)
+	}
+	return judged
+}
+
+// Accounts reports whether an arm's server stamps the requests of its clients. Only our own
+// servers stamp. With a deep pipeline a server has no room for the stamps.
+func Accounts(p record.Plan, arm string) bool {
+	a := planned(p, arm)
+	if a == nil || a.Mode == "" || a.Clients.Pipeline > timeline.MaxPending {
+		return false
+	}
+	stamps := cmp.Or(a.Stamps, p.Stamps)
+	return stamps != "" && stamps != record.StampsOff
+}
+
+// Evidence returns a run's result and the windows it rests on: for each arm, the windows of the
+// valid blocks in block order. It calls see with every trial that can be read. It returns an error
+// if the record cannot be read. It is not for a search for capacity, which has no blocks. The
+// windows come from the same judging as the result, so that they agree with it.
+func Evidence(dir *record.Dir, run record.Run, see func(record.TrialRecord)) (*record.Result, map[string][]window.Window, error) {
+	g, err := read(dir, run, Aim{}, see)
+	if err != nil {
+		return nil, nil, err
+	}
+	windows := map[string][]window.Window{}
+	for _, a := range run.Plan.Arms {
+		for _, block := range g.valid {
+			windows[a.Name] = append(windows[a.Name], g.windows[block][a.Name].Window)
+		}
+	}
+	return g.result, windows, nil
+}
+
+// mostServerDoubts limits the number of different doubts that an arm's trials may raise. More
+// would fill a page without telling more.
+const mostServerDoubts = 4
+
+// servers collects what the trials found out about the arms' servers. The zero value is ready to
+// use.
+type servers struct {
+	cpus   map[string]string        // by arm: the CPUs it may run on, if not only the plan's server CPUs
+	doubts map[string][]record.Fact // by arm: each doubt of its trials once
+}
+
+// note adds what a trial found out about its arm's server. arm is nil for an arm that is not in
+// the plan.
+func (s *servers) note(t record.Trial, arm *record.PlanArm) {
+	if s.cpus == nil {
+		s.cpus, s.doubts = map[string]string{}, map[string][]record.Fact{}
+	}
+	if t.Server.CPUs != "" {
+		s.cpus[t.Arm] = t.Server.CPUs
+	}
+	if arm == nil || arm.Role == record.Copy { // the copy is its baseline again
+		return
+	}
+	for _, f := range t.Server.Doubts {
+		f.Arm = t.Arm
+		same := func(other record.Fact) bool { return reflect.DeepEqual(f, other) }
+		if !slices.ContainsFunc(s.doubts[t.Arm], same) && len(s.doubts[t.Arm]) < mostServerDoubts {
+			s.doubts[t.Arm] = append(s.doubts[t.Arm], f)
+		}
+	}
+}
+
+// doubtsOf returns the doubts about the servers of a plan, arm by arm.
+func (s servers) doubtsOf(p record.Plan) (all []record.Fact) {
+	for _, a := range p.Arms {
+		all = append(all, s.doubts[a.Name]...)
+	}
+	return all
 }

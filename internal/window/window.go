@@ -207,7 +207,7 @@ const RuleBacklog = "backlog (ratio)"
 
 // Breaches returns the rules that the window breaks. serverCPUs is the number of CPUs that the
 // server had. judged holds the quantiles that the plan judges. stamped says whether the server
-// should have stamped its requests. Noise breaks no rule: see checks.go of package judge. A window
+// should have stamped its requests. Noise breaks no rule: see verdicts.go of package judge. A window
 // without requests breaks one rule only, because nothing else can be told about it.
 func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) (broken []record.Refusal) {
 	add := func(name string, value, limit float64) {
