@@ -186,11 +186,8 @@ func (c *Comparison) Short() (arms []string, known bool) {
 	if !c.plan.scenario.AsksWork() {
 		return nil, false
 	}
-	for _, a := range c.plan.Arms {
+	for _, a := range c.plan.originals() {
 		rate := a.Clients.Rate
-		if a.Role == record.Copy {
-			continue
-		}
 		// Beyond saturation there is no average to speak of.
 		if a.Station == nil || a.Clients.Closed() || rate == 0 || rate*w.CPU.Mean().Seconds() >= float64(max(a.Station.Cores, 1)) {
 			return nil, false

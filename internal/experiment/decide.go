@@ -249,18 +249,8 @@ func namedQuantiles(expect []string) (names []string) {
 	return slices.Compact(names)
 }
 
-// leastRate returns the lowest rate of the open-loop arms, in requests per second. It is 0 when a
-// rate is not known yet, and +Inf when there is no such arm. The arm with the lowest rate has the
-// fewest requests in a window.
-func (p plan) leastRate() float64 {
-	least := math.Inf(1)
-	for _, a := range p.Arms {
-		if !a.Clients.Closed() {
-			least = min(least, a.Clients.Rate)
-		}
-	}
-	return least
-}
+// leastRate returns the lowest rate of the open-loop arms; see judge.LowestRate.
+func (p plan) leastRate() float64 { return judge.LowestRate(p.recorded()) }
 
 // leastFloor returns the lowest min_rate of the arms with a relative rate; +Inf when there is none.
 func (p plan) leastFloor() float64 {

@@ -80,6 +80,11 @@ func (p plan) recorded() record.Plan {
 	return r
 }
 
+// originals returns the arms without the baseline's copy.
+func (p plan) originals() []arm {
+	return slices.DeleteFunc(slices.Clone(p.Arms), func(a arm) bool { return a.Role == record.Copy })
+}
+
 // newPlan plans a comparison. Only the rate may still be open. The error is an *[Impossible], or
 // about this machine.
 func newPlan(s scenario.Scenario, o Options) (plan, error) {

@@ -173,16 +173,6 @@ func (p plan) probeFor() time.Duration {
 	return shortProbe
 }
 
-// probeWith returns the number of clients of a probe. A probe that only has to show that an arm can take
-// a rate needs more clients: if a pool has one worker per client, each worker waits for the next
-// connection of its client.
-func (p plan) probeWith() int {
-	if p.probeFor() == shortProbe {
-		return crowdedClients
-	}
-	return probeClients
-}
-
 // probeArm measures an arm's closed-loop throughput x, in requests per second. apart is the difference
 // between the two halves of the probe, as a ratio of x. The probe is longer in a search for capacity.
 // If the arm's rate is relative to the throughput, probeArm also rehearses that load; sendable is as
@@ -195,8 +185,14 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (x, apart, sendable fl
 	defer server.Kill()
 	l.others.Guest(server.Found)
 	timeout := record.Duration(p.Timeout)
+	// A probe that only has to show that an arm can take a rate needs more clients: if a pool has one
+	// worker per client, each worker waits for the next connection of its client.
+	clients := probeClients
+	if p.probeFor() == shortProbe {
+		clients = crowdedClients
+	}
 	o := load.Options{
-		Clients: record.Clients{Connections: p.probeWith(), KeepAlive: a.KeepAlive, Timeout: p.Timeout},
+		Clients: record.Clients{Connections: clients, KeepAlive: a.KeepAlive, Timeout: p.Timeout},
 		Targets: p.scenario.Targets(server.Addr), Trace: arrivals.Trace{Which: p.scenario.Which(), Demand: p.scenario.Demands(cycle, p.Seed, p.iters())},
 		Duration: p.probeFor(), Warmup: probeWarmup, Shared: p.cpus.Shared,
 	}

@@ -58,10 +58,7 @@ func (c *Comparison) Profile(ctx context.Context, progress Progress) (all []Capt
 	p := probed{c.plan, c.plan.ringOf(nil)}
 	p.Estimate = (profileTakes * time.Duration(len(p.Arms)-1)).Seconds()
 	err = withLab(p.cpus, lab{progress: progress, began: time.Now()}, func(l lab) error {
-		for _, a := range p.Arms {
-			if a.Role == record.Copy {
-				continue
-			}
+		for _, a := range p.originals() {
 			l.tell(p.plan, "profiling "+a.Name, len(all), len(p.Arms)-1)
 			files, err := l.profile(ctx, p, a)
 			if err != nil {

@@ -29,8 +29,8 @@ func (p *plan) warn() {
 		}
 		p.doubt(f)
 	}
-	for _, a := range p.Arms {
-		if w, n := p.workers(a.asked), a.Clients.Connections+a.Clients.Idle; a.Role != record.Copy && p.starves(a) {
+	for _, a := range p.originals() {
+		if w, n := p.workers(a.asked), a.Clients.Connections+a.Clients.Idle; p.starves(a) {
 			p.doubt(record.Fact{Code: record.StickyPool, Arm: a.Name, Values: record.Values{
 				"waiting": float64(n - w), "connections": float64(n), "workers": float64(w),
 			}})
@@ -52,8 +52,8 @@ func (p *plan) warnShort() {
 		return
 	}
 	held := (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
-	for _, a := range p.Arms {
-		if a.Role == record.Copy || !p.opts.Modes[a.Mode].Has("workers") || a.Clients.Closed() {
+	for _, a := range p.originals() {
+		if !p.opts.Modes[a.Mode].Has("workers") || a.Clients.Closed() {
 			continue
 		}
 		rate := a.Clients.Rate
@@ -69,10 +69,7 @@ func (p *plan) warnShort() {
 // whatever the measurement shows. The plan shows these doubts before anything runs. A comparison
 // of such a setting would find "no difference", which says nothing about the setting.
 func (p *plan) identify() {
-	for _, a := range p.Arms {
-		if a.Role == record.Copy {
-			continue
-		}
+	for _, a := range p.originals() {
 		p.cannotMatter(a)
 	}
 	p.differentLoads()

@@ -295,19 +295,13 @@ type Watchdog struct {
 	meter *meter
 	looks func() (look, bool)
 	tell  func(record.Trouble)
-	told  map[toldOf]bool
-}
-
-// toldOf identifies a cause, which is reported once.
-type toldOf struct {
-	cause    record.Cause
-	cpu, pid int
+	told  map[record.Trouble]bool // by cause, CPU and PID alone
 }
 
 // NewWatchdog returns a Watchdog that has taken its first look. tell is called from Between with each
 // cause; it may be nil.
 func NewWatchdog(cpus Sides, tell func(record.Trouble)) *Watchdog {
-	w := &Watchdog{meter: newMeter(os.Getpid(), cpus), looks: lookAtMachine, tell: tell, told: map[toldOf]bool{}}
+	w := &Watchdog{meter: newMeter(os.Getpid(), cpus), looks: lookAtMachine, tell: tell, told: map[record.Trouble]bool{}}
 	w.look()
 	return w
 }
@@ -338,9 +332,9 @@ func (w *Watchdog) report() {
 	}
 	for _, t := range o.Troubles {
 		// One program or one CPU's interrupts are told once, however large they grow later.
-		key := toldOf{t.Cause, t.CPU, t.PID}
+		key := record.Trouble{Cause: t.Cause, CPU: t.CPU, PID: t.PID}
 		if t.Cause == record.Program {
-			key.cpu = 0 // a program may move between CPUs
+			key.CPU = 0 // a program may move between CPUs
 		}
 		if matters(t) && !w.told[key] && len(w.told) < mostTold {
 			w.told[key] = true

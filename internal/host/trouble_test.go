@@ -94,7 +94,7 @@ func TestTroubleUnpinned(t *testing.T) {
 func TestTroubleIsToldOnce(t *testing.T) {
 	t.Parallel()
 	var told []record.Trouble
-	w := &Watchdog{meter: newMeter(selfPID, twoCPUs()), told: map[toldOf]bool{}, tell: func(tr record.Trouble) { told = append(told, tr) }}
+	w := &Watchdog{meter: newMeter(selfPID, twoCPUs()), told: map[record.Trouble]bool{}, tell: func(tr record.Trouble) { told = append(told, tr) }}
 	second := 0.
 	w.looks = func() (look, bool) {
 		defer func() { second++ }()

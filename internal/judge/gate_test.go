@@ -29,11 +29,11 @@ func gatePlayed(rng *rand.Rand, s shape, size float64, correlated bool, ratio fl
 	whole := b.valid
 	for _, n := range stats.Looks() {
 		b.valid = whole[:n]
-		if answers := b.gated(arms, nil); gateDecided(answers) {
+		if answers := b.gated(arms, record.Fact{}); gateDecided(answers) {
 			return answers, n
 		}
 	}
-	return b.gated(arms, nil), len(whole)
+	return b.gated(arms, record.Fact{}), len(whole)
 }
 
 // Of gates of equal builds at most one in a hundred says worse, whatever the noise.

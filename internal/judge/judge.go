@@ -195,9 +195,10 @@ func RequestsFor(q float64) float64 {
 	return runMargin * float64(stats.MinRequests(q)) * (1 - slack)
 }
 
-// lowestRate returns the lowest rate of all open loops, in requests per second. It is +Inf if all
+// LowestRate returns the lowest rate of all open loops, in requests per second: the arm with that rate has
+// the fewest requests in a window. It is 0 while a rate is not known, and +Inf if all
 // arms are closed loops: their rate is not known in advance.
-func lowestRate(p record.Plan) float64 {
+func LowestRate(p record.Plan) float64 {
 	lowest := math.Inf(1)
 	for _, a := range p.Arms {
 		if !a.Clients.Closed() {
@@ -213,7 +214,7 @@ func lowestRate(p record.Plan) float64 {
 func JudgedQuantiles(p record.Plan) map[string]bool {
 	judged := map[string]bool{}
 	for _, m := range stats.Quantiles() {
-		judged[m.Name] = lowestRate(p)*p.Window >= RequestsFor(m.Quantile)
+		judged[m.Name] = LowestRate(p)*p.Window >= RequestsFor(m.Quantile)
 	}
 	return judged
 }

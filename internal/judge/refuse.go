@@ -236,7 +236,7 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 	switch {
 	case m.Quantile > 0 && !b.judged[m.Name]:
 		values := record.Values{"needed": runMargin * float64(stats.MinRequests(m.Quantile))}
-		if rate := lowestRate(b.run.Plan); !math.IsInf(rate, 1) {
+		if rate := LowestRate(b.run.Plan); !math.IsInf(rate, 1) {
 			values["requests"] = rate * b.run.Plan.Window
 		}
 		return record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values}

@@ -3,7 +3,6 @@ package judge
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -174,6 +173,7 @@ func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 	}
 	if c.Metric.Quantile > 0 {
 		late := of(window.Lateness + metric)
+		late.name = "lateness of the load" // the same for every quantile
 		if more, made := said.lateImbalance(late, baseTimes, armTimes); late.known() && made {
 			return against(causeImbalance, record.Values{"more": more}, nil)
 		}
@@ -194,7 +194,7 @@ func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 			continue
 		}
 		if calm, ok := said.calm(d); ok && said.contradicts(calm) {
-			return against(causeSensitivity, record.Values{"ratio": math.Exp(calm)}, record.Names{"calm": disturbanceName(d.name)})
+			return against(causeSensitivity, record.Values{"ratio": math.Exp(calm)}, record.Names{"calm": d.name})
 		}
 	}
 	return why
@@ -229,15 +229,6 @@ func (b blocks) unfit(c stats.Comparison, arms ...string) record.Fact {
 		}
 	}
 	return f
-}
-
-// disturbanceName returns a disturbance's name for a sentence. The lateness of every quantile has the same
-// name.
-func disturbanceName(name string) string {
-	if strings.HasPrefix(name, window.Lateness) {
-		return "lateness of the load"
-	}
-	return name
 }
 
 // disturbed returns the medians of an arm's disturbances over the valid blocks, -1 for an unknown

@@ -10,18 +10,11 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"schedlab/internal/host"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 )
-
-// isAddress reports whether an arm's command is the address of a server that is already running.
-// An https address is none.
-func isAddress(argv []string) bool {
-	return len(argv) == 1 && strings.HasPrefix(argv[0], "http://")
-}
 
 // Attach returns the server that is already running at address. It sends one GET of path and looks
 // for the server's process. It starts, stops and pins nothing.

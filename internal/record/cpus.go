@@ -45,13 +45,8 @@ func CountCPUs(list string, otherwise int) int {
 }
 
 // Without returns the CPUs of s that are not in other.
-func (s CPUs) Without(other CPUs) (rest CPUs) {
-	for _, cpu := range s {
-		if !slices.Contains(other, cpu) {
-			rest = append(rest, cpu)
-		}
-	}
-	return rest
+func (s CPUs) Without(other CPUs) CPUs {
+	return slices.DeleteFunc(slices.Clone(s), func(cpu int) bool { return slices.Contains(other, cpu) })
 }
 
 // Shared returns the CPUs that server and load have in common. It returns nil if the server has
