@@ -11,6 +11,9 @@ package stats
 import (
 	"math"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // rounding is the relative slack given to limits that are exact in decimal but
@@ -69,6 +72,187 @@ func MinRequests(q float64) int {
 func Count(is bool) int {
 	if is {
 		return 1
+	}
+	return 0
+}
+
+// IntervalRank returns the rank k of the exact confidence interval of a median:
+// with probability of at least 1-alpha the median of the distribution that n
+// independent values x were drawn from lies in [x_(k), x_(n+1-k)]. It is the
+// largest k with
+//
+//	2·P(Bin(n, 1/2) <= k-1) <= alpha
+//
+// whatever the distribution (David and Nagaraja, Order Statistics, 2003,
+// section 7.1). It is 0 when n values are too few for any interval at alpha,
+// and never beyond the middle rank (n+1)/2.
+func IntervalRank(n int, alpha float64) int {
+	if n < 1 || !(alpha > 0) {
+		return 0
+	}
+	limit := alpha * (1 + rounding)
+	cdf := 0.0 // P(Bin(n, 1/2) <= k)
+	for k := range (n + 1) / 2 {
+		cdf += halfBinomial(n, k)
+		if 2*cdf > limit {
+			return k
+		}
+	}
+	return (n + 1) / 2
+}
+
+// halfBinomial returns P(Bin(n, 1/2) = k). It works on logarithms because 2^-n
+// alone underflows beyond n = 1074.
+func halfBinomial(n, k int) float64 {
+	return math.Exp(logFactorial(n) - logFactorial(k) - logFactorial(n-k) - float64(n)*math.Ln2)
+}
+
+// logFactorial returns ln n!.
+func logFactorial(n int) float64 {
+	v, _ := math.Lgamma(float64(n) + 1)
+	return v
+}
+
+// longestAdvised is the longest window, in seconds, that is worth advising.
+const longestAdvised = 60
+
+// LongestBudget is the longest budget that is worth advising.
+const LongestBudget = 30 * time.Minute
+
+// Widened returns the window, in seconds, in which the most blocks a run may have would decide
+// what blocks of the given window would. An interval shrinks with the square root of the
+// measured time, so one is traded for the other. The result is rounded up to two digits; it is
+// 0 if it would exceed a minute.
+func Widened(window float64, blocks int) float64 {
+	window *= max(1, float64(blocks)/lastLook)
+	step := math.Pow(10, math.Floor(math.Log10(window))-1)
+	if window = math.Round(math.Ceil(window/step-1e-9)) * step; window > longestAdvised {
+		return 0
+	}
+	return window
+}
+
+// multiple is the ratio from which a change is written as a factor.
+const multiple = 4
+
+// Change writes a ratio as people read it: 1.42 is "+42 %", 0.985 is "-1.5 %", 1 is
+// "±0 %", and from fourfold on 12 is "×12".
+func Change(ratio float64) string {
+	if ratio >= multiple {
+		digits := 1
+		if ratio >= 10 {
+			digits = 0
+		}
+		return "×" + strconv.FormatFloat(ratio, 'f', digits, 64)
+	}
+	digits := 1
+	if math.Abs((ratio-1)*100) >= 9.95 {
+		digits = 0
+	}
+	return Percent(ratio, digits)
+}
+
+// Percent writes a ratio as its difference from 1 in per cent, with this number of decimals: 1.42
+// is "+42 %".
+func Percent(ratio float64, digits int) string {
+	v := (ratio - 1) * 100
+	text := strconv.FormatFloat(v, 'f', digits, 64)
+	if strings.Trim(text, "-0.") == "" {
+		text = "±0"
+	} else if v > 0 {
+		text = "+" + text
+	}
+	return text + " %"
+}
+
+// lastLook is the number of blocks at the last look. More blocks than this are not looked at.
+const lastLook = 40
+
+// looks are the numbers of blocks at which a comparison may be decided.
+var looks = [...]int{10, 12, 14, 16, 20, 24, 28, 32, 36, lastLook}
+
+// Looks returns the numbers of blocks at which a comparison looks at its data, ascending. They are
+// fixed in advance, because the probability of error is spent over them. The slice is a copy.
+func Looks() []int { return append([]int(nil), looks[:]...) }
+
+// LookRank returns the rank k of the interval [x_(k), x_(n+1-k)] that n blocks give at a
+// look when the intervals of all looks are to hold together with probability 1-alpha: it
+// is 0 when n is no look or gives no interval yet.
+//
+// It is the group-sequential sign test. When the median of x is 0, the number of blocks
+// below 0 is a random walk of fair coins, whatever the distribution of x, as long as the
+// blocks are independent and the order of arms in each is drawn at random. With q(n, s)
+// the probability that s of n are below 0 and no look before n excluded 0,
+//
+//	q(n, s) = q(n-1, s)/2 + q(n-1, s-1)/2
+//
+// and a look takes the largest k for which what has been excluded up to it is at most
+// alpha·n/40, both sides together.
+func LookRank(n int, alpha float64) int {
+	i, found := slices.BinarySearch(looks[:], n)
+	if !found {
+		return 0
+	}
+	ranks, _ := spend(alpha)
+	return ranks[i]
+}
+
+// spend returns the rank of each look, and the error that all looks spend together, at most alpha.
+func spend(alpha float64) (ranks [len(looks)]int, spent float64) {
+	if !(alpha > 0) {
+		return ranks, 0
+	}
+	var q [lastLook + 1]float64
+	q[0] = 1
+	look := 0
+	for n := 1; n <= lastLook; n++ {
+		for s := n; s > 0; s-- {
+			q[s] = (q[s] + q[s-1]) / 2
+		}
+		q[0] /= 2
+		if n != looks[look] {
+			continue
+		}
+		limit := alpha * float64(n) / lastLook * (1 + rounding)
+		k := 0
+		for ; k < n/2 && spent+q[k]+q[n-k] <= limit; k++ {
+			spent += q[k] + q[n-k]
+			q[k], q[n-k] = 0, 0
+		}
+		ranks[look] = k
+		look++
+	}
+	return ranks, spent
+}
+
+// FirstLook returns the fewest blocks that can decide anything when this number of comparisons
+// share Alpha; 0 if no number of looks can. Below 1, comparisons counts as 1.
+func FirstLook(comparisons int) int {
+	ranks, _ := spend(Alpha / float64(max(comparisons, 1)))
+	for i, n := range looks {
+		if ranks[i] > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// Unspent returns the part of Alpha that is left when comparisons share it equally: ranks are
+// whole numbers, so none spends its whole share. It is not negative.
+func Unspent(comparisons int) float64 {
+	_, spent := spend(Alpha / float64(max(comparisons, 1)))
+	return Alpha - float64(max(comparisons, 1))*spent
+}
+
+// settles returns the first look after n at which the sign test would decide if the blocks still
+// to come fell like the first n: minority of these are on the side with fewer blocks. It returns 0
+// if no look would decide.
+func settles(n, minority int, ranks [len(looks)]int) int {
+	for i, look := range looks {
+		others := (minority*look + n - 1) / n
+		if look > n && others < ranks[i] {
+			return look
+		}
 	}
 	return 0
 }
