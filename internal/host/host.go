@@ -4,7 +4,8 @@
 //
 // A run uses it like this. Sides tells which CPUs server and load have, and BindLoad puts this
 // process on its own. Around each window a Watcher reads the clocks of both sides (watcher.go).
-// Between windows a Watchdog looks at all processes and adds up what others took (trouble.go). Fingerprint describes the machine once.
+// Between windows a Watchdog looks at all processes and adds up what others took (trouble.go).
+// Fingerprint describes the machine once.
 package host
 
 import (

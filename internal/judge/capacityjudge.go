@@ -84,7 +84,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		c.Arms = append(c.Arms, a.answer(run, slo))
 		r.Arms = append(r.Arms, record.Arm{
 			Name: a.plan.Name, Mode: a.plan.Mode, Role: a.plan.Role, Command: command.Join(a.plan.Command), Procs: a.plan.Procs,
-			Attached: a.plan.URL != "", CPUs: j.servers.cpus[a.plan.Name],
+			Attached: a.plan.URL != "", CPUs: j.servers.cpus(a.plan.Name),
 			Clients: a.plan.Clients, XMax: measured(run.XMax[a.plan.Name]), Blocks: map[string][]float64{}, Curve: []record.Point{},
 		})
 	}
@@ -111,7 +111,7 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 		j.doubts = append(j.doubts, leftOut(t.Trial, record.Fact{Code: trialOfNoSearch}))
 		return
 	}
-	j.servers.note(t.Trial, planned(j.run.Plan, t.Arm))
+	j.servers[t.Arm] = append(j.servers[t.Arm], t.Server)
 	for _, a := range arms {
 		if a.plan.Name == t.Arm {
 			w, figures := reduced(t, j.run.Env, a.plan.Clients, slo)

@@ -53,8 +53,8 @@ func drawn(rng *rand.Rand, s shape, size float64, correlated bool, challengers .
 	return all
 }
 
-// played is the field of such a run, which ends at the first look that decides it.
-func played(values map[string]map[string][]float64, names ...string) (f field, r *record.Result) {
+// played is the ranking of such a run, which ends at the first look that decides it.
+func played(values map[string]map[string][]float64, names ...string) (f ranking, r *record.Result) {
 	b, arms := plain(names, values)
 	whole := b.valid
 	for _, n := range stats.Looks() {
@@ -66,7 +66,7 @@ func played(values map[string]map[string][]float64, names ...string) (f field, r
 			break
 		}
 	}
-	return newField(r, func(v record.Verdict) bool { return v.Primary }, true), r
+	return newRanking(r, func(v record.Verdict) bool { return v.Primary }, true), r
 }
 
 // Of two challengers that are equal, whatever they are to the baseline, at most one run in
@@ -101,7 +101,7 @@ func TestEqualChallengersStayEqual(t *testing.T) {
 
 // mistaken reports whether a run makes a false claim about two challengers that both take ratio
 // times the baseline's time.
-func mistaken(f field, r *record.Result, ratio float64) bool {
+func mistaken(f ranking, r *record.Result, ratio float64) bool {
 	for _, v := range append(r.Verdicts, r.Duels...) {
 		truth := 1.0
 		if v.Baseline == "a" && v.Primary {

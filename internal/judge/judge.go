@@ -66,7 +66,7 @@ func New(name, path string, run record.Run, aim Aim) (*Judge, error) {
 			}
 		}
 	}
-	return &Judge{name: name, path: path, run: run, windows: windows{}, aim: aim}, nil
+	return &Judge{name: name, path: path, run: run, windows: windows{}, servers: servers{}, aim: aim}, nil
 }
 
 // Take adds a trial. err, if not nil, is the reason why the trial cannot be read; it becomes a
@@ -82,7 +82,7 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 		return
 	}
 	arm := planned(j.run.Plan, t.Arm)
-	j.servers.note(t.Trial, arm)
+	j.servers[t.Arm] = append(j.servers[t.Arm], t.Server)
 	if j.windows[t.Block] == nil {
 		j.windows[t.Block] = map[string]modelled{}
 	}
@@ -252,38 +252,33 @@ func Evidence(dir *record.Dir, run record.Run, see func(record.TrialRecord)) (*r
 // would fill a page without telling more.
 const mostServerDoubts = 4
 
-// servers collects what the trials found out about the arms' servers. The zero value is ready to
-// use.
-type servers struct {
-	cpus   map[string]string        // by arm: the CPUs it may run on, if not only the plan's server CPUs
-	doubts map[string][]record.Fact // by arm: each doubt of its trials once
+// servers holds what the trials found out about the arms' servers, by arm, in the order of the trials.
+type servers map[string][]record.ServerSide
+
+// cpus returns the CPUs that an arm's server may run on; "" if they are the plan's server CPUs. The last
+// trial that tells them counts.
+func (s servers) cpus(arm string) (cpus string) {
+	for _, t := range s[arm] {
+		cpus = cmp.Or(t.CPUs, cpus)
+	}
+	return cpus
 }
 
-// note adds what a trial found out about its arm's server. arm is nil for an arm that is not in
-// the plan.
-func (s *servers) note(t record.Trial, arm *record.PlanArm) {
-	if s.cpus == nil {
-		s.cpus, s.doubts = map[string]string{}, map[string][]record.Fact{}
-	}
-	if t.Server.CPUs != "" {
-		s.cpus[t.Arm] = t.Server.CPUs
-	}
-	if arm == nil || arm.Role == record.Copy { // the copy is its baseline again
-		return
-	}
-	for _, f := range t.Server.Doubts {
-		f.Arm = t.Arm
-		same := func(other record.Fact) bool { return reflect.DeepEqual(f, other) }
-		if !slices.ContainsFunc(s.doubts[t.Arm], same) && len(s.doubts[t.Arm]) < mostServerDoubts {
-			s.doubts[t.Arm] = append(s.doubts[t.Arm], f)
-		}
-	}
-}
-
-// doubtsOf returns the doubts about the servers of a plan, arm by arm.
+// doubtsOf returns the doubts about the servers of a plan, arm by arm, each once. The copy is its
+// baseline again, and has none.
 func (s servers) doubtsOf(p record.Plan) (all []record.Fact) {
 	for _, a := range p.Arms {
-		all = append(all, s.doubts[a.Name]...)
+		var own []record.Fact
+		for _, t := range s[a.Name] {
+			for _, f := range t.Doubts {
+				f.Arm = a.Name
+				same := func(other record.Fact) bool { return reflect.DeepEqual(f, other) }
+				if a.Role != record.Copy && !slices.ContainsFunc(own, same) && len(own) < mostServerDoubts {
+					own = append(own, f)
+				}
+			}
+		}
+		all = append(all, own...)
 	}
 	return all
 }

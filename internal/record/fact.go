@@ -205,12 +205,13 @@ func parse() *template.Template {
 		"gist": func(f Fact) string { return f.Part("gist") },
 		"fix":  func(f Fact) string { return f.Part("fix") },
 		// Counts and ratios.
-		"count":    func(v float64) string { return fmt.Sprintf("%.0f", v) },
-		"plural":   func(v float64, noun string) string { return prose.Plural(int(v), noun) },
-		"digits":   prose.Digits,
-		"change":   stats.Change,
-		"percent":  func(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) },
-		"percentf": func(format string, v float64) string { return fmt.Sprintf(format+" %%", 100*v) },
+		"count":      func(v float64) string { return fmt.Sprintf("%.0f", v) },
+		"plural":     func(v float64, noun string) string { return prose.Plural(int(v), noun) },
+		"digits":     prose.Digits,
+		"change":     stats.Change,
+		"percent":    func(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) },
+		"hundredths": func(v float64) string { return fmt.Sprintf("%.4g", 100*v) }, // in audit/findings.txt
+		"percentf":   func(format string, v float64) string { return fmt.Sprintf(format+" %%", 100*v) },
 		"part": func(v float64) string { // a percentage with a decimal where it is below 1
 			if v < .0095 {
 				return fmt.Sprintf("%.1f %%", 100*v)

@@ -27,8 +27,8 @@ import (
 // its name and with [Lateness] before it, and the disturbances [Stealing], [Throttling],
 // [ForeignLoad] and [LoadShare].
 //
-// Hist holds the response times of all requests in the window. Clients is the load of the arm, and Phases divides the times of good requests, if the
-// trial has stamps.
+// Hist holds the response times of all requests in the window. Clients is the load of the arm, and
+// Phases divides the times of good requests, if the trial has stamps.
 type Window struct {
 	Trial    record.Trial
 	Requests int                // scheduled in the window

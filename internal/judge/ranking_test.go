@@ -9,10 +9,10 @@ import (
 	"schedlab/internal/stats"
 )
 
-// ranked is a field of arms a, b, c, … whose ranks against those before are given, the
+// ranked is a ranking of arms a, b, c, … whose ranks against those before are given, the
 // baseline first; excused names those that cannot win.
-func ranked(ranks [][]record.Rank, excused string) field {
-	f := field{arms: []record.Arm{{Name: "a"}}, ranks: [][]record.Rank{{""}}, excused: []bool{strings.Contains(excused, "a")}}
+func ranked(ranks [][]record.Rank, excused string) ranking {
+	f := ranking{arms: []record.Arm{{Name: "a"}}, ranks: [][]record.Rank{{""}}, excused: []bool{strings.Contains(excused, "a")}}
 	for i, row := range ranks {
 		name := string(rune('b' + i))
 		f.arms, f.excused = append(f.arms, record.Arm{Name: name}), append(f.excused, strings.Contains(excused, name))
