@@ -78,7 +78,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	r := header(dir.Name(), dir.Path(), run)
 	c := &record.Capacity{SLO: run.Plan.SLO, Budget: run.Plan.Budget, Arms: []record.ArmCapacity{}}
 	for _, t := range slo {
-		c.Terms = append(c.Terms, record.SLOTerm{Text: stats.SLO{t}.String(), Metric: t.Metric, Limit: t.Limit, AtLeast: t.AtLeast})
+		c.Terms = append(c.Terms, record.SLOTerm{Text: t.String(), Term: t})
 	}
 	for _, a := range arms {
 		c.Arms = append(c.Arms, a.answer(run, slo))

@@ -63,7 +63,6 @@ type Process struct {
 	log     *tail
 	exited  chan struct{}
 	err     error         // how the server ended; read it only after exited is closed
-	dialed  int           // connections opened to see whether the server is ready
 	Doubts  []record.Fact // raised when the server was started or attached
 
 	readyLimit, stopLimit time.Duration
@@ -240,7 +239,6 @@ func (p *Process) askOnce(ctx context.Context, path string) (status int, err err
 		return 0, err
 	}
 	defer reply.Body.Close()
-	p.dialed++
 	_, err = io.Copy(io.Discard, reply.Body)
 	return reply.StatusCode, err
 }

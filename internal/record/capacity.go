@@ -1,6 +1,10 @@
 package record
 
-import "math"
+import (
+	"math"
+
+	"schedlab/internal/stats"
+)
 
 // A Capacity is the result of `schedlab capacity`: for every arm the highest rate at which it
 // keeps a service level objective. Rates are requests per second, times seconds, ratios 0..1. A
@@ -14,13 +18,10 @@ type Capacity struct {
 	Lines []Fact `json:"lines"`
 }
 
-// An SLOTerm is one limit of the objective.
-// AtLeast is true for a lower limit (goodput), false for an upper one.
+// An SLOTerm is one limit of the objective, in words and as a value.
 type SLOTerm struct {
-	Text    string  `json:"text"`   // "p99<=10ms"
-	Metric  string  `json:"metric"` // p99, mean, errors, goodput
-	Limit   float64 `json:"limit"`  // seconds; a ratio for errors; per second for goodput
-	AtLeast bool    `json:"at_least,omitempty"`
+	Text string `json:"text"` // "p99<=10ms"
+	stats.Term
 }
 
 // An ArmCapacity is one arm's capacity and the evidence for it.

@@ -15,10 +15,10 @@ type SLO []Term
 // A Term is one promise about a metric. Goodput must be at least Limit, every other metric at most
 // Limit.
 type Term struct {
-	Metric   string  // "p" and the percentage of a quantile ("p99", "p99.9"), "mean", "errors" or "goodput"
-	Quantile float64 // of a "p" metric, above 0 and below 1; 0 for the others
-	Limit    float64 // seconds; a ratio of 0 to 1 for errors; good replies per second for goodput
-	AtLeast  bool    // the value must be Limit or more, rather than Limit or less
+	Metric   string  `json:"metric"`             // "p" and the percentage of a quantile ("p99", "p99.9"), "mean", "errors" or "goodput"
+	Quantile float64 `json:"-"`                  // of a "p" metric, above 0 and below 1; 0 for the others
+	Limit    float64 `json:"limit"`              // seconds; a ratio of 0 to 1 for errors; good replies per second for goodput
+	AtLeast  bool    `json:"at_least,omitempty"` // the value must be Limit or more, rather than Limit or less
 }
 
 // mostSLO is the longest time a term may allow. Times up to it are exact in
