@@ -236,7 +236,7 @@ func FuzzExpectation(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got := e.Decide(runFigures{judged.blocks, judged.result.Arms, judged.verdicts.all}, 1); got.Outcome == "" || words(got.Reason) == "" {
+		if got := e.Decide(judged, 1); got.Outcome == "" || words(got.Reason) == "" {
 			t.Errorf("%q: got %+v, want an answer with its reason", text, got)
 		}
 	})

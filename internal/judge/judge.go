@@ -118,12 +118,11 @@ func read(dir *record.Dir, run record.Run, aim Aim, show func(record.TrialRecord
 // if none was taken.
 func (j *Judge) Taken(block int, arm string) window.Window { return j.windows[block][arm].Window }
 
-// A judgement is a run's result together with the blocks and verdicts it was made of. Its parts
-// agree: they come from the same trials.
+// A judgement is a run's result together with the blocks it was made of. They agree: they come from the
+// same trials. It is the [expect.Run] of its expectations.
 type judgement struct {
 	blocks
-	verdicts verdicts
-	result   *record.Result
+	result *record.Result
 }
 
 // judge judges the trials taken so far. It computes everything anew, so it can be called after
@@ -136,16 +135,16 @@ func (j *Judge) judge() judgement {
 	r.Valid, r.Ran, r.Refused, r.Order = len(b.valid), len(b.windows), b.refused, b.order()
 	r.Env.StealRatio = b.stolen()
 	r.Arms, r.AA, r.Verdicts, r.Duels, r.Differences = arms, v.aa, v.all, v.duels, b.differences(arms)
-	r.Laws, r.NotChecked = b.audit(), b.notChecked()
-	r.Expectations = b.expected(arms, v)
-	r.Gate = b.gated(arms, v.refusal)
+	r.Laws, r.NotChecked, r.Gate = b.audit(), b.notChecked(), b.gated(arms)
+	g := judgement{b, r}
+	r.Expectations = g.expected()
 	r.Winner, r.Answer = conclude(r)
 	// The watchdog measured steal over the whole run, which is better than over the windows.
 	if o := j.run.Others; o != nil {
 		r.Others, r.Env.StealRatio = o, o.Steal
 	}
 	r.Doubts = b.doubts(r, slices.Concat(j.doubts, j.servers.doubtsOf(j.run.Plan)))
-	return judgement{b, v, r}
+	return g
 }
 
 // header returns a result with the facts about its run, and no figures yet. Lists are empty and

@@ -50,11 +50,11 @@ func (g judgement) pair(p Pair) record.Verdict {
 	if own >= 0 {
 		return g.result.Verdicts[own]
 	}
-	why := g.verdicts.refusal
+	why := g.refuseRun()
 	switch p.Metric {
 	case "goodput", "memory", "good_mean": // whatever became of the requests
 	default:
-		why = g.refusePair(m, *base, *arm, why)
+		why = g.refusePair(m, *base, *arm)
 	}
 	for _, a := range []*record.Arm{base, arm} { // a mean over some clients is not the mean over all
 		if p.Metric == "good_mean" && g.starvesTooMany(a.Name) {
@@ -117,7 +117,7 @@ func GateMetrics() (names []string, allowed map[string]float64) {
 // new build is worse when the interval excludes that it is as good, and the median of the blocks
 // is more than half of the allowed worsening. It is fine when the whole interval lies within the
 // allowed worsening, which has precedence.
-func (b blocks) gated(arms []record.Arm, run record.Fact) (answers []record.Gated) {
+func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
 	gate := b.run.Plan.Gate
 	if len(gate) == 0 || len(arms) < 3 {
 		return nil
@@ -146,7 +146,7 @@ func (b blocks) gated(arms []record.Arm, run record.Fact) (answers []record.Gate
 		if fine && !m.Better(c.Decision) {
 			c.Decision = stats.Same // of which drift and disturbances are checked
 		}
-		why := b.against(c, base, challenger, b.refusePair(m, base, challenger, run), newRuler(aa, base.Name, b.refuseMetric(m, twin)))
+		why := b.against(c, base, challenger, b.refusePair(m, base, challenger), newRuler(aa, base.Name, b.refuseMetric(m, twin)))
 		g := record.Gated{Metric: name, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: c.Needed, Answer: record.GateOpen, Watched: asked.Watched}
 		switch {
 		case !why.None():
@@ -235,8 +235,8 @@ func quantiles(t record.TrialRecord, slo stats.SLO) map[string]float64 {
 // keeping decides whether one arm keeps the SLO.
 func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
 	k := Keeping{Arm: arm, Blocks: len(g.valid), Answer: record.Undecided, Figures: map[string]*record.Spread{}}
-	if !g.verdicts.refusal.None() {
-		k.Answer, k.Reason = record.NoAnswer, g.verdicts.refusal
+	if why := g.refuseRun(); !why.None() {
+		k.Answer, k.Reason = record.NoAnswer, why
 		return k
 	}
 	values := map[string][]float64{}

@@ -140,11 +140,11 @@ func gatePlayed(rng *rand.Rand, s shape, size float64, correlated bool, ratio fl
 	whole := b.valid
 	for _, n := range stats.Looks() {
 		b.valid = whole[:n]
-		if answers := b.gated(arms, record.Fact{}); gateDecided(answers) {
+		if answers := b.gated(arms); gateDecided(answers) {
 			return answers, n
 		}
 	}
-	return b.gated(arms, record.Fact{}), len(whole)
+	return b.gated(arms), len(whole)
 }
 
 // Of gates of equal builds at most one in a hundred says worse, whatever the noise.

@@ -131,10 +131,10 @@ func (b blocks) refuseRun() (why record.Fact) {
 	}
 }
 
-// refusePair returns the reason against comparing two arms at a metric; no fact if there is none. run
-// is the result of refuseRun, and has precedence over the reasons of the arms.
-func (b blocks) refusePair(m stats.Metric, base, arm record.Arm, run record.Fact) record.Fact {
-	return firstOf(run, b.refuseArm(m, arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
+// refusePair returns the reason against comparing two arms at a metric; no fact if there is none. A reason
+// against the whole run has precedence over the reasons of the arms.
+func (b blocks) refusePair(m stats.Metric, base, arm record.Arm) record.Fact {
+	return firstOf(b.refuseRun(), b.refuseArm(m, arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
 }
 
 // refuseSilent returns the reason against comparing arms at a metric that one of them lacks in a block,

@@ -14,7 +14,6 @@ import (
 type verdicts struct {
 	aa, all []record.Verdict
 	duels   []record.Verdict // each challenger against each challenger before it
-	refusal record.Fact      // why every verdict is refused; no fact if not
 }
 
 // compare judges every challenger against its reference and against every other, and the
@@ -35,7 +34,7 @@ type verdicts struct {
 // one that does not, d(k-d), err on one side: u/2(k-1) each. Duels between two that equal the
 // baseline need a wrong verdict first. The sum is at most (k-d)u + du/2 + du/2 = ku for each metric.
 func (b blocks) compare(arms []record.Arm) verdicts {
-	v := verdicts{aa: []record.Verdict{}, all: []record.Verdict{}, refusal: b.refuseRun()}
+	v := verdicts{aa: []record.Verdict{}, all: []record.Verdict{}}
 	if len(arms) < 2 {
 		return v
 	}
@@ -45,7 +44,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	rulers := map[string]ruler{}
 	for _, m := range stats.Metrics() {
 		c := stats.Compare(m, b.series(base.Name, m.Name), b.series(twin.Name, m.Name), stats.Primaries()*challengers)
-		why := firstOf(v.refusal, b.refuseArm(m, twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
+		why := firstOf(b.refuseRun(), b.refuseArm(m, twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
 		if why.None() && c.Decision == stats.Refused {
 			why = b.unfit(c, base.Name, twin.Name)
 		}
@@ -61,7 +60,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 		against := arms[reference(b.run.Plan.Arms, i+2)]
 		for _, m := range stats.Metrics() {
 			c := b.compared(m, against.Name, a.Name, stats.Primaries()*challengers)
-			said := verdict(c, against, a, b.against(c, against, a, b.refusePair(m, against, a, v.refusal), rulers[m.Name]))
+			said := verdict(c, against, a, b.against(c, against, a, b.refusePair(m, against, a), rulers[m.Name]))
 			if said.Verdict != stats.Refused {
 				said.Plain = b.withLuck(c, against.Name, a.Name, stats.Primaries()*challengers)
 			}
@@ -75,7 +74,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 				if c.Decision.Differs() && !differs(m.Name, a.Name) && !differs(m.Name, other.Name) {
 					c = b.compared(m, other.Name, a.Name, spareShares(challengers))
 				}
-				v.duels = append(v.duels, verdict(c, other, a, b.against(c, other, a, b.refusePair(m, other, a, v.refusal), rulers[m.Name])))
+				v.duels = append(v.duels, verdict(c, other, a, b.against(c, other, a, b.refusePair(m, other, a), rulers[m.Name])))
 			}
 		}
 	}

@@ -420,10 +420,10 @@ func played(values map[string]map[string][]float64, names ...string) (f ranking,
 	whole := b.valid
 	for _, n := range stats.Looks() {
 		b.valid = whole[:n]
-		g := judgement{blocks: b, verdicts: b.compare(arms)}
-		r = &record.Result{Arms: arms, Verdicts: g.verdicts.all, Duels: g.verdicts.duels}
+		v := b.compare(arms)
+		r = &record.Result{Arms: arms, Verdicts: v.all, Duels: v.duels}
 		r.Winner, r.Answer = conclude(r)
-		if g.result = r; g.settled(0, false) {
+		if (judgement{b, r}).settled(0, false) {
 			break
 		}
 	}
