@@ -212,7 +212,8 @@ type observed struct {
 // drive sends the arm's load to the server while clocks watches both.
 func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (observed, error) {
 	p, c := t.plan, t.arm.Clients
-	trace, err := arrivals.Trace{}, error(nil)
+	var trace arrivals.Trace
+	var err error
 	if c.Closed() {
 		trace.Which, trace.Demand = p.scenario.Which(), p.scenario.Demands(cycle, t.Seed, p.iters())
 	} else if trace, err = p.trace(t.arm, t.Block-1, p.span()); err != nil {
