@@ -40,8 +40,8 @@ func TestReportInBrowser(t *testing.T) {
 
 	want := map[string]int{
 		"<h1>" + result.Headline + "</h1>": 1,
-		`<svg class="chart"`:               4, // curves, and the blocks of p50, p90 and p99
-		"<figure>":                         5, // verdicts, curves, and the blocks of p50, p90 and p99
+		`<svg class="chart"`:               1 + len(stats.Quantiles()), // curves, and the blocks of each quantile
+		"<figure>":                         2 + len(stats.Quantiles()), // verdicts, curves, and the blocks of each quantile
 		`<table class="forest">`:           1,
 		`<circle class="median`:            len(result.Verdicts) + len(result.AA),
 		`<th scope="row">p99</th>`:         len(result.Arms) - 1, // each arm but the baseline
@@ -172,8 +172,11 @@ func pictured() *record.Result {
 				a.Blocks[m.Name] = append(a.Blocks[m.Name], 1e-3*slower*(1+0.01*float64((5*block+7*i)%12)))
 			}
 		}
-		p50, p90, p99 := a.Blocks["p50"][0], a.Blocks["p90"][0], a.Blocks["p99"][0]
-		a.P50, a.P90, a.P99 = &p50, &p90, &p99
+		for name, median := range a.Medians() {
+			if stats.MetricOf(name).Quantile > 0 {
+				*median = new(a.Blocks[name][0])
+			}
+		}
 		r.Arms = append(r.Arms, a)
 	}
 	for _, m := range stats.Metrics() {

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -137,22 +138,15 @@ func lacking(f record.Feasibility) bool {
 	return slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked })
 }
 
-// firstLook returns the smallest number of blocks that can decide anything when this many
-// comparisons share the probability of error. More comparisons leave a smaller error to each, and
-// so need more blocks.
-func firstLook(comparisons int) int {
-	if n := stats.FirstLook(comparisons); n > 0 {
-		return n
-	}
-	return scenario.MaxBlocks + 1 // too many comparisons: no number of blocks decides
-}
-
 // settleWindow lengthens the window for the quantiles asked for, and notes what still cannot be
 // decided. It is called when the plan is made, and again when the rate is known.
 func (p *plan) settleWindow() {
+	// More comparisons share the probability of error and leave a smaller one to each, and so need more
+	// blocks. With too many, no number of blocks decides.
+	first := cmp.Or(stats.FirstLook(p.comparisons()), scenario.MaxBlocks+1)
 	d := decision{
 		rate: p.leastRate(), floor: p.leastFloor(), window: record.Duration(p.Window), budget: p.budget, blocks: p.opts.Blocks,
-		first: firstLook(p.comparisons()), asked: p.asks(), fixed: p.opts.Window > 0, step: p.period(), most: p.longestWindow(),
+		first: first, asked: p.asks(), fixed: p.opts.Window > 0, step: p.period(), most: p.longestWindow(),
 		cost: p.costOf, probed: p.relative(),
 	}
 	f, window := d.decide()
@@ -255,18 +249,8 @@ func namedQuantiles(expect []string) (names []string) {
 	return slices.Compact(names)
 }
 
-// leastRate returns the lowest rate of the open-loop arms, in requests per second. It is 0 when a
-// rate is not known yet, and +Inf when there is no such arm. The arm with the lowest rate has the
-// fewest requests in a window.
-func (p plan) leastRate() float64 {
-	least := math.Inf(1)
-	for _, a := range p.Arms {
-		if !a.Clients.Closed() {
-			least = min(least, a.Clients.Rate)
-		}
-	}
-	return least
-}
+// leastRate returns the lowest rate of the open-loop arms; see judge.LowestRate.
+func (p plan) leastRate() float64 { return judge.LowestRate(p.recorded()) }
 
 // leastFloor returns the lowest min_rate of the arms with a relative rate; +Inf when there is none.
 func (p plan) leastFloor() float64 {

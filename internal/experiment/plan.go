@@ -80,6 +80,11 @@ func (p plan) recorded() record.Plan {
 	return r
 }
 
+// originals returns the arms without the baseline's copy.
+func (p plan) originals() []arm {
+	return slices.DeleteFunc(slices.Clone(p.Arms), func(a arm) bool { return a.Role == record.Copy })
+}
+
 // newPlan plans a comparison. Only the rate may still be open. The error is an *[Impossible], or
 // about this machine.
 func newPlan(s scenario.Scenario, o Options) (plan, error) {
@@ -96,20 +101,21 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 			return err
 		}
 		p.takeOrder()
-		// From here on the window is long enough for what was asked, or mustJudge refuses. The
-		// checks that follow depend on its length.
-		p.settleWindow()
-		if err := p.mustJudge(); err != nil {
-			return err
-		}
-		if err := p.checkRamps(); err != nil {
-			return err
-		}
-		if err := p.settleArrivals(); err != nil {
-			return err
-		}
-		return p.checkVolume()
+		return p.settle()
 	})
+}
+
+// settle sets the window and checks what depends on the window and the rates. It is called when the
+// plan is made, and again when the probes have told the rates.
+func (p *plan) settle() error {
+	// After this the window is long enough for what was asked, or mustJudge refuses.
+	p.settleWindow()
+	for _, check := range []func() error{p.mustJudge, p.checkRamps, p.settleArrivals, p.checkVolume} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // layOut plans a comparison or, with an objective, a search for capacity. It sets the arms. Then

@@ -173,16 +173,6 @@ func (p plan) probeFor() time.Duration {
 	return shortProbe
 }
 
-// probeWith returns the number of clients of a probe. A probe that only has to show that an arm can take
-// a rate needs more clients: if a pool has one worker per client, each worker waits for the next
-// connection of its client.
-func (p plan) probeWith() int {
-	if p.probeFor() == shortProbe {
-		return crowdedClients
-	}
-	return probeClients
-}
-
 // probeArm measures an arm's closed-loop throughput x, in requests per second. apart is the difference
 // between the two halves of the probe, as a ratio of x. The probe is longer in a search for capacity.
 // If the arm's rate is relative to the throughput, probeArm also rehearses that load; sendable is as
@@ -195,8 +185,14 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (x, apart, sendable fl
 	defer server.Kill()
 	l.others.Guest(server.Found)
 	timeout := record.Duration(p.Timeout)
+	// A probe that only has to show that an arm can take a rate needs more clients: if a pool has one
+	// worker per client, each worker waits for the next connection of its client.
+	clients := probeClients
+	if p.probeFor() == shortProbe {
+		clients = crowdedClients
+	}
 	o := load.Options{
-		Clients: record.Clients{Connections: p.probeWith(), KeepAlive: a.KeepAlive, Timeout: p.Timeout},
+		Clients: record.Clients{Connections: clients, KeepAlive: a.KeepAlive, Timeout: p.Timeout},
 		Targets: p.scenario.Targets(server.Addr), Trace: arrivals.Trace{Which: p.scenario.Which(), Demand: p.scenario.Demands(cycle, p.Seed, p.iters())},
 		Duration: p.probeFor(), Warmup: probeWarmup, Shared: p.cpus.Shared,
 	}
@@ -387,35 +383,28 @@ func (l lab) floor(ctx context.Context, self, engine string, shared bool) (*reco
 		return nil, err
 	}
 	defer server.Kill()
-	rate, window := float64(floorRate), floorWindow
+	rate, span := float64(floorRate), floorWindow
 	if shared {
-		rate, window = sharedFloorRate, sharedFloorWindow
+		rate, span = sharedFloorRate, sharedFloorWindow
 	}
-	quiet := pauseGC()
-	defer quiet()
+	defer pauseGC()()
 	got, err := load.Attack(ctx, load.Options{
 		Clients: record.Clients{Engine: engine, Connections: floorConns, KeepAlive: true},
 		Targets: []load.Target{{Method: "GET", URL: "http://" + server.Addr + "/"}}, Shared: shared,
 		// The seed is fixed: every measurement gets the same arrivals.
-		Trace: arrivals.Trace{At: arrivals.Poisson(rate, floorWarmup+window, rand.New(rand.NewPCG(1, 1)))},
+		Trace: arrivals.Trace{At: arrivals.Poisson(rate, floorWarmup+span, rand.New(rand.NewPCG(1, 1)))},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("measuring the null server: %w", err)
 	}
-	var response, lag []float64
-	for _, r := range got.Requests {
-		if r.Good() && r.Scheduled >= int64(floorWarmup) {
-			response = append(response, time.Duration(r.Done-r.Scheduled).Seconds())
-			lag = append(lag, time.Duration(r.Sent-r.Scheduled).Seconds())
-		}
+	good := slices.DeleteFunc(got.Requests, func(r record.Request) bool { return !r.Good() })
+	trial := record.Trial{Warmup: floorWarmup.Seconds(), Window: span.Seconds()}
+	w := window.Reduce(record.TrialRecord{Trial: trial, Requests: good}, record.Env{}, record.Clients{})
+	if w.Good < stats.MinRequests(.99) {
+		return nil, fmt.Errorf("measuring the null server: %d good replies, too few", w.Good)
 	}
-	if len(response) < stats.MinRequests(.99) {
-		return nil, fmt.Errorf("measuring the null server: %d good replies, too few", len(response))
-	}
-	slices.Sort(response)
-	slices.Sort(lag)
 	return &record.Floor{
-		Rate: rate, P50: stats.Quantile(response, .5), P99: stats.Quantile(response, .99),
-		LagP50: stats.Quantile(lag, .5), LagP99: stats.Quantile(lag, .99), Rest: got.Proof.Rest,
+		Rate: rate, P50: w.Values["p50"], P99: w.Values["p99"],
+		LagP50: w.Values[window.Lateness+"p50"], LagP99: w.Values[window.Lateness+"p99"], Rest: got.Proof.Rest,
 	}, nil
 }

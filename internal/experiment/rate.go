@@ -88,15 +88,7 @@ func (p *plan) chooseRates(found findings) error {
 	if p.Sendable > 0 {
 		p.doubt(record.Fact{Code: rateSendable, Values: record.Values{"rate": p.Sendable}, Names: record.Names{"cpus": p.cpus.Load.Words()}})
 	}
-	// The window depends on the rate, so settle again what newPlan settled without it.
-	p.settleWindow()
-	if err := p.mustJudge(); err != nil {
-		return err
-	}
-	if err := p.settleArrivals(); err != nil {
-		return err
-	}
-	if err := p.checkVolume(); err != nil {
+	if err := p.settle(); err != nil {
 		return err
 	}
 	p.Doubts = append(p.Doubts, Undecided(*p.Feasible, len(p.Gate) == 0)...)

@@ -85,18 +85,18 @@ func steady(s scenario.Scenario) error {
 // takeSearch sets the windows and the budget of a search.
 func (p *plan) takeSearch() error {
 	o := p.opts
-	warmup, window, budget := cmp.Or(o.Warmup, capacityWarmup), cmp.Or(o.Window, capacityWindow), cmp.Or(o.Budget, capacityBudget)
-	if err := p.refuseSearch(searchTimes{warmup, window, budget}); err != nil {
+	o.Warmup, o.Window, o.Budget = cmp.Or(o.Warmup, capacityWarmup), cmp.Or(o.Window, capacityWindow), cmp.Or(o.Budget, capacityBudget)
+	if err := p.refuseSearch(o); err != nil {
 		return err
 	}
-	if err := p.takeSpan(warmup, window); err != nil {
+	if err := p.takeSpan(o.Warmup, o.Window); err != nil {
 		return err
 	}
 	// The probe comes out of the arm's budget.
-	p.Windows = int((budget - judge.ProbeCost) / (warmup + window + judge.StepCost))
+	p.Windows = int((o.Budget - judge.ProbeCost) / (o.Warmup + o.Window + judge.StepCost))
 	// Each arm has a budget of its own, so the search takes as long as all together.
-	p.Protocol, p.SLO, p.Budget = protocolCapacity, p.slo.String(), budget.Seconds()
-	p.budget = time.Duration(len(p.Arms)) * budget
+	p.Protocol, p.SLO, p.Budget = protocolCapacity, p.slo.String(), o.Budget.Seconds()
+	p.budget = time.Duration(len(p.Arms)) * o.Budget
 	p.Estimate = (p.budget + fixedCost).Seconds()
 	slowest := 0.0 // largest time limit of the objective, seconds
 	for _, t := range p.slo {
@@ -118,13 +118,9 @@ func (p *plan) takeSearch() error {
 	return nil
 }
 
-// searchTimes are the times of a search: of a window with its warm-up, and of the whole search of an
-// arm.
-type searchTimes struct{ warmup, window, budget time.Duration }
-
-// refuseSearch returns an error if a search with such times is impossible. It tells all faults at
-// once, and flags that do together: a longer window also needs a larger budget.
-func (p *plan) refuseSearch(asked searchTimes) error {
+// refuseSearch returns an error if a search with such a warm-up, window and budget is impossible. It
+// tells all faults at once, and flags that do together: a longer window also needs a larger budget.
+func (p *plan) refuseSearch(asked Options) error {
 	do, faults := p.mended(asked)
 	if len(faults) == 0 {
 		return nil
@@ -133,7 +129,7 @@ func (p *plan) refuseSearch(asked searchTimes) error {
 	for _, f := range []struct {
 		name      string
 		asked, do time.Duration
-	}{{"--window", asked.window, do.window}, {"--warmup", asked.warmup, do.warmup}, {"--budget", asked.budget, do.budget}} {
+	}{{"--window", asked.Window, do.Window}, {"--warmup", asked.Warmup, do.Warmup}, {"--budget", asked.Budget, do.Budget}} {
 		if f.do != f.asked {
 			flags = append(flags, fmt.Sprintf("%s %v", f.name, f.do))
 		}
@@ -146,30 +142,30 @@ func (p *plan) refuseSearch(asked searchTimes) error {
 }
 
 // mended returns times with which a search is possible, and what is wrong with the ones asked for.
-func (p *plan) mended(asked searchTimes) (do searchTimes, faults []string) {
+func (p *plan) mended(asked Options) (do Options, faults []string) {
 	do = asked
-	if err := new(plan).takeSpan(capacityWarmup, asked.window); err != nil {
-		do.window, faults = min(max(asked.window, shortestWindow), scenario.Longest), append(faults, err.Error())
+	if err := new(plan).takeSpan(capacityWarmup, asked.Window); err != nil {
+		do.Window, faults = min(max(asked.Window, shortestWindow), scenario.Longest), append(faults, err.Error())
 	}
-	if err := new(plan).takeSpan(asked.warmup, capacityWindow); err != nil {
-		do.warmup, faults = capacityWarmup, append(faults, err.Error())
+	if err := new(plan).takeSpan(asked.Warmup, capacityWindow); err != nil {
+		do.Warmup, faults = capacityWarmup, append(faults, err.Error())
 	}
-	step, least := do.warmup+do.window+judge.StepCost, judge.SearchBudget(do.warmup, do.window)
-	if floor, most := judge.SearchOptions(record.Plan{Window: do.window.Seconds()}, p.slo).Floor, p.most(); floor > mostSlack*most {
-		longer := judge.SearchWindow(do.window, floor, most)
+	step, least := do.Warmup+do.Window+judge.StepCost, judge.SearchBudget(do.Warmup, do.Window)
+	if floor, most := judge.SearchOptions(record.Plan{Window: do.Window.Seconds()}, p.slo).Floor, p.most(); floor > mostSlack*most {
+		longer := judge.SearchWindow(do.Window, floor, most)
 		faults = append(faults, fmt.Sprintf("%s needs %s in windows of %v, and no arm does more than %s; lengthen --window to %v",
-			judge.Hardest(p.slo), prose.PerSecond(floor), do.window, prose.PerSecond(most), longer))
-		do.window = longer
+			judge.Hardest(p.slo), prose.PerSecond(floor), do.Window, prose.PerSecond(most), longer))
+		do.Window = longer
 	}
-	do.budget = max(asked.budget, judge.SearchBudget(do.warmup, do.window))
+	do.Budget = max(asked.Budget, judge.SearchBudget(do.Warmup, do.Window))
 	switch {
-	case asked.budget < 0 || asked.budget > scenario.Longest:
-		do.budget = judge.SearchBudget(do.warmup, do.window)
-		faults = append(faults, fmt.Sprintf("--budget %v is outside 0 to %v", asked.budget, scenario.Longest))
-	case asked.budget < least:
+	case asked.Budget < 0 || asked.Budget > scenario.Longest:
+		do.Budget = judge.SearchBudget(do.Warmup, do.Window)
+		faults = append(faults, fmt.Sprintf("--budget %v is outside 0 to %v", asked.Budget, scenario.Longest))
+	case asked.Budget < least:
 		fault := fmt.Sprintf("a budget of %v for each arm holds %d windows of %v, and a search needs %d; raise --budget to %v",
-			asked.budget, max(0, int((asked.budget-judge.ProbeCost)/step)), step, capacity.Least, do.budget)
-		if do.window == asked.window {
+			asked.Budget, max(0, int((asked.Budget-judge.ProbeCost)/step)), step, capacity.Least, do.Budget)
+		if do.Window == asked.Window {
 			fault += " or shorten --window"
 		}
 		faults = append(faults, fault)

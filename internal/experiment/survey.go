@@ -2,13 +2,18 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"schedlab/internal/host"
 	"schedlab/internal/load"
+	"schedlab/internal/process"
+	"schedlab/internal/profile"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
@@ -105,4 +110,207 @@ func (s *Survey) Floor(ctx context.Context) (f *record.Floor, err error) {
 		return err
 	})
 	return f, err
+}
+
+// Durations and rates of the profiles, which are captured one after the other.
+const (
+	// They are taken one after the other, because a profile disturbs what another one measures.
+	// wallSamples times wallEvery is one second. profileWarm lets the load fill the server first.
+	// profileTakes is an estimate, for progress only.
+	cpuSeconds   = 2
+	contention   = 1 // seconds of the mutex profile, and of the block profile
+	allocsFor    = time.Second
+	wallSamples  = 40
+	wallEvery    = 25 * time.Millisecond
+	traceSeconds = .5
+	profileWarm  = 300 * time.Millisecond
+	profileLoad  = 5 * time.Second // length of one trace of the load; the next one follows
+	profileLimit = time.Minute     // timeout of one page
+	profileTakes = 7 * time.Second // total for an arm, with its start
+	// Every contended lock is sampled, and one blocking event per microsecond blocked.
+	contendedRate, blockedRate = 1, 1000
+
+	mostProfile = 256 << 20 // bytes
+)
+
+// A Captured holds the profiles of one arm's server. Files is empty if the server serves no
+// profiles. The order is the order of capture.
+type Captured struct {
+	Arm   string
+	Files []CapturedFile
+}
+
+// A CapturedFile is one profile in pprof's format, or the execution trace. Name is a file name:
+// cpu.pb.gz, allocs.pb.gz, mutex.pb.gz, block.pb.gz, goroutine.pb.gz, wall.pb.gz or trace.out.
+type CapturedFile struct {
+	Name string
+	Data []byte
+}
+
+// Profile starts each arm once, without the baseline's copy, sends the planned load, and captures
+// the profiles one after the other. It measures and records nothing. With an error, it returns the
+// profiles of the arms before. It probes nothing, so no rate of the plan may be relative.
+func (c *Comparison) Profile(ctx context.Context, progress Progress) (all []Captured, err error) {
+	// There are no findings, so the servers' rings follow from the rates of the plan alone.
+	p := probed{c.plan, c.plan.ringOf(nil)}
+	p.Estimate = (profileTakes * time.Duration(len(p.Arms)-1)).Seconds()
+	err = withLab(p.cpus, lab{progress: progress, began: time.Now()}, func(l lab) error {
+		for _, a := range p.originals() {
+			l.tell(p.plan, "profiling "+a.Name, len(all), len(p.Arms)-1)
+			files, err := l.profile(ctx, p, a)
+			if err != nil {
+				return fmt.Errorf("profiling arm %q: %w", a.asked.Given(), err)
+			}
+			all = append(all, Captured{a.Name, files})
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return all, err
+}
+
+// profile captures one arm's profiles while its clients send.
+func (l lab) profile(ctx context.Context, p probed, a arm) ([]CapturedFile, error) {
+	server, err := l.start(ctx, p, a)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Kill()
+	c := capture{server, server.Profiles()}
+	if c.at == "" || !c.shown(ctx) {
+		return nil, nil
+	}
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
+	// It has room for the one error, so that the goroutine ends even if nobody reads it.
+	sent := make(chan error, 1)
+	go func() { sent <- keepSending(sending, p, a, server) }()
+	time.Sleep(profileWarm)
+	files, err := c.all(ctx)
+	// If the load ended by itself, the profiles are of an idle server.
+	select {
+	case lost := <-sent:
+		return nil, errors.Join(err, lost)
+	default:
+	}
+	stop()
+	<-sent // wait for its end; the error only says that it was stopped
+	return files, err
+}
+
+// keepSending sends an arm's load to its server, one trace after the other, until ctx ends or
+// sending fails. The error tells which. It never returns nil.
+func keepSending(ctx context.Context, p probed, a arm, server *process.Process) error {
+	p.Warmup, p.Window = 0, profileLoad.Seconds()
+	for round := 0; ; round++ {
+		clocks := host.Watch(ctx, server.Pid(), p.cpus, 0, profileLoad)
+		got, err := newTrial(p, round+1, round, a, server).drive(ctx, clocks)
+		clocks.Abandon()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return err
+		case !got.ran:
+			return errOutOfPorts
+		}
+	}
+}
+
+// A capture takes the profiles of one server. Its methods are called one after the other.
+type capture struct {
+	*process.Process
+	at string // URL of the profiles
+}
+
+// shown reports whether the server serves profiles at the URL.
+func (c capture) shown(ctx context.Context) bool {
+	data, err := c.get(ctx, "goroutine")
+	return err == nil && data != nil
+}
+
+// all captures the profiles one after the other. It leaves out kinds that the server does not
+// know. The load runs all the while.
+func (c capture) all(ctx context.Context) (files []CapturedFile, err error) {
+	page := func(format string, values ...any) func() ([]byte, error) {
+		return func() ([]byte, error) { return c.get(ctx, fmt.Sprintf(format, values...)) }
+	}
+	for _, k := range []struct {
+		file string
+		take func() ([]byte, error)
+	}{
+		{"cpu.pb.gz", page("profile?seconds=%d", cpuSeconds)},
+		{"allocs.pb.gz", func() ([]byte, error) { return c.allocs(ctx) }},
+		{"mutex.pb.gz", page("mutex?seconds=%d&rate=%d", contention, contendedRate)},
+		{"block.pb.gz", page("block?seconds=%d&rate=%d", contention, blockedRate)},
+		{"goroutine.pb.gz", page("goroutine")},
+		{"wall.pb.gz", func() ([]byte, error) { return c.wall(ctx) }},
+		{"trace.out", page("trace?seconds=%g", traceSeconds)},
+	} {
+		data, err := k.take()
+		if err != nil {
+			return nil, fmt.Errorf("capturing %s: %w", strings.TrimSuffix(k.file, ".pb.gz"), err)
+		}
+		if data != nil {
+			files = append(files, CapturedFile{k.file, data})
+		}
+	}
+	return files, nil
+}
+
+// allocs returns a profile of the allocations within allocsFor; nil if the server has no heap
+// profile. A heap profile counts since the start, so the difference of two is what was allocated
+// between them. The garbage collector runs before each, because a profile is complete only up to
+// the last collection.
+func (c capture) allocs(ctx context.Context) ([]byte, error) {
+	before, err := c.get(ctx, "heap?gc=1")
+	if err != nil || before == nil {
+		return nil, err
+	}
+	time.Sleep(allocsFor)
+	after, err := c.get(ctx, "heap?gc=1")
+	if err != nil {
+		return nil, err
+	}
+	return profile.Allocated(before, after)
+}
+
+// wall samples the goroutine profile wallSamples times, and returns a profile of wall time; nil if
+// the server has no goroutine profile. Go has no profile of wall time. Where a goroutine is found
+// again and again, it spends its time: each sample stands for wallEvery.
+func (c capture) wall(ctx context.Context) ([]byte, error) {
+	var samples [][]byte
+	next := time.Now()
+	for range wallSamples {
+		time.Sleep(time.Until(next))
+		next = next.Add(wallEvery)
+		data, err := c.get(ctx, "goroutine")
+		if err != nil || data == nil {
+			return nil, err
+		}
+		samples = append(samples, data)
+	}
+	return profile.Wall(samples, wallEvery)
+}
+
+// get returns a page of the profiles; nil if the page does not exist. A page beyond mostProfile is
+// cut off.
+func (c capture) get(ctx context.Context, page string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, profileLimit)
+	defer cancel()
+	reply, err := c.Ask(ctx, c.at+page, "application/octet-stream")
+	if err != nil {
+		return nil, err
+	}
+	defer reply.Body.Close()
+	switch reply.StatusCode {
+	case http.StatusOK:
+		return io.ReadAll(io.LimitReader(reply.Body, mostProfile))
+	case http.StatusNotFound:
+		return nil, nil
+	}
+	said, _ := io.ReadAll(io.LimitReader(reply.Body, 200))
+	return nil, fmt.Errorf("%s is answered %d, %q", c.at+page, reply.StatusCode, said)
 }

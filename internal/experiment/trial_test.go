@@ -2,8 +2,13 @@ package experiment
 
 import (
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/timeline"
+	"schedlab/internal/window"
 )
 
 // Only requests that found no server at the end of a trial are worth waiting for
@@ -23,6 +28,111 @@ func TestBrokeOff(t *testing.T) {
 	} {
 		if got := brokeOff(c.requests); got != c.want {
 			t.Errorf("%v: got %v, want %v", c.requests, got, c.want)
+		}
+	}
+}
+
+// Of what a server tells, the record has the window and the last reading before it; of a
+// long window so many readings as a chart needs, with the one that has most connections open.
+func TestReadingsOfAWindow(t *testing.T) {
+	t.Parallel()
+	var all []record.Reading
+	for i := range 601 { // from 2 s before the window on
+		all = append(all, record.Reading{At: float64(i-20)/10 + .03, Accepted: int64(i), Open: int64(i % 7)})
+	}
+	all[333].Open = 1000
+	got := within(all, 1)
+	if len(got) != 11 || got[0].Accepted != 19 || got[10].Accepted != 29 {
+		t.Errorf("a window of 1 s has %+v, want the last reading before it and ten", got)
+	}
+	if got := within(all, 100); len(got) != 582 {
+		t.Errorf("a window beyond the last reading has %d, want all from the last before it", len(got))
+	}
+	if got := within(all[30:], 1); len(got) != 0 {
+		t.Errorf("a window before the first reading has %+v", got)
+	}
+	thin, peak, last := thinned(within(all, 58)), int64(0), int64(-1)
+	for _, r := range thin {
+		if r.Accepted <= last {
+			t.Errorf("%d follows %d", r.Accepted, last)
+		}
+		last, peak = r.Accepted, max(peak, r.Open)
+	}
+	if len(thin) < mostReadings/2 || len(thin) > mostReadings || peak != 1000 {
+		t.Errorf("582 readings are thinned to %d with %d open at most, want %d at the most and 1000", len(thin), peak, mostReadings)
+	}
+}
+
+func TestCounters(t *testing.T) {
+	t.Parallel()
+	got := counters([]byte(`# TYPE schedlab_connections_accepted counter
+schedlab_connections_accepted_total{mode="pool"} 12.0 1700000000.1
+schedlab_connections_rejected_total{mode="pool",reason="full"} 2
+schedlab_connections_rejected_total{mode="pool",reason="late"} 3
+schedlab_connections_open{mode="pool"} broken
+schedlab_requests_total{mode="pool",code="200"} 12
+# EOF
+`))
+	want := map[string]float64{"schedlab_connections_accepted_total": 12, "schedlab_connections_rejected_total": 5}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Requests of a closed loop are found by the numbers their clients gave them: they
+// stand in the order they were sent, and the warm-up's are not among them.
+func TestJoinClosedLoop(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	zero := timeline.At(start)
+	client := []record.Stamps{{Ready: 3, Wrote: 4, First: 80}, {Ready: 1, Wrote: 2, First: 90}, {Ready: 5, Wrote: 6, First: 95}}
+	of := func(seq uint64) timeline.Server {
+		at := zero + 10*int64(seq)
+		return timeline.Server{Seq: seq, Read: at, Begin: at + 1, End: at + 2, Write: at + 3}
+	}
+	join(start, client, []uint64{5, 8, 9}, []timeline.Server{of(4), of(5), of(6), of(8), of(10), {Seq: timeline.Unnumbered, Read: zero, Write: zero}})
+	want := []record.Stamps{
+		{Ready: 3, Wrote: 4, First: 80, Read: 50, Begin: 51, End: 52, Write: 53},
+		{Ready: 1, Wrote: 2, First: 90, Read: 80, Begin: 81, End: 82, Write: 83},
+		{Ready: 5, Wrote: 6, First: 95},
+	}
+	if diff := cmp.Diff(want, client); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	join(start, nil, nil, []timeline.Server{of(0)}) // no request has that number
+}
+
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	zero := timeline.At(start)
+	client := []record.Stamps{{Wrote: 100, First: 900}, {Wrote: 200, First: 950}, {Wrote: 300, First: 990}}
+	join(start, client, nil, []timeline.Server{
+		{Seq: 2, Accept: zero - 5000, Received: zero + 310, Read: zero + 320, Enqueue: zero + 330, Dequeue: zero + 400, Begin: zero + 410, End: zero + 800, Write: zero + 900},
+		{Seq: 0, Read: zero + 150, Begin: zero + 160, End: zero + 700, Write: zero + 800},
+		{Seq: 3, Read: zero + 1, Write: zero + 2},
+		{Seq: timeline.Unnumbered, Read: zero + 1, Write: zero + 2},
+	})
+	want := []record.Stamps{
+		{Wrote: 100, First: 900, Read: 150, Begin: 160, End: 700, Write: 800},
+		{Wrote: 200, First: 950}, // nobody told of it
+		{Wrote: 300, First: 990, Accept: 1, Received: 310, Read: 320, Enqueue: 330, Dequeue: 400, Begin: 410, End: 800, Write: 900}, // of a connection older than the attack
+	}
+	if diff := cmp.Diff(want, client); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if client[1].Joined() || !client[2].Joined() {
+		t.Error("joined is not what has a server's stamps")
+	}
+	r := record.Request{Scheduled: 50, Sent: 60, Done: 1000}
+	for i, s := range client {
+		s.Ready = 90
+		parts, sum := window.PartsOf(r, s), int64(0)
+		for _, d := range parts {
+			sum += d
+		}
+		if sum != r.Done-r.Scheduled {
+			t.Errorf("request %d: its parts %v add up to %d ns, want its response time of %d", i, parts, sum, r.Done-r.Scheduled)
 		}
 	}
 }

@@ -1,11 +1,17 @@
 package experiment
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
+	"schedlab/internal/host"
 	"schedlab/internal/judge"
+	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -27,8 +33,8 @@ func (p *plan) warn() {
 		}
 		p.doubt(f)
 	}
-	for _, a := range p.Arms {
-		if w, n := p.workers(a.asked), a.Clients.Connections+a.Clients.Idle; a.Role != record.Copy && p.starves(a) {
+	for _, a := range p.originals() {
+		if w, n := p.workers(a.asked), a.Clients.Connections+a.Clients.Idle; p.starves(a) {
 			p.doubt(record.Fact{Code: record.StickyPool, Arm: a.Name, Values: record.Values{
 				"waiting": float64(n - w), "connections": float64(n), "workers": float64(w),
 			}})
@@ -50,8 +56,8 @@ func (p *plan) warnShort() {
 		return
 	}
 	held := (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
-	for _, a := range p.Arms {
-		if a.Role == record.Copy || !p.opts.Modes[a.Mode].Has("workers") || a.Clients.Closed() {
+	for _, a := range p.originals() {
+		if !p.opts.Modes[a.Mode].Has("workers") || a.Clients.Closed() {
 			continue
 		}
 		rate := a.Clients.Rate
@@ -67,10 +73,7 @@ func (p *plan) warnShort() {
 // whatever the measurement shows. The plan shows these doubts before anything runs. A comparison
 // of such a setting would find "no difference", which says nothing about the setting.
 func (p *plan) identify() {
-	for _, a := range p.Arms {
-		if a.Role == record.Copy {
-			continue
-		}
+	for _, a := range p.originals() {
 		p.cannotMatter(a)
 	}
 	p.differentLoads()
@@ -149,4 +152,221 @@ func (p *plan) differentLoads() {
 	if slices.ContainsFunc(p.Arms, func(a arm) bool { return a.load.Loop == "closed" && a.load.Rate == (scenario.Rate{}) }) {
 		p.doubt(record.Fact{Code: closedLoop})
 	}
+}
+
+// An Impossible error tells why a plan cannot be carried out as asked, and what to change.
+type Impossible struct {
+	msg string
+	// Machine means that this machine is too small for the scenario: another machine could run it
+	// unchanged.
+	Machine bool
+	// Usage means that it is known only after the probes that the user's flags do not fit the load.
+	Usage bool
+	// Needs is the budget that would be enough; 0 if the budget is not the cause.
+	Needs time.Duration
+}
+
+// Error returns the reason and the advice in one line.
+func (e *Impossible) Error() string { return e.msg }
+
+// impossible returns an *[Impossible] with a formatted message. It wraps nothing.
+func impossible(format string, args ...any) error {
+	return &Impossible{msg: fmt.Sprintf(format, args...)}
+}
+
+// Doubts about a server, the load or the machine.
+var (
+	// The judge adds the arm.
+	cpuTimeUnknown    = record.Sentence("cpu-time-unknown", `CPU time is not known: it did not wait for some of its child processes`)
+	metricsUnreadable = record.Sentence("metrics-unreadable", `its metrics could not be read: {{.Names.error}}`)
+	lingered          = record.Sentence("lingered", `{{.Names.error}}`)
+)
+
+// Doubts about a plan.
+var (
+	// They are known before the first block, except for the two about the budget.
+	machineUnfit = record.Sentence("machine-unfit", `{{with .Names.said}}{{.}}{{else}}machine: {{template "because" .}}{{end}}`)
+	sharedCPUs   = record.Sentence("shared-cpus", `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that the disturbance could explain is refused`+
+		`{{else}}server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs{{end}}`)
+	tooFewWorkers       = record.Sentence("too-few-workers", `{{plural .Values.workers "worker"}} cannot keep up: by Little's law {{count .Values.rate}}/s x {{millisf "%.1f" .Values.held}} held needs {{count .Values.needed}}`)
+	idleWorkers         = record.Sentence("idle-workers", `not identifiable: no more than {{template "requests are" .Values.requests}} in flight, so {{count .Values.idle}} of {{count .Values.workers}} workers never work`)
+	queueNeverFull      = record.Sentence("queue-never-full", `not identifiable: a queue of {{count .Values.depth}} beside {{plural .Values.workers "worker"}} holds all that can be in flight ({{plural .Values.requests "request"}}), so it never overflows`)
+	queueUnused         = record.Sentence("queue-unused", `not identifiable: with GOMAXPROCS 1 no goroutine runs beside a handler that computes, so requests wait unread and not in the queue, which hardly ever overflows; a mode that queues connections (pool) has them there`)
+	oneCPUShared        = record.Sentence("one-cpu-shared", `not identifiable: the server has one CPU, so {{count .Values.of}} {{.Names.setting}} share it`)
+	onePShared          = record.Sentence("one-p-shared", `not identifiable: its GOMAXPROCS is 1, so {{count .Values.of}} {{.Names.setting}} share it`)
+	clientsDiffer       = record.Sentence("clients-differ", `the arms' clients differ ({{.Names.settings}}): where two differ, a verdict is on the load and the server together, and no arm wins`)
+	closedLoop          = record.Sentence("closed-loop", `a closed loop: clients wait with the server, so response times leave out what a delay would have cost others (coordinated omission); compare throughput`)
+	otherProgram        = record.Sentence("other-program", `another program: whether it does the work that is asked of it ({{.Names.path}}) is not checked`)
+	runsAlready         = record.Sentence("runs-already", `was running already: its trials share its state, and it is neither pinned nor fresh`)
+	pipelineTooDeep     = record.Sentence("pipeline-too-deep", `there is no breakdown of its time: a server stamps at most {{count .Values.most}} requests in flight on a connection, and its pipeline has {{count .Values.pipeline}}`)
+	expectationsLeftOut = record.Sentence("expectations-left-out", `left out of the scenario: {{plural .Values.expectations "expectation"}} about arms that are not compared here`)
+	wholeSeconds        = record.Sentence("whole-seconds", `{{.Names.file}} tells whole seconds: within one its requests are spread at random, so bursts shorter than that are not replayed`)
+	unevenProbe         = record.Sentence("uneven-probe", `the halves of its probe of X_max were {{percent .Values.apart}} apart, so a rate that is a share of X_max is as uncertain`)
+	budgetTooShort      = record.Sentence("budget-too-short", `the budget of {{time .Values.budget}} ended after {{plural .Values.blocks "block"}} of the {{count .Values.first}} that the first look needs: `+
+		`a block takes {{time .Values.block}}, planned were {{time .Values.planned}}{{with .Names.lingers}}, and the server of {{.}} lingers when it is to end{{end}}`)
+	budgetEnded = record.Sentence("budget-ended", `{{with .Names.open}}{{.}}{{else}}{{plural .Values.open "verdict"}}{{end}} {{if eq .Values.open 1.0}}is{{else}}are{{end}} open after {{plural .Values.blocks "block"}}, and the budget of {{time .Values.budget}} has no room for the blocks that would decide {{if eq .Values.open 1.0}}it{{else}}them{{end}}: `+
+		`{{if .Values.room}}--budget {{time .Values.needed}} has room for {{count .Values.room}} blocks, which may be enough{{else}}{{count .Values.most}} blocks, the most, would not be enough; {{if .Values.window}}--window {{time .Values.window}} --budget {{time .Values.needed}} would be{{else}}nor would a budget of half an hour{{end}}{{end}}`)
+	rateLowered       = record.Sentence("rate-lowered", `offered {{per .Values.rate}} instead of {{per .Values.asked}}: {{.Names.slowest}} does {{per .Values.most}} at most; leave it out with --arms, or give --rate`)
+	rateSendable      = record.Sentence("rate-sendable", `{{per .Values.rate}} are what the load's {{.Names.cpus}} can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work`)
+	rateShared        = record.Sentence("rate-shared", `offered {{per .Values.rate}} instead of {{per .Values.asked}}: at more the load takes over {{percent .Values.share}} of {{.Names.cpus}}, which it shares with the servers; --rate offers more`)
+	windowsLonger     = record.Sentence("windows-longer", `windows last {{time .Values.window}} instead of {{time .Values.planned}}, to hold enough requests for what {{.Names.flag}} asks{{with .Values.budget}}; this takes {{time .}} at most (--budget){{end}}`)
+	expectationsShort = record.Sentence("expectations-short", `{{count .Values.short}} of {{plural .Values.all "expectation"}} will be REFUSED, because a window holds too few requests for the quantile: {{.Names.which}}`)
+	cannotBeDecided   = record.Sentence("cannot-be-decided", `{{template "short" .}}{{if .Names.would}}; {{.Names.would}} would do{{else if eq .Names.asked "no"}}; no expectation asks for it{{end}}`)
+)
+
+// Templates that sentences share.
+var (
+	_ = record.Sentence("requests are", `{{if eq . 1.0}}1 request is{{else}}{{count .}} requests are{{end}}`)
+	_ = record.Sentence("short", `{{if eq .Names.short "requests"}}{{.Metric}} cannot be decided: a window holds {{count .Values.has}} requests, it needs {{count .Values.needs}}{{else if eq .Names.short "budget"}}nothing can be decided: the first {{plural .Values.first "block"}} take {{count .Values.needs}} s, and the budget is {{count .Values.has}} s{{else}}nothing can be decided: --blocks {{count .Values.has}}, and the first that decide anything are {{count .Values.needs}}{{end}}`)
+)
+
+// stationOf returns an arm's scheduling as a station of queueing theory, for the record.
+//
+// The functions below translate an arm's flags into queueing theory. The flags that matter are workers,
+// threads, listeners, processes, the queue's depth and policy, and GOMAXPROCS; each falls back on
+// the default of the server, so that the station is what will really run. What theory cannot
+// express makes the station unknown, with the reason.
+func (p plan) stationOf(a scenario.Arm) record.Station {
+	mode := p.opts.Modes[a.Mode]
+	s := record.Station{
+		Kind: mode.Station, Cores: min(p.threads(a), len(p.cpus.Server)),
+		Sticky: mode.Sticky, Adaptive: mode.Adaptive, Unknown: p.unknown(a),
+	}
+	// Goroutines are as many as there are requests.
+	if s.Kind != queueing.Goroutines {
+		s.Workers = p.workers(a)
+	}
+	p.queueOf(a, &s)
+	return s
+}
+
+// queueOf adds the limits of an arm's queue to s, where they can have an effect. A limit that can
+// never be reached is left out, because theory is simpler without it.
+func (p plan) queueOf(a scenario.Arm, s *record.Station) {
+	mode := p.opts.Modes[a.Mode]
+	s.Pick, s.Steal = a.Flags["queue"], a.Flags["steal"] == "true"
+	wait := length(a, "wait", mode.Wait())
+	// Without any wait, the requests in service are all that there is room for.
+	if s.Patience = wait.Seconds(); wait == 0 && mode.Has("wait") { // refused at once
+		s.Places, s.Overflow = s.Workers, "reject"
+	}
+	policy, depth := p.policy(a), p.number(a, "queue-depth", -1)
+	// Without a flag the server uses its own depth, which depends on the workers.
+	if depth < 0 && p.overflows(a) && mode.Depth != nil {
+		depth = mode.Depth(s.Workers)
+	}
+	switch {
+	case depth < 0:
+	// depth counts all queues together. Each worker has its part, and one place more in service.
+	case s.Kind == queueing.PerWorker:
+		s.Places, s.Overflow = depth/s.Workers+1, policy
+	case p.overflows(a):
+		s.Places, s.Overflow = depth+s.Workers, policy
+	}
+	// The server derives an interval from the target in the same way.
+	if s.Adaptive || policy == "codel" {
+		target := length(a, "codel-target", queueing.CoDelTarget)
+		s.Target, s.Interval = target.Seconds(), length(a, "codel-interval", max(codelTargets*target, queueing.CoDelInterval)).Seconds()
+	}
+}
+
+// codelTargets is the ratio of CoDel's interval to its target in a server that is given only a
+// target. It is the ratio of CoDel's usual settings, 100 ms to 5 ms.
+const codelTargets = 20
+
+// unknown returns the reason why the theory has no ideal scheduler for an arm; "" if it has one.
+// The report shows the reason as it is, after the arm.
+func (p plan) unknown(a scenario.Arm) string {
+	mode, procs, cpus := p.opts.Modes[a.Mode], p.threads(a), len(p.cpus.Server)
+	switch {
+	case mode.Adaptive && p.policy(a) == "drop-oldest":
+		return "its queue refuses by age and drops the oldest, too"
+	case mode.Has("processes") && cmp.Or(p.number(a, "processes", 0), p.procs(a)) > 1:
+		return "which process has a connection is the kernel's choice, and not recorded"
+	case procs > cpus:
+		return fmt.Sprintf("its %d Ps share %s, which the kernel divides among them", procs, prose.Plural(cpus, "CPU"))
+	case p.number(a, "spin", 0) > 0:
+		return "its workers spin, so its CPU time is no demand"
+	case a.Flags["max-conns"] != "" || a.Flags["backlog"] != "":
+		return "its listener keeps connections waiting or turns them away (--max-conns, --backlog)"
+	case mode.Station == queueing.PerWorker && p.overflows(a) && p.number(a, "queue-depth", 0)%p.workers(a) != 0:
+		return "its workers' queues are of different length"
+	}
+	return ""
+}
+
+// workers returns how many workers, or event loops, an arm will have. The defaults are the
+// server's: two workers for each P, or one event loop for each P.
+func (p plan) workers(a scenario.Arm) int {
+	switch mode := p.opts.Modes[a.Mode]; {
+	case mode.Has("workers"):
+		return cmp.Or(p.number(a, "workers", 0), 2*p.procs(a))
+	case mode.Has("listeners"):
+		return cmp.Or(p.number(a, "listeners", 0), p.procs(a))
+	}
+	return 1
+}
+
+// procs returns how many Ps an arm's server has: GOMAXPROCS of the arm or of the inherited
+// environment, else one for each of the servers' CPUs. Invalid values count as the Go runtime
+// counts them; see host.ProcsOf.
+func (p plan) procs(a scenario.Arm) int {
+	value, own := a.Env[host.MaxProcs]
+	if !own {
+		value = os.Getenv(host.MaxProcs)
+	}
+	return host.ProcsOf(value, len(p.cpus.Server))
+}
+
+// threads returns how many Ps each process of an arm has: --threads if the mode has that flag, else
+// procs.
+func (p plan) threads(a scenario.Arm) int {
+	if p.opts.Modes[a.Mode].Has("threads") {
+		return cmp.Or(p.number(a, "threads", 0), 1)
+	}
+	return p.procs(a)
+}
+
+// ownProcs returns the number of Ps for the record: 0 for an arm that does not set GOMAXPROCS.
+func (p plan) ownProcs(a scenario.Arm) int {
+	if _, own := a.Env[host.MaxProcs]; !own {
+		return 0
+	}
+	return p.procs(a)
+}
+
+// policy returns the overflow policy of an arm's queue; "" without a queue. It is the flag's, else
+// the mode's default.
+func (p plan) policy(a scenario.Arm) string {
+	return cmp.Or(a.Flags["overflow"], p.opts.Modes[a.Mode].Overflow)
+}
+
+// overflows reports whether an arm loses requests when its queue is full. With the policy block,
+// requests wait outside of the queue instead.
+func (p plan) overflows(a scenario.Arm) bool {
+	policy := p.policy(a)
+	return policy != "" && policy != "block"
+}
+
+// asksOfQueue reports whether an arm sets the overflow policy or the depth of its queue.
+func asksOfQueue(a scenario.Arm) bool {
+	return a.Flags["overflow"] != "" || a.Flags["queue-depth"] != ""
+}
+
+// number returns the value of an integer flag of an arm, or otherwise when the flag is not set. A
+// value that is no integer counts as not set.
+func (p plan) number(a scenario.Arm, flag string, otherwise int) int {
+	var n int
+	if _, err := fmt.Sscan(a.Flags[flag], &n); err != nil {
+		return otherwise
+	}
+	return n
+}
+
+// length returns the value of a duration flag of an arm, or otherwise when the flag is not set.
+func length(a scenario.Arm, flag string, otherwise time.Duration) time.Duration {
+	if d, err := time.ParseDuration(a.Flags[flag]); err == nil {
+		return d
+	}
+	return otherwise
 }

@@ -2,10 +2,14 @@ package host
 
 import (
 	"cmp"
+	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"schedlab/internal/record"
 )
@@ -276,4 +280,199 @@ func matters(t record.Trouble) bool {
 		return t.Share >= toldPassing
 	}
 	return t.Share >= toldShare
+}
+
+// lookEvery is the shortest time between two looks at all processes. A look costs some milliseconds,
+// and happens between windows only.
+const lookEvery = time.Second
+
+// mostTold limits the reports during a run. The result holds all causes.
+const mostTold = 4
+
+// A Watchdog watches the machine during a run and reports what takes CPU time from it. It is not safe
+// for concurrent use. A nil Watchdog does nothing in Between and Guest.
+type Watchdog struct {
+	meter *meter
+	looks func() (look, bool)
+	tell  func(record.Trouble)
+	told  map[record.Trouble]bool // by cause, CPU and PID alone
+}
+
+// NewWatchdog returns a Watchdog that has taken its first look. tell is called from Between with each
+// cause; it may be nil.
+func NewWatchdog(cpus Sides, tell func(record.Trouble)) *Watchdog {
+	w := &Watchdog{meter: newMeter(os.Getpid(), cpus), looks: lookAtMachine, tell: tell, told: map[record.Trouble]bool{}}
+	w.look()
+	return w
+}
+
+// look adds one look to the meter, if the machine tells its counters.
+func (w *Watchdog) look() {
+	if now, ok := w.looks(); ok {
+		w.meter.add(now)
+	}
+}
+
+// Between takes a look and reports new causes. Call it between windows. A cause is reported once, when
+// it has taken enough CPU time.
+func (w *Watchdog) Between() {
+	// Windows may be much shorter than the time that looks should be apart.
+	if w == nil || time.Since(w.meter.last.at) < lookEvery {
+		return
+	}
+	w.look()
+	w.report()
+}
+
+// report calls tell with each new cause that matters, up to mostTold in all.
+func (w *Watchdog) report() {
+	o := w.meter.others()
+	if o == nil || w.tell == nil || o.Seconds < toldAfter.Seconds() {
+		return
+	}
+	for _, t := range o.Troubles {
+		// One program or one CPU's interrupts are told once, however large they grow later.
+		key := record.Trouble{Cause: t.Cause, CPU: t.CPU, PID: t.PID}
+		if t.Cause == record.Program {
+			key.CPU = 0 // a program may move between CPUs
+		}
+		if matters(t) && !w.told[key] && len(w.told) < mostTold {
+			w.told[key] = true
+			w.tell(t)
+		}
+	}
+}
+
+// Guest makes a server that was already running a part of the run.
+// Its descendants belong to the run too.
+func (w *Watchdog) Guest(pid int) {
+	if w == nil || pid <= 0 || slices.Contains(w.meter.parts, pid) {
+		return
+	}
+	w.meter.parts = append(w.meter.parts, pid)
+	// It may have been counted as a stranger before.
+	delete(w.meter.taken, pid)
+}
+
+// End takes the last look and returns the sum over the whole run; nil where the machine does not tell.
+// Unlike Between and Guest it needs a Watchdog that is not nil.
+func (w *Watchdog) End() *record.Others {
+	w.look()
+	return w.meter.others()
+}
+
+// lookAtMachine reads the kernel's counters. It returns false where there are none.
+//
+// Parts that cannot be read stay empty, such as the programs of other users with a hidden /proc.
+func lookAtMachine() (look, bool) {
+	l := look{at: time.Now(), cpus: map[int]cpuTime{}}
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return l, false
+	}
+	stat, err := fs.Stat()
+	if err != nil || len(stat.CPU) == 0 {
+		return l, false
+	}
+	for cpu, s := range stat.CPU { // User and Nice include the time of guests
+		l.cpus[int(cpu)] = cpuTime{busy: s.User + s.Nice + s.System, idle: s.Idle + s.Iowait, irq: s.IRQ, softirq: s.SoftIRQ, steal: s.Steal}
+	}
+	if all, err := fs.AllProcs(); err == nil {
+		l.programs = programs(all)
+	}
+	if threads, err := fs.AllThreads(os.Getpid()); err == nil {
+		l.threads = programs(threads)
+	}
+	// Packets are known only if both counters are, since their difference is used.
+	queues, err := fs.NetSoftnetStat()
+	devices, err2 := fs.NetDev()
+	if err == nil && err2 == nil {
+		for _, q := range queues {
+			l.packets += float64(q.Processed)
+		}
+		l.loopback = float64(devices["lo"].RxPackets)
+	}
+	return l, true
+}
+
+// programs reads the CPU times of processes or threads. It leaves out any that end in the meantime.
+func programs(all procfs.Procs) map[int]program {
+	read := make(map[int]program, len(all))
+	for _, p := range all {
+		if s, err := p.Stat(); err == nil {
+			read[p.PID] = program{
+				name: s.Comm, parent: s.PPID, cpu: int(s.Processor), began: s.Starttime,
+				used: float64(s.UTime+s.STime) / userHZ, waited: float64(s.CUTime+s.CSTime) / userHZ,
+			}
+		}
+	}
+	return read
+}
+
+// A Snapshot holds the CPU times of CPUs and programs at one moment.
+// Take two and ask the later one with Since. The zero Snapshot knows nothing.
+type Snapshot struct {
+	look look
+	cpus record.CPUs // the CPUs of interest; none: all
+}
+
+// Snap returns a snapshot of cpus, or of all CPUs if cpus is empty. It takes some milliseconds on a
+// machine with hundreds of processes.
+func Snap(cpus record.CPUs) Snapshot {
+	l, _ := lookAtMachine() // empty where the machine does not tell
+	return Snapshot{l, cpus}
+}
+
+// Usage tells how the CPUs of interest were used between two snapshots.
+type Usage struct {
+	Interval time.Duration // 0: not measured
+	Steal    float64       // ratio of the CPUs' time that the hypervisor took
+	// Others are all programs but this one and its children, the busiest first.
+	Others []Program
+	// Unseen is the CPU time, in CPUs, that no visible program used. Programs of other containers used
+	// it, or programs that began and ended in between. It may be a little below 0.
+	Unseen float64
+}
+
+// A Program is a process with its CPU time.
+type Program struct {
+	PID  int
+	Name string
+	CPU  int     // CPU on which it ran last
+	CPUs float64 // CPU time used, in CPUs: 1 is all the time of one CPU
+}
+
+// Since returns the usage from an earlier snapshot to s; the zero Usage where the machine does not tell.
+func (s Snapshot) Since(earlier Snapshot) Usage { return s.since(earlier, os.Getpid()) }
+
+// since is Since for a given process self.
+func (s Snapshot) since(earlier Snapshot, self int) Usage {
+	// The times of all three kinds together are the whole time of the CPUs of interest.
+	looked := func(cpu int) bool { return len(s.cpus) == 0 || slices.Contains(s.cpus, cpu) }
+	var busy, idle, steal float64
+	for cpu, now := range s.look.cpus {
+		if then := earlier.look.cpus[cpu]; looked(cpu) {
+			busy += now.busy + now.irq + now.softirq - then.busy - then.irq - then.softirq
+			idle += now.idle - then.idle
+			steal += now.steal - then.steal
+		}
+	}
+	span := s.look.at.Sub(earlier.look.at)
+	if busy+idle+steal <= 0 || span <= 0 || len(s.look.programs) == 0 {
+		return Usage{}
+	}
+	// Unseen begins with all busy time; each program's share is then taken off.
+	u := Usage{Interval: span, Steal: max(0, steal) / (busy + idle + steal), Unseen: busy / span.Seconds()}
+	for _, pid := range slices.Sorted(maps.Keys(s.look.programs)) {
+		p := s.look.programs[pid]
+		used := max(0, since(p, earlier.look.programs, pid)) / span.Seconds()
+		if looked(p.cpu) {
+			u.Unseen -= used
+		}
+		if used > 0 && !s.look.descends(pid, []int{self}) {
+			u.Others = append(u.Others, Program{pid, p.name, p.cpu, used})
+		}
+	}
+	slices.SortStableFunc(u.Others, func(a, b Program) int { return cmp.Compare(b.CPUs, a.CPUs) })
+	return u
 }

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -11,7 +12,7 @@ import (
 
 // arms returns the figures of each arm over the valid blocks, in plan order.
 //
-// This file reduces the valid windows of an arm to its row in the report: one value per block for
+// It reduces the valid windows of an arm to its row in the report: one value per block for
 // each compared metric, and medians, sums or extremes over the blocks for everything else. A
 // figure that one block lacks is unknown as a whole, because a median over other blocks than the
 // verdicts' would contradict them.
@@ -19,7 +20,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 	for _, pa := range b.run.Plan.Arms {
 		a := record.Arm{
 			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command),
-			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Attached: pa.URL != "", CPUs: s.cpus[pa.Name],
+			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Attached: pa.URL != "", CPUs: s.cpus(pa.Name),
 			Clients: pa.Clients, XMax: measured(b.run.XMax[pa.Name]), Apart: b.run.Apart[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
 		}
 		for _, m := range stats.Metrics() {
@@ -98,60 +99,72 @@ func measured(v float64) *float64 {
 	return &v
 }
 
+// ofWindows returns a part of each of an arm's valid windows, in block order. It returns nil if a
+// window lacks that part, or if no window is valid.
+func ofWindows[T any](b blocks, arm string, part func(modelled) *T) (all []*T) {
+	for _, block := range b.valid {
+		p := part(b.windows[block][arm])
+		if p == nil {
+			return nil
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// medianOf returns the median of a figure over all; NaN if all is empty.
+func medianOf[T any](all []T, figure func(T) float64) float64 {
+	v := make([]float64, len(all))
+	for i, x := range all {
+		v[i] = figure(x)
+	}
+	return stats.Median(v)
+}
+
 // generator sums up what the load generator did in an arm's valid windows: medians of ratios and
 // of read lateness, sums of counts, the longest pause and the longest lag. It returns nil if a
 // window did not record this. Times are seconds.
 func (b blocks) generator(arm string) *record.Proofs {
-	var g record.Proofs
-	var late record.ReadLate
-	var busy, lateP50, lateP99 []float64
-	for _, block := range b.valid {
-		p := b.windows[block][arm].Trial.Client.Proof
-		if p == nil {
-			return nil
-		}
-		busy = append(busy, p.Busy)
+	all := ofWindows(b, arm, func(w modelled) *record.Proof { return w.Trial.Client.Proof })
+	if all == nil {
+		return nil
+	}
+	g := &record.Proofs{Busy: medianOf(all, func(p *record.Proof) float64 { return p.Busy })}
+	var audited []*record.ReadLate
+	replies := int64(0)
+	for _, p := range all {
 		g.GCs += p.GCs
 		g.LongestPause, g.LongestLag = max(g.LongestPause, p.LongestPause), max(g.LongestLag, p.LongestLag)
 		g.Rest = p.Rest
 		g.Missing += max(0, p.Planned-p.Sent)
-		if l := p.ReadLate; l != nil {
-			late.Replies += l.Replies
-			lateP50, lateP99 = append(lateP50, l.P50), append(lateP99, l.P99)
+		if p.ReadLate != nil {
+			audited, replies = append(audited, p.ReadLate), replies+p.ReadLate.Replies
 		}
 	}
-	if len(busy) == 0 {
-		return nil
+	if replies > 0 {
+		g.ReadLate = &record.ReadLate{
+			Replies: replies, P50: medianOf(audited, func(l *record.ReadLate) float64 { return l.P50 }),
+			P99: medianOf(audited, func(l *record.ReadLate) float64 { return l.P99 }),
+		}
 	}
-	g.Busy = stats.Median(busy)
-	if late.Replies > 0 {
-		late.P50, late.P99 = stats.Median(lateP50), stats.Median(lateP99)
-		g.ReadLate = &late
-	}
-	return &g
+	return g
 }
 
 // footprint returns the medians of the footprint of an arm's server over its valid windows. It
 // returns nil if the footprint of one window is unknown. Resident is set if a window has only the
 // larger figure.
 func (b blocks) footprint(arm string) *record.Footprint {
-	var memory, peak, threads, processes []float64
-	var sum record.Footprint
-	for _, block := range b.valid {
-		f := b.windows[block][arm].Trial.Server.Footprint
-		if f == nil {
-			return nil
-		}
-		memory, peak = append(memory, float64(f.Memory)), append(peak, float64(f.Peak))
-		threads, processes = append(threads, float64(f.Threads)), append(processes, float64(f.Processes))
-		sum.Resident = sum.Resident || f.Resident
-	}
-	if len(memory) == 0 {
+	all := ofWindows(b, arm, func(w modelled) *record.Footprint { return w.Trial.Server.Footprint })
+	if all == nil {
 		return nil
 	}
-	sum.Memory, sum.Peak = int64(stats.Median(memory)), int64(stats.Median(peak))
-	sum.Threads, sum.Processes = int(stats.Median(threads)), int(stats.Median(processes))
-	return &sum
+	return &record.Footprint{
+		Memory:    int64(medianOf(all, func(f *record.Footprint) float64 { return float64(f.Memory) })),
+		Peak:      int64(medianOf(all, func(f *record.Footprint) float64 { return float64(f.Peak) })),
+		Threads:   int(medianOf(all, func(f *record.Footprint) float64 { return float64(f.Threads) })),
+		Processes: int(medianOf(all, func(f *record.Footprint) float64 { return float64(f.Processes) })),
+		Resident:  slices.ContainsFunc(all, func(f *record.Footprint) bool { return f.Resident }),
+	}
 }
 
 // armPhases returns the mean of each phase over an arm's valid windows. All windows count equally,
@@ -220,28 +233,20 @@ func (b blocks) fairness(arm string) *record.Fairness {
 // nil if a window has too few sessions for it. It returns nil if a window recorded no sessions.
 // Times are seconds.
 func (b blocks) sessions(arm string) *record.SessionTimes {
-	var t *record.SessionTimes
-	var p50, p90 []float64
-	for _, block := range b.valid {
-		s := b.windows[block][arm].Trial.Client.Sessions
-		if s == nil {
-			return nil
-		}
-		if t == nil {
-			t = &record.SessionTimes{PerWindow: s.Complete}
-		}
-		t.Complete, t.Broken, t.PerWindow = t.Complete+s.Complete, t.Broken+s.Broken, min(t.PerWindow, s.Complete)
-		p50, p90 = append(p50, s.Duration.P50), append(p90, s.Duration.P90)
-	}
-	if t == nil {
+	all := ofWindows(b, arm, func(w modelled) *record.Sessions { return w.Trial.Client.Sessions })
+	if all == nil {
 		return nil
+	}
+	t := &record.SessionTimes{PerWindow: all[0].Complete}
+	for _, s := range all {
+		t.Complete, t.Broken, t.PerWindow = t.Complete+s.Complete, t.Broken+s.Broken, min(t.PerWindow, s.Complete)
 	}
 	// The same rule as for requests: enough sessions beyond the quantile, in every window.
 	if t.PerWindow >= stats.MinRequests(.5) {
-		t.P50 = new(stats.Median(p50))
+		t.P50 = new(medianOf(all, func(s *record.Sessions) float64 { return s.Duration.P50 }))
 	}
 	if t.PerWindow >= stats.MinRequests(.9) {
-		t.P90 = new(stats.Median(p90))
+		t.P90 = new(medianOf(all, func(s *record.Sessions) float64 { return s.Duration.P90 }))
 	}
 	return t
 }
@@ -257,4 +262,200 @@ func (b blocks) overflows(arm string) *float64 {
 		sum += v
 	}
 	return &sum
+}
+
+// counters returns an arm's connections over time: medians over the valid blocks, and the readings
+// of one typical block. It returns nil if a valid window has fewer than two readings, which give
+// no rate. Rates are per second.
+func (b blocks) counters(arm string) *record.Counters {
+	for _, block := range b.valid {
+		if len(b.readings(block, arm)) < 2 {
+			return nil
+		}
+	}
+	if len(b.valid) == 0 {
+		return nil
+	}
+	median := func(figure func([]record.Reading) float64) float64 {
+		return medianOf(b.valid, func(block int) float64 { return figure(b.readings(block, arm)) })
+	}
+	accepted := func(r record.Reading) int64 { return r.Accepted }
+	done := func(r record.Reading) int64 { return r.Done }
+	shown := b.middle()
+	return &record.Counters{
+		OpenPeak: median(func(all []record.Reading) float64 { return float64(mostOpen(all)) }),
+		Accepted: median(meanRate(accepted)), AcceptedPeak: median(peakRate(accepted)),
+		Done: median(meanRate(done)), DonePeak: median(peakRate(done)),
+		Block: shown, Readings: b.readings(shown, arm),
+	}
+}
+
+// readings returns the readings of the server's counters during a window.
+func (b blocks) readings(block int, arm string) []record.Reading {
+	return b.windows[block][arm].Trial.Server.Readings
+}
+
+// middle returns the valid block with the median peak of open connections, summed over the arms.
+// There is at least one valid block.
+func (b blocks) middle() int {
+	open := func(block int) (sum int64) {
+		for _, a := range b.run.Plan.Arms {
+			sum += mostOpen(b.readings(block, a.Name))
+		}
+		return sum
+	}
+	sorted := slices.SortedStableFunc(slices.Values(b.valid), func(x, y int) int { return cmp.Compare(open(x), open(y)) })
+	return sorted[(len(sorted)-1)/2]
+}
+
+// mostOpen returns the largest number of open connections in any reading.
+func mostOpen(all []record.Reading) (most int64) {
+	for _, r := range all {
+		most = max(most, r.Open)
+	}
+	return most
+}
+
+// meanRate returns a function for the mean rate at which a counter rose from the first reading to the
+// last, and peakRate one for its fastest rise between two neighbouring readings. Both are per second.
+// There are two readings or more, in the order of time.
+func meanRate(of func(record.Reading) int64) func([]record.Reading) float64 {
+	return func(all []record.Reading) float64 {
+		first, last := all[0], all[len(all)-1]
+		return float64(of(last)-of(first)) / (last.At - first.At)
+	}
+}
+
+func peakRate(of func(record.Reading) int64) func([]record.Reading) float64 {
+	return func(all []record.Reading) (peak float64) {
+		for i := range all[1:] {
+			peak = max(peak, meanRate(of)(all[i:i+2]))
+		}
+		return peak
+	}
+}
+
+// A Block holds the phases of two arms' good requests in one block. Both have the same phases in
+// the same order.
+type Block struct {
+	From, To []record.Phase
+}
+
+// Waterfall divides the difference of two arms' means over one or more blocks by stretch and
+// phase. of is [MeanOf] or [TailOf]. Each piece is the mean over the blocks of how much longer the
+// arm takes there. The pieces add up to the difference, because the phases add up to a response
+// time (docs/reference/timeline.md). Times are seconds.
+func Waterfall(blocks []Block, stretches []record.Stretch, of func(record.Phase) float64) (w record.Waterfall) {
+	w.Step = step(blocks, func(phases []record.Phase) (sum float64) {
+		for _, p := range phases {
+			sum += of(p)
+		}
+		return sum
+	})
+	for _, st := range stretches {
+		piece := record.Piece{Stretch: st.Name, Step: step(blocks, func(phases []record.Phase) float64 { return st.In(phases, of) })}
+		if len(st.Phases) > 1 {
+			for _, name := range st.Phases {
+				one := record.Stretch{Phases: []string{name}}
+				piece.Phases = append(piece.Phases, record.PhaseStep{Phase: name, Step: step(blocks, func(phases []record.Phase) float64 { return one.In(phases, of) })})
+			}
+		}
+		w.Pieces = append(w.Pieces, piece)
+	}
+	return w
+}
+
+// step compares a figure of the two arms over the blocks.
+func step(blocks []Block, figure func([]record.Phase) float64) record.Step {
+	from, to := make([]float64, len(blocks)), make([]float64, len(blocks))
+	for i, b := range blocks {
+		from[i], to[i] = figure(b.From), figure(b.To)
+	}
+	return Paired(from, to)
+}
+
+// Paired returns the mean difference to - from over the blocks, with Student's 95 % interval. The
+// interval of a single block is infinite. The slices have one length, 1 or more. The interval
+// assumes that the differences are about normal, which means over many requests are (Student, "The
+// Probable Error of a Mean", Biometrika 6, 1908).
+func Paired(from, to []float64) (s record.Step) {
+	n := float64(len(from))
+	for i := range from {
+		s.From += from[i] / n
+		s.To += to[i] / n
+	}
+	s.By = s.To - s.From
+	squares := 0.0
+	for i := range from {
+		d := to[i] - from[i] - s.By
+		squares += d * d
+	}
+	half := math.Inf(1)
+	if n > 1 {
+		half = stats.StudentT(len(from)-1) * math.Sqrt(squares/(n-1)/n)
+	}
+	s.Low, s.High = s.By-half, s.By+half
+	return s
+}
+
+// MeanOf is a phase's mean over all requests of a window.
+func MeanOf(p record.Phase) float64 { return p.Mean }
+
+// TailOf is a phase's mean over the slowest 1 % of a window's requests.
+func TailOf(p record.Phase) float64 { return p.Tail }
+
+// Noise is the largest difference of means, in seconds, that needs no explanation: the far end of
+// the interval of A/A, or the load engine's own p50, if that is larger. floor is nil if it was not
+// measured. Both are in seconds.
+func Noise(copied record.Step, floor *record.Floor) float64 {
+	least := max(math.Abs(copied.Low), math.Abs(copied.High))
+	if floor != nil {
+		least = max(least, floor.P50)
+	}
+	return least
+}
+
+// The smallest difference of means that a result reports, and the smallest piece of it.
+const (
+	// leastSeconds is 20 µs. A difference or piece below these sizes is not worth explaining.
+	leastShare   = .05 // of the mean of the arm that is compared with
+	leastSeconds = 20e-6
+	leastPiece   = .02 // of the difference
+)
+
+// differences returns a waterfall for each challenger with a mean, or a slowest 1 %, that surely
+// differs from its reference. Both arms need stamps.
+func (b blocks) differences(arms []record.Arm) (all []record.Difference) {
+	for i, a := range arms {
+		base := arms[reference(b.run.Plan.Arms, i)]
+		if a.Role != record.Challenger || a.Joined == 0 || base.Joined == 0 {
+			continue
+		}
+		for _, tail := range []bool{false, true} {
+			of := MeanOf
+			if tail {
+				of = TailOf
+			}
+			w := b.waterfall(base.Name, a.Name, of)
+			noise := Noise(b.waterfall(arms[0].Name, arms[1].Name, of).Step, b.run.Env.Floor)
+			// The difference must be sure, larger than the noise, and large enough to matter.
+			if !w.Sure() || math.Abs(w.By) < max(leastShare*w.From, leastSeconds, noise) {
+				continue
+			}
+			w.Pieces = slices.DeleteFunc(w.Pieces, func(p record.Piece) bool { return !p.Sure() || math.Abs(p.By) < leastPiece*math.Abs(w.By) })
+			all = append(all, record.Difference{Arm: a.Name, Baseline: base.Name, Tail: tail, Waterfall: w})
+		}
+	}
+	return all
+}
+
+// waterfall returns the waterfall from one arm to another over the valid blocks. It pairs the
+// windows of each block.
+func (b blocks) waterfall(from, to string, of func(record.Phase) float64) record.Waterfall {
+	var all []Block
+	for _, block := range b.valid {
+		f, t := b.windows[block][from], b.windows[block][to]
+		all = append(all, Block{f.Phases.List(), t.Phases.List()})
+	}
+	return Waterfall(all, record.Stretches(), of)
 }

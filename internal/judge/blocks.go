@@ -2,6 +2,7 @@ package judge
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,17 +50,17 @@ func validate(run record.Run, taken windows) blocks {
 		run: run, windows: taken, judged: carried(run.Plan, taken), refused: []record.Refusal{},
 		over: map[string]bool{}, generatorBound: map[string]bool{},
 	}
-	whole := map[int]map[string][]window.Breach{}
+	whole := map[int]map[string][]record.Refusal{}      // the rules that each window of a complete block broke
 	growing, full := map[string]int{}, map[string]int{} // windows in which the backlog grew, and how many of them had the load's CPUs full
 	for block, arms := range taken {
 		// Blocks are compared in pairs of arms, so a block that lacks an arm has nothing to give.
 		if len(arms) < len(run.Plan.Arms) {
 			continue
 		}
-		whole[block] = map[string][]window.Breach{}
+		whole[block] = map[string][]record.Refusal{}
 		for name, w := range arms {
 			whole[block][name] = w.Breaches(serverCPUs(run.Env), b.judged, Accounts(run.Plan, name))
-			grows := broke(whole[block][name], window.RuleBacklog)
+			grows := slices.ContainsFunc(whole[block][name], func(broken record.Refusal) bool { return broken.Rule == window.RuleBacklog })
 			growing[name] += stats.Count(grows)
 			full[name] += stats.Count(grows && w.Behind())
 		}
@@ -76,12 +77,12 @@ func validate(run record.Run, taken windows) blocks {
 		wrong := false
 		for _, a := range run.Plan.Arms {
 			if stood[block] {
-				whole[block][a.Name] = append(whole[block][a.Name], window.Breach{Rule: ruleStalled, Value: 0, Limit: 1})
+				whole[block][a.Name] = append(whole[block][a.Name], record.Refusal{Block: block, Arm: a.Name, Rule: ruleStalled, Value: 0, Limit: 1})
 			}
-			for _, breach := range whole[block][a.Name] {
-				if breach.Rule != window.RuleBacklog {
+			for _, broken := range whole[block][a.Name] {
+				if broken.Rule != window.RuleBacklog {
 					wrong = true
-					b.refused = append(b.refused, record.Refusal{Block: block, Arm: a.Name, Rule: breach.Rule, Value: breach.Value, Limit: breach.Limit})
+					b.refused = append(b.refused, broken)
 				}
 			}
 		}
@@ -97,7 +98,7 @@ const ruleStalled = "good replies (no arm gave one: the machine stood still)"
 
 // stalled returns the complete blocks in which no arm gave a good reply before its window ended. If an arm
 // gave none in most of its windows, the arm is at fault and not the machine: then it returns nil.
-func stalled(arms []record.PlanArm, whole map[int]map[string][]window.Breach, taken windows) map[int]bool {
+func stalled(arms []record.PlanArm, whole map[int]map[string][]record.Refusal, taken windows) map[int]bool {
 	blocks, silent := map[int]bool{}, map[string]int{}
 	for block := range whole {
 		blocks[block] = true
@@ -142,11 +143,6 @@ func (b blocks) silent() (all []record.Fact) {
 		}
 	}
 	return all
-}
-
-// broke reports whether a window broke the rule.
-func broke(all []window.Breach, rule string) bool {
-	return slices.ContainsFunc(all, func(b window.Breach) bool { return b.Rule == rule })
 }
 
 // carried returns the quantiles for which the windows have enough requests. For a closed loop this
@@ -218,4 +214,33 @@ func (b blocks) series(arm, metric string) []float64 {
 		v[i] = b.windows[block][arm].Values[metric]
 	}
 	return v
+}
+
+// audit returns, for each queueing law, the valid window that came nearest to breaking it, and the
+// number of windows checked. The laws are in the order in which they were first found.
+//
+// A window that broke a law is not valid (see validate), so this list shows how close the others
+// came.
+func (b blocks) audit() (laws []record.Law) {
+	places := map[string]int{} // in laws, by rule
+	// A law with limit 0 is kept exactly, so any value above 0 would be far from it.
+	near := func(l record.Law) float64 { return l.Value / max(l.Limit, math.SmallestNonzeroFloat32) }
+	for _, block := range b.valid {
+		for _, a := range b.run.Plan.Arms {
+			w := b.windows[block][a.Name]
+			for _, l := range w.Laws(serverCPUs(b.run.Env)) {
+				at, known := places[window.RuleOf(l)]
+				if !known {
+					at, laws = len(laws), append(laws, record.Law{})
+					places[window.RuleOf(l)] = at
+				}
+				windows := laws[at].Windows + l.Windows
+				if !known || near(l) > near(laws[at]) {
+					laws[at] = l
+				}
+				laws[at].Windows = windows
+			}
+		}
+	}
+	return laws
 }

@@ -58,7 +58,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("judging %q: run.json is damaged: %w", dir.Path(), err)
 	}
-	j, err := New(dir.Name(), dir.Path(), run)
+	j, err := New(dir.Name(), dir.Path(), run, Aim{})
 	if err != nil {
 		return nil, err
 	}
@@ -78,13 +78,13 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	r := header(dir.Name(), dir.Path(), run)
 	c := &record.Capacity{SLO: run.Plan.SLO, Budget: run.Plan.Budget, Arms: []record.ArmCapacity{}}
 	for _, t := range slo {
-		c.Terms = append(c.Terms, record.SLOTerm{Text: stats.SLO{t}.String(), Metric: t.Metric, Limit: t.Limit, AtLeast: t.AtLeast})
+		c.Terms = append(c.Terms, record.SLOTerm{Text: t.String(), Term: t})
 	}
 	for _, a := range arms {
 		c.Arms = append(c.Arms, a.answer(run, slo))
 		r.Arms = append(r.Arms, record.Arm{
 			Name: a.plan.Name, Mode: a.plan.Mode, Role: a.plan.Role, Command: command.Join(a.plan.Command), Procs: a.plan.Procs,
-			Attached: a.plan.URL != "", CPUs: j.servers.cpus[a.plan.Name],
+			Attached: a.plan.URL != "", CPUs: j.servers.cpus(a.plan.Name),
 			Clients: a.plan.Clients, XMax: measured(run.XMax[a.plan.Name]), Blocks: map[string][]float64{}, Curve: []record.Point{},
 		})
 	}
@@ -111,7 +111,7 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 		j.doubts = append(j.doubts, leftOut(t.Trial, record.Fact{Code: trialOfNoSearch}))
 		return
 	}
-	j.servers.note(t.Trial, planned(j.run.Plan, t.Arm))
+	j.servers[t.Arm] = append(j.servers[t.Arm], t.Server)
 	for _, a := range arms {
 		if a.plan.Name == t.Arm {
 			w, figures := reduced(t, j.run.Env, a.plan.Clients, slo)

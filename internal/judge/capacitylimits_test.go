@@ -186,7 +186,7 @@ func TestWhatASearchTakes(t *testing.T) {
 	} {
 		trial, p := searchedTrial(1, "a", "curve", 1000, brief, 200), plan
 		c.edit(&trial.Trial, &p)
-		j, err := New("run", "dir", record.Run{Plan: p, Env: record.Env{CPUs: 2}})
+		j, err := New("run", "dir", record.Run{Plan: p, Env: record.Env{CPUs: 2}}, Aim{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func TestWhatASearchTakes(t *testing.T) {
 	// The requests of an overloaded window, or of one refused, are no trace of its demand.
 	for purpose, want := range map[string]int{"curve": 300, "overload": 0} {
 		trial := searchedTrial(1, "a", purpose, 100, brief, 200)
-		j, err := New("run", "dir", record.Run{Plan: plan, Env: record.Env{CPUs: 2, ItersPerUsec: 1}})
+		j, err := New("run", "dir", record.Run{Plan: plan, Env: record.Env{CPUs: 2, ItersPerUsec: 1}}, Aim{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 // come first.
 //
 // A doubt never changes a verdict: a reason that is strong enough refuses it instead (refuse.go,
-// checks.go). Doubts tell the reader how far to trust the result, the heaviest first.
+// verdicts.go). Doubts tell the reader how far to trust the result, the heaviest first.
 func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	all := record.ByWeight(slices.Concat(
 		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.silent(), b.lost(), b.unsent(), hostDoubts(r.Env),
@@ -192,4 +193,118 @@ func starved(a record.Arm) record.Fact {
 		f.Values["asked"] = float64(a.Fairness.Asked)
 	}
 	return f
+}
+
+// timeOf maps each cause that takes CPU time to the code of its fact.
+var timeOf = map[record.Cause]record.Code{
+	record.Stolen: stolenTime, record.Interrupt: interruptTime, record.SoftIRQ: softIRQTime,
+	record.Program: programTime, record.Own: ownTime, record.Passing: passingTime,
+}
+
+// took returns the fact that a cause took a share of a CPU's time. The share is of one CPU's time.
+func took(t record.Trouble) record.Fact {
+	return record.Fact{
+		Code: timeOf[t.Cause], Values: record.Values{"share": t.Share, "cpu": float64(t.CPU), "pid": float64(t.PID)},
+		Names: record.Names{"side": string(t.Side), "program": t.Program},
+	}
+}
+
+// TroubleSoFar returns the fact about a cause that disturbs a run while it goes on. It is for the
+// screen: the result has its own doubt, see othersDoubts.
+func TroubleSoFar(t record.Trouble) record.Fact {
+	return record.Fact{Code: stillGoingOn, Because: []record.Fact{took(t)}}
+}
+
+// doubtShare is the ratio of a CPU's time, over the whole run, from which a cause is a doubt.
+// doubtPassing is the same for time without a known cause: it is the difference of two clocks that
+// tick apart, so its limit is higher.
+const doubtShare, doubtPassing = .01, .10
+
+// doubtful returns the causes that are reported with the result.
+func doubtful(o *record.Others) (all []record.Trouble) {
+	for _, t := range o.Troubles {
+		if t.Share >= doubtPassing || t.Cause != record.Passing && t.Share >= doubtShare {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// othersDoubts returns one doubt about everything else that used the CPUs over the whole run; nil
+// if nothing used enough to matter. The causes are its Because.
+func othersDoubts(o *record.Others) []record.Fact {
+	if o == nil {
+		return nil
+	}
+	var all []record.Fact
+	for _, t := range doubtful(o) {
+		all = append(all, took(t))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []record.Fact{{Code: othersUsedCPUs, Values: record.Values{"seconds": o.Seconds}, Because: all}}
+}
+
+// An unchecked rule silently passes a window that lacks the figure it needs. lacks gets a window
+// and whether its server should have stamped.
+//
+// A rule that passes for lack of data looks like a rule that was kept. notChecked names such rules,
+// so that the report does not claim more than was checked.
+type unchecked struct {
+	rule, why string
+	machine   bool // about the machine and the load's process, and not about an arm
+	lacks     func(w *modelled, stamped bool) bool
+}
+
+// dataRules holds the rules that need a figure which a record may lack.
+var dataRules = []unchecked{
+	{"unjoined requests and negative parts", "no server-side stamps were taken", false, func(w *modelled, stamped bool) bool { return !stamped || !w.Phases.Stamped }},
+	{"imbalance of foreign load", "what others used of them is not known", false, func(w *modelled, _ bool) bool { return w.Trial.Server.Foreign < 0 }},
+	{window.LawUtilisation, "the server's CPU time is not known", false, func(w *modelled, _ bool) bool { return w.Trial.Server.CPU < 0 }},
+	{window.LawFlow + " (connections)", "the server shows no counters", false, func(w *modelled, _ bool) bool { return w.Trial.Server.Accepted < 0 }},
+	{window.LawFlow + " (requests)", "the record does not tell what the load sent", false, func(w *modelled, _ bool) bool { return w.Trial.Client.Proof == nil }},
+	{"imbalance of steal", "the kernel does not tell it", true, func(w *modelled, _ bool) bool { return w.Trial.Client.Steal < 0 }},
+	{"imbalance of throttling", "the kernel does not tell it", true, func(w *modelled, _ bool) bool { return w.Trial.Client.Throttled < 0 }},
+}
+
+// notChecked lists the rules that could not be checked because the record lacks a figure. A rule
+// about arms names the arms that lack it, unless all do. The list is for people, and is empty and
+// not nil if all was checked.
+func (b blocks) notChecked() []string {
+	missing := []string{}
+	for _, u := range dataRules {
+		names, all := b.lacking(u)
+		if len(names) == 0 {
+			continue
+		}
+		of := ""
+		if !all && !u.machine {
+			of = " of " + strings.Join(names, ", ")
+		}
+		missing = append(missing, fmt.Sprintf("%s%s: %s", u.rule, of, u.why))
+	}
+	return missing
+}
+
+// lacking returns the arms that lack a figure in a valid window, or in any window if no block is
+// valid. It names the copy only if the baseline has the figure. all reports that every arm lacks
+// it.
+func (b blocks) lacking(u unchecked) (names []string, all bool) {
+	all = true
+	for _, a := range b.run.Plan.Arms {
+		stamped := Accounts(b.run.Plan, a.Name)
+		lacks := false
+		for block, arms := range b.windows {
+			w, ok := arms[a.Name]
+			if ok && (len(b.valid) == 0 || slices.Contains(b.valid, block)) {
+				lacks = lacks || u.lacks(&w, stamped)
+			}
+		}
+		all = all && lacks
+		if lacks && (a.Role != record.Copy || len(names) == 0) {
+			names = append(names, a.Name)
+		}
+	}
+	return names, all
 }

@@ -14,7 +14,7 @@ func asserted(t *testing.T, s synthetic, texts ...string) map[string]record.Expe
 	t.Helper()
 	run := s.run()
 	run.Plan.Expect = texts
-	j, err := New("run", "dir", run)
+	j, err := New("run", "dir", run, Aim{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestPredictions(t *testing.T) {
 	for i := range run.Plan.Arms {
 		run.Plan.Arms[i].Station = &record.Station{Kind: "pool", Workers: 4, Cores: 1}
 	}
-	j, err := New("run", "dir", run)
+	j, err := New("run", "dir", run, Aim{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func FuzzExpectation(f *testing.F) {
 		f.Add(text)
 	}
 	run := synthetic{}.run()
-	j, err := New("run", "dir", run)
+	j, err := New("run", "dir", run, Aim{})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func FuzzExpectation(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got := e.Decide(runFigures{judged.blocks, judged.result.Arms, judged.verdicts.all}, 1); got.Outcome == "" || words(got.Reason) == "" {
+		if got := e.Decide(judged, 1); got.Outcome == "" || words(got.Reason) == "" {
 			t.Errorf("%q: got %+v, want an answer with its reason", text, got)
 		}
 	})
@@ -248,7 +248,7 @@ func TestAClaimIsSaidWithItsFigures(t *testing.T) {
 	run := synthetic{}.run()
 	run.Plan.Expect = []string{`p50("nethttp") > 3600s`, `p50("nethttp") > 0s`}
 	run.Plan.Claims = map[string]string{run.Plan.Expect[0]: `p50 is {p50("nethttp") / p50("nethttp")} of itself`}
-	j, err := New("run", "dir", run)
+	j, err := New("run", "dir", run, Aim{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,46 +12,41 @@ import (
 
 // expected decides every expectation of the plan. An expectation that cannot be parsed, because
 // another version wrote it, is refused. The expectations are in the order of the plan.
-func (b blocks) expected(arms []record.Arm, v verdicts) []record.Expectation {
-	all := []record.Expectation{}
+func (g judgement) expected() []record.Expectation {
+	all, refused := []record.Expectation{}, g.refuseRun()
 	// All expectations share one probability of error, so count all statements before deciding
 	// any.
-	parsed, errs, statements := make([]expect.Expectation, len(b.run.Plan.Expect)), make([]error, len(b.run.Plan.Expect)), 0
-	for i, text := range b.run.Plan.Expect {
+	parsed, errs, statements := make([]expect.Expectation, len(g.run.Plan.Expect)), make([]error, len(g.run.Plan.Expect)), 0
+	for i, text := range g.run.Plan.Expect {
 		if parsed[i], errs[i] = expect.Parse(text, nil); errs[i] == nil {
 			statements += parsed[i].Statements()
 		}
 	}
-	for i, text := range b.run.Plan.Expect {
+	for i, text := range g.run.Plan.Expect {
 		f := expect.Finding{Outcome: record.NoAnswer}
 		switch {
 		case errs[i] != nil:
 			f.Reason = record.Fact{Code: record.Unreadable, Names: record.Names{"error": errs[i].Error()}}
-		case v.refusal != nil:
-			f.Reason = v.refusal.Fact
+		case !refused.None():
+			f.Reason = refused
 		default:
-			f = parsed[i].Decide(runFigures{b, arms, v.all}, statements)
+			f = parsed[i].Decide(g, statements)
 		}
 		e := record.Expectation{Text: text, Outcome: f.Outcome, Reason: f.Reason}
-		if s, err := expect.ParseSentence(b.run.Plan.Claims[text], nil); err == nil {
-			e.Claim = s.Say(runFigures{b, arms, v.all})
+		if s, err := expect.ParseSentence(g.run.Plan.Claims[text], nil); err == nil {
+			e.Claim = s.Say(g)
 		}
 		all = append(all, e)
 	}
 	return all
 }
 
-// runFigures is a judged run as its expectations see it. It implements [expect.Run]. It answers
-// from the valid blocks only, and refuses a figure that no verdict could stand on.
-type runFigures struct {
-	blocks
-	arms     []record.Arm
-	verdicts []record.Verdict
-}
+// The methods below make a judgement an [expect.Run]. They answer from the valid blocks only, and refuse a
+// figure that no verdict could stand on.
 
 // window returns an arm's window in the i-th valid block.
-func (a runFigures) window(i int, arm string) (modelled, error) {
-	w, ok := a.windows[a.valid[i]][arm]
+func (g judgement) window(i int, arm string) (modelled, error) {
+	w, ok := g.windows[g.valid[i]][arm]
 	if !ok {
 		return w, record.Fact{Code: noSuchArm, Arm: arm}
 	}
@@ -59,14 +54,14 @@ func (a runFigures) window(i int, arm string) (modelled, error) {
 }
 
 // These three are figures of the plan and the run.
-func (a runFigures) Rate() float64   { return a.run.Plan.Rate }
-func (a runFigures) Window() float64 { return a.run.Plan.Window }
-func (a runFigures) Blocks() int     { return len(a.valid) }
+func (g judgement) Rate() float64   { return g.run.Plan.Rate }
+func (g judgement) Window() float64 { return g.run.Plan.Window }
+func (g judgement) Blocks() int     { return len(g.valid) }
 
 // Figure returns a value of an arm's window in a block; NaN and refused figures are errors. block
 // is an index of the valid blocks.
-func (a runFigures) Figure(block int, metric, arm string) (float64, error) {
-	w, err := a.window(block, arm)
+func (g judgement) Figure(block int, metric, arm string) (float64, error) {
+	w, err := g.window(block, arm)
 	if err != nil {
 		return 0, err
 	}
@@ -74,7 +69,7 @@ func (a runFigures) Figure(block int, metric, arm string) (float64, error) {
 	if (metric == twinMean || metric == twinOverhead) && !w.noTwin.None() {
 		return 0, record.Fact{Code: noTwin, Arm: arm, Because: []record.Fact{w.noTwin}}
 	}
-	if why := a.refuseFigure(metric, *armOf(a.arms, arm)); !why.None() {
+	if why := g.refuseFigure(metric, *armOf(g.result.Arms, arm)); !why.None() {
 		return 0, record.Fact{Code: figureRefused, Arm: arm, Metric: metric, Because: []record.Fact{why}}
 	}
 	v, ok := w.Values[metric]
@@ -86,23 +81,23 @@ func (a runFigures) Figure(block int, metric, arm string) (float64, error) {
 
 // Ratio returns the arm's value divided by its reference's, for the metric of a verdict. It is a
 // plain ratio: no luck is taken out.
-func (a runFigures) Ratio(block int, v record.Verdict) float64 {
-	windows := a.windows[a.valid[block]]
+func (g judgement) Ratio(block int, v record.Verdict) float64 {
+	windows := g.windows[g.valid[block]]
 	return windows[v.Arm].Values[v.Metric] / windows[v.Baseline].Values[v.Metric]
 }
 
 // XMax returns an arm's measured closed-loop throughput, requests per second. An arm that was not
 // probed is an error.
-func (a runFigures) XMax(arm string) (float64, error) {
-	if x := a.run.XMax[arm]; x > 0 {
+func (g judgement) XMax(arm string) (float64, error) {
+	if x := g.run.XMax[arm]; x > 0 {
 		return x, nil
 	}
 	return 0, record.Fact{Code: noXMax, Arm: arm}
 }
 
 // Verdict returns the run's verdict on a challenger; a refused verdict comes with an error.
-func (a runFigures) Verdict(metric, arm string) (record.Verdict, error) {
-	for _, v := range a.verdicts {
+func (g judgement) Verdict(metric, arm string) (record.Verdict, error) {
+	for _, v := range g.result.Verdicts {
 		if v.Metric != metric || v.Arm != arm {
 			continue
 		}
@@ -116,10 +111,10 @@ func (a runFigures) Verdict(metric, arm string) (record.Verdict, error) {
 
 // Challengers returns each challenger with the name of its reference. Both are in the order of the
 // plan.
-func (a runFigures) Challengers() (pairs [][2]string) {
-	for i, arm := range a.arms {
+func (g judgement) Challengers() (pairs [][2]string) {
+	for i, arm := range g.result.Arms {
 		if arm.Role == record.Challenger {
-			pairs = append(pairs, [2]string{arm.Name, a.arms[reference(a.run.Plan.Arms, i)].Name})
+			pairs = append(pairs, [2]string{arm.Name, g.result.Arms[reference(g.run.Plan.Arms, i)].Name})
 		}
 	}
 	return pairs
@@ -127,8 +122,8 @@ func (a runFigures) Challengers() (pairs [][2]string) {
 
 // phases returns the phases of an arm's response time in a block. They are an error without stamps
 // or without a good request.
-func (a runFigures) phases(block int, arm string) ([]record.Phase, error) {
-	w, err := a.window(block, arm)
+func (g judgement) phases(block int, arm string) ([]record.Phase, error) {
+	w, err := g.window(block, arm)
 	switch {
 	case err != nil:
 		return nil, err
@@ -139,8 +134,8 @@ func (a runFigures) phases(block int, arm string) ([]record.Phase, error) {
 }
 
 // Spent returns the mean time, in seconds, over all phases; 0 if it is not known.
-func (a runFigures) Spent(block int, arm string) (sum float64) {
-	phases, _ := a.phases(block, arm)
+func (g judgement) Spent(block int, arm string) (sum float64) {
+	phases, _ := g.phases(block, arm)
 	for _, p := range phases {
 		sum += p.Mean
 	}
@@ -149,15 +144,15 @@ func (a runFigures) Spent(block int, arm string) (sum float64) {
 
 // Phase returns the mean time, in seconds, that an arm's good requests spent in a phase or
 // stretch.
-func (a runFigures) Phase(block int, arm, name string) (float64, error) {
-	phases, err := a.phases(block, arm)
+func (g judgement) Phase(block int, arm, name string) (float64, error) {
+	phases, err := g.phases(block, arm)
 	if err != nil {
 		return 0, err
 	}
 	// The first stretch is the client's own time, which it stamps itself. All else needs the
 	// server's stamps.
 	client := record.Stretches()[0]
-	if w := a.windows[a.valid[block]][arm]; w.Phases.Joined == 0 && name != client.Name && !slices.Contains(client.Phases, name) {
+	if w := g.windows[g.valid[block]][arm]; w.Phases.Joined == 0 && name != client.Name && !slices.Contains(client.Phases, name) {
 		return 0, record.Fact{Code: noStamps, Arm: arm, Names: record.Names{"phase": name}}
 	}
 	for _, p := range phases {
@@ -175,12 +170,12 @@ func (a runFigures) Phase(block int, arm, name string) (float64, error) {
 
 // Predicted returns the figure of the first model in the scenario's list that has it. Infinite
 // figures, beyond saturation, count as none.
-func (a runFigures) Predicted(block int, arm, metric string) (float64, error) {
-	w, err := a.window(block, arm)
+func (g judgement) Predicted(block int, arm, metric string) (float64, error) {
+	w, err := g.window(block, arm)
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range a.run.Plan.Predict {
+	for _, name := range g.run.Plan.Predict {
 		if v := predictedFigure(w.predicted[name], metric); v != nil && !math.IsInf(*v, 0) && !math.IsNaN(*v) {
 			return *v, nil
 		}
@@ -196,8 +191,8 @@ func (b blocks) refuseFigure(metric string, a record.Arm) (why record.Fact) {
 	if m.Proof == stats.InOverload {
 		return why
 	}
-	if why := b.refuseMetric(m, a); why != nil {
-		return why.Fact
+	if why := b.refuseMetric(m, a); !why.None() {
+		return why
 	}
 	ratio := float64(a.Errors) / float64(max(a.Requests, 1))
 	if metric != "good_mean" && b.fails(a.Name) {

@@ -11,10 +11,15 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"reflect"
 	"slices"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/timeline"
 	"schedlab/internal/window"
 )
 
@@ -50,9 +55,9 @@ type Judge struct {
 	doubts     []record.Fact // about trials that are not judged
 }
 
-// New returns a Judge of a run that has no trials yet. They come from [Judge.Take] or a record.
-// New returns an error if run.json is damaged. path is for messages only.
-func New(name, path string, run record.Run) (*Judge, error) {
+// New returns a Judge of a run that has no trials yet, and is to answer aim. The trials come from
+// [Judge.Take] or a record. New returns an error if run.json is damaged. path is for messages only.
+func New(name, path string, run record.Run, aim Aim) (*Judge, error) {
 	// The order comes from a file, and the judge uses it as indices.
 	for i, block := range run.Plan.Order {
 		for _, arm := range block {
@@ -61,7 +66,7 @@ func New(name, path string, run record.Run) (*Judge, error) {
 			}
 		}
 	}
-	return &Judge{name: name, path: path, run: run, windows: windows{}}, nil
+	return &Judge{name: name, path: path, run: run, windows: windows{}, servers: servers{}, aim: aim}, nil
 }
 
 // Take adds a trial. err, if not nil, is the reason why the trial cannot be read; it becomes a
@@ -77,7 +82,7 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 		return
 	}
 	arm := planned(j.run.Plan, t.Arm)
-	j.servers.note(t.Trial, arm)
+	j.servers[t.Arm] = append(j.servers[t.Arm], t.Server)
 	if j.windows[t.Block] == nil {
 		j.windows[t.Block] = map[string]modelled{}
 	}
@@ -89,11 +94,10 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 // read judges all trials of a record, and calls show with each one that can be read. A trial that
 // show has seen may still be left out of the result.
 func read(dir *record.Dir, run record.Run, aim Aim, show func(record.TrialRecord)) (judgement, error) {
-	j, err := New(dir.Name(), dir.Path(), run)
+	j, err := New(dir.Name(), dir.Path(), run, aim)
 	if err != nil {
 		return judgement{}, err
 	}
-	j.aim = aim
 	found := 0
 	for t, err := range dir.Trials() {
 		j.Take(t, err)
@@ -114,12 +118,11 @@ func read(dir *record.Dir, run record.Run, aim Aim, show func(record.TrialRecord
 // if none was taken.
 func (j *Judge) Taken(block int, arm string) window.Window { return j.windows[block][arm].Window }
 
-// A judgement is a run's result together with the blocks and verdicts it was made of. Its parts
-// agree: they come from the same trials.
+// A judgement is a run's result together with the blocks it was made of. They agree: they come from the
+// same trials. It is the [expect.Run] of its expectations.
 type judgement struct {
 	blocks
-	verdicts verdicts
-	result   *record.Result
+	result *record.Result
 }
 
 // judge judges the trials taken so far. It computes everything anew, so it can be called after
@@ -132,16 +135,16 @@ func (j *Judge) judge() judgement {
 	r.Valid, r.Ran, r.Refused, r.Order = len(b.valid), len(b.windows), b.refused, b.order()
 	r.Env.StealRatio = b.stolen()
 	r.Arms, r.AA, r.Verdicts, r.Duels, r.Differences = arms, v.aa, v.all, v.duels, b.differences(arms)
-	r.Laws, r.NotChecked = b.audit(), b.notChecked()
-	r.Expectations = b.expected(arms, v)
-	r.Gate = b.gated(arms, v.refusal)
+	r.Laws, r.NotChecked, r.Gate = b.audit(), b.notChecked(), b.gated(arms)
+	g := judgement{b, r}
+	r.Expectations = g.expected()
 	r.Winner, r.Answer = conclude(r)
 	// The watchdog measured steal over the whole run, which is better than over the windows.
 	if o := j.run.Others; o != nil {
 		r.Others, r.Env.StealRatio = o, o.Steal
 	}
 	r.Doubts = b.doubts(r, slices.Concat(j.doubts, j.servers.doubtsOf(j.run.Plan)))
-	return judgement{b, v, r}
+	return g
 }
 
 // header returns a result with the facts about its run, and no figures yet. Lists are empty and
@@ -182,4 +185,99 @@ func planned(p record.Plan, arm string) *record.PlanArm {
 		return nil
 	}
 	return &p.Arms[i]
+}
+
+// RequestsFor returns how many requests a window must expect so that it rarely has too few for
+// quantile q. q is in 0..1. The result is runMargin times [stats.MinRequests].
+func RequestsFor(q float64) float64 {
+	const slack = 1e-9 // 1.1 x 100 is above 110 in binary
+	return runMargin * float64(stats.MinRequests(q)) * (1 - slack)
+}
+
+// LowestRate returns the lowest rate of all open loops, in requests per second: the arm with that rate has
+// the fewest requests in a window. It is 0 while a rate is not known, and +Inf if all
+// arms are closed loops: their rate is not known in advance.
+func LowestRate(p record.Plan) float64 {
+	lowest := math.Inf(1)
+	for _, a := range p.Arms {
+		if !a.Clients.Closed() {
+			lowest = min(lowest, a.Clients.Rate)
+		}
+	}
+	return lowest
+}
+
+// JudgedQuantiles tells for each quantile, by metric name, whether the plan's windows should hold
+// enough requests to judge it. The plan tells it before anything runs. For closed loops see
+// carried.
+func JudgedQuantiles(p record.Plan) map[string]bool {
+	judged := map[string]bool{}
+	for _, m := range stats.Quantiles() {
+		judged[m.Name] = LowestRate(p)*p.Window >= RequestsFor(m.Quantile)
+	}
+	return judged
+}
+
+// Accounts reports whether an arm's server stamps the requests of its clients. Only our own
+// servers stamp. With a deep pipeline a server has no room for the stamps.
+func Accounts(p record.Plan, arm string) bool {
+	a := planned(p, arm)
+	if a == nil || a.Mode == "" || a.Clients.Pipeline > timeline.MaxPending {
+		return false
+	}
+	stamps := cmp.Or(a.Stamps, p.Stamps)
+	return stamps != "" && stamps != record.StampsOff
+}
+
+// Evidence returns a run's result and the windows it rests on: for each arm, the windows of the
+// valid blocks in block order. It calls see with every trial that can be read. It returns an error
+// if the record cannot be read. It is not for a search for capacity, which has no blocks. The
+// windows come from the same judging as the result, so that they agree with it.
+func Evidence(dir *record.Dir, run record.Run, see func(record.TrialRecord)) (*record.Result, map[string][]window.Window, error) {
+	g, err := read(dir, run, Aim{}, see)
+	if err != nil {
+		return nil, nil, err
+	}
+	windows := map[string][]window.Window{}
+	for _, a := range run.Plan.Arms {
+		for _, block := range g.valid {
+			windows[a.Name] = append(windows[a.Name], g.windows[block][a.Name].Window)
+		}
+	}
+	return g.result, windows, nil
+}
+
+// mostServerDoubts limits the number of different doubts that an arm's trials may raise. More
+// would fill a page without telling more.
+const mostServerDoubts = 4
+
+// servers holds what the trials found out about the arms' servers, by arm, in the order of the trials.
+type servers map[string][]record.ServerSide
+
+// cpus returns the CPUs that an arm's server may run on; "" if they are the plan's server CPUs. The last
+// trial that tells them counts.
+func (s servers) cpus(arm string) (cpus string) {
+	for _, t := range s[arm] {
+		cpus = cmp.Or(t.CPUs, cpus)
+	}
+	return cpus
+}
+
+// doubtsOf returns the doubts about the servers of a plan, arm by arm, each once. The copy is its
+// baseline again, and has none.
+func (s servers) doubtsOf(p record.Plan) (all []record.Fact) {
+	for _, a := range p.Arms {
+		var own []record.Fact
+		for _, t := range s[a.Name] {
+			for _, f := range t.Doubts {
+				f.Arm = a.Name
+				same := func(other record.Fact) bool { return reflect.DeepEqual(f, other) }
+				if a.Role != record.Copy && !slices.ContainsFunc(own, same) && len(own) < mostServerDoubts {
+					own = append(own, f)
+				}
+			}
+		}
+		all = append(all, own...)
+	}
+	return all
 }

@@ -21,17 +21,6 @@ type Aim struct {
 	Outcome      *string   // ask for the [Outcome] of this metric, if not nil
 }
 
-// Toward returns a Judge of a run that has no trials yet, and is to answer aim. It returns an error
-// if the run's plan is damaged.
-func Toward(aim Aim, run record.Run) (*Judge, error) {
-	j, err := New(run.Name, "", run)
-	if err != nil {
-		return nil, err
-	}
-	j.aim = aim
-	return j, nil
-}
-
 // Look judges the trials taken so far, if the plan looks at this number of valid blocks; otherwise
 // soFar is nil. ends reports that the aim is answered: more blocks would change nothing. room is the
 // largest number of blocks for which the run has time, 0 if unknown: it does not wait for verdicts that
@@ -65,7 +54,7 @@ func (j *Judge) Open() (open []record.Verdict) {
 		return nil
 	}
 	now := j.judge()
-	for _, v := range now.verdicts.all {
+	for _, v := range now.result.Verdicts {
 		if v.Verdict == stats.Inconclusive && now.awaited(v) {
 			open = append(open, v)
 		}
@@ -89,14 +78,14 @@ func (g judgement) settled(room int, standings bool) bool {
 	// known: the arm has a decided verdict, so giving up one of its other verdicts leaves an
 	// answer.
 	known := map[string]bool{}
-	for _, v := range g.verdicts.all {
+	for _, v := range g.result.Verdicts {
 		known[v.Arm] = known[v.Arm] || g.awaited(v) && v.Least == 0 && v.Verdict != stats.Refused
 	}
 	// Least is 0 for a verdict that is final.
 	open := func(v record.Verdict) bool {
 		return v.Least > 0 && (room == 0 || v.Least <= room || !known[v.Arm]) && !(standings && g.moot(v))
 	}
-	for _, v := range g.verdicts.all {
+	for _, v := range g.result.Verdicts {
 		if open(v) && g.awaited(v) {
 			return false
 		}
@@ -109,12 +98,12 @@ func (g judgement) settled(room int, standings bool) bool {
 			beaten = append(beaten, s.Arm)
 		}
 	}
-	for _, v := range g.verdicts.duels {
+	for _, v := range g.result.Duels {
 		if open(v) && v.Primary && !slices.Contains(beaten, v.Arm) && !slices.Contains(beaten, v.Baseline) {
 			return false
 		}
 	}
-	return g.expectationsDecided() && len(g.verdicts.all) > 0
+	return g.expectationsDecided() && len(g.result.Verdicts) > 0
 }
 
 // moot reports whether an open verdict on a quantile cannot change the standing of its arm: the
@@ -126,7 +115,7 @@ func (g judgement) moot(open record.Verdict) bool {
 		return false
 	}
 	higher, worse := 0, 0
-	for _, v := range g.verdicts.all {
+	for _, v := range g.result.Verdicts {
 		if v.Primary && v.Arm == open.Arm && v.Baseline == open.Baseline && stats.MetricOf(v.Metric).Quantile > m.Quantile {
 			higher, worse = higher+1, worse+stats.Count(v.Worse())
 		}

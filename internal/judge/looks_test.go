@@ -21,7 +21,7 @@ func toward(t *testing.T, aim Aim, s synthetic) *Judge {
 	if run.Plan.Looks == nil {
 		run.Plan.Looks = []int{fakeBlocks}
 	}
-	j, err := Toward(aim, run)
+	j, err := New(run.Name, "", run, aim)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func TestVerdictsWithoutLuck(t *testing.T) {
 	with, without := judgedRun(t, s, plain).Verdicts, judgedRun(t, s, informed).Verdicts
 	for i, v := range without {
 		was := with[i]
-		switch timed := v.Metric == "p50" || v.Metric == "p90" || v.Metric == "p99"; {
+		switch timed := stats.MetricOf(v.Metric).Quantile > 0; {
 		case v.Verdict == stats.Refused:
 		case !timed && (v.Plain != nil || v.Ratio != was.Ratio):
 			t.Errorf("%s: got %+v, want it as measured", v.Metric, v)

@@ -41,7 +41,7 @@ func stamped(t *testing.T, edit func(arm string, block int, stamps []record.Stam
 	s := synthetic{times: scaled(map[string]float64{"pool": 2})}
 	run := s.run()
 	run.Plan.Expect, run.Plan.Stamps = texts, record.StampsFull
-	j, err := New("run", "dir", run)
+	j, err := New("run", "dir", run, Aim{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestPhasesOfAServerThatStampsNothing(t *testing.T) {
 	t.Parallel()
 	p := window.Phases{Stamped: true, Good: 10}
 	p.Mean[0], p.Mean[4] = 1e-3, 9e-3 // lag; ingress, to which all the rest is counted
-	a := runFigures{blocks: blocks{valid: []int{1}, windows: windows{1: {"nginx": {Window: window.Window{Phases: p}}}}}}
+	a := judgement{blocks: blocks{valid: []int{1}, windows: windows{1: {"nginx": {Window: window.Window{Phases: p}}}}}}
 	for _, name := range []string{"kernel", "ingress", "queue", "service"} {
 		if v, err := a.Phase(0, "nginx", name); !strings.Contains(fmt.Sprint(err), "its server stamps nothing") {
 			t.Errorf("%s: got %v, %v", name, v, err)
@@ -270,7 +270,7 @@ func TestRingTooSmall(t *testing.T) {
 	s := synthetic{}
 	run := s.run()
 	run.Plan.Stamps = record.StampsFull
-	j, err := New("run", "dir", run)
+	j, err := New("run", "dir", run, Aim{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -208,3 +208,255 @@ func (b blocks) predictions(arm string) (all []record.Prediction) {
 	}
 	return all
 }
+
+// An arm's ideal twin is a simulated scheduler of the same kind that has no overhead. It gets the
+// requests of each window at their scheduled times. It is replayed twice: with the demands alone,
+// and with the CPU time that the server really used, spread evenly over the replies. Nothing is
+// fitted to response times.
+
+// Names of the twin's figures among the values of a window.
+const (
+	// Times are seconds per request, twinLoss is the ratio of requests turned away, and twinBeyond
+	// is CPU seconds per good reply. twinMean and twinP99 are of the replay with the measured CPU
+	// time, twinIdeal is the mean of the replay with the demands alone.
+	twinMean     = "twin_mean"
+	twinOverhead = "overhead" // twinMean minus twinIdeal
+	twinIdeal    = "twin_ideal"
+	twinP99      = "twin_p99"
+	twinLoss     = "twin_loss"
+	twinBeyond   = "cpu_beyond_demand"
+)
+
+const (
+	// The first lap of a closed loop begins with all clients at once, and the last one ends with
+	// fewer and fewer, so the middle one is typical.
+	mostTwin = 100_000 // most requests of a trial that are replayed, in some 60 ms
+	laps     = 3       // times that a closed loop's demands are replayed; the middle lap is measured
+)
+
+// TwinOf returns the station that an arm's twin simulates. note says how the twin assigns
+// connections to event loops, if it has more than one. why is the reason if the arm can have no
+// twin. A twin is missing wherever the simulation would be another server than the arm.
+func TwinOf(a record.PlanArm) (st record.Station, note string, why record.Fact) {
+	c, s := a.Clients, a.Station
+	switch {
+	case a.Mode == "":
+		return st, "", record.Fact{Code: twinOfProgram}
+	case s == nil:
+		return st, "", record.Fact{Code: twinNotRecorded}
+	case s.Unknown != "":
+		return st, "", record.Fact{Code: twinUnknown, Names: record.Names{"why": s.Unknown}}
+	// The simulated clients send the next request as soon as they have a reply.
+	case c.Closed() && (c.Think > 0 || c.Rate > 0 || c.Session > 0 || c.Pipeline > 1):
+		return st, "", record.Fact{Code: twinOfClients}
+	case s.Overflow == "drop" && c.KeepAlive:
+		return st, "", record.Fact{Code: twinOfDrops}
+	}
+	st = stationOf(*s)
+	// A worker that keeps its connection is like a goroutine for each connection, if there are
+	// enough.
+	if s.Sticky && c.KeepAlive {
+		switch n := c.Connections + c.Idle; {
+		case n > s.Workers:
+			return st, "", record.Fact{Code: twinSticky, Values: record.Values{"waiting": float64(n - s.Workers), "connections": float64(n)}}
+		case st.Pick == queueing.TwoChoices && !st.Steal:
+			return st, "", record.Fact{Code: twinOfChance}
+		}
+		st = record.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: st.Turn} // a worker for each connection
+	}
+	// shared: one queue for all workers. Each kept connection has one request at a time, so their
+	// number limits the queue.
+	shared := st.Kind != queueing.PerWorker && st.Kind != queueing.Loops
+	if n := c.Connections; (st.Target > 0 || st.Adaptive) && c.KeepAlive && n > 0 && (st.Places == 0 || n <= st.Places) {
+		return st, "", record.Fact{Code: twinOfAging}
+	} else if shared && c.KeepAlive && !c.Closed() && n > 0 && (st.Places == 0 || n <= st.Places) {
+		st.Places, st.Overflow = n, queueing.Blocks // a request waits for a free connection
+	}
+	if st.Kind == queueing.Loops && st.Workers > 1 {
+		note = "connections spread evenly over its loops, as the kernel's hash does not"
+		if !c.KeepAlive {
+			note = "each connection on a loop taken by chance"
+		}
+	}
+	return st, note, why
+}
+
+// replayTwin adds the figures of the twin to a window, or the reason why there are none. Figures
+// that it does not know are NaN.
+func replayTwin(w *modelled, t record.TrialRecord, arm record.PlanArm, env record.Env) {
+	for _, name := range []string{twinMean, twinOverhead, twinIdeal, twinP99, twinLoss, twinBeyond} {
+		w.Values[name] = math.NaN()
+	}
+	noteLuck(w, queueing.Prediction{}, arm.Expected)
+	st, _, why := TwinOf(arm)
+	if why.None() {
+		why = replay(w, t, st, arm, env)
+	}
+	w.noTwin = why
+}
+
+// replay runs a window through its twin. It returns the reason if it cannot. It changes w only if
+// it succeeds.
+func replay(w *modelled, t record.TrialRecord, st record.Station, arm record.PlanArm, env record.Env) (why record.Fact) {
+	c, iter := arm.Clients, window.PerIter(env)
+	switch {
+	case len(t.Requests) > mostTwin:
+		return record.Fact{Code: twinTooLong, Values: record.Values{"requests": float64(len(t.Requests)), "most": mostTwin}}
+	case !slices.ContainsFunc(t.Requests, demanding):
+		return record.Fact{Code: twinCostUnknown}
+	case t.Server.CPU < 0 || iter <= 0:
+		return record.Fact{Code: twinCPUUnknown}
+	}
+	beyond, ok := beyondDemand(t, iter)
+	if !ok {
+		return record.Fact{Code: twinNoReply}
+	}
+	// The difference of the two replays is what the server's overhead costs, with the waiting that
+	// it causes.
+	alone, measured := play(st, c, t, iter, 0), play(st, c, t, iter, beyond)
+	loses := func(p queueing.Prediction) bool { return p.Loss != nil && *p.Loss > 0 }
+	switch {
+	// A client that is turned away sends again at once, so the replay would not be of the same
+	// requests.
+	case c.Closed() && (loses(alone) || loses(measured)):
+		return record.Fact{Code: twinAsksAgain}
+	case alone.Mean == nil || measured.Mean == nil:
+		return record.Fact{Code: twinServedNone}
+	}
+	noteLuck(w, alone, arm.Expected)
+	measured.Quantile = nil // it keeps the whole replay in memory
+	w.twin = measured
+	maps.Copy(w.Values, map[string]float64{
+		twinMean: *measured.Mean, twinIdeal: *alone.Mean, twinOverhead: *measured.Mean - *alone.Mean,
+		twinP99: *measured.P99, twinLoss: *measured.Loss, twinBeyond: beyond,
+	})
+	return why
+}
+
+// demanding reports whether a request states a demand.
+func demanding(r record.Request) bool { return r.Iters > 0 || r.Sleep > 0 }
+
+// beyondDemand returns the server's CPU time beyond the demands, in seconds per good reply.
+// Counted are the CPU time of the window and the demands of the good replies that ended in it; the
+// cost of refusals is thus included. The result is negative if demands ran faster than when they
+// were calibrated. ok is false if there is no good reply.
+func beyondDemand(t record.TrialRecord, perIter float64) (cpu float64, ok bool) {
+	from := int64(record.Duration(t.Warmup))
+	to := from + int64(record.Duration(t.Window))
+	n, asked := 0, 0.0
+	for _, r := range t.Requests {
+		if r.Good() && r.Done >= from && r.Done < to {
+			n++
+			asked += float64(r.Iters) * perIter
+		}
+	}
+	return (t.Server.CPU - asked) / float64(max(n, 1)), n > 0
+}
+
+// play replays a trial and returns the figures of the requests in its window. Each request takes
+// beyond seconds of CPU time more than its demand. In an open loop the requests of the warm-up run
+// first. A closed loop replays its own demands several times instead. It returns the zero
+// Prediction if no request is in the window, or if the station cannot be simulated.
+func play(st record.Station, c record.Clients, t record.TrialRecord, perIter, beyond float64) queueing.Prediction {
+	// chance chooses the loop of each fresh connection. The seed is the trial's, so a replay is
+	// the same each time.
+	chance := rand.New(rand.NewPCG(t.Seed, 3))
+	all := make([]queueing.Job, len(t.Requests))
+	first, last := len(all), len(all)
+	for i, r := range t.Requests {
+		cpu := max(0, float64(r.Iters)*perIter+beyond)
+		all[i] = queueing.Job{At: time.Duration(r.Scheduled), CPU: time.Duration(math.Round(cpu * 1e9)), Block: time.Duration(r.Sleep), Conn: i % max(c.Connections, 1)}
+		if !c.KeepAlive {
+			all[i].Conn = int(chance.Uint32())
+		}
+		if t.InWindow(r) {
+			first = min(first, i)
+			last = i + 1
+		}
+	}
+	if first >= last {
+		return queueing.Prediction{}
+	}
+	// The times at which requests were sent depend on the replies, so a closed loop has no
+	// schedule to replay: only the order of its demands is used.
+	if c.Closed() {
+		n := len(all)
+		sent, completions, err := queueing.ReplayClosed(st, c.Connections, slices.Repeat(all, laps))
+		if err != nil {
+			return queueing.Prediction{}
+		}
+		p := queueing.Figures(sent[n:2*n], completions[n:2*n])
+		p.Throughput = queueing.Throughput(completions, sent[n].At, sent[2*n].At)
+		return p
+	}
+	// The requests of the warm-up fill the queue as it was when the window began.
+	completions, err := queueing.Replay(st, all)
+	if err != nil {
+		return queueing.Prediction{}
+	}
+	p := queueing.Figures(all[first:last], completions[first:last])
+	from := record.Duration(t.Warmup)
+	p.Throughput = queueing.Throughput(completions, from, from+record.Duration(t.Window))
+	return p
+}
+
+// twin sums up the twin's figures for an arm over the valid blocks. It returns nil if no block is
+// valid, or if the record has no station for the arm's mode. Times are seconds. Figures are
+// medians with intervals.
+func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
+	if pa.Mode != "" && pa.Station == nil || len(b.valid) == 0 {
+		return nil
+	}
+	st, note, _ := TwinOf(pa)
+	if why := b.withoutTwin(pa.Name, st); !why.None() {
+		return &record.Twin{Why: why}
+	}
+	// Interference is the rest that neither the demand nor the server's CPU time explains.
+	good, mean := b.series(pa.Name, "good_mean"), b.series(pa.Name, twinMean)
+	rest := make([]float64, len(good))
+	for i := range good {
+		rest[i] = good[i] - mean[i]
+	}
+	tw := &record.Twin{
+		Note: note, Measured: spread(good), Mean: spread(mean), Interference: spread(rest), Ideal: spread(b.series(pa.Name, twinIdeal)),
+		Overhead: spread(b.series(pa.Name, twinOverhead)), Beyond: spread(b.series(pa.Name, twinBeyond)),
+	}
+	if b.refuseFigure("p99", a).None() {
+		tw.P99, tw.MeasuredP99 = spread(b.series(pa.Name, twinP99)), spread(b.series(pa.Name, "p99"))
+	}
+	loss, lost := spread(b.series(pa.Name, twinLoss)), spread(b.series(pa.Name, "loss"))
+	// Losses are shown only if there are any, in theory or in fact.
+	if loss.High > 0 || lost.High > 0 {
+		tw.Loss, tw.MeasuredLoss = loss, lost
+	}
+	return tw
+}
+
+// withoutTwin returns the reason if an arm has no twin over the valid blocks; no fact if it has
+// one. The reason of the first block without a twin counts.
+func (b blocks) withoutTwin(arm string, st record.Station) (why record.Fact) {
+	// In overload a queue without limit grows for ever, and its times only tell how long the
+	// window was.
+	if endless := st.Places == 0 || st.Overflow == queueing.Blocks; b.over[arm] && endless {
+		return record.Fact{Code: twinOverload}
+	}
+	for _, block := range b.valid {
+		w := b.windows[block][arm]
+		if !w.noTwin.None() {
+			return w.noTwin
+		}
+		if math.IsNaN(w.Values["good_mean"]) {
+			return record.Fact{Code: twinNoGoodReply}
+		}
+	}
+	return why
+}
+
+// spread returns the median of v with its confidence interval. v holds one value per block, at
+// least one, and no NaN. The confidence is 95 %. With too few values for that, Low and High are
+// the smallest and the largest.
+func spread(v []float64) *record.Spread {
+	sorted := slices.Sorted(slices.Values(v))
+	k := max(stats.IntervalRank(len(sorted), stats.Alpha), 1)
+	return &record.Spread{Median: stats.Median(sorted), Low: sorted[k-1], High: sorted[len(sorted)-k]}
+}

@@ -10,6 +10,78 @@ import (
 	"schedlab/internal/stats"
 )
 
+// Differing returns the names of the client settings in which two arms differ, as a scenario
+// writes them. The order is fixed. nil means equal clients.
+//
+// The functions below decide which arms may be compared. A verdict is about two servers only if their
+// clients are alike. Open loops offer a load that no server can change, so their times may be
+// shown side by side even then; in a closed loop the clients' settings themselves make the times
+// (docs/decisions, 16).
+func Differing(a, b record.Clients) (keys []string) {
+	for _, k := range []struct {
+		name    string
+		differs bool
+	}{
+		{"loop", a.Loop != b.Loop},
+		{"arrivals", a.Arrivals != b.Arrivals},
+		{"rate", a.Rate != b.Rate},
+		{"keepalive", a.KeepAlive != b.KeepAlive},
+		// Without keep-alive the number of connections means something else, so compare it only if
+		// both arms keep connections, or neither does.
+		{"connections", a.Connections != b.Connections && a.KeepAlive == b.KeepAlive},
+		{"idle", a.Idle != b.Idle},
+		{"think", a.Think != b.Think},
+		{"session", a.Session != b.Session},
+		{"pipeline", a.Pipeline != b.Pipeline},
+		{"timeout", a.Timeout != b.Timeout},
+	} {
+		if k.differs {
+			keys = append(keys, k.name)
+		}
+	}
+	return keys
+}
+
+// LoadsDiffer returns the names, sorted and each once, of the client settings in which some arm
+// differs from the first arm. If there is any, a verdict reflects the loads as well as the
+// servers, so no winner is named.
+func LoadsDiffer(arms []record.PlanArm) (keys []string) {
+	for _, a := range arms {
+		keys = append(keys, Differing(a.Clients, arms[0].Clients)...)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// pacing names the settings that determine response times in a closed loop: the mean response time
+// of N clients is N/X minus their think time, X being the throughput (Little's law).
+var pacing = []string{"loop", "rate", "connections", "think", "session", "pipeline"}
+
+// incomparable returns the settings that make the response times of two arms incomparable. In a
+// closed loop response times follow from these settings (see pacing) and not from the server. It
+// returns nil if both arms run open loops.
+func incomparable(a, b record.Clients) []string {
+	if !a.Closed() && !b.Closed() {
+		return nil
+	}
+	return slices.DeleteFunc(Differing(a, b), func(key string) bool { return !slices.Contains(pacing, key) })
+}
+
+// reference returns the index of the arm that arm i is compared with. It is the baseline, index 0,
+// unless arm i has another load than the baseline and a challenger of the baseline's family has
+// the same load as arm i: then it is that challenger. Comparing an arm under another load with the
+// baseline would compare the loads. Without such a challenger it is 0, too.
+func reference(arms []record.PlanArm, i int) int {
+	own, base := arms[i], arms[0]
+	if len(Differing(own.Clients, base.Clients)) == 0 {
+		return 0
+	}
+	family := cmp.Or(base.Family, base.Name)
+	return max(0, slices.IndexFunc(arms, func(a record.PlanArm) bool {
+		return a.Role == record.Challenger && a.Family == family && a.Name != own.Name && len(Differing(a.Clients, own.Clients)) == 0
+	}))
+}
+
 // Limits on totals over the blocks.
 const (
 	// errorLimit is the ratio of an arm's requests that may fail. statusLimit is how far the
@@ -26,82 +98,88 @@ const (
 	unsentLimit = .01
 )
 
-// A refusal is the reason why a verdict cannot be given. A nil *refusal means that there is none.
-//
 // A verdict is refused if the data cannot carry it, which is no statement about the servers. The
 // reasons here are about totals over the blocks: a run without blocks, arms that failed or starved
-// clients, and figures that are not known. Reasons that need the compared values are in checks.go.
-// The first reason found is told, and the order of checks is from general to special.
-type refusal struct {
-	record.Fact
-	final bool // no number of blocks changes it
+// clients, and figures that are not known. Reasons that need the compared values are in verdicts.go.
+// The first reason found is told, and the order of checks is from general to special. A reason is a
+// Fact; no fact (record.Fact.None) means that nothing speaks against the verdict.
+
+// final reports whether no number of blocks changes a reason against a verdict.
+func final(why record.Fact) bool {
+	return slices.ContainsFunc([]record.Code{
+		causeErrors, causeNoReplies, causeFewRequests, causeUnknownCPU, causeOverload, record.CauseStarvation, causeUnsent,
+	}, why.RestsOn)
 }
 
-// refused returns a refusal that more blocks may lift.
-func refused(f record.Fact) *refusal { return &refusal{Fact: f} }
-
-// forGood returns a refusal that no number of blocks changes.
-func forGood(f record.Fact) *refusal { return &refusal{f, true} }
-
-// refuseRun returns the reason against every verdict of the run; nil if there is none.
-func (b blocks) refuseRun() *refusal {
-	if len(b.valid) > 0 {
-		return nil
+// firstOf returns the first of these reasons; no fact if all are none.
+func firstOf(reasons ...record.Fact) (why record.Fact) {
+	for _, why := range reasons {
+		if !why.None() {
+			return why
+		}
 	}
-	return refused(record.Fact{
-		Code: causeNoBlocks, Values: record.Values{"ran": float64(len(b.windows))}, Names: record.Names{"status": string(b.run.Status)},
-	})
+	return why
 }
 
-// refusePair returns the reason against comparing two arms at a metric; nil if there is none. run
-// is the result of refuseRun, and has precedence over the reasons of the arms.
-func (b blocks) refusePair(m stats.Metric, base, arm record.Arm, run *refusal) *refusal {
-	return cmp.Or(run, b.refuseArm(m, arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
+// refuseRun returns the reason against every verdict of the run; no fact if there is none.
+func (b blocks) refuseRun() (why record.Fact) {
+	if len(b.valid) > 0 {
+		return why
+	}
+	return record.Fact{
+		Code: causeNoBlocks, Values: record.Values{"ran": float64(len(b.windows))}, Names: record.Names{"status": string(b.run.Status)},
+	}
+}
+
+// refusePair returns the reason against comparing two arms at a metric; no fact if there is none. A reason
+// against the whole run has precedence over the reasons of the arms.
+func (b blocks) refusePair(m stats.Metric, base, arm record.Arm) record.Fact {
+	return firstOf(b.refuseRun(), b.refuseArm(m, arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
 }
 
 // refuseSilent returns the reason against comparing arms at a metric that one of them lacks in a block,
-// because it gave no good reply there; nil if there is none.
-func (b blocks) refuseSilent(m stats.Metric, arms ...string) *refusal {
+// because it gave no good reply there; no fact if there is none.
+func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why record.Fact) {
 	for _, block := range b.valid {
 		for _, arm := range arms {
 			w := b.windows[block][arm].Window
 			// Without a good reply a quantile is about failures only, and a goodput of 0 has no
 			// ratio.
 			if never := answeredNone(w); m.Quantile > 0 && never || m.Name == goodput && answeredLate(w) {
-				return forGood(record.Fact{Code: causeNoReplies, Arm: arm, Metric: m.Name, Values: record.Values{
+				return record.Fact{Code: causeNoReplies, Arm: arm, Metric: m.Name, Values: record.Values{
 					"block": float64(block), "late": float64(stats.Count(!never)),
-				}})
+				}}
 			}
 		}
 	}
-	return nil
+	return why
 }
 
 // refuseArm returns the reason against comparing an arm with base at a metric because of how their
-// requests ended; nil if there is none. Good replies per second are comparable, whatever became of
+// requests ended; no fact if there is none. Good replies per second are comparable, whatever became of
 // the other requests.
-func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) *refusal {
+func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) (why record.Fact) {
 	if m.Proof == stats.InOverload {
-		return nil
+		return why
 	}
-	if failed := b.failed(base, a); failed != nil {
+	if failed := b.failed(base, a); !failed.None() {
 		return failed
 	}
 	// An overloaded arm may turn requests away, so another mix of statuses is no fault.
 	if b.over[a.Name] || b.over[base.Name] {
-		return nil
+		return why
 	}
 	mix, other := b.statusMix(a.Name), b.statusMix(base.Name)
 	codes := maps.Clone(mix)
 	maps.Copy(codes, other)
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		if d := math.Abs(mix[code] - other[code]); d > statusLimit {
-			return refused(record.Fact{Code: causeStatusMix, Arm: a.Name, Baseline: base.Name, Values: record.Values{
+			return record.Fact{Code: causeStatusMix, Arm: a.Name, Baseline: base.Name, Values: record.Values{
 				"status": float64(code), "arm": mix[code], "baseline": other[code],
-			}})
+			}}
 		}
 	}
-	return nil
+	return why
 }
 
 // fails reports whether an arm fails too many requests in most blocks. Failed requests in a few
@@ -109,9 +187,9 @@ func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) *refusal {
 // and check makes sure that the other blocks do not say the opposite.
 func (b blocks) fails(arm string) bool { return stats.Median(b.series(arm, "errors")) > errorLimit }
 
-// failed returns a refusal that names the arms that failed too many requests, and how most of
-// these requests ended; nil if no arm did. Overloaded arms are exempt.
-func (b blocks) failed(arms ...record.Arm) *refusal {
+// failed returns the fact that arms failed too many requests, and how most of these requests ended; no
+// fact if no arm did. Overloaded arms are exempt.
+func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
 	var who []record.Fact
 	ends := map[string]int{}
 	for _, arm := range arms {
@@ -127,14 +205,14 @@ func (b blocks) failed(arms ...record.Arm) *refusal {
 		}
 	}
 	if len(who) == 0 {
-		return nil
+		return why
 	}
 	// The most common end first. Equal counts are sorted by name, so that the fact is the same
 	// each time.
 	common := slices.SortedFunc(maps.Keys(ends), func(a, b string) int { return cmp.Or(cmp.Compare(ends[b], ends[a]), cmp.Compare(a, b)) })
-	return forGood(record.Fact{
+	return record.Fact{
 		Code: causeErrors, Values: record.Values{"limit_percent": 100 * errorLimit}, Names: record.Names{"mostly": common[0]}, Because: who,
-	})
+	}
 }
 
 // statusMix returns the ratio of each status among an arm's requests, the median over the valid
@@ -147,36 +225,32 @@ func (b blocks) statusMix(arm string) map[uint16]float64 {
 		}
 	}
 	for code := range mix {
-		shares := make([]float64, len(b.valid))
-		for i, block := range b.valid {
-			shares[i] = b.windows[block][arm].Status[code]
-		}
-		mix[code] = stats.Median(shares)
+		mix[code] = medianOf(b.valid, func(block int) float64 { return b.windows[block][arm].Status[code] })
 	}
 	return mix
 }
 
-// refuseMetric returns the reason against one metric of an arm; nil if there is none. m.Proof
+// refuseMetric returns the reason against one metric of an arm; no fact if there is none. m.Proof
 // tells under which trouble the metric is still right.
-func (b blocks) refuseMetric(m stats.Metric, a record.Arm) *refusal {
+func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 	switch {
 	case m.Quantile > 0 && !b.judged[m.Name]:
 		values := record.Values{"needed": runMargin * float64(stats.MinRequests(m.Quantile))}
-		if rate := lowestRate(b.run.Plan); !math.IsInf(rate, 1) {
+		if rate := LowestRate(b.run.Plan); !math.IsInf(rate, 1) {
 			values["requests"] = rate * b.run.Plan.Window
 		}
-		return forGood(record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values})
+		return record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values}
 	case m.Name == "cpu_per_request" && slices.ContainsFunc(b.series(a.Name, m.Name), math.IsNaN):
-		return forGood(record.Fact{Code: causeUnknownCPU, Arm: a.Name})
+		return record.Fact{Code: causeUnknownCPU, Arm: a.Name}
 	case m.Proof < stats.InOverload && b.over[a.Name]:
-		return forGood(record.Fact{Code: causeOverload, Arm: a.Name})
+		return record.Fact{Code: causeOverload, Arm: a.Name}
 	// The times are of the clients that were served, which are not the clients as a whole.
 	case m.Proof < stats.InStarvation && b.starvesTooMany(a.Name):
-		return forGood(record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
+		return record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}
 	case m.Proof < stats.InStarvation && b.unsentShare(a.Name) > 0:
-		return forGood(record.Fact{Code: causeUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}})
+		return record.Fact{Code: causeUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}}
 	}
-	return nil
+	return why
 }
 
 // starvedShare returns the ratio of an arm's connections that starved in a window while no time has
@@ -188,12 +262,10 @@ func (b blocks) starvedShare(arm string) float64 {
 		return 0
 	}
 	if !p.Clients.Closed() {
-		shares := make([]float64, len(b.valid))
-		for i, block := range b.valid {
+		return medianOf(b.valid, func(block int) float64 {
 			w := b.windows[block][arm]
-			shares[i] = float64(w.Unclocked) / float64(max(w.Asked, 1))
-		}
-		return stats.Median(shares)
+			return float64(w.Unclocked) / float64(max(w.Asked, 1))
+		})
 	}
 	starved, served := stats.Median(b.series(arm, "starved")), stats.Median(b.series(arm, "served"))
 	if !(starved > 0) { // NaN, if unknown, too

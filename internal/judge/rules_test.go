@@ -11,6 +11,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/stats"
 )
 
 // Data of pool that are wrong in block 3 alone leave that block out for every arm, and it
@@ -86,7 +87,7 @@ func TestOverload(t *testing.T) {
 	if diff := cmp.Diff(same, decisions(r, "fasthttp")); diff != "" {
 		t.Errorf("fasthttp (-want +got):\n%s", diff)
 	}
-	want := map[string]string{"p50": "REFUSED", "p90": "REFUSED", "p99": "REFUSED", "goodput": "LOWER", "cpu_per_request": "REFUSED"}
+	want := times("REFUSED", map[string]string{"goodput": "LOWER", "cpu_per_request": "REFUSED"})
 	if diff := cmp.Diff(want, decisions(r, "pool")); diff != "" {
 		t.Errorf("pool (-want +got):\n%s", diff)
 	}
@@ -216,7 +217,7 @@ func TestRunRules(t *testing.T) {
 			t.Parallel()
 			r := c.run.judged(t)
 			for arm, reason := range map[string]string{"fasthttp": c.fasthttp, "pool": c.pool} {
-				for _, metric := range []string{"p50", "p90", "p99"} {
+				for _, metric := range stats.Names(stats.Quantiles()) {
 					if v := verdictOf(t, r.Verdicts, arm, metric); words(v.Reason) != reason || (v.Verdict == "REFUSED") != (reason != "") {
 						t.Errorf("%s of %s: got %s, %q\nwant the reason %q", metric, arm, v.Verdict, words(v.Reason), reason)
 					}
@@ -357,7 +358,7 @@ func TestTurningAwayIsNotKeepingUp(t *testing.T) {
 	}
 	const behind = "does not keep up with nethttp (goodput -40 %, no good reply to 40 % of its requests)"
 	r := synthetic{edit: at("pool", full)}.judged(t)
-	want := map[string]string{"p50": "REFUSED", "p90": "REFUSED", "p99": "REFUSED", "goodput": "LOWER", "cpu_per_request": "REFUSED"}
+	want := times("REFUSED", map[string]string{"goodput": "LOWER", "cpu_per_request": "REFUSED"})
 	if diff := cmp.Diff(want, decisions(r, "pool")); diff != "" {
 		t.Errorf("pool (-want +got):\n%s", diff)
 	}

@@ -1,10 +1,8 @@
 package judge
 
 import (
-	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -16,7 +14,6 @@ import (
 type verdicts struct {
 	aa, all []record.Verdict
 	duels   []record.Verdict // each challenger against each challenger before it
-	refusal *refusal         // why every verdict is refused; nil if not
 }
 
 // compare judges every challenger against its reference and against every other, and the
@@ -37,7 +34,7 @@ type verdicts struct {
 // one that does not, d(k-d), err on one side: u/2(k-1) each. Duels between two that equal the
 // baseline need a wrong verdict first. The sum is at most (k-d)u + du/2 + du/2 = ku for each metric.
 func (b blocks) compare(arms []record.Arm) verdicts {
-	v := verdicts{aa: []record.Verdict{}, all: []record.Verdict{}, refusal: b.refuseRun()}
+	v := verdicts{aa: []record.Verdict{}, all: []record.Verdict{}}
 	if len(arms) < 2 {
 		return v
 	}
@@ -47,9 +44,9 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	rulers := map[string]ruler{}
 	for _, m := range stats.Metrics() {
 		c := stats.Compare(m, b.series(base.Name, m.Name), b.series(twin.Name, m.Name), stats.Primaries()*challengers)
-		why := cmp.Or(v.refusal, b.refuseArm(m, twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
-		if why == nil && c.Decision == stats.Refused {
-			why = refused(b.unfit(c, base.Name, twin.Name))
+		why := firstOf(b.refuseRun(), b.refuseArm(m, twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
+		if why.None() && c.Decision == stats.Refused {
+			why = b.unfit(c, base.Name, twin.Name)
 		}
 		v.aa = append(v.aa, verdict(c, base, twin, why))
 		rulers[m.Name] = newRuler(c, base.Name, why)
@@ -63,7 +60,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 		against := arms[reference(b.run.Plan.Arms, i+2)]
 		for _, m := range stats.Metrics() {
 			c := b.compared(m, against.Name, a.Name, stats.Primaries()*challengers)
-			said := verdict(c, against, a, b.against(c, against, a, b.refusePair(m, against, a, v.refusal), rulers[m.Name]))
+			said := verdict(c, against, a, b.against(c, against, a, b.refusePair(m, against, a), rulers[m.Name]))
 			if said.Verdict != stats.Refused {
 				said.Plain = b.withLuck(c, against.Name, a.Name, stats.Primaries()*challengers)
 			}
@@ -77,7 +74,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 				if c.Decision.Differs() && !differs(m.Name, a.Name) && !differs(m.Name, other.Name) {
 					c = b.compared(m, other.Name, a.Name, spareShares(challengers))
 				}
-				v.duels = append(v.duels, verdict(c, other, a, b.against(c, other, a, b.refusePair(m, other, a, v.refusal), rulers[m.Name])))
+				v.duels = append(v.duels, verdict(c, other, a, b.against(c, other, a, b.refusePair(m, other, a), rulers[m.Name])))
 			}
 		}
 	}
@@ -97,19 +94,17 @@ func spareShares(challengers int) int {
 	return int(math.Ceil(float64(duels) * stats.Alpha / stats.Unspent(stats.Primaries()*challengers)))
 }
 
-// against returns the reason why the comparison of two arms gives no verdict; nil if it gives one.
-// why is a reason that does not depend on their values, or nil. The first reason found counts. An
+// against returns the reason why the comparison of two arms gives no verdict; no fact if it gives one.
+// why is a reason that does not depend on their values, or no fact. The first reason found counts. An
 // inconclusive comparison is not checked: it claims nothing.
-func (b blocks) against(c stats.Comparison, base, arm record.Arm, why *refusal, r ruler) *refusal {
-	switch why = cmp.Or(why, r.broken); {
-	case why != nil:
+func (b blocks) against(c stats.Comparison, base, arm record.Arm, why record.Fact, r ruler) record.Fact {
+	switch why = firstOf(why, r.broken); {
+	case !why.None() || c.Decision == stats.Inconclusive:
 		return why
 	case c.Decision == stats.Refused:
-		return refused(b.unfit(c, base.Name, arm.Name))
-	case c.Decision == stats.Inconclusive:
-		return nil
+		return b.unfit(c, base.Name, arm.Name)
 	case !r.resolves(c):
-		return refused(r.reason)
+		return r.reason
 	}
 	return b.check(c, base.Name, arm.Name)
 }
@@ -122,14 +117,14 @@ type ruler struct {
 	gap     float64     // far end of the A/A interval as |ln ratio|; 0 if the interval holds 1
 	differs bool        // the copy is FASTER or SLOWER
 	reason  record.Fact // for refusing a verdict within the gap
-	broken  *refusal    // for refusing every verdict, if A/A itself is refused; else nil
+	broken  record.Fact // for refusing every verdict, if A/A itself is refused; else no fact
 }
 
 // newRuler returns the ruler from the A/A comparison of a metric. why is the reason if that
 // comparison is refused.
-func newRuler(aa stats.Comparison, base string, why *refusal) (r ruler) {
-	if why != nil {
-		r.broken = &refusal{record.Fact{Code: causeAA, Because: []record.Fact{why.Fact}}, why.final}
+func newRuler(aa stats.Comparison, base string, why record.Fact) (r ruler) {
+	if !why.None() {
+		r.broken = record.Fact{Code: causeAA, Because: []record.Fact{why}}
 		return r
 	}
 	if low, high := math.Log(aa.Low), math.Log(aa.High); aa.Low > 0 && low*high > 0 {
@@ -151,16 +146,16 @@ func (r ruler) resolves(c stats.Comparison) bool {
 	return math.Log(c.Low) > r.gap || math.Log(c.High) < -r.gap
 }
 
-// check returns the reason against a decided verdict: drift, imbalance or sensitivity. It returns
-// nil if the verdict stands. It asks in the order drift, imbalance, lateness, failed blocks, calm
+// check returns the reason against a decided verdict: drift, imbalance or sensitivity. It returns no
+// fact if the verdict stands. It asks in the order drift, imbalance, lateness, failed blocks, calm
 // half.
-func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
+func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 	metric := c.Metric.Name
 	// Check the same values that were compared, with luck taken out.
 	baseTimes, armTimes, _ := b.times(base, arm, metric, "")
 	said := toCheck(c, baseTimes, armTimes)
-	against := func(code record.Code, values record.Values, names record.Names) *refusal {
-		return refused(record.Fact{Code: code, Arm: arm, Baseline: base, Metric: metric, Values: values, Names: names})
+	against := func(code record.Code, values record.Values, names record.Names) record.Fact {
+		return record.Fact{Code: code, Arm: arm, Baseline: base, Metric: metric, Values: values, Names: names}
 	}
 	of := func(name string) disturbance { return disturbance{name, b.series(base, name), b.series(arm, name)} }
 	if first, last, p, drifts := said.drifts(); drifts {
@@ -177,6 +172,7 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 	}
 	if c.Metric.Quantile > 0 {
 		late := of(window.Lateness + metric)
+		late.name = "lateness of the load" // the same for every quantile
 		if more, made := said.lateImbalance(late, baseTimes, armTimes); late.known() && made {
 			return against(causeImbalance, record.Values{"more": more}, nil)
 		}
@@ -197,10 +193,10 @@ func (b blocks) check(c stats.Comparison, base, arm string) *refusal {
 			continue
 		}
 		if calm, ok := said.calm(d); ok && said.contradicts(calm) {
-			return against(causeSensitivity, record.Values{"ratio": math.Exp(calm)}, record.Names{"calm": disturbanceName(d.name)})
+			return against(causeSensitivity, record.Values{"ratio": math.Exp(calm)}, record.Names{"calm": d.name})
 		}
 	}
-	return nil
+	return why
 }
 
 // without returns the log ratios of the blocks in which neither arm failed too many requests.
@@ -234,15 +230,6 @@ func (b blocks) unfit(c stats.Comparison, arms ...string) record.Fact {
 	return f
 }
 
-// disturbanceName returns a disturbance's name for a sentence. The lateness of every quantile has the same
-// name.
-func disturbanceName(name string) string {
-	if strings.HasPrefix(name, window.Lateness) {
-		return "lateness of the load"
-	}
-	return name
-}
-
 // disturbed returns the medians of an arm's disturbances over the valid blocks, -1 for an unknown
 // one. It returns nil if no block is valid.
 func (b blocks) disturbed(arm string) *record.Disturbed {
@@ -267,13 +254,13 @@ func (b blocks) disturbed(arm string) *record.Disturbed {
 	return d
 }
 
-// verdict returns the verdict of a comparison, or a refused verdict if why is not nil. A refused
+// verdict returns the verdict of a comparison, or a refused verdict if why is a fact. A refused
 // verdict has no figures. If more blocks may lift the refusal, Least is the next block.
-func verdict(c stats.Comparison, base, arm record.Arm, why *refusal) record.Verdict {
+func verdict(c stats.Comparison, base, arm record.Arm, why record.Fact) record.Verdict {
 	v := record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Blocks: c.Blocks}
-	if why != nil {
-		v.Verdict, v.Reason = stats.Refused, why.Fact
-		if !why.final {
+	if !why.None() {
+		v.Verdict, v.Reason = stats.Refused, why
+		if !final(why) {
 			v.Least = c.Blocks + 1
 		}
 		return v
@@ -281,4 +268,162 @@ func verdict(c stats.Comparison, base, arm record.Arm, why *refusal) record.Verd
 	v.Verdict, v.Ratio, v.Low, v.High, v.Look = c.Decision, c.Ratio, c.Low, c.High, c.Look
 	v.Won, v.Lost, v.Lean, v.Needed, v.Least = c.Won, c.Lost, c.Lean, c.Needed, c.Least
 	return v
+}
+
+// Disturbances are measured, but no block is left out because of them. What they add to both arms
+// alike is noise, and the intervals allow for noise. Two checks can still refuse a verdict:
+// imbalance (the arms were disturbed differently, by enough to make the difference) and
+// sensitivity (the verdict is another one without the disturbance). Both use one value per block.
+
+const (
+	// disturbedAlpha is the error of the interval that decides whether two arms were disturbed
+	// differently. No verdict rests on this interval, which can only refuse one, so it shares its
+	// error with no other.
+	disturbedAlpha = .05
+	// madeShare is the share of a difference that a disturbance must account for to count as its
+	// cause.
+	madeShare = .5
+	// followsLimit is the p below which ratios are taken to follow a disturbance, or time.
+	followsLimit = .01
+)
+
+// A disturbance holds how much each of two arms was disturbed, one value per block. Lateness is in
+// seconds, shares of CPU time are ratios. base and arm have the same length.
+type disturbance struct {
+	name      string
+	base, arm []float64
+}
+
+// known reports whether every value is known. NaN is unknown.
+func (d disturbance) known() bool {
+	return len(d.base) > 0 && !slices.ContainsFunc(slices.Concat(d.base, d.arm), math.IsNaN)
+}
+
+// difference returns how much more the arm was disturbed than the baseline, per block.
+func (d disturbance) difference() []float64 {
+	diff := make([]float64, len(d.base))
+	for i := range diff {
+		diff[i] = d.arm[i] - d.base[i]
+	}
+	return diff
+}
+
+// differs returns the median of diff. sure reports whether the exact confidence interval of the
+// median excludes 0. The interval is exact for any distribution; see [stats.IntervalRank]. It is
+// not sure with too few blocks.
+func differs(diff []float64) (median float64, sure bool) {
+	sorted := slices.Sorted(slices.Values(diff))
+	k := stats.IntervalRank(len(sorted), disturbedAlpha)
+	return stats.Median(sorted), k > 0 && (sorted[k-1] > 0 || sorted[len(sorted)-k] < 0)
+}
+
+// A checkedVerdict is a verdict to be checked: its decision and the logarithms of its ratios.
+//
+// Its methods ask, each in another way, whether the disturbances and not the servers made the
+// verdict. They have no effect on a verdict that they do not refuse.
+type checkedVerdict struct {
+	decision stats.Decision // Faster, Slower or Same
+	x        []float64      // ln(arm/baseline) per block
+	same     float64        // ln(1+Same) of the metric
+}
+
+// toCheck returns the verdict of a comparison for the checks. base and arm are the compared
+// values, one per block. The values are above 0, or Compare would have refused them.
+func toCheck(c stats.Comparison, base, arm []float64) checkedVerdict {
+	x := make([]float64, len(base))
+	for i := range x {
+		x[i] = math.Log(arm[i] / base[i])
+	}
+	return checkedVerdict{c.Decision, x, math.Log1p(c.Metric.Same)}
+}
+
+// contradicts reports whether a median says the opposite of the verdict: for FASTER and SLOWER the
+// other direction, for SAME a difference.
+func (c checkedVerdict) contradicts(median float64) bool {
+	if c.decision == stats.Same {
+		return math.Abs(median) > c.same
+	}
+	return median*stats.Median(c.x) < 0
+}
+
+// madeBy reports whether a disturbance makes the verdict. added is what it adds to x in the
+// median. It makes a difference if it adds half of it or more, and SAME if there would be a
+// difference without it. added is a logarithm of a ratio.
+func (c checkedVerdict) madeBy(added float64) bool {
+	median := stats.Median(c.x)
+	if c.decision == stats.Same {
+		return math.Abs(median-added) > c.same
+	}
+	return added*median > 0 && math.Abs(added) >= madeShare*math.Abs(median)
+}
+
+// lateImbalance reports whether the requests of the two arms were sent late by different times, by
+// enough to make a verdict on response times. late holds the lateness, base and arm the response
+// times, all in seconds. more is the median of how much later the arm's requests were sent.
+func (c checkedVerdict) lateImbalance(late disturbance, base, arm []float64) (more float64, made bool) {
+	more, sure := differs(late.difference())
+	if !sure {
+		return more, false
+	}
+	// Lateness adds to a response time, so compare it with the difference of the times in seconds.
+	if c.decision != stats.Same {
+		gap, _ := differs(disturbance{base: base, arm: arm}.difference())
+		return more, gap*more > 0 && math.Abs(more) >= madeShare*math.Abs(gap)
+	}
+	clean := make([]float64, len(base)) // as if no request had been late
+	for i := range clean {
+		clean[i] = math.Log((arm[i] - late.arm[i]) / (base[i] - late.base[i]))
+	}
+	// A time shorter than its lateness has no logarithm, so such blocks cannot tell.
+	return more, !slices.ContainsFunc(clean, math.IsNaN) && c.contradicts(stats.Median(clean))
+}
+
+// shareImbalance does the same for a disturbance that takes a share of CPU time. Its effect is the
+// slope of the ratios on the share. If the ratios do not follow the share from block to block, it
+// has no effect.
+func (c checkedVerdict) shareImbalance(share disturbance) (more float64, made bool) {
+	diff := share.difference()
+	more, sure := differs(diff)
+	if !sure {
+		return more, false
+	}
+	// Nobody knows by how much a share of CPU time slows a server, so the blocks have to tell: how
+	// the ratio changes from block to block as the share does.
+	if _, p := stats.RankCorrelation(diff, c.x); p >= followsLimit {
+		return more, false
+	}
+	return more, c.madeBy(stats.TheilSen(diff, c.x, 0) * more)
+}
+
+// calm returns the median of x over the half of the blocks that was disturbed least. ok is false
+// if all blocks were disturbed alike. If the calm half says the opposite, the verdict depends on
+// the disturbance.
+func (c checkedVerdict) calm(d disturbance) (median float64, ok bool) {
+	sum := make([]float64, len(d.base))
+	for i := range sum {
+		sum[i] = d.base[i] + d.arm[i]
+	}
+	if len(sum) == 0 || slices.Max(sum) == slices.Min(sum) {
+		return 0, false
+	}
+	var half []float64
+	for _, i := range stats.Lowest(sum, (len(sum)+1)/2) {
+		half = append(half, c.x[i])
+	}
+	return stats.Median(half), true
+}
+
+// drifts reports whether the ratios drift during the run so far that its two halves contradict
+// each other. first and last are the median log ratios of the halves, p the significance of the
+// drift. The significance is of Spearman's rank correlation with the order of the blocks.
+func (c checkedVerdict) drifts() (first, last, p float64, drifts bool) {
+	n := len(c.x)
+	_, p = stats.Spearman(c.x)
+	// With an odd number of blocks, the middle one is in both halves.
+	first, last = stats.Median(c.x[:(n+1)/2]), stats.Median(c.x[n/2:])
+	opposite := first*last < 0
+	if c.decision == stats.Same {
+		opposite = c.contradicts(first) || c.contradicts(last)
+	}
+	return first, last, p, p < followsLimit && opposite
 }

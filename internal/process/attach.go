@@ -10,18 +10,11 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"schedlab/internal/host"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 )
-
-// isAddress reports whether an arm's command is the address of a server that is already running.
-// An https address is none.
-func isAddress(argv []string) bool {
-	return len(argv) == 1 && strings.HasPrefix(argv[0], "http://")
-}
 
 // Attach returns the server that is already running at address. It sends one GET of path and looks
 // for the server's process. It starts, stops and pins nothing.
@@ -101,3 +94,10 @@ func eldest(pids []int) int {
 	}
 	return roots[0]
 }
+
+// Doubts about a server, the load or the machine.
+var (
+	noListenerFound = record.Sentence("no-listener-found", `CPU time, memory and CPUs are not known: no process that listens on {{.Names.addr}} can be found (it is another user's, in another network namespace, or on another machine)`)
+	otherCPUs       = record.Sentence("other-cpus", `may run on {{.Names.cpus}}, not on the servers' {{.Names.servers}} alone: it {{if .Names.attached}}was not started here{{else}}set its own affinity{{end}}`+
+		`{{with .Names.shared}}; it shares {{.}} with the load, and they disturb each other{{end}}`)
+)

@@ -63,7 +63,6 @@ type Process struct {
 	log     *tail
 	exited  chan struct{}
 	err     error         // how the server ended; read it only after exited is closed
-	dialed  int           // connections opened to see whether the server is ready
 	Doubts  []record.Fact // raised when the server was started or attached
 
 	readyLimit, stopLimit time.Duration
@@ -74,7 +73,8 @@ type Process struct {
 // running; Start then calls Attach. Another program may take the chosen port before the server
 // does; Start then tries again, 3 times in all. The caller ends the server with Stop or Kill.
 func (l *Launcher) Start(ctx context.Context, argv []string, path string) (*Process, error) {
-	if isAddress(argv) {
+	// The command is the address of a server that is already running. An https address is none.
+	if len(argv) == 1 && strings.HasPrefix(argv[0], "http://") {
 		return l.Attach(ctx, argv[0], path)
 	}
 	for try := 1; ; try++ {
@@ -107,7 +107,7 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	isolate(p.cmd)
 	// Start on the launcher's thread, so that the server inherits its CPUs.
 	if err := l.run(p.cmd.Start); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting %q: %w", words[0], err), p.clean())
+		return nil, errors.Join(fmt.Errorf("starting %q: %w", words[0], err), os.RemoveAll(p.dir))
 	}
 	began := time.Now()
 	// It ends with the server. err is written before exited is closed, so that readers of err see
@@ -120,9 +120,9 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 		p.Kill()
 		return nil, err
 	}
+	p.ShowsMetrics("")
 	// The reply may have come from another program that has the port.
 	if p.listens() {
-		p.ShowsMetrics("")
 		return p, nil
 	}
 	select {
@@ -134,7 +134,6 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	// seen: the system may hide it.
 	case <-time.After(bindTime - time.Since(began)):
 	}
-	p.ShowsMetrics("")
 	return p, nil
 }
 
@@ -170,25 +169,11 @@ func (p *Process) fill(argv []string, admin string) ([]string, error) {
 	return words, nil
 }
 
-// clean removes the server's temporary directory.
-func (p *Process) clean() error {
-	if p.dir == "" {
-		return nil
-	}
-	return os.RemoveAll(p.dir)
-}
-
 // serverEnv returns this process's environment without the SCHEDLAB_ variables, which would
 // configure a server without the plan's knowledge. The user sets the environment of an arm in its
 // command.
 func serverEnv() []string {
-	var env []string
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "SCHEDLAB_") {
-			env = append(env, v)
-		}
-	}
-	return env
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SCHEDLAB_") })
 }
 
 // freePorts returns n loopback addresses, host:port, on which no program listens. Each stays
@@ -254,7 +239,6 @@ func (p *Process) askOnce(ctx context.Context, path string) (status int, err err
 		return 0, err
 	}
 	defer reply.Body.Close()
-	p.dialed++
 	_, err = io.Copy(io.Discard, reply.Body)
 	return reply.StatusCode, err
 }
@@ -399,7 +383,7 @@ func (p *Process) Kill() {
 	// The server is the leader of its process group, which may outlive it.
 	_ = unix.Kill(-p.Pid(), unix.SIGKILL)
 	<-p.exited
-	_ = p.clean() // a temporary directory: the system removes the rest
+	_ = os.RemoveAll(p.dir) // a temporary directory: the system removes the rest
 }
 
 // Output returns a copy of the last 64 KiB that the server wrote to its standard output and error.

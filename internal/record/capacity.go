@@ -1,9 +1,9 @@
 package record
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
+
+	"schedlab/internal/stats"
 )
 
 // A Capacity is the result of `schedlab capacity`: for every arm the highest rate at which it
@@ -18,13 +18,10 @@ type Capacity struct {
 	Lines []Fact `json:"lines"`
 }
 
-// An SLOTerm is one limit of the objective.
-// AtLeast is true for a lower limit (goodput), false for an upper one.
+// An SLOTerm is one limit of the objective, in words and as a value.
 type SLOTerm struct {
-	Text    string  `json:"text"`   // "p99<=10ms"
-	Metric  string  `json:"metric"` // p99, mean, errors, goodput
-	Limit   float64 `json:"limit"`  // seconds; a ratio for errors; per second for goodput
-	AtLeast bool    `json:"at_least,omitempty"`
+	Text string `json:"text"` // "p99<=10ms"
+	stats.Term
 }
 
 // An ArmCapacity is one arm's capacity and the evidence for it.
@@ -185,9 +182,5 @@ func (r Result) MarshalJSON() ([]byte, error) {
 			Arms []searchedArm `json:"arms"`
 		}{plain(r), arms}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // the encoder of the whole document escapes if it wants to
-	err := e.Encode(v)
-	return b.Bytes(), err
+	return marshal(v)
 }

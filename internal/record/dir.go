@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,7 +59,7 @@ type Dir struct {
 	last  string // the run that root/latest named before this one; "" for none, and for an opened Dir
 	bulk  int64  // bytes of bulky files written so far
 	limit int64
-	full  bool
+	full  bool // limit was reached: trials are written without their bulky files, and say so in Trial.Omitted
 }
 
 // Create makes a new, empty run directory root/YYYYMMDD-HHMMSS-scenario-xxxx,
@@ -75,24 +78,18 @@ func CreateMap(root, scenario string, now time.Time, random func() uint32) (*Dir
 // begun is the format of the start time in a run's name.
 const begun = "20060102-150405"
 
-// create makes the directory of a run or a map. below is a directory to make in it, "" for none.
+// create makes the directory of a run or a map, proves that it can be written, and links root/latest to
+// it. After an error the new directory is removed. below is a directory to make in it, "" for none.
 func create(what, root, stem, below string, random func() uint32) (*Dir, error) {
-	d, err := createDir(root, stem, below, random)
-	if err != nil {
-		return nil, fmt.Errorf("creating a %s under %q: %w; choose another place with --out", what, root, err)
+	failed := func(err error) error {
+		return fmt.Errorf("creating a %s under %q: %w; choose another place with --out", what, root, err)
 	}
-	return d, nil
-}
-
-// createDir makes a new directory, proves that it can be written, and links root/latest to it.
-// After an error the new directory is removed.
-func createDir(root, stem, below string, random func() uint32) (*Dir, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return nil, err
+		return nil, failed(err)
 	}
 	path, err := claim(root, stem, random)
 	if err != nil {
-		return nil, err
+		return nil, failed(err)
 	}
 	// The link comes last, so that it never names a directory that cannot be written.
 	last, _ := os.Readlink(filepath.Join(root, latest))
@@ -101,7 +98,7 @@ func createDir(root, stem, below string, random func() uint32) (*Dir, error) {
 		err = link(root, filepath.Base(path))
 	}
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(path))
+		return nil, failed(errors.Join(err, os.RemoveAll(path)))
 	}
 	return &Dir{path: path, last: last, limit: MaxBytes}, nil
 }
@@ -145,7 +142,7 @@ func claim(root, stem string, random func() uint32) (path string, err error) {
 // probe writes and removes a file, since directories can still be made on a full disk.
 func probe(dir string) error {
 	name := filepath.Join(dir, ".probe")
-	err := writeSync(name, func(w io.Writer) error {
+	err := writeTo(name, true, func(w io.Writer) error {
 		_, err := w.Write(make([]byte, probeBytes))
 		return err
 	})
@@ -191,10 +188,6 @@ func (d *Dir) Path() string { return d.path }
 // Name returns the run's name, the last element of its path.
 func (d *Dir) Name() string { return filepath.Base(d.path) }
 
-// Full reports whether the record reached MaxBytes. From then on trials are
-// written without their bulky files, and say so in Trial.Omitted.
-func (d *Dir) Full() bool { return d.full }
-
 // WriteRun replaces run.json atomically. r.Schema and r.Name are filled in.
 func (d *Dir) WriteRun(r Run) error {
 	r.Schema, r.Name = Schema, d.Name()
@@ -214,7 +207,7 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 		return fmt.Errorf("writing %q: %w", path, err)
 	}
 	if err = temp.Close(); err == nil {
-		err = writeSync(temp.Name(), write)
+		err = writeTo(temp.Name(), true, write)
 	}
 	if err == nil {
 		// CreateTemp makes a file that only this user can read.
@@ -227,7 +220,12 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 		_ = os.Remove(temp.Name())
 		return fmt.Errorf("writing %q: %w", path, err)
 	}
-	syncDir(d.path)
+	// Make the rename survive a power cut. Some file systems refuse to sync a directory; the rename itself
+	// has succeeded already.
+	if f, err := os.Open(d.path); err == nil {
+		_ = f.Sync()
+		_ = f.Close()
+	}
 	return nil
 }
 
@@ -294,10 +292,10 @@ func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
 				return err
 			}
 		}
-		if err := writeTo(filepath.Join(temp, responseFile), t.Histogram(requests).WriteHGRM); err != nil {
+		if err := writeTo(filepath.Join(temp, responseFile), false, t.Histogram(requests).WriteHGRM); err != nil {
 			return err
 		}
-		if err := writeTo(filepath.Join(temp, trialFile), func(w io.Writer) error { return WriteJSON(w, t) }); err != nil {
+		if err := writeTo(filepath.Join(temp, trialFile), false, func(w io.Writer) error { return WriteJSON(w, t) }); err != nil {
 			return err
 		}
 		return os.Rename(temp, path)
@@ -318,15 +316,9 @@ func WriteJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// writeTo writes the output of write to path, buffered.
-func writeTo(path string, write func(io.Writer) error) error { return writeOut(path, write, false) }
-
-// writeSync is writeTo, but returns only when the data is on the disk.
-func writeSync(path string, write func(io.Writer) error) error { return writeOut(path, write, true) }
-
-// writeOut creates or truncates path and writes it, buffered. If sync is set, it returns only
-// when the data is on the disk.
-func writeOut(path string, write func(io.Writer) error, sync bool) error {
+// writeTo creates or truncates path and writes the output of write to it, buffered. If sync is set, it
+// returns only when the data is on the disk.
+func writeTo(path string, sync bool, write func(io.Writer) error) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -342,11 +334,83 @@ func writeOut(path string, write func(io.Writer) error, sync bool) error {
 	return errors.Join(err, f.Close())
 }
 
-// syncDir makes a rename survive a power cut where the file system can; some
-// refuse to sync a directory, and the rename itself has succeeded already.
-func syncDir(path string) {
-	if f, err := os.Open(path); err == nil {
-		_ = f.Sync()
-		_ = f.Close()
+// A record is signed with a key of this user. A record without a valid signature was made by
+// somebody else: schedlab asks before it runs the commands in it. Without a key (no home
+// directory, or it cannot be written) every record counts as somebody else's.
+const (
+	signatureFile = "signature" // in a record
+	keyFile       = "record.key"
+	keyBytes      = 32
+)
+
+// signature returns a plan's signature. It makes the key if there is none yet.
+// It is the HMAC-SHA256 (RFC 2104) of the plan's JSON, in hexadecimal with a line end.
+func signature(plan any) ([]byte, error) {
+	home, err := os.UserConfigDir()
+	if err != nil {
+		return nil, err
 	}
+	path := filepath.Join(home, "schedlab", keyFile)
+	key, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err = makeKey(path)
+	}
+	if err == nil && len(key) != keyBytes {
+		err = fmt.Errorf("%q is no key of %d bytes", path, keyBytes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(plan)
+	if err != nil {
+		return nil, err
+	}
+	sum := hmac.New(sha256.New, key)
+	sum.Write(text)
+	return fmt.Appendf(nil, "%x\n", sum.Sum(nil)), nil
+}
+
+// makeKey writes a new key that only this user can read. If several processes make one at once,
+// the first wins.
+func makeKey(path string) ([]byte, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), keyFile+"-*") // mode 0600
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(temp.Name())
+	key := make([]byte, keyBytes)
+	_, _ = rand.Read(key) // never fails
+	_, err = temp.Write(key)
+	if err := errors.Join(err, temp.Close()); err != nil {
+		return nil, err
+	}
+	// A link fails if the key exists, so two processes end with the same key, and no process reads a part
+	// of one.
+	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// Sign writes the user's signature of a plan into the record, if this user can have a key.
+func (d *Dir) Sign(plan any) error {
+	sum, err := signature(plan)
+	if err != nil {
+		return nil // without a key a record is asked about when it is run again
+	}
+	return d.WriteFile(signatureFile, func(w io.Writer) error { _, err := w.Write(sum); return err })
+}
+
+// Signed reports whether this user made the record with this plan.
+// It compares in constant time.
+func (d *Dir) Signed(plan any) bool {
+	kept, err := os.ReadFile(filepath.Join(d.Path(), signatureFile))
+	if err != nil {
+		return false
+	}
+	sum, err := signature(plan)
+	return err == nil && hmac.Equal(kept, sum)
 }

@@ -65,10 +65,15 @@ func (f Fact) Error() string { return f.String() }
 func (f Fact) MarshalJSON() ([]byte, error) {
 	type plain Fact
 	f.Text = f.String()
+	return marshal(plain(f))
+}
+
+// marshal returns v as JSON. It escapes no HTML: the encoder of the whole document does if it wants to.
+func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // the encoder of the whole document escapes if it wants to
-	err := e.Encode(plain(f))
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
 	return b.Bytes(), err
 }
 
@@ -205,8 +210,8 @@ func parse() *template.Template {
 		"digits":     prose.Digits,
 		"change":     stats.Change,
 		"percent":    func(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) },
+		"hundredths": func(v float64) string { return fmt.Sprintf("%.4g", 100*v) }, // in audit/findings.txt
 		"percentf":   func(format string, v float64) string { return fmt.Sprintf(format+" %%", 100*v) },
-		"hundredths": func(v float64) string { return fmt.Sprintf("%.4g", 100*v) },
 		"part": func(v float64) string { // a percentage with a decimal where it is below 1
 			if v < .0095 {
 				return fmt.Sprintf("%.1f %%", 100*v)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 )
@@ -174,15 +173,10 @@ func (d *Dir) WriteMap(m *Map) error {
 // fs.ErrNotExist when there is no map of that name.
 func OpenMap(name, root string) (*Dir, Map, error) {
 	for _, place := range []string{filepath.Join(root, name), name} {
-		if filepath.Base(place) == mapFile {
-			place = filepath.Dir(place)
-		}
 		// The name may be that of a run, or of nothing; the next place may have the map.
-		if _, err := os.Stat(filepath.Join(place, mapFile)); err != nil || name == "" {
+		place, err := dirWith(place, mapFile)
+		if err != nil || name == "" {
 			continue
-		}
-		if real, err := filepath.EvalSymlinks(place); err == nil {
-			place = real
 		}
 		var m Map
 		if err := readJSON(filepath.Join(place, mapFile), &m); err != nil {

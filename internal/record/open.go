@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -45,35 +46,37 @@ func find(name, root string) (string, error) {
 		places = places[1:]
 	}
 	for _, place := range places {
-		if filepath.Base(place) == runFile {
-			place = filepath.Dir(place)
-		}
-		if _, err := os.Stat(filepath.Join(place, runFile)); err != nil {
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-				continue
-			}
+		switch dir, err := dirWith(place, runFile); {
+		case err == nil:
+			return dir, nil
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
 			return "", fmt.Errorf("opening run %q: %w", name, err)
 		}
-		// latest may name another run a moment later, so its present target is kept.
-		if real, err := filepath.EvalSymlinks(place); err == nil {
-			return real, nil
-		}
-		return place, nil
 	}
 	hint := "no runs there yet; make one with \"schedlab compare\""
 	if runs, err := Runs(root); err == nil && len(runs) > 0 {
 		hint = "the newest there is " + runs[0]
 	}
-	return "", fmt.Errorf("opening run %q: no %s in %s (runs are kept in %q: %s)", name, runFile, quoteAll(places), root, hint)
+	for i, place := range places {
+		places[i] = strconv.Quote(place)
+	}
+	return "", fmt.Errorf("opening run %q: no %s in %s (runs are kept in %q: %s)", name, runFile, strings.Join(places, " or "), root, hint)
 }
 
-// quoteAll joins quoted paths for a message.
-func quoteAll(paths []string) string {
-	quoted := make([]string, len(paths))
-	for i, p := range paths {
-		quoted[i] = fmt.Sprintf("%q", p)
+// dirWith returns the directory of a record that has the file. place is that directory, a symbolic link
+// to it, or the path of the file.
+func dirWith(place, file string) (string, error) {
+	if filepath.Base(place) == file {
+		place = filepath.Dir(place)
 	}
-	return strings.Join(quoted, " or ")
+	if _, err := os.Stat(filepath.Join(place, file)); err != nil {
+		return "", err
+	}
+	// latest may name another run a moment later, so its present target is kept.
+	if target, err := filepath.EvalSymlinks(place); err == nil {
+		return target, nil
+	}
+	return place, nil
 }
 
 // Runs returns the names of the runs under root, newest first.
@@ -109,7 +112,7 @@ type TrialRecord struct {
 // The order is by the trials' numbers. It may be used again, and reads the files again then.
 func (d *Dir) Trials() iter.Seq2[TrialRecord, error] {
 	return func(yield func(TrialRecord, error) bool) {
-		names, err := d.trialNames(func(name string) bool { return !strings.HasSuffix(name, unfinished) })
+		names, err := d.trialNames(true)
 		if err != nil {
 			yield(TrialRecord{}, err)
 			return
@@ -125,22 +128,22 @@ func (d *Dir) Trials() iter.Seq2[TrialRecord, error] {
 // Unfinished returns the paths of trials that were cut off while being written; empty for a run
 // that was not killed.
 func (d *Dir) Unfinished() ([]string, error) {
-	names, err := d.trialNames(func(name string) bool { return strings.HasSuffix(name, unfinished) })
+	names, err := d.trialNames(false)
 	for i, name := range names {
 		names[i] = filepath.Join(d.path, trialsDir, name)
 	}
 	return names, err
 }
 
-// trialNames lists the trial directories for which keep returns true, by number.
-func (d *Dir) trialNames(keep func(string) bool) ([]string, error) {
+// trialNames lists the directories of the trials that are complete, or of those that are not, by number.
+func (d *Dir) trialNames(complete bool) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(d.path, trialsDir))
 	if err != nil {
 		return nil, fmt.Errorf("listing trials: %w", err)
 	}
 	var names []string
 	for _, e := range entries {
-		if e.IsDir() && keep(e.Name()) {
+		if e.IsDir() && strings.HasSuffix(e.Name(), unfinished) != complete {
 			names = append(names, e.Name())
 		}
 	}

@@ -1,7 +1,15 @@
 package record
 
 import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strconv"
 )
 
@@ -135,3 +143,219 @@ func EncodeStamps(w io.Writer, stamps []Stamps) error { return stampsLayout().en
 // DecodeStamps reads the output of EncodeStamps, with the checks of Decode. It refuses stamps of
 // more than most requests.
 func DecodeStamps(r io.Reader, most int) ([]Stamps, error) { return stampsLayout().decode(r, most) }
+
+const (
+	// MaxRequests is the largest number of requests one file may hold. Encode and Decode
+	// refuse more. It is twice what a plan allows a trial (judge.MostRequests), with room for
+	// random arrivals, and for a closed loop of 40 s at 250,000/s.
+	MaxRequests = 10_000_000
+
+	// The times of real requests are nanoseconds and compress to 2 bytes a request or more.
+	// Decode refuses a file that claims more than mostPerByte requests per byte plus fewRequests:
+	// a file of a few kilobytes must not fill the memory.
+	mostPerByte = 4
+	fewRequests = 20_000
+)
+
+// requestsMagic begins the uncompressed data of requests.col.gz.
+const requestsMagic = "schedlab requests"
+
+// A layout is the file format of rows of one type. Inside gzip: the magic words, a version byte,
+// the count as a uvarint, then one column after the other as zigzag varints.
+//
+// Columns lie one after the other because neighbouring values of one column are alike, which gzip uses.
+type layout[T any] struct {
+	what    string // name of the rows, for error messages
+	magic   string
+	version byte
+	columns []column[T] // in file order
+}
+
+// A column converts one field of a row to and from a varint. A field that follows another one
+// closely is stored as its distance from it, so that a steady trial compresses to a few bytes a
+// request.
+// get computes the stored value of r; set undoes it. prev is the row before, the zero row at first.
+type column[T any] struct {
+	name string
+	get  func(r, prev T) int64
+	set  func(r *T, prev T, v int64) bool // false: v is out of range
+}
+
+// requestLayout is version 1. Differences wrap, so every int64 survives the
+// round trip.
+func requestLayout() layout[Request] {
+	return layout[Request]{"requests", requestsMagic, 1, []column[Request]{
+		{"scheduled", func(r, p Request) int64 { return r.Scheduled - p.Scheduled },
+			func(r *Request, p Request, v int64) bool { r.Scheduled = p.Scheduled + v; return true }},
+		{"sent", func(r, _ Request) int64 { return r.Sent - r.Scheduled },
+			func(r *Request, _ Request, v int64) bool { r.Sent = r.Scheduled + v; return true }},
+		{"done", func(r, _ Request) int64 { return r.Done - r.Scheduled },
+			func(r *Request, _ Request, v int64) bool { r.Done = r.Scheduled + v; return true }},
+		{"bytes", func(r, p Request) int64 { return int64(r.Bytes) - int64(p.Bytes) },
+			func(r *Request, p Request, v int64) bool { return narrow(&r.Bytes, p.Bytes, v, math.MaxUint32) }},
+		{"status", func(r, p Request) int64 { return int64(r.Status) - int64(p.Status) },
+			func(r *Request, p Request, v int64) bool { return narrow(&r.Status, p.Status, v, math.MaxUint16) }},
+		{"outcome", func(r, p Request) int64 { return int64(r.Outcome) - int64(p.Outcome) },
+			func(r *Request, p Request, v int64) bool {
+				return narrow(&r.Outcome, p.Outcome, v, int64(outcomes)-1)
+			}},
+		{"iters", func(r, _ Request) int64 { return int64(r.Iters) },
+			func(r *Request, _ Request, v int64) bool { return narrow(&r.Iters, 0, v, math.MaxUint32) }},
+		{"sleep", func(r, _ Request) int64 { return r.Sleep },
+			func(r *Request, _ Request, v int64) bool { r.Sleep = v; return true }},
+	}}
+}
+
+// narrow stores prev + v in dst when it lies in 0..limit.
+func narrow[T ~uint8 | ~uint16 | ~uint32](dst *T, prev T, v, limit int64) bool {
+	// So that the sum below cannot overflow.
+	if v > math.MaxUint32 || v < -math.MaxUint32 {
+		return false
+	}
+	sum := int64(prev) + v
+	if sum < 0 || sum > limit {
+		return false
+	}
+	*dst = T(sum)
+	return true
+}
+
+// Encode writes requests in the columnar format of requests.col.gz. It refuses
+// more than MaxRequests and any unknown Outcome.
+func Encode(w io.Writer, requests []Request) error {
+	for i, r := range requests {
+		if r.Outcome >= outcomes {
+			return fmt.Errorf("encoding request %d: unknown outcome %d", i, r.Outcome)
+		}
+	}
+	return requestLayout().encode(w, requests)
+}
+
+// Decode reads what Encode wrote, to the end of r, a file of size bytes. Memory grows with
+// size and stays below MaxRequests requests. Errors name the column, the request and the
+// offset in the uncompressed data; a file of a newer version is named as such.
+func Decode(r io.Reader, size int64) ([]Request, error) {
+	return requestLayout().decode(r, int(min(fewRequests+mostPerByte*size, MaxRequests)))
+}
+
+// encode writes the rows. It refuses more than MaxRequests.
+func (l layout[T]) encode(w io.Writer, rows []T) error {
+	if len(rows) > MaxRequests {
+		return fmt.Errorf("encoding %s: %d are more than the limit of %d", l.what, len(rows), MaxRequests)
+	}
+	// Speed matters more than size: trials are written between windows.
+	zip, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", l.what, err)
+	}
+	out := bufio.NewWriter(zip)
+	buf := append([]byte(l.magic), l.version)
+	buf = binary.AppendUvarint(buf, uint64(len(rows)))
+	if _, err := out.Write(buf); err != nil {
+		return fmt.Errorf("encoding %s: %w", l.what, err)
+	}
+	for _, c := range l.columns {
+		var prev T
+		for _, r := range rows {
+			if _, err := out.Write(binary.AppendVarint(buf[:0], c.get(r, prev))); err != nil {
+				return fmt.Errorf("encoding %s: column %q: %w", l.what, c.name, err)
+			}
+			prev = r
+		}
+	}
+	if err := errors.Join(out.Flush(), zip.Close()); err != nil {
+		return fmt.Errorf("encoding %s: %w", l.what, err)
+	}
+	return nil
+}
+
+// decode reads the rows. It refuses a file of more than most rows.
+func (l layout[T]) decode(r io.Reader, most int) ([]T, error) {
+	zip, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, fmt.Errorf("decoding %s: not a gzip file: %w", l.what, whole(err))
+	}
+	in := &offsetReader{r: bufio.NewReader(zip)}
+	count, err := l.decodeHeader(in, most)
+	if err != nil {
+		return nil, fmt.Errorf("decoding %s: %w", l.what, err)
+	}
+	// The count is at most the caller's limit, so a small file cannot claim much memory.
+	rows := slices.Grow([]T(nil), count)[:count] // nil when empty
+	for _, c := range l.columns {
+		var prev T
+		for n := range count {
+			at := in.offset
+			v, err := binary.ReadVarint(in)
+			if err != nil {
+				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: %w", l.what, c.name, n, count, at, whole(err))
+			}
+			// A value that no field can hold means that the file is corrupt.
+			if !c.set(&rows[n], prev, v) {
+				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: difference %d leaves the column's range", l.what, c.name, n, count, at, v)
+			}
+			prev = rows[n]
+		}
+	}
+	// Reading the end also makes gzip check its sum over everything before.
+	switch _, err := in.ReadByte(); {
+	case err == nil:
+		return nil, fmt.Errorf("decoding %s: data after the last column, offset %d", l.what, in.offset-1)
+	case !errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("decoding %s: offset %d: %w", l.what, in.offset, err)
+	}
+	return rows, nil
+}
+
+// decodeHeader checks magic words and version, and returns the number of rows.
+func (l layout[T]) decodeHeader(in *offsetReader, most int) (count int, err error) {
+	head := make([]byte, len(l.magic)+1)
+	if _, err := io.ReadFull(in, head); err != nil {
+		return 0, fmt.Errorf("header: %w", whole(err))
+	}
+	if !bytes.HasPrefix(head, []byte(l.magic)) {
+		return 0, fmt.Errorf("header: not a %s file", l.magic)
+	}
+	if v := head[len(l.magic)]; v != l.version {
+		return 0, fmt.Errorf("format version %d, this schedlab reads version %d: use a newer schedlab", v, l.version)
+	}
+	n, err := binary.ReadUvarint(in)
+	if err != nil {
+		return 0, fmt.Errorf("count: %w", whole(err))
+	}
+	if n > uint64(most) {
+		return 0, fmt.Errorf("count: %d requests, and the file may hold %d", n, most)
+	}
+	return int(n), nil
+}
+
+// whole turns an unexpected io.EOF into io.ErrUnexpectedEOF, so that the message says the file
+// was cut short.
+func whole(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// offsetReader counts the bytes read of the uncompressed data.
+type offsetReader struct {
+	r      *bufio.Reader
+	offset int64
+}
+
+// Read implements io.Reader.
+func (o *offsetReader) Read(p []byte) (int, error) {
+	n, err := o.r.Read(p)
+	o.offset += int64(n)
+	return n, err
+}
+
+// ReadByte implements io.ByteReader, which binary.ReadVarint needs.
+func (o *offsetReader) ReadByte() (byte, error) {
+	b, err := o.r.ReadByte()
+	if err == nil {
+		o.offset++
+	}
+	return b, err
+}

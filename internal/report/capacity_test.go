@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // promised is a search of six arms: one with an interval, one that sheds its load
@@ -82,7 +83,7 @@ func promised() *record.Result {
 		Answer: said("sleepy is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile"),
 	}
 	r.Capacity = &record.Capacity{
-		SLO: "p99<=10ms", Budget: 60, Terms: []record.SLOTerm{{Text: "p99<=10ms", Metric: "p99", Limit: .010}},
+		SLO: "p99<=10ms", Budget: 60, Terms: []record.SLOTerm{{Text: "p99<=10ms", Term: stats.Term{Metric: "p99", Limit: .010}}},
 		Arms: []record.ArmCapacity{first, shedding, pool, late, frail, sleepy}, Lines: []record.Fact{{Code: "more-capacity", Arm: "shedding", Baseline: "nethttp", Values: record.Values{"own": 9000, "baseline": 2480}}},
 	}
 	return r
@@ -192,7 +193,7 @@ func TestCapacityJSONRoundTrip(t *testing.T) {
 func TestCapacityWithoutATimeHasNoDrawing(t *testing.T) {
 	t.Parallel()
 	r := promised()
-	r.Capacity.Terms = []record.SLOTerm{{Text: "errors<=1%", Metric: "errors", Limit: .01}}
+	r.Capacity.Terms = []record.SLOTerm{{Text: "errors<=1%", Term: stats.Term{Metric: "errors", Limit: .01}}}
 	if charts := rateCharts(r, 0); charts != nil {
 		t.Errorf("%d charts of a search for errors alone", len(charts))
 	}

@@ -287,7 +287,11 @@ func TestJSONRoundTrips(t *testing.T) {
 func TestBenchLines(t *testing.T) {
 	t.Parallel()
 	line := regexp.MustCompile(`^([a-z][^\sA-Z]*: \S.*|Unit \S+ better=(lower|higher) assume=nothing|Benchmark\S+ 1( [0-9.]+ \S+)+)$`)
-	full := regexp.MustCompile(`^BenchmarkServe/mode=pool/scenario=quick 1 [0-9.]+ p50-ns [0-9.]+ p90-ns [0-9.]+ p99-ns [0-9.]+ req/s [0-9.]+ cpu-ns/req$`)
+	figures := ""
+	for _, m := range stats.Metrics() {
+		figures += ` [0-9.]+ ` + regexp.QuoteMeta(m.Bench)
+	}
+	full := regexp.MustCompile(`^BenchmarkServe/mode=pool/scenario=quick 1` + figures + `$`)
 	perArm := 0
 	for l := range strings.Lines(rendered(t, "benchstat", quick())) {
 		l = strings.TrimSuffix(l, "\n")

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -46,10 +47,12 @@ func quick() *record.Result {
 	for i := range r.Arms {
 		r.Arms[i].Phases, r.Arms[i].Joined = passed(i), 1
 	}
-	effect := [][5]float64{{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {0.985, 1.004, 0.99, 1, 0.9}, {1.01, 1.18, 1.42, 1, 1.04}}
+	effect := []map[string]float64{
+		{}, {}, {"p50": .985, "p90": 1.004, "p99": .99, "cpu_per_request": .9}, {"p50": 1.01, "p90": 1.18, "p99": 1.42, "cpu_per_request": 1.04},
+	}
 	r.Differences = []record.Difference{differing(r.Arms[0], r.Arms[3])}
-	level := [5]float64{0.00041, 0.0107, 0.0131, 1126, 0.00021}
-	noise := [5]float64{0.05, 0.01, 0.015, 0.002, 0.01}
+	level := map[string]float64{"p50": .00041, "p90": .0107, "p99": .0131, "goodput": 1126, "cpu_per_request": .00021}
+	noise := map[string]float64{"p50": .05, "p99": .015, "goodput": .002}
 	for i := range r.Arms {
 		a := &r.Arms[i]
 		a.Twin, a.Counters = twinned(i), opened(i)
@@ -58,19 +61,20 @@ func quick() *record.Result {
 		a.Jain, a.Fairness = new(digits(1-.004*float64(i))), &record.Fairness{Asked: 64, Served: 64, FirstReply: digits(.0118 + .0007*float64(i))}
 	}
 	for range 12 {
-		for k, m := range stats.Metrics() {
+		for _, m := range stats.Metrics() {
 			common := rng.NormFloat64() * 0.06 // what the arms of a block share
 			for i := range r.Arms {
-				v := level[k] * effect[i][k] * math.Exp(common*noise[k]*20+noise[k]*rng.NormFloat64())
+				own := cmp.Or(noise[m.Name], .01)
+				v := cmp.Or(level[m.Name], 1) * cmp.Or(effect[i][m.Name], 1) * math.Exp(common*own*20+own*rng.NormFloat64())
 				r.Arms[i].Blocks[m.Name] = append(r.Arms[i].Blocks[m.Name], digits(v))
 			}
 		}
 	}
 	for i := range r.Arms {
 		a := &r.Arms[i]
-		p50, p90, p99 := digits(stats.Median(a.Blocks["p50"])), digits(stats.Median(a.Blocks["p90"])), digits(stats.Median(a.Blocks["p99"]))
-		a.P50, a.P90, a.P99 = &p50, &p90, &p99
-		a.Goodput, a.CPUPerRequest = new(digits(stats.Median(a.Blocks["goodput"]))), new(digits(stats.Median(a.Blocks["cpu_per_request"])))
+		for name, median := range a.Medians() {
+			*median = new(digits(stats.Median(a.Blocks[name])))
+		}
 	}
 	for i := range r.Arms {
 		r.Arms[i].Disturbed = &record.Disturbed{Late: map[string]float64{"p50": 1e-6, "p99": digits(2e-5 * float64(i+1))}, Foreign: .011, Steal: .003}
@@ -122,13 +126,14 @@ func verdict(c stats.Comparison, base, arm string) record.Verdict {
 
 // shape is a two-humped distribution: most requests compute, one in five also
 // sleeps 10 ms.
-func shape(effect [5]float64) []record.Point {
+func shape(effect map[string]float64) []record.Point {
+	p50, p90, p99 := cmp.Or(effect["p50"], 1), cmp.Or(effect["p90"], 1), cmp.Or(effect["p99"], 1)
 	h := record.NewHistogram()
 	rng := rand.New(rand.NewPCG(3, 9))
 	for range 14196 {
-		t := 0.00025 + rng.ExpFloat64()*0.00022*effect[0]
+		t := 0.00025 + rng.ExpFloat64()*0.00022*p50
 		if rng.Float64() < 0.2 {
-			t = 0.0103*effect[1] + rng.ExpFloat64()*0.0006*math.Pow(effect[2], 5)
+			t = 0.0103*p90 + rng.ExpFloat64()*0.0006*math.Pow(p99, 5)
 		}
 		h.Record(time.Duration(t * 1e9))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/scenario/demo"
+	"schedlab/internal/stats"
 	"schedlab/loadtests"
 )
 
@@ -215,7 +216,7 @@ func TestExpectationErrors(t *testing.T) {
 		{"arm", `p50("fasthttp") < p50("poool")`, `11:28: expect[0]: no arm "poool" (want one of nethttp, fasthttp)`},
 		{"arm of a word the language has itself", `abs(mean("poool")) < 1ms`, `11:15: expect[0]: no arm "poool" (want one of nethttp, fasthttp)`},
 		{"phase", `explained("queues") > 0.5`, `11:16: expect[0]: no phase "queues" (want one of lag, connect, build, accept, ingress, wakeup, parse, queue, handover, service, finish, egress, receive, cpu, sleep, unexplained, handler, client, kernel, run queue, http, interference)`},
-		{"metric", `same("p95")`, `11:11: expect[0]: no metric "p95" (want one of p50, p90, p99, goodput, cpu_per_request)`},
+		{"metric", `same("p95")`, `11:11: expect[0]: no metric "p95" (want one of ` + strings.Join(stats.Names(stats.Metrics()), ", ") + `)`},
 		{"arguments", `faster("p50")`, `11:6: expect[0]: not enough arguments to call faster`},
 		{"grammar", `p50("nethttp") <`, `11:21: expect[0]: unexpected token EOF`},
 		{"the library's own words", `now() > 5`, `11:6: expect[0]: unknown name now`},

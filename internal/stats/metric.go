@@ -22,6 +22,7 @@ type Metric struct {
 	Amount         bool    // not a time: verdicts on it are HIGHER and LOWER instead of FASTER and SLOWER
 	Effect         float64 // smallest median difference called a difference, a ratio: |ln ratio| >= ln(1+Effect); not negative
 	Same           float64 // largest difference called SAME, a ratio: |ln ratio| <= ln(1+Same); positive
+	Allow          float64 // largest worsening that a gate allows unless told otherwise, a ratio; 0 if no gate can ask for it
 
 	Proof Proof
 }
@@ -38,14 +39,14 @@ const (
 // metrics is the table of all figures: first the figures with verdicts, then the figures that can be
 // compared on request, then the figures that only expectations read.
 var metrics = []Metric{
-	{Name: "p50", Word: "p50", Label: "p50", In: "at p50", Unit: "s", Bench: "p50-ns", Compared: true, Quantile: .5, Primary: true, Effect: .05, Same: .10},
-	{Name: "p90", Word: "p90", Label: "p90", In: "at p90", Unit: "s", Bench: "p90-ns", Compared: true, Quantile: .9, Primary: true, Effect: .05, Same: .10},
-	{Name: "p99", Word: "p99", Label: "p99", In: "at p99", Unit: "s", Bench: "p99-ns", Compared: true, Quantile: .99, Primary: true, Effect: .05, Same: .10},
-	{Name: "goodput", Word: "goodput", Label: "goodput", In: "in goodput", Unit: "1/s", Bench: "req/s", Compared: true, HigherIsBetter: true, Amount: true, Effect: .02, Same: .03, Proof: InOverload},
-	{Name: "cpu_per_request", Word: "cpu", Label: "CPU/request", In: "in CPU per request", Unit: "s", Bench: "cpu-ns/req", Compared: true, Amount: true, Effect: .05, Same: .10, Proof: InStarvation},
+	{Name: "p50", Word: "p50", Label: "p50", In: "at p50", Unit: "s", Bench: "p50-ns", Compared: true, Quantile: .5, Primary: true, Effect: .05, Same: .10, Allow: .10},
+	{Name: "p90", Word: "p90", Label: "p90", In: "at p90", Unit: "s", Bench: "p90-ns", Compared: true, Quantile: .9, Primary: true, Effect: .05, Same: .10, Allow: .10},
+	{Name: "p99", Word: "p99", Label: "p99", In: "at p99", Unit: "s", Bench: "p99-ns", Compared: true, Quantile: .99, Primary: true, Effect: .05, Same: .10, Allow: .20},
+	{Name: "goodput", Word: "goodput", Label: "goodput", In: "in goodput", Unit: "1/s", Bench: "req/s", Compared: true, HigherIsBetter: true, Amount: true, Effect: .02, Same: .03, Allow: .03, Proof: InOverload},
+	{Name: "cpu_per_request", Word: "cpu", Label: "CPU/request", In: "in CPU per request", Unit: "s", Bench: "cpu-ns/req", Compared: true, Amount: true, Effect: .05, Same: .10, Allow: .10, Proof: InStarvation},
 
 	{Name: "good_mean", Word: "good_mean", Label: "mean of good replies", Unit: "s", Effect: .05, Same: .10}, // response time
-	{Name: "memory", Label: "memory", Unit: "bytes", Amount: true, Effect: .05, Same: .10},                   // that a server holds
+	{Name: "memory", Label: "memory", Unit: "bytes", Amount: true, Effect: .05, Same: .10, Allow: .10},       // that a server holds
 
 	{Name: "mean", Word: "mean", Unit: "s"}, // response time
 	{Name: "tail", Word: "tail", Unit: "s"}, // mean of the slowest 1 %

@@ -1,7 +1,10 @@
 package stats
 
 import (
+	"fmt"
 	"math"
+	"math/big"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -105,3 +108,113 @@ func TestJain(t *testing.T) {
 
 // same reports equality with NaN equal to itself.
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+
+// The table of the protocol: k by n for 1, 2, 3, 6 and 10 comparisons.
+func TestIntervalRankTable(t *testing.T) {
+	t.Parallel()
+	comparisons := []float64{1, 2, 3, 6, 10}
+	for n, want := range map[int][]int{
+		6:  {1, 0, 0, 0, 0},
+		10: {2, 2, 1, 1, 1},
+		12: {3, 2, 2, 2, 1},
+		20: {6, 5, 5, 4, 4},
+		27: {8, 8, 7, 7, 6},
+	} {
+		for i, m := range comparisons {
+			if got := IntervalRank(n, 0.05/m); got != want[i] {
+				t.Errorf("IntervalRank(%d, 0.05/%v) = %d, want %d", n, m, got, want[i])
+			}
+		}
+	}
+}
+
+func TestIntervalRankLimits(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		n     int
+		alpha float64
+		want  int
+	}{
+		{0, 0.05, 0},
+		{-4, 0.05, 0},
+		{10, 0, 0},
+		{10, -1, 0},
+		{10, math.NaN(), 0},
+		{6, 0.03125, 1}, // 2·2^-6 exactly
+		{6, 0.03124, 0},
+		{5, 1, 3},
+		{6, 1, 3},
+		{6, 1.5, 3}, // never beyond the middle
+		{6, 99, 3},
+		{1, 1, 1},
+	} {
+		if got := IntervalRank(tt.n, tt.alpha); got != tt.want {
+			t.Errorf("IntervalRank(%d, %v) = %d, want %d", tt.n, tt.alpha, got, tt.want)
+		}
+	}
+}
+
+// Exact integer arithmetic must agree, also where 2^-n is no longer a float64.
+func TestIntervalRankAgainstIntegers(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 7, 33, 100, 999, 1500} {
+		for _, alpha := range []float64{0.05, 0.05 / 6, 0.001, 0.3} {
+			limit, _ := new(big.Float).SetMantExp(big.NewFloat(alpha/2), n).Int(nil) // ⌊2^n·alpha/2⌋
+			want := 0
+			for cdf := new(big.Int); want <= n; want++ {
+				cdf.Add(cdf, new(big.Int).Binomial(int64(n), int64(want)))
+				if cdf.Cmp(limit) > 0 {
+					break
+				}
+			}
+			if got := IntervalRank(n, alpha); got != want {
+				t.Errorf("IntervalRank(%d, %v) = %d, want %d", n, alpha, got, want)
+			}
+		}
+	}
+}
+
+func TestChange(t *testing.T) {
+	t.Parallel()
+	for ratio, want := range map[float64]string{
+		1: "±0 %", 1.0001: "±0 %", .9999: "±0 %", 1.42: "+42 %", .985: "-1.5 %", 1.015: "+1.5 %", .5: "-50 %", 0: "-100 %",
+		1.0994: "+9.9 %", 1.0996: "+10 %", .9006: "-9.9 %", .9004: "-10 %", // two digits, from 9.95 % on
+		3.99: "+299 %", 4: "×4.0", 9.9: "×9.9", 10: "×10", 12.4: "×12",
+	} {
+		if got := Change(ratio); got != want {
+			t.Errorf("%v: got %q, want %q", ratio, got, want)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	t.Parallel()
+	if Count(true) != 1 || Count(false) != 0 {
+		t.Errorf("true counts %d and false %d, want 1 and 0", Count(true), Count(false))
+	}
+}
+
+func TestMetricOf(t *testing.T) {
+	t.Parallel()
+	for _, m := range Metrics() {
+		if got := MetricOf(m.Name); got != m {
+			t.Errorf("%s: got %+v, want %+v", m.Name, got, m)
+		}
+	}
+	if got := MetricOf("p51"); got != (Metric{Name: "p51", Label: "p51", In: "in p51"}) {
+		t.Errorf("no metric: got %+v, want the name alone", got)
+	}
+}
+
+func TestWidened(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		window float64
+		blocks int
+		want   float64
+	}{{.5, 160, 2}, {.5, 161, 2.1}, {3.6, 41, 3.7}, {3.6, 20, 3.6}, {1, 2400, 60}, {1, 2401, 0}, {.5, math.MaxInt32, 0}} {
+		if got := Widened(c.window, c.blocks); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("windows of %g s, %d blocks: got %v s, want %v s", c.window, c.blocks, got, c.want)
+		}
+	}
+}

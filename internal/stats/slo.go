@@ -15,10 +15,10 @@ type SLO []Term
 // A Term is one promise about a metric. Goodput must be at least Limit, every other metric at most
 // Limit.
 type Term struct {
-	Metric   string  // "p" and the percentage of a quantile ("p99", "p99.9"), "mean", "errors" or "goodput"
-	Quantile float64 // of a "p" metric, above 0 and below 1; 0 for the others
-	Limit    float64 // seconds; a ratio of 0 to 1 for errors; good replies per second for goodput
-	AtLeast  bool    // the value must be Limit or more, rather than Limit or less
+	Metric   string  `json:"metric"`             // "p" and the percentage of a quantile ("p99", "p99.9"), "mean", "errors" or "goodput"
+	Quantile float64 `json:"-"`                  // of a "p" metric, above 0 and below 1; 0 for the others
+	Limit    float64 `json:"limit"`              // seconds; a ratio of 0 to 1 for errors; good replies per second for goodput
+	AtLeast  bool    `json:"at_least,omitempty"` // the value must be Limit or more, rather than Limit or less
 }
 
 // mostSLO is the longest time a term may allow. Times up to it are exact in
@@ -165,7 +165,8 @@ func (s SLO) String() string {
 func (t Term) String() string {
 	switch t.Metric {
 	case "errors":
-		if text := percentage(t.Limit); parsesTo(text, t.Limit) {
+		text := percentage(t.Limit)
+		if back, err := hundredth(text); err == nil && back == t.Limit {
 			return "errors<=" + text + "%"
 		}
 		return "errors<=" + strconv.FormatFloat(t.Limit, 'f', -1, 64)
@@ -173,11 +174,6 @@ func (t Term) String() string {
 		return "goodput>=" + strconv.FormatFloat(t.Limit, 'f', -1, 64) + "/s"
 	}
 	return t.Metric + "<=" + time.Duration(math.Round(t.Limit*1e9)).String()
-}
-
-func parsesTo(percent string, ratio float64) bool {
-	back, err := hundredth(percent)
-	return err == nil && back == ratio
 }
 
 // Requests returns how many requests a window needs before the term can be judged from it:

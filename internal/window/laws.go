@@ -35,31 +35,26 @@ const (
 	cpuSlack  = 1.02
 )
 
-// A Law is the check of one law in one window. Value is how far the window is from the law, and
-// Limit the largest Value allowed, both in Unit. Value is 0 or more, and the window keeps the law
-// while Value is at most Limit.
-//
-// This file checks a window as an accountant would: with two figures that must agree, whatever the
-// server did. A law has no model of the server in it, so breaking one never means that the server
-// is slow; it means that something was counted or timed wrongly.
-type Law struct {
-	Name, Unit   string
-	Value, Limit float64
-}
-
-// Rule returns the name of the law as a rule that a window can break. Both laws named [LawFlow]
+// RuleOf returns the name of a law as a rule that a window can break. Both laws named [LawFlow]
 // have their unit in the rule, so they are two rules.
-func (l Law) Rule() string {
+func RuleOf(l record.Law) string {
 	if l.Name == LawInteractive {
 		return fmt.Sprintf("%s T = N/X - Z (%s)", l.Name, l.Unit)
 	}
 	return fmt.Sprintf("%s (%s)", l.Name, l.Unit)
 }
 
-// Laws returns the queueing laws that a window must satisfy on a server with serverCPUs CPUs. A
-// law is left out if the record lacks a figure that it needs.
-func (w *Window) Laws(serverCPUs int) (all []Law) {
-	add := func(name, unit string, value, limit float64) { all = append(all, Law{name, unit, value, limit}) }
+// Laws returns the queueing laws that a window must satisfy on a server with serverCPUs CPUs. Value
+// is how far the window is from the law, 0 or more, and the window keeps the law while Value is at
+// most Limit. A law is left out if the record lacks a figure that it needs.
+//
+// This file checks a window as an accountant would: with two figures that must agree, whatever the
+// server did. A law has no model of the server in it, so breaking one never means that the server
+// is slow; it means that something was counted or timed wrongly.
+func (w *Window) Laws(serverCPUs int) (all []record.Law) {
+	add := func(name, unit string, value, limit float64) {
+		all = append(all, record.Law{Name: name, Unit: unit, Windows: 1, Block: w.Trial.Block, Arm: w.Trial.Arm, Value: value, Limit: limit})
+	}
 	if off, limit, ok := w.littlesLaw(); ok {
 		add(LawLittle, "ratio", off, limit)
 	}

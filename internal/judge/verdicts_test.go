@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -155,7 +156,7 @@ func TestChecksRefuse(t *testing.T) {
 	t.Parallel()
 	late := at("pool", some(1, func(r *record.Request) { r.Sent, r.Done = r.Sent+3e6, r.Done+3e6 }))
 	r := synthetic{edit: late}.judged(t)
-	for _, metric := range []string{"p50", "p90", "p99"} {
+	for _, metric := range stats.Names(stats.Quantiles()) {
 		v := verdictOf(t, r.Verdicts, "pool", metric)
 		if v.Verdict != "REFUSED" || v.Reason.Code != causeImbalance || math.Abs(v.Reason.Values["more"]-3e-3) > 1e-5 {
 			t.Errorf("%s: %+v, want it refused for 3 ms of lateness", metric, v)
@@ -262,5 +263,258 @@ func TestBlocksWithoutErrors(t *testing.T) {
 	}
 	if clean, failing := b.without(said, "a", "b"); !slices.Equal(clean, []float64{0, 3, 4}) || failing != 2 {
 		t.Errorf("got the blocks %v and %d left out, want 0, 3 and 4, and 2", clean, failing)
+	}
+}
+
+// said is a verdict whose ratios are e to the x.
+func said(decision stats.Decision, x ...float64) checkedVerdict {
+	return checkedVerdict{decision: decision, same: .125, x: x}
+}
+
+// Where exactly a disturbance begins to make a verdict, or a median to contradict it.
+func TestCallsAtTheirLimits(t *testing.T) {
+	t.Parallel()
+	same, slower, level := said(stats.Same, .0625), said(stats.Slower, .25), said(stats.Slower, 0)
+	for name, c := range map[string]struct{ got, want bool }{
+		"a median just within SAME":               {same.contradicts(-.125), false},
+		"a median beyond SAME":                    {same.contradicts(.126), true},
+		"a median of the other sign":              {slower.contradicts(-.001), true},
+		"a median of no difference":               {slower.contradicts(0), false},
+		"a verdict of no difference":              {level.contradicts(-1), false},
+		"half of the difference":                  {slower.madeBy(.125), true},
+		"less than half of it":                    {slower.madeBy(.124), false},
+		"all of it, the other way":                {slower.madeBy(-.25), false},
+		"something, of no difference":             {level.madeBy(.1), false},
+		"a SAME that would be at its edge":        {same.madeBy(-.0625), false},
+		"a SAME that would be beyond it":          {same.madeBy(-.0626), true},
+		"a SAME that would be more of one":        {same.madeBy(.0626), false},
+		"a disturbance of no block":               {disturbance{}.known(), false},
+		"a disturbance not known of the baseline": {disturbance{base: []float64{1, math.NaN()}, arm: []float64{1, 1}}.known(), false},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: got %v, want %v", name, c.got, c.want)
+		}
+	}
+}
+
+// Of ten differences one may be of the other sign (2 P(Bin(10, 1/2) <= 1) = 2.1 %); of three
+// all may be alike by chance.
+func TestDiffersNeedsBlocks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		diff []float64
+		sure bool
+	}{
+		{[]float64{-1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, true},
+		{[]float64{-1, -1, 1, 1, 1, 1, 1, 1, 1, 1}, false},
+		{[]float64{1, -1, -1, -1, -1, -1, -1, -1, -1, -1}, true},
+		{[]float64{1, 1, -1, -1, -1, -1, -1, -1, -1, -1}, false},
+		{[]float64{1, 1, 1}, false},
+	} {
+		if _, sure := differs(c.diff); sure != c.sure {
+			t.Errorf("%v: sure %v, want %v", c.diff, sure, c.sure)
+		}
+	}
+}
+
+// Lateness makes a difference when it is half of it, and hides one when the times without
+// it are apart.
+func TestLatenessAtItsLimits(t *testing.T) {
+	t.Parallel()
+	always := func(v float64) []float64 { return slices.Repeat([]float64{v}, 12) }
+	for _, c := range []struct {
+		name              string
+		decision          stats.Decision
+		base, arm         float64
+		lateBase, lateArm float64
+		want              bool
+	}{
+		{"half of the difference", stats.Slower, 1, 2, 0, .5, true},
+		{"a little less", stats.Slower, 1, 2, 0, .49, false},
+		{"no difference", stats.Slower, 1, 1, 0, .5, false},
+		{"the arm would be faster", stats.Same, 2, 2, 0, .25, true},
+		{"the baseline would be faster", stats.Same, 2, 2, .25, 0, true},
+		{"both would still be the same", stats.Same, 2, 2, 0, .2, false},
+	} {
+		// ln(1.75/2) = -.134 is beyond the .125 of SAME, ln(2.25/2) = .118 within it
+		late := disturbance{base: always(c.lateBase), arm: always(c.lateArm)}
+		if more, got := said(c.decision, 0).lateImbalance(late, always(c.base), always(c.arm)); got != c.want || more != c.lateArm-c.lateBase {
+			t.Errorf("%s: %v, %v s more; want %v", c.name, got, more, c.want)
+		}
+	}
+}
+
+// The calm half is the blocks with the least of both arms' disturbance, the middle one with it.
+func TestTheCalmHalf(t *testing.T) {
+	t.Parallel()
+	d := disturbance{base: []float64{0, 2, 1}, arm: []float64{0, 2, 1}}
+	if m, ok := said(stats.Slower, 1, 100, 5).calm(d); !ok || m != 3 {
+		t.Errorf("got %v, %v; want the median of 1 and 5", m, ok)
+	}
+	alike := disturbance{base: []float64{0, .1, 0}, arm: []float64{.1, 0, .1}}
+	if _, ok := said(stats.Slower, 1, 2, 3).calm(alike); ok {
+		t.Error("blocks that are disturbed alike, one arm or the other, have no calm half")
+	}
+}
+
+// A run's halves share the block in the middle, and say opposite things only with opposite
+// signs.
+func TestHalvesOfADrift(t *testing.T) {
+	t.Parallel()
+	if first, last, _, _ := said(stats.Slower, 1, 2, 9).drifts(); first != 1.5 || last != 5.5 {
+		t.Errorf("halves of three: %v and %v, want 1.5 and 5.5", first, last)
+	}
+	for _, x := range [][]float64{{-5, -4, -3, -2, -1, -.2, -.1, 0, .1, .2}, {-.2, -.1, 0, .1, .2, 1, 2, 3, 4, 5}} {
+		if first, last, p, drifts := said(stats.Slower, x...).drifts(); drifts || p >= followsLimit {
+			t.Errorf("from %v to %v, p %v: drifts %v; a half that says nothing opposes nothing", first, last, p, drifts)
+		}
+	}
+}
+
+// A shape draws what a window adds to the logarithm of its times.
+type shape struct {
+	name string
+	draw func(rng *rand.Rand) float64
+}
+
+var shapes = []shape{
+	{"normal", func(rng *rand.Rand) float64 { return rng.NormFloat64() }},
+	{"Student t, 2 degrees", func(rng *rand.Rand) float64 { return rng.NormFloat64() / math.Sqrt(rng.ExpFloat64()) }},
+	{"a fifth ten times as noisy", func(rng *rand.Rand) float64 {
+		return rng.NormFloat64() * []float64{1, 1, 1, 1, 10}[rng.IntN(5)]
+	}},
+	{"one-sided hits", func(rng *rand.Rand) float64 {
+		if rng.IntN(10) == 0 {
+			return .5*rng.NormFloat64() + 20*rng.ExpFloat64()
+		}
+		return .5 * rng.NormFloat64()
+	}},
+}
+
+// drawn draws the times of a run: of the baseline, its copy, and challengers, which take the given
+// multiples of the baseline's time. The quantiles of a window share their noise if correlated,
+// else each has its own. size is the standard deviation of the noise.
+func drawn(rng *rand.Rand, s shape, size float64, correlated bool, challengers ...float64) map[string]map[string][]float64 {
+	all := map[string]map[string][]float64{}
+	for i, ratio := range append([]float64{1, 1}, challengers...) {
+		name := string(rune('a' + i))
+		all[name] = map[string][]float64{}
+		for range stats.Looks()[len(stats.Looks())-1] {
+			window := s.draw(rng)
+			for _, metric := range stats.Names(stats.Quantiles()) {
+				if own := s.draw(rng); correlated {
+					all[name][metric] = append(all[name][metric], ratio*math.Exp(size*(window+.3*own)))
+				} else {
+					all[name][metric] = append(all[name][metric], ratio*math.Exp(size*own))
+				}
+			}
+			all[name]["goodput"], all[name]["cpu_per_request"] = append(all[name]["goodput"], 1), append(all[name]["cpu_per_request"], 1)
+		}
+	}
+	return all
+}
+
+// played is the ranking of such a run, which ends at the first look that decides it.
+func played(values map[string]map[string][]float64, names ...string) (f ranking, r *record.Result) {
+	b, arms := plain(names, values)
+	whole := b.valid
+	for _, n := range stats.Looks() {
+		b.valid = whole[:n]
+		v := b.compare(arms)
+		r = &record.Result{Arms: arms, Verdicts: v.all, Duels: v.duels}
+		r.Winner, r.Answer = conclude(r)
+		if (judgement{b, r}).settled(0, false) {
+			break
+		}
+	}
+	return newRanking(r, func(v record.Verdict) bool { return v.Primary }, true), r
+}
+
+// Of two challengers that are equal, whatever they are to the baseline, at most one run in
+// twenty names one the winner, tells them apart, or says another thing that is not so.
+func TestEqualChallengersStayEqual(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("a simulation of half a minute")
+	}
+	const runs = 40
+	for _, correlated := range []bool{false, true} {
+		for i, ratio := range []float64{.90, .95, 1, 1.05, 1.10} {
+			t.Run(fmt.Sprintf("×%v, correlated %v", ratio, correlated), func(t *testing.T) {
+				t.Parallel()
+				rng := rand.New(rand.NewPCG(23, uint64(i)))
+				wrong := 0
+				for _, s := range shapes {
+					for range runs {
+						f, r := played(drawn(rng, s, .08, correlated, ratio, ratio), "a", "b", "c", "d")
+						wrong += stats.Count(mistaken(f, r, ratio))
+					}
+				}
+				if share := float64(wrong) / float64(runs*len(shapes)); share > .05 {
+					t.Errorf("%.1f %% of runs are wrong, want at most 5 %%", 100*share)
+				} else {
+					t.Logf("%.1f %% of runs are wrong", 100*share)
+				}
+			})
+		}
+	}
+}
+
+// mistaken reports whether a run makes a false claim about two challengers that both take ratio
+// times the baseline's time.
+func mistaken(f ranking, r *record.Result, ratio float64) bool {
+	for _, v := range append(r.Verdicts, r.Duels...) {
+		truth := 1.0
+		if v.Baseline == "a" && v.Primary {
+			truth = ratio
+		}
+		switch {
+		case v.Better():
+			if truth >= 1 {
+				return true
+			}
+		case v.Worse():
+			if truth <= 1 {
+				return true
+			}
+		case v.Verdict == stats.Same:
+			if math.Abs(math.Log(truth)) > math.Log1p(stats.MetricOf(v.Metric).Same)+1e-9 {
+				return true
+			}
+		}
+	}
+	switch kind, best := f.decide(); kind {
+	case record.OneWins:
+		return best[0] != "a" || ratio <= 1
+	case record.ATrade:
+		return true
+	}
+	return false
+}
+
+// A challenger that is a tenth faster than another is found to be, by the blocks of the two.
+func TestBetterChallengerIsFound(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("a simulation of seconds")
+	}
+	const runs = 50
+	for _, pair := range [][2]float64{{.90, .99}, {.95, 1.045}, {1, 1.10}} {
+		for i, s := range shapes {
+			rng := rand.New(rand.NewPCG(24, uint64(i)))
+			found := 0
+			for range runs {
+				_, r := played(drawn(rng, s, .03, true, pair[0], pair[1]), "a", "b", "c", "d")
+				for _, v := range r.Duels {
+					if v.Primary && v.Worse() {
+						found++
+						break
+					}
+				}
+			}
+			if found < runs*9/10 {
+				t.Errorf("%v of the baseline, %s: found in %d of %d runs, want 9 in 10", pair, s.name, found, runs)
+			}
+		}
 	}
 }

@@ -1,19 +1,21 @@
 package judge
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
-// A field ranks the arms of a comparison pairwise. The baseline is the first arm, and its copy is
-// left out. A winner is named by a field only, both in a comparison and in a cell of a map.
+// A ranking has the rank of every arm of a comparison against every other. The baseline is the first arm, and its copy is
+// left out. A winner is named by a ranking only, both in a comparison and in a cell of a map.
 //
 // Arms are ranked pairwise and not by one number, because each pair has verdicts of its own and
 // some pairs have none. The relation need not be transitive, so a winner has to beat every other
 // arm itself (docs/decisions, 23).
-type field struct {
+type ranking struct {
 	arms      []record.Arm
 	ranks     [][]record.Rank   // ranks[i][k] is the rank of arm i against arm k; "" if i == k
 	standings []record.Standing // of each challenger against its reference
@@ -22,15 +24,15 @@ type field struct {
 	duels     []record.Duel     // of challengers that both beat their reference
 }
 
-// newField ranks the arms by the verdicts for which asked returns true. byLoad says that closed
+// newRanking ranks the arms by the verdicts for which asked returns true. byLoad says that closed
 // loops with different loads are not compared by their response times.
 //
 // Two challengers are ranked by the verdicts of their duel (record.Result.Duels). There is one
 // exception: if one is faster than the baseline and the other slower at the same metric, the first
 // is ranked faster without a duel. asked selects metrics: the primary ones for the winner of a
 // run, or one metric for a map.
-func newField(r *record.Result, asked func(record.Verdict) bool, byLoad bool) field {
-	var f field
+func newRanking(r *record.Result, asked func(record.Verdict) bool, byLoad bool) ranking {
+	var f ranking
 	for _, a := range r.Arms {
 		if a.Role != record.Copy {
 			f.arms = append(f.arms, a)
@@ -236,7 +238,7 @@ func atFault(v record.Verdict) bool {
 // beats every other arm; it need not beat excused arms, except the baseline. An arm beats another
 // if it is faster at one metric or more and slower at none, or if it keeps up and the other does
 // not. best is empty unless the kind names arms.
-func (f field) decide() (kind record.AnswerKind, best []string) {
+func (f ranking) decide() (kind record.AnswerKind, best []string) {
 	var leaders []int // arms that no arm beats
 	for i := range f.arms {
 		if f.beatsAll(i) {
@@ -263,7 +265,7 @@ func (f field) decide() (kind record.AnswerKind, best []string) {
 
 // beatsAll reports whether arm i wins. It must beat the baseline and every arm that is not
 // excused, and no arm may beat it. An arm alone beats nobody.
-func (f field) beatsAll(i int) bool {
+func (f ranking) beatsAll(i int) bool {
 	beaten := 0
 	for k, rank := range f.ranks[i] {
 		if k != i && !better(rank) && (k == 0 || !f.excused[k] || worse(rank)) {
@@ -276,7 +278,7 @@ func (f field) beatsAll(i int) bool {
 
 // pairs returns the number of ordered pairs of the given arms that have the rank. Each pair counts
 // twice, once from each side.
-func (f field) pairs(arms []int, rank record.Rank) (n int) {
+func (f ranking) pairs(arms []int, rank record.Rank) (n int) {
 	for _, i := range arms {
 		for _, k := range arms {
 			n += stats.Count(i != k && f.ranks[i][k] == rank)
@@ -286,7 +288,7 @@ func (f field) pairs(arms []int, rank record.Rank) (n int) {
 }
 
 // faster returns the challengers that beat their reference and can win.
-func (f field) faster() (names []string) {
+func (f ranking) faster() (names []string) {
 	for i, s := range f.standings {
 		if better(s.Rank) && !f.excused[i+1] {
 			names = append(names, s.Arm)
@@ -294,3 +296,126 @@ func (f field) faster() (names []string) {
 	}
 	return names
 }
+
+// conclude draws the answer of a comparison from its verdicts. winner is the name of the winning
+// arm, "trade" or "undecided"; "" if there are fewer than two arms. It only arranges what the
+// ranking decides.
+func conclude(r *record.Result) (winner string, a record.Conclusion) {
+	if len(r.Arms) < 2 {
+		return "", a
+	}
+	f := newRanking(r, func(v record.Verdict) bool { return v.Primary }, true)
+	a.Standings, a.Faster, a.Duels = f.standings, f.faster(), f.duels
+	var best []string
+	a.Outcome, best = f.decide()
+	// Under different loads no arm wins, whatever the verdicts say.
+	winner = "undecided"
+	switch {
+	case len(r.LoadsDiffer) > 0:
+		a.Outcome = record.OtherLoads
+	case a.Outcome == record.OneWins:
+		winner = best[0]
+	case a.Outcome == record.ATrade:
+		winner = "trade"
+	}
+	// Without a single verdict there are no standings to show, but a reason.
+	if !slices.Contains(f.judged, true) {
+		a = record.Conclusion{Outcome: record.NoVerdict, Reason: refusalReason(r.Verdicts)}
+	}
+	a.Starving = starving(r.Arms, a.Standings)
+	return winner, a
+}
+
+// refusalReason returns the first reason for which a verdict was refused. If there is none, it is
+// the fact that nothing was compared.
+func refusalReason(vs []record.Verdict) record.Fact {
+	for _, v := range vs {
+		if !v.Reason.None() {
+			return v.Reason
+		}
+	}
+	return record.Fact{Code: nothingCompared}
+}
+
+// starving returns the names of the arms that starved connections, unless an arm's standing says
+// so already. If the baseline and its copy both did, it names the baseline only.
+func starving(arms []record.Arm, standings []record.Standing) (names []string) {
+	for _, a := range arms {
+		told := a.Role == record.Copy && arms[0].StarvedConnections > 0 ||
+			slices.ContainsFunc(standings, func(s record.Standing) bool { return s.Arm == a.Name && s.Rank == record.StarvesClients })
+		if a.StarvedConnections > 0 && !told {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+// goodput is the metric that decides where times cannot: an arm with a growing backlog has no
+// times to compare.
+const goodput = "goodput"
+
+// MapBlocks returns the fewest blocks that can tell this number of arms apart on a map; 0 if no
+// number of looks can. arms counts the baseline, and not its copy.
+func MapBlocks(arms int) int { return stats.FirstLook(max(stats.Primaries(), duelShares(arms-1))) }
+
+// Outcome returns what a cell of a map shows for a metric, or for the winner over the primary
+// metrics if metric is "". Its ratio is the widest one among the verdicts that decided the cell.
+//
+// A map has one cell per load. The cell shows one word and one ratio, so Outcome picks them from
+// the verdicts of the cell's run, by the same ranking that names the winner of a comparison.
+func Outcome(r *record.Result, metric string) record.CellVerdict {
+	asked := func(v record.Verdict) bool { return v.Primary && metric == "" || v.Metric == metric }
+	if metric == "" && len(r.LoadsDiffer) > 0 {
+		return record.CellVerdict{Decision: record.Rejected, Reason: record.Fact{Code: loadsDiffer}}
+	}
+	if !slices.ContainsFunc(r.Verdicts, asked) {
+		why := record.Fact{Code: nothingCompared}
+		if metric != "" {
+			why = record.Fact{Code: noVerdictOn, Metric: metric}
+		}
+		return record.CellVerdict{Decision: record.Rejected, Metric: metric, Reason: why}
+	}
+	f := newRanking(r, asked, metric == "")
+	kind, best := f.decide()
+	c := record.CellVerdict{Decision: record.InDoubt}
+	switch kind {
+	case record.OneWins:
+		c.Decision, c.Winner = record.Wins, best[0]
+	case record.ATie, record.TieForBest:
+		c.Decision, c.Among = record.Ties, best
+	case record.ATrade:
+		c.Decision = record.Trades
+	// A refusal is shown only if an arm has no verdict at all because of it.
+	default:
+		for _, v := range r.Verdicts {
+			if i := slices.IndexFunc(f.standings, func(s record.Standing) bool { return s.Arm == v.Arm }); asked(v) && !v.Reason.None() && !f.judged[i] {
+				return record.CellVerdict{Decision: record.Rejected, Metric: v.Metric, Reason: v.Reason}
+			}
+		}
+	}
+	v := f.widest(r.Verdicts, asked, c.Winner)
+	c.Metric, c.Arm, c.Ratio, c.Low, c.High = v.Metric, v.Arm, v.Ratio, v.Low, v.High
+	return c
+}
+
+// widest returns the verdict with the ratio farthest from 1 among those that count. If there is a
+// winner, verdicts that say so come first. It is the zero Verdict if none counts.
+func (f ranking) widest(verdicts []record.Verdict, asked func(record.Verdict) bool, winner string) (found record.Verdict) {
+	says := func(v record.Verdict) bool {
+		return v.Arm == winner && v.Better() || v.Baseline == winner && v.Worse()
+	}
+	for _, v := range verdicts {
+		rank := f.ranks[slices.IndexFunc(f.arms, func(a record.Arm) bool { return a.Name == v.Arm })][0]
+		counts := asked(v) || v.Metric == goodput && (rank == record.KeepsUp || rank == record.FallsBehind)
+		if !counts || v.Verdict == stats.Refused {
+			continue
+		}
+		if found.Arm == "" || cmp.Or(stats.Count(says(v))-stats.Count(says(found)), cmp.Compare(width(v.Ratio), width(found.Ratio))) > 0 {
+			found = v
+		}
+	}
+	return found
+}
+
+// width returns how far a ratio is from 1, in the logarithm. So half and double are equally wide.
+func width(ratio float64) float64 { return math.Abs(math.Log(ratio)) }

@@ -1,0 +1,283 @@
+package judge
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
+)
+
+// Arms of another load than the baseline's are compared with the one of its family
+// that is loaded alike, and no arm wins.
+func TestArmsOfOtherLoads(t *testing.T) {
+	t.Parallel()
+	run := synthetic{times: scaled(map[string]float64{"fasthttp": 4, "pool": 2}), plan: func(p *record.Plan) {
+		for i, connections := range []int{16, 16, 256, 256} {
+			p.Arms[i].Clients = record.Clients{Loop: "open", Rate: fakeRate, Connections: connections, KeepAlive: true}
+		}
+		p.Arms[0].Family, p.Arms[2].Family = "nethttp", "nethttp"
+	}}
+	r := run.judged(t)
+	for _, c := range []struct {
+		arm, against string
+		verdict      stats.Decision
+	}{{"fasthttp", "nethttp", "SLOWER"}, {"pool", "fasthttp", "FASTER"}} {
+		if v := verdictOf(t, r.Verdicts, c.arm, "p90"); v.Baseline != c.against || v.Verdict != c.verdict {
+			t.Errorf("%s: %s against %s, want %s against %s", c.arm, v.Verdict, v.Baseline, c.verdict, c.against)
+		}
+	}
+	if r.Winner != "undecided" || !strings.HasPrefix(report.Headline(r), "No one winner, for the arms' loads differ: fasthttp is slower than nethttp (") {
+		t.Errorf("got %q, %q", r.Winner, report.Headline(r))
+	}
+	if v := Outcome(r, ""); v.Decision != record.Rejected || !strings.Contains(words(v.Reason), "different loads") {
+		t.Errorf("a map's cell of it: got %+v", v)
+	}
+}
+
+// In a closed loop times are what the load makes them: the headline speaks of what was
+// done, and of its cost.
+func TestHeadlineOfOtherClosedLoops(t *testing.T) {
+	t.Parallel()
+	closed := record.Clients{Loop: "closed", Connections: 2, KeepAlive: true}
+	for name, other := range map[string]record.Clients{
+		"connections": {Loop: "closed", Connections: 16, KeepAlive: true},
+		"think":       {Loop: "closed", Connections: 2, KeepAlive: true, Think: .01},
+		"session":     {Loop: "closed", Connections: 2, KeepAlive: true, Session: 8},
+		"pipeline":    {Loop: "closed", Connections: 2, KeepAlive: true, Pipeline: 4},
+		"loop, rate":  {Loop: "open", Connections: 2, KeepAlive: true, Rate: fakeRate},
+		"":            closed,
+	} {
+		starved := one(func(t *record.Trial) { t.Client.Pending = record.Pending{Requests: 64, Early: 64} }) // no law holds of them
+		run := synthetic{times: scaled(map[string]float64{"fasthttp": 12}), edit: starved, plan: func(p *record.Plan) {
+			for i := range p.Arms {
+				p.Arms[i].Clients = closed
+			}
+			p.Arms[2].Clients = other
+		}}
+		r := run.judged(t)
+		want := "No one winner, for the arms' loads differ: fasthttp against nethttp: goodput SAME ("
+		if name == "" {
+			want = "A tie for the best: fasthttp is slower than nethttp (p50 ×12"
+		}
+		if !strings.HasPrefix(report.Headline(r), want) || r.Winner != "undecided" {
+			t.Errorf("%s: got %q, %q", name, r.Winner, report.Headline(r))
+		}
+		if name != "" && (strings.Contains(report.Headline(r), "slower") || !strings.Contains(report.Headline(r), "), and response times follow the load ("+name+"); pool ")) {
+			t.Errorf("%s: got %q", name, report.Headline(r))
+		}
+	}
+}
+
+// In a closed loop nobody knows how long those wait who get no answer, so times are
+// refused when they are more than one in a hundred; what was done holds.
+func TestStarvedClosedLoopHasNoTimes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		loop    string
+		starved float64
+		refused bool
+	}{{"closed", 9, true}, {"closed", 1, false}, {"closed", 0, false}, {"open", 9, false}} {
+		b := blocks{
+			run:     record.Run{Plan: record.Plan{Window: 1, Arms: []record.PlanArm{{Name: "pool", Clients: record.Clients{Loop: c.loop}}}}},
+			judged:  map[string]bool{"p50": true},
+			windows: map[int]map[string]modelled{1: {"pool": {Window: window.Window{Values: map[string]float64{"starved": c.starved, "served": 200 - c.starved}}}}},
+			valid:   []int{1}, over: map[string]bool{},
+		}
+		for metric, times := range map[string]bool{"p50": true, "mean": true, "goodput": false, "cpu_per_request": false} {
+			why := b.refuseMetric(stats.MetricOf(metric), record.Arm{Name: "pool", StarvedConnections: int(c.starved)})
+			if refused := !why.None(); refused != (c.refused && times) {
+				t.Errorf("%s loop, %g of 200 starved: %s is refused for %v", c.loop, c.starved, metric, why)
+			}
+		}
+	}
+}
+
+// A closed loop that starves clients has no times, and says so in its headline,
+// whatever else the run comes to.
+func TestStarvationIsInTheHeadline(t *testing.T) {
+	t.Parallel()
+	slow := scaled(map[string]float64{"pool": 1.5})
+	starve := func(starving map[string]int) func(*record.Trial, []record.Request) []record.Request {
+		return func(t *record.Trial, requests []record.Request) []record.Request {
+			t.Client.ConnAnswers, t.Client.Asked, t.Client.Starved = []uint32{600, 600, 0}, 10, starving[t.Arm]
+			return requests
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		starving map[string]int
+		blocks   int
+		winner   string
+		headline string
+	}{
+		{"nobody", nil, 0, "undecided", "A tie for the best: fasthttp is the same as nethttp; pool is slower than nethttp (" + atAll("+50 %") + ")."},
+		{"a challenger", map[string]int{"pool": 9}, 0, "undecided", "No single winner: fasthttp is the same as nethttp; pool starved 9 of 10 connections, so that it has no times to set against nethttp."},
+		{
+			"the baseline, and its copy once less", map[string]int{"nethttp": 2, "nethttp'": 1}, 0,
+			"undecided", "No verdict: nethttp starved 2 of 10 connections, and the times lack the waits of those.",
+		},
+		{
+			"the copy", map[string]int{"nethttp'": 1}, 0,
+			"undecided", "No verdict: nethttp' starved 1 of 10 connections, and the times lack the waits of those.",
+		},
+		{
+			"two of a run that was cut short", map[string]int{"pool": 9, "fasthttp": 1}, 4,
+			"undecided", "No verdict: fasthttp starved 1 of 10 connections; pool starved 9 of 10 connections, and the times lack the waits of those.",
+		},
+	} {
+		run := synthetic{}.run()
+		for i := range run.Plan.Arms {
+			run.Plan.Arms[i].Clients = record.Clients{Loop: "closed", Connections: 10, Rate: fakeRate}
+		}
+		j, err := New("run", "dir", run, Aim{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for trial := range (synthetic{times: slow, edit: starve(c.starving), blocks: c.blocks}).trials() {
+			j.Take(trial, nil)
+		}
+		r := j.judge().result
+		if r.Winner != c.winner || report.Headline(r) != c.headline {
+			t.Errorf("%s: got  %q, %q\nwant %q, %q", c.name, r.Winner, report.Headline(r), c.winner, c.headline)
+		}
+		for _, a := range r.Arms {
+			n := c.starving[a.Name]
+			if a.StarvedConnections != n || a.Fairness == nil || a.Fairness.Asked != 10 || a.Fairness.Served != 10-n {
+				t.Errorf("%s: %s starved %d, fairness %+v; want %d of 10", c.name, a.Name, a.StarvedConnections, a.Fairness, n)
+			}
+		}
+		for _, v := range r.Verdicts {
+			if c.starving[v.Arm] > 0 && v.Primary && c.blocks == 0 && v.Reason.Code != record.CauseStarvation {
+				t.Errorf("%s: got %+v, want it refused for starvation", c.name, v)
+			}
+		}
+	}
+}
+
+// An arm of an open loop that starves connections from the warm-up on has no times: those of its window
+// lack the waits. That refuses this arm alone, and leaves no block out.
+func TestStarvedOpenLoopSpoilsNothing(t *testing.T) {
+	t.Parallel()
+	starve := at("pool", func(t *record.Trial, requests []record.Request) []record.Request {
+		for i := range 55 {
+			requests[i].Done, requests[i].Status, requests[i].Outcome = 11e9, 0, record.TimedOut
+		}
+		t.Client.ConnAnswers, t.Client.Asked, t.Client.Starved = []uint32{600, 600, 0}, 64, 55
+		return requests
+	})
+	r := synthetic{edit: starve}.judged(t)
+	if r.Valid != fakeBlocks || len(r.Refused) != 0 {
+		t.Errorf("%d valid blocks, refused %v, want all and none", r.Valid, r.Refused)
+	}
+	if diff := cmp.Diff(same, decisions(r, "fasthttp")); diff != "" {
+		t.Errorf("fasthttp (-want +got):\n%s", diff)
+	}
+	want := times("REFUSED", nil)
+	if diff := cmp.Diff(want, decisions(r, "pool")); diff != "" {
+		t.Errorf("pool (-want +got):\n%s", diff)
+	}
+	if why := words(verdictOf(t, r.Verdicts, "pool", "p99").Reason); why != "starvation: pool left 55 of its connections without an answer, and its times lack their waits" {
+		t.Errorf("got %q", why)
+	}
+	const headline = "No single winner: fasthttp is the same as nethttp; pool starved 55 of 64 connections, so that it has no times to set against nethttp."
+	if got := report.Headline(r); got != headline {
+		t.Errorf("got %q, want %q", got, headline)
+	}
+}
+
+// inBlock restricts an edit to one block of every arm.
+func inBlock(block int, change func(*record.Trial, []record.Request) []record.Request) func(*record.Trial, []record.Request) []record.Request {
+	return func(t *record.Trial, requests []record.Request) []record.Request {
+		if t.Block != block {
+			return requests
+		}
+		return change(t, requests)
+	}
+}
+
+// late answers every request after the window has ended, as when the machine stands still.
+func late(_ *record.Trial, requests []record.Request) []record.Request {
+	for i := range requests {
+		requests[i].Done = int64((fakeWarmup+fakeWindow)*1e9) + int64(i)*1000
+	}
+	return requests
+}
+
+// never answers no request.
+func never(_ *record.Trial, requests []record.Request) []record.Request {
+	for i := range requests {
+		requests[i].Done, requests[i].Status, requests[i].Outcome = requests[i].Sent+15e6, 0, record.TimedOut
+	}
+	return requests
+}
+
+// screen returns the short report in one line.
+func screen(t *testing.T, r *record.Result) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.Brief(&b, r, report.TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(strings.ReplaceAll(b.String(), "\u00a0", " ")), " ")
+}
+
+// A block in which the machine stood still for every arm is left out and told. It changes no verdict.
+func TestStalledBlockIsLeftOut(t *testing.T) {
+	t.Parallel()
+	for name, stall := range map[string]func(*record.Trial, []record.Request) []record.Request{"late": late, "never": never} {
+		r := synthetic{edit: inBlock(3, stall)}.judged(t)
+		if got := screen(t, r); r.Valid != fakeBlocks-1 || !strings.Contains(got, "11 blocks, 1 left out") {
+			t.Errorf("%s: %d blocks count: %s", name, r.Valid, got)
+		}
+		const want = "1 block of 12 left out, for all arms: good replies (no arm gave one: the machine stood still)"
+		if got := doubtTexts(r); !slices.Contains(got, want) {
+			t.Errorf("%s: got the doubts %q", name, got)
+		}
+		if v := verdictOf(t, r.Verdicts, "pool", "p50"); v.Verdict != "SAME" {
+			t.Errorf("%s: got %+v", name, v)
+		}
+	}
+}
+
+// A block in which one arm alone gave no good reply counts. The missing replies are told, and so is why a
+// metric has no verdict.
+func TestSilentArmKeepsItsBlock(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		edit                func(*record.Trial, []record.Request) []record.Request
+		metric, says, doubt string
+	}{
+		{late, "goodput", "in block 3 nethttp answered none of its requests before the window ended, so that it has no goodput", "nethttp: it answered none of its requests before the window ended in block 3"},
+		{never, "p50", "in block 3 nethttp answered none of its requests, so that it has no p50", "nethttp: it answered none of its requests in block 3"},
+	} {
+		r := synthetic{edit: at("nethttp", c.edit, 3)}.judged(t)
+		got := screen(t, r)
+		if r.Valid != fakeBlocks || !strings.Contains(got, c.doubt) || strings.Contains(got, "every request got a good reply") {
+			t.Errorf("%s: %d blocks count: %s", c.metric, r.Valid, got)
+		}
+		if why := words(verdictOf(t, r.Verdicts, "fasthttp", c.metric).Reason); !strings.HasSuffix(why, c.says) {
+			t.Errorf("%s: got %q, want %q", c.metric, why, c.says)
+		}
+		for _, v := range slices.Concat(r.Verdicts, r.AA) {
+			if strings.Contains(v.Reason.String(), "positive finite") {
+				t.Errorf("%s of %s: %s", v.Metric, v.Arm, v.Reason)
+			}
+		}
+	}
+}
+
+// An arm that gives no good reply in most blocks is at fault, not the machine: its blocks count.
+func TestFailingArmsAreNotAStall(t *testing.T) {
+	t.Parallel()
+	r := synthetic{edit: never}.judged(t)
+	if r.Valid != fakeBlocks || verdictOf(t, r.Verdicts, "pool", "p50").Reason.Code != causeErrors {
+		t.Errorf("%d blocks count: %+v", r.Valid, verdictOf(t, r.Verdicts, "pool", "p50"))
+	}
+}

@@ -1,0 +1,287 @@
+package record
+
+import "time"
+
+// An Attack is the output of `attack --output json`: the summary of one attack on one server.
+// Times are seconds.
+//
+// Target is the URL or the file of targets, as the flag gave it; Scenario is the name of the scenario, if
+// one gave the requests. Dialled counts connections opened. SentRate is the rate at which requests were
+// really sent, per second: over the whole attack in an open loop, over the measured time in a closed one.
+type Attack struct {
+	Schema   int       `json:"schema"`
+	Target   string    `json:"target"`
+	Scenario string    `json:"scenario,omitempty"`
+	Status   Status    `json:"status"` // complete, or interrupted
+	Started  time.Time `json:"started"`
+	Seed     uint64    `json:"seed"`
+	Loop     string    `json:"loop,omitempty"`   // open or closed
+	Engine   string    `json:"engine,omitempty"` // the engine that sent it, where one was chosen
+	Arrivals string    `json:"arrivals"`         // as scenarios write them; for a closed loop a description
+	Offered  float64   `json:"offered"`          // requests per second asked for; 0: a closed loop sends at its own rate
+	Timeout  float64   `json:"timeout"`          // seconds
+	Duration float64   `json:"duration"`         // seconds asked for
+
+	// Sent is the sum of answered requests, Failed and CutOff. In a closed loop it counts the
+	// requests that ended in the measured time or were cut off at its end.
+	Scheduled int            `json:"scheduled"` // requests
+	Sent      int            `json:"sent"`
+	Failed    int            `json:"failed"`   // sent, and ended without a reply
+	CutOff    int            `json:"cut_off"`  // sent, and under way when the attack ended
+	Good      int            `json:"good"`     // replies 2xx and 3xx
+	Outcomes  map[string]int `json:"outcomes"` // sent requests by how they ended
+	Statuses  map[uint16]int `json:"statuses"` // replies by status
+	Bytes     uint64         `json:"bytes"`    // of response bodies
+	SentRate  float64        `json:"sent_rate"`
+	// Goodput is the good replies per second, from the start to the last good reply but at least
+	// over the whole time of sending. The time that failed requests waited is not counted, since
+	// waiting for a timeout makes no server slower. An overloaded server that still answers after
+	// the sending has stopped is charged for that time, so Goodput is not more than the rate at
+	// which it worked.
+	Goodput float64 `json:"goodput"`
+
+	// Response counts from the scheduled time, over every request sent. A request without a reply
+	// counts as at least the timeout, so a server cannot look faster by refusing. A request that
+	// was cut off counts with the time it had waited. GoodResponse is over good replies only. Lag
+	// is the lateness of sending. Connect runs from the sending until the request has an open
+	// connection, and includes waiting for a free connection or opening one. Service runs from
+	// the writing of the request to its end.
+	Response     Quantiles `json:"response"`
+	GoodResponse Quantiles `json:"good_response"`
+	Lag          Quantiles `json:"lag"`
+	Connect      Quantiles `json:"connect"`
+	Service      Quantiles `json:"service"`
+	Waited       int       `json:"waited"` // requests that found no kept connection free
+
+	Connections int     `json:"connections"` // kept connections asked for; 0 if each request opens one, or as needed
+	Dialled     uint64  `json:"dialled"`
+	Asked       int     `json:"asked_connections"`   // kept connections that were given a request
+	Starved     int     `json:"starved_connections"` // Asked connections without a reply
+	Jain        float64 `json:"jain"`                // Jain's index of replies over the Asked connections; 0 when not applicable
+	FirstReply  float64 `json:"first_reply"`         // slowest first reply of a kept connection
+	FirstError  float64 `json:"first_error"`         // when the first request failed, -1 for none
+	Doubts      []Fact  `json:"doubts"`
+
+	Idle      *IdleConns `json:"idle,omitempty"`
+	Sessions  *Sessions  `json:"sessions,omitempty"`
+	Generator *Generator `json:"generator,omitempty"`
+}
+
+// Paced reports whether the requests had a schedule. Only then is there a lag.
+// An open loop always has a schedule, a closed loop only with a rate.
+func (a *Attack) Paced() bool { return a.Loop != "closed" || a.Offered > 0 }
+
+// IdleConns are connections that carry one request and then stay open and idle during an attack.
+type IdleConns struct {
+	Asked     int     `json:"asked_for"`
+	Opened    int     `json:"opened"`
+	Answered  int     `json:"answered"`
+	Lost      int     `json:"lost"`       // closed, or sent bytes without a request, before the attack ended
+	FirstLost float64 `json:"first_lost"` // seconds from the attack's start; below 0: before the start
+}
+
+// Sessions are series of requests, each on one connection.
+type Sessions struct {
+	Complete int       `json:"complete"`
+	Broken   int       `json:"broken"` // their connection ended before the last reply
+	Good     int       `json:"good"`   // requests of complete and broken sessions, by whether the reply was good
+	Failed   int       `json:"failed"`
+	Duration Quantiles `json:"duration"` // of the complete ones
+}
+
+// A Generator is what the load generator itself did, so that its own delays are not blamed on the
+// server. Times are seconds.
+// CPU is its CPU time. GCs, Paused and LongestPause are of its own garbage collector. LongestLag is the
+// longest lateness of one request, and LagAt the time at which that request was due.
+type Generator struct {
+	Planned      int     `json:"planned"`        // requests of the schedule; 0 without one
+	Rest         string  `json:"rest,omitempty"` // what the engine spin did between requests: spins, waits, or waits, goes first
+	CPU          float64 `json:"cpu"`
+	Busy         float64 `json:"busy"` // ratio of the time that its threads could have used
+	GCs          uint64  `json:"gcs"`
+	Paused       float64 `json:"gc_paused"`
+	LongestPause float64 `json:"gc_longest_pause"`
+	LongestLag   float64 `json:"longest_lag"`
+	LagAt        float64 `json:"longest_lag_at"`
+	LongestGap   float64 `json:"longest_gap,omitempty"` // between two checks of the engine spin for requests due and replies
+	Away         float64 `json:"away,omitempty"`        // time in which it was idle, but kept from its CPU
+
+	ReadLate *ReadLate `json:"read_late,omitempty"` // nil: not audited
+}
+
+// Quantiles summarise one time, in seconds, from an HDR histogram of three digits. A quantile q
+// needs at least 10/(1-q) requests to be evidence.
+// Count is the number of times that were recorded.
+type Quantiles struct {
+	Count int64   `json:"count"`
+	Mean  float64 `json:"mean"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P99   float64 `json:"p99"`
+	P999  float64 `json:"p999"`
+	Max   float64 `json:"max"`
+}
+
+// Quantiles returns the mean, the usual quantiles and the maximum; all zero when h is empty.
+func (h *Histogram) Quantiles() Quantiles {
+	if h.Count() == 0 {
+		return Quantiles{}
+	}
+	at := func(q float64) float64 { return h.Quantile(q).Seconds() }
+	return Quantiles{h.Count(), h.hdr.Mean() / 1e9, at(.5), at(.9), at(.99), at(.999), at(1)}
+}
+
+// An Audit is the output of `audit --output json`: the runs found in a text, and the findings of
+// the laws about their figures.
+type Audit struct {
+	Schema   int            `json:"schema"`
+	File     string         `json:"file"`
+	Format   string         `json:"format"`   // of the runs: wrk2, httperf
+	Runs     []AuditRun     `json:"runs"`     // in the order of their lines
+	Findings []AuditFinding `json:"findings"` // impossible first, then suspicious, then undecidable
+	NotRead  []AuditLines   `json:"not_read"` // lines that belong to no run
+}
+
+// An AuditRun is one run as read from the text.
+// A tool's own words are already turned into the names and base units that the laws use.
+type AuditRun struct {
+	Tool string `json:"tool"` // the tool that printed it, "figures" for key=value, "table", or "prose"
+	Name string `json:"name,omitempty"`
+	Line int    `json:"line"` // its first line, from 1
+	End  int    `json:"end"`  // its last line
+	Loop string `json:"loop"` // closed; paced (held to a rate, times count from the sending); open (times count from the schedule); unknown
+	// Figures are by name: seconds, bytes, counts, requests per second, ratios 0..1.
+	Figures map[string]float64 `json:"figures"`
+}
+
+// A Judgement is a class of findings.
+type Judgement string
+
+// The classes, from the gravest.
+const (
+	Impossible Judgement = "impossible"  // a law forbids these figures
+	Suspicious Judgement = "suspicious"  // possible, but likely to mislead a reader
+	CannotTell Judgement = "undecidable" // the figures are too few to tell
+)
+
+// An AuditFinding is the verdict of one law on one run, or on several runs.
+// Law names the law, Code its sentence, and Numbers and Names fill the sentence in. Line is the first line
+// of the run, or of one of several runs.
+type AuditFinding struct {
+	Kind    Judgement `json:"kind"`
+	Law     string    `json:"law"`
+	Code    Code      `json:"code"`
+	Message string    `json:"message"` // report adds it
+	Numbers Values    `json:"numbers"`
+	Names   Names     `json:"names,omitempty"`
+	Run     int       `json:"run"` // index of the run, -1 for several
+	Line    int       `json:"line"`
+}
+
+// Fact returns the finding as a Fact, which report puts into words.
+func (f AuditFinding) Fact() Fact { return Fact{Code: f.Code, Values: f.Numbers, Names: f.Names} }
+
+// AuditLines are lines that belong to no run.
+type AuditLines struct {
+	Line int    `json:"line"`
+	End  int    `json:"end"`
+	Text string `json:"text"` // the first line
+}
+
+// A Choice is the output of `choose --output json`: the recommended model for requests of a kind,
+// its size, the evidence for it, and the comparison that tests it.
+type Choice struct {
+	Schema   int         `json:"schema"`
+	Headline string      `json:"headline,omitempty"` // the answer in a sentence; report adds it
+	Does     string      `json:"does"`               // what the requests do: short-cpu, blocking, mixed, heavy-tail, idle, bursts, pipelined, locks
+	Matters  string      `json:"matters"`            // tail, throughput, memory or overload
+	Mode     string      `json:"mode"`               // the recommended mode
+	Workers  int         `json:"workers,omitempty"`  // absent if the mode has none
+	Queue    int         `json:"queue,omitempty"`    // requests that may wait for the workers
+	Known    Knowing     `json:"known"`
+	Answer   Fact        `json:"answer"`
+	Asked    Fact        `json:"asked"`           // what the user said about the requests
+	Why      Fact        `json:"why"`             // the evidence for the recommendation
+	Size     Fact        `json:"size"`            // the reason for the size
+	Unless   Fact        `json:"unless"`          // when the choice does not matter
+	Parser   Fact        `json:"parser,omitzero"` // that the mode takes no handlers of net/http, and how net/http did; none for a mode on net/http
+	Cell     *ChoiceCell `json:"cell,omitempty"`  // the measurement behind the recommendation; nil for a prediction
+	Metrics  []string    `json:"metrics"`         // compared by the test
+	Doubts   []Fact      `json:"doubts"`
+	Test     string      `json:"test"`             // the command that tests it
+	Recipe   string      `json:"recipe,omitempty"` // the command that prints the mode as a Go file, if there is one
+	// Verified is the result of --verify, Unverified the reason why it has none.
+	Verified   *ChoiceTest `json:"verified,omitempty"`
+	Unverified string      `json:"unverified,omitempty"`
+}
+
+// Knowing is the kind of evidence behind a recommendation.
+type Knowing string
+
+// The kinds of evidence, from the surest to the least sure.
+const (
+	KnownMeasured  Knowing = "measured"  // an experiment with such requests
+	KnownNear      Knowing = "near"      // an experiment with the most similar requests
+	KnownPredicted Knowing = "predicted" // queueing theory
+	KnownNothing   Knowing = "nothing"   // no measurement, and no theory
+)
+
+// A ChoiceCell is the result of an experiment for one kind of requests and one goal.
+type ChoiceCell struct {
+	Does     string      `json:"does"`
+	Matters  string      `json:"matters"`
+	Scenario string      `json:"scenario"` // the scenario that measures it
+	Metrics  []string    `json:"metrics"`
+	Arms     []ChoiceArm `json:"arms"`
+	Commit   string      `json:"commit,omitempty"`  // commit of schedlab that measured it
+	Outcome  AnswerKind  `json:"outcome,omitempty"` // "": not measured yet; NoVerdict: every verdict was refused
+	Best     []ChoiceArm `json:"best"`              // the winner, the arms that share the first place, or the arms that no arm surely beats
+	Verdicts []Verdict   `json:"verdicts"`          // each arm against each before it, at the metrics
+	Lacks    []Fact      `json:"lacks,omitempty"`   // why its arms are not the right ones
+}
+
+// A ChoiceArm is a candidate: an arm of the scenario, and its mode.
+type ChoiceArm struct {
+	Name string `json:"name"`
+	Mode string `json:"mode"`
+}
+
+// A ChoiceTest is the result of comparing the recommended model with others.
+type ChoiceTest struct {
+	Answer   Answer        `json:"answer"` // Passed: no other is surely better at the goal; Failed: one is, or the SLO is broken; NoAnswer: all verdicts were refused, or requests got no good reply
+	Why      Fact          `json:"why"`
+	Verdicts []Verdict     `json:"verdicts"`      // each other model against the recommended one
+	SLO      []Expectation `json:"slo,omitempty"` // the SLO's terms for the recommended model, where its windows can tell
+	Dir      string        `json:"dir"`           // of the run's record
+}
+
+// KindsOfRequests describes the kinds of requests, by the value of Choice.Does. It must not be
+// modified.
+var KindsOfRequests = map[string]struct{ Name, About string }{
+	"short-cpu":  {"short CPU work", "A request computes, and waits for nothing else."},
+	"blocking":   {"requests that wait", "A request holds its goroutine while a database or another service answers, and computes a tenth of that time at most."},
+	"mixed":      {"requests that compute and wait, or are of two lengths", "Both parts count, or long requests stand among short ones."},
+	"heavy-tail": {"a heavy tail", "One request in a hundred takes as long as all the others."},
+	"idle":       {"many idle connections", "A thousand kept connections or more, few of which ask something at a time."},
+	"bursts":     {"bursts", "Many requests come in one moment."},
+	"pipelined":  {"tiny and pipelined requests", "A request asks next to nothing, or several come in one write."},
+	"locks":      {"locks", "Much of the work is done under one lock."},
+}
+
+// Words returns k in words, for a cell of a choice.
+// A kind without words of its own counts as not decided.
+func (k AnswerKind) Words() string {
+	switch k {
+	case OneWins:
+		return "one wins"
+	case ATie:
+		return "a tie"
+	case TieForBest:
+		return "a tie for the best"
+	case SeveralWin:
+		return "several win, and which of them is open"
+	case ATrade:
+		return "better at one and worse at another"
+	}
+	return "not decided"
+}
