@@ -7,10 +7,10 @@
 // no compression, and TLS with the engine vegeta only.
 //
 // A load takes this way through the files. Attack (an open loop) and Closed (a closed one) check their
-// Options and render the targets into a script (target.go, script.go). The engine spin then drives
-// all connections from one goroutine (spin_linux.go, spinconn_linux.go); spinopen_linux.go or
-// spinclosed_linux.go decides which request is sent when. The engine vegeta (vegeta_engine.go) sends
-// open loops only. Both engines return one record.Request per request, and a Proof (proof.go).
+// Options and render the targets into a script (target.go). The engine spin then drives all connections
+// from one goroutine (spin_linux.go, spinconn_linux.go); spinopen_linux.go or spinclosed_linux.go decides
+// which request is sent when, and reply.go reads the replies. The engine vegeta (vegeta.go) sends open
+// loops only. Both engines return one record.Request per request, and a Proof (proof.go).
 package load
 
 import (
@@ -39,9 +39,7 @@ func CheckConnections(n int) error {
 	if n > MaxConnections {
 		return fmt.Errorf("%d connections; one load holds %d at most", n, MaxConnections)
 	}
-	// Where the limit is unknown, a dial that fails for want of a descriptor counts in Exhausted.
-	limit, known := descriptorLimit()
-	if need := uint64(n + spareDescriptors); known && limit < need {
+	if need, limit := uint64(n+spareDescriptors), descriptorLimit(); limit < need {
 		return fmt.Errorf("%d connections need %d file descriptors and this process may open %d; raise the limit with `ulimit -n %d`, or use fewer connections", n, need, limit, need)
 	}
 	return nil
@@ -202,8 +200,8 @@ func (o *Options) prepare(closed bool) (a *script, err error) {
 	if err = check(); err == nil {
 		a, err = newScript(o.Targets, o.KeepAlive, o.Trace.Demand, o.Trace.Which)
 	}
-	if err == nil && (closed || o.engine() != EngineVegeta) {
-		err = a.refuseTLS()
+	if err == nil && a.templates[0].tls && (closed || o.engine() != EngineVegeta) {
+		err = errors.New("https needs the engine vegeta, in an open loop")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("preparing the %s: %w", name, err)
@@ -237,3 +235,108 @@ const (
 
 // Engines returns the names of all engines. On Linux the first is the default.
 func Engines() []string { return []string{EngineSpin, EngineVegeta} }
+
+// A ClosedResult holds the requests that ended in the measured time. Dialled, Exhausted,
+// Asked, FirstReply and Proof include the warm-up; Idle and Waited are 0.
+//
+// Requests are in the order they were sent. Without a Rate a closed loop has no schedule:
+// Scheduled equals Sent, so response times taken from them suffer coordinated omission.
+// ConnAnswers leaves out the clients that sent nothing in the measured time.
+//
+// Starved counts the clients that never got a reply. It also counts a client that got no
+// reply in the measured time, if the others had ten turns each on average. (With fewer
+// turns, the client may just not have had its turn yet.)
+type ClosedResult struct {
+	Result
+	// Seqs are the numbers of Requests, as sent in X-Vegeta-Seq, ascending.
+	Seqs []uint64
+
+	Answered int // good replies, status 2xx or 3xx
+	Failed   int // any other end
+	// Cut describes the requests in flight at the end. They are counted nowhere else.
+	Cut     record.Pending
+	Elapsed time.Duration // the measured time
+	// Sessions holds the sessions that ended in the measured time, in the order they began.
+	Sessions []Session
+}
+
+// A Session is a client's use of one connection. Times are nanoseconds from the
+// result's Start.
+// Began is the sending of its first request, Ended the end of its last.
+type Session struct {
+	Client       int // index of the client, from 0
+	Began, Ended int64
+	Good, Failed int  // numbers of requests
+	Broken       bool // the connection ended before the last answer, or never opened
+}
+
+// Rate returns good replies per second; 0 when nothing was measured.
+// Failed requests do not count.
+func (r ClosedResult) Rate() float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.Answered) / r.Elapsed.Seconds()
+}
+
+// checkClosed returns an error for options that a closed loop cannot carry out. The form !(rate >= 0)
+// refuses NaN too.
+func (o *Options) checkClosed() error {
+	kept := o.KeepAlive
+	switch {
+	case o.Connections < 1:
+		return fmt.Errorf("%d connections; give at least 1", o.Connections)
+	case o.Duration <= 0 || o.Warmup < 0 || o.Ramp < 0:
+		return errors.New("give a positive duration, and a warm-up and ramp that are not negative")
+	case o.Session < 0 || o.Pipeline < 0 || !(o.Rate >= 0) || !(o.OpenRate >= 0):
+		return errors.New("give a session, a pipeline and rates that are not negative")
+	case o.Pipeline > maxPipeline:
+		return fmt.Errorf("a pipeline of %d requests; give at most %d", o.Pipeline, maxPipeline)
+	case !kept && (o.Session > 0 || o.Pipeline > 1):
+		return errors.New("session and pipeline need connections that are kept; set keep-alive")
+	case o.Pipeline > 1 && (o.Pause != nil || o.Rate > 0):
+		return errors.New("a pipeline is always full, so it excludes think times and a rate; drop one of them")
+	case o.Pause != nil && o.Rate > 0:
+		return errors.New("think times and a rate both say when to send; drop one of them")
+	}
+	return CheckConnections(o.Connections)
+}
+
+// maxPipeline bounds the requests in flight on one connection.
+// With MaxConnections their queues (spinConn's rings) then take 64 MiB.
+const maxPipeline = 1024
+
+// Closed runs clients that each send their next request when the last is answered, and
+// counts the replies. Requests in flight at the end are cut off. When ctx ends early, Closed
+// returns the result so far and ctx's error.
+//
+// The loop itself is in spinclosed_linux.go. It only logs requests; tallied counts them when the
+// load is over, so that counting costs the load no time.
+func Closed(ctx context.Context, o Options) (ClosedResult, error) {
+	a, err := o.prepare(true)
+	if err != nil {
+		return ClosedResult{}, err
+	}
+	return closedSpin(ctx, o, a)
+}
+
+// SumSessions counts the sessions of a closed loop and takes the quantiles of their durations.
+// Broken sessions count, but their durations are left out.
+// The result is never nil; it is all zero without sessions.
+func SumSessions(all []Session) *record.Sessions {
+	var sum record.Sessions
+	h := record.NewHistogram()
+	for _, s := range all {
+		sum.Good += s.Good
+		sum.Failed += s.Failed
+		if s.Broken {
+			sum.Broken++
+			// A session that was cut short would count as a fast one.
+			continue
+		}
+		sum.Complete++
+		h.Record(time.Duration(s.Ended - s.Began))
+	}
+	sum.Duration = h.Quantiles()
+	return &sum
+}

@@ -31,7 +31,7 @@ const DefaultEngine = EngineSpin
 //
 // The load is a series of turns. A turn sends the requests that are due, collects events from epoll,
 // handles them, and ends the requests that timed out. The spinLoop decides what is due.
-// spinconn_linux.go drives the connections; spinlog.go keeps an entry for each request.
+// spinconn_linux.go drives the connections; tally.go keeps an entry for each request.
 //
 // Only the spinner's goroutine uses the fields. Others may set stop, and read endOrder as far as
 // ended tells.
@@ -74,18 +74,14 @@ type spinner struct {
 
 // A spinLoop decides which request is sent when.
 type spinLoop interface {
-	// begin is called once, at the load's start.
-	begin()
 	// release sends due requests, at most turnReleases of them. It returns the time at
 	// which the next is due, math.MaxInt64 for none.
 	release() (next int64)
-	// finished is called when request i has its outcome.
+	// finished is called when request i has its outcome. One that got no connection in time has none.
 	finished(i int)
 	// free is called when a connection may take a request, even if it is closed. It is
 	// called again when the server closes a connection that is already queued.
 	free(k *spinConn)
-	// expired is called when a request without a connection timed out.
-	expired(i int)
 	// over reports whether the load is complete.
 	over() bool
 }
@@ -130,7 +126,7 @@ func (s *spinner) prepare(n, depth int) error {
 		k := &s.conns[i]
 		// Both loops begin with every connection in their queue.
 		k.index, k.fd, k.queued = int32(i), -1, true
-		k.ring = rings[i*depth : (i+1)*depth : (i+1)*depth]
+		k.inFlight.places = rings[i*depth : (i+1)*depth : (i+1)*depth]
 		if size <= 4<<10 {
 			k.out = outs[i*size : i*size : (i+1)*size]
 		}
@@ -181,7 +177,6 @@ func (s *spinner) run() {
 	for s.now < 0 { // until the start
 		s.now = s.clock()
 	}
-	s.loop.begin()
 	s.watch = turnWatch{last: s.now, yielded: s.now}
 	for s.err == nil && !s.stop.Load() && (!s.loop.over() || s.momentsDone < len(s.moments)) {
 		s.turn()
@@ -278,9 +273,7 @@ func (s *spinner) expire() {
 			continue
 		case e.sent < 0 || s.now-e.sent < s.timeout:
 			return
-		// It still waits for a connection.
-		case e.conn < 0:
-			s.loop.expired(s.oldest)
+		case e.conn < 0: // it still waits for a connection
 			s.finish(s.oldest, record.TimedOut)
 		default:
 			// Replies come in order, so the requests behind it on this connection end too.
@@ -366,4 +359,50 @@ func (w *turnWatch) turn(now int64) {
 		w.away += took
 	}
 	w.last, w.worked = now, false
+}
+
+// auditedConns is the number of connections that are audited. It is small, because each
+// audited read needs a slower system call and another clock.
+const auditedConns = 4
+
+// A readAudit measures, on a few connections, how long replies waited in the kernel until
+// the loop read them. The kernel stamps their arrival.
+//
+// The audit checks the claim that spin reads replies at once. Only open loops with kept connections
+// are audited; the result is Proof.ReadLate.
+type readAudit struct {
+	waits   *record.Histogram // nil: no connection is audited
+	header  unix.Msghdr
+	room    unix.Iovec
+	control [64]byte // control messages of the last read
+}
+
+// auditReplies marks the first of the given connections for auditing.
+func (s *spinner) auditReplies(conns []spinConn) {
+	s.audit.waits = record.NewHistogram()
+	for i := range conns[:min(len(conns), auditedConns)] {
+		conns[i].audited = true
+	}
+}
+
+// receive reads fd and records how long the bytes had been waiting.
+func (a *readAudit) receive(fd int, in []byte) (n uintptr, errno unix.Errno) {
+	a.room.Base = &in[0]
+	a.room.SetLen(len(in))
+	// recvmsg overwrites the lengths in the header, so it is set again for every read.
+	a.header = unix.Msghdr{Iov: &a.room, Iovlen: 1, Control: &a.control[0]}
+	a.header.SetControllen(len(a.control))
+	n, _, errno = unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&a.header)), 0)
+	size := unix.SizeofCmsghdr + int(unsafe.Sizeof(unix.Timespec{}))
+	// Without the control message the read itself is still good.
+	if errno != 0 || n == 0 || int(a.header.Controllen) < size {
+		return n, errno
+	}
+	kind := (*unix.Cmsghdr)(unsafe.Pointer(&a.control[0]))
+	if kind.Level == unix.SOL_SOCKET && kind.Type == unix.SCM_TIMESTAMPNS {
+		// The kernel stamps with the wall clock, so the wait is measured by that, not by the load's clock.
+		came := (*unix.Timespec)(unsafe.Pointer(&a.control[unix.SizeofCmsghdr])).Nano()
+		a.waits.Record(time.Duration(time.Now().UnixNano() - came))
+	}
+	return n, errno
 }
