@@ -157,11 +157,9 @@ func (a *Files) Discard() (err error) {
 	return err
 }
 
-// Close closes the files.
+// Close closes the files. Errors do not matter: Finish has synced a file, or has returned its error, and
+// there may be no file.
 func (a *Files) Close() {
-	for _, f := range []*os.File{a.results, a.hgrm} {
-		if f != nil {
-			_ = f.Close() // Finish has synced the file, or has returned the error
-		}
-	}
+	_ = a.results.Close()
+	_ = a.hgrm.Close()
 }
