@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
@@ -25,15 +24,12 @@ func (m *Metrics) WatchOverflows() {
 	if !ok {
 		return
 	}
-	m.register.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name:        "schedlab_listen_overflows_total",
-		Help:        "Connections the kernel turned away because an accept queue of this network namespace was full, since the start.",
-		ConstLabels: m.labels,
-	}, func() float64 {
+	overflows := m.counter("listen_overflows_total", "Connections the kernel turned away because an accept queue of this network namespace was full, since the start.")
+	m.watch(overflows, func() float64 {
 		now, _ := listenOverflows()
 		// A failed reading returns 0, and the counter then shows 0, not a negative number.
 		return max(now, before) - before
-	}))
+	})
 }
 
 // listenOverflows returns the kernel's counter; ok is false where the kernel does not report it.

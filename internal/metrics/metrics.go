@@ -162,9 +162,8 @@ func (m *Metrics) WatchQueue(q dispatch.Queue) {
 		tell(busy, float64(q.Busy()))
 	}})
 	if thieves, ok := q.(interface{ Steals() uint64 }); ok {
-		m.register.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "schedlab_steals_total", Help: "Jobs run by another worker than the one they were queued for.", ConstLabels: m.labels,
-		}, func() float64 { return float64(thieves.Steals()) }))
+		m.watch(m.counter("steals_total", "Jobs run by another worker than the one they were queued for."),
+			func() float64 { return float64(thieves.Steals()) })
 	}
 }
 
@@ -174,9 +173,8 @@ func (m *Metrics) QueueWait() func(time.Duration) {
 	// The gauge stands next to the histogram because a histogram does not keep its largest value.
 	wait := m.times("schedlab_queue_wait_seconds", "Time a job spent in the model's queue.")
 	var longest atomic.Int64
-	m.register.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "schedlab_queue_longest_wait_seconds", Help: "Longest time that any job has spent in the model's queue until a worker took it, since the start.", ConstLabels: m.labels,
-	}, func() float64 { return time.Duration(longest.Load()).Seconds() }))
+	m.watch(m.gauge("queue_longest_wait_seconds", "Longest time that any job has spent in the model's queue until a worker took it, since the start."),
+		func() float64 { return time.Duration(longest.Load()).Seconds() })
 	return func(d time.Duration) {
 		wait(d)
 		// Several workers may raise the maximum at a time. The loop ends when d is stored, or is no
@@ -189,10 +187,9 @@ func (m *Metrics) QueueWait() func(time.Duration) {
 // WatchOldest adds the present wait of the oldest job in the model's queue. read is called at
 // each scrape and returns that wait, 0 for an empty queue.
 func (m *Metrics) WatchOldest(read func() time.Duration) {
-	m.register.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "schedlab_queue_oldest_wait_seconds", ConstLabels: m.labels,
-		Help: "Time that the job which waits longest for a worker has waited by now, 0 when none waits; a job is a connection, a burst of one, or a request, by the mode's unit.",
-	}, func() float64 { return read().Seconds() }))
+	m.watch(m.gauge("queue_oldest_wait_seconds",
+		"Time that the job which waits longest for a worker has waited by now, 0 when none waits; a job is a connection, a burst of one, or a request, by the mode's unit."),
+		func() float64 { return read().Seconds() })
 }
 
 // Sojourn registers the histogram of the times from a job's arrival at the model's dispatcher to
@@ -215,11 +212,9 @@ func (m *Metrics) LoopLag() func(time.Duration) {
 // with which a model adds to it, from any goroutine.
 func (m *Metrics) LoopBusy() func(time.Duration) {
 	var busy atomic.Int64
-	m.register.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name:        "schedlab_loop_busy_seconds_total",
-		Help:        "CPU time, estimated from one turn in 31, in which event loops read, parsed, ran handlers that are theirs, wrote and accepted; not that in which they asked for events.",
-		ConstLabels: m.labels,
-	}, func() float64 { return time.Duration(busy.Load()).Seconds() }))
+	m.watch(m.counter("loop_busy_seconds_total",
+		"CPU time, estimated from one turn in 31, in which event loops read, parsed, ran handlers that are theirs, wrote and accepted; not that in which they asked for events."),
+		func() float64 { return time.Duration(busy.Load()).Seconds() })
 	return func(d time.Duration) { busy.Add(int64(d)) }
 }
 
