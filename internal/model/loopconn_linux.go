@@ -170,7 +170,7 @@ func (c *loopConn) Read(p []byte) (int, error) {
 			continue
 		case !c.readable:
 			if c.readBy == 0 { // so the clock is read only for a head that comes in pieces
-				c.readBy = c.loop.clock() + c.loop.limits.HeaderTimeout
+				c.readBy = c.loop.clock() + c.loop.cfg.HeaderTimeout
 			}
 			c.wait(forRead)
 			continue
@@ -213,7 +213,7 @@ func (c *loopConn) awaitNextRequest() bool {
 		return false
 	}
 	l.keptCoroutines++
-	c.readBy = l.now + l.limits.IdleTimeout
+	c.readBy = l.now + l.cfg.IdleTimeout
 	c.wait(forNextRequest)
 	l.keptCoroutines--
 	c.readBy = 0
@@ -255,7 +255,7 @@ func (c *loopConn) Write(p []byte) (int, error) {
 func (c *loopConn) waitWritable() error {
 	c.writable = false
 	if c.writeBy == 0 {
-		c.writeBy = c.loop.clock() + c.loop.limits.WriteTimeout
+		c.writeBy = c.loop.clock() + c.loop.cfg.WriteTimeout
 	}
 	if !c.watchesWrite { // after the change epoll also reports that the socket became writable before it
 		c.watchesWrite = true
@@ -451,7 +451,7 @@ func (l *eventLoop) served(c *loopConn) {
 		return
 	}
 	c.awaits = forRequest
-	c.readBy = l.now + l.limits.IdleTimeout
+	c.readBy = l.now + l.cfg.IdleTimeout
 	l.wheel.arm(c, c.readBy)
 }
 

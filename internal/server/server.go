@@ -72,7 +72,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	mode, mc, err := cfg.resolve()
+	mode, err := cfg.resolve()
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +96,7 @@ func New(cfg Config) (*Server, error) {
 	// Every mode runs this one handler set, with these callbacks. The model only decides when and
 	// where a request runs.
 	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks, PlantCPU: cfg.PlantCPU, PlantLock: cfg.Plant.Lock})
+	mc := cfg.Config
 	mc.Handle = app.Serve
 	mc.Observe = s.metrics.Observe
 	// Metrics exist only where they mean something. A histogram that always stays empty would look
@@ -267,17 +268,17 @@ func (s *Server) announce() {
 	if s.admin != nil {
 		attrs = append(attrs, "admin", s.admin.ln.Addr().String())
 	}
+	if s.mode.Has("workers") {
+		attrs = append(attrs, "workers", s.cfg.Workers)
+	}
 	if s.mode.Depth != nil {
-		attrs = append(attrs, "workers", s.cfg.Workers, "queue_depth", s.cfg.Depth, "overflow", s.cfg.Overflow)
+		attrs = append(attrs, "queue_depth", s.cfg.Depth, "overflow", s.cfg.Overflow)
 	}
 	if s.mode.Has("listeners") {
 		attrs = append(attrs, "listeners", s.cfg.Listeners)
 	}
 	if s.mode.Processes {
 		attrs = append(attrs, "processes", s.cfg.Processes, "threads", s.cfg.Threads)
-	}
-	if s.mode.Depth == nil && s.mode.Has("workers") {
-		attrs = append(attrs, "workers", s.cfg.Workers)
 	}
 	if s.mode.Has("wait") {
 		attrs = append(attrs, "wait", s.cfg.Wait)
@@ -287,7 +288,7 @@ func (s *Server) announce() {
 	}
 	s.cfg.Log.Info("serving", attrs...)
 	// Warnings come after the line "serving", so that a reader of the log sees the settings first.
-	for _, w := range append(s.cfg.warnings(s.mode), s.cfg.dispatchWarnings(s.mode)...) {
+	for _, w := range s.cfg.warnings(s.mode) {
 		s.cfg.Log.Warn(w)
 	}
 	if s.mode.Sticky {
