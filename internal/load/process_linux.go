@@ -61,7 +61,7 @@ func descriptorLimit() uint64 {
 // sleeps, and the process becomes SCHED_RR, so that it runs as soon as it wakes. Where SCHED_RR is
 // not permitted it sleeps under the normal policy.
 func (s *spinner) applyRest() (rest string, undo func()) {
-	if !s.sleeps {
+	if !s.options.Shared {
 		return record.RestSpins, func() {}
 	}
 	if !setPolicy(unix.SCHED_RR, 1) {
@@ -102,19 +102,6 @@ func exactTimers() {
 		_ = os.WriteFile(f, []byte("1"), 0)
 	}
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-}
-
-// addSpinner adds what the spinner measured of itself.
-// Busy is the share of time in turns that did something; it replaces the process's CPU time, which is
-// near 1 for a spinner even if nothing is due.
-func (p *Proof) addSpinner(s *spinner, rest string) {
-	p.Rest, p.LongestGap, p.Away = rest, time.Duration(s.watch.longest).Seconds(), time.Duration(s.watch.away).Seconds()
-	if waits := s.audit.waits; waits != nil && waits.Count() > 0 {
-		p.ReadLate = &record.ReadLate{Replies: waits.Count(), P50: waits.Quantile(.5).Seconds(), P99: waits.Quantile(.99).Seconds()}
-	}
-	if p.Elapsed > 0 {
-		p.Busy = min(1, time.Duration(s.watch.work).Seconds()/p.Elapsed)
-	}
 }
 
 // maxOpenConns returns the number of connections that this process may open.

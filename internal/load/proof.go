@@ -13,7 +13,7 @@ import (
 // taken for the server's. Times are seconds.
 //
 // Every load starts a processMeter before its first request, and takes a Proof from it at the end.
-// countRequests then adds the lags, and the engine spin adds figures of its own turns (addSpinner).
+// countRequests then adds the lags, and the engine spin adds figures of its own turns (measured).
 type Proof struct {
 	record.Proof
 	Elapsed float64 // from the start to the end of the last request
@@ -43,7 +43,7 @@ func startProcessMeter() *processMeter {
 }
 
 // proof returns the Proof since the start, without the fields that countRequests sets.
-// Busy is the share of GOMAXPROCS threads' time that the process computed; addSpinner replaces it.
+// Busy is the share of GOMAXPROCS threads' time that the process computed; the engine spin replaces it.
 func (w *processMeter) proof() (p Proof) {
 	p.Elapsed, p.CPU = time.Since(w.start).Seconds(), (processTime() - w.cpu).Seconds()
 	if p.Elapsed > 0 {

@@ -37,8 +37,8 @@ const DefaultEngine = EngineSpin
 // ended tells.
 type spinner struct {
 	script  *script
+	options *Options
 	timeout int64
-	sleeps  bool
 	loop    spinLoop
 	log     *requestLog
 	conns   []spinConn
@@ -65,9 +65,7 @@ type spinner struct {
 	freed              bool // a connection may take a request
 	watch              turnWatch
 	audit              readAudit
-	moments            []time.Duration
-	moment             func(i int)
-	momentsDone        int // calls of moment so far
+	momentsDone        int // calls of Moment so far
 	idleConns          record.IdleConns
 	firstLost          time.Time
 }
@@ -136,8 +134,8 @@ func (s *spinner) prepare(n, depth int) error {
 
 // measured prepares the way in which the load rests, opens the connections with open, runs
 // the load, and returns the Proof without its requests. It sets the spinner's start before it
-// calls started.
-func (s *spinner) measured(ctx context.Context, open func(), started func(time.Time)) Proof {
+// calls Started.
+func (s *spinner) measured(ctx context.Context, open func()) Proof {
 	defer context.AfterFunc(ctx, func() { s.stop.Store(true) })()
 	rest, undo := s.applyRest()
 	defer undo()
@@ -145,12 +143,20 @@ func (s *spinner) measured(ctx context.Context, open func(), started func(time.T
 	// Opening the connections is not part of the load.
 	self := startProcessMeter()
 	s.start = time.Now().Add(lead)
-	if started != nil {
+	if started := s.options.Started; started != nil {
 		started(s.start)
 	}
 	s.run()
 	p := self.proof()
-	p.addSpinner(s, rest)
+	w := &s.watch
+	p.Rest, p.LongestGap, p.Away = rest, time.Duration(w.longest).Seconds(), time.Duration(w.away).Seconds()
+	// Not the process's CPU time, which is near 1 for a spinner even if nothing is due.
+	if p.Elapsed > 0 {
+		p.Busy = min(1, time.Duration(w.work).Seconds()/p.Elapsed)
+	}
+	if waits := s.audit.waits; waits != nil && waits.Count() > 0 {
+		p.ReadLate = &record.ReadLate{Replies: waits.Count(), P50: waits.Quantile(.5).Seconds(), P99: waits.Quantile(.99).Seconds()}
+	}
 	return p
 }
 
@@ -178,26 +184,26 @@ func (s *spinner) run() {
 		s.now = s.clock()
 	}
 	s.watch = turnWatch{last: s.now, yielded: s.now}
-	for s.err == nil && !s.stop.Load() && (!s.loop.over() || s.momentsDone < len(s.moments)) {
+	for s.err == nil && !s.stop.Load() && (!s.loop.over() || s.momentsDone < len(s.options.Moments)) {
 		s.turn()
 		s.callMoments()
 	}
 }
 
-// callMoments calls moment for each of moments that is due.
+// callMoments calls Moment for each of Moments that is due.
 func (s *spinner) callMoments() {
-	for s.momentsDone < len(s.moments) && s.now >= int64(s.moments[s.momentsDone]) {
-		s.moment(s.momentsDone)
+	for s.momentsDone < len(s.options.Moments) && s.now >= int64(s.options.Moments[s.momentsDone]) {
+		s.options.Moment(s.momentsDone)
 		s.momentsDone++
 	}
 }
 
 // nextMoment returns the time of the next moment; math.MaxInt64 for none.
 func (s *spinner) nextMoment() int64 {
-	if s.momentsDone == len(s.moments) {
+	if s.momentsDone == len(s.options.Moments) {
 		return math.MaxInt64
 	}
-	return int64(s.moments[s.momentsDone])
+	return int64(s.options.Moments[s.momentsDone])
 }
 
 // turn sends due requests and handles events.
@@ -217,7 +223,7 @@ func (s *spinner) turn() {
 	}
 	s.expire()
 	// A spinner that sleeps needs no Gosched: its system call lets other goroutines run.
-	if !s.sleeps && n == 0 && next-s.now > int64(yieldRoom) && s.now-s.watch.yielded > int64(yieldEvery) {
+	if !s.options.Shared && n == 0 && next-s.now > int64(yieldRoom) && s.now-s.watch.yielded > int64(yieldEvery) {
 		runtime.Gosched()
 		s.watch.yielded = s.now
 	}
@@ -226,7 +232,7 @@ func (s *spinner) turn() {
 // wait collects events. It returns at once, or, when the CPU is shared, sleeps until an event
 // comes or something is due: a request, a timeout or a moment.
 func (s *spinner) wait(next int64) (n int) {
-	if s.sleeps {
+	if s.options.Shared {
 		s.now = s.clock()
 		if until := min(next, s.deadline(), s.nextMoment()) - s.now; until > int64(shortestWait) {
 			s.watch.turn(s.now)
@@ -300,9 +306,9 @@ func (s *spinner) finish(i int, out record.Outcome) {
 // open opens the connections before the load starts: openers at a time and, unless rate is 0,
 // rate of them per second. If one fails, the first request that needs it opens it again, and
 // only a failure then counts.
-func (s *spinner) open(stopped func() bool, conns []spinConn, rate float64) {
+func (s *spinner) open(conns []spinConn, rate float64) {
 	begun := time.Now()
-	for next := 0; (next < len(conns) || s.opening > 0) && !stopped() && s.err == nil; {
+	for next := 0; (next < len(conns) || s.opening > 0) && !s.stop.Load() && s.err == nil; {
 		for next < len(conns) && s.opening < openers && (rate <= 0 || time.Since(begun).Seconds() >= float64(next)/rate) {
 			s.connect(&conns[next])
 			next++

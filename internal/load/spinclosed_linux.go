@@ -19,8 +19,6 @@ import (
 // be queued and wait for replies too.
 type closedLoop struct {
 	*spinner
-	options  *Options
-	depth    int
 	to       int64 // the measured time's end
 	clients  []spinClient
 	ready    ring        // clients that may send now; there is room for all
@@ -126,7 +124,7 @@ func (l *closedLoop) release() (next int64) {
 	return l.now
 }
 
-// sendFor fills the client's pipeline: it sends requests until depth are in flight or the
+// sendFor fills the client's pipeline: it sends requests until as many as may be are in flight, or the
 // session's last is sent.
 func (l *closedLoop) sendFor(client int32) {
 	k, c := &l.conns[client], &l.clients[client]
@@ -137,7 +135,7 @@ func (l *closedLoop) sendFor(client int32) {
 	if l.now >= l.to || k.full && k.state == spinOpen {
 		return
 	}
-	room := l.depth - k.inFlight.n
+	room := len(k.inFlight.places) - k.inFlight.n
 	if n := l.options.Session; n > 0 {
 		room = min(room, n-c.session)
 	}
@@ -224,9 +222,9 @@ func (o *Options) room() int {
 // closedSpin runs Closed on the spinner.
 func closedSpin(ctx context.Context, o Options, a *script) (ClosedResult, error) {
 	n, depth := o.Connections, max(1, o.Pipeline)
-	s := &spinner{script: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(o.room()), moments: o.Moments, moment: o.Moment}
+	s := &spinner{script: a, options: &o, timeout: int64(timeout(o.Timeout)), log: newRequestLog(o.room())}
 	l := &closedLoop{
-		spinner: s, options: &o, depth: depth, to: int64(o.Warmup + o.Duration),
+		spinner: s, to: int64(o.Warmup + o.Duration),
 		clients: make([]spinClient, n), ready: ring{places: make([]int32, n)}, sleeping: make([]dueClient, 0, n),
 	}
 	for i := range l.clients {
@@ -242,9 +240,9 @@ func closedSpin(ctx context.Context, o Options, a *script) (ClosedResult, error)
 	// With a ramp, a client's connection opens when the client starts.
 	proof := s.measured(ctx, func() {
 		if o.KeepAlive && o.Ramp == 0 {
-			s.open(s.stop.Load, s.conns, o.OpenRate)
+			s.open(s.conns, o.OpenRate)
 		}
-	}, o.Started)
+	})
 	took := time.Since(s.start)
 	if o.Closing != nil {
 		o.Closing()

@@ -517,12 +517,12 @@ func (s *spinner) idleLost(k *spinConn) {
 //
 // Idle connections (Options.Idle) cost the server memory and places in its tables while the load runs.
 // Each asks once, so that the server has accepted it and begun to serve it.
-func (s *spinner) openIdle(stopped func() bool, conns []spinConn) {
+func (s *spinner) openIdle(conns []spinConn) {
 	for i := range conns {
 		conns[i].idle = true
 	}
 	// open returns when all are open; the replies to their requests may still be on the way.
-	s.open(stopped, conns, 0)
+	s.open(conns, 0)
 	settled := func() bool {
 		for i := range conns {
 			if k := &conns[i]; k.state == spinOpen && k.fresh {
@@ -531,7 +531,7 @@ func (s *spinner) openIdle(stopped func() bool, conns []spinConn) {
 		}
 		return true
 	}
-	for end := time.Now().Add(time.Duration(s.timeout)); !settled() && !stopped() && s.err == nil && time.Now().Before(end); {
+	for end := time.Now().Add(time.Duration(s.timeout)); !settled() && !s.stop.Load() && s.err == nil && time.Now().Before(end); {
 		s.pump(time.Millisecond)
 	}
 }

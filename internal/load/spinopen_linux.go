@@ -106,14 +106,15 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 		// keeps the number that is really opened small.
 		n = max(1, min(len(o.Trace.At), maxOpenConns()-o.Idle))
 	}
-	s := &spinner{script: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(len(o.Trace.At)), moments: o.Moments, moment: o.Moment}
+	s := &spinner{script: a, options: &o, timeout: int64(timeout(o.Timeout)), log: newRequestLog(len(o.Trace.At))}
 	// The log grows no more, so that finished requests can be read by index while the load runs.
 	s.log.n = len(o.Trace.At)
 	for i, at := range o.Trace.At {
 		s.log.at(i).due = int64(at)
 	}
 	from, _ := slices.BinarySearch(o.Trace.At, o.Warmup)
-	l := &openLoop{spinner: s, at: o.Trace.At, from: from, left: len(o.Trace.At) - from, unused: ring{places: make([]int32, n)}, inTurn: o.Connections > 0}
+	l := &openLoop{spinner: s, at: o.Trace.At, from: from, left: len(o.Trace.At) - from, inTurn: o.Connections > 0}
+	l.unused.places = make([]int32, n)
 	s.loop = l
 	if err := s.prepare(n+o.Idle, 1); err != nil {
 		return nil, fmt.Errorf("preparing the attack: %w", err)
@@ -130,10 +131,10 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	proof := s.measured(ctx, func() {
 		if o.KeepAlive && o.Connections > 0 {
 			s.auditReplies(s.conns[:n])
-			s.open(s.stop.Load, s.conns[:n], o.OpenRate)
+			s.open(s.conns[:n], o.OpenRate)
 		}
-		s.openIdle(s.stop.Load, s.conns[n:])
-	}, o.Started)
+		s.openIdle(s.conns[n:])
+	})
 	// The load is over. Requests without an outcome get one before they are copied and reported.
 	cut := s.cutOff()
 	res := &Result{

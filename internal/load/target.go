@@ -143,6 +143,7 @@ type template struct {
 	url        []byte // the target's URL without its fragment
 	line       []byte // method and request target, "GET /work"
 	query      byte   // joins a demand to line: '?' or '&'; 0: the target takes no demand
+	demands    bool   // the target takes a demand and states one itself
 	head       []byte // the rest of the head, up to the value of X-Vegeta-Seq
 	body       []byte
 	bodiless   bool // HEAD: the reply has no body, even with a Content-Length
@@ -203,6 +204,8 @@ func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
 		if strings.Contains(u.RequestURI(), "?") {
 			tp.query = '&'
 		}
+		q := u.Query()
+		tp.demands = q.Has("cpu") || q.Has("iters") || q.Has("sleep")
 	}
 	tp.head = fmt.Appendf(nil, " HTTP/1.1\r\nHost: %s\r\n", host)
 	if !keepAlive {
@@ -278,22 +281,12 @@ func templates(targets []Target, keepAlive, demanded bool) (tps []template, addr
 			return nil, "", fmt.Errorf("target %d is at %s, the first at %s; drive one server at a time", i+1, a, addr)
 		case i > 0 && tp.tls != tps[0].tls:
 			return nil, "", fmt.Errorf("target %d and the first differ in https; drive one server at a time", i+1)
-		case demanded && tp.query != 0 && statesDemand(t.URL):
+		case demanded && tp.demands:
 			return nil, "", fmt.Errorf("target %d: %q states a demand and the trace has its own; drop one of them", i+1, t.URL)
 		}
 		tps, addr = append(tps, tp), a
 	}
 	return tps, addr, nil
-}
-
-// statesDemand reports whether a URL has a demand for /work in its query.
-func statesDemand(target string) bool {
-	u, err := url.Parse(target)
-	if err != nil {
-		return false
-	}
-	q := u.Query()
-	return q.Has("cpu") || q.Has("iters") || q.Has("sleep")
 }
 
 // A script holds the requests that a load sends to one server, and their order. The requests
