@@ -144,12 +144,12 @@ func sumUp(a *record.Attack, result *load.Result) {
 func noteFate(a *record.Attack, result *load.Result) {
 	// Requests that were cut off had no chance to end, so ratios are of the others.
 	ended, answered := float64(a.Sent-a.CutOff), a.Outcomes[record.Answered.String()]
-	bad, p99 := float64(answered-a.Good), record.Duration(a.Lag.P99)
+	lost, bad, p99 := float64(a.Failed), float64(answered-a.Good), record.Duration(a.Lag.P99)
 	needed := stats.MinRequests(.99) // with fewer requests p99 rests on a handful of them
 	share := a.Connect.Mean / (a.Connect.Mean + a.Service.Mean)
 	raise(a,
 		doubt{a.Starved > 0, fact(attackStarved, record.Values{"starved": float64(a.Starved), "asked": float64(a.Asked)})},
-		doubt{float64(a.Failed) > unanswered*ended, fact(attackLost, record.Values{"lost": float64(a.Failed), "scheduled": ended, "timeout": a.Timeout})},
+		doubt{lost > unanswered*ended, fact(attackLost, record.Values{"lost": lost, "scheduled": ended, "timeout": a.Timeout})},
 		doubt{bad > unanswered*ended, fact(attackFailed, record.Values{"failed": bad})},
 		doubt{p99 > lagDoubt, fact(attackLate, record.Values{"lag": p99.Round(10 * time.Microsecond).Seconds()})},
 		doubt{result.Exhausted > 0, fact(attackExhausted, record.Values{"connections": float64(result.Exhausted)})},
@@ -186,9 +186,8 @@ func noteGenerator(sum *record.Attack, p load.Proof, wanted float64) {
 	away := p.Away / max(p.Elapsed, 1e-9)
 	raise(sum,
 		// An interrupted attack has naturally sent less.
-		doubt{sum.SentRate < wanted*(1-missedRate) && sum.Status == record.Complete, record.Fact{
-			Code: attackRateMissed, Values: record.Values{"wanted": wanted, "sent": sum.SentRate}, Names: record.Names{"loop": sum.Loop},
-		}},
+		doubt{sum.SentRate < wanted*(1-missedRate) && sum.Status == record.Complete, record.Fact{Code: attackRateMissed,
+			Values: record.Values{"wanted": wanted, "sent": sum.SentRate}, Names: record.Names{"loop": sum.Loop}}},
 		// In a closed loop with a rate, lag is also the wait of a client for its last reply.
 		doubt{p.LongestLag > stoodStill && sum.Loop == "open", fact(attackStoodStill, record.Values{
 			"at": record.Duration(p.LagAt).Round(time.Millisecond).Seconds(), "late": record.Duration(p.LongestLag).Round(time.Millisecond).Seconds(),
