@@ -7,14 +7,14 @@ import (
 
 // watchSwitches adds the process's context switches (getrusage(2)).
 func (m *Metrics) watchSwitches() {
-	switches := m.counter("context_switches_total", "Times a thread of the process gave its CPU up (voluntary) or lost it (involuntary).", "kind")
-	m.register.MustRegister(reading{[]series{switches}, func(tell func(series, float64, ...string)) {
+	const name, help = "context_switches_total", "Times a thread of the process gave its CPU up (voluntary) or lost it (involuntary)."
+	m.read(func(s scrape) {
 		var use unix.Rusage
 		if unix.Getrusage(unix.RUSAGE_SELF, &use) == nil {
-			tell(switches, float64(use.Nvcsw), "voluntary")
-			tell(switches, float64(use.Nivcsw), "involuntary")
+			s.counter(name, help, float64(use.Nvcsw), "kind", "voluntary")
+			s.counter(name, help, float64(use.Nivcsw), "kind", "involuntary")
 		}
-	}})
+	})
 }
 
 // WatchOverflows adds the number of overflows of accept queues since this call. The kernel
@@ -24,11 +24,11 @@ func (m *Metrics) WatchOverflows() {
 	if !ok {
 		return
 	}
-	overflows := m.counter("listen_overflows_total", "Connections the kernel turned away because an accept queue of this network namespace was full, since the start.")
-	m.watch(overflows, func() float64 {
+	m.read(func(s scrape) {
 		now, _ := listenOverflows()
 		// A failed reading returns 0, and the counter then shows 0, not a negative number.
-		return max(now, before) - before
+		s.counter("listen_overflows_total", "Connections the kernel turned away because an accept queue of this network namespace was full, since the start.",
+			max(now, before)-before)
 	})
 }
 
