@@ -88,9 +88,6 @@ const (
 	Stale              // it had waited too long
 )
 
-// String returns the reason in lower case, such as full.
-func (w Why) String() string { return [...]string{"full", "dropped", "evicted", "stale"}[w] }
-
 // A Kind is an implementation of [Dispatcher].
 // The zero value is [Shared], the baseline. Each of the others changes one thing about it:
 // [PerWorker] has a queue for each worker, [Ring] has a queue without a lock, and [Adaptive] bounds

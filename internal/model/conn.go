@@ -45,8 +45,8 @@ type entry struct {
 	read     atomic.Uint64 // bytes read
 	answered atomic.Uint64 // bytes read by the end of the last answer; unanswered while a request is served
 	closed   atomic.Bool
-	linger   atomic.Bool // the client may still be sending when the connection is closed
-	fate     atomic.Uint32
+	linger   atomic.Bool  // the client may still be sending when the connection is closed
+	fate     atomic.Int32 // how it ends: served, or 1 + r if it is rejected for the Reason r, -1 - r if it is dropped for it
 	waiting  atomic.Int64 // start of its wait for a worker, on the timeline's clock; 0: it does not wait
 	gaveUp   atomic.Bool  // its client had gone when a worker took it
 	stamps   *stamps      // nil: nothing is stamped
@@ -57,15 +57,8 @@ type entry struct {
 // ledgerEntry makes every type that embeds an entry an openConn.
 func (e *entry) ledgerEntry() *entry { return e }
 
-// A fate tells how a connection ends. The low reasonShift bits hold one of these kinds, the
-// bits above them the Reason.
-const (
-	served uint32 = iota
-	rejected
-	dropped
-
-	reasonShift = 8
-)
+// served is the fate of a connection that was not turned away.
+const served = 0
 
 // unanswered is a value of answered that no number of bytes read can reach.
 const unanswered = math.MaxUint64
@@ -171,8 +164,8 @@ func (c *Conn) discardInput() {
 
 // reject marks the connection as refused with an answer, drop as closed without one. Call
 // either before Close. The last call counts.
-func (e *entry) reject(r Reason) { e.fate.Store(rejected | uint32(r)<<reasonShift) }
-func (e *entry) drop(r Reason)   { e.fate.Store(dropped | uint32(r)<<reasonShift) }
+func (e *entry) reject(r Reason) { e.fate.Store(1 + int32(r)) }
+func (e *entry) drop(r Reason)   { e.fate.Store(-1 - int32(r)) }
 
 // cutOff closes a connection at the end of a drain's time. A connection with a request in
 // flight counts as dropped, unless it was turned away before, and cutOff reports true. An idle
@@ -182,7 +175,7 @@ func cutOff(c openConn) bool {
 	e := c.ledgerEntry()
 	// Otherwise Close would wait up to lingerTime for each of many connections.
 	e.linger.Store(false) // there is no time left to discard input
-	lost := !isIdle(c) && e.fate.CompareAndSwap(served, dropped|uint32(DrainTimeout)<<reasonShift)
+	lost := !isIdle(c) && e.fate.CompareAndSwap(served, -1-int32(DrainTimeout))
 	c.Close()
 	return lost
 }
@@ -322,13 +315,11 @@ func (l *Ledger) close(c openConn) {
 	delete(l.open, c)
 	e := c.ledgerEntry()
 	e.socket.counts.Open--
-	fate := e.fate.Load()
-	reason := fate >> reasonShift
-	switch fate & (1<<reasonShift - 1) {
-	case rejected:
-		l.counts.Rejected[reason]++
-	case dropped:
-		l.counts.Dropped[reason]++
+	switch fate := e.fate.Load(); {
+	case fate > 0:
+		l.counts.Rejected[fate-1]++
+	case fate < 0:
+		l.counts.Dropped[-1-fate]++
 	default:
 		l.counts.Done++
 		if e.gaveUp.Load() {

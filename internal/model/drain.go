@@ -60,11 +60,9 @@ func (l *Listener) drain(length time.Duration) (forced int) {
 	// First, so that an acceptor that the deadline below wakes sees it.
 	l.draining.Store(true)
 	var ignoring error
-	for _, s := range l.sockets {
-		ignoring = errors.Join(ignoring, control(s.tcp, ignoreNew))
-	}
 	began := time.Now()
 	for _, s := range l.sockets {
+		ignoring = errors.Join(ignoring, control(s.tcp, ignoreNew))
 		s.tcp.SetDeadline(began.Add(emptyQueueWait)) // wakes an acceptor that sleeps in Accept
 		if s.ready != nil {
 			_ = s.ready.SetReadDeadline(began)

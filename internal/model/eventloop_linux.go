@@ -91,10 +91,8 @@ func newLoopOffload(cfg Config) Model {
 
 func (m *offloadModel) Serve(l *Listener) error {
 	m.pool.Start()
-	err := m.loopModel.Serve(l)
-	// The loops have ended, so no request is on its way to a worker.
-	m.pool.Close()
-	return err
+	defer m.pool.Close() // the loops have ended by then, so no request is on its way to a worker
+	return m.loopModel.Serve(l)
 }
 
 // dispatch hands x, a request on c, to a worker, and suspends c until x is computed. With
@@ -184,8 +182,11 @@ func (l *eventLoop) start(s *socket) error {
 	return l.watchListener(unix.EPOLL_CTL_ADD, unix.EPOLLIN)
 }
 
-// stop closes the loop's descriptors.
+// stop ends the loop's coroutines and closes its descriptors.
 func (l *eventLoop) stop() {
+	for _, co := range l.idleCoroutines {
+		co.stop()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asleep = false          // no sender may write to l.wake any more: the descriptor may be used again
@@ -202,12 +203,6 @@ func (l *eventLoop) watch(op, fd int, events uint32, id, serial int32) error {
 
 // loop serves until the socket is closed and every connection is gone.
 func (l *eventLoop) loop() error {
-	defer func() {
-		for _, co := range l.idleCoroutines {
-			co.stop()
-		}
-		l.idleCoroutines = nil
-	}()
 	// During a drain the socket is closed first; the loop goes on for its connections.
 	for !l.accepting.closed || l.open > 0 {
 		events, err := l.poll()
@@ -488,21 +483,18 @@ type acceptState struct {
 	emptySince time.Duration // time at which a drain first found the accept queue empty; 0: not yet
 }
 
-// watchListener registers the listening socket with epoll.
+// watchListener registers the listening socket with epoll, or changes its events. A change fails when the
+// socket is closed; the next turn notices that.
 func (l *eventLoop) watchListener(op int, events uint32) error {
 	return control(l.socket.tcp, func(fd int) error { return l.watch(op, fd, events, listenerEvent, 0) })
 }
-
-// modifyListener changes the events watched for on the listening socket. It fails when the
-// socket is closed; the next turn notices that.
-func (l *eventLoop) modifyListener(events uint32) { _ = l.watchListener(unix.EPOLL_CTL_MOD, events) }
 
 // pauseAccepting stops watching the listening socket. Otherwise a connection that waits there
 // would end every wait of the loop at once.
 func (l *eventLoop) pauseAccepting() {
 	if !l.accepting.paused {
 		l.accepting.paused = true
-		l.modifyListener(0)
+		_ = l.watchListener(unix.EPOLL_CTL_MOD, 0)
 	}
 }
 
@@ -510,14 +502,8 @@ func (l *eventLoop) pauseAccepting() {
 func (l *eventLoop) tryAccept(acceptReady bool, now time.Duration) bool {
 	d := &l.accepting
 	draining := l.socket.Draining()
-	if d.closed || !acceptReady && !d.paused && !draining && !l.socketClosed() {
-		return false
-	}
-	if l.socketClosed() {
-		d.closed = true
-		return false
-	}
-	if now < d.retryAt {
+	d.closed = d.closed || l.socketClosed()
+	if d.closed || now < d.retryAt || !acceptReady && !d.paused && !draining {
 		return false
 	}
 	select {
@@ -540,7 +526,7 @@ func (l *eventLoop) tryAccept(acceptReady bool, now time.Duration) bool {
 	case err == nil, errors.Is(err, unix.EAGAIN):
 		if d.paused {
 			d.paused = false
-			l.modifyListener(unix.EPOLLIN)
+			_ = l.watchListener(unix.EPOLL_CTL_MOD, unix.EPOLLIN)
 		}
 		if err != nil && draining {
 			l.closeWhenEmpty(now)

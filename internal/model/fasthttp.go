@@ -130,7 +130,14 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 // seqHeader is the header that carries a request's number in its trace.
 const seqHeader = "X-Vegeta-Seq"
 
-const unsupportedCoding = "unsupported transfer coding\n"
+// unreadable has the answers to requests that could not be read, by status.
+var unreadable = map[int]string{
+	fasthttp.StatusBadRequest:                  "malformed request\n",
+	fasthttp.StatusRequestTimeout:              "request took too long to arrive\n",
+	fasthttp.StatusRequestEntityTooLarge:       "request body too large\n",
+	fasthttp.StatusRequestHeaderFieldsTooLarge: "request head too large\n",
+	fasthttp.StatusNotImplemented:              "unsupported transfer coding\n",
+}
 
 // end ends a connection on which fasthttp failed to read the next request. In every mode, a
 // client that sent nothing gets no answer.
@@ -144,19 +151,19 @@ func (e *fasthttpEngine) end(ctx *fasthttp.RequestCtx, err error) {
 
 // refuseBad answers a request that fasthttp could not parse; the connection then closes.
 func (r *requests) refuseBad(ctx *fasthttp.RequestCtx, err error) {
-	status, body := fasthttp.StatusBadRequest, "malformed request\n"
+	status := fasthttp.StatusBadRequest
 	var small *fasthttp.ErrSmallBuffer
 	var op *net.OpError
 	_ = errors.As(err, &op)
 	switch {
 	case errors.As(err, &small):
-		status, body = fasthttp.StatusRequestHeaderFieldsTooLarge, "request head too large\n"
+		status = fasthttp.StatusRequestHeaderFieldsTooLarge
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		status, body = fasthttp.StatusRequestEntityTooLarge, "request body too large\n"
+		status = fasthttp.StatusRequestEntityTooLarge
 	case errors.Is(err, fasthttp.ErrUnsupportedTransferEncoding):
-		status, body = fasthttp.StatusNotImplemented, unsupportedCoding
+		status = fasthttp.StatusNotImplemented
 	case op != nil && op.Timeout():
-		status, body = fasthttp.StatusRequestTimeout, "request took too long to arrive\n"
+		status = fasthttp.StatusRequestTimeout
 	}
 	// A client that was too slow is not waited for again.
 	ctx.Conn().(openConn).ledgerEntry().linger.Store(status != fasthttp.StatusRequestTimeout)
@@ -165,7 +172,7 @@ func (r *requests) refuseBad(ctx *fasthttp.RequestCtx, err error) {
 	}
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("text/plain; charset=utf-8")
-	ctx.SetBodyString(body)
+	ctx.SetBodyString(unreadable[status])
 }
 
 // view returns b as a string without a copy. The string is valid as long as the request.
@@ -233,9 +240,9 @@ var refusals = [...]struct {
 	status int
 	body   string
 }{
-	malformed:        {fasthttp.StatusBadRequest, "malformed request\n"},
+	malformed:        {fasthttp.StatusBadRequest, unreadable[fasthttp.StatusBadRequest]},
 	ambiguousFraming: {fasthttp.StatusBadRequest, "ambiguous message framing\n"},
-	unknownCoding:    {fasthttp.StatusNotImplemented, unsupportedCoding},
+	unknownCoding:    {fasthttp.StatusNotImplemented, unreadable[fasthttp.StatusNotImplemented]},
 	tooManyFields:    {fasthttp.StatusRequestHeaderFieldsTooLarge, "too many fields\n"},
 	wrongVersion:     {fasthttp.StatusHTTPVersionNotSupported, "unsupported protocol version\n"},
 }

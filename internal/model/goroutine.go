@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"runtime"
@@ -159,13 +160,13 @@ type requestModel struct {
 	calls sync.Pool
 }
 
-// A call is a request on its way to a worker; its connection's goroutine waits for done.
+// A call is a request on its way to a worker. Its connection's goroutine waits for done, which tells
+// whether the handler ran, or the request was refused.
 type call struct {
-	x       *workload.Exchange
-	conn    openConn
-	done    chan struct{}
-	refused bool
-	why     dispatch.Why
+	x    *workload.Exchange
+	conn openConn
+	done chan bool
+	why  dispatch.Why // of a refusal
 }
 
 // requestsOver returns the constructor of a requestModel with that kind of dispatcher. Another
@@ -175,11 +176,9 @@ func requestsOver(kind dispatch.Kind) func(Config) Model {
 		m := &requestModel{goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)}}
 		// Room for one: a worker is done at once, also when the connection's goroutine does not run
 		// yet.
-		m.calls.New = func() any { return &call{done: make(chan struct{}, 1)} }
-		if cfg.Executor != dispatch.Shared {
-			kind = cfg.Executor
-		}
-		m.pool = newSubmitter(m.requests, kind, "a request", m.took, m.compute, refuseCall)
+		m.calls.New = func() any { return &call{done: make(chan bool, 1)} }
+		took := func(c *call, wait time.Duration) { m.tookRequest(c.conn, wait) }
+		m.pool = newSubmitter(m.requests, cmp.Or(cfg.Executor, kind), "a request", took, m.compute, refuseCall)
 		m.run, m.queues = m.dispatch, true
 		return m
 	}
@@ -187,40 +186,35 @@ func requestsOver(kind dispatch.Kind) func(Config) Model {
 
 func (m *requestModel) Serve(l *Listener) error {
 	m.pool.Start()
-	// All connections are closed when this returns, so no request comes after Close.
-	err := m.goroutineModel.Serve(l)
-	m.pool.Close()
-	return err
+	defer m.pool.Close() // all connections are closed by then, so no request comes after it
+	return m.goroutineModel.Serve(l)
 }
 
 // dispatch hands x to a worker and waits until it is done. It runs on the connection's
 // goroutine, compute on a worker.
 func (m *requestModel) dispatch(x *workload.Exchange, conn openConn) {
 	c := m.calls.Get().(*call)
-	c.x, c.conn, c.refused = x, conn, false
+	c.x, c.conn = x, conn
 	enqueued(x)
 	m.pool.submit(c)
 	// The worker no longer uses c, so it can serve another request.
-	<-c.done
-	if c.refused {
+	if ran := <-c.done; !ran {
 		m.turnAway(x, conn, c.why)
 	}
 	c.x, c.conn = nil, nil
 	m.calls.Put(c)
 }
 
-func (m *requestModel) took(c *call, wait time.Duration) { m.tookRequest(c.conn, wait) }
-
 // compute runs the handler, on a worker.
 func (m *requestModel) compute(c *call) {
 	dequeued(c.x)
 	m.runHandler(c.x)
-	c.done <- struct{}{}
+	c.done <- true
 }
 
 // refuseCall passes a refusal back. The connection's goroutine turns it into an answer, so that a
 // Put or a worker that refuses is not held up.
 func refuseCall(c *call, why dispatch.Why) {
-	c.refused, c.why = true, why
-	c.done <- struct{}{}
+	c.why = why
+	c.done <- false
 }

@@ -133,7 +133,7 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		buf := m.bodies.Get().(*bytes.Buffer)
 		defer m.bodies.Put(buf)
 		if status := m.readBody(w, r, buf); status != 0 {
-			m.decline(x, status, bodyErrors[status])
+			m.decline(x, status, unreadable[status])
 			write(w, r, x)
 			return
 		}
@@ -144,13 +144,6 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.Close = true
 	}
 	write(w, r, x)
-}
-
-// bodyErrors has the answer for each status that readBody returns.
-var bodyErrors = map[int]string{
-	http.StatusBadRequest:            "malformed request\n",
-	http.StatusRequestTimeout:        "request took too long to arrive\n",
-	http.StatusRequestEntityTooLarge: "request body too large\n",
 }
 
 // readBody reads the whole body into buf and returns 0. If it fails it returns the status with
@@ -311,7 +304,8 @@ type framing struct {
 	tally           *tally
 
 	// Used by the goroutine that reads.
-	block    lineKinds                     // kinds seen since the last empty line
+	coding   bool                          // a line since the last empty line named a transfer coding
+	length   bool                          // a line since the last empty line named a length
 	lines    int32                         // lines since the last empty line
 	heads    int32                         // heads that have ended before the first body
 	bodies   bool                          // the next lines may belong to a body
@@ -319,14 +313,6 @@ type framing struct {
 	tailLen  int
 	skipLine bool // skip the rest of the line: its beginning has been read
 }
-
-// lineKinds is a set: the fields that decide where a body ends.
-type lineKinds uint8
-
-const (
-	codingLine lineKinds = 1 << iota
-	lengthLine
-)
 
 const (
 	transferCoding = "transfer-encoding"
@@ -428,23 +414,23 @@ func (f *framing) begin(line []byte, whole bool) {
 		// first head that may have a body, heads and bodies cannot be told apart.
 		if !f.bodies {
 			f.heads++
-			f.bodies = f.block != 0
+			f.bodies = f.coding || f.length
 		}
-		f.block, f.lines = 0, 0
+		f.coding, f.length, f.lines = false, false, 0
 		return
 	}
 	f.count()
 	switch {
 	case named(line, transferCoding):
-		f.block |= codingLine
+		f.coding = true
 		f.coded.Store(true)
 		if !f.bodies {
 			f.codedHead.CompareAndSwap(0, f.heads+1)
 		}
 	case named(line, contentLength):
-		f.block |= lengthLine
+		f.length = true
 	}
-	if f.block == codingLine|lengthLine {
+	if f.coding && f.length {
 		f.ambiguous.Store(true)
 		if !f.bodies {
 			f.ambiguousHead.Store(true)

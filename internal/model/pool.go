@@ -53,14 +53,12 @@ func lockedPool(cfg Config) Model {
 // Serve accepts from the first socket only: every mode with this model has one.
 func (m *poolModel) Serve(l *Listener) error {
 	m.pool.Start()
-	err := eachConn(l.sockets[0], func(c *Conn) {
+	defer m.refuser.wait()
+	defer m.pool.Close() // the workers end once the queue is empty and their connections are closed
+	return eachConn(l.sockets[0], func(c *Conn) {
 		c.enqueue(timeline.Now())
 		m.pool.submit(c)
 	})
-	// The workers end once the queue is empty and their connections are closed.
-	m.pool.Close()
-	m.refuser.wait()
-	return err
 }
 
 func (m *poolModel) serveConn(c *Conn) {
@@ -216,10 +214,9 @@ func newPoolRequeue(cfg Config) Model {
 
 func (m *requeueModel) Serve(l *Listener) error {
 	m.pool.Start()
-	err := onGoroutines(l, m.serveBursts)
-	m.pool.Close()
-	m.refuser.wait()
-	return err
+	defer m.refuser.wait()
+	defer m.pool.Close()
+	return onGoroutines(l, m.serveBursts)
 }
 
 // serveBursts waits for each of the connection's bursts and queues it, until the connection is

@@ -44,10 +44,8 @@ type fleet struct {
 
 	mu       sync.Mutex // guards the fields below, and the reports of the processes
 	running  []*process // by index; nil while there is none
-	gone     model.Counts
-	requests model.RequestCounts // of processes that have ended, like gone
+	gone     Report     // the sum of the last reports of processes that have ended
 	restarts uint64
-	forced   int
 	failed   error // why a process could not be started
 }
 
@@ -111,7 +109,7 @@ func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) 
 	f.drain()
 	keepers.Wait()
 	killer.Stop()
-	return model.Drain{Took: time.Since(began), Forced: f.forced}, f.failed
+	return model.Drain{Took: time.Since(began), Forced: f.gone.Forced}, f.failed
 }
 
 // keep keeps a process with that index running until ctx is done. It returns when a drain has
@@ -210,33 +208,23 @@ func (f *fleet) bury(p *process) {
 	last := p.last
 	last.Counts.Dropped[model.ProcessDied] += last.Counts.Open
 	last.Counts.Open = 0
-	f.gone = f.gone.Plus(last.Counts)
-	f.requests = f.requests.Plus(last.Requests)
-	f.forced += last.Forced
+	f.gone = f.gone.plus(last)
 }
 
-// Counts returns the sum of the processes' last reports. Every report is consistent (see
-// [model.Counts]), so the sum is too.
-func (f *fleet) Counts() model.Counts {
+// total returns the sum of the last reports of all processes. Every report is consistent (see
+// [model.Counts]), so the sum is too. Of Requests it has the last full reports.
+func (f *fleet) total() Report {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	sum := f.gone
 	for _, p := range f.alive() {
-		sum = sum.Plus(p.last.Counts)
+		sum = sum.plus(p.last)
 	}
 	return sum
 }
 
-// Requests returns the sum of the processes' last full reports.
-func (f *fleet) Requests() model.RequestCounts {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	sum := f.requests
-	for _, p := range f.alive() {
-		sum = sum.Plus(p.last.Requests)
-	}
-	return sum
-}
+func (f *fleet) Counts() model.Counts          { return f.total().Counts }
+func (f *fleet) Requests() model.RequestCounts { return f.total().Requests }
 
 // processes returns the number of processes that serve, and the number of restarts.
 func (f *fleet) processes() (serving int, restarts uint64) {
@@ -444,8 +432,8 @@ func (p *process) kill() { _ = p.cmd.Process.Kill() }
 // parent. The parent asks for reports and stops the child through a socket. When the parent
 // ends, so does the child.
 //
-// The two talk over one pair of Unix sockets with net/rpc: the parent calls, the child answers. A child learns from the closed socket that its parent has gone,
-// so it needs no signal and no file.
+// The two talk over one pair of Unix sockets with net/rpc: the parent calls, the child answers. A
+// child learns from the closed socket that its parent has gone, so it needs no signal and no file.
 //
 // Index, from 0, is the child's number in the fleet. It is the label process of the child's
 // metrics, and a child that replaces another has the same one.
@@ -462,9 +450,6 @@ const orphanLife = 500 * time.Millisecond
 // NewChild takes it over. It returns an error if fd is not such a socket.
 func NewChild(index int, fd uintptr) (*Child, error) {
 	f := os.NewFile(fd, "parent")
-	if f == nil {
-		return nil, errors.New("no socket to a prefork parent: --child is for its own use")
-	}
 	// FileConn makes a duplicate, so this descriptor is no longer needed.
 	defer f.Close()
 	conn, err := net.FileConn(f)
@@ -507,6 +492,12 @@ type Report struct {
 	Full     bool // the fields below are set
 	Requests model.RequestCounts
 	Metrics  metrics.Snapshot
+}
+
+// plus returns r with the counts of another process added.
+func (r Report) plus(o Report) Report {
+	r.Counts, r.Requests, r.Forced = r.Counts.Plus(o.Counts), r.Requests.Plus(o.Requests), r.Forced+o.Forced
+	return r
 }
 
 // Report fills to with the present counts. A final report is always full.
