@@ -39,10 +39,9 @@ func OpenFiles(results, hgrm string, targets []load.Target, which []uint32, stam
 			if files.results, files.name, err = newFile("results", results, partSuffix); err != nil {
 				return err
 			}
-			if files.writer, err = load.NewVegetaWriter(files.results, "schedlab", targets, stamp); err != nil {
+			if files.writer, err = load.NewVegetaWriter(files.results, "schedlab", targets, which, stamp); err != nil {
 				return err
 			}
-			files.writer.Which = which
 		}
 		if hgrm != "" {
 			var final string

@@ -1,9 +1,9 @@
 package attack
 
 import (
-	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -53,17 +53,15 @@ func Asked(target, file, method, body string, headers []string, stdin io.Reader)
 		stdin = in
 	}
 	// No address: the file names the servers.
-	targets, err := load.ReadTargets(bufio.NewReader(stdin), "")
+	targets, err := load.ReadTargets(stdin, "")
 	if err != nil {
 		return nil, fmt.Errorf("--targets %s: %w", file, err)
 	}
 	for i := range targets {
-		for name, values := range header {
-			if targets[i].Header == nil {
-				targets[i].Header = http.Header{}
-			}
-			targets[i].Header[name] = values
+		if targets[i].Header == nil {
+			targets[i].Header = http.Header{}
 		}
+		maps.Copy(targets[i].Header, header)
 	}
 	return targets, nil
 }

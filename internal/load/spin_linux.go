@@ -102,7 +102,7 @@ const (
 // flight on each.
 func (s *spinner) prepare(n, depth int) error {
 	// The name is looked up once, so that every connection goes to the same address.
-	tcp, err := net.ResolveTCPAddr("tcp", s.script.addr)
+	tcp, err := net.ResolveTCPAddr("tcp", s.script.templates[0].addr)
 	if err != nil {
 		return err
 	}

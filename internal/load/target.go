@@ -93,7 +93,7 @@ func ReadTargets(r io.Reader, addr string) ([]Target, error) {
 			targets[i] = targets[i].At(addr)
 		}
 		// The template is only a check; the load renders the targets again.
-		tp, _, err := targets[i].template(true)
+		tp, err := targets[i].template(true)
 		if err == nil && addr != "" && tp.tls {
 			err = fmt.Errorf("scheme \"https\" of %q; only plain http is asked here", t.URL)
 		}
@@ -140,15 +140,16 @@ func WriteTargets(w io.Writer, targets []Target) (format string, err error) {
 
 // A template is a target's request, rendered without its demand and number.
 type template struct {
+	Target
+	addr       string // host:port to dial
 	url        []byte // the target's URL without its fragment
 	line       []byte // method and request target, "GET /work"
 	query      byte   // joins a demand to line: '?' or '&'; 0: the target takes no demand
 	demands    bool   // the target takes a demand and states one itself
 	head       []byte // the rest of the head, up to the value of X-Vegeta-Seq
-	body       []byte
-	bodiless   bool // HEAD: the reply has no body, even with a Content-Length
-	tls        bool // https
-	idempotent bool // may be sent again when a stale connection lost it
+	bodiless   bool   // HEAD: the reply has no body, even with a Content-Length
+	tls        bool   // https
+	idempotent bool   // may be sent again when a stale connection lost it
 }
 
 // workPath is the one path that takes a demand.
@@ -157,34 +158,34 @@ const workPath = "/work"
 // usualPort has the port of a URL that names none, by its scheme.
 var usualPort = map[string]string{"http": "80", "https": "443"}
 
-// template renders t and returns the host:port to dial.
-func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
+// template renders t.
+func (t Target) template(keepAlive bool) (tp template, err error) {
 	u, err := url.Parse(t.URL)
 	switch {
 	case err != nil:
-		return tp, "", err
+		return tp, err
 	case u.Scheme != "http" && u.Scheme != "https":
-		return tp, "", fmt.Errorf("scheme %q of %q; only http and https are driven", u.Scheme, t.URL)
+		return tp, fmt.Errorf("scheme %q of %q; only http and https are driven", u.Scheme, t.URL)
 	case u.Hostname() == "":
-		return tp, "", fmt.Errorf("no host in %q; give an absolute URL", t.URL)
+		return tp, fmt.Errorf("no host in %q; give an absolute URL", t.URL)
 	case u.User != nil:
-		return tp, "", errors.New("credentials in the URL; send an Authorization header instead")
+		return tp, errors.New("credentials in the URL; send an Authorization header instead")
 	case t.Method == http.MethodConnect || strings.ContainsFunc(t.Method, notToken) || t.Method == "":
-		return tp, "", fmt.Errorf("method %q cannot be sent", t.Method)
+		return tp, fmt.Errorf("method %q cannot be sent", t.Method)
 	}
 	host := u.Host
 	var fields []byte
 	for _, name := range slices.Sorted(maps.Keys(t.Header)) {
 		if name == "" || strings.ContainsFunc(name, notToken) {
-			return tp, "", fmt.Errorf("header name %q is not a token", name)
+			return tp, fmt.Errorf("header name %q is not a token", name)
 		}
 		switch http.CanonicalHeaderKey(name) {
 		case "Connection", "Content-Length", "Transfer-Encoding", "X-Vegeta-Seq":
-			return tp, "", fmt.Errorf("header %q is set by the driver; leave it out", name)
+			return tp, fmt.Errorf("header %q is set by the driver; leave it out", name)
 		}
 		for _, value := range t.Header[name] {
 			if strings.ContainsAny(value, "\r\n\x00") {
-				return tp, "", fmt.Errorf("header %q has a line break or NUL in its value", name)
+				return tp, fmt.Errorf("header %q has a line break or NUL in its value", name)
 			}
 			// Host replaces the line that template writes itself.
 			if http.CanonicalHeaderKey(name) == "Host" {
@@ -225,8 +226,8 @@ func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
 	}
 	// The number comes last, because request appends it to the head.
 	tp.head = append(tp.head, "X-Vegeta-Seq: "...)
-	tp.body = t.Body
-	return tp, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), usualPort[u.Scheme])), nil
+	tp.Target, tp.addr = t, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), usualPort[u.Scheme]))
+	return tp, nil
 }
 
 // notToken reports whether RFC 9110, section 5.6.2, forbids r in a token.
@@ -241,7 +242,7 @@ func (tp *template) request(b []byte, seq uint64, d arrivals.Demand) []byte {
 	b = append(b, tp.head...)
 	b = strconv.AppendUint(b, seq, 10)
 	b = append(b, "\r\n\r\n"...)
-	return append(b, tp.body...)
+	return append(b, tp.Body...)
 }
 
 // demandURL returns the URL of a request with demand d.
@@ -266,29 +267,6 @@ func (tp *template) demand(b []byte, d arrivals.Demand) []byte {
 	return b
 }
 
-// templates renders all targets. It returns an error unless they name the same server, and,
-// when demanded is true, for a target that already states a demand.
-func templates(targets []Target, keepAlive, demanded bool) (tps []template, addr string, err error) {
-	if len(targets) == 0 {
-		return nil, "", errors.New("no targets; give at least one")
-	}
-	for i, t := range targets {
-		tp, a, err := t.template(keepAlive)
-		switch {
-		case err != nil:
-			return nil, "", fmt.Errorf("target %d: %w", i+1, err)
-		case i > 0 && a != addr:
-			return nil, "", fmt.Errorf("target %d is at %s, the first at %s; drive one server at a time", i+1, a, addr)
-		case i > 0 && tp.tls != tps[0].tls:
-			return nil, "", fmt.Errorf("target %d and the first differ in https; drive one server at a time", i+1)
-		case demanded && tp.demands:
-			return nil, "", fmt.Errorf("target %d: %q states a demand and the trace has its own; drop one of them", i+1, t.URL)
-		}
-		tps, addr = append(tps, tp), a
-	}
-	return tps, addr, nil
-}
-
 // A script holds the requests that a load sends to one server, and their order. The requests
 // are rendered, except for their demand and number.
 //
@@ -298,34 +276,45 @@ type script struct {
 	templates []template
 	which     []uint32          // template of each request, used in turn; nil: in rotation
 	demands   []arrivals.Demand // used in turn; nil: no demand
-	addr      string
 	keepAlive bool
 }
 
-// newScript renders the targets. It returns an error if they cannot be sent, or if which holds an
-// index that is no target's.
+// newScript renders the targets. It returns an error if they cannot be sent, if they name different
+// servers, if demands are given and a target states one already, or if which holds an index that is no
+// target's.
 func newScript(targets []Target, keepAlive bool, demands []arrivals.Demand, which []uint32) (*script, error) {
+	if len(targets) == 0 {
+		return nil, errors.New("no targets; give at least one")
+	}
 	for i, w := range which {
 		if int64(w) >= int64(len(targets)) {
 			return nil, fmt.Errorf("request %d asks target %d of %d", i, w+1, len(targets))
 		}
 	}
-	tps, addr, err := templates(targets, keepAlive, demands != nil)
-	return &script{tps, which, demands, addr, keepAlive}, err
+	a := &script{make([]template, len(targets)), which, demands, keepAlive}
+	for i, t := range targets {
+		tp, err := t.template(keepAlive)
+		a.templates[i] = tp
+		switch first := a.templates[0]; {
+		case err != nil:
+			return nil, fmt.Errorf("target %d: %w", i+1, err)
+		case tp.addr != first.addr:
+			return nil, fmt.Errorf("target %d is at %s, the first at %s; drive one server at a time", i+1, tp.addr, first.addr)
+		case tp.tls != first.tls:
+			return nil, fmt.Errorf("target %d and the first differ in https; drive one server at a time", i+1)
+		case demands != nil && tp.demands:
+			return nil, fmt.Errorf("target %d: %q states a demand and the trace has its own; drop one of them", i+1, t.URL)
+		}
+	}
+	return a, nil
 }
 
 // template returns the template of request seq.
 func (a *script) template(seq uint64) *template {
-	return &a.templates[targetOf(seq, a.which, len(a.templates))]
-}
-
-// targetOf returns the index, below n, of request seq's target: the entries of the slice which
-// in turn or, if it is empty, the n targets in turn.
-func targetOf(seq uint64, which []uint32, n int) int {
-	if len(which) > 0 {
-		return int(which[seq%uint64(len(which))])
+	if len(a.which) > 0 {
+		return &a.templates[a.which[seq%uint64(len(a.which))]]
 	}
-	return int(seq % uint64(n))
+	return &a.templates[seq%uint64(len(a.templates))]
 }
 
 // demand returns the demand of request i; zero if the load has none.
@@ -351,7 +340,7 @@ func (a *script) maxRequestBytes() (n int) {
 	const numbers = 80 // demand and sequence number, with their names
 	for i := range a.templates {
 		tp := &a.templates[i]
-		n = max(n, len(tp.line)+len(tp.head)+len(tp.body)+numbers)
+		n = max(n, len(tp.line)+len(tp.head)+len(tp.Body)+numbers)
 	}
 	return n
 }

@@ -183,9 +183,9 @@ func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
 
 // exchange sends request number seq and reads its reply. n is the length of the reply's body.
 func (a *vegetaAttack) exchange(ctx context.Context, seq int) (resp *http.Response, n int64, err error) {
-	t := a.Targets[targetOf(uint64(seq), a.Trace.Which, len(a.Targets))]
-	url := a.script.template(uint64(seq)).demandURL(a.script.demand(seq))
-	req, err := (&vegeta.Target{Method: t.Method, URL: url, Header: t.Header, Body: t.Body}).Request()
+	tp := a.script.template(uint64(seq))
+	url := tp.demandURL(a.script.demand(seq))
+	req, err := (&vegeta.Target{Method: tp.Method, URL: url, Header: tp.Header, Body: tp.Body}).Request()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -243,15 +243,13 @@ const (
 // file of a killed process can be read. It is not safe for concurrent use.
 type VegetaWriter struct {
 	Start time.Time // of the attack; set it before the first Write
-	Which []uint32  // the trace's Which
 
 	w        io.Writer
 	buffered bytes.Buffer
 	flushed  time.Time
 	encode   vegeta.Encoder
 	name     string
-	targets  []Target
-	tps      []template
+	script   *script
 	from     Stamp
 }
 
@@ -262,13 +260,13 @@ const (
 )
 
 // NewVegetaWriter returns a writer to w of the results of an attack called name. The attack's
-// targets give method, URL and bytes sent. The caller calls Flush at the end.
-func NewVegetaWriter(w io.Writer, name string, targets []Target, from Stamp) (*VegetaWriter, error) {
-	tps, _, err := templates(targets, true, false)
+// targets, and the trace's Which, give method, URL and bytes sent. The caller calls Flush at the end.
+func NewVegetaWriter(w io.Writer, name string, targets []Target, which []uint32, from Stamp) (*VegetaWriter, error) {
+	script, err := newScript(targets, true, nil, which)
 	if err != nil {
 		return nil, fmt.Errorf("encoding vegeta results: %w", err)
 	}
-	v := &VegetaWriter{w: w, name: name, targets: targets, tps: tps, from: from, flushed: time.Now()}
+	v := &VegetaWriter{w: w, name: name, script: script, from: from, flushed: time.Now()}
 	v.encode = vegeta.NewEncoder(&v.buffered)
 	return v, nil
 }
@@ -283,8 +281,7 @@ func (v *VegetaWriter) Write(seq int, r record.Request) error {
 	if v.from == SentStamp {
 		began = r.Sent
 	}
-	// A log attack sends its targets in the log's order, all others in turn.
-	i := targetOf(uint64(seq), v.Which, len(v.targets))
+	tp := v.script.template(uint64(seq))
 	d := arrivals.Demand{Iters: r.Iters, Sleep: time.Duration(r.Sleep)}
 	result := vegeta.Result{
 		Attack:    v.name,
@@ -293,9 +290,9 @@ func (v *VegetaWriter) Write(seq int, r record.Request) error {
 		Timestamp: v.Start.Add(time.Duration(began)),
 		Latency:   time.Duration(r.Done - began),
 		BytesIn:   uint64(r.Bytes),
-		BytesOut:  uint64(len(v.targets[i].Body)),
-		Method:    v.targets[i].Method,
-		URL:       v.tps[i].demandURL(d),
+		BytesOut:  uint64(len(tp.Body)),
+		Method:    tp.Method,
+		URL:       tp.demandURL(d),
 		Error:     vegetaError(r),
 	}
 	if err := v.encode.Encode(&result); err != nil {

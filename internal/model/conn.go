@@ -6,7 +6,6 @@ import (
 	"math"
 	"net"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,7 +26,7 @@ type Conn struct {
 	framing *framing // nil: framing is not watched
 }
 
-// An openConn is an open connection as the ledger and the drain see it. Any
+// An openConn is an open connection as the listener and the drain see it. Any
 // goroutine may call its methods.
 type openConn interface {
 	ledgerEntry() *entry
@@ -35,7 +34,7 @@ type openConn interface {
 	net.Conn
 }
 
-// An entry holds the state of a connection, of either kind, that the ledger and the drain use.
+// An entry holds the state of a connection, of either kind, that the listener and the drain use.
 //
 // The counters, the fate and the flags are atomic, because a drain or a scrape looks at them from
 // another goroutine. answers belongs to the goroutine that serves the connection.
@@ -240,7 +239,7 @@ func (r Reason) String() string {
 //
 //	Accepted == Done + ΣRejected + ΣDropped + Open
 //
-// This holds in every reading, because connection events change a [Ledger] under one lock.
+// This holds in every reading, because connection events change it under one lock of the [Listener].
 //
 // The arrays are indexed by [Reason]. All numbers but Open only grow.
 type Counts struct {
@@ -267,18 +266,8 @@ func (c Counts) Plus(d Counts) Counts {
 	return c
 }
 
-// A Ledger counts connections: each once when it is accepted and once when its socket is
-// closed, whatever the model does between. It is safe for concurrent use. An event costs one
-// short lock; there are two events per connection and none per request. The zero value is
-// empty and ready to use.
-type Ledger struct {
-	mu     sync.Mutex
-	open   map[openConn]struct{}
-	counts Counts // without Open, which is the length of the map
-}
-
 // Counts returns one consistent reading.
-func (l *Ledger) Counts() Counts {
+func (l *Listener) Counts() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.counts
@@ -287,19 +276,16 @@ func (l *Ledger) Counts() Counts {
 }
 
 // conns returns the connections open now, in no order.
-func (l *Ledger) conns() []openConn {
+func (l *Listener) conns() []openConn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Keys(l.open))
 }
 
-// accept adds an open connection. The socket's own counts change under the same lock.
-func (l *Ledger) accept(c openConn) {
+// enter adds an open connection. The socket's own counts change under the same lock.
+func (l *Listener) enter(c openConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open == nil {
-		l.open = make(map[openConn]struct{})
-	}
 	l.open[c] = struct{}{}
 	l.counts.Accepted++
 	s := c.ledgerEntry().socket
@@ -307,11 +293,10 @@ func (l *Ledger) accept(c openConn) {
 	s.counts.Open++
 }
 
-// close takes a connection out and counts it by its fate. The caller sees to it that this happens
-// once for each connection.
-func (l *Ledger) close(c openConn) {
+// release takes a connection that is closed out, counts it by its fate, and frees its slot for the next
+// one. The caller sees to it that this happens once for each connection.
+func (l *Listener) release(c openConn) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	delete(l.open, c)
 	e := c.ledgerEntry()
 	e.socket.counts.Open--
@@ -326,6 +311,8 @@ func (l *Ledger) close(c openConn) {
 			l.counts.GaveUp++
 		}
 	}
+	l.mu.Unlock()
+	<-l.slots
 }
 
 // SocketCounts counts the connections of one listening socket: those accepted so far and
@@ -352,7 +339,7 @@ func (e *entry) endWait()           { e.waiting.Store(0) }
 // OldestWait returns the age of the longest present wait of a connection, or its request, for
 // a worker; 0 when none waits. It looks at every open connection, so call it once per scrape
 // and not for each request.
-func (l *Ledger) OldestWait() time.Duration {
+func (l *Listener) OldestWait() time.Duration {
 	now := timeline.Now()
 	oldest := now
 	// conns copies the list, so that the lock is not held while all connections are looked at.

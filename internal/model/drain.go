@@ -106,7 +106,7 @@ func isClosed(c <-chan struct{}) bool {
 // force closes the sockets and every open connection. It returns the number of connections
 // that had a request in flight.
 func (l *Listener) force() (forced int) {
-	// First, because Accept looks at cut after it has entered a connection into the ledger. So a
+	// First, because Accept looks at cut after it has entered a connection. So a
 	// connection is either in conns below or closed by Accept.
 	l.cut.Store(true)
 	l.stopAccepting()

@@ -378,13 +378,13 @@ func (l *eventLoop) add(fd int) {
 	l.socket.stamp(&c.entry)
 	l.conns[fd] = c
 	l.open++
-	l.socket.Ledger.accept(c)
+	l.socket.enter(c)
 	c.readBy = l.now + l.cfg.HeaderTimeout
 	l.wheel.arm(c, c.readBy)
 	// Every mode sets NODELAY on its connections; other options are inherited from the listener.
 	err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	err = errors.Join(err, l.watch(unix.EPOLL_CTL_ADD, fd, readEvents, c.fd, c.serial))
-	cut := l.socket.cut.Load() // force may have run before c was in the ledger
+	cut := l.socket.cut.Load() // force may have run before c was entered
 	if cut {
 		c.drop(DrainTimeout)
 	}

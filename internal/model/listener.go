@@ -63,12 +63,15 @@ const (
 // running out of descriptors, and drains. It has one socket, or several that share an address.
 // Its methods are safe for concurrent use.
 //
+// It counts each connection once when it is accepted and once when its socket is closed, whatever the
+// model does between. An event costs one short lock; there are two events per connection and none per
+// request.
+//
 // [Socket.Listen] makes one from a description. A model calls Accept, or an event loop accepts by
-// itself and follows the same steps: take a slot, accept, enter the connection into the ledger.
+// itself and follows the same steps: take a slot, accept, enter the connection.
 // Closing a connection undoes the last and the first (release). slots holds an element for each
 // open connection, so its capacity is the cap, over all sockets.
 type Listener struct {
-	Ledger
 	sockets     []*socket
 	backlog     int
 	slots       chan struct{}
@@ -79,6 +82,10 @@ type Listener struct {
 	warn        func(msg string, args ...any)
 	fullWarning warnLimiter
 	asked       Socket // what it was made from
+
+	mu     sync.Mutex // guards the fields below, and the counts of the sockets
+	open   map[openConn]struct{}
+	counts Counts // without Open, which is the length of the map
 }
 
 // A socket is one listening socket of a Listener. Each has its own accept queue.
@@ -88,7 +95,7 @@ type socket struct {
 	ready  *os.File // becomes readable when a connection waits; nil with a single socket
 	closed chan struct{}
 	close  sync.Once
-	counts SocketCounts // guarded by the Ledger's lock
+	counts SocketCounts // guarded by the Listener's lock
 }
 
 // Listen opens the sockets. It calls warn for rare events, with a message and key-value pairs
@@ -99,7 +106,8 @@ func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) 
 	}
 	return onFreePort(s.Addr, func() (*Listener, error) {
 		l := &Listener{asked: s, slots: make(chan struct{}, s.MaxConns), allClosed: make(chan struct{}), warn: warn}
-		if err := l.open(ctx, s); err != nil {
+		l.open = map[openConn]struct{}{}
+		if err := l.listenAll(ctx, s); err != nil {
 			l.stopAccepting()
 			return nil, err
 		}
@@ -107,8 +115,8 @@ func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) 
 	})
 }
 
-// open opens every socket. On an error some of them may be open.
-func (l *Listener) open(ctx context.Context, s Socket) error {
+// listenAll opens every socket. On an error some of them may be open.
+func (l *Listener) listenAll(ctx context.Context, s Socket) error {
 	// Several sockets need SO_REUSEPORT. With it a listen succeeds even where another server of this
 	// user listens with the same option. The probe finds such a server.
 	if s.Sockets > 1 && !s.Shared {
@@ -226,8 +234,8 @@ func (s *socket) Accept() (net.Conn, error) {
 	}
 	c := &Conn{TCPConn: tc, entry: entry{listener: s.Listener, socket: s}}
 	s.stamp(&c.entry)
-	s.Ledger.accept(c)
-	if s.cut.Load() { // force may have run before c was in the ledger
+	s.enter(c)
+	if s.cut.Load() { // force may have run before c was entered
 		cutOff(c)
 	}
 	return c, nil
@@ -322,12 +330,6 @@ func (s *socket) stop() {
 			close(s.allClosed)
 		}
 	})
-}
-
-// release takes a connection that is closed out of the ledger, and frees its slot for the next one.
-func (l *Listener) release(c openConn) {
-	l.Ledger.close(c)
-	<-l.slots
 }
 
 // errLinuxOnly is returned where this kernel cannot report a socket's state. The backlog then

@@ -3,14 +3,14 @@
 // timeouts and the same counters; only the scheduling differs. The package keeps no metrics:
 // it calls the functions that it is given.
 //
-// A [Listener] accepts a connection, counts it in its [Ledger] and gives it to the model. The model
+// A [Listener] accepts a connection, counts it and gives it to the model. The model
 // reads requests with an HTTP library, and passes each to requests.serve, which runs the handler,
 // at once or by way of a queue. A drain closes the connections that the model still has. The files:
 //
 //	model.go        Model, and the settings of all models
 //	modes.go        every mode with the constructor of its model
 //	listener.go     sockets, accepting, the cap on connections
-//	conn.go         a connection, how it ends, and the ledger that counts it
+//	conn.go         a connection, how it ends, and the counts of all
 //	drain.go        the end of a server
 //	requests.go     one request, from the HTTP library to the handler and back
 //	stamps.go       the timeline of a connection's requests

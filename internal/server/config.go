@@ -220,12 +220,11 @@ func (c *Config) checkNumbers(m model.Mode) error {
 			return badConfig("--%s %d is outside %d to %d", f.Name, *n, f.Least, f.Most)
 		}
 	}
-	// Negative means not given, since 0 is a wait that can be asked for: refuse at once.
-	if c.Wait > mostWait {
-		return badConfig("--wait %v is above %v", c.Wait, mostWait)
-	}
-	if c.Wait < 0 {
+	switch {
+	case c.Wait < 0: // not given, since 0 is a wait that can be asked for: refuse at once
 		c.Wait = m.Wait()
+	case c.Wait > mostWait:
+		return badConfig("--wait %v is above %v", c.Wait, mostWait)
 	}
 	return nil
 }
@@ -383,8 +382,8 @@ func (c *Config) checkThreads(mode model.Mode, l threadLimit, asked bool) error 
 // threadsAllowed returns the lowest of the limits of the kernel, the control group and the
 // user.
 func threadsAllowed() threadLimit {
-	// A file that does not exist on this machine sets no limit. The first cgroup file belongs to
-	// version 2, the second to version 1.
+	// A file that does not exist on this machine sets no limit, nor does the text "max". The first
+	// cgroup file belongs to version 2, the second to version 1.
 	lowest := threadLimit{1 << 30, "the kernel"}
 	consider := func(n uint64, source string) {
 		if n < uint64(lowest.threads) {
@@ -394,11 +393,8 @@ func threadsAllowed() threadLimit {
 	for _, source := range []string{
 		"/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max", "/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max",
 	} {
-		text, err := os.ReadFile(source)
-		if err != nil {
-			continue
-		}
-		if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 63); err == nil { // the text may be "max"
+		text, _ := os.ReadFile(source)
+		if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 63); err == nil {
 			consider(n, source)
 		}
 	}
@@ -425,10 +421,10 @@ func (c *Config) checkQueue(mode model.Mode) error {
 		c.Depth = 0 // it may be -1, the default for "not given"
 		return nil
 	}
-	if c.Depth < 0 {
+	switch {
+	case c.Depth < 0:
 		c.Depth = mode.Depth(c.Workers)
-	}
-	if c.Depth > mostDepth {
+	case c.Depth > mostDepth:
 		return badConfig("--queue-depth %d is above %d", c.Depth, mostDepth)
 	}
 	c.Closure = c.Job == "closure"
