@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"schedlab/internal/dispatch"
@@ -41,7 +40,7 @@ func (m *goroutineModel) Serve(l *Listener) error {
 	if !m.locked {
 		return onGoroutines(l, func(c *Conn) { m.server.ServeConn(c) })
 	}
-	allowThreads(l.MaxConns() + spareThreads)
+	allowThreads(m.cfg.MaxConns + spareThreads)
 	return onGoroutines(l, func(c *Conn) {
 		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
 		m.server.ServeConn(c)
@@ -105,8 +104,7 @@ func allowThreads(n int) {
 type semaphoreModel struct {
 	goroutineModel
 	*dispatch.Semaphore
-	late  dispatch.Why // the reason counted for a request that gets no turn
-	conns atomic.Int64 // the cap on connections, which also bounds the requests that wait
+	late dispatch.Why // the reason counted for a request that gets no turn
 }
 
 // newSemaphore makes the model. A request that could not wait at all counts as refused for want of
@@ -121,11 +119,6 @@ func newSemaphore(cfg Config) Model {
 	}
 	m.run, m.queues, m.queue = m.inTurn, true, m
 	return m
-}
-
-func (m *semaphoreModel) Serve(l *Listener) error {
-	m.conns.Store(int64(l.MaxConns()))
-	return m.goroutineModel.Serve(l)
 }
 
 // inTurn waits for a place, runs the handler and frees the place. It is the run of this model.
@@ -145,7 +138,7 @@ func (m *semaphoreModel) inTurn(x *workload.Exchange, c openConn) {
 
 // Capacity returns the number of requests that can wait: one for each connection that is not
 // being served.
-func (m *semaphoreModel) Capacity() int { return max(0, int(m.conns.Load())-m.Workers()) }
+func (m *semaphoreModel) Capacity() int { return max(0, m.cfg.MaxConns-m.Workers()) }
 
 // requestModel reads, parses and writes on a goroutine per connection. A dispatcher hands each
 // request to one of a fixed number of workers. A request that is refused is answered 503 with

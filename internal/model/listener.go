@@ -193,9 +193,6 @@ func (l *Listener) Addr() net.Addr { return l.sockets[0].tcp.Addr() }
 // Backlog returns the length of each accept queue, read back from the kernel; 0 off Linux.
 func (l *Listener) Backlog() int { return l.backlog }
 
-// MaxConns returns the cap on open connections. It is the number over all sockets.
-func (l *Listener) MaxConns() int { return cap(l.slots) }
-
 // Draining reports whether a drain has begun, so that answers should end their connection.
 func (l *Listener) Draining() bool { return l.draining.Load() }
 
@@ -244,7 +241,7 @@ func (s *socket) Accept() (net.Conn, error) {
 // warnFull warns that accepting has stopped at the cap.
 func (l *Listener) warnFull() {
 	if !l.Draining() && l.fullWarning.allow() {
-		l.warn("as many connections are open as may be: accepting waits until one closes; raise --max-conns, or lower --idle-timeout", "max_conns", l.MaxConns())
+		l.warn("as many connections are open as may be: accepting waits until one closes; raise --max-conns, or lower --idle-timeout", "max_conns", cap(l.slots))
 	}
 }
 

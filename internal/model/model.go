@@ -55,6 +55,7 @@ type Config struct {
 	Worked  func(time.Duration)                                    // called now and then, concurrently, with the estimated CPU time of an event loop since the last call; nil: not called
 	Limits
 	dispatch.Settings               // settings of the workers and their queue, if the mode has them
+	MaxConns          int           `flag:"max-conns"` // largest number of open connections
 	Executor          dispatch.Kind // Ring, or Shared for the mode's own executor
 	Reverse           bool          // loops serve the newest of a batch of ready connections first
 	Wait              time.Duration `flag:"wait"`           // longest wait for a turn, where the mode bounds it; 0: no wait

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log"
@@ -209,13 +210,15 @@ func write(w http.ResponseWriter, r *http.Request, x *workload.Exchange) {
 type gateModel struct {
 	*nethttpModel
 	places   chan struct{}
-	waiting  atomic.Int64
-	maxConns atomic.Int64 // the cap on open connections, in service and waiting
+	arrivals chan *Conn
+	waiting  atomic.Int64 // connections that wait for a place
 }
 
 // newGate makes the model of the mode nethttp-gate, with cfg.Workers places.
 func newGate(cfg Config) Model {
 	m := &gateModel{nethttpModel: newNethttp(cfg).(*nethttpModel), places: make(chan struct{}, cfg.Workers)}
+	// Room for every connection that may be open: the acceptor never waits here.
+	m.arrivals = make(chan *Conn, cfg.MaxConns)
 	m.queue = (*gateQueue)(m)
 	m.server.ConnState = func(c net.Conn, state http.ConnState) {
 		m.track(c, state)
@@ -227,37 +230,30 @@ func newGate(cfg Config) Model {
 }
 
 func (m *gateModel) Serve(l *Listener) error {
-	m.maxConns.Store(int64(l.MaxConns()))
-	// Room for every connection that may be open: the acceptor never waits here.
-	g := &gateListener{Listener: l, gate: m, arrivals: make(chan *Conn, l.MaxConns())}
 	var failed error
 	var acceptor sync.WaitGroup
 	acceptor.Go(func() {
 		failed = eachConn(l.sockets[0], func(c *Conn) {
 			m.waiting.Add(1)
 			c.enqueue(timeline.Now())
-			g.arrivals <- c
+			m.arrivals <- c
 		})
-		close(g.arrivals)
+		close(m.arrivals)
 	})
-	err := m.serveOn(g)
+	err := m.serveOn(gateListener{l, m})
 	acceptor.Wait()
-	if failed != nil {
-		return failed
-	}
-	return err
+	return cmp.Or(failed, err)
 }
 
 // A gateListener returns accepted connections to net/http as places become free.
 type gateListener struct {
 	*Listener
-	gate     *gateModel
-	arrivals chan *Conn
+	gate *gateModel
 }
 
 // Accept takes the connection that has waited longest, waits for a place, and returns the connection.
-func (l *gateListener) Accept() (net.Conn, error) {
-	c, ok := <-l.arrivals
+func (l gateListener) Accept() (net.Conn, error) {
+	c, ok := <-l.gate.arrivals
 	if !ok {
 		return nil, net.ErrClosed
 	}
@@ -274,7 +270,7 @@ func (l *gateListener) Accept() (net.Conn, error) {
 type gateQueue gateModel
 
 func (g *gateQueue) Depth() int    { return int(g.waiting.Load()) }
-func (g *gateQueue) Capacity() int { return max(0, int(g.maxConns.Load())-cap(g.places)) }
+func (g *gateQueue) Capacity() int { return max(0, cap(g.arrivals)-cap(g.places)) }
 func (g *gateQueue) Workers() int  { return cap(g.places) }
 func (g *gateQueue) Busy() int     { return len(g.places) }
 

@@ -218,7 +218,7 @@ func (l *cappedListener) Close() error {
 	return l.Listener.Close()
 }
 
-// Memory for a history is fixed: 600 readings of 48 bytes.
+// A history has at most 600 readings of 48 bytes.
 const (
 	tick         = 100 * time.Millisecond // between two readings of the connection counters
 	keptReadings = 600                    // one minute of readings
@@ -239,30 +239,27 @@ type reading struct {
 }
 
 // A history keeps the newest readings. Its zero value is empty; it is safe for concurrent
-// use. A reading costs a short lock of the counters ten times a second, and no allocation.
+// use. A reading costs a short lock of the counters ten times a second, and after a minute no allocation.
 type history struct {
-	mu    sync.Mutex
-	ring  [keptReadings]reading
-	taken int // number of readings so far
+	mu   sync.Mutex
+	kept []reading // oldest first
 }
 
-// take adds a reading. When the ring is full it replaces the oldest.
+// take adds a reading. When as many are kept as may be, it replaces the oldest.
 func (h *history) take(at int64, c model.Counts) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ring[h.taken%keptReadings] = reading{at, c.Accepted, c.Done, sum(c.Rejected[:]), sum(c.Dropped[:]), c.Open}
-	h.taken++
+	if len(h.kept) == keptReadings {
+		h.kept = slices.Delete(h.kept, 0, 1)
+	}
+	h.kept = append(h.kept, reading{at, c.Accepted, c.Done, sum(c.Rejected[:]), sum(c.Dropped[:]), c.Open})
 }
 
 // all returns the readings that are kept, oldest first.
 func (h *history) all() []reading {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	kept := make([]reading, min(h.taken, keptReadings))
-	for i := range kept {
-		kept[i] = h.ring[(h.taken-len(kept)+i)%keptReadings]
-	}
-	return kept
+	return slices.Clone(h.kept)
 }
 
 // record reads the counters at once and then at every tick, until ctx ends. The parent of a fleet

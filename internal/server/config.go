@@ -59,14 +59,14 @@ type Config struct {
 	Addr  string `flag:"addr"`  // data listener, host:port
 	Admin string `flag:"admin"` // admin listener, host:port; "off" for none
 	Pprof string `flag:"pprof"` // "auto" (only when Admin is loopback), "on", "off"
-	// Workers is 0, and Depth and Wait are negative, for the mode's default. The fields of the model's
-	// Config without a tag are set by New, from the fields below.
+	// Workers is 0, and Depth and Wait are negative, for the mode's default; MaxConns is 0 for
+	// min(10,000, RLIMIT_NOFILE - 64). The fields of the model's Config without a tag are set by New,
+	// from the fields below.
 	model.Config
 	Overflow     string        `flag:"overflow"`  // "": the mode's default
 	Queue        string        `flag:"queue"`     // pool-perworker: rr, least or p2c; "": rr
 	Job          string        `flag:"job"`       // closure or func; "": func
 	Executor     string        `flag:"executor"`  // own or ring; "": own
-	MaxConns     int           `flag:"max-conns"` // 0: min(10,000, RLIMIT_NOFILE - 64)
 	Backlog      int           `flag:"backlog"`   // 0: net.core.somaxconn
 	Listeners    int           `flag:"listeners"` // number of sockets on the address; 0: GOMAXPROCS
 	Deal         string        `flag:"deal"`      // how the kernel distributes connections among them: hash or random; "": hash

@@ -33,8 +33,8 @@ import (
 // connections and requests do not fall when a process ends. A process that does not answer delays a
 // scrape by scrapeLimit and no longer.
 //
-// The embedded Listener holds the address and accepts nothing: the fleet has its Addr, Backlog,
-// MaxConns and Close.
+// The embedded Listener holds the address and accepts nothing: the fleet has its Addr, Backlog and
+// Close.
 type fleet struct {
 	*model.Listener
 	cfg      Config

@@ -44,7 +44,6 @@ type Server struct {
 type backend interface {
 	Addr() net.Addr
 	Backlog() int
-	MaxConns() int
 	Counts() model.Counts
 	Draining() bool
 	Close() error
@@ -263,7 +262,7 @@ func sum(n []uint64) (total uint64) {
 func (s *Server) announce() {
 	attrs := []any{
 		"mode", s.mode.Name, "axes", s.mode.Axes.String(), "addr", s.ln.Addr().String(),
-		"gomaxprocs", runtime.GOMAXPROCS(0), "max_conns", s.ln.MaxConns(), "backlog", s.ln.Backlog(),
+		"gomaxprocs", runtime.GOMAXPROCS(0), "max_conns", s.cfg.MaxConns, "backlog", s.ln.Backlog(),
 	}
 	if s.admin != nil {
 		attrs = append(attrs, "admin", s.admin.ln.Addr().String())

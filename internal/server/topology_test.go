@@ -124,7 +124,7 @@ func TestThreadLimit(t *testing.T) {
 		{"threads", limit, 501, true, 0, "--max-conns 501 needs a thread for each connection, and ulimit -u allows 600 (100 are kept for the rest); lower it to 500 or raise that limit"},
 		{"threads", threadLimit{100, "ulimit -u"}, 1, false, 0, "--mode threads needs a thread for each connection, and ulimit -u allows only 100; raise it"},
 	} {
-		c := Config{Mode: tc.mode, MaxConns: tc.maxConns}
+		c := Config{Mode: tc.mode, Config: model.Config{MaxConns: tc.maxConns}}
 		err := c.checkThreads(modeOf(t, tc.mode), tc.limit, tc.asked)
 		if got := fmt.Sprint(err); tc.err != "" && got != tc.err || tc.err == "" && (err != nil || c.MaxConns != tc.want) {
 			t.Errorf("%d connections: got %d and %v, want %d and %q", tc.maxConns, c.MaxConns, err, tc.want, tc.err)
@@ -143,7 +143,7 @@ func TestThreadLimit(t *testing.T) {
 		{"pool", false, limit, 501, ""},
 		{"pool", true, threadLimit{50, "ulimit -u"}, 1, "--mode pool needs a thread for each worker, and ulimit -u allows only 50; raise it"},
 	} {
-		c := Config{Mode: tc.mode, MaxConns: 9000, Config: model.Config{Settings: dispatch.Settings{Workers: tc.workers, Locked: tc.locked}}}
+		c := Config{Mode: tc.mode, Config: model.Config{MaxConns: 9000, Settings: dispatch.Settings{Workers: tc.workers, Locked: tc.locked}}}
 		err := c.checkThreads(modeOf(t, tc.mode), tc.limit, true)
 		if tc.err == "" && err != nil || tc.err != "" && fmt.Sprint(err) != tc.err {
 			t.Errorf("%s with %d workers: got %v, want %q", tc.mode, tc.workers, err, tc.err)
