@@ -24,6 +24,8 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
@@ -46,6 +48,23 @@ func CheckConnections(n int) error {
 		return fmt.Errorf("%d connections need %d file descriptors and this process may open %d; raise the limit with `ulimit -n %d`, or use fewer connections", n, need, limit, need)
 	}
 	return nil
+}
+
+// processTime returns the CPU time of this process so far; 0 when the kernel does not report it.
+func processTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// descriptorLimit returns the number of files that this process may have open. Where the limit is
+// unknown it returns the largest number; a dial that fails for want of a descriptor counts in Exhausted.
+func descriptorLimit() uint64 {
+	limit := unix.Rlimit{Cur: math.MaxUint64}
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	return limit.Cur
 }
 
 // Options say what to send, when, and over which connections, in an open or a closed loop.
@@ -352,7 +371,7 @@ func SumSessions(all []Session) *record.Sessions {
 type Proof struct {
 	record.Proof
 	Elapsed float64 // from the start to the end of the last request
-	CPU     float64 // CPU time of this process during Elapsed, in user and kernel mode; 0 off Linux
+	CPU     float64 // CPU time of this process during Elapsed, in user and kernel mode
 	Paused  float64 // total time for which garbage collections stopped the world; like LongestPause an upper bound, from the runtime's histogram
 	LagAt   float64 // when the request with the LongestLag was due
 }

@@ -5,7 +5,6 @@ package load
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 )
 
@@ -19,10 +18,6 @@ func attackSpin(context.Context, Options, *script) (*Result, error) { return nil
 func closedSpin(context.Context, Options, *script) (ClosedResult, error) {
 	return ClosedResult{}, errNoSpin
 }
-
-// Off Linux this program measures neither CPU time nor limits.
-func processTime() time.Duration { return 0 }
-func descriptorLimit() uint64    { return math.MaxUint64 }
 
 // Sleep is time.Sleep.
 func Sleep(d time.Duration) { time.Sleep(d) }

@@ -2,7 +2,6 @@ package load
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -33,23 +32,6 @@ func Sleep(d time.Duration) {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	ts := unix.NsecToTimespec(int64(max(d, shortestSleep)))
 	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil)
-}
-
-// processTime returns the CPU time of this process so far; 0 when the kernel does not report it.
-func processTime() time.Duration {
-	var u unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// descriptorLimit returns the number of files that this process may have open. Where the limit is
-// unknown it returns the largest number; a dial that fails for want of a descriptor counts in Exhausted.
-func descriptorLimit() uint64 {
-	limit := unix.Rlimit{Cur: math.MaxUint64}
-	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
-	return limit.Cur
 }
 
 // applyRest prepares the process for the way in which the load waits between requests, and
