@@ -206,11 +206,10 @@ func listenOverflows() (n float64, ok bool) {
 // at the client need the client's stamps, so only the measuring half can compute them.
 type phases struct {
 	ring *timeline.Ring
-	lost prometheus.Counter
-
-	mu   sync.Mutex
-	seen uint64
 	vec  *prometheus.HistogramVec
+
+	mu         sync.Mutex
+	seen, lost uint64
 }
 
 // WatchTimeline adds the phases of the requests in ring.
@@ -219,34 +218,21 @@ func (m *Metrics) WatchTimeline(ring *timeline.Ring) {
 	p.vec = prometheus.NewHistogramVec(m.histogram("schedlab_request_phase_seconds",
 		"Where the time of stamped requests went in the server. ingress: in the socket, unread (with --stamps full); queue: in the model's queue, for a connection that is queued of its first request; handover: taken from it and not begun; service: in the handler; finish: from there to the write."),
 		[]string{"phase"})
-	p.lost = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "schedlab_timeline_lost_total", ConstLabels: m.labels,
-		Help: "Stamped requests missing from the phases: their stamps were overwritten before anybody looked; raise --timeline or scrape more often.",
+	m.read(func(s scrape) {
+		lost := p.catchUp()
+		p.vec.Collect(s.ch)
+		s.counter("timeline_lost_total", "Stamped requests missing from the phases: their stamps were overwritten before anybody looked; raise --timeline or scrape more often.", float64(lost))
 	})
-	m.register.MustRegister(p)
 }
 
-// Describe implements prometheus.Collector.
-func (p *phases) Describe(ch chan<- *prometheus.Desc) {
-	p.vec.Describe(ch)
-	p.lost.Describe(ch)
-}
-
-// Collect implements prometheus.Collector.
-func (p *phases) Collect(ch chan<- prometheus.Metric) {
-	p.catchUp()
-	p.vec.Collect(ch)
-	p.lost.Collect(ch)
-}
-
-// catchUp observes the requests that were stamped since the last scrape. It holds a lock,
-// because a scrape and a Snapshot may run at the same time.
-func (p *phases) catchUp() {
+// catchUp observes the requests that were stamped since the last scrape, and returns the number of
+// requests that were lost so far. It holds a lock, because a scrape and a Snapshot may run at the same
+// time.
+func (p *phases) catchUp() (lost uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	stamps, seen, lost := p.ring.Since(p.seen)
-	p.seen = seen
-	p.lost.Add(float64(lost))
+	stamps, seen, missed := p.ring.Since(p.seen)
+	p.seen, p.lost = seen, p.lost+missed
 	phase := p.vec.WithLabelValues
 	ingress, queue, handover, service, finish := phase("ingress"), phase("queue"), phase("handover"), phase("service"), phase("finish")
 	for _, s := range stamps {
@@ -264,6 +250,7 @@ func (p *phases) catchUp() {
 		observe(service, s.Begin, s.End)
 		observe(finish, s.End, s.Write)
 	}
+	return p.lost
 }
 
 // observe observes the time between two stamps, which are nanoseconds.

@@ -112,14 +112,15 @@ func New(o Options) *Metrics {
 	}
 	// Both are properties of the whole server, so a process of a fleet leaves them to its parent.
 	if o.Process == "" {
-		m.register.MustRegister(
-			info("schedlab_mode_info", "The server's scheduling model as coordinates; always 1.", prometheus.Labels{
-				"mode": o.Mode, "stack": o.Axes.Stack, "accept": o.Axes.Accept, "unit": o.Axes.Unit, "executor": o.Axes.Executor,
-				"queue": o.Axes.Queue, "overflow": o.Axes.Overflow, "thread": o.Axes.Thread,
-			}),
-			info("schedlab_build_info", "The build that serves; always 1.", prometheus.Labels{
-				"mode": o.Mode, "version": o.Version, "revision": o.Revision, "goversion": runtime.Version(),
-			}))
+		// By Prometheus' convention a name that ends in _info has facts as labels.
+		m.read(func(s scrape) {
+			a := o.Axes
+			s.gauge("mode_info", "The server's scheduling model as coordinates; always 1.", 1,
+				"stack", "accept", "unit", "executor", "queue", "overflow", "thread",
+				a.Stack, a.Accept, a.Unit, a.Executor, a.Queue, a.Overflow, a.Thread)
+			s.gauge("build_info", "The build that serves; always 1.", 1,
+				"version", "revision", "goversion", o.Version, o.Revision, runtime.Version())
+		})
 	}
 	m.register.MustRegister(
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -133,14 +134,6 @@ func New(o Options) *Metrics {
 	)
 	m.watchSwitches()
 	return m
-}
-
-// info returns a gauge that is always 1 and carries facts as labels, by Prometheus' convention for
-// names that end in _info.
-func info(name, help string, labels prometheus.Labels) prometheus.Collector {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels})
-	g.Set(1)
-	return g
 }
 
 // Observe counts one answered request that took that long. It is safe for concurrent use.
