@@ -87,20 +87,16 @@ type rawAddress struct {
 	six    unix.RawSockaddrInet6
 }
 
-// newRawAddress converts an address. Without an IP it is 127.0.0.1.
+// newRawAddress converts an address.
 func newRawAddress(a *net.TCPAddr) (r rawAddress) {
 	port := uint16(a.Port)<<8 | uint16(a.Port)>>8 // in network byte order
-	if ip := a.IP.To4(); ip != nil || a.IP == nil {
+	if ip := a.IP.To4(); ip != nil {
 		r.family = unix.AF_INET
-		r.four = unix.RawSockaddrInet4{Family: unix.AF_INET, Port: port}
-		if copy(r.four.Addr[:], ip) == 0 {
-			r.four.Addr = [4]byte{127, 0, 0, 1}
-		}
+		r.four = unix.RawSockaddrInet4{Family: unix.AF_INET, Port: port, Addr: [4]byte(ip)}
 		return r
 	}
 	r.family = unix.AF_INET6
-	r.six = unix.RawSockaddrInet6{Family: unix.AF_INET6, Port: port}
-	copy(r.six.Addr[:], a.IP.To16())
+	r.six = unix.RawSockaddrInet6{Family: unix.AF_INET6, Port: port, Addr: [16]byte(a.IP)}
 	return r
 }
 

@@ -60,21 +60,16 @@ func attach(fd, option int, program []unix.SockFilter) error {
 	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, option, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
 }
 
-// dealAtRandom and dealToFirst make the kernel choose a socket for each new connection among those that
-// share the address of fd: at random one of n, or the one that was opened first. The result of the
-// program is the socket's index, in the order in which they were opened.
-func dealAtRandom(fd, n int) error {
+// dealAmong makes the kernel choose a socket for each new connection at random among the first n, in the
+// order in which they were opened, of the sockets that share the address of fd.
+func dealAmong(fd, n int) error {
 	const random = -0x1000 + 56 // SKF_AD_OFF + SKF_AD_RANDOM of linux/filter.h
-	// Load a random number, and return it modulo n.
+	// Load a random number, and return it modulo n: the socket's index.
 	return attach(fd, unix.SO_ATTACH_REUSEPORT_CBPF, []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: random & math.MaxUint32},
 		{Code: unix.BPF_ALU | unix.BPF_MOD | unix.BPF_K, K: uint32(n)},
 		{Code: unix.BPF_RET | unix.BPF_A},
 	})
-}
-
-func dealToFirst(fd int) error {
-	return attach(fd, unix.SO_ATTACH_REUSEPORT_CBPF, []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}})
 }
 
 // kernelStamps reads a connection together with the time at which the kernel received the last

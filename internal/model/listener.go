@@ -146,20 +146,15 @@ func (l *Listener) listenAll(ctx context.Context, s Socket) error {
 		}
 		s.Addr = ln.Addr().String() // the other sockets take the port that the first one got
 	}
-	return l.deal(s)
-}
-
-// deal tells the kernel how to choose one of several sockets for a connection.
-func (l *Listener) deal(s Socket) error {
-	if s.Sockets < 2 || !s.Random && !s.First {
+	// Otherwise the kernel chooses one of several sockets by a hash of the client's address.
+	among := 1 // for the planted fault: the first alone
+	switch {
+	case s.Sockets < 2 || !s.Random && !s.First:
 		return nil
+	case s.Random:
+		among = s.Sockets
 	}
-	return control(l.sockets[0].tcp, func(fd int) error {
-		if s.Random {
-			return dealAtRandom(fd, s.Sockets)
-		}
-		return dealToFirst(fd)
-	})
+	return control(l.sockets[0].tcp, func(fd int) error { return dealAmong(fd, among) })
 }
 
 // listen opens one socket. Its options are set before the bind, because the kernel looks at

@@ -352,45 +352,20 @@ func (c *loopConn) control(f func(fd int)) {
 // LocalAddr returns the server's address.
 func (c *loopConn) LocalAddr() net.Addr { return c.listener.Addr() }
 
-// RemoteAddr returns the client's address. It asks the kernel each time, because only error
-// messages need the address.
-func (c *loopConn) RemoteAddr() net.Addr {
-	addr := new(net.TCPAddr)
-	c.control(func(fd int) {
-		switch peer, _ := unix.Getpeername(fd); peer := peer.(type) {
-		case *unix.SockaddrInet4:
-			addr.IP, addr.Port = peer.Addr[:], peer.Port
-		case *unix.SockaddrInet6:
-			addr.IP, addr.Port = peer.Addr[:], peer.Port
-		}
-	})
-	return addr
-}
-
-// SetReadDeadline sets the deadline of every later Read.
+// SetReadDeadline sets the deadline of every later Read; the zero time is none.
 func (c *loopConn) SetReadDeadline(t time.Time) error {
-	c.readBy = c.loop.clockAt(t)
-	return nil
-}
-
-// SetWriteDeadline sets the deadline of every later Write.
-func (c *loopConn) SetWriteDeadline(t time.Time) error {
-	c.writeBy = c.loop.clockAt(t)
-	return nil
-}
-
-// SetDeadline sets both deadlines.
-func (c *loopConn) SetDeadline(t time.Time) error {
-	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
-}
-
-// clockAt returns t by the loop's clock, 0 for the zero time.
-func (l *eventLoop) clockAt(t time.Time) time.Duration {
-	if t.IsZero() {
-		return 0
+	c.readBy = 0
+	if !t.IsZero() {
+		c.readBy = t.Sub(c.loop.epoch)
 	}
-	return t.Sub(l.epoch)
+	return nil
 }
+
+// RemoteAddr, SetWriteDeadline and SetDeadline complete a net.Conn. Nobody calls them: fasthttp has no
+// write timeout here (see newEventLoop), and no handler asks for the client's address.
+func (c *loopConn) RemoteAddr() net.Addr             { return nil }
+func (c *loopConn) SetWriteDeadline(time.Time) error { return errors.ErrUnsupported }
+func (c *loopConn) SetDeadline(time.Time) error      { return errors.ErrUnsupported }
 
 // A coroutine serves connections of its loop, one after the other, each until it has no more
 // requests. Where a socket would block it yields to the loop. Switching there and back costs

@@ -212,24 +212,20 @@ func (s *Server) Serve(ctx context.Context) error {
 		defer wait()
 	}
 	if s.admin != nil {
-		failed := make(chan struct{})
-		go func() {
-			defer close(failed)
+		serving, quit := context.WithCancel(context.Background()) // not ctx: readings go on during a drain
+		var background sync.WaitGroup
+		background.Go(func() { s.history.record(serving, s.ln.Counts, s.supervises()) })
+		background.Go(func() {
 			if err := s.admin.server.Serve(s.admin.ln); !errors.Is(err, http.ErrServerClosed) {
 				log.Error("admin listener failed; the service goes on without it", "error", err)
 			}
-		}()
-		// Deferred calls run last first: the readings end, then the admin server closes, so that
-		// /metrics answers during the whole drain.
+		})
+		// Deferred, so that /metrics answers during the whole drain.
 		defer func() {
+			quit()
 			s.admin.server.Close()
-			<-failed
+			background.Wait()
 		}()
-		var reader sync.WaitGroup
-		serving, quit := context.WithCancel(context.Background()) // not ctx: readings go on during a drain
-		reader.Go(func() { s.history.record(serving, s.ln.Counts, s.supervises()) })
-		defer reader.Wait()
-		defer quit()
 	}
 	// In its own goroutine, because the serve below blocks during the drain.
 	stop := context.AfterFunc(ctx, func() {
