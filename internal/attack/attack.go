@@ -1,9 +1,9 @@
 // Package attack plans the requests of an attack on one server and their times, writes the
 // attack's files, and sums up its results. It sends no requests and compares no servers.
 //
-// An attack takes this way: Asked or Logged make its targets (asked.go), a Timetable draws its arrivals
-// (timetable.go), OpenFiles makes its output files before the load starts (files.go), and SumUpOpen or
-// SumUpClosed reduce the results to a record.Attack with its doubts. The load itself is internal/load.
+// An attack takes this way: Asked or Logged make its targets and a Timetable draws its arrivals (plan.go),
+// OpenFiles makes its output files before the load starts (files.go), and SumUpOpen or SumUpClosed
+// reduce the results to a record.Attack with its doubts. The load itself is internal/load.
 package attack
 
 import (
@@ -21,9 +21,7 @@ import (
 // the like. SumUpOpen overwrites Doubts. Doubts are in the order in which they are found.
 func SumUpOpen(sum *record.Attack, o load.Options, over time.Duration, result *load.Result, leftOut string) {
 	sumUp(sum, result)
-	if leftOut != "" {
-		doubt(sum, record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"said": leftOut}})
-	}
+	raise(sum, doubt{leftOut != "", record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"said": leftOut}}})
 	if o.Idle > 0 {
 		sum.Idle = &result.Idle
 	}
@@ -51,9 +49,7 @@ func SumUpClosed(sum *record.Attack, o load.Options, closed *load.ClosedResult) 
 		sum.Sessions = load.SumSessions(closed.Sessions)
 	}
 	// Without a rate a slow server is sent less (coordinated omission), so the times flatter it.
-	if o.Rate == 0 {
-		doubt(sum, record.Fact{Code: attackClosedLoop})
-	}
+	raise(sum, doubt{o.Rate == 0, record.Fact{Code: attackClosedLoop}})
 	noteGenerator(sum, closed.Proof, o.Rate)
 }
 
@@ -146,34 +142,22 @@ func sumUp(a *record.Attack, result *load.Result) {
 //
 // Each doubt has a limit, so that a few odd requests among thousands raise none.
 func noteFate(a *record.Attack, result *load.Result) {
-	add := func(code record.Code, values record.Values) { doubt(a, record.Fact{Code: code, Values: values}) }
 	// Requests that were cut off had no chance to end, so ratios are of the others.
-	ended, answered := a.Sent-a.CutOff, a.Outcomes[record.Answered.String()]
-	if a.Starved > 0 {
-		add(attackStarved, record.Values{"starved": float64(a.Starved), "asked": float64(a.Asked)})
-	}
-	if float64(a.Failed) > unanswered*float64(ended) {
-		add(attackLost, record.Values{"lost": float64(a.Failed), "scheduled": float64(ended), "timeout": a.Timeout})
-	}
-	if bad := answered - a.Good; float64(bad) > unanswered*float64(ended) {
-		add(attackFailed, record.Values{"failed": float64(bad)})
-	}
-	if p99 := record.Duration(a.Lag.P99); p99 > lagDoubt {
-		add(attackLate, record.Values{"lag": p99.Round(10 * time.Microsecond).Seconds()})
-	}
-	if result.Exhausted > 0 {
-		add(attackExhausted, record.Values{"connections": float64(result.Exhausted)})
-	}
-	// With fewer requests p99 rests on a handful of them.
-	if a.Sent < stats.MinRequests(.99) {
-		add(attackShort, record.Values{"sent": float64(a.Sent), "needed": float64(stats.MinRequests(.99))})
-	}
-	if a.CutOff > 0 {
-		add(attackCutOff, record.Values{"requests": float64(a.CutOff)})
-	}
-	if share := a.Connect.Mean / (a.Connect.Mean + a.Service.Mean); float64(a.Waited) > waitedShare*float64(a.Sent) && share > waitShare {
-		add(attackCrowded, record.Values{"waited": float64(a.Waited), "sent": float64(a.Sent), "share": share})
-	}
+	ended, answered := float64(a.Sent-a.CutOff), a.Outcomes[record.Answered.String()]
+	lost, bad, p99 := float64(a.Failed), float64(answered-a.Good), record.Duration(a.Lag.P99)
+	needed := stats.MinRequests(.99) // with fewer requests p99 rests on a handful of them
+	share := a.Connect.Mean / (a.Connect.Mean + a.Service.Mean)
+	raise(a,
+		doubt{a.Starved > 0, fact(attackStarved, record.Values{"starved": float64(a.Starved), "asked": float64(a.Asked)})},
+		doubt{lost > unanswered*ended, fact(attackLost, record.Values{"lost": lost, "scheduled": ended, "timeout": a.Timeout})},
+		doubt{bad > unanswered*ended, fact(attackFailed, record.Values{"failed": bad})},
+		doubt{p99 > lagDoubt, fact(attackLate, record.Values{"lag": p99.Round(10 * time.Microsecond).Seconds()})},
+		doubt{result.Exhausted > 0, fact(attackExhausted, record.Values{"connections": float64(result.Exhausted)})},
+		doubt{a.Sent < needed, fact(attackShort, record.Values{"sent": float64(a.Sent), "needed": float64(needed)})},
+		doubt{a.CutOff > 0, fact(attackCutOff, record.Values{"requests": float64(a.CutOff)})},
+		doubt{float64(a.Waited) > waitedShare*float64(a.Sent) && share > waitShare,
+			fact(attackCrowded, record.Values{"waited": float64(a.Waited), "sent": float64(a.Sent), "share": share})},
+	)
 }
 
 // Beyond these limits noteGenerator raises a doubt about the generator.
@@ -195,29 +179,43 @@ func noteGenerator(sum *record.Attack, p load.Proof, wanted float64) {
 		LongestPause: p.LongestPause, LongestLag: p.LongestLag, LagAt: p.LagAt,
 		LongestGap: p.LongestGap, Away: p.Away, ReadLate: p.ReadLate,
 	}
-	// An interrupted attack has naturally sent less.
-	if sum.SentRate < wanted*(1-missedRate) && sum.Status == record.Complete {
-		doubt(sum, record.Fact{Code: attackRateMissed, Values: record.Values{"wanted": wanted, "sent": sum.SentRate}, Names: record.Names{"loop": sum.Loop}})
+	idle := record.IdleConns{}
+	if sum.Idle != nil {
+		idle = *sum.Idle
 	}
-	// In a closed loop with a rate, lag is also the wait of a client for its last reply.
-	if p.LongestLag > stoodStill && sum.Loop == "open" {
-		doubt(sum, record.Fact{Code: attackStoodStill, Values: record.Values{
+	away := p.Away / max(p.Elapsed, 1e-9)
+	raise(sum,
+		// An interrupted attack has naturally sent less.
+		doubt{sum.SentRate < wanted*(1-missedRate) && sum.Status == record.Complete, record.Fact{Code: attackRateMissed,
+			Values: record.Values{"wanted": wanted, "sent": sum.SentRate}, Names: record.Names{"loop": sum.Loop}}},
+		// In a closed loop with a rate, lag is also the wait of a client for its last reply.
+		doubt{p.LongestLag > stoodStill && sum.Loop == "open", fact(attackStoodStill, record.Values{
 			"at": record.Duration(p.LagAt).Round(time.Millisecond).Seconds(), "late": record.Duration(p.LongestLag).Round(time.Millisecond).Seconds(),
-		}})
-	}
-	if share := p.Away / max(p.Elapsed, 1e-9); share > awayMost {
-		doubt(sum, record.Fact{Code: attackKeptAway, Values: record.Values{"share": share}})
-	}
-	// Only the engine spin has a Rest. The Busy of vegeta is CPU time, and means something else.
-	if p.Rest != "" && p.Busy > fullFrom {
-		doubt(sum, record.Fact{Code: attackAtLimit, Values: record.Values{"share": p.Busy}})
-	}
-	if i := sum.Idle; i != nil && (i.Lost > 0 || i.Answered < i.Asked) {
-		doubt(sum, record.Fact{Code: attackIdleLost, Values: record.Values{
-			"asked": float64(i.Asked), "answered": float64(i.Answered), "lost": float64(i.Lost),
-		}})
-	}
+		})},
+		doubt{away > awayMost, fact(attackKeptAway, record.Values{"share": away})},
+		// Only the engine spin has a Rest. The Busy of vegeta is CPU time, and means something else.
+		doubt{p.Rest != "" && p.Busy > fullFrom, fact(attackAtLimit, record.Values{"share": p.Busy})},
+		doubt{idle.Lost > 0 || idle.Answered < idle.Asked, fact(attackIdleLost, record.Values{
+			"asked": float64(idle.Asked), "answered": float64(idle.Answered), "lost": float64(idle.Lost),
+		})},
+	)
 }
 
-// doubt adds a fact to the attack's doubts.
-func doubt(sum *record.Attack, f record.Fact) { sum.Doubts = append(sum.Doubts, f) }
+// A doubt is a fact that holds if raised is true.
+type doubt struct {
+	raised bool
+	record.Fact
+}
+
+func fact(code record.Code, values record.Values) record.Fact {
+	return record.Fact{Code: code, Values: values}
+}
+
+// raise adds the doubts that are raised to the attack's, in their order.
+func raise(sum *record.Attack, doubts ...doubt) {
+	for _, d := range doubts {
+		if d.raised {
+			sum.Doubts = append(sum.Doubts, d.Fact)
+		}
+	}
+}

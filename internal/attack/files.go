@@ -39,10 +39,9 @@ func OpenFiles(results, hgrm string, targets []load.Target, which []uint32, stam
 			if files.results, files.name, err = newFile("results", results, partSuffix); err != nil {
 				return err
 			}
-			if files.writer, err = load.NewVegetaWriter(files.results, "schedlab", targets, stamp); err != nil {
+			if files.writer, err = load.NewVegetaWriter(files.results, "schedlab", targets, which, stamp); err != nil {
 				return err
 			}
-			files.writer.Which = which
 		}
 		if hgrm != "" {
 			var final string
@@ -157,11 +156,9 @@ func (a *Files) Discard() (err error) {
 	return err
 }
 
-// Close closes the files.
+// Close closes the files. Errors do not matter: Finish has synced a file, or has returned its error, and
+// there may be no file.
 func (a *Files) Close() {
-	for _, f := range []*os.File{a.results, a.hgrm} {
-		if f != nil {
-			_ = f.Close() // Finish has synced the file, or has returned the error
-		}
-	}
+	_ = a.results.Close()
+	_ = a.hgrm.Close()
 }

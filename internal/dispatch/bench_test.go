@@ -184,7 +184,7 @@ func startGo(int) (func(chan struct{}), func()) {
 func startInline(int) (func(chan struct{}), func()) { return answer, func() {} }
 
 func startSemaphore(workers int) (func(chan struct{}), func()) {
-	s := NewSemaphore(workers, time.Hour, nil)
+	s := NewSemaphore(workers, time.Hour)
 	return func(reply chan struct{}) {
 		s.Acquire()
 		answer(reply)

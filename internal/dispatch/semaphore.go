@@ -18,20 +18,14 @@ import (
 type Semaphore struct {
 	places  chan struct{}
 	wait    time.Duration
-	waited  func(time.Duration)
 	waiting atomic.Int64
 	timers  sync.Pool
 }
 
 // NewSemaphore returns a semaphore with that number of places. A caller waits for a place for at
-// most wait; with 0 it does not wait. waited, if not nil, is called in each successful Acquire
-// with the length of the wait.
-func NewSemaphore(places int, wait time.Duration, waited func(time.Duration)) *Semaphore {
-	// Acquire then needs no check for nil.
-	if waited == nil {
-		waited = func(time.Duration) {}
-	}
-	return &Semaphore{places: make(chan struct{}, places), wait: wait, waited: waited}
+// most wait; with 0 it does not wait.
+func NewSemaphore(places int, wait time.Duration) *Semaphore {
+	return &Semaphore{places: make(chan struct{}, places), wait: wait}
 }
 
 // Acquire takes a place. If none is free it waits for one. It returns the length of the wait,
@@ -39,7 +33,6 @@ func NewSemaphore(places int, wait time.Duration, waited func(time.Duration)) *S
 func (s *Semaphore) Acquire() (wait time.Duration, ok bool) {
 	select {
 	case s.places <- struct{}{}:
-		s.waited(0)
 		return 0, true
 	// Without this case the caller would need a timer, which costs more than the rest of Acquire.
 	default:
@@ -68,9 +61,7 @@ func (s *Semaphore) acquireLater() (wait time.Duration, ok bool) {
 	}()
 	select {
 	case s.places <- struct{}{}:
-		wait = time.Since(began)
-		s.waited(wait)
-		return wait, true
+		return time.Since(began), true
 	// A place may have become free at the same moment. The select then chose the timer at random;
 	// the caller gives up all the same.
 	case <-timer.C:

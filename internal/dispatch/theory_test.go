@@ -233,7 +233,7 @@ func TestSemaphoreMeetsTheory(t *testing.T) {
 	t.Parallel()
 	acquired := func(t *testing.T, places int, wait time.Duration, trace []queueing.Job) []queueing.Completion {
 		return bubble(t, trace, func(run, lose func(int)) (func(int), func()) {
-			s := NewSemaphore(places, wait, nil)
+			s := NewSemaphore(places, wait)
 			var callers sync.WaitGroup
 			return func(job int) {
 				callers.Go(func() {

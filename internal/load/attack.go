@@ -7,10 +7,10 @@
 // no compression, and TLS with the engine vegeta only.
 //
 // A load takes this way through the files. Attack (an open loop) and Closed (a closed one) check their
-// Options and render the targets into a script (target.go, script.go). The engine spin then drives
-// all connections from one goroutine (spin_linux.go, spinconn_linux.go); spinopen_linux.go or
-// spinclosed_linux.go decides which request is sent when. The engine vegeta (vegeta_engine.go) sends
-// open loops only. Both engines return one record.Request per request, and a Proof (proof.go).
+// Options and render the targets into a script (target.go). The engine spin then drives all connections
+// from one goroutine (spin_linux.go, spinconn_linux.go); spinopen_linux.go or spinclosed_linux.go decides
+// which request is sent when, and reply.go reads the replies. The engine vegeta (vegeta.go) sends open
+// loops only. Both engines return one record.Request per request, and a Proof.
 package load
 
 import (
@@ -18,8 +18,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"runtime"
+	"runtime/metrics"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
@@ -39,12 +44,27 @@ func CheckConnections(n int) error {
 	if n > MaxConnections {
 		return fmt.Errorf("%d connections; one load holds %d at most", n, MaxConnections)
 	}
-	// Where the limit is unknown, a dial that fails for want of a descriptor counts in Exhausted.
-	limit, known := descriptorLimit()
-	if need := uint64(n + spareDescriptors); known && limit < need {
+	if need, limit := uint64(n+spareDescriptors), descriptorLimit(); limit < need {
 		return fmt.Errorf("%d connections need %d file descriptors and this process may open %d; raise the limit with `ulimit -n %d`, or use fewer connections", n, need, limit, need)
 	}
 	return nil
+}
+
+// processTime returns the CPU time of this process so far; 0 when the kernel does not report it.
+func processTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// descriptorLimit returns the number of files that this process may have open. Where the limit is
+// unknown it returns the largest number; a dial that fails for want of a descriptor counts in Exhausted.
+func descriptorLimit() uint64 {
+	limit := unix.Rlimit{Cur: math.MaxUint64}
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	return limit.Cur
 }
 
 // Options say what to send, when, and over which connections, in an open or a closed loop.
@@ -202,8 +222,8 @@ func (o *Options) prepare(closed bool) (a *script, err error) {
 	if err = check(); err == nil {
 		a, err = newScript(o.Targets, o.KeepAlive, o.Trace.Demand, o.Trace.Which)
 	}
-	if err == nil && (closed || o.engine() != EngineVegeta) {
-		err = a.refuseTLS()
+	if err == nil && a.templates[0].tls && (closed || o.engine() != EngineVegeta) {
+		err = errors.New("https needs the engine vegeta, in an open loop")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("preparing the %s: %w", name, err)
@@ -237,3 +257,189 @@ const (
 
 // Engines returns the names of all engines. On Linux the first is the default.
 func Engines() []string { return []string{EngineSpin, EngineVegeta} }
+
+// A ClosedResult holds the requests that ended in the measured time. Dialled, Exhausted,
+// Asked, FirstReply and Proof include the warm-up; Idle and Waited are 0.
+//
+// Requests are in the order they were sent. Without a Rate a closed loop has no schedule:
+// Scheduled equals Sent, so response times taken from them suffer coordinated omission.
+// ConnAnswers leaves out the clients that sent nothing in the measured time.
+//
+// Starved counts the clients that never got a reply. It also counts a client that got no
+// reply in the measured time, if the others had ten turns each on average. (With fewer
+// turns, the client may just not have had its turn yet.)
+type ClosedResult struct {
+	Result
+	// Seqs are the numbers of Requests, as sent in X-Vegeta-Seq, ascending.
+	Seqs []uint64
+
+	Answered int // good replies, status 2xx or 3xx
+	Failed   int // any other end
+	// Cut describes the requests in flight at the end. They are counted nowhere else.
+	Cut     record.Pending
+	Elapsed time.Duration // the measured time
+	// Sessions holds the sessions that ended in the measured time, in the order they began.
+	Sessions []Session
+}
+
+// A Session is a client's use of one connection. Times are nanoseconds from the
+// result's Start.
+// Began is the sending of its first request, Ended the end of its last.
+type Session struct {
+	Client       int // index of the client, from 0
+	Began, Ended int64
+	Good, Failed int  // numbers of requests
+	Broken       bool // the connection ended before the last answer, or never opened
+}
+
+// Rate returns good replies per second; 0 when nothing was measured.
+// Failed requests do not count.
+func (r ClosedResult) Rate() float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.Answered) / r.Elapsed.Seconds()
+}
+
+// checkClosed returns an error for options that a closed loop cannot carry out. The form !(rate >= 0)
+// refuses NaN too.
+func (o *Options) checkClosed() error {
+	kept := o.KeepAlive
+	switch {
+	case o.Connections < 1:
+		return fmt.Errorf("%d connections; give at least 1", o.Connections)
+	case o.Duration <= 0 || o.Warmup < 0 || o.Ramp < 0:
+		return errors.New("give a positive duration, and a warm-up and ramp that are not negative")
+	case o.Session < 0 || o.Pipeline < 0 || !(o.Rate >= 0) || !(o.OpenRate >= 0):
+		return errors.New("give a session, a pipeline and rates that are not negative")
+	case o.Pipeline > maxPipeline:
+		return fmt.Errorf("a pipeline of %d requests; give at most %d", o.Pipeline, maxPipeline)
+	case !kept && (o.Session > 0 || o.Pipeline > 1):
+		return errors.New("session and pipeline need connections that are kept; set keep-alive")
+	case o.Pipeline > 1 && (o.Pause != nil || o.Rate > 0):
+		return errors.New("a pipeline is always full, so it excludes think times and a rate; drop one of them")
+	case o.Pause != nil && o.Rate > 0:
+		return errors.New("think times and a rate both say when to send; drop one of them")
+	}
+	return CheckConnections(o.Connections)
+}
+
+// maxPipeline bounds the requests in flight on one connection.
+// With MaxConnections their queues (spinConn's rings) then take 64 MiB.
+const maxPipeline = 1024
+
+// Closed runs clients that each send their next request when the last is answered, and
+// counts the replies. Requests in flight at the end are cut off. When ctx ends early, Closed
+// returns the result so far and ctx's error.
+//
+// The loop itself is in spinclosed_linux.go. It only logs requests; tallied counts them when the
+// load is over, so that counting costs the load no time.
+func Closed(ctx context.Context, o Options) (ClosedResult, error) {
+	a, err := o.prepare(true)
+	if err != nil {
+		return ClosedResult{}, err
+	}
+	return closedSpin(ctx, o, a)
+}
+
+// SumSessions counts the sessions of a closed loop and takes the quantiles of their durations.
+// Broken sessions count, but their durations are left out.
+// The result is never nil; it is all zero without sessions.
+func SumSessions(all []Session) *record.Sessions {
+	var sum record.Sessions
+	h := record.NewHistogram()
+	for _, s := range all {
+		sum.Good += s.Good
+		sum.Failed += s.Failed
+		if s.Broken {
+			sum.Broken++
+			// A session that was cut short would count as a fast one.
+			continue
+		}
+		sum.Complete++
+		h.Record(time.Duration(s.Ended - s.Began))
+	}
+	sum.Duration = h.Quantiles()
+	return &sum
+}
+
+// A Proof reports on the generator itself during a load, so that its own delays are not
+// taken for the server's. Times are seconds.
+//
+// Every load starts a processMeter before its first request, and takes a Proof from it at the end.
+// countRequests then adds the lags, and the engine spin adds figures of its own turns (measured).
+type Proof struct {
+	record.Proof
+	Elapsed float64 // from the start to the end of the last request
+	CPU     float64 // CPU time of this process during Elapsed, in user and kernel mode
+	Paused  float64 // total time for which garbage collections stopped the world; like LongestPause an upper bound, from the runtime's histogram
+	LagAt   float64 // when the request with the LongestLag was due
+}
+
+// Work returns the time, in seconds, for which the engine was busy.
+func (p *Proof) Work() float64 { return p.Busy * p.Elapsed }
+
+// A processMeter holds the CPU time and the garbage collections of the process at a load's
+// start.
+type processMeter struct {
+	start time.Time
+	cpu   time.Duration
+	procs int
+	gcs   uint64
+	pause metrics.Float64Histogram
+}
+
+// startProcessMeter begins to measure for a Proof.
+func startProcessMeter() *processMeter {
+	w := &processMeter{start: time.Now(), cpu: processTime(), procs: runtime.GOMAXPROCS(0)}
+	w.gcs, w.pause = collections()
+	return w
+}
+
+// proof returns the Proof since the start, without the fields that countRequests sets.
+// Busy is the share of GOMAXPROCS threads' time that the process computed; the engine spin replaces it.
+func (w *processMeter) proof() (p Proof) {
+	p.Elapsed, p.CPU = time.Since(w.start).Seconds(), (processTime() - w.cpu).Seconds()
+	if p.Elapsed > 0 {
+		p.Busy = min(1, p.CPU/p.Elapsed/float64(w.procs))
+	}
+	gcs, pauses := collections()
+	p.GCs = gcs - w.gcs
+	// The runtime only counts pauses by length. Each pause counts with the upper edge of its bucket, so
+	// that the figures are upper bounds. Buckets ascend: the last one that grew has the longest pause.
+	for i, n := range pauses.Counts {
+		if n -= w.pause.Counts[i]; n == 0 {
+			continue
+		}
+		most := pauses.Buckets[i+1]
+		if math.IsInf(most, 1) {
+			// The last bucket has no upper edge.
+			most = pauses.Buckets[i]
+		}
+		p.LongestPause = most
+		p.Paused += float64(n) * most
+	}
+	return p
+}
+
+// countRequests sets Sent, LongestLag and LagAt from the requests of a load.
+func (p *Proof) countRequests(reqs []record.Request) {
+	for _, r := range reqs {
+		if r.Sent < 0 {
+			continue
+		}
+		p.Sent++
+		// A closed loop without a rate has Scheduled equal to Sent, and so no lag.
+		if lag := time.Duration(r.Sent - r.Scheduled).Seconds(); lag > p.LongestLag {
+			p.LongestLag, p.LagAt = lag, time.Duration(r.Scheduled).Seconds()
+		}
+	}
+}
+
+// collections reads the garbage collector's count and its pauses so far.
+// The histogram's bucket edges are the same in every call.
+func collections() (gcs uint64, pauses metrics.Float64Histogram) {
+	samples := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/sched/pauses/total/gc:seconds"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64(), *samples[1].Value.Float64Histogram()
+}

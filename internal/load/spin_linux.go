@@ -31,14 +31,14 @@ const DefaultEngine = EngineSpin
 //
 // The load is a series of turns. A turn sends the requests that are due, collects events from epoll,
 // handles them, and ends the requests that timed out. The spinLoop decides what is due.
-// spinconn_linux.go drives the connections; spinlog.go keeps an entry for each request.
+// spinconn_linux.go drives the connections; tally.go keeps an entry for each request.
 //
 // Only the spinner's goroutine uses the fields. Others may set stop, and read endOrder as far as
 // ended tells.
 type spinner struct {
 	script  *script
+	options *Options
 	timeout int64
-	sleeps  bool
 	loop    spinLoop
 	log     *requestLog
 	conns   []spinConn
@@ -65,27 +65,21 @@ type spinner struct {
 	freed              bool // a connection may take a request
 	watch              turnWatch
 	audit              readAudit
-	moments            []time.Duration
-	moment             func(i int)
-	momentsDone        int // calls of moment so far
+	momentsDone        int // calls of Moment so far
 	idleConns          record.IdleConns
 	firstLost          time.Time
 }
 
 // A spinLoop decides which request is sent when.
 type spinLoop interface {
-	// begin is called once, at the load's start.
-	begin()
 	// release sends due requests, at most turnReleases of them. It returns the time at
 	// which the next is due, math.MaxInt64 for none.
 	release() (next int64)
-	// finished is called when request i has its outcome.
+	// finished is called when request i has its outcome. One that got no connection in time has none.
 	finished(i int)
 	// free is called when a connection may take a request, even if it is closed. It is
 	// called again when the server closes a connection that is already queued.
 	free(k *spinConn)
-	// expired is called when a request without a connection timed out.
-	expired(i int)
 	// over reports whether the load is complete.
 	over() bool
 }
@@ -108,7 +102,7 @@ const (
 // flight on each.
 func (s *spinner) prepare(n, depth int) error {
 	// The name is looked up once, so that every connection goes to the same address.
-	tcp, err := net.ResolveTCPAddr("tcp", s.script.addr)
+	tcp, err := net.ResolveTCPAddr("tcp", s.script.templates[0].addr)
 	if err != nil {
 		return err
 	}
@@ -130,7 +124,7 @@ func (s *spinner) prepare(n, depth int) error {
 		k := &s.conns[i]
 		// Both loops begin with every connection in their queue.
 		k.index, k.fd, k.queued = int32(i), -1, true
-		k.ring = rings[i*depth : (i+1)*depth : (i+1)*depth]
+		k.inFlight.places = rings[i*depth : (i+1)*depth : (i+1)*depth]
 		if size <= 4<<10 {
 			k.out = outs[i*size : i*size : (i+1)*size]
 		}
@@ -140,8 +134,8 @@ func (s *spinner) prepare(n, depth int) error {
 
 // measured prepares the way in which the load rests, opens the connections with open, runs
 // the load, and returns the Proof without its requests. It sets the spinner's start before it
-// calls started.
-func (s *spinner) measured(ctx context.Context, open func(), started func(time.Time)) Proof {
+// calls Started.
+func (s *spinner) measured(ctx context.Context, open func()) Proof {
 	defer context.AfterFunc(ctx, func() { s.stop.Store(true) })()
 	rest, undo := s.applyRest()
 	defer undo()
@@ -149,12 +143,20 @@ func (s *spinner) measured(ctx context.Context, open func(), started func(time.T
 	// Opening the connections is not part of the load.
 	self := startProcessMeter()
 	s.start = time.Now().Add(lead)
-	if started != nil {
+	if started := s.options.Started; started != nil {
 		started(s.start)
 	}
 	s.run()
 	p := self.proof()
-	p.addSpinner(s, rest)
+	w := &s.watch
+	p.Rest, p.LongestGap, p.Away = rest, time.Duration(w.longest).Seconds(), time.Duration(w.away).Seconds()
+	// Not the process's CPU time, which is near 1 for a spinner even if nothing is due.
+	if p.Elapsed > 0 {
+		p.Busy = min(1, time.Duration(w.work).Seconds()/p.Elapsed)
+	}
+	if waits := s.audit.waits; waits != nil && waits.Count() > 0 {
+		p.ReadLate = &record.ReadLate{Replies: waits.Count(), P50: waits.Quantile(.5).Seconds(), P99: waits.Quantile(.99).Seconds()}
+	}
 	return p
 }
 
@@ -181,28 +183,27 @@ func (s *spinner) run() {
 	for s.now < 0 { // until the start
 		s.now = s.clock()
 	}
-	s.loop.begin()
 	s.watch = turnWatch{last: s.now, yielded: s.now}
-	for s.err == nil && !s.stop.Load() && (!s.loop.over() || s.momentsDone < len(s.moments)) {
+	for s.err == nil && !s.stop.Load() && (!s.loop.over() || s.momentsDone < len(s.options.Moments)) {
 		s.turn()
 		s.callMoments()
 	}
 }
 
-// callMoments calls moment for each of moments that is due.
+// callMoments calls Moment for each of Moments that is due.
 func (s *spinner) callMoments() {
-	for s.momentsDone < len(s.moments) && s.now >= int64(s.moments[s.momentsDone]) {
-		s.moment(s.momentsDone)
+	for s.momentsDone < len(s.options.Moments) && s.now >= int64(s.options.Moments[s.momentsDone]) {
+		s.options.Moment(s.momentsDone)
 		s.momentsDone++
 	}
 }
 
 // nextMoment returns the time of the next moment; math.MaxInt64 for none.
 func (s *spinner) nextMoment() int64 {
-	if s.momentsDone == len(s.moments) {
+	if s.momentsDone == len(s.options.Moments) {
 		return math.MaxInt64
 	}
-	return int64(s.moments[s.momentsDone])
+	return int64(s.options.Moments[s.momentsDone])
 }
 
 // turn sends due requests and handles events.
@@ -222,7 +223,7 @@ func (s *spinner) turn() {
 	}
 	s.expire()
 	// A spinner that sleeps needs no Gosched: its system call lets other goroutines run.
-	if !s.sleeps && n == 0 && next-s.now > int64(yieldRoom) && s.now-s.watch.yielded > int64(yieldEvery) {
+	if !s.options.Shared && n == 0 && next-s.now > int64(yieldRoom) && s.now-s.watch.yielded > int64(yieldEvery) {
 		runtime.Gosched()
 		s.watch.yielded = s.now
 	}
@@ -231,7 +232,7 @@ func (s *spinner) turn() {
 // wait collects events. It returns at once, or, when the CPU is shared, sleeps until an event
 // comes or something is due: a request, a timeout or a moment.
 func (s *spinner) wait(next int64) (n int) {
-	if s.sleeps {
+	if s.options.Shared {
 		s.now = s.clock()
 		if until := min(next, s.deadline(), s.nextMoment()) - s.now; until > int64(shortestWait) {
 			s.watch.turn(s.now)
@@ -278,9 +279,7 @@ func (s *spinner) expire() {
 			continue
 		case e.sent < 0 || s.now-e.sent < s.timeout:
 			return
-		// It still waits for a connection.
-		case e.conn < 0:
-			s.loop.expired(s.oldest)
+		case e.conn < 0: // it still waits for a connection
 			s.finish(s.oldest, record.TimedOut)
 		default:
 			// Replies come in order, so the requests behind it on this connection end too.
@@ -307,9 +306,9 @@ func (s *spinner) finish(i int, out record.Outcome) {
 // open opens the connections before the load starts: openers at a time and, unless rate is 0,
 // rate of them per second. If one fails, the first request that needs it opens it again, and
 // only a failure then counts.
-func (s *spinner) open(stopped func() bool, conns []spinConn, rate float64) {
+func (s *spinner) open(conns []spinConn, rate float64) {
 	begun := time.Now()
-	for next := 0; (next < len(conns) || s.opening > 0) && !stopped() && s.err == nil; {
+	for next := 0; (next < len(conns) || s.opening > 0) && !s.stop.Load() && s.err == nil; {
 		for next < len(conns) && s.opening < openers && (rate <= 0 || time.Since(begun).Seconds() >= float64(next)/rate) {
 			s.connect(&conns[next])
 			next++
@@ -366,4 +365,50 @@ func (w *turnWatch) turn(now int64) {
 		w.away += took
 	}
 	w.last, w.worked = now, false
+}
+
+// auditedConns is the number of connections that are audited. It is small, because each
+// audited read needs a slower system call and another clock.
+const auditedConns = 4
+
+// A readAudit measures, on a few connections, how long replies waited in the kernel until
+// the loop read them. The kernel stamps their arrival.
+//
+// The audit checks the claim that spin reads replies at once. Only open loops with kept connections
+// are audited; the result is Proof.ReadLate.
+type readAudit struct {
+	waits   *record.Histogram // nil: no connection is audited
+	header  unix.Msghdr
+	room    unix.Iovec
+	control [64]byte // control messages of the last read
+}
+
+// auditReplies marks the first of the given connections for auditing.
+func (s *spinner) auditReplies(conns []spinConn) {
+	s.audit.waits = record.NewHistogram()
+	for i := range conns[:min(len(conns), auditedConns)] {
+		conns[i].audited = true
+	}
+}
+
+// receive reads fd and records how long the bytes had been waiting.
+func (a *readAudit) receive(fd int, in []byte) (n uintptr, errno unix.Errno) {
+	a.room.Base = &in[0]
+	a.room.SetLen(len(in))
+	// recvmsg overwrites the lengths in the header, so it is set again for every read.
+	a.header = unix.Msghdr{Iov: &a.room, Iovlen: 1, Control: &a.control[0]}
+	a.header.SetControllen(len(a.control))
+	n, _, errno = unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&a.header)), 0)
+	size := unix.SizeofCmsghdr + int(unsafe.Sizeof(unix.Timespec{}))
+	// Without the control message the read itself is still good.
+	if errno != 0 || n == 0 || int(a.header.Controllen) < size {
+		return n, errno
+	}
+	kind := (*unix.Cmsghdr)(unsafe.Pointer(&a.control[0]))
+	if kind.Level == unix.SOL_SOCKET && kind.Type == unix.SCM_TIMESTAMPNS {
+		// The kernel stamps with the wall clock, so the wait is measured by that, not by the load's clock.
+		came := (*unix.Timespec)(unsafe.Pointer(&a.control[unix.SizeofCmsghdr])).Nano()
+		a.waits.Record(time.Duration(time.Now().UnixNano() - came))
+	}
+	return n, errno
 }

@@ -37,7 +37,7 @@ func TestReadAuditKnowsTheWait(t *testing.T) {
 	a := readAudit{waits: record.NewHistogram()}
 	in := make([]byte, 64)
 	if err := raw.Control(func(fd uintptr) {
-		if errno := stampArrivals(int(fd)); errno != 0 {
+		if errno := turnOn(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS); errno != 0 {
 			t.Fatal(errno)
 		}
 		took := time.Duration(0)

@@ -19,13 +19,9 @@ import (
 // be queued and wait for replies too.
 type closedLoop struct {
 	*spinner
-	options  *Options
-	depth    int
 	to       int64 // the measured time's end
 	clients  []spinClient
-	ready    []int32 // clients that may send now, in order; a ring
-	first    int
-	size     int
+	ready    ring        // clients that may send now; there is room for all
 	sleeping []dueClient // a heap, the earliest first
 }
 
@@ -45,7 +41,7 @@ type dueClient struct {
 	client int32
 }
 
-// begin implements spinLoop.
+// begin puts every client into ready or sleeping, for its first request.
 func (l *closedLoop) begin() {
 	ramp := int64(record.Duration(l.options.Ramp))
 	for i := range l.clients {
@@ -59,7 +55,7 @@ func (l *closedLoop) begin() {
 		if c.due > 0 {
 			l.sleepUntil(c.due, k.index)
 		} else {
-			l.enqueue(k.index)
+			l.ready.push(k.index)
 		}
 	}
 }
@@ -82,7 +78,7 @@ const refusedPause = 10 * time.Millisecond
 func (l *closedLoop) free(k *spinConn) {
 	c := &l.clients[k.index]
 	// The session is over, or the connection is gone. The next request opens a new connection.
-	if n := l.options.Session; k.state == spinClosed || n > 0 && c.session >= n && k.count == 0 {
+	if n := l.options.Session; k.state == spinClosed || n > 0 && c.session >= n && k.inFlight.n == 0 {
 		if c.session > 0 { // the server may have closed it while the client was thinking
 			l.log.at(c.last).ends = true
 		}
@@ -105,18 +101,8 @@ func (l *closedLoop) free(k *spinConn) {
 	if at > l.now {
 		l.sleepUntil(at, k.index)
 	} else {
-		l.enqueue(k.index)
+		l.ready.push(k.index)
 	}
-}
-
-// enqueue puts a client at the end of ready. There is always room: a client is in it once at most.
-func (l *closedLoop) enqueue(client int32) {
-	at := l.first + l.size
-	if at >= len(l.ready) {
-		at -= len(l.ready)
-	}
-	l.ready[at] = client
-	l.size++
 }
 
 // release implements spinLoop.
@@ -127,13 +113,8 @@ func (l *closedLoop) release() (next int64) {
 		switch {
 		case len(l.sleeping) > 0 && l.sleeping[0].due <= l.now:
 			l.sendFor(l.nextDue())
-		case l.size > 0:
-			k := l.ready[l.first]
-			if l.first++; l.first == len(l.ready) {
-				l.first = 0
-			}
-			l.size--
-			l.sendFor(k)
+		case l.ready.n > 0:
+			l.sendFor(l.ready.popOldest())
 		case len(l.sleeping) > 0:
 			return min(l.sleeping[0].due, l.to)
 		default:
@@ -143,7 +124,7 @@ func (l *closedLoop) release() (next int64) {
 	return l.now
 }
 
-// sendFor fills the client's pipeline: it sends requests until depth are in flight or the
+// sendFor fills the client's pipeline: it sends requests until as many as may be are in flight, or the
 // session's last is sent.
 func (l *closedLoop) sendFor(client int32) {
 	k, c := &l.conns[client], &l.clients[client]
@@ -154,7 +135,7 @@ func (l *closedLoop) sendFor(client int32) {
 	if l.now >= l.to || k.full && k.state == spinOpen {
 		return
 	}
-	room := l.depth - k.count
+	room := len(k.inFlight.places) - k.inFlight.n
 	if n := l.options.Session; n > 0 {
 		room = min(room, n-c.session)
 	}
@@ -175,12 +156,7 @@ func (l *closedLoop) sendFor(client int32) {
 		c.last = i
 		l.render(k, i)
 	}
-	if k.state == spinClosed {
-		l.connect(k)
-		return
-	}
-	l.spinner.stampReady(k)
-	l.flush(k)
+	l.send(k)
 }
 
 // finished implements spinLoop.
@@ -189,9 +165,6 @@ func (l *closedLoop) finished(i int) {
 	e := l.log.at(i)
 	l.clients[e.conn].refused = e.outcome == record.Refused
 }
-
-// expired implements spinLoop. It is never called, because each client has its own connection.
-func (l *closedLoop) expired(int) {}
 
 // over implements spinLoop. Requests in flight at the end stay without an outcome: see tallied.
 func (l *closedLoop) over() bool { return l.now >= l.to }
@@ -249,10 +222,10 @@ func (o *Options) room() int {
 // closedSpin runs Closed on the spinner.
 func closedSpin(ctx context.Context, o Options, a *script) (ClosedResult, error) {
 	n, depth := o.Connections, max(1, o.Pipeline)
-	s := &spinner{script: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(o.room()), moments: o.Moments, moment: o.Moment}
+	s := &spinner{script: a, options: &o, timeout: int64(timeout(o.Timeout)), log: newRequestLog(o.room())}
 	l := &closedLoop{
-		spinner: s, options: &o, depth: depth, to: int64(o.Warmup + o.Duration),
-		clients: make([]spinClient, n), ready: make([]int32, n), sleeping: make([]dueClient, 0, n),
+		spinner: s, to: int64(o.Warmup + o.Duration),
+		clients: make([]spinClient, n), ready: ring{places: make([]int32, n)}, sleeping: make([]dueClient, 0, n),
 	}
 	for i := range l.clients {
 		// The think times depend on the seed and the client only, and not on the order of replies.
@@ -263,12 +236,13 @@ func closedSpin(ctx context.Context, o Options, a *script) (ClosedResult, error)
 		return ClosedResult{}, fmt.Errorf("preparing the closed loop: %w", err)
 	}
 	defer s.close()
+	l.begin()
 	// With a ramp, a client's connection opens when the client starts.
 	proof := s.measured(ctx, func() {
 		if o.KeepAlive && o.Ramp == 0 {
-			s.open(s.stop.Load, s.conns, o.OpenRate)
+			s.open(s.conns, o.OpenRate)
 		}
-	}, o.Started)
+	})
 	took := time.Since(s.start)
 	if o.Closing != nil {
 		o.Closing()

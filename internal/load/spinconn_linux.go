@@ -2,10 +2,12 @@ package load
 
 import (
 	"net"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
 
@@ -21,8 +23,8 @@ const (
 //
 // A socket's life is connect, then connected when it is open, then flush for each request and read for
 // each event, then closeConn. answered, drop and broken end requests and give the connection back to
-// the loop. Requests in flight are in ring, the oldest first, because HTTP/1.1 replies come in the
-// order of the requests (RFC 9112, section 9.3.2).
+// the loop. The oldest request in flight is answered first, because HTTP/1.1 replies come in the order
+// of the requests (RFC 9112, section 9.3.2).
 type spinConn struct {
 	fd         int
 	index      int32
@@ -37,29 +39,45 @@ type spinConn struct {
 	written int
 	reader  replyReader
 
-	ring          []int32 // indices in the log of the requests in flight
-	oldest, count int
+	inFlight ring // indices in the log of the requests in flight
 
 	idle    bool // one of Options.Idle
 	audited bool // see readAudit
 }
 
-// push adds request i to the requests in flight. The ring must have room.
-func (k *spinConn) push(i int) {
-	at := k.oldest + k.count
-	if at >= len(k.ring) {
-		at -= len(k.ring)
-	}
-	k.ring[at] = int32(i)
-	k.count++
+// A ring is a queue of numbers with room for a fixed count of them. They can be taken from both ends.
+type ring struct {
+	places   []int32
+	first, n int // the place of the oldest number, and the count of numbers
 }
 
-// pop removes the oldest request in flight.
-func (k *spinConn) pop() {
-	if k.oldest++; k.oldest == len(k.ring) {
-		k.oldest = 0
+// at returns the place of number i, counted from 0 for the oldest.
+func (r *ring) at(i int) *int32 {
+	if i += r.first; i >= len(r.places) {
+		i -= len(r.places)
 	}
-	k.count--
+	return &r.places[i]
+}
+
+// push adds the newest number. The ring must have room.
+func (r *ring) push(v int32) {
+	*r.at(r.n) = v
+	r.n++
+}
+
+// popOldest removes the oldest number, and popNewest the newest. There must be one.
+func (r *ring) popOldest() int32 {
+	v := *r.at(0)
+	if r.first++; r.first == len(r.places) {
+		r.first = 0
+	}
+	r.n--
+	return v
+}
+
+func (r *ring) popNewest() int32 {
+	r.n--
+	return *r.at(r.n)
 }
 
 // A rawAddress is the server's address in the kernel's form.
@@ -69,20 +87,16 @@ type rawAddress struct {
 	six    unix.RawSockaddrInet6
 }
 
-// newRawAddress converts an address. Without an IP it is 127.0.0.1.
+// newRawAddress converts an address.
 func newRawAddress(a *net.TCPAddr) (r rawAddress) {
 	port := uint16(a.Port)<<8 | uint16(a.Port)>>8 // in network byte order
-	if ip := a.IP.To4(); ip != nil || a.IP == nil {
+	if ip := a.IP.To4(); ip != nil {
 		r.family = unix.AF_INET
-		r.four = unix.RawSockaddrInet4{Family: unix.AF_INET, Port: port}
-		if copy(r.four.Addr[:], ip) == 0 {
-			r.four.Addr = [4]byte{127, 0, 0, 1}
-		}
+		r.four = unix.RawSockaddrInet4{Family: unix.AF_INET, Port: port, Addr: [4]byte(ip)}
 		return r
 	}
 	r.family = unix.AF_INET6
-	r.six = unix.RawSockaddrInet6{Family: unix.AF_INET6, Port: port}
-	copy(r.six.Addr[:], a.IP.To16())
+	r.six = unix.RawSockaddrInet6{Family: unix.AF_INET6, Port: port, Addr: [16]byte(a.IP)}
 	return r
 }
 
@@ -97,9 +111,8 @@ func (r *rawAddress) connectFrom(index int32, fd int) unix.Errno {
 	if index >= perSource && r.family == unix.AF_INET && r.four.Addr[0] == 127 {
 		from := unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: [4]byte{127, 0, 0, byte(1 + index/perSource)}}
 		// Without this option bind itself would choose the port, and each port could be used only once for the
-		// source address, whatever the destination.
-		on := int32(1) // choose the port in connect, when the destination is known
-		_, _, errno := unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, uintptr(unsafe.Pointer(&on)), unsafe.Sizeof(on), 0)
+		// source address, whatever the destination. With it connect chooses, when the destination is known.
+		errno := turnOn(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT)
 		if errno == 0 {
 			_, _, errno = unix.RawSyscall(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(&from)), unsafe.Sizeof(from))
 		}
@@ -107,11 +120,6 @@ func (r *rawAddress) connectFrom(index int32, fd int) unix.Errno {
 			return errno
 		}
 	}
-	return r.connect(fd)
-}
-
-// connect begins to open a connection on fd.
-func (r *rawAddress) connect(fd int) unix.Errno {
 	at, size := unsafe.Pointer(&r.four), unsafe.Sizeof(r.four)
 	if r.family == unix.AF_INET6 {
 		at, size = unsafe.Pointer(&r.six), unsafe.Sizeof(r.six)
@@ -120,9 +128,16 @@ func (r *rawAddress) connect(fd int) unix.Errno {
 	return errno
 }
 
-// sendOn sends request i on k, and opens k if it is closed. k must have room for the request.
-func (s *spinner) sendOn(k *spinConn, i int) {
-	s.render(k, i)
+// turnOn sets an option of a socket to 1. The call is raw, as all of the spinner's are: the runtime need
+// not know of a call that never waits.
+func turnOn(fd, level, option int) unix.Errno {
+	on := int32(1)
+	_, _, errno := unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(option), uintptr(unsafe.Pointer(&on)), unsafe.Sizeof(on), 0)
+	return errno
+}
+
+// send writes k's rendered requests, and opens k first if it is closed.
+func (s *spinner) send(k *spinConn) {
 	if k.state == spinClosed {
 		s.connect(k)
 		return
@@ -135,7 +150,7 @@ func (s *spinner) sendOn(k *spinConn, i int) {
 func (s *spinner) render(k *spinConn, i int) {
 	e := s.log.at(i)
 	e.conn = k.index
-	k.push(i)
+	k.inFlight.push(int32(i))
 	k.out = s.script.template(uint64(i)).request(k.out, uint64(i), s.script.demand(i))
 }
 
@@ -143,25 +158,18 @@ func (s *spinner) render(k *spinConn, i int) {
 // open.
 // Ready and Wrote are the same time, because an open connection's request is written at once.
 func (s *spinner) stampReady(k *spinConn) {
-	if k.count == 0 {
+	if k.inFlight.n == 0 {
 		return
 	}
 	s.now = s.clock()
 	s.stamp(k, max(s.now, 1))
 }
 
-// clearReady removes the stamps of stampReady, because k proved not to be open.
-func (s *spinner) clearReady(k *spinConn) { s.stamp(k, 0) }
-
 // stamp sets the stamps of k's newest requests to at, or clears them when at is 0. It stops at
 // the first request that already is in the wanted state.
 func (s *spinner) stamp(k *spinConn, at int64) {
-	for n := k.count - 1; n >= 0; n-- {
-		place := k.oldest + n
-		if place >= len(k.ring) {
-			place -= len(k.ring)
-		}
-		e := s.log.at(int(k.ring[place]))
+	for n := k.inFlight.n - 1; n >= 0; n-- {
+		e := s.log.at(int(*k.inFlight.at(n)))
 		if (e.wrote == 0) == (at == 0) {
 			return
 		}
@@ -271,7 +279,7 @@ func (s *spinner) receive(k *spinConn) (n uintptr, errno unix.Errno) {
 // serverClosed handles the end of the server's stream.
 func (s *spinner) serverClosed(k *spinConn) {
 	// The reply may be one that ends with its connection.
-	if rep, whole := k.reader.end(); whole && k.count > 0 {
+	if rep, whole := k.reader.end(); whole && k.inFlight.n > 0 {
 		s.answered(k, rep)
 	}
 	if k.state == spinOpen {
@@ -286,11 +294,11 @@ func (s *spinner) replies(k *spinConn, b []byte) {
 		return
 	}
 	for len(b) > 0 && k.state == spinOpen {
-		if k.count == 0 { // a reply without a request
+		if k.inFlight.n == 0 { // a reply without a request
 			s.broken(k, record.Reset)
 			return
 		}
-		i := int(k.ring[k.oldest])
+		i := int(*k.inFlight.at(0))
 		e := s.log.at(i)
 		if !k.replyBegun {
 			k.replyBegun, e.first = true, max(s.now, 1)
@@ -303,7 +311,7 @@ func (s *spinner) replies(k *spinConn, b []byte) {
 		if b = rest; !whole {
 			return
 		}
-		if k.count == 1 && (len(b) > 0 || k.written < len(k.out)) {
+		if k.inFlight.n == 1 && (len(b) > 0 || k.written < len(k.out)) {
 			// There are more bytes than one reply, or the reply came before its request
 			// was written whole. It would be unclear which request the next bytes answer.
 			rep.keep = false
@@ -314,13 +322,12 @@ func (s *spinner) replies(k *spinConn, b []byte) {
 
 // answered handles a whole reply to the oldest request of k.
 func (s *spinner) answered(k *spinConn, rep reply) {
-	i := int(k.ring[k.oldest])
+	i := int(k.inFlight.popOldest())
 	e := s.log.at(i)
-	k.pop()
 	k.fresh, k.replyBegun = false, false
 	// The server or the user wants a new connection for the next request.
 	over := !rep.keep || !s.script.keepAlive
-	e.status, e.bytes, e.ends = rep.status, bodyBytes(rep.bytes), over && k.count == 0
+	e.status, e.bytes, e.ends = rep.status, bodyBytes(rep.bytes), over && k.inFlight.n == 0
 	s.finish(i, record.Answered)
 	if over {
 		s.drop(k, record.Reset)
@@ -333,10 +340,9 @@ func (s *spinner) answered(k *spinConn, rep reply) {
 // drop closes k, fails its requests in flight, and gives k back to the loop.
 func (s *spinner) drop(k *spinConn, out record.Outcome) {
 	s.closeConn(k)
-	for k.count > 0 {
-		i := int(k.ring[k.oldest])
-		k.pop()
-		s.log.at(i).ends = k.count == 0
+	for k.inFlight.n > 0 {
+		i := int(k.inFlight.popOldest())
+		s.log.at(i).ends = k.inFlight.n == 0
 		s.finish(i, out)
 	}
 	s.freed = true
@@ -351,8 +357,8 @@ func (s *spinner) broken(k *spinConn, out record.Outcome) {
 		s.idleLost(k)
 		return
 	}
-	if out == record.Reset && k.count == 1 && len(k.ring) == 1 && !k.fresh && !k.replyBegun && k.state == spinOpen {
-		i := int(k.ring[k.oldest])
+	if out == record.Reset && k.inFlight.n == 1 && len(k.inFlight.places) == 1 && !k.fresh && !k.replyBegun && k.state == spinOpen {
+		i := int(*k.inFlight.at(0))
 		if tp := s.script.template(uint64(i)); tp.idempotent {
 			s.closeConn(k)
 			e := s.log.at(i)
@@ -377,8 +383,10 @@ func (s *spinner) connect(k *spinConn) {
 	k.fd, k.state, k.fresh, k.replyBegun, k.full = int(fd), spinOpening, true, false, false
 	k.generation++
 	s.opening++
-	if errno = noDelay(k.fd); errno == 0 && k.audited {
-		errno = stampArrivals(k.fd)
+	// Nagle's algorithm (RFC 896) would hold back a small request while an earlier one is not acknowledged.
+	errno = turnOn(k.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY)
+	if errno == 0 && k.audited { // the kernel then reports when bytes arrived (socket(7), SO_TIMESTAMP)
+		errno = turnOn(k.fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS)
 	}
 	if errno == 0 {
 		errno = s.addr.connectFrom(k.index, k.fd)
@@ -399,7 +407,7 @@ func (s *spinner) connect(k *spinConn) {
 			s.connected(k)
 			return
 		}
-		s.clearReady(k)
+		s.stamp(k, 0) // k is not open
 		if errno != unix.EAGAIN && errno != unix.EINTR {
 			s.failed(k, errno)
 			return
@@ -408,14 +416,6 @@ func (s *spinner) connect(k *spinConn) {
 	// The connection is not established yet. EPOLLOUT tells when it is.
 	k.full = true
 	s.watchFor(k, unix.EPOLL_CTL_ADD, unix.EPOLLOUT)
-}
-
-// noDelay turns off Nagle's algorithm (RFC 896), which would hold back a small request while an
-// earlier one is not acknowledged.
-func noDelay(fd int) unix.Errno {
-	on := int32(1)
-	_, _, errno := unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_NODELAY, uintptr(unsafe.Pointer(&on)), unsafe.Sizeof(on), 0)
-	return errno
 }
 
 // opened handles the end of a connection attempt, and reports whether k is open.
@@ -474,4 +474,60 @@ func (s *spinner) closeConn(k *spinConn) {
 	k.state, k.fd, k.full, k.replyBegun = spinClosed, -1, false, false
 	k.out, k.written = k.out[:0], 0
 	k.reader.reset()
+}
+
+// askIdle sends the one request of an idle connection. It reports whether k is still open.
+func (s *spinner) askIdle(k *spinConn) bool {
+	s.idleConns.Opened++
+	seq := uint64(s.log.n) + uint64(k.index)
+	k.out = s.script.template(seq).request(k.out[:0], seq, arrivals.Demand{})
+	return s.flush(k)
+}
+
+// idleReply handles the bytes that an idle connection receives: the reply to its one request.
+// Anything else closes the connection.
+func (s *spinner) idleReply(k *spinConn, b []byte) {
+	seq := uint64(s.log.n) + uint64(k.index)
+	rest, rep, whole, err := k.reader.next(b, &s.heads, s.script.template(seq).bodiless)
+	if err == nil && !whole && k.fresh {
+		return
+	}
+	if whole && k.fresh {
+		k.fresh = false
+		s.idleConns.Answered++
+	}
+	if err != nil || len(rest) > 0 || !rep.keep {
+		s.idleLost(k)
+	}
+}
+
+// idleLost counts an idle connection that was lost before the load ended.
+func (s *spinner) idleLost(k *spinConn) {
+	s.closeConn(k)
+	if s.idleConns.Lost++; s.idleConns.Lost == 1 {
+		s.firstLost = time.Now()
+	}
+}
+
+// openIdle opens the idle connections and waits until each has its reply or has failed.
+//
+// Idle connections (Options.Idle) cost the server memory and places in its tables while the load runs.
+// Each asks once, so that the server has accepted it and begun to serve it.
+func (s *spinner) openIdle(conns []spinConn) {
+	for i := range conns {
+		conns[i].idle = true
+	}
+	// open returns when all are open; the replies to their requests may still be on the way.
+	s.open(conns, 0)
+	settled := func() bool {
+		for i := range conns {
+			if k := &conns[i]; k.state == spinOpen && k.fresh {
+				return false
+			}
+		}
+		return true
+	}
+	for end := time.Now().Add(time.Duration(s.timeout)); !settled() && !s.stop.Load() && s.err == nil && time.Now().Before(end); {
+		s.pump(time.Millisecond)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"schedlab/internal/record"
@@ -23,23 +24,17 @@ type openLoop struct {
 	from, left int // the first request that has to have an outcome, and how many from there on have none yet
 
 	// unused holds the connections that may take a request. When their number is limited
-	// (inTurn) it is a ring and the connection unused longest comes first; otherwise it is
-	// a stack and the one used last comes first.
-	unused      []int32
-	first, size int
-	inTurn      bool
+	// (inTurn) the connection unused longest comes first; otherwise the one used last does.
+	unused ring
+	inTurn bool
 }
-
-// begin implements spinLoop. There is nothing to do: release compares the clock with the trace.
-func (l *openLoop) begin() {}
 
 // release implements spinLoop.
 func (l *openLoop) release() (next int64) {
 	for range turnReleases {
 		// A request that waits goes before one that is due now.
-		if l.head < l.next && l.size > 0 {
-			l.send(l.head)
-			l.head++
+		if l.head < l.next && l.unused.n > 0 {
+			l.sendNext()
 			continue
 		}
 		if l.next == len(l.at) {
@@ -53,37 +48,30 @@ func (l *openLoop) release() (next int64) {
 		e := l.log.at(l.next)
 		e.sent = l.now
 		l.next++
-		if l.size == 0 {
+		if l.unused.n == 0 {
 			l.waited++
 			continue
 		}
-		l.send(l.head)
-		l.head++
+		l.sendNext()
 		l.now = l.clock() // requests due together are sent at their own times
 	}
 	return l.now
 }
 
-// send sends request i on a free connection. There must be one.
-func (l *openLoop) send(i int) {
+// sendNext sends the request at head on a free connection. There must be one.
+func (l *openLoop) sendNext() {
 	l.watch.worked = true
-	l.sendOn(l.takeConn(), i)
-}
-
-// takeConn removes the next connection from unused.
-func (l *openLoop) takeConn() *spinConn {
-	at := l.first
+	var i int32
 	if l.inTurn {
-		if l.first++; l.first == len(l.unused) {
-			l.first = 0
-		}
+		i = l.unused.popOldest()
 	} else {
-		at = l.size - 1
+		i = l.unused.popNewest()
 	}
-	l.size--
-	k := &l.conns[l.unused[at]]
+	k := &l.conns[i]
 	k.queued = false
-	return k
+	l.render(k, l.head)
+	l.send(k)
+	l.head++
 }
 
 // free implements spinLoop.
@@ -93,14 +81,7 @@ func (l *openLoop) free(k *spinConn) {
 		return
 	}
 	k.queued = true
-	at := l.size
-	if l.inTurn {
-		if at += l.first; at >= len(l.unused) {
-			at -= len(l.unused)
-		}
-	}
-	l.unused[at] = k.index
-	l.size++
+	l.unused.push(k.index)
 }
 
 // finished implements spinLoop.
@@ -108,10 +89,10 @@ func (l *openLoop) finished(i int) {
 	if i >= l.from {
 		l.left--
 	}
+	if l.log.at(i).conn < 0 { // it timed out while it waited, which only the first that waits can
+		l.head++
+	}
 }
-
-// expired implements spinLoop: only the first waiting request can expire.
-func (l *openLoop) expired(int) { l.head++ }
 
 // over implements spinLoop. In an open loop every request gets an outcome; those of the warm-up need
 // not have it from the server.
@@ -125,34 +106,35 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 		// keeps the number that is really opened small.
 		n = max(1, min(len(o.Trace.At), maxOpenConns()-o.Idle))
 	}
-	s := &spinner{script: a, timeout: int64(timeout(o.Timeout)), sleeps: o.Shared, log: newRequestLog(len(o.Trace.At)), moments: o.Moments, moment: o.Moment}
+	s := &spinner{script: a, options: &o, timeout: int64(timeout(o.Timeout)), log: newRequestLog(len(o.Trace.At))}
 	// The log grows no more, so that finished requests can be read by index while the load runs.
 	s.log.n = len(o.Trace.At)
 	for i, at := range o.Trace.At {
 		s.log.at(i).due = int64(at)
 	}
 	from, _ := slices.BinarySearch(o.Trace.At, o.Warmup)
-	l := &openLoop{spinner: s, at: o.Trace.At, from: from, left: len(o.Trace.At) - from, unused: make([]int32, n), size: n, inTurn: o.Connections > 0}
+	l := &openLoop{spinner: s, at: o.Trace.At, from: from, left: len(o.Trace.At) - from, inTurn: o.Connections > 0}
+	l.unused.places = make([]int32, n)
 	s.loop = l
 	if err := s.prepare(n+o.Idle, 1); err != nil {
 		return nil, fmt.Errorf("preparing the attack: %w", err)
 	}
 	defer s.close()
-	for i := range l.unused {
-		l.unused[i] = int32(i)
-		if !l.inTurn { // the first connection is on top of the stack
-			l.unused[i] = int32(n - 1 - i)
+	for i := range n {
+		if !l.inTurn { // the first connection is used first, so it is added last
+			i = n - 1 - i
 		}
+		l.unused.push(int32(i))
 	}
 	// Only connections that are kept and limited are opened beforehand. Idle ones come after them.
 	told := s.reportEnded(o.Ended)
 	proof := s.measured(ctx, func() {
 		if o.KeepAlive && o.Connections > 0 {
 			s.auditReplies(s.conns[:n])
-			s.open(s.stop.Load, s.conns[:n], o.OpenRate)
+			s.open(s.conns[:n], o.OpenRate)
 		}
-		s.openIdle(s.stop.Load, s.conns[n:])
-	}, o.Started)
+		s.openIdle(s.conns[n:])
+	})
 	// The load is over. Requests without an outcome get one before they are copied and reported.
 	cut := s.cutOff()
 	res := &Result{
@@ -245,32 +227,25 @@ func (s *spinner) reportEnded(ended func(seq int, r record.Request)) (wait func(
 		return func() {}
 	}
 	s.endOrder = make([]int32, s.log.n)
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		told := int64(0)
-		// Entries before ended do not change any more, so they can be read without a lock.
-		tell := func() {
+	stop := make(chan struct{})
+	var reporter sync.WaitGroup
+	reporter.Go(func() {
+		for told, last := int64(0), false; !last; {
+			select {
+			case <-time.After(reportEvery):
+			case <-stop:
+				last = true
+			}
+			// Entries before ended do not change any more, so they can be read without a lock.
 			for n := s.ended.Load(); told < n; told++ {
 				i := int(s.endOrder[told])
 				ended(i, s.log.at(i).request(s.script.recordedDemand(i)))
 			}
 		}
-		tick := time.NewTicker(reportEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				tell()
-			case <-stop:
-				tell()
-				return
-			}
-		}
-	}()
+	})
 	return func() {
 		close(stop)
-		<-done
+		reporter.Wait()
 	}
 }
 

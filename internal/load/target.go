@@ -2,20 +2,24 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-
-	"schedlab/internal/arrivals"
+	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
+
+	"schedlab/internal/arrivals"
+	"schedlab/internal/record"
 )
 
 // A Target is one request to repeat. URL is absolute, http or https. Header names are sent
@@ -89,7 +93,7 @@ func ReadTargets(r io.Reader, addr string) ([]Target, error) {
 			targets[i] = targets[i].At(addr)
 		}
 		// The template is only a check; the load renders the targets again.
-		tp, _, err := targets[i].template(true)
+		tp, err := targets[i].template(true)
 		if err == nil && addr != "" && tp.tls {
 			err = fmt.Errorf("scheme \"https\" of %q; only plain http is asked here", t.URL)
 		}
@@ -136,47 +140,52 @@ func WriteTargets(w io.Writer, targets []Target) (format string, err error) {
 
 // A template is a target's request, rendered without its demand and number.
 type template struct {
+	Target
+	addr       string // host:port to dial
 	url        []byte // the target's URL without its fragment
 	line       []byte // method and request target, "GET /work"
 	query      byte   // joins a demand to line: '?' or '&'; 0: the target takes no demand
+	demands    bool   // the target takes a demand and states one itself
 	head       []byte // the rest of the head, up to the value of X-Vegeta-Seq
-	body       []byte
-	bodiless   bool // HEAD: the reply has no body, even with a Content-Length
-	tls        bool // https
-	idempotent bool // may be sent again when a stale connection lost it
+	bodiless   bool   // HEAD: the reply has no body, even with a Content-Length
+	tls        bool   // https
+	idempotent bool   // may be sent again when a stale connection lost it
 }
 
 // workPath is the one path that takes a demand.
 const workPath = "/work"
 
-// template renders t and returns the host:port to dial.
-func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
+// usualPort has the port of a URL that names none, by its scheme.
+var usualPort = map[string]string{"http": "80", "https": "443"}
+
+// template renders t.
+func (t Target) template(keepAlive bool) (tp template, err error) {
 	u, err := url.Parse(t.URL)
 	switch {
 	case err != nil:
-		return tp, "", err
+		return tp, err
 	case u.Scheme != "http" && u.Scheme != "https":
-		return tp, "", fmt.Errorf("scheme %q of %q; only http and https are driven", u.Scheme, t.URL)
+		return tp, fmt.Errorf("scheme %q of %q; only http and https are driven", u.Scheme, t.URL)
 	case u.Hostname() == "":
-		return tp, "", fmt.Errorf("no host in %q; give an absolute URL", t.URL)
+		return tp, fmt.Errorf("no host in %q; give an absolute URL", t.URL)
 	case u.User != nil:
-		return tp, "", errors.New("credentials in the URL; send an Authorization header instead")
+		return tp, errors.New("credentials in the URL; send an Authorization header instead")
 	case t.Method == http.MethodConnect || strings.ContainsFunc(t.Method, notToken) || t.Method == "":
-		return tp, "", fmt.Errorf("method %q cannot be sent", t.Method)
+		return tp, fmt.Errorf("method %q cannot be sent", t.Method)
 	}
 	host := u.Host
 	var fields []byte
 	for _, name := range slices.Sorted(maps.Keys(t.Header)) {
 		if name == "" || strings.ContainsFunc(name, notToken) {
-			return tp, "", fmt.Errorf("header name %q is not a token", name)
+			return tp, fmt.Errorf("header name %q is not a token", name)
 		}
 		switch http.CanonicalHeaderKey(name) {
 		case "Connection", "Content-Length", "Transfer-Encoding", "X-Vegeta-Seq":
-			return tp, "", fmt.Errorf("header %q is set by the driver; leave it out", name)
+			return tp, fmt.Errorf("header %q is set by the driver; leave it out", name)
 		}
 		for _, value := range t.Header[name] {
 			if strings.ContainsAny(value, "\r\n\x00") {
-				return tp, "", fmt.Errorf("header %q has a line break or NUL in its value", name)
+				return tp, fmt.Errorf("header %q has a line break or NUL in its value", name)
 			}
 			// Host replaces the line that template writes itself.
 			if http.CanonicalHeaderKey(name) == "Host" {
@@ -196,6 +205,8 @@ func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
 		if strings.Contains(u.RequestURI(), "?") {
 			tp.query = '&'
 		}
+		q := u.Query()
+		tp.demands = q.Has("cpu") || q.Has("iters") || q.Has("sleep")
 	}
 	tp.head = fmt.Appendf(nil, " HTTP/1.1\r\nHost: %s\r\n", host)
 	if !keepAlive {
@@ -215,19 +226,8 @@ func (t Target) template(keepAlive bool) (tp template, addr string, err error) {
 	}
 	// The number comes last, because request appends it to the head.
 	tp.head = append(tp.head, "X-Vegeta-Seq: "...)
-	tp.body = t.Body
-	return tp, net.JoinHostPort(u.Hostname(), portOf(u)), nil
-}
-
-// portOf returns a URL's port, or the default of its scheme.
-func portOf(u *url.URL) string {
-	if p := u.Port(); p != "" {
-		return p
-	}
-	if u.Scheme == "https" {
-		return "443"
-	}
-	return "80"
+	tp.Target, tp.addr = t, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), usualPort[u.Scheme]))
+	return tp, nil
 }
 
 // notToken reports whether RFC 9110, section 5.6.2, forbids r in a token.
@@ -242,7 +242,7 @@ func (tp *template) request(b []byte, seq uint64, d arrivals.Demand) []byte {
 	b = append(b, tp.head...)
 	b = strconv.AppendUint(b, seq, 10)
 	b = append(b, "\r\n\r\n"...)
-	return append(b, tp.body...)
+	return append(b, tp.Body...)
 }
 
 // demandURL returns the URL of a request with demand d.
@@ -267,35 +267,98 @@ func (tp *template) demand(b []byte, d arrivals.Demand) []byte {
 	return b
 }
 
-// templates renders all targets. It returns an error unless they name the same server, and,
-// when demanded is true, for a target that already states a demand.
-func templates(targets []Target, keepAlive, demanded bool) (tps []template, addr string, err error) {
-	if len(targets) == 0 {
-		return nil, "", errors.New("no targets; give at least one")
-	}
-	for i, t := range targets {
-		tp, a, err := t.template(keepAlive)
-		switch {
-		case err != nil:
-			return nil, "", fmt.Errorf("target %d: %w", i+1, err)
-		case i > 0 && a != addr:
-			return nil, "", fmt.Errorf("target %d is at %s, the first at %s; drive one server at a time", i+1, a, addr)
-		case i > 0 && tp.tls != tps[0].tls:
-			return nil, "", fmt.Errorf("target %d and the first differ in https; drive one server at a time", i+1)
-		case demanded && tp.query != 0 && statesDemand(t.URL):
-			return nil, "", fmt.Errorf("target %d: %q states a demand and the trace has its own; drop one of them", i+1, t.URL)
-		}
-		tps, addr = append(tps, tp), a
-	}
-	return tps, addr, nil
+// A script holds the requests that a load sends to one server, and their order. The requests
+// are rendered, except for their demand and number.
+//
+// Rendering happens once, before the load. While it runs, an engine only joins a template with a
+// request's demand and number.
+type script struct {
+	templates []template
+	which     []uint32          // template of each request, used in turn; nil: in rotation
+	demands   []arrivals.Demand // used in turn; nil: no demand
+	keepAlive bool
 }
 
-// statesDemand reports whether a URL has a demand for /work in its query.
-func statesDemand(target string) bool {
-	u, err := url.Parse(target)
-	if err != nil {
-		return false
+// newScript renders the targets. It returns an error if they cannot be sent, if they name different
+// servers, if demands are given and a target states one already, or if which holds an index that is no
+// target's.
+func newScript(targets []Target, keepAlive bool, demands []arrivals.Demand, which []uint32) (*script, error) {
+	if len(targets) == 0 {
+		return nil, errors.New("no targets; give at least one")
 	}
-	q := u.Query()
-	return q.Has("cpu") || q.Has("iters") || q.Has("sleep")
+	for i, w := range which {
+		if int64(w) >= int64(len(targets)) {
+			return nil, fmt.Errorf("request %d asks target %d of %d", i, w+1, len(targets))
+		}
+	}
+	a := &script{make([]template, len(targets)), which, demands, keepAlive}
+	for i, t := range targets {
+		tp, err := t.template(keepAlive)
+		a.templates[i] = tp
+		switch first := a.templates[0]; {
+		case err != nil:
+			return nil, fmt.Errorf("target %d: %w", i+1, err)
+		case tp.addr != first.addr:
+			return nil, fmt.Errorf("target %d is at %s, the first at %s; drive one server at a time", i+1, tp.addr, first.addr)
+		case tp.tls != first.tls:
+			return nil, fmt.Errorf("target %d and the first differ in https; drive one server at a time", i+1)
+		case demands != nil && tp.demands:
+			return nil, fmt.Errorf("target %d: %q states a demand and the trace has its own; drop one of them", i+1, t.URL)
+		}
+	}
+	return a, nil
 }
+
+// template returns the template of request seq.
+func (a *script) template(seq uint64) *template {
+	if len(a.which) > 0 {
+		return &a.templates[a.which[seq%uint64(len(a.which))]]
+	}
+	return &a.templates[seq%uint64(len(a.templates))]
+}
+
+// demand returns the demand of request i; zero if the load has none.
+func (a *script) demand(i int) (d arrivals.Demand) {
+	if len(a.demands) > 0 {
+		d = a.demands[i%len(a.demands)]
+	}
+	return d
+}
+
+// recordedDemand returns the demand to record for request i: zero when its target takes no
+// demand.
+func (a *script) recordedDemand(i int) (d arrivals.Demand) {
+	if a.template(uint64(i)).query == 0 {
+		return d
+	}
+	return a.demand(i)
+}
+
+// maxRequestBytes returns an upper bound on the length of a rendered request.
+func (a *script) maxRequestBytes() (n int) {
+	// A demand takes up to 45 bytes, the number 20 and the line ends 4.
+	const numbers = 80 // demand and sequence number, with their names
+	for i := range a.templates {
+		tp := &a.templates[i]
+		n = max(n, len(tp.line)+len(tp.head)+len(tp.Body)+numbers)
+	}
+	return n
+}
+
+// DefaultTimeout bounds one request where Options give no Timeout.
+const DefaultTimeout = 10 * time.Second
+
+// openers is the number of connections that are opened at the same time before a load.
+const openers = 64
+
+// timeout returns a timeout given in seconds, or DefaultTimeout when none is given.
+// A record has times in seconds.
+func timeout(given float64) time.Duration {
+	if given <= 0 {
+		return DefaultTimeout
+	}
+	return record.Duration(given)
+}
+
+// bodyBytes returns n as a record stores it: at most 2^32-1.
+func bodyBytes(n int64) uint32 { return uint32(min(n, math.MaxUint32)) }

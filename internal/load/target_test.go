@@ -56,7 +56,7 @@ func TestShippedTargets(t *testing.T) {
 		defer text.Close()
 		targets, err := ReadTargets(text, "")
 		if err == nil {
-			_, _, err = templates(targets, true, false)
+			_, err = newScript(targets, true, nil, nil)
 		}
 		if err != nil || len(targets) == 0 {
 			t.Errorf("%s: %d targets, %v", file, len(targets), err)
@@ -108,7 +108,7 @@ func FuzzReadTargets(f *testing.F) {
 			return
 		}
 		for _, target := range targets {
-			tp, _, err := target.template(true)
+			tp, err := target.template(true)
 			if err != nil {
 				t.Fatalf("accepted %+v, then refused: %v", target, err)
 			}

@@ -2,11 +2,18 @@ package load
 
 import (
 	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
@@ -14,6 +21,207 @@ import (
 	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 )
+
+// vegeta starts with firstWorkers goroutines and adds one whenever all are busy, up to
+// maxWorkers. The limit keeps a server that answers nothing from exhausting the generator's
+// memory. At the limit requests are sent late.
+const (
+	firstWorkers = 64
+	maxWorkers   = arrivals.MaxBurst
+)
+
+// attackVegeta runs Attack with vegeta's attacker and net/http's client.
+func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, error) {
+	// Without DisableCompression net/http would ask for gzip and unpack it; without MaxIdleConnsPerHost
+	// it would keep only two idle connections.
+	a := &vegetaAttack{Options: &o, ctx: ctx, script: requests, http: &http.Transport{
+		DisableCompression: true, DisableKeepAlives: !o.KeepAlive, MaxConnsPerHost: max(0, o.Connections), MaxIdleConnsPerHost: math.MaxInt,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: o.SkipVerify},
+	}}
+	defer a.http.CloseIdleConnections()
+	n := len(o.Trace.At)
+	a.requests, a.stamps = make([]record.Request, n), make([]record.Stamps, n)
+	for i, at := range o.Trace.At {
+		// A request counts as never sent until vegeta has sent it.
+		d := a.script.recordedDemand(i)
+		a.requests[i] = record.Request{Scheduled: int64(at), Sent: -1, Outcome: record.Cut, Iters: d.Iters, Sleep: int64(d.Sleep)}
+	}
+	attacker := vegeta.NewAttacker(vegeta.Client(&http.Client{Transport: a}), vegeta.Redirects(vegeta.NoFollow),
+		vegeta.Workers(firstWorkers), vegeta.MaxWorkers(maxWorkers))
+	self := startProcessMeter()
+	for hit := range attacker.Attack(anyTarget, a, 0, "") {
+		// vegeta reports a hit after its RoundTrip, so the outcome is already there.
+		r := &a.requests[hit.Seq]
+		r.Sent = int64(hit.Timestamp.Sub(a.start))
+		r.Done = r.Sent + int64(hit.Latency)
+		if o.Ended != nil {
+			o.Ended(int(hit.Seq), *r)
+		}
+	}
+	res := &Result{
+		Requests: a.requests, Stamps: a.stamps, Start: a.start, Proof: self.proof(),
+		Dialled: a.dialled.Load(), Exhausted: a.exhausted.Load(),
+	}
+	res.Proof.Planned = n
+	res.Proof.countRequests(res.Requests)
+	if o.Closing != nil {
+		o.Closing()
+	}
+	end, cut := int64(time.Since(a.start)), false
+	for i := range a.requests {
+		r := &a.requests[i]
+		// It was cut off before it was sent.
+		if r.Sent < 0 {
+			r.Done = max(end, r.Scheduled)
+		}
+		cut = cut || r.Outcome == record.Cut
+	}
+	if cut {
+		return res, ctx.Err()
+	}
+	return res, nil
+}
+
+// anyTarget implements vegeta.Targeter with a placeholder. vegeta calls it from many
+// goroutines, in any order, so RoundTrip chooses the real target, by the request's number.
+func anyTarget(t *vegeta.Target) error {
+	t.Method, t.URL = http.MethodGet, "/"
+	return nil
+}
+
+// A vegetaAttack is the vegeta.Pacer and the http.RoundTripper of one attack.
+//
+// vegeta's attacker owns the goroutines and numbers its hits. Pace decides when the next hit is sent,
+// and RoundTrip sends request n of the trace as hit n. So the schedule, the targets and the outcomes
+// are the same as with the engine spin; the goroutines and the connections are vegeta's and net/http's.
+type vegetaAttack struct {
+	*Options
+	ctx      context.Context // ends the attack
+	script   *script
+	http     *http.Transport
+	start    time.Time // set by the first Pace
+	moments  int       // calls of Moment so far
+	requests []record.Request
+	stamps   []record.Stamps
+
+	dialled, exhausted atomic.Uint64
+}
+
+// Pace implements vegeta.Pacer. vegeta calls it for each hit, in order and from one
+// goroutine. Pace itself sleeps until the arrival and never returns a wait, because vegeta's
+// own pause is time.Sleep, which ends up to a millisecond late in an idle Go process.
+func (a *vegetaAttack) Pace(_ time.Duration, hits uint64) (wait time.Duration, stop bool) {
+	if hits == 0 {
+		a.start = time.Now()
+		if a.Started != nil {
+			a.Started(a.start)
+		}
+	}
+	// The call after the last hit ends the attack. Moments that are left are still called at their times.
+	last := hits == uint64(len(a.Trace.At))
+	for a.moments < len(a.Moments) && (last || a.Moments[a.moments] <= a.Trace.At[hits]) {
+		if !a.sleepUntil(a.Moments[a.moments]) {
+			return 0, true
+		}
+		a.Moment(a.moments)
+		a.moments++
+	}
+	return 0, last || !a.sleepUntil(a.Trace.At[hits])
+}
+
+// longestSleep bounds how late a cancelled attack is noticed.
+const longestSleep = 100 * time.Millisecond
+
+// sleepUntil sleeps until at, a time from the attack's start. It reports whether the attack
+// goes on.
+func (a *vegetaAttack) sleepUntil(at time.Duration) bool {
+	for a.ctx.Err() == nil {
+		early := at - time.Since(a.start)
+		if early <= 0 {
+			return true
+		}
+		Sleep(min(early, longestSleep))
+	}
+	return false
+}
+
+// Rate implements vegeta.Pacer. The attacker does not call it.
+func (a *vegetaAttack) Rate(time.Duration) float64 { return 0 }
+
+// RoundTrip implements http.RoundTripper. It sends the trace's request with hit's number and
+// reads the whole reply. No two calls have the same number. It may be called concurrently.
+func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
+	seq, err := strconv.Atoi(hit.Header.Get("X-Vegeta-Seq"))
+	// The number that vegeta gave the hit is the request's index.
+	if err != nil || seq >= len(a.requests) {
+		return nil, fmt.Errorf("request number %q of %d", hit.Header.Get("X-Vegeta-Seq"), len(a.requests))
+	}
+	ctx, cancel := context.WithTimeout(a.ctx, timeout(a.Timeout))
+	defer cancel()
+	var ready, first atomic.Int64 // a reply may come when RoundTrip has given up
+	since := func(stamp *atomic.Int64) { stamp.Store(max(1, int64(time.Since(a.start)))) }
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) {
+			since(&ready)
+			if !info.Reused {
+				a.dialled.Add(1)
+			}
+		},
+		GotFirstResponseByte: func() { since(&first) },
+	})
+	resp, n, err := a.exchange(ctx, seq)
+	r := &a.requests[seq]
+	r.Outcome = a.outcome(ctx, err, ready.Load() > 0)
+	// net/http writes the request as soon as it has a connection, so Wrote is the same time as Ready.
+	a.stamps[seq] = record.Stamps{Ready: ready.Load(), Wrote: ready.Load(), First: first.Load()}
+	if err != nil {
+		return nil, err
+	}
+	r.Status, r.Bytes = uint16(resp.StatusCode), bodyBytes(n)
+	return resp, nil
+}
+
+// exchange sends request number seq and reads its reply. n is the length of the reply's body.
+func (a *vegetaAttack) exchange(ctx context.Context, seq int) (resp *http.Response, n int64, err error) {
+	tp := a.script.template(uint64(seq))
+	url := tp.demandURL(a.script.demand(seq))
+	req, err := (&vegeta.Target{Method: tp.Method, URL: url, Header: tp.Header, Body: tp.Body}).Request()
+	if err != nil {
+		return nil, 0, err
+	}
+	// The header of the hit itself is on the placeholder.
+	req.Header.Set("X-Vegeta-Seq", strconv.Itoa(seq))
+	if resp, err = a.http.RoundTrip(req.WithContext(ctx)); err != nil {
+		return nil, 0, err
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols { // there the body is the connection
+		n, err = io.Copy(io.Discard, resp.Body)
+	}
+	// The attacker reads and closes the body of each reply. This one is read already.
+	resp.Body.Close()
+	resp.Body = http.NoBody
+	return resp, n, err
+}
+
+// outcome returns the outcome of a request that ended with err. connected is true when the
+// request got a connection.
+func (a *vegetaAttack) outcome(ctx context.Context, err error, connected bool) record.Outcome {
+	if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		a.exhausted.Add(1)
+	}
+	switch {
+	case err == nil:
+		return record.Answered
+	// The attack's own context is looked at first: it ends the request's context too.
+	case a.ctx.Err() != nil:
+		return record.Cut
+	case ctx.Err() != nil:
+		return record.TimedOut
+	case !connected:
+		return record.Refused
+	}
+	return record.Reset
+}
 
 // A Stamp selects the time at which a vegeta result begins.
 type Stamp int
@@ -35,15 +243,13 @@ const (
 // file of a killed process can be read. It is not safe for concurrent use.
 type VegetaWriter struct {
 	Start time.Time // of the attack; set it before the first Write
-	Which []uint32  // the trace's Which
 
 	w        io.Writer
 	buffered bytes.Buffer
 	flushed  time.Time
 	encode   vegeta.Encoder
 	name     string
-	targets  []Target
-	tps      []template
+	script   *script
 	from     Stamp
 }
 
@@ -54,13 +260,13 @@ const (
 )
 
 // NewVegetaWriter returns a writer to w of the results of an attack called name. The attack's
-// targets give method, URL and bytes sent. The caller calls Flush at the end.
-func NewVegetaWriter(w io.Writer, name string, targets []Target, from Stamp) (*VegetaWriter, error) {
-	tps, _, err := templates(targets, true, false)
+// targets, and the trace's Which, give method, URL and bytes sent. The caller calls Flush at the end.
+func NewVegetaWriter(w io.Writer, name string, targets []Target, which []uint32, from Stamp) (*VegetaWriter, error) {
+	script, err := newScript(targets, true, nil, which)
 	if err != nil {
 		return nil, fmt.Errorf("encoding vegeta results: %w", err)
 	}
-	v := &VegetaWriter{w: w, name: name, targets: targets, tps: tps, from: from, flushed: time.Now()}
+	v := &VegetaWriter{w: w, name: name, script: script, from: from, flushed: time.Now()}
 	v.encode = vegeta.NewEncoder(&v.buffered)
 	return v, nil
 }
@@ -75,8 +281,7 @@ func (v *VegetaWriter) Write(seq int, r record.Request) error {
 	if v.from == SentStamp {
 		began = r.Sent
 	}
-	// A log attack sends its targets in the log's order, all others in turn.
-	i := targetOf(uint64(seq), v.Which, len(v.targets))
+	tp := v.script.template(uint64(seq))
 	d := arrivals.Demand{Iters: r.Iters, Sleep: time.Duration(r.Sleep)}
 	result := vegeta.Result{
 		Attack:    v.name,
@@ -85,9 +290,9 @@ func (v *VegetaWriter) Write(seq int, r record.Request) error {
 		Timestamp: v.Start.Add(time.Duration(began)),
 		Latency:   time.Duration(r.Done - began),
 		BytesIn:   uint64(r.Bytes),
-		BytesOut:  uint64(len(v.targets[i].Body)),
-		Method:    v.targets[i].Method,
-		URL:       v.tps[i].demandURL(d),
+		BytesOut:  uint64(len(tp.Body)),
+		Method:    tp.Method,
+		URL:       tp.demandURL(d),
 		Error:     vegetaError(r),
 	}
 	if err := v.encode.Encode(&result); err != nil {

@@ -92,7 +92,7 @@ func TestEncodeVegetaReportsWriteErrors(t *testing.T) {
 // encodeVegeta writes reqs, the requests of an attack that began at start, with a
 // VegetaWriter.
 func encodeVegeta(w io.Writer, name string, start time.Time, targets []Target, reqs []record.Request, from Stamp) error {
-	v, err := NewVegetaWriter(w, name, targets, from)
+	v, err := NewVegetaWriter(w, name, targets, nil, from)
 	if err != nil {
 		return err
 	}

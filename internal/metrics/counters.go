@@ -3,101 +3,98 @@ package metrics
 import (
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 
 	"schedlab/internal/model"
+	"schedlab/internal/timeline"
 	"schedlab/internal/workload"
 )
 
-// A series is a metric that is counted outside this package and read at each scrape.
-//
-// The counters live where they are counted: in a model's ledger, in a queue, in the kernel. A
-// [reading] turns them into metrics. It calls its source once per scrape, so all its series come
-// from the same moment, and an identity between them holds in every scrape.
-type series struct {
-	*prometheus.Desc
-	kind prometheus.ValueType
-}
-
-// counter and gauge describe a series. They add the prefix schedlab_ and the constant labels, and
-// register nothing.
-func (m *Metrics) counter(name, help string, labels ...string) series {
-	return series{prometheus.NewDesc("schedlab_"+name, help, labels, m.labels), prometheus.CounterValue}
-}
-
-func (m *Metrics) gauge(name, help string, labels ...string) series {
-	return series{prometheus.NewDesc("schedlab_"+name, help, labels, m.labels), prometheus.GaugeValue}
-}
-
-// A reading is a collector of the series that one reading of their counters gives. series must hold
-// every series that collect tells. collect may leave some out, for example if the kernel does not
-// report them.
+// A reading collects series that are counted outside this package: in a model's ledger, in a queue, in
+// the kernel. It calls its source once per scrape, so all its series come from the same moment, and an
+// identity between them holds in every scrape. It may leave series out, for example if the kernel does
+// not report them.
 type reading struct {
-	series  []series
-	collect func(tell func(s series, value float64, labels ...string))
+	metrics *Metrics
+	tell    func(scrape)
 }
 
-// Describe implements prometheus.Collector.
-func (r reading) Describe(ch chan<- *prometheus.Desc) {
-	for _, s := range r.series {
-		ch <- s.Desc
-	}
-}
+// read adds a reading: tell is called at each scrape.
+func (m *Metrics) read(tell func(scrape)) { m.register.MustRegister(reading{m, tell}) }
+
+// Describe implements prometheus.Collector. A collector that describes nothing may tell any series.
+func (r reading) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
-func (r reading) Collect(ch chan<- prometheus.Metric) {
-	r.collect(func(s series, value float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(s.Desc, s.kind, value, labels...)
-	})
+func (r reading) Collect(ch chan<- prometheus.Metric) { r.tell(scrape{r.metrics, ch}) }
+
+// A scrape takes the values of series.
+type scrape struct {
+	metrics *Metrics
+	ch      chan<- prometheus.Metric
+}
+
+// counter and gauge tell the value of a series. They add the prefix schedlab_ and the constant labels.
+// labels are the names of the series' other labels, and then their values.
+func (s scrape) counter(name, help string, value float64, labels ...string) {
+	s.tell(prometheus.CounterValue, name, help, value, labels)
+}
+
+func (s scrape) gauge(name, help string, value float64, labels ...string) {
+	s.tell(prometheus.GaugeValue, name, help, value, labels)
+}
+
+func (s scrape) tell(kind prometheus.ValueType, name, help string, value float64, labels []string) {
+	names, values := labels[:len(labels)/2], labels[len(labels)/2:]
+	desc, ok := s.metrics.described.Load(name)
+	if !ok { // the first scrape
+		desc, _ = s.metrics.described.LoadOrStore(name, prometheus.NewDesc("schedlab_"+name, help, names, s.metrics.labels))
+	}
+	s.ch <- prometheus.MustNewConstMetric(desc.(*prometheus.Desc), kind, value, values...)
 }
 
 // WatchConnections adds the connection counters and a model's request counters. counts must read
 // all its values under one lock, so that accepted = done + rejected + dropped + open holds in
 // every scrape. Answered requests are not among the request counters: Observe counts them.
 func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() model.RequestCounts) {
-	accepted := m.counter("connections_accepted_total", "Connections accepted from the kernel.")
-	done := m.counter("connections_done_total", "Connections closed after service, or by a client that was still waiting (gave_up).")
-	left := m.counter("connections_gave_up_total", "Connections whose client had closed them, or their sending side, when a worker took them, after 10 ms in the queue or more; counted as done, too. Only where connections wait for a worker, as in pool; elsewhere see requests_gave_up_total.")
-	rejected := m.counter("connections_rejected_total", "Connections answered with a refusal and closed.", "reason")
-	dropped := m.counter("connections_dropped_total", "Connections closed without an answer; drain_timeout: with a request under way.", "reason")
-	open := m.gauge("connections_open", "Connections accepted and not yet closed, counted on their own.")
-	m.register.MustRegister(reading{[]series{accepted, done, left, rejected, dropped, open}, func(tell func(series, float64, ...string)) {
+	m.read(func(s scrape) {
 		n := counts()
-		tell(accepted, float64(n.Accepted))
-		tell(done, float64(n.Done))
-		tell(left, float64(n.GaveUp))
+		s.counter("connections_accepted_total", "Connections accepted from the kernel.", float64(n.Accepted))
+		s.counter("connections_done_total", "Connections closed after service, or by a client that was still waiting (gave_up).", float64(n.Done))
+		s.counter("connections_gave_up_total", "Connections whose client had closed them, or their sending side, when a worker took them, after 10 ms in the queue or more; counted as done, too. Only where connections wait for a worker, as in pool; elsewhere see requests_gave_up_total.", float64(n.GaveUp))
 		for _, r := range model.Reasons() {
-			tell(rejected, float64(n.Rejected[r]), r.String())
-			tell(dropped, float64(n.Dropped[r]), r.String())
+			s.counter("connections_rejected_total", "Connections answered with a refusal and closed.", float64(n.Rejected[r]), "reason", r.String())
+			s.counter("connections_dropped_total", "Connections closed without an answer; drain_timeout: with a request under way.", float64(n.Dropped[r]), "reason", r.String())
 		}
-		tell(open, float64(n.Open))
-	}})
-
-	started := m.counter("requests_started_total", "Requests that reached the model; less the answered and the aborted ones, those in flight.")
-	aborted := m.counter("requests_aborted_total", "Requests whose connection was cut before they were answered.")
-	gaveUp := m.counter("requests_gave_up_total", "Requests whose client had closed the connection, or its sending side, when a worker took them, after 10 ms in the queue or more; they were run all the same. Only where requests wait for a worker, as in pool-request; elsewhere, as in pool, 0: see connections_gave_up_total.")
-	panics := m.counter("handler_panics_total", "Handler panics, each answered with a 500.")
-	shed := m.counter("sheds_total", "Requests on live connections that were not run: answered with a refusal or, dropped, not at all.", "reason")
-	refused := m.counter("requests_refused_total", "Requests answered before they reached a handler, malformed, too large or too slow; not among the started. A head that stops half-way is answered 408, but by net/http 400 within a line and not at all after one.", "code")
-	m.register.MustRegister(reading{[]series{started, aborted, gaveUp, panics, shed, refused}, func(tell func(series, float64, ...string)) {
+		s.gauge("connections_open", "Connections accepted and not yet closed, counted on their own.", float64(n.Open))
+	})
+	m.read(func(s scrape) {
 		n := requests()
-		tell(started, float64(n.Started))
-		tell(aborted, float64(n.Aborted))
-		tell(gaveUp, float64(n.GaveUp))
-		tell(panics, float64(n.Panics))
+		s.counter("requests_started_total", "Requests that reached the model; less the answered and the aborted ones, those in flight.", float64(n.Started))
+		s.counter("requests_aborted_total", "Requests whose connection was cut before they were answered.", float64(n.Aborted))
+		s.counter("requests_gave_up_total", "Requests whose client had closed the connection, or its sending side, when a worker took them, after 10 ms in the queue or more; they were run all the same. Only where requests wait for a worker, as in pool-request; elsewhere, as in pool, 0: see connections_gave_up_total.", float64(n.GaveUp))
+		s.counter("handler_panics_total", "Handler panics, each answered with a 500.", float64(n.Panics))
 		for _, r := range model.Reasons() {
-			tell(shed, float64(n.Shed[r]), r.String())
+			s.counter("sheds_total", "Requests on live connections that were not run: answered with a refusal or, dropped, not at all.", float64(n.Shed[r]), "reason", r.String())
 		}
 		for i, status := range model.RefusalCodes() {
-			code := "other"
-			if status != 0 {
-				code = strconv.Itoa(status)
-			}
-			tell(refused, float64(n.Refused[i]), code)
+			s.counter("requests_refused_total", "Requests answered before they reached a handler, malformed, too large or too slow; not among the started. A head that stops half-way is answered 408, but by net/http 400 within a line and not at all after one.", float64(n.Refused[i]), "code", codeLabel(status))
 		}
-	}})
+	})
+}
+
+// codeLabel returns the value of the label code for a status; 0 is any other than the listed ones.
+func codeLabel(status int) string {
+	if status == 0 {
+		return "other"
+	}
+	return strconv.Itoa(status)
 }
 
 // codes lists the statuses that a handler or model may answer. Any other is counted as "other".
@@ -124,48 +121,137 @@ func (a *answers) count(r workload.Route, status int) {
 
 // watch adds the counters to m.
 func (a *answers) watch(m *Metrics) {
-	answered := m.counter("requests_total", "Requests answered, by route and status code.", "route", "code")
-	m.register.MustRegister(reading{[]series{answered}, func(tell func(series, float64, ...string)) {
+	all := append(codes[:], 0)
+	m.read(func(s scrape) {
 		for r := range a.counts {
-			for i := range a.counts[r] {
-				code := "other"
-				if i < len(codes) {
-					code = strconv.Itoa(codes[i])
-				}
-				tell(answered, float64(a.counts[r][i].Load()), workload.Route(r).String(), code)
+			for i, code := range all {
+				n := a.counts[r][i].Load()
+				s.counter("requests_total", "Requests answered, by route and status code.", float64(n), "route", "code", workload.Route(r).String(), codeLabel(code))
 			}
 		}
-	}})
+	})
 }
 
 // WatchSockets adds the accept queue and the connections of each of ln's sockets. They show how
 // evenly the kernel distributes connections.
 func (m *Metrics) WatchSockets(ln *model.Listener) {
-	depth := m.gauge("accept_queue_depth", "Connections waiting in the kernel to be accepted.", "listener")
-	limit := m.gauge("accept_queue_limit", "Connections that can wait in the kernel; one more overflows.", "listener")
-	accepted := m.counter("listener_connections_accepted_total", "Connections accepted by each listening socket.", "listener")
-	open := m.gauge("listener_connections_open", "Connections accepted by each listening socket and not yet closed.", "listener")
-	m.register.MustRegister(reading{[]series{depth, limit, accepted, open}, func(tell func(series, float64, ...string)) {
+	m.read(func(s scrape) {
 		for i, n := range ln.SocketCounts() {
-			label := strconv.Itoa(i)
+			number := strconv.Itoa(i)
 			if q, ok := ln.AcceptQueue(i); ok {
-				tell(depth, float64(q.Waiting), label)
-				tell(limit, float64(q.Limit), label)
+				s.gauge("accept_queue_depth", "Connections waiting in the kernel to be accepted.", float64(q.Waiting), "listener", number)
+				s.gauge("accept_queue_limit", "Connections that can wait in the kernel; one more overflows.", float64(q.Limit), "listener", number)
 			}
-			tell(accepted, float64(n.Accepted), label)
-			tell(open, float64(n.Open), label)
+			s.counter("listener_connections_accepted_total", "Connections accepted by each listening socket.", float64(n.Accepted), "listener", number)
+			s.gauge("listener_connections_open", "Connections accepted by each listening socket and not yet closed.", float64(n.Open), "listener", number)
 		}
-	}})
+	})
 }
 
 // WatchProcesses adds the number of processes that serve now, and the number that were started
 // in place of one that ended.
 func (m *Metrics) WatchProcesses(read func() (serving int, restarts uint64)) {
-	processes := m.gauge("processes", "Processes that serve.")
-	restarts := m.counter("process_restarts_total", "Processes started in place of one that ended.")
-	m.register.MustRegister(reading{[]series{processes, restarts}, func(tell func(series, float64, ...string)) {
-		n, again := read()
-		tell(processes, float64(n))
-		tell(restarts, float64(again))
-	}})
+	m.read(func(s scrape) {
+		serving, restarts := read()
+		s.gauge("processes", "Processes that serve.", float64(serving))
+		s.counter("process_restarts_total", "Processes started in place of one that ended.", float64(restarts))
+	})
 }
+
+// watchSwitches adds the process's context switches (getrusage(2)).
+func (m *Metrics) watchSwitches() {
+	const name, help = "context_switches_total", "Times a thread of the process gave its CPU up (voluntary) or lost it (involuntary)."
+	m.read(func(s scrape) {
+		var use unix.Rusage
+		if unix.Getrusage(unix.RUSAGE_SELF, &use) == nil {
+			s.counter(name, help, float64(use.Nvcsw), "kind", "voluntary")
+			s.counter(name, help, float64(use.Nivcsw), "kind", "involuntary")
+		}
+	})
+}
+
+// WatchOverflows adds the number of overflows of accept queues since this call. The kernel
+// counts them for the whole network namespace, so overflows of other servers are included.
+func (m *Metrics) WatchOverflows() {
+	before, ok := listenOverflows()
+	if !ok {
+		return
+	}
+	m.read(func(s scrape) {
+		now, _ := listenOverflows()
+		// A failed reading returns 0, and the counter then shows 0, not a negative number.
+		s.counter("listen_overflows_total", "Connections the kernel turned away because an accept queue of this network namespace was full, since the start.",
+			max(now, before)-before)
+	})
+}
+
+// listenOverflows returns the kernel's counter; ok is false where the kernel does not report it, as off
+// Linux.
+func listenOverflows() (n float64, ok bool) {
+	self, err := procfs.Self()
+	if err != nil {
+		return 0, false
+	}
+	net, err := self.Netstat()
+	if err != nil || net.ListenOverflows == nil {
+		return 0, false
+	}
+	return *net.ListenOverflows, true
+}
+
+// phases observes the phases of requests. It does so in a scrape and not while requests are
+// served: each scrape reads the stamps that the timeline has gained since the last.
+//
+// A phase is an interval between two stamps of the server. The parts of a request that begin or end
+// at the client need the client's stamps, so only the measuring half can compute them.
+type phases struct {
+	ring *timeline.Ring
+	vec  *prometheus.HistogramVec
+
+	mu         sync.Mutex
+	seen, lost uint64
+}
+
+// WatchTimeline adds the phases of the requests in ring.
+func (m *Metrics) WatchTimeline(ring *timeline.Ring) {
+	p := &phases{ring: ring}
+	p.vec = prometheus.NewHistogramVec(m.histogram("schedlab_request_phase_seconds",
+		"Where the time of stamped requests went in the server. ingress: in the socket, unread (with --stamps full); queue: in the model's queue, for a connection that is queued of its first request; handover: taken from it and not begun; service: in the handler; finish: from there to the write."),
+		[]string{"phase"})
+	m.read(func(s scrape) {
+		lost := p.catchUp()
+		p.vec.Collect(s.ch)
+		s.counter("timeline_lost_total", "Stamped requests missing from the phases: their stamps were overwritten before anybody looked; raise --timeline or scrape more often.", float64(lost))
+	})
+}
+
+// catchUp observes the requests that were stamped since the last scrape, and returns the number of
+// requests that were lost so far. It holds a lock, because a scrape and a Snapshot may run at the same
+// time.
+func (p *phases) catchUp() (lost uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	stamps, seen, missed := p.ring.Since(p.seen)
+	p.seen, p.lost = seen, p.lost+missed
+	phase := p.vec.WithLabelValues
+	ingress, queue, handover, service, finish := phase("ingress"), phase("queue"), phase("handover"), phase("service"), phase("finish")
+	for _, s := range stamps {
+		if s.Received > 0 {
+			observe(ingress, s.Unread(), s.Read)
+		}
+		if s.Dequeue > 0 {
+			observe(queue, s.Enqueue, s.Dequeue)
+			// Otherwise the connection was queued, and not the request: after its wait came the
+			// read, which is no hand-over.
+			if s.Dequeue > s.Read {
+				observe(handover, s.Dequeue, s.Begin)
+			}
+		}
+		observe(service, s.Begin, s.End)
+		observe(finish, s.End, s.Write)
+	}
+	return p.lost
+}
+
+// observe observes the time between two stamps, which are nanoseconds.
+func observe(o prometheus.Observer, from, to int64) { o.Observe(time.Duration(to - from).Seconds()) }

@@ -49,15 +49,16 @@ type Options struct {
 }
 
 // Metrics is the registry of one server and the instruments of its request path. Observe
-// allocates nothing and takes no lock. Call each method that registers metrics at most once: a
-// second registration panics.
+// allocates nothing and takes no lock. Call each method that registers metrics at most once: two
+// series of one name fail every scrape.
 type Metrics struct {
-	registry *prometheus.Registry
-	register prometheus.Registerer // the registry, or a wrapper that adds the label process
-	gatherer prometheus.Gatherer   // source of a scrape: the registry, and the snapshots of other processes
-	labels   prometheus.Labels
-	answered answers
-	duration [workload.NumRoutes]prometheus.Observer
+	registry  *prometheus.Registry
+	register  prometheus.Registerer // the registry, or a wrapper that adds the label process
+	gatherer  prometheus.Gatherer   // source of a scrape: the registry, and the snapshots of other processes
+	labels    prometheus.Labels
+	described sync.Map // the *prometheus.Desc of each series that a reading has told, by name
+	answered  answers
+	duration  [workload.NumRoutes]prometheus.Observer
 }
 
 // buckets are the upper limits of histogram buckets in seconds, from 50 µs to 10 s, six per
@@ -111,14 +112,15 @@ func New(o Options) *Metrics {
 	}
 	// Both are properties of the whole server, so a process of a fleet leaves them to its parent.
 	if o.Process == "" {
-		m.register.MustRegister(
-			info("schedlab_mode_info", "The server's scheduling model as coordinates; always 1.", prometheus.Labels{
-				"mode": o.Mode, "stack": o.Axes.Stack, "accept": o.Axes.Accept, "unit": o.Axes.Unit, "executor": o.Axes.Executor,
-				"queue": o.Axes.Queue, "overflow": o.Axes.Overflow, "thread": o.Axes.Thread,
-			}),
-			info("schedlab_build_info", "The build that serves; always 1.", prometheus.Labels{
-				"mode": o.Mode, "version": o.Version, "revision": o.Revision, "goversion": runtime.Version(),
-			}))
+		// By Prometheus' convention a name that ends in _info has facts as labels.
+		m.read(func(s scrape) {
+			a := o.Axes
+			s.gauge("mode_info", "The server's scheduling model as coordinates; always 1.", 1,
+				"stack", "accept", "unit", "executor", "queue", "overflow", "thread",
+				a.Stack, a.Accept, a.Unit, a.Executor, a.Queue, a.Overflow, a.Thread)
+			s.gauge("build_info", "The build that serves; always 1.", 1,
+				"version", "revision", "goversion", o.Version, o.Revision, runtime.Version())
+		})
 	}
 	m.register.MustRegister(
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -134,14 +136,6 @@ func New(o Options) *Metrics {
 	return m
 }
 
-// info returns a gauge that is always 1 and carries facts as labels, by Prometheus' convention for
-// names that end in _info.
-func info(name, help string, labels prometheus.Labels) prometheus.Collector {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels})
-	g.Set(1)
-	return g
-}
-
 // Observe counts one answered request that took that long. It is safe for concurrent use.
 func (m *Metrics) Observe(r workload.Route, status int, took time.Duration) {
 	m.answered.count(r, status)
@@ -151,21 +145,15 @@ func (m *Metrics) Observe(r workload.Route, status int, took time.Duration) {
 // WatchQueue adds the metrics of a model's queue. q is read at each scrape. A queue that also has a
 // method Steals gets a counter of stolen jobs.
 func (m *Metrics) WatchQueue(q dispatch.Queue) {
-	depth := m.gauge("queue_depth", "Jobs waiting in the model's queue.")
-	capacity := m.gauge("queue_capacity", "Jobs that can wait in the model's queue.")
-	workers := m.gauge("workers", "Workers of the model.")
-	busy := m.gauge("workers_busy", "Workers running a job.")
-	m.register.MustRegister(reading{[]series{depth, capacity, workers, busy}, func(tell func(series, float64, ...string)) {
-		tell(depth, float64(q.Depth()))
-		tell(capacity, float64(q.Capacity()))
-		tell(workers, float64(q.Workers()))
-		tell(busy, float64(q.Busy()))
-	}})
-	if thieves, ok := q.(interface{ Steals() uint64 }); ok {
-		m.register.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "schedlab_steals_total", Help: "Jobs run by another worker than the one they were queued for.", ConstLabels: m.labels,
-		}, func() float64 { return float64(thieves.Steals()) }))
-	}
+	m.read(func(s scrape) {
+		s.gauge("queue_depth", "Jobs waiting in the model's queue.", float64(q.Depth()))
+		s.gauge("queue_capacity", "Jobs that can wait in the model's queue.", float64(q.Capacity()))
+		s.gauge("workers", "Workers of the model.", float64(q.Workers()))
+		s.gauge("workers_busy", "Workers running a job.", float64(q.Busy()))
+		if thieves, ok := q.(interface{ Steals() uint64 }); ok {
+			s.counter("steals_total", "Jobs run by another worker than the one they were queued for.", float64(thieves.Steals()))
+		}
+	})
 }
 
 // QueueWait registers the histogram of queue waits and the gauge of the longest one. It returns
@@ -174,9 +162,10 @@ func (m *Metrics) QueueWait() func(time.Duration) {
 	// The gauge stands next to the histogram because a histogram does not keep its largest value.
 	wait := m.times("schedlab_queue_wait_seconds", "Time a job spent in the model's queue.")
 	var longest atomic.Int64
-	m.register.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "schedlab_queue_longest_wait_seconds", Help: "Longest time that any job has spent in the model's queue until a worker took it, since the start.", ConstLabels: m.labels,
-	}, func() float64 { return time.Duration(longest.Load()).Seconds() }))
+	m.read(func(s scrape) {
+		s.gauge("queue_longest_wait_seconds", "Longest time that any job has spent in the model's queue until a worker took it, since the start.",
+			time.Duration(longest.Load()).Seconds())
+	})
 	return func(d time.Duration) {
 		wait(d)
 		// Several workers may raise the maximum at a time. The loop ends when d is stored, or is no
@@ -189,10 +178,10 @@ func (m *Metrics) QueueWait() func(time.Duration) {
 // WatchOldest adds the present wait of the oldest job in the model's queue. read is called at
 // each scrape and returns that wait, 0 for an empty queue.
 func (m *Metrics) WatchOldest(read func() time.Duration) {
-	m.register.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "schedlab_queue_oldest_wait_seconds", ConstLabels: m.labels,
-		Help: "Time that the job which waits longest for a worker has waited by now, 0 when none waits; a job is a connection, a burst of one, or a request, by the mode's unit.",
-	}, func() float64 { return read().Seconds() }))
+	m.read(func(s scrape) {
+		s.gauge("queue_oldest_wait_seconds", "Time that the job which waits longest for a worker has waited by now, 0 when none waits; a job is a connection, a burst of one, or a request, by the mode's unit.",
+			read().Seconds())
+	})
 }
 
 // Sojourn registers the histogram of the times from a job's arrival at the model's dispatcher to
@@ -215,11 +204,10 @@ func (m *Metrics) LoopLag() func(time.Duration) {
 // with which a model adds to it, from any goroutine.
 func (m *Metrics) LoopBusy() func(time.Duration) {
 	var busy atomic.Int64
-	m.register.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name:        "schedlab_loop_busy_seconds_total",
-		Help:        "CPU time, estimated from one turn in 31, in which event loops read, parsed, ran handlers that are theirs, wrote and accepted; not that in which they asked for events.",
-		ConstLabels: m.labels,
-	}, func() float64 { return time.Duration(busy.Load()).Seconds() }))
+	m.read(func(s scrape) {
+		s.counter("loop_busy_seconds_total", "CPU time, estimated from one turn in 31, in which event loops read, parsed, ran handlers that are theirs, wrote and accepted; not that in which they asked for events.",
+			time.Duration(busy.Load()).Seconds())
+	})
 	return func(d time.Duration) { busy.Add(int64(d)) }
 }
 

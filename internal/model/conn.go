@@ -2,10 +2,14 @@ package model
 
 import (
 	"io"
+	"maps"
 	"math"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
+
+	"schedlab/internal/timeline"
 )
 
 // A Conn is an accepted connection in every mode without event loops. It embeds the TCP
@@ -22,7 +26,7 @@ type Conn struct {
 	framing *framing // nil: framing is not watched
 }
 
-// An openConn is an open connection as the ledger and the drain see it. Any
+// An openConn is an open connection as the listener and the drain see it. Any
 // goroutine may call its methods.
 type openConn interface {
 	ledgerEntry() *entry
@@ -30,7 +34,7 @@ type openConn interface {
 	net.Conn
 }
 
-// An entry holds the state of a connection, of either kind, that the ledger and the drain use.
+// An entry holds the state of a connection, of either kind, that the listener and the drain use.
 //
 // The counters, the fate and the flags are atomic, because a drain or a scrape looks at them from
 // another goroutine. answers belongs to the goroutine that serves the connection.
@@ -40,8 +44,8 @@ type entry struct {
 	read     atomic.Uint64 // bytes read
 	answered atomic.Uint64 // bytes read by the end of the last answer; unanswered while a request is served
 	closed   atomic.Bool
-	linger   atomic.Bool // the client may still be sending when the connection is closed
-	fate     atomic.Uint32
+	linger   atomic.Bool  // the client may still be sending when the connection is closed
+	fate     atomic.Int32 // how it ends: served, or 1 + r if it is rejected for the Reason r, -1 - r if it is dropped for it
 	waiting  atomic.Int64 // start of its wait for a worker, on the timeline's clock; 0: it does not wait
 	gaveUp   atomic.Bool  // its client had gone when a worker took it
 	stamps   *stamps      // nil: nothing is stamped
@@ -52,15 +56,8 @@ type entry struct {
 // ledgerEntry makes every type that embeds an entry an openConn.
 func (e *entry) ledgerEntry() *entry { return e }
 
-// A fate tells how a connection ends. The low reasonShift bits hold one of these kinds, the
-// bits above them the Reason.
-const (
-	served uint32 = iota
-	rejected
-	dropped
-
-	reasonShift = 8
-)
+// served is the fate of a connection that was not turned away.
+const served = 0
 
 // unanswered is a value of answered that no number of bytes read can reach.
 const unanswered = math.MaxUint64
@@ -166,8 +163,8 @@ func (c *Conn) discardInput() {
 
 // reject marks the connection as refused with an answer, drop as closed without one. Call
 // either before Close. The last call counts.
-func (e *entry) reject(r Reason) { e.fate.Store(rejected | uint32(r)<<reasonShift) }
-func (e *entry) drop(r Reason)   { e.fate.Store(dropped | uint32(r)<<reasonShift) }
+func (e *entry) reject(r Reason) { e.fate.Store(1 + int32(r)) }
+func (e *entry) drop(r Reason)   { e.fate.Store(-1 - int32(r)) }
 
 // cutOff closes a connection at the end of a drain's time. A connection with a request in
 // flight counts as dropped, unless it was turned away before, and cutOff reports true. An idle
@@ -177,7 +174,7 @@ func cutOff(c openConn) bool {
 	e := c.ledgerEntry()
 	// Otherwise Close would wait up to lingerTime for each of many connections.
 	e.linger.Store(false) // there is no time left to discard input
-	lost := !isIdle(c) && e.fate.CompareAndSwap(served, dropped|uint32(DrainTimeout)<<reasonShift)
+	lost := !isIdle(c) && e.fate.CompareAndSwap(served, -1-int32(DrainTimeout))
 	c.Close()
 	return lost
 }
@@ -208,5 +205,171 @@ func (c *Conn) control(f func(fd int)) {
 	// another connection by now.
 	if raw, err := c.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { f(int(fd)) }) // fails without a call of f
+	}
+}
+
+// A Reason tells why a connection was turned away. The set is closed, because a Reason is a
+// metric label. The same reasons count requests that were not run ([RequestCounts.Shed]).
+type Reason uint8
+
+// The reasons a connection is rejected (answered, then closed) or dropped
+// (closed without an answer).
+const (
+	QueueFull    Reason = iota // no place in the queue
+	ShedBusy                   // no place in the queue, and too many refusals in progress to answer
+	ProcessDied                // its process ended without a drain
+	Unanswered                 // no place in the queue, and the policy is to give no answer
+	Evicted                    // it had waited longest in a full queue
+	Stale                      // it had waited too long in the queue
+	DrainTimeout               // a drain cut it with a request in flight
+	numReasons
+)
+
+// Reasons returns every reason, in the order of [Counts.Rejected].
+func Reasons() []Reason {
+	return []Reason{QueueFull, ShedBusy, ProcessDied, Unanswered, Evicted, Stale, DrainTimeout}
+}
+
+// String returns the value of the label reason.
+func (r Reason) String() string {
+	return [...]string{"queue_full", "shed_busy", "process_died", "dropped", "evicted", "stale", "drain_timeout"}[r]
+}
+
+// Counts is one consistent reading of a server's connections:
+//
+//	Accepted == Done + ΣRejected + ΣDropped + Open
+//
+// This holds in every reading, because connection events change it under one lock of the [Listener].
+//
+// The arrays are indexed by [Reason]. All numbers but Open only grow.
+type Counts struct {
+	Accepted uint64             // connections the kernel handed over
+	Done     uint64             // served and closed
+	Rejected [numReasons]uint64 // answered with a refusal and closed, by reason
+	Dropped  [numReasons]uint64 // closed without an answer, by reason
+	Open     uint64             // accepted and not yet closed, counted independently
+	// GaveUp is the part of Done that the client had closed, or closed for sending, by the
+	// time that a worker took it.
+	GaveUp uint64
+}
+
+// Plus returns the sum of two readings of different servers.
+func (c Counts) Plus(d Counts) Counts {
+	c.Accepted += d.Accepted
+	c.Done += d.Done
+	c.GaveUp += d.GaveUp
+	for i := range c.Rejected {
+		c.Rejected[i] += d.Rejected[i]
+		c.Dropped[i] += d.Dropped[i]
+	}
+	c.Open += d.Open
+	return c
+}
+
+// Counts returns one consistent reading.
+func (l *Listener) Counts() Counts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.counts
+	c.Open = uint64(len(l.open))
+	return c
+}
+
+// conns returns the connections open now, in no order.
+func (l *Listener) conns() []openConn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.open))
+}
+
+// enter adds an open connection. The socket's own counts change under the same lock.
+func (l *Listener) enter(c openConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open[c] = struct{}{}
+	l.counts.Accepted++
+	s := c.ledgerEntry().socket
+	s.counts.Accepted++
+	s.counts.Open++
+}
+
+// release takes a connection that is closed out, counts it by its fate, and frees its slot for the next
+// one. The caller sees to it that this happens once for each connection.
+func (l *Listener) release(c openConn) {
+	l.mu.Lock()
+	delete(l.open, c)
+	e := c.ledgerEntry()
+	e.socket.counts.Open--
+	switch fate := e.fate.Load(); {
+	case fate > 0:
+		l.counts.Rejected[fate-1]++
+	case fate < 0:
+		l.counts.Dropped[-1-fate]++
+	default:
+		l.counts.Done++
+		if e.gaveUp.Load() {
+			l.counts.GaveUp++
+		}
+	}
+	l.mu.Unlock()
+	<-l.slots
+}
+
+// SocketCounts counts the connections of one listening socket: those accepted so far and
+// those open now.
+type SocketCounts struct{ Accepted, Open uint64 }
+
+// SocketCounts returns one consistent reading of the connections of every socket, in the
+// order of [Listener.AcceptQueue].
+func (l *Listener) SocketCounts() []SocketCounts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	counts := make([]SocketCounts, len(l.sockets))
+	for i, s := range l.sockets {
+		counts[i] = s.counts
+	}
+	return counts
+}
+
+// startWait notes that the connection, or a request on it, has been waiting for a worker since
+// at, by the timeline's clock. endWait notes the end of the wait.
+func (e *entry) startWait(at int64) { e.waiting.Store(at) }
+func (e *entry) endWait()           { e.waiting.Store(0) }
+
+// OldestWait returns the age of the longest present wait of a connection, or its request, for
+// a worker; 0 when none waits. It looks at every open connection, so call it once per scrape
+// and not for each request.
+func (l *Listener) OldestWait() time.Duration {
+	now := timeline.Now()
+	oldest := now
+	// conns copies the list, so that the lock is not held while all connections are looked at.
+	for _, c := range l.conns() {
+		if at := c.ledgerEntry().waiting.Load(); at != 0 {
+			oldest = min(oldest, at)
+		}
+	}
+	return time.Duration(now - oldest)
+}
+
+// minGaveUpWait is the shortest wait after which the server asks the kernel whether the client
+// has given up. The question costs a system call.
+const minGaveUpWait = 10 * time.Millisecond
+
+// tookConn ends the wait of a connection when a worker takes it. It notes whether the client
+// has given up meanwhile.
+func tookConn[C openConn](c C, wait time.Duration) {
+	e := c.ledgerEntry()
+	e.endWait()
+	if wait >= minGaveUpWait && isGone(c) {
+		e.gaveUp.Store(true)
+	}
+}
+
+// tookRequest ends the wait of a request on c when a worker takes it. It counts the request if
+// the client has given up meanwhile.
+func (r *requests) tookRequest(c openConn, wait time.Duration) {
+	c.ledgerEntry().endWait()
+	if wait >= minGaveUpWait && isGone(c) {
+		r.gaveUp.Add(1)
 	}
 }

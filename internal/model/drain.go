@@ -12,9 +12,9 @@ import (
 // the rest.
 //
 // Serve returns when every connection is closed and every goroutine of m has ended, at most
-// timeout after the drain began. The last part of timeout, [handlerTime], is for handlers
-// that still run after their connections were cut. If a handler needs longer, Serve returns an
-// error without waiting for it.
+// timeout after the drain began. The last quarter of timeout, at most a second of it, is for
+// handlers that still run after their connections were cut. If a handler needs longer, Serve
+// returns an error without waiting for it.
 //
 // A drain has these steps. The kernel ignores new handshakes, and acceptors empty the accept
 // queues. After [grace] the drain closes each connection that is idle, and looks again every
@@ -34,7 +34,7 @@ func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Dr
 	case <-ctx.Done():
 	}
 	began := time.Now()
-	d := Drain{Forced: l.drain(timeout - handlerTime(timeout))}
+	d := Drain{Forced: l.drain(timeout - min(timeout/4, time.Second))}
 	var err error
 	select {
 	case err = <-served:
@@ -54,21 +54,15 @@ type Drain struct {
 	Took   time.Duration
 }
 
-// handlerTime is the part of a drain's timeout that handlers have to end once every
-// connection is closed: a quarter, at most a second.
-func handlerTime(timeout time.Duration) time.Duration { return min(timeout/4, time.Second) }
-
 // drain drains for at most length and then cuts the connections that are left. It returns how
 // many of them had a request in flight.
 func (l *Listener) drain(length time.Duration) (forced int) {
 	// First, so that an acceptor that the deadline below wakes sees it.
 	l.draining.Store(true)
 	var ignoring error
-	for _, s := range l.sockets {
-		ignoring = errors.Join(ignoring, control(s.tcp, ignoreNew))
-	}
 	began := time.Now()
 	for _, s := range l.sockets {
+		ignoring = errors.Join(ignoring, control(s.tcp, ignoreNew))
 		s.tcp.SetDeadline(began.Add(emptyQueueWait)) // wakes an acceptor that sleeps in Accept
 		if s.ready != nil {
 			_ = s.ready.SetReadDeadline(began)
@@ -112,7 +106,7 @@ func isClosed(c <-chan struct{}) bool {
 // force closes the sockets and every open connection. It returns the number of connections
 // that had a request in flight.
 func (l *Listener) force() (forced int) {
-	// First, because Accept looks at cut after it has entered a connection into the ledger. So a
+	// First, because Accept looks at cut after it has entered a connection. So a
 	// connection is either in conns below or closed by Accept.
 	l.cut.Store(true)
 	l.stopAccepting()

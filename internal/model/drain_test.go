@@ -282,7 +282,7 @@ func serveFor(t *testing.T, mode model.Mode, with setup, timeout time.Duration) 
 	served := make(chan struct{})
 	var d model.Drain
 	go func() {
-		d, err = model.Serve(ctx, mode.New(with.Config), ln, timeout)
+		d, err = model.Serve(ctx, with.model(mode), ln, timeout)
 		close(served)
 	}()
 	return ln, func() (model.Drain, error) {

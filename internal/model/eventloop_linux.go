@@ -13,7 +13,100 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"schedlab/internal/dispatch"
+	"schedlab/internal/workload"
 )
+
+// loopModel runs event loops, one for each of the listener's sockets. No connection has a
+// goroutine, and a handler runs on the loop that read its request. A handler that waits
+// makes every connection of its loop wait.
+//
+// Each loop has a socket, an epoll, connections and a fasthttp server; the loops share the
+// counters. A connection stays on the loop that accepted it.
+type loopModel struct {
+	fasthttpEngine // every loop makes a server of its own, and shares the rest
+}
+
+// newLoop makes the model of the modes loop and loop-single, which differ in the number of sockets.
+func newLoop(cfg Config) Model { return &loopModel{fasthttpEngine: newFasthttpEngine(cfg)} }
+
+func (m *loopModel) Serve(l *Listener) error {
+	failed := make([]error, len(l.sockets))
+	var loops sync.WaitGroup
+	for i, s := range l.sockets {
+		loop := m.newEventLoop()
+		loops.Go(func() {
+			defer loop.stop()
+			err := loop.start(s)
+			if err == nil {
+				err = loop.loop()
+			}
+			if err != nil && !loop.socketClosed() { // a drain may close the socket before its loop starts
+				failed[i] = err
+				l.stopAccepting()
+			}
+		})
+	}
+	loops.Wait()
+	return errors.Join(failed...)
+}
+
+// newEventLoop makes a loop that shares its counters with the others. fasthttp's server keeps
+// its connections in a map under a lock, so each loop gets a separate server.
+func (m *loopModel) newEventLoop() *eventLoop {
+	l := &eventLoop{fasthttpEngine: engineFor(m.requests)}
+	l.server.ConnState = trackLoop
+	// A loop sets deadlines itself, and only when it has to wait, because fasthttp reads the
+	// clock for each deadline. fasthttp sets only the deadline for a request's body.
+	l.server.ReadTimeout, l.server.WriteTimeout, l.server.IdleTimeout = 0, 0, 0
+	return l
+}
+
+// offloadModel runs event loops that read, parse and write, and a fixed number of workers
+// behind one bounded queue that run handlers. While a worker runs a connection's request the
+// connection is suspended, and its loop serves others.
+type offloadModel struct {
+	*loopModel
+	pool *submitter[*loopConn]
+}
+
+// newLoopOffload makes the model of the mode loop-offload. Workers and refusals answer a loop by a
+// message, because only the loop may resume a connection.
+func newLoopOffload(cfg Config) Model {
+	m := &offloadModel{loopModel: newLoop(cfg).(*loopModel)}
+	m.pool = newSubmitter(m.requests, dispatch.Shared, "a loop with all its connections", func(c *loopConn, wait time.Duration) {
+		m.tookRequest(c, wait)
+	}, func(c *loopConn) {
+		dequeued(c.exchange)
+		m.runHandler(c.exchange)
+		c.loop.send(c, true)
+	}, func(c *loopConn, why dispatch.Why) {
+		m.turnAway(c.exchange, c, why)
+		c.loop.send(c, true)
+	})
+	m.run, m.queues = func(x *workload.Exchange, c openConn) { m.dispatch(c.(httpConn).loopConn, x) }, true
+	return m
+}
+
+func (m *offloadModel) Serve(l *Listener) error {
+	m.pool.Start()
+	defer m.pool.Close() // the loops have ended by then, so no request is on its way to a worker
+	return m.loopModel.Serve(l)
+}
+
+// dispatch hands x, a request on c, to a worker, and suspends c until x is computed. With
+// --overflow block the loop, and every connection on it, waits for a place in the queue.
+func (m *offloadModel) dispatch(c *loopConn, x *workload.Exchange) {
+	c.exchange, c.computed = x, false
+	enqueued(x)
+	m.pool.submit(c)
+	// If anything else resumed the coroutine it would have to wait again: the worker still has x.
+	for !c.computed {
+		c.wait(forWorker)
+	}
+	c.exchange = nil
+}
 
 // An eventLoop accepts, reads, parses and answers on one goroutine. A connection that has to
 // wait in the middle of a request keeps a suspended coroutine; one that waits for its next
@@ -28,10 +121,8 @@ import (
 type eventLoop struct {
 	fasthttpEngine
 	socket         *socket
-	lagged, worked func(time.Duration) // see Config; nil: not called
-	reverse        bool                // newest of a batch of events first, as Go runs goroutines that wait for sockets
-	unclocked      int                 // turns since the CPU time of a turn was last read
-	raw            syscall.RawConn     // the listening socket
+	unclocked      int             // turns since the CPU time of a turn was last read
+	raw            syscall.RawConn // the listening socket
 	epoll          int
 	wake           int     // an eventfd
 	wakeup         [8]byte // the value 1, written to wake; a larger one could overflow the counter, which is never read
@@ -71,22 +162,18 @@ type message struct {
 // start opens the loop's descriptors. The loop will serve the connections of s until s is
 // closed.
 func (l *eventLoop) start(s *socket) error {
-	l.socket, l.epoll, l.wake = s, -1, -1
+	l.socket, l.wake = s, -1
 	var err error
 	if l.raw, err = s.tcp.SyscallConn(); err != nil {
 		return err
 	}
-	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+	if err := l.openEpoll(); err != nil {
 		return err
 	}
 	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return err
 	}
-	if err := l.openPoller(); err != nil {
-		return err
-	}
 	l.wheel.begin(l.clock())
-	l.conns = nil
 	binary.NativeEndian.PutUint64(l.wakeup[:], 1)
 	// It is watched edge-triggered, so every write is an event and it need never be read.
 	if err := l.watch(unix.EPOLL_CTL_ADD, l.wake, unix.EPOLLIN|unix.EPOLLET, wakeEvent, 0); err != nil {
@@ -95,16 +182,17 @@ func (l *eventLoop) start(s *socket) error {
 	return l.watchListener(unix.EPOLL_CTL_ADD, unix.EPOLLIN)
 }
 
-// stop closes the loop's descriptors.
+// stop ends the loop's coroutines and closes its descriptors.
 func (l *eventLoop) stop() {
+	for _, co := range l.idleCoroutines {
+		co.stop()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.asleep = false // no sender may write to l.wake any more: the descriptor may be used again
-	_ = l.poller.file.Close()
-	for _, fd := range []int{l.epoll, l.wake} {
-		if fd >= 0 {
-			_ = unix.Close(fd)
-		}
+	l.asleep = false          // no sender may write to l.wake any more: the descriptor may be used again
+	_ = l.poller.file.Close() // an error if start failed before the file was opened
+	if l.wake >= 0 {
+		_ = unix.Close(l.wake)
 	}
 }
 
@@ -115,12 +203,6 @@ func (l *eventLoop) watch(op, fd int, events uint32, id, serial int32) error {
 
 // loop serves until the socket is closed and every connection is gone.
 func (l *eventLoop) loop() error {
-	defer func() {
-		for _, co := range l.idleCoroutines {
-			co.stop()
-		}
-		l.idleCoroutines = nil
-	}()
 	// During a drain the socket is closed first; the loop goes on for its connections.
 	for !l.accepting.closed || l.open > 0 {
 		events, err := l.poll()
@@ -128,7 +210,7 @@ func (l *eventLoop) loop() error {
 			return err
 		}
 		l.now = l.clock()
-		if l.worked != nil && l.unclocked >= clockedTurns {
+		if l.cfg.Worked != nil && l.unclocked >= clockedTurns {
 			l.clockTurn(events)
 		} else {
 			l.turn(events)
@@ -158,7 +240,7 @@ func (l *eventLoop) clockTurn(events []unix.EpollEvent) {
 	thread, before := threadCPU()
 	l.turn(events)
 	if now, after := threadCPU(); now == thread {
-		l.worked(time.Duration(l.unclocked) * (after - before))
+		l.cfg.Worked(time.Duration(l.unclocked) * (after - before))
 		l.unclocked = 0
 	}
 }
@@ -191,7 +273,7 @@ func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
 // connections do not hold back new ones.
 func (l *eventLoop) turn(events []unix.EpollEvent) {
 	acceptReady, stay := false, 0
-	if l.reverse {
+	if l.cfg.Reverse { // as Go runs goroutines that wait for sockets
 		slices.Reverse(events)
 	}
 	for i := range events {
@@ -230,8 +312,8 @@ func (l *eventLoop) turn(events []unix.EpollEvent) {
 // tick ends the waits that are past their deadline, and reports the lag.
 func (l *eventLoop) tick(now time.Duration) {
 	l.wheel.advance(now, (*loopConn).expire)
-	if l.lagged != nil && l.longest > 0 {
-		l.lagged(l.longest)
+	if l.cfg.Lagged != nil && l.longest > 0 {
+		l.cfg.Lagged(l.longest)
 		l.longest = 0
 	}
 }
@@ -296,13 +378,13 @@ func (l *eventLoop) add(fd int) {
 	l.socket.stamp(&c.entry)
 	l.conns[fd] = c
 	l.open++
-	l.socket.Ledger.accept(c)
-	c.readBy = l.now + l.limits.HeaderTimeout
+	l.socket.enter(c)
+	c.readBy = l.now + l.cfg.HeaderTimeout
 	l.wheel.arm(c, c.readBy)
 	// Every mode sets NODELAY on its connections; other options are inherited from the listener.
 	err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	err = errors.Join(err, l.watch(unix.EPOLL_CTL_ADD, fd, readEvents, c.fd, c.serial))
-	cut := l.socket.cut.Load() // force may have run before c was in the ledger
+	cut := l.socket.cut.Load() // force may have run before c was entered
 	if cut {
 		c.drop(DrainTimeout)
 	}
@@ -330,7 +412,7 @@ func (l *eventLoop) forget(c *loopConn) {
 // instead, it would keep its P from the workers that it has just woken, until sysmon takes the
 // P away and wakes another thread (docs/decisions/0007).
 type goPoller struct {
-	file     *os.File // a second descriptor of the loop's epoll
+	file     *os.File // the loop's epoll; it owns the descriptor
 	raw      syscall.RawConn
 	check    func(fd uintptr) bool
 	deadline time.Duration // of file, by the loop's clock; 0: none
@@ -338,19 +420,16 @@ type goPoller struct {
 	errno    syscall.Errno
 }
 
-// openPoller gives Go's poller a duplicate of the epoll descriptor, which is readable when an event
-// is ready.
-func (l *eventLoop) openPoller() error {
-	fd, err := unix.FcntlInt(uintptr(l.epoll), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return os.NewSyscallError("fcntl", err)
-	}
-	if err := unix.SetNonblock(fd, true); err != nil { // Go's poller takes only non-blocking files
-		_ = unix.Close(fd)
-		return os.NewSyscallError("fcntl", err)
+// openEpoll makes the loop's epoll and gives it to Go's poller. It is readable when an event is ready.
+func (l *eventLoop) openEpoll() (err error) {
+	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return err
 	}
 	p := &l.poller
-	p.file = os.NewFile(uintptr(fd), "epoll")
+	if err := unix.SetNonblock(l.epoll, true); err != nil { // Go's poller takes only non-blocking files
+		return os.NewSyscallError("fcntl", err)
+	}
+	p.file = os.NewFile(uintptr(l.epoll), "epoll")
 	if p.raw, err = p.file.SyscallConn(); err != nil {
 		return fmt.Errorf("waiting for the loop's events: %w", err)
 	}
@@ -404,21 +483,18 @@ type acceptState struct {
 	emptySince time.Duration // time at which a drain first found the accept queue empty; 0: not yet
 }
 
-// watchListener registers the listening socket with epoll.
+// watchListener registers the listening socket with epoll, or changes its events. A change fails when the
+// socket is closed; the next turn notices that.
 func (l *eventLoop) watchListener(op int, events uint32) error {
 	return control(l.socket.tcp, func(fd int) error { return l.watch(op, fd, events, listenerEvent, 0) })
 }
-
-// modifyListener changes the events watched for on the listening socket. It fails when the
-// socket is closed; the next turn notices that.
-func (l *eventLoop) modifyListener(events uint32) { _ = l.watchListener(unix.EPOLL_CTL_MOD, events) }
 
 // pauseAccepting stops watching the listening socket. Otherwise a connection that waits there
 // would end every wait of the loop at once.
 func (l *eventLoop) pauseAccepting() {
 	if !l.accepting.paused {
 		l.accepting.paused = true
-		l.modifyListener(0)
+		_ = l.watchListener(unix.EPOLL_CTL_MOD, 0)
 	}
 }
 
@@ -426,14 +502,8 @@ func (l *eventLoop) pauseAccepting() {
 func (l *eventLoop) tryAccept(acceptReady bool, now time.Duration) bool {
 	d := &l.accepting
 	draining := l.socket.Draining()
-	if d.closed || !acceptReady && !d.paused && !draining && !l.socketClosed() {
-		return false
-	}
-	if l.socketClosed() {
-		d.closed = true
-		return false
-	}
-	if now < d.retryAt {
+	d.closed = d.closed || l.socketClosed()
+	if d.closed || now < d.retryAt || !acceptReady && !d.paused && !draining {
 		return false
 	}
 	select {
@@ -456,7 +526,7 @@ func (l *eventLoop) tryAccept(acceptReady bool, now time.Duration) bool {
 	case err == nil, errors.Is(err, unix.EAGAIN):
 		if d.paused {
 			d.paused = false
-			l.modifyListener(unix.EPOLLIN)
+			_ = l.watchListener(unix.EPOLL_CTL_MOD, unix.EPOLLIN)
 		}
 		if err != nil && draining {
 			l.closeWhenEmpty(now)

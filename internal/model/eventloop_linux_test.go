@@ -19,7 +19,7 @@ func TestLoopAcceptsBetweenFullBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	m := newLoopModel(Config{Handle: func(*workload.Exchange) {}})
+	m := newLoop(Config{Handle: func(*workload.Exchange) {}}).(*loopModel)
 	l := m.newEventLoop()
 	if err := l.start(ln.sockets[0]); err != nil {
 		t.Fatal(err)

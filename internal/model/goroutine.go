@@ -1,11 +1,16 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"time"
+
+	"schedlab/internal/dispatch"
+	"schedlab/internal/workload"
 )
 
 // goroutineModel runs a goroutine per connection with fasthttp's parser, and an acceptor for
@@ -35,7 +40,7 @@ func (m *goroutineModel) Serve(l *Listener) error {
 	if !m.locked {
 		return onGoroutines(l, func(c *Conn) { m.server.ServeConn(c) })
 	}
-	allowThreads(l.MaxConns() + spareThreads)
+	allowThreads(m.cfg.MaxConns + spareThreads)
 	return onGoroutines(l, func(c *Conn) {
 		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
 		m.server.ServeConn(c)
@@ -60,11 +65,11 @@ func onGoroutines(l *Listener, serve func(*Conn)) error {
 	return errors.Join(failed...)
 }
 
-// eachConn calls f with every connection l accepts, one at a time, and returns
-// nil when l has been closed. f should return soon, because the next connection waits for it.
-func eachConn(l acceptor, f func(*Conn)) error {
+// eachConn calls f with every connection s accepts, one at a time, and returns
+// nil when s has been closed. f should return soon, because the next connection waits for it.
+func eachConn(s *socket, f func(*Conn)) error {
 	for {
-		c, err := l.Accept()
+		c, err := s.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return nil
@@ -74,9 +79,6 @@ func eachConn(l acceptor, f func(*Conn)) error {
 		f(c.(*Conn))
 	}
 }
-
-// An acceptor is a Listener or one of its sockets.
-type acceptor interface{ Accept() (net.Conn, error) }
 
 // spareThreads is the number of threads allowed for the runtime, the admin listener and system
 // calls.
@@ -91,4 +93,121 @@ func allowThreads(n int) {
 	if n > usualThreads {
 		debug.SetMaxThreads(n)
 	}
+}
+
+// semaphoreModel runs handlers on the goroutines of their connections, a bounded number at a
+// time. A request that gets no turn in time is answered 503 with Retry-After, and its
+// connection stays open.
+//
+// It is pool-request without the hand-off: the handler runs where the request was read. The two
+// show together what the hand-off costs.
+type semaphoreModel struct {
+	goroutineModel
+	*dispatch.Semaphore
+	late dispatch.Why // the reason counted for a request that gets no turn
+}
+
+// newSemaphore makes the model. A request that could not wait at all counts as refused for want of
+// a place, and one that waited in vain as stale.
+func newSemaphore(cfg Config) Model {
+	m := &semaphoreModel{
+		goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)},
+		Semaphore:      dispatch.NewSemaphore(cfg.Workers, cfg.Wait),
+	}
+	if m.late = dispatch.Stale; cfg.Wait <= 0 {
+		m.late = dispatch.Full
+	}
+	m.run, m.queues, m.queue = m.inTurn, true, m
+	return m
+}
+
+// inTurn waits for a place, runs the handler and frees the place. It is the run of this model.
+func (m *semaphoreModel) inTurn(x *workload.Exchange, c openConn) {
+	enqueued(x)
+	wait, ok := m.Acquire()
+	if !ok {
+		m.turnAway(x, c, m.late)
+		return
+	}
+	m.cfg.Waited(wait)
+	m.tookRequest(c, wait)
+	dequeued(x)
+	m.runHandler(x) // returns also when the handler panics
+	m.Release()
+}
+
+// Capacity returns the number of requests that can wait: one for each connection that is not
+// being served.
+func (m *semaphoreModel) Capacity() int { return max(0, m.cfg.MaxConns-m.Workers()) }
+
+// requestModel reads, parses and writes on a goroutine per connection. A dispatcher hands each
+// request to one of a fixed number of workers. A request that is refused is answered 503 with
+// Retry-After, and its connection stays open.
+//
+// The way of a request: serve calls dispatch on the connection's goroutine, which submits a call
+// and sleeps; a worker runs compute and wakes it; the connection's goroutine writes the answer. The
+// two wake-ups are the price of the hand-off.
+type requestModel struct {
+	goroutineModel
+	pool  *submitter[*call]
+	calls sync.Pool
+}
+
+// A call is a request on its way to a worker. Its connection's goroutine waits for done, which tells
+// whether the handler ran, or the request was refused.
+type call struct {
+	x    *workload.Exchange
+	conn openConn
+	done chan bool
+	why  dispatch.Why // of a refusal
+}
+
+// requestsOver returns the constructor of a requestModel with that kind of dispatcher. Another
+// Executor in the Config replaces it.
+func requestsOver(kind dispatch.Kind) func(Config) Model {
+	return func(cfg Config) Model {
+		m := &requestModel{goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)}}
+		// Room for one: a worker is done at once, also when the connection's goroutine does not run
+		// yet.
+		m.calls.New = func() any { return &call{done: make(chan bool, 1)} }
+		took := func(c *call, wait time.Duration) { m.tookRequest(c.conn, wait) }
+		m.pool = newSubmitter(m.requests, cmp.Or(cfg.Executor, kind), "a request", took, m.compute, refuseCall)
+		m.run, m.queues = m.dispatch, true
+		return m
+	}
+}
+
+func (m *requestModel) Serve(l *Listener) error {
+	m.pool.Start()
+	defer m.pool.Close() // all connections are closed by then, so no request comes after it
+	return m.goroutineModel.Serve(l)
+}
+
+// dispatch hands x to a worker and waits until it is done. It runs on the connection's
+// goroutine, compute on a worker.
+func (m *requestModel) dispatch(x *workload.Exchange, conn openConn) {
+	c := m.calls.Get().(*call)
+	c.x, c.conn = x, conn
+	enqueued(x)
+	m.pool.submit(c)
+	// The worker no longer uses c, so it can serve another request.
+	if ran := <-c.done; !ran {
+		m.turnAway(x, conn, c.why)
+	}
+	c.x, c.conn = nil, nil
+	m.calls.Put(c)
+}
+
+// compute runs the handler, on a worker.
+func (m *requestModel) compute(c *call) {
+	dequeued(c.x)
+	m.runHandler(c.x)
+	c.done <- true
+}
+
+// refuseCall passes a refusal back. The connection's goroutine turns it into an answer, so that a
+// Put or a worker that refuses is not held up.
+func refuseCall(c *call, why dispatch.Why) {
+	c.why = why
+	c.done <- false
 }

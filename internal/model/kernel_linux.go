@@ -47,39 +47,29 @@ func acceptQueue(fd int) (depth, limit int, err error) {
 func ignoreNew(fd int) error {
 	const flags, syn = 13, 0x02 // the byte of a TCP header and the bit in it (RFC 9293 §3.1)
 	// Load the byte with the flags; if SYN is set, keep 0 bytes of the packet, otherwise all.
-	program := []unix.SockFilter{
+	return attach(fd, unix.SO_ATTACH_FILTER, []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: flags},
 		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: syn, Jt: 0, Jf: 1},
 		{Code: unix.BPF_RET | unix.BPF_K, K: 0}, // drop
 		{Code: unix.BPF_RET | unix.BPF_K, K: math.MaxUint32},
-	}
-	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
-		&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+	})
 }
 
-// dealAtRandom makes the kernel choose at random, for each new connection, one of the n
-// sockets that share the address of fd.
-func dealAtRandom(fd, n int) error {
+// attach installs a program that the kernel runs, at the point that option names.
+func attach(fd, option int, program []unix.SockFilter) error {
+	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, option, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+}
+
+// dealAmong makes the kernel choose a socket for each new connection at random among the first n, in the
+// order in which they were opened, of the sockets that share the address of fd.
+func dealAmong(fd, n int) error {
 	const random = -0x1000 + 56 // SKF_AD_OFF + SKF_AD_RANDOM of linux/filter.h
-	// Load a random number, and return it modulo n.
-	return chooseSocket(fd, []unix.SockFilter{
+	// Load a random number, and return it modulo n: the socket's index.
+	return attach(fd, unix.SO_ATTACH_REUSEPORT_CBPF, []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: random & math.MaxUint32},
 		{Code: unix.BPF_ALU | unix.BPF_MOD | unix.BPF_K, K: uint32(n)},
 		{Code: unix.BPF_RET | unix.BPF_A},
 	})
-}
-
-// dealToFirst makes the kernel choose the socket that was opened first.
-func dealToFirst(fd int) error {
-	return chooseSocket(fd, []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}})
-}
-
-// chooseSocket installs a program that the kernel runs for each new connection to the address
-// of fd. Its result is the index of the socket that gets the connection, in the order in which
-// the sockets were opened.
-func chooseSocket(fd int, program []unix.SockFilter) error {
-	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF,
-		&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
 }
 
 // kernelStamps reads a connection together with the time at which the kernel received the last

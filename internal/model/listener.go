@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -62,12 +63,15 @@ const (
 // running out of descriptors, and drains. It has one socket, or several that share an address.
 // Its methods are safe for concurrent use.
 //
+// It counts each connection once when it is accepted and once when its socket is closed, whatever the
+// model does between. An event costs one short lock; there are two events per connection and none per
+// request.
+//
 // [Socket.Listen] makes one from a description. A model calls Accept, or an event loop accepts by
-// itself and follows the same steps: take a slot, accept, enter the connection into the ledger.
+// itself and follows the same steps: take a slot, accept, enter the connection.
 // Closing a connection undoes the last and the first (release). slots holds an element for each
 // open connection, so its capacity is the cap, over all sockets.
 type Listener struct {
-	Ledger
 	sockets     []*socket
 	backlog     int
 	slots       chan struct{}
@@ -77,10 +81,11 @@ type Listener struct {
 	allClosed   chan struct{} // closed when every listening socket is
 	warn        func(msg string, args ...any)
 	fullWarning warnLimiter
+	asked       Socket // what it was made from
 
-	pause        time.Duration
-	ring         *timeline.Ring // nil: nothing is stamped
-	kernelStamps bool
+	mu     sync.Mutex // guards the fields below, and the counts of the sockets
+	open   map[openConn]struct{}
+	counts Counts // without Open, which is the length of the map
 }
 
 // A socket is one listening socket of a Listener. Each has its own accept queue.
@@ -90,39 +95,41 @@ type socket struct {
 	ready  *os.File // becomes readable when a connection waits; nil with a single socket
 	closed chan struct{}
 	close  sync.Once
-	counts SocketCounts // guarded by the Ledger's lock
+	counts SocketCounts // guarded by the Listener's lock
 }
 
 // Listen opens the sockets. It calls warn for rare events, with a message and key-value pairs
 // like slog's; warn may be nil.
 func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) (*Listener, error) {
-	return onFreePort(s.Addr, func() (*Listener, error) { return s.listenAll(ctx, warn) })
-}
-
-// listenAll opens every socket. On an error it closes the ones that it has opened.
-func (s Socket) listenAll(ctx context.Context, warn func(msg string, args ...any)) (*Listener, error) {
 	if warn == nil {
 		warn = func(string, ...any) {}
 	}
-	l := &Listener{
-		slots:     make(chan struct{}, s.MaxConns),
-		allClosed: make(chan struct{}),
-		warn:      warn,
-		pause:     s.Pause, ring: s.Timeline, kernelStamps: s.KernelStamps,
-	}
+	return onFreePort(s.Addr, func() (*Listener, error) {
+		l := &Listener{asked: s, slots: make(chan struct{}, s.MaxConns), allClosed: make(chan struct{}), warn: warn}
+		l.open = map[openConn]struct{}{}
+		if err := l.listenAll(ctx, s); err != nil {
+			l.stopAccepting()
+			return nil, err
+		}
+		return l, nil
+	})
+}
+
+// listenAll opens every socket. On an error some of them may be open.
+func (l *Listener) listenAll(ctx context.Context, s Socket) error {
 	// Several sockets need SO_REUSEPORT. With it a listen succeeds even where another server of this
 	// user listens with the same option. The probe finds such a server.
 	if s.Sockets > 1 && !s.Shared {
 		addr, err := s.probe(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.Addr = addr
 	}
 	for range max(s.Sockets, 1) {
 		ln, err := s.listen(ctx, s.Sockets > 1 || s.Shared)
 		if err != nil {
-			return nil, errors.Join(err, l.Close())
+			return err
 		}
 		sock := &socket{Listener: l, tcp: ln, closed: make(chan struct{})}
 		l.sockets = append(l.sockets, sock)
@@ -131,31 +138,23 @@ func (s Socket) listenAll(ctx context.Context, warn func(msg string, args ...any
 			// A duplicate of the descriptor has its own place in Go's poller, so await can wait on
 			// it without accepting.
 			if sock.ready, err = ln.File(); err != nil {
-				return nil, errors.Join(err, l.Close())
+				return err
 			}
 		}
 		if err := l.setBacklog(ln, s.Backlog); err != nil {
-			return nil, errors.Join(err, l.Close())
+			return err
 		}
 		s.Addr = ln.Addr().String() // the other sockets take the port that the first one got
 	}
-	if err := l.deal(s); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
-}
-
-// deal tells the kernel how to choose one of several sockets for a connection.
-func (l *Listener) deal(s Socket) error {
-	if s.Sockets < 2 || !s.Random && !s.First {
+	// Otherwise the kernel chooses one of several sockets by a hash of the client's address.
+	among := 1 // for the planted fault: the first alone
+	switch {
+	case s.Sockets < 2 || !s.Random && !s.First:
 		return nil
+	case s.Random:
+		among = s.Sockets
 	}
-	return control(l.sockets[0].tcp, func(fd int) error {
-		if s.Random {
-			return dealAtRandom(fd, s.Sockets)
-		}
-		return dealToFirst(fd)
-	})
+	return control(l.sockets[0].tcp, func(fd int) error { return dealAmong(fd, among) })
 }
 
 // listen opens one socket. Its options are set before the bind, because the kernel looks at
@@ -189,9 +188,6 @@ func (l *Listener) Addr() net.Addr { return l.sockets[0].tcp.Addr() }
 // Backlog returns the length of each accept queue, read back from the kernel; 0 off Linux.
 func (l *Listener) Backlog() int { return l.backlog }
 
-// MaxConns returns the cap on open connections. It is the number over all sockets.
-func (l *Listener) MaxConns() int { return cap(l.slots) }
-
 // Draining reports whether a drain has begun, so that answers should end their connection.
 func (l *Listener) Draining() bool { return l.draining.Load() }
 
@@ -204,7 +200,7 @@ func (l *Listener) Accept() (net.Conn, error) { return l.sockets[0].Accept() }
 // Accept does the same as [Listener.Accept], on this socket.
 func (s *socket) Accept() (net.Conn, error) {
 	// The pause is 0 unless the fault is planted.
-	time.Sleep(s.pause)
+	time.Sleep(s.asked.Pause)
 	// The order of the steps: wait for a connection, take a slot for it, accept it. While no slot
 	// is free, connections wait in the kernel's queue.
 	s.await()
@@ -230,8 +226,8 @@ func (s *socket) Accept() (net.Conn, error) {
 	}
 	c := &Conn{TCPConn: tc, entry: entry{listener: s.Listener, socket: s}}
 	s.stamp(&c.entry)
-	s.Ledger.accept(c)
-	if s.cut.Load() { // force may have run before c was in the ledger
+	s.enter(c)
+	if s.cut.Load() { // force may have run before c was entered
 		cutOff(c)
 	}
 	return c, nil
@@ -240,7 +236,7 @@ func (s *socket) Accept() (net.Conn, error) {
 // warnFull warns that accepting has stopped at the cap.
 func (l *Listener) warnFull() {
 	if !l.Draining() && l.fullWarning.allow() {
-		l.warn("as many connections are open as may be: accepting waits until one closes; raise --max-conns, or lower --idle-timeout", "max_conns", l.MaxConns())
+		l.warn("as many connections are open as may be: accepting waits until one closes; raise --max-conns, or lower --idle-timeout", "max_conns", cap(l.slots))
 	}
 }
 
@@ -297,12 +293,8 @@ func (s *socket) accept() (*net.TCPConn, error) {
 
 // temporary reports whether an accept error can pass, so that it is worth trying again.
 func temporary(err error) bool {
-	for _, e := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ECONNABORTED, unix.EINTR} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	passing := []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ECONNABORTED, unix.EINTR}
+	return slices.ContainsFunc(passing, func(e error) bool { return errors.Is(err, e) })
 }
 
 // Close stops accepting. Connections already accepted stay open.
@@ -330,12 +322,6 @@ func (s *socket) stop() {
 			close(s.allClosed)
 		}
 	})
-}
-
-// release takes a connection that is closed out of the ledger, and frees its slot for the next one.
-func (l *Listener) release(c openConn) {
-	l.Ledger.close(c)
-	<-l.slots
 }
 
 // errLinuxOnly is returned where this kernel cannot report a socket's state. The backlog then
@@ -404,19 +390,31 @@ func (e *BacklogError) Error() string {
 	return fmt.Sprintf("backlog %d is above the kernel's limit %d; lower --backlog or raise net.core.somaxconn", e.Want, e.Got)
 }
 
-// A Reservation holds an address without listening on it. Only other processes of this user
-// can listen on the address meanwhile ([Socket.Shared]). A Reservation gets no connections.
-// The caller closes it with Close.
-type Reservation struct {
-	ln      *net.TCPListener
-	addr    net.Addr
-	backlog int
-}
-
-// Reserve reserves the address, and finds out which length of accept queue the kernel allows.
-// It fails when another socket already listens on the address.
-func (s Socket) Reserve(ctx context.Context) (*Reservation, error) {
-	return onFreePort(s.Addr, func() (*Reservation, error) { return s.reserve(ctx) })
+// Reserve holds the address without listening on it: the Listener that it returns gets no
+// connections. Only other processes of this user can listen on the address meanwhile
+// ([Socket.Shared]). Reserve also finds out which length of accept queue the kernel allows. It fails
+// when another socket already listens on the address.
+func (s Socket) Reserve(ctx context.Context) (*Listener, error) {
+	return onFreePort(s.Addr, func() (*Listener, error) {
+		// The probe closes its socket, and the next lines bind its port again. If another program takes
+		// the port between them, onFreePort tries another.
+		addr, err := s.probe(ctx)
+		if err != nil {
+			return nil, err
+		}
+		held := s
+		held.Addr, held.Shared, held.Sockets = addr, true, 1
+		l, err := held.Listen(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		// After a shutdown the socket no longer listens, but it keeps an address that was bound
+		// with an explicit port (tcp_disconnect in net/ipv4/tcp.c, SOCK_BINDPORT_LOCK).
+		if err := control(l.sockets[0].tcp, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_RD) }); err != nil {
+			return nil, errors.Join(fmt.Errorf("reserving %s: %w", addr, err), l.Close())
+		}
+		return l, nil
+	})
 }
 
 // portChoices is the number of ports that are tried before giving up.
@@ -425,7 +423,7 @@ const portChoices = 10
 // onFreePort calls try. If addr lets the kernel choose the port, it calls try again when
 // another process took the chosen port before the listen. Between the choice of the port and a
 // later bind to it, any program may take it.
-func onFreePort[T any](addr string, try func() (T, error)) (got T, err error) {
+func onFreePort(addr string, try func() (*Listener, error)) (got *Listener, err error) {
 	for range portChoices {
 		got, err = try()
 		if _, port, bad := net.SplitHostPort(addr); bad != nil || port != "0" || !errors.Is(err, unix.EADDRINUSE) {
@@ -433,28 +431,6 @@ func onFreePort[T any](addr string, try func() (T, error)) (got T, err error) {
 		}
 	}
 	return got, err
-}
-
-// reserve listens on the address and then stops listening, which leaves it bound.
-func (s Socket) reserve(ctx context.Context) (*Reservation, error) {
-	// The probe closes its socket, and the next lines bind its port again. If another program takes
-	// the port between them, onFreePort tries another.
-	addr, err := s.probe(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s.Addr, s.Shared, s.Sockets = addr, true, 1
-	l, err := s.Listen(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	r := &Reservation{ln: l.sockets[0].tcp, addr: l.Addr(), backlog: l.Backlog()}
-	// After a shutdown the socket no longer listens, but it keeps an address that was bound
-	// with an explicit port (tcp_disconnect in net/ipv4/tcp.c, SOCK_BINDPORT_LOCK).
-	if err := control(r.ln, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_RD) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("reserving %s: %w", addr, err), l.Close())
-	}
-	return r, nil
 }
 
 // probe returns the address with its port, or an error if another socket listens on it. A
@@ -469,31 +445,18 @@ func (s Socket) probe(ctx context.Context) (addr string, err error) {
 	return free.Addr().String(), nil
 }
 
-// Addr returns the reserved address, with the port that the kernel chose.
-func (r *Reservation) Addr() net.Addr { return r.addr }
-
-// Backlog returns the accept queue length that a socket on the address will have.
-func (r *Reservation) Backlog() int { return r.backlog }
-
-// Close frees the address.
-func (r *Reservation) Close() error { return r.ln.Close() }
-
 // warnEvery is the shortest time between two warnings of the same state.
 const warnEvery = 10 * time.Second
 
 // A warnLimiter allows at most one warning per [warnEvery]. It is safe for concurrent use, and
 // setting the machine's clock does not disturb it.
-type warnLimiter struct{ last atomic.Pointer[time.Time] }
+type warnLimiter struct{ last atomic.Int64 } // on the timeline's clock; 0: never
 
-// allow reports whether the caller may warn now.
+// allow reports whether the caller may warn now. Of several goroutines that come at the same time, only
+// the one with the successful exchange warns.
 func (s *warnLimiter) allow() bool {
-	last := s.last.Load()
-	// Of several goroutines that come at the same time, only the one with the successful exchange
-	// warns.
-	if last != nil && time.Since(*last) < warnEvery {
-		return false
-	}
-	return s.last.CompareAndSwap(last, new(time.Now()))
+	now, last := timeline.Now(), s.last.Load()
+	return (last == 0 || now-last >= int64(warnEvery)) && s.last.CompareAndSwap(last, now)
 }
 
 // A DebugLog logs the messages of an HTTP library about broken clients, at level debug. They are

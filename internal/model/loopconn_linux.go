@@ -170,7 +170,7 @@ func (c *loopConn) Read(p []byte) (int, error) {
 			continue
 		case !c.readable:
 			if c.readBy == 0 { // so the clock is read only for a head that comes in pieces
-				c.readBy = c.loop.clock() + c.loop.limits.HeaderTimeout
+				c.readBy = c.loop.clock() + c.loop.cfg.HeaderTimeout
 			}
 			c.wait(forRead)
 			continue
@@ -213,7 +213,7 @@ func (c *loopConn) awaitNextRequest() bool {
 		return false
 	}
 	l.keptCoroutines++
-	c.readBy = l.now + l.limits.IdleTimeout
+	c.readBy = l.now + l.cfg.IdleTimeout
 	c.wait(forNextRequest)
 	l.keptCoroutines--
 	c.readBy = 0
@@ -255,7 +255,7 @@ func (c *loopConn) Write(p []byte) (int, error) {
 func (c *loopConn) waitWritable() error {
 	c.writable = false
 	if c.writeBy == 0 {
-		c.writeBy = c.loop.clock() + c.loop.limits.WriteTimeout
+		c.writeBy = c.loop.clock() + c.loop.cfg.WriteTimeout
 	}
 	if !c.watchesWrite { // after the change epoll also reports that the socket became writable before it
 		c.watchesWrite = true
@@ -352,45 +352,20 @@ func (c *loopConn) control(f func(fd int)) {
 // LocalAddr returns the server's address.
 func (c *loopConn) LocalAddr() net.Addr { return c.listener.Addr() }
 
-// RemoteAddr returns the client's address. It asks the kernel each time, because only error
-// messages need the address.
-func (c *loopConn) RemoteAddr() net.Addr {
-	addr := new(net.TCPAddr)
-	c.control(func(fd int) {
-		switch peer, _ := unix.Getpeername(fd); peer := peer.(type) {
-		case *unix.SockaddrInet4:
-			addr.IP, addr.Port = peer.Addr[:], peer.Port
-		case *unix.SockaddrInet6:
-			addr.IP, addr.Port = peer.Addr[:], peer.Port
-		}
-	})
-	return addr
-}
-
-// SetReadDeadline sets the deadline of every later Read.
+// SetReadDeadline sets the deadline of every later Read; the zero time is none.
 func (c *loopConn) SetReadDeadline(t time.Time) error {
-	c.readBy = c.loop.clockAt(t)
-	return nil
-}
-
-// SetWriteDeadline sets the deadline of every later Write.
-func (c *loopConn) SetWriteDeadline(t time.Time) error {
-	c.writeBy = c.loop.clockAt(t)
-	return nil
-}
-
-// SetDeadline sets both deadlines.
-func (c *loopConn) SetDeadline(t time.Time) error {
-	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
-}
-
-// clockAt returns t by the loop's clock, 0 for the zero time.
-func (l *eventLoop) clockAt(t time.Time) time.Duration {
-	if t.IsZero() {
-		return 0
+	c.readBy = 0
+	if !t.IsZero() {
+		c.readBy = t.Sub(c.loop.epoch)
 	}
-	return t.Sub(l.epoch)
+	return nil
 }
+
+// RemoteAddr, SetWriteDeadline and SetDeadline complete a net.Conn. Nobody calls them: fasthttp has no
+// write timeout here (see newEventLoop), and no handler asks for the client's address.
+func (c *loopConn) RemoteAddr() net.Addr             { return nil }
+func (c *loopConn) SetWriteDeadline(time.Time) error { return errors.ErrUnsupported }
+func (c *loopConn) SetDeadline(time.Time) error      { return errors.ErrUnsupported }
 
 // A coroutine serves connections of its loop, one after the other, each until it has no more
 // requests. Where a socket would block it yields to the loop. Switching there and back costs
@@ -451,7 +426,7 @@ func (l *eventLoop) served(c *loopConn) {
 		return
 	}
 	c.awaits = forRequest
-	c.readBy = l.now + l.limits.IdleTimeout
+	c.readBy = l.now + l.cfg.IdleTimeout
 	l.wheel.arm(c, c.readBy)
 }
 

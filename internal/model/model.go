@@ -3,24 +3,22 @@
 // timeouts and the same counters; only the scheduling differs. The package keeps no metrics:
 // it calls the functions that it is given.
 //
-// A [Listener] accepts a connection, counts it in its [Ledger] and gives it to the model. The model
+// A [Listener] accepts a connection, counts it and gives it to the model. The model
 // reads requests with an HTTP library, and passes each to requests.serve, which runs the handler,
 // at once or by way of a queue. A drain closes the connections that the model still has. The files:
 //
 //	model.go        Model, and the settings of all models
 //	modes.go        every mode with the constructor of its model
 //	listener.go     sockets, accepting, the cap on connections
-//	conn.go         a connection, and how it ends
-//	ledger.go       counts of connections
+//	conn.go         a connection, how it ends, and the counts of all
 //	drain.go        the end of a server
 //	requests.go     one request, from the HTTP library to the handler and back
 //	stamps.go       the timeline of a connection's requests
-//	nethttp.go      net/http, and the gate before it; framing.go finds what net/http overlooks
-//	fasthttp.go     fasthttp; head.go finds what fasthttp overlooks
-//	goroutine.go    a goroutine or a thread for each connection
-//	pool*.go        fixed workers for connections, bursts and requests
-//	semaphore.go    a bounded number of handlers at a time
-//	loop_linux.go   event loops; eventloop_linux.go is one loop, loopconn_linux.go a connection of it
+//	nethttp.go      net/http, the gate before it, and what net/http overlooks
+//	fasthttp.go     fasthttp, and what fasthttp overlooks
+//	goroutine.go    a goroutine or a thread for each connection; handlers there or on workers
+//	pool.go         fixed workers for connections and bursts
+//	*loop_linux.go  event loops; loopconn_linux.go is a connection of one
 //	kernel_*.go     what only Linux can tell or do
 package model
 
@@ -47,7 +45,8 @@ type Model interface {
 // A Config holds the settings and the callbacks of a model.
 //
 // Handle and Log are required. The settings that a mode does not have are ignored. The callbacks
-// may be called by several goroutines at a time. Only Handle may block.
+// may be called by several goroutines at a time. Only Handle may block. A tag names the flag of serve
+// that sets a field.
 type Config struct {
 	Handle  func(*workload.Exchange)                               // runs one request; called concurrently
 	Observe func(r workload.Route, status int, took time.Duration) // called once per answered request; nil: not called
@@ -56,16 +55,16 @@ type Config struct {
 	Worked  func(time.Duration)                                    // called now and then, concurrently, with the estimated CPU time of an event loop since the last call; nil: not called
 	Limits
 	dispatch.Settings               // settings of the workers and their queue, if the mode has them
+	MaxConns          int           `flag:"max-conns"` // largest number of open connections
 	Executor          dispatch.Kind // Ring, or Shared for the mode's own executor
 	Reverse           bool          // loops serve the newest of a batch of ready connections first
-	Wait              time.Duration // longest wait for a turn, where the mode bounds it; 0: no wait
-	CloseAfter        int           // number of answers on one connection, the last with Connection: close; 0: no limit
-	Silently          bool          // the last answer does not announce the close, which comes once all bytes read are answered
+	Wait              time.Duration `flag:"wait"`           // longest wait for a turn, where the mode bounds it; 0: no wait
+	CloseAfter        int           `flag:"close-after"`    // number of answers on one connection, the last with Connection: close; 0: no limit
+	Silently          bool          `flag:"close-silently"` // the last answer does not announce the close, which comes once all bytes read are answered
 	Log               *slog.Logger  // rare events only, never requests
 }
 
-// Limits bound the time and memory that a client can use, in every mode. A tag names the flag of
-// serve that sets a field.
+// Limits bound the time and memory that a client can use, in every mode.
 //
 // Every limit must be above 0. A stack enforces a time limit as it can: an event loop notices its
 // deadlines up to 50 ms late.

@@ -273,14 +273,12 @@ func Modes() []Mode {
 
 // Lookup returns the mode of that name. Its error lists the names.
 func Lookup(name string) (Mode, error) {
-	modes := Modes()
-	// One pass finds the mode, or else gathers the names for the error.
-	names := make([]string, len(modes))
-	for i, m := range modes {
+	var names []string
+	for _, m := range Modes() {
 		if m.Name == name {
 			return m, nil
 		}
-		names[i] = m.Name
+		names = append(names, m.Name)
 	}
 	return Mode{}, fmt.Errorf("unknown mode %q (want one of %s)", name, strings.Join(names, ", "))
 }

@@ -1,9 +1,10 @@
 package model
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
-	"io"
 	"log"
 	"net"
 	"net/http"
@@ -12,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"schedlab/internal/dispatch"
 	"schedlab/internal/timeline"
 	"schedlab/internal/workload"
 )
@@ -25,7 +25,6 @@ import (
 type nethttpModel struct {
 	*requests
 	server *http.Server
-	limits Limits
 	conns  sync.WaitGroup
 	bodies sync.Pool
 }
@@ -35,8 +34,8 @@ const headSlack = 4096
 
 // newNethttp makes the model of the mode nethttp.
 func newNethttp(cfg Config) Model {
-	m := &nethttpModel{requests: newRequests(cfg), limits: cfg.Limits}
-	m.bodies.New = func() any { return new([]byte) }
+	m := &nethttpModel{requests: newRequests(cfg)}
+	m.bodies.New = func() any { return new(bytes.Buffer) }
 	m.server = &http.Server{
 		Handler:           m,
 		ReadHeaderTimeout: cfg.HeaderTimeout,
@@ -120,7 +119,8 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if x.Query != "" || c.stamps != nil { // /work draws its demand from the request's number
 		x.Seq = field(r.Header, seqHeader)
 	}
-	c.framing.requestBegan()
+	c.framing.serving = true
+	c.framing.requests++
 	flaw := c.framing.flaw(r)
 	if r.ProtoMajor != 1 { // HTTP/2's preface, which net/http passes on for servers that hijack the connection
 		flaw = wrongVersion
@@ -131,14 +131,14 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.ContentLength != 0 {
-		buf := m.bodies.Get().(*[]byte)
+		buf := m.bodies.Get().(*bytes.Buffer)
 		defer m.bodies.Put(buf)
 		if status := m.readBody(w, r, buf); status != 0 {
-			m.decline(x, status, bodyErrors[status])
+			m.decline(x, status, unreadable[status])
 			write(w, r, x)
 			return
 		}
-		x.Body = *buf
+		x.Body = buf.Bytes()
 	}
 	m.serve(x, c, m.clock())
 	if c.framing.mustClose(r) {
@@ -147,44 +147,24 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write(w, r, x)
 }
 
-// bodyErrors has the answer for each status that readBody returns.
-var bodyErrors = map[int]string{
-	http.StatusBadRequest:            "malformed request\n",
-	http.StatusRequestTimeout:        "request took too long to arrive\n",
-	http.StatusRequestEntityTooLarge: "request body too large\n",
-}
-
 // readBody reads the whole body into buf and returns 0. If it fails it returns the status with
 // which to refuse the request.
-func (m *nethttpModel) readBody(w http.ResponseWriter, r *http.Request, buf *[]byte) int {
-	if r.ContentLength > int64(m.limits.MaxBody) {
+func (m *nethttpModel) readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer) int {
+	if r.ContentLength > int64(m.cfg.MaxBody) {
 		return http.StatusRequestEntityTooLarge
 	}
-	body := http.MaxBytesReader(w, r.Body, int64(m.limits.MaxBody))
-	b := (*buf)[:0]
-	for {
-		// Grow as append does: one more element than fits makes room for about as many again.
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-		n, err := body.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		*buf = b
-		if err == nil {
-			continue
-		}
-		var large *http.MaxBytesError
-		var timeout net.Error
-		switch {
-		case err == io.EOF:
-			return 0
-		case errors.As(err, &large):
-			return http.StatusRequestEntityTooLarge
-		case errors.As(err, &timeout) && timeout.Timeout():
-			return http.StatusRequestTimeout
-		}
-		return http.StatusBadRequest
+	buf.Reset()
+	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, int64(m.cfg.MaxBody)))
+	if err == nil {
+		return 0
 	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return http.StatusRequestEntityTooLarge
+	}
+	if op, ok := errors.AsType[net.Error](err); ok && op.Timeout() {
+		return http.StatusRequestTimeout
+	}
+	return http.StatusBadRequest
 }
 
 // sniffless is the size of a body, in bytes, up to which net/http sets Content-Length itself.
@@ -229,22 +209,17 @@ func write(w http.ResponseWriter, r *http.Request, x *workload.Exchange) {
 // bounds how many wait.
 type gateModel struct {
 	*nethttpModel
-	waited   func(time.Duration)
 	places   chan struct{}
-	waiting  atomic.Int64
-	maxConns atomic.Int64 // the cap on open connections, in service and waiting
+	arrivals chan *Conn
+	waiting  atomic.Int64 // connections that wait for a place
 }
 
 // newGate makes the model of the mode nethttp-gate, with cfg.Workers places.
 func newGate(cfg Config) Model {
-	m := &gateModel{
-		nethttpModel: newNethttp(cfg).(*nethttpModel),
-		waited:       cfg.Waited,
-		places:       make(chan struct{}, cfg.Workers),
-	}
-	if m.waited == nil {
-		m.waited = func(time.Duration) {}
-	}
+	m := &gateModel{nethttpModel: newNethttp(cfg).(*nethttpModel), places: make(chan struct{}, cfg.Workers)}
+	// Room for every connection that may be open: the acceptor never waits here.
+	m.arrivals = make(chan *Conn, cfg.MaxConns)
+	m.queue = (*gateQueue)(m)
 	m.server.ConnState = func(c net.Conn, state http.ConnState) {
 		m.track(c, state)
 		if state == http.StateClosed || state == http.StateHijacked {
@@ -255,46 +230,37 @@ func newGate(cfg Config) Model {
 }
 
 func (m *gateModel) Serve(l *Listener) error {
-	m.maxConns.Store(int64(l.MaxConns()))
-	// Room for every connection that may be open: the acceptor never waits here.
-	g := &gateListener{Listener: l, gate: m, arrivals: make(chan *Conn, l.MaxConns())}
 	var failed error
 	var acceptor sync.WaitGroup
 	acceptor.Go(func() {
-		failed = eachConn(l, func(c *Conn) {
+		failed = eachConn(l.sockets[0], func(c *Conn) {
 			m.waiting.Add(1)
 			c.enqueue(timeline.Now())
-			g.arrivals <- c
+			m.arrivals <- c
 		})
-		close(g.arrivals)
+		close(m.arrivals)
 	})
-	err := m.serveOn(g)
+	err := m.serveOn(gateListener{l, m})
 	acceptor.Wait()
-	if failed != nil {
-		return failed
-	}
-	return err
+	return cmp.Or(failed, err)
 }
-
-func (m *gateModel) Queue() dispatch.Queue { return (*gateQueue)(m) }
 
 // A gateListener returns accepted connections to net/http as places become free.
 type gateListener struct {
 	*Listener
-	gate     *gateModel
-	arrivals chan *Conn
+	gate *gateModel
 }
 
 // Accept takes the connection that has waited longest, waits for a place, and returns the connection.
-func (l *gateListener) Accept() (net.Conn, error) {
-	c, ok := <-l.arrivals
+func (l gateListener) Accept() (net.Conn, error) {
+	c, ok := <-l.gate.arrivals
 	if !ok {
 		return nil, net.ErrClosed
 	}
 	l.gate.places <- struct{}{}
 	l.gate.waiting.Add(-1)
 	wait := time.Duration(timeline.Now() - c.waiting.Load())
-	l.gate.waited(wait)
+	l.gate.cfg.Waited(wait)
 	tookConn(c, wait)
 	c.dequeue()
 	return c, nil
@@ -304,6 +270,172 @@ func (l *gateListener) Accept() (net.Conn, error) {
 type gateQueue gateModel
 
 func (g *gateQueue) Depth() int    { return int(g.waiting.Load()) }
-func (g *gateQueue) Capacity() int { return max(0, int(g.maxConns.Load())-cap(g.places)) }
+func (g *gateQueue) Capacity() int { return max(0, cap(g.arrivals)-cap(g.places)) }
 func (g *gateQueue) Workers() int  { return cap(g.places) }
 func (g *gateQueue) Busy() int     { return len(g.places) }
+
+// A framing watches the bytes of a connection for request heads with ambiguous framing: two
+// readers could disagree about where the body ends. It is for net/http, which removes the
+// conflicting fields before a handler runs and keeps the connection (go.dev/issue/80942). It
+// then takes the rest of such a body for a request.
+//
+// A framing sees lines, not requests. After the first body of a connection, lines of a body may
+// look like an ambiguous head, and then the connection closes without need. No ambiguous head
+// is missed. A line costs some 5 ns.
+//
+// scan splits what was read into lines, and begin looks at the first bytes of a line. A line with
+// neither field in question costs one search for its end. The flags that they set are read by flaw
+// and mustClose, on the goroutine that serves the request.
+type framing struct {
+	coded         atomic.Bool  // a line named a transfer coding
+	ambiguous     atomic.Bool  // lines named a coding and a length, with no empty line between them
+	ambiguousHead atomic.Bool  // ambiguous, and before any body, so the lines certainly were a head
+	codedHead     atomic.Int32 // the first head, counted from 1, that names a coding before any body; 0: none
+	tooManyLines  atomic.Bool  // more lines came without an empty one than a head may have
+
+	// Used by the connection's goroutine.
+	serving         bool   // a handler has a request
+	requests        int32  // requests that reached the handler
+	readBeforeWrite uint64 // bytes read before the last write
+	tally           *tally
+
+	// Used by the goroutine that reads.
+	coding   bool                          // a line since the last empty line named a transfer coding
+	length   bool                          // a line since the last empty line named a length
+	lines    int32                         // lines since the last empty line
+	heads    int32                         // heads that have ended before the first body
+	bodies   bool                          // the next lines may belong to a body
+	tail     [len(transferCoding) + 1]byte // the beginning of an incomplete line
+	tailLen  int
+	skipLine bool // skip the rest of the line: its beginning has been read
+}
+
+const (
+	transferCoding = "transfer-encoding"
+	contentLength  = "content-length"
+)
+
+// flaw returns the flaw that the lines show in r, the request that began last. Only the first
+// request with a coding can also have a length. HTTP/1.0 has no codings, so net/http ignores
+// one there.
+func (f *framing) flaw(r *http.Request) flaw {
+	switch {
+	case len(r.TransferEncoding) > 0 && f.ambiguousHead.Load():
+		return ambiguousFraming
+	case !r.ProtoAtLeast(1, 1) && f.codedHead.Load() == f.requests:
+		return unknownCoding
+	case f.tooManyLines.Load() && fields(r) > maxFields: // tooManyLines may have counted a body's lines
+		return tooManyFields
+	}
+	return noFlaw
+}
+
+// fields returns the number of fields in a head. net/http shows all of them but Host.
+func fields(r *http.Request) int {
+	n := 1
+	for _, values := range r.Header {
+		n += len(values)
+	}
+	return n
+}
+
+// countOwnAnswer counts an answer that net/http sends without calling a handler.
+func (f *framing) countOwnAnswer(answer []byte) {
+	const status = len("HTTP/1.1 ")
+	if f.serving || len(answer) < status+3 {
+		return
+	}
+	if code, err := strconv.Atoi(string(answer[status : status+3])); err == nil {
+		f.tally.refuse(code)
+	}
+}
+
+// mustClose reports whether the connection must close after r (RFC 9112 §6.1).
+func (f *framing) mustClose(r *http.Request) bool {
+	if !r.ProtoAtLeast(1, 1) {
+		return f.coded.Load() && f.codedHead.Load() <= f.requests // a coding in a later head belongs to a later request
+	}
+	return len(r.TransferEncoding) > 0 && f.ambiguous.Load()
+}
+
+// scan looks at the next bytes of the connection.
+func (f *framing) scan(p []byte) {
+	for len(p) > 0 {
+		end := bytes.IndexByte(p, '\n')
+		// The fast path. A whole line that begins with neither t nor c names neither field, and
+		// with end > 1 it is not empty.
+		if end > 1 && f.tailLen == 0 && !f.skipLine && p[0]|0x20 != 't' && p[0]|0x20 != 'c' {
+			f.count()
+			p = p[end+1:]
+			continue
+		}
+		line := p
+		if end >= 0 {
+			line = p[:end]
+		}
+		if !f.skipLine {
+			// The line began in an earlier read, or goes on in the next one. Only its first bytes
+			// are kept.
+			if f.tailLen > 0 || end < 0 {
+				n := copy(f.tail[f.tailLen:], line)
+				f.tailLen += n
+				line = f.tail[:f.tailLen]
+			}
+			// Whole, or long enough to tell which field it is.
+			if end >= 0 || f.tailLen == len(f.tail) {
+				f.begin(line, end >= 0)
+			}
+		}
+		if end < 0 {
+			return
+		}
+		f.tailLen, f.skipLine = 0, false
+		p = p[end+1:]
+	}
+}
+
+// count counts a line that may belong to a head: the request line or a field.
+func (f *framing) count() {
+	// The request line and maxFields fields are allowed.
+	if f.lines++; f.lines == maxFields+2 {
+		f.tooManyLines.Store(true)
+	}
+}
+
+// begin examines the beginning of a line, or all of it when whole is true.
+func (f *framing) begin(line []byte, whole bool) {
+	f.skipLine = !whole
+	if whole && (len(line) == 0 || len(line) == 1 && line[0] == '\r') {
+		// A head with neither field has no body, so the next line begins another head. After the
+		// first head that may have a body, heads and bodies cannot be told apart.
+		if !f.bodies {
+			f.heads++
+			f.bodies = f.coding || f.length
+		}
+		f.coding, f.length, f.lines = false, false, 0
+		return
+	}
+	f.count()
+	switch {
+	case named(line, transferCoding):
+		f.coding = true
+		f.coded.Store(true)
+		if !f.bodies {
+			f.codedHead.CompareAndSwap(0, f.heads+1)
+		}
+	case named(line, contentLength):
+		f.length = true
+	}
+	if f.coding && f.length {
+		f.ambiguous.Store(true)
+		if !f.bodies {
+			f.ambiguousHead.Store(true)
+		}
+	}
+}
+
+// named reports whether a line is a field of that name, in any case. A comparison of the first byte
+// answers for most lines.
+func named(line []byte, name string) bool {
+	return len(line) > len(name) && line[len(name)] == ':' && line[0]|0x20 == name[0] && bytes.EqualFold(line[:len(name)], []byte(name))
+}

@@ -347,3 +347,20 @@ func TestExecutorsReject(t *testing.T) {
 		})
 	}
 }
+
+// The executor of one model is not that of the next one of the same mode.
+func TestExecutorIsOfOneModel(t *testing.T) {
+	t.Parallel()
+	mode := lookup(t, "pool-request")
+	with := newSetup(t, mode)
+	with.Depth = 8
+	for _, test := range []struct {
+		executor dispatch.Kind
+		want     string
+	}{{dispatch.Ring, "ring"}, {dispatch.Shared, "shared"}} {
+		with.Executor = test.executor
+		if got := fmt.Sprintf("%T", with.model(mode).Queue()); !strings.Contains(got, test.want) {
+			t.Errorf("executor %v: got a %s, want a %s", test.executor, got, test.want)
+		}
+	}
+}

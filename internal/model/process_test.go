@@ -77,7 +77,7 @@ func serveUntilEOF(name string) error {
 		}
 		cancel()
 	}()
-	_, err = model.Serve(ctx, mode.New(with.Config), ln, with.Drain)
+	_, err = model.Serve(ctx, with.model(mode), ln, with.Drain)
 	if ctx.Err() == nil {
 		return fmt.Errorf("the server ended by itself: %w", err)
 	}

@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"log/slog"
 	"runtime/debug"
 	"runtime/trace"
 	"slices"
@@ -26,22 +25,20 @@ import (
 // of requests sets run to a method that queues x, waits, and calls runHandler on a worker or
 // turnAway.
 //
-// run, queues and the other settings are set before the first request and do not change.
+// cfg, run, queues and queue are set before the first request and do not change.
 type requests struct {
-	run     func(*workload.Exchange, openConn) // calls runHandler, at once or through a queue
-	queues  bool                               // run may make a request wait for a worker
-	most    int                                // most answers on one connection; 0: no limit
-	silent  bool                               // the last answer does not announce the close
-	handle  func(*workload.Exchange)
-	observe func(workload.Route, int, time.Duration)
-	log     *slog.Logger
-	epoch   time.Time
-	zero    int64 // epoch on the timeline's clock
+	cfg    Config                             // of the model
+	run    func(*workload.Exchange, openConn) // calls runHandler, at once or through a queue
+	queues bool                               // run may make a request wait for a worker
+	queue  dispatch.Queue                     // where connections or requests wait; nil: nowhere
+	epoch  time.Time
+	zero   int64 // epoch on the timeline's clock
 	*tally
 }
 
-// A tally counts requests. The loops of one model share it. Each counter is atomic on its own, so a
-// reading is not one moment of all of them.
+// A tally counts requests. It lies apart from the settings in requests, so that a count does not take
+// them out of the caches of other CPUs. Each counter is atomic on its own, so a reading is not one
+// moment of all of them.
 type tally struct {
 	started, aborted, panics atomic.Uint64
 	gaveUp                   atomic.Uint64
@@ -69,11 +66,14 @@ func (t *tally) refuse(status int) {
 
 // newRequests returns a requests that runs handlers at once, on the goroutine that calls serve.
 func newRequests(cfg Config) *requests {
-	r := &requests{handle: cfg.Handle, most: cfg.CloseAfter, silent: cfg.Silently, observe: cfg.Observe, log: cfg.Log, epoch: time.Now(), tally: new(tally)}
+	r := &requests{cfg: cfg, epoch: time.Now(), tally: new(tally)}
 	r.zero = timeline.At(r.epoch)
 	r.run = func(x *workload.Exchange, _ openConn) { r.runHandler(x) }
-	if r.observe == nil {
-		r.observe = func(workload.Route, int, time.Duration) {}
+	if cfg.Observe == nil {
+		r.cfg.Observe = func(workload.Route, int, time.Duration) {}
+	}
+	if cfg.Waited == nil {
+		r.cfg.Waited = func(time.Duration) {}
 	}
 	return r
 }
@@ -118,8 +118,8 @@ func (r *requests) Requests() RequestCounts {
 	return c
 }
 
-// Queue returns nil. A model with a queue overrides it.
-func (r *requests) Queue() dispatch.Queue { return nil }
+// Queue returns the model's own queue, nil if it has none.
+func (r *requests) Queue() dispatch.Queue { return r.queue }
 
 // exchanges saves an allocation and a buffer for each request. An Exchange is reset after Get, not
 // before Put.
@@ -152,10 +152,10 @@ func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duratio
 	if c.listener.Draining() {
 		x.Close = true
 	}
-	if r.most > 0 {
-		if c.answers++; c.answers >= r.most {
-			c.hangUp.Store(r.silent)
-			x.Close = x.Close || !r.silent
+	if most := r.cfg.CloseAfter; most > 0 {
+		if c.answers++; c.answers >= most {
+			c.hangUp.Store(r.cfg.Silently)
+			x.Close = x.Close || !r.cfg.Silently
 		}
 	}
 	// A drain, or another goroutine that found the client gone, may have closed the connection
@@ -165,12 +165,12 @@ func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duratio
 		return
 	}
 	if !x.Stamped {
-		r.observe(x.Route, x.Status, r.clock()-began)
+		r.cfg.Observe(x.Route, x.Status, r.clock()-began)
 		return
 	}
 	// The observed time ends at the same stamp as the timeline's, so that the two agree.
 	c.stamps.answered(x)
-	r.observe(x.Route, x.Status, time.Duration(x.Ended-r.zero)-began)
+	r.cfg.Observe(x.Route, x.Status, time.Duration(x.Ended-r.zero)-began)
 }
 
 // runHandler runs the handler and turns a panic into a 500.
@@ -180,13 +180,13 @@ func (r *requests) runHandler(x *workload.Exchange) {
 	defer func() {
 		if v := recover(); v != nil {
 			r.panics.Add(1)
-			r.log.Error("handler panicked", "route", x.Route, "panic", v, "stack", string(debug.Stack()))
+			r.cfg.Log.Error("handler panicked", "route", x.Route, "panic", v, "stack", string(debug.Stack()))
 			refuse(x, 500, "internal error\n")
 			x.Close = true
 			ended(x)
 		}
 	}()
-	r.handle(x)
+	r.cfg.Handle(x)
 	ended(x)
 }
 
@@ -255,12 +255,8 @@ func target(uri string) (path, query string) {
 	if len(uri) > 0 && uri[0] != '/' {
 		uri = originForm(uri)
 	}
-	for i := 0; i < len(uri); i++ {
-		if uri[i] == '?' {
-			return uri[:i], uri[i+1:]
-		}
-	}
-	return uri, ""
+	path, query, _ = strings.Cut(uri, "?")
+	return path, query
 }
 
 // originForm removes "http://host" from an absolute target. It returns "/" for a URL without a

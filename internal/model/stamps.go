@@ -34,13 +34,13 @@ type stamps struct {
 
 // stamp begins the timeline of a connection that has just been accepted.
 func (l *Listener) stamp(e *entry) {
-	if l.ring == nil {
+	if l.asked.Timeline == nil {
 		return
 	}
 	// The accept itself lies a moment before this stamp.
-	s := &stamps{ring: l.ring, accept: timeline.Now()}
+	s := &stamps{ring: l.asked.Timeline, accept: timeline.Now()}
 	s.pending = s.inline[:0]
-	if l.kernelStamps {
+	if l.asked.KernelStamps {
 		s.kernel = new(kernelStamps)
 	}
 	e.stamps = s

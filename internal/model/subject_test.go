@@ -62,6 +62,12 @@ func newSetup(t testing.TB, mode model.Mode) setup {
 	return s
 }
 
+// model makes the model, with the listener's cap.
+func (s setup) model(mode model.Mode) model.Model {
+	s.Config.MaxConns = s.Socket.MaxConns
+	return mode.New(s.Config)
+}
+
 // A subject is one model serving on loopback. Whatever its test is about, its
 // counts are read all the time and must add up in every reading, and at the end.
 type subject struct {
@@ -87,7 +93,7 @@ func start(t testing.TB, mode model.Mode, changes ...func(*setup)) *subject {
 		t.Fatal(err)
 	}
 	with.Depth = max(with.Depth, mode.LeastDepth)
-	s.ln, s.model = ln, mode.New(with.Config)
+	s.ln, s.model = ln, with.model(mode)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	sampled := s.sample(ctx)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"schedlab/internal/model"
+	"schedlab/internal/timeline"
 )
 
 // Limits of the admin side, which the flags of the data side do not change: connections at a time,
@@ -50,12 +52,14 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 	mux.Handle("GET /metrics", s.metrics.Handler())
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.HandleFunc("GET /{$}", landing)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "schedlab admin: /metrics /healthz /readyz /debug/pprof/ /debug/connections /debug/timeline (with --stamps)\n")
+	})
 	mux.HandleFunc("GET /debug/timeline", s.timeline)
 	mux.HandleFunc("GET /debug/connections", s.connections)
 	// Profiles show memory and arguments of the process, and cost CPU time. So "auto" offers them
 	// only where just this machine can ask.
-	if s.cfg.Pprof == "on" || s.cfg.Pprof == "auto" && isLoopback(ln.Addr()) {
+	if s.cfg.Pprof == "on" || s.cfg.Pprof == "auto" && ln.Addr().(*net.TCPAddr).IP.IsLoopback() {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -104,17 +108,6 @@ func contended(name string, sample func(rate int)) http.HandlerFunc {
 		}
 		pprof.Handler(name).ServeHTTP(w, r)
 	}
-}
-
-// isLoopback reports whether only programs on this machine can reach a.
-func isLoopback(a net.Addr) bool {
-	tcp, ok := a.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
-}
-
-// landing answers / with a list of the paths.
-func landing(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprint(w, "schedlab admin: /metrics /healthz /readyz /debug/pprof/ /debug/connections /debug/timeline (with --stamps)\n")
 }
 
 // healthz answers 200 while the process lives, with its mode, axes and version. It looks at
@@ -223,4 +216,218 @@ func (l *cappedListener) Close() error {
 	l.change.Broadcast()
 	l.mu.Unlock()
 	return l.Listener.Close()
+}
+
+// A history has at most 600 readings of 48 bytes.
+const (
+	tick         = 100 * time.Millisecond // between two readings of the connection counters
+	keptReadings = 600                    // one minute of readings
+)
+
+// A reading is a server's connection counters at one moment:
+// Accepted == Done + Rejected + Dropped + Open.
+//
+// The measuring half fetches readings from /debug/connections. From two of them it computes how
+// many connections came and went between two moments, without asking the server at those moments.
+type reading struct {
+	At       int64  `json:"at_ns"` // the machine's monotonic clock, nanoseconds
+	Accepted uint64 `json:"accepted"`
+	Done     uint64 `json:"done"`
+	Rejected uint64 `json:"rejected"`
+	Dropped  uint64 `json:"dropped"`
+	Open     uint64 `json:"open"`
+}
+
+// A history keeps the newest readings. Its zero value is empty; it is safe for concurrent
+// use. A reading costs a short lock of the counters ten times a second, and after a minute no allocation.
+type history struct {
+	mu   sync.Mutex
+	kept []reading // oldest first
+}
+
+// take adds a reading. When as many are kept as may be, it replaces the oldest.
+func (h *history) take(at int64, c model.Counts) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.kept) == keptReadings {
+		h.kept = slices.Delete(h.kept, 0, 1)
+	}
+	h.kept = append(h.kept, reading{at, c.Accepted, c.Done, sum(c.Rejected[:]), sum(c.Dropped[:]), c.Open})
+}
+
+// all returns the readings that are kept, oldest first.
+func (h *history) all() []reading {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.kept)
+}
+
+// record reads the counters at once and then at every tick, until ctx ends. The parent of a fleet
+// has only the counts that its processes reported at their tick. So it reads half a tick later,
+// and stamps the reading with the time of the tick.
+func (h *history) record(ctx context.Context, counts func() model.Counts, fleet bool) {
+	// Half a tick is enough for the reports of all processes to arrive, and half a tick before the
+	// next ones.
+	lag := time.Duration(0)
+	if fleet {
+		lag = tick / 2
+	}
+	read := func() { h.take(timeline.Now()-int64(lag), counts()) }
+	read()
+	everyTick(ctx, lag, read)
+}
+
+// everyTick calls f lag after every tick, until ctx ends. Ticks follow the machine's clock, so
+// they come at the same time in all processes.
+func everyTick(ctx context.Context, lag time.Duration, f func()) {
+	// The timer is set again after each call, so a slow f leaves out ticks and never runs twice at
+	// a time.
+	timer := time.NewTimer(untilTick(lag))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			f()
+			timer.Reset(untilTick(lag))
+		}
+	}
+}
+
+// untilTick returns the time until lag after a tick: the next one that is at least half a tick
+// away. After a late call a nearer tick is left out, so that no rate is computed over a very
+// short time.
+func untilTick(lag time.Duration) time.Duration {
+	// Rounding to the nearest tick and adding one gives a wait of half a tick to one and a half.
+	past := time.Duration(timeline.Now()) - lag
+	return past.Round(tick) + tick - past
+}
+
+// connections answers with the readings that are kept, oldest first, one line of JSON each.
+func (s *Server) connections(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	out := json.NewEncoder(w)
+	// all returned a copy, so a slow client holds no lock.
+	for _, r := range s.history.all() {
+		if out.Encode(r) != nil {
+			return
+		}
+	}
+}
+
+// stamped returns the newest n stamps of each process, oldest first, and the number of older
+// ones.
+func (s *Server) stamped(n int) (stamps []timeline.Server, older uint64, err error) {
+	if f, ok := s.ln.(*fleet); ok {
+		return f.stamped(n)
+	}
+	stamps, older = s.ring.Newest(n)
+	return stamps, older, nil
+}
+
+// A person's answer is small by default. dumpRate only has to be slow enough for a client on a busy
+// machine.
+const (
+	shownRequests     = 100    // default number of requests shown to a person
+	mostShownRequests = 10_000 // programs read more with ?format=binary
+	dumpsAtOnce       = 2      // whole timelines sent at a time: each holds a copy of the ring
+	dumpRate          = 50_000 // stamps per second that a client must read: 3.6 MB/s
+)
+
+// timeline answers with the stamps of the newest requests as JSON, one request per line; ?n=
+// sets their number. With ?format=binary it answers with all stamps, for a program.
+func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Stamps == "off" {
+		http.Error(w, "nothing is stamped; start the server with --stamps basic or full", http.StatusNotFound)
+		return
+	}
+	switch r.FormValue("format") {
+	case "":
+	case "binary":
+		s.dump(w, r)
+		return
+	default:
+		http.Error(w, "format is binary, or left out for a line of JSON for each request", http.StatusBadRequest)
+		return
+	}
+	n := shownRequests
+	if asked := r.FormValue("n"); asked != "" {
+		var err error
+		if n, err = strconv.Atoi(asked); err != nil || n < 1 || n > mostShownRequests {
+			http.Error(w, fmt.Sprintf("n is the number of requests to show, 1 to %d; format=binary has them all", mostShownRequests), http.StatusBadRequest)
+			return
+		}
+	}
+	// A fleet gives n of each process, in the order of the processes; the newest n of all are wanted.
+	stamps, _, err := s.stamped(n)
+	slices.SortStableFunc(stamps, func(a, b timeline.Server) int { return cmp.Compare(a.Read, b.Read) })
+	writeWithin(w, adminWrite)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	out := json.NewEncoder(w)
+	for _, st := range stamps[max(0, len(stamps)-n):] {
+		if out.Encode(shown(st)) != nil {
+			return
+		}
+	}
+}
+
+// writeWithin limits the time from now in which the client must read its answer.
+func writeWithin(w http.ResponseWriter, limit time.Duration) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // fails only for a test's writer
+}
+
+// dump answers with the whole timeline. Further callers wait for a place.
+func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.dumps <- struct{}{}:
+		defer func() { <-s.dumps }()
+	case <-r.Context().Done():
+		return
+	}
+	stamps, lost, err := s.stamped(timeline.MaxRing)
+	// The limit begins after the stamps are collected, and grows with their number.
+	writeWithin(w, adminWrite+time.Duration(len(stamps))*time.Second/dumpRate)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	// The reader must know that requests are missing, or it would take the rest for all of them.
+	w.Header().Set(timeline.LostHeader, strconv.FormatUint(lost, 10))
+	_ = timeline.Write(w, stamps) // fails when the client has gone
+}
+
+// A shownRequest shows one request's stamps to people. Read is the time at which its first byte
+// was read, in nanoseconds of the machine's monotonic clock. The other fields are durations in
+// µs. A connection's wait in a queue counts for its first request.
+//
+// A nil field is left out of the JSON: nothing was measured, which differs from 0.
+type shownRequest struct {
+	Seq     *uint64  `json:"seq,omitempty"`
+	Read    int64    `json:"read_ns"`
+	Wakeup  *float64 `json:"wakeup_us,omitempty"` // from the kernel's receipt to the read, without the time in the queue
+	Queue   *float64 `json:"queue_us,omitempty"`
+	Service float64  `json:"service_us"`
+	Finish  float64  `json:"finish_us"` // from the end of the handler to the write
+}
+
+// shown converts stamps, which are moments, to durations.
+func shown(st timeline.Server) shownRequest {
+	us := func(from, to int64) float64 { return float64(to-from) / float64(time.Microsecond) }
+	r := shownRequest{Read: st.Read, Service: us(st.Begin, st.End), Finish: us(st.End, st.Write)}
+	if st.Seq != timeline.Unnumbered {
+		r.Seq = &st.Seq
+	}
+	if st.Received > 0 {
+		r.Wakeup = new(us(st.Unread(), st.Read))
+	}
+	if st.Dequeue > 0 {
+		r.Queue = new(us(st.Enqueue, st.Dequeue))
+	}
+	return r
 }

@@ -4,20 +4,17 @@
 // The command fills a [Config] from its flags. [New] checks it and makes the model, [Server.Listen]
 // opens the sockets, and [Server.Serve] runs until its context ends. The files:
 //
-//	config.go       settings, defaults, and checks of every flag
-//	dispatch.go     the same for the flags of queues and workers
-//	server.go       one server: model, listener, metrics, drain
-//	admin.go        the private address: metrics, health, profiles
-//	connections.go  readings of the connection counters, ten a second
-//	timeline.go     stamps of requests, for people and programs
-//	fleet.go        the parent of a prefork server
-//	child.go        a process of a prefork server
+//	config.go  settings, defaults, and checks of every flag
+//	server.go  one server: model, listener, metrics, drain
+//	admin.go   the private address: metrics, health, profiles, counts of connections, stamps of requests
+//	fleet.go   the parent of a prefork server, and its processes
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
+	"math/bits"
 	"net"
 	"os"
 	"os/exec"
@@ -62,28 +59,24 @@ type Config struct {
 	Addr  string `flag:"addr"`  // data listener, host:port
 	Admin string `flag:"admin"` // admin listener, host:port; "off" for none
 	Pprof string `flag:"pprof"` // "auto" (only when Admin is loopback), "on", "off"
-	// Settings are the settings of workers and queue. Workers is 0 and Depth negative for the
-	// mode's default. Overflow, Pick and Closure are set by the next fields.
-	dispatch.Settings
-	Overflow     string        `flag:"overflow"`       // "": the mode's default
-	Queue        string        `flag:"queue"`          // pool-perworker: rr, least or p2c; "": rr
-	Job          string        `flag:"job"`            // closure or func; "": func
-	Executor     string        `flag:"executor"`       // own or ring; "": own
-	MaxConns     int           `flag:"max-conns"`      // 0: min(10,000, RLIMIT_NOFILE - 64)
-	Backlog      int           `flag:"backlog"`        // 0: net.core.somaxconn
-	Listeners    int           `flag:"listeners"`      // number of sockets on the address; 0: GOMAXPROCS
-	Deal         string        `flag:"deal"`           // how the kernel distributes connections among them: hash or random; "": hash
-	Batch        string        `flag:"batch"`          // order in which a loop serves connections that are ready together: in-order or newest-first; "": in-order
-	Processes    int           `flag:"processes"`      // number of processes of prefork; 0: GOMAXPROCS
-	Threads      int           `flag:"threads"`        // GOMAXPROCS of each process of prefork; 0: 1
-	Wait         time.Duration `flag:"wait"`           // longest wait for a turn; negative: the mode's default
-	KVLocks      int           `flag:"kv-locks"`       // number of locks among which the keys of /kv are divided; 0: one
-	CloseAfter   int           `flag:"close-after"`    // number of answers on one connection, after which the server closes it; 0: no limit
-	Silently     bool          `flag:"close-silently"` // with CloseAfter: the last answer does not say Connection: close
+	// Workers is 0, and Depth and Wait are negative, for the mode's default; MaxConns is 0 for
+	// min(10,000, RLIMIT_NOFILE - 64). The fields of the model's Config without a tag are set by New,
+	// from the fields below.
+	model.Config
+	Overflow     string        `flag:"overflow"`  // "": the mode's default
+	Queue        string        `flag:"queue"`     // pool-perworker: rr, least or p2c; "": rr
+	Job          string        `flag:"job"`       // closure or func; "": func
+	Executor     string        `flag:"executor"`  // own or ring; "": own
+	Backlog      int           `flag:"backlog"`   // 0: net.core.somaxconn
+	Listeners    int           `flag:"listeners"` // number of sockets on the address; 0: GOMAXPROCS
+	Deal         string        `flag:"deal"`      // how the kernel distributes connections among them: hash or random; "": hash
+	Batch        string        `flag:"batch"`     // order in which a loop serves connections that are ready together: in-order or newest-first; "": in-order
+	Processes    int           `flag:"processes"` // number of processes of prefork; 0: GOMAXPROCS
+	Threads      int           `flag:"threads"`   // GOMAXPROCS of each process of prefork; 0: 1
+	KVLocks      int           `flag:"kv-locks"`  // number of locks among which the keys of /kv are divided; 0: one
 	DrainTimeout time.Duration `flag:"drain-timeout"`
-	model.Limits
-	Stamps   string `flag:"stamps"`   // stamps on every request: "off", "basic", or "full", which adds the kernel's
-	Timeline int    `flag:"timeline"` // number of requests for which stamps are kept
+	Stamps       string        `flag:"stamps"`   // stamps on every request: "off", "basic", or "full", which adds the kernel's
+	Timeline     int           `flag:"timeline"` // number of requests for which stamps are kept
 	// Iters is the calibration of CPU demand in iterations per microsecond; 0
 	// measures it at the start.
 	Iters float64 `flag:"iters"`
@@ -92,7 +85,6 @@ type Config struct {
 	PlantCPU          float64 `flag:"plant-cpu"`
 	Plant             Fault
 	Version, Revision string // version and commit of the program, for people
-	Log               *slog.Logger
 	// Spawn makes the command that starts a process of a prefork server: this program
 	// with this configuration, and the given flags last.
 	Spawn func(flags ...string) *exec.Cmd
@@ -118,12 +110,10 @@ func Default() Config {
 		Addr:         "127.0.0.1:8080",
 		Admin:        "127.0.0.1:9090",
 		Pprof:        "auto",
-		Settings:     dispatch.Settings{Depth: -1},
-		Wait:         -1,
+		Config:       model.Config{Settings: dispatch.Settings{Depth: -1}, Wait: -1, Limits: model.DefaultLimits()},
 		DrainTimeout: 10 * time.Second,
 		Stamps:       "off",
 		Timeline:     1 << 18,
-		Limits:       model.DefaultLimits(),
 	}
 }
 
@@ -161,34 +151,33 @@ func badConfig(format string, args ...any) error {
 
 // Check returns the error, if any, with which New would refuse c.
 func (c Config) Check() error {
-	_, _, err := c.resolve()
+	_, err := c.resolve()
 	return err
 }
 
-// resolve fills in the defaults of c's mode and checks every setting.
-func (c *Config) resolve() (model.Mode, model.Config, error) {
-	mc := model.Config{Limits: c.Limits, CloseAfter: c.CloseAfter, Silently: c.Silently, Log: c.Log}
+// resolve checks every setting, and fills in the defaults of c's mode and the model's settings.
+func (c *Config) resolve() (model.Mode, error) {
 	mode, err := model.Lookup(c.Mode)
 	if err != nil {
-		return mode, mc, badConfig("--mode: %v", err)
+		return mode, badConfig("--mode: %v", err)
 	}
 	// Remembered before checkConns replaces a 0: only then may checkThreads lower the number.
 	maxConns := c.MaxConns
-	// The order matters. checkQueue needs the workers that checkNumbers filled in, and the last two
-	// need the connections of checkConns.
+	// The order matters. checkQueue needs the workers that checkNumbers filled in, and checkThreads
+	// needs the connections of checkConns.
 	for _, check := range []func(model.Mode) error{
-		c.checkModeFlags, c.checkNumbers, c.checkWatch, c.checkQueue, c.checkLimits, c.checkConns,
-		func(model.Mode) error { return c.checkThreads(mode, threadsAllowed(), maxConns != 0) }, c.checkShares,
+		c.checkModeFlags, c.checkNumbers, c.checkQueue, c.checkLimits, c.checkConns,
+		func(model.Mode) error { return c.checkThreads(mode, threadsAllowed(), maxConns != 0) },
 	} {
 		if err := check(mode); err != nil {
-			return mode, mc, err
+			return mode, err
 		}
 	}
-	// Copied last, because the checks also fill in defaults.
-	mc.Settings, mc.Reverse, mc.Wait = c.Settings, c.Batch == newestFirst, c.Wait
-	mc.Held = c.Plant.Queue
-	c.setQueue(mode, &mc)
-	return mode, mc, nil
+	c.Reverse, c.Held = c.Batch == newestFirst, c.Plant.Queue
+	if c.Executor == "ring" {
+		c.Config.Executor = dispatch.Ring
+	}
+	return mode, nil
 }
 
 // checkModeFlags returns an error for a flag that only other modes have.
@@ -231,31 +220,16 @@ func (c *Config) checkNumbers(m model.Mode) error {
 			return badConfig("--%s %d is outside %d to %d", f.Name, *n, f.Least, f.Most)
 		}
 	}
-	// Negative means not given, since 0 is a wait that can be asked for: refuse at once.
-	if c.Wait > mostWait {
+	switch {
+	case c.Wait < 0: // not given, since 0 is a wait that can be asked for: refuse at once
+		c.Wait = m.Wait()
+	case c.Wait > mostWait:
 		return badConfig("--wait %v is above %v", c.Wait, mostWait)
 	}
-	if c.Wait < 0 {
-		c.Wait = m.Wait()
-	}
 	return nil
 }
 
-// checkWatch checks the settings for watching the server: its timeline and its profiles.
-func (c *Config) checkWatch(model.Mode) error {
-	if c.Stamps == "full" && runtime.GOOS != "linux" {
-		return badConfig("--stamps full: only Linux tells when its kernel received a request; use --stamps basic")
-	}
-	if c.Timeline < timeline.MinRing || c.Timeline > timeline.MaxRing {
-		return badConfig("--timeline %d is outside %d to %d requests", c.Timeline, timeline.MinRing, timeline.MaxRing)
-	}
-	if c.Pprof == "on" && c.Admin == "off" && c.Child == nil { // a process of prefork leaves both to its parent
-		return badConfig("--pprof on means nothing to --admin off, where profiles have no address; leave one of them out")
-	}
-	return nil
-}
-
-// checkLimits checks the limits on clients, the calibration and the planted CPU demand.
+// checkLimits checks the limits on clients, and the other settings that every mode has.
 func (c *Config) checkLimits(model.Mode) error {
 	fields := c.Fields()
 	for _, flag := range []string{"header-timeout", "body-timeout", "write-timeout", "idle-timeout", "drain-timeout"} {
@@ -263,33 +237,34 @@ func (c *Config) checkLimits(model.Mode) error {
 			return badConfig("--%s %v must be above 0: without it one slow client holds a connection for ever", flag, d)
 		}
 	}
-	if c.Iters != 0 && !(c.Iters >= leastIters && c.Iters <= mostIters) {
-		return badConfig("--iters %g is outside %d to %d per microsecond; leave it out to measure it", c.Iters, leastIters, mostIters)
-	}
-	if c.PlantCPU != 0 && !(c.PlantCPU >= 1 && c.PlantCPU <= mostPlant) {
-		return badConfig("--plant-cpu %g is outside 1 to %d; leave it out: it is there to test verdicts", c.PlantCPU, mostPlant)
-	}
-	if c.KVLocks < 0 || c.KVLocks > workload.MaxKVLocks {
-		return badConfig("--kv-locks %d is outside 1 to %d", c.KVLocks, workload.MaxKVLocks)
-	}
-	if c.CloseAfter < 0 {
-		return badConfig("--close-after %d must not be negative; 0 is never", c.CloseAfter)
-	}
-	if c.Silently && c.CloseAfter == 0 {
-		return badConfig("--close-silently needs --close-after: it says how the connection closes, not when")
-	}
-	if c.MaxHead < minHead || c.MaxHead > 1<<20 {
+	switch {
+	case c.MaxHead < minHead || c.MaxHead > 1<<20:
 		return badConfig("--max-head %d is outside %d to 1048576 bytes", c.MaxHead, minHead)
-	}
-	if c.MaxBody < 1 || c.MaxBody > 1<<30 {
+	case c.MaxBody < 1 || c.MaxBody > 1<<30:
 		return badConfig("--max-body %d is outside 1 to 1073741824 bytes", c.MaxBody)
+	case c.CloseAfter < 0:
+		return badConfig("--close-after %d must not be negative; 0 is never", c.CloseAfter)
+	case c.Silently && c.CloseAfter == 0:
+		return badConfig("--close-silently needs --close-after: it says how the connection closes, not when")
+	case c.KVLocks < 0 || c.KVLocks > workload.MaxKVLocks:
+		return badConfig("--kv-locks %d is outside 1 to %d", c.KVLocks, workload.MaxKVLocks)
+	case c.Iters != 0 && !(c.Iters >= leastIters && c.Iters <= mostIters):
+		return badConfig("--iters %g is outside %d to %d per microsecond; leave it out to measure it", c.Iters, leastIters, mostIters)
+	case c.PlantCPU != 0 && !(c.PlantCPU >= 1 && c.PlantCPU <= mostPlant):
+		return badConfig("--plant-cpu %g is outside 1 to %d; leave it out: it is there to test verdicts", c.PlantCPU, mostPlant)
+	case c.Stamps == "full" && runtime.GOOS != "linux":
+		return badConfig("--stamps full: only Linux tells when its kernel received a request; use --stamps basic")
+	case c.Timeline < timeline.MinRing || c.Timeline > timeline.MaxRing:
+		return badConfig("--timeline %d is outside %d to %d requests", c.Timeline, timeline.MinRing, timeline.MaxRing)
+	case c.Pprof == "on" && c.Admin == "off" && c.Child == nil: // a process of prefork leaves both to its parent
+		return badConfig("--pprof on means nothing to --admin off, where profiles have no address; leave one of them out")
 	}
 	return nil
 }
 
 // checkConns checks the number of connections against the descriptor limit, or fills it in. It
 // also checks the backlog and the addresses.
-func (c *Config) checkConns(model.Mode) error {
+func (c *Config) checkConns(mode model.Mode) error {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		return fmt.Errorf("reading the descriptor limit: %w", err)
@@ -308,7 +283,10 @@ func (c *Config) checkConns(model.Mode) error {
 		return badConfig("--max-conns %d needs more than the %d descriptors allowed (%d are kept for the rest); lower it to %d or raise ulimit -n",
 			c.MaxConns, files.Cur, reserved, room)
 	}
-	if c.Backlog < 0 {
+	switch {
+	case mode.Processes && c.MaxConns < c.Processes:
+		return badConfig("--max-conns %d is below --processes %d, and each process takes its share; raise it or start fewer processes", c.MaxConns, c.Processes)
+	case c.Backlog < 0:
 		return badConfig("--backlog %d must not be negative", c.Backlog)
 	}
 	return c.checkAddresses()
@@ -325,48 +303,38 @@ func (c *Config) checkAddresses() error {
 		return err
 	}
 	// With port 0 the kernel gives each listener another port.
-	if port == adminPort && port != 0 && (host == adminHost || host.everywhere() || adminHost.everywhere()) {
+	if port == adminPort && port != 0 && (host == adminHost || host == everyInterface || adminHost == everyInterface) {
 		return badConfig("--addr %s and --admin %s are one address; give one of them another port", c.Addr, c.Admin)
 	}
 	return nil
 }
 
-// A host is the host part of an address. localhost is replaced by 127.0.0.1; other names are not
-// looked up.
-type host string
-
-// everywhere reports whether the host stands for all interfaces of the machine: "", 0.0.0.0 or ::.
-func (h host) everywhere() bool { return h == "" || net.ParseIP(string(h)).IsUnspecified() }
+// everyInterface is the host of an address that stands for all interfaces of the machine.
+const everyInterface = ""
 
 // checkAddress splits the address given to a flag into host and port. The port may be a name,
-// like http.
-func checkAddress(flag, addr string) (host, int, error) {
-	name, service, err := net.SplitHostPort(addr)
+// like http. localhost is replaced by 127.0.0.1; other names are not looked up.
+func checkAddress(flag, addr string) (host string, port int, err error) {
+	host, service, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "", 0, badConfig("--%s %q is not host:port (like 127.0.0.1:8080, or :8080 for every interface)", flag, addr)
 	}
-	port, err := net.LookupPort("tcp", service)
-	if err != nil {
+	if port, err = net.LookupPort("tcp", service); err != nil {
 		return "", 0, badConfig("--%s %q has no port %q; ports are 0, for any that is free, to 65535", flag, addr, service)
 	}
-	if name == "localhost" {
-		name = "127.0.0.1"
+	switch {
+	case host == "localhost":
+		host = "127.0.0.1"
+	case net.ParseIP(host).IsUnspecified(): // 0.0.0.0 or ::
+		host = everyInterface
 	}
-	return host(name), port, nil
+	return host, port, nil
 }
 
 const (
 	dealRandom  = "random"
 	newestFirst = "newest-first"
 )
-
-// checkShares checks that every process gets at least one of the connections.
-func (c *Config) checkShares(mode model.Mode) error {
-	if mode.Processes && c.MaxConns < c.Processes {
-		return badConfig("--max-conns %d is below --processes %d, and each process takes its share; raise it or start fewer processes", c.MaxConns, c.Processes)
-	}
-	return nil
-}
 
 // A threadLimit is the number of threads that this process may have, and the source of that
 // limit.
@@ -393,21 +361,20 @@ func (c *Config) threaded(mode model.Mode) string {
 func (c *Config) checkThreads(mode model.Mode, l threadLimit, asked bool) error {
 	// Without the check Go would end the whole process when the kernel refuses a thread.
 	room, unit := l.threads-otherThreads, c.threaded(mode)
+	flag, wanted := "max-conns", &c.MaxConns
+	if unit == "worker" {
+		flag, wanted, asked = "workers", &c.Workers, true
+	}
 	switch {
 	case unit == "":
 	case room < 1:
 		return badConfig("--mode %s needs a thread for each %s, and %s allows only %d; raise it", c.Mode, unit, l.source, l.threads)
-	case unit == "worker":
-		if c.Workers > room {
-			return badConfig("--workers %d needs a thread for each worker, and %s allows %d (%d are kept for the rest); lower it to %d or raise that limit",
-				c.Workers, l.source, l.threads, otherThreads, room)
-		}
-	case c.MaxConns <= room:
+	case *wanted <= room:
 	case asked:
-		return badConfig("--max-conns %d needs a thread for each connection, and %s allows %d (%d are kept for the rest); lower it to %d or raise that limit",
-			c.MaxConns, l.source, l.threads, otherThreads, room)
+		return badConfig("--%s %d needs a thread for each %s, and %s allows %d (%d are kept for the rest); lower it to %d or raise that limit",
+			flag, *wanted, unit, l.source, l.threads, otherThreads, room)
 	default:
-		c.MaxConns = room
+		*wanted = room
 	}
 	return nil
 }
@@ -415,8 +382,8 @@ func (c *Config) checkThreads(mode model.Mode, l threadLimit, asked bool) error 
 // threadsAllowed returns the lowest of the limits of the kernel, the control group and the
 // user.
 func threadsAllowed() threadLimit {
-	// A file that does not exist on this machine sets no limit. The first cgroup file belongs to
-	// version 2, the second to version 1.
+	// A file that does not exist on this machine sets no limit, nor does the text "max". The first
+	// cgroup file belongs to version 2, the second to version 1.
 	lowest := threadLimit{1 << 30, "the kernel"}
 	consider := func(n uint64, source string) {
 		if n < uint64(lowest.threads) {
@@ -426,11 +393,8 @@ func threadsAllowed() threadLimit {
 	for _, source := range []string{
 		"/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max", "/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max",
 	} {
-		text, err := os.ReadFile(source)
-		if err != nil {
-			continue
-		}
-		if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 63); err == nil { // the text may be "max"
+		text, _ := os.ReadFile(source)
+		if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 63); err == nil {
 			consider(n, source)
 		}
 	}
@@ -441,23 +405,180 @@ func threadsAllowed() threadLimit {
 	return lowest
 }
 
-// warnings returns warnings about the chosen topology and about planted faults.
+// mostCodel limits target and interval.
+const (
+	mostCodel = time.Minute
+	// intervalTargets is the default interval in targets, as in CoDel's own defaults of
+	// 5 and 100 ms.
+	intervalTargets = 20
+)
+
+// checkQueue checks that the settings of a queue and its workers fit together, and fills in
+// their defaults. A mode without a queue has nothing to check: checkModeFlags has refused the
+// flags.
+func (c *Config) checkQueue(mode model.Mode) error {
+	if mode.Depth == nil {
+		c.Depth = 0 // it may be -1, the default for "not given"
+		return nil
+	}
+	switch {
+	case c.Depth < 0:
+		c.Depth = mode.Depth(c.Workers)
+	case c.Depth > mostDepth:
+		return badConfig("--queue-depth %d is above %d", c.Depth, mostDepth)
+	}
+	c.Closure = c.Job == "closure"
+	c.Overflow = cmp.Or(c.Overflow, mode.Overflow)
+	if err := c.Settings.Overflow.Set(c.Overflow); err != nil {
+		return badConfig("--overflow: %v", err)
+	}
+	if err := c.Pick.Set(cmp.Or(c.Queue, dispatch.RoundRobin.String())); err != nil {
+		return badConfig("--queue: %v", err)
+	}
+	switch {
+	case mode.Allows(c.Overflow):
+	case mode.Adaptive && c.Overflow == dispatch.CoDel.String():
+		return badConfig("--overflow codel means nothing to --mode %s, whose queue ages anyway; leave it out", mode.Name)
+	default:
+		return badConfig("--overflow %s means nothing to --mode %s; use %s", c.Overflow, mode.Name, list(strings.Split(mode.Axes.Overflow, "|")))
+	}
+	if err := c.checkDepth(mode); err != nil {
+		return err
+	}
+	return c.checkCodel(mode)
+}
+
+// checkDepth checks that the queue's depth suits the mode, the overflow policy and stealing. It
+// never rounds the depth, because that would change the experiment.
+func (c *Config) checkDepth(mode model.Mode) error {
+	depth, ring := c.Depth, ""
+	switch {
+	case mode.PowerOfTwo:
+		ring = "--mode " + mode.Name
+	case c.Executor == "ring":
+		ring = "--executor ring"
+	}
+	if ring != "" && bits.OnesCount(uint(depth)) != 1 {
+		return badConfig("--queue-depth %d of %s is no power of two, and rounding it would change the experiment; use %s",
+			depth, ring, list(powersAround(depth)))
+	}
+	if depth < mode.LeastDepth {
+		return badConfig("--queue-depth %d is below %d, the least for --mode %s", depth, mode.LeastDepth, mode.Name)
+	}
+	evicts := c.Overflow == dispatch.DropOldest.String()
+	switch {
+	case depth == 0 && evicts:
+		return badConfig("--overflow drop-oldest with --queue-depth 0 has nothing to evict; give the queue places")
+	case depth == 0 && c.Overflow == dispatch.CoDel.String():
+		return badConfig("--overflow codel with --queue-depth 0 has nothing that ages; give the queue places")
+	// Every lane has a place, or there are no lanes: the two cases below do not apply.
+	case mode.Station != "per-worker" || depth >= c.Workers:
+	case evicts:
+		return badConfig("--overflow drop-oldest with --queue-depth %d leaves some of --workers %d no place to evict from; use --queue-depth %d or more", depth, c.Workers, c.Workers)
+	case c.Steal:
+		return badConfig("--steal with --queue-depth %d leaves some of --workers %d no place to steal from; use --queue-depth %d or more", depth, c.Workers, c.Workers)
+	}
+	if c.Steal && c.Workers == 1 {
+		return badConfig("--steal with --workers 1 has nobody to steal from; use two workers or more")
+	}
+	return nil
+}
+
+// powersAround returns the powers of two next to n, below and above it.
+func powersAround(n int) (around []string) {
+	above := 1 << bits.Len(uint(n))
+	if n > 0 {
+		around = append(around, fmt.Sprint(above/2))
+	}
+	return append(around, fmt.Sprint(above))
+}
+
+// checkCodel checks the settings of CoDel and fills in their defaults. It returns an error if one
+// is set but not used.
+func (c *Config) checkCodel(mode model.Mode) error {
+	// c.Interval's default is computed before the loop sets c.Target. Without a given target it is
+	// 100 ms, and that suits the default target, too.
+	used := mode.Adaptive || c.Overflow == dispatch.CoDel.String()
+	for _, f := range []struct {
+		flag    string
+		value   *time.Duration
+		initial time.Duration
+	}{
+		{"codel-target", &c.Target, dispatch.DefaultTarget},
+		{"codel-interval", &c.Interval, max(dispatch.DefaultInterval, min(intervalTargets*c.Target, mostCodel))},
+	} {
+		switch {
+		case *f.value != 0 && !used:
+			return badConfig("--%s means nothing to --overflow %s; use --overflow codel", f.flag, c.Overflow)
+		case *f.value == 0:
+			*f.value = f.initial
+		case *f.value < 0 || *f.value > mostCodel:
+			return badConfig("--%s %v is outside 0 to %v", f.flag, *f.value, mostCodel)
+		}
+	}
+	if c.Interval < c.Target {
+		return badConfig("--codel-interval %v is below --codel-target %v, and a wait cannot exceed its target for less time than that; raise it, or leave it out for %d times the target",
+			c.Interval, c.Target, intervalTargets)
+	}
+	return nil
+}
+
+// axes returns the mode's axes as the settings change them. A mode lists the alternatives of an
+// axis, such as block|reject; the settings choose one.
+func (c *Config) axes(mode model.Mode) mode.Axes {
+	a := mode.Axes
+	if mode.Depth == nil {
+		return a
+	}
+	a.Overflow = c.Overflow
+	if mode.Has("queue") {
+		a.Queue += " " + c.Pick.String()
+		if c.Steal {
+			a.Queue += " steal"
+		}
+	}
+	if c.Executor == "ring" {
+		a.Queue = c.Executor
+	}
+	if c.Locked {
+		a.Thread = "locked"
+	}
+	return a
+}
+
+// warnings returns warnings about the chosen topology, queue and workers, and about planted faults.
+// Each setting works, and somebody may want to measure it, but it seldom does what its user expects.
 func (c *Config) warnings(mode model.Mode) (warn []string) {
-	// These settings are allowed, because somebody may want to measure them.
-	cpus := runtime.NumCPU()
-	if p := runtime.GOMAXPROCS(0); mode.Has("listeners") && c.Listeners > p {
-		warn = append(warn, fmt.Sprintf("%d listeners share %d CPUs (GOMAXPROCS): connections hashed to a socket whose acceptor does not run wait for it",
-			c.Listeners, p))
+	add := func(format string, args ...any) { warn = append(warn, fmt.Sprintf(format, args...)) }
+	procs, cpus := runtime.GOMAXPROCS(0), runtime.NumCPU()
+	if mode.Has("listeners") && c.Listeners > procs {
+		add("%d listeners share %d CPUs (GOMAXPROCS): connections hashed to a socket whose acceptor does not run wait for it", c.Listeners, procs)
 	}
 	if n := c.Processes * c.Threads; mode.Processes && n > cpus {
-		warn = append(warn, fmt.Sprintf("%d processes of %d threads are %d threads for %d CPUs: the kernel's scheduler shares them out",
-			c.Processes, c.Threads, n, cpus))
+		add("%d processes of %d threads are %d threads for %d CPUs: the kernel's scheduler shares them out", c.Processes, c.Threads, n, cpus)
 	}
 	if c.PlantCPU > 0 {
-		warn = append(warn, fmt.Sprintf("every /work costs %g times the CPU time that it asks for (--plant-cpu): its figures are for tests of verdicts alone", c.PlantCPU))
+		add("every /work costs %g times the CPU time that it asks for (--plant-cpu): its figures are for tests of verdicts alone", c.PlantCPU)
 	}
 	if c.Plant.Name != "" {
-		warn = append(warn, fmt.Sprintf("the fault %s is planted (--plant): figures are for tests of explanations alone", c.Plant.Name))
+		add("the fault %s is planted (--plant): figures are for tests of explanations alone", c.Plant.Name)
+	}
+	if c.threaded(mode) == "worker" && c.Workers > procs {
+		add("%d workers have a thread each and GOMAXPROCS is %d: a hand-over wakes a thread, some ten times the cost of waking a goroutine", c.Workers, procs)
+	}
+	if c.Overflow == dispatch.CoDel.String() && mode.Axes.Unit == "connection" {
+		add("codel sees a connection's wait for a worker, not the waits of its later requests; pool-request ages every request")
+	}
+	if c.Overflow == dispatch.Drop.String() {
+		add("drop leaves clients without an answer until they give up, or for the idle timeout (%v); reject tells them at once", c.Limits.IdleTimeout)
 	}
 	return warn
+}
+
+// list joins items with commas, and "or" before the last. There must be at least one item.
+func list(items []string) string {
+	if n := len(items) - 1; n > 0 {
+		return strings.Join(items[:n], ", ") + " or " + items[n]
+	}
+	return items[0]
 }

@@ -134,16 +134,16 @@ func TestDefaults(t *testing.T) {
 		{"pool-request", 2 * procs, 4 * procs, "reject"},
 	} {
 		cfg := testConfig(tc.mode)
-		_, mc, err := cfg.resolve()
+		_, err := cfg.resolve()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if mc.Workers != tc.workers || mc.Depth != tc.depth || mc.Overflow.String() != tc.overflow {
+		if cfg.Workers != tc.workers || cfg.Depth != tc.depth || cfg.Settings.Overflow.String() != tc.overflow {
 			t.Errorf("%s: got %d workers, depth %d, %v, want %d, %d, %s",
-				tc.mode, mc.Workers, mc.Depth, mc.Overflow, tc.workers, tc.depth, tc.overflow)
+				tc.mode, cfg.Workers, cfg.Depth, cfg.Settings.Overflow, tc.workers, tc.depth, tc.overflow)
 		}
-		if mc.Limits != model.DefaultLimits() || cfg.MaxConns < 1 || cfg.MaxConns > mostConns {
-			t.Errorf("%s: got limits %+v and %d connections, want the defaults", tc.mode, mc.Limits, cfg.MaxConns)
+		if cfg.Limits != model.DefaultLimits() || cfg.MaxConns < 1 || cfg.MaxConns > mostConns {
+			t.Errorf("%s: got limits %+v and %d connections, want the defaults", tc.mode, cfg.Limits, cfg.MaxConns)
 		}
 	}
 	for _, mode := range model.Modes() {

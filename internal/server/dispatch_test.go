@@ -93,9 +93,9 @@ func TestIntervalFollowsTheTarget(t *testing.T) {
 	} {
 		cfg := testConfig("pool-adaptive")
 		cfg.Target, cfg.Interval = tc.target, tc.interval
-		_, mc, err := cfg.resolve()
-		if err != nil || mc.Interval != tc.want {
-			t.Errorf("target %v, interval %v: got %v %v, want %v", tc.target, tc.interval, mc.Interval, err, tc.want)
+		_, err := cfg.resolve()
+		if err != nil || cfg.Interval != tc.want {
+			t.Errorf("target %v, interval %v: got %v %v, want %v", tc.target, tc.interval, cfg.Interval, err, tc.want)
 		}
 	}
 }
@@ -165,11 +165,11 @@ func TestDispatchWarnings(t *testing.T) {
 	} {
 		cfg := testConfig(tc.mode)
 		tc.change(&cfg)
-		mode, _, err := cfg.resolve()
+		mode, err := cfg.resolve()
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := strings.Join(cfg.dispatchWarnings(mode), "\n")
+		got := strings.Join(cfg.warnings(mode), "\n")
 		if !strings.Contains(got, tc.want) || tc.want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q in it", tc.name, got, tc.want)
 		}

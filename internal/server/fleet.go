@@ -1,10 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/rpc"
 	"os"
@@ -32,20 +32,21 @@ import (
 // adds up the last reports and the counts of processes that have ended. So the counters of
 // connections and requests do not fall when a process ends. A process that does not answer delays a
 // scrape by scrapeLimit and no longer.
+//
+// The embedded Listener holds the address and accepts nothing: the fleet has its Addr, Backlog and
+// Close.
 type fleet struct {
+	*model.Listener
 	cfg      Config
-	log      *slog.Logger
-	held     *model.Reservation
 	draining atomic.Bool
 	starting atomic.Int64  // processes that have not served yet
 	complete chan struct{} // closed when every process has served
 
 	mu       sync.Mutex // guards the fields below, and the reports of the processes
 	running  []*process // by index; nil while there is none
-	gone     model.Counts
-	requests model.RequestCounts // of processes that have ended, like gone
+	gone     Report     // the sum of the last reports of processes that have ended
 	restarts uint64
-	forced   int
+	failed   error // why a process could not be started
 }
 
 // firstRestart and lastRestart are the first and the longest wait before a process is started
@@ -65,34 +66,30 @@ func newFleet(ctx context.Context, cfg Config, socket model.Socket) (*fleet, err
 	if cfg.Spawn == nil {
 		return nil, errors.New("this program does not say how to start its processes")
 	}
-	held, err := socket.Reserve(ctx)
+	ln, err := socket.Reserve(ctx)
 	if err != nil {
 		return nil, err
 	}
 	// If the kernel chose the port, the processes must ask for that port and not for any.
-	cfg.Addr = held.Addr().String()
-	f := &fleet{cfg: cfg, log: cfg.Log, held: held, running: make([]*process, cfg.Processes), complete: make(chan struct{})}
+	cfg.Addr = ln.Addr().String()
+	f := &fleet{Listener: ln, cfg: cfg, running: make([]*process, cfg.Processes), complete: make(chan struct{})}
 	f.starting.Store(int64(cfg.Processes))
 	return f, nil
 }
 
-// These methods make a fleet a [backend]. MaxConns is the cap of the whole fleet.
-func (f *fleet) Addr() net.Addr { return f.held.Addr() }
-func (f *fleet) Backlog() int   { return f.held.Backlog() }
-func (f *fleet) MaxConns() int  { return f.cfg.MaxConns }
+// Draining reports whether serve has begun to stop the processes.
 func (f *fleet) Draining() bool { return f.draining.Load() }
-func (f *fleet) Close() error   { return f.held.Close() }
 
 // serve starts the processes. It returns an error if one of them ends before it serves. Once all
 // serve it calls begun, and from then on replaces any process that ends. When ctx is done all
 // processes drain at the same time; serve kills any that has not ended after timeout.
 func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) (model.Drain, error) {
-	defer f.held.Close()
+	defer f.Close()
 	if !(f.cfg.Iters > 0) { // one calibration for all, or the processes would differ by its error
 		f.cfg.Iters = workload.Calibrate()
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var keepers sync.WaitGroup
 	for i := range f.running {
 		keepers.Go(func() { f.keep(ctx, stop, i) })
@@ -112,21 +109,13 @@ func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) 
 	f.drain()
 	keepers.Wait()
 	killer.Stop()
-	drain := model.Drain{Took: time.Since(began), Forced: f.forced}
-	if failed, ok := errors.AsType[startError](context.Cause(ctx)); ok {
-		return drain, failed.error
-	}
-	return drain, nil
+	return model.Drain{Took: time.Since(began), Forced: f.gone.Forced}, f.failed
 }
 
-// A startError is the error of a process that ended before it served. It would not help to start
-// the process again.
-type startError struct{ error }
-
 // keep keeps a process with that index running until ctx is done. It returns when a drain has
-// begun. If the very first process with this index ends before it serves, keep stops the fleet with
-// a [startError].
-func (f *fleet) keep(ctx context.Context, stop context.CancelCauseFunc, index int) {
+// begun. If the very first process with this index ends before it serves, keep stops the fleet: it
+// would not help to start the process again.
+func (f *fleet) keep(ctx context.Context, stop context.CancelFunc, index int) {
 	served := false
 	for backoff := firstRestart; ; backoff = min(2*backoff, lastRestart) {
 		began := time.Now()
@@ -144,14 +133,19 @@ func (f *fleet) keep(ctx context.Context, stop context.CancelCauseFunc, index in
 		case f.Draining():
 			return
 		case !served:
-			stop(startError{fmt.Errorf("starting process %d: %w", index, err)})
+			f.mu.Lock()
+			if ctx.Err() == nil { // otherwise the fleet is ending already, and the process with it
+				f.failed = fmt.Errorf("starting process %d: %w", index, err)
+				stop()
+			}
+			f.mu.Unlock()
 			return
 		}
 		// Without a reset, a process that dies once a day would be restarted ever later.
 		if time.Since(began) > healthyLife {
 			backoff = firstRestart
 		}
-		f.log.Error("a process ended; another takes its place", "process", index, "error", err, "after", backoff)
+		f.cfg.Log.Error("a process ended; another takes its place", "process", index, "error", err, "after", backoff)
 		select {
 		case <-ctx.Done():
 			return
@@ -192,7 +186,7 @@ func (f *fleet) kill() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.alive() {
-		f.log.Error("a process did not end in time and is killed", "process", p.index)
+		f.cfg.Log.Error("a process did not end in time and is killed", "process", p.index)
 		p.kill()
 	}
 }
@@ -214,33 +208,23 @@ func (f *fleet) bury(p *process) {
 	last := p.last
 	last.Counts.Dropped[model.ProcessDied] += last.Counts.Open
 	last.Counts.Open = 0
-	f.gone = f.gone.Plus(last.Counts)
-	f.requests = f.requests.Plus(last.Requests)
-	f.forced += last.Forced
+	f.gone = f.gone.plus(last)
 }
 
-// Counts returns the sum of the processes' last reports. Every report is consistent (see
-// [model.Counts]), so the sum is too.
-func (f *fleet) Counts() model.Counts {
+// total returns the sum of the last reports of all processes. Every report is consistent (see
+// [model.Counts]), so the sum is too. Of Requests it has the last full reports.
+func (f *fleet) total() Report {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	sum := f.gone
 	for _, p := range f.alive() {
-		sum = sum.Plus(p.last.Counts)
+		sum = sum.plus(p.last)
 	}
 	return sum
 }
 
-// Requests returns the sum of the processes' last full reports.
-func (f *fleet) Requests() model.RequestCounts {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	sum := f.requests
-	for _, p := range f.alive() {
-		sum = sum.Plus(p.last.Requests)
-	}
-	return sum
-}
+func (f *fleet) Counts() model.Counts          { return f.total().Counts }
+func (f *fleet) Requests() model.RequestCounts { return f.total().Requests }
 
 // processes returns the number of processes that serve, and the number of restarts.
 func (f *fleet) processes() (serving int, restarts uint64) {
@@ -357,10 +341,12 @@ func startProcess(cfg Config, index int) (*process, error) {
 	defer theirs.Close()
 	// Rounded up, so that the shares together are never below the cap.
 	share := (cfg.MaxConns + cfg.Processes - 1) / cfg.Processes
-	// The later of two equal flags counts. The drain of the process is a little shorter than the
-	// fleet's: it still has to report and exit before it is killed.
+	// The drain of the process is a little shorter than the fleet's: it still has to report and exit
+	// before it is killed.
+	drain := cfg.DrainTimeout - min(cfg.DrainTimeout/8, time.Second/2)
+	// The later of two equal flags counts.
 	cmd := cfg.Spawn("--child", strconv.Itoa(index), "--addr", cfg.Addr, "--admin", "off",
-		"--max-conns", strconv.Itoa(share), "--drain-timeout", (cfg.DrainTimeout - exitTime(cfg.DrainTimeout)).String(), "--iters", strconv.FormatFloat(cfg.Iters, 'g', -1, 64))
+		"--max-conns", strconv.Itoa(share), "--drain-timeout", drain.String(), "--iters", strconv.FormatFloat(cfg.Iters, 'g', -1, 64))
 	// The first extra file becomes descriptor ChildFD.
 	cmd.ExtraFiles = []*os.File{theirs}
 	// The runtime reads it before main, so no thread count changes later.
@@ -371,10 +357,6 @@ func startProcess(cfg Config, index int) (*process, error) {
 	}
 	return &process{index: index, cmd: cmd, conn: conn, calls: rpc.NewClient(conn)}, nil
 }
-
-// exitTime returns the part of a drain's timeout in which a drained process reports and exits:
-// an eighth, at most half a second.
-func exitTime(timeout time.Duration) time.Duration { return min(timeout/8, time.Second/2) }
 
 // socketPair makes two connected sockets that no other process inherits. It needs several calls
 // and ForkLock, because only Linux can do this in one call.
@@ -414,8 +396,6 @@ func (p *process) call(ctx context.Context, method string, arg, reply any) error
 	}
 }
 
-var errExited = errors.New("it exited without being told to")
-
 // follow takes the process's reports, one each tick, until the process ends. It calls serves
 // after the first report. At the end it adds the last counts to f and returns why the process
 // ended.
@@ -443,10 +423,186 @@ func (p *process) follow(f *fleet, serves func()) error {
 	}
 	err := p.cmd.Wait()
 	f.bury(p)
-	if err == nil {
-		err = errExited
-	}
-	return err
+	return cmp.Or(err, errors.New("it exited without being told to"))
 }
 
 func (p *process) kill() { _ = p.cmd.Process.Kill() }
+
+// A Child represents, in a process of a prefork server, the process itself and its link to the
+// parent. The parent asks for reports and stops the child through a socket. When the parent
+// ends, so does the child.
+//
+// The two talk over one pair of Unix sockets with net/rpc: the parent calls, the child answers. A
+// child learns from the closed socket that its parent has gone, so it needs no signal and no file.
+//
+// Index, from 0, is the child's number in the fleet. It is the label process of the child's
+// metrics, and a child that replaces another has the same one.
+type Child struct {
+	Index int
+	conn  net.Conn
+}
+
+// orphanLife is the time that a child has for requests in flight after its parent has gone. It is
+// short: a server that is started again may find the address taken until the child is gone.
+const orphanLife = 500 * time.Millisecond
+
+// NewChild returns the Child with that index. fd is the descriptor of the socket to the parent;
+// NewChild takes it over. It returns an error if fd is not such a socket.
+func NewChild(index int, fd uintptr) (*Child, error) {
+	f := os.NewFile(fd, "parent")
+	// FileConn makes a duplicate, so this descriptor is no longer needed.
+	defer f.Close()
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return nil, fmt.Errorf("no socket to a prefork parent (%w): --child is for its own use", err)
+	}
+	return &Child{Index: index, conn: conn}, nil
+}
+
+// A reporter has the methods that a parent calls in its child by net/rpc. Calls may be
+// concurrent.
+//
+// Every method has the form that net/rpc asks for: an argument, a pointer to the reply, an error.
+type reporter struct {
+	server  *Server
+	stop    context.CancelFunc
+	drained chan struct{} // closed when the drain has ended and no count will change any more
+	forced  int           // connections that the drain cut; set before drained is closed
+
+	mu  sync.Mutex
+	seq uint64 // number of the last report
+}
+
+// An Order asks a child for a [Report]. The zero value asks for the connection counts, at once.
+type Order struct {
+	Wait bool // report at the next tick, or at the end of the drain
+	Full bool // report requests and metrics too
+}
+
+// A Report is a child's counts at one moment.
+//
+// The parent asks for connection counts at every tick. Requests and metrics cost more to collect,
+// so it asks for them only for a scrape.
+type Report struct {
+	Seq    uint64 // grows with each report, because replies may overtake each other
+	Counts model.Counts
+	Final  bool // the child has drained, and no count will change any more
+	Forced int  // connections that the drain cut with a request in flight
+
+	Full     bool // the fields below are set
+	Requests model.RequestCounts
+	Metrics  metrics.Snapshot
+}
+
+// plus returns r with the counts of another process added.
+func (r Report) plus(o Report) Report {
+	r.Counts, r.Requests, r.Forced = r.Counts.Plus(o.Counts), r.Requests.Plus(o.Requests), r.Forced+o.Forced
+	return r
+}
+
+// Report fills to with the present counts. A final report is always full.
+func (r *reporter) Report(o Order, to *Report) error {
+	// The wait is here and not in the parent, so that all children report the same moment: a tick
+	// of the machine's clock.
+	if o.Wait {
+		select {
+		case <-time.After(untilTick(0)):
+		case <-r.drained:
+		}
+	}
+	// Under the lock Seq grows in the order in which the counts are read.
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.drained:
+		to.Final, to.Forced, o.Full = true, r.forced, true
+	default:
+	}
+	r.seq++
+	to.Seq, to.Counts = r.seq, r.server.ln.Counts()
+	if !o.Full {
+		return nil
+	}
+	// A failure leaves Full false. The counts are still good, so the call itself succeeds.
+	snapshot, err := r.server.metrics.Snapshot()
+	if err != nil {
+		r.server.cfg.Log.Error("reading the metrics for the parent failed", "error", err)
+		return nil
+	}
+	to.Full, to.Requests, to.Metrics = true, r.server.model.Requests(), snapshot
+	return nil
+}
+
+// Stamps holds the newest stamps of a child, oldest first.
+type Stamps struct {
+	Newest []timeline.Server
+	Older  uint64 // number of requests stamped before these
+}
+
+// Stamps fills to with the newest n stamps. A parent asks for them only if the fleet stamps
+// requests, so the ring exists.
+func (r *reporter) Stamps(n int, to *Stamps) error {
+	to.Newest, to.Older = r.server.ring.Newest(n)
+	return nil
+}
+
+// Stop begins the drain and returns at once. The final report tells that the drain has ended.
+func (r *reporter) Stop(struct{}, *struct{}) error {
+	r.stop()
+	return nil
+}
+
+// serveChild runs Serve in a process of a prefork server. It returns when the parent has the
+// final report, or has gone.
+func (s *Server) serveChild(ctx context.Context, c *Child) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	r := &reporter{server: s, stop: stop, drained: make(chan struct{})}
+	// Two goroutines: one answers the parent until it hangs up, the other serves. When the parent
+	// hangs up, the drain begins.
+	hungUp := make(chan struct{})
+	go func() {
+		defer close(hungUp)
+		defer stop()
+		serveCalls(c.conn, r)
+	}()
+	var drain model.Drain
+	var err error
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		drain, err = s.ln.serve(ctx, s.cfg.DrainTimeout, func() {})
+	}()
+	select {
+	case <-served:
+	case <-hungUp:
+		select {
+		case <-served:
+		// The serving goroutine is left behind. The process ends when serveChild returns, and takes
+		// it along.
+		case <-time.After(orphanLife):
+			return errors.New("the parent process is gone")
+		}
+	}
+	r.forced = drain.Forced
+	// From now on every report is final. The child lives until the parent has taken one and closed
+	// the socket.
+	close(r.drained)
+	<-hungUp
+	if err != nil {
+		return fmt.Errorf("serving %s: %w", s.mode.Name, err)
+	}
+	return nil
+}
+
+// childName is the net/rpc name of a child's methods.
+const childName = "Child"
+
+// serveCalls answers the parent's calls of methods until the parent closes conn.
+func serveCalls(conn net.Conn, methods any) {
+	calls := rpc.NewServer()
+	if err := calls.RegisterName(childName, methods); err != nil {
+		panic(err) // a method that net/rpc cannot call is a bug in this package
+	}
+	calls.ServeConn(conn)
+}

@@ -83,8 +83,8 @@ func TestNewestReportStands(t *testing.T) {
 		}
 	}
 	f.bury(p)
-	if f.Counts() != newest.Counts || f.Requests() != newest.Requests || f.forced != newest.Forced {
-		t.Errorf("got %+v and %d forced, want the newest counts", f.Counts(), f.forced)
+	if f.Counts() != newest.Counts || f.Requests() != newest.Requests || f.gone.Forced != newest.Forced {
+		t.Errorf("got %+v and %d forced, want the newest counts", f.Counts(), f.gone.Forced)
 	}
 }
 

@@ -44,7 +44,6 @@ type Server struct {
 type backend interface {
 	Addr() net.Addr
 	Backlog() int
-	MaxConns() int
 	Counts() model.Counts
 	Draining() bool
 	Close() error
@@ -72,7 +71,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	mode, mc, err := cfg.resolve()
+	mode, err := cfg.resolve()
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +95,7 @@ func New(cfg Config) (*Server, error) {
 	// Every mode runs this one handler set, with these callbacks. The model only decides when and
 	// where a request runs.
 	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks, PlantCPU: cfg.PlantCPU, PlantLock: cfg.Plant.Lock})
+	mc := cfg.Config
 	mc.Handle = app.Serve
 	mc.Observe = s.metrics.Observe
 	// Metrics exist only where they mean something. A histogram that always stays empty would look
@@ -212,24 +212,20 @@ func (s *Server) Serve(ctx context.Context) error {
 		defer wait()
 	}
 	if s.admin != nil {
-		failed := make(chan struct{})
-		go func() {
-			defer close(failed)
+		serving, quit := context.WithCancel(context.Background()) // not ctx: readings go on during a drain
+		var background sync.WaitGroup
+		background.Go(func() { s.history.record(serving, s.ln.Counts, s.supervises()) })
+		background.Go(func() {
 			if err := s.admin.server.Serve(s.admin.ln); !errors.Is(err, http.ErrServerClosed) {
 				log.Error("admin listener failed; the service goes on without it", "error", err)
 			}
-		}()
-		// Deferred calls run last first: the readings end, then the admin server closes, so that
-		// /metrics answers during the whole drain.
+		})
+		// Deferred, so that /metrics answers during the whole drain.
 		defer func() {
+			quit()
 			s.admin.server.Close()
-			<-failed
+			background.Wait()
 		}()
-		var reader sync.WaitGroup
-		serving, quit := context.WithCancel(context.Background()) // not ctx: readings go on during a drain
-		reader.Go(func() { s.history.record(serving, s.ln.Counts, s.supervises()) })
-		defer reader.Wait()
-		defer quit()
 	}
 	// In its own goroutine, because the serve below blocks during the drain.
 	stop := context.AfterFunc(ctx, func() {
@@ -262,22 +258,22 @@ func sum(n []uint64) (total uint64) {
 func (s *Server) announce() {
 	attrs := []any{
 		"mode", s.mode.Name, "axes", s.mode.Axes.String(), "addr", s.ln.Addr().String(),
-		"gomaxprocs", runtime.GOMAXPROCS(0), "max_conns", s.ln.MaxConns(), "backlog", s.ln.Backlog(),
+		"gomaxprocs", runtime.GOMAXPROCS(0), "max_conns", s.cfg.MaxConns, "backlog", s.ln.Backlog(),
 	}
 	if s.admin != nil {
 		attrs = append(attrs, "admin", s.admin.ln.Addr().String())
 	}
+	if s.mode.Has("workers") {
+		attrs = append(attrs, "workers", s.cfg.Workers)
+	}
 	if s.mode.Depth != nil {
-		attrs = append(attrs, "workers", s.cfg.Workers, "queue_depth", s.cfg.Depth, "overflow", s.cfg.Overflow)
+		attrs = append(attrs, "queue_depth", s.cfg.Depth, "overflow", s.cfg.Overflow)
 	}
 	if s.mode.Has("listeners") {
 		attrs = append(attrs, "listeners", s.cfg.Listeners)
 	}
 	if s.mode.Processes {
 		attrs = append(attrs, "processes", s.cfg.Processes, "threads", s.cfg.Threads)
-	}
-	if s.mode.Depth == nil && s.mode.Has("workers") {
-		attrs = append(attrs, "workers", s.cfg.Workers)
 	}
 	if s.mode.Has("wait") {
 		attrs = append(attrs, "wait", s.cfg.Wait)
@@ -287,7 +283,7 @@ func (s *Server) announce() {
 	}
 	s.cfg.Log.Info("serving", attrs...)
 	// Warnings come after the line "serving", so that a reader of the log sees the settings first.
-	for _, w := range append(s.cfg.warnings(s.mode), s.cfg.dispatchWarnings(s.mode)...) {
+	for _, w := range s.cfg.warnings(s.mode) {
 		s.cfg.Log.Warn(w)
 	}
 	if s.mode.Sticky {

@@ -90,19 +90,19 @@ func TestTopologyDefaults(t *testing.T) {
 		{"prefork", 0, ps, 1, 0, 0},
 	} {
 		cfg := testConfig(tc.mode)
-		_, mc, err := cfg.resolve()
+		_, err := cfg.resolve()
 		if err != nil {
 			t.Errorf("%s: %v", tc.mode, err)
 		}
-		if cfg.Listeners != tc.listeners || cfg.Processes != tc.processes || cfg.Threads != tc.threads || mc.Workers != tc.workers || mc.Wait != tc.wait {
+		if cfg.Listeners != tc.listeners || cfg.Processes != tc.processes || cfg.Threads != tc.threads || cfg.Workers != tc.workers || cfg.Wait != tc.wait {
 			t.Errorf("%s: got %d listeners, %d processes of %d threads, %d workers, a wait of %v, want %+v", tc.mode,
-				cfg.Listeners, cfg.Processes, cfg.Threads, mc.Workers, mc.Wait, tc)
+				cfg.Listeners, cfg.Processes, cfg.Threads, cfg.Workers, cfg.Wait, tc)
 		}
 	}
 	cfg := testConfig("semaphore")
 	cfg.Wait, cfg.KVLocks = 0, workload.MaxKVLocks
-	if _, mc, err := cfg.resolve(); err != nil || mc.Wait != 0 {
-		t.Errorf("no wait: got %v %v, want none", mc.Wait, err)
+	if _, err := cfg.resolve(); err != nil || cfg.Wait != 0 {
+		t.Errorf("no wait: got %v %v, want none", cfg.Wait, err)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestThreadLimit(t *testing.T) {
 		{"threads", limit, 501, true, 0, "--max-conns 501 needs a thread for each connection, and ulimit -u allows 600 (100 are kept for the rest); lower it to 500 or raise that limit"},
 		{"threads", threadLimit{100, "ulimit -u"}, 1, false, 0, "--mode threads needs a thread for each connection, and ulimit -u allows only 100; raise it"},
 	} {
-		c := Config{Mode: tc.mode, MaxConns: tc.maxConns}
+		c := Config{Mode: tc.mode, Config: model.Config{MaxConns: tc.maxConns}}
 		err := c.checkThreads(modeOf(t, tc.mode), tc.limit, tc.asked)
 		if got := fmt.Sprint(err); tc.err != "" && got != tc.err || tc.err == "" && (err != nil || c.MaxConns != tc.want) {
 			t.Errorf("%d connections: got %d and %v, want %d and %q", tc.maxConns, c.MaxConns, err, tc.want, tc.err)
@@ -143,7 +143,7 @@ func TestThreadLimit(t *testing.T) {
 		{"pool", false, limit, 501, ""},
 		{"pool", true, threadLimit{50, "ulimit -u"}, 1, "--mode pool needs a thread for each worker, and ulimit -u allows only 50; raise it"},
 	} {
-		c := Config{Mode: tc.mode, MaxConns: 9000, Settings: dispatch.Settings{Workers: tc.workers, Locked: tc.locked}}
+		c := Config{Mode: tc.mode, Config: model.Config{MaxConns: 9000, Settings: dispatch.Settings{Workers: tc.workers, Locked: tc.locked}}}
 		err := c.checkThreads(modeOf(t, tc.mode), tc.limit, true)
 		if tc.err == "" && err != nil || tc.err != "" && fmt.Sprint(err) != tc.err {
 			t.Errorf("%s with %d workers: got %v, want %q", tc.mode, tc.workers, err, tc.err)
@@ -184,7 +184,7 @@ func TestTopologyWarnings(t *testing.T) {
 	} {
 		cfg := testConfig(tc.mode)
 		tc.change(&cfg)
-		mode, _, err := cfg.resolve()
+		mode, err := cfg.resolve()
 		if err != nil {
 			t.Fatal(err)
 		}

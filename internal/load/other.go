@@ -5,6 +5,7 @@ package load
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // DefaultEngine is used when Options name no engine.
@@ -17,3 +18,6 @@ func attackSpin(context.Context, Options, *script) (*Result, error) { return nil
 func closedSpin(context.Context, Options, *script) (ClosedResult, error) {
 	return ClosedResult{}, errNoSpin
 }
+
+// Sleep is time.Sleep.
+func Sleep(d time.Duration) { time.Sleep(d) }
