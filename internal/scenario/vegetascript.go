@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,9 +30,19 @@ func (s *Scenario) WriteVegeta(w io.Writer, addr string) error {
 	if err != nil {
 		return err
 	}
-	loads, err := s.loads()
-	if err != nil {
-		return err
+	// Arms with the same load need only one attack.
+	var attacks []string
+	arms := map[string][]string{}
+	for _, a := range s.Contestants() {
+		l, err := s.Clients(a)
+		if err != nil {
+			return err
+		}
+		attack := s.attack(l, format)
+		if arms[attack] == nil {
+			attacks = append(attacks, attack)
+		}
+		arms[attack] = append(arms[attack], a.Name)
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `#!/usr/bin/env bash
@@ -49,13 +57,8 @@ targets() {
 %sTARGETS
 }
 `, s.Name, s.Question, addr, &targets)
-	for _, l := range loads {
-		fmt.Fprintf(&b, "\n# %s\n", strings.Join(l.arms, ", "))
-		flags, unsaid := s.vegetaFlags(l.Load)
-		for _, line := range unsaid {
-			fmt.Fprintf(&b, "# vegeta cannot say: %s\n", line)
-		}
-		fmt.Fprintf(&b, "targets | go tool vegeta attack -name=%s -format=%s %s |\n\tgo tool vegeta report\n", s.Name, format, strings.Join(flags, " "))
+	for _, attack := range attacks {
+		fmt.Fprintf(&b, "\n# %s\n%s", strings.Join(arms[attack], ", "), attack)
 	}
 	_, err = b.WriteTo(w)
 	return err
@@ -82,37 +85,16 @@ func (s *Scenario) stated(url string) string {
 	return url + "?" + strings.Join(demand, "&")
 }
 
-// A sharedLoad is a load with the names of the arms that have it.
-// Arms with the same load need only one attack.
-type sharedLoad struct {
-	Load
-	arms []string
-}
-
-// loads returns the different loads of the arms, in the arms' order.
-func (s *Scenario) loads() (all []sharedLoad, err error) {
-	for _, a := range s.Contestants() {
-		l, err := s.Clients(a)
-		if err != nil {
-			return nil, err
-		}
-		l.Vary = nil // the expanded arm a has the values
-		if i := slices.IndexFunc(all, func(known sharedLoad) bool { return reflect.DeepEqual(known.Load, l) }); i >= 0 {
-			all[i].arms = append(all[i].arms, a.Name)
-			continue
-		}
-		all = append(all, sharedLoad{l, []string{a.Name}})
-	}
-	return all, nil
-}
-
-// vegetaFlags returns vegeta's flags for a load, and phrases for the properties without a flag.
-func (s *Scenario) vegetaFlags(l Load) (flags, unsaid []string) {
+// attack returns the lines of the script that send a load: the properties without a flag of vegeta's
+// as comments, and the command with the others.
+func (s *Scenario) attack(l Load, format string) string {
+	var flags []string
+	var unsaid strings.Builder
 	add := func(format string, args ...any) { flags = append(flags, fmt.Sprintf(format, args...)) }
 	// A property that is lost is written down, so that nobody takes the attack for the same load.
 	lack := func(is bool, format string, args ...any) {
 		if is {
-			unsaid = append(unsaid, fmt.Sprintf(format, args...))
+			fmt.Fprintf(&unsaid, "# vegeta cannot say: "+format+"\n", args...)
 		}
 	}
 	// DURATION overrides it when the script runs.
@@ -126,7 +108,7 @@ func (s *Scenario) vegetaFlags(l Load) (flags, unsaid []string) {
 	if !l.KeepAlive {
 		add("-keepalive=false")
 	}
-	return flags, unsaid
+	return fmt.Sprintf("%stargets | go tool vegeta attack -name=%s -format=%s %s |\n\tgo tool vegeta report\n", &unsaid, s.Name, format, strings.Join(flags, " "))
 }
 
 // vegetaOpen adds the flags of an open loop. lack notes a property that vegeta cannot express.
