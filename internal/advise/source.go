@@ -1,17 +1,24 @@
 package advise
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // units are the units of a CSV file's times.
@@ -21,11 +28,11 @@ var units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "
 const longestHeld = time.Hour
 
 // ReadCSV reads from a CSV file the times that a worker is held, one per row. file is the file's
-// name in messages. column names the column; "" takes the only column of numbers. unit is s, ms, us
+// name in messages. name names the column; "" takes the only column of numbers. unit is s, ms, us
 // or ns. A first row without numbers is a header; a named column needs one. If there are several
 // columns, From of the demand names the one used. With fewer than 1,000 times the demand has a
 // doubt. Errors name file and line.
-func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
+func ReadCSV(r io.Reader, file, name, unit string) (Demand, error) {
 	scale, ok := units[unit]
 	if !ok {
 		return Demand{}, fmt.Errorf("unit %q is none of s, ms, us, ns", unit)
@@ -33,7 +40,7 @@ func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 	rows := csv.NewReader(r)
 	// Rows may differ in length. The reader reuses its row, so nothing keeps one.
 	rows.FieldsPerRecord, rows.ReuseRecord, rows.TrimLeadingSpace = -1, true, true
-	at := times{column: column, index: -1}
+	times := column{name: name}
 	var samples []time.Duration
 	for first := true; ; first = false {
 		row, err := rows.Read()
@@ -45,11 +52,11 @@ func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 		}
 		// A named column has its name in a header. Without a name, a header is a first row in which
 		// nothing is a number.
-		if first && (column != "" || len(numeric(row)) == 0) {
-			err = at.read(row)
+		if first && (name != "" || len(numeric(row)) == 0) {
+			err = times.find(row)
 		} else {
 			var took time.Duration
-			took, err = at.of(row, scale)
+			took, err = times.read(row, scale)
 			samples = append(samples, took)
 		}
 		if err != nil {
@@ -60,90 +67,78 @@ func ReadCSV(r io.Reader, file, column, unit string) (Demand, error) {
 	if len(samples) == 0 {
 		return Demand{}, fmt.Errorf("reading %s: no times in it; give one a row", file)
 	}
+	from := fmt.Sprintf("%d times in %s", len(samples), file)
+	if times.of > 1 {
+		from += fmt.Sprintf(" (column %s)", times.title(times.index))
+	}
 	var doubts []record.Fact
 	if len(samples) < 1000 {
 		doubts = append(doubts, record.Fact{Code: sizeFewTimes, Values: record.Values{"times": float64(len(samples))}})
 	}
-	d := sampled(samples, fmt.Sprintf("%d times in %s%s", len(samples), file, at.name), doubts)
+	d := sampled(samples, from, doubts)
 	if d.Held() == 0 {
 		return Demand{}, fmt.Errorf("reading %s: all times are 0; nothing is held", file)
 	}
 	return d, nil
 }
 
-// times is the column of the times. It is chosen by the header or by the first row with numbers,
-// and every later row is then read by its index.
-type times struct {
-	column string   // as the user named it; "" for the only column of numbers
+// column is the column of the times. It is chosen by the header or by the first row with times, and
+// every later row is then read by its index.
+type column struct {
+	name   string   // as the user named it; "" for the only column of numbers
 	header []string // the first row, if it is a header
-	index  int      // of the column, from 0; -1 before it is chosen
-	name   string   // like " (column took)"; "" if there is one column
+	index  int      // of the column, from 0
+	of     int      // columns in the row by which it was chosen; 0 before that
 }
 
-// read stores the header row, and chooses the named column.
-func (t *times) read(row []string) error {
-	for _, name := range row {
-		t.header = append(t.header, strings.TrimSpace(name))
+// find stores the header row, and chooses the named column.
+func (c *column) find(row []string) error {
+	for _, title := range row {
+		c.header = append(c.header, strings.TrimSpace(title))
 	}
-	if t.column == "" {
+	if c.name == "" {
 		return nil
 	}
-	i := slices.Index(t.header, t.column)
-	if i < 0 {
-		return fmt.Errorf("no column %q; the header has %s", t.column, strings.Join(row, ", "))
+	c.index, c.of = slices.Index(c.header, c.name), len(row)
+	if c.index < 0 {
+		return fmt.Errorf("no column %q; the header has %s", c.name, strings.Join(row, ", "))
 	}
-	t.choose(i, row)
 	return nil
 }
 
-// of returns the time in a row. Without a named column, it chooses the first of numbers, and no other
-// may have numbers in any row.
-func (t *times) of(row []string, scale time.Duration) (time.Duration, error) {
-	if t.column == "" {
-		// A second column of numbers in any row makes the choice a guess, so it is an error.
-		// append's 0 is for a row without numbers: timeOf then complains about its first cell.
+// read returns the time in a row. Without a named column, it chooses the first of numbers, and no
+// other may have numbers in any row: a second one makes the choice a guess.
+func (c *column) read(row []string, scale time.Duration) (time.Duration, error) {
+	if c.name == "" {
 		numbers := numeric(row)
-		if t.index < 0 {
-			t.choose(append(numbers, 0)[0], row)
+		// In a row without numbers the first column is chosen: parseTime then complains about it.
+		if c.of == 0 {
+			c.index, c.of = append(numbers, 0)[0], len(row)
 		}
-		if all := slices.Compact(slices.Sorted(slices.Values(append(numbers, t.index)))); len(all) > 1 {
-			return 0, t.several(all)
+		if numbers = slices.Compact(slices.Sorted(slices.Values(append(numbers, c.index)))); len(numbers) > 1 {
+			var titles []string
+			for _, i := range numbers {
+				titles = append(titles, c.title(i))
+			}
+			fix := "; choose the one of the times with --column"
+			if c.header == nil {
+				fix = ", and there is no header to choose by; add one and name the times' with --column"
+			}
+			return 0, fmt.Errorf("columns %s have numbers%s", strings.Join(titles, ", "), fix)
 		}
 	}
-	if t.index >= len(row) {
-		return 0, fmt.Errorf("%d columns, and the times are in column %d", len(row), t.index+1)
+	if c.index >= len(row) {
+		return 0, fmt.Errorf("%d columns, and the times are in column %d", len(row), c.index+1)
 	}
-	return timeOf(row[t.index], scale)
-}
-
-// choose chooses the column at index.
-func (t *times) choose(index int, row []string) {
-	t.index = index
-	if len(row) > 1 {
-		t.name = fmt.Sprintf(" (column %s)", t.title(index))
-	}
+	return parseTime(row[c.index], scale)
 }
 
 // title returns a column's name in the header, or its number from 1.
-func (t *times) title(index int) string {
-	if index < len(t.header) && t.header[index] != "" {
-		return t.header[index]
+func (c *column) title(index int) string {
+	if index < len(c.header) && c.header[index] != "" {
+		return c.header[index]
 	}
 	return strconv.Itoa(index + 1)
-}
-
-// several returns the error for more than one column of numbers. It tells how to choose one: by
-// name if there is a header.
-func (t *times) several(numbers []int) error {
-	var names []string
-	for _, i := range numbers {
-		names = append(names, t.title(i))
-	}
-	all := strings.Join(names, ", ")
-	if t.header == nil {
-		return fmt.Errorf("columns %s have numbers, and there is no header to choose by; add one and name the times' with --column", all)
-	}
-	return fmt.Errorf("columns %s have numbers; choose the one of the times with --column", all)
 }
 
 // numeric returns the indices of the columns of a row that hold numbers.
@@ -156,8 +151,8 @@ func numeric(row []string) (columns []int) {
 	return columns
 }
 
-// timeOf parses a time in units of scale, 0 to longestHeld.
-func timeOf(text string, scale time.Duration) (time.Duration, error) {
+// parseTime parses a time in units of scale, 0 to longestHeld.
+func parseTime(text string, scale time.Duration) (time.Duration, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	ns := v * float64(scale)
 	if err != nil || !(ns >= 0) {
@@ -167,4 +162,254 @@ func timeOf(text string, scale time.Duration) (time.Duration, error) {
 		return 0, fmt.Errorf("%s is more than %v; is the unit right?", text, longestHeld)
 	}
 	return time.Duration(math.Round(ns)), nil
+}
+
+// drawn is the number of samples that represent a histogram. Above p99.9 there are 65 of them.
+const drawn = 1 << 16
+
+// ReadHistogram reads a Prometheus histogram of the seconds that a worker is held. r is a text
+// exposition; file is its name in messages.
+//
+// metric names the histogram. "" takes the only one that ends in _seconds. Histograms of the Go
+// runtime, of the process and of schedlab do not count, because they hold no times of handlers
+// alone. If several are left, the error lists them.
+//
+// Series with different labels are added up, and From names them. If a series' count or sum
+// contradicts its buckets, that is an error. Times are assumed to be uniform within a bucket. Times
+// above the last bound are all given the mean that the histogram's sum leaves for them; a doubt
+// tells their ratio.
+//
+// The way through this file: choose finds the metric, read turns a series into plain counts and
+// checks it, addUp adds the series up, and demand draws samples from the sum.
+func ReadHistogram(r io.Reader, file, metric string) (d Demand, err error) {
+	defer func() {
+		if err != nil {
+			d, err = Demand{}, fmt.Errorf("reading %s: %w", file, err)
+		}
+	}()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(r)
+	if err != nil {
+		return d, err
+	}
+	maps.DeleteFunc(families, func(_ string, f *dto.MetricFamily) bool { return f.GetType() != dto.MetricType_HISTOGRAM })
+	name, err := choose(metric, slices.Sorted(maps.Keys(families)))
+	if err != nil {
+		return d, err
+	}
+	series := families[name].GetMetric()
+	h, err := addUp(name, series)
+	if err != nil {
+		return d, err
+	}
+	if d = h.demand(fmt.Sprintf("the histogram %s in %s%s", name, file, added(series))); d.Held() == 0 {
+		return d, fmt.Errorf("%s: all times are 0; nothing is held", name)
+	}
+	return d, nil
+}
+
+// foreign are the name prefixes of histograms that hold no times of handlers alone. schedlab's
+// include the wait for a worker, or are about something else.
+var foreign = []string{"go_", "process_", "schedlab_"}
+
+// choose returns metric if it is one of names. If metric is "", it returns the only name that fits.
+func choose(metric string, names []string) (string, error) {
+	fit := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		if metric != "" {
+			return name != metric
+		}
+		begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		return !strings.HasSuffix(name, "_seconds") || slices.ContainsFunc(foreign, begins)
+	})
+	had := "it has " + cmp.Or(strings.Join(names, ", "), "none")
+	switch {
+	case len(fit) == 1:
+		return fit[0], nil
+	case metric != "":
+		return "", fmt.Errorf("no histogram %s; %s", metric, had)
+	case len(fit) > 1:
+		return "", fmt.Errorf("%d histograms may be meant: %s; choose one with --metric", len(fit), strings.Join(fit, ", "))
+	}
+	return "", fmt.Errorf("no histogram *_seconds of a handler's times; %s; name one with --metric", had)
+}
+
+// labels returns a series' labels, each in a format for its name and its value, with commas between
+// them.
+func labels(m *dto.Metric, format string) string {
+	var all []string
+	for _, l := range m.GetLabel() {
+		all = append(all, fmt.Sprintf(format, l.GetName(), l.GetValue()))
+	}
+	return strings.Join(all, ",")
+}
+
+// mostNamed is the number of series that added names. A handler's histogram may have a hundred.
+const mostNamed = 4
+
+// added returns a phrase that names the series added up, "" for a single one.
+func added(series []*dto.Metric) string {
+	if len(series) < 2 {
+		return ""
+	}
+	var names []string
+	for _, m := range series[:min(len(series), mostNamed)] {
+		names = append(names, labels(m, "%s=%s"))
+	}
+	if more := len(series) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf(" (%d series added: %s)", len(series), strings.Join(names, "; "))
+}
+
+// A histogram counts times by bucket. counts[i] is the number of times above bounds[i-1] and up to
+// bounds[i]; they are not cumulative, unlike in an exposition. The first bucket begins at 0.
+type histogram struct {
+	bounds, counts []float64 // bounds in seconds, ascending
+	beyond         float64   // number of times above the last bound
+	sum            float64   // of all times, seconds; NaN if the exposition has none
+}
+
+// addUp adds up the series of a metric. They must have the same bounds and at least one time.
+func addUp(name string, series []*dto.Metric) (h histogram, err error) {
+	for i, m := range series {
+		one, err := read(m.GetHistogram())
+		if err != nil {
+			if of := labels(m, `%s=%q`); of != "" {
+				name += "{" + of + "}"
+			}
+			return h, fmt.Errorf("%s: %w", name, err)
+		}
+		if i == 0 {
+			h = one
+			continue
+		}
+		// Counts of different buckets cannot be added.
+		if !slices.Equal(h.bounds, one.bounds) {
+			return h, fmt.Errorf("%s: its series have different buckets; give an exposition of one of them", name)
+		}
+		for k := range h.counts {
+			h.counts[k] += one.counts[k]
+		}
+		h.beyond += one.beyond
+		h.sum += one.sum
+	}
+	if total := h.total(); total == 0 || math.IsInf(total, 0) {
+		return h, fmt.Errorf("%s: no time was observed", name)
+	}
+	return h, nil
+}
+
+// total returns the number of times counted.
+func (h histogram) total() float64 {
+	total := h.beyond
+	for _, n := range h.counts {
+		total += n
+	}
+	return total
+}
+
+// read converts a classic histogram from cumulative to plain counts, and checks that it is
+// consistent. The bucket le="+Inf" is not kept: it is the count. Errors tell which rule of the
+// format is broken.
+func read(m *dto.Histogram) (h histogram, err error) {
+	last, below, count := 0.0, 0.0, float64(m.GetSampleCount())
+	for _, b := range m.GetBucket() {
+		bound, upTo := b.GetUpperBound(), float64(b.GetCumulativeCount())
+		switch {
+		case upTo < below:
+			return h, fmt.Errorf(`the bucket le="%v" counts %.0f, fewer than the %.0f of the one before it; buckets are cumulative`, bound, upTo, below)
+		// This test comes before the next one, which skips the bucket.
+		case math.IsInf(bound, 1) && upTo != count:
+			return h, fmt.Errorf(`its _count is %.0f and its bucket le="%v" %.0f; they are the same number in a sound exposition`, count, bound, upTo)
+		case math.IsInf(bound, 1):
+			continue
+		case !(bound > last || bound == 0 && len(h.bounds) == 0) || bound > longestHeld.Seconds():
+			return h, fmt.Errorf("a bucket's bound is %g after %g; they ascend, in seconds up to %v", bound, last, longestHeld)
+		}
+		h.bounds, h.counts = append(h.bounds, bound), append(h.counts, upTo-below)
+		last, below = bound, upTo
+	}
+	if len(h.bounds) == 0 {
+		return h, fmt.Errorf("it has no bucket with a bound; classic buckets are needed")
+	}
+	h.beyond, h.sum = count-below, math.NaN()
+	switch {
+	case h.beyond < 0:
+		return h, fmt.Errorf("its count of %.0f is less than its buckets'", count)
+	case m.SampleSum == nil:
+		return h, nil
+	}
+	h.sum = m.GetSampleSum()
+	return h, h.checkSum()
+}
+
+// rounding is the relative error allowed to a sum of floats: the exporter added them up one by one.
+const rounding = 1e-6
+
+// checkSum returns an error if no times within the buckets can add up to the sum. The least sum has
+// every time at the lower bound of its bucket, the largest at the upper one; times above the last
+// bound have no upper one.
+func (h histogram) checkSum() error {
+	least, most, low := 0.0, 0.0, 0.0
+	for i, high := range h.bounds {
+		least, most = least+h.counts[i]*low, most+h.counts[i]*high
+		low = high
+	}
+	least += h.beyond * low
+	switch {
+	case math.IsNaN(h.sum) || math.IsInf(h.sum, 0):
+		return fmt.Errorf("its _sum is %g; it is the seconds of all times", h.sum)
+	case h.sum < least*(1-rounding):
+		return fmt.Errorf("its _sum is %.6g s, and the times in its buckets add up to %.6g s at least; it is no exposition of one moment", h.sum, least)
+	case h.beyond == 0 && h.sum > most*(1+rounding):
+		return fmt.Errorf("its _sum is %.6g s, and the times in its buckets add up to %.6g s at most; it is no exposition of one moment", h.sum, most)
+	}
+	return nil
+}
+
+// demand returns a demand of drawn samples, spread evenly within each bucket. Times above the last
+// bound all get one value: their mean by the histogram's sum, or the bound itself without a sum. If
+// the samples' mean is more than 5 % off the histogram's own, a doubt says that the buckets are
+// coarse.
+func (h histogram) demand(from string) Demand {
+	total := h.total()
+	samples := make([]time.Duration, 0, drawn)
+	low, before, known := 0.0, 0.0, 0.0
+	for i, high := range h.bounds {
+		known += h.counts[i] * (low + high) / 2
+		for len(samples) < drawn {
+			// The next sample stands for the time of this rank among all that were counted. It is
+			// in this bucket if the bucket's bound is the first with at least this many times below
+			// it.
+			rank := (float64(len(samples)) + 0.5) / drawn * total
+			if rank >= before+h.counts[i] {
+				break
+			}
+			at := low + (high-low)*(rank-before)/h.counts[i]
+			samples = append(samples, time.Duration(math.Round(at*1e9)))
+		}
+		low = high
+		before += h.counts[i]
+	}
+	doubts := []record.Fact{{Code: sizeBuckets}}
+	if h.beyond > 0 {
+		// The buckets' times are taken at their middles, known seconds in all; the rest of the sum
+		// is left for the times beyond. Without a sum all this is NaN, and the last bound stands
+		// in.
+		tail := min(max(low, (h.sum-known)/h.beyond), longestHeld.Seconds())
+		if math.IsNaN(tail) {
+			tail = low
+		}
+		for len(samples) < drawn {
+			samples = append(samples, time.Duration(math.Round(tail*1e9)))
+		}
+		doubts = append(doubts, record.Fact{Code: sizeBeyond, Values: record.Values{
+			"share": h.beyond / total, "bound": low, "taken": tail, "no_sum": float64(stats.Count(math.IsNaN(h.sum))),
+		}})
+	}
+	d := sampled(samples, from, doubts)
+	if mean, ours := h.sum/total, d.Held().Seconds(); h.sum > 0 && math.Abs(ours/mean-1) > 0.05 {
+		d.Doubts = append(d.Doubts, record.Fact{Code: sizeCoarse, Values: record.Values{"own": ours, "mean": mean}})
+	}
+	return d
 }
