@@ -202,35 +202,34 @@ func leaders(names, metrics []string, verdicts []record.Verdict) (record.AnswerK
 }
 
 // trailing returns 1 for each arm in c.Best with a median that is worse than another's by more than
-// SAME allows, by its name. It returns nil if the cell is decided. In an undecided cell "best" only means "not surely
-// worse", and an arm that looks twice as slow should not be advised for being plain.
+// SAME allows, by its name. It returns nil if the cell is decided. In an undecided cell "best" only
+// means "not surely worse", and an arm that looks twice as slow should not be advised for being plain.
 func trailing(c record.ChoiceCell) map[string]int {
 	switch c.Outcome {
 	case record.OneWins, record.ATie, record.TieForBest:
 		return nil
 	}
-	worse := map[string]float64{} // how much worse an arm is than the baseline: the sum over metrics of ln(ratio)
-	limit := 0.0
-	for _, name := range c.Metrics {
-		m := stats.MetricOf(name)
-		limit += math.Log1p(m.Same)
-		for _, v := range c.Verdicts {
-			switch {
-			case v.Metric != name || v.Baseline != c.Arms[0].Name || v.Ratio <= 0:
-			case m.HigherIsBetter:
-				worse[v.Arm] -= math.Log(v.Ratio)
-			default:
-				worse[v.Arm] += math.Log(v.Ratio)
-			}
+	// How much worse an arm is than the baseline: the sum over metrics of ln(ratio).
+	worse := map[string]float64{}
+	for _, v := range c.Verdicts {
+		switch {
+		case v.Baseline != c.Arms[0].Name || v.Ratio <= 0:
+		case stats.MetricOf(v.Metric).HigherIsBetter:
+			worse[v.Arm] -= math.Log(v.Ratio)
+		default:
+			worse[v.Arm] += math.Log(v.Ratio)
 		}
 	}
-	least := math.Inf(1)
+	limit := math.Inf(1)
 	for _, b := range c.Best {
-		least = min(least, worse[b.Name])
+		limit = min(limit, worse[b.Name])
+	}
+	for _, metric := range c.Metrics {
+		limit += math.Log1p(stats.MetricOf(metric).Same)
 	}
 	trails := map[string]int{}
 	for _, b := range c.Best {
-		trails[b.Name] = stats.Count(worse[b.Name] > least+limit)
+		trails[b.Name] = stats.Count(worse[b.Name] > limit)
 	}
 	return trails
 }
