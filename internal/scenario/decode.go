@@ -43,21 +43,6 @@ func fieldErrorf(path, format string, args ...any) *FieldError {
 	return &FieldError{Path: path, Msg: fmt.Errorf(format, args...).Error()}
 }
 
-// A rule is one check of a value. If bad is true, msg is the fault of the value at path.
-type rule struct {
-	bad       bool
-	path, msg string
-}
-
-// firstBroken returns an error for the first rule that is broken, nil if there is none.
-func firstBroken(rules []rule) *FieldError {
-	i := slices.IndexFunc(rules, func(r rule) bool { return r.bad })
-	if i < 0 {
-		return nil
-	}
-	return &FieldError{Path: rules[i].path, Msg: rules[i].msg}
-}
-
 // A decoder fills structs from YAML and remembers the position of each value. It accepts text, whole
 // numbers, booleans, lists and mappings. It refuses the rest of YAML: anchors, tags, merges, several
 // documents.
@@ -78,7 +63,7 @@ func decode(text []byte, v any) (*decoder, error) {
 	}
 	tokens := lexer.Tokenize(string(text))
 	if len(tokens) > maxTokens {
-		return nil, place{1, 1}.errorf("", "more than %d words and marks: not a scenario", maxTokens)
+		return nil, place{1, 1}.errorf("more than %d words and marks: not a scenario", maxTokens)
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
@@ -90,13 +75,13 @@ func decode(text []byte, v any) (*decoder, error) {
 		switch {
 		case doc.Body == nil || doc.Body.Type() == ast.CommentType || doc.Body.Type() == ast.DirectiveType:
 		case body != nil:
-			return nil, start(doc.Body).errorf("", "a second document begins here; a scenario file holds one")
+			return nil, start(doc.Body).errorf("a second document begins here; a scenario file holds one")
 		default:
 			body = doc.Body
 		}
 	}
 	if body == nil {
-		return nil, place{1, 1}.errorf("", "the file is empty; 'schedlab scenarios quick' prints one to start from")
+		return nil, place{1, 1}.errorf("the file is empty; 'schedlab scenarios quick' prints one to start from")
 	}
 	d := &decoder{at: map[string]place{"": {1, 1}}}
 	// The root has the empty path.
@@ -107,18 +92,18 @@ func decode(text []byte, v any) (*decoder, error) {
 // could drive a terminal when they are printed.
 func checkText(text []byte) error {
 	if len(text) > MaxScenario {
-		return place{1, 1}.errorf("", "larger than %d bytes: not a scenario", MaxScenario)
+		return place{1, 1}.errorf("larger than %d bytes: not a scenario", MaxScenario)
 	}
 	at := place{1, 1}
 	for rest := text; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)
 		switch {
 		case r == '\ufeff':
-			return at.errorf("", "a byte order mark; save the file as UTF-8 without one")
+			return at.errorf("a byte order mark; save the file as UTF-8 without one")
 		case r == utf8.RuneError && size == 1:
-			return at.errorf("", "byte 0x%02x is not UTF-8; save the file as UTF-8", rest[0])
+			return at.errorf("byte 0x%02x is not UTF-8; save the file as UTF-8", rest[0])
 		case isControl(r):
-			return at.errorf("", "control character %U; remove it, or save the file as UTF-8", r)
+			return at.errorf("control character %U; remove it, or save the file as UTF-8", r)
 		case r == '\n':
 			// The count below makes the next line's first column 1.
 			at = place{at.line + 1, 0}
@@ -145,14 +130,14 @@ func checkValue(text string) error {
 func syntax(err error) error {
 	var bad yaml.Error
 	if !errors.As(err, &bad) || bad.GetToken() == nil {
-		return place{1, 1}.errorf("", "%s", prose.FirstLine(err.Error()))
+		return place{1, 1}.errorf("%s", prose.FirstLine(err.Error()))
 	}
 	msg := prose.FirstLine(bad.GetMessage())
 	// The parser's own words for a tab are hard to understand.
 	if strings.Contains(msg, "\t") {
 		msg = "a tab where YAML wants blanks; indent with spaces"
 	}
-	return placeOf(bad.GetToken()).errorf("", "%s", msg)
+	return placeOf(bad.GetToken()).errorf("%s", msg)
 }
 
 // placeOf returns the position of a token.
@@ -169,18 +154,19 @@ func start(n ast.Node) place {
 	return placeOf(n.GetToken())
 }
 
-// errorf returns an error of the form line:column: path: message, or line:column: message without a
-// path. It wraps an error given with %w.
-func (p place) errorf(path, format string, args ...any) error {
-	if path != "" {
-		path += ": "
-	}
-	return fmt.Errorf("%d:%d: %s%w", p.line, p.column, path, fmt.Errorf(format, args...))
+// errorf returns an error of the form line:column: message. It wraps an error given with %w.
+func (p place) errorf(format string, args ...any) error {
+	return fmt.Errorf("%d:%d: %w", p.line, p.column, fmt.Errorf(format, args...))
 }
 
 // errorf returns an error about the value at path, with its position.
+// Without a path it is about the whole file.
 func (d *decoder) errorf(path, format string, args ...any) error {
-	return d.place(path).errorf(path, format, args...)
+	if path != "" {
+		format = "%s: " + format
+		args = append([]any{path}, args...)
+	}
+	return d.place(path).errorf(format, args...)
 }
 
 // fault is errorf for an impossible value. If the value is on one line of source and the fault is at
@@ -195,7 +181,7 @@ func (d *decoder) fault(bad *FieldError, source string) error {
 			at.column = utf8.RuneCountInString(before) + 1 + bad.at
 		}
 	}
-	return at.errorf(bad.Path, "%s", bad.Msg)
+	return at.errorf("%s: %s", bad.Path, bad.Msg)
 }
 
 // place returns the position of path, or of the nearest enclosing value that has one.
@@ -309,11 +295,12 @@ func (d *decoder) fields(path string, n ast.Node, known []string, read func(key,
 		inner := strings.TrimPrefix(path+"."+key, ".")
 		// An error before the value is read points at its key.
 		d.at[inner] = placeOf(pair.Key().GetToken())
-		allowed := func(k string) bool {
-			return k == key || k == anyVariable || k == envPrefix+anyVariable && strings.HasPrefix(key, envPrefix)
-		}
-		if !slices.ContainsFunc(known, allowed) {
-			return d.at[inner].errorf(path, "unknown key %q (want one of %s)", key, strings.Join(known, ", "))
+		if !slices.Contains(known, key) && !(strings.HasPrefix(key, envPrefix) && slices.Contains(known, envPrefix+anyVariable)) && !slices.Contains(known, anyVariable) {
+			err := fmt.Errorf("unknown key %q (want one of %s)", key, strings.Join(known, ", "))
+			if path != "" {
+				err = fmt.Errorf("%s: %w", path, err)
+			}
+			return d.at[inner].errorf("%w", err)
 		}
 		// A key without a value is more likely a mistake than a wish for the default.
 		if pair.Value().Type() == ast.NullType {

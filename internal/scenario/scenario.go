@@ -258,6 +258,21 @@ var (
 	methodForm = regexp.MustCompile(`^[A-Z]{1,16}$`)
 )
 
+// A rule is one check of a value. If bad is true, msg is the fault of the value at path.
+type rule struct {
+	bad       bool
+	path, msg string
+}
+
+// firstBroken returns an error for the first rule that is broken, nil if there is none.
+func firstBroken(rules []rule) *FieldError {
+	i := slices.IndexFunc(rules, func(r rule) bool { return r.bad })
+	if i < 0 {
+		return nil
+	}
+	return &FieldError{Path: rules[i].path, Msg: rules[i].msg}
+}
+
 // check returns an error for the first impossible value, nil if there is none.
 //
 // Only one fault is told at a time, since later rules may rely on earlier ones.

@@ -115,24 +115,24 @@ func parseTerm(weight, value string) (term, error) {
 		return t, fmt.Errorf("weight %+.20q is not a number in (0, 1]", weight)
 	}
 	value = strings.TrimSpace(value)
-	length := value
+	name, length := "const", value
 	if inner, closed := strings.CutSuffix(value, ")"); closed {
-		name, args, _ := strings.Cut(inner, "(")
-		switch length = args; name {
-		case "const":
-		case "exp":
-			t.kind = exponential
-		case "lognormal":
-			t.kind = lognormal
-			var scv string
-			length, scv, _ = strings.Cut(args, ",")
-			t.scv, err = strconv.ParseFloat(strings.TrimSpace(scv), 64)
-			if err != nil || !(t.scv > 0 && t.scv <= maxSCV) {
-				return t, fmt.Errorf("%+.30q needs a squared coefficient of variation in (0, %d], as in lognormal(200us,4)", value, maxSCV)
-			}
-		default:
-			return t, fmt.Errorf("%+.20q is none of const(D), exp(D), lognormal(D,SCV)", value)
+		name, length, _ = strings.Cut(inner, "(")
+	}
+	switch name {
+	case "const":
+	case "exp":
+		t.kind = exponential
+	case "lognormal":
+		t.kind = lognormal
+		var scv string
+		length, scv, _ = strings.Cut(length, ",")
+		t.scv, err = strconv.ParseFloat(strings.TrimSpace(scv), 64)
+		if err != nil || !(t.scv > 0 && t.scv <= maxSCV) {
+			return t, fmt.Errorf("%+.30q needs a squared coefficient of variation in (0, %d], as in lognormal(200us,4)", value, maxSCV)
 		}
+	default:
+		return t, fmt.Errorf("%+.20q is none of const(D), exp(D), lognormal(D,SCV)", value)
 	}
 	t.mean, err = time.ParseDuration(length)
 	if err != nil {
