@@ -258,9 +258,7 @@ func IsFlag(key string) bool {
 
 // armSettings returns the names of all settings of an arm.
 // The last one is env.NAME, which stands for any environment variable.
-func armSettings() []string {
-	return slices.Concat(armFlags, clientKeys, []string{envPrefix + anyVariable})
-}
+func armSettings() []string { return append(VaryFactors(), envPrefix+anyVariable) }
 
 // expand returns one arm for each combination of the varied values, in order.
 // Factors are in alphabetical order, and the last one changes fastest. An arm without varied values

@@ -181,9 +181,7 @@ func factors() []string {
 // VaryFactors returns the names of an arm's settings, without environment variables, which can have
 // any name.
 // These are the factors that help lists.
-func VaryFactors() []string {
-	return slices.DeleteFunc(armSettings(), func(s string) bool { return strings.HasPrefix(s, envPrefix) })
-}
+func VaryFactors() []string { return slices.Concat(armFlags, clientKeys) }
 
 // ParseFactor reads an axis of a map, FACTOR=V1,V2,..., with 2 to 25 values in the order of the axis. A
 // comma within parentheses is part of a value.
