@@ -29,9 +29,8 @@ import (
 // zero value needs none. It is safe for concurrent use once made.
 //
 // The file has the sources of a demand that need no file format: ParseWorkload, Held and Ask.Cost.
-// ReadHistogram and ReadCSV are the others. Load turns a demand into the requests
-// that theory replays, and Workload turns it into the keys of a scenario, which the tests of an
-// advice use.
+// ReadHistogram and ReadCSV are the others. Load turns a demand into the requests that theory
+// replays, and Workload turns it into the keys of a scenario, which the tests of an advice use.
 //
 // CPU is the time on a core and Sleep the time blocked after it, each a distribution of durations.
 type Demand struct {

@@ -41,9 +41,12 @@ const (
 // Matters returns the values of what may matter, in the table's order.
 func Matters() []string { return []string{Tail, Throughput, Memory, Overload} }
 
-// table holds for each cell the experiment that answers it, the metrics that decide ("": the ones in
-// deciding), and the arms that compete: arms of the scenario, the baseline first, each followed by
-// ":mode" if its name is not the mode. A closed loop is judged by its throughput. An open loop below
+// allButOverload is what one experiment below capacity can answer.
+const allButOverload = Tail + " " + Throughput + " " + Memory
+
+// table holds for each cell, or for several of one kind, the experiment that answers it, the metrics
+// that decide ("": the ones in deciding), and the arms that compete: arms of the scenario, the baseline
+// first, each followed by ":mode" if its name is not the mode. A closed loop is judged by its throughput. An open loop below
 // capacity is judged by the CPU time of a request instead. TestTableIsOfThePack checks the table
 // against the scenarios.
 //
@@ -53,42 +56,42 @@ func Matters() []string { return []string{Tail, Throughput, Memory, Overload} }
 // run again.
 var table = []struct{ does, matters, scenario, metrics, arms string }{
 	// Short CPU work on kept connections. For overload: half as much again as the CPU can do.
-	{ShortCPU, "tail throughput memory", "pool-cpu", "", "goroutine nethttp pool,workers=4:pool-request"},
+	{ShortCPU, allButOverload, "pool-cpu", "", "goroutine nethttp pool,workers=4:pool-request"},
 	{ShortCPU, Overload, "accept", "", "nethttp pool-reject:pool semaphore loop-single"},
 
 	// Requests that wait 28 ms for something else. For overload: with too few workers by Little's
 	// law, and with enough.
-	{Blocking, "tail throughput memory", "quick", "", "nethttp fasthttp pool"},
+	{Blocking, allButOverload, "quick", "", "nethttp fasthttp pool"},
 	{Blocking, Overload, "pool-block", "goodput", "nethttp pool,workers=4:pool pool,workers=8:pool"},
 
 	// Long requests among short ones. The experiment with overload compares lengths of one mode's
 	// queue, so the cell says that it lacks other modes.
-	{Mixed, "tail throughput memory", "quantum", "", "goroutine one-worker:pool-request loop-single"},
+	{Mixed, allButOverload, "quantum", "", "goroutine one-worker:pool-request loop-single"},
 	{Mixed, Overload, "queue-requests", "", "q,queue-depth=16:pool-request q,queue-depth=4:pool-request q,queue-depth=128:pool-request"},
 
 	// One request in a hundred is a hundred times the others. The scenario for overload loads no
 	// server beyond its capacity, and belowCapacity says so.
-	{HeavyTail, "tail throughput memory", "heavy-tail", "", "goroutines:goroutine one-worker:pool-request"},
+	{HeavyTail, allButOverload, "heavy-tail", "", "goroutines:goroutine one-worker:pool-request"},
 	{HeavyTail, Overload, "survivors", "goodput", "inline:loop-single answers:pool-request"},
 
 	// Thousands of idle connections beside the others. For overload: 16384 connections, all in use.
-	{Idle, "tail throughput memory", "many-idle", "", "goroutine-crowd,idle=16000:goroutine loop-crowd,idle=16000:loop"},
+	{Idle, allButOverload, "many-idle", "", "goroutine-crowd,idle=16000:goroutine loop-crowd,idle=16000:loop"},
 	{Idle, Overload, "crowd", "goodput", "goroutine,connections=16384:goroutine loop,connections=16384:loop"},
 
 	// The smallest request there is, sixteen at a time. For overload: twelve connections at once, with
 	// listen backlogs of several lengths. That is below capacity and all arms have one mode, so the
 	// cell says what it lacks.
-	{Bursts, "tail throughput memory", "queue-kinds-tiny", "", "shared:pool ring:pool-ring each:pool-perworker goroutines:goroutine"},
+	{Bursts, allButOverload, "queue-kinds-tiny", "", "shared:pool ring:pool-ring each:pool-perworker goroutines:goroutine"},
 	{Bursts, Overload, "backlog", "p90", "long:nethttp short:nethttp enough:nethttp"},
 
 	// Plain requests, which cost next to nothing. For memory and overload: sixteen in one write.
-	{Pipelined, "tail throughput", "plaintext", "", "nethttp goroutine fasthttp loop"},
+	{Pipelined, Tail + " " + Throughput, "plaintext", "", "nethttp goroutine fasthttp loop"},
 	{Pipelined, Memory, "pipelined", "", "goroutine,pipeline=16:goroutine loop,pipeline=16:loop nethttp,pipeline=16:nethttp"},
 	{Pipelined, Overload, "pipelined-crowd", "goodput", "loop,connections=256,pipeline=16:loop goroutine,connections=256,pipeline=16:goroutine"},
 
 	// Four fifths of the work under one lock. For overload: reads, writes and deletes of a store
 	// behind locks.
-	{Locks, "tail throughput memory", "lock", "", "goroutine nethttp turns-2:semaphore pool-request-2:pool-request"},
+	{Locks, allButOverload, "lock", "", "goroutine nethttp turns-2:semaphore pool-request-2:pool-request"},
 	{Locks, Overload, "kv-mix", "goodput", "goroutine pool,workers=4:pool pool,workers=12:pool requeue:pool-requeue"},
 }
 
