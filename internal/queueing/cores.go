@@ -1,9 +1,22 @@
 package queueing
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
+
+// cores run the jobs that workers hand them.
+type cores interface {
+	run(now time.Duration, job int, demand time.Duration)
+	next() time.Duration // time of the next step; never if nothing runs
+	// step does the step due at next. It returns the job that ran; ended is false if the job needs
+	// another turn.
+	step() (job int, ended bool)
+}
+
+// never is the time of an event that does not come.
+const never = time.Duration(math.MaxInt64)
 
 // turns are cores that run jobs in turn: the job that has been ready longest is next.
 type turns struct {
@@ -11,26 +24,22 @@ type turns struct {
 	idle    int
 	running heap[time.Duration] // by the end of their turn
 	left    []time.Duration     // demand of each job that is left after its current turn
-	links   links
-	ready   queue
-}
-
-func newTurns(cores int, turn time.Duration, jobs int) *turns {
-	return &turns{turn: turn, idle: cores, left: make([]time.Duration, jobs), links: make(links, jobs), ready: empty}
+	ready   []int               // jobs that wait for a core, the longest first
 }
 
 func (t *turns) run(now time.Duration, job int, demand time.Duration) {
 	t.left[job] = demand
-	if t.idle == 0 {
-		t.links.push(&t.ready, job)
-		return
+	t.ready = append(t.ready, job)
+	if t.idle > 0 {
+		t.idle--
+		t.begin(now)
 	}
-	t.idle--
-	t.begin(now, job)
 }
 
-// begin starts a turn of job on a core.
-func (t *turns) begin(now time.Duration, job int) {
+// begin starts a turn of the first ready job on a core.
+func (t *turns) begin(now time.Duration) {
+	job := t.ready[0]
+	t.ready = t.ready[1:]
 	turn := min(t.turn, t.left[job])
 	t.left[job] -= turn
 	t.running.push(now+turn, job)
@@ -43,12 +52,12 @@ func (t *turns) step() (job int, ended bool) {
 	job = t.running.pop()
 	ended = t.left[job] == 0
 	if !ended {
-		t.links.push(&t.ready, job)
+		t.ready = append(t.ready, job)
 	}
-	if t.ready.isEmpty() {
+	if len(t.ready) == 0 {
 		t.idle++
 	} else {
-		t.begin(now, t.links.pop(&t.ready))
+		t.begin(now)
 	}
 	return job, ended
 }
@@ -93,4 +102,66 @@ func (s *sharing) step() (job int, ended bool) {
 		s.work = 0 // restart the clock, which keeps it exact in long traces
 	}
 	return job, true
+}
+
+// A heap returns jobs in the order of a key. Jobs with equal keys come in the order in which they
+// were pushed. Its zero value is empty.
+type heap[K cmp.Ordered] struct {
+	items []keyed[K]
+	count uint64 // of pushes
+}
+
+// keyed is an item of a heap. order is the number of its push.
+type keyed[K cmp.Ordered] struct {
+	key   K
+	order uint64
+	job   int
+}
+
+func (a keyed[K]) before(b keyed[K]) bool {
+	return a.key < b.key || a.key == b.key && a.order < b.order
+}
+
+func (h *heap[K]) len() int { return len(h.items) }
+
+// next returns the smallest key; none if the heap is empty.
+func (h *heap[K]) next(none K) K {
+	if len(h.items) == 0 {
+		return none
+	}
+	return h.items[0].key
+}
+
+func (h *heap[K]) push(key K, job int) {
+	h.count++
+	h.items = append(h.items, keyed[K]{key, h.count, job})
+	for i := len(h.items) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !h.items[i].before(h.items[parent]) {
+			return
+		}
+		h.items[i], h.items[parent] = h.items[parent], h.items[i]
+		i = parent
+	}
+}
+
+func (h *heap[K]) pop() int {
+	top, n := h.items[0].job, len(h.items)-1
+	x := h.items[n]
+	h.items = h.items[:n]
+	i := 0
+	for child := 1; child < n; child = 2*i + 1 {
+		if child+1 < n && h.items[child+1].before(h.items[child]) {
+			child++
+		}
+		if !h.items[child].before(x) {
+			break
+		}
+		h.items[i] = h.items[child]
+		i = child
+	}
+	if n > 0 {
+		h.items[i] = x
+	}
+	return top
 }

@@ -78,22 +78,21 @@ func TestFormulasAreHomogeneous(t *testing.T) {
 	t.Parallel()
 	const k = 4.0
 	for what, f := range map[string]func(lambda, service float64) float64{
-		"MG1":             func(l, s float64) float64 { return MG1(l, s, 3) },
-		"MG1PS":           MG1PS,
-		"MMc":             func(l, s float64) float64 { return MMc(l, s, 3) },
-		"MMcK":            func(l, s float64) float64 { return MMcK(l, s, 3, 7).Response },
-		"its throughput":  func(l, s float64) float64 { return 1 / MMcK(l, s, 3, 7).Throughput },
-		"AllenCunneen":    func(l, s float64) float64 { return AllenCunneen(l, s, 3, 2, 3) },
-		"RoundRobin":      func(l, s float64) float64 { return RoundRobin(l, s, 3) },
-		"MMcWait":         func(l, s float64) float64 { return s * MMcWait(l, s, 3, s/2) },
-		"MMcTail":         func(l, s float64) float64 { return s * MMcTail(l, s, 3, s/2) },
-		"MMcQuantile":     func(l, s float64) float64 { return MMcQuantile(l, s, 3, .9) },
-		"MMcKQuantile":    func(l, s float64) float64 { return MMcKQuantile(l, s, 3, 7, .9) },
-		"MMcWaitQuantile": func(l, s float64) float64 { return MMcWaitQuantile(l, s, 3, .99) },
-		"MMcKWait":        func(l, s float64) float64 { mean, _ := MMcKWait(l, s, 3, 7, .9); return mean },
-		"its quantile":    func(l, s float64) float64 { _, q := MMcKWait(l, s, 3, 7, .99); return q },
-		"Little":          func(l, s float64) float64 { return s * Little(l, s) },
-		"saturation":      func(l, s float64) float64 { return s * MMcTail(8*l, s, 3, s) },
+		"MG1":              func(l, s float64) float64 { return MG1(l, s, 3) },
+		"MG1PS":            MG1PS,
+		"MMc":              func(l, s float64) float64 { return MMc(l, s, 3) },
+		"MMcK":             func(l, s float64) float64 { return MMcK(l, s, 3, 7).Response },
+		"its throughput":   func(l, s float64) float64 { return 1 / MMcK(l, s, 3, 7).Throughput },
+		"AllenCunneen":     func(l, s float64) float64 { return AllenCunneen(l, s, 3, 2, 3) },
+		"RoundRobin":       func(l, s float64) float64 { return RoundRobin(l, s, 3) },
+		"MMcWait":          func(l, s float64) float64 { return s * MMcWait(l, s, 3, s/2) },
+		"MMcTail":          func(l, s float64) float64 { return s * MMcTail(l, s, 3, s/2) },
+		"MMcQuantile":      func(l, s float64) float64 { return MMcQuantile(l, s, 3, .9) },
+		"MMcKQuantile":     func(l, s float64) float64 { return MMcKQuantile(l, s, 3, 7, .9) },
+		"MMcWaitQuantile":  func(l, s float64) float64 { return MMcWaitQuantile(l, s, 3, .99) },
+		"MMcKWaitQuantile": func(l, s float64) float64 { return MMcKWaitQuantile(l, s, 3, 7, .99) },
+		"Little":           func(l, s float64) float64 { return s * Little(l, s) },
+		"saturation":       func(l, s float64) float64 { return s * MMcTail(8*l, s, 3, s) },
 	} {
 		one := f(.9, 1)
 		if !(one > 0) {

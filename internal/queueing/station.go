@@ -2,6 +2,7 @@ package queueing
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -44,6 +45,13 @@ const (
 	GoTurn = 10 * time.Millisecond // after this time Go's scheduler preempts a goroutine (forcePreemptNS in runtime/proc.go)
 	Whole  = time.Duration(math.MaxInt64)
 	Even   = time.Duration(0) // the limit of short turns: all jobs present share the cores evenly
+)
+
+// CoDelTarget and CoDelInterval are the settings that servers use for CoDel: B. Maurer, "Fail at
+// Scale", ACM Queue 13(8), 2015.
+const (
+	CoDelTarget   = 5 * time.Millisecond
+	CoDelInterval = 100 * time.Millisecond
 )
 
 // pooled reports whether the station is a Pool.
@@ -98,4 +106,65 @@ func roomOf(s Station) (workers, room int) {
 	}
 	workers = min(workers, s.Places)
 	return workers, s.Places - workers
+}
+
+// aging reports whether the station's queue ages. An aging queue refuses jobs that have waited too
+// long, by the form of CoDel for servers (Maurer, as above). The queue is standing if even the
+// shortest wait in a whole interval was above the target, or if the jobs refused in it would need
+// more than twice the target to run at the rate of the jobs that ran. While the queue is standing,
+// jobs that have waited more than twice the target are lost.
+//
+// With Adaptive, which is for a Pool only, the newest job is served first while the queue is
+// standing, and arrivals remove jobs that are too old, and not only workers.
+func aging(s Station) bool { return s.Target != 0 || s.Interval != 0 || s.Adaptive }
+
+// checkAging returns an error for an aging queue that is impossible.
+func checkAging(s Station) error {
+	switch {
+	case !aging(s):
+		return nil
+	case s.Target <= 0 || s.Interval <= 0:
+		return fmt.Errorf("checking the station: a target of %g s in an interval of %g s; give both more than 0", s.Target, s.Interval)
+	case !pooled(s) && (s.Adaptive || s.Kind != PerWorker):
+		return fmt.Errorf("checking the station: the queue of %s does not age so; a pool's does", s.Kind)
+	case s.Overflow == Blocks:
+		return errors.New("checking the station: an aging queue does not make arrivals wait outside; drop Blocks")
+	case s.Overflow == Oldest || s.Patience > 0:
+		return errors.New("checking the station: an aging queue loses by age, not by place or patience; drop Oldest and Patience")
+	}
+	return nil
+}
+
+// codel lets a queue age. All queues of a station share one.
+type codel struct {
+	target, interval time.Duration
+	end              time.Duration // of the current interval
+	least            time.Duration // shortest wait in the interval
+	ran, refused     int           // jobs in the interval
+	standing         bool          // the queue was standing in the interval before
+}
+
+// turn reports whether a job is too old to run when its turn comes. waited is its wait.
+func (c *codel) turn(now, waited time.Duration) bool {
+	if now < c.end {
+		c.least = min(c.least, waited)
+	} else {
+		owed := time.Duration(c.refused) * c.interval
+		c.standing = c.least > c.target || owed > time.Duration(c.ran)*2*c.target
+		c.end, c.least, c.ran, c.refused = now+c.interval, waited, 0, 0
+	}
+	if c.tooOld(waited) {
+		return true
+	}
+	c.ran++
+	return false
+}
+
+// tooOld reports whether a job with this wait must be refused, and counts it if so.
+func (c *codel) tooOld(waited time.Duration) bool {
+	if !c.standing || waited <= 2*c.target {
+		return false
+	}
+	c.refused++
+	return true
 }
