@@ -1,6 +1,9 @@
 package queueing
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // The queue stands when even the shortest wait of an interval was above the target, or when
 // what was refused in it would take more than twice the target to run.
@@ -51,24 +54,21 @@ func TestCodelTakesTheSettingsOfServers(t *testing.T) {
 func TestHeap(t *testing.T) {
 	t.Parallel()
 	for n := range 60 {
-		var h heap[int]
+		var h heap
 		for job := range n {
-			h.push(job*job*7%11, job)
+			h.push(time.Duration(job*job*7%11), job)
 		}
-		last := keyed[int]{key: -1}
-		for left := n; left > 0; left-- {
-			if h.len() != left {
-				t.Fatalf("%d left of %d, want %d", h.len(), n, left)
-			}
-			key := h.next(-1)
+		last := event{at: -1}
+		for range n {
+			at := h.next()
 			job := h.pop()
-			if key != job*job*7%11 || key < last.key || key == last.key && job < last.job {
-				t.Fatalf("job %d of key %d after job %d of key %d", job, key, last.job, last.key)
+			if at != time.Duration(job*job*7%11) || at < last.at || at == last.at && job < last.job {
+				t.Fatalf("job %d at %d after job %d at %d", job, at, last.job, last.at)
 			}
-			last = keyed[int]{key: key, job: job}
+			last = event{at: at, job: job}
 		}
-		if got := h.next(-7); got != -7 {
-			t.Fatalf("the next of none is %d", got)
+		if got := h.next(); got != never {
+			t.Fatalf("the next of none is at %d", got)
 		}
 	}
 }

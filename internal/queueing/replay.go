@@ -1,7 +1,9 @@
 package queueing
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -26,8 +28,8 @@ type Completion struct {
 
 // Replay runs jobs, sorted by arrival, through an ideal server and returns how each ended. If
 // ends and arrivals fall on the same moment, ends come first. It takes about 0.3 µs per job and
-// per turn of a job, and some more with many cores or, if they share evenly, with many jobs. It
-// returns an error for an impossible station or job.
+// per turn of a job, and some more with many cores. It returns an error for an impossible station or
+// job, and for a Turn of [Even].
 func Replay(s Station, jobs []Job) ([]Completion, error) {
 	if err := checkTrace(s, jobs); err != nil {
 		return nil, err
@@ -53,7 +55,7 @@ func ReplayClosed(s Station, clients int, jobs []Job) ([]Job, []Completion, erro
 		return nil, nil, err
 	}
 	r := newReplay(s, jobs)
-	r.closed = &heap[time.Duration]{}
+	r.closed = &heap{}
 	for i := range clients {
 		r.closed.push(0, i)
 	}
@@ -65,6 +67,9 @@ func ReplayClosed(s Station, clients int, jobs []Job) ([]Job, []Completion, erro
 func checkTrace(s Station, jobs []Job) error {
 	if err := checkStation(s); err != nil {
 		return err
+	}
+	if s.Turn == Even {
+		return errors.New("replaying a trace: only formulas share the cores evenly; give a turn above 0")
 	}
 	for i, j := range jobs {
 		if j.CPU < 0 || j.Block < 0 || j.Conn < 0 || j.At < 0 || i > 0 && j.At < jobs[i-1].At {
@@ -80,15 +85,15 @@ type replay struct {
 	jobs        []Job
 	completions []Completion
 	now         time.Duration
-	cores       cores
-	blocked     heap[time.Duration] // jobs that have had their time on a core, by their end
+	cores       turns
+	blocked     heap // jobs that have had their time on a core, by their end
 	lanes       []lane
 	reach       int     // lanes that a worker takes jobs from, its own first
 	own         []int32 // lane of each job, and of its worker once it has one; -1 until it is picked
 	outside     []int   // jobs that wait for a place, oldest first
 	law         *codel  // nil if the queue does not age
 	chance      *rand.Rand
-	closed      *heap[time.Duration] // clients by the time when they send next; nil in an open loop
+	closed      *heap // clients by the time when they send next; nil in an open loop
 }
 
 // A lane is a queue with the workers that take jobs from it.
@@ -102,19 +107,15 @@ func newReplay(s Station, jobs []Job) *replay {
 	r := &replay{
 		station: s, jobs: jobs, completions: make([]Completion, len(jobs)),
 		own: slices.Repeat([]int32{-1}, len(jobs)), chance: rand.New(rand.NewPCG(uint64(len(jobs)), 2)),
+		cores: turns{turn: s.Turn, idle: s.Cores, left: make([]time.Duration, len(jobs))},
 	}
 	if aging(s) {
 		r.law = &codel{target: record.Duration(s.Target), interval: record.Duration(s.Interval)}
 	}
-	workers, room := roomOf(s)
-	r.lanes, r.reach = slices.Repeat([]lane{{workers: workers, room: room}}, lanes(s)), 1
+	queues, workers, room := layout(s)
+	r.lanes, r.reach = slices.Repeat([]lane{{workers: workers, room: room}}, queues), 1
 	if s.Steal {
 		r.reach = len(r.lanes)
-	}
-	if s.Turn == Even {
-		r.cores = &sharing{cores: float64(s.Cores)}
-	} else {
-		r.cores = &turns{turn: s.Turn, idle: s.Cores, left: make([]time.Duration, len(jobs))}
 	}
 	return r
 }
@@ -123,10 +124,14 @@ func newReplay(s Station, jobs []Job) *replay {
 func (r *replay) run() {
 	for arrived := 0; ; {
 		arrival := never
-		if arrived < len(r.jobs) {
-			arrival = r.due(arrived)
+		switch {
+		case arrived == len(r.jobs):
+		case r.closed != nil: // when a client is free to send
+			arrival = r.closed.next()
+		default:
+			arrival = r.jobs[arrived].At
 		}
-		core, wake := r.cores.next(), r.blocked.next(never)
+		core, wake := r.cores.running.next(), r.blocked.next()
 		r.now = min(arrival, core, wake)
 		switch r.now {
 		case never:
@@ -142,14 +147,6 @@ func (r *replay) run() {
 			arrived++
 		}
 	}
-}
-
-// due returns when the next job arrives: by the trace, or when a client is free to send.
-func (r *replay) due(job int) time.Duration {
-	if r.closed != nil {
-		return r.closed.next(never)
-	}
-	return r.jobs[job].At
 }
 
 // arrive gives an arriving job a worker or a place, or loses it.
@@ -350,4 +347,111 @@ func (r *replay) expire(l *lane) {
 		}
 		r.lose(l.oldest(), by)
 	}
+}
+
+// never is the time of an event that does not come.
+const never = time.Duration(math.MaxInt64)
+
+// turns are cores that run the jobs that workers hand them, in turn: the job that has been ready
+// longest is next.
+type turns struct {
+	turn    time.Duration
+	idle    int
+	running heap            // by the end of their turn
+	left    []time.Duration // demand of each job that is left after its current turn
+	ready   []int           // jobs that wait for a core, the longest first
+}
+
+// run takes a job that needs a core for some time.
+func (t *turns) run(now time.Duration, job int, demand time.Duration) {
+	t.left[job] = demand
+	t.ready = append(t.ready, job)
+	if t.idle > 0 {
+		t.idle--
+		t.begin(now)
+	}
+}
+
+// begin starts a turn of the first ready job on a core.
+func (t *turns) begin(now time.Duration) {
+	job := t.ready[0]
+	t.ready = t.ready[1:]
+	turn := min(t.turn, t.left[job])
+	t.left[job] -= turn
+	t.running.push(now+turn, job)
+}
+
+// step ends the first turn that is running. It returns its job; ended is false if the job needs
+// another turn.
+func (t *turns) step() (job int, ended bool) {
+	now := t.running.next()
+	job = t.running.pop()
+	ended = t.left[job] == 0
+	if !ended {
+		t.ready = append(t.ready, job)
+	}
+	if len(t.ready) == 0 {
+		t.idle++
+	} else {
+		t.begin(now)
+	}
+	return job, ended
+}
+
+// A heap returns jobs in the order of their times. Jobs of one time come in the order in which they
+// were pushed. Its zero value is empty.
+type heap struct {
+	items []event
+	count uint64 // of pushes
+}
+
+// An event is an item of a heap. order is the number of its push.
+type event struct {
+	at    time.Duration
+	order uint64
+	job   int
+}
+
+func (a event) before(b event) bool { return a.at < b.at || a.at == b.at && a.order < b.order }
+
+// next returns the first time; never if the heap is empty.
+func (h *heap) next() time.Duration {
+	if len(h.items) == 0 {
+		return never
+	}
+	return h.items[0].at
+}
+
+func (h *heap) push(at time.Duration, job int) {
+	h.count++
+	h.items = append(h.items, event{at, h.count, job})
+	for i := len(h.items) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !h.items[i].before(h.items[parent]) {
+			return
+		}
+		h.items[i], h.items[parent] = h.items[parent], h.items[i]
+		i = parent
+	}
+}
+
+func (h *heap) pop() int {
+	top, n := h.items[0].job, len(h.items)-1
+	x := h.items[n]
+	h.items = h.items[:n]
+	i := 0
+	for child := 1; child < n; child = 2*i + 1 {
+		if child+1 < n && h.items[child+1].before(h.items[child]) {
+			child++
+		}
+		if !h.items[child].before(x) {
+			break
+		}
+		h.items[i] = h.items[child]
+		i = child
+	}
+	if n > 0 {
+		h.items[i] = x
+	}
+	return top
 }

@@ -234,11 +234,9 @@ func Waits(a Ask) (all []Outcome, knee int, err error) {
 	if a.Rate*a.Service >= float64(a.Cores) {
 		return nil, 0, nil
 	}
+	with := func(workers int) Outcome { return a.outcome(setting{workers, Unbounded, 1, 1}) }
 	below := func(share float64) func(int) bool {
-		return func(workers int) bool {
-			o := a.outcome(setting{workers, Unbounded, 1, 1})
-			return o.Wait <= share*o.Held
-		}
+		return func(workers int) bool { return with(workers).Wait <= share*(a.Service+a.Block) }
 	}
 	low := Workers(a.Rate, a.Service+a.Block)
 	turn, _ := least(low, below(0.1)) // exists: with a worker for each request there is no wait
@@ -249,7 +247,7 @@ func Waits(a Ask) (all []Outcome, knee int, err error) {
 		if knee < 0 && workers >= turn {
 			workers, knee = turn, len(all)
 		}
-		all = append(all, a.outcome(setting{workers, Unbounded, 1, 1}))
+		all = append(all, with(workers))
 		if workers >= high {
 			return all, knee, nil
 		}

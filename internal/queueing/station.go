@@ -44,7 +44,7 @@ const (
 const (
 	GoTurn = 10 * time.Millisecond // after this time Go's scheduler preempts a goroutine (forcePreemptNS in runtime/proc.go)
 	Whole  = time.Duration(math.MaxInt64)
-	Even   = time.Duration(0) // the limit of short turns: all jobs present share the cores evenly
+	Even   = time.Duration(0) // the limit of short turns: all jobs present share the cores evenly; for formulas only
 )
 
 // CoDelTarget and CoDelInterval are the settings that servers use for CoDel: B. Maurer, "Fail at
@@ -76,51 +76,6 @@ func checkStation(s Station) error {
 		return fmt.Errorf("checking the station: a patience of %g s; give none or a positive one", s.Patience)
 	case (!inTurn(s) || s.Steal) && s.Kind != PerWorker:
 		return fmt.Errorf("checking the station: a %s has no queues to pick or steal from; drop both", cmp.Or(s.Kind, Pool))
-	}
-	return checkAging(s)
-}
-
-// lanes returns the number of queues.
-func lanes(s Station) int {
-	if s.Kind == PerWorker || s.Kind == Loops {
-		return s.Workers
-	}
-	return 1
-}
-
-// roomOf returns how many workers a queue has, and how many jobs may wait in it.
-func roomOf(s Station) (workers, room int) {
-	switch {
-	case pooled(s):
-		workers = s.Workers
-	case s.Kind == Goroutines:
-		if s.Places > 0 {
-			return s.Places, 0
-		}
-		return math.MaxInt, 0
-	default:
-		workers = 1
-	}
-	if s.Places == 0 {
-		return workers, math.MaxInt
-	}
-	workers = min(workers, s.Places)
-	return workers, s.Places - workers
-}
-
-// aging reports whether the station's queue ages. An aging queue refuses jobs that have waited too
-// long, by the form of CoDel for servers (Maurer, as above). The queue is standing if even the
-// shortest wait in a whole interval was above the target, or if the jobs refused in it would need
-// more than twice the target to run at the rate of the jobs that ran. While the queue is standing,
-// jobs that have waited more than twice the target are lost.
-//
-// With Adaptive, which is for a Pool only, the newest job is served first while the queue is
-// standing, and arrivals remove jobs that are too old, and not only workers.
-func aging(s Station) bool { return s.Target != 0 || s.Interval != 0 || s.Adaptive }
-
-// checkAging returns an error for an aging queue that is impossible.
-func checkAging(s Station) error {
-	switch {
 	case !aging(s):
 		return nil
 	case s.Target <= 0 || s.Interval <= 0:
@@ -134,6 +89,33 @@ func checkAging(s Station) error {
 	}
 	return nil
 }
+
+// layout returns the number of queues, and for each how many workers take jobs from it and how many
+// jobs may wait in it.
+func layout(s Station) (queues, workers, room int) {
+	queues, workers, room = 1, s.Workers, math.MaxInt
+	switch s.Kind {
+	case PerWorker, Loops:
+		queues, workers = s.Workers, 1
+	case Goroutines:
+		workers = math.MaxInt
+	}
+	if s.Places > 0 {
+		workers = min(workers, s.Places)
+		room = s.Places - workers
+	}
+	return queues, workers, room
+}
+
+// aging reports whether the station's queue ages. An aging queue refuses jobs that have waited too
+// long, by the form of CoDel for servers (Maurer, as above). The queue is standing if even the
+// shortest wait in a whole interval was above the target, or if the jobs refused in it would need
+// more than twice the target to run at the rate of the jobs that ran. While the queue is standing,
+// jobs that have waited more than twice the target are lost.
+//
+// With Adaptive, which is for a Pool only, the newest job is served first while the queue is
+// standing, and arrivals remove jobs that are too old, and not only workers.
+func aging(s Station) bool { return s.Target != 0 || s.Interval != 0 || s.Adaptive }
 
 // codel lets a queue age. All queues of a station share one.
 type codel struct {

@@ -6,7 +6,6 @@
 package timeline
 
 import (
-	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -73,13 +72,10 @@ const (
 
 // String returns the name in lower case, such as queue.
 func (p Part) String() string {
-	if p < NumParts {
-		return [...]string{
-			"lag", "connect", "build", "accept", "ingress", "wakeup", "parse",
-			"queue", "handover", "service", "finish", "egress", "receive",
-		}[p]
-	}
-	return fmt.Sprintf("part %d", uint8(p))
+	return [NumParts]string{
+		"lag", "connect", "build", "accept", "ingress", "wakeup", "parse",
+		"queue", "handover", "service", "finish", "egress", "receive",
+	}[p]
 }
 
 // Parts holds the length of each part of a request in nanoseconds. Their sum is the response time,
