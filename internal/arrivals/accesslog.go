@@ -121,7 +121,8 @@ func (p *logParser) line(number int, text string) error {
 		if len(p.places) == maxLogDifferent {
 			return fmt.Errorf("more than %d different requests; take a part of the log", maxLogDifferent)
 		}
-		request.Path = strings.Clone(request.Path) // so that the much longer line is not kept
+		// The copies let go of the much longer line.
+		request = LogRequest{Method: strings.Clone(request.Method), Path: strings.Clone(request.Path)}
 		place = uint32(len(p.log.Requests))
 		p.log.Requests = append(p.log.Requests, request)
 		p.places[request] = place
