@@ -104,32 +104,28 @@ func (p *logParser) line(number int, text string) error {
 		return nil
 	}
 	p.log.Lines++
-	// A log that was written on Windows ends its lines with a carriage return.
-	fields := logLine.FindStringSubmatch(strings.TrimRight(text, "\r"))
-	if fields == nil {
-		p.bad(number)
+	at, request, ok := parseLogLine(text)
+	switch {
+	case !ok:
+		p.log.Bad++
+		if len(p.log.BadLines) < toldLogLines {
+			p.log.BadLines = append(p.log.BadLines, number)
+		}
 		return nil
-	}
-	at, err := time.Parse(logTime, fields[1])
-	method, path := fields[2], fields[3]
-	// A path may fit the pattern and still be one that no URL can have, such as with a bad %-escape.
-	if _, pathErr := url.ParseRequestURI(path); err != nil || pathErr != nil {
-		p.bad(number)
-		return nil
-	}
-	if method != "GET" && method != "HEAD" {
+	case request.Method != "GET" && request.Method != "HEAD":
 		p.log.Others++
 		return nil
 	}
-	place, known := p.places[LogRequest{method, path}]
+	place, known := p.places[request]
 	if !known {
 		if len(p.places) == maxLogDifferent {
 			return fmt.Errorf("more than %d different requests; take a part of the log", maxLogDifferent)
 		}
-		path = strings.Clone(path) // so that the much longer line is not kept
+		// The copies let go of the much longer line.
+		request = LogRequest{Method: strings.Clone(request.Method), Path: strings.Clone(request.Path)}
 		place = uint32(len(p.log.Requests))
-		p.log.Requests = append(p.log.Requests, LogRequest{method, path})
-		p.places[LogRequest{method, path}] = place
+		p.log.Requests = append(p.log.Requests, request)
+		p.places[request] = place
 	}
 	if len(p.asked) == maxLogRequests {
 		return fmt.Errorf("more than %d requests; take a part of the log", maxLogRequests)
@@ -139,12 +135,17 @@ func (p *logParser) line(number int, text string) error {
 	return nil
 }
 
-// bad counts a line that cannot be read, and keeps the numbers of the first few.
-func (p *logParser) bad(number int) {
-	p.log.Bad++
-	if len(p.log.BadLines) < toldLogLines {
-		p.log.BadLines = append(p.log.BadLines, number)
+// parseLogLine returns the time and the request of a line; ok is false if it cannot be read.
+func parseLogLine(text string) (at time.Time, request LogRequest, ok bool) {
+	// A log that was written on Windows ends its lines with a carriage return.
+	fields := logLine.FindStringSubmatch(strings.TrimRight(text, "\r"))
+	if fields == nil {
+		return at, request, false
 	}
+	at, err := time.Parse(logTime, fields[1])
+	// A path may fit the pattern and still be one that no URL can have, such as with a bad %-escape.
+	_, pathErr := url.ParseRequestURI(fields[3])
+	return at, LogRequest{Method: fields[2], Path: fields[3]}, err == nil && pathErr == nil
 }
 
 // finish sorts the requests by time, because a server logs them in the order in which they end.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -225,4 +226,32 @@ func FuzzReadAccessLog(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A log keeps its requests and not its lines, which may be much longer. The test is not parallel,
+// because it measures the heap.
+func TestAccessLogLetsGoOfItsLines(t *testing.T) {
+	const lines, length = 500, 60 << 10
+	line := func(i int) string {
+		return fmt.Sprintf("a - - [10/Oct/2000:13:55:36 +0000] \"GET /%d HTTP/1.1\" 200 1 %s\n", i, strings.Repeat("x", length))
+	}
+	var text strings.Builder
+	for i := range lines {
+		text.WriteString(line(i))
+	}
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	l, err := ReadAccessLog("x.log", strings.NewReader(text.String()))
+	if err != nil || len(l.Requests) != lines {
+		t.Fatalf("got %d requests, %v", len(l.Requests), err)
+	}
+	if kept := int64(heap()) - int64(before); kept > lines*length/4 {
+		t.Errorf("a log of %d bytes keeps %d of them", text.Len(), kept)
+	}
+	runtime.KeepAlive(l)
 }

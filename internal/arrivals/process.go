@@ -1,9 +1,13 @@
 package arrivals
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -110,38 +114,26 @@ func (a Process) Check(rate float64) error {
 	return nil
 }
 
-// check checks the fields that do not depend on a rate.
+// check checks the fields that do not depend on a rate. A NaN fails every comparison, and so it is
+// refused.
 func (a Process) check() error {
-	// NaN fails both comparisons, and so it is refused.
-	swing := a.Amplitude > 0 && a.Amplitude <= 1
-	from, to := a.From, a.To
-	switch a.Kind {
-	case "", KindPoisson, KindConstant:
-	case KindRamp:
-		if !(from >= 0 && to >= 0 && from+to > 0 && max(from, to) <= maxArrivalRate) {
-			return fmt.Errorf("rates from %v to %v; give two from 0 to %.0f, one of them above 0", from, to, maxArrivalRate)
-		}
-	case KindSine:
-		if !swing || a.Period < time.Millisecond {
-			return fmt.Errorf("amplitude %v and period %v; give a share of the rate above 0 up to 1, and 1ms at least", a.Amplitude, a.Period)
-		}
-	case KindBurst:
-		if a.Size < 1 || max(a.Size, a.Cycle) > MaxBurst || a.Period < 0 || a.Cycle < 0 {
-			return fmt.Errorf("%d at once in a cycle of %d; give 1 to %d, and a period and cycle that are not negative", a.Size, a.Cycle, MaxBurst)
-		}
-	case KindInPhase:
-		if a.Size < 0 || a.Size > MaxBurst {
-			return fmt.Errorf("%d at once; give 1 to %d", a.Size, MaxBurst)
-		}
-	case KindTrace, KindLog:
-		if a.File == "" {
-			return fmt.Errorf("no file; say %s(FILE)", a.Kind)
-		}
-		if a.Speed < 0 || a.Speed > maxArrivalRate {
-			return fmt.Errorf("a speed of %vx; give one above 0 up to %.0fx", a.Speed, maxArrivalRate)
-		}
-	default:
+	from, to, file := a.From, a.To, a.Kind == KindTrace || a.Kind == KindLog
+	known := []Kind{"", KindPoisson, KindConstant, KindRamp, KindSine, KindBurst, KindInPhase, KindTrace, KindLog}
+	switch {
+	case !slices.Contains(known, a.Kind):
 		return fmt.Errorf("unknown kind %q (want one of %s)", a.Kind, Help)
+	case a.Kind == KindRamp && !(from >= 0 && to >= 0 && from+to > 0 && max(from, to) <= maxArrivalRate):
+		return fmt.Errorf("rates from %v to %v; give two from 0 to %.0f, one of them above 0", from, to, maxArrivalRate)
+	case a.Kind == KindSine && !(a.Amplitude > 0 && a.Amplitude <= 1 && a.Period >= time.Millisecond):
+		return fmt.Errorf("amplitude %v and period %v; give a share of the rate above 0 up to 1, and 1ms at least", a.Amplitude, a.Period)
+	case a.Kind == KindBurst && (a.Size < 1 || max(a.Size, a.Cycle) > MaxBurst || a.Period < 0 || a.Cycle < 0):
+		return fmt.Errorf("%d at once in a cycle of %d; give 1 to %d, and a period and cycle that are not negative", a.Size, a.Cycle, MaxBurst)
+	case a.Kind == KindInPhase && (a.Size < 0 || a.Size > MaxBurst):
+		return fmt.Errorf("%d at once; give 1 to %d", a.Size, MaxBurst)
+	case file && a.File == "":
+		return fmt.Errorf("no file; say %s(FILE)", a.Kind)
+	case file && (a.Speed < 0 || a.Speed > maxArrivalRate):
+		return fmt.Errorf("a speed of %vx; give one above 0 up to %.0fx", a.Speed, maxArrivalRate)
 	}
 	return nil
 }
@@ -174,14 +166,6 @@ func (a Process) Draw(rate float64, span time.Duration, rng *rand.Rand) Trace {
 // themselves: a trace, and a ramp in absolute rates.
 func (a Process) Fixed() bool { return a.Kind == KindTrace || a.Kind == KindRamp && !a.Relative }
 
-// Ends returns the time of the last arrival of an opened trace; 0 for other kinds.
-func (a Process) Ends() time.Duration {
-	if a.trace == nil || len(a.trace.At) == 0 {
-		return 0
-	}
-	return a.trace.At[len(a.trace.At)-1]
-}
-
 // MeanRate returns the mean rate over a window, in requests per second. That is rate, except for
 // a ramp, where it is the mean of both ends, and for a trace, where the file's arrivals in the
 // window are counted.
@@ -198,11 +182,107 @@ func (a Process) MeanRate(rate float64, span time.Duration) float64 {
 	return rate
 }
 
+// Open reads the file of a KindTrace (see ReadTrace) or KindLog (see ReadAccessLog) and returns
+// a Process from which arrivals can be drawn. It returns other kinds unchanged. itersPerMicro is
+// as in ReadTrace.
+//
+// A Process that is opened keeps what it read in memory. Copies share it, and only read it.
+func (a Process) Open(itersPerMicro float64) (Process, error) {
+	if a.Kind != KindTrace && a.Kind != KindLog {
+		return a, nil
+	}
+	f, err := os.Open(a.File)
+	if err != nil {
+		return a, fmt.Errorf("opening the %s: %w", a.Kind, err)
+	}
+	defer f.Close()
+	if a.Kind == KindLog {
+		a.log, err = ReadAccessLog(a.File, f)
+		return a, err
+	}
+	trace, err := ReadTrace(a.File, f, itersPerMicro)
+	a.trace = &trace
+	return a, err
+}
+
+// Span returns the shortest window that holds all arrivals of an opened trace: 1 ns more than
+// the time of the last arrival. It returns 0 for other kinds, which have no end.
+func (a Process) Span() time.Duration {
+	if a.trace == nil {
+		return 0
+	}
+	return a.trace.At[len(a.trace.At)-1] + 1
+}
+
+// Ends returns the time of the last arrival of an opened trace; 0 for other kinds.
+func (a Process) Ends() time.Duration { return max(0, a.Span()-1) }
+
+// Log returns the access log of an opened KindLog; nil for other kinds.
+func (a Process) Log() *AccessLog { return a.log }
+
+// OwnRate returns the mean rate of an opened log at its Speed, in requests per second; 0 for
+// other kinds.
+func (a Process) OwnRate() float64 {
+	switch {
+	case a.log == nil:
+		return 0
+	case a.Speed > 0:
+		return a.log.Rate() * a.Speed
+	}
+	return a.log.Rate()
+}
+
+// LogSpan returns the time that an opened log lasts at a mean rate in requests per second; 0 for
+// other kinds.
+func (a Process) LogSpan(rate float64) time.Duration {
+	if a.log == nil {
+		return 0
+	}
+	return time.Duration(float64(len(a.log.At)) / rate * float64(time.Second))
+}
+
+// Part moves the window of an opened log to stretch number k, from 0. The log, replayed at a
+// mean rate, is divided into stretches of length span; after the last one comes the first again.
+// Part returns other kinds unchanged.
+func (a Process) Part(k int, span time.Duration, rate float64) Process {
+	if a.log != nil {
+		// Only whole stretches are used: a shorter rest would have a window with a lower rate.
+		stretches := max(1, int(a.LogSpan(rate)/span))
+		a.offset = time.Duration(k%stretches) * span
+	}
+	return a
+}
+
+// arguments returns pointers to the fields that the arguments of a's kind set, in the order in which
+// they are written, and how many of them must be given. form is what an error shows; it is "" for a
+// kind whose argument is a file.
+func (a *Process) arguments() (fields []any, least int, form string) {
+	switch a.Kind {
+	case KindPoisson, KindConstant:
+		return nil, 0, string(a.Kind) + " alone"
+	case KindRamp:
+		return []any{&a.From, &a.To}, 2, "ramp(FROM,TO), like ramp(500/s,3000/s) or ramp(0.5x,1.5x)"
+	case KindSine:
+		return []any{&a.Amplitude, &a.Period}, 2, "sine(AMPLITUDE,PERIOD), like sine(0.5,2s)"
+	case KindBurst:
+		return []any{&a.Size, &a.Period, &a.Cycle}, 1, "burst(SIZE), burst(SIZE,PERIOD) or burst(SIZE,PERIOD,CYCLE), like burst(12,5ms,396)"
+	case KindInPhase:
+		return []any{&a.Size}, 0, "in-phase, or in-phase(N)"
+	}
+	return nil, 0, ""
+}
+
 // String returns a in the form that Parse reads.
 func (a Process) String() string {
-	// The shortest text that reads back as the same number.
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	fields, least, _ := a.arguments()
 	var args []string
+	for i, field := range fields {
+		value := reflect.ValueOf(field).Elem()
+		if i >= least && value.IsZero() {
+			break // not given, and so none after it
+		}
+		args = append(args, fmt.Sprint(value))
+	}
 	switch a.Kind {
 	case "":
 		return string(KindPoisson)
@@ -211,25 +291,11 @@ func (a Process) String() string {
 		if a.Relative {
 			unit = "x"
 		}
-		args = []string{number(a.From) + unit, number(a.To) + unit}
-	case KindSine:
-		args = []string{number(a.Amplitude), a.Period.String()}
-	case KindBurst:
-		args = []string{strconv.Itoa(a.Size)}
-		if a.Period > 0 {
-			args = append(args, a.Period.String())
-			if a.Cycle > 0 {
-				args = append(args, strconv.Itoa(a.Cycle))
-			}
-		}
-	case KindInPhase:
-		if a.Size > 0 {
-			args = []string{strconv.Itoa(a.Size)}
-		}
+		args[0], args[1] = args[0]+unit, args[1]+unit
 	case KindTrace, KindLog:
 		args = []string{a.File}
 		if a.Speed > 0 {
-			args = append(args, number(a.Speed)+"x")
+			args = append(args, fmt.Sprint(a.Speed)+"x")
 		}
 	}
 	if a.Even && (a.Kind == KindRamp || a.Kind == KindSine) {
@@ -240,3 +306,141 @@ func (a Process) String() string {
 	}
 	return string(a.Kind) + "(" + strings.Join(args, ",") + ")"
 }
+
+// Parse reads arrivals in the spelling of scenarios and flags:
+//
+//	poisson  constant
+//	ramp(500/s,3000/s)  ramp(0.5x,1.5x)  ramp(0/s,3000/s,even)
+//	sine(0.5,2s)  sine(0.5,2s,even)
+//	burst(12)  burst(12,5ms)  burst(12,5ms,396)
+//	in-phase  in-phase(64)
+//	trace(FILE)  log(FILE)  log(FILE,10x)
+//
+// It does not open the file of a trace or log. Errors quote s and name the mistake.
+func Parse(s string) (Process, error) {
+	name, rest, has := strings.Cut(strings.TrimSpace(s), "(")
+	inner, closed := strings.CutSuffix(rest, ")")
+	a := Process{Kind: Kind(name)}
+	err := errors.New("the brackets do not match")
+	// Writing even outside of the brackets is a likely mistake, so it gets an error of its own.
+	before, outside := strings.CutSuffix(strings.ReplaceAll(s, " ", ""), "),even")
+	switch {
+	case outside:
+		err = fmt.Errorf("even goes inside the brackets: %s,even)", before)
+	case has == closed:
+		err = a.parse(inner, has)
+	}
+	if err == nil {
+		err = a.check()
+	}
+	if err != nil {
+		return Process{}, fmt.Errorf("arrivals %.80q: %w", s, err)
+	}
+	return a, nil
+}
+
+// parse reads the arguments of a's kind.
+func (a *Process) parse(inner string, has bool) (err error) {
+	switch a.Kind {
+	case "":
+		return fmt.Errorf("no kind; want one of %s", Help)
+	case KindTrace:
+		a.File = strings.TrimSpace(inner) // a comma is part of the name
+		return nil
+	case KindLog:
+		a.File, a.Speed, err = parseLog(inner)
+		return err
+	}
+	var args []string
+	if has {
+		args = strings.Split(inner, ",")
+	}
+	for i := range args {
+		args[i] = strings.TrimSpace(args[i])
+	}
+	// The word even may end the arguments of the kinds that have the choice.
+	if last := len(args) - 1; last > 0 && args[last] == "even" && (a.Kind == KindRamp || a.Kind == KindSine) {
+		a.Even, args = true, args[:last]
+	}
+	fields, least, form := a.arguments()
+	if form != "" && (len(args) < least || len(args) > len(fields)) {
+		return fmt.Errorf("want %s", form)
+	}
+	for i, field := range fields[:min(len(args), len(fields))] {
+		if err := a.read(field, args[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read parses the text of an argument into its field, which is one of a's.
+func (a *Process) read(field any, text string) (err error) {
+	switch field := field.(type) {
+	case *int:
+		if *field, err = strconv.Atoi(text); err != nil || *field < 1 {
+			return fmt.Errorf("%q is not a whole number above 0", text)
+		}
+	case *time.Duration:
+		if *field, err = time.ParseDuration(text); err != nil || *field <= 0 {
+			return fmt.Errorf("%q is not a duration above 0 like 5ms", text)
+		}
+	case *float64:
+		if a.Kind == KindRamp {
+			return a.readRate(field, text)
+		}
+		if *field, err = strconv.ParseFloat(text, 64); err != nil {
+			return fmt.Errorf("amplitude %q is not a number like 0.5", text)
+		}
+	}
+	return nil
+}
+
+// readRate parses "500/s", or "0.5x", which is relative, into From or To of a ramp.
+func (a *Process) readRate(field *float64, text string) (err error) {
+	number, perSecond := strings.CutSuffix(text, "/s")
+	number, relative := strings.CutSuffix(number, "x")
+	*field, err = strconv.ParseFloat(number, 64)
+	switch {
+	case err != nil || perSecond == relative:
+		return fmt.Errorf("%q is not a rate like 500/s or 0.5x", text)
+	case field == &a.To && relative != a.Relative:
+		return errors.New("one rate is absolute and one relative; give both as N/s or both as Nx")
+	}
+	a.Relative = relative
+	return nil
+}
+
+// parseLog reads "FILE" or "FILE,10x"; any other comma is part of the name.
+func parseLog(s string) (file string, speed float64, err error) {
+	s = strings.TrimSpace(s)
+	i := strings.LastIndexByte(s, ',')
+	if i < 0 {
+		return s, 0, nil
+	}
+	factor, isSpeed := strings.CutSuffix(strings.TrimSpace(s[i+1:]), "x")
+	speed, err = strconv.ParseFloat(factor, 64)
+	switch {
+	// The text after the comma is no speed, so the comma belongs to the file's name.
+	case !isSpeed || err != nil:
+		return s, 0, nil
+	case !(speed > 0 && speed <= maxArrivalRate):
+		return "", 0, fmt.Errorf("a speed of %sx; give one above 0 up to %.0fx", factor, maxArrivalRate)
+	}
+	return strings.TrimSpace(s[:i]), speed, nil
+}
+
+// UnmarshalText parses text as Parse does, for decoders.
+func (a *Process) UnmarshalText(text []byte) (err error) {
+	*a, err = Parse(string(text))
+	return err
+}
+
+// MarshalText returns String. It never fails.
+func (a Process) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// Set parses s as Parse does, for flags.
+func (a *Process) Set(s string) error { return a.UnmarshalText([]byte(s)) }
+
+// Type returns the name of the flag's value in help.
+func (a *Process) Type() string { return "arrivals" }

@@ -6,6 +6,47 @@ import (
 	"time"
 )
 
+// Poisson draws the arrivals of a Poisson process of rate requests per second
+// over [0, span): the sums of exponential gaps with mean 1/rate. Equal generators
+// give equal lists. A rate that is not positive and finite gives nil.
+func Poisson(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
+	at, gap := makeRoom(rate, span)
+	if at == nil {
+		return nil
+	}
+	// The sum stays a float, so that gaps of less than a nanosecond are not lost in rounding.
+	for t := rng.ExpFloat64() * gap; t < float64(span); t += rng.ExpFloat64() * gap {
+		at = append(at, time.Duration(t))
+	}
+	return at
+}
+
+// Constant returns the arrivals k/rate, k = 0, 1, …, within [0, span), for a rate
+// in requests per second. A rate that is not positive and finite gives nil.
+func Constant(rate float64, span time.Duration) []time.Duration {
+	at, gap := makeRoom(rate, span)
+	if at == nil {
+		return nil
+	}
+	for k := 0.0; k*gap < float64(span); k++ {
+		at = append(at, time.Duration(k*gap))
+	}
+	return at
+}
+
+// makeRoom returns an empty list with room for about rate x span arrivals, and the mean gap in
+// nanoseconds. The list is nil if rate is not positive and finite.
+func makeRoom(rate float64, span time.Duration) (at []time.Duration, gap float64) {
+	if !(rate > 0) || math.IsInf(rate, 1) {
+		return nil, 0
+	}
+	gap = float64(time.Second) / rate
+	expected := max(0, float64(span)/gap)
+	// expected + 4 standard deviations of a Poisson count is hardly ever exceeded.
+	const most = 1 << 20 // limits only the initial room: longer lists grow
+	return make([]time.Duration, 0, int(min(expected+4*math.Sqrt(expected)+1, most))), gap
+}
+
 // warped draws a process with a rate that changes. It draws events at rate one, and places each
 // at the time at which the expected number of arrivals reaches the event's value (the
 // time-change of a Poisson process: Çinlar, Introduction to Stochastic Processes, ch. 4.7).

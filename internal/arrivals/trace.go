@@ -4,9 +4,13 @@
 package arrivals
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"math"
-	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -31,47 +35,6 @@ type Demand struct {
 	Sleep time.Duration // time spent blocked
 }
 
-// Poisson draws the arrivals of a Poisson process of rate requests per second
-// over [0, span): the sums of exponential gaps with mean 1/rate. Equal generators
-// give equal lists. A rate that is not positive and finite gives nil.
-func Poisson(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
-	at, gap := makeRoom(rate, span)
-	if at == nil {
-		return nil
-	}
-	// The sum stays a float, so that gaps of less than a nanosecond are not lost in rounding.
-	for t := rng.ExpFloat64() * gap; t < float64(span); t += rng.ExpFloat64() * gap {
-		at = append(at, time.Duration(t))
-	}
-	return at
-}
-
-// Constant returns the arrivals k/rate, k = 0, 1, …, within [0, span), for a rate
-// in requests per second. A rate that is not positive and finite gives nil.
-func Constant(rate float64, span time.Duration) []time.Duration {
-	at, gap := makeRoom(rate, span)
-	if at == nil {
-		return nil
-	}
-	for k := 0.0; k*gap < float64(span); k++ {
-		at = append(at, time.Duration(k*gap))
-	}
-	return at
-}
-
-// makeRoom returns an empty list with room for about rate x span arrivals, and the mean gap in
-// nanoseconds. The list is nil if rate is not positive and finite.
-func makeRoom(rate float64, span time.Duration) (at []time.Duration, gap float64) {
-	if !(rate > 0) || math.IsInf(rate, 1) {
-		return nil, 0
-	}
-	gap = float64(time.Second) / rate
-	expected := max(0, float64(span)/gap)
-	// expected + 4 standard deviations of a Poisson count is hardly ever exceeded.
-	const most = 1 << 20 // limits only the initial room: longer lists grow
-	return make([]time.Duration, 0, int(min(expected+4*math.Sqrt(expected)+1, most))), gap
-}
-
 // Check returns an error if the lists of t differ in length, its times do not ascend from 0,
 // or a demand is negative.
 func (t Trace) Check() error {
@@ -88,6 +51,186 @@ func (t Trace) Check() error {
 		if t.Demand != nil && t.Demand[i].Sleep < 0 {
 			return fmt.Errorf("checking the trace: arrival %d sleeps for %v; a demand is never negative", i, t.Demand[i].Sleep)
 		}
+	}
+	return nil
+}
+
+// until returns the part of the trace before span. It shares t's memory.
+func (t *Trace) until(span time.Duration) Trace {
+	// An arrival at span itself belongs to the next window.
+	n, _ := slices.BinarySearch(t.At, span)
+	part := Trace{At: t.At[:n:n]}
+	if t.Demand != nil {
+		part.Demand = t.Demand[:n:n]
+	}
+	return part
+}
+
+// Limits of a trace file. A demand and a time take 24 bytes, so 20,000,000 arrivals take half a gigabyte.
+const (
+	maxTraceArrivals = 20_000_000
+	maxTraceLine     = 1 << 10
+	maxTraceOffset   = 24 * time.Hour
+)
+
+// traceColumns lists the columns that a trace file may have; the first is required.
+var traceColumns = []string{"at", "iters", "cpu", "sleep"}
+
+// ReadTrace reads arrivals, one per line, with columns separated by commas: the time, and
+// optionally the demand on a /work target. The first line may name the columns, in any order.
+// Without such a line they are at,iters,sleep or the first one or two of these.
+//
+//	at,cpu,sleep
+//	0s,200us,0s
+//	1.5ms,200us,10ms
+//
+// at is the time from the window's start, sleep the time to block, cpu the CPU
+// time, all as durations like 1.5ms or as seconds like 0.0015; iters is the CPU
+// demand in iterations. cpu needs itersPerMicro, the calibrated iterations per
+// microsecond; if that is 0 a column cpu is an error. Empty lines and lines that
+// begin with # are skipped.
+//
+// The file is streamed. More than 20,000,000 arrivals, or one later than 24 hours, are
+// an error. Errors begin with name and line.
+func ReadTrace(name string, r io.Reader, itersPerMicro float64) (Trace, error) {
+	p := traceParser{iters: itersPerMicro}
+	if err := eachLine(name, r, maxTraceLine, p.line); err != nil {
+		return Trace{}, err
+	}
+	if len(p.trace.At) == 0 {
+		return Trace{}, fmt.Errorf("%s: no arrivals; write one a line, like 1.5ms", name)
+	}
+	return p.trace, nil
+}
+
+// A traceParser holds the part of a trace that has been read so far. line takes the lines one by one,
+// and header decides about the columns at the first line that is not a comment.
+type traceParser struct {
+	trace   Trace
+	columns []string
+	iters   float64 // per microsecond
+}
+
+// line adds one line of the file. The number is not needed: eachLine adds it to errors.
+func (p *traceParser) line(_ int, text string) error {
+	if text = strings.TrimSpace(text); text == "" || text[0] == '#' {
+		return nil
+	}
+	fields := strings.Split(text, ",")
+	for i := range fields {
+		fields[i] = strings.TrimSpace(fields[i])
+	}
+	// Only the first line can name the columns. If it does not, it is already an arrival.
+	if p.columns == nil {
+		named, err := p.header(fields)
+		if err != nil || named {
+			return err
+		}
+	}
+	if len(fields) != len(p.columns) {
+		return fmt.Errorf("%d columns, want %d (%s)", len(fields), len(p.columns), strings.Join(p.columns, ","))
+	}
+	if len(p.trace.At) == maxTraceArrivals {
+		return fmt.Errorf("more than %d arrivals; split the file", maxTraceArrivals)
+	}
+	var at, cpu time.Duration
+	var d Demand
+	for i, column := range p.columns {
+		var err error
+		switch column {
+		case "at":
+			at, err = parseOffset(fields[i])
+		case "iters":
+			d.Iters, err = parseIters(fields[i])
+		case "cpu":
+			cpu, err = parseOffset(fields[i])
+			d.Iters = uint32(min(math.Round(float64(cpu)/1e3*p.iters), math.MaxUint32))
+		case "sleep":
+			d.Sleep, err = parseOffset(fields[i])
+		}
+		if err != nil {
+			return fmt.Errorf("column %s: %w", column, err)
+		}
+	}
+	if n := len(p.trace.At); n > 0 && at < p.trace.At[n-1] {
+		return fmt.Errorf("an arrival at %v after one at %v; sort the file", at, p.trace.At[n-1])
+	}
+	p.trace.At = append(p.trace.At, at)
+	// A file of times only has no demands, and its Demand stays nil.
+	if len(p.columns) > 1 {
+		p.trace.Demand = append(p.trace.Demand, d)
+	}
+	return nil
+}
+
+// header sets the columns from the first line, and reports whether that line names them.
+func (p *traceParser) header(fields []string) (named bool, err error) {
+	if !slices.ContainsFunc(fields, func(f string) bool { return slices.Contains(traceColumns, f) }) {
+		p.columns = []string{"at", "iters", "sleep"}[:min(3, len(fields))]
+		return false, nil
+	}
+	for i, f := range fields {
+		if !slices.Contains(traceColumns, f) || slices.Contains(fields[:i], f) {
+			return true, fmt.Errorf("column %.40q is unknown or there twice (want at, and of %s what is needed)", f, strings.Join(traceColumns[1:], ", "))
+		}
+	}
+	switch has := func(c string) bool { return slices.Contains(fields, c) }; {
+	case !has("at"):
+		return true, fmt.Errorf("no column at")
+	case has("iters") && has("cpu"):
+		return true, fmt.Errorf("iters and cpu are one demand; drop one of them")
+	case has("cpu") && !(p.iters > 0):
+		return true, fmt.Errorf("cpu cannot be turned into iterations here; give iters")
+	}
+	p.columns = fields
+	return true, nil
+}
+
+// parseIters reads a number of iterations.
+func parseIters(s string) (uint32, error) {
+	n, err := strconv.ParseUint(s, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%.40q is not a whole number up to %d", s, uint32(math.MaxUint32))
+	}
+	return uint32(n), nil
+}
+
+// parseOffset reads a duration like 1.5ms, or a number of seconds.
+func parseOffset(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if seconds, numErr := strconv.ParseFloat(s, 64); err != nil && numErr == nil {
+		// Seconds are tried after durations: 0.0015 has no unit and is no duration.
+		d, err = -1, nil // a number out of range is refused below
+		if seconds >= 0 && seconds <= maxTraceOffset.Seconds() {
+			d = time.Duration(math.Round(seconds * 1e9))
+		}
+	}
+	if err != nil || d < 0 || d > maxTraceOffset {
+		return 0, fmt.Errorf("%.40q is not a duration like 1.5ms or a number of seconds, from 0 to %v", s, maxTraceOffset)
+	}
+	return d, nil
+}
+
+// eachLine calls f with each line of a file and its number, from 1. A line of more than longest
+// bytes is an error. Errors begin with the file's name and the line's number.
+func eachLine(name string, r io.Reader, longest int, f func(number int, text string) error) error {
+	lines := bufio.NewScanner(r)
+	// The scanner's own limit would be 64 KiB.
+	lines.Buffer(make([]byte, 0, min(longest, 4<<10)), longest)
+	number := 0
+	for lines.Scan() {
+		number++
+		if err := f(number, lines.Text()); err != nil {
+			return fmt.Errorf("%s:%d: %w", name, number, err)
+		}
+	}
+	err := lines.Err()
+	if err == bufio.ErrTooLong {
+		err = fmt.Errorf("the line is longer than %d bytes", longest)
+	}
+	if err != nil {
+		// The scanner stops before the line that it cannot give out.
+		return fmt.Errorf("%s:%d: %w", name, number+1, err)
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func TestTheoryWithoutAFigure(t *testing.T) {
 		c := straight(name, stats.Term{Metric: "mean"}, func(p *queueing.Prediction, _ float64) {
 			*p = queueing.Prediction{Formula: formula, Utilization: utilisation}
 		})
-		c.station = record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}
+		c.station = record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn}
 		c.load.Trace = []queueing.Job{{CPU: time.Millisecond}, {At: time.Second, CPU: time.Millisecond}}
 		return c.at(100)
 	}

@@ -158,7 +158,7 @@ func TestReplaysThatCannotBe(t *testing.T) {
 		"no reply":                  {trial(0, 500, .01), 1, twinCostUnknown},
 	} {
 		w := modelled{Window: window.Window{Values: map[string]float64{}}}
-		why := replay(&w, c.t, record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}, record.PlanArm{}, record.Env{ItersPerUsec: c.iters})
+		why := replay(&w, c.t, record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn}, record.PlanArm{}, record.Env{ItersPerUsec: c.iters})
 		if why.Code != c.want {
 			t.Errorf("%s: %+v, want %q", name, why, c.want)
 		}

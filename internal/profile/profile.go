@@ -184,17 +184,17 @@ func Changes(from, to *Tree, n int) (all []record.FunctionShare) {
 // A heap profile counts from the program's start, so the difference shows what the time between the
 // two profiles allocated.
 func Allocated(before, after []byte) ([]byte, error) {
-	a, err := profile.ParseData(before)
-	if err != nil {
-		return nil, fmt.Errorf("parsing a heap profile: %w", err)
-	}
-	b, err := profile.ParseData(after)
-	if err != nil {
-		return nil, fmt.Errorf("parsing a heap profile: %w", err)
+	var heaps []*profile.Profile
+	for _, data := range [][]byte{before, after} {
+		p, err := profile.ParseData(data)
+		if err != nil {
+			return nil, fmt.Errorf("parsing a heap profile: %w", err)
+		}
+		heaps = append(heaps, p)
 	}
 	// Merging with the negated first profile subtracts it, stack by stack.
-	a.Scale(-1)
-	p, err := profile.Merge([]*profile.Profile{a, b})
+	heaps[0].Scale(-1)
+	p, err := profile.Merge(heaps)
 	if err != nil {
 		return nil, fmt.Errorf("joining heap profiles: %w", err)
 	}

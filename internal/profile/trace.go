@@ -64,27 +64,22 @@ func Requests(data []byte) (*record.RequestTimes, error) {
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	// Not every request is in every state, so the states are collected first.
-	sum := &record.RequestTimes{Requests: len(all)}
-	states := map[string]bool{}
-	var totals []int64
-	for _, spent := range all {
-		total := int64(0)
+	totals, states := make([]int64, len(all)), map[string][]int64{}
+	for i, spent := range all {
 		for state, v := range spent {
-			states[state] = true
-			total += v
+			// A request that was never in the state counts with 0, so that the means add up.
+			if states[state] == nil {
+				states[state] = make([]int64, len(all))
+			}
+			states[state][i] = v
+			totals[i] += v
 		}
-		totals = append(totals, total)
 	}
+	sum := &record.RequestTimes{Requests: len(all)}
 	sum.Mean, sum.P99 = meanAndP99(totals)
-	// A request that was never in the state counts with 0, so that the means add up.
 	for _, state := range slices.Sorted(maps.Keys(states)) {
-		var each []int64
-		for _, spent := range all {
-			each = append(each, spent[state])
-		}
 		t := record.StateTime{State: state}
-		t.Mean, t.P99 = meanAndP99(each)
+		t.Mean, t.P99 = meanAndP99(states[state])
 		sum.States = append(sum.States, t)
 	}
 	return sum, nil

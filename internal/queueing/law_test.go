@@ -1,6 +1,9 @@
 package queueing
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // The queue stands when even the shortest wait of an interval was above the target, or when
 // what was refused in it would take more than twice the target to run.
@@ -51,24 +54,21 @@ func TestCodelTakesTheSettingsOfServers(t *testing.T) {
 func TestHeap(t *testing.T) {
 	t.Parallel()
 	for n := range 60 {
-		var h heap[int]
+		var h heap
 		for job := range n {
-			h.push(job*job*7%11, job)
+			h.push(time.Duration(job*job*7%11), job)
 		}
-		last := keyed[int]{key: -1}
-		for left := n; left > 0; left-- {
-			if h.len() != left {
-				t.Fatalf("%d left of %d, want %d", h.len(), n, left)
-			}
-			key := h.next(-1)
+		last := event{at: -1}
+		for range n {
+			at := h.next()
 			job := h.pop()
-			if key != job*job*7%11 || key < last.key || key == last.key && job < last.job {
-				t.Fatalf("job %d of key %d after job %d of key %d", job, key, last.job, last.key)
+			if at != time.Duration(job*job*7%11) || at < last.at || at == last.at && job < last.job {
+				t.Fatalf("job %d at %d after job %d at %d", job, at, last.job, last.at)
 			}
-			last = keyed[int]{key: key, job: job}
+			last = event{at: at, job: job}
 		}
-		if got := h.next(-7); got != -7 {
-			t.Fatalf("the next of none is %d", got)
+		if got := h.next(); got != never {
+			t.Fatalf("the next of none is at %d", got)
 		}
 	}
 }
@@ -78,22 +78,21 @@ func TestFormulasAreHomogeneous(t *testing.T) {
 	t.Parallel()
 	const k = 4.0
 	for what, f := range map[string]func(lambda, service float64) float64{
-		"MG1":             func(l, s float64) float64 { return MG1(l, s, 3) },
-		"MG1PS":           MG1PS,
-		"MMc":             func(l, s float64) float64 { return MMc(l, s, 3) },
-		"MMcK":            func(l, s float64) float64 { return MMcK(l, s, 3, 7).Response },
-		"its throughput":  func(l, s float64) float64 { return 1 / MMcK(l, s, 3, 7).Throughput },
-		"AllenCunneen":    func(l, s float64) float64 { return AllenCunneen(l, s, 3, 2, 3) },
-		"RoundRobin":      func(l, s float64) float64 { return RoundRobin(l, s, 3) },
-		"MMcWait":         func(l, s float64) float64 { return s * MMcWait(l, s, 3, s/2) },
-		"MMcTail":         func(l, s float64) float64 { return s * MMcTail(l, s, 3, s/2) },
-		"MMcQuantile":     func(l, s float64) float64 { return MMcQuantile(l, s, 3, .9) },
-		"MMcKQuantile":    func(l, s float64) float64 { return MMcKQuantile(l, s, 3, 7, .9) },
-		"MMcWaitQuantile": func(l, s float64) float64 { return MMcWaitQuantile(l, s, 3, .99) },
-		"MMcKWait":        func(l, s float64) float64 { mean, _ := MMcKWait(l, s, 3, 7, .9); return mean },
-		"its quantile":    func(l, s float64) float64 { _, q := MMcKWait(l, s, 3, 7, .99); return q },
-		"Little":          func(l, s float64) float64 { return s * Little(l, s) },
-		"saturation":      func(l, s float64) float64 { return s * MMcTail(8*l, s, 3, s) },
+		"MG1":              func(l, s float64) float64 { return MG1(l, s, 3) },
+		"MG1PS":            MG1PS,
+		"MMc":              func(l, s float64) float64 { return MMc(l, s, 3) },
+		"MMcK":             func(l, s float64) float64 { return MMcK(l, s, 3, 7).Response },
+		"its throughput":   func(l, s float64) float64 { return 1 / MMcK(l, s, 3, 7).Throughput },
+		"AllenCunneen":     func(l, s float64) float64 { return AllenCunneen(l, s, 3, 2, 3) },
+		"RoundRobin":       func(l, s float64) float64 { return RoundRobin(l, s, 3) },
+		"MMcWait":          func(l, s float64) float64 { return s * MMcWait(l, s, 3, s/2) },
+		"MMcTail":          func(l, s float64) float64 { return s * MMcTail(l, s, 3, s/2) },
+		"MMcQuantile":      func(l, s float64) float64 { return MMcQuantile(l, s, 3, .9) },
+		"MMcKQuantile":     func(l, s float64) float64 { return MMcKQuantile(l, s, 3, 7, .9) },
+		"MMcWaitQuantile":  func(l, s float64) float64 { return MMcWaitQuantile(l, s, 3, .99) },
+		"MMcKWaitQuantile": func(l, s float64) float64 { return MMcKWaitQuantile(l, s, 3, 7, .99) },
+		"Little":           func(l, s float64) float64 { return s * Little(l, s) },
+		"saturation":       func(l, s float64) float64 { return s * MMcTail(8*l, s, 3, s) },
 	} {
 		one := f(.9, 1)
 		if !(one > 0) {

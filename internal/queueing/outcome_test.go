@@ -26,7 +26,7 @@ func TestOutcomeByFormula(t *testing.T) {
 	}
 	const s, tick = 0.001, 1.0 / 1024
 	small := MMcK(1200, 0.8*s, 1, 4)
-	waits, _ := MMcKWait(1200, 0.8*s, 1, 4, 0)
+	waits := small.Response - 0.8*s
 	for _, c := range []struct {
 		what         string
 		ask          Ask

@@ -82,11 +82,11 @@ func TestPredictSaysWhenThereIsNone(t *testing.T) {
 	}{
 		"demands of some turns":      {goroutines, heavy},
 		"a few such demands":         {Station{Workers: 8, Cores: 2, Turn: GoTurn}, Measure(draw(1, 20_000, 3000, mixed(ms/5, 0.01, 20*ms)))},
-		"impatience":                 {Station{Workers: 1, Cores: 1, Patience: .001}, Poisson(500, 0.001)},
-		"the oldest lost":            {Station{Workers: 1, Cores: 1, Places: 9, Overflow: Oldest}, Poisson(500, 0.001)},
-		"the shortest queue":         {Station{Kind: PerWorker, Workers: 2, Cores: 2, Pick: Least}, Poisson(500, 0.001)},
-		"stealing":                   {Station{Kind: PerWorker, Workers: 2, Cores: 2, Steal: true}, Poisson(500, 0.001)},
-		"waiting outside":            {Station{Workers: 1, Cores: 1, Places: 9, Overflow: Blocks}, Poisson(500, 0.001)},
+		"impatience":                 {Station{Workers: 1, Cores: 1, Turn: GoTurn, Patience: .001}, Poisson(500, 0.001)},
+		"the oldest lost":            {Station{Workers: 1, Cores: 1, Turn: GoTurn, Places: 9, Overflow: Oldest}, Poisson(500, 0.001)},
+		"the shortest queue":         {Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: GoTurn, Pick: Least}, Poisson(500, 0.001)},
+		"stealing":                   {Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: GoTurn, Steal: true}, Poisson(500, 0.001)},
+		"waiting outside":            {Station{Workers: 1, Cores: 1, Turn: GoTurn, Places: 9, Overflow: Blocks}, Poisson(500, 0.001)},
 		"loops that share a core":    {Station{Kind: Loops, Workers: 2, Cores: 1, Turn: GoTurn}, Poisson(500, 0.001)},
 		"workers that wait for both": {Station{Workers: 4, Cores: 1, Turn: GoTurn}, blocks},
 	} {

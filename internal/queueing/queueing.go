@@ -88,3 +88,328 @@ func Asymptotic(clients int, total, longest, think float64) Bounds {
 	most := min(n/(total+think), 1/longest)
 	return Bounds{MostX: most, LeastT: Response(clients, most, think)}
 }
+
+// ErlangB returns the ratio of arrivals lost when servers take load erlangs and
+// nothing may wait, by the recursion
+//
+//	B(0) = 1,  B(k) = a·B(k-1) / (k + a·B(k-1))
+//
+// of Erlang's first formula (1917; Kleinrock, Queueing Systems, volume 1, 1975,
+// chapter 3). It depends on the demand's mean alone and costs one step per
+// server. No server loses everything: B(0) = 1.
+func ErlangB(servers int, load float64) float64 {
+	if servers < 0 || !(load >= 0) || math.IsInf(load, 1) {
+		return math.NaN()
+	}
+	b := 1.0
+	for k := range servers {
+		b = load * b / (float64(k+1) + load*b)
+	}
+	return b
+}
+
+// ErlangC returns the ratio of arrivals that have to wait when servers take
+// load erlangs of exponential demands from one unbounded queue:
+//
+//	C = B / (1 - rho·(1-B)),  B = ErlangB(servers, load)
+//
+// (Erlang's second formula, 1917). It is 1 at and beyond saturation.
+func ErlangC(servers int, load float64) float64 {
+	b := ErlangB(servers, load)
+	switch {
+	case servers < 1 || math.IsNaN(b):
+		return math.NaN()
+	case load >= float64(servers):
+		return 1
+	}
+	rho := load / float64(servers)
+	return b / (1 - rho*(1-b))
+}
+
+// MMc returns the mean response time of servers with exponential demands and one unbounded queue
+// in order of arrival:
+//
+//	T = S + C·S / (c·(1-rho)),  C = ErlangC(servers, lambda·S)
+//
+// It describes a worker pool with a processor for each worker, or with workers that only sleep.
+func MMc(lambda, service float64, servers int) float64 {
+	load := lambda * service
+	switch {
+	case !meaningful(lambda, service) || servers < 1:
+		return math.NaN()
+	case load >= float64(servers):
+		return math.Inf(1)
+	}
+	return service + ErlangC(servers, load)*service/(float64(servers)-load)
+}
+
+// A Bounded is what a queue with a bound does in the long run. It has a steady
+// state at any load, also beyond saturation.
+type Bounded struct {
+	Loss       float64 // ratio of arrivals turned away, 0..1
+	Throughput float64 // requests served per second
+	Response   float64 // mean response time of those served, seconds
+}
+
+// MMcK describes servers with exponential demands and places for requests in
+// all, those in service included: a queue of depth Q has places = servers + Q.
+// An arrival that finds every place taken is lost. From the steady state
+//
+//	p(n) = p(n-1)·a / min(n, c),  n = 1..K,  Σp = 1
+//	loss = p(K),  X = lambda·(1-p(K)),  T = Σn·p(n) / X
+//
+// (Kleinrock, Queueing Systems, volume 1, 1975, chapter 3; T by Little's law).
+// Without arrivals the response time is service, as in an empty queue.
+func MMcK(lambda, service float64, servers, places int) Bounded {
+	if !meaningful(lambda, service) || servers < 1 || places < 1 {
+		return Bounded{Loss: math.NaN(), Throughput: math.NaN(), Response: math.NaN()}
+	}
+	if lambda == 0 {
+		return Bounded{Response: service}
+	}
+	load := lambda * service
+	// p is p(n), below is Σp below n, present is Σn·p. The loop adds one place at a time.
+	p, below, present := 1.0, 0.0, 0.0
+	for n := 1; n <= places; n++ {
+		p *= load / float64(min(n, servers))
+		sum := 1 + p
+		p, below, present = p/sum, 1/sum, (present+float64(n)*p)/sum
+	}
+	throughput := lambda * below // 1 - loss would cancel far beyond saturation
+	return Bounded{Loss: p, Throughput: throughput, Response: present / throughput}
+}
+
+// MMcWait returns the ratio of requests of [MMc] that wait longer than wait
+// seconds:
+//
+//	P(W > t) = C·e^(-(c-a)·t/S)
+//
+// With wait 0 it is [ErlangC]; at and beyond saturation it is 1.
+func MMcWait(lambda, service float64, servers int, wait float64) float64 {
+	if !meaningful(lambda, service) || !(wait >= 0) {
+		return math.NaN()
+	}
+	load := lambda * service
+	return ErlangC(servers, load) * math.Exp(-max(0, float64(servers)-load)*wait/service)
+}
+
+// MMcTail returns the ratio of requests of [MMc] with a response time longer than response
+// seconds. The response time is the wait and an exponential demand:
+//
+//	P(T > t) = e^(-t/S) · (1 + C·(1-e^(-b·t/S))/b),  b = c - 1 - a
+//
+// (Kleinrock, Queueing Systems, volume 1, 1975, chapter 5.)
+func MMcTail(lambda, service float64, servers int, response float64) float64 {
+	load := lambda * service
+	switch {
+	case !meaningful(lambda, service) || servers < 1 || !(response >= 0):
+		return math.NaN()
+	case load >= float64(servers):
+		return 1
+	}
+	b, t := float64(servers)-1-load, response/service
+	during := t // (1-e^(-b·t))/b at b = 0
+	if math.Abs(b*t) > 1e-9 {
+		during = -math.Expm1(-b*t) / b
+	}
+	return math.Exp(-t) * (1 + ErlangC(servers, load)*during)
+}
+
+// MMcQuantile returns the response time that the ratio q of the requests of [MMc]
+// do not exceed, 0 <= q < 1. For one server it is S·ln(1/(1-q))/(1-rho): p99 is
+// 4.6 times the mean.
+func MMcQuantile(lambda, service float64, servers int, q float64) float64 {
+	return quantile(q, MMc(lambda, service, servers), func(t float64) float64 {
+		return MMcTail(lambda, service, servers, t)
+	})
+}
+
+// MMcWaitQuantile returns the wait before service that the ratio q of the requests of [MMc] do not
+// exceed, 0 <= q < 1. It is 0 if at least this ratio finds a free server.
+func MMcWaitQuantile(lambda, service float64, servers int, q float64) float64 {
+	return quantile(q, MMc(lambda, service, servers), func(t float64) float64 {
+		return MMcWait(lambda, service, servers, t)
+	})
+}
+
+// MMcKQuantile returns the response time that the ratio q of the requests served
+// by [MMcK] do not exceed, 0 <= q < 1. A request that found n present waits for
+// n-c+1 departures, each exponential with mean S/c, before its own demand. It costs
+// a step per place and per departure that fits the time.
+func MMcKQuantile(lambda, service float64, servers, places int, q float64) float64 {
+	tail := tailsMMcK(lambda, service, servers, places)
+	return quantile(q, MMcK(lambda, service, servers, places).Response, func(t float64) float64 {
+		_, present := tail(t)
+		return present
+	})
+}
+
+// MMcKWaitQuantile returns the wait before service that the ratio q of the requests served by
+// [MMcK] do not exceed, 0 <= q < 1.
+func MMcKWaitQuantile(lambda, service float64, servers, places int, q float64) float64 {
+	tail := tailsMMcK(lambda, service, servers, places)
+	return quantile(q, MMcK(lambda, service, servers, places).Response, func(t float64) float64 {
+		waits, _ := tail(t)
+		return waits
+	})
+}
+
+// tailsMMcK returns a function that gives the ratios of the requests served by [MMcK] that still
+// wait, and that are still present, t seconds after their arrival. It works by uniformization:
+// departures come as a Poisson process, and at each one of the requests ahead leaves. A request in
+// service is the one that leaves with probability 1/c.
+func tailsMMcK(lambda, service float64, servers, places int) func(t float64) (waits, present float64) {
+	found := foundMMcK(lambda*service, servers, places)
+	stay := 1 - 1/float64(servers)
+	return func(t float64) (waits, present float64) {
+		var waiting, inService float64
+		for n, p := range found {
+			if n < servers {
+				inService += p
+			} else {
+				waiting += p
+			}
+		}
+		departures := t * float64(servers) / service // expected until t
+		spread := 12*math.Sqrt(departures) + 40      // beyond it the Poisson weights vanish
+		for k := 0; float64(k) <= departures+spread; k++ {
+			if float64(k) >= departures-spread {
+				weight := poisson(k, departures)
+				waits += weight * waiting
+				present += weight * (waiting + inService)
+			}
+			inService *= stay
+			if n := servers + k; n < len(found) {
+				waiting -= found[n]
+				inService += found[n]
+				if n == len(found)-1 {
+					waiting = 0 // whatever rounding has left
+				}
+			}
+		}
+		return waits, present
+	}
+}
+
+// foundMMcK returns the probabilities that a request that is let in finds n present, n =
+// 0..places-1.
+func foundMMcK(load float64, servers, places int) []float64 {
+	found := make([]float64, max(places, 0)) // first as logarithms: a long queue overflows
+	most, sum := 0.0, 0.0
+	for n := 1; n < places; n++ {
+		found[n] = found[n-1] + math.Log(load/float64(min(n, servers)))
+		most = max(most, found[n])
+	}
+	for n, log := range found {
+		found[n] = math.Exp(log - most)
+		sum += found[n]
+	}
+	for n := range found {
+		found[n] /= sum
+	}
+	return found
+}
+
+// poisson returns the probability of k events if mean events are expected.
+func poisson(k int, mean float64) float64 {
+	mean = max(mean, math.SmallestNonzeroFloat64) // 0 has no logarithm
+	gamma, _ := math.Lgamma(float64(k) + 1)
+	return math.Exp(float64(k)*math.Log(mean) - mean - gamma)
+}
+
+// quantile finds where a falling tail is 1-q; 0 if it nowhere is above. guess is about as large as
+// the result. It calls tail about 50 times, and the result is within a relative 1e-10.
+func quantile(q, guess float64, tail func(float64) float64) float64 {
+	above := func(x float64) bool { return tail(x) > 1-q }
+	switch {
+	case !(q >= 0 && q < 1) || math.IsNaN(guess):
+		return math.NaN()
+	case math.IsInf(guess, 1):
+		return guess
+	case !above(0):
+		return 0
+	}
+	for above(guess) {
+		guess *= 2
+	}
+	return last(0, guess, 1e-10, above)
+}
+
+// last returns the last x between low and high for which is(x) is true. It must be true at low, or
+// nowhere, and false from some x on. The result is within the relative error precision.
+func last(low, high, precision float64, is func(x float64) bool) float64 {
+	for high-low > precision*high {
+		if mid := (low + high) / 2; is(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+// MG1 returns the mean response time of one server that serves requests whole
+// and in order of arrival, whatever the distribution of their demand, by the
+// formula of Pollaczek (1930) and Khinchine (1932) as in Kleinrock, Queueing
+// Systems, volume 1, 1975, chapter 5:
+//
+//	T = S + rho·S·(1+C²) / (2·(1-rho))
+//
+// With C² = 0 it is M/D/1, half the wait of exponential demands. This is a pool of one
+// worker, or an event loop that runs its handlers inline.
+func MG1(lambda, service, scv float64) float64 { return AllenCunneen(lambda, service, 1, 1, scv) }
+
+// MG1PS returns the mean response time of one server that shares itself evenly
+// among all requests present (Kleinrock, Queueing Systems, volume 2, 1976,
+// chapter 4):
+//
+//	T = S / (1-rho)
+//
+// It depends on the demand's mean alone, and is the same as the mean of M/M/1. Goroutines on one P
+// come near it when demands are far longer than the scheduler's 10 ms quantum. MG1 has the lower
+// mean exactly when C² < 1.
+func MG1PS(lambda, service float64) float64 { return MMc(lambda, service, 1) }
+
+// AllenCunneen returns an approximate mean response time of servers with one unbounded queue in
+// order of arrival, whatever the distributions of gaps and demands. It scales the wait of M/M/c by
+// the variability of both:
+//
+//	T ≈ S + (Ca²+Cs²)/2 · C·S / (c·(1-rho)),  C = ErlangC(servers, lambda·S)
+//
+// It is exact for M/M/c and for M/G/1, and commonly within 10 % for C² up to about 2 (A. O. Allen,
+// Probability, Statistics, and Queueing Theory, 2nd edition, 1990, chapter 5). With one server it
+// is Kingman's formula, which is good near saturation (J. F. C. Kingman, "The single server queue
+// in heavy traffic", Mathematical Proceedings of the Cambridge Philosophical Society 57(4), 1961).
+func AllenCunneen(lambda, service float64, servers int, ca2, scv float64) float64 {
+	if !(ca2 >= 0 && scv >= 0) {
+		return math.NaN()
+	}
+	markov := MMc(lambda, service, servers)
+	if math.IsInf(markov, 1) {
+		return markov
+	}
+	return service + (markov-service)*(ca2+scv)/2
+}
+
+// RoundRobin returns the mean response time of servers with exponential demands. Each server has a
+// separate queue, and the requests are dealt to the queues in turn. Each queue then sees every
+// c-th arrival of a Poisson stream, E_c/M/1:
+//
+//	T = S / (1-σ),  σ = (lambda / (lambda + (1-σ)/S))^c, the root below 1
+//
+// and its response times are exponential. (Kleinrock, Queueing Systems, volume 1, 1975, chapter 6,
+// on G/M/1.) T lies between [MMc], one queue for all, and c separate Poisson streams, MG1 at
+// lambda/c. The part above MMc is head-of-line blocking.
+func RoundRobin(lambda, service float64, servers int) float64 {
+	c := float64(servers)
+	switch {
+	case !meaningful(lambda, service) || servers < 1:
+		return math.NaN()
+	case lambda*service >= c:
+		return math.Inf(1)
+	}
+	deals := func(sigma float64) float64 { return math.Pow(lambda/(lambda+(1-sigma)/service), c) }
+	// deals is convex, above σ up to the root and below it from there to 1.
+	sigma := last(0, 1, 1e-15, func(sigma float64) bool { return deals(sigma) > sigma })
+	return service / (1 - sigma)
+}

@@ -1,6 +1,7 @@
 package queueing
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -27,8 +28,8 @@ type Completion struct {
 
 // Replay runs jobs, sorted by arrival, through an ideal server and returns how each ended. If
 // ends and arrivals fall on the same moment, ends come first. It takes about 0.3 µs per job and
-// per turn of a job, and some more with many cores or, if they share evenly, with many jobs. It
-// returns an error for an impossible station or job.
+// per turn of a job, and some more with many cores. It returns an error for an impossible station or
+// job, and for a Turn of [Even].
 func Replay(s Station, jobs []Job) ([]Completion, error) {
 	if err := checkTrace(s, jobs); err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func ReplayClosed(s Station, clients int, jobs []Job) ([]Job, []Completion, erro
 		return nil, nil, err
 	}
 	r := newReplay(s, jobs)
-	r.closed = &heap[time.Duration]{}
+	r.closed = &heap{}
 	for i := range clients {
 		r.closed.push(0, i)
 	}
@@ -66,6 +67,9 @@ func ReplayClosed(s Station, clients int, jobs []Job) ([]Job, []Completion, erro
 func checkTrace(s Station, jobs []Job) error {
 	if err := checkStation(s); err != nil {
 		return err
+	}
+	if s.Turn == Even {
+		return errors.New("replaying a trace: only formulas share the cores evenly; give a turn above 0")
 	}
 	for i, j := range jobs {
 		if j.CPU < 0 || j.Block < 0 || j.Conn < 0 || j.At < 0 || i > 0 && j.At < jobs[i-1].At {
@@ -81,58 +85,37 @@ type replay struct {
 	jobs        []Job
 	completions []Completion
 	now         time.Duration
-	cores       cores
-	blocked     heap[time.Duration]
-	links       links // of the jobs in all lanes and outside
+	cores       turns
+	blocked     heap // jobs that have had their time on a core, by their end
 	lanes       []lane
-	own         []int32 // lane of each job; -1 until it is picked
-	by          []int32 // lane of the worker that has the job
-	outside     queue
-	law         *codel // nil if the queue does not age
+	reach       int     // lanes that a worker takes jobs from, its own first
+	own         []int32 // lane of each job, and of its worker once it has one; -1 until it is picked
+	outside     []int   // jobs that wait for a place, oldest first
+	law         *codel  // nil if the queue does not age
 	chance      *rand.Rand
-	closed      *heap[time.Duration] // clients by the time when they send next; nil in an open loop
+	closed      *heap // clients by the time when they send next; nil in an open loop
 }
 
 // A lane is a queue with the workers that take jobs from it.
 type lane struct {
-	free    int // idle workers
-	busy    int // busy workers
-	room    int // free places in the queue
-	waits   int
-	waiting queue
+	workers, busy int
+	room          int   // most jobs that may wait
+	waiting       []int // oldest first
 }
-
-// cores run the jobs that workers hand them.
-type cores interface {
-	run(now time.Duration, job int, demand time.Duration)
-	next() time.Duration // time of the next step; never if nothing runs
-	// step does the step due at next. It returns the job that ran; ended is false if the job needs
-	// another turn.
-	step() (job int, ended bool)
-}
-
-// never is the time of an event that does not come.
-const never = time.Duration(math.MaxInt64)
 
 func newReplay(s Station, jobs []Job) *replay {
 	r := &replay{
-		station: s, jobs: jobs, completions: make([]Completion, len(jobs)), links: make(links, len(jobs)), outside: empty,
-		own: make([]int32, len(jobs)), by: make([]int32, len(jobs)), chance: rand.New(rand.NewPCG(uint64(len(jobs)), 2)),
+		station: s, jobs: jobs, completions: make([]Completion, len(jobs)),
+		own: slices.Repeat([]int32{-1}, len(jobs)), chance: rand.New(rand.NewPCG(uint64(len(jobs)), 2)),
+		cores: turns{turn: s.Turn, idle: s.Cores, left: make([]time.Duration, len(jobs))},
 	}
 	if aging(s) {
 		r.law = &codel{target: record.Duration(s.Target), interval: record.Duration(s.Interval)}
 	}
-	for i := range r.own {
-		r.own[i] = -1
-	}
-	workers, room := roomOf(s)
-	for range lanes(s) {
-		r.lanes = append(r.lanes, lane{free: workers, room: room, waiting: empty})
-	}
-	if s.Turn == Even {
-		r.cores = &sharing{cores: float64(s.Cores)}
-	} else {
-		r.cores = newTurns(s.Cores, s.Turn, len(jobs))
+	queues, workers, room := layout(s)
+	r.lanes, r.reach = slices.Repeat([]lane{{workers: workers, room: room}}, queues), 1
+	if s.Steal {
+		r.reach = len(r.lanes)
 	}
 	return r
 }
@@ -141,10 +124,14 @@ func newReplay(s Station, jobs []Job) *replay {
 func (r *replay) run() {
 	for arrived := 0; ; {
 		arrival := never
-		if arrived < len(r.jobs) {
-			arrival = r.due(arrived)
+		switch {
+		case arrived == len(r.jobs):
+		case r.closed != nil: // when a client is free to send
+			arrival = r.closed.next()
+		default:
+			arrival = r.jobs[arrived].At
 		}
-		core, wake := r.cores.next(), r.blocked.next(never)
+		core, wake := r.cores.running.next(), r.blocked.next()
 		r.now = min(arrival, core, wake)
 		switch r.now {
 		case never:
@@ -162,31 +149,24 @@ func (r *replay) run() {
 	}
 }
 
-// due returns when the next job arrives: by the trace, or when a client is free to send.
-func (r *replay) due(job int) time.Duration {
-	if r.closed != nil {
-		return r.closed.next(never)
-	}
-	return r.jobs[job].At
-}
-
 // arrive gives an arriving job a worker or a place, or loses it.
 func (r *replay) arrive(job int) {
 	if r.closed != nil {
 		r.jobs[job].At, r.jobs[job].Conn = r.now, r.closed.pop()
 	}
-	if r.station.Adaptive {
-		for old, ok := r.expired(); ok; old, ok = r.expired() {
-			r.lose(old, r.now)
+	if l := &r.lanes[0]; r.station.Adaptive { // it has one lane
+		for len(l.waiting) > 0 && r.law.tooOld(r.waited(l)) {
+			r.lose(l.oldest(), r.now)
 		}
 	}
 	switch {
-	case !r.outside.isEmpty():
-		r.links.push(&r.outside, job)
+	case len(r.outside) > 0:
+		r.outside = append(r.outside, job)
 	case r.enter(job):
 	case r.station.Overflow == Blocks:
-		r.links.push(&r.outside, job)
-	case r.station.Overflow == Oldest && r.evict(r.laneOf(job)):
+		r.outside = append(r.outside, job)
+	case r.station.Overflow == Oldest && len(r.laneOf(job).waiting) > 0:
+		r.lose(r.laneOf(job).oldest(), r.now)
 		r.enter(job)
 	default:
 		r.lose(job, r.now)
@@ -195,37 +175,29 @@ func (r *replay) arrive(job int) {
 
 // enter finds a worker or a place in its queue for a job. It returns false if there is none.
 func (r *replay) enter(job int) bool {
-	i := r.laneOf(job)
-	l := &r.lanes[i]
-	if l.room == 0 {
+	l := r.laneOf(job)
+	if len(l.waiting) >= l.room {
 		r.expire(l)
 	}
-	worker := r.idle(i)
-	switch {
-	case worker >= 0:
+	if worker := r.idle(int(r.own[job])); worker >= 0 {
 		if r.law != nil {
 			r.law.turn(r.now, 0)
 		}
 		r.start(job, worker)
 		return true
-	case l.room == 0:
-		return false
-	case r.station.Adaptive:
-		r.law.waiting = append(r.law.waiting, job)
-	default:
-		r.links.push(&l.waiting, job)
 	}
-	l.room--
-	l.waits++
+	if len(l.waiting) >= l.room {
+		return false
+	}
+	l.waiting = append(l.waiting, job)
 	r.completions[job].Start = r.now // patience counts from here
 	return true
 }
 
 // start lets a worker of a lane take up a job.
 func (r *replay) start(job, lane int) {
-	r.lanes[lane].free--
 	r.lanes[lane].busy++
-	r.by[job] = int32(lane)
+	r.own[job] = int32(lane)
 	r.completions[job].Start = r.now
 	if cpu := r.jobs[job].CPU; cpu > 0 {
 		r.cores.run(r.now, job, cpu)
@@ -242,17 +214,13 @@ func (r *replay) block(job int) { r.blocked.push(r.now+r.jobs[job].Block, job) }
 func (r *replay) finish(job int) {
 	r.completions[job].Finish = r.now
 	r.answer(job)
-	worker := int(r.by[job])
-	r.lanes[worker].free++
+	worker := int(r.own[job])
 	r.lanes[worker].busy--
 	if next := r.take(worker); next >= 0 {
 		r.start(next, worker)
 	}
-	for !r.outside.isEmpty() {
-		if next := r.links.pop(&r.outside); !r.enter(next) {
-			r.links.pushFront(&r.outside, next)
-			return
-		}
+	for len(r.outside) > 0 && r.enter(r.outside[0]) {
+		r.outside = r.outside[1:]
 	}
 }
 
@@ -267,4 +235,223 @@ func (r *replay) answer(job int) {
 	if r.closed != nil {
 		r.closed.push(r.now, r.jobs[job].Conn)
 	}
+}
+
+// laneOf returns the job's queue. The queue is picked at the first call for the job.
+func (r *replay) laneOf(job int) *lane {
+	if r.own[job] < 0 {
+		r.own[job] = int32(r.pick(job))
+	}
+	return &r.lanes[r.own[job]]
+}
+
+// pick chooses the queue of an arrival.
+func (r *replay) pick(job int) int {
+	n := len(r.lanes)
+	switch {
+	case r.station.Kind == Loops:
+		return r.jobs[job].Conn % n
+	case r.station.Kind != PerWorker || n == 1:
+		return 0
+	case r.station.Pick == Least:
+		best := 0
+		for i := range r.lanes {
+			if r.lanes[i].load() < r.lanes[best].load() {
+				best = i
+			}
+		}
+		return best
+	case r.station.Pick == TwoChoices:
+		a, b := r.chance.IntN(n), r.chance.IntN(n-1)
+		if b >= a {
+			b++
+		}
+		if r.lanes[b].load() < r.lanes[a].load() {
+			return b
+		}
+		return a
+	}
+	return job % n
+}
+
+// load returns the number of jobs in a lane, waiting or running.
+func (l *lane) load() int { return len(l.waiting) + l.busy }
+
+// oldest removes the job that has waited longest.
+func (l *lane) oldest() int {
+	job := l.waiting[0]
+	l.waiting = l.waiting[1:]
+	return job
+}
+
+// newest removes the job that has waited shortest.
+func (l *lane) newest() int {
+	last := len(l.waiting) - 1
+	job := l.waiting[last]
+	l.waiting = l.waiting[:last]
+	return job
+}
+
+// waited returns how long the oldest job in a lane has been there.
+func (r *replay) waited(l *lane) time.Duration { return r.now - r.jobs[l.waiting[0]].At }
+
+// idle returns the lane of an idle worker for a job in the given lane: this lane or, if workers
+// steal, another. It returns -1 if all are busy.
+func (r *replay) idle(lane int) int {
+	for k := range r.reach {
+		i := (lane + k) % len(r.lanes)
+		if l := &r.lanes[i]; l.busy < l.workers {
+			return i
+		}
+	}
+	return -1
+}
+
+// take returns the next job for a worker of the lane; -1 if there is none. Jobs that are too old
+// are lost on the way.
+func (r *replay) take(lane int) int {
+	for k := range r.reach {
+		l := &r.lanes[(lane+k)%len(r.lanes)]
+		r.expire(l)
+		for len(l.waiting) > 0 {
+			job, stale := r.next(l)
+			if !stale {
+				return job
+			}
+			r.lose(job, r.now)
+		}
+	}
+	return -1
+}
+
+// next removes the next job from a queue. stale reports that it has waited too long. The wait of
+// the oldest job counts as the wait of the queue, whichever job is next.
+func (r *replay) next(l *lane) (job int, stale bool) {
+	stale = r.law != nil && r.law.turn(r.now, r.waited(l))
+	if r.station.Adaptive && r.law.standing && !stale {
+		return l.newest(), false
+	}
+	return l.oldest(), stale
+}
+
+// expire loses the jobs at the head of a queue that have run out of patience. It is called when a
+// worker wants the head or an arrival wants a place, because only then does it make a difference.
+func (r *replay) expire(l *lane) {
+	if r.station.Patience == 0 {
+		return
+	}
+	for len(l.waiting) > 0 {
+		by := r.completions[l.waiting[0]].Start + record.Duration(r.station.Patience)
+		if by >= r.now {
+			return
+		}
+		r.lose(l.oldest(), by)
+	}
+}
+
+// never is the time of an event that does not come.
+const never = time.Duration(math.MaxInt64)
+
+// turns are cores that run the jobs that workers hand them, in turn: the job that has been ready
+// longest is next.
+type turns struct {
+	turn    time.Duration
+	idle    int
+	running heap            // by the end of their turn
+	left    []time.Duration // demand of each job that is left after its current turn
+	ready   []int           // jobs that wait for a core, the longest first
+}
+
+// run takes a job that needs a core for some time.
+func (t *turns) run(now time.Duration, job int, demand time.Duration) {
+	t.left[job] = demand
+	t.ready = append(t.ready, job)
+	if t.idle > 0 {
+		t.idle--
+		t.begin(now)
+	}
+}
+
+// begin starts a turn of the first ready job on a core.
+func (t *turns) begin(now time.Duration) {
+	job := t.ready[0]
+	t.ready = t.ready[1:]
+	turn := min(t.turn, t.left[job])
+	t.left[job] -= turn
+	t.running.push(now+turn, job)
+}
+
+// step ends the first turn that is running. It returns its job; ended is false if the job needs
+// another turn.
+func (t *turns) step() (job int, ended bool) {
+	now := t.running.next()
+	job = t.running.pop()
+	ended = t.left[job] == 0
+	if !ended {
+		t.ready = append(t.ready, job)
+	}
+	if len(t.ready) == 0 {
+		t.idle++
+	} else {
+		t.begin(now)
+	}
+	return job, ended
+}
+
+// A heap returns jobs in the order of their times. Jobs of one time come in the order in which they
+// were pushed. Its zero value is empty.
+type heap struct {
+	items []event
+	count uint64 // of pushes
+}
+
+// An event is an item of a heap. order is the number of its push.
+type event struct {
+	at    time.Duration
+	order uint64
+	job   int
+}
+
+func (a event) before(b event) bool { return a.at < b.at || a.at == b.at && a.order < b.order }
+
+// next returns the first time; never if the heap is empty.
+func (h *heap) next() time.Duration {
+	if len(h.items) == 0 {
+		return never
+	}
+	return h.items[0].at
+}
+
+func (h *heap) push(at time.Duration, job int) {
+	h.count++
+	h.items = append(h.items, event{at, h.count, job})
+	for i := len(h.items) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !h.items[i].before(h.items[parent]) {
+			return
+		}
+		h.items[i], h.items[parent] = h.items[parent], h.items[i]
+		i = parent
+	}
+}
+
+func (h *heap) pop() int {
+	top, n := h.items[0].job, len(h.items)-1
+	x := h.items[n]
+	h.items = h.items[:n]
+	i := 0
+	for child := 1; child < n; child = 2*i + 1 {
+		if child+1 < n && h.items[child+1].before(h.items[child]) {
+			child++
+		}
+		if !h.items[child].before(x) {
+			break
+		}
+		h.items[i] = h.items[child]
+		i = child
+	}
+	if n > 0 {
+		h.items[i] = x
+	}
+	return top
 }

@@ -63,9 +63,9 @@ func TestReplayByHand(t *testing.T) {
 		{"two workers on one core", with(func(s *Station) { s.Workers = 2 }), jobs(0, 3, 0, 1, 0, 1), []float64{3, 4, 5}},
 		{"turns", Station{Kind: Goroutines, Cores: 1, Turn: 2 * ms}, jobs(0, 5, 1, 1, 1, 3), []float64{9, 3, 8}},
 		{"a turn alone goes on", Station{Kind: Goroutines, Cores: 1, Turn: 2 * ms}, jobs(0, 5, 3, 1), []float64{6, 5}},
-		{"an even share", Station{Kind: Goroutines, Cores: 1, Turn: Even}, jobs(0, 2, 1, 1), []float64{3, 3}},
-		{"an even share of two cores", Station{Kind: Goroutines, Cores: 2, Turn: Even}, jobs(0, 2, 0, 2, 0, 2, 1, 1), []float64{3.5, 3.5, 3.5, 3}},
-		{"two workers share evenly", Station{Workers: 2, Cores: 1, Turn: Even}, jobs(0, 2, 0, 2, 0, 2), []float64{4, 4, 6}},
+		{"short turns", Station{Kind: Goroutines, Cores: 1, Turn: ms}, jobs(0, 2, 1, 1), []float64{2, 3}},
+		{"short turns of two cores", Station{Kind: Goroutines, Cores: 2, Turn: ms}, jobs(0, 2, 0, 2, 0, 2, 1, 1), []float64{2, 3, 4, 3}},
+		{"two workers share a core", Station{Workers: 2, Cores: 1, Turn: ms}, jobs(0, 2, 0, 2, 0, 2), []float64{3, 4, 6}},
 		{"three places", with(func(s *Station) { s.Places = 3 }), jobs(0, 2, 0, 2, 0, 2, 1, 2, 2, 2), []float64{2, 4, 6, -1, 8}},
 		{"a place that is free is taken once", with(func(s *Station) { s.Places = 2 }), jobs(0, 2, 0, 2, 1, 2, 2, 2, 3, 2), []float64{2, 4, -1, 6, -1}},
 		{"the same, aging", with(func(s *Station) { s.Places, s.Target, s.Interval, s.Adaptive = 2, .05, .2, true }), jobs(0, 2, 0, 2, 1, 2, 2, 2, 3, 2), []float64{2, 4, -1, 6, -1}},
@@ -102,7 +102,7 @@ func TestReplayByHand(t *testing.T) {
 
 func TestReplayRefuses(t *testing.T) {
 	t.Parallel()
-	ok := Station{Workers: 1, Cores: 1}
+	ok := Station{Workers: 1, Cores: 1, Turn: Whole}
 	for _, tt := range []struct {
 		station Station
 		trace   []Job
@@ -122,6 +122,7 @@ func TestReplayRefuses(t *testing.T) {
 		{Station{Workers: 1, Cores: 1, Overflow: Oldest, Target: .001, Interval: .001}, nil, "drop Oldest and Patience"},
 		{Station{Workers: 1, Cores: 1, Patience: -1}, nil, "a patience of -1 s"},
 		{Station{Workers: 1, Cores: 1, Pick: Least}, nil, "a pool has no queues"},
+		{Station{Workers: 1, Cores: 1, Turn: Even}, nil, "give a turn above 0"},
 		{ok, jobs(1, 1, 0, 1), "job 1"},
 		{ok, jobs(-1, 1), "job 0"},
 		{ok, jobs(0, -1), "job 0"},
@@ -141,7 +142,7 @@ func TestReplayKeepsTheRules(t *testing.T) {
 	for range 2000 {
 		s := Station{
 			Kind: []string{Pool, PerWorker, Loops, Goroutines}[rng.IntN(4)], Workers: 1 + rng.IntN(4), Cores: 1 + rng.IntN(3),
-			Turn:   []time.Duration{Even, ms, 3 * ms, Whole}[rng.IntN(4)],
+			Turn:   []time.Duration{ms / 2, ms, 3 * ms, Whole}[rng.IntN(4)],
 			Places: rng.IntN(6), Overflow: []string{"", Blocks, Oldest}[rng.IntN(3)], Patience: float64(rng.IntN(2)*rng.IntN(9)) * .001,
 		}
 		if s.Kind == PerWorker {
@@ -164,6 +165,7 @@ func TestReplayKeepsTheRules(t *testing.T) {
 }
 
 func broken(s Station, trace []Job, completions []Completion) string {
+	queues, _, _ := layout(s)
 	most := s.Workers
 	if s.Kind == Goroutines {
 		most = len(trace)
@@ -191,7 +193,7 @@ func broken(s Station, trace []Job, completions []Completion) string {
 		if held > most {
 			return fmt.Sprintf("%d workers at work at %v", held, f.Start)
 		}
-		if s.Places > 0 && s.Overflow != Blocks && present > s.Places*lanes(s) {
+		if s.Places > 0 && s.Overflow != Blocks && present > s.Places*queues {
 			return fmt.Sprintf("%d present at %v", present, j.At)
 		}
 	}
@@ -199,7 +201,7 @@ func broken(s Station, trace []Job, completions []Completion) string {
 }
 
 func BenchmarkReplay(b *testing.B) {
-	for _, turn := range []time.Duration{Whole, Even, ms} {
+	for _, turn := range []time.Duration{Whole, ms} {
 		b.Run(fmt.Sprintf("turn=%v", turn), func(b *testing.B) {
 			trace := draw(1, 1e6, 1400, exponential(ms))
 			for b.Loop() {

@@ -3,6 +3,10 @@ package queueing
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"time"
 )
 
 // An Ask describes the load and the goal for which a pool of workers is to be sized.
@@ -61,6 +65,35 @@ type Case struct {
 	By   float64 // its error, a ratio: -0.2 is 20 % less
 	Outcome
 	Kept bool // Keep still accepts the outcome
+}
+
+// Unbounded is the Queue of an [Outcome] with a queue that loses nothing.
+const Unbounded = -1
+
+// An Outcome is the behaviour of a pool of workers under a load. Times are seconds. Only [Size]
+// and [Waits] make one.
+type Outcome struct {
+	Workers int     // 0: one worker for each request
+	Queue   int     // requests that may wait for a worker; Unbounded: any number
+	Rate    float64 // offered per second
+	Held    float64 // mean time that a request keeps its worker, without waits for a core
+
+	// Formula names the formula of the figures below. It is "replay" if they come from replaying
+	// the trace; Counted requests of the trace count.
+	Formula     string
+	Counted     int
+	Approximate bool // the formula is not exact for this load
+
+	Loss       float64 // ratio of requests turned away
+	Throughput float64 // requests served per second
+	Mean       float64 // response time of the requests served; +Inf if the pool never catches up
+	Wait       float64 // mean wait for a worker, a part of Mean
+	Busy       float64 // workers held on average (Little's law: throughput x (Mean - Wait))
+	Cores      float64 // ratio of the cores' time that is used if nothing is lost
+
+	// Response returns the response time that the ratio q of the requests served do not exceed, 0 <
+	// q < 1, and Waited their wait for a worker.
+	Response, Waited func(q float64) float64
 }
 
 // MostTried limits a search for the smallest number, counted from its start.
@@ -136,8 +169,7 @@ func (a *Ask) check() error {
 	case len(a.Trace) < settling:
 		return fmt.Errorf("sizing a pool: a trace of %d jobs; give %d or more", len(a.Trace), settling)
 	}
-	_, err := Replay(Station{Kind: Goroutines, Cores: a.Cores, Turn: GoTurn}, a.Trace)
-	return err
+	return checkTrace(Station{Kind: Goroutines, Cores: a.Cores, Turn: GoTurn}, a.Trace)
 }
 
 // hopeless returns the advice if workers cannot help, with the reason. Hopeless is empty if they
@@ -160,15 +192,8 @@ func (a *Ask) hopeless() Advice {
 	default:
 		adv.Hopeless = CoresWait
 	}
-	low, high := idle, min(1+a.Margin, 1/load)
-	for high-low > 0.005*high {
-		if mid := (low + high) / 2; a.Keep(all(mid)) {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	adv.MostRate = a.Rate * low / (1 + a.Margin)
+	most := last(idle, min(1+a.Margin, 1/load), 0.005, func(rate float64) bool { return a.Keep(all(rate)) })
+	adv.MostRate = a.Rate * most / (1 + a.Margin)
 	return adv
 }
 
@@ -194,15 +219,7 @@ func least(low int, good func(int) bool) (n int, ok bool) {
 		}
 		step *= 2
 	}
-	best := bad + step
-	for best-bad > 1 {
-		if mid := (bad + best) / 2; good(mid) {
-			best = mid
-		} else {
-			bad = mid
-		}
-	}
-	return best, true
+	return bad + 1 + sort.Search(step-1, func(i int) bool { return good(bad + 1 + i) }), true
 }
 
 // Waits shows how waits shrink with more workers, with an unbounded queue at the rate asked for.
@@ -217,11 +234,9 @@ func Waits(a Ask) (all []Outcome, knee int, err error) {
 	if a.Rate*a.Service >= float64(a.Cores) {
 		return nil, 0, nil
 	}
+	with := func(workers int) Outcome { return a.outcome(setting{workers, Unbounded, 1, 1}) }
 	below := func(share float64) func(int) bool {
-		return func(workers int) bool {
-			o := a.outcome(setting{workers, Unbounded, 1, 1})
-			return o.Wait <= share*o.Held
-		}
+		return func(workers int) bool { return with(workers).Wait <= share*(a.Service+a.Block) }
 	}
 	low := Workers(a.Rate, a.Service+a.Block)
 	turn, _ := least(low, below(0.1)) // exists: with a worker for each request there is no wait
@@ -232,9 +247,124 @@ func Waits(a Ask) (all []Outcome, knee int, err error) {
 		if knee < 0 && workers >= turn {
 			workers, knee = turn, len(all)
 		}
-		all = append(all, a.outcome(setting{workers, Unbounded, 1, 1}))
+		all = append(all, with(workers))
 		if workers >= high {
 			return all, knee, nil
 		}
 	}
+}
+
+// A setting is a pool to predict: its size, and the factors by which the rate and the demands of
+// an Ask are multiplied.
+type setting struct {
+	workers, queue int
+	rate, held     float64 // factors of the rate and of the demands
+}
+
+// outcome predicts a setting: by Erlang's formulas if they hold, else by replaying the trace.
+func (a *Ask) outcome(s setting) Outcome {
+	o := Outcome{Workers: s.workers, Queue: s.queue, Rate: a.Rate * s.rate, Held: (a.Service + a.Block) * s.held}
+	o.Cores = a.Rate * s.rate * a.Service * s.held / float64(a.Cores)
+	switch {
+	case s.queue == Unbounded && o.Cores >= 1:
+		a.endless(&o)
+	case a.erlang(s):
+		a.exact(&o)
+	default:
+		a.replayed(&o, s)
+	}
+	o.Busy = o.Throughput * (o.Mean - o.Wait)
+	if math.IsInf(o.Mean, 1) {
+		o.Busy = float64(o.Workers)
+	}
+	return o
+}
+
+// erlang reports whether workers behave like servers with exponential demands.
+func (a *Ask) erlang(s setting) bool {
+	st := Station{Cores: a.Cores}
+	scaled := Load{Rate: a.Rate * s.rate, Service: a.Service * s.held, Block: a.Block * s.held}
+	return a.Exponential && (0 < s.workers && s.workers <= a.Cores || sleepy(st, scaled))
+}
+
+// exact fills in the figures of M/M/c and M/M/c/K, or of M/M/∞ if there is a worker for each
+// request and requests only sleep. The figures are approximate if requests need a little CPU time,
+// because they wait for a core and not in the queue.
+func (a *Ask) exact(o *Outcome) {
+	o.Approximate = a.Service > 0 && (o.Workers == 0 || o.Workers > a.Cores)
+	rate, held, workers, places := o.Rate, o.Held, o.Workers, o.Workers+o.Queue
+	switch {
+	case workers == 0:
+		o.Formula, o.Mean, o.Throughput = "M/M/∞", held, rate
+		o.Response = func(q float64) float64 { return -held * math.Log1p(-q) }
+		o.Waited = func(float64) float64 { return 0 }
+	case o.Queue == Unbounded:
+		o.Formula, o.Mean, o.Throughput = "M/M/c", MMc(rate, held, workers), min(rate, float64(workers)/held)
+		o.Response = func(q float64) float64 { return MMcQuantile(rate, held, workers, q) }
+		o.Waited = func(q float64) float64 { return MMcWaitQuantile(rate, held, workers, q) }
+	default:
+		b := MMcK(rate, held, workers, places)
+		o.Formula, o.Mean, o.Throughput, o.Loss = "M/M/c/K", b.Response, b.Throughput, b.Loss
+		o.Response = func(q float64) float64 { return MMcKQuantile(rate, held, workers, places, q) }
+		o.Waited = func(q float64) float64 { return MMcKWaitQuantile(rate, held, workers, places, q) }
+	}
+	o.Wait = o.Mean - held
+}
+
+// endless fills in the figures if the cores cannot keep up and the queue has no bound. Requests wait
+// for workers; if each has a worker, all wait for a core.
+func (a *Ask) endless(o *Outcome) {
+	never := func(float64) float64 { return math.Inf(1) }
+	o.Formula, o.Throughput = "utilisation law", o.Rate/o.Cores
+	o.Mean, o.Response, o.Wait, o.Waited = math.Inf(1), never, math.Inf(1), never
+	if o.Workers == 0 {
+		o.Wait, o.Waited = 0, func(float64) float64 { return 0 }
+	}
+}
+
+// settling is the part of a replay that its figures leave out: the first tenth of the jobs, while
+// an empty station fills.
+const settling = 10
+
+// replayed fills in the figures of a replay of the trace.
+func (a *Ask) replayed(o *Outcome, s setting) {
+	o.Formula = "replay"
+	jobs := a.stretched(s)
+	st := Station{Kind: Pool, Workers: s.workers, Cores: a.Cores, Turn: GoTurn}
+	if s.workers == 0 {
+		st.Kind = Goroutines
+	}
+	if s.queue != Unbounded {
+		st.Places = s.workers + s.queue
+	}
+	completions, err := Replay(st, jobs)
+	if err != nil { // Size has checked all that Replay does
+		panic(err)
+	}
+	first, end := len(jobs)/settling, jobs[len(jobs)-1].At
+	jobs, completions = jobs[first:], completions[first:]
+	var done time.Duration
+	for _, c := range completions {
+		done = max(done, c.Finish)
+	}
+	responses, mean := after(jobs, completions, finished)
+	waits, wait := after(jobs, completions, started)
+	o.Counted, o.Mean, o.Response, o.Wait, o.Waited = len(jobs), mean, ranked(responses), wait, ranked(waits)
+	n, offered := float64(len(responses)), float64(len(jobs))
+	o.Loss, o.Throughput = 1-n/offered, n/offered*o.Rate
+	// The backlog is served after the last arrival. Include the time that this takes.
+	if span, late := offered/o.Rate, (done - end).Seconds(); late > 0.01*span {
+		o.Throughput = n / (span + late)
+	}
+}
+
+// stretched returns the trace at the setting's rate and with its demands.
+func (a *Ask) stretched(s setting) []Job {
+	jobs := slices.Clone(a.Trace)
+	for i := range jobs {
+		jobs[i].At = time.Duration(float64(jobs[i].At) / s.rate)
+		jobs[i].CPU = time.Duration(float64(jobs[i].CPU) * s.held)
+		jobs[i].Block = time.Duration(float64(jobs[i].Block) * s.held)
+	}
+	return jobs
 }

@@ -2,6 +2,7 @@ package queueing
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -43,7 +44,14 @@ const (
 const (
 	GoTurn = 10 * time.Millisecond // after this time Go's scheduler preempts a goroutine (forcePreemptNS in runtime/proc.go)
 	Whole  = time.Duration(math.MaxInt64)
-	Even   = time.Duration(0) // the limit of short turns: all jobs present share the cores evenly
+	Even   = time.Duration(0) // the limit of short turns: all jobs present share the cores evenly; for formulas only
+)
+
+// CoDelTarget and CoDelInterval are the settings that servers use for CoDel: B. Maurer, "Fail at
+// Scale", ACM Queue 13(8), 2015.
+const (
+	CoDelTarget   = 5 * time.Millisecond
+	CoDelInterval = 100 * time.Millisecond
 )
 
 // pooled reports whether the station is a Pool.
@@ -68,34 +76,77 @@ func checkStation(s Station) error {
 		return fmt.Errorf("checking the station: a patience of %g s; give none or a positive one", s.Patience)
 	case (!inTurn(s) || s.Steal) && s.Kind != PerWorker:
 		return fmt.Errorf("checking the station: a %s has no queues to pick or steal from; drop both", cmp.Or(s.Kind, Pool))
+	case !aging(s):
+		return nil
+	case s.Target <= 0 || s.Interval <= 0:
+		return fmt.Errorf("checking the station: a target of %g s in an interval of %g s; give both more than 0", s.Target, s.Interval)
+	case !pooled(s) && (s.Adaptive || s.Kind != PerWorker):
+		return fmt.Errorf("checking the station: the queue of %s does not age so; a pool's does", s.Kind)
+	case s.Overflow == Blocks:
+		return errors.New("checking the station: an aging queue does not make arrivals wait outside; drop Blocks")
+	case s.Overflow == Oldest || s.Patience > 0:
+		return errors.New("checking the station: an aging queue loses by age, not by place or patience; drop Oldest and Patience")
 	}
-	return checkAging(s)
+	return nil
 }
 
-// lanes returns the number of queues.
-func lanes(s Station) int {
-	if s.Kind == PerWorker || s.Kind == Loops {
-		return s.Workers
+// layout returns the number of queues, and for each how many workers take jobs from it and how many
+// jobs may wait in it.
+func layout(s Station) (queues, workers, room int) {
+	queues, workers, room = 1, s.Workers, math.MaxInt
+	switch s.Kind {
+	case PerWorker, Loops:
+		queues, workers = s.Workers, 1
+	case Goroutines:
+		workers = math.MaxInt
 	}
-	return 1
+	if s.Places > 0 {
+		workers = min(workers, s.Places)
+		room = s.Places - workers
+	}
+	return queues, workers, room
 }
 
-// roomOf returns how many workers a queue has, and how many jobs may wait in it.
-func roomOf(s Station) (workers, room int) {
-	switch {
-	case pooled(s):
-		workers = s.Workers
-	case s.Kind == Goroutines:
-		if s.Places > 0 {
-			return s.Places, 0
-		}
-		return math.MaxInt, 0
-	default:
-		workers = 1
+// aging reports whether the station's queue ages. An aging queue refuses jobs that have waited too
+// long, by the form of CoDel for servers (Maurer, as above). The queue is standing if even the
+// shortest wait in a whole interval was above the target, or if the jobs refused in it would need
+// more than twice the target to run at the rate of the jobs that ran. While the queue is standing,
+// jobs that have waited more than twice the target are lost.
+//
+// With Adaptive, which is for a Pool only, the newest job is served first while the queue is
+// standing, and arrivals remove jobs that are too old, and not only workers.
+func aging(s Station) bool { return s.Target != 0 || s.Interval != 0 || s.Adaptive }
+
+// codel lets a queue age. All queues of a station share one.
+type codel struct {
+	target, interval time.Duration
+	end              time.Duration // of the current interval
+	least            time.Duration // shortest wait in the interval
+	ran, refused     int           // jobs in the interval
+	standing         bool          // the queue was standing in the interval before
+}
+
+// turn reports whether a job is too old to run when its turn comes. waited is its wait.
+func (c *codel) turn(now, waited time.Duration) bool {
+	if now < c.end {
+		c.least = min(c.least, waited)
+	} else {
+		owed := time.Duration(c.refused) * c.interval
+		c.standing = c.least > c.target || owed > time.Duration(c.ran)*2*c.target
+		c.end, c.least, c.ran, c.refused = now+c.interval, waited, 0, 0
 	}
-	if s.Places == 0 {
-		return workers, math.MaxInt
+	if c.tooOld(waited) {
+		return true
 	}
-	workers = min(workers, s.Places)
-	return workers, s.Places - workers
+	c.ran++
+	return false
+}
+
+// tooOld reports whether a job with this wait must be refused, and counts it if so.
+func (c *codel) tooOld(waited time.Duration) bool {
+	if !c.standing || waited <= 2*c.target {
+		return false
+	}
+	c.refused++
+	return true
 }

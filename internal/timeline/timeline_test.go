@@ -269,13 +269,6 @@ func TestPageListsTheParts(t *testing.T) {
 	}
 }
 
-// A part that a newer program may know still has a name.
-func TestAnUnknownPartHasAName(t *testing.T) {
-	if got := timeline.NumParts.String(); got != "part 13" {
-		t.Errorf("got %q, want part 13", got)
-	}
-}
-
 func TestUnread(t *testing.T) {
 	for name, c := range map[string]struct {
 		s    timeline.Server

@@ -1,5 +1,5 @@
-# What tools/quiet, answers, gate and honesty share; they read this file with 'source'
-# and are in the root of the tree then. Each sets results, a file to which every run
+# What the scripts in tools/ share; they read this file with 'source' and are in the root of the
+# tree then. A script that keeps its runs sets results, a file to which every run
 # adds its line at once: the program's code, a key, what came out. A run whose line is
 # there is not repeated, so a script that was cut goes on when it is started again, and
 # other code starts anew in the same file.
