@@ -21,43 +21,18 @@ const ProbeDoubt = .10
 // the statement is evaluated per block. 8 arms make 256 evaluations.
 const mostProbes = 8
 
-// overprobed returns the first statement that asks for the x_max of more than mostProbes arms; nil
-// if there is none.
-func overprobed(n ast.Node) ast.Node {
-	_, parts := joint(n)
-	for _, part := range parts {
-		if found := overprobed(part); found != nil {
-			return found
-		}
-	}
-	if parts == nil && len(probed(n)) > mostProbes {
-		return n
-	}
-	return nil
-}
-
 // probed returns the names of the arms that a statement asks the x_max of. Each name is there
 // once, in the order of the text. A name that is not written as a text is left out.
-func probed(n ast.Node) []string {
-	var p probeNames
-	ast.Walk(&n, &p)
-	return p
-}
-
-// probeNames collects these names while it visits a statement.
-type probeNames []string
-
-// Visit implements ast.Visitor.
-func (p *probeNames) Visit(node *ast.Node) {
-	call, ok := (*node).(*ast.CallNode)
-	if !ok || len(call.Arguments) != 1 {
-		return
+func probed(n ast.Node) (arms []string) {
+	for _, c := range calls(n) {
+		if c.Callee.String() != "x_max" {
+			continue
+		}
+		if arm, ok := c.Arguments[0].(*ast.StringNode); ok && !slices.Contains(arms, arm.Value) {
+			arms = append(arms, arm.Value)
+		}
 	}
-	word, _ := call.Callee.(*ast.IdentifierNode)
-	arm, _ := call.Arguments[0].(*ast.StringNode)
-	if word != nil && arm != nil && word.Value == "x_max" && !slices.Contains(*p, arm.Value) {
-		*p = append(*p, arm.Value)
-	}
+	return arms
 }
 
 // settled returns the answer of a statement in the block. It tries every combination of probes
