@@ -46,11 +46,13 @@ func (s seen) arm(name string) *arm {
 			w.Phases.Tail[part] = v * noise
 		}
 		maps.Copy(w.Values, s.values)
-		c := counters{sum: map[string]float64{requests: 1000, "process_cpu_seconds_total": 1, "schedlab_connections_accepted_total": 1000}, parts: map[string]int{}, most: map[string]float64{}}
-		maps.Copy(c.sum, s.shown)
+		c := counters{requests: {1000}, "process_cpu_seconds_total": {1}, "schedlab_connections_accepted_total": {1000}}
+		for name, v := range s.shown {
+			c[name] = []float64{v}
+		}
 		if s.fullest > 0 {
 			const name = "schedlab_listener_connections_accepted_total"
-			c.sum[name], c.parts[name], c.most[name] = 10, 2, s.fullest
+			c[name] = []float64{s.fullest, 10 - s.fullest}
 		}
 		a.windows, a.counters = append(a.windows, w), append(a.counters, c)
 	}

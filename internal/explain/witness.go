@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,61 +17,50 @@ import (
 	"schedlab/internal/window"
 )
 
-// counters are the metrics of one server when its trial ended, by name, summed over all labels.
-// Every trial starts its own process, so a total is the trial's, warm-up included. The zero value,
-// of a server without metrics, knows nothing.
-type counters struct {
-	sum   map[string]float64
-	parts map[string]int     // number of series of the name: for listeners' connections, of listeners
-	most  map[string]float64 // the largest value among these series
+// counters are the metrics of one server when its trial ended: by name, the value of each series. Every
+// trial starts its own process, so a total is the trial's, warm-up included. A server without metrics
+// has nil.
+type counters map[string][]float64
+
+// sum returns the total of a metric over all its series; 0 for an unknown metric.
+func (c counters) sum(name string) (total float64) {
+	for _, v := range c[name] {
+		total += v
+	}
+	return total
 }
 
 // metricsFile is a trial's exposition of metrics (docs/guide/serve.md).
 const metricsFile = "metrics.om"
 
-// readCounters reads a trial's metrics. It returns empty counters for a server without metrics.
+// readCounters reads a trial's metrics. It returns nil for a server without metrics. A histogram counts
+// as its _sum and its _count. Each other metric has one of three types, and the other two read as 0.
 func readCounters(trial string) (counters, error) {
-	text, err := os.ReadFile(filepath.Join(trial, metricsFile))
+	text, err := os.Open(filepath.Join(trial, metricsFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return counters{}, nil
+		return nil, nil
 	}
 	if err != nil {
-		return counters{}, fmt.Errorf("reading the metrics of a trial: %w", err)
+		return nil, fmt.Errorf("reading the metrics of a trial: %w", err)
 	}
-	return parseCounters(text)
-}
-
-// parseCounters parses a metrics exposition. A histogram counts as its _sum and its _count. Each
-// other metric has one of three types, and the other two read as 0.
-func parseCounters(text []byte) (counters, error) {
+	defer text.Close()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	families, err := parser.TextToMetricFamilies(text)
 	if err != nil {
-		return counters{}, fmt.Errorf("reading the metrics of a trial: %w", err)
+		return nil, fmt.Errorf("reading the metrics of a trial: %w", err)
 	}
-	c := counters{map[string]float64{}, map[string]int{}, map[string]float64{}}
+	c := counters{}
 	for name, family := range families {
 		for _, m := range family.GetMetric() {
 			if h := m.GetHistogram(); h != nil {
-				c.sum[name+"_sum"] += h.GetSampleSum()
-				c.sum[name+"_count"] += float64(h.GetSampleCount())
+				c[name+"_sum"] = append(c[name+"_sum"], h.GetSampleSum())
+				c[name+"_count"] = append(c[name+"_count"], float64(h.GetSampleCount()))
 				continue
 			}
-			v := m.GetUntyped().GetValue() + m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			c.sum[name] += v
-			c.parts[name]++
-			c.most[name] = max(c.most[name], v)
+			c[name] = append(c[name], m.GetUntyped().GetValue()+m.GetCounter().GetValue()+m.GetGauge().GetValue())
 		}
 	}
 	return c, nil
-}
-
-// over returns the total of name divided by the total of of; NaN if either is unknown or of is 0.
-// As both totals include the warm-up, so does the ratio.
-func (c counters) over(name, of string) float64 {
-	v, ok := c.sum[name]
-	n := c.sum[of]
-	return known(v/n, ok && n != 0)
 }
 
 // known returns a figure if it is known, else NaN. NaN stands for unknown throughout this file: a 0
@@ -137,22 +125,27 @@ var (
 	schedWait = &witness{"wait of a runnable goroutine", "s", "", counted("go_sched_latencies_seconds_sum", "go_sched_latencies_seconds_count")}
 	gcShare   = &witness{"CPU time of the garbage collector", "ratio", "gc", counted("go_cpu_classes_gc_total_cpu_seconds_total", "process_cpu_seconds_total")}
 	gcPause   = &witness{"pauses for the garbage collector, of a second", "ratio", "", func(a *arm, i int) float64 {
-		pauses, ok := a.counters[i].sum["go_sched_pauses_total_gc_seconds_sum"]
-		return known(pauses/(a.windows[i].Trial.Warmup+a.windows[i].Trial.Window), ok)
+		const name = "go_sched_pauses_total_gc_seconds_sum"
+		c, t := a.counters[i], a.windows[i].Trial
+		return known(c.sum(name)/(t.Warmup+t.Window), c[name] != nil)
 	}}
 	switches   = &witness{"context switches of a request", "count", "switches", func(a *arm, i int) float64 { return a.windows[i].Values["switches"] }}
 	overflows  = &witness{"connections that found the accept queue full", "count", "overflows", func(a *arm, i int) float64 { return a.windows[i].Values["overflows"] }}
 	turnedAway = &witness{"connections turned away", "ratio", "away", func(a *arm, i int) float64 {
-		c := a.counters[i].sum
+		c := a.counters[i]
 		// Connections and single requests that were turned away, over the connections accepted.
-		accepted := c["schedlab_connections_accepted_total"]
-		return known((c["schedlab_connections_rejected_total"]+c["schedlab_connections_dropped_total"]+c["schedlab_requests_refused_total"])/accepted, accepted > 0)
+		accepted := c.sum("schedlab_connections_accepted_total")
+		away := c.sum("schedlab_connections_rejected_total") + c.sum("schedlab_connections_dropped_total") + c.sum("schedlab_requests_refused_total")
+		return known(away/accepted, accepted > 0)
 	}}
 	unevenSockets = &witness{"connections of the fullest listener, of an even share", "ratio", "uneven", func(a *arm, i int) float64 {
 		// The fullest listener's connections over an even share of all. One listener has no share.
 		const name = "schedlab_listener_connections_accepted_total"
-		c := a.counters[i]
-		return known(c.most[name]*float64(c.parts[name])/c.sum[name], c.parts[name] >= 2 && c.sum[name] > 0)
+		all, sum := a.counters[i][name], a.counters[i].sum(name)
+		if len(all) < 2 || sum <= 0 {
+			return math.NaN()
+		}
+		return slices.Max(all) * float64(len(all)) / sum
 	}}
 	overtaken = &witness{"requests read after one that was sent later", "ratio", "overtaken", func(a *arm, i int) float64 {
 		return known(a.windows[i].Phases.Overtaken, a.windows[i].Phases.Joined > 0)
@@ -179,10 +172,15 @@ var witnesses = []*witness{
 	turnedAway, unevenSockets, overtaken, evenness, steals, loopLag, lateLoad, keptAway, foreignCPU,
 }
 
-// counted returns the reader of a witness that is the ratio of two metrics: the mean of a
-// histogram, or a total for each request.
+// counted returns the reader of a witness that is the ratio of two metrics: the mean of a histogram, or
+// a total for each request. It is NaN if either is unknown or the divisor is 0. As both totals include
+// the warm-up, so does the ratio.
 func counted(name, of string) func(*arm, int) float64 {
-	return func(a *arm, i int) float64 { return a.counters[i].over(name, of) }
+	return func(a *arm, i int) float64 {
+		c := a.counters[i]
+		n := c.sum(of)
+		return known(c.sum(name)/n, c[name] != nil && n != 0)
+	}
 }
 
 // figures returns the median of each witness over an arm's windows, by name; NaN if a window lacks it.
