@@ -35,7 +35,6 @@ type Run struct {
 	plans    []record.Plan // of each cell, row by row
 	over     [2]float64    // by class: the largest ratio of a cell's time to its planned time, at least 1
 	timeout  time.Duration // the longest request timeout of all cells
-	sampled  int           // comparisons run, earlier sessions included
 	failed   bool          // whether the last comparison failed: a server died, or the disk is full
 	// compare runs a comparison and records it below root. It calls the comparison's Run method;
 	// tests replace it.
@@ -97,9 +96,6 @@ func Plan(s scenario.Scenario, o experiment.Options, m record.Map) (*Run, error)
 		}
 	}
 	r.over = [2]float64{1, 1}
-	for _, c := range r.Map.Cells {
-		r.sampled += c.Visits
-	}
 	r.grid = newGrid(&r.Map, o.Seed)
 	r.update()
 	return r, nil
@@ -215,7 +211,12 @@ func (r *Run) name(x, y int) string {
 }
 
 // Sampled returns the number of comparisons run, earlier sessions included. Refused ones count.
-func (r *Run) Sampled() int { return r.sampled }
+func (r *Run) Sampled() (n int) {
+	for i := range r.Map.Cells {
+		n += r.Map.Cells[i].Visits
+	}
+	return n
+}
 
 // Explore measures cells until nothing is left to learn or the budget has no room for another cell.
 // It writes the map to dir after every cell, so the file is always whole. iters is the calibration
@@ -226,7 +227,7 @@ func (r *Run) Explore(ctx context.Context, dir *record.Dir, iters float64, calls
 	r.dir, r.opts.Iters, r.calls = dir, iters, calls
 	r.Map.Status, r.Map.Failure = record.Running, ""
 	// A map from before sessions were counted has been started once if anything is measured.
-	r.Map.Sessions = max(r.Map.Sessions, min(r.sampled, 1)) + 1
+	r.Map.Sessions = max(r.Map.Sessions, min(r.Sampled(), 1)) + 1
 	if err := r.dir.WriteMap(&r.Map); err != nil {
 		return err
 	}
@@ -291,7 +292,7 @@ func (r *Run) measure(ctx context.Context, cell *record.Cell, blocks int, left t
 	// The comparison may exceed its expected time by spareShare, but not the map's budget. It gets
 	// its planned time in any case, or it could not be run at all.
 	most := max(estimate, min(left, planned+time.Duration(spareShare*float64(planned))))
-	label := fmt.Sprintf("measurement %d (%s): ", r.sampled+1, r.name(cell.X, cell.Y))
+	label := fmt.Sprintf("measurement %d (%s): ", r.Sampled()+1, r.name(cell.X, cell.Y))
 	spent := r.opts.Budget - left
 	dir, run, err := r.compare(ctx, c.Within(most), r.dir.CellRoot(cell.X, cell.Y), func(doing string, _, _ int, _ time.Duration) {
 		now := spent + time.Since(began)
@@ -319,11 +320,10 @@ func (r *Run) measure(ctx context.Context, cell *record.Cell, blocks int, left t
 	r.failed = err != nil && !impossible
 	took := time.Since(began)
 	r.Map.Spent += took.Seconds()
-	r.sampled++
 	// Compared at the plan's number of blocks, since a repetition has more.
 	over := &r.over[class(*cell)]
 	*over = max(*over, float64(took)/float64(blocks)*float64(r.Map.Plan.Blocks)/float64(r.expected(*cell, class(*cell))))
-	cell.CellVerdict, cell.Order, cell.Visits, cell.Rate = v, r.sampled, cell.Visits+1, run.Plan.Rate
+	cell.CellVerdict, cell.Order, cell.Visits, cell.Rate = v, r.Sampled()+1, cell.Visits+1, run.Plan.Rate
 	cell.Seconds += took.Seconds()
 	if run.Result != nil {
 		cell.Verdicts = run.Result.Verdicts
