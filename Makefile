@@ -11,7 +11,7 @@ BENCH    ?= .
 COUNT    ?= 10
 OLD      ?=
 # Packages for mutate: the pure rooms. FILES=regexp takes only some files of them.
-PKG      ?= $(addprefix internal/,arrivals command crossover expect judge prose queueing stats timeline window)
+PKG      ?= $(addprefix internal/,arrivals command expect judge prose queueing stats timeline window)
 
 VERSION  = $(shell git describe --tags --always --dirty 2>/dev/null)
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)

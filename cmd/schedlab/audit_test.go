@@ -58,19 +58,19 @@ func TestAuditOfRealTools(t *testing.T) {
 		cmd        func() *exec.Cmd
 		figures    []string // that it must have, among others
 	}{
-		{"wrk", "wrk", debian("wrk", "-t2", "-c8", "-d1s", "--latency", server.URL), []string{audit.Connections, audit.Rate, audit.Stdev, "p50", "p99"}},
-		{"ab", "ab", debian("ab", "-q", "-k", "-n", "1000", "-c", "8", server.URL+"/"), []string{audit.Connections, audit.Seconds, audit.Rate, audit.Bytes, "p99"}},
-		{"httperf", "httperf", debian("httperf", "--server="+host, "--port="+port, "--uri=/", "--rate=50", "--num-conns=50", "--num-calls=2"), []string{audit.Concurrent, audit.Seconds, audit.Rate, audit.Offered, audit.CPU}},
-		{"h2load", "h2load", debian("h2load", "--h1", "-n", "1000", "-c", "8", "-t", "2", server.URL), []string{audit.Connections, audit.Seconds, audit.Rate, "ok", audit.Stdev}},
-		{"hey", "hey", own("hey", "-z", "1s", "-c", "8", server.URL), []string{audit.Seconds, audit.Rate, "status_2xx", "p99"}},
-		{"bombardier", "bombardier", own("bombardier", "-d", "1s", "-c", "8", "-l", server.URL), []string{audit.Connections, "status_2xx", "p99"}},
-		{"bombardier JSON", "bombardier", own("bombardier", "-d", "1s", "-c", "8", "-l", "-p", "r", "-o", "json", server.URL), []string{audit.Connections, audit.Seconds, audit.Bytes, "p99"}},
-		{"fortio JSON", "fortio", own("fortio", "load", "-qps", "100", "-c", "4", "-t", "1s", "-quiet", "-json", "-", server.URL), []string{audit.Connections, audit.Offered, audit.Rate, audit.Sum, "p99.9"}},
+		{"wrk", "wrk", debian("wrk", "-t2", "-c8", "-d1s", "--latency", server.URL), []string{"connections", "rate", "stdev", "p50", "p99"}},
+		{"ab", "ab", debian("ab", "-q", "-k", "-n", "1000", "-c", "8", server.URL+"/"), []string{"connections", "seconds", "rate", "bytes", "p99"}},
+		{"httperf", "httperf", debian("httperf", "--server="+host, "--port="+port, "--uri=/", "--rate=50", "--num-conns=50", "--num-calls=2"), []string{"concurrent", "seconds", "rate", "offered", "cpu"}},
+		{"h2load", "h2load", debian("h2load", "--h1", "-n", "1000", "-c", "8", "-t", "2", server.URL), []string{"connections", "seconds", "rate", "ok", "stdev"}},
+		{"hey", "hey", own("hey", "-z", "1s", "-c", "8", server.URL), []string{"seconds", "rate", "status_2xx", "p99"}},
+		{"bombardier", "bombardier", own("bombardier", "-d", "1s", "-c", "8", "-l", server.URL), []string{"connections", "status_2xx", "p99"}},
+		{"bombardier JSON", "bombardier", own("bombardier", "-d", "1s", "-c", "8", "-l", "-p", "r", "-o", "json", server.URL), []string{"connections", "seconds", "bytes", "p99"}},
+		{"fortio JSON", "fortio", own("fortio", "load", "-qps", "100", "-c", "4", "-t", "1s", "-quiet", "-json", "-", server.URL), []string{"connections", "offered", "rate", "sum", "p99.9"}},
 		{"fortio", "fortio", func() *exec.Cmd { // which writes its report to standard error
 			return exec.Command("sh", "-c", filepath.Join(bin, "fortio")+" load -qps 100 -c 4 -t 1s -quiet "+server.URL+" 2>&1")
-		}, []string{audit.Offered, audit.Rate, audit.Sum, "status_2xx", "p99.9"}},
-		{"vegeta", "vegeta", vegeta("text"), []string{audit.Requests, audit.Seconds, "status_2xx", "p99"}},
-		{"vegeta JSON", "vegeta", vegeta("json"), []string{audit.Requests, audit.Seconds, audit.Sum, "p99"}},
+		}, []string{"offered", "rate", "sum", "status_2xx", "p99.9"}},
+		{"vegeta", "vegeta", vegeta("text"), []string{"requests", "seconds", "status_2xx", "p99"}},
+		{"vegeta JSON", "vegeta", vegeta("json"), []string{"requests", "seconds", "sum", "p99"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			printed := output(t, c.cmd())

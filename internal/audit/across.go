@@ -71,23 +71,23 @@ func twoReports(server, client *Claim) record.Values {
 	// The server served n = sum/mean requests. By Little's law (Little 1961) sum/seconds of
 	// them were inside the server at once on average, if both reports are about the same span
 	// of time.
-	sum, mean, seconds := server.value(Sum), server.get(Mean), client.value(Seconds)
+	sum, mean, seconds := server.value("sum"), server.get("mean"), client.value("seconds")
 	n, inside, most := sum/mean.Value, sum/seconds, client.inFlight()
 	tooMany := most > 0 && inside > most*(1+slack)
 	switch {
 	// Reports with another number of requests belong to other runs, so they are not compared.
-	case server.has(Seconds), server.has(Rate), !server.has(Sum), mean.Value <= 0, seconds <= 0, !client.has(Mean),
-		math.Abs(n-client.value(Requests)) > .5+slack*n, !tooMany && !mean.exceeds(client.get(Mean)):
+	case server.has("seconds"), server.has("rate"), !server.has("sum"), mean.Value <= 0, seconds <= 0, !client.has("mean"),
+		math.Abs(n-client.value("requests")) > .5+slack*n, !tooMany && !mean.exceeds(client.get("mean")):
 		return nil
 	}
-	v := record.Values{"sum": sum, "seconds": seconds, "inside": inside, "server": mean.Value, "client": client.value(Mean), "line": float64(client.Line)}
+	v := record.Values{"sum": sum, "seconds": seconds, "inside": inside, "server": mean.Value, "client": client.value("mean"), "line": float64(client.Line)}
 	if tooMany {
 		v["connections"] = most
 	}
 	// A client that opens connections one after another does not keep all of them open. cycle
 	// is the response time of a closed loop with all of them open at once, N / X.
-	if opened := client.value(Opened); opened > 0 {
-		v["opened"], v["cycle"] = opened, opened*seconds/client.value(Requests)
+	if opened := client.value("opened"); opened > 0 {
+		v["opened"], v["cycle"] = opened, opened*seconds/client.value("requests")
 	}
 	return v
 }
@@ -98,7 +98,7 @@ func (c *Claim) fingerprint() string {
 	var parts []string
 	// Only results count. Settings such as the number of connections are equal in honest
 	// repetitions too.
-	results := []string{Mean, Stdev, Max, Min, ThreadRate + ".mean", ThreadRate + ".max", Rate, Bytes, Sum}
+	results := []string{"mean", "stdev", "max", "min", "thread_rate.mean", "thread_rate.max", "rate", "bytes", "sum"}
 	for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
 		if _, ok := quantileOf(name); ok || slices.Contains(results, name) {
 			parts = append(parts, name+strconv.FormatFloat(c.value(name), 'g', -1, 64))
@@ -119,12 +119,12 @@ func (a *audit) changes() {
 	const off = .001
 	first := 0
 	for i, c := range a.runs {
-		if i == 0 || !c.has(Change, Rate) || !a.runs[i-1].has(Rate) {
+		if i == 0 || !c.has("change", "rate") || !a.runs[i-1].has("rate") {
 			first = i
 			continue
 		}
-		said, rate, before := c.get(Change), c.value(Rate), a.runs[i-1].value(Rate)
-		change, whole := rate/before-1, rate/a.runs[first].value(Rate)-1
+		said, rate, before := c.get("change"), c.value("rate"), a.runs[i-1].value("rate")
+		change, whole := rate/before-1, rate/a.runs[first].value("rate")-1
 		if min(math.Abs(said.Value-change), math.Abs(said.Value-whole)) > said.Half+off {
 			a.add(finding{Code: "audit-change", Numbers: record.Values{"said": said.Value, "change": change, "whole": whole, "rate": rate, "before": before}, Run: i, Line: c.Line})
 		}
@@ -135,10 +135,10 @@ func (a *audit) changes() {
 // in more than it finishes, and its queue never empties. It needs three runs that have both
 // figures, and the difference must grow at each step. Two runs may differ by chance.
 func (a *audit) backlog() {
-	waiting := func(c *Claim) float64 { return c.value(Accepted) - c.value(Done) }
+	waiting := func(c *Claim) float64 { return c.value("accepted") - c.value("done") }
 	var of []*Claim
 	for _, c := range a.runs {
-		if n := len(of); c.has(Accepted, Done) {
+		if n := len(of); c.has("accepted", "done") {
 			if n > 0 && waiting(c) <= waiting(of[n-1]) {
 				return
 			}
@@ -159,17 +159,17 @@ func (a *audit) growth() {
 		// A series is a stretch of runs of one tool with one depth, in which only the
 		// connections grow.
 		n := 1
-		for n < len(rest) && rest[n].Tool == rest[0].Tool && rest[n].get(Depth) == rest[0].get(Depth) && rest[n].value(Connections) > rest[n-1].value(Connections) {
+		for n < len(rest) && rest[n].Tool == rest[0].Tool && rest[n].get("depth") == rest[0].get("depth") && rest[n].value("connections") > rest[n-1].value("connections") {
 			n++
 		}
 		group, first, last := rest[:n], rest[0], rest[n-1]
 		rest = rest[n:]
-		x, y, from, to := first.rate().Value, last.rate().Value, first.value(Connections), last.value(Connections)
+		x, y, from, to := first.rate().Value, last.rate().Value, first.value("connections"), last.value("connections")
 		// mean and cycle are how many times longer the response time and N / X are at the end
 		// of the series. Both must have grown by a fifth. Smaller changes are within the noise
 		// of a run.
-		mean, cycle := last.value(Mean)/first.value(Mean), to/y/(from/x)
-		if x > 0 && y > 0 && first.has(Mean, Connections) && !first.paced() && mean >= 1.2 && cycle >= 1.2 {
+		mean, cycle := last.value("mean")/first.value("mean"), to/y/(from/x)
+		if x > 0 && y > 0 && first.has("mean", "connections") && !first.paced() && mean >= 1.2 && cycle >= 1.2 {
 			a.addGroup("audit-growth", linesOf(group), record.Values{"from": from, "to": to, "mean": mean, "cycle": cycle, "rate": y/x - 1})
 		}
 	}
@@ -196,7 +196,7 @@ func (a *audit) sameRate() {
 	for _, c := range a.runs {
 		// A run that missed its planned rate has met the capacity, and such a run can tell
 		// servers apart.
-		if offered := c.value(Offered); c.has(Offered, Rate) && c.value(Rate) >= (1-missed)*offered && c.Tool != "vegeta" {
+		if offered := c.value("offered"); c.has("offered", "rate") && c.value("rate") >= (1-missed)*offered && c.Tool != "vegeta" {
 			byOffer[offered] = append(byOffer[offered], c)
 		}
 		if c.inFlight() == 1 {
@@ -204,9 +204,9 @@ func (a *audit) sameRate() {
 		}
 	}
 	for _, offered := range slices.Sorted(maps.Keys(byOffer)) {
-		a.same("audit-same-rate", Rate, byOffer[offered], record.Values{"offered": offered})
+		a.same("audit-same-rate", "rate", byOffer[offered], record.Values{"offered": offered})
 	}
-	a.same("audit-one-in-flight", Mean, single, record.Values{})
+	a.same("audit-one-in-flight", "mean", single, record.Values{})
 }
 
 // repeats compares the noise with the difference between names. noise is the largest spread of
@@ -217,8 +217,8 @@ func (a *audit) sameRate() {
 func (a *audit) repeats() {
 	means := map[string][]float64{}
 	for _, c := range a.runs {
-		if c.Name != "" && c.value(Mean) > 0 {
-			means[c.Name] = append(means[c.Name], c.value(Mean))
+		if c.Name != "" && c.value("mean") > 0 {
+			means[c.Name] = append(means[c.Name], c.value("mean"))
 		}
 	}
 	noise, repeated := 0., false

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -251,24 +252,24 @@ func TestDoctoredRunsAreImpossible(t *testing.T) {
 func TestFiguresAreRead(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]map[string]float64{
-		"clean/wrk-latency.txt":          {audit.Requests: 90897, audit.Rate: 90875.83, audit.Connections: 8, audit.Threads: 2, audit.Mean: 165.72e-6, audit.Stdev: 409.08e-6, audit.Max: 4.78e-3, "p50": 64e-6, "p99": 2.34e-3, audit.Seconds: 1},
-		"clean/ab.txt":                   {audit.Requests: 3000, audit.Rate: 23092.02, audit.Connections: 8, audit.Seconds: .13, audit.Bytes: 501000, audit.Stdev: .1e-3, audit.Max: 1e-3, "p90": 0, "p95": 1e-3, audit.Errors: 0},
-		"clean/httperf.txt":              {audit.Requests: 2000, audit.Rate: 2007.3, audit.Concurrent: 2, audit.Opened: 200, audit.Seconds: .996, audit.Mean: .1e-3, "status_2xx": 2000, audit.CPU: .929, audit.Offered: 2000},
-		"clean/h2load.txt":               {audit.Requests: 92710, "ok": 92710, audit.Rate: 92710, audit.Connections: 8, audit.Seconds: 1, audit.Mean: 86e-6, audit.Stdev: 285e-6, audit.Max: 10.58e-3, audit.Min: 11e-6, audit.Bytes: 13721080},
-		"clean/hey.txt":                  {audit.Requests: 34009, audit.Rate: 33979.7291, audit.Seconds: 1.0009, audit.Mean: .2e-3, audit.Max: 16.3e-3, "p99": 1.9e-3, "status_2xx": 34009},
-		"clean/oha.txt":                  {audit.Requests: 64346, "cut_off": 8, audit.Rate: 64269.1606, audit.Seconds: 1.0011956, audit.Mean: .1227e-3, audit.Max: 5.1036e-3, "p99.9": 3.381e-3},
-		"clean/oha.json":                 {audit.Requests: 66689, audit.Rate: 66524.9415112403, audit.Mean: 119.02187485566178e-6, "p99.99": .005875445, audit.Max: .012574035},
-		"clean/vegeta.txt":               {audit.Requests: 500, audit.Seconds: .998603, audit.Mean: 303.941e-6, "p90": 384.043e-6, audit.Max: 2.485e-3, audit.Min: 64.728e-6, "status_2xx": 500, audit.Bytes: 6500},
-		"clean/vegeta.json":              {audit.Requests: 500, audit.Seconds: .998602576, audit.Mean: 303.941e-6, "p99": 1.90676e-3, audit.Sum: .15197068},
-		"clean/fortio.json":              {audit.Requests: 496, audit.Rate: 499.6533931610516, audit.Offered: 500, audit.Connections: 8, audit.Mean: 186.70839516129033e-6, "p99.9": .0007649602373979799},
-		"clean/bombardier.txt":           {audit.Requests: 55603, audit.Connections: 8, audit.Mean: 142.13e-6, "p99": 533e-6, audit.Max: 10.12e-3, audit.Errors: 0},
-		"clean/bombardier.json":          {audit.Requests: 78371, audit.Connections: 8, audit.Seconds: 1.000455322, audit.Mean: 100.73074223883835e-6, "p95": 209e-6, audit.Max: 8001e-6},
-		"written/wrk2.txt":               {audit.Requests: 59910, audit.Rate: 1996.33, "calibration.mean": 1.201e-3, "p99.999": 5.3e-3, audit.Threads: 2, audit.Mean: 1.21e-3},
-		"written/k6.txt":                 {audit.Requests: 4500, audit.Rate: 150.021, audit.Connections: 10, audit.Mean: 12.4e-3, "p50": 12.1e-3, "p95": 16.3e-3, audit.NotGood: 0},
-		"written/k6-legacy.txt":          {audit.Requests: 600, audit.Rate: 59.97, audit.Connections: 61, audit.Mean: 21.4e-3, "p90": 25.1e-3, audit.NotGood: 0},
-		"written/k6-summary.json":        {audit.Requests: 600, audit.Rate: 59.97, audit.Connections: 61, audit.Mean: 21.4e-3, "p90": 25.1e-3},
-		"written/k6-handle-summary.json": {audit.Requests: 600, audit.Rate: 59.97, audit.Connections: 61, audit.Mean: 21.4e-3, "p90": 25.1e-3},
-		"written/figures.txt":            {audit.Requests: 100000, "ok": 99990, audit.Seconds: 20, audit.Rate: 5000, "p99": .021, audit.Max: .048},
+		"clean/wrk-latency.txt":          {"requests": 90897, "rate": 90875.83, "connections": 8, "threads": 2, "mean": 165.72e-6, "stdev": 409.08e-6, "max": 4.78e-3, "p50": 64e-6, "p99": 2.34e-3, "seconds": 1},
+		"clean/ab.txt":                   {"requests": 3000, "rate": 23092.02, "connections": 8, "seconds": .13, "bytes": 501000, "stdev": .1e-3, "max": 1e-3, "p90": 0, "p95": 1e-3, "errors": 0},
+		"clean/httperf.txt":              {"requests": 2000, "rate": 2007.3, "concurrent": 2, "opened": 200, "seconds": .996, "mean": .1e-3, "status_2xx": 2000, "cpu": .929, "offered": 2000},
+		"clean/h2load.txt":               {"requests": 92710, "ok": 92710, "rate": 92710, "connections": 8, "seconds": 1, "mean": 86e-6, "stdev": 285e-6, "max": 10.58e-3, "min": 11e-6, "bytes": 13721080},
+		"clean/hey.txt":                  {"requests": 34009, "rate": 33979.7291, "seconds": 1.0009, "mean": .2e-3, "max": 16.3e-3, "p99": 1.9e-3, "status_2xx": 34009},
+		"clean/oha.txt":                  {"requests": 64346, "cut_off": 8, "rate": 64269.1606, "seconds": 1.0011956, "mean": .1227e-3, "max": 5.1036e-3, "p99.9": 3.381e-3},
+		"clean/oha.json":                 {"requests": 66689, "rate": 66524.9415112403, "mean": 119.02187485566178e-6, "p99.99": .005875445, "max": .012574035},
+		"clean/vegeta.txt":               {"requests": 500, "seconds": .998603, "mean": 303.941e-6, "p90": 384.043e-6, "max": 2.485e-3, "min": 64.728e-6, "status_2xx": 500, "bytes": 6500},
+		"clean/vegeta.json":              {"requests": 500, "seconds": .998602576, "mean": 303.941e-6, "p99": 1.90676e-3, "sum": .15197068},
+		"clean/fortio.json":              {"requests": 496, "rate": 499.6533931610516, "offered": 500, "connections": 8, "mean": 186.70839516129033e-6, "p99.9": .0007649602373979799},
+		"clean/bombardier.txt":           {"requests": 55603, "connections": 8, "mean": 142.13e-6, "p99": 533e-6, "max": 10.12e-3, "errors": 0},
+		"clean/bombardier.json":          {"requests": 78371, "connections": 8, "seconds": 1.000455322, "mean": 100.73074223883835e-6, "p95": 209e-6, "max": 8001e-6},
+		"written/wrk2.txt":               {"requests": 59910, "rate": 1996.33, "calibration.mean": 1.201e-3, "p99.999": 5.3e-3, "threads": 2, "mean": 1.21e-3},
+		"written/k6.txt":                 {"requests": 4500, "rate": 150.021, "connections": 10, "mean": 12.4e-3, "p50": 12.1e-3, "p95": 16.3e-3, "not_good": 0},
+		"written/k6-legacy.txt":          {"requests": 600, "rate": 59.97, "connections": 61, "mean": 21.4e-3, "p90": 25.1e-3, "not_good": 0},
+		"written/k6-summary.json":        {"requests": 600, "rate": 59.97, "connections": 61, "mean": 21.4e-3, "p90": 25.1e-3},
+		"written/k6-handle-summary.json": {"requests": 600, "rate": 59.97, "connections": 61, "mean": 21.4e-3, "p90": 25.1e-3},
+		"written/figures.txt":            {"requests": 100000, "ok": 99990, "seconds": 20, "rate": 5000, "p99": .021, "max": .048},
 	} {
 		figures := read(t, filepath.Join("testdata", file)).Claims[0].Figures
 		for name, v := range want {
@@ -413,7 +414,7 @@ func TestLateAnswersOfWrk(t *testing.T) {
 		if got := said["audit-turnaround"]; !strings.Contains(got, c.inTheMean) {
 			t.Errorf("%s: got %q, want %q", name, got, c.inTheMean)
 		}
-		if said["audit-failed"] != "" || a.Runs[0].Figures[audit.Requests] != 32130 {
+		if said["audit-failed"] != "" || a.Runs[0].Figures["requests"] != 32130 {
 			t.Errorf("%s: late answers are counted as failed, or twice: %v, %q", name, a.Runs[0].Figures, said["audit-failed"])
 		}
 	}
@@ -532,7 +533,11 @@ func TestRunsAmidProse(t *testing.T) {
 	if len(text.Claims) != 1 || text.Claims[0].Tool != "wrk2" || text.Claims[0].Line != 6 || text.Claims[0].End != 17 {
 		t.Fatalf("got %+v", text.Claims)
 	}
-	if diff := cmp.Diff([]int{1, 3, 5, 12, 14, 15, 18}, text.Unread); diff != "" {
+	var unread []int
+	for _, lines := range text.Unread {
+		unread = append(unread, lines.Line, lines.End)
+	}
+	if diff := cmp.Diff([]int{1, 1, 3, 3, 5, 5, 12, 12, 14, 15, 18, 18}, unread); diff != "" {
 		t.Error(diff)
 	}
 	a := judge(t, "| Connections | Throughput | p99 |\n|---|---|---|\n| 8 | 1,000 req/s | 4ms |\n| 16 | ~1,900 req/s | ~5ms |\n", audit.Given{})
@@ -613,6 +618,43 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A figure that Go code asks for by name is in a table, so no name is misspelt.
+func TestNamesAreInTheTables(t *testing.T) {
+	t.Parallel()
+	var code, tables strings.Builder
+	for pattern, to := range map[string]*strings.Builder{"*.go": &code, "tools/*.txt": &tables} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(file, "_test.go") {
+				to.Write(text)
+			}
+		}
+	}
+	known := map[string]bool{}
+	for _, word := range regexp.MustCompile(`[\w.]+`).FindAllString(tables.String(), -1) {
+		known[word] = true
+	}
+	asked := 0
+	for _, call := range regexp.MustCompile(`\.(?:get|value|has|set|add)\(("[\w.]+"(?:, "[\w.]+")*)[,)]`).FindAllStringSubmatch(code.String(), -1) {
+		for name := range strings.SplitSeq(strings.ReplaceAll(call[1], `"`, ""), ", ") {
+			asked++
+			if !known[name] {
+				t.Errorf("no table has the figure %q", name)
+			}
+		}
+	}
+	if asked < 100 {
+		t.Errorf("found %d names in the code, want 100 or more", asked)
+	}
 }
 
 // A report that ends with the times of something else is still about whole requests.

@@ -23,43 +23,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// Names of figures that Go code uses; the tables in tools/ name many more. Quantiles are
-// p50, p99.9 and so on.
-const (
-	Connections = "connections"   // kept open at once, a count
-	Opened      = "opened"        // connections opened over the whole run, a count
-	Concurrent  = "concurrent"    // most connections that the tool saw open at once
-	Threads     = "threads"       // threads of the load tool, a count
-	Depth       = "depth"         // requests in flight on one connection (pipelining, streams), a count
-	Seconds     = "seconds"       // length of the run, in s
-	asked       = "asked_seconds" // length that the user asked for, in s
-	Requests    = "requests"      // requests that ended, well or not, a count
-	Errors      = "errors"        // requests without a reply, a count
-	Timeouts    = "timeouts"      // requests that the tool calls too late, a count
-	timeout     = "timeout"       // wrk's --timeout, in s
-	Status4xx   = "status_4xx"    // replies with a status from 400 to 499, a count
-	Status5xx   = "status_5xx"    // replies with a status from 500 to 599, a count
-	NotGood     = "not_good"      // replies with a status other than 2xx and 3xx, where the tool tells no more
-	Rate        = "rate"          // requests per second that ended
-	Offered     = "offered"       // requests per second that were planned
-	Mean        = "mean"          // of response times, in s
-	Stdev       = "stdev"         // standard deviation of response times, in s
-	Min         = "min"           // shortest response time, in s
-	Max         = "max"           // longest response time, in s
-	Sum         = "sum"           // of all response times, in s
-	Bytes       = "bytes"         // received over the whole run
-	Cores       = "cores"         // cores of the server, a count with fractions
-	Service     = "service"       // the server's CPU time for one request, in s
-	CPU         = "cpu"           // share of one CPU that the load tool used, 1 for all of it
-	Accepted    = "accepted"      // connections or requests taken in, a count
-	Done        = "done"          // accepted ones that ended, a count up to Accepted
-	Change      = "change"        // of the rate against the row before, a ratio from -1
-	ThreadRate  = "thread_rate"   // before .mean, .max: requests per second of wrk's threads, by samples
-	Calibration = "calibration"   // before .mean, .min, .max: response times of wrk2's threads before it measures, in s
-	replies     = "replies"       // of any status, a count
-	histogram   = "histogram"     // times in the histogram, a count
+	"schedlab/internal/record"
 )
 
 // How requests follow each other.
@@ -70,12 +35,10 @@ const (
 	openLoop    = "open"   // times count from the schedule
 )
 
-// A Claim is one run as a text reports it.
+// A Claim is one run as a text reports it. Its Figures are those of the AuditRun, with their rounding.
 type Claim struct {
-	Tool, Name string            // Tool is "figures", "table" or "prose" for other text, Name "" where the text gives none
-	Line, End  int               // first and last line, from 1
-	Loop       string            // unknown, closed, paced or open
-	Figures    map[string]Figure // by their names, which are above
+	record.AuditRun
+	Figures map[string]Figure // by name; tools/figures.txt has the names and their units
 
 	of      *layout   // nil unless a tool printed the run
 	part    string    // what the figures are about: "" for whole requests, "-" for nothing of use
@@ -86,10 +49,9 @@ type Claim struct {
 // A bar of a histogram counts the times up to its end and above the end of the bar before.
 type bar struct{ end, n Figure }
 
-// newClaim returns a run without figures that begins on a line, from 1, and in a loop of
-// unknown kind.
-func newClaim(tool string, line int) *Claim {
-	return &Claim{Tool: tool, Line: line, End: line, Loop: unknownLoop, Figures: map[string]Figure{}}
+// newClaim returns a run without figures. It begins on a line, from 1.
+func newClaim(tool, loop string, line int) *Claim {
+	return &Claim{AuditRun: record.AuditRun{Tool: tool, Loop: loop, Line: line, End: line}, Figures: map[string]Figure{}}
 }
 
 // has reports whether the run has all of these figures. It is true for no names.
@@ -122,7 +84,7 @@ const again = .002
 func (c *Claim) note(op, name string, f Figure) {
 	had, ok := c.Figures[name]
 	switch {
-	case name == asked: // exact, because the user typed it
+	case name == "asked_seconds": // exact, because the user typed it
 		c.set(name, Figure{Value: f.Value})
 	case op == "+":
 		c.add(name, f)
@@ -165,12 +127,12 @@ func (c *Claim) status(code, n string) error {
 	}
 	switch {
 	case code == "0", code == "-1":
-		c.add(Errors, f)
+		c.add("errors", f)
 	case len(code) != 3 || code[0] < '1' || code[0] > '5':
 		return fmt.Errorf("%q is no status of three digits", code)
 	default:
 		c.add("status_"+code[:1]+"xx", f)
-		c.add(replies, f)
+		c.add("replies", f)
 	}
 	return nil
 }
@@ -185,7 +147,7 @@ type quantile struct {
 // quantileName names the figure of a quantile: p99.9 for 99.9 percent, max for 100.
 func quantileName(percent float64) string {
 	if percent == 100 {
-		return Max
+		return "max"
 	}
 	return "p" + strconv.FormatFloat(percent, 'f', -1, 64)
 }
@@ -211,7 +173,7 @@ func (c *Claim) quantiles() (all []quantile) {
 	add := func(q float64, f Figure) {
 		name := quantileName(math.Round(q*1e7) / 1e5)
 		if q == 0 {
-			name = Min
+			name = "min"
 		}
 		all = append(all, quantile{q, name, f})
 	}
@@ -222,13 +184,13 @@ func (c *Claim) quantiles() (all []quantile) {
 	}
 	// The last bar ends at the longest time, which is max, so only bars with some but not all
 	// times below their end count.
-	below, total := 0., c.value(histogram)
+	below, total := 0., c.value("histogram")
 	for _, b := range c.bars {
 		if below += b.n.Value; below > 0 && below < total {
 			add(below/total, b.end)
 		}
 	}
-	for q, name := range []string{Min, Max} {
+	for q, name := range []string{"min", "max"} {
 		if c.has(name) {
 			add(float64(q), c.get(name))
 		}
@@ -252,13 +214,13 @@ func (c *Claim) parts() []*Claim {
 		}
 		last := all[len(all)-1]
 		if last.part != part {
-			last = newClaim(c.Tool, c.Line)
+			last = newClaim(c.Tool, c.Loop, c.Line)
 			last.part = part
 			all = append(all, last)
 			if n, ok := c.Figures[part+".count"]; ok {
-				last.set(Requests, n)
+				last.set("requests", n)
 			} else if c.Tool == "ab" { // its parts are measured for every request
-				last.set(Requests, c.get(Requests))
+				last.set("requests", c.get("requests"))
 			}
 		}
 		last.set(rest, c.get(name))
@@ -269,7 +231,7 @@ func (c *Claim) parts() []*Claim {
 // measured reports whether the claim has any result beyond its settings.
 func (c *Claim) measured() bool {
 	for name := range c.Figures {
-		if _, ok := quantileOf(name); ok || slices.Contains([]string{Rate, Requests, Mean, Max, Sum, ThreadRate + ".mean", Accepted}, name) {
+		if _, ok := quantileOf(name); ok || slices.Contains([]string{"rate", "requests", "mean", "max", "sum", "thread_rate.mean", "accepted"}, name) {
 			return true
 		}
 	}
@@ -280,16 +242,16 @@ func (c *Claim) measured() bool {
 // Little's law; 0 if the text does not tell. It uses the upper end of a rounded number, so that
 // a law broken with it is broken for certain.
 func (c *Claim) inFlight() float64 {
-	n := c.get(Connections).high()
+	n := c.get("connections").high()
 	switch {
 	// What the tool saw open counts more than what it was told to open.
-	case c.has(Concurrent):
-		n = c.get(Concurrent).high()
-	case c.has(Connections, Threads) && strings.HasPrefix(c.Tool, "wrk"):
+	case c.has("concurrent"):
+		n = c.get("concurrent").high()
+	case c.has("connections", "threads") && strings.HasPrefix(c.Tool, "wrk"):
 		n = c.perThread()
 	}
-	if c.has(Depth) {
-		n *= c.value(Depth)
+	if c.has("depth") {
+		n *= c.value("depth")
 	}
 	return n
 }
@@ -299,7 +261,7 @@ func (c *Claim) paced() bool { return c.Loop == openLoop || c.Loop == pacedLoop 
 
 // perThread is how many connections wrk opens: the same number in each thread, rounded down.
 func (c *Claim) perThread() float64 {
-	n, t := c.value(Connections), c.value(Threads)
+	n, t := c.value("connections"), c.value("threads")
 	if t < 1 {
 		return n
 	}
@@ -310,20 +272,20 @@ func (c *Claim) perThread() float64 {
 // from the samples of wrk's threads. It is the zero Figure if the text does not tell.
 func (c *Claim) rate() Figure {
 	switch {
-	case c.has(Rate):
-		return c.get(Rate)
-	case c.has(Requests, Seconds) && c.get(Seconds).low() > 0:
-		n, t := c.get(Requests), c.get(Seconds)
+	case c.has("rate"):
+		return c.get("rate")
+	case c.has("requests", "seconds") && c.get("seconds").low() > 0:
+		n, t := c.get("requests"), c.get("seconds")
 		// Half is the distance to the largest quotient that rounding allows. The smallest one
 		// is nearer.
 		r := n.Value / t.Value
 		return Figure{r, r*t.Half/t.low() + n.Half/t.low()}
-	case c.has(ThreadRate+".mean", Threads): // wrk's samples leave its calibration out
-		r := c.get(ThreadRate + ".mean").times(c.get(Threads))
+	case c.has("thread_rate.mean", "threads"): // wrk's samples leave its calibration out
+		r := c.get("thread_rate.mean").times(c.get("threads"))
 		// A paced run cannot do more than its plan, but a mean of samples can be above it by
 		// chance. The samples may differ from the whole run by .15 of the rate.
-		if c.has(Offered) {
-			r.Value = min(r.Value, c.value(Offered))
+		if c.has("offered") {
+			r.Value = min(r.Value, c.value("offered"))
 		}
 		return Figure{r.Value, r.Half + .15*r.Value}
 	}
@@ -336,14 +298,14 @@ func (c *Claim) rate() Figure {
 // refuses its time because it is not below --timeout. So every printed time is below --timeout.
 func (c *Claim) late() (n, least float64, by string) {
 	const unset = 2. // seconds
-	n = c.value(Timeouts)
-	longest := c.get(Max).low()
+	n = c.value("timeouts")
+	longest := c.get("max").low()
 	switch {
-	case c.Tool != "wrk" || n == 0 || n > c.value(Requests): // before wrk 4 one request could be many timeouts
+	case c.Tool != "wrk" || n == 0 || n > c.value("requests"): // before wrk 4 one request could be many timeouts
 		return 0, 0, ""
-	case c.has(timeout):
-		return n, c.value(timeout), "set"
-	case longest > unset || n*unset > c.inFlight()*c.value(Seconds): // another --timeout
+	case c.has("timeout"):
+		return n, c.value("timeout"), "set"
+	case longest > unset || n*unset > c.inFlight()*c.value("seconds"): // another --timeout
 		return n, max(0, longest), "max"
 	}
 	return n, unset, "default"

@@ -26,7 +26,7 @@ func key(word string) string {
 // its unit, and is in seconds then, as people write "duration=30".
 func readKey(name, value string) (Figure, error) {
 	f, err := figure(value, kindFor(name))
-	if err != nil && name == Seconds {
+	if err != nil && name == "seconds" {
 		return figure(value+"s", "time")
 	}
 	return f, err
@@ -59,11 +59,11 @@ func (r *reader) keyValues() (bool, error) {
 	if r.at < r.noPairs {
 		return false, nil
 	}
-	c, i, read := newClaim("figures", r.at+1), r.at, []int(nil)
-	for ; i < len(r.Lines) && strings.TrimSpace(r.Lines[i]) != "" && !strings.HasPrefix(r.Lines[i], "```"); i++ {
-		pairs := pairsOf(r.Lines[i])
+	c, i, read := newClaim("figures", unknownLoop, r.at+1), r.at, []int(nil)
+	for ; i < len(r.lines) && strings.TrimSpace(r.lines[i]) != "" && !strings.HasPrefix(r.lines[i], "```"); i++ {
+		pairs := pairsOf(r.lines[i])
 		ours := len(read) > 0 && read[len(read)-1] == i-1 // then an unknown key is an error
-		if strings.HasPrefix(strings.TrimSpace(r.Lines[i]), "#") {
+		if strings.HasPrefix(strings.TrimSpace(r.lines[i]), "#") {
 			read = append(read, i)
 		}
 		for _, p := range pairs {
@@ -112,7 +112,7 @@ func (c *Claim) pair(word, value string) (known bool, err error) {
 		return true, fmt.Errorf("%s: %w", word, err)
 	case c.has(name):
 		return true, fmt.Errorf("%s is said twice", word)
-	case f.Value < 0 && name != Change:
+	case f.Value < 0 && name != "change":
 		return true, fmt.Errorf("%s: %s is below 0", word, value)
 	default:
 		c.set(name, f)
@@ -141,13 +141,13 @@ func cells(l string) (all []string) {
 // go to Guessed. It returns true for every table, read or not, since its lines need no other
 // try.
 func (r *reader) table() (bool, error) {
-	head, names := r.at, cells(r.Lines[r.at])
+	head, names := r.at, cells(r.lines[r.at])
 	if names == nil {
 		return false, nil
 	}
 	known := slices.DeleteFunc(slices.Clone(names), func(word string) bool { return key(word) == "" })
-	for r.at++; r.at < len(r.Lines); r.at++ {
-		row := cells(r.Lines[r.at])
+	for r.at++; r.at < len(r.lines); r.at++ {
+		row := cells(r.lines[r.at])
 		if row == nil {
 			break
 		}
@@ -155,7 +155,7 @@ func (r *reader) table() (bool, error) {
 			r.Guessed = append(r.Guessed, r.at+1)
 			continue
 		}
-		c := newClaim("table", r.at+1)
+		c := newClaim("table", unknownLoop, r.at+1)
 		for k, cell := range row[:min(len(row), len(names))] {
 			name := key(names[k])
 			if f, err := readKey(name, cell); err == nil && name != "" {
@@ -180,7 +180,7 @@ func (r *reader) sentences() {
 	var service Figure
 	var claims []*Claim
 	var lines []int
-	for i, l := range r.Lines {
+	for i, l := range r.lines {
 		if r.read[i] {
 			continue
 		}
@@ -189,8 +189,8 @@ func (r *reader) sentences() {
 			f, notTime := figure(m[2], "time")
 			switch {
 			case notRate == nil:
-				c := newClaim("prose", i+1)
-				c.set(Rate, Figure{rate.Value, .005 * rate.Value}) // writers round
+				c := newClaim("prose", unknownLoop, i+1)
+				c.set("rate", Figure{rate.Value, .005 * rate.Value}) // writers round
 				claims = append(claims, c)
 			case notTime == nil && service.Value > 0 && service != f:
 				return
@@ -201,7 +201,7 @@ func (r *reader) sentences() {
 	}
 	for _, c := range claims {
 		if service.Value > 0 {
-			c.set(Service, service)
+			c.set("service", service)
 			r.keep(c, append(lines, c.Line-1)...)
 		}
 	}

@@ -85,7 +85,7 @@ type law struct {
 // request that the tool measures. They are arithmetic, so no server can break them.
 var ofTimes = []law{
 	{"audit-order", "", "", order},
-	{"audit-mean-bounds", "", Mean, meanBounds},
+	{"audit-mean-bounds", "", "mean", meanBounds},
 	{"audit-spread", "", "stdev mean max", spread},
 }
 
@@ -94,59 +94,59 @@ var ofTimes = []law{
 // for the utilisation law and the interactive law; the tools' own code.
 var ofRuns = []law{
 	{"audit-offered-missed", "", "offered rate", offeredMissed},
-	{"audit-little", "", Mean, little},
+	{"audit-little", "", "mean", little},
 	// Rate × CPU time keeps no more cores busy than there are.
-	{"audit-utilisation", "", Service, func(c *Claim, f *finding) bool {
+	{"audit-utilisation", "", "service", func(c *Claim, f *finding) bool {
 		rate := c.rate()
-		busy := rate.times(c.get(Service))
-		f.Numbers = record.Values{"rate": rate.Value, "service": c.value(Service), "busy": busy.Value}
-		if !c.has(Cores) {
+		busy := rate.times(c.get("service"))
+		f.Numbers = record.Values{"rate": rate.Value, "service": c.value("service"), "busy": busy.Value}
+		if !c.has("cores") {
 			f.Code, f.Numbers["needed"] = "audit-cores-untold", math.Ceil(busy.Value*(1-slack))
 			return rate.Value > 0
 		}
-		f.Numbers["cores"] = c.value(Cores)
-		return rate.Value > 0 && busy.exceeds(c.get(Cores))
+		f.Numbers["cores"] = c.value("cores")
+		return rate.Value > 0 && busy.exceeds(c.get("cores"))
 	}},
 	// The tool polls with select without a pause, so it fills a CPU at any rate.
-	{"audit-spinning", "httperf", CPU, func(c *Claim, f *finding) bool {
+	{"audit-spinning", "httperf", "cpu", func(c *Claim, f *finding) bool {
 		rate := c.rate().Value
-		f.Numbers = record.Values{"cpu": c.value(CPU), "rate": rate, "mean": c.value(Mean), "in_flight": rate * c.value(Mean)}
-		return rate > 0 && c.value(CPU) >= .9
+		f.Numbers = record.Values{"cpu": c.value("cpu"), "rate": rate, "mean": c.value("mean"), "in_flight": rate * c.value("mean")}
+		return rate > 0 && c.value("cpu") >= .9
 	}},
-	{"audit-turnaround", "", Mean, closedCycle},
+	{"audit-turnaround", "", "mean", closedCycle},
 	// No request takes longer than the run.
 	{"audit-too-long", "", "max seconds", func(c *Claim, f *finding) bool {
-		f.Numbers = record.Values{"max": c.value(Max), "seconds": c.value(Seconds)}
-		return c.get(Max).low() > c.get(Seconds).high()*1.05
+		f.Numbers = record.Values{"max": c.value("max"), "seconds": c.value("seconds")}
+		return c.get("max").low() > c.get("seconds").high()*1.05
 	}},
 	// If a load of wrk2 lacks some of its rate, whole connections wait for a reply that
 	// never comes, because each has its own share of the rate.
 	{"audit-dead", "wrk2", "rate connections timeouts", func(c *Claim, f *finding) bool {
 		const recount = 2. // seconds between wrk2's counts of connections that wait too long (check_timeouts in its wrk.c)
-		rate, offered, timeouts, n := c.value(Rate), c.value(Offered), c.value(Timeouts), c.inFlight()
+		rate, offered, timeouts, n := c.value("rate"), c.value("offered"), c.value("timeouts"), c.inFlight()
 		pace := offered / n
 		live := rate / pace
 		f.Numbers = record.Values{"pace": pace, "live": live, "dead": n - live, "connections": n, "timeouts": timeouts, "rate": rate, "each": timeouts / (n - live)}
-		if c.has(Seconds) {
-			f.Numbers["seconds"], f.Numbers["looks"] = c.value(Seconds), c.value(Seconds)/recount
+		if c.has("seconds") {
+			f.Numbers["seconds"], f.Numbers["looks"] = c.value("seconds"), c.value("seconds")/recount
 		}
 		return timeouts != 0 && rate < (1-missed)*offered
 	}},
 	// Replies that refuse or fail are quick and no work.
-	{"audit-statuses", "", Requests, func(c *Claim, f *finding) bool {
-		bad, requests := c.value(Status4xx)+c.value(Status5xx)+c.value(NotGood), c.value(Requests)
+	{"audit-statuses", "", "requests", func(c *Claim, f *finding) bool {
+		bad, requests := c.value("status_4xx")+c.value("status_5xx")+c.value("not_good"), c.value("requests")
 		f.Numbers = record.Values{"bad": bad, "requests": requests, "share": bad / requests}
 		return requests > 0 && bad > fewFailed*requests
 	}},
 	// Most tools' quantiles leave out the requests that failed.
-	{"audit-failed", "", Requests, func(c *Claim, f *finding) bool {
-		requests, lost := c.value(Requests), c.value(Errors)
+	{"audit-failed", "", "requests", func(c *Claim, f *finding) bool {
+		requests, lost := c.value("requests"), c.value("errors")
 		ended := requests
 		f.Names["times"] = "survivors"
 		switch c.Tool {
 		case "wrk", "wrk2", "h2load", "httperf": // wrk may answer what it calls a timeout, the others count it as an error
 		default:
-			lost += c.value(Timeouts)
+			lost += c.value("timeouts")
 		}
 		switch c.Tool {
 		case "wrk", "wrk2", "httperf": // they count answered requests only
@@ -159,23 +159,23 @@ var ofRuns = []law{
 		return requests > 0 && lost > fewFailed*requests
 	}},
 	// wrk 4 answers a request after --timeout like any other, but keeps no time of it.
-	{"audit-late", "wrk", Requests, func(c *Claim, f *finding) bool {
+	{"audit-late", "wrk", "requests", func(c *Claim, f *finding) bool {
 		n, least, by := c.late()
-		share := n / c.value(Requests)
-		f.Numbers, f.Names["by"] = record.Values{"late": n, "requests": c.value(Requests), "share": share, "known": 1 - share, "least": least}, by
+		share := n / c.value("requests")
+		f.Numbers, f.Names["by"] = record.Values{"late": n, "requests": c.value("requests"), "share": share, "known": 1 - share, "least": least}, by
 		return n > 0
 	}},
 	// The tool gives each thread the same number of connections, rounded down.
-	{"audit-fewer-connections", "wrk wrk2", Threads, func(c *Claim, f *finding) bool {
-		n, threads, opened := c.value(Connections), c.value(Threads), c.perThread()
+	{"audit-fewer-connections", "wrk wrk2", "threads", func(c *Claim, f *finding) bool {
+		n, threads, opened := c.value("connections"), c.value("threads"), c.perThread()
 		f.Numbers = record.Values{"connections": n, "threads": threads, "opened": opened}
 		return opened < n
 	}},
 	// The tool paces each connection alone, and a thread starts all its connections at once.
 	{"audit-bursts", "wrk2", "connections threads offered", func(c *Claim, f *finding) bool {
 		const together = 5 // times a thread's share of the rate in one sample
-		n, threads, sample := c.value(Connections), c.value(Threads), c.value(ThreadRate+".max")
-		share, each := c.value(Offered)/threads, math.Floor(n/threads)
+		n, threads, sample := c.value("connections"), c.value("threads"), c.value("thread_rate.max")
+		share, each := c.value("offered")/threads, math.Floor(n/threads)
 		f.Numbers = record.Values{"max": sample, "share": share, "each": each, "within": each / sample, "period": each / share}
 		return n != 0 && share != 0 && sample > together*share
 	}},
@@ -183,13 +183,13 @@ var ofRuns = []law{
 	// after is not steady.
 	{"audit-calibration", "wrk2", "calibration.mean mean", func(c *Claim, f *finding) bool {
 		const discarded = 10. // seconds
-		before, mean := c.value(Calibration+".mean"), c.value(Mean)
-		f.Numbers = record.Values{"calibration": before, "mean": mean, "discarded": discarded, "rest": max(0, c.value(Seconds)-discarded)}
+		before, mean := c.value("calibration.mean"), c.value("mean")
+		f.Numbers = record.Values{"calibration": before, "mean": mean, "discarded": discarded, "rest": max(0, c.value("seconds")-discarded)}
 		return before <= mean/2 || before >= 2*mean
 	}},
 	// Threads that send the same load met servers that differ.
 	{"audit-uneven", "", "calibration.min", func(c *Claim, f *finding) bool {
-		least, most := c.value(Calibration+".min"), c.value(Calibration+".max")
+		least, most := c.value("calibration.min"), c.value("calibration.max")
 		f.Numbers = record.Values{"least": least, "most": most}
 		return most > 8*least
 	}},
@@ -205,10 +205,10 @@ var ofRuns = []law{
 // figures are right.
 func Judge(text *Text, given Given) *record.Audit {
 	a := &audit{runs: text.Claims}
-	result := &record.Audit{Schema: 1, Runs: []record.AuditRun{}, NotRead: unread(text)}
+	result := &record.Audit{Schema: 1, Runs: []record.AuditRun{}, NotRead: text.Unread}
 	var from []string
 	for i, c := range a.runs {
-		for name, v := range map[string]float64{Cores: given.Cores, Service: given.Service, Connections: given.Connections} {
+		for name, v := range map[string]float64{"cores": given.Cores, "service": given.Service, "connections": given.Connections} {
 			if v > 0 && !c.has(name) {
 				// A figure that the user typed counts as exact, but for the rounding of
 				// floating point.
@@ -216,7 +216,8 @@ func Judge(text *Text, given Given) *record.Audit {
 			}
 		}
 		a.judge(i, c)
-		run := record.AuditRun{Tool: c.Tool, Name: c.Name, Line: c.Line, End: c.End, Loop: c.Loop, Figures: map[string]float64{}}
+		run := c.AuditRun
+		run.Figures = map[string]float64{}
 		for name, f := range c.Figures {
 			run.Figures[name] = f.Value
 		}
@@ -274,37 +275,23 @@ func (a *audit) add(f finding) {
 	a.findings = append(a.findings, f)
 }
 
-// unread returns the lines that belong to no run, consecutive ones as one span with the
-// beginning of its first line. It is never nil.
-func unread(text *Text) []record.AuditLines {
-	all := []record.AuditLines{}
-	for _, n := range text.Unread {
-		if last := len(all) - 1; last >= 0 && all[last].End == n-1 {
-			all[last].End = n
-			continue
-		}
-		all = append(all, record.AuditLines{Line: n, End: n, Text: firstRunes(text.Lines[n-1], 80)})
-	}
-	return all
-}
-
 // offeredMissed finds a rate below the plan, unless all planned requests were sent in the time that
 // was asked for. Many tools count the last response's time as well, which lowers the rate of a short
 // run.
 func offeredMissed(c *Claim, f *finding) bool {
-	rate, offered, sent, seconds := c.get(Rate), c.get(Offered), c.value(Requests), c.value(Seconds)
+	rate, offered, sent, seconds := c.get("rate"), c.get("offered"), c.value("requests"), c.value("seconds")
 	f.Numbers = record.Values{"offered": offered.Value, "rate": rate.Value, "share": rate.Value / offered.Value}
-	if c.has(Requests, Seconds) {
+	if c.has("requests", "seconds") {
 		// Only the time that the user asked for can be missing requests; the wait for the last
 		// reply is no part of the plan.
 		planned := seconds
-		if c.has(asked) {
-			planned = min(planned, c.value(asked))
+		if c.has("asked_seconds") {
+			planned = min(planned, c.value("asked_seconds"))
 		}
 		f.Numbers["missing"] = max(0, offered.Value*planned-sent)
 	}
-	sentPlan := c.has(Requests, Seconds, asked, Max) && sent >= offered.low()*c.value(asked)*(1-missed) &&
-		seconds <= (c.value(asked)+c.get(Max).high())*(1+missed)
+	sentPlan := c.has("requests", "seconds", "asked_seconds", "max") && sent >= offered.low()*c.value("asked_seconds")*(1-missed) &&
+		seconds <= (c.value("asked_seconds")+c.get("max").high())*(1+missed)
 	return rate.high() < offered.low()*(1-missed) && !sentPlan
 }
 
@@ -314,22 +301,22 @@ func offeredMissed(c *Claim, f *finding) bool {
 // excess the code names the habit.
 func little(c *Claim, f *finding) bool {
 	n, rate := c.inFlight(), c.rate()
-	l := rate.times(c.get(Mean))
-	f.Numbers, f.Names["tool"] = record.Values{"rate": rate.Value, "mean": c.value(Mean), "in_flight": l.Value}, c.Tool
+	l := rate.times(c.get("mean"))
+	f.Numbers, f.Names["tool"] = record.Values{"rate": rate.Value, "mean": c.value("mean"), "in_flight": l.Value}, c.Tool
 	if n == 0 {
 		f.Code = "audit-connections-untold"
 		return rate.Value > 0 && slices.Contains(formats, c.Tool)
 	}
-	f.Numbers["connections"], f.Numbers["depth"] = n, c.value(Depth)
+	f.Numbers["connections"], f.Numbers["depth"] = n, c.value("depth")
 	// The order matters: the first explanation that holds becomes the code.
 	switch most := backFilled(c); {
-	case c.Tool == "wrk" && c.get(Mean).low() <= most*(1+2*slack):
+	case c.Tool == "wrk" && c.get("mean").low() <= most*(1+2*slack):
 		f.Code = "audit-back-filled"
 	case c.Tool == "wrk":
-		f.Numbers["back_filled"], f.Numbers["max"] = most, c.value(Max)
+		f.Numbers["back_filled"], f.Numbers["max"] = most, c.value("max")
 	case c.Loop == openLoop:
 		f.Code = "audit-little-plan"
-	case (c.Tool == "h2load" || c.Tool == "k6") && !c.has(Depth):
+	case (c.Tool == "h2load" || c.Tool == "k6") && !c.has("depth"):
 		f.Code = "audit-depth-untold"
 	}
 	return rate.Value > 0 && l.low() > n*(1+slack)
@@ -341,11 +328,11 @@ func little(c *Claim, f *finding) bool {
 // mean is highest if the longest ones make up that whole sum: half a cycle and a quarter
 // of the longest time.
 func backFilled(c *Claim) float64 {
-	if !c.has(Max) || c.rate().low() <= 0 {
+	if !c.has("max") || c.rate().low() <= 0 {
 		return math.Inf(1)
 	}
 	cycle := c.inFlight() / c.rate().low()
-	return max(cycle, cycle/2+c.get(Max).high()/4)
+	return max(cycle, cycle/2+c.get("max").high()/4)
 }
 
 // closedCycle applies the interactive law, R = N / X - Z (Denning and Buzen 1978): in a closed
@@ -360,11 +347,11 @@ func closedCycle(c *Claim, f *finding) bool {
 		half       = .5 // of the cycle: a mean below it leaves out most of the requests' time
 		oneDigit   = .3 // rounding of a mean with one digit
 	)
-	n, rate, mean := c.inFlight(), c.rate(), c.get(Mean)
+	n, rate, mean := c.inFlight(), c.rate(), c.get("mean")
 	l, cycle := rate.times(mean), n/rate.Value
 	f.Numbers = record.Values{"connections": n, "rate": rate.Value, "cycle": cycle, "mean": mean.Value, "share": mean.Value / cycle}
 	switch {
-	case n == 0, rate.Value <= 0, c.paced(), c.has(Concurrent):
+	case n == 0, rate.Value <= 0, c.paced(), c.has("concurrent"):
 		return false
 	// A mean of one digit cannot tell whether it is all of the cycle.
 	case l.Half > oneDigit*l.Value, l.low() > n*(1+slack): // little reports the latter
@@ -403,8 +390,8 @@ func addLate(c *Claim, f *finding, cycle float64) {
 	if n == 0 {
 		return
 	}
-	requests, v := c.value(Requests), f.Numbers
-	all, late, kept := cycle*requests, n*least, (requests-n)*c.value(Mean)
+	requests, v := c.value("requests"), f.Numbers
+	all, late, kept := cycle*requests, n*least, (requests-n)*c.value("mean")
 	v["late"], v["least"], v["all_seconds"], v["late_seconds"], v["kept_seconds"] = n, least, all, late, kept
 	if rest := all - late - kept; rest > slack*all {
 		v["rest_seconds"] = rest
@@ -421,7 +408,7 @@ func order(c *Claim, f *finding) bool {
 		f.Names = c.names(record.Names{"less": low.name, "more": high.name})
 		return low.low()*(1-hdr) > high.high()
 	}
-	all, longest, next := c.quantiles(), quantile{name: Min}, 0
+	all, longest, next := c.quantiles(), quantile{name: "min"}, 0
 	for _, q := range all {
 		// longest is the largest of the quantiles that are surely below q. next only grows, so
 		// the whole takes one pass.
@@ -434,14 +421,14 @@ func order(c *Claim, f *finding) bool {
 			return true
 		}
 	}
-	mean, least, most := quantile{0, Mean, c.get(Mean)}, quantile{0, Min, c.get(Min)}, quantile{1, Max, c.get(Max)}
-	return c.has(Mean, Max) && above(mean, most) || c.has(Mean, Min) && above(least, mean)
+	mean, least, most := quantile{0, "mean", c.get("mean")}, quantile{0, "min", c.get("min")}, quantile{1, "max", c.get("max")}
+	return c.has("mean", "max") && above(mean, most) || c.has("mean", "min") && above(least, mean)
 }
 
 // one is the share of one request. Tools differ in which request they take as a quantile, by
 // one at most. It is 0 where the number of requests is unknown.
 func (c *Claim) one() float64 {
-	if n := c.value(Requests); n > 0 {
+	if n := c.value("requests"); n > 0 {
 		return 1 / n
 	}
 	return 0
@@ -466,7 +453,7 @@ func meanBounds(c *Claim, f *finding) bool {
 	// way by one request at the longest time, for the different ways to pick a quantile.
 	low += (1-before.Q)*before.low() - before.Value*c.one()
 	high += before.Value * c.one()
-	mean := c.get(Mean)
+	mean := c.get("mean")
 	f.Numbers, f.Names = record.Values{"mean": mean.Value, "low": max(low, 0)}, nil
 	if before.Q == 1 {
 		f.Numbers["high"] = high
@@ -481,17 +468,17 @@ func meanBounds(c *Claim, f *finding) bool {
 // √((b - m)(m - a)) (Bhatia and Davis 2000), which is at most (b - a)/2 (Popoviciu 1935). An
 // unknown minimum counts as 0.
 func spread(c *Claim, f *finding) bool {
-	m, least, most := c.get(Mean), c.get(Min).low(), c.get(Max).high()
+	m, least, most := c.get("mean"), c.get("min").low(), c.get("max").high()
 	limit := math.Sqrt(max(0, most-m.low()) * max(0, m.high()-max(least, 0)))
-	n := max(2, c.value(Requests)) // tools divide by n - 1
+	n := max(2, c.value("requests")) // tools divide by n - 1
 	limit *= math.Sqrt(n / (n - 1))
-	f.Numbers, f.Names = record.Values{"stdev": c.value(Stdev), "limit": limit, "mean": m.Value, "max": c.value(Max)}, c.names(f.Names)
-	return c.get(Stdev).low() > limit*(1+slack)
+	f.Numbers, f.Names = record.Values{"stdev": c.value("stdev"), "limit": limit, "mean": m.Value, "max": c.value("max")}, c.names(f.Names)
+	return c.get("stdev").low() > limit*(1+slack)
 }
 
 // names adds to n the part that the figures are about, "" for whole requests, and the unit of
 // its times. It returns n.
 func (c *Claim) names(n record.Names) record.Names {
-	n["of"], n["unit"] = c.part, unitOf(c.part+"."+Mean)
+	n["of"], n["unit"] = c.part, unitOf(c.part+".mean")
 	return n
 }

@@ -206,16 +206,18 @@ func newField(op, name, unit string) field {
 	}
 	switch name {
 	case "bar":
-		f.op, f.name = "<", histogram
+		f.op, f.name = "<", "histogram"
 	case "bin":
-		f.op, f.name = "+", histogram
+		f.op, f.name = "+", "histogram"
 	}
 	return f
 }
 
 // claim returns an empty run; its output begins on line i, from 0.
 func (of *layout) claim(i int) *Claim {
-	return &Claim{Tool: of.tool, Line: i + 1, End: i + 1, Loop: of.loop, Figures: map[string]Figure{}, of: of}
+	c := newClaim(of.tool, of.loop, i+1)
+	c.of = of
+	return c
 }
 
 // match returns the groups of a line like this, nil if the line is another. The test for a word
@@ -296,7 +298,7 @@ func (p *pattern) take(c *Claim, m []string) error {
 		}
 		c.note(f.op, within(c.part, name), v)
 		switch {
-		case name != histogram || c.part != "":
+		case name != "histogram" || c.part != "":
 		case f.op == "<":
 			end = &v
 		case end != nil:
@@ -311,7 +313,7 @@ func (p *pattern) take(c *Claim, m []string) error {
 func within(part, name string) string { return strings.TrimPrefix(part+"."+name, ".") }
 
 // statisticName turns k6's names of statistics into ours.
-var statisticName = strings.NewReplacer("(", "", ")", "", "avg", Mean, "med", "p50")
+var statisticName = strings.NewReplacer("(", "", ")", "", "avg", "mean", "med", "p50")
 
 // timeOf returns the name of the figure for the time in a line, by the quantile, ratio or
 // statistic in the same line; "" where the line has none of them. It returns an error for a
@@ -349,30 +351,30 @@ func (c *Claim) finish() {
 	case "oha":
 		c.Loop = unknownLoop
 	case "httperf", "fortio": // each may run without a rate
-		if c.value(Offered) > 0 {
+		if c.value("offered") > 0 {
 			c.Loop = pacedLoop
 		} else {
-			delete(c.Figures, Offered)
+			delete(c.Figures, "offered")
 		}
 		if c.has("connection.p50") { // httperf counts connections in bins of 1 ms
 			c.Figures["connection.p50"] = Figure{c.value("connection.p50"), 1e-3}
 		}
 	case "hey":
-		if c.value(replies) >= 1e6 { // it keeps a million statuses, and divides by them
-			delete(c.Figures, Requests)
-			delete(c.Figures, Mean)
+		if c.value("replies") >= 1e6 { // it keeps a million statuses, and divides by them
+			delete(c.Figures, "requests")
+			delete(c.Figures, "mean")
 			break
 		}
 		// It prints the times of whole requests in its line about dialing.
-		for _, name := range []string{Min, Max} {
+		for _, name := range []string{"min", "max"} {
 			if from := "dial." + name; c.has(from) {
 				c.note("", name, c.get(from))
 				delete(c.Figures, from)
 			}
 		}
 	case "bombardier": // it waits for the last reply, and does not print for how long
-		if t, longest := c.value(asked), c.get(Max).high(); c.has(asked) && !c.has(Seconds) {
-			c.set(Seconds, Figure{t + longest/2, .02*t + longest/2})
+		if t, longest := c.value("asked_seconds"), c.get("max").high(); c.has("asked_seconds") && !c.has("seconds") {
+			c.set("seconds", Figure{t + longest/2, .02*t + longest/2})
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"schedlab/internal/record"
 )
 
 // mostBytes is the largest text that Read accepts, in bytes. Outputs of load tools take
@@ -15,12 +17,11 @@ import (
 const mostBytes = 16 << 20
 
 // A Text is the result of Read: the runs, and the lines that belong to none. It has at least
-// one run. Line numbers count from 1, but Lines is indexed from 0.
+// one run.
 type Text struct {
-	Claims  []*Claim // by ascending first line
-	Unread  []int    // lines from 1, ascending, without the empty ones
-	Guessed []int    // lines of table rows that are marked as approximate
-	Lines   []string
+	Claims  []*Claim            // by ascending first line
+	Unread  []record.AuditLines // lines that belong to no run, consecutive ones as one span, without the empty ones
+	Guessed []int               // lines of table rows that are marked as approximate
 }
 
 // A SyntaxError is the first line that cannot be read, and the reason in Err.
@@ -41,6 +42,7 @@ var formats = []string{"wrk", "wrk2", "httperf", "ab", "hey", "oha", "vegeta", "
 // later searched for rates in prose.
 type reader struct {
 	*Text
+	lines   []string
 	all     string
 	begin   []int // offset of each line in all
 	at      int   // index of the next line
@@ -62,7 +64,7 @@ func Read(from io.Reader) (*Text, error) {
 	}
 	text := strings.ReplaceAll(string(all), "\r\n", "\n")
 	lines := strings.Split(text, "\n")
-	r := &reader{Text: &Text{Lines: lines}, all: text, begin: make([]int, len(lines)), read: make([]bool, len(lines))}
+	r := &reader{Text: &Text{Unread: []record.AuditLines{}}, lines: lines, all: text, begin: make([]int, len(lines)), read: make([]bool, len(lines))}
 	for i, l := range lines[:len(lines)-1] {
 		r.begin[i+1] = r.begin[i] + len(l) + 1
 	}
@@ -77,8 +79,13 @@ func Read(from io.Reader) (*Text, error) {
 	}
 	r.sentences()
 	for i, l := range lines {
-		if !r.read[i] && strings.TrimSpace(l) != "" {
-			r.Unread = append(r.Unread, i+1)
+		last := len(r.Unread) - 1
+		switch {
+		case r.read[i] || strings.TrimSpace(l) == "":
+		case last >= 0 && r.Unread[last].End == i:
+			r.Unread[last].End = i + 1
+		default:
+			r.Unread = append(r.Unread, record.AuditLines{Line: i + 1, End: i + 1, Text: firstRunes(l, 80)})
 		}
 	}
 	if len(r.Claims) == 0 {
@@ -92,8 +99,8 @@ func Read(from io.Reader) (*Text, error) {
 func (r *reader) noRun() error {
 	at, begins := 1, "is empty"
 	if len(r.Unread) > 0 {
-		at = r.Unread[0]
-		begins = fmt.Sprintf("begins with %q", firstRunes(r.Lines[at-1], 60))
+		at = r.Unread[0].Line
+		begins = fmt.Sprintf("begins with %q", firstRunes(r.lines[at-1], 60))
 	}
 	return &SyntaxError{at, fmt.Errorf("no run found; want the output of %s, or lines like 'rate=250/s mean=4ms'; the text %s", strings.Join(formats[:len(formats)-1], ", "), begins)}
 }
@@ -116,8 +123,8 @@ func (r *reader) keep(c *Claim, lines ...int) {
 // next reads the run that begins on the next line, or skips the line. Either way r.at grows, so
 // the loop in Read ends.
 func (r *reader) next() error {
-	l := r.Lines[r.at]
-	if n := len(r.Claims); n > 0 && !r.Claims[n-1].has(Requests) && r.Claims[n-1].of.marked("~", l) {
+	l := r.lines[r.at]
+	if n := len(r.Claims); n > 0 && !r.Claims[n-1].has("requests") && r.Claims[n-1].of.marked("~", l) {
 		// The end of a tool's output may come after lines of another program, for example a
 		// server's log. The line then continues the last run, if that has no number of requests
 		// yet.
@@ -148,8 +155,8 @@ func (r *reader) block(c *Claim) error {
 	other := func(l string) bool {
 		return slices.ContainsFunc(tools().layouts, func(o *layout) bool { return (o != c.of || c.measured()) && o.marked(">", l) })
 	}
-	for i := first; i < len(r.Lines) && unknown <= patience; i++ {
-		l := r.Lines[i]
+	for i := first; i < len(r.lines) && unknown <= patience; i++ {
+		l := r.lines[i]
 		if strings.TrimSpace(l) == "" {
 			continue
 		}
@@ -177,7 +184,7 @@ func (r *reader) block(c *Claim) error {
 // whole, so that each byte is decoded once. An error means that a figure of the tool cannot be
 // parsed.
 func (r *reader) object() (bool, error) {
-	if !strings.HasPrefix(strings.TrimSpace(r.Lines[r.at]), "{") {
+	if !strings.HasPrefix(strings.TrimSpace(r.lines[r.at]), "{") {
 		return false, nil
 	}
 	rest, first := r.all[r.begin[r.at]:], r.at
@@ -208,14 +215,14 @@ func (r *reader) object() (bool, error) {
 			return false, &SyntaxError{c.Line, fmt.Errorf("%s: %s: %w", c.Tool, path, err)}
 		}
 	}
-	if !c.measured() && c.Tool == "k6" {
-		return false, &SyntaxError{c.Line, errors.New("k6: the summary has no metric http_req_duration")}
-	}
-	for i := first; i < c.End && c.measured(); i++ {
-		r.read[i] = true
-	}
-	if c.measured() {
+	switch {
+	case c.measured():
 		r.keep(c)
+		for i := first; i < c.End; i++ {
+			r.read[i] = true
+		}
+	case c.Tool == "k6":
+		return false, &SyntaxError{c.Line, errors.New("k6: the summary has no metric http_req_duration")}
 	}
 	return true, nil
 }

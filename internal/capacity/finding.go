@@ -67,7 +67,7 @@ func finite(v float64) float64 {
 func Judge(o Options, windows []record.RateWindow) (f Finding) {
 	f.Outcome = Undecided
 	slo := o.SLO
-	b, term := binding(slo, windows)
+	b, term := o.binding(windows)
 	f.Estimate, f.HalfWidth, f.Binding = finite(b.rate), finite(b.half), term
 	if f.Estimate > 0 {
 		f.Term = stats.SLO{slo[term]}.String()
@@ -103,14 +103,10 @@ func Judge(o Options, windows []record.RateWindow) (f Finding) {
 	// must break the objective, because noise alone may break it in one.
 	f.Low, f.LowKept, f.LowOf = verified.best(func(v, than float64) bool { return v > than }, func(c counted) bool { return c.yes >= trials && c.yes == c.of })
 	f.High, f.HighBroken, f.HighOf = refuted.best(func(v, than float64) bool { return v < than }, func(c counted) bool { return c.yes >= refuting && 2*c.yes > c.of })
-	short := false // High is not above a goodput that a term promises
-	for _, t := range slo {
-		short = short || t.AtLeast && f.High > 0 && f.High <= t.Limit
-	}
 	switch {
 	// At lower rates the goodput term cannot hold, because fewer requests are offered than it
 	// promises. At this rate the objective is broken. So no rate can keep it.
-	case short:
+	case f.High > 0 && f.High <= promise(slo):
 		f.Outcome = Never
 	case f.Low > 0 && f.High > f.Low:
 		f.Outcome = Between

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -61,20 +62,20 @@ var around = []float64{-.12, -.08, -.04, 0, .04, .06}
 // It is written as straight code that asks for one window after the other, as if it were alone.
 // [Run] turns it into an iterator, so that the searches of all arms can take turns.
 //
-// ask yields a step to the caller, and returns false if the caller ended the search.
+// ask yields a step to the caller, and returns false if the caller ended the search. next is the
+// iterator, and step the window that it asked for.
 type search struct {
 	Options
+	arm     int // its index
 	xmax    float64
 	rng     *rand.Rand
 	windows []record.RateWindow
 	offsets []float64 // entries of around that are not used yet
 	ask     func(Step) bool
 	over    bool // the caller ended the search
-}
-
-// Each arm has its own random orders, which do not depend on the other arms.
-func newSearch(o Options, arm int, xmax float64) *search {
-	return &search{Options: o, xmax: xmax, rng: rand.New(rand.NewPCG(o.Seed, uint64(arm)+1))}
+	next    func() (Step, bool)
+	step    Step
+	more    bool // step is valid
 }
 
 // steps runs the whole search. The caller appends the window of each step to s.windows before it
@@ -147,7 +148,7 @@ func span(windows []record.RateWindow) (low, high float64) {
 // leaves the windows in [Reserved] for the verdict.
 func (s *search) narrow() {
 	for near := 0; s.left() > Reserved && !s.over; {
-		b, _ := s.binding()
+		b, _ := s.binding(s.windows)
 		switch {
 		case b.rate == 0 || math.IsInf(b.rate, 1):
 			if !s.extend(b) {
@@ -156,7 +157,7 @@ func (s *search) narrow() {
 		case near >= leastNear && b.half <= settledAt:
 			return
 		default:
-			s.offer(s.next(b), Near, 0)
+			s.offer(s.telling(b), Near, 0)
 			near++
 		}
 	}
@@ -185,9 +186,9 @@ func (s *search) extend(b bound) bool {
 	return ok // if not, the bench is at its limit
 }
 
-// next returns the rate that tells most about the bound: the middle of a wide bracket, or a place
+// telling returns the rate that tells most about the bound: the middle of a wide bracket, or a place
 // around the estimate.
-func (s *search) next(b bound) float64 {
+func (s *search) telling(b bound) float64 {
 	// Without a line only the bracket is known, so halve it. b.rate is its middle.
 	if b.line == nil && b.broken-b.kept > closeEnough*b.rate {
 		return b.rate
@@ -203,13 +204,10 @@ func (s *search) next(b bound) float64 {
 	return b.rate * (1 + off)
 }
 
-// binding returns the term that gives way first, and its bound.
-func (s *search) binding() (b bound, term int) { return binding(s.SLO, s.windows) }
-
 // binding returns the term with the lowest estimate, and its bound. The objective needs every
 // term, so the first term to give way limits the rate.
-func binding(slo stats.SLO, windows []record.RateWindow) (b bound, term int) {
-	for i, t := range slo {
+func (o Options) binding(windows []record.RateWindow) (b bound, term int) {
+	for i, t := range o.SLO {
 		if next := boundOf(t, windows); i == 0 || next.rate < b.rate {
 			b, term = next, i
 		}
@@ -221,7 +219,7 @@ func binding(slo stats.SLO, windows []record.RateWindow) (b bound, term int) {
 // moves further away. Only these windows decide the answer. Their rates are chosen before
 // they are measured, so the noise that shaped the estimate cannot confirm it.
 func (s *search) confirm() {
-	b, _ := s.binding()
+	b, _ := s.binding(s.windows)
 	least, most := span(s.windows)
 	promised := promise(s.SLO) // below it nothing can be verified
 	switch {
@@ -259,7 +257,7 @@ func (s *search) confirm() {
 // estimate returns the rate at which the binding term gives way by the windows so far, or before
 // if there is no estimate.
 func (s *search) estimate(before float64) float64 {
-	if b, _ := s.binding(); b.rate > 0 && !math.IsInf(b.rate, 1) {
+	if b, _ := s.binding(s.windows); b.rate > 0 && !math.IsInf(b.rate, 1) {
 		return b.rate
 	}
 	return before
@@ -296,19 +294,14 @@ func (s *search) recover() {
 	}
 	// A refused window is good enough: the server has been overloaded all the same. Its data are
 	// not used.
-	if _, ok := s.offer(max(f.High, overload*max(s.xmax, f.Low)), Overload, 0); !ok && s.over {
-		return
-	}
-	// These windows run on the server that was just overloaded; see arm.round.
-	kept, broken := 0, 0
-	for range mostAgain {
+	s.offer(max(f.High, overload*max(s.xmax, f.Low)), Overload, 0)
+	// These windows run on the server that was just overloaded; see round.
+	for kept, of := 0, 1; of <= mostAgain; of++ {
 		w, ok := s.offer(f.Low, Again, 1)
 		if !ok {
 			return
 		}
-		kept += stats.Count(Keeps(w, s.SLO))
-		broken += stats.Count(!Keeps(w, s.SLO))
-		if broken == 0 || kept == majority || broken == majority {
+		if kept += stats.Count(Keeps(w, s.SLO)); recovers(kept, of) != "" {
 			return
 		}
 	}
@@ -320,23 +313,23 @@ func (s *search) recover() {
 // measured; with an error, the windows until then. A lost arm does not end the search of the
 // others: its error, the [*Lost] of the first lost arm, is returned after they are done.
 func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]record.RateWindow, error) {
-	arms := make([]*arm, len(xmax))
-	open := make([]*arm, len(xmax))
+	var arms []*search
 	for i, x := range xmax {
-		a := &arm{search: newSearch(o, i, x), index: i}
+		// Each arm has its own random orders, which do not depend on the other arms. Stream 0 is left
+		// for the order of the arms.
+		s := &search{Options: o, arm: i, xmax: x, rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1))}
 		// next runs the search until it asks for a window. The search and this loop never run at
 		// the same time.
-		a.next, a.stop = iter.Pull(a.search.steps)
-		defer a.stop()
-		a.step, a.more = a.next()
-		arms[i], open[i] = a, a
+		next, stop := iter.Pull(s.steps)
+		defer stop()
+		s.next = next
+		s.step, s.more = s.next()
+		arms = append(arms, s)
 	}
-	// Arm i uses stream i+1, so stream 0 is free for the order of the arms.
-	order := rand.New(rand.NewPCG(o.Seed, 0))
+	open, order := slices.Clone(arms), rand.New(rand.NewPCG(o.Seed, 0))
 	var err, lost error
 	for len(open) > 0 && err == nil {
 		order.Shuffle(len(open), func(i, j int) { open[i], open[j] = open[j], open[i] })
-		var still []*arm
 		for _, a := range open {
 			if a.more && err == nil {
 				err = a.round(ctx, b)
@@ -345,48 +338,34 @@ func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]record.Ra
 			if gone, ok := errors.AsType[*Lost](err); ok {
 				a.more, err, lost = false, nil, cmp.Or(lost, error(gone))
 			}
-			if a.more {
-				still = append(still, a)
-			}
 		}
-		open = still
+		open = slices.DeleteFunc(open, func(a *search) bool { return !a.more })
 	}
 	windows := make([][]record.RateWindow, len(arms))
 	for i, a := range arms {
-		windows[i] = a.search.windows
+		windows[i] = a.windows
 	}
 	return windows, cmp.Or(err, lost)
 }
 
-// An arm is a search under way. next and stop are the search as an iterator. step is the window
-// that it asks for next.
-type arm struct {
-	index  int
-	search *search
-	next   func() (Step, bool)
-	stop   func()
-	step   Step
-	more   bool // step is valid
-}
-
 // round measures the arm's next window on a fresh server, and then the windows that want the same
 // server.
-func (a *arm) round(ctx context.Context, b Bench) (err error) {
-	server, err := b.Start(ctx, a.index)
+func (s *search) round(ctx context.Context, b Bench) (err error) {
+	server, err := b.Start(ctx, s.arm)
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, server.Stop()) }()
 	for {
-		w, err := server.Offer(ctx, a.step)
+		w, err := server.Offer(ctx, s.step)
 		if err != nil {
 			return err
 		}
-		w.Purpose, w.Rate = a.step.Purpose, a.step.Rate
-		a.search.windows = append(a.search.windows, w)
+		w.Purpose, w.Rate = s.step.Purpose, s.step.Rate
+		s.windows = append(s.windows, w)
 		// The search reads the window just appended before it asks for the next one. Overload and
 		// the windows after it share a server; all other windows get a fresh one.
-		if a.step, a.more = a.next(); !a.more || a.step.Purpose != Again {
+		if s.step, s.more = s.next(); !s.more || s.step.Purpose != Again {
 			return nil
 		}
 	}

@@ -1,6 +1,7 @@
 package expect
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/vm"
 
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -28,6 +30,16 @@ type Finding struct {
 	Reason  record.Fact
 }
 
+// The reasons of findings. Each sentence is a template that is filled from the values and names of its
+// fact; sides is a part of two sentences.
+var (
+	tally      = record.Sentence("tally", `{{template "sides" .}}{{if .Values.outside}}{{count .Values.outside}} of {{plural .Values.blocks "block"}} outside: {{count .Values.below}} below, {{count .Values.above}} above{{else}}true in {{count .Values.yes}} of {{plural .Values.blocks "block"}}{{end}}`)
+	oneProbe   = record.Sentence("one-probe", `{{template "sides" .}}x_max is one figure, and within {{percent .Values.within}} of it the answer changes`)
+	borderOpen = record.Sentence("border-open", `{{template "because" .}}: the blocks do not tell on which side of the limit it lies`)
+	bothFact   = record.Sentence("both", `{{template "list" .}}`)
+	_          = record.Sentence("sides", `{{with .Names.sides}}{{.}} in the median; {{end}}`)
+)
+
 // Decide decides the expectation over the blocks of a run. The answers to all expectations of the
 // run are right together with probability 1 - [stats.Alpha]. statements is the sum of Statements
 // over all of them. Each statement gets an equal part of the error (Bonferroni), so the sum of all
@@ -38,7 +50,12 @@ func (e Expectation) Decide(r Run, statements int) Finding {
 
 // Statements returns the number of statements in the expectation that blocks decide. Statements
 // about verdicts alone do not count, because verdicts have their own error.
-func (e Expectation) Statements() int { return statements(e.root) }
+func (e Expectation) Statements() (n int) {
+	for _, statement := range plain(e.root) {
+		n += stats.Count(!ofVerdicts(statement))
+	}
+	return n
+}
 
 // joint returns the operator and the operands of and, or and not. parts is nil for a plain
 // statement. op is "and", "or" or "not", however it was written.
@@ -59,32 +76,23 @@ func joint(n ast.Node) (op string, parts []ast.Node) {
 	return "", nil
 }
 
-// statements counts the plain statements below a node, except those about verdicts alone.
-func statements(n ast.Node) int {
+// plain returns the plain statements below a node: the parts without and, or and not.
+func plain(n ast.Node) (all []ast.Node) {
 	_, parts := joint(n)
 	if parts == nil {
-		return stats.Count(!ofVerdicts(n))
+		return []ast.Node{n}
 	}
-	sum := 0
 	for _, p := range parts {
-		sum += statements(p)
+		all = append(all, plain(p)...)
 	}
-	return sum
+	return all
 }
 
 // ofVerdicts reports whether a statement asks about verdicts and nothing else. Such a statement
 // asks nothing of single blocks.
 func ofVerdicts(n ast.Node) bool {
-	calls := func(ok func(word string) bool) bool {
-		return ast.Find(n, func(n ast.Node) bool {
-			call, is := n.(*ast.CallNode)
-			return is && ok(call.Callee.String())
-		}) != nil
-	}
-	verdict := func(word string) bool {
-		return slices.Contains([]string{"verdict", "same", "faster", "slower", "interval"}, word)
-	}
-	return calls(verdict) && !calls(func(word string) bool { return !verdict(word) })
+	all := calls(n)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(c *ast.CallNode) bool { return !vocabulary[c.Callee.String()].ofVerdicts })
 }
 
 // decide decides a node. It joins the findings on its parts by Kleene's three-valued logic: a part
@@ -133,7 +141,7 @@ func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 // as sure as the verdicts.
 func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	s := &scope{run: r}
-	words := s.words()
+	words := values(s.words())
 	words["side"] = side
 	code, result := n.String(), expr.AsBool()
 	// A value outside a band may be below or above it, so ask for the side and not only for yes or
@@ -152,10 +160,7 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	for s.block = range r.Blocks() {
 		v, sure, err := s.settled(program, words, probes)
 		if err != nil {
-			if s.why.None() {
-				s.why = unreadable(err)
-			}
-			return Finding{without(s.why), s.why}
+			return without(err)
 		}
 		unsure += stats.Count(!sure)
 		switch v := v.(type) {
@@ -183,14 +188,13 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		}
 	}
 	blocks := r.Blocks()
-	names := record.Names{"sides": sidesOf(r, n, denied)}
 	evidence := tallied(yes, low, high, blocks, withinOf(n) != nil, denied)
-	evidence.Names = names
+	evidence.Names = record.Names{"sides": sidesOf(r, n, denied)}
 	switch {
 	case verdict != record.Undecided:
 		return Finding{verdict, evidence}
 	case unsure > 0:
-		return Finding{record.Undecided, record.Fact{Code: oneProbe, Values: record.Values{"within": ProbeDoubt}, Names: names}}
+		return Finding{record.Undecided, record.Fact{Code: oneProbe, Values: record.Values{"within": ProbeDoubt}, Names: evidence.Names}}
 	// The run ended before any look that can decide with so small an error.
 	case !Looked(blocks, alpha):
 		return Finding{record.Undecided, record.Fact{Code: record.TooFewBlocks, Values: record.Values{"blocks": float64(blocks)}}}
@@ -198,14 +202,69 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	return Finding{record.Undecided, record.Fact{Code: borderOpen, Because: []record.Fact{evidence}}}
 }
 
-// without returns the answer if a figure is missing: Undecided if more blocks may bring the
-// figure, else NoAnswer. why is the reason that a word gave.
-func without(why record.Fact) record.Answer {
+// ProbeDoubt is the ratio by which two measurements of X_max may differ. An arm has one X_max and
+// not one per block. Five measured in a row on one server came out up to 9 % from their mean (the
+// searches in docs/guide/capacity.md). It is a doubt if probes of one arm are further apart.
+//
+// Blocks cannot average the error out, since there is one figure for the run. So a statement is asked
+// with X_max too high and too low by ProbeDoubt, and a block in which the answers differ says nothing.
+const ProbeDoubt = .10
+
+// mostProbes limits the arms that one statement may ask the x_max of: each arm doubles how often
+// the statement is evaluated per block. 8 arms make 256 evaluations.
+const mostProbes = 8
+
+// probed returns the names of the arms that a statement asks the x_max of. Each name is there
+// once, in the order of the text. A name that is not written as a text is left out.
+func probed(n ast.Node) (arms []string) {
+	for _, c := range calls(n) {
+		if c.Callee.String() != "x_max" {
+			continue
+		}
+		if arm, ok := c.Arguments[0].(*ast.StringNode); ok && !slices.Contains(arms, arm.Value) {
+			arms = append(arms, arm.Value)
+		}
+	}
+	return arms
+}
+
+// settled returns the answer of a statement in the block. It tries every combination of probes
+// that are too high or too low by ProbeDoubt. sure is false if the answer is not the same for all.
+// The corners are enough for a comparison that rises or falls with each X_max.
+func (s *scope) settled(program *vm.Program, words map[string]any, probes []string) (answer any, sure bool, err error) {
+	// Bit i of corner tells in which direction the i-th probe is off.
+	for corner := range 1 << len(probes) {
+		s.off = map[string]float64{}
+		for i, arm := range probes {
+			s.off[arm] = ProbeDoubt
+			if corner>>i&1 == 1 {
+				s.off[arm] = -ProbeDoubt
+			}
+		}
+		v, err := expr.Run(program, words)
+		switch {
+		case err != nil:
+			return nil, false, err
+		case corner > 0 && v != answer:
+			return nil, false, nil
+		}
+		answer = v
+	}
+	return answer, true, nil
+}
+
+// without returns the finding if a word has no answer: Undecided if more blocks may bring one, else
+// NoAnswer. err is the word's error, a [record.Fact] if it is from a [Run].
+func without(err error) Finding {
+	why, ok := errors.AsType[record.Fact](err)
+	if !ok {
+		why = unreadable(err)
+	}
 	switch why.Code {
 	case verdictOpen, noInterval, neitherSide, intervalOpen:
-		return record.Undecided
+		return Finding{record.Undecided, why}
 	}
-	return record.NoAnswer
+	return Finding{record.NoAnswer, why}
 }
 
 // Looked reports whether a look at this number of blocks or fewer can decide with error alpha. A
@@ -224,26 +283,22 @@ func unreadable(err error) record.Fact {
 // are below it and how many above, because only blocks on one side decide that the median is
 // outside. If the statement is denied, the fact counts the blocks in which its contrary is true.
 func tallied(yes, low, high, blocks int, band, denied bool) record.Fact {
-	if denied && !(band && low+high > 0) {
-		yes = low // blocks in which it is false; only a band has blocks in high
-	}
 	values := record.Values{"yes": float64(yes), "blocks": float64(blocks)}
-	if band && low+high > 0 {
+	switch {
+	case band && low+high > 0:
 		values["outside"], values["below"], values["above"] = float64(low+high), float64(low), float64(high)
+	case denied:
+		values["yes"] = float64(low)
 	}
 	return record.Fact{Code: tally, Values: values}
 }
 
 // withinOf returns the arguments of within; nil for any other statement.
 func withinOf(n ast.Node) []ast.Node {
-	call, ok := n.(*ast.CallNode)
-	if !ok {
-		return nil
+	if call, ok := n.(*ast.CallNode); ok && call.Callee.String() == "within" {
+		return call.Arguments
 	}
-	if word, ok := call.Callee.(*ast.IdentifierNode); !ok || word.Value != "within" {
-		return nil
-	}
-	return call.Arguments
+	return nil
 }
 
 // side returns on which side of within's band a value lies: -1 below, 0 inside, 1 above. Blocks
@@ -263,31 +318,24 @@ func side(value, target, share float64) int {
 // medians by how much the statement holds.
 func sidesOf(r Run, n ast.Node, denied bool) string {
 	var sides []ast.Node
-	join := ""
-	switch n := n.(type) {
-	case *ast.BinaryNode:
-		if slices.Contains([]string{"<", "<=", ">", ">=", "==", "!="}, n.Operator) {
-			sides, join = []ast.Node{n.Left, n.Right}, n.Operator
+	join := "against"
+	if c, ok := n.(*ast.BinaryNode); ok && slices.Contains([]string{"<", "<=", ">", ">=", "==", "!="}, c.Operator) {
+		sides = []ast.Node{c.Left, c.Right}
+		if !denied {
+			join = c.Operator
 		}
-	case *ast.CallNode:
-		if args := withinOf(n); args != nil {
-			sides, join = args[:2], "against"
-		}
+	} else if args := withinOf(n); args != nil {
+		sides = args[:2]
 	}
-	if denied {
-		join = "against"
-	}
+	// If one side is a time, the other is compared with it, so it is a time as well.
+	seconds := slices.ContainsFunc(sides, func(n ast.Node) bool { return power(n) == 1 })
 	var texts []string
 	for _, side := range sides {
 		v, ok := median(r, side)
 		if !ok {
 			return ""
 		}
-		// If one side is a time, the other is compared with it, so it is a time as well.
-		texts = append(texts, figureText(v, slices.ContainsFunc(sides, isTime)))
-	}
-	if texts == nil {
-		return ""
+		texts = append(texts, figureText(v, seconds))
 	}
 	return strings.Join(texts, " "+join+" ")
 }
@@ -296,24 +344,21 @@ func sidesOf(r Run, n ast.Node, denied bool) string {
 // number. It is NaN without blocks.
 func median(r Run, n ast.Node) (v float64, ok bool) {
 	s := &scope{run: r}
-	words := s.words()
+	words := values(s.words())
 	program, err := expr.Compile(n.String(), language(words, expr.AsFloat64())...)
 	if err != nil {
 		return 0, false // it is a statement or a text
 	}
-	values := make([]float64, r.Blocks())
+	figures := make([]float64, r.Blocks())
 	for s.block = range r.Blocks() {
 		got, err := expr.Run(program, words)
 		if err != nil {
 			return 0, false
 		}
-		values[s.block], _ = got.(float64)
+		figures[s.block], _ = got.(float64)
 	}
-	return stats.Median(values), true
+	return stats.Median(figures), true
 }
-
-// isTime reports whether a number is in seconds, judged by the units of its parts.
-func isTime(n ast.Node) bool { return power(n) == 1 }
 
 // power returns the power of the second in a number's unit: 1 for a time, -1 for a rate, 0 for a
 // plain number and if it is not known. A product adds powers, and a quotient subtracts them, as in
@@ -321,7 +366,7 @@ func isTime(n ast.Node) bool { return power(n) == 1 }
 func power(n ast.Node) int {
 	switch n := n.(type) {
 	case *ast.IdentifierNode:
-		unit := unitOf(n.Value)
+		unit := vocabulary[n.Value].unit
 		return stats.Count(unit == "s") - stats.Count(unit == "1/s")
 	case *ast.CallNode:
 		return power(n.Callee)

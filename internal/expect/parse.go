@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"schedlab/internal/prose"
-	"schedlab/internal/stats"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -39,16 +38,18 @@ type Error struct {
 // Error returns the mistake without its position.
 func (e *Error) Error() string { return e.msg }
 
-// quantity matches a number with a unit of time written against it, as in 10ms. 250/s needs no
-// rewriting: it is a quotient, since s is a second.
-var quantity = regexp.MustCompile(`\b(\d+(?:\.\d+)?)(ns|us|ms|s)\b`)
+// token matches a text in quotes, a name, or a number with a unit of time written against it, as in
+// 10ms: then group 1 is the number and group 2 the unit. Texts and names are matched so that a digit
+// in them, as in p50, begins no number. 250/s needs no rewriting: it is a quotient, since s is a
+// second.
+var token = regexp.MustCompile("\"[^\"]*\"?|'[^']*'?|`[^`]*`?|[A-Za-z_][A-Za-z0-9_]*|" + `(\d+(?:\.\d+)?)(ns|us|ms|s)\b`)
 
 // rewrite turns 10ms into (10*ms), which the language can read. from holds one entry for each
 // character of code, and one for its end: the index of the character of text that it came from.
 // Text in quotes stays as it is.
 func rewrite(text string) (code string, from []int) {
 	var b strings.Builder
-	at, quoted := 0, rune(0)
+	at, done := 0, 0 // characters and bytes of text that are copied
 	// put appends s to the code. With advance, s is a copy of the text from at on; without it, s
 	// was added here and belongs to the character at at.
 	put := func(s string, advance bool) {
@@ -60,38 +61,21 @@ func rewrite(text string) (code string, from []int) {
 		}
 		b.WriteString(s)
 	}
-	for rest := text; rest != ""; {
-		r, size := utf8.DecodeRuneInString(rest)
-		if m := quantity.FindStringSubmatchIndex(rest); quoted == 0 && m != nil && m[0] == 0 {
-			put("(", false)
-			put(rest[m[2]:m[3]], true)
-			put("*", false)
-			put(rest[m[4]:m[5]], true)
-			put(")", false)
-			rest = rest[m[1]:]
+	for _, m := range token.FindAllStringSubmatchIndex(text, -1) {
+		if m[2] < 0 {
 			continue
 		}
-		switch {
-		case quoted == 0 && (r == '"' || r == '\'' || r == '`'):
-			quoted = r
-		case r == quoted:
-			quoted = 0
-		}
-		// Skip a whole name, because a digit in it, as in p50, begins no number.
-		whole := size
-		if isLetter(r) && quoted == 0 {
-			for whole < len(rest) && (isLetter(rune(rest[whole])) || rest[whole] >= '0' && rest[whole] <= '9') {
-				whole++
-			}
-		}
-		put(rest[:whole], true)
-		rest = rest[whole:]
+		put(text[done:m[2]], true)
+		put("(", false)
+		put(text[m[2]:m[3]], true)
+		put("*", false)
+		put(text[m[4]:m[5]], true)
+		put(")", false)
+		done = m[1]
 	}
+	put(text[done:], true)
 	return b.String(), append(from, at)
 }
-
-// isLetter reports whether r can begin a name.
-func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' }
 
 // language returns the options that every expectation is compiled with. Of the library's own
 // functions they keep only abs, min and max. So a statement has no loops and reads no clock.
@@ -126,76 +110,43 @@ func parse(text string, arms []string, result expr.Option) (ast.Node, error) {
 		}
 		return &Error{from[bad.From], bad.Message}
 	}
-	// Compile with a scope without a run: only the types of the words matter here.
-	program, err := expr.Compile(code, language((&scope{}).words(), result)...)
+	// Only the types of the words matter here.
+	program, err := expr.Compile(code, language(values(vocabulary), result)...)
 	if err != nil {
 		return nil, fault(err)
 	}
-	root, names := program.Node(), &nameCheck{arms: arms}
-	ast.Walk(&root, names)
-	if names.bad != nil {
-		names.bad.At = from[names.bad.At]
-		return nil, names.bad
+	root := program.Node()
+	for _, c := range calls(root) {
+		for i, arg := range c.Arguments {
+			// A name that is computed, and not written as a text, is checked when it is used.
+			name, ok := arg.(*ast.StringNode)
+			if !ok {
+				continue
+			}
+			kind, known := vocabulary[c.Callee.String()].names(i, arms)
+			if known != nil && !slices.Contains(known, name.Value) {
+				return nil, &Error{from[arg.Location().From], fmt.Sprintf("no %s %q (want one of %s)", kind, name.Value, strings.Join(known, ", "))}
+			}
+		}
 	}
-	if n := overprobed(root); n != nil {
-		return nil, &Error{from[n.Location().From], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one figure, which may be off either way; split it with and", len(probed(n)), mostProbes)}
+	for _, n := range plain(root) {
+		if probes := probed(n); len(probes) > mostProbes {
+			return nil, &Error{from[n.Location().From], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one figure, which may be off either way; split it with and", len(probes), mostProbes)}
+		}
 	}
 	return root, nil
 }
 
-// A nameCheck visits the calls of an expectation and looks up the names in them. It keeps the
-// first unknown name in bad.
-type nameCheck struct {
-	arms []string
-	bad  *Error
-}
-
-// Visit implements ast.Visitor. A name that is computed, and not written as a text, is checked
-// when it is used.
-func (n *nameCheck) Visit(node *ast.Node) {
-	call, ok := (*node).(*ast.CallNode)
-	if !ok || n.bad != nil {
-		return
-	}
-	word, ok := call.Callee.(*ast.IdentifierNode)
-	if !ok {
-		return
-	}
-	for i, arg := range call.Arguments {
-		name, ok := arg.(*ast.StringNode)
-		if !ok {
-			continue
+// calls returns the calls of words below a node. Calls in arguments come before the call around them,
+// else they are in the order of the text.
+func calls(n ast.Node) (all []*ast.CallNode) {
+	ast.Find(n, func(n ast.Node) bool {
+		if c, ok := n.(*ast.CallNode); ok {
+			all = append(all, c)
 		}
-		kind, known := n.known(word.Value, i)
-		if known != nil && !slices.Contains(known, name.Value) {
-			n.bad = &Error{arg.Location().From, fmt.Sprintf("no %s %q (want one of %s)", kind, name.Value, strings.Join(known, ", "))}
-		}
-	}
-}
-
-// known returns the kind and the allowed values of the i-th argument of a word. nil names allow
-// any value. i counts from 0. The last kind of a word applies to all further arguments.
-func (n *nameCheck) known(word string, i int) (kind string, names []string) {
-	kinds, ok := map[string][]string{
-		"same": {"metric"}, "faster": {"metric", "arm"}, "slower": {"metric", "arm"},
-		"verdict": {"metric", "arm"}, "ratio": {"metric", "arm"}, "interval": {"metric", "arm"},
-		"explained": {"phase", "arm"}, "phase": {"arm", "phase"}, "predicted": {"arm", "prediction"},
-	}[word]
-	kind = "arm" // for every word that reads a figure
-	if ok {
-		kind = kinds[min(i, len(kinds)-1)] // explained takes any number of arms
-	}
-	switch kind {
-	case "arm":
-		return kind, n.arms
-	case "metric":
-		return kind, stats.Names(stats.Metrics())
-	case "prediction":
-		return kind, PredictedMetrics
-	case "phase":
-		return kind, PhaseNames()
-	}
-	return kind, nil
+		return false
+	})
+	return all
 }
 
 // UsesAny reports whether one of the expectations calls one of the words. It only searches the

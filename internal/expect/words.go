@@ -1,7 +1,6 @@
 package expect
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,27 +8,27 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/timeline"
 )
 
 // PredictedMetrics names the figures that theory predicts for an arm. Times are in seconds,
 // goodput is per second, loss is a ratio. Do not change it.
 var PredictedMetrics = []string{"mean", "p50", "p90", "p99", "goodput", "loss"}
 
-// unitOf returns the unit of a word's value: s, 1/s, or another for any other unit. It is "" for a
-// word that is not known.
-func unitOf(word string) string {
-	switch word {
-	case "phase", "window", "s", "ms", "us", "ns":
-		return "s"
-	case "rate", "x_max":
-		return "1/s"
+// PhaseNames returns the phases that an expectation may ask the mean time of: the parts of a
+// response time, the shares of service, and the stretches of both that the report shows. Each name
+// is there once.
+func PhaseNames() (names []string) {
+	for part := range timeline.NumParts {
+		names = append(names, part.String())
 	}
-	for _, m := range stats.Figures() {
-		if m.Word == word {
-			return m.Unit
+	names = append(names, record.PhaseCPU, record.PhaseSleep, record.PhaseRest, record.PhaseHandler)
+	for _, st := range record.Stretches() {
+		if !slices.Contains(names, st.Name) {
+			names = append(names, st.Name)
 		}
 	}
-	return ""
+	return names
 }
 
 // A Run is a judged run as an expectation sees it. Blocks are numbered from 0 and are valid ones
@@ -59,6 +58,44 @@ type Run interface {
 	Challengers() [][2]string
 }
 
+// The reasons why a word has no answer. bounds is a part of several sentences.
+var (
+	verdictOpen    = record.Sentence("verdict-open", `{{.Metric}} of {{.Arm}} is inconclusive, {{template "bounds" .}}`)
+	noInterval     = record.Sentence("no-interval", `{{.Metric}} of {{.Arm}} has {{template "bounds" .}}`)
+	neitherSide    = record.Sentence("neither-side", `{{.Metric}} of {{.Arm}} is between {{change .Values.low}} and {{change .Values.high}}, neither within {{percent .Values.same}} nor outside`)
+	intervalOpen   = record.Sentence("interval-open", `{{.Metric}} of {{.Arm}} is between {{change .Values.low}} and {{change .Values.high}}`)
+	nothingExplain = record.Sentence("nothing-to-explain", `{{.Arm}} and {{.Baseline}} differ by less than {{time .Values.least}} in the mean: nothing to explain`)
+	noChallenger   = record.Sentence("no-challenger", `none of {{.Names.arms}} is a challenger of this run`)
+	_              = record.Sentence("bounds", `{{if .Values.low}}{{change .Values.low}} to {{change .Values.high}}{{else}}no interval after {{plural .Values.blocks "block"}}{{end}}`)
+)
+
+// A word of the language.
+type word struct {
+	value any // a number, or a function that returns an error for a figure that the run does not have
+	// arguments are the kinds of names that a function takes: arm, metric, phase or prediction. The
+	// last kind applies to all further arguments.
+	arguments  []string
+	unit       string // of the value: s, 1/s, or another for any other unit
+	ofVerdicts bool   // the value is about verdicts: it is the same in every block
+}
+
+// names returns the kind and the allowed values of the i-th argument, from 0. nil allows any value.
+// arms are the arms of the run.
+func (w word) names(i int, arms []string) (kind string, known []string) {
+	if len(w.arguments) == 0 {
+		return "", nil
+	}
+	switch kind = w.arguments[min(i, len(w.arguments)-1)]; kind {
+	case "arm":
+		return kind, arms
+	case "metric":
+		return kind, stats.Names(stats.Metrics())
+	case "prediction":
+		return kind, PredictedMetrics
+	}
+	return kind, PhaseNames()
+}
+
 // A scope gives the words of an expectation their values in one block of a run.
 //
 // Each statement is compiled once, with the methods of one scope as its functions. Then the scope
@@ -66,45 +103,77 @@ type Run interface {
 type scope struct {
 	run   Run
 	block int                // index among the valid blocks
-	why   record.Fact        // set by a word that cannot answer
 	off   map[string]float64 // by arm: the ratio by which its X_max is taken to be off; see settled
 }
 
-// words returns the functions and constants of the language. Words for figures have the value of
-// the block, words for verdicts the value of the run.
-//
-//	x_max(arm)                    closed-loop throughput, 1/s
-//	within(value, target, share)  whether value is within ±share of target
-//	verdict(metric, arm)          word of the verdict, such as FASTER
-//	same(metric)                  whether all challengers count as equal
-//	faster(metric, arm)           whether the verdict is that it is better; slower: worse
-//	ratio(metric, arm)            challenger divided by its reference, in the block
-//	interval(metric, arm)         the two ends of the verdict's interval, as ratios
-//	explained(phase, arm...)      share of the difference of means that lies in a phase
-//	phase(arm, name)              mean time in a phase, s
-//	predicted(arm, metric)        figure of theory
-//	p99(arm), goodput(arm), ...   each word of stats.Figures
-//	rate, window                  of the plan, 1/s and s
-//	ns, us, ms, s                 units, in seconds
-func (s *scope) words() map[string]any {
-	w := map[string]any{
-		"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0,
-		"rate": 0.0, "window": 0.0,
-		"x_max": s.xmax, "within": within,
-		"verdict": s.verdict, "same": s.same, "faster": s.faster, "slower": s.slower, "ratio": s.ratio, "interval": s.interval,
-		"explained": s.explained, "phase": s.phase, "predicted": s.predicted,
+// vocabulary has the words without a run: their types, arguments and units.
+var vocabulary = (&scope{}).words()
+
+// words returns the language: all words by name. Words for figures have the value of the block,
+// words for verdicts the value of the run.
+func (s *scope) words() map[string]word {
+	of := func(kinds ...string) []string { return kinds }
+	w := map[string]word{
+		"ns": {value: 1e-9, unit: "s"}, "us": {value: 1e-6, unit: "s"}, "ms": {value: 1e-3, unit: "s"}, "s": {value: 1.0, unit: "s"},
+		// Of the plan.
+		"rate":   {value: 0.0, unit: "1/s"},
+		"window": {value: 0.0, unit: "s"},
+		// Whether a value is within ±share of a target.
+		"within": {value: within},
+		// An arm's closed-loop throughput, moved by what settled tries.
+		"x_max": {unit: "1/s", arguments: of("arm"), value: func(arm string) (float64, error) {
+			x, err := s.run.XMax(arm)
+			return x * (1 + s.off[arm]), err
+		}},
+		// The word of a verdict, such as FASTER; the two ends of its interval, as ratios.
+		"verdict":  {value: s.verdict, arguments: of("metric", "arm"), ofVerdicts: true},
+		"interval": {value: s.interval, arguments: of("metric", "arm"), ofVerdicts: true},
+		// Whether all challengers count as equal; whether the verdict is that an arm is better, or worse.
+		"same":   {value: s.same, arguments: of("metric"), ofVerdicts: true},
+		"faster": {value: s.moved(true), arguments: of("metric", "arm"), ofVerdicts: true},
+		"slower": {value: s.moved(false), arguments: of("metric", "arm"), ofVerdicts: true},
+		// A challenger's figure divided by its reference's. An inconclusive verdict has ratios, too: the
+		// blocks decide the statement anew.
+		"ratio": {arguments: of("metric", "arm"), value: func(metric, arm string) (float64, error) {
+			v, err := s.run.Verdict(metric, arm)
+			if err != nil {
+				return 0, err
+			}
+			return s.run.Ratio(s.block, v), nil
+		}},
+		// The share of the difference of means that lies in a phase.
+		"explained": {value: s.explained, arguments: of("phase", "arm")},
+		// An arm's mean time in a phase.
+		"phase": {unit: "s", arguments: of("arm", "phase"), value: func(arm, name string) (float64, error) {
+			return s.run.Phase(s.block, arm, name)
+		}},
+		// A figure of theory.
+		"predicted": {arguments: of("arm", "prediction"), value: func(arm, metric string) (float64, error) {
+			return s.run.Predicted(s.block, arm, metric)
+		}},
 	}
 	// There is no run while an expectation is only parsed.
 	if s.run != nil {
-		w["rate"], w["window"] = s.run.Rate(), s.run.Window()
+		w["rate"], w["window"] = word{value: s.run.Rate(), unit: "1/s"}, word{value: s.run.Window(), unit: "s"}
 	}
 	for _, m := range stats.Figures() {
 		if m.Word == "" {
 			continue
 		}
-		w[m.Word] = func(arm string) (float64, error) { return s.figure(m.Name, arm) }
+		w[m.Word] = word{unit: m.Unit, arguments: of("arm"), value: func(arm string) (float64, error) {
+			return s.run.Figure(s.block, m.Name, arm)
+		}}
 	}
 	return w
+}
+
+// values returns the values of words by name, as the library takes them.
+func values(words map[string]word) map[string]any {
+	all := make(map[string]any, len(words))
+	for name, w := range words {
+		all[name] = w.value
+	}
+	return all
 }
 
 // within reports whether value is at most share (0.05 is 5 %) away from target. It is also true at
@@ -113,65 +182,12 @@ func within(value, target, share float64) bool {
 	return math.Abs(value-target) <= share*math.Abs(target)
 }
 
-// errUnanswerable stops a word that cannot answer; the reason is in the scope.
-var errUnanswerable = errors.New("cannot be answered")
-
-// cannot notes the reason why a word cannot answer, and returns the error that stops it.
-func (s *scope) cannot(f record.Fact) error {
-	s.why = f
-	return errUnanswerable
-}
-
-// noteError does the same for an error of the run; nil stays nil. An error that is no fact becomes
-// the fact that the statement cannot be read.
-func (s *scope) noteError(err error) error {
-	if err == nil {
-		return nil
-	}
-	if why, ok := errors.AsType[record.Fact](err); ok {
-		s.why = why
-	} else {
-		s.why = unreadable(err)
-	}
-	return errUnanswerable
-}
-
-// figure returns a figure of an arm in the block.
-func (s *scope) figure(metric, arm string) (float64, error) {
-	v, err := s.run.Figure(s.block, metric, arm)
-	return v, s.noteError(err)
-}
-
-// predicted returns the prediction for an arm in the block.
-func (s *scope) predicted(arm, metric string) (float64, error) {
-	v, err := s.run.Predicted(s.block, arm, metric)
-	return v, s.noteError(err)
-}
-
-// phase returns the mean time in seconds that an arm spent in a phase, in the block.
-func (s *scope) phase(arm, name string) (float64, error) {
-	v, err := s.run.Phase(s.block, arm, name)
-	return v, s.noteError(err)
-}
-
-// judged returns the verdict on a challenger.
-func (s *scope) judged(metric, arm string) (record.Verdict, error) {
-	v, err := s.run.Verdict(metric, arm)
-	return v, s.noteError(err)
-}
-
-// xmax returns an arm's X_max in requests per second, moved by what settled tries.
-func (s *scope) xmax(arm string) (float64, error) {
-	x, err := s.run.XMax(arm)
-	return x * (1 + s.off[arm]), s.noteError(err)
-}
-
 // verdict returns the word of a challenger's verdict. An inconclusive verdict has no word to
 // compare, so it cannot answer.
 func (s *scope) verdict(metric, arm string) (string, error) {
-	v, err := s.judged(metric, arm)
+	v, err := s.run.Verdict(metric, arm)
 	if err == nil && v.Verdict == stats.Inconclusive {
-		err = s.cannot(bounds(verdictOpen, v))
+		err = bounds(verdictOpen, v)
 	}
 	return string(v.Verdict), err
 }
@@ -186,7 +202,7 @@ func (s *scope) same(metric string) (bool, error) {
 	var open error
 	for _, pair := range s.run.Challengers() {
 		arm := pair[0]
-		v, err := s.judged(metric, arm)
+		v, err := s.run.Verdict(metric, arm)
 		if err != nil {
 			// Go on: another challenger outside the band settles the answer.
 			open = err
@@ -194,61 +210,49 @@ func (s *scope) same(metric string) (bool, error) {
 		}
 		switch low, high := math.Log(v.Low), math.Log(v.High); {
 		case v.Low == 0:
-			open = s.cannot(bounds(noInterval, v))
+			open = bounds(noInterval, v)
 		case low > band || high < -band:
 			return false, nil
 		// The interval crosses an edge of the band, so more blocks may settle it.
 		case low < -band || high > band:
 			neither := bounds(neitherSide, v)
 			neither.Values["same"] = m.Same
-			open = s.cannot(neither)
+			open = neither
 		}
 	}
 	return open == nil, open
 }
 
-// faster and slower are the words for a sure difference in one direction; see moved.
-func (s *scope) faster(metric, arm string) (bool, error) { return s.moved(metric, arm, true) }
-func (s *scope) slower(metric, arm string) (bool, error) { return s.moved(metric, arm, false) }
-
-// moved reports whether an arm's verdict is that it is better, or that it is worse. It is false if
-// the whole interval falls short of the smallest effect in that direction. An interval that
-// reaches the effect leaves it open, and more blocks may settle it.
-func (s *scope) moved(metric, arm string, better bool) (bool, error) {
-	m := stats.MetricOf(metric)
-	v, err := s.judged(metric, arm)
-	if err != nil || better && m.Better(v.Verdict) || !better && m.Worse(v.Verdict) {
-		return err == nil, err
+// moved returns the function that reports whether an arm's verdict is that it is better, or that it
+// is worse. It is false if the whole interval falls short of the smallest effect in that direction. An
+// interval that reaches the effect leaves it open, and more blocks may settle it.
+func (s *scope) moved(better bool) func(metric, arm string) (bool, error) {
+	return func(metric, arm string) (bool, error) {
+		m := stats.MetricOf(metric)
+		v, err := s.run.Verdict(metric, arm)
+		if err != nil || better && m.Better(v.Verdict) || !better && m.Worse(v.Verdict) {
+			return err == nil, err
+		}
+		if v.Low == 0 {
+			return false, bounds(noInterval, v)
+		}
+		low, high, effect := math.Log(v.Low), math.Log(v.High), math.Log1p(m.Effect)
+		short := high < effect // whether all of it is below the effect
+		if better != m.HigherIsBetter {
+			short = low > -effect
+		}
+		if short {
+			return false, nil
+		}
+		return false, bounds(intervalOpen, v)
 	}
-	if v.Low == 0 {
-		return false, s.cannot(bounds(noInterval, v))
-	}
-	low, high, effect := math.Log(v.Low), math.Log(v.High), math.Log1p(m.Effect)
-	short := high < effect // whether all of it is below the effect
-	if better != m.HigherIsBetter {
-		short = low > -effect
-	}
-	if short {
-		return false, nil
-	}
-	return false, s.cannot(bounds(intervalOpen, v))
-}
-
-// ratio returns a challenger's figure divided by the baseline's, in the block. An inconclusive
-// verdict has ratios, too: the blocks decide the statement anew.
-func (s *scope) ratio(metric, arm string) (float64, error) {
-	v, err := s.judged(metric, arm)
-	if err != nil {
-		return 0, err
-	}
-	return s.run.Ratio(s.block, v), nil
 }
 
 // interval returns the low and the high end of a verdict's interval.
 func (s *scope) interval(metric, arm string) ([]float64, error) {
-	v, err := s.judged(metric, arm)
+	v, err := s.run.Verdict(metric, arm)
 	if err == nil && v.Low == 0 {
-		err = s.cannot(bounds(noInterval, v))
+		err = bounds(noInterval, v)
 	}
 	return []float64{v.Low, v.High}, err
 }
@@ -272,23 +276,23 @@ func (s *scope) explained(phase string, arms ...string) (float64, error) {
 		if len(arms) > 0 && !slices.Contains(arms, arm) {
 			continue
 		}
-		part, err := s.phase(arm, phase)
+		part, err := s.run.Phase(s.block, arm, phase)
 		if err != nil {
 			return 0, err
 		}
-		own, err := s.phase(base, phase)
+		own, err := s.run.Phase(s.block, base, phase)
 		if err != nil {
 			return 0, err
 		}
 		// All phases add up to the response time, so the shares of all of them add up to 1.
 		whole := s.run.Spent(s.block, arm) - s.run.Spent(s.block, base)
 		if math.Abs(whole) < leastDifference.Seconds() {
-			return 0, s.cannot(record.Fact{Code: nothingExplain, Arm: arm, Baseline: base, Values: record.Values{"least": leastDifference.Seconds()}})
+			return 0, record.Fact{Code: nothingExplain, Arm: arm, Baseline: base, Values: record.Values{"least": leastDifference.Seconds()}}
 		}
 		least = min(least, (part-own)/whole)
 	}
 	if math.IsInf(least, 1) {
-		return 0, s.cannot(record.Fact{Code: noChallenger, Names: record.Names{"arms": fmt.Sprintf("%q", arms)}})
+		return 0, record.Fact{Code: noChallenger, Names: record.Names{"arms": fmt.Sprintf("%q", arms)}}
 	}
 	return least, nil
 }

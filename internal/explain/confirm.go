@@ -35,6 +35,14 @@ const (
 	mostMoved = .25 // ratio: how much of the time that the knob took away the control may take away too
 )
 
+// The reasons why the test does not confirm a cause.
+var (
+	whyKnobUnsure   = record.Sentence("why-knob-unsure", `in these blocks the change may be chance ({{lasts .Values.low}} to {{lasts .Values.high}}); explain again, with a longer --budget`)
+	whyKnobLittle   = record.Sentence("why-knob-little", `that took away {{lasts .Values.fell}} of {{lasts .Values.longer}}, less than half`)
+	whyControlMoves = record.Sentence("why-control-moves", `the control changed it too ({{lasts .Values.low}} to {{lasts .Values.high}})`)
+	whyNotApart     = record.Sentence("why-not-apart", `in these blocks the difference between both may be chance ({{lasts .Values.low}} to {{lasts .Values.high}}); explain again, with a longer --budget`)
+)
+
 // A Test is the comparison that would confirm an explanation's causes. Its arms are the two
 // explained arms and, for each cause, the slower arm without the cause (the knob) and the slower
 // arm with a change that must not matter (the control). The slower arm comes first, so it is the
@@ -85,18 +93,15 @@ func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget ti
 		}
 		r := ruleOf(cause.Code)
 		knob, _ := r.knob(s)
-		control, _ := r.control(s)
+		control, _ := r.controlOf(s)
 		add(knob)
 		add(control)
 	}
 	if len(arms) == 2 {
 		return Test{}, false, nil
 	}
-	// The scenario's own questions are left out: the test has another one.
-	t := c.scenario
-	t.Name = "why-" + t.Name[:min(len(t.Name), 36)]
-	t.Question = "Does " + x.Slower + " stop being slow when the suspected cause is taken away?"
-	t.Arms, t.Expect, t.Claims, t.Predict, t.Load.Vary = arms, nil, nil, nil, nil
+	t := c.asMeasured("why-", arms, x.Slower)
+	t.Scenario.Question = "Does " + x.Slower + " stop being slow when the suspected cause is taken away?"
 	w := testWindow
 	// A run with longer windows needed them for its rate, so keep them, unless they are more than
 	// four times testWindow.
@@ -106,8 +111,8 @@ func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget ti
 	blocks := blocksFor(len(arms) - 1)
 	trials := time.Duration(blocks * (len(arms) + 1)) // the slower arm is the baseline, which has a copy
 	w = max(min(w, (budget-testsSpare)/trials-testWarmup-testSpare), leastWindow)
-	t.Protocol = scenario.Protocol{Kind: "quick", Blocks: blocks, Window: scenario.Duration(w), Warmup: scenario.Duration(testWarmup)}
-	return c.asMeasured(t, x.Slower), true, nil
+	t.Scenario.Protocol = scenario.Protocol{Kind: "quick", Blocks: blocks, Window: scenario.Duration(w), Warmup: scenario.Duration(testWarmup)}
+	return t, true, nil
 }
 
 // blocksFor returns how many blocks a test needs before the exact test can decide anything: its
@@ -116,11 +121,14 @@ func blocksFor(challengers int) int {
 	return max(fewBlocks, stats.FirstLook(stats.Primaries()*challengers))
 }
 
-// asMeasured returns a test of s with the rate, CPUs and engine of the explained run. The engine is
-// the one that loaded the arm. A run without CPUs in its record was not pinned, and its test is not
-// either.
-func (c *Case) asMeasured(s scenario.Scenario, arm string) Test {
-	t := Test{Scenario: s, Rate: c.run.Plan.Rate, ServerCPUs: c.run.Env.ServerCPUs, LoadCPUs: c.run.Env.LoadCPUs, Pin: "auto", Engine: c.arms[arm].plan.Clients.Engine}
+// asMeasured returns a test of arms, with the workload, rate, CPUs and engine of the explained run. The
+// engine is the one that loaded the arm called like. The scenario's own questions are left out: a test
+// has another one. A run without CPUs in its record was not pinned, and its test is not either.
+func (c *Case) asMeasured(prefix string, arms []scenario.Arm, like string) Test {
+	s := c.scenario
+	s.Name = prefix + s.Name[:min(len(s.Name), 36)]
+	s.Arms, s.Expect, s.Claims, s.Predict, s.Load.Vary = arms, nil, nil, nil, nil
+	t := Test{Scenario: s, Rate: c.run.Plan.Rate, ServerCPUs: c.run.Env.ServerCPUs, LoadCPUs: c.run.Env.LoadCPUs, Pin: "auto", Engine: c.arms[like].plan.Clients.Engine}
 	if t.ServerCPUs == "" {
 		t.Pin, t.LoadCPUs = "none", ""
 	}
@@ -133,21 +141,19 @@ func (c *Case) Seed() uint64 { return c.run.Plan.Seed }
 // Profiled returns the comparison to profile: both arms of the explanation, as the run measured
 // them, From first. It returns an error for an arm and its own copy, which are one program.
 func (c *Case) Profiled(x *record.Explanation) (Test, error) {
-	t := c.scenario
-	t.Name = "profiles-" + t.Name[:min(len(t.Name), 36)]
-	t.Arms, t.Expect, t.Claims, t.Predict, t.Load.Vary = nil, nil, nil, nil, nil
+	var arms []scenario.Arm
 	for _, name := range []string{x.From, x.To} {
 		a, err := askedFor(c.arms[name].plan, c.scenario)
 		if err != nil {
 			return Test{}, err
 		}
 		a.Name = strings.TrimSuffix(name, "'")
-		t.Arms = append(t.Arms, a)
+		arms = append(arms, a)
 	}
-	if t.Arms[0].Name == t.Arms[1].Name {
+	if arms[0].Name == arms[1].Name {
 		return Test{}, fmt.Errorf("%s and %s are one program, whose profiles do not differ: name another arm", x.From, x.To)
 	}
-	return c.asMeasured(t, x.To), nil
+	return c.asMeasured("profiles-", arms, x.To), nil
 }
 
 // ruleOf returns the rule of a cause. The code must have one.

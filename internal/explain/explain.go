@@ -86,9 +86,13 @@ func (c *Case) Pair(names []string) (from, to string, err error) {
 		}
 		return from, to, nil
 	case 2:
+		var all []string
+		for _, a := range c.Result.Arms {
+			all = append(all, a.Name)
+		}
 		for _, name := range names {
 			if c.arms[name] == nil {
-				return "", "", fmt.Errorf("run %s has no arm %q; its arms are %s", c.run.Name, name, c.names())
+				return "", "", fmt.Errorf("run %s has no arm %q; its arms are %s", c.run.Name, name, all)
 			}
 		}
 		if names[0] == names[1] {
@@ -99,13 +103,11 @@ func (c *Case) Pair(names []string) (from, to string, err error) {
 	return "", "", errors.New("name two arms, or none for the baseline and the one that differs most from it")
 }
 
-// names returns the names of all arms, in the order of the result.
-func (c *Case) names() (all []string) {
-	for _, a := range c.Result.Arms {
-		all = append(all, a.Name)
-	}
-	return all
-}
+// The reasons why there is no cause.
+var (
+	hardlyDiffer  = record.Sentence("hardly-differ", `the two hardly differ, neither on average nor in their slowest requests nor in what they lose`)
+	noRuleApplies = record.Sentence("no-rule-applies", `no rule fits what the stamps and the witnesses show`)
+)
 
 // Limits below which a difference or a cause gets no explanation.
 const (

@@ -17,15 +17,15 @@ import (
 // difference, and no witness that must agree disagrees (suspect.go). Rules know modes by their
 // traits and flags, never by name.
 type rule struct {
-	code record.Code
+	code record.Code    // with its sentence
 	part record.Stretch // the name to print and the phases that get longer; no phases: requests are lost
 	tail bool           // only for the slowest requests: the cause makes others faster
 	// applies reports whether the slower arm can have the cause at all.
 	applies   func(s *side) bool
 	witnesses []condition
-	// knob returns the arm without the cause, control the arm with an unrelated setting changed.
-	// nil means that no setting removes the cause: it stays unconfirmed or, if shown is set, the
-	// stamps are proof enough.
+	// knob returns the arm without the cause; nil if no setting removes the cause: it stays
+	// unconfirmed or, if shown is set, the stamps are proof enough. control returns the arm with an
+	// unrelated setting changed, if that is not another.
 	knob, control func(s *side) (scenario.Arm, bool)
 	shown         bool
 }
@@ -35,7 +35,7 @@ type rule struct {
 // that disagrees rules the cause out; without must it is only told. A witness without a value is
 // skipped, but rules the cause out if both must and least are set.
 type condition struct {
-	witness            string
+	witness            *witness
 	times, least, most float64
 	must               bool
 }
@@ -60,25 +60,26 @@ var rules = []rule{
 	{
 		// Requests wait for a worker while the CPU has time. If the CPU has none, more workers
 		// would wait for it: that is no lack of workers.
-		code: causeWorkers, part: whole("the wait for a worker", "queue", "kernel"),
+		code:      record.Sentence("cause-workers", `its {{plural .Values.workers "worker"}} are in use for {{percent .Values.used}} of the time{{with .Values.cpu}}, and the CPUs for {{percent .}}{{end}}: too few workers, requests wait for one`),
+		part:      whole("the wait for a worker", "queue", "kernel"),
 		applies:   func(s *side) bool { return s.mode.Has("workers") && s.workers() > 0 },
 		witnesses: []condition{{witness: workersInUse, least: .6, must: true}, {witness: cpuUse, most: .9, must: true}, {witness: queueWait, times: 1.5}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.with("workers", strconv.Itoa(4*s.workers())) },
-		control:   another,
 	},
 	{
 		// A handler that sleeps on the loop stops all connections of the loop. The knob is the mode
 		// that runs handlers elsewhere.
-		code: causeInline, part: whole("the wait for the event loop", "kernel", "run queue"),
+		code:      record.Sentence("cause-inline", `its handlers wait on the event loop that reads, so that all its other connections wait too, while {{with .Values.cpu}}{{percent .}}{{else}}little{{end}} of the CPU is in use`),
+		part:      whole("the wait for the event loop", "kernel", "run queue"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.Inline] != "" && s.sleeps },
 		witnesses: []condition{{witness: cpuUse, most: .9, must: true}, {witness: loopLag, times: 1.5}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.as(mode.Inline, nil) },
-		control:   another,
 	},
 	{
 		// A goroutine locked to a thread costs a switch by the kernel where Go's scheduler would
 		// switch. The knob unlocks it, by the flag or by the mode.
-		code: causeThreads, part: whole("the way to a thread and back", "run queue", "kernel", "queue", "http", "interference", "handler"),
+		code:      record.Sentence("cause-threads", `its goroutines are locked to threads, which the kernel switches {{printf "%.3g" .Values.switches}} times a request ({{printf "%.3g" .Values.switches_faster}} in {{.Baseline}})`),
+		part:      whole("the way to a thread and back", "run queue", "kernel", "queue", "http", "interference", "handler"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.Locked] != "" || s.asked.Flags["locked"] == "true" },
 		witnesses: []condition{{witness: switches, times: 1.2, must: true}, {witness: cpuCost, times: 1.02}},
 		knob: func(s *side) (scenario.Arm, bool) {
@@ -87,11 +88,11 @@ var rules = []rule{
 			}
 			return s.as(mode.Locked, nil)
 		},
-		control: another,
 	},
 	{
 		// Workers meet at the lock of one queue, which shows as waits for mutexes.
-		code: causeQueueLock, part: whole("the way through the queue", "queue", "run queue", "interference", "handler"),
+		code:      record.Sentence("cause-queue-lock", `all its workers take from one queue under one lock: a request waits {{lasts .Values.mutex}} for mutexes`),
+		part:      whole("the way through the queue", "queue", "run queue", "interference", "handler"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.SharedQueue] != "" },
 		witnesses: []condition{{witness: mutexWait, times: 1.5, least: 1e-6, must: true}, {witness: workersInUse, most: .6}},
 		// Stealing is on, because separate queues without it make requests wait behind others,
@@ -99,30 +100,30 @@ var rules = []rule{
 		knob: func(s *side) (scenario.Arm, bool) {
 			return s.as(mode.SharedQueue, map[string]string{"steal": "true"})
 		},
-		control: another,
 	},
 	{
 		// A hand-off pays if it bounds the requests served at a time. With idle workers it bounds
 		// nothing and only costs. The knob is the mode without it.
-		code: causeHandOff, part: whole("the way to a worker and back", "queue", "run queue", "kernel", "http"),
+		code:      record.Sentence("cause-hand-off", `each request is handed to another goroutine and back, while {{with .Values.used}}{{part .}}{{else}}few{{end}} of its workers are in use: the hand-off bounds nothing and takes time`),
+		part:      whole("the way to a worker and back", "queue", "run queue", "kernel", "http"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.HandOff] != "" },
 		witnesses: []condition{{witness: workersInUse, most: .6, must: true}, {witness: switches, times: 1.1}, {witness: cpuCost, times: 1.02}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.as(mode.HandOff, nil) },
-		control:   another,
 	},
 	{
 		// A long request blocks all behind it in its worker's queue, while other workers idle.
 		// Stealing takes them out.
-		code: causeOwnQueues, part: whole("the wait behind others", "queue", "kernel"),
+		code:      record.Sentence("cause-own-queues", `a queue of a worker's own is not served by others: requests wait behind a long one while other workers idle`),
+		part:      whole("the wait behind others", "queue", "kernel"),
 		applies:   func(s *side) bool { return s.mode.Has("steal") && s.asked.Flags["steal"] != "true" },
 		witnesses: []condition{{witness: workersInUse, most: .9, must: true}, {witness: steals, most: 1e-9}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.with("steal", "true") },
-		control:   another,
 	},
 	{
 		// A lock in the handlers. Only the key-value store has a setting that divides its lock;
 		// other locks stay untested.
-		code: causeLock, part: whole("the wait for a lock", "interference", "handler", "run queue", "kernel", "queue"),
+		code:      record.Sentence("cause-lock", `its requests wait for a lock: {{lasts .Values.mutex}} each, {{lasts .Values.mutex_faster}} in {{.Baseline}}`),
+		part:      whole("the wait for a lock", "interference", "handler", "run queue", "kernel", "queue"),
 		applies:   func(s *side) bool { return s.asked.Mode != "" },
 		witnesses: []condition{{witness: mutexWait, times: 2, least: 20e-6, must: true}},
 		knob: func(s *side) (scenario.Arm, bool) {
@@ -131,30 +132,30 @@ var rules = []rule{
 			}
 			return s.with("kv-locks", "64")
 		},
-		control: another,
 	},
 	{
 		// With GOGC=400 the collector runs about a quarter as often as by default. The environment
 		// reaches any Go program that is started here.
-		code: causeGC, part: whole("the server's own time", "interference", "handler", "run queue", "http", "kernel", "cpu", "queue"),
+		code:      record.Sentence("cause-gc", `the garbage collector takes {{percent .Values.gc}} of its CPU time ({{percent .Values.gc_faster}} in {{.Baseline}})`),
+		part:      whole("the server's own time", "interference", "handler", "run queue", "http", "kernel", "cpu", "queue"),
 		applies:   func(*side) bool { return true },
 		witnesses: []condition{{witness: gcShare, times: 1.5, least: .05, must: true}, {witness: cpuCost, times: 1.02}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.withEnv("GOGC", "400") },
-		control:   another,
 	},
 	{
 		// A connection that finds the accept queue full is tried again a second later, which shows
 		// in the time to connect.
-		code: causeBacklog, part: record.Stretch{Name: "connecting", Phases: []string{"connect", "accept"}},
+		code:      record.Sentence("cause-backlog", `its accept queue is too short: in a window {{count .Values.overflows}} connections found it full and were tried again a second later`),
+		part:      record.Stretch{Name: "connecting", Phases: []string{"connect", "accept"}},
 		applies:   func(s *side) bool { return s.asked.Mode != "" },
 		witnesses: []condition{{witness: overflows, times: 1.5, least: 1, must: true}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.with("backlog", "4096") },
-		control:   another,
 	},
 	{
 		// The kernel deals connections to listeners by a hash of their addresses, so one listener
 		// gets more than its share.
-		code: causeUneven, part: whole("the wait for the fullest listener", "kernel", "run queue", "queue"),
+		code:      record.Sentence("cause-uneven", `its connections are dealt out unevenly: the fullest listener has {{printf "%.3g" .Values.uneven}} times its share`),
+		part:      whole("the wait for the fullest listener", "kernel", "run queue", "queue"),
 		applies:   func(s *side) bool { return s.mode.Has("deal") },
 		witnesses: []condition{{witness: unevenSockets, least: 1.25, must: true}},
 		// A single loop is no knob: it would have all connections, which is as uneven as can be.
@@ -164,23 +165,23 @@ var rules = []rule{
 			}
 			return s.with("deal", "random")
 		},
-		control: another,
 	},
 	{
 		// One acceptor can be too slow for new connections while the CPU and the workers have time.
 		// The knob has four.
-		code: causeAcceptor, part: record.Stretch{Name: "the wait to be accepted", Phases: []string{"accept"}},
+		code:      record.Sentence("cause-acceptor", `connections wait to be accepted by its one acceptor, while {{with .Values.cpu}}{{percent .}}{{else}}not all{{end}} of the CPU is in use`),
+		part:      record.Stretch{Name: "the wait to be accepted", Phases: []string{"accept"}},
 		applies:   func(s *side) bool { return s.mode.Without[mode.OneAcceptor] != "" },
 		witnesses: []condition{{witness: cpuUse, most: .9, must: true}, {witness: workersInUse, most: .9, must: true}},
 		knob: func(s *side) (scenario.Arm, bool) {
 			return s.as(mode.OneAcceptor, map[string]string{"listeners": "4"})
 		},
-		control: another,
 	},
 	{
 		// The newest first is good for the mean and bad for the tail: a request can be overtaken
 		// again and again.
-		code: causeBatches, part: whole("the wait behind newer requests", "kernel", "run queue"), tail: true,
+		code: record.Sentence("cause-batches", `it serves the newest first of the connections that a poll finds ready: {{percent .Values.overtaken}} of its requests are read after one that was sent later ({{percent .Values.overtaken_faster}} in {{.Baseline}})`),
+		part: whole("the wait behind newer requests", "kernel", "run queue"), tail: true,
 		applies: func(s *side) bool {
 			return s.plan.KeepAlive && (s.reversed() || s.mode.Without[mode.NewestFirst] != "" && !s.sleeps)
 		},
@@ -218,7 +219,8 @@ var rules = []rule{
 	{
 		// Not the server's doing. The stamps measure the lateness of the load, so no test is
 		// needed.
-		code: causeLoad, part: record.Stretch{Name: "the load's own lateness", Phases: []string{"lag"}},
+		code:      record.Sentence("cause-load", `the load sent late, {{lasts .Values.late}} at p99: it was kept from its CPU, and the server is not to blame`),
+		part:      record.Stretch{Name: "the load's own lateness", Phases: []string{"lag"}},
 		applies:   func(*side) bool { return true },
 		witnesses: []condition{{witness: lateLoad, times: 1.5, least: 50e-6, must: true}, {witness: keptAway, times: 1.5}},
 		shown:     true,
@@ -226,10 +228,19 @@ var rules = []rule{
 	{
 		// The rest: more CPU time for a request, for no reason that another rule knows. No setting
 		// takes that away.
-		code: causeCost, part: whole("the server's own time", "http", "run queue", "kernel", "interference", "handler", "cpu", "queue"),
+		code:      record.Sentence("cause-cost", `a request costs it {{lasts .Values.cost}} of CPU time, {{lasts .Values.cost_faster}} in {{.Baseline}}`),
+		part:      whole("the server's own time", "http", "run queue", "kernel", "interference", "handler", "cpu", "queue"),
 		applies:   func(*side) bool { return true },
 		witnesses: []condition{{witness: cpuCost, times: 1.1, must: true}},
 	},
+}
+
+// controlOf returns the control of a rule with a knob.
+func (r rule) controlOf(s *side) (scenario.Arm, bool) {
+	if r.control != nil {
+		return r.control(s)
+	}
+	return another(s)
 }
 
 // another returns the slower arm with a setting changed that has nothing to do with its slowness:

@@ -55,14 +55,13 @@ func askedFor(p record.PlanArm, s scenario.Scenario) (scenario.Arm, error) {
 			return a, nil
 		}
 	}
-	text := name
-	if p.Mode == "" && p.URL == "" {
+	switch {
+	case p.URL != "":
+		name += "=" + p.URL
+	case p.Mode == "":
 		return scenario.CommandArm(name, p.Command), nil
 	}
-	if p.URL != "" {
-		text = name + "=" + p.URL
-	}
-	a, err := scenario.ParseArm(text)
+	a, err := scenario.ParseArm(name)
 	if err != nil {
 		return a, fmt.Errorf("what arm %q was cannot be told from its record: %w", p.Name, err)
 	}
@@ -95,13 +94,7 @@ func (s *side) depth() int {
 func (s *side) copied() scenario.Arm {
 	a := s.asked
 	a.Name = s.plain()
-	a.Flags, a.Env = maps.Clone(a.Flags), maps.Clone(a.Env)
-	if a.Flags == nil {
-		a.Flags = map[string]string{}
-	}
-	if a.Env == nil {
-		a.Env = map[string]string{}
-	}
+	a.Flags, a.Env = maps.Collect(maps.All(a.Flags)), maps.Collect(maps.All(a.Env))
 	return a
 }
 

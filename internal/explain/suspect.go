@@ -50,26 +50,16 @@ func (c *Case) suspect(x *record.Explanation, about difference, modes map[string
 		}
 		if r.knob != nil {
 			knob, ok := r.knob(s)
-			control, also := r.control(s)
+			control, also := r.controlOf(s)
 			if ok && also {
 				cause.State, cause.Knob, cause.Control = record.Untested, knob.Name, control.Name
 			}
 		}
 		x.Causes = append(x.Causes, cause)
 	}
-	// Causes that the stamps prove go first, then causes that can be tested. Among equals, the one
-	// that explains more goes first.
-	rank := func(c record.Suspect) int {
-		switch c.State {
-		case record.ShownBy:
-			return 0
-		case record.Untested:
-			return 1
-		}
-		return 2
-	}
+	// Among equals, the cause that explains more goes first.
 	slices.SortStableFunc(x.Causes, func(a, b record.Suspect) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Share, a.Share))
+		return cmp.Or(order(a.State)-order(b.State), cmp.Compare(b.Share, a.Share))
 	})
 	x.Causes = x.Causes[:min(len(x.Causes), mostCauses)]
 	return nil
@@ -94,7 +84,7 @@ func (r rule) figure(tail bool) func(*arm, int) float64 {
 func hear(all []condition, quick, slow map[string]float64) (heard []record.Testimony, agree bool) {
 	heard, agree = []record.Testimony{}, true
 	for _, w := range all {
-		q, s := quick[w.witness], slow[w.witness]
+		q, s := quick[w.witness.name], slow[w.witness.name]
 		if math.IsNaN(s) {
 			agree = agree && !(w.must && w.least > 0) // a figure that the cause requires is missing
 			continue
@@ -104,7 +94,7 @@ func hear(all []condition, quick, slow map[string]float64) (heard []record.Testi
 		if w.times > 0 && !math.IsNaN(q) {
 			ok = ok && s >= w.times*q
 		}
-		t := record.Testimony{Witness: w.witness, Unit: unitOf(w.witness), Slower: s, Agrees: ok}
+		t := record.Testimony{Witness: w.witness.name, Unit: w.witness.unit, Slower: s, Agrees: ok}
 		if !math.IsNaN(q) {
 			t.Faster = &q
 		}
@@ -114,24 +104,19 @@ func hear(all []condition, quick, slow map[string]float64) (heard []record.Testi
 	return heard, agree
 }
 
-// unitOf returns the unit of the named witness, which must exist.
-func unitOf(name string) string {
-	return witnesses[slices.IndexFunc(witnesses, func(w witness) bool { return w.name == name })].unit
-}
-
 // values returns the figures that a cause's sentence can use. A key with _faster holds the faster
 // arm's. An unknown figure has no key, which the sentences read as 0.
 func values(s *side, slow, quick map[string]float64) record.Values {
 	v := record.Values{}
-	for key, name := range map[string]string{
-		"used": workersInUse, "cpu": cpuUse, "cost": cpuCost, "mutex": mutexWait, "switches": switches, "gc": gcShare,
-		"overflows": overflows, "away": turnedAway, "uneven": unevenSockets, "late": lateLoad, "lag": loopLag, "overtaken": overtaken,
-	} {
-		if is := slow[name]; !math.IsNaN(is) {
-			v[key] = is
+	for _, w := range witnesses {
+		if w.key == "" {
+			continue
 		}
-		if was := quick[name]; !math.IsNaN(was) {
-			v[key+"_faster"] = was
+		if is := slow[w.name]; !math.IsNaN(is) {
+			v[w.key] = is
+		}
+		if was := quick[w.name]; !math.IsNaN(was) {
+			v[w.key+"_faster"] = was
 		}
 	}
 	if w := s.workers(); w > 0 {

@@ -46,11 +46,13 @@ func (s seen) arm(name string) *arm {
 			w.Phases.Tail[part] = v * noise
 		}
 		maps.Copy(w.Values, s.values)
-		c := counters{sum: map[string]float64{requests: 1000, "process_cpu_seconds_total": 1, "schedlab_connections_accepted_total": 1000}, parts: map[string]int{}, most: map[string]float64{}}
-		maps.Copy(c.sum, s.shown)
+		c := counters{requests: {1000}, "process_cpu_seconds_total": {1}, "schedlab_connections_accepted_total": {1000}}
+		for name, v := range s.shown {
+			c[name] = []float64{v}
+		}
 		if s.fullest > 0 {
 			const name = "schedlab_listener_connections_accepted_total"
-			c.sum[name], c.parts[name], c.most[name] = 10, 2, s.fullest
+			c[name] = []float64{s.fullest, 10 - s.fullest}
 		}
 		a.windows, a.counters = append(a.windows, w), append(a.counters, c)
 	}
@@ -78,59 +80,59 @@ var evidence = map[record.Code]struct {
 	pro, against seen
 	knob         string // of the test; "" for none
 }{
-	causeWorkers: {
+	"cause-workers": {
 		mode: mode.Mode{Flags: []string{"workers"}},
 		pro:  seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 3.6e-3), cpu: .2, workers: 4}, knob: "made,workers=16",
 		against: seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 1e-3), cpu: .2, workers: 4},
 	},
-	causeInline: {
+	"cause-inline": {
 		mode: mode.Mode{Without: map[string]string{mode.Inline: "plain"}},
 		pro:  seen{parts: parts(timeline.Ingress, 2e-3), cpu: .2}, knob: "plain",
 		against: seen{parts: parts(timeline.Ingress, 2e-3), cpu: .99},
 	},
-	causeThreads: {
+	"cause-threads": {
 		mode: mode.Mode{Without: map[string]string{mode.Locked: "plain"}},
 		pro:  seen{parts: parts(timeline.Wakeup, 2e-3), values: map[string]float64{"switches": 4}}, knob: "plain",
 		against: seen{parts: parts(timeline.Wakeup, 2e-3), values: map[string]float64{"switches": 2}},
 	},
-	causeQueueLock: {
+	"cause-queue-lock": {
 		mode: mode.Mode{Without: map[string]string{mode.SharedQueue: "plain"}},
 		pro:  seen{parts: parts(timeline.Queue, 2e-3), shown: map[string]float64{mutex: 1}}, knob: "plain,steal=true",
 		against: seen{parts: parts(timeline.Queue, 2e-3), shown: map[string]float64{mutex: 0}},
 	},
-	causeHandOff: {
+	"cause-hand-off": {
 		mode: mode.Mode{Without: map[string]string{mode.HandOff: "plain"}},
 		pro:  seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 1e-3), workers: 8}, knob: "plain",
 		against: seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 6e-3), workers: 8},
 	},
-	causeOwnQueues: {
+	"cause-own-queues": {
 		mode: mode.Mode{Flags: []string{"steal"}},
 		pro:  seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 1e-3), workers: 8}, knob: "made,steal=true",
 		against: seen{parts: parts(timeline.Queue, 2e-3, timeline.Service, 7.9e-3), workers: 8},
 	},
-	causeLock: {
+	"cause-lock": {
 		path: "/kv/key", pro: seen{parts: parts(timeline.Service, 2e-3), shown: map[string]float64{mutex: 1}}, knob: "made,kv-locks=64",
 		against: seen{parts: parts(timeline.Service, 2e-3), shown: map[string]float64{mutex: 1e-3}},
 	},
-	causeGC: {
+	"cause-gc": {
 		pro: seen{parts: parts(timeline.Service, 2e-3), shown: map[string]float64{"go_cpu_classes_gc_total_cpu_seconds_total": .3}}, knob: "made,env.GOGC=400",
 		against: seen{parts: parts(timeline.Service, 2e-3), shown: map[string]float64{"go_cpu_classes_gc_total_cpu_seconds_total": .03}},
 	},
-	causeBacklog: {
+	"cause-backlog": {
 		pro: seen{parts: parts(timeline.Connect, 2e-3), values: map[string]float64{"overflows": 5}}, knob: "made,backlog=4096",
 		against: seen{parts: parts(timeline.Connect, 2e-3), values: map[string]float64{"overflows": 0}},
 	},
-	causeUneven: {
+	"cause-uneven": {
 		mode: mode.Mode{Flags: []string{"deal"}},
 		pro:  seen{parts: parts(timeline.Ingress, 2e-3), fullest: 9}, knob: "made,deal=random",
 		against: seen{parts: parts(timeline.Ingress, 2e-3), fullest: 5},
 	},
-	causeAcceptor: {
+	"cause-acceptor": {
 		mode: mode.Mode{Without: map[string]string{mode.OneAcceptor: "plain"}},
 		pro:  seen{parts: parts(timeline.Accept, 2e-3), cpu: .2}, knob: "plain,listeners=4",
 		against: seen{parts: parts(timeline.Accept, 2e-3), cpu: .99},
 	},
-	causeBatches: {
+	"cause-batches": {
 		mode:  mode.Mode{Flags: []string{"batch"}},
 		asked: scenario.Arm{Flags: map[string]string{"batch": "newest-first"}},
 		pro:   seen{parts: parts(timeline.Service, .5e-3), tails: parts(timeline.Ingress, 2e-3), overtaken: .5}, knob: "made,batch=in-order",
@@ -141,11 +143,11 @@ var evidence = map[record.Code]struct {
 		pro:  seen{values: map[string]float64{"errors": .05}, shown: map[string]float64{"schedlab_connections_dropped_total": 50}}, knob: "made,overflow=block",
 		against: seen{values: map[string]float64{"errors": .05}, shown: map[string]float64{"schedlab_connections_dropped_total": 0}},
 	},
-	causeLoad: {
+	"cause-load": {
 		pro:     seen{parts: parts(timeline.Lag, 2e-3), values: map[string]float64{window.Lateness + "p99": 5e-3}, away: .1},
 		against: seen{parts: parts(timeline.Lag, 2e-3), values: map[string]float64{window.Lateness + "p99": 5e-6}},
 	},
-	causeCost: {
+	"cause-cost": {
 		pro:     seen{parts: parts(timeline.Service, 2e-3), values: map[string]float64{"cpu_per_request": 2e-3}},
 		against: seen{parts: parts(timeline.Service, 2e-3), values: map[string]float64{"cpu_per_request": 1e-3}},
 	},
@@ -203,13 +205,13 @@ func TestRulesAreSuspectedFromEvidence(t *testing.T) {
 // loss; not those of an arm that is faster for what it loses.
 func TestTimesBesideLosses(t *testing.T) {
 	t.Parallel()
-	e := evidence[causeWorkers]
+	e := evidence["cause-workers"]
 	quick := seen{parts: parts(timeline.Service, .5e-3), cpu: .2, workers: 8}
 	slow := e.pro
 	slow.values = map[string]float64{"errors": .04}
 	modes := map[string]mode.Mode{"made": e.mode, "plain": {}}
 	x, err := madeCase(quick, slow, e.asked, "").Explain("fast", "slow", modes)
-	if err != nil || !slices.ContainsFunc(x.Causes, func(s record.Suspect) bool { return s.Code == causeWorkers }) {
+	if err != nil || !slices.ContainsFunc(x.Causes, func(s record.Suspect) bool { return s.Code == "cause-workers" }) {
 		t.Errorf("an arm that waits and loses requests: %+v, %v; want too few workers", x.Causes, err)
 	}
 	gains := quick // loses requests, and is quicker for it
@@ -223,7 +225,7 @@ func TestTimesBesideLosses(t *testing.T) {
 // What the baseline and its own copy may differ by, or the load itself adds, is not explained.
 func TestNoCauseOfNoise(t *testing.T) {
 	t.Parallel()
-	e := evidence[causeWorkers]
+	e := evidence["cause-workers"]
 	modes := map[string]mode.Mode{"made": e.mode, "plain": {}}
 	quick := seen{parts: parts(timeline.Service, .5e-3), cpu: .2, workers: 8}
 	apart := quick
@@ -252,7 +254,7 @@ func TestNoCauseOfNoise(t *testing.T) {
 // into the budget.
 func TestBlocksOfTheTest(t *testing.T) {
 	t.Parallel()
-	e := evidence[causeWorkers]
+	e := evidence["cause-workers"]
 	modes := map[string]mode.Mode{"made": e.mode, "plain": {}}
 	c := madeCase(seen{parts: parts(timeline.Service, 1e-3), cpu: .2, workers: 8}, e.pro, e.asked, "")
 	x, err := c.Explain("fast", "slow", modes)
@@ -306,11 +308,11 @@ func TestConfirm(t *testing.T) {
 			test.Result.Arms = append(test.Result.Arms, record.Arm{Name: a.name})
 		}
 		before := &record.Explanation{From: "fast", To: "slow", Slower: "slow", Outcome: record.Correlated, Causes: []record.Suspect{
-			{Code: causeWorkers, State: record.Untested, Knob: "knob", Control: "control"},
-			{Code: causeCost, State: record.Untestable},
+			{Code: "cause-workers", State: record.Untested, Knob: "knob", Control: "control"},
+			{Code: "cause-cost", State: record.Untestable},
 		}}
 		x := (&Case{}).Confirm(before, test)
-		i := slices.IndexFunc(x.Causes, func(s record.Suspect) bool { return s.Code == causeWorkers })
+		i := slices.IndexFunc(x.Causes, func(s record.Suspect) bool { return s.Code == "cause-workers" })
 		if got := x.Causes[i].State; got != c.state || x.Outcome != c.outcome {
 			t.Errorf("%s: %s and %s, want %s and %s", c.name, got, x.Outcome, c.state, c.outcome)
 		}

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,61 +17,50 @@ import (
 	"schedlab/internal/window"
 )
 
-// counters are the metrics of one server when its trial ended, by name, summed over all labels.
-// Every trial starts its own process, so a total is the trial's, warm-up included. The zero value,
-// of a server without metrics, knows nothing.
-type counters struct {
-	sum   map[string]float64
-	parts map[string]int     // number of series of the name: for listeners' connections, of listeners
-	most  map[string]float64 // the largest value among these series
+// counters are the metrics of one server when its trial ended: by name, the value of each series. Every
+// trial starts its own process, so a total is the trial's, warm-up included. A server without metrics
+// has nil.
+type counters map[string][]float64
+
+// sum returns the total of a metric over all its series; 0 for an unknown metric.
+func (c counters) sum(name string) (total float64) {
+	for _, v := range c[name] {
+		total += v
+	}
+	return total
 }
 
 // metricsFile is a trial's exposition of metrics (docs/guide/serve.md).
 const metricsFile = "metrics.om"
 
-// readCounters reads a trial's metrics. It returns empty counters for a server without metrics.
+// readCounters reads a trial's metrics. It returns nil for a server without metrics. A histogram counts
+// as its _sum and its _count. Each other metric has one of three types, and the other two read as 0.
 func readCounters(trial string) (counters, error) {
-	text, err := os.ReadFile(filepath.Join(trial, metricsFile))
+	text, err := os.Open(filepath.Join(trial, metricsFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return counters{}, nil
+		return nil, nil
 	}
 	if err != nil {
-		return counters{}, fmt.Errorf("reading the metrics of a trial: %w", err)
+		return nil, fmt.Errorf("reading the metrics of a trial: %w", err)
 	}
-	return parseCounters(text)
-}
-
-// parseCounters parses a metrics exposition. A histogram counts as its _sum and its _count. Each
-// other metric has one of three types, and the other two read as 0.
-func parseCounters(text []byte) (counters, error) {
+	defer text.Close()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	families, err := parser.TextToMetricFamilies(text)
 	if err != nil {
-		return counters{}, fmt.Errorf("reading the metrics of a trial: %w", err)
+		return nil, fmt.Errorf("reading the metrics of a trial: %w", err)
 	}
-	c := counters{map[string]float64{}, map[string]int{}, map[string]float64{}}
+	c := counters{}
 	for name, family := range families {
 		for _, m := range family.GetMetric() {
 			if h := m.GetHistogram(); h != nil {
-				c.sum[name+"_sum"] += h.GetSampleSum()
-				c.sum[name+"_count"] += float64(h.GetSampleCount())
+				c[name+"_sum"] = append(c[name+"_sum"], h.GetSampleSum())
+				c[name+"_count"] = append(c[name+"_count"], float64(h.GetSampleCount()))
 				continue
 			}
-			v := m.GetUntyped().GetValue() + m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			c.sum[name] += v
-			c.parts[name]++
-			c.most[name] = max(c.most[name], v)
+			c[name] = append(c[name], m.GetUntyped().GetValue()+m.GetCounter().GetValue()+m.GetGauge().GetValue())
 		}
 	}
 	return c, nil
-}
-
-// over returns the total of name divided by the total of of; NaN if either is unknown or of is 0.
-// As both totals include the warm-up, so does the ratio.
-func (c counters) over(name, of string) float64 {
-	v, ok := c.sum[name]
-	n := c.sum[of]
-	return known(v/n, ok && n != 0)
 }
 
 // known returns a figure if it is known, else NaN. NaN stands for unknown throughout this file: a 0
@@ -101,48 +89,25 @@ type arm struct {
 // The figures come from three places: the server's counters (counted), the window with its trial,
 // and the proof that the load kept of itself.
 type witness struct {
-	name, unit string
+	name, unit string // as reports print them
+	key        string // of the figure in the sentences of causes; "" for none
 	of         func(a *arm, block int) float64
 }
 
 // requests is the metric that counts the requests that a server began.
 const requests = "schedlab_requests_started_total"
 
-// Names of witnesses that rules ask.
-const (
-	// Ratios are of the CPUs, workers, requests or connections that there were; times are of one
-	// request unless the name says otherwise. Reports print the names.
-	cpuUse        = "CPU in use"
-	cpuCost       = "CPU time of a request"
-	workersInUse  = "workers in use"
-	queueWait     = "wait in the queue, as the server counts it"
-	mutexWait     = "wait for mutexes, of a request"
-	schedWait     = "wait of a runnable goroutine"
-	gcShare       = "CPU time of the garbage collector"
-	gcPause       = "pauses for the garbage collector, of a second"
-	switches      = "context switches of a request"
-	overflows     = "connections that found the accept queue full"
-	turnedAway    = "connections turned away"
-	unevenSockets = "connections of the fullest listener, of an even share"
-	overtaken     = "requests read after one that was sent later"
-	evenness      = "evenness of answers over connections"
-	steals        = "jobs taken from another worker's queue"
-	loopLag       = "lag of an event loop"
-	lateLoad      = "lateness of the load at p99"
-	keptAway      = "time for which the load was kept from its CPU"
-	foreignCPU    = "CPU time of others on the server's CPUs"
-)
-
-// witnesses are all witnesses, in the order in which they are reported. The runtime samples the
-// waits for its scheduler and for mutexes (one goroutine in eight in Go 1.26): they tell how long
-// a wait is, not how often there is one.
-var witnesses = []witness{
-	{cpuUse, "ratio", func(a *arm, i int) float64 {
+// The witnesses. Ratios are of the CPUs, workers, requests or connections that there were; times are
+// of one request unless the name says otherwise. The runtime samples the waits for its scheduler and
+// for mutexes (one goroutine in eight in Go 1.26): they tell how long a wait is, not how often there is
+// one.
+var (
+	cpuUse = &witness{"CPU in use", "ratio", "cpu", func(a *arm, i int) float64 {
 		t := a.windows[i].Trial
 		return known(t.Server.CPU/(t.Window*float64(a.cpus)), t.Server.CPU >= 0 && a.cpus > 0)
-	}},
-	{cpuCost, "s", func(a *arm, i int) float64 { return a.windows[i].Values["cpu_per_request"] }},
-	{workersInUse, "ratio", func(a *arm, i int) float64 { // the utilisation law: throughput × time held / workers
+	}}
+	cpuCost      = &witness{"CPU time of a request", "s", "cost", func(a *arm, i int) float64 { return a.windows[i].Values["cpu_per_request"] }}
+	workersInUse = &witness{"workers in use", "ratio", "used", func(a *arm, i int) float64 { // the utilisation law: throughput × time held / workers
 		w := a.windows[i]
 		if a.plan.Station == nil || a.plan.Station.Workers == 0 || !w.Phases.Stamped {
 			return math.NaN()
@@ -154,72 +119,80 @@ var witnesses = []witness{
 			}
 		}
 		return float64(w.Good) / w.Trial.Window * held / float64(a.plan.Station.Workers)
-	}},
-	{queueWait, "s", counted("schedlab_queue_wait_seconds_sum", "schedlab_queue_wait_seconds_count")},
-	{mutexWait, "s", counted("go_sync_mutex_wait_total_seconds_total", requests)},
-	{schedWait, "s", counted("go_sched_latencies_seconds_sum", "go_sched_latencies_seconds_count")},
-	{gcShare, "ratio", counted("go_cpu_classes_gc_total_cpu_seconds_total", "process_cpu_seconds_total")},
-	{gcPause, "ratio", func(a *arm, i int) float64 {
-		pauses, ok := a.counters[i].sum["go_sched_pauses_total_gc_seconds_sum"]
-		return known(pauses/(a.windows[i].Trial.Warmup+a.windows[i].Trial.Window), ok)
-	}},
-	{switches, "count", func(a *arm, i int) float64 { return a.windows[i].Values["switches"] }},
-	{overflows, "count", func(a *arm, i int) float64 { return a.windows[i].Values["overflows"] }},
-	{turnedAway, "ratio", func(a *arm, i int) float64 {
-		c := a.counters[i].sum
+	}}
+	queueWait = &witness{"wait in the queue, as the server counts it", "s", "", counted("schedlab_queue_wait_seconds_sum", "schedlab_queue_wait_seconds_count")}
+	mutexWait = &witness{"wait for mutexes, of a request", "s", "mutex", counted("go_sync_mutex_wait_total_seconds_total", requests)}
+	schedWait = &witness{"wait of a runnable goroutine", "s", "", counted("go_sched_latencies_seconds_sum", "go_sched_latencies_seconds_count")}
+	gcShare   = &witness{"CPU time of the garbage collector", "ratio", "gc", counted("go_cpu_classes_gc_total_cpu_seconds_total", "process_cpu_seconds_total")}
+	gcPause   = &witness{"pauses for the garbage collector, of a second", "ratio", "", func(a *arm, i int) float64 {
+		const name = "go_sched_pauses_total_gc_seconds_sum"
+		c, t := a.counters[i], a.windows[i].Trial
+		return known(c.sum(name)/(t.Warmup+t.Window), c[name] != nil)
+	}}
+	switches   = &witness{"context switches of a request", "count", "switches", func(a *arm, i int) float64 { return a.windows[i].Values["switches"] }}
+	overflows  = &witness{"connections that found the accept queue full", "count", "overflows", func(a *arm, i int) float64 { return a.windows[i].Values["overflows"] }}
+	turnedAway = &witness{"connections turned away", "ratio", "away", func(a *arm, i int) float64 {
+		c := a.counters[i]
 		// Connections and single requests that were turned away, over the connections accepted.
-		accepted := c["schedlab_connections_accepted_total"]
-		return known((c["schedlab_connections_rejected_total"]+c["schedlab_connections_dropped_total"]+c["schedlab_requests_refused_total"])/accepted, accepted > 0)
-	}},
-	{unevenSockets, "ratio", func(a *arm, i int) float64 {
+		accepted := c.sum("schedlab_connections_accepted_total")
+		away := c.sum("schedlab_connections_rejected_total") + c.sum("schedlab_connections_dropped_total") + c.sum("schedlab_requests_refused_total")
+		return known(away/accepted, accepted > 0)
+	}}
+	unevenSockets = &witness{"connections of the fullest listener, of an even share", "ratio", "uneven", func(a *arm, i int) float64 {
 		// The fullest listener's connections over an even share of all. One listener has no share.
 		const name = "schedlab_listener_connections_accepted_total"
-		c := a.counters[i]
-		return known(c.most[name]*float64(c.parts[name])/c.sum[name], c.parts[name] >= 2 && c.sum[name] > 0)
-	}},
-	{overtaken, "ratio", func(a *arm, i int) float64 {
+		all, sum := a.counters[i][name], a.counters[i].sum(name)
+		if len(all) < 2 || sum <= 0 {
+			return math.NaN()
+		}
+		return slices.Max(all) * float64(len(all)) / sum
+	}}
+	overtaken = &witness{"requests read after one that was sent later", "ratio", "overtaken", func(a *arm, i int) float64 {
 		return known(a.windows[i].Phases.Overtaken, a.windows[i].Phases.Joined > 0)
-	}},
-	{evenness, "ratio", func(a *arm, i int) float64 {
+	}}
+	evenness = &witness{"evenness of answers over connections", "ratio", "", func(a *arm, i int) float64 {
 		return known(a.windows[i].Jain, a.windows[i].Jain > 0)
-	}},
-	{steals, "ratio", counted("schedlab_steals_total", requests)},
-	{loopLag, "s", counted("schedlab_loop_lag_seconds_sum", "schedlab_loop_lag_seconds_count")},
-	{lateLoad, "s", func(a *arm, i int) float64 { return a.windows[i].Values[window.Lateness+"p99"] }},
-	{keptAway, "ratio", func(a *arm, i int) float64 {
+	}}
+	steals   = &witness{"jobs taken from another worker's queue", "ratio", "", counted("schedlab_steals_total", requests)}
+	loopLag  = &witness{"lag of an event loop", "s", "lag", counted("schedlab_loop_lag_seconds_sum", "schedlab_loop_lag_seconds_count")}
+	lateLoad = &witness{"lateness of the load at p99", "s", "late", func(a *arm, i int) float64 { return a.windows[i].Values[window.Lateness+"p99"] }}
+	keptAway = &witness{"time for which the load was kept from its CPU", "ratio", "", func(a *arm, i int) float64 {
 		p, t := a.windows[i].Trial.Client.Proof, a.windows[i].Trial
 		if p == nil {
 			return math.NaN()
 		}
 		return p.Away / (t.Warmup + t.Window)
-	}},
-	{foreignCPU, "ratio", func(a *arm, i int) float64 { return a.windows[i].Values[window.ForeignLoad] }},
+	}}
+	foreignCPU = &witness{"CPU time of others on the server's CPUs", "ratio", "", func(a *arm, i int) float64 { return a.windows[i].Values[window.ForeignLoad] }}
+)
+
+// witnesses are all witnesses, in the order in which they are reported.
+var witnesses = []*witness{
+	cpuUse, cpuCost, workersInUse, queueWait, mutexWait, schedWait, gcShare, gcPause, switches, overflows,
+	turnedAway, unevenSockets, overtaken, evenness, steals, loopLag, lateLoad, keptAway, foreignCPU,
 }
 
-// counted returns the reader of a witness that is the ratio of two metrics: the mean of a
-// histogram, or a total for each request.
+// counted returns the reader of a witness that is the ratio of two metrics: the mean of a histogram, or
+// a total for each request. It is NaN if either is unknown or the divisor is 0. As both totals include
+// the warm-up, so does the ratio.
 func counted(name, of string) func(*arm, int) float64 {
-	return func(a *arm, i int) float64 { return a.counters[i].over(name, of) }
-}
-
-// median returns the median of a witness over an arm's windows; NaN if a window lacks it. The
-// median keeps a single odd block from ruling a cause in or out.
-func (a *arm) median(w witness) float64 {
-	v := make([]float64, len(a.windows))
-	for i := range v {
-		v[i] = w.of(a, i)
-		if math.IsNaN(v[i]) {
-			return math.NaN()
-		}
+	return func(a *arm, i int) float64 {
+		c := a.counters[i]
+		n := c.sum(of)
+		return known(c.sum(name)/n, c[name] != nil && n != 0)
 	}
-	return stats.Median(v)
 }
 
-// figures returns the medians of all witnesses, by name.
+// figures returns the median of each witness over an arm's windows, by name; NaN if a window lacks it.
+// The median keeps a single odd block from ruling a cause in or out.
 func (a *arm) figures() map[string]float64 {
 	all := map[string]float64{}
 	for _, w := range witnesses {
-		all[w.name] = a.median(w)
+		v := make([]float64, len(a.windows))
+		for i := range v {
+			v[i] = w.of(a, i)
+		}
+		all[w.name] = known(stats.Median(v), !slices.ContainsFunc(v, math.IsNaN))
 	}
 	return all
 }

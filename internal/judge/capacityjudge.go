@@ -14,16 +14,13 @@ import (
 // searched is one arm of a search, as the record holds it. jobs are requests of its windows, from
 // which theory predicts; see take.
 type searched struct {
+	run     record.Run
 	plan    record.PlanArm
 	windows []record.RateWindow
 	figures []windowFigures // one per window, in the same order
 	jobs    []queueing.Job
 	end     *record.SearchEnd // nil if the search of this arm was not cut short
-	cut     record.Status     // Interrupted or Running if the whole run ended early; else ""
 	options capacity.Options
-	warmup  float64 // seconds
-	window  float64 // seconds
-	budget  float64 // seconds
 }
 
 // Outcomes that package capacity does not know.
@@ -37,15 +34,6 @@ const (
 type windowFigures struct {
 	cpu       float64 // CPU seconds per request, NaN if unknown
 	generator float64 // ratio of time that the load's CPUs were busy with its process
-}
-
-// cutBy returns the status of a run that ended early, Interrupted or Running, and "" for any
-// other. A run that is still Running was killed, or goes on.
-func cutBy(s record.Status) record.Status {
-	if s == record.Interrupted || s == record.Running {
-		return s
-	}
-	return ""
 }
 
 // judgeCapacity computes the result of a search from its record.
@@ -64,7 +52,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	}
 	arms := make([]*searched, len(run.Plan.Arms))
 	for i, a := range run.Plan.Arms {
-		arms[i] = &searched{plan: a, options: SearchOptions(run.Plan, slo), warmup: run.Plan.Warmup, window: run.Plan.Window, budget: run.Plan.Budget, cut: cutBy(run.Status)}
+		arms[i] = &searched{run: run, plan: a, options: SearchOptions(run.Plan, slo)}
 		if end, ok := run.Ends[a.Name]; ok {
 			arms[i].end = &end
 		}
@@ -81,7 +69,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		c.Terms = append(c.Terms, record.SLOTerm{Text: t.String(), Term: t})
 	}
 	for _, a := range arms {
-		c.Arms = append(c.Arms, a.answer(run, slo))
+		c.Arms = append(c.Arms, a.answer())
 		r.Arms = append(r.Arms, record.Arm{
 			Name: a.plan.Name, Mode: a.plan.Mode, Role: a.plan.Role, Command: command.Join(a.plan.Command), Procs: a.plan.Procs,
 			Attached: a.plan.URL != "", CPUs: j.servers.cpus(a.plan.Name),
@@ -129,16 +117,15 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 
 // answer returns an arm's answer with all its windows and theories. Lists are empty and not nil,
 // so that JSON shows [] and not null.
-func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
-	xmax := run.XMax[a.plan.Name]
+func (a *searched) answer() record.ArmCapacity {
+	xmax := a.run.XMax[a.plan.Name]
 	f := a.find(xmax)
 	r := f.ArmCapacity
 	r.Name, r.Mode, r.End, r.XMax = a.plan.Name, a.plan.Mode, a.end, xmax
-	r.Windows = append([]record.RateWindow{}, a.windows...)
 	if a.diedOverloaded(f) {
 		r.Recovers = "no"
 	}
-	for _, d := range run.Plan.Doubts {
+	for _, d := range a.run.Plan.Doubts {
 		if d.Code == record.StickyPool && d.Arm == r.Name {
 			r.Starves = d
 		}
@@ -154,14 +141,15 @@ func (a *searched) answer(run record.Run, slo stats.SLO) record.ArmCapacity {
 		r.CPUPerRequest, r.CPURates = stats.Median(cpu), []float64{slices.Min(rates), slices.Max(rates)}
 	}
 	r.Answer = a.conclusion(f, xmax)
-	r.Theories, r.NoTheory = a.theories(run, timedTerms(slo, f.Binding), r)
+	r.Theories, r.NoTheory = a.theories(timedTerms(a.options.SLO, f.Binding), r)
 	return r
 }
 
-// find returns what an arm's windows show. It adds the outcomes slow and died. What the windows
+// find returns what an arm's windows show, with the windows. It adds the outcomes slow and died. What the windows
 // settle has precedence.
 func (a *searched) find(xmax float64) capacity.Finding {
 	f := capacity.Judge(a.options, a.windows)
+	f.Windows = append([]record.RateWindow{}, a.windows...)
 	switch {
 	case f.Outcome != capacity.Undecided:
 	case a.end != nil && a.end.Died:

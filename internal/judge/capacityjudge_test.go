@@ -270,7 +270,7 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 		{nil, 24, 0, &record.SearchEnd{Why: "not one good reply"}, "", "a is undecided for p99<=10ms: not one good reply"},
 	} {
 		slo := objective(t, cmp.Or(c.slo, "p99<=10ms"))
-		a := searched{plan: record.PlanArm{Name: "a"}, windows: c.windows, window: 3, budget: 90, end: c.end,
+		a := searched{plan: record.PlanArm{Name: "a"}, windows: c.windows, run: record.Run{Plan: record.Plan{Window: 3, Budget: 90}}, end: c.end,
 			options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: c.budget}, slo), figures: make([]windowFigures, len(c.windows))}
 		if got := words(a.conclusion(a.find(c.xmax), c.xmax)); got != c.want {
 			t.Errorf("says %q, want %q", got, c.want)

@@ -14,7 +14,7 @@ import (
 // arm is a search for p99<=10ms in windows of 3 s, of 24 at most.
 func arm(t *testing.T, windows ...record.RateWindow) searched {
 	return searched{
-		plan: record.PlanArm{Name: "a"}, windows: windows, figures: make([]windowFigures, len(windows)), window: 3,
+		plan: record.PlanArm{Name: "a"}, windows: windows, figures: make([]windowFigures, len(windows)), run: record.Run{Plan: record.Plan{Window: 3}},
 		options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: 24}, objective(t, "p99<=10ms")),
 	}
 }
@@ -74,8 +74,8 @@ func TestAStarvingArmIsNotCompared(t *testing.T) {
 	run := record.Run{Plan: record.Plan{Doubts: []record.Fact{{Code: record.StickyPool, Arm: "other"}, doubt}}}
 	of := func(name string, low, high float64) record.ArmCapacity {
 		a := arm(t)
-		a.plan.Name = name
-		answer := a.answer(run, a.options.SLO)
+		a.plan.Name, a.run = name, run
+		answer := a.answer()
 		answer.Outcome, answer.Low, answer.High = capacity.Between, low, high
 		return answer
 	}
@@ -152,15 +152,15 @@ func TestOpenAnswers(t *testing.T) {
 func TestOpenAnswerNamesRateAndBudget(t *testing.T) {
 	t.Parallel()
 	a := arm(t, at99(capacity.Refute, 900, .02), at99(capacity.Refute, 900, .02), at99(capacity.Verify, 800, .005), at99(capacity.Verify, 800, .005))
-	a.options.Windows, a.budget = 4, 60
-	f := capacity.Judge(a.options, a.windows)
+	a.options.Windows, a.run.Plan.Budget = 4, 60
+	f := a.find(1000)
 	want := "a is undecided for p99<=10ms: 900/s is refuted, and no lower rate is verified (2 of 2 windows at 800/s kept it, and 3 of 3 have to)" +
 		"; the budget ended before that was settled: --budget 3m0s has room for the windows that decide"
 	if got := a.conclusion(f, 1000).String(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	a.windows[3].Values["p99"] = .02 // the windows contradict each other
-	f = capacity.Judge(a.options, a.windows)
+	f = a.find(1000)
 	if got := a.conclusion(f, 1000).String(); !strings.Contains(got, "(1 of 2 windows at 800/s kept it") || !strings.Contains(got, "--window 6s --budget 2m") {
 		t.Errorf("got %s", got)
 	}
@@ -215,7 +215,6 @@ func TestWhatASearchTakes(t *testing.T) {
 // CPU time a request is that of windows that count, without errors, and known.
 func TestCPUOfASearch(t *testing.T) {
 	t.Parallel()
-	slo := objective(t, "p99<=10ms")
 	window := func(edit func(*record.RateWindow)) record.RateWindow {
 		w := at99(capacity.Curve, 100, .005)
 		edit(&w)
@@ -237,7 +236,7 @@ func TestCPUOfASearch(t *testing.T) {
 	} {
 		a := arm(t, c.w)
 		a.figures[0].cpu = c.cpu
-		r := a.answer(record.Run{}, slo)
+		r := a.answer()
 		if r.CPUPerRequest != c.want || (r.CPURates != nil) != (c.want > 0) {
 			t.Errorf("%s: %v s a request at %v, want %v", name, r.CPUPerRequest, r.CPURates, c.want)
 		}
@@ -351,7 +350,7 @@ func TestTheGeneratorsShareOfRefusals(t *testing.T) {
 	}
 	for windows, want := range map[int]bool{23: true, 24: false} {
 		a := arm(t, make([]record.RateWindow, windows)...)
-		a.cut = record.Interrupted
+		a.run.Status = record.Interrupted
 		if got := a.stopped() != nil; got != want {
 			t.Errorf("cut after %d of 24 windows: %v, want %v", windows, got, want)
 		}

@@ -39,7 +39,7 @@ func timedTerms(slo stats.SLO, binding int) (terms []stats.Term) {
 // Theory gets what was measured of a request (its demand and the server's CPU time) and the way
 // the arm schedules, and nothing of its response times. If measured and predicted limits agree,
 // the scheduling explains the capacity; if not, something else does.
-func (a *searched) theories(run record.Run, terms []stats.Term, found record.ArmCapacity) (all []record.RateTheory, why record.Fact) {
+func (a *searched) theories(terms []stats.Term, found record.ArmCapacity) (all []record.RateTheory, why record.Fact) {
 	trace := a.trace(found.CPUPerRequest)
 	switch {
 	case len(terms) == 0:
@@ -50,10 +50,10 @@ func (a *searched) theories(run record.Run, terms []stats.Term, found record.Arm
 		return nil, record.Fact{Code: theoryNoStation}
 	case found.CPUPerRequest <= 0:
 		return nil, record.Fact{Code: theoryNoCPU}
-	case len(trace) < 2 || run.Env.ItersPerUsec <= 0:
+	case len(trace) < 2 || a.run.Env.ItersPerUsec <= 0:
 		return nil, record.Fact{Code: twinCostUnknown}
 	}
-	names := run.Plan.Predict
+	names := a.run.Plan.Predict
 	// The formula that fits the arm is the default.
 	if len(names) == 0 {
 		names = []string{"fit"}
@@ -61,24 +61,22 @@ func (a *searched) theories(run record.Run, terms []stats.Term, found record.Arm
 	load := queueing.Measure(trace)
 	ideal, _, none := TwinOf(a.plan)
 	for _, th := range theories() {
-		replays := th.name == "twin" || th.name == "fit" // models that replay the trace where no formula applies
 		if !slices.Contains(names, th.name) {
 			continue
 		}
-		st := stationOf(*a.plan.Station)
-		// A replay needs the station that the twin can simulate; formulas take the arm's own.
-		if replays {
-			st = ideal
+		st, not := stationOf(*a.plan.Station), record.Fact{}
+		switch th.name {
+		case "bounds":
+			not = record.Fact{Code: theoryOfClosed}
+		case "twin", "fit": // they replay the trace, at least where no formula applies, as the twin can simulate it
+			st, not = ideal, none
 		}
 		for _, term := range terms {
 			c := curve{theory: th, station: st, load: load, clients: a.plan.Clients, term: term}
-			switch {
-			case th.name == "bounds":
-				all = append(all, c.without(record.Fact{Code: theoryOfClosed}))
-			case replays && !none.None():
-				all = append(all, c.without(none))
-			default:
+			if not.None() {
 				all = append(all, c.over(found))
+			} else {
+				all = append(all, c.without(not))
 			}
 		}
 	}

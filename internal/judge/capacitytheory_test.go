@@ -196,7 +196,7 @@ func TestTheoriesNeedGround(t *testing.T) {
 	term := []stats.Term{{Metric: "mean", Limit: 1}}
 	jobs := []queueing.Job{{CPU: time.Millisecond}, {At: time.Second, CPU: time.Millisecond}}
 	full := func() searched {
-		return searched{plan: record.PlanArm{Mode: "pool", Station: &record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}}, jobs: jobs}
+		return searched{run: record.Run{Env: env}, plan: record.PlanArm{Mode: "pool", Station: &record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}}, jobs: jobs}
 	}
 	found := record.ArmCapacity{CPUPerRequest: .001, Windows: []record.RateWindow{{Rate: 10}, {Rate: 100}}}
 	for name, c := range map[string]struct {
@@ -212,16 +212,17 @@ func TestTheoriesNeedGround(t *testing.T) {
 		"one request":           {func(a *searched, _ *record.ArmCapacity, _ *record.Env) { a.jobs = a.jobs[:1] }, term, twinCostUnknown},
 		"a demand of no length": {func(_ *searched, _ *record.ArmCapacity, e *record.Env) { e.ItersPerUsec = 0 }, term, twinCostUnknown},
 	} {
-		a, f, e := full(), found, env
-		c.edit(&a, &f, &e)
-		all, why := a.theories(record.Run{Env: e}, c.terms, f)
+		a, f := full(), found
+		c.edit(&a, &f, &a.run.Env)
+		all, why := a.theories(c.terms, f)
 		if why.Code != c.want || (len(all) == 1) != (c.want == "") {
 			t.Errorf("%s: %+v for %+v, want %q", name, all, why, c.want)
 		}
 	}
 
 	a := full()
-	all, _ := a.theories(record.Run{Env: env, Plan: record.Plan{Predict: []string{"bounds", "mm1", "twin", "fit"}}}, append(term, term...), found)
+	a.run.Plan.Predict = []string{"bounds", "mm1", "twin", "fit"}
+	all, _ := a.theories(append(term, term...), found)
 	for _, th := range all {
 		if closed := th.Why.Code == theoryOfClosed; closed != (th.Model == "bounds") {
 			t.Errorf("%s: %+v; bounds are of closed loops, and no other theory", th.Model, th.Why)
@@ -231,7 +232,8 @@ func TestTheoriesNeedGround(t *testing.T) {
 		t.Errorf("%d theories, want four for each of two terms", len(all))
 	}
 	a.plan.Clients = record.Clients{Loop: "closed", Connections: 4, Think: .1} // of which there is no twin
-	all, _ = a.theories(record.Run{Env: env, Plan: record.Plan{Predict: []string{"mm1", "twin", "fit"}}}, term, found)
+	a.run.Plan.Predict = []string{"mm1", "twin", "fit"}
+	all, _ = a.theories(term, found)
 	for _, th := range all {
 		if none := len(th.Curve) == 0 && !th.Why.None(); none != (th.Model != "mm1") {
 			t.Errorf("without a twin %s says %+v", th.Model, th)

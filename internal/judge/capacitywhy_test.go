@@ -47,7 +47,7 @@ func TestAnOpenRecoveryIsSaid(t *testing.T) {
 	windows := slices.Concat(slices.Repeat([]record.RateWindow{window(capacity.Verify, 1000, .005)}, 3), slices.Repeat([]record.RateWindow{window(capacity.Refute, 1100, .05)}, 2),
 		[]record.RateWindow{window(capacity.Overload, 1300, 1), window(capacity.Again, 1000, .05), window(capacity.Again, 1000, .005)})
 	for budget, why := range map[int]string{8: "the budget ended", 24: "no more could be used"} {
-		a := searched{plan: record.PlanArm{Name: "a"}, windows: windows, window: 3, options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: budget}, objective(t, "p99<=10ms"))}
+		a := searched{plan: record.PlanArm{Name: "a"}, windows: windows, run: record.Run{Plan: record.Plan{Window: 3}}, options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: budget}, objective(t, "p99<=10ms"))}
 		want := "a keeps p99<=10ms up to between 1,000/s and 1,100/s; recovery undecided: after the overload 1 of 2 windows at 1,000/s kept it, and " + why
 		if got := words(a.conclusion(a.find(1200), 1200)); got != want {
 			t.Errorf("with %d windows: says %q, want %q", budget, got, want)
@@ -73,7 +73,7 @@ func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 		{[]record.Fact{late, late}, .1, words(late) + others},
 		{[]record.Fact{late, wrong, wrong}, .62, words(wrong) + others},
 	} {
-		a := searched{plan: record.PlanArm{Name: "a"}, window: 3, options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: 24}, objective(t, "p99<=10ms"))}
+		a := searched{plan: record.PlanArm{Name: "a"}, run: record.Run{Plan: record.Plan{Window: 3}}, options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: 24}, objective(t, "p99<=10ms"))}
 		for _, why := range c.refused {
 			a.windows = append(a.windows, record.RateWindow{Purpose: capacity.Curve, Rate: 41000, Values: map[string]float64{"p99": .001}, Refused: why})
 			a.figures = append(a.figures, windowFigures{generator: c.generator})

@@ -1,6 +1,6 @@
 // Package mapping measures a map: which arm wins in each cell of a grid of two factors. It runs
-// one comparison per cell (internal/experiment) and asks internal/crossover which cell to measure
-// next. It prints nothing.
+// one comparison per cell (internal/experiment), chooses which cell to measure next, and infers the
+// cells that need no measurement (grid.go). It prints nothing.
 package mapping
 
 import (
@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"schedlab/internal/crossover"
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
@@ -23,22 +22,19 @@ import (
 // concurrent use.
 //
 // Plan plans all cells. Explore then repeats: the grid names the next cell, measure runs its
-// comparison and gives the verdict to the grid, update copies what the grid infers into the map.
-// The grid knows verdicts as numbers only (verdictNumber). The time of a cell is estimated from its
-// plan and from how long cells of its class have taken (need).
+// comparison, update infers other cells. The time of a cell is estimated from its plan and from how
+// long cells of its class have taken (need).
 type Run struct {
 	Map record.Map // the map with the results so far
 
 	scenario scenario.Scenario
 	opts     experiment.Options // of one cell; Budget is the whole map's
-	grid     *crossover.Grid
-	verdicts []record.CellVerdict // the different verdicts so far; the grid knows each by its index
-	dir      *record.Dir          // nil before the first cell
+	grid     grid               // of Map
+	dir      *record.Dir        // nil before the first cell
 	calls    Calls
 	plans    []record.Plan // of each cell, row by row
 	over     [2]float64    // by class: the largest ratio of a cell's time to its planned time, at least 1
 	timeout  time.Duration // the longest request timeout of all cells
-	sampled  int           // comparisons run, earlier sessions included
 	failed   bool          // whether the last comparison failed: a server died, or the disk is full
 	// compare runs a comparison and records it below root. It calls the comparison's Run method;
 	// tests replace it.
@@ -100,8 +96,8 @@ func Plan(s scenario.Scenario, o experiment.Options, m record.Map) (*Run, error)
 		}
 	}
 	r.over = [2]float64{1, 1}
-	r.grid = crossover.New(columns, rows, o.Seed)
-	r.replay()
+	r.grid = newGrid(&r.Map, o.Seed)
+	r.update()
 	return r, nil
 }
 
@@ -121,16 +117,15 @@ func asked(metric string) []string {
 // need returns the time that a comparison of the plan's number of blocks takes in the cell. It
 // scales the planned time by how much longer earlier cells of the same class took. It is a guess on
 // the long side: the slowest cell so far counts.
-func (r *Run) need(x, y int) time.Duration {
-	cell := class(r.Map.At(x, y))
-	return time.Duration(r.over[cell] * float64(r.expected(x, y, cell)))
+func (r *Run) need(c record.Cell) time.Duration {
+	return time.Duration(r.over[class(c)] * float64(r.expected(c, class(c))))
 }
 
 // expected returns the planned time of the cell, taken to be of the class. For class 1 it adds, per
 // block, the time that an overloaded arm's server takes to stop: until its waiting requests have
 // timed out.
-func (r *Run) expected(x, y, class int) time.Duration {
-	return record.Duration(r.plans[y*len(r.Map.Plan.X.Values)+x].Estimate) + time.Duration(class*r.Map.Plan.Blocks)*(r.timeout+drainTime)
+func (r *Run) expected(c record.Cell, class int) time.Duration {
+	return record.Duration(r.plans[r.grid.index(&c)].Estimate) + time.Duration(class*r.Map.Plan.Blocks)*(r.timeout+drainTime)
 }
 
 // An Outlook is the estimate of a map's time before it is measured. Windows, Once and Cannot leave
@@ -148,8 +143,8 @@ type Outlook struct {
 func (r *Run) Outlook() Outlook {
 	o := Outlook{Cell: record.Duration(r.Map.Estimate)}
 	for i, c := range r.Map.Cells {
-		o.Expected += r.need(c.X, c.Y)
-		o.Overloaded = max(o.Overloaded, r.expected(c.X, c.Y, 1))
+		o.Expected += r.need(c)
+		o.Overloaded = max(o.Overloaded, r.expected(c, 1))
 		if c.Visits > 0 {
 			continue
 		}
@@ -196,19 +191,6 @@ func (r *Run) describe(c *experiment.Comparison) {
 	r.Map.Doubts = append(r.Map.Doubts, record.Fact{Code: record.OneHost, Names: record.Names{"part": "cell"}})
 }
 
-// replay gives the grid the verdicts of the cells that are measured already. Of a cell that was
-// measured twice only the last verdict is known, and the grid gets it twice: the last one counts
-// there as well.
-func (r *Run) replay() {
-	for _, c := range r.Map.Cells {
-		for range c.Visits {
-			r.grid.Sample(crossover.Place{X: c.X, Y: c.Y}, r.verdictNumber(c.CellVerdict))
-			r.sampled++
-		}
-	}
-	r.update()
-}
-
 // plan returns the comparison of one cell, not yet run. Its aim is the map's question alone, so it
 // ends as soon as that is decided.
 func (r *Run) plan(x, y, blocks int, budget time.Duration) (*experiment.Comparison, error) {
@@ -229,7 +211,12 @@ func (r *Run) name(x, y int) string {
 }
 
 // Sampled returns the number of comparisons run, earlier sessions included. Refused ones count.
-func (r *Run) Sampled() int { return r.sampled }
+func (r *Run) Sampled() (n int) {
+	for i := range r.Map.Cells {
+		n += r.Map.Cells[i].Visits
+	}
+	return n
+}
 
 // Explore measures cells until nothing is left to learn or the budget has no room for another cell.
 // It writes the map to dir after every cell, so the file is always whole. iters is the calibration
@@ -240,27 +227,26 @@ func (r *Run) Explore(ctx context.Context, dir *record.Dir, iters float64, calls
 	r.dir, r.opts.Iters, r.calls = dir, iters, calls
 	r.Map.Status, r.Map.Failure = record.Running, ""
 	// A map from before sessions were counted has been started once if anything is measured.
-	r.Map.Sessions = max(r.Map.Sessions, min(r.sampled, 1)) + 1
+	r.Map.Sessions = max(r.Map.Sessions, min(r.Sampled(), 1)) + 1
 	if err := r.dir.WriteMap(&r.Map); err != nil {
 		return err
 	}
 	var failure error
 	for {
-		at, again, ok := r.grid.Next()
-		if !ok {
+		cell, again := r.grid.next()
+		if cell == nil {
 			r.Map.Status = record.Complete
 			break
 		}
 		left := r.opts.Budget - time.Since(began)
-		cell := r.Map.At(at.X, at.Y)
-		blocks, need := r.Map.Plan.Blocks, r.need(at.X, at.Y)
+		blocks, need := r.Map.Plan.Blocks, r.need(*cell)
 		// The planned blocks gave no answer, so a repetition gets twice as many. A refused cell was
 		// not short of blocks.
 		if again && cell.Decision == record.InDoubt {
 			blocks, need = 2*blocks, 2*need
 		}
 		if need > left && again { // a shorter cell may still fit: do not repeat this one, try the next
-			r.grid.Settle(at)
+			r.grid.settled[r.grid.index(cell)] = true
 			continue
 		}
 		// The session ends here, even if a shorter cell would still fit.
@@ -268,7 +254,7 @@ func (r *Run) Explore(ctx context.Context, dir *record.Dir, iters float64, calls
 			r.Map.Status = record.Partial
 			break
 		}
-		if failure = r.measure(ctx, at, blocks, left); failure != nil {
+		if failure = r.measure(ctx, cell, blocks, left); failure != nil {
 			r.Map.Status, r.Map.Failure = record.Partial, failure.Error()
 			if ctx.Err() != nil {
 				r.Map.Status, r.Map.Failure = record.Interrupted, ""
@@ -295,20 +281,20 @@ const (
 // measure runs the comparison of one cell. If ctx ends during it, the cell stays as it was. If the
 // comparison fails, the cell is refused; a second failure in a row ends the map. left is what the
 // budget still has.
-func (r *Run) measure(ctx context.Context, at crossover.Place, blocks int, left time.Duration) error {
+func (r *Run) measure(ctx context.Context, cell *record.Cell, blocks int, left time.Duration) error {
 	began := time.Now()
-	c, err := r.plan(at.X, at.Y, blocks, 24*time.Hour) // with time for all its blocks; the limit is set below
+	c, err := r.plan(cell.X, cell.Y, blocks, 24*time.Hour) // with time for all its blocks; the limit is set below
 	if err != nil {
 		return err
 	}
 	estimate := record.Duration(c.Planned().Estimate)
-	planned := time.Duration(float64(r.need(at.X, at.Y)) * float64(blocks) / float64(r.Map.Plan.Blocks))
+	planned := time.Duration(float64(r.need(*cell)) * float64(blocks) / float64(r.Map.Plan.Blocks))
 	// The comparison may exceed its expected time by spareShare, but not the map's budget. It gets
 	// its planned time in any case, or it could not be run at all.
 	most := max(estimate, min(left, planned+time.Duration(spareShare*float64(planned))))
-	label := fmt.Sprintf("measurement %d (%s): ", r.sampled+1, r.name(at.X, at.Y))
+	label := fmt.Sprintf("measurement %d (%s): ", r.Sampled()+1, r.name(cell.X, cell.Y))
 	spent := r.opts.Budget - left
-	dir, run, err := r.compare(ctx, c.Within(most), r.dir.CellRoot(at.X, at.Y), func(doing string, _, _ int, _ time.Duration) {
+	dir, run, err := r.compare(ctx, c.Within(most), r.dir.CellRoot(cell.X, cell.Y), func(doing string, _, _ int, _ time.Duration) {
 		now := spent + time.Since(began)
 		if r.calls.Progress == nil {
 			return
@@ -334,12 +320,10 @@ func (r *Run) measure(ctx context.Context, at crossover.Place, blocks int, left 
 	r.failed = err != nil && !impossible
 	took := time.Since(began)
 	r.Map.Spent += took.Seconds()
-	r.sampled++
-	cell := r.Map.At(at.X, at.Y)
 	// Compared at the plan's number of blocks, since a repetition has more.
-	over := &r.over[class(cell)]
-	*over = max(*over, float64(took)/float64(blocks)*float64(r.Map.Plan.Blocks)/float64(r.expected(at.X, at.Y, class(cell))))
-	cell.CellVerdict, cell.Order, cell.Visits, cell.Rate = v, r.sampled, cell.Visits+1, run.Plan.Rate
+	over := &r.over[class(*cell)]
+	*over = max(*over, float64(took)/float64(blocks)*float64(r.Map.Plan.Blocks)/float64(r.expected(*cell, class(*cell))))
+	cell.CellVerdict, cell.Order, cell.Visits, cell.Rate = v, r.Sampled()+1, cell.Visits+1, run.Plan.Rate
 	cell.Seconds += took.Seconds()
 	if run.Result != nil {
 		cell.Verdicts = run.Result.Verdicts
@@ -347,53 +331,16 @@ func (r *Run) measure(ctx context.Context, at crossover.Place, blocks int, left 
 	if rel, err := filepath.Rel(r.dir.Path(), dir.Path()); err == nil {
 		cell.Runs = append(cell.Runs, filepath.ToSlash(rel))
 	}
-	r.grid.Sample(at, r.verdictNumber(v))
 	r.update()
 	return nil
 }
 
 // class returns 1 for a cell in which an arm is short of workers, and 0 for the others. Class 1
 // takes longer: such an arm's requests wait until they time out, and its server stops only then.
-func class(c *record.Cell) int { return min(len(c.Short), 1) }
+func class(c record.Cell) int { return min(len(c.Short), 1) }
 
-// verdictNumber returns the number by which the grid knows a verdict. Equal verdicts (decision,
-// winner and tied arms) have the same number; the ratio does not matter. Verdicts that decide
-// nothing have the grid's own numbers below 0.
-func (r *Run) verdictNumber(v record.CellVerdict) crossover.Verdict {
-	switch {
-	case v.Decision == record.Rejected:
-		return crossover.Refused
-	case !v.Decided():
-		return crossover.Undecided
-	}
-	class := record.CellVerdict{Decision: v.Decision, Winner: v.Winner, Among: v.Among}
-	i := slices.IndexFunc(r.verdicts, func(w record.CellVerdict) bool {
-		return w.Decision == class.Decision && w.Winner == class.Winner && slices.Equal(w.Among, class.Among)
-	})
-	if i < 0 {
-		i = len(r.verdicts)
-		r.verdicts = append(r.verdicts, class)
-	}
-	return crossover.Verdict(i)
-}
-
-// update copies the grid's states and inferred verdicts into the map, and compares the map with
-// Little's law. An inference may be taken back when a later measurement contradicts it, so every
-// cell is set anew.
+// update infers the cells that are not measured, and compares the map with Little's law.
 func (r *Run) update() {
-	for i, k := range r.grid.Cells() {
-		c := &r.Map.Cells[i]
-		c.Border = k.Border
-		switch {
-		case k.Samples > 0 && c.Decision == record.Rejected:
-			c.State = record.Voided
-		case k.Samples > 0:
-			c.State = record.Sampled
-		case k.Inferred:
-			c.State, c.CellVerdict = record.Inferred, r.verdicts[k.Verdict]
-		default:
-			c.State, c.CellVerdict = record.Unreached, record.CellVerdict{}
-		}
-	}
+	r.grid.infer()
 	r.Map.Theory = border(&r.Map)
 }

@@ -1,17 +1,73 @@
-package crossover
+package mapping
 
 import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
+
+	"schedlab/internal/record"
 )
 
+// A verdict of a made cell: from 0 on an arm wins, below 0 nothing is decided.
+type verdict int
+
+const (
+	open verdict = -1 - iota // measured; the difference is within the noise
+	refused
+)
+
+// A place is a column and a row of a made map.
+type place struct{ X, Y int }
+
+// gridOf returns the grid of a map without measurements.
+func gridOf(columns, rows int, seed uint64) grid {
+	m := &record.Map{}
+	m.Plan.X.Values, m.Plan.Y.Values = make([]string, columns), make([]string, rows)
+	for i := range columns * rows {
+		m.Cells = append(m.Cells, record.Cell{X: i % columns, Y: i / columns})
+	}
+	g := newGrid(m, seed)
+	g.infer()
+	return g
+}
+
+// sample measures a cell, as a Run does.
+func (g grid) sample(p place, v verdict) {
+	c := g.At(p.X, p.Y)
+	c.Visits++
+	switch c.CellVerdict = (record.CellVerdict{}); v {
+	case open:
+		c.Decision = record.InDoubt
+	case refused:
+		c.Decision = record.Rejected
+	default:
+		c.Decision, c.Winner = record.Wins, strconv.Itoa(int(v))
+	}
+	g.infer()
+}
+
+// verdictOf is the winner of a decided cell as a number.
+func verdictOf(c record.Cell) verdict {
+	v, _ := strconv.Atoi(c.Winner)
+	return verdict(v)
+}
+
+// chosen is the place of the next cell; ok is false if none is left.
+func (g grid) chosen() (p place, again, ok bool) {
+	c, again := g.next()
+	if c != nil {
+		p = place{c.X, c.Y}
+	}
+	return p, again, c != nil
+}
+
 // A truth is the verdict that a patient measurement would reach at a cell.
-type truth func(p Place) Verdict
+type truth func(p place) verdict
 
 func below(f func(x float64) float64) truth {
-	return func(p Place) Verdict {
+	return func(p place) verdict {
 		if float64(p.Y) < f(float64(p.X)) {
 			return 0
 		}
@@ -23,14 +79,14 @@ func below(f func(x float64) float64) truth {
 func borders(n int) map[string]truth {
 	w := float64(n - 1)
 	return map[string]truth{
-		"none":     func(Place) Verdict { return 2 },
-		"upright":  func(p Place) Verdict { return Verdict(min(p.X/(n/3+1), 1)) },
+		"none":     func(place) verdict { return 2 },
+		"upright":  func(p place) verdict { return verdict(min(p.X/(n/3+1), 1)) },
 		"level":    below(func(float64) float64 { return w / 3 }),
 		"diagonal": below(func(x float64) float64 { return x }),
 		"steep":    below(func(x float64) float64 { return 3*x - w }),
 		"bent":     below(func(x float64) float64 { return x * x / w }),
 		"arch":     below(func(x float64) float64 { return 0.8*w - 3*(x-w/2)*(x-w/2)/w }),
-		"three": func(p Place) Verdict {
+		"three": func(p place) verdict {
 			switch {
 			case float64(p.Y) < float64(p.X)/2:
 				return 0
@@ -43,13 +99,13 @@ func borders(n int) map[string]truth {
 }
 
 // explore measures until nothing is left to learn, at most budget times.
-func explore(g *Grid, measure func(p Place, again bool) Verdict, budget int) (order []Place) {
+func explore(g grid, measure func(p place, again bool) verdict, budget int) (order []place) {
 	for len(order) < budget {
-		p, again, ok := g.Next()
+		p, again, ok := g.chosen()
 		if !ok {
 			break
 		}
-		g.Sample(p, measure(p, again))
+		g.sample(p, measure(p, again))
 		order = append(order, p)
 	}
 	return order
@@ -60,17 +116,17 @@ func TestEveryClaimIsRight(t *testing.T) {
 	for _, n := range []int{5, 9, 17} {
 		for name, is := range borders(n) {
 			for seed := range uint64(5) {
-				g := New(n, n, seed)
-				took := explore(g, func(p Place, _ bool) Verdict { return is(p) }, n*n+1)
+				g := gridOf(n, n, seed)
+				took := explore(g, func(p place, _ bool) verdict { return is(p) }, n*n+1)
 				if len(took) >= n*n {
 					t.Errorf("%s, %d by %d, seed %d: measured %d cells, want fewer than all", name, n, n, seed, len(took))
 				}
-				for i, k := range g.Cells() {
-					p := g.place(i)
-					if !k.Known() || k.Verdict != is(p) {
+				for _, k := range g.Cells {
+					p := place{k.X, k.Y}
+					if !k.Decided() || verdictOf(k) != is(p) {
 						t.Errorf("%s, %d by %d, seed %d: %v is %+v, want the verdict %d", name, n, n, seed, p, k, is(p))
 					}
-					if k.Border && k.Samples == 0 {
+					if k.Border && k.Visits == 0 {
 						t.Errorf("%s, %d by %d, seed %d: %v is at a border and was not measured", name, n, n, seed, p)
 					}
 				}
@@ -82,19 +138,19 @@ func TestEveryClaimIsRight(t *testing.T) {
 func TestALargeMapIsMostlyInferred(t *testing.T) {
 	t.Parallel()
 	const n = 25
-	g := New(n, n, 1)
-	took := explore(g, func(p Place, _ bool) Verdict { return borders(n)["diagonal"](p) }, n*n)
+	g := gridOf(n, n, 1)
+	took := explore(g, func(p place, _ bool) verdict { return borders(n)["diagonal"](p) }, n*n)
 	if len(took) > n*n/3 {
 		t.Errorf("measured %d of %d cells, want at most a third", len(took), n*n)
 	}
 }
 
 // noisy leaves cells near the border undecided, most of them only at first.
-func noisy(is truth, rng *rand.Rand) func(Place, bool) Verdict {
-	return func(p Place, again bool) Verdict {
-		near := slices.ContainsFunc(ways[:], func(w Place) bool { return is(Place{p.X + w.X, p.Y + w.Y}) != is(p) })
+func noisy(is truth, rng *rand.Rand) func(place, bool) verdict {
+	return func(p place, again bool) verdict {
+		near := slices.ContainsFunc(ways[:], func(w way) bool { return is(place{p.X + w.x, p.Y + w.y}) != is(p) })
 		if near && rng.Float64() < map[bool]float64{false: 0.5, true: 0.2}[again] {
-			return Undecided
+			return open
 		}
 		return is(p)
 	}
@@ -105,17 +161,17 @@ func TestNoiseAtTheBorderSpoilsNoClaim(t *testing.T) {
 	const n = 11
 	for name, is := range borders(n) {
 		for seed := range uint64(20) {
-			g := New(n, n, seed)
-			took := explore(g, noisy(is, rand.New(rand.NewPCG(seed, 1))), mostSamples*n*n+1)
-			if len(took) > mostSamples*n*n {
+			g := gridOf(n, n, seed)
+			took := explore(g, noisy(is, rand.New(rand.NewPCG(seed, 1))), mostVisits*n*n+1)
+			if len(took) > mostVisits*n*n {
 				t.Fatalf("%s, seed %d: measuring does not end", name, seed)
 			}
-			for i, k := range g.Cells() {
-				p := g.place(i)
-				if k.Known() && k.Verdict != is(p) {
+			for _, k := range g.Cells {
+				p := place{k.X, k.Y}
+				if k.Decided() && verdictOf(k) != is(p) {
 					t.Errorf("%s, seed %d: %v is %+v, want the verdict %d or none", name, seed, p, k, is(p))
 				}
-				if k.Verdict == Undecided && k.Inferred {
+				if k.State == record.Inferred && !k.Decided() {
 					t.Errorf("%s, seed %d: %v is inferred to be undecided", name, seed, p)
 				}
 			}
@@ -129,16 +185,16 @@ func TestACutRunIsAMapOfFewerCells(t *testing.T) {
 	is := borders(n)["diagonal"]
 	known := 0
 	for _, budget := range []int{0, 1, 9, 15, 25, 40} {
-		g := New(n, n, 3)
-		if took := explore(g, func(p Place, _ bool) Verdict { return is(p) }, budget); len(took) > budget {
+		g := gridOf(n, n, 3)
+		if took := explore(g, func(p place, _ bool) verdict { return is(p) }, budget); len(took) > budget {
 			t.Errorf("measured %d cells, the budget was %d", len(took), budget)
 		}
 		count := 0
-		for i, k := range g.Cells() {
-			if k.Known() {
+		for _, k := range g.Cells {
+			if k.Decided() {
 				count++
-				if k.Samples > 0 && k.Verdict != is(g.place(i)) {
-					t.Errorf("after %d: %v is %d", budget, g.place(i), k.Verdict)
+				if p := (place{k.X, k.Y}); k.Visits > 0 && verdictOf(k) != is(p) {
+					t.Errorf("after %d: %v is %d", budget, p, verdictOf(k))
 				}
 			}
 		}
@@ -155,8 +211,8 @@ func TestACutRunIsAMapOfFewerCells(t *testing.T) {
 func TestOneSeedOneOrder(t *testing.T) {
 	t.Parallel()
 	const n = 9
-	order := func(seed uint64) []Place {
-		return explore(New(n, n, seed), noisy(borders(n)["bent"], rand.New(rand.NewPCG(7, 7))), math.MaxInt)
+	order := func(seed uint64) []place {
+		return explore(gridOf(n, n, seed), noisy(borders(n)["bent"], rand.New(rand.NewPCG(7, 7))), math.MaxInt)
 	}
 	if a, b := order(1), order(1); !slices.Equal(a, b) {
 		t.Errorf("seed 1 measured in two orders:\n%v\n%v", a, b)
@@ -172,32 +228,32 @@ func TestTheOrderOfMeasurementsIsForgotten(t *testing.T) {
 	t.Parallel()
 	const n = 9
 	is := borders(n)["arch"]
-	g, h := New(n, n, 4), New(n, n, 4)
-	took := explore(g, func(p Place, _ bool) Verdict { return is(p) }, 20)
+	g, h := gridOf(n, n, 4), gridOf(n, n, 4)
+	took := explore(g, func(p place, _ bool) verdict { return is(p) }, 20)
 	slices.Reverse(took)
 	for _, p := range took {
-		h.Sample(p, is(p))
+		h.sample(p, is(p))
 	}
-	p, _, _ := g.Next()
-	if q, _, _ := h.Next(); p != q {
+	p, _, _ := g.chosen()
+	if q, _, _ := h.chosen(); p != q {
 		t.Errorf("next is %v, and %v after the same measurements in another order", p, q)
 	}
 }
 
 func TestRefusedCellsGetASecondChanceAtTheEnd(t *testing.T) {
 	t.Parallel()
-	g := New(4, 3, 1)
+	g := gridOf(4, 3, 1)
 	first, second := 0, 0
-	took := explore(g, func(_ Place, again bool) Verdict {
+	took := explore(g, func(_ place, again bool) verdict {
 		if !again {
 			first++
 			if second > 0 {
 				t.Error("a cell was measured again before all were measured once")
 			}
-			return Refused
+			return refused
 		}
 		second++
-		return Verdict(second%2*2) - 2 // every other one is refused for good
+		return verdict(second%2*2) - 2 // every other one is refused for good
 	}, 100)
 	if first != 12 || second != 12 || len(took) != 24 {
 		t.Errorf("measured %d cells and %d again, %d in all, want each of 12 twice", first, second, len(took))
@@ -207,28 +263,28 @@ func TestRefusedCellsGetASecondChanceAtTheEnd(t *testing.T) {
 // A cell that was settled is passed over for the next that may be measured again.
 func TestASettledCellGetsNoSecondChance(t *testing.T) {
 	t.Parallel()
-	g := New(3, 1, 1)
-	var second []Place
+	g := gridOf(3, 1, 1)
+	var second []place
 	for range 10 {
-		p, again, ok := g.Next()
+		p, again, ok := g.chosen()
 		if !ok {
 			break
 		}
 		if again {
 			second = append(second, p)
 			if p.X != 0 {
-				g.Settle(p)
+				g.settled[p.X] = true
 				continue
 			}
 		}
-		g.Sample(p, Refused)
+		g.sample(p, refused)
 	}
-	slices.SortFunc(second, func(a, b Place) int { return a.X - b.X })
-	if want := []Place{{0, 0}, {1, 0}, {2, 0}}; !slices.Equal(second, want) {
+	slices.SortFunc(second, func(a, b place) int { return a.X - b.X })
+	if want := []place{{0, 0}, {1, 0}, {2, 0}}; !slices.Equal(second, want) {
 		t.Errorf("offered %v again, want each of %v once", second, want)
 	}
 	for i, want := range []int{2, 1, 1} {
-		if got := g.Cells()[i].Samples; got != want {
+		if got := g.Cells[i].Visits; got != want {
 			t.Errorf("cell %d was measured %d times, want %d", i, got, want)
 		}
 	}
@@ -237,10 +293,10 @@ func TestASettledCellGetsNoSecondChance(t *testing.T) {
 func TestGridsOfOneLine(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{1, 1}, {1, 7}, {2, 2}, {7, 1}, {3, 2}} {
-		g := New(size[0], size[1], 1)
-		explore(g, func(p Place, _ bool) Verdict { return Verdict((p.X + p.Y) / 3) }, 100)
-		for i, k := range g.Cells() {
-			if p := g.place(i); !k.Known() || k.Verdict != Verdict((p.X+p.Y)/3) {
+		g := gridOf(size[0], size[1], 1)
+		explore(g, func(p place, _ bool) verdict { return verdict((p.X + p.Y) / 3) }, 100)
+		for _, k := range g.Cells {
+			if p := (place{k.X, k.Y}); !k.Decided() || verdictOf(k) != verdict((p.X+p.Y)/3) {
 				t.Errorf("%v: %v is %+v", size, p, k)
 			}
 		}

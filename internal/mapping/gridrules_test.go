@@ -1,25 +1,27 @@
-package crossover
+package mapping
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"schedlab/internal/record"
 )
 
 // drawn is a grid from lines of one character a cell: a digit is a measured verdict, ? was
 // undecided, ! was refused, and any other cell was not measured.
-func drawn(lines string) *Grid {
+func drawn(lines string) grid {
 	rows := strings.Split(lines, "/")
-	g := New(len(rows[0]), len(rows), 1)
+	g := gridOf(len(rows[0]), len(rows), 1)
 	for y, row := range rows {
 		for x, c := range row {
-			switch p := (Place{x, y}); {
+			switch p := (place{x, y}); {
 			case c == '?':
-				g.Sample(p, Undecided)
+				g.sample(p, open)
 			case c == '!':
-				g.Sample(p, Refused)
+				g.sample(p, refused)
 			case c >= '0' && c <= '9':
-				g.Sample(p, Verdict(c-'0'))
+				g.sample(p, verdict(c-'0'))
 			}
 		}
 	}
@@ -27,10 +29,10 @@ func drawn(lines string) *Grid {
 }
 
 // picture draws one character for each cell.
-func picture(g *Grid, of func(Knowledge) byte) string {
+func picture(g grid, of func(record.Cell) byte) string {
 	var b strings.Builder
-	for i, k := range g.Cells() {
-		if i > 0 && i%g.columns == 0 {
+	for i, k := range g.Cells {
+		if i > 0 && k.X == 0 {
 			b.WriteByte('/')
 		}
 		b.WriteByte(of(k))
@@ -38,20 +40,20 @@ func picture(g *Grid, of func(Knowledge) byte) string {
 	return b.String()
 }
 
-func verdict(k Knowledge) byte {
+func drawnVerdict(c record.Cell) byte {
 	switch {
-	case k.Known():
-		return '0' + byte(k.Verdict)
-	case k.Samples == 0:
+	case c.Decided():
+		return '0' + byte(verdictOf(c))
+	case c.Visits == 0:
 		return '.'
-	case k.Verdict == Undecided:
+	case undecided(&c):
 		return '?'
 	}
 	return '!'
 }
 
-func border(k Knowledge) byte {
-	if k.Border {
+func drawnBorder(c record.Cell) byte {
+	if c.Border {
 		return '#'
 	}
 	return '-'
@@ -80,10 +82,10 @@ func TestWhatIsInferredAndWhatIsABorder(t *testing.T) {
 		{"0.1.0/...../0.1.0", "0.1.0/0.1.0/0.1.0", "-----/-----/-----"}, // columns, not rows
 	} {
 		g := drawn(c.measured)
-		if got := picture(g, verdict); got != c.known {
+		if got := picture(g, drawnVerdict); got != c.known {
 			t.Errorf("measured %s: known is %s, want %s", c.measured, got, c.known)
 		}
-		if got := picture(g, border); got != c.borders {
+		if got := picture(g, drawnBorder); got != c.borders {
 			t.Errorf("measured %s: the borders are %s, want %s", c.measured, got, c.borders)
 		}
 	}
@@ -98,8 +100,8 @@ func TestWhatIsMeasuredAgain(t *testing.T) {
 		"0!0": true,
 	} {
 		g := drawn(measured)
-		p, again, ok := g.Next()
-		if ok != want || again != want || want && p != (Place{1, 0}) {
+		p, again, ok := g.chosen()
+		if ok != want || again != want || want && p != (place{1, 0}) {
 			t.Errorf("measured %s: next is %v, again %t, found %t; want the middle again: %t", measured, p, again, ok, want)
 		}
 	}
@@ -109,24 +111,24 @@ func TestWhatIsMeasuredAgain(t *testing.T) {
 // border; of each kind the cell that is farthest from every measured one.
 func TestTheFarthestCellIsNext(t *testing.T) {
 	t.Parallel()
-	for _, size := range []Place{{9, 9}, {13, 4}, {3, 11}} {
+	for _, size := range []place{{9, 9}, {13, 4}, {3, 11}} {
 		is := below(func(x float64) float64 { return x * float64(size.Y) / float64(size.X) })
-		g := New(size.X, size.Y, 5)
-		kind := func(k Knowledge, i int) int {
-			switch p := g.place(i); {
-			case k.Samples > 0:
+		g := gridOf(size.X, size.Y, 5)
+		kind := func(c record.Cell) int {
+			switch {
+			case c.Visits > 0:
 				return 4
-			case slices.Contains(stations(size.X), p.X) && slices.Contains(stations(size.Y), p.Y):
+			case slices.Contains(stations(size.X), c.X) && slices.Contains(stations(size.Y), c.Y):
 				return 0
-			case !k.Inferred:
+			case c.State == record.Unreached:
 				return 1
-			case k.Border:
+			case c.Border:
 				return 2
 			}
 			return 3
 		}
-		var measured []Place
-		away := func(p Place) int {
+		var measured []place
+		away := func(p place) int {
 			least := 1000
 			for _, q := range measured {
 				x, y := p.X-q.X, p.Y-q.Y
@@ -135,18 +137,17 @@ func TestTheFarthestCellIsNext(t *testing.T) {
 			return least
 		}
 		for {
-			cells := g.Cells()
-			p, _, ok := g.Next()
+			p, _, ok := g.chosen()
 			if !ok {
 				break
 			}
-			mine := kind(cells[g.index(p)], g.index(p))
-			for i, k := range cells {
-				if q := g.place(i); kind(k, i) < mine || kind(k, i) == mine && away(q) > away(p) {
+			mine := kind(*g.At(p.X, p.Y))
+			for _, c := range g.Cells {
+				if q := (place{c.X, c.Y}); kind(c) < mine || kind(c) == mine && away(q) > away(p) {
 					t.Errorf("%v: after %v the next is %v, and %v says more", size, measured, p, q)
 				}
 			}
-			g.Sample(p, is(p))
+			g.sample(p, is(p))
 			measured = append(measured, p)
 		}
 	}
