@@ -2,7 +2,6 @@ package document
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -45,7 +44,7 @@ func (d Document) Text(o Options) string {
 		t.prose("", c)
 	}
 	for _, p := range d.Parts {
-		if inText(p) {
+		if terminal.shows(p) {
 			t.gap()
 			t.part("", p)
 		}
@@ -58,22 +57,6 @@ func (d Document) Text(o Options) string {
 type text struct {
 	Options
 	b strings.Builder
-}
-
-// inText reports whether p prints anything in a text. It differs from notEmpty for parts that
-// only a page shows. Text uses it to leave out headings and gaps of such parts.
-func inText(p Part) bool {
-	switch p := p.(type) {
-	case Section:
-		return slices.ContainsFunc(p.Parts, inText)
-	case Details:
-		return slices.ContainsFunc(p.Parts, inText)
-	case Charts:
-		return slices.ContainsFunc(p, func(c Chart) bool { return slices.ContainsFunc(c.Instead, inText) })
-	case Page, Linked, Grid:
-		return false
-	}
-	return notEmpty(p)
 }
 
 // part writes one part, indented.
@@ -130,7 +113,7 @@ func (t *text) part(indent string, p Part) {
 func (t *text) parts(indent string, parts []Part) {
 	var before Part
 	for _, p := range parts {
-		if !inText(p) {
+		if !terminal.shows(p) {
 			continue
 		}
 		_, lines := p.(Lines)
