@@ -114,9 +114,7 @@ func (c chart) figure() document.Chart {
 			}
 		}
 	}
-	if log && c.Caption != "" {
-		figure.Caption += ", logarithmic"
-	}
+	figure.Caption += when(log && c.Caption != "", ", logarithmic")
 	return figure
 }
 
@@ -280,10 +278,7 @@ func seriesOf(arms []record.Arm) []series {
 		case record.Copy:
 			s.Class = "base dash"
 		case record.Challenger:
-			s.Class = "c" + strconv.Itoa(challenger%7)
-			if challenger >= 7 {
-				s.Class += " dash"
-			}
+			s.Class = "c" + strconv.Itoa(challenger%7) + when(challenger >= 7, " dash")
 			challenger++
 		}
 		all = append(all, s)

@@ -96,7 +96,7 @@ func TestGoldenExplanation(t *testing.T) {
 				continue
 			}
 			var b bytes.Buffer
-			if err := RenderExplanation(&b, f.Name, x); err != nil {
+			if err := ExplainFormats().Render(&b, f.Name, x); err != nil {
 				t.Fatalf("%s: %v", f.Name, err)
 			}
 			golden(t, filepath.Join("testdata", name+"."+extension[f.Name]), b.String())
@@ -110,7 +110,7 @@ func TestExplanationNamesItsFigures(t *testing.T) {
 	t.Parallel()
 	text := func(x *record.Explanation) string {
 		var b bytes.Buffer
-		if err := RenderExplanation(&b, "text", x); err != nil {
+		if err := ExplainFormats().Render(&b, "text", x); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Join(strings.Fields(strings.ReplaceAll(b.String(), nbsp, " ")), " ")

@@ -130,9 +130,9 @@ func TestSentences(t *testing.T) {
 		{v("FASTER", 0.8, 0.7, 0.9, 11, 0, ""), "b is FASTER than a at p50: -20 % (95 % interval -30 % to -10 %), faster in 11 of 12 blocks"},
 		{v("SLOWER", 5.25, 4, 12.5, 0, 0, ""), "b is SLOWER than a at p50: ×5.2 (95 % interval ×4.0 to ×12), slower in 12 of 12 blocks"},
 		{v("SAME", 1.0001, 0.985, 1.013, 5, 0, ""), "b is the SAME as a at p50: ±0 % (95 % interval -1.5 % to +1.3 %), within ±10 %"},
-		{v("INCONCLUSIVE", 1.03, 0.9, 1.2, 5, 31, ""), "b against a at p50 is INCONCLUSIVE: +3.0 % (95 % interval -10 % to +20 %), about 31 blocks would decide"},
-		{v("INCONCLUSIVE", 1.03, 0.2, 9, 5, 201, ""), "b against a at p50 is INCONCLUSIVE: +3.0 % (95 % interval -80 % to ×9.0), 40 blocks, the most, would not decide; windows 5.1 times as long would"},
-		{v("INCONCLUSIVE", 1.03, 0.1, 9, 5, 8784, ""), "b against a at p50 is INCONCLUSIVE: +3.0 % (95 % interval -90 % to ×9.0), 40 blocks, the most, would not decide, nor windows a hundred times as long: it is too noisy here"},
+		{v("INCONCLUSIVE", 1.03, 0.9, 1.2, 5, 31, ""), "b against a at p50 is INCONCLUSIVE after 12 blocks: +3.0 % (95 % interval -10 % to +20 %), about 31 blocks would decide"},
+		{v("INCONCLUSIVE", 1.03, 0.2, 9, 5, 201, ""), "b against a at p50 is INCONCLUSIVE after 12 blocks: +3.0 % (95 % interval -80 % to ×9.0), 40 blocks, the most, would not decide; windows 5.1 times as long would"},
+		{v("INCONCLUSIVE", 1.03, 0.1, 9, 5, 8784, ""), "b against a at p50 is INCONCLUSIVE after 12 blocks: +3.0 % (95 % interval -90 % to ×9.0), 40 blocks, the most, would not decide, nor windows a hundred times as long: it is too noisy here"},
 		{v("REFUSED", 0, 0, 0, 0, 0, "lag p99 3 ms, limit 1 ms"), "b against a at p50 is REFUSED: lag p99 3 ms, limit 1 ms"},
 		{v("", 0, 0, 0, 0, 0, ""), "b against a at p50 is REFUSED: no reason recorded"},
 		{v("FASTER", 0.8, 0.68, 0.9996, 11, 0, ""), "b is FASTER than a at p50: -20 % (95 % interval -32 % to -0.04 %), faster in 11 of 12 blocks"},
@@ -225,7 +225,7 @@ func TestTextFitsItsWidthAndTerminal(t *testing.T) {
 	}
 	var plain, coloured bytes.Buffer
 	_ = Text(&plain, quick(), TextOptions{})
-	_ = Text(&coloured, quick(), TextOptions{Colour: true})
+	_ = Text(&coloured, quick(), TextOptions{Colour: Colours})
 	if !strings.Contains(coloured.String(), "\x1b[1;31mSLOWER\x1b[0m") {
 		t.Error("no colour on SLOWER")
 	}

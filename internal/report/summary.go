@@ -47,18 +47,9 @@ func Summary(w io.Writer, r *record.Result) error {
 // from the arm's baseline with its interval, = for the same, or ~ for undecided. A figure
 // without a verdict stands alone.
 func summaryTable(r *record.Result) document.Part {
-	arms := choices(r.Arms)
-	if len(arms) == 0 {
-		return document.Table{}
-	}
 	named := func(a record.Arm) string { return a.Name + against(r, a.Name) }
-	return document.Table{Rows: transposed(armColumns(arms, named, func(a record.Arm, m stats.Metric) (text string) {
-		for _, v := range r.Verdicts {
-			if v.Arm == a.Name && v.Metric == m.Name {
-				text += found(v)
-			}
-		}
-		return text
+	return document.Table{Rows: transposed(armColumns(choices(r.Arms), named, func(a record.Arm, m stats.Metric) string {
+		return found(verdictOn(r.Verdicts, a.Name, m.Name))
 	}))}
 }
 
@@ -68,57 +59,38 @@ func found(v record.Verdict) string {
 	if v.Verdict == stats.Refused || v.Low == 0 {
 		return ""
 	}
-	mark := change(v.Ratio)
-	switch v.Verdict {
-	case stats.Same:
-		mark = markSame
-	case stats.Inconclusive:
-		mark = markOpen
-	}
-	return fmt.Sprintf("%s%s (%s)", nbsp, mark, between(v))
+	return fmt.Sprintf("%s%s (%s)", nbsp, mark(v), between(v))
 }
 
 // against returns " (against NAME)" for an arm with a baseline other than the first arm; else
 // "".
 func against(r *record.Result, arm string) string {
-	for _, v := range r.Verdicts {
-		if v.Arm == arm && v.Baseline != r.Arms[0].Name {
-			return " (against " + v.Baseline + ")"
-		}
-	}
-	return ""
+	v := first(r.Verdicts, func(v record.Verdict) bool { return v.Arm == arm && v.Baseline != r.Arms[0].Name })
+	return when(v.Arm != "", " (against %s)", v.Baseline)
 }
 
 // refusedBecause returns a line for each reason against verdicts, with the first verdict that
 // it refuses and how many more.
-func refusedBecause(r *record.Result) (lines []string) {
+func refusedBecause(r *record.Result) []string {
 	refused := only(r.Verdicts, func(v record.Verdict) bool { return v.Verdict == stats.Refused })
-	for _, vs := range grouped(refused, func(v record.Verdict) string { return string(v.Reason.Code) }) {
-		what := vs[0].Arm + " at " + stats.MetricOf(vs[0].Metric).Label
-		if n := len(vs) - 1; n > 0 {
-			what += " and " + plural(n, "verdict") + " more"
-		}
-		lines = append(lines, "Refused: "+what+": "+reason(vs[0]))
-	}
-	return lines
+	return each(grouped(refused, func(v record.Verdict) string { return string(v.Reason.Code) }), func(vs []record.Verdict) string {
+		v, more := vs[0], len(vs)-1
+		others := when(more > 0, " and %s more", plural(more, "verdict"))
+		return fmt.Sprintf("Refused: %s at %s%s: %s", v.Arm, stats.MetricOf(v.Metric).Label, others, reason(v))
+	})
 }
 
 // answers returns the scenario's claims and then its other assertions, each with its answer and
 // the reason. A claim is an assertion that the scenario also has in words.
 func answers(r *record.Result) document.Findings {
 	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "INCONCLUSIVE", record.NoAnswer: "REFUSED"} // classes of verdicts' badges
-	claims, others := document.Findings{}, document.Findings{}
-	for _, e := range r.Expectations {
-		f := document.Finding{Mark: string(e.Outcome), Class: class[e.Outcome], Said: e.Claim, Text: e.Text, Reason: e.Reason.String()}
-		if e.Claim == "" {
-			others = append(others, f)
-			continue
-		}
-		// Claims have words of their answer instead of pass and fail, as they are read by
-		// people.
-		f.Mark = strings.ToLower(answerWord(e.Outcome))
-		claims = append(claims, f)
-	}
+	// Claims have words of their answer instead of pass and fail, as they are read by people.
+	claims := each(only(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" }), func(e record.Expectation) document.Finding {
+		return document.Finding{Mark: strings.ToLower(answerWord(e.Outcome)), Class: class[e.Outcome], Said: e.Claim, Text: e.Text, Reason: e.Reason.String()}
+	})
+	others := each(only(r.Expectations, func(e record.Expectation) bool { return e.Claim == "" }), func(e record.Expectation) document.Finding {
+		return document.Finding{Mark: string(e.Outcome), Class: class[e.Outcome], Text: e.Text, Reason: e.Reason.String()}
+	})
 	return append(claims, others...)
 }
 
@@ -158,7 +130,7 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 		d.Answer = Headline(r)
 		d.Parts = []document.Part{expectations(r), document.Commands{{Label: "Record", Text: r.Dir}}}
 	}
-	return errors.Join(o.write(w, d), emit(w, "pack", "\n"))
+	return errors.Join(writeText(w, d, o), emit(w, "pack", "\n"))
 }
 
 // PackSummary writes the table of a pack as text, with a line for each scenario in the order of
@@ -181,5 +153,5 @@ func PackSummary(w io.Writer, entries []PackEntry) error {
 		}
 	}
 	row(plural(len(entries), "scenario"), total, "", "")
-	return TextOptions{}.write(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}})
+	return writeText(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}}, TextOptions{})
 }
