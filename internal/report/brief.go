@@ -109,18 +109,11 @@ func briefAnswer(r *record.Result, width int) string {
 // askedBriefly describes the load on every arm, the requests, the windows, the sizes of the
 // servers and the CPUs in one line.
 func askedBriefly(r *record.Result) string {
-	text := "no rate chosen yet"
-	// A closed loop has no rate to print, so its load is described. Arms with loads of their
-	// own would not fit in a line.
-	switch loads := loads(r.Arms); {
-	case len(loads) == 1 && r.Rate == 0:
-		text = loads[0]
-	case len(loads) > 1:
+	_, most := slowestMost(r)
+	text := loadOnEach(r, " to each arm"+when(most > 0, " (%s of the slowest arm's most)", percent("%.0f", r.Rate/most)))
+	// Arms with loads of their own would not fit in a line.
+	if len(loads(r.Arms)) > 1 {
 		text = "each arm's own load"
-	case r.Rate > 0:
-		_, most := slowestMost(r)
-		text = strings.TrimSuffix(rate(r.Rate), "/s") + " requests/s to each arm" +
-			when(most > 0, " (%s of the slowest arm's most)", percent("%.0f", r.Rate/most))
 	}
 	e, has := r.Env, sizes(r.Arms)
 	shared := e.SharedCPUs()
@@ -296,18 +289,6 @@ func openVerdicts(r *record.Result) string {
 	return "not decided: " + strings.Join(parts, "; ")
 }
 
-// remedy returns what would decide a verdict that needs the given number of blocks: more
-// blocks, or longer windows where a run cannot have enough of them; "" if that is unknown.
-func remedy(r *record.Result, needed int) string {
-	switch {
-	case needed > mostBlocks:
-		return longer(r, needed)
-	case needed > 0:
-		return fmt.Sprintf("about %s would decide", plural(needed, "block"))
-	}
-	return ""
-}
-
 // overloaded reports whether one of a verdict's arms is overloaded.
 func overloaded(r *record.Result, v record.Verdict) bool {
 	return slices.ContainsFunc(r.Doubts, func(d record.Fact) bool {
@@ -344,19 +325,14 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 // if all are SAME, else that they cannot be told apart and the widest interval, which is how
 // much the control can miss.
 func alike(aa []record.Verdict) string {
-	var widest record.Verdict
-	for _, v := range aa {
-		switch {
-		case !v.Primary || v.Verdict == stats.Refused || v.Verdict == stats.Same:
-		case v.Low == 0:
-			return "cannot be told apart yet"
-		case widest.Low == 0 || v.High/v.Low > widest.High/widest.Low:
-			widest = v
-		}
-	}
-	if widest.Low == 0 {
+	open := only(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Refused && v.Verdict != stats.Same })
+	switch {
+	case len(open) == 0:
 		return "do not differ"
+	case slices.ContainsFunc(open, func(v record.Verdict) bool { return v.Low == 0 }):
+		return "cannot be told apart yet"
 	}
+	widest := slices.MaxFunc(open, func(a, b record.Verdict) int { return cmp.Compare(a.High/a.Low, b.High/b.Low) })
 	return fmt.Sprintf("cannot be told apart (%s at %s)", between(widest), stats.MetricOf(widest.Metric).Label)
 }
 

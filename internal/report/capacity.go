@@ -326,20 +326,19 @@ func capacityTheory(r *record.Result) (lines []string) {
 			lines = append(lines, a.Name+": no prediction: "+a.NoTheory.String())
 		}
 		for _, t := range a.Theories {
-			name := modelled(a.Name, t.Model, t.Formula)
+			says := rate(t.Rate)
 			switch {
 			case !t.Why.None():
-				lines = append(lines, fmt.Sprintf("%s: no rate for %s: %s", name, t.Metric, t.Why.String()))
+				says = fmt.Sprintf("no rate for %s: %s", t.Metric, t.Why.String())
 			case !strings.HasPrefix(a.Term, t.Metric+"<"):
-				lines = append(lines, fmt.Sprintf("%s: %s by %s, which is not what gives way first", name, rate(t.Rate), t.Metric))
-			case a.Outcome != "between":
-				lines = append(lines, fmt.Sprintf("%s: %s", name, rate(t.Rate)))
-			default:
+				says += fmt.Sprintf(" by %s, which is not what gives way first", t.Metric)
+			case a.Outcome == "between":
 				// A prediction outside the interval contradicts the measurement. One inside
 				// agrees, as far as the interval can tell.
 				where := either(t.Rate < a.Low || t.Rate > a.High, "outside "+interval(a), "inside the interval")
-				lines = append(lines, fmt.Sprintf("%s: %s, %s; the estimate is %s off it", name, rate(t.Rate), where, change(a.Estimate/t.Rate)))
+				says += fmt.Sprintf(", %s; the estimate is %s off it", where, change(a.Estimate/t.Rate))
 			}
+			lines = append(lines, modelled(a.Name, t.Model, t.Formula)+": "+says)
 		}
 	}
 	return lines

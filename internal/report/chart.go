@@ -32,7 +32,7 @@ var chartSource string
 var chartTemplates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("charts").Funcs(template.FuncMap{
 		"add": func(a, b px) px { return a + b }, "sub": func(a, b px) px { return a - b }, "inverse": func(v float64) float64 { return 1 / v },
-		"label": func(metric string) string { return stats.MetricOf(metric).Label }, "change": change, "between": between, "sentence": sentence,
+		"label": func(metric string) string { return stats.MetricOf(metric).Label }, "change": change, "between": between,
 	}).Parse(chartSource))
 })
 

@@ -196,26 +196,23 @@ var judgements = []struct {
 	{record.CannotTell, "Cannot be told", "cannot be told"},
 }
 
-// Audit writes an audit for a terminal: each kind of finding once or, if verbose, every finding
-// and every line that was read or not read.
-func Audit(w io.Writer, a *record.Audit, verbose bool, o TextOptions) error {
-	return writeText(w, auditDocument(a, verbose), o)
-}
-
-// AuditMarkdown writes every finding as Markdown, for an issue or a page.
-func AuditMarkdown(w io.Writer, a *record.Audit) error {
-	return writeMarkdown(w, auditDocument(a, true))
-}
-
-// AuditJSON writes the whole audit as JSON. Each finding gets its message, the sentence that
-// the other formats print. a stays unchanged.
-func AuditJSON(w io.Writer, a *record.Audit) error {
-	full := *a
-	full.Findings = list(a.Findings)
-	for i := range full.Findings {
-		full.Findings[i].Message = full.Findings[i].Fact().String()
+// Audit writes an audit as json, markdown or, for any other format, text for a terminal. A text has
+// each kind of finding once or, if verbose, every finding and every line that was read or not
+// read; the other formats have all. In JSON each finding gets its message, the sentence that the
+// other formats print.
+func Audit(w io.Writer, format string, a *record.Audit, verbose bool, o TextOptions) error {
+	switch format {
+	case "json":
+		full := *a
+		full.Findings = list(a.Findings)
+		for i := range full.Findings {
+			full.Findings[i].Message = full.Findings[i].Fact().String()
+		}
+		return record.WriteJSON(w, full)
+	case "markdown":
+		return writeMarkdown(w, auditDocument(a, true))
 	}
-	return record.WriteJSON(w, full)
+	return writeText(w, auditDocument(a, verbose), o)
 }
 
 // auditDocument returns an audit as a document, with a section for each class of findings.

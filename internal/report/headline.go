@@ -29,19 +29,18 @@ func Headline(r *record.Result) string {
 	if len(r.Gate) > 0 {
 		return gateAnswer(r)
 	}
-	if !slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" && e.Outcome.Decided() }) {
+	claims := only(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" })
+	if !slices.ContainsFunc(claims, func(e record.Expectation) bool { return e.Outcome.Decided() }) {
 		return ranking(r)
 	}
-	var sentences []string
 	// The claims that hold lead, without a word in front, since most readers look for these.
-	for _, outcome := range []record.Answer{record.Passed, record.Failed, record.Undecided, record.NoAnswer} {
-		for _, e := range r.Expectations {
-			if e.Claim != "" && e.Outcome == outcome {
-				sentences = append(sentences, strings.TrimPrefix(answerWord(e.Outcome)+": "+e.Claim+".", "Holds: "))
-			}
-		}
-	}
-	return strings.Join(sentences, " ")
+	order := []record.Answer{record.Passed, record.Failed, record.Undecided, record.NoAnswer}
+	slices.SortStableFunc(claims, func(a, b record.Expectation) int {
+		return cmp.Compare(slices.Index(order, a.Outcome), slices.Index(order, b.Outcome))
+	})
+	return strings.Join(each(claims, func(e record.Expectation) string {
+		return strings.TrimPrefix(answerWord(e.Outcome)+": "+e.Claim+".", "Holds: ")
+	}), " ")
 }
 
 // answerWord returns the word for a claim's answer: Holds, Not so, or Open for an undecided and
@@ -63,12 +62,11 @@ func rankingBelow(r *record.Result) []string {
 // comes before it: a load generator at its limit measures itself, and a pool that keeps its
 // connections serves only some of its clients.
 func ranking(r *record.Result) string {
-	for _, d := range r.Doubts {
-		if d.Code == record.GeneratorLimit || d.Code == record.StickyPool && !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Name == d.Arm && a.StarvedConnections > 0 }) {
-			return d.Arm + " " + d.String() + ". " + answer(r)
-		}
-	}
-	return answer(r)
+	// Starved connections that were measured are in the answer itself.
+	d := first(r.Doubts, func(d record.Fact) bool {
+		return d.Code == record.GeneratorLimit || d.Code == record.StickyPool && armOf(r, d.Arm).StarvedConnections == 0
+	})
+	return when(!d.None(), "%s %s. ", d.Arm, d.String()) + answer(r)
 }
 
 // answer returns the ranking without a doubt in front. It mentions starved connections itself.
@@ -171,14 +169,12 @@ func metric(v record.Verdict) string { return v.Metric }
 // two challengers, then for each arm that starved connections, and a sentence about unequal
 // CPUs.
 func standings(r *record.Result) string {
-	var clauses []string
-	for _, s := range r.Answer.Standings {
-		clauses = append(clauses, standing(r, s, r.Verdicts))
-	}
-	for _, d := range r.Answer.Duels {
-		clauses = append(clauses, standing(r, d.Standing, d.Verdicts))
-	}
-	return strings.Join(append(clauses, starving(r)...), "; ") + "." + unequal(r)
+	clauses := slices.Concat(
+		each(r.Answer.Standings, func(s record.Standing) string { return standing(r, s, r.Verdicts) }),
+		each(r.Answer.Duels, func(d record.Duel) string { return standing(r, d.Standing, d.Verdicts) }),
+		starving(r),
+	)
+	return strings.Join(clauses, "; ") + "." + unequal(r)
 }
 
 // unequal returns a sentence about arms that may run on other CPUs than the rest, since a win may

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,19 +29,17 @@ func Summary(w io.Writer, r *record.Result) error {
 	if len(r.Gate) > 0 {
 		return gateComment(w, r)
 	}
-	d := document.Document{Question: r.Question, State: state(r), Context: []string{offered(r), machine(r.Env, r.Arms)}}
 	// The claims are in a list of their own, so the headline must not repeat them.
-	notes := document.Lines{}
-	if ranked := ranking(r); Headline(r) == ranked {
-		d.Answer = ranked
-	} else {
-		notes = append(notes, "Ranking: "+ranked)
-	}
-	notes = append(notes, refusedBecause(r)...)
+	ranked := ranking(r)
+	answered := Headline(r) == ranked
 	own := only(r.Doubts, func(f record.Fact) bool { return !f.Code.General() })
-	notes = append(notes, each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) })...)
-	d.Parts = []document.Part{answers(r), summaryTable(r), notes}
-	return writeMarkdown(w, d)
+	notes := slices.Concat(
+		nonEmpty(when(!answered, "Ranking: %s", ranked)), refusedBecause(r), each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) }),
+	)
+	return writeMarkdown(w, document.Document{
+		Question: r.Question, State: state(r), Answer: either(answered, ranked, ""), Context: []string{offered(r), machine(r.Env, r.Arms)},
+		Parts: []document.Part{answers(r), summaryTable(r), document.Lines(notes)},
+	})
 }
 
 // summaryTable returns the figures of every arm but the copy. After a figure stands the change

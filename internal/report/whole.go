@@ -129,7 +129,7 @@ func verdicts(r *record.Result) document.Part {
 	says := []document.Part{document.Lines{refused}}
 	// One sentence is enough where every verdict has the same reason.
 	if refused == "" {
-		says = each(byArm(r.Verdicts), func(group []record.Verdict) document.Part { return document.Lines(sentences(group)) })
+		says = each(byArm(r.Verdicts), func(group []record.Verdict) document.Part { return document.Lines(sentences(r, group)) })
 	}
 	return document.Section{
 		ID: "verdicts", Title: "Verdicts", About: conditions(r),
@@ -146,7 +146,7 @@ func verdicts(r *record.Result) document.Part {
 func reservations(r *record.Result) document.Part {
 	// Each label stands only where its function has a line, so a quiet run has a short list.
 	known := slices.Concat(
-		labelled("A/A", controls(r.AA)), labelled("Generator", generator(r)), labelled("Disturbed", disturbed(r.Arms)), labelled("Laws", laws(r.Laws)),
+		labelled("A/A", controls(r.AA, r.Valid)), labelled("Generator", generator(r)), labelled("Disturbed", disturbed(r.Arms)), labelled("Laws", laws(r.Laws)),
 		labelled("Fairness", fairness(r.Arms)...), labelled("Sessions", sessions(r.Arms)...), labelled("Left out", refusals(r.Refused)...),
 		labelled("Unchecked", when(len(r.NotChecked) > 0, "rules that were not checked: %s", strings.Join(r.NotChecked, "; "))), labelled("Note", r.Note),
 	)
@@ -224,6 +224,7 @@ type forestRow struct {
 	Same        float64 // the ratio up to which two arms count as the same
 	Drawn       bool
 	Note        string // the number of blocks, or why nothing is drawn
+	Sentence    string // the verdict in full
 }
 
 // forestOf returns the forest of all verdicts, a group for each arm in the order of the run,
@@ -234,7 +235,7 @@ func forestOf(r *record.Result) forest {
 	add := func(verdicts []record.Verdict, control bool) {
 		for _, group := range byArm(verdicts) {
 			s := first(seriesOf(r.Arms), func(s series) bool { return s.Name == group[0].Arm })
-			rows := each(group, func(v record.Verdict) forestRow { return forestRowOf(v, control) })
+			rows := each(group, func(v record.Verdict) forestRow { return forestRowOf(r, v, control) })
 			f.Groups = append(f.Groups, forestGroup{series{group[0].Arm, s.Class}, control, rows})
 		}
 	}
@@ -245,8 +246,11 @@ func forestOf(r *record.Result) forest {
 
 // forestRowOf returns the row of a verdict. A control is the baseline against its own copy,
 // where a difference is a fault of the measurement; its words are CLEAN and NOT CLEAN.
-func forestRowOf(v record.Verdict, control bool) forestRow {
-	row := forestRow{Verdict: v, Word: string(v.Verdict), Class: string(v.Verdict), Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0}
+func forestRowOf(r *record.Result, v record.Verdict, control bool) forestRow {
+	row := forestRow{
+		Verdict: v, Word: string(v.Verdict), Class: string(v.Verdict), Sentence: sentence(r, v),
+		Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
+	}
 	switch {
 	case v.Better():
 		row.Class = string(stats.Faster)
@@ -262,9 +266,9 @@ func forestRowOf(v record.Verdict, control bool) forestRow {
 			row.Word, row.Class = "CLEAN", "CLEAN"
 		}
 	case v.Lean != "":
-		row.Note = "leans " + lean(v)
+		row.Note = "leans " + lean(r, v)
 	case v.Needed > 0:
-		row.Note = strings.TrimPrefix(needed(v), ", ")
+		row.Note = remedy(r, v.Needed)
 	case !row.Drawn:
 		row.Note = reason(v)
 	case v.Worse():
@@ -330,19 +334,12 @@ func control(v record.Verdict) string {
 	return fmt.Sprintf("%s %s (%s)", label, change(v.Ratio), between(v))
 }
 
-// controls describes the A/A comparison in one sentence. Baseline and copy are the same
-// program, so a sure difference between them shows how large a difference the measurement
-// itself can make up.
-func controls(aa []record.Verdict) string {
-	if len(aa) == 0 {
-		return "no A/A control was run"
-	}
-	if why := oneReason(aa); why != "" {
-		return fmt.Sprintf("%s against its own copy: not judged: %s", aa[0].Baseline, why)
-	}
-	bad := unclean(aa)
-	finding := either(bad != "", "NOT CLEAN for "+bad+", and only a difference beyond that stands", "none differs by what a verdict needs, as it must")
-	return fmt.Sprintf("%s against its own copy: %s; %s", aa[0].Baseline, listed(aa, control), finding)
+// controls describes the A/A comparison in one sentence, with the figures. Baseline and copy are
+// the same program, so a sure difference between them shows how large a difference the
+// measurement itself can make up.
+func controls(aa []record.Verdict, blocks int) string {
+	why := oneReason(aa)
+	return aaBriefly(aa, blocks) + when(len(aa) > 0, ": %s", either(why != "", why, listed(aa, control)))
 }
 
 // unclean lists the labels of the metrics at which the baseline surely differs from its own

@@ -21,7 +21,7 @@ import (
 // report uses sentence for primary metrics and aside for secondary ones; the brief report and
 // pages take the smaller pieces (between, lean, needed, reason). The words of decisions stay in
 // capitals, as in stats.Decision, so that a reader can search for them.
-func sentence(v record.Verdict) string {
+func sentence(r *record.Result, v record.Verdict) string {
 	m := stats.MetricOf(v.Metric)
 	by := change(v.Ratio) + when(v.Low > 0, " (95%s%% interval %s)", nbsp, between(v))
 	switch {
@@ -32,9 +32,9 @@ func sentence(v record.Verdict) string {
 	case v.Verdict == stats.Inconclusive:
 		text := fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by)
 		if v.Lean == "" {
-			return text + needed(v)
+			return text + needed(r, v)
 		}
-		return text + ", it leans " + lean(v)
+		return text + ", it leans " + lean(r, v)
 	}
 	return fmt.Sprintf("%s against %s %s is REFUSED: %s", v.Arm, v.Baseline, m.In, reason(v))
 }
@@ -49,7 +49,7 @@ func agreeing(v record.Verdict, way stats.Decision) string {
 func lower(d stats.Decision) string { return strings.ToLower(string(d)) }
 
 // aside describes one secondary verdict in a few words, to be joined with others in one line.
-func aside(v record.Verdict) string {
+func aside(r *record.Result, v record.Verdict) string {
 	m := stats.MetricOf(v.Metric)
 	if v.Verdict == stats.Refused {
 		return fmt.Sprintf("%s REFUSED: %s", m.Label, reason(v))
@@ -62,15 +62,15 @@ func aside(v record.Verdict) string {
 			by = less + " less"
 		}
 	}
-	evidence := either(v.Low > 0, " ("+between(v)+")", needed(v))
+	evidence := either(v.Low > 0, " ("+between(v)+")", needed(r, v))
 	return fmt.Sprintf("%s %s, %s%s", m.Label, v.Verdict, by, evidence)
 }
 
 // lean tells which way an undecided verdict leans, in how many blocks, and how many would decide:
 // "slower: 9 of 9 blocks, about 10 blocks would decide". A lean is no decision: all or most
 // blocks so far point one way, but they are too few.
-func lean(v record.Verdict) string {
-	return lower(v.Lean) + ": " + agreeing(v, v.Lean) + needed(v)
+func lean(r *record.Result, v record.Verdict) string {
+	return lower(v.Lean) + ": " + agreeing(v, v.Lean) + needed(r, v)
 }
 
 // between formats the interval of a verdict's ratio as changes: "+5 % to +9 %". v must have an
@@ -89,25 +89,17 @@ func within(m stats.Metric) string {
 // made.
 var mostBlocks = slices.Max(stats.Looks())
 
-// mostTimes is the largest factor by which longer windows are recommended. A longer run is no
-// advice that anyone would follow.
-const mostTimes = 100
-
-// hopelessly describes a verdict that needs more blocks than a run can have: how much longer
-// the windows would have to be. Twice the measured time is worth twice the blocks, however it
-// is cut.
-func hopelessly(needed int) string {
-	times := float64(needed) / float64(mostBlocks)
-	return fmt.Sprintf("%d blocks, the most, would not decide", mostBlocks) +
-		when(times <= mostTimes, "; windows %.2g times as long would", math.Ceil(10*times)/10) +
-		when(times > mostTimes, ", nor windows a hundred times as long: it is too noisy here")
-}
-
-// longer returns the flags that would decide a verdict that needs the given number of blocks,
-// or tells that no setting would.
-func longer(r *record.Result, needed int) string {
+// remedy returns what would decide a verdict that needs the given number of blocks: more blocks,
+// or the flags for longer windows where a run cannot have enough blocks. It is "" for 0, an unknown
+// number.
+func remedy(r *record.Result, needed int) string {
 	const around = .5 // seconds: what a trial takes apart from its window
-	// A run can have no more blocks than mostBlocks, so longer windows have to replace them.
+	switch {
+	case needed == 0:
+		return ""
+	case needed <= mostBlocks:
+		return fmt.Sprintf("about %s would decide", plural(needed, "block"))
+	}
 	window := stats.Widened(r.Window, needed)
 	if window == 0 {
 		return "no --window up to a minute would decide: it is too noisy here"
@@ -120,16 +112,9 @@ func longer(r *record.Result, needed int) string {
 	return fmt.Sprintf("--window %v --budget %.0fm would decide", record.Duration(window), budget)
 }
 
-// needed describes how many blocks would decide an undecided verdict, after a comma; "" if that
-// is unknown.
-func needed(v record.Verdict) string {
-	switch {
-	case v.Needed == 0:
-		return ""
-	case v.Needed > mostBlocks:
-		return ", " + hopelessly(v.Needed)
-	}
-	return fmt.Sprintf(", about %s would decide", plural(v.Needed, "block"))
+// needed describes what would decide an undecided verdict, after a comma; "" if that is unknown.
+func needed(r *record.Result, v record.Verdict) string {
+	return when(v.Needed > 0, ", %s", remedy(r, v.Needed))
 }
 
 // reason returns the words for why a verdict was refused, also for a record that has none.
@@ -149,17 +134,17 @@ func oneReason(vs []record.Verdict) string {
 
 // sentences describes the verdicts on one arm: a sentence for each primary metric, and one for
 // all secondary metrics. If all are refused for the same reason, it says so once.
-func sentences(group []record.Verdict) (lines []string) {
+func sentences(r *record.Result, group []record.Verdict) (lines []string) {
 	if why := oneReason(group); why != "" && len(group) > 1 {
 		return []string{fmt.Sprintf("%s against %s is REFUSED: %s", group[0].Arm, group[0].Baseline, why)}
 	}
 	var asides []string
 	for _, v := range group {
 		if !v.Primary {
-			asides = append(asides, aside(v))
+			asides = append(asides, aside(r, v))
 			continue
 		}
-		line := sentence(v)
+		line := sentence(r, v)
 		// The plain ratios of the blocks, without the correction for each block's lucky arrivals.
 		if p := v.Plain; p != nil {
 			line += fmt.Sprintf("; as measured, with the luck of each block's arrivals: %s (%s to %s)", change(p.Median), change(p.Low), change(p.High))
@@ -231,16 +216,22 @@ func state(r *record.Result) string {
 }
 
 // offered describes the load on every arm, the blocks, the windows and the seed, in one line.
-// Closed loops have no rate, so they are described instead.
 func offered(r *record.Result) string {
-	parts := []string{strings.TrimSuffix(rate(r.Rate), "/s") + nbsp + "requests/s offered to each arm" + share(r)}
-	if loads := loads(r.Arms); len(loads) > 1 || r.Rate == 0 && len(loads) == 1 {
-		parts[0] = strings.Join(loads, "; ")
-	} else if r.Rate == 0 {
-		parts[0] = "no rate chosen yet"
+	load := loadOnEach(r, " offered to each arm"+share(r)) + when(r.Asked != "", " (%s)", r.Asked)
+	return strings.Join([]string{load, blocks(r), seconds(r.Window) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
+}
+
+// loadOnEach describes the load on every arm: the rate, with more words about it, or the clients
+// where there is no one rate, as in closed loops.
+func loadOnEach(r *record.Result, more string) string {
+	loads := loads(r.Arms)
+	switch {
+	case len(loads) > 1 || r.Rate == 0 && len(loads) == 1:
+		return strings.Join(loads, "; ")
+	case r.Rate == 0:
+		return "no rate chosen yet"
 	}
-	parts[0] += when(r.Asked != "", " (%s)", r.Asked)
-	return strings.Join(append(parts, blocks(r), seconds(r.Window)+" windows", fmt.Sprintf("seed %d", r.Seed)), ", ")
+	return strings.TrimSuffix(rate(r.Rate), "/s") + nbsp + "requests/s" + more
 }
 
 // loads describes the loads of the arms, each different load once, in the order of the arms. An

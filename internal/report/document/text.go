@@ -84,7 +84,7 @@ func (t *text) part(indent string, p Part) {
 	case Commands: // not wrapped, so that they can be copied
 		column := labelWidth(Facts(p))
 		for _, c := range p {
-			t.line(indent+padded(c.Label, column)+c.Text, "")
+			t.line(indent+fmt.Sprintf("%-*s", column, c.Label)+c.Text, "")
 		}
 	case Numbered:
 		var facts Facts
@@ -171,16 +171,13 @@ func (t *text) facts(indent string, facts Facts) {
 	column := labelWidth(facts)
 	before := ""
 	for _, f := range facts {
-		label := f.Label
-		if label == before {
-			label = ""
-		}
-		before = f.Label
-		for i, l := range wrap(f.Text, t.Width-len(indent)-column, 0) {
-			if i > 0 {
+		for _, l := range wrap(f.Text, t.Width-len(indent)-column, 0) {
+			label := f.Label
+			if label == before {
 				label = ""
 			}
-			t.line(indent+padded(label, column), l)
+			before = f.Label
+			t.line(indent+fmt.Sprintf("%-*s", column, label), l)
 		}
 	}
 }
@@ -191,11 +188,6 @@ func labelWidth(facts Facts) (column int) {
 		column = max(column, utf8.RuneCountInString(f.Label)+2)
 	}
 	return column
-}
-
-// padded returns s with spaces added up to width columns. A longer s stays unchanged.
-func padded(s string, width int) string {
-	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
 }
 
 // table writes a table with the first column aligned left, and figures aligned right, so that
@@ -219,10 +211,11 @@ func (t *text) table(indent string, table Table) {
 		}
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = padded(cell, widths[i])
-			if i > 0 && !table.Words {
-				cells[i] = strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + cell
+			width := widths[i]
+			if i == 0 || table.Words {
+				width = -width // aligned left
 			}
+			cells[i] = fmt.Sprintf("%*s", width, cell)
 		}
 		t.line(indent+strings.Join(cells, "  "), "")
 	}
@@ -235,7 +228,7 @@ func (t *text) rowAndBelow(indent string, head, row []string, widths []int, belo
 	last := len(widths) - 1
 	left := indent
 	for i, cell := range row[:last] {
-		left += padded(cell, widths[i]+2)
+		left += fmt.Sprintf("%-*s", widths[i]+2, cell)
 	}
 	lines := wrap(row[last], t.Width-utf8.RuneCountInString(left), 2)
 	for i, cell := range row[last+1:] {
