@@ -10,13 +10,14 @@
 // The files, by a reader's question:
 //
 //   - report.go: the list of formats, and the formats for programs
-//   - whole.go, brief.go, summary.go: the full report, one screen of it, and one for a pull request
+//   - whole.go, brief.go: the full report, and one screen of it
+//   - summary.go: a pull request's reports, of a run and of a gate, and those of a pack
 //   - headline.go: the answer in one sentence
 //   - words.go: verdicts, loads and machines in words
 //   - doubts.go: everything that speaks against a result
 //   - table.go: tables, units and digits
 //   - chart.go: axes, lines and bars; curves.go and phases.go: the drawings of a run
-//   - capacity.go, map.go, gate.go, explain.go, commands.go: the other results of schedlab
+//   - capacity.go, map.go, explain.go, commands.go: the other results of schedlab
 //   - topic.go: the charts of docs/experiments
 //
 // A report is complete before its first byte is written, so an error in building it writes
