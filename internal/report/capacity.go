@@ -149,6 +149,7 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 // positive. In an M/M/1 queue 1/R = μ - λ, so the inverse of a response time is a straight line
 // over the rate.
 func fitted(l record.RateLine, x axis) (points []record.RatePoint) {
+	const fitPoints = 60 // straight lines, enough to look round at 640 px
 	for i := range fitPoints + 1 {
 		at := x.low + (x.high-x.low)*float64(i)/fitPoints
 		if inverse := l.Intercept + l.Slope*at; inverse > 0 {

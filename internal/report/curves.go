@@ -222,9 +222,6 @@ func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
 	return &chart{Caption: m.Label + " over " + factor, Label: m.Label + " over " + factor, Width: 420, Height: 260, Panels: []panel{p}}
 }
 
-// fitPoints is the number of straight lines in a fitted curve, enough to look round at 640 px.
-const fitPoints = 60
-
 // places puts the values of a factor on an axis from..to: numbers at their value, by logarithm
 // if they spread over more than eightfold; words at equal distances in their order. A value may
 // have a unit: 20ms, 500/s, 0.7x. It returns each value's place in the units of the axis.
