@@ -59,7 +59,8 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 			if err != nil {
 				return err
 			}
-			if err := printAudit(cmd.OutOrStdout(), a, output, verbose); err != nil {
+			w := cmd.OutOrStdout()
+			if err := report.Audit(w, output, a, verbose, textOptions(w)); err != nil {
 				return fmt.Errorf("writing the report: %w", err)
 			}
 			// Other findings are no proof of a wrong figure.
@@ -98,16 +99,4 @@ func auditOf(cmd *cobra.Command, name string, given audit.Given) (a *record.Audi
 		return nil
 	})
 	return a, usage(err)
-}
-
-// printAudit writes an audit in a format of --output. verbose matters to text only; the other
-// formats hold everything.
-func printAudit(w io.Writer, a *record.Audit, format string, verbose bool) error {
-	switch format {
-	case "json":
-		return report.AuditJSON(w, a)
-	case "markdown":
-		return report.AuditMarkdown(w, a)
-	}
-	return report.Audit(w, a, verbose, textOptions(w))
 }

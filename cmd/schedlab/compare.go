@@ -138,7 +138,7 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
 }
 
 // formatNames are the formats of a run's report.
-func formatNames() []string { return report.Names(report.Formats()) }
+func formatNames() []string { return report.Formats().Names() }
 
 // run reads and plans every scenario first, so that mistakes are found before anything runs. Then
 // it prints the plans, runs the pack, or runs the one comparison. A pack of one scenario counts as

@@ -92,7 +92,7 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the tests (default random)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
-	oneOf(fl, &f.output, "output", "text", "text, json, markdown or html", report.Names(report.ExplainFormats())...)
+	oneOf(fl, &f.output, "output", "text", "text, json, markdown or html", report.ExplainFormats().Names()...)
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return recorded(f.out), cobra.ShellCompDirectiveDefault
@@ -139,7 +139,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	if f.output == "text" {
 		err = report.Explain(w, x, textOptions(w))
 	} else {
-		err = report.RenderExplanation(w, f.output, x)
+		err = report.ExplainFormats().Render(w, f.output, x)
 	}
 	// The explanation is printed first: it stands without its tests.
 	if err := errors.Join(err, stopped); err != nil {
@@ -181,7 +181,7 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 		return x, errors.Join(stopped, err)
 	}
 	return x, errors.Join(stopped, dir.WriteExplanation(x),
-		dir.WriteFile("why.html", func(w io.Writer) error { return report.RenderExplanation(w, "html", x) }))
+		dir.WriteFile("why.html", func(w io.Writer) error { return report.ExplainFormats().Render(w, "html", x) }))
 }
 
 // again returns the options of a run under the load and on the CPUs of the explained one. Rate,

@@ -115,7 +115,7 @@ is kept).`,
 func metricNames() []string { return append([]string{winnerMetric}, stats.Names(stats.Metrics())...) }
 
 // mapFormatNames are the formats of a map; a run has other formats.
-func mapFormatNames() []string { return report.Names(report.MapFormats()) }
+func mapFormatNames() []string { return report.MapFormats().Names() }
 
 // run begins a map or goes on with one, and prints it. A map that was cut short is printed all the
 // same, with the cells known by then. Its record is made only after the plan is accepted. The exit
@@ -356,15 +356,15 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 // map.html, map.md and map.svg. One that fails does not keep the others from being written.
 func writeMapReports(dir *record.Dir, m *record.Map) error {
 	return errors.Join(
-		dir.WriteFile("map.html", func(w io.Writer) error { return report.RenderMap(w, "html", m) }),
-		dir.WriteFile("map.md", func(w io.Writer) error { return report.RenderMap(w, "markdown", m) }),
-		dir.WriteFile("map.svg", func(w io.Writer) error { return report.RenderMap(w, "svg", m) }),
+		dir.WriteFile("map.html", func(w io.Writer) error { return report.MapFormats().Render(w, "html", m) }),
+		dir.WriteFile("map.md", func(w io.Writer) error { return report.MapFormats().Render(w, "markdown", m) }),
+		dir.WriteFile("map.svg", func(w io.Writer) error { return report.MapFormats().Render(w, "svg", m) }),
 	)
 }
 
 // renderMap prints a map in one of the formats of maps.
 func renderMap(cmd *cobra.Command, format string, m *record.Map) error {
-	if err := report.RenderMap(cmd.OutOrStdout(), format, m); err != nil {
+	if err := report.MapFormats().Render(cmd.OutOrStdout(), format, m); err != nil {
 		return fmt.Errorf("writing the map: %w", err)
 	}
 	return nil

@@ -131,6 +131,8 @@ func textOptions(w io.Writer) (o report.TextOptions) {
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
 		o.Width = width
 	}
-	o.Colour = os.Getenv("NO_COLOR") == ""
+	if os.Getenv("NO_COLOR") == "" {
+		o.Colour = report.Colours
+	}
 	return o
 }

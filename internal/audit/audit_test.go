@@ -434,7 +434,7 @@ func TestHeadlineSaysWhatToDo(t *testing.T) {
 		"requests=1000 ok=950 errors=50 mean=5ms":                                                                        "Do not use mean, max and quantiles above p95: 5 % of the requests failed and are not in them. ",
 	} {
 		var got strings.Builder
-		if err := report.Audit(&got, judge(t, text, audit.Given{}), false, report.TextOptions{}); err != nil {
+		if err := report.Audit(&got, "text", judge(t, text, audit.Given{}), false, report.TextOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if said := strings.Join(strings.Fields(got.String()), " "); !strings.HasPrefix(strings.TrimPrefix(said, ": "), want) {
@@ -558,7 +558,7 @@ func TestGolden(t *testing.T) {
 		a.File = filepath.Base(file)
 		var got bytes.Buffer
 		for _, verbose := range []bool{false, true} {
-			if err := report.Audit(&got, a, verbose, report.TextOptions{}); err != nil {
+			if err := report.Audit(&got, "text", a, verbose, report.TextOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			got.WriteString("\n")

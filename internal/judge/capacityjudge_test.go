@@ -298,7 +298,7 @@ func TestCapacitiesAreComparedOnlyWhereTheyLieApart(t *testing.T) {
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if h := report.Headline(&record.Result{Capacity: c}); h != "No arm is sure to have the most capacity for p99<=10ms: base 1,000/s to 1,100/s, more 1,200/s to 1,300/s, less 800/s to 990/s, like 1,090/s to 1,150/s, and 1 more." {
+	if h := report.Headline(&record.Result{Capacity: c}); h != "No arm is sure to have the most capacity for p99<=10ms: base 1,000 to 1,100/s, more 1,200 to 1,300/s, less 800 to 990/s, like 1,090 to 1,150/s, and 1 more." {
 		t.Errorf("with an open arm: %q", h)
 	}
 	c.Arms = c.Arms[:4]

@@ -33,10 +33,10 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 		o.Width = 100
 	}
 	if r.Capacity != nil {
-		return o.write(w, capacityBriefly(r, o.Width))
+		return writeText(w, capacityBriefly(r, o.Width), o)
 	}
 	if len(r.Gate) > 0 {
-		return o.write(w, gateBriefly(r))
+		return writeText(w, gateBriefly(r), o)
 	}
 	var d document.Document
 	// Each step gives up the line that is needed least: the third and the second reason, the
@@ -49,7 +49,7 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 			break
 		}
 	}
-	return o.write(w, d)
+	return writeText(w, d, o)
 }
 
 // briefly builds the one-screen report. It keeps at most most "Why" lines, at most max(most, 1)
@@ -59,26 +59,19 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 	// The explanation comes first: it names a cause, while the other reasons only tell where
 	// the time went.
 	why := few(append(explanationOf(r), briefReasons(r)...), max(most, 0))
+	// A mean in the claims is not the mean in "Why".
+	if len(why) > 0 && rankingBelow(r) != nil {
+		why = append(why, "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)")
+	}
 	facts := slices.Concat(
-		labelled("Why", append(why, twoMeans(r, len(why) > 0)...)...),
+		labelled("Why", why...),
 		labelled("Sure", sure(r)...),
 		labelled("Expected", few(unmet(r), min(max(most, 1)+1, most+2))...),
 	)
-	d := document.Document{Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: append(rankingBelow(r), askedBriefly(r))}
-	if len(r.Arms) > 0 {
-		d.Parts = append(d.Parts, marked(r, width, most > 0))
+	return document.Document{
+		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: append(rankingBelow(r), askedBriefly(r)),
+		Parts: []document.Part{marked(r, width, most > 0), append(facts, rest(r, doubts)...)},
 	}
-	d.Parts = append(d.Parts, append(facts, rest(r, doubts)...))
-	return d
-}
-
-// twoMeans explains why a mean in the claims is not the mean in "Why". It returns nil without
-// claims in the answer, or where reasons is false because no reason is printed.
-func twoMeans(r *record.Result, reasons bool) []string {
-	if !reasons || rankingBelow(r) == nil {
-		return nil
-	}
-	return []string{"(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)"}
 }
 
 // rest returns the first doubts, at most most of them, a count of the others, and the path of
@@ -102,7 +95,7 @@ func capacityBriefly(r *record.Result, width int) document.Document {
 		rows[i] = slices.Concat(row[:2], row[3:5], row[6:])
 	}
 	return document.Document{
-		Name: r.Scenario, State: searchState(r), Answer: briefAnswer(r, width), Context: []string{searched(r)},
+		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: []string{searched(r)},
 		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", capacityCompared(r)...), rest(r, 1)...)},
 	}
 }
@@ -116,46 +109,30 @@ func briefAnswer(r *record.Result, width int) string {
 // askedBriefly describes the load on every arm, the requests, the windows, the sizes of the
 // servers and the CPUs in one line.
 func askedBriefly(r *record.Result) string {
-	text := "no rate chosen yet"
-	// A closed loop has no rate to print, so its load is described. Arms with loads of their
-	// own would not fit in a line.
-	switch loads := loads(r.Arms); {
-	case len(loads) == 1 && r.Rate == 0:
-		text = loads[0]
-	case len(loads) > 1:
+	_, most := slowestMost(r)
+	text := loadOnEach(r, " to each arm"+when(most > 0, " (%s of the slowest arm's most)", percent("%.0f", r.Rate/most)))
+	// Arms with loads of their own would not fit in a line.
+	if len(loads(r.Arms)) > 1 {
 		text = "each arm's own load"
-	case r.Rate > 0:
-		text = strings.TrimSuffix(rate(r.Rate), "/s") + " requests/s to each arm"
-		if _, most := slowestMost(r); most > 0 {
-			text += fmt.Sprintf(" (%.0f%s%% of the slowest arm's most)", 100*r.Rate/most, nbsp)
-		}
 	}
-	if r.Asked != "" {
-		text += ", " + r.Asked
-	}
-	text += ", windows of " + seconds(r.Window)
-	if has := sizes(r.Arms); has != "" {
-		text += "; " + has
-	}
-	if e := r.Env; e.ServerCPUs != "" {
-		load := fmt.Sprintf("load on %s %s", cpus(e.LoadCPUs), e.LoadCPUs)
-		if shared := e.SharedCPUs(); len(shared) > 0 {
-			load = "load shares " + shared.Words()
-		}
-		text += fmt.Sprintf("; servers on %s %s, %s", cpus(e.ServerCPUs), e.ServerCPUs, load)
-	}
-	return text
+	e, has := r.Env, sizes(r.Arms)
+	shared := e.SharedCPUs()
+	load := either(len(shared) > 0, "load shares "+shared.Words(), fmt.Sprintf("load on %s %s", cpus(e.LoadCPUs), e.LoadCPUs))
+	return text + when(r.Asked != "", ", %s", r.Asked) + ", windows of " + seconds(r.Window) + when(has != "", "; %s", has) +
+		when(e.ServerCPUs != "", "; servers on %s %s, %s", cpus(e.ServerCPUs), e.ServerCPUs, load)
 }
 
 // marked returns the table of the arms' figures. After each figure stands a mark for the arm's
 // verdict on it, and below the table the legend of the marks in use. If note is set, a line
 // explains why a change is not the quotient of two figures in the table.
 func marked(r *record.Result, width int, note bool) document.Part {
-	shown := shownArms(r)
+	// The copy of the baseline is no choice.
+	arms := choices(r.Arms)
+	shown := arms[:min(len(arms), briefArms)]
 	table := columns(shown, armField{"", nil, name})
 	used := map[string]bool{}
 	for _, m := range stats.Metrics() {
-		marks := each(shown, func(a record.Arm) string { return verdictMark(r, a.Name, m) })
+		marks := each(shown, func(a record.Arm) string { return mark(verdictOn(r.Verdicts, a.Name, m.Name)) })
 		for _, mark := range marks {
 			used[mark] = true
 		}
@@ -167,18 +144,13 @@ func marked(r *record.Result, width int, note bool) document.Part {
 			table = more
 		}
 	}
-	var below document.Lines
-	if legend := markLegend(r, used); legend != "" {
-		below = append(below, legend)
-	}
-	if note && slices.ContainsFunc(r.Verdicts, differs) {
-		below = append(below, "A change is the median of the blocks' ratios, not the ratio of the medians shown.")
-	}
-	// One of the arms is the baseline's copy, which no table here shows.
-	if all := len(choices(r.Arms)); all > len(shown) {
-		below = append(below, plural(all-len(shown), "arm")+" more")
-	}
-	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, below}}
+	more := len(arms) - len(shown)
+	below := nonEmpty(
+		markLegend(r, used),
+		when(note && slices.ContainsFunc(r.Verdicts, differs), "A change is the median of the blocks' ratios, not the ratio of the medians shown."),
+		when(more > 0, "%s more", plural(more, "arm")),
+	)
+	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, document.Lines(below)}}
 }
 
 // textWidth returns the width of a table with these columns in a text: the widest cell of each
@@ -190,25 +162,16 @@ func textWidth(columns [][]string) (sum int) {
 	return sum - 2
 }
 
-// shownArms returns the baseline and the first challengers, briefArms at most. It leaves out
-// the baseline's copy, which is no choice.
-func shownArms(r *record.Result) []record.Arm {
-	arms := choices(r.Arms)
-	return arms[:min(len(arms), briefArms)]
-}
-
-// verdictMark returns the mark of an arm's verdict on a metric: the change if it is sure, else
+// mark returns a verdict in one word, to stand beside its figure: the change if it is sure, else
 // one of the marks of maps. It is "" without a verdict, as for the baseline.
-func verdictMark(r *record.Result, arm string, m stats.Metric) string {
-	i := slices.IndexFunc(r.Verdicts, func(v record.Verdict) bool { return v.Arm == arm && v.Metric == m.Name })
-	if i < 0 {
+func mark(v record.Verdict) string {
+	switch {
+	case v.Verdict == "":
 		return ""
-	}
-	switch v := r.Verdicts[i]; {
-	case v.Verdict == stats.Same:
-		return markSame
 	case v.Verdict.Differs():
 		return change(v.Ratio)
+	case v.Verdict == stats.Same:
+		return markSame
 	case v.Verdict == stats.Inconclusive:
 		return markOpen
 	}
@@ -224,14 +187,10 @@ func markLegend(r *record.Result, used map[string]bool) string {
 	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Baseline != base }) {
 		base = "the arm it is compared with"
 	}
-	text := "Beside a figure: what it surely differs by from " + base
-	sep := "; "
-	for _, m := range []struct{ mark, means string }{{markSame, "the same"}, {markOpen, "not decided"}, {markRefused, "refused"}} {
-		if used[m.mark] {
-			text, sep = text+sep+m.mark+" "+m.means, ", "
-		}
-	}
-	return text + "."
+	marks := nonEmpty(
+		when(used[markSame], markSame+" the same"), when(used[markOpen], markOpen+" not decided"), when(used[markRefused], markRefused+" refused"),
+	)
+	return "Beside a figure: what it surely differs by from " + base + when(marks != nil, "; %s", strings.Join(marks, ", ")) + "."
 }
 
 // briefReasons tells, for arms that surely differ, in which stretches the difference of time
@@ -247,16 +206,16 @@ func briefReasons(r *record.Result) (lines []string) {
 		}
 		// The first difference of an arm is the one on average, where it has one. The tail
 		// counts only with enough slow requests.
-		i := slices.IndexFunc(r.Differences, func(d record.Difference) bool {
+		d := first(r.Differences, func(d record.Difference) bool {
 			return d.Arm == a.Name && (!d.Tail || slowest(r) >= tailRequests)
 		})
 		switch {
 		// An arm can surely differ in a median without a sure difference of means.
-		case i < 0:
-		case denies(r, a.Name, r.Differences[i].By):
+		case d.Arm == "":
+		case denies(r, a.Name, d.By):
 			lines = append(lines, a.Name+": its mean points the other way, by a few long requests; --verbose has both")
 		default:
-			lines = append(lines, difference(r.Differences[i]))
+			lines = append(lines, difference(d))
 		}
 	}
 	return lines
@@ -275,13 +234,9 @@ func explanationOf(r *record.Result) []string {
 // denies reports whether a difference of means, by seconds, contradicts all verdicts on an arm.
 // One or two stalls can outweigh all other requests in a mean, but not in a median.
 func denies(r *record.Result, arm string, by float64) bool {
-	agrees := false
-	for _, v := range r.Verdicts {
-		if v.Primary && v.Arm == arm {
-			agrees = agrees || v.Worse() && by > 0 || v.Better() && by < 0
-		}
-	}
-	return !agrees
+	return !slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
+		return v.Primary && v.Arm == arm && (v.Worse() && by > 0 || v.Better() && by < 0)
+	})
 }
 
 // differs reports whether a verdict is a sure difference.
@@ -298,7 +253,7 @@ func few(lines []string, most int) []string {
 
 // sure describes the evidence for the verdicts, and what would change them: the first line has
 // the blocks, the confidence and the A/A control, and lines on failures and open verdicts
-// follow.
+// follow. The last line may be empty.
 func sure(r *record.Result) []string {
 	text := blocks(r)
 	if len(r.Verdicts) > 0 && oneReason(r.Verdicts) == "" {
@@ -309,60 +264,29 @@ func sure(r *record.Result) []string {
 		text += fmt.Sprintf("; verdicts on %s and %s hold together with 95%s%%", strings.Join(times[:last], ", "), times[last], nbsp)
 	}
 	text += "; " + aaBriefly(r.AA, r.Valid)
-	lines := append(silent(r), failings(r.Arms)...)
-	if len(lines) == 0 && allGood(r) {
-		text += "; every request got a good reply"
-	}
-	lines = append([]string{text}, lines...)
-	if o := openVerdicts(r); o != "" {
-		lines = append(lines, o)
-	}
-	return lines
+	failed := append(silent(r), failings(r.Arms)...)
+	text += when(len(failed) == 0 && allGood(r), "; every request got a good reply")
+	return slices.Concat([]string{text}, failed, []string{openVerdicts(r)})
 }
 
 // openVerdicts lists the undecided verdicts, each with what would decide it, in one line; ""
 // for none. Goodput counts only where an arm is overloaded or has no times: below that it is the
 // offered rate for every arm.
 func openVerdicts(r *record.Result) string {
-	var open []record.Verdict
-	for _, v := range r.Verdicts {
-		if v.Verdict == stats.Inconclusive && (v.Primary || v.Metric == "goodput" && (overloaded(r, v) || !hasTimes(r, v))) {
-			open = append(open, v)
-		}
-	}
+	open := only(r.Verdicts, func(v record.Verdict) bool {
+		return v.Verdict == stats.Inconclusive && (v.Primary || v.Metric == "goodput" && (overloaded(r, v) || !hasTimes(r, v)))
+	})
 	if len(open) == 0 {
 		return ""
 	}
-	var parts []string
+	name := func(v record.Verdict) string {
+		return v.Arm + " " + stats.MetricOf(v.Metric).In + when(v.Lean != "", " (leans %s)", lower(v.Lean))
+	}
 	// Verdicts with the same remedy share it.
-	for _, group := range grouped(open, func(v record.Verdict) string { return remedy(r, v.Needed) }) {
-		var names []string
-		for _, v := range group {
-			text := v.Arm + " " + stats.MetricOf(v.Metric).In
-			if v.Lean != "" {
-				text += " (leans " + lower(v.Lean) + ")"
-			}
-			names = append(names, text)
-		}
-		part := strings.Join(names, ", ")
-		if how := remedy(r, group[0].Needed); how != "" {
-			part += ": " + how
-		}
-		parts = append(parts, part)
-	}
+	parts := each(grouped(open, func(v record.Verdict) string { return remedy(r, v.Needed) }), func(group []record.Verdict) string {
+		return strings.TrimSuffix(listed(group, name)+": "+remedy(r, group[0].Needed), ": ")
+	})
 	return "not decided: " + strings.Join(parts, "; ")
-}
-
-// remedy returns what would decide a verdict that needs the given number of blocks: more
-// blocks, or longer windows where a run cannot have enough of them; "" if that is unknown.
-func remedy(r *record.Result, needed int) string {
-	switch {
-	case needed > mostBlocks:
-		return longer(r, needed)
-	case needed > 0:
-		return fmt.Sprintf("about %s would decide", plural(needed, "block"))
-	}
-	return ""
 }
 
 // overloaded reports whether one of a verdict's arms is overloaded.
@@ -385,13 +309,14 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	if len(aa) == 0 {
 		return "no copy of the baseline to check it by"
 	}
-	// The number of blocks is tested before the result: with too few, nothing can differ yet.
+	judged := func(v record.Verdict) bool { return v.Verdict != stats.Refused }
 	bad := unclean(aa)
 	switch {
-	case !slices.ContainsFunc(aa, judgedControl), blocks < stats.Looks()[0]: // too few blocks for a verdict
+	// The number of blocks is tested before the result: with too few, nothing can differ yet.
+	case !slices.ContainsFunc(aa, judged), blocks < stats.Looks()[0]:
 		return aa[0].Baseline + " against its own copy is not judged"
-	case len(bad) > 0:
-		return fmt.Sprintf("%s DIFFERS from its own copy in %s, and only a difference beyond that stands", aa[0].Baseline, strings.Join(bad, ", "))
+	case bad != "":
+		return fmt.Sprintf("%s DIFFERS from its own copy in %s, and only a difference beyond that stands", aa[0].Baseline, bad)
 	}
 	return aa[0].Baseline + " and its own copy " + alike(aa)
 }
@@ -400,19 +325,14 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 // if all are SAME, else that they cannot be told apart and the widest interval, which is how
 // much the control can miss.
 func alike(aa []record.Verdict) string {
-	var widest record.Verdict
-	for _, v := range aa {
-		switch {
-		case !v.Primary || !judgedControl(v) || v.Verdict == stats.Same:
-		case v.Low == 0:
-			return "cannot be told apart yet"
-		case widest.Low == 0 || v.High/v.Low > widest.High/widest.Low:
-			widest = v
-		}
-	}
-	if widest.Low == 0 {
+	open := only(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Refused && v.Verdict != stats.Same })
+	switch {
+	case len(open) == 0:
 		return "do not differ"
+	case slices.ContainsFunc(open, func(v record.Verdict) bool { return v.Low == 0 }):
+		return "cannot be told apart yet"
 	}
+	widest := slices.MaxFunc(open, func(a, b record.Verdict) int { return cmp.Compare(a.High/a.Low, b.High/b.Low) })
 	return fmt.Sprintf("cannot be told apart (%s at %s)", between(widest), stats.MetricOf(widest.Metric).Label)
 }
 
@@ -424,11 +344,9 @@ func unmet(r *record.Result) []string {
 	}
 	open := only(r.Expectations, func(e record.Expectation) bool { return e.Outcome != record.Passed })
 	lines := each(open, answered)
-	first := tally(r.Expectations)
-	if len(lines) > 0 && !slices.ContainsFunc(open, func(e record.Expectation) bool { return e.Outcome == record.Failed }) {
-		first += "; none failed, so the exit code is 0 (with --strict 4)"
-	}
-	return append([]string{first}, lines...)
+	failed := slices.ContainsFunc(open, func(e record.Expectation) bool { return e.Outcome == record.Failed })
+	tallied := tally(r.Expectations) + when(len(lines) > 0 && !failed, "; none failed, so the exit code is 0 (with --strict 4)")
+	return append([]string{tallied}, lines...)
 }
 
 // answered formats an expectation with its answer and the reason, as "fail p99<10ms: …".

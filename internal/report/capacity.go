@@ -22,7 +22,7 @@ import (
 // and list them (details, capacityCSV).
 func capacityDocument(r *record.Result) document.Document {
 	return document.Document{
-		Name: r.Scenario, Question: r.Question, State: searchState(r), Answer: Headline(r), Context: []string{searched(r), machine(r.Env, r.Arms)}, Data: complete(r),
+		Name: r.Scenario, Question: r.Question, State: state(r), Answer: Headline(r), Context: []string{searched(r), machine(r.Env, r.Arms)}, Data: complete(r),
 		Parts: []document.Part{
 			document.Section{
 				ID: "capacity", Title: "Capacity", Parts: []document.Part{document.Table{Rows: capacityTable(r), Marks: marks(r)}, document.Lines(capacityLines(r))},
@@ -65,14 +65,9 @@ func rateSection(r *record.Result) document.Part {
 // report.md.
 const capacityChartFile = "capacity.svg"
 
-// plotted returns the term of the objective to draw: the first that is a time; nil for none,
-// for example in an objective on errors alone.
-func plotted(c *record.Capacity) *record.SLOTerm {
-	if i := slices.IndexFunc(c.Terms, timed); i >= 0 {
-		return &c.Terms[i]
-	}
-	return nil
-}
+// plotted returns the term of the objective to draw: the first that is a time; the zero term for
+// none, for example in an objective on errors alone.
+func plotted(c *record.Capacity) record.SLOTerm { return first(c.Terms, timed) }
 
 // timed reports whether a term is about a time. Errors are a ratio and goodput is a rate.
 func timed(t record.SLOTerm) bool { return t.Metric != "errors" && t.Metric != "goodput" }
@@ -83,12 +78,9 @@ func timed(t record.SLOTerm) bool { return t.Metric != "errors" && t.Metric != "
 // arms; room is 0 for charts in a page. It returns nil if there is nothing to draw.
 func rateCharts(r *record.Result, room px) (charts []chart) {
 	term := plotted(r.Capacity)
-	if term == nil {
-		return nil
-	}
 	times, rates := []float64{term.Limit}, []float64{}
 	// A window of purpose overload is far beyond the capacity on purpose, to see whether the
-	// server recovers. It would stretch the axes.
+	// server recovers. It would stretch the axes. Without a term to plot no window has a value.
 	drawn := func(w record.RateWindow) (float64, bool) {
 		v, ok := w.Values[term.Metric]
 		return v, ok && w.Purpose != "overload"
@@ -157,6 +149,7 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 // positive. In an M/M/1 queue 1/R = μ - λ, so the inverse of a response time is a straight line
 // over the rate.
 func fitted(l record.RateLine, x axis) (points []record.RatePoint) {
+	const fitPoints = 60 // straight lines, enough to look round at 640 px
 	for i := range fitPoints + 1 {
 		at := x.low + (x.high-x.low)*float64(i)/fitPoints
 		if inverse := l.Intercept + l.Slope*at; inverse > 0 {
@@ -231,37 +224,12 @@ func details(r *record.Result) []document.Part {
 	})
 }
 
-// searchState tells how much of its plan the search completed, and how many windows it
-// measured; "" when it completed all.
-func searchState(r *record.Result) string {
-	n := 0
-	for _, a := range r.Capacity.Arms {
-		n += len(a.Windows)
-	}
-	had := plural(n, "window") + " measured"
-	switch r.Status {
-	case record.Complete:
-		return ""
-	case record.Interrupted:
-		return "INTERRUPTED: stopped before the search was done, " + had
-	case record.Running:
-		return "INCOMPLETE: the run was cut off or still goes on, " + had
-	}
-	return "PARTIAL: the search could not be done in full, " + had
-}
-
 // searched describes the objective and the search in one line: loads, windows, budget, seed,
 // and the sizes of servers.
 func searched(r *record.Result) string {
 	c := r.Capacity
-	parts := []string{"objective " + c.SLO, seconds(r.Window) + " windows", "up to " + seconds(c.Budget) + " for each arm", fmt.Sprintf("seed %d", r.Seed)}
-	if r.Asked != "" {
-		parts = append(parts, r.Asked)
-	}
-	if has := sizes(r.Arms); has != "" {
-		parts = append(parts, has)
-	}
-	return strings.Join(append(loads(r.Arms), parts...), ", ")
+	parts := append(loads(r.Arms), "objective "+c.SLO, seconds(r.Window)+" windows", "up to "+seconds(c.Budget)+" for each arm")
+	return strings.Join(nonEmpty(append(parts, fmt.Sprintf("seed %d", r.Seed), r.Asked, sizes(r.Arms))...), ", ")
 }
 
 // ofSome marks a figure of an arm that serves only some of its clients.
@@ -271,31 +239,16 @@ const ofSome = "†"
 // is a dash. The counts of windows tell how well a bound is supported: "3 of 3" kept at the low
 // end, "2 of 3" broken at the high end.
 func capacityTable(r *record.Result) [][]string {
-	known := func(v float64, write func(float64) string) string {
-		if v <= 0 {
-			return none
-		}
-		return write(v)
-	}
-	of := func(n, of int) string {
-		if of == 0 {
-			return none
-		}
-		return fmt.Sprintf("%d of %d", n, of)
-	}
-	// tried adds the rate to a count of windows that settled nothing.
+	known := func(v float64, write func(float64) string) string { return either(v > 0, write(v), none) }
+	of := func(n, of int) string { return either(of > 0, fmt.Sprintf("%d of %d", n, of), none) }
+	// tried adds the rate to a count of windows that settled nothing, as the capacity does not name
+	// it then.
 	tried := func(n, all int, settled, last float64) string {
-		if settled > 0 || last == 0 || all == 0 {
-			return of(n, all)
-		}
-		return of(n, all) + " at " + rate(last) // no rate is settled, so the capacity does not name it
+		return of(n, all) + when(settled == 0 && last > 0 && all > 0, " at %s", rate(last))
 	}
 	// marked adds the mark of an arm that starves clients.
 	marked := func(a record.ArmCapacity, cell string) string {
-		if a.Starves.None() || cell == none {
-			return cell
-		}
-		return cell + ofSome
+		return cell + when(!a.Starves.None() && cell != none, ofSome)
 	}
 	head := []string{"arm", "capacity", "estimate", "verified", "refuted", "saturation", "X_max", "recovers", "CPU a request"}
 	return append([][]string{head}, each(r.Capacity.Arms, func(a record.ArmCapacity) []string {
@@ -336,14 +289,10 @@ func interval(a record.ArmCapacity) string {
 func capacityLines(r *record.Result) (lines []string) {
 	var rates []float64
 	for _, a := range r.Capacity.Arms {
-		if len(r.Capacity.Arms) > 1 {
-			said := a.Answer.String()
-			if !a.Starves.None() {
-				said += " " + ofSome
-			}
-			lines = append(lines, said)
-		}
-		rates = append(rates, a.CPURates...)
+		lines, rates = append(lines, a.Answer.String()+when(!a.Starves.None(), " "+ofSome)), append(rates, a.CPURates...)
+	}
+	if len(lines) == 1 {
+		lines = nil
 	}
 	lines = append(lines, capacityCompared(r)...)
 	if len(rates) > 0 {
@@ -356,19 +305,17 @@ func capacityLines(r *record.Result) (lines []string) {
 // capacityCompared tells which arms have more capacity, which starve clients, and, for an objective of
 // several terms, which term breaks first in each arm.
 func capacityCompared(r *record.Result) []string {
-	lines := each(r.Capacity.Lines, record.Fact.String)
-	for _, a := range r.Capacity.Arms {
-		if v := a.Starves.Values; !a.Starves.None() {
-			lines = append(lines, fmt.Sprintf("%s %s: of %s only, for it starves %.0f of %.0f kept connections; it is compared with no other arm",
-				ofSome, a.Name, plural(int(v["workers"]), "client"), v["waiting"], v["connections"]))
-		}
-	}
-	for _, a := range r.Capacity.Arms {
-		if a.Term != "" && len(r.Capacity.Terms) > 1 {
-			lines = append(lines, fmt.Sprintf("%s: %s gives way first", a.Name, a.Term))
-		}
-	}
-	return lines
+	starving := only(r.Capacity.Arms, func(a record.ArmCapacity) bool { return !a.Starves.None() })
+	broken := only(r.Capacity.Arms, func(a record.ArmCapacity) bool { return a.Term != "" && len(r.Capacity.Terms) > 1 })
+	return slices.Concat(
+		each(r.Capacity.Lines, record.Fact.String),
+		each(starving, func(a record.ArmCapacity) string {
+			v := a.Starves.Values
+			return fmt.Sprintf("%s %s: of %s only, for it starves %.0f of %.0f kept connections; it is compared with no other arm",
+				ofSome, a.Name, plural(int(v["workers"]), "client"), v["waiting"], v["connections"])
+		}),
+		each(broken, func(a record.ArmCapacity) string { return fmt.Sprintf("%s: %s gives way first", a.Name, a.Term) }),
+	)
 }
 
 // capacityTheory compares the rate at which theory expects the objective to break with the
@@ -380,26 +327,19 @@ func capacityTheory(r *record.Result) (lines []string) {
 			lines = append(lines, a.Name+": no prediction: "+a.NoTheory.String())
 		}
 		for _, t := range a.Theories {
-			name := a.Name + ", " + t.Model
-			if t.Formula != "" {
-				name += " (" + t.Formula + ")"
-			}
+			says := rate(t.Rate)
 			switch {
 			case !t.Why.None():
-				lines = append(lines, fmt.Sprintf("%s: no rate for %s: %s", name, t.Metric, t.Why.String()))
+				says = fmt.Sprintf("no rate for %s: %s", t.Metric, t.Why.String())
 			case !strings.HasPrefix(a.Term, t.Metric+"<"):
-				lines = append(lines, fmt.Sprintf("%s: %s by %s, which is not what gives way first", name, rate(t.Rate), t.Metric))
-			case a.Outcome != "between":
-				lines = append(lines, fmt.Sprintf("%s: %s", name, rate(t.Rate)))
-			default:
+				says += fmt.Sprintf(" by %s, which is not what gives way first", t.Metric)
+			case a.Outcome == "between":
 				// A prediction outside the interval contradicts the measurement. One inside
 				// agrees, as far as the interval can tell.
-				where := "inside the interval"
-				if t.Rate < a.Low || t.Rate > a.High {
-					where = fmt.Sprintf("outside %s", interval(a))
-				}
-				lines = append(lines, fmt.Sprintf("%s: %s, %s; the estimate is %s off it", name, rate(t.Rate), where, change(a.Estimate/t.Rate)))
+				where := either(t.Rate < a.Low || t.Rate > a.High, "outside "+interval(a), "inside the interval")
+				says += fmt.Sprintf(", %s; the estimate is %s off it", where, change(a.Estimate/t.Rate))
 			}
+			lines = append(lines, modelled(a.Name, t.Model, t.Formula)+": "+says)
 		}
 	}
 	return lines

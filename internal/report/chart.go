@@ -32,7 +32,7 @@ var chartSource string
 var chartTemplates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("charts").Funcs(template.FuncMap{
 		"add": func(a, b px) px { return a + b }, "sub": func(a, b px) px { return a - b }, "inverse": func(v float64) float64 { return 1 / v },
-		"label": func(metric string) string { return stats.MetricOf(metric).Label }, "change": change, "between": between, "sentence": sentence,
+		"label": func(metric string) string { return stats.MetricOf(metric).Label }, "change": change, "between": between,
 	}).Parse(chartSource))
 })
 
@@ -114,9 +114,7 @@ func (c chart) figure() document.Chart {
 			}
 		}
 	}
-	if log && c.Caption != "" {
-		figure.Caption += ", logarithmic"
-	}
+	figure.Caption += when(log && c.Caption != "", ", logarithmic")
 	return figure
 }
 
@@ -280,10 +278,7 @@ func seriesOf(arms []record.Arm) []series {
 		case record.Copy:
 			s.Class = "base dash"
 		case record.Challenger:
-			s.Class = "c" + strconv.Itoa(challenger%7)
-			if challenger >= 7 {
-				s.Class += " dash"
-			}
+			s.Class = "c" + strconv.Itoa(challenger%7) + when(challenger >= 7, " dash")
 			challenger++
 		}
 		all = append(all, s)

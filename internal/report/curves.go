@@ -27,9 +27,7 @@ func curveSection(r *record.Result) document.Part {
 		return document.Section{}
 	}
 	lead := "All windows together; lower is better. A line ends where fewer than ten requests lie above it."
-	if c.Panels[0].Y.log {
-		lead += " The time axis is logarithmic."
-	}
+	lead += when(c.Panels[0].Y.log, " The time axis is logarithmic.")
 	figure := c.figure()
 	figure.Wide, figure.Instead = true, []document.Part{document.Table{Rows: rows}}
 	return document.Section{ID: "curves", Title: "Response time by percentile", Lead: warned(r, lead), Parts: []document.Part{document.Charts{figure}}}
@@ -55,10 +53,7 @@ func curves(arms []record.Arm) (*chart, [][]string) {
 	marks := []float64{0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999}
 	marks = slices.DeleteFunc(marks, func(q float64) bool { return ninesOf(q) > nines+1e-9 })
 	for _, q := range marks {
-		label := "p" + strconv.FormatFloat(q*100, 'g', -1, 64)
-		if q == 0 {
-			label = "least"
-		}
+		label := either(q == 0, "least", "p"+strconv.FormatFloat(q*100, 'g', -1, 64))
 		p.X.Ticks = append(p.X.Ticks, tick{p.X.At(ninesOf(q)), label, slices.Contains([]float64{0, .75, .95, .995}, q)})
 		rows[0] = append(rows[0], label)
 	}
@@ -81,12 +76,8 @@ func curves(arms []record.Arm) (*chart, [][]string) {
 // curve, since a neighbouring point is another quantile and a time between two points was not
 // measured.
 func along(curve []record.Point, q float64) string {
-	for _, p := range curve {
-		if math.Abs(p.Quantile-q) < 1e-8 {
-			return seconds(p.Seconds)
-		}
-	}
-	return none
+	at := first(curve, func(p record.Point) bool { return math.Abs(p.Quantile-q) < 1e-8 })
+	return either(at.Seconds > 0, seconds(at.Seconds), none)
 }
 
 // ninesOf returns the number of nines of q, at most nine: 1 for 0.9, 2 for 0.99. The limit
@@ -167,13 +158,9 @@ type sweptArm struct {
 func sweeps(r *record.Result) (charts []chart) {
 	var factors []string
 	for _, a := range r.Arms {
-		for _, l := range a.Levels {
-			if !slices.Contains(factors, l.Factor) {
-				factors = append(factors, l.Factor)
-			}
-		}
+		factors = append(factors, each(a.Levels, func(l record.Level) string { return l.Factor })...)
 	}
-	for _, factor := range factors {
+	for _, factor := range unique(factors) {
 		arms := levelled(r, factor)
 		for _, m := range only(stats.Metrics(), func(m stats.Metric) bool { return m.Name != "p90" }) {
 			if c := sweep(factor, m, arms); c != nil {
@@ -207,18 +194,9 @@ func levelled(r *record.Result, factor string) (all []sweptArm) {
 // sweep draws one metric over a factor; nil for fewer than two values or figures. An arm
 // without the figure has no point.
 func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
-	var values []string
 	var figures []float64
 	var lines []line
-	write, label := rate, countLabel
-	if m.Unit == "s" {
-		write, label = seconds, timeLabel
-	}
-	for _, a := range arms {
-		if !slices.Contains(values, a.value) {
-			values = append(values, a.value)
-		}
-	}
+	values := unique(each(arms, func(a sweptArm) string { return a.value }))
 	place, x := places(values, 74, 400)
 	for _, a := range arms {
 		v := a.arm.Median(m.Name)
@@ -230,7 +208,7 @@ func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
 		if i < 0 {
 			i, lines = len(lines), append(lines, line{series: series{a.line, "c" + strconv.Itoa(len(lines)%7)}, Title: a.line, Stroke: "line"})
 		}
-		lines[i].Points = append(lines[i].Points, point{place[a.value], *v, "dot", fmt.Sprintf("%s, %s %s: %s", a.line, factor, a.value, write(*v))})
+		lines[i].Points = append(lines[i].Points, point{place[a.value], *v, "dot", fmt.Sprintf("%s, %s %s: %s", a.line, factor, a.value, Figure(m, *v))})
 	}
 	if len(values) < 2 || len(figures) < 2 {
 		return nil
@@ -240,12 +218,9 @@ func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
 	for _, l := range lines {
 		slices.SortStableFunc(l.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
 	}
-	p := panel{X: x, Y: newAxis(figures, 216, 14).marked(5, label), Lines: lines}
+	p := panel{X: x, Y: newAxis(figures, 216, 14).marked(5, either(m.Unit == "s", timeLabel, countLabel)), Lines: lines}
 	return &chart{Caption: m.Label + " over " + factor, Label: m.Label + " over " + factor, Width: 420, Height: 260, Panels: []panel{p}}
 }
-
-// fitPoints is the number of straight lines in a fitted curve, enough to look round at 640 px.
-const fitPoints = 60
 
 // places puts the values of a factor on an axis from..to: numbers at their value, by logarithm
 // if they spread over more than eightfold; words at equal distances in their order. A value may
@@ -322,10 +297,11 @@ const fewOpen = 10
 // crowds reports whether the arms' open connections differ by more than a tenth and by at least
 // fewOpen.
 func crowds(known []record.Arm) bool {
-	least, most := math.Inf(1), 0.
-	for _, a := range known {
-		least, most = min(least, a.Counters.OpenPeak), max(most, a.Counters.OpenPeak)
+	if len(known) == 0 {
+		return false
 	}
+	open := each(known, func(a record.Arm) float64 { return a.Counters.OpenPeak })
+	least, most := slices.Min(open), slices.Max(open)
 	return most > 1.1*least && most-least >= fewOpen
 }
 

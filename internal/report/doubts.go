@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,63 +29,47 @@ func floor(f *record.Floor) string {
 // when they were not recorded. A load that is busy or late measures itself, so a reader must
 // see that it was neither.
 func generator(r *record.Result) string {
-	var worst record.Proofs
-	known := false
-	var late *record.ReadLate
-	for _, a := range r.Arms {
-		g := a.Generator
-		if g == nil {
-			continue
-		}
-		known = true
-		// Counts add up over the arms; shares and delays do not.
-		worst.Busy, worst.GCs = max(worst.Busy, g.Busy), worst.GCs+g.GCs
-		worst.LongestPause, worst.LongestLag = max(worst.LongestPause, g.LongestPause), max(worst.LongestLag, g.LongestLag)
-		worst.Missing += g.Missing
-		if l := g.ReadLate; l != nil && (late == nil || l.P99 > late.P99) {
-			late = l
-		}
-	}
-	if !known {
+	known := only(r.Arms, func(a record.Arm) bool { return a.Generator != nil })
+	if len(known) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("busy %.0f%s%% at most, latest send %s after its time", 100*worst.Busy, nbsp, seconds(worst.LongestLag))
-	if worst.GCs > 0 {
-		text += fmt.Sprintf(", %s of garbage that stopped it for %s at most", plural(int(worst.GCs), "collection"), seconds(worst.LongestPause))
-	} else {
-		text += ", no garbage collected"
+	var worst record.Proofs
+	for _, a := range known {
+		g := a.Generator
+		// Counts add up over the arms; shares and delays do not.
+		worst.GCs, worst.Missing = worst.GCs+g.GCs, worst.Missing+g.Missing
+		worst.Busy = max(worst.Busy, g.Busy)
+		worst.LongestPause, worst.LongestLag = max(worst.LongestPause, g.LongestPause), max(worst.LongestLag, g.LongestLag)
+		if l := g.ReadLate; l != nil && (worst.ReadLate == nil || l.P99 > worst.ReadLate.P99) {
+			worst.ReadLate = l
+		}
 	}
-	if worst.Missing > 0 {
-		text += fmt.Sprintf(", %s planned and never sent", plural(worst.Missing, "request"))
-	}
-	return text + readLate(late) + floor(r.Env.Floor) + visiting(r)
+	return fmt.Sprintf("busy %s at most, latest send %s after its time", percent("%.0f", worst.Busy), seconds(worst.LongestLag)) +
+		when(worst.GCs > 0, ", %s of garbage that stopped it for %s at most", plural(int(worst.GCs), "collection"), seconds(worst.LongestPause)) +
+		when(worst.GCs == 0, ", no garbage collected") +
+		when(worst.Missing > 0, ", %s planned and never sent", plural(worst.Missing, "request")) +
+		readLate(worst.ReadLate) + floor(r.Env.Floor) + visiting(r)
 }
 
 // visiting tells how much CPU time the load took on CPUs that it shares with the servers, and
 // whether it had priority there; "" where the load has its own CPUs.
 func visiting(r *record.Result) string {
 	shared := r.Env.SharedCPUs()
-	var took []string
+	known := only(choices(r.Arms), func(a record.Arm) bool { return a.Disturbed != nil })
+	if len(shared) == 0 || len(known) == 0 {
+		return ""
+	}
 	rest := ""
 	for _, a := range r.Arms {
-		if d := a.Disturbed; d != nil && a.Role != record.Copy {
-			took = append(took, fmt.Sprintf("%.1f%s%% in %s", 100*d.Load, nbsp, a.Name))
-		}
 		if a.Generator != nil {
 			rest = a.Generator.Rest
 		}
 	}
-	if len(shared) == 0 || len(took) == 0 {
-		return ""
-	}
-	text := "; it shares " + shared.Words() + " with the servers"
-	switch rest {
-	case record.RestFirst:
-		text += ", asleep while nothing is due, with real-time priority (SCHED_RR)"
-	case record.RestWaits:
-		text += ", asleep while nothing is due, without real-time priority, which is not permitted here"
-	}
-	return text + "; in the median it took of that CPU " + strings.Join(took, ", ")
+	return "; it shares " + shared.Words() + " with the servers" +
+		when(rest == record.RestFirst, ", asleep while nothing is due, with real-time priority (SCHED_RR)") +
+		when(rest == record.RestWaits, ", asleep while nothing is due, without real-time priority, which is not permitted here") +
+		"; in the median it took of that CPU " +
+		listed(known, func(a record.Arm) string { return percent("%.1f", a.Disturbed.Load) + " in " + a.Name })
 }
 
 // readLate tells how long replies waited in the kernel before the load read them, by the
@@ -107,38 +90,29 @@ const uneven = .9
 // fairness tells how replies are spread over connections: one line for each arm that starved
 // connections or served them unevenly, and one for all others at their worst. It returns nil if
 // that is unknown, for example where each request opens a connection.
-func fairness(arms []record.Arm) (lines []string) {
-	var even []record.Arm
-	for _, a := range arms {
-		switch f := a.Fairness; {
-		case f == nil:
-		// Without an index no connection got a reply at all.
-		case f.Served < f.Asked || a.Jain == nil || *a.Jain < uneven:
-			lines = append(lines, fmt.Sprintf("%s: %s of %s got answers, Jain's index %s, slowest first reply %s",
-				a.Name, count(f.Served), plural(f.Asked, "connection"), evenness(a, 2), firstReply(a)))
-		default:
-			even = append(even, a)
-		}
+func fairness(arms []record.Arm) []string {
+	known := only(arms, func(a record.Arm) bool { return a.Fairness != nil })
+	// Without an index no connection got a reply at all.
+	unfair := func(a record.Arm) bool {
+		return a.Fairness.Served < a.Fairness.Asked || a.Jain == nil || *a.Jain < uneven
 	}
+	lines := each(only(known, unfair), func(a record.Arm) string {
+		return fmt.Sprintf("%s: %s of %s got answers, Jain's index %s, slowest first reply %s",
+			a.Name, count(a.Fairness.Served), plural(a.Fairness.Asked, "connection"), evenness(a, 2), firstReply(a))
+	})
+	even := slices.DeleteFunc(known, unfair)
 	if len(even) == 0 {
 		return lines
-	}
-	of := ""
-	if len(lines) > 0 {
-		of = " of the others"
 	}
 	least := slices.MinFunc(even, func(a, b record.Arm) int { return cmp.Compare(*a.Jain, *b.Jain) })
 	slowest := slices.MaxFunc(even, func(a, b record.Arm) int { return cmp.Compare(a.Fairness.FirstReply, b.Fairness.FirstReply) })
 	return append(lines, fmt.Sprintf("every connection%s got answers; Jain's index %s at worst (%s), slowest first reply %s (%s)",
-		of, evenness(least, 2), least.Name, firstReply(slowest), slowest.Name))
+		when(len(lines) > 0, " of the others"), evenness(least, 2), least.Name, firstReply(slowest), slowest.Name))
 }
 
 // evenness formats an arm's Jain's index with this number of decimals.
 func evenness(a record.Arm, decimals int) string {
-	if a.Jain == nil {
-		return none
-	}
-	return strconv.FormatFloat(*a.Jain, 'f', decimals, 64)
+	return orNone(a.Jain, func(v float64) string { return strconv.FormatFloat(v, 'f', decimals, 64) })
 }
 
 // firstReply formats the slowest first reply of an arm's connections.
@@ -151,11 +125,7 @@ func firstReply(a record.Arm) string {
 
 // served formats how many of an arm's connections got a reply: "15 of 16".
 func served(a record.Arm) string {
-	f := a.Fairness
-	if f == nil {
-		return none
-	}
-	return count(f.Served) + " of " + count(f.Asked)
+	return orNone(a.Fairness, func(f record.Fairness) string { return count(f.Served) + " of " + count(f.Asked) })
 }
 
 // disturbed describes in a line the disturbances of the windows, as the lowest and highest
@@ -164,41 +134,32 @@ func served(a record.Arm) string {
 // verdicts include them. It returns "" when nothing is known.
 func disturbed(arms []record.Arm) string {
 	var parts []string
-	say := func(name string, of func(d *record.Disturbed) (float64, bool), write func(float64) string) {
-		// Where no arm has the figure low stays above high, and nothing is said.
-		low, high := math.Inf(1), math.Inf(-1)
-		for _, a := range arms {
-			if a.Disturbed == nil {
-				continue
-			}
-			if v, ok := of(a.Disturbed); ok {
-				low, high = min(low, v), max(high, v)
-			}
+	say := func(name string, of func(d *record.Disturbed) float64, write func(float64) string) {
+		known := only(arms, func(a record.Arm) bool { return a.Disturbed != nil })
+		// A figure below 0 means that the machine could not tell.
+		values := only(each(known, func(a record.Arm) float64 { return of(a.Disturbed) }), func(v float64) bool { return v >= 0 })
+		if len(values) == 0 {
+			return
 		}
-		switch {
-		case low > high:
-		case write(low) == write(high):
-			parts = append(parts, name+" "+write(low))
-		default:
-			parts = append(parts, name+" "+write(low)+" to "+write(high))
-		}
+		low, high := write(slices.Min(values)), write(slices.Max(values))
+		parts = append(parts, name+" "+low+when(low != high, " to %s", high))
 	}
 	for _, q := range []string{"p50", "p99"} {
-		say("load late at "+q, func(d *record.Disturbed) (float64, bool) { v, ok := d.Late[q]; return v, ok }, seconds)
+		say("load late at "+q, func(d *record.Disturbed) float64 {
+			if v, ok := d.Late[q]; ok {
+				return v
+			}
+			return -1
+		}, seconds)
 	}
-	share := func(v float64) string { return fmt.Sprintf("%.1f%s%%", 100*v, nbsp) }
-	// A negative share means that the machine could not tell.
-	known := func(v float64) (float64, bool) { return v, v >= 0 }
-	say("other programs on the server's CPUs", func(d *record.Disturbed) (float64, bool) { return known(d.Foreign) }, share)
-	say("steal", func(d *record.Disturbed) (float64, bool) { return known(d.Steal) }, share)
-	say("throttled", func(d *record.Disturbed) (float64, bool) { return known(d.Throttled) }, share)
+	share := func(v float64) string { return percent("%.1f", v) }
+	say("other programs on the server's CPUs", func(d *record.Disturbed) float64 { return d.Foreign }, share)
+	say("steal", func(d *record.Disturbed) float64 { return d.Steal }, share)
+	say("throttled", func(d *record.Disturbed) float64 { return d.Throttled }, share)
+	// Most machines throttle nothing, so 0 is not worth reading.
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "throttled "+share(0) })
 	if len(parts) == 0 {
 		return ""
-	}
-	// Most machines throttle nothing, so 0 is not worth reading.
-	quiet := slices.Index(parts, "throttled 0.0"+nbsp+"%")
-	if quiet >= 0 {
-		parts = slices.Delete(parts, quiet, quiet+1)
 	}
 	return "medians of the arms, in the intervals: " + strings.Join(parts, ", ")
 }
@@ -217,93 +178,57 @@ func laws(all []record.Law) string {
 	if most == 0 {
 		return ""
 	}
-	parts := make([]string, len(all))
-	for i, l := range all {
+	parts := each(all, func(l record.Law) string {
 		// A limit of 0 allows no violation, as for counts that must agree.
-		allowed := "none"
-		if l.Limit > 0 {
-			allowed = lawFigure(l.Limit, l.Unit)
-		}
-		if allowed += " allowed"; l.Unit == "ratio" && l.Limit > wide {
-			allowed += ", which checks little"
-		}
-		// A law that fewer windows could check is weaker, so the line tells their number.
-		if l.Windows < most {
-			allowed += ", " + plural(l.Windows, "window")
-		}
+		allowed := either(l.Limit > 0, lawFigure(l.Limit, l.Unit), "none") + " allowed" +
+			when(l.Unit == "ratio" && l.Limit > wide, ", which checks little") +
+			// A law that fewer windows could check is weaker, so the line tells their number.
+			when(l.Windows < most, ", %s", plural(l.Windows, "window"))
 		_, of, _ := strings.Cut(l.Unit, "ratio")
-		parts[i] = fmt.Sprintf("%s %s%s (%s)", l.Name, lawFigure(l.Value, l.Unit), of, allowed)
-	}
+		return fmt.Sprintf("%s %s%s (%s)", l.Name, lawFigure(l.Value, l.Unit), of, allowed)
+	})
 	return fmt.Sprintf("worst of %s: %s", plural(most, "window"), strings.Join(parts, "; "))
 }
 
 // lawFigure formats a value or a limit. For a ratio it leaves out the words that say of what.
 func lawFigure(v float64, unit string) string {
 	if strings.HasPrefix(unit, "ratio") {
-		return fmt.Sprintf("%.*f%s%%", decimals(100*v, 2), 100*v, nbsp)
+		return percent(fmt.Sprintf("%%.%df", decimals(100*v, 2)), v)
 	}
 	return plural(int(v), strings.TrimSuffix(unit, "s"))
 }
 
 // refusals tells why blocks were left out, in one line per rule with its worst window, since a
 // rule that broke in many windows is one cause. The record has every window.
-func refusals(all []record.Refusal) (lines []string) {
-	for _, windows := range grouped(all, func(x record.Refusal) string { return x.Rule }) {
+func refusals(all []record.Refusal) []string {
+	return each(grouped(all, func(x record.Refusal) string { return x.Rule }), func(windows []record.Refusal) string {
 		worst := slices.MaxFunc(windows, func(a, b record.Refusal) int {
 			return cmp.Or(cmp.Compare(past(a), past(b)), cmp.Compare(a.Value, b.Value))
 		})
-		side := "limit"
 		// A value below its limit is refused only by a lower limit.
-		if worst.Value < worst.Limit {
-			side = "below"
-		}
-		var blocks []string
-		for _, x := range windows {
-			if n := strconv.Itoa(x.Block); !slices.Contains(blocks, n) {
-				blocks = append(blocks, n)
-			}
-		}
-		in := "block"
-		if len(blocks) > 1 {
-			in += "s"
-		}
-		lines = append(lines, fmt.Sprintf("%s: %s in %s%s%s; worst %s (%s, block %d), %s %s", worst.Rule, plural(len(windows), "window"),
-			in, nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, side, plain(worst.Limit)))
-	}
-	return lines
+		side := either(worst.Value < worst.Limit, "below", "limit")
+		blocks := slices.Compact(each(windows, func(x record.Refusal) string { return strconv.Itoa(x.Block) }))
+		in := either(len(blocks) > 1, "blocks", "block")
+		return fmt.Sprintf("%s: %s in %s%s%s; worst %s (%s, block %d), %s %s", worst.Rule, plural(len(windows), "window"),
+			in, nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, side, plain(worst.Limit))
+	})
 }
 
 // past returns how far a window is beyond its limit, as a ratio above 1, so that windows of
 // upper and lower limits can be ranked. Most limits are upper limits; the limits on the number
 // of requests are lower ones.
 func past(x record.Refusal) float64 {
-	if x.Value < x.Limit {
-		return x.Limit / x.Value
-	}
-	return x.Value / x.Limit
+	return either(x.Value < x.Limit, x.Limit/x.Value, x.Value/x.Limit)
 }
 
 // sessions tells how many sessions completed and how long they took, with a line for each arm
 // that had any. A session is a series of requests on one connection.
-func sessions(arms []record.Arm) (lines []string) {
-	for _, a := range arms {
+func sessions(arms []record.Arm) []string {
+	return each(only(arms, func(a record.Arm) bool { return a.Sessions != nil }), func(a record.Arm) string {
 		s := a.Sessions
-		if s == nil {
-			continue
-		}
-		parts := []string{fmt.Sprintf("%s: %s complete, %s broken", a.Name, count(s.Complete), count(s.Broken))}
-		few := "p50"
-		if s.P50 != nil {
-			took := "first request to last answer p50 " + seconds(*s.P50)
-			if few = "p90"; s.P90 != nil {
-				took += ", p90 " + seconds(*s.P90)
-			}
-			parts = append(parts, took)
-		}
-		if s.P90 == nil {
-			parts = append(parts, fmt.Sprintf("too few for %s (%s in a window)", few, count(s.PerWindow)))
-		}
-		lines = append(lines, strings.Join(parts, "; "))
-	}
-	return lines
+		return fmt.Sprintf("%s: %s complete, %s broken", a.Name, count(s.Complete), count(s.Broken)) +
+			when(s.P50 != nil, "; first request to last answer p50 %s", orNone(s.P50, seconds)) +
+			when(s.P90 != nil, ", p90 %s", orNone(s.P90, seconds)) +
+			when(s.P90 == nil, "; too few for %s (%s in a window)", either(s.P50 == nil, "p50", "p90"), count(s.PerWindow))
+	})
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"path"
-	"slices"
 	"strings"
 
 	"schedlab/internal/command"
@@ -14,16 +13,9 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// ExplainFormats returns the formats of an explanation in presentation order: text, json,
-// markdown and html.
-func ExplainFormats() []Format[*record.Explanation] {
+// ExplainFormats returns the formats of an explanation: text, json, markdown and html.
+func ExplainFormats() FormatsOf[*record.Explanation] {
 	return documentFormats(explanation, func(w io.Writer, x *record.Explanation) error { return record.WriteJSON(w, x) })
-}
-
-// RenderExplanation renders an explanation in the named format. An unknown name is an error that
-// lists the known ones.
-func RenderExplanation(w io.Writer, format string, x *record.Explanation) error {
-	return render(w, ExplainFormats(), format, x)
 }
 
 // Explain writes an explanation, the result of `schedlab explain`, for a terminal.
@@ -33,17 +25,14 @@ func RenderExplanation(w io.Writer, format string, x *record.Explanation) error 
 // may hold profiles (profiled). explained puts the answer in words. How sure it is shows in one
 // word: "because" stands only before a cause that was tested or measured directly.
 func Explain(w io.Writer, x *record.Explanation, o TextOptions) error {
-	return o.write(w, explanation(x))
+	return writeText(w, explanation(x), o)
 }
 
 // explanation returns an explanation as a document of its own. The full report of a run has the
 // same parts, by divided.
 func explanation(x *record.Explanation) document.Document {
-	question := "Why do %s and %s differ?"
 	// A question why would take the difference for granted.
-	if x.Outcome == record.NoDifference {
-		question = "Do %s and %s differ?"
-	}
+	question := either(x.Outcome == record.NoDifference, "Do %s and %s differ?", "Why do %s and %s differ?")
 	return document.Document{
 		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: explained(x),
 		Context: []string{fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", plural(x.Blocks, "block"), command.Quote(x.Dir), nbsp)},
@@ -85,12 +74,8 @@ func explained(x *record.Explanation) string {
 	case record.Shown:
 		return fmt.Sprintf("%s, because %s (measured directly).", gap(x), c.Fact.String())
 	}
-	text := fmt.Sprintf("%s. Correlated, not confirmed: %s", gap(x), c.Fact.String())
 	// A test that failed to confirm the cause is evidence against it, so it is in the answer.
-	if c.State == record.NotConfirmed {
-		text += " (" + proof(c) + ")"
-	}
-	return text + "."
+	return fmt.Sprintf("%s. Correlated, not confirmed: %s%s.", gap(x), c.Fact.String(), when(c.State == record.NotConfirmed, " (%s)", proof(c)))
 }
 
 // gap tells by how much the slower arm is slower, in the figure that was explained: the mean
@@ -105,7 +90,8 @@ func gap(x *record.Explanation) string {
 		s, where = x.Tail.Step, "in its slowest 1"+nbsp+"% of requests"
 	}
 	if lost {
-		return fmt.Sprintf("%s leaves %.2g%s%% of its requests without a good reply, %s %.2g%s%%", x.Slower, 100*max(x.Lost.From, x.Lost.To), nbsp, fast, 100*min(x.Lost.From, x.Lost.To), nbsp)
+		more, less := percent("%.2g", max(x.Lost.From, x.Lost.To)), percent("%.2g", min(x.Lost.From, x.Lost.To))
+		return fmt.Sprintf("%s leaves %s of its requests without a good reply, %s %s", x.Slower, more, fast, less)
 	}
 	unit := timeScale(math.Abs(s.By))
 	return fmt.Sprintf("%s is slower than %s by %s %s (%s instead of %s)", x.Slower, fast, unit.format(math.Abs(s.By)), where, seconds(max(s.From, s.To)), seconds(min(s.From, s.To)))
@@ -119,22 +105,13 @@ func proof(c record.Suspect) string {
 	if c.Moved == nil || c.Still == nil {
 		return "not tested"
 	}
-	figure, of := seconds, "the mean of "+c.Stretch
-	if c.Tail {
-		of += " in the slowest 1" + nbsp + "% of requests"
-	}
+	figure, of := seconds, "the mean of "+c.Stretch+when(c.Tail, " in the slowest 1"+nbsp+"%% of requests")
 	if c.Code == record.CauseTurnedAway {
-		figure, of = func(v float64) string { return fmt.Sprintf("%.2g%s%%", 100*v, nbsp) }, "the share of "+c.Stretch
+		figure, of = func(v float64) string { return percent("%.2g", v) }, "the share of "+c.Stretch
 	}
-	verb := "fell"
-	if c.Moved.By >= 0 {
-		verb = "went"
-	}
-	text := fmt.Sprintf("in the extra blocks %s %s from %s to %s with %s, and with the control, %s, it was %s", of, verb, figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To))
-	if !c.Why.None() {
-		text += "; " + c.Why.String()
-	}
-	return text
+	verb := either(c.Moved.By >= 0, "went", "fell")
+	return fmt.Sprintf("in the extra blocks %s %s from %s to %s with %s, and with the control, %s, it was %s", of, verb, figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To)) +
+		when(!c.Why.None(), "; %s", c.Why.String())
 }
 
 // states are the words in front of a cause, by its state.
@@ -150,19 +127,12 @@ func causes(x *record.Explanation) document.Part {
 		// A witness that disagrees is printed like the others, so that a reader can judge the
 		// suspicion.
 		heard := each(c.Witnesses, func(t record.Testimony) string {
-			says := t.Witness + " " + figureOf(t.Slower, t.Unit)
-			if t.Faster != nil {
-				says += ", of the other arm " + figureOf(*t.Faster, t.Unit)
-			}
-			if !t.Agrees {
-				says += " (disagrees)"
-			}
-			return says
+			other := orNone(t.Faster, func(v float64) string { return figureOf(v, t.Unit) })
+			return t.Witness + " " + figureOf(t.Slower, t.Unit) +
+				when(t.Faster != nil, ", of the other arm %s", other) + when(!t.Agrees, " (disagrees)")
 		})
-		reason := fmt.Sprintf("%.0f%s%% of the difference lies in %s; medians over the blocks: %s", 100*c.Share, nbsp, c.Stretch, strings.Join(heard, "; "))
-		if c.Moved != nil {
-			reason += "; " + proof(c)
-		}
+		reason := fmt.Sprintf("%s of the difference lies in %s; medians over the blocks: %s", percent("%.0f", c.Share), c.Stretch, strings.Join(heard, "; ")) +
+			when(c.Moved != nil, "; %s", proof(c))
 		return document.Finding{Mark: states[c.State], Class: string(c.State), Text: c.Fact.String(), Reason: reason}
 	})
 	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{document.Findings(all)}}
@@ -175,7 +145,7 @@ func figureOf(v float64, unit string) string {
 	case "s":
 		return seconds(v)
 	case "ratio":
-		return fmt.Sprintf("%.3g%s%%", 100*v, nbsp)
+		return percent("%.3g", v)
 	}
 	return plain(v)
 }
@@ -234,9 +204,6 @@ func waterfallChart(x *record.Explanation, w record.Waterfall, title string) bar
 // beside returns the table of the witnesses, the figures that tell what the time was spent on,
 // of both arms; an empty part without any.
 func beside(x *record.Explanation) document.Part {
-	if len(x.Witnesses) == 0 {
-		return document.Lines{}
-	}
 	of := func(head string, figure func(w record.Witness) *float64) field[record.Witness] {
 		return field[record.Witness]{head, nil, func(w record.Witness) string {
 			return orNone(figure(w), func(v float64) string { return figureOf(v, w.Unit) })
@@ -284,10 +251,7 @@ type flameBox struct {
 // flameTitle returns the title of a flame graph, with the meaning of its colours if it compares
 // two arms.
 func flameTitle(f record.Flame) string {
-	if f.Base != "" {
-		return fmt.Sprintf("%s: %s, red where its share is larger than with %s, blue where it is smaller", f.Kind, f.Arm, f.Base)
-	}
-	return fmt.Sprintf("%s: %s", f.Kind, f.Arm)
+	return f.Kind + ": " + f.Arm + when(f.Base != "", ", red where its share is larger than with %s, blue where it is smaller", f.Base)
 }
 
 // flameChart lays out a flame graph. The deepest calls are at the top. A graph with a Base is a
@@ -302,7 +266,7 @@ func flameChart(f record.Flame) flame {
 	for _, b := range f.Frames {
 		box := flameBox{
 			X: px(b.Left) * flameWidth, Wide: px(b.Share) * flameWidth, Y: flameTop + flameRow*px(depth-b.Depth),
-			Title: fmt.Sprintf("%s: %.2f%s%% of the samples", b.Name, 100*b.Share, nbsp), Fill: flameColour(b.Name),
+			Title: b.Name + ": " + percent("%.2f", b.Share) + " of the samples", Fill: flameColour(b.Name),
 		}
 		if f.Base != "" {
 			// In a difference the colours carry the comparison, so they cannot tell the
@@ -373,12 +337,10 @@ func profiled(x *record.Explanation) document.Part {
 			continue
 		}
 		// The commands are printed in full, so that a reader need not know the tools' flags.
+		tools := map[string]string{"cpu.pb.gz": "go tool pprof -http=: ", "trace.out": "go tool trace "}
 		for _, file := range a.Files {
-			switch path.Base(file) {
-			case "cpu.pb.gz":
-				open = append(open, document.Fact{Label: a.Arm, Text: "go tool pprof -http=: " + command.Quote(path.Join(x.Dir, file))})
-			case "trace.out":
-				open = append(open, document.Fact{Label: a.Arm, Text: "go tool trace " + command.Quote(path.Join(x.Dir, file))})
+			if tool := tools[path.Base(file)]; tool != "" {
+				open = append(open, document.Fact{Label: a.Arm, Text: tool + command.Quote(path.Join(x.Dir, file))})
 			}
 		}
 	}
@@ -386,7 +348,7 @@ func profiled(x *record.Explanation) document.Part {
 	// have none.
 	if arms := x.Profiles.Arms; len(arms) == 2 && arms[0].Samples > 0 && arms[1].Samples > 0 {
 		moved := document.Lines(each(x.Profiles.Moved, func(m record.FunctionShare) string {
-			return fmt.Sprintf("%s %+.1f%s%% of CPU samples (%.1f%s%% instead of %.1f%s%%)", m.Function, 100*(m.To-m.From), nbsp, 100*m.To, nbsp, 100*m.From, nbsp)
+			return fmt.Sprintf("%s %s of CPU samples (%s instead of %s)", m.Function, percent("%+.1f", m.To-m.From), percent("%.1f", m.To), percent("%.1f", m.From))
 		}))
 		if len(moved) == 0 {
 			moved = document.Lines{"no function's share differs by more than so few CPU samples do by chance"}
@@ -396,7 +358,7 @@ func profiled(x *record.Explanation) document.Part {
 			About: fmt.Sprintf("in their own share of %d CPU samples of %s and %d of %s", arms[0].Samples, arms[0].Arm, arms[1].Samples, arms[1].Arm),
 		})
 	}
-	if rows := requestStates(x.Profiles.Arms); len(rows) > 1 {
+	if rows := requestStates(x.Profiles.Arms); rows != nil {
 		s.Parts = append(s.Parts, document.Section{
 			Title: "What the requests in the traces did", About: "mean, and 99 % of requests below; the means add up",
 			Parts: []document.Part{document.Table{Rows: rows}, document.Note("From when a request was read to when it was answered: where its connection waited for a worker before that, the parts above say it.")},
@@ -414,41 +376,32 @@ func profiled(x *record.Explanation) document.Part {
 // requestStates returns the table of the time that requests spent in each state, with the arms
 // side by side, mean and p99; nil without any state. A state is a row if either arm has it.
 func requestStates(arms []record.ProfiledArm) [][]string {
+	traced := only(arms, func(a record.ProfiledArm) bool { return a.Requests != nil })
 	var states []string
-	head := []string{""}
-	for _, a := range arms {
-		head = append(head, a.Arm, "p99")
-		if a.Requests == nil {
-			continue
-		}
-		for _, t := range a.Requests.States {
-			if !slices.Contains(states, t.State) {
-				states = append(states, t.State)
-			}
-		}
+	for _, a := range traced {
+		states = append(states, each(a.Requests.States, func(t record.StateTime) string { return t.State })...)
 	}
 	if states == nil {
 		return nil
 	}
-	rows := [][]string{head}
 	// The last row, all, has the whole time; the means above add up to it, the p99s do not.
-	for i, state := range append(states, "all") {
-		row := []string{state}
-		for _, a := range arms {
-			switch r := a.Requests; {
-			case r == nil:
-				row = append(row, none, none)
-			case i == len(states):
-				row = append(row, seconds(r.Mean), seconds(r.P99))
-			default:
-				var spent record.StateTime // none in a state that the arm's requests were never in
-				if k := slices.IndexFunc(r.States, func(t record.StateTime) bool { return t.State == state }); k >= 0 {
-					spent = r.States[k]
-				}
-				row = append(row, seconds(spent.Mean), seconds(spent.P99))
+	states = append(unique(states), "all")
+	table := [][]string{append([]string{""}, states...)}
+	for _, a := range arms {
+		mean, p99 := []string{a.Arm}, []string{"p99"}
+		for _, state := range states {
+			if a.Requests == nil {
+				mean, p99 = append(mean, none), append(p99, none)
+				continue
 			}
+			// Requests spent no time in a state that they were never in.
+			spent := first(a.Requests.States, func(t record.StateTime) bool { return t.State == state })
+			if state == "all" {
+				spent.Mean, spent.P99 = a.Requests.Mean, a.Requests.P99
+			}
+			mean, p99 = append(mean, seconds(spent.Mean)), append(p99, seconds(spent.P99))
 		}
-		rows = append(rows, row)
+		table = append(table, mean, p99)
 	}
-	return rows
+	return transposed(table)
 }

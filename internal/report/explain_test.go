@@ -2,12 +2,16 @@ package report
 
 import (
 	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
 	"math"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 )
 
 // stepped is a figure of two arms, with an interval of a tenth around the difference.
@@ -96,7 +100,7 @@ func TestGoldenExplanation(t *testing.T) {
 				continue
 			}
 			var b bytes.Buffer
-			if err := RenderExplanation(&b, f.Name, x); err != nil {
+			if err := ExplainFormats().Render(&b, f.Name, x); err != nil {
 				t.Fatalf("%s: %v", f.Name, err)
 			}
 			golden(t, filepath.Join("testdata", name+"."+extension[f.Name]), b.String())
@@ -110,7 +114,7 @@ func TestExplanationNamesItsFigures(t *testing.T) {
 	t.Parallel()
 	text := func(x *record.Explanation) string {
 		var b bytes.Buffer
-		if err := RenderExplanation(&b, "text", x); err != nil {
+		if err := ExplainFormats().Render(&b, "text", x); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Join(strings.Fields(strings.ReplaceAll(b.String(), nbsp, " ")), " ")
@@ -143,6 +147,87 @@ func TestExplanationNamesItsFigures(t *testing.T) {
 		c := record.Suspect{Code: code, Stretch: "its part", Tail: code == "cause-batches", Knob: "K", Control: "C", Moved: &moved, Still: &still}
 		if got := strings.ReplaceAll(proof(c), nbsp, " "); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A flame graph is well-formed, has a title for each frame, and its text fits its frame.
+func TestFlameSVG(t *testing.T) {
+	t.Parallel()
+	f := record.Flame{Kind: "cpu", Arm: "pool", Base: "nethttp", Frames: []record.Frame{
+		{Name: "all", Share: 1},
+		{Name: "example.com/long/package.(*T[go.shape.int]).Method<x>", Depth: 1, Share: .12, Change: .03},
+		{Name: "runtime.futex", Depth: 1, Left: .12, Share: .01, Change: -.05},
+	}}
+	var b strings.Builder
+	if err := FlameSVG(&b, f); err != nil {
+		t.Fatal(err)
+	}
+	for d := xml.NewDecoder(strings.NewReader(b.String())); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{
+		">cpu: pool, red where its share is larger than with nethttp, blue where it is smaller</text>",
+		"example.com/long/package.(*T[go.shape.int]).Method&lt;x&gt;: 12.00\u00a0% of the samples, +3.00 points</title>",
+		"runtime.futex: 1.00\u00a0% of the samples, -5.00 points</title>",
+		`fill: rgb(255,`,
+		`fill: rgb(149,149,255)`, // a tenth of the samples has the full colour, half of that 0.7 of it
+	} {
+		if !strings.Contains(strings.ReplaceAll(b.String(), "&#43;", "+"), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), ">runtime.futex</text>") {
+		t.Error("a frame 10 px wide has a text")
+	}
+}
+
+// The states of two arms' requests stand side by side; a state that one never had is 0, an
+// arm without a trace has none.
+func TestRequestStates(t *testing.T) {
+	t.Parallel()
+	rows := requestStates([]record.ProfiledArm{
+		{Arm: "a", Requests: &record.RequestTimes{Mean: 3e-3, P99: 4e-3, States: []record.StateTime{{State: "running", Mean: 3e-3, P99: 4e-3}}}},
+		{Arm: "b", Requests: &record.RequestTimes{Mean: 2e-3, P99: 2e-3, States: []record.StateTime{{State: "waiting: select", Mean: 2e-3, P99: 2e-3}}}},
+		{Arm: "c"},
+	})
+	var lines []string
+	for _, r := range rows {
+		lines = append(lines, strings.Join(r, "|"))
+	}
+	zero := seconds(0)
+	want := strings.Join([]string{
+		"|a|p99|b|p99|c|p99",
+		"running|" + seconds(3e-3) + "|" + seconds(4e-3) + "|" + zero + "|" + zero + "|" + none + "|" + none,
+		"waiting: select|" + zero + "|" + zero + "|" + seconds(2e-3) + "|" + seconds(2e-3) + "|" + none + "|" + none,
+		"all|" + seconds(3e-3) + "|" + seconds(4e-3) + "|" + seconds(2e-3) + "|" + seconds(2e-3) + "|" + none + "|" + none,
+	}, "\n")
+	if got := strings.Join(lines, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Profiles say of which arm there was nothing to capture, and that so few samples differ by
+// chance.
+func TestProfiled(t *testing.T) {
+	t.Parallel()
+	say := func(p record.Profiles) string {
+		return document.Document{Parts: []document.Part{profiled(&record.Explanation{Dir: "runs/a run", Profiles: &p})}}.Text(document.Options{Width: 200})
+	}
+	for _, tc := range []struct {
+		arms []record.ProfiledArm
+		want string
+	}{
+		{[]record.ProfiledArm{{Arm: "nginx"}}, "nginx shows no profiles: there is nothing to capture."},
+		{[]record.ProfiledArm{{Arm: "a", Samples: 3}, {Arm: "b", Samples: 4}}, "no function's share differs"},
+		{[]record.ProfiledArm{{Arm: "a", Files: []string{"profiles/a/trace.out"}}}, "go tool trace 'runs/a run/profiles/a/trace.out'"},
+	} {
+		if got := say(record.Profiles{Arms: tc.arms}); !strings.Contains(got, tc.want) {
+			t.Errorf("got\n%s\nwant %q in it", got, tc.want)
 		}
 	}
 }

@@ -56,11 +56,8 @@ func kindOf(m *record.Map, c *record.Cell) cellKind {
 	if c.Decision == record.Wins {
 		return wonBy(m, c.Winner)
 	}
-	i := slices.IndexFunc(unwon, func(k cellKind) bool { return k.Decision == c.Decision })
-	if i < 0 { // of another version
-		i = len(unwon) - 1
-	}
-	return unwon[i]
+	kind := first(unwon, func(k cellKind) bool { return k.Decision == c.Decision })
+	return cmp.Or(kind, unwon[len(unwon)-1])
 }
 
 // kindsOn returns the kinds for a legend: all arms, then the kinds of cells that no arm wins
@@ -69,12 +66,9 @@ func kindsOn(m *record.Map) []cellKind {
 	// An arm is in the legend even if it wins nothing: its letter is missing on the map for a
 	// reader to see.
 	arms := each(m.Arms, func(arm string) cellKind { return wonBy(m, arm) })
-	return append(arms, only(unwon, func(k cellKind) bool { return anyCell(m, func(c record.Cell) bool { return c.Decision == k.Decision }) })...)
-}
-
-// anyCell reports whether the map has a cell like this.
-func anyCell(m *record.Map, is func(c record.Cell) bool) bool {
-	return slices.ContainsFunc(m.Cells, is)
+	return append(arms, only(unwon, func(k cellKind) bool {
+		return slices.ContainsFunc(m.Cells, func(c record.Cell) bool { return c.Decision == k.Decision })
+	})...)
 }
 
 // inferred reports whether a cell was not measured, because measured cells on both sides of it
@@ -98,20 +92,14 @@ func mapGrid(m *record.Map) [][]string {
 	return rows
 }
 
-// MapFormats returns every format of a map in presentation order. A map is a grid over two
+// MapFormats returns every format of a map. A map is a grid over two
 // factors of a scenario, with the winner in each cell. Markdown links to map.svg in the same
 // directory; the cells of a page link to the reports of their runs.
-func MapFormats() []Format[*record.Map] {
-	return append(documentFormats(mapDocument, writeJSON[*record.Map]), []Format[*record.Map]{
-		{"csv", mapCSV},
-		{"svg", func(w io.Writer, m *record.Map) error { return writeSVG(w, draw("map", chartMap(m))) }},
-	}...)
-}
-
-// RenderMap writes a map in the named format. An unknown name is an error that lists the known
-// ones.
-func RenderMap(w io.Writer, format string, m *record.Map) error {
-	return render(w, MapFormats(), format, m)
+func MapFormats() FormatsOf[*record.Map] {
+	return append(documentFormats(mapDocument, writeJSON[*record.Map]),
+		Format[*record.Map]{"csv", mapCSV},
+		Format[*record.Map]{"svg", func(w io.Writer, m *record.Map) error { return writeSVG(w, draw("map", chartMap(m))) }},
+	)
 }
 
 // mapDocument returns a map as a document: the grid, theory, the measured cells in the order
@@ -175,15 +163,14 @@ func mapCSV(w io.Writer, m *record.Map) error {
 // at a border, are hatched. Border and Law are lines between cells: where measured verdicts
 // part, and where theory expects it.
 type mapChart struct {
-	Title, Headline     string
+	*record.Map
+	Title               string
 	Width, Height       px
 	Left, Right, Bottom px // of the cells
 	X, Y                []tick
-	XName, YName        string
 	XMiddle, YMiddle    px // of the axes' names
 	Cells               []mapCell
 	Border, Law         string // SVG path data
-	LawName             string
 	Legend              []mapKey
 }
 
@@ -213,7 +200,7 @@ const (
 func chartMap(m *record.Map) mapChart {
 	columns, rows := len(m.Plan.X.Values), len(m.Plan.Y.Values)
 	c := mapChart{
-		Title: mapTitle(m), Headline: m.Headline, XName: m.Plan.X.Name, YName: m.Plan.Y.Name,
+		Map: m, Title: mapTitle(m),
 		Left: mapLeft, Right: mapLeft + px(columns)*cellWidth, Bottom: mapTop + px(rows)*cellHeight,
 	}
 	c.XMiddle, c.YMiddle = (c.Left+c.Right)/2, (mapTop+c.Bottom)/2
@@ -245,10 +232,9 @@ func chartMap(m *record.Map) mapChart {
 		return a.Decided() && b.Decided() && kindOf(m, a).Mark+strings.Join(a.Among, ",") != kindOf(m, b).Mark+strings.Join(b.Among, ",")
 	})
 	if m.Theory != nil {
-		c.LawName = m.Theory.Law
 		c.Law = edges(m, left, top, func(a, b *record.Cell) bool { return !slices.Equal(a.Short, b.Short) })
 	}
-	c.legend(m)
+	c.legend()
 	return c
 }
 
@@ -271,7 +257,7 @@ func edges(m *record.Map, left, top func(int) px, differ func(a, b *record.Cell)
 
 // legend adds the legend below the map and sets the size of the drawing. It starts a new line
 // when an entry does not fit. 7 px are the width of a letter.
-func (c *mapChart) legend(m *record.Map) {
+func (c *mapChart) legend() {
 	at, line := c.Left, c.Bottom+58
 	add := func(class, text string, hatched bool) {
 		width := px(34 + 7*len([]rune(text)))
@@ -281,22 +267,22 @@ func (c *mapChart) legend(m *record.Map) {
 		c.Legend = append(c.Legend, mapKey{at, line, class, text, hatched})
 		at += width
 	}
-	for _, k := range kindsOn(m) {
+	for _, k := range kindsOn(c.Map) {
 		add(k.Class, k.Mark+" "+k.Words, k.Decision == record.InDoubt)
 	}
-	if anyCell(m, inferred) {
+	if slices.ContainsFunc(c.Map.Cells, inferred) {
 		add("m-same m-inferred", "( ) inferred", false)
 	}
-	if anyCell(m, func(c record.Cell) bool { return c.Border }) {
+	if slices.ContainsFunc(c.Map.Cells, func(c record.Cell) bool { return c.Border }) {
 		add("m-none", "at a border", true)
 	}
-	if c.LawName != "" {
-		add("m-lawkey", c.LawName, false)
+	if c.Theory != nil {
+		add("m-lawkey", c.Theory.Law, false)
 	}
 	line += keyHeight
 	// The line about the figures has no swatch and may be longer than the map, so the drawing
 	// grows with it.
-	figures := "Figures: " + figuresOf(m)
+	figures := "Figures: " + figuresOf(c.Map)
 	c.Legend = append(c.Legend, mapKey{X: c.Left, Y: line, Text: figures})
 	c.Width = max(c.Right, c.Left+4*cellWidth, c.Left+px(8*len([]rune(c.Title))), c.Left+px(7*len([]rune(figures)))) + 16
 	c.Height = line + 28
@@ -306,60 +292,34 @@ func (c *mapChart) legend(m *record.Map) {
 // border, ! where theory says that an arm is short of workers, and the difference. "(A)/!" has
 // all three signs.
 func shorthand(m *record.Map, c *record.Cell) string {
-	s := kindOf(m, c).Mark
-	if inferred(*c) {
-		s = "(" + s + ")"
-	}
-	if atBorder(*c) {
-		s += "/"
-	}
-	if m.Theory != nil && len(c.Short) > 0 {
-		s += "!"
-	}
-	if c.Ratio > 0 {
-		s += " " + figure(m, c)
-	}
-	return s
+	mark := kindOf(m, c).Mark
+	return either(inferred(*c), "("+mark+")", mark) + when(atBorder(*c), "/") + when(m.Theory != nil && len(c.Short) > 0, "!") +
+		when(figured(*c), " %s", figure(m, c))
 }
 
 // figure formats a cell's difference, and names its metric if it is not the map's.
 func figure(m *record.Map, c *record.Cell) string {
-	if c.Metric == mapMetric(m) {
-		return change(c.Ratio)
-	}
-	return stats.MetricOf(c.Metric).Label + " " + change(c.Ratio)
+	return when(c.Metric != mapMetric(m), "%s ", stats.MetricOf(c.Metric).Label) + change(c.Ratio)
 }
 
 // mapMetric returns the metric of the figures on a map: the metric asked for, or the one that
 // all cells share; "" if the cells' metrics differ, and each figure then names its own.
 func mapMetric(m *record.Map) string {
-	if m.Plan.Metric != "" {
+	// A cell without a difference has no metric that counts.
+	groups := grouped(only(m.Cells, figured), func(c record.Cell) string { return c.Metric })
+	if m.Plan.Metric != "" || len(groups) != 1 {
 		return m.Plan.Metric
 	}
-	common := ""
-	for _, c := range m.Cells {
-		switch {
-		// A cell without a difference has no metric that counts.
-		case c.Ratio <= 0:
-		case common == "":
-			common = c.Metric
-		case c.Metric != common:
-			return ""
-		}
-	}
-	return common
+	return groups[0][0].Metric
 }
 
 // cellSentence describes a cell in full, with both factors, the decision, and the difference
 // with its interval or the reason against it.
 func cellSentence(m *record.Map, c *record.Cell) string {
 	p := m.Plan
-	s := fmt.Sprintf("%s=%s, %s=%s: ", p.X.Name, p.X.Values[c.X], p.Y.Name, p.Y.Values[c.Y])
-	if c.Decision == record.Ties {
-		s += strings.Join(c.Among, " and ") + " are "
-	}
 	kind := kindOf(m, c)
-	s += kind.Words
+	s := fmt.Sprintf("%s=%s, %s=%s: ", p.X.Name, p.X.Values[c.X], p.Y.Name, p.Y.Values[c.Y]) +
+		when(c.Decision == record.Ties, "%s are ", strings.Join(c.Among, " and ")) + kind.Words
 	switch {
 	case c.Decision == record.Rejected:
 		return s + ": " + c.Reason.String()
@@ -368,32 +328,22 @@ func cellSentence(m *record.Map, c *record.Cell) string {
 	case inferred(*c):
 		return s + ", inferred"
 	}
-	if c.Ratio > 0 {
-		s += fmt.Sprintf("; %s %s %s (%s to %s)", c.Arm, change(c.Ratio), stats.MetricOf(c.Metric).In, bound(c.Low, c.Decision == record.Wins), bound(c.High, c.Decision == record.Wins))
-	}
-	return s
+	sure := c.Decision == record.Wins
+	return s + when(figured(*c), "; %s %s %s (%s to %s)", c.Arm, change(c.Ratio), stats.MetricOf(c.Metric).In, bound(c.Low, sure), bound(c.High, sure))
 }
 
 // mapLegend explains the marks on the map, for a text. It explains only marks that the map has.
-func mapLegend(m *record.Map) (lines []string) {
-	var signs []string
-	if anyCell(m, inferred) {
-		signs = append(signs, "( ) inferred: measured cells on both sides agree")
-	}
-	if anyCell(m, atBorder) {
-		signs = append(signs, "/ at a border")
-	}
-	if m.Theory != nil && anyCell(m, func(c record.Cell) bool { return len(c.Short) > 0 }) {
-		signs = append(signs, "! "+m.Theory.Arm+" is short of workers by Little's law")
-	}
-	lines = append(lines, strings.Join(each(kindsOn(m), func(k cellKind) string { return k.Mark + " " + k.Words }), "; "))
-	if signs != nil {
-		lines = append(lines, strings.Join(signs, "; "))
-	}
-	if anyCell(m, figured) {
-		lines = append(lines, "figures: "+figuresOf(m))
-	}
-	return lines
+func mapLegend(m *record.Map) []string {
+	has := func(is func(record.Cell) bool) bool { return slices.ContainsFunc(m.Cells, is) }
+	theory := cmp.Or(m.Theory, &record.Border{})
+	short := func(c record.Cell) bool { return m.Theory != nil && len(c.Short) > 0 }
+	signs := nonEmpty(
+		when(has(inferred), "( ) inferred: measured cells on both sides agree"),
+		when(has(atBorder), "/ at a border"),
+		when(has(short), "! %s is short of workers by Little's law", theory.Arm),
+	)
+	kinds := each(kindsOn(m), func(k cellKind) string { return k.Mark + " " + k.Words })
+	return nonEmpty(strings.Join(kinds, "; "), strings.Join(signs, "; "), when(has(figured), "figures: %s", figuresOf(m)))
 }
 
 // figuresOf explains the numbers in the cells: which arm against which, and at which metric.
@@ -407,7 +357,7 @@ func figuresOf(m *record.Map) string {
 	switch {
 	case of == "":
 		metric = "the metric named: the widest that decided, or of all if none did"
-	case m.Plan.Metric != "" && anyCell(m, named):
+	case m.Plan.Metric != "" && slices.ContainsFunc(m.Cells, named):
 		metric += ", or what is named where an arm is overloaded"
 	}
 	return fmt.Sprintf("%s against %s, %s", whose, m.Arms[0], metric)
@@ -416,10 +366,7 @@ func figuresOf(m *record.Map) string {
 // mapTitle returns the title of a map: the scenario, the metric or "winner", the arms and both
 // factors.
 func mapTitle(m *record.Map) string {
-	metric := "winner"
-	if m.Plan.Metric != "" {
-		metric = stats.MetricOf(m.Plan.Metric).Label
-	}
+	metric := either(m.Plan.Metric != "", stats.MetricOf(m.Plan.Metric).Label, "winner")
 	return fmt.Sprintf("%s: %s of %s over %s × %s", m.Plan.Scenario, metric, strings.Join(m.Arms, " and "), m.Plan.X.Name, m.Plan.Y.Name)
 }
 
@@ -427,28 +374,20 @@ func mapTitle(m *record.Map) string {
 // budget.
 func mapPlan(m *record.Map) string {
 	p := m.Plan
-	took := fmt.Sprintf("took %s, budget %s", seconds(m.Spent), seconds(p.Budget))
-	if m.Sessions > 1 {
-		took = fmt.Sprintf("took %s in %d sessions, the last with a budget of %s", seconds(m.Spent), m.Sessions, seconds(p.Budget))
-	}
-	windows := "windows as long as each needs"
-	if p.Window > 0 {
-		windows = seconds(p.Window) + " windows"
-	}
-	return fmt.Sprintf("%s offered, cells of %s at most, %s, seed %d; %s", m.Rate, plural(p.Blocks, "block"), windows, p.Seed, took)
+	windows := either(p.Window > 0, seconds(p.Window)+" windows", "windows as long as each needs")
+	budget := either(m.Sessions > 1, fmt.Sprintf(" in %d sessions, the last with a budget of ", m.Sessions), ", budget ")
+	return fmt.Sprintf("%s offered, cells of %s at most, %s, seed %d; took %s%s%s",
+		m.Rate, plural(p.Blocks, "block"), windows, p.Seed, seconds(m.Spent), budget, seconds(p.Budget))
 }
 
 // mapState tells why the map is incomplete and how to go on; "" when it is complete.
 func mapState(m *record.Map) string {
+	resume := "'schedlab map --resume " + command.Quote(m.Dir) + "' goes on"
 	switch m.Status {
 	case record.Interrupted:
-		return "INTERRUPTED: " + mapResume(m)
+		return "INTERRUPTED: " + resume
 	case record.Partial:
-		why := "the budget ended before every cell was known"
-		if m.Failure != "" {
-			why = m.Failure
-		}
-		return "PARTIAL: " + why + "; " + mapResume(m)
+		return "PARTIAL: " + cmp.Or(m.Failure, "the budget ended before every cell was known") + "; " + resume
 	case record.Running:
 		return "INCOMPLETE: the map is being measured, or was cut off"
 	}
@@ -458,13 +397,9 @@ func mapState(m *record.Map) string {
 // theoryLines compares the border that Little's law predicts with the measured one, one line of
 // text for each row or column of the map; nil without a prediction.
 func theoryLines(m *record.Map) (lines []string) {
-	b := m.Theory
-	if b == nil {
-		return nil
-	}
+	b := cmp.Or(m.Theory, &record.Border{})
 	// The border is told along one factor, line by line of the other one.
-	across := m.Plan.X
-	along := m.Plan.Y
+	across, along := m.Plan.X, m.Plan.Y
 	if b.Along == m.Plan.X.Name {
 		across, along = along, across
 	}
@@ -489,17 +424,9 @@ func theoryLines(m *record.Map) (lines []string) {
 		default:
 			text += "measured " + between(l.From) + " or up to " + between(l.To)
 		}
-		if l.Known && !l.Within1 {
-			text += ": more than a cell apart"
-		}
-		lines = append(lines, text)
+		lines = append(lines, text+when(l.Known && !l.Within1, ": more than a cell apart"))
 	}
 	return lines
-}
-
-// mapResume returns the command that resumes a map, for a sentence.
-func mapResume(m *record.Map) string {
-	return "'schedlab map --resume " + command.Quote(m.Dir) + "' goes on"
 }
 
 // MapHeadline returns the result of a map in one or two sentences: whether one arm overtakes
@@ -529,20 +456,12 @@ func MapHeadline(m *record.Map) string {
 	if m.Theory == nil {
 		return text
 	}
-	known, within := 0, 0
-	for _, l := range m.Theory.Lines {
-		known += stats.Count(l.Known)
-		within += stats.Count(l.Within1)
-	}
-	line := "column"
-	if m.Theory.Along == m.Plan.X.Name {
-		line = "row"
-	}
-	text += fmt.Sprintf(" Where %s loses lies within one cell of Little's law in %d of %s", m.Theory.Arm, within, prose.Plural(len(m.Theory.Lines), line))
-	if unknown := len(m.Theory.Lines) - known; unknown > 0 {
-		text += fmt.Sprintf(" (in %d no border can be told)", unknown)
-	}
-	return text + "."
+	unknown := len(only(m.Theory.Lines, func(l record.BorderLine) bool { return !l.Known }))
+	within := len(only(m.Theory.Lines, func(l record.BorderLine) bool { return l.Within1 }))
+	line := either(m.Theory.Along == m.Plan.X.Name, "row", "column")
+	return text + fmt.Sprintf(" Where %s loses lies within one cell of Little's law in %d of %s",
+		m.Theory.Arm, within, prose.Plural(len(m.Theory.Lines), line)) +
+		when(unknown > 0, " (in %d no border can be told)", unknown) + "."
 }
 
 // overtaking answers the question of a map, whether one arm overtakes another, by the arms that

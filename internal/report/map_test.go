@@ -58,7 +58,7 @@ func atlas() *record.Map {
 func renderedMap(t *testing.T, format string, m *record.Map) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := RenderMap(&b, format, m); err != nil {
+	if err := MapFormats().Render(&b, format, m); err != nil {
 		t.Fatalf("%s: %v", format, err)
 	}
 	return b.String()
@@ -167,7 +167,7 @@ func TestMapJSONAndCSVHoldEveryCell(t *testing.T) {
 
 func TestRenderMapKnowsItsFormats(t *testing.T) {
 	t.Parallel()
-	err := RenderMap(io.Discard, "xml", atlas())
+	err := MapFormats().Render(io.Discard, "xml", atlas())
 	if err == nil || !strings.Contains(err.Error(), `unknown format "xml": use one of text, json, markdown, html, csv, svg`) {
 		t.Errorf("got %v", err)
 	}

@@ -19,9 +19,9 @@ import (
 // schedulers (twins). Client and server stamp each request on one clock; a record.Phase is the
 // mean time between two stamps, and a record.Stretch is phases that a reader takes as one.
 type breakdown struct {
-	Title       string // follows "where the time went"
-	Caveat      string // why the figures mean little; "" when they mean something
-	Names       []string
+	Title       string           // follows "where the time went"
+	Caveat      string           // why the figures mean little; "" when they mean something
+	Stretches   []record.Stretch // in which an arm spent time, in the order in which a request passes them
 	Rows        []breakdownRow
 	Differences []string // from the arm compared with, a sentence each: the place, not the cause
 }
@@ -39,7 +39,7 @@ func overBlocks(figures, caveat string) string {
 // time, because the parts leave nothing out.
 type breakdownRow struct {
 	series
-	Seconds []float64 // in the order of Names; NaN if the arm's time has no such part
+	Seconds map[string]float64 // by the stretch's name; without the stretches that the arm's time cannot be split into
 	Sum     float64
 }
 
@@ -50,58 +50,44 @@ var unsplit = record.Stretch{
 	What: "of a server that stamps nothing, all between the client's write and the end of the answer, which cannot be split",
 }
 
-// stretches returns the stretches in r's tables, in the order in which a request passes them.
-// unsplit is among them, as the second, only if an arm needs it.
-func stretches(r *record.Result) []record.Stretch {
-	all := record.Stretches()
-	if !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 && a.Joined == 0 }) {
-		return all
-	}
-	return slices.Insert(all, 1, unsplit)
-}
+// stretches returns all stretches in the order in which a request passes them, with unsplit as
+// the second.
+func stretches() []record.Stretch { return slices.Insert(record.Stretches(), 1, unsplit) }
 
-// times returns an arm's times, in seconds, in the order of stretches. of selects the figure of
-// a phase. A stretch that the arm cannot have is NaN, for which a table prints a dash.
-func times(a record.Arm, stretches []record.Stretch, of func(record.Phase) float64) (all []float64) {
-	dark := 0.0
-	for _, st := range stretches {
-		v := st.In(a.Phases, of)
-		switch {
-		case a.Joined > 0 && st.Name == unsplit.Name:
-			v = math.NaN()
-		// All other time of an arm without stamps becomes one sum, which is stored below.
-		case a.Joined == 0 && st.Name != stretches[0].Name: // the client's stretch comes from the client's own stamps
-			dark += v
-			v = math.NaN()
+// times returns an arm's times by stretch. of selects the figure of a phase, in seconds. All time
+// of an arm without a server's stamps is unsplit, except the client's own stretch, the first.
+func times(a record.Arm, of func(record.Phase) float64) map[string]float64 {
+	all := map[string]float64{}
+	for i, st := range record.Stretches() {
+		if a.Joined > 0 || i == 0 {
+			all[st.Name] = st.In(a.Phases, of)
+		} else {
+			all[unsplit.Name] += st.In(a.Phases, of)
 		}
-		all = append(all, v)
-	}
-	if a.Joined == 0 {
-		all[slices.IndexFunc(stretches, func(st record.Stretch) bool { return st.Name == unsplit.Name })] = dark
 	}
 	return all
 }
 
-// breakdowns returns both tables, on average and of the slowest 1 %, without the stretches in
-// which no arm spent time; nil when no arm was stamped.
+// breakdowns returns both tables, on average and of the slowest 1 %; nil when no arm was stamped.
 func breakdowns(r *record.Result) []breakdown {
-	if !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 }) {
+	if !slices.ContainsFunc(r.Arms, stamped) {
 		return nil
 	}
-	// The differences are left out with a caveat: they would read as findings.
 	average := breakDown(r, "on average", func(p record.Phase) float64 { return p.Mean })
 	tail := breakDown(r, "in the slowest 1"+nbsp+"% of requests, on average", func(p record.Phase) float64 { return p.Tail })
-	average.Caveat = caveat(r)
+	// The differences are left out with a caveat: they would read as findings. The brief report
+	// has the tail's differences.
 	if average.Caveat == "" {
-		// The brief report has the tail's differences.
 		average.Differences = each(only(r.Differences, func(d record.Difference) bool { return !d.Tail }), difference)
 	}
-	tail.Caveat = average.Caveat
 	if n := slowest(r); n < tailRequests {
 		tail.Caveat = strings.TrimPrefix(fmt.Sprintf("%s; %s an arm at the least, too few to tell", tail.Caveat, plural(n, "request")), "; ")
 	}
 	return []breakdown{average, tail}
 }
+
+// stamped reports whether an arm's requests were stamped, by the client at least.
+func stamped(a record.Arm) bool { return len(a.Phases) > 0 }
 
 // tailRequests is the smallest number of slow requests over which a mean means something. With
 // fewer a single stall decides it.
@@ -111,22 +97,17 @@ const tailRequests = 100
 // the stamped arm with the fewest. It is the largest int without a stamped arm.
 func slowest(r *record.Result) int {
 	least := math.MaxInt
-	for _, a := range r.Arms {
-		if len(a.Phases) > 0 {
-			least = min(least, (a.Requests-a.Errors+99)/100)
-		}
+	for _, a := range only(r.Arms, stamped) {
+		least = min(least, (a.Requests-a.Errors+99)/100)
 	}
 	return least
 }
 
-// legend explains the stretches in the tables, each once; "" without tables.
-func legend(r *record.Result, tables []breakdown) string {
-	shown := only(stretches(r), func(st record.Stretch) bool {
-		return slices.ContainsFunc(tables, func(b breakdown) bool { return slices.Contains(b.Names, st.Name) })
+// legend explains the stretches in the tables, each once.
+func legend(tables []breakdown) string {
+	shown := only(stretches(), func(st record.Stretch) bool {
+		return slices.ContainsFunc(tables, func(b breakdown) bool { return b.spent(st) })
 	})
-	if len(shown) == 0 {
-		return ""
-	}
 	return strings.Join(each(shown, func(st record.Stretch) string { return st.Name + ": " + st.What }), "; ") + " (docs/reference/timeline.md)"
 }
 
@@ -134,33 +115,23 @@ func legend(r *record.Result, tables []breakdown) string {
 // phase, in seconds. It drops the stretches in which no arm spent time, so that the rest fit in
 // the width.
 func breakDown(r *record.Result, title string, of func(record.Phase) float64) breakdown {
-	b := breakdown{Title: title}
-	all := stretches(r)
+	b := breakdown{Title: title, Caveat: caveat(r)}
 	for i, s := range seriesOf(r.Arms) {
-		if len(r.Arms[i].Phases) == 0 {
-			continue
+		row := breakdownRow{series: s, Seconds: times(r.Arms[i], of)}
+		for _, st := range stretches() {
+			row.Sum += row.Seconds[st.Name]
 		}
-		row := breakdownRow{series: s, Seconds: times(r.Arms[i], all, of)}
-		for _, v := range row.Seconds {
-			// NaN in a sum would make all of it NaN.
-			if !math.IsNaN(v) {
-				row.Sum += v
-			}
-		}
-		b.Rows = append(b.Rows, row)
-	}
-	// A stretch stays if any arm spent time in it, so that all rows have the same columns.
-	var kept []int
-	for i, st := range all {
-		if slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return math.Abs(row.Seconds[i]) > negligible }) {
-			kept = append(kept, i)
-			b.Names = append(b.Names, st.Name)
+		if stamped(r.Arms[i]) {
+			b.Rows = append(b.Rows, row)
 		}
 	}
-	for i, row := range b.Rows {
-		b.Rows[i].Seconds = each(kept, func(k int) float64 { return row.Seconds[k] })
-	}
+	b.Stretches = only(stretches(), b.spent)
 	return b
+}
+
+// spent reports whether any arm spent time in a stretch.
+func (b breakdown) spent(st record.Stretch) bool {
+	return slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return math.Abs(row.Seconds[st.Name]) > negligible })
 }
 
 // negligible is a mean time, in seconds, too small for a column: 5 ns, less than reading a
@@ -174,15 +145,17 @@ func (b breakdown) cells() [][]string {
 	// decimal than usual shows the small stretches.
 	unit := timeScale(each(b.Rows, func(row breakdownRow) float64 { return row.Sum })...)
 	unit.decimals = min(unit.decimals+1, 3)
-	number := func(v float64) string {
-		if math.IsNaN(v) {
+	fields := []field[breakdownRow]{{"arm", nil, func(row breakdownRow) string { return row.Name }}}
+	for _, st := range b.Stretches {
+		fields = append(fields, field[breakdownRow]{st.Name, nil, func(row breakdownRow) string {
+			if v, ok := row.Seconds[st.Name]; ok {
+				return unit.number(v)
+			}
 			return none
-		}
-		return unit.number(v)
+		}})
 	}
-	return append([][]string{slices.Concat([]string{"arm"}, b.Names, []string{"sum (" + unit.unit + ")"})}, each(b.Rows, func(row breakdownRow) []string {
-		return append([]string{row.Name}, each(append(slices.Clone(row.Seconds), row.Sum), number)...)
-	})...)
+	sum := field[breakdownRow]{"sum (" + unit.unit + ")", nil, func(row breakdownRow) string { return unit.number(row.Sum) }}
+	return rows(b.Rows, append(fields, sum)...)
 }
 
 // breakdownParts returns a section for each breakdown. The last one has the legend and the
@@ -192,7 +165,7 @@ func breakdownParts(r *record.Result) (parts []document.Part) {
 	for i, b := range tables {
 		notes := []document.Part{document.Lines(b.Differences)}
 		if i == len(tables)-1 {
-			notes = append(notes, document.Note(legend(r, tables)), document.Note(coverage(r)))
+			notes = append(notes, document.Note(legend(tables)), document.Note(coverage(r)))
 		}
 		parts = append(parts, document.Section{
 			ID: fmt.Sprintf("phases-%d", i+1), Title: "Where the time went " + b.Title, About: overBlocks("means", b.Caveat),
@@ -211,21 +184,21 @@ func stackOf(b breakdown) document.Chart {
 		longest = max(longest, row.Sum)
 	}
 	c := barChart{Label: "Where the time went " + b.Title + " (" + overBlocks("means", b.Caveat) + "), one bar per arm", Scale: axis{high: max(longest, 1e-9), From: 10, To: 550}}
-	unit := timeScale(longest)
 	for _, row := range b.Rows {
-		bars := barRow{Name: row.Name, Total: unit.format(row.Sum)}
+		bars := barRow{Name: row.Name, Total: timeScale(longest).format(row.Sum)}
 		at := 0.0
-		for k, v := range row.Seconds {
-			if v > 0 { // a negative time, an error of the calibration, cannot be drawn
-				bars.Bars = append(bars.Bars, bar{stretchClass(b.Names[k]), b.Names[k] + ": " + seconds(v), at, at + v})
+		for _, st := range b.Stretches {
+			if v := row.Seconds[st.Name]; v > 0 { // a negative time, an error of the calibration, cannot be drawn
+				bars.Bars = append(bars.Bars, bar{stretchClass(st.Name), st.Name + ": " + seconds(v), at, at + v})
 				at += v
 			}
 		}
 		c.Rows = append(c.Rows, bars)
 	}
-	figure := document.Chart{Picture: draw("bars", c), Instead: []document.Part{document.Table{Rows: b.cells()}}}
-	figure.Keys = each(b.Names, func(name string) document.Key { return document.Key{Class: stretchClass(name), Name: name} })
-	return figure
+	return document.Chart{
+		Picture: draw("bars", c), Instead: []document.Part{document.Table{Rows: b.cells()}},
+		Keys: each(b.Stretches, func(st record.Stretch) document.Key { return document.Key{Class: stretchClass(st.Name), Name: st.Name} }),
+	}
 }
 
 // stretchClass returns the CSS class of a stretch, which gives it the same colour in every
@@ -235,7 +208,7 @@ func stretchClass(name string) string { return "stretch s-" + strings.ReplaceAll
 // coverage tells, for each arm in which some requests lack the server's stamps, the share of
 // these; "" for none.
 func coverage(r *record.Result) string {
-	partly := only(r.Arms, func(a record.Arm) bool { return len(a.Phases) > 0 && a.Joined > 0 && a.Joined < 1 })
+	partly := only(r.Arms, func(a record.Arm) bool { return stamped(a) && a.Joined > 0 && a.Joined < 1 })
 	return strings.Join(each(partly, func(a record.Arm) string {
 		return fmt.Sprintf("%s: %.3f %% of its requests were not accounted for by the server", a.Name, 100*(1-a.Joined))
 	}), "; ")
@@ -244,13 +217,8 @@ func coverage(r *record.Result) string {
 // difference describes one difference of two arms' mean times in a sentence, its largest pieces
 // first. Pieces that are not sure are summed up as the rest.
 func difference(d record.Difference) string {
-	way, when := "slower", "on average"
-	if d.By < 0 {
-		way = "faster"
-	}
-	if d.Tail {
-		when = "in the slowest 1" + nbsp + "%"
-	}
+	way := either(d.By < 0, "faster", "slower")
+	requests := either(d.Tail, "in the slowest 1"+nbsp+"%", "on average")
 	unit := timeScale(math.Abs(d.By))
 	var told []string
 	rest := d.By
@@ -272,7 +240,7 @@ func difference(d record.Difference) string {
 	// "slower" and "faster" carry the sign, so the ends are printed without it, the smaller
 	// first.
 	low, high := math.Abs(d.Low), math.Abs(d.High)
-	return fmt.Sprintf("%s is %s %s %s than %s (%s to %s): %s", d.Arm, unit.format(math.Abs(d.By)), way, when, d.Baseline,
+	return fmt.Sprintf("%s is %s %s %s than %s (%s to %s): %s", d.Arm, unit.format(math.Abs(d.By)), way, requests, d.Baseline,
 		unit.format(min(low, high)), unit.format(max(low, high)), strings.Join(told, ", "))
 }
 
@@ -291,17 +259,16 @@ func theory(r *record.Result) document.Part {
 func predictions(r *record.Result) (lines []string) {
 	for _, a := range choices(r.Arms) {
 		for _, p := range a.Predictions {
-			name, says := a.Name+", "+p.Model, p.Why.String()
-			if p.Why.None() {
-				says = strings.Join(compared(a, p), "; ")
-				if p.Formula != "" && p.Formula != "replay" {
-					name += " (" + p.Formula + ")"
-				}
-			}
-			lines = append(lines, name+": "+says)
+			says := either(p.Why.None(), strings.Join(compared(a, p), "; "), p.Why.String())
+			lines = append(lines, modelled(a.Name, p.Model, p.Formula)+": "+says)
 		}
 	}
 	return lines
+}
+
+// modelled names an arm and a queueing model of it, with the formula where there is one.
+func modelled(arm, model, formula string) string {
+	return arm + ", " + model + when(formula != "" && formula != "replay", " (%s)", formula)
 }
 
 // leastLoss is the smallest loss that is printed as a number: one request in a million. No run
@@ -310,10 +277,7 @@ const leastLoss = 1e-6
 
 // lossText formats a loss, a ratio, in per cent with two digits.
 func lossText(v float64) string {
-	if v > 0 && v < leastLoss {
-		return "~0" + nbsp + "%"
-	}
-	return fmt.Sprintf("%.2g%s%%", 100*v, nbsp)
+	return either(v > 0 && v < leastLoss, "~0"+nbsp+"%", percent("%.2g", v))
 }
 
 // compared lists a prediction's figures with the measured ones, and the change from theory to
@@ -327,7 +291,7 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 	}
 	figures := []figure{{"mean", a.Mean, seconds}, {"p50", a.P50, seconds}, {"p90", a.P90, seconds}, {"p99", a.P99, seconds}, {"goodput", a.Goodput, rate}}
 	lossy := a.GoodMean != nil
-	if lossy { // theory predicts the times of served requests
+	if lossy {
 		figures = []figure{{"mean", a.GoodMean, seconds}, {"goodput", a.Goodput, rate}}
 	}
 	for _, f := range figures {
@@ -352,10 +316,6 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 // The table splits the measured mean into the ideal one, the overhead, and the rest; see
 // record.Twin.
 func twins(r *record.Result) document.Part {
-	s := document.Section{
-		ID: "twin", Title: "Against the ideal twin", About: overBlocks("medians", caveat(r)),
-		Lead: "Each arm beside its own requests in an ideal scheduler of its kind, block by block.",
-	}
 	var lines document.Lines
 	var with []record.Arm
 	var means, tails, beyond []float64
@@ -372,10 +332,6 @@ func twins(r *record.Result) document.Part {
 			}
 			lines = append(lines, remarked(a)...)
 		}
-	}
-	if len(with) == 0 {
-		s.Parts = []document.Part{lines}
-		return s
 	}
 	// Each kind of figure has a unit of its own, since CPU time may be in µs and the tail in s.
 	unit, cpu, tail := timeScale(means...), timeScale(beyond...), timeScale(tails...)
@@ -395,16 +351,17 @@ func twins(r *record.Result) document.Part {
 		optional("twin's p99", func(a record.Arm) *record.Spread { return a.Twin.P99 }, inTail),
 		optional("measured", func(a record.Arm) *record.Spread { return a.Twin.MeasuredP99 }, inTail),
 	)
-	legend := "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; " +
-		"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; " +
-		"each block's figures add up, their medians, column by column, only nearly (docs/reference/queueing.md)"
-	s.Parts = []document.Part{document.Table{Rows: table}, lines, document.Note(legend)}
-	return s
-}
-
-// plus returns number with a sign, without the unit. A value that rounds to zero gets ±.
-func (s scale) plus(v float64) string {
-	return strings.TrimSuffix(s.signed(v), nbsp+s.unit)
+	legend := ""
+	if len(with) > 0 {
+		legend = "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; " +
+			"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; " +
+			"each block's figures add up, their medians, column by column, only nearly (docs/reference/queueing.md)"
+	}
+	return document.Section{
+		ID: "twin", Title: "Against the ideal twin", About: overBlocks("medians", caveat(r)),
+		Lead:  "Each arm beside its own requests in an ideal scheduler of its kind, block by block.",
+		Parts: []document.Part{document.Table{Rows: table}, lines, document.Note(legend)},
+	}
 }
 
 // remarked returns the notes about an arm's twin: its assumptions, and the losses.
@@ -413,8 +370,8 @@ func remarked(a record.Arm) (lines []string) {
 		lines = append(lines, a.Name+": "+a.Twin.Note)
 	}
 	if l := a.Twin.Loss; l != nil && l.Median+a.Twin.MeasuredLoss.Median > 0 {
-		lines = append(lines, fmt.Sprintf("%s: the twin turned away %.3g%s%%, measured %.3g%s%%; the times are those of the others",
-			a.Name, 100*l.Median, nbsp, 100*a.Twin.MeasuredLoss.Median, nbsp))
+		lines = append(lines, fmt.Sprintf("%s: the twin turned away %s, measured %s; the times are those of the others",
+			a.Name, percent("%.3g", l.Median), percent("%.3g", a.Twin.MeasuredLoss.Median)))
 	}
 	return lines
 }

@@ -10,13 +10,14 @@
 // The files, by a reader's question:
 //
 //   - report.go: the list of formats, and the formats for programs
-//   - whole.go, brief.go, summary.go: the full report, one screen of it, and one for a pull request
+//   - whole.go, brief.go: the full report, and one screen of it
+//   - summary.go: a pull request's reports, of a run and of a gate, and those of a pack
 //   - headline.go: the answer in one sentence
-//   - words.go, machine.go: verdicts, loads and machines in words
+//   - words.go: verdicts, loads and machines in words
 //   - doubts.go: everything that speaks against a result
 //   - table.go: tables, units and digits
 //   - chart.go: axes, lines and bars; curves.go and phases.go: the drawings of a run
-//   - capacity.go, map.go, gate.go, explain.go, choice.go, attack.go: the other results of schedlab
+//   - capacity.go, map.go, explain.go, commands.go: the other results of schedlab
 //   - topic.go: the charts of docs/experiments
 //
 // A report is complete before its first byte is written, so an error in building it writes
@@ -49,10 +50,13 @@ type Format[T any] struct {
 	Render func(w io.Writer, of T) error
 }
 
-// Formats returns every format of a result in presentation order: help and errors list them so.
-// Its text is plain and 100 columns wide; Text takes more options.
-func Formats() []Format[*record.Result] {
-	return []Format[*record.Result]{
+// FormatsOf are the formats of a value in presentation order: help and errors list them so.
+type FormatsOf[T any] []Format[T]
+
+// Formats returns every format of a result. Its text is plain and 100 columns wide; Text takes
+// more options.
+func Formats() FormatsOf[*record.Result] {
+	return FormatsOf[*record.Result]{
 		{"text", func(w io.Writer, r *record.Result) error { return Text(w, r, TextOptions{}) }},
 		{"json", JSON},
 		{"markdown", Markdown},
@@ -66,18 +70,29 @@ func Formats() []Format[*record.Result] {
 
 // documentFormats returns the four formats that every document has: text, json, markdown and
 // html. of builds the document; json writes the value itself.
-func documentFormats[T any](of func(T) document.Document, json func(w io.Writer, of T) error) []Format[T] {
-	return []Format[T]{
-		{"text", func(w io.Writer, x T) error { return TextOptions{}.write(w, of(x)) }},
+func documentFormats[T any](of func(T) document.Document, json func(w io.Writer, of T) error) FormatsOf[T] {
+	return FormatsOf[T]{
+		{"text", func(w io.Writer, x T) error { return writeText(w, of(x), TextOptions{}) }},
 		{"json", json},
 		{"markdown", func(w io.Writer, x T) error { return writeMarkdown(w, of(x)) }},
 		{"html", func(w io.Writer, x T) error { return writeHTML(w, of(x)) }},
 	}
 }
 
-// Names returns the names of formats, in their order.
-func Names[T any](formats []Format[T]) []string {
-	return each(formats, func(f Format[T]) string { return f.Name })
+// Names returns the names of the formats, in their order.
+func (all FormatsOf[T]) Names() []string {
+	return each(all, func(f Format[T]) string { return f.Name })
+}
+
+// Render writes a value in the named format. An unknown name is an error that lists the known
+// ones.
+func (all FormatsOf[T]) Render(w io.Writer, name string, of T) error {
+	for _, f := range all {
+		if f.Name == name {
+			return f.Render(w, of)
+		}
+	}
+	return fmt.Errorf("unknown format %q: use one of %s", name, strings.Join(all.Names(), ", "))
 }
 
 // Render writes r in the named format. An unknown name is an error that lists the known ones.
@@ -86,18 +101,7 @@ func Render(w io.Writer, format string, r *record.Result) error {
 	if r.Capacity != nil && (format == "benchstat" || format == "hgrm") {
 		return fmt.Errorf("a search for capacity compares no blocks, so there is nothing to render as %s: use text, json, markdown, html or csv", format)
 	}
-	return render(w, Formats(), format, r)
-}
-
-// render writes a value in the format of this name, or returns an error that lists the known
-// names.
-func render[T any](w io.Writer, formats []Format[T], name string, of T) error {
-	for _, f := range formats {
-		if f.Name == name {
-			return f.Render(w, of)
-		}
-	}
-	return fmt.Errorf("unknown format %q: use one of %s", name, strings.Join(Names(formats), ", "))
+	return Formats().Render(w, format, r)
 }
 
 // emit writes a finished report in one Write, so that a report is whole or missing. An error
@@ -194,30 +198,19 @@ func writeCSV(w io.Writer, rows [][]string) error {
 func judged(r *record.Result, a *record.Arm, metric string) []string {
 	// The copy of the baseline is no challenger: its comparison with the baseline is the A/A
 	// control.
-	verdicts := r.Verdicts
-	if a.Role == record.Copy {
-		verdicts = r.AA
+	v := verdictOn(either(a.Role == record.Copy, r.AA, r.Verdicts), a.Name, metric)
+	if v.Arm == "" {
+		return make([]string, 8)
 	}
-	for _, v := range verdicts {
-		if v.Arm == a.Name && v.Metric == metric {
-			won := strconv.Itoa(v.Won)
-			// A refused verdict counts no blocks as won; 0 would read as "lost all".
-			if v.Verdict == stats.Refused {
-				won = ""
-			}
-			return []string{string(v.Verdict), quotient(v.Ratio), quotient(v.Low), quotient(v.High),
-				strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason.String()}
-		}
-	}
-	return make([]string, 8)
+	// A refused verdict counts no blocks as won; 0 would read as "lost all".
+	won := either(v.Verdict == stats.Refused, "", strconv.Itoa(v.Won))
+	return []string{string(v.Verdict), quotient(v.Ratio), quotient(v.Low), quotient(v.High),
+		strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason.String()}
 }
 
 // quotient formats a ratio; "" for 0, which means that there is none.
 func quotient(v float64) string {
-	if v == 0 {
-		return ""
-	}
-	return float(v)
+	return when(v != 0, "%s", float(v))
 }
 
 // float formats v with all its digits, for programs.
@@ -241,10 +234,7 @@ func Bench(w io.Writer, r *record.Result) error {
 	for _, m := range stats.Metrics() {
 		// assume=nothing makes benchstat use medians and a rank test: response times are not
 		// normal.
-		better := "lower"
-		if m.HigherIsBetter {
-			better = "higher"
-		}
+		better := either(m.HigherIsBetter, "higher", "lower")
 		fmt.Fprintf(&b, "Unit %s better=%s assume=nothing\n", m.Bench, better)
 	}
 	for i := range r.Arms {
@@ -257,14 +247,8 @@ func Bench(w io.Writer, r *record.Result) error {
 // line out.
 func configuration(r *record.Result) [][2]string {
 	e := r.Env
-	started := ""
-	if !r.Started.IsZero() {
-		started = r.Started.UTC().Format("2006-01-02T15:04:05Z")
-	}
-	offered := ""
-	if r.Rate > 0 {
-		offered = float(r.Rate)
-	}
+	started := when(!r.Started.IsZero(), "%s", r.Started.UTC().Format("2006-01-02T15:04:05Z"))
+	offered := when(r.Rate > 0, "%s", float(r.Rate))
 	return [][2]string{
 		{"run", r.Run}, {"started", started}, {"scenario", r.Scenario}, {"status", string(r.Status)},
 		{"seed", strconv.FormatUint(r.Seed, 10)}, {"rate", offered}, {"window-sec", float(r.Window)},
@@ -284,17 +268,12 @@ func benchArm(b *strings.Builder, r *record.Result, a *record.Arm) {
 	// Readers take a trailing -N for GOMAXPROCS. Write it where Go would, and where the end of a
 	// scenario's name would be mistaken for it.
 	procs := cmp.Or(a.Procs, r.Env.ServerProcs)
-	if procs > 1 || regexp.MustCompile(`-\d+$`).MatchString(name) {
-		name += fmt.Sprintf("-%d", max(procs, 1))
-	}
+	name += when(procs > 1 || regexp.MustCompile(`-\d+$`).MatchString(name), "-%d", max(procs, 1))
 	for i := range blocks {
 		var figures strings.Builder
 		for _, m := range stats.Metrics() {
 			// The units of times in this format are ns.
-			scale := 1.
-			if m.Unit == "s" {
-				scale = 1e9
-			}
+			scale := either(m.Unit == "s", 1e9, 1.)
 			// A metric may lack blocks, where a window had too few requests for a quantile.
 			if values := a.Blocks[m.Name]; i < len(values) && !math.IsNaN(values[i]) && !math.IsInf(values[i], 0) {
 				fmt.Fprintf(&figures, " %s %s", strconv.FormatFloat(values[i]*scale, 'f', 3, 64), m.Bench)

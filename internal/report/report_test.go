@@ -130,16 +130,16 @@ func TestSentences(t *testing.T) {
 		{v("FASTER", 0.8, 0.7, 0.9, 11, 0, ""), "b is FASTER than a at p50: -20 % (95 % interval -30 % to -10 %), faster in 11 of 12 blocks"},
 		{v("SLOWER", 5.25, 4, 12.5, 0, 0, ""), "b is SLOWER than a at p50: ×5.2 (95 % interval ×4.0 to ×12), slower in 12 of 12 blocks"},
 		{v("SAME", 1.0001, 0.985, 1.013, 5, 0, ""), "b is the SAME as a at p50: ±0 % (95 % interval -1.5 % to +1.3 %), within ±10 %"},
-		{v("INCONCLUSIVE", 1.03, 0.9, 1.2, 5, 31, ""), "b against a at p50 is INCONCLUSIVE: +3.0 % (95 % interval -10 % to +20 %), about 31 blocks would decide"},
-		{v("INCONCLUSIVE", 1.03, 0.2, 9, 5, 201, ""), "b against a at p50 is INCONCLUSIVE: +3.0 % (95 % interval -80 % to ×9.0), 40 blocks, the most, would not decide; windows 5.1 times as long would"},
-		{v("INCONCLUSIVE", 1.03, 0.1, 9, 5, 8784, ""), "b against a at p50 is INCONCLUSIVE: +3.0 % (95 % interval -90 % to ×9.0), 40 blocks, the most, would not decide, nor windows a hundred times as long: it is too noisy here"},
+		{v("INCONCLUSIVE", 1.03, 0.9, 1.2, 5, 31, ""), "b against a at p50 is INCONCLUSIVE after 12 blocks: +3.0 % (95 % interval -10 % to +20 %), about 31 blocks would decide"},
+		{v("INCONCLUSIVE", 1.03, 0.2, 9, 5, 201, ""), "b against a at p50 is INCONCLUSIVE after 12 blocks: +3.0 % (95 % interval -80 % to ×9.0), --window 5.1s --budget 8m would decide"},
+		{v("INCONCLUSIVE", 1.03, 0.1, 9, 5, 8784, ""), "b against a at p50 is INCONCLUSIVE after 12 blocks: +3.0 % (95 % interval -90 % to ×9.0), no --window up to a minute would decide: it is too noisy here"},
 		{v("REFUSED", 0, 0, 0, 0, 0, "lag p99 3 ms, limit 1 ms"), "b against a at p50 is REFUSED: lag p99 3 ms, limit 1 ms"},
 		{v("", 0, 0, 0, 0, 0, ""), "b against a at p50 is REFUSED: no reason recorded"},
 		{v("FASTER", 0.8, 0.68, 0.9996, 11, 0, ""), "b is FASTER than a at p50: -20 % (95 % interval -32 % to -0.04 %), faster in 11 of 12 blocks"},
 		{v("SLOWER", 1.2, 1.000004, 1.3, 1, 0, ""), "b is SLOWER than a at p50: +20 % (95 % interval +0.0004 % to +30 %), slower in 11 of 12 blocks"},
 		{v("SAME", 0.98, 0.97, 0.9996, 11, 0, ""), "b is the SAME as a at p50: -2.0 % (95 % interval -3.0 % to ±0 %), within ±10 %"},
 	} {
-		if got := strings.ReplaceAll(sentence(c.v), nbsp, " "); got != c.want {
+		if got := strings.ReplaceAll(sentence(&record.Result{Window: 1, Arms: make([]record.Arm, 2)}, c.v), nbsp, " "); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
@@ -161,8 +161,9 @@ func TestWordsOfWhatIsNoTime(t *testing.T) {
 		{"p99", "FASTER", "p99 FASTER, 13 % less (-15 % to -11 %)", "b is FASTER than a at p99: -13 % (95 % interval -15 % to -11 %), faster in 10 of 12 blocks", "FASTER"},
 	} {
 		v := record.Verdict{Metric: c.metric, Baseline: "a", Arm: "b", Verdict: c.verdict, Ratio: .87, Low: .85, High: .89, Blocks: 12, Won: 10, Lost: 2}
-		row := forestRowOf(v, false)
-		for got, want := range map[string]string{aside(v): c.aside, sentence(v): c.sentence, row.Class: c.class} {
+		r := &record.Result{}
+		row := forestRowOf(r, v, false)
+		for got, want := range map[string]string{aside(r, v): c.aside, sentence(r, v): c.sentence, row.Class: c.class} {
 			if got = strings.ReplaceAll(got, nbsp, " "); got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
@@ -177,12 +178,12 @@ func TestControlThatWasNotJudged(t *testing.T) {
 		{Metric: "p50", Baseline: "a", Arm: "a'", Verdict: "SAME", Ratio: 1.01, Low: .98, High: 1.03},
 		{Metric: "p99", Baseline: "a", Arm: "a'", Verdict: "REFUSED", Reason: said("too few requests")},
 	}
-	got := strings.ReplaceAll(controls(aa), nbsp, " ")
-	if want := "a against its own copy: p50 +1.0 % (-2.0 % to +3.0 %), p99 not judged: too few requests; none differs by what a verdict needs, as it must"; got != want {
+	got := strings.ReplaceAll(controls(aa, 12), nbsp, " ")
+	if want := "a and its own copy do not differ: p50 +1.0 % (-2.0 % to +3.0 %), p99 not judged: too few requests"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	aa[0].Verdict, aa[0].Low = "SLOWER", 1.005
-	if got := controls(aa); !strings.HasSuffix(got, "NOT CLEAN for p50, and only a difference beyond that stands") {
+	if got := controls(aa, 12); !strings.HasPrefix(got, "a DIFFERS from its own copy in p50, and only a difference beyond that stands: ") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -225,7 +226,7 @@ func TestTextFitsItsWidthAndTerminal(t *testing.T) {
 	}
 	var plain, coloured bytes.Buffer
 	_ = Text(&plain, quick(), TextOptions{})
-	_ = Text(&coloured, quick(), TextOptions{Colour: true})
+	_ = Text(&coloured, quick(), TextOptions{Colour: Colours})
 	if !strings.Contains(coloured.String(), "\x1b[1;31mSLOWER\x1b[0m") {
 		t.Error("no colour on SLOWER")
 	}
@@ -371,7 +372,7 @@ func TestErrors(t *testing.T) {
 func TestHintsSayHowMuch(t *testing.T) {
 	t.Parallel()
 	for needed, want := range map[int]string{161: "--window 2.1s --budget 6m would decide", 4_000: "no --budget up to 30m would decide: it is too noisy here", 50_000: "no --window up to a minute would decide: it is too noisy here"} {
-		if got := longer(&record.Result{Window: .5, Arms: make([]record.Arm, 3)}, needed); got != want {
+		if got := remedy(&record.Result{Window: .5, Arms: make([]record.Arm, 3)}, needed); got != want {
 			t.Errorf("%d blocks: got %q, want %q", needed, got, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,37 +29,26 @@ func Summary(w io.Writer, r *record.Result) error {
 	if len(r.Gate) > 0 {
 		return gateComment(w, r)
 	}
-	d := document.Document{Question: r.Question, State: state(r), Context: []string{offered(r), machine(r.Env, r.Arms)}}
 	// The claims are in a list of their own, so the headline must not repeat them.
-	notes := document.Lines{}
-	if ranked := ranking(r); Headline(r) == ranked {
-		d.Answer = ranked
-	} else {
-		notes = append(notes, "Ranking: "+ranked)
-	}
-	notes = append(notes, refusedBecause(r)...)
+	ranked := ranking(r)
+	answered := Headline(r) == ranked
 	own := only(r.Doubts, func(f record.Fact) bool { return !f.Code.General() })
-	notes = append(notes, each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) })...)
-	d.Parts = []document.Part{answers(r), summaryTable(r), notes}
-	return writeMarkdown(w, d)
+	notes := slices.Concat(
+		nonEmpty(when(!answered, "Ranking: %s", ranked)), refusedBecause(r), each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) }),
+	)
+	return writeMarkdown(w, document.Document{
+		Question: r.Question, State: state(r), Answer: either(answered, ranked, ""), Context: []string{offered(r), machine(r.Env, r.Arms)},
+		Parts: []document.Part{answers(r), summaryTable(r), document.Lines(notes)},
+	})
 }
 
 // summaryTable returns the figures of every arm but the copy. After a figure stands the change
 // from the arm's baseline with its interval, = for the same, or ~ for undecided. A figure
 // without a verdict stands alone.
 func summaryTable(r *record.Result) document.Part {
-	arms := choices(r.Arms)
-	if len(arms) == 0 {
-		return document.Table{}
-	}
 	named := func(a record.Arm) string { return a.Name + against(r, a.Name) }
-	return document.Table{Rows: transposed(armColumns(arms, named, func(a record.Arm, m stats.Metric) (text string) {
-		for _, v := range r.Verdicts {
-			if v.Arm == a.Name && v.Metric == m.Name {
-				text += found(v)
-			}
-		}
-		return text
+	return document.Table{Rows: transposed(armColumns(choices(r.Arms), named, func(a record.Arm, m stats.Metric) string {
+		return found(verdictOn(r.Verdicts, a.Name, m.Name))
 	}))}
 }
 
@@ -68,57 +58,38 @@ func found(v record.Verdict) string {
 	if v.Verdict == stats.Refused || v.Low == 0 {
 		return ""
 	}
-	mark := change(v.Ratio)
-	switch v.Verdict {
-	case stats.Same:
-		mark = markSame
-	case stats.Inconclusive:
-		mark = markOpen
-	}
-	return fmt.Sprintf("%s%s (%s)", nbsp, mark, between(v))
+	return fmt.Sprintf("%s%s (%s)", nbsp, mark(v), between(v))
 }
 
 // against returns " (against NAME)" for an arm with a baseline other than the first arm; else
 // "".
 func against(r *record.Result, arm string) string {
-	for _, v := range r.Verdicts {
-		if v.Arm == arm && v.Baseline != r.Arms[0].Name {
-			return " (against " + v.Baseline + ")"
-		}
-	}
-	return ""
+	v := first(r.Verdicts, func(v record.Verdict) bool { return v.Arm == arm && v.Baseline != r.Arms[0].Name })
+	return when(v.Arm != "", " (against %s)", v.Baseline)
 }
 
 // refusedBecause returns a line for each reason against verdicts, with the first verdict that
 // it refuses and how many more.
-func refusedBecause(r *record.Result) (lines []string) {
+func refusedBecause(r *record.Result) []string {
 	refused := only(r.Verdicts, func(v record.Verdict) bool { return v.Verdict == stats.Refused })
-	for _, vs := range grouped(refused, func(v record.Verdict) string { return string(v.Reason.Code) }) {
-		what := vs[0].Arm + " at " + stats.MetricOf(vs[0].Metric).Label
-		if n := len(vs) - 1; n > 0 {
-			what += " and " + plural(n, "verdict") + " more"
-		}
-		lines = append(lines, "Refused: "+what+": "+reason(vs[0]))
-	}
-	return lines
+	return each(grouped(refused, func(v record.Verdict) string { return string(v.Reason.Code) }), func(vs []record.Verdict) string {
+		v, more := vs[0], len(vs)-1
+		others := when(more > 0, " and %s more", plural(more, "verdict"))
+		return fmt.Sprintf("Refused: %s at %s%s: %s", v.Arm, stats.MetricOf(v.Metric).Label, others, reason(v))
+	})
 }
 
 // answers returns the scenario's claims and then its other assertions, each with its answer and
 // the reason. A claim is an assertion that the scenario also has in words.
 func answers(r *record.Result) document.Findings {
 	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "INCONCLUSIVE", record.NoAnswer: "REFUSED"} // classes of verdicts' badges
-	claims, others := document.Findings{}, document.Findings{}
-	for _, e := range r.Expectations {
-		f := document.Finding{Mark: string(e.Outcome), Class: class[e.Outcome], Said: e.Claim, Text: e.Text, Reason: e.Reason.String()}
-		if e.Claim == "" {
-			others = append(others, f)
-			continue
-		}
-		// Claims have words of their answer instead of pass and fail, as they are read by
-		// people.
-		f.Mark = strings.ToLower(answerWord(e.Outcome))
-		claims = append(claims, f)
-	}
+	// Claims have words of their answer instead of pass and fail, as they are read by people.
+	claims := each(only(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" }), func(e record.Expectation) document.Finding {
+		return document.Finding{Mark: strings.ToLower(answerWord(e.Outcome)), Class: class[e.Outcome], Said: e.Claim, Text: e.Text, Reason: e.Reason.String()}
+	})
+	others := each(only(r.Expectations, func(e record.Expectation) bool { return e.Claim == "" }), func(e record.Expectation) document.Finding {
+		return document.Finding{Mark: string(e.Outcome), Class: class[e.Outcome], Text: e.Text, Reason: e.Reason.String()}
+	})
 	return append(claims, others...)
 }
 
@@ -158,7 +129,7 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 		d.Answer = Headline(r)
 		d.Parts = []document.Part{expectations(r), document.Commands{{Label: "Record", Text: r.Dir}}}
 	}
-	return errors.Join(o.write(w, d), emit(w, "pack", "\n"))
+	return errors.Join(writeText(w, d, o), emit(w, "pack", "\n"))
 }
 
 // PackSummary writes the table of a pack as text, with a line for each scenario in the order of
@@ -181,5 +152,116 @@ func PackSummary(w io.Writer, entries []PackEntry) error {
 		}
 	}
 	row(plural(len(entries), "scenario"), total, "", "")
-	return TextOptions{}.write(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}})
+	return writeText(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}}, TextOptions{})
+}
+
+// gateBriefly builds the answer of a gate for a terminal: a sentence, a table, how sure it is,
+// and the first doubt.
+//
+// A gate answers one question, whether a new build is worse than the old one. The old build is
+// the first arm and the new one the last.
+func gateBriefly(r *record.Result) document.Document {
+	return document.Document{
+		Name: "gate", State: state(r), Answer: gateAnswer(r), Context: []string{askedBriefly(r)},
+		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(r, 1)...)},
+	}
+}
+
+// gateComment writes the answer of a gate as a comment on a pull request: the sentence and the
+// table, and folded away the evidence, the doubts and the commands.
+func gateComment(w io.Writer, r *record.Result) error {
+	evidence := slices.Concat(gateEvidence(r), labelled("Doubt", doubts(r)...),
+		document.Facts{{Label: "Machine", Text: machine(r.Env, r.Arms)}, {Label: "Command", Text: r.Note}})
+	return writeMarkdown(w, document.Document{Name: "gate", State: state(r), Answer: gateAnswer(r), Parts: []document.Part{
+		gateFigures(r), document.Details{Summary: "How it was measured", Parts: []document.Part{document.Lines{askedBriefly(r)}, evidence}},
+	}})
+}
+
+// gateEvidence tells how sure the answer of a gate is, and what may close an open one.
+func gateEvidence(r *record.Result) document.Facts {
+	sure := labelled("Sure", append([]string{blocks(r) + "; of a hundred gates of equal builds one at most says worse"}, failings(r.Arms)...)...)
+	if r.GateOutcome() != record.GateOpen {
+		return sure
+	}
+	needed := 0
+	for _, g := range r.Gate {
+		if g.Answer == record.GateOpen {
+			needed = max(needed, g.Needed)
+		}
+	}
+	more := remedy(r, needed) + when(needed > 0 && needed <= mostBlocks, "; raise --budget")
+	return append(sure, labelled("Open", more, remedies(r))...)
+}
+
+// gateFigures returns the table of a gate with the rule for its answers.
+func gateFigures(r *record.Result) document.Part {
+	const rule = "worse: surely above no change, and in the median by more than half of what is allowed; fine: surely within what is allowed"
+	return document.Section{Parts: []document.Part{gateTable(r), document.Lines{rule}}}
+}
+
+// remedies returns what may close an open gate, apart from more blocks: it asks for less, or loads less.
+func remedies(r *record.Result) string {
+	text := "a lower --rate has less noise of queueing, and --allow can allow more"
+	fine := only(r.Gate, func(g record.Gated) bool { return g.Answer == record.GateFine })
+	if len(fine) > 0 {
+		words := each(fine, func(g record.Gated) string { return cmp.Or(stats.MetricOf(g.Metric).Word, g.Metric) })
+		text += "; --metric " + strings.Join(words, ",") + " leaves out what this machine cannot tell"
+	}
+	return text
+}
+
+// gateAnswer returns the answer of a gate in one or two sentences, with the metrics that
+// decided it.
+func gateAnswer(r *record.Result) string {
+	// said holds the metrics by their answers, in the order of the gate.
+	said := map[record.GateAnswer]string{}
+	for _, g := range r.Gate {
+		// A metric that is fine needs no figure in the sentence; the table has it.
+		text := stats.MetricOf(g.Metric).Label + when(g.Low > 0 && g.Answer != record.GateFine, " %s (%s)", change(g.Ratio), allowed(g)) +
+			when(g.Answer == record.GateRefused, " (%s)", g.Reason.String())
+		said[g.Answer] = strings.TrimPrefix(said[g.Answer]+", "+text, ", ")
+	}
+	before, after := r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name
+	open := when(said[record.GateOpen] != "", " Open: %s.", said[record.GateOpen]) +
+		when(said[record.GateRefused] != "", " Refused: %s.", said[record.GateRefused])
+	switch r.GateOutcome() {
+	case record.GateWorse:
+		return fmt.Sprintf("%s is worse than %s: %s.", after, before, said[record.GateWorse])
+	case record.GateFine:
+		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, said[record.GateFine])
+		return text + strings.ReplaceAll(open, " Open: ", " Open, and only watched: ")
+	}
+	return fmt.Sprintf("Cannot tell whether %s is worse than %s.%s", after, before, open)
+}
+
+// allowed returns how much worse a metric may be: "+10 % allowed", or "-3 % allowed" for goodput.
+func allowed(g record.Gated) string {
+	return change(either(stats.MetricOf(g.Metric).HigherIsBetter, 1/(1+g.Allow), 1+g.Allow)) + " allowed"
+}
+
+// gateTable returns a row for each metric of the gate: both figures, the change with its
+// interval, the change that is allowed, and the answer. Cells without a figure are empty.
+func gateTable(r *record.Result) document.Table {
+	before, after := r.Arms[0], r.Arms[len(r.Arms)-1]
+	rows := [][]string{{"", before.Name, after.Name, "change", "surely between", "allowed", "answer"}}
+	for _, g := range r.Gate {
+		m := stats.MetricOf(g.Metric)
+		rows = append(rows, []string{
+			m.Label, gateFigure(m, before), gateFigure(m, after), when(g.Ratio > 0, "%s", change(g.Ratio)),
+			when(g.Low > 0, "%s to %s", bound(g.Low, false), bound(g.High, false)), strings.TrimSuffix(allowed(g), " allowed"), string(g.Answer),
+		})
+	}
+	return document.Table{Rows: rows}
+}
+
+// gateFigure returns an arm's median of a metric as text; "" if there is none. Memory is no
+// metric of blocks, so it comes from the arm's footprint.
+func gateFigure(m stats.Metric, a record.Arm) string {
+	if m.Name == "memory" {
+		if a.Footprint == nil {
+			return ""
+		}
+		return bytesText(a.Footprint.Memory)
+	}
+	return cells(m, []record.Arm{a})[0]
 }

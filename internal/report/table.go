@@ -21,8 +21,9 @@ const tooFarApart = 100
 // unit, anything else per second. An arm without the figure has a dash.
 //
 // This file turns figures into text for all reports. field and columns build tables; scale,
-// rate, count and change write numbers; each and only are the usual map and filter. A number
-// and its unit are joined by nbsp, which the writers of texts replace by a space.
+// rate, count and change write numbers; when and either choose parts of sentences; each and only
+// are the usual map and filter. A number and its unit are joined by nbsp, which the writers of
+// texts replace by a space.
 func cells(m stats.Metric, arms []record.Arm) []string {
 	var values []float64
 	for i := range arms {
@@ -33,21 +34,17 @@ func cells(m stats.Metric, arms []record.Arm) []string {
 	s := timeScale(values...)
 	low, high := span(values)
 	apart := high >= tooFarApart*low // no single unit shows digits of both
-	cells := make([]string, len(arms))
-	for i := range arms {
-		switch v := arms[i].Median(m.Name); {
+	return each(arms, func(a record.Arm) string {
+		switch v := a.Median(m.Name); {
 		// A time of 0 was not measured: every request takes some.
 		case v == nil || *v == 0 && m.Unit == "s":
-			cells[i] = none
-		case m.Unit == "s" && apart:
-			cells[i] = seconds(*v)
-		case m.Unit == "s":
-			cells[i] = s.format(*v)
+			return none
+		case m.Unit == "s" && !apart:
+			return s.format(*v)
 		default:
-			cells[i] = rate(*v)
+			return Figure(m, *v)
 		}
-	}
-	return cells
+	})
 }
 
 // armColumns returns the columns of a table of arms: names, figures of all metrics, footprints
@@ -120,6 +117,46 @@ func only[T any](all []T, f func(T) bool) (kept []T) {
 	return kept
 }
 
+// unique returns the different values of all, in order of first appearance.
+func unique(all []string) []string {
+	groups := grouped(all, func(s string) string { return s })
+	return each(groups, func(same []string) string { return same[0] })
+}
+
+// first returns the first element for which f is true; the zero T if there is none.
+func first[T any](all []T, f func(T) bool) (found T) {
+	if i := slices.IndexFunc(all, f); i >= 0 {
+		found = all[i]
+	}
+	return found
+}
+
+// listed returns f of every element with a comma between them; "" for no elements.
+func listed[T any](all []T, f func(T) string) string { return strings.Join(each(all, f), ", ") }
+
+// nonEmpty returns the lines that are not empty. So a caller can add "" for a line that it does
+// not have.
+func nonEmpty(lines ...string) []string {
+	return only(lines, func(l string) bool { return l != "" })
+}
+
+// when returns a part of a sentence, formatted as by Sprintf, where it applies; else "". Its
+// arguments are evaluated in either case.
+func when(applies bool, format string, args ...any) string {
+	if !applies {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// either returns yes if the condition holds, else no. Both are evaluated.
+func either[T any](condition bool, yes, no T) T {
+	if condition {
+		return yes
+	}
+	return no
+}
+
 // orNone formats a figure that may be unknown: nil is a dash.
 func orNone[T any](v *T, format func(T) string) string {
 	if v == nil {
@@ -128,10 +165,9 @@ func orNone[T any](v *T, format func(T) string) string {
 	return format(*v)
 }
 
-// labelled returns the lines that are not empty, each as a fact with the label. So a caller can
-// pass "" for a line that it does not have.
+// labelled returns the lines that are not empty, each as a fact with the label.
 func labelled(label string, lines ...string) document.Facts {
-	return each(only(lines, func(l string) bool { return l != "" }), func(l string) document.Fact { return document.Fact{Label: label, Text: l} })
+	return each(nonEmpty(lines...), func(l string) document.Fact { return document.Fact{Label: label, Text: l} })
 }
 
 // name returns the arm's name, for use as a cell of a column.
@@ -154,7 +190,7 @@ func optional[T any](head string, of func(a record.Arm) *T, format func(T) strin
 func asides(arms []record.Arm) [][]string {
 	return columns(arms,
 		optional("switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string { return group(strconv.FormatFloat(v, 'f', decimals(v, 3), 64)) }),
-		optional("loops' CPU", func(a record.Arm) *float64 { return a.Loops }, func(v float64) string { return fmt.Sprintf("%.0f%s%%", 100*v, nbsp) }),
+		optional("loops' CPU", func(a record.Arm) *float64 { return a.Loops }, func(v float64) string { return percent("%.0f", v) }),
 	)
 }
 
@@ -164,16 +200,10 @@ func footprints(arms []record.Arm) [][]string {
 	of := func(a record.Arm) *record.Footprint { return a.Footprint }
 	return columns(arms,
 		optional("memory", of, func(f record.Footprint) string {
-			if f.Resident && f.Processes > 1 {
-				return "≤" + nbsp + bytesText(f.Memory) // shared pages are counted for each process
-			}
-			return bytesText(f.Memory)
+			return when(f.Resident && f.Processes > 1, "≤"+nbsp) + bytesText(f.Memory) // shared pages are counted for each process
 		}),
 		optional("threads", of, func(f record.Footprint) string {
-			if f.Processes > 1 {
-				return fmt.Sprintf("%s in %d processes", count(f.Threads), f.Processes)
-			}
-			return count(f.Threads)
+			return count(f.Threads) + when(f.Processes > 1, " in %d processes", f.Processes)
 		}),
 	)
 }
@@ -198,16 +228,11 @@ func bytesText(n int64) string {
 	v, unit := float64(n), "B"
 	for _, u := range []string{"KiB", "MiB", "GiB"} {
 		// The largest unit in which the number is at least 1.
-		if v < 1024 {
-			break
+		if v >= 1024 {
+			v, unit = v/1024, u
 		}
-		v, unit = v/1024, u
 	}
-	decimals := 0
-	if unit != "B" && v < 100 {
-		decimals = 1
-	}
-	return fmt.Sprintf("%s%s%s", strconv.FormatFloat(v, 'f', decimals, 64), nbsp, unit)
+	return strconv.FormatFloat(v, 'f', either(unit != "B" && v < 100, 1, 0), 64) + nbsp + unit
 }
 
 // nbsp joins a number to its unit, so that no line breaks between them.
@@ -270,18 +295,21 @@ func (s scale) number(v float64) string {
 // format formats v, in the column's base unit, with the unit.
 func (s scale) format(v float64) string { return s.number(v) + nbsp + s.unit }
 
-// signed is format with a sign. A value that rounds to zero gets ±.
-func (s scale) signed(v float64) string {
-	text := s.format(v)
-	switch bare := strings.TrimPrefix(text, "-"); {
+// plus is number with a sign. A value that rounds to zero gets ±.
+func (s scale) plus(v float64) string {
+	text := s.number(v)
+	switch {
 	// A small negative number would else read "-0.0".
 	case strings.Trim(s.number(math.Abs(v)), "0.") == "":
-		return "±" + bare
+		return "±" + strings.TrimPrefix(text, "-")
 	case v > 0:
 		return "+" + text
 	}
 	return text
 }
+
+// signed is format with a sign.
+func (s scale) signed(v float64) string { return s.plus(v) + nbsp + s.unit }
 
 // seconds formats one time in the unit that suits it, with three significant digits.
 func seconds(v float64) string {
@@ -309,9 +337,7 @@ func group(number string) string {
 	for i := len(whole) - 3; i > 0; i -= 3 {
 		whole = whole[:i] + "," + whole[i:]
 	}
-	if fraction != "" {
-		whole += "." + fraction
-	}
+	whole += when(fraction != "", ".%s", fraction)
 	return sign + whole
 }
 
@@ -330,6 +356,9 @@ func bound(ratio float64, decided bool) string {
 	return text
 }
 
+// percent formats a ratio in per cent by a verb such as %.1f.
+func percent(verb string, ratio float64) string { return fmt.Sprintf(verb, 100*ratio) + nbsp + "%" }
+
 // plain formats a figure of unknown unit: a whole number as a count, any other with three digits.
 func plain(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e9 {
@@ -340,16 +369,10 @@ func plain(v float64) string {
 
 // plural returns n and the word, with an s unless n is 1.
 func plural(n int, word string) string {
-	if n == 1 {
-		return "1" + nbsp + word
-	}
-	return fmt.Sprintf("%s%s%ss", count(n), nbsp, word)
+	return count(n) + nbsp + word + when(n != 1, "s")
 }
 
 // Figure formats a value of a metric in its base unit, like 1.23 ms or 2,000/s.
 func Figure(m stats.Metric, v float64) string {
-	if m.Unit == "s" {
-		return seconds(v)
-	}
-	return rate(v)
+	return either(m.Unit == "s", seconds(v), rate(v))
 }

@@ -130,27 +130,24 @@ func (p *topicPanel) add(arms []measuredArm, head string, metrics, names []strin
 		return errors.New("the page has no table in this section")
 	}
 	if len(names) == 0 {
-		for _, a := range arms {
-			// A baseline has figures but no verdict.
-			if p.kind == "figures" || a.baseline != "" {
-				names = append(names, a.name)
-			}
-		}
+		// A baseline has figures but no verdict.
+		shown := only(arms, func(a measuredArm) bool { return p.kind == "figures" || a.baseline != "" })
+		names = each(shown, func(a measuredArm) string { return a.name })
 	}
 	for _, name := range names {
-		i := slices.IndexFunc(arms, func(a measuredArm) bool { return a.name == name })
-		if i < 0 {
+		arm := first(arms, func(a measuredArm) bool { return a.name == name })
+		if arm.name == "" {
 			return fmt.Errorf("the section's table has no arm %s", name)
 		}
 		rows := []topicRow{{Arm: name, Class: "plain"}}
 		title := head
 		if p.kind == "changes" {
-			rows, title = nil, head+", against "+arms[i].baseline
+			rows, title = nil, head+", against "+arm.baseline
 		}
 		for _, metric := range metrics {
-			cell := tableCell.FindStringSubmatch(arms[i].cells[metric])
+			cell := tableCell.FindStringSubmatch(arm.cells[metric])
 			switch {
-			case arms[i].cells[metric] == "":
+			case arm.cells[metric] == "":
 				return fmt.Errorf("the section's table has no column %s", metric)
 			case p.kind == "changes":
 				rows = append(rows, verdictRow(metric, cell))
@@ -196,10 +193,8 @@ func verdictRow(label string, cell []string) topicRow {
 		return r
 	}
 	ratio := ratioOf(cell[4])
-	r.Points, r.Class = []float64{ratio}, "worse"
-	if ratio > 1 == stats.MetricOf(label).HigherIsBetter { // CPU/request is no name: lower is better then
-		r.Class = "better"
-	}
+	better := ratio > 1 == stats.MetricOf(label).HigherIsBetter // CPU/request is no name: lower is better then
+	r.Points, r.Class = []float64{ratio}, either(better, "better", "worse")
 	r.Note = cell[4] + ", " + r.Class
 	return r
 }
@@ -209,10 +204,7 @@ func verdictRow(label string, cell []string) topicRow {
 func ratioOf(change string) float64 {
 	percent, isPercent := strings.CutSuffix(strings.Trim(change, "×±"), " %")
 	v, _ := strconv.ParseFloat(percent, 64)
-	if isPercent {
-		return 1 + v/100
-	}
-	return v
+	return either(isPercent, 1+v/100, v)
 }
 
 // place gives every panel its axis and every row its place, from the top down.

@@ -16,27 +16,23 @@ import (
 
 // TextOptions adapt a text report to where it is read. The zero value is 100 columns without
 // colour, for a file or a pipe.
-type TextOptions struct {
-	Width  int  // columns to wrap prose at; 0 means 100. Tables are never wrapped
-	Colour bool // bold and coloured verdicts by ANSI escapes; for terminals only
+type TextOptions = document.Options
+
+// Colours are the colours of a text for a terminal. The words of verdicts and states stand out:
+// blue for faster, red for slower and starved, yellow for open, magenta for refused or incomplete.
+var Colours = map[string]string{
+	string(stats.Faster): "1;34", string(stats.Slower): "1;31", string(stats.Same): "1",
+	string(stats.Higher): "1", string(stats.Lower): "1", string(stats.Inconclusive): "1;33", string(stats.Refused): "1;35",
+	"INTERRUPTED": "1;35", "INCOMPLETE": "1;35", "PARTIAL": "1;35", "STARVED": "1;31",
 }
 
-// write writes d as a text. With colour the words of verdicts and states stand out: blue for
-// faster, red for slower and starved, yellow for open, magenta for refused or incomplete.
-func (o TextOptions) write(w io.Writer, d document.Document) error {
-	options := document.Options{Width: o.Width}
-	if o.Colour {
-		options.Colour = map[string]string{
-			string(stats.Faster): "1;34", string(stats.Slower): "1;31", string(stats.Same): "1",
-			string(stats.Higher): "1", string(stats.Lower): "1", string(stats.Inconclusive): "1;33", string(stats.Refused): "1;35",
-			"INTERRUPTED": "1;35", "INCOMPLETE": "1;35", "PARTIAL": "1;35", "STARVED": "1;31",
-		}
-	}
-	return emit(w, "text", d.Text(options))
+// writeText writes any document as a text.
+func writeText(w io.Writer, d document.Document, o TextOptions) error {
+	return emit(w, "text", d.Text(o))
 }
 
 // Text writes the whole report of r for a terminal. Brief is the report of one screen.
-func Text(w io.Writer, r *record.Result, o TextOptions) error { return o.write(w, whole(r, true)) }
+func Text(w io.Writer, r *record.Result, o TextOptions) error { return writeText(w, whole(r, true), o) }
 
 // Markdown writes r for an issue, a commit or a README. Everything that came from outside is
 // escaped. It leaves out parts that show nothing unusual; [Summary] is shorter still.
@@ -92,26 +88,19 @@ func why(r *record.Result) document.Part {
 
 // warned returns lead, the sentence on how to read figures, with the caveat about them added.
 func warned(r *record.Result, lead string) string {
-	if c := caveat(r); c != "" {
-		lead += " These figures are " + c + "."
-	}
-	return lead
+	c := caveat(r)
+	return lead + when(c != "", " These figures are %s.", c)
 }
 
 // figures returns the arms' medians as a table, and below it sentences on failed requests.
 func figures(r *record.Result) document.Part {
-	if len(r.Arms) == 0 {
-		return document.Section{}
-	}
 	// Without a valid block there are no medians to explain, but there may be failures.
 	says := complaints(r)
 	if r.Valid > 0 {
 		// A reader who divides two medians of the table gets another change than the verdict
 		// has.
-		medians := "Medians over the blocks; a verdict's change is the median of the blocks' own ratios"
-		if c := caveat(r); c != "" {
-			medians = "Medians over the blocks. These figures are " + c
-		}
+		c := caveat(r)
+		medians := "Medians over the blocks" + either(c != "", ". These figures are "+c, "; a verdict's change is the median of the blocks' own ratios")
 		says = append([]string{medians}, says...)
 	}
 	return document.Section{
@@ -140,35 +129,26 @@ func verdicts(r *record.Result) document.Part {
 	says := []document.Part{document.Lines{refused}}
 	// One sentence is enough where every verdict has the same reason.
 	if refused == "" {
-		says = each(byArm(r.Verdicts), func(group []record.Verdict) document.Part { return document.Lines(sentences(group)) })
+		says = each(byArm(r.Verdicts), func(group []record.Verdict) document.Part { return document.Lines(sentences(r, group)) })
 	}
-	s := document.Section{ID: "verdicts", Title: "Verdicts", Parts: []document.Part{
-		// A page draws the verdicts, and shows the same sentences below the drawing, folded
-		// away.
-		document.Charts{{Picture: draw("forest", forestOf(r)), Instead: says}},
-	}}
-	s.About = conditions(r)
-	s.Lead = "Each arm against " + seriesOf(r.Arms)[0].Name + ", block by block. The line is the 95" + nbsp + "% interval of the ratio, the dot its median, " +
-		"the band where arms count as the same. For times and CPU left is better, for goodput right."
-	if refused != "" {
-		s.Lead += " " + refused + "."
+	return document.Section{
+		ID: "verdicts", Title: "Verdicts", About: conditions(r),
+		Lead: "Each arm against " + r.Arms[0].Name + ", block by block. The line is the 95" + nbsp + "% interval of the ratio, the dot its median, " +
+			"the band where arms count as the same. For times and CPU left is better, for goodput right." + when(refused != "", " %s.", refused),
+		// A page draws the verdicts, and shows the same sentences below the drawing, folded away.
+		Parts: []document.Part{document.Charts{{Picture: draw("forest", forestOf(r)), Instead: says}}},
 	}
-	return s
 }
 
 // reservations returns everything that speaks, or might speak, against the result: first the
 // doubts, numbered for the marks of the figures, then the evidence on the control, the load
 // generator, the machine and the laws, with a label for each.
 func reservations(r *record.Result) document.Part {
-	unchecked := ""
-	if len(r.NotChecked) > 0 {
-		unchecked = "rules that were not checked: " + strings.Join(r.NotChecked, "; ")
-	}
 	// Each label stands only where its function has a line, so a quiet run has a short list.
 	known := slices.Concat(
-		labelled("A/A", controls(r.AA)), labelled("Generator", generator(r)), labelled("Disturbed", disturbed(r.Arms)), labelled("Laws", laws(r.Laws)),
+		labelled("A/A", controls(r.AA, r.Valid)), labelled("Generator", generator(r)), labelled("Disturbed", disturbed(r.Arms)), labelled("Laws", laws(r.Laws)),
 		labelled("Fairness", fairness(r.Arms)...), labelled("Sessions", sessions(r.Arms)...), labelled("Left out", refusals(r.Refused)...),
-		labelled("Unchecked", unchecked), labelled("Note", r.Note),
+		labelled("Unchecked", when(len(r.NotChecked) > 0, "rules that were not checked: %s", strings.Join(r.NotChecked, "; "))), labelled("Note", r.Note),
 	)
 	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), known}}
 }
@@ -197,26 +177,16 @@ func recordSection(r *record.Result) document.Part {
 func fingerprint(r *record.Result) document.Part {
 	e := r.Env
 	known := func(s string) string { return cmp.Or(s, "not known") }
-	started := "not known"
-	if !r.Started.IsZero() {
-		started = r.Started.Format("2006-01-02 15:04:05 -0700")
-	}
-	pause := "not measured"
-	if e.Pause > 0 {
-		pause = seconds(e.Pause)
-	}
-	yes := map[bool]string{true: "yes", false: "no"}
+	started := either(!r.Started.IsZero(), r.Started.Format("2006-01-02 15:04:05 -0700"), "not known")
+	pause := either(e.Pause > 0, seconds(e.Pause), "not measured")
 	facts := document.Grid{{Label: "started", Text: started}, {Label: "run", Text: r.Run}, {Label: "seed", Text: strconv.FormatUint(r.Seed, 10)}, {Label: "window", Text: seconds(r.Window)}}
 	if r.Capacity == nil { // a search has no offered rate and no blocks
-		offered := none // in closed loops
-		if r.Rate > 0 {
-			offered = rate(r.Rate)
-		}
+		offered := either(r.Rate > 0, rate(r.Rate), none) // none in closed loops
 		facts = append(facts, document.Grid{{Label: "offered rate", Text: offered}, {Label: "blocks", Text: blocks(r)}}...)
 	}
 	return append(facts, document.Grid{
 		{Label: "schedlab", Text: known(e.Version)}, {Label: "Go", Text: known(e.Go)}, {Label: "GOGC", Text: known(e.GOGC)},
-		{Label: "CPU", Text: known(e.CPU)}, {Label: "CPUs", Text: count(e.CPUs)}, {Label: "virtualised", Text: yes[e.Virtualised]},
+		{Label: "CPU", Text: known(e.CPU)}, {Label: "CPUs", Text: count(e.CPUs)}, {Label: "virtualised", Text: either(e.Virtualised, "yes", "no")},
 		{Label: "server's CPUs", Text: cmp.Or(e.ServerCPUs, "not pinned")}, {Label: "server's Go runtime", Text: serverProcs(e, r.Arms)},
 		{Label: "load's CPUs", Text: cmp.Or(e.LoadCPUs, "not pinned")}, {Label: "load's Go runtime", Text: procs(e.LoadProcs)},
 		{Label: "kernel", Text: known(e.Kernel)}, {Label: "clock source", Text: known(e.Clocksource)}, {Label: "governor", Text: known(e.Governor)},
@@ -254,32 +224,33 @@ type forestRow struct {
 	Same        float64 // the ratio up to which two arms count as the same
 	Drawn       bool
 	Note        string // the number of blocks, or why nothing is drawn
+	Sentence    string // the verdict in full
 }
 
 // forestOf returns the forest of all verdicts, a group for each arm in the order of the run,
-// with the A/A control last.
+// with the A/A control last. The control is drawn like an arm, because its intervals show how
+// wide one is without any difference.
 func forestOf(r *record.Result) forest {
 	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
-	classes := map[string]string{}
-	for _, s := range seriesOf(r.Arms) {
-		classes[s.Name] = s.Class
-	}
-	// The control is drawn like an arm, because its intervals show how wide one is without any
-	// difference.
-	for i, groups := range [][][]record.Verdict{byArm(r.Verdicts), byArm(r.AA)} {
-		for _, group := range groups {
-			g := forestGroup{series: series{group[0].Arm, classes[group[0].Arm]}, Control: i == 1}
-			g.Rows = each(group, func(v record.Verdict) forestRow { return forestRowOf(v, g.Control) })
-			f.Groups = append(f.Groups, g)
+	add := func(verdicts []record.Verdict, control bool) {
+		for _, group := range byArm(verdicts) {
+			s := first(seriesOf(r.Arms), func(s series) bool { return s.Name == group[0].Arm })
+			rows := each(group, func(v record.Verdict) forestRow { return forestRowOf(r, v, control) })
+			f.Groups = append(f.Groups, forestGroup{series{group[0].Arm, s.Class}, control, rows})
 		}
 	}
+	add(r.Verdicts, false)
+	add(r.AA, true)
 	return f
 }
 
 // forestRowOf returns the row of a verdict. A control is the baseline against its own copy,
 // where a difference is a fault of the measurement; its words are CLEAN and NOT CLEAN.
-func forestRowOf(v record.Verdict, control bool) forestRow {
-	row := forestRow{Verdict: v, Word: string(v.Verdict), Class: string(v.Verdict), Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0}
+func forestRowOf(r *record.Result, v record.Verdict, control bool) forestRow {
+	row := forestRow{
+		Verdict: v, Word: string(v.Verdict), Class: string(v.Verdict), Sentence: sentence(r, v),
+		Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
+	}
 	switch {
 	case v.Better():
 		row.Class = string(stats.Faster)
@@ -294,31 +265,20 @@ func forestRowOf(v record.Verdict, control bool) forestRow {
 		if !differs(v) {
 			row.Word, row.Class = "CLEAN", "CLEAN"
 		}
-	case !row.Drawn && !v.Reason.None():
-		row.Note = reason(v)
 	case v.Lean != "":
-		row.Note = "leans " + lean(v)
-	case !row.Drawn && v.Needed > 0:
-		row.Note = "needs " + plural(v.Needed, "block")
+		row.Note = "leans " + lean(r, v)
+	case v.Needed > 0:
+		row.Note = remedy(r, v.Needed)
 	case !row.Drawn:
 		row.Note = reason(v)
 	case v.Worse():
-		row.Note = wins(v.Lost, v.Blocks, "worse")
-	case v.Verdict == stats.Inconclusive && v.Needed > mostBlocks:
-		row.Note = hopelessly(v.Needed)
-	case v.Verdict == stats.Inconclusive && v.Needed > 0:
-		row.Note = "needs about " + plural(v.Needed, "block")
+		row.Note = "worse in " + agreeing(v, v.Verdict)
 	case v.Better() || v.Verdict == stats.Inconclusive:
-		row.Note = wins(v.Won, v.Blocks, "better")
+		row.Note = "better in " + agreeing(v, v.Verdict)
 	default:
 		row.Note = plural(v.Blocks, "block")
 	}
 	return row
-}
-
-// wins returns "better in 9 of 10 blocks" for n of the blocks and the word "better".
-func wins(n, of int, word string) string {
-	return word + " in " + count(n) + " of " + plural(of, "block")
 }
 
 // ratioAxis returns a logarithmic axis that covers every interval. It covers at least ±25 %, so
@@ -349,21 +309,14 @@ func ratioAxis(verdicts []record.Verdict) axis {
 // ratioTicks returns ticks at ratio 1 and at round ratios, with room between the labels. The
 // ratios are in the order of their importance: each gets a tick if none before it is too near.
 func ratioTicks(x axis) []tick {
-	// room is the width of a label such as "+100 %", in px.
+	// room is the width of a label such as "+100 %", in px. A label is centred on its tick, so
+	// two ticks need it between them.
 	const room = 46
 	ticks := []tick{{x.At(1), "same", false}}
 	for _, v := range []float64{2, 0.5, 1.5, 1.25, 0.8, 10, 0.1, 5, 0.2, 3, 100, 0.01, 1.1, 0.9} {
-		if v < x.low || v > x.high {
-			continue
-		}
-		at := x.At(v)
-		// A label is centred on its tick, so two ticks need the room of a label between them.
-		free := true
-		for _, t := range ticks {
-			free = free && math.Abs(float64(t.At-at)) >= room
-		}
-		if free {
-			ticks = append(ticks, tick{at, change(v), true})
+		near := func(t tick) bool { return math.Abs(float64(t.At-x.At(v))) < room }
+		if v >= x.low && v <= x.high && !slices.ContainsFunc(ticks, near) {
+			ticks = append(ticks, tick{x.At(v), change(v), true})
 		}
 	}
 	return ticks
@@ -372,39 +325,27 @@ func ratioTicks(x axis) []tick {
 // control tells how one metric of the baseline differs from its own copy, in a few words.
 func control(v record.Verdict) string {
 	label := stats.MetricOf(v.Metric).Label
-	if !judgedControl(v) {
+	switch {
+	case v.Verdict == stats.Refused:
 		return fmt.Sprintf("%s not judged: %s", label, reason(v))
-	}
-	if v.Low == 0 {
+	case v.Low == 0:
 		return fmt.Sprintf("%s %s (no interval yet)", label, change(v.Ratio))
 	}
 	return fmt.Sprintf("%s %s (%s)", label, change(v.Ratio), between(v))
 }
 
-// judgedControl reports whether an A/A comparison has a result, that is, was not refused.
-func judgedControl(v record.Verdict) bool { return v.Verdict != stats.Refused }
-
-// controls describes the A/A comparison in one sentence. Baseline and copy are the same
-// program, so a sure difference between them shows how large a difference the measurement
-// itself can make up.
-func controls(aa []record.Verdict) string {
-	if len(aa) == 0 {
-		return "no A/A control was run"
-	}
-	if why := oneReason(aa); why != "" {
-		return fmt.Sprintf("%s against its own copy: not judged: %s", aa[0].Baseline, why)
-	}
-	finding := "none differs by what a verdict needs, as it must"
-	if bad := unclean(aa); len(bad) > 0 {
-		finding = fmt.Sprintf("NOT CLEAN for %s, and only a difference beyond that stands", strings.Join(bad, ", "))
-	}
-	return fmt.Sprintf("%s against its own copy: %s; %s", aa[0].Baseline, strings.Join(each(aa, control), ", "), finding)
+// controls describes the A/A comparison in one sentence, with the figures. Baseline and copy are
+// the same program, so a sure difference between them shows how large a difference the
+// measurement itself can make up.
+func controls(aa []record.Verdict, blocks int) string {
+	why := oneReason(aa)
+	return aaBriefly(aa, blocks) + when(len(aa) > 0, ": %s", either(why != "", why, listed(aa, control)))
 }
 
 // unclean lists the labels of the metrics at which the baseline surely differs from its own
-// copy; nil for none.
-func unclean(aa []record.Verdict) []string {
-	return each(only(aa, differs), func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
+// copy; "" for none.
+func unclean(aa []record.Verdict) string {
+	return listed(only(aa, differs), func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
 }
 
 // expectations returns the scenario's assertions and their answers.
@@ -417,12 +358,9 @@ func expectations(r *record.Result) document.Part {
 
 // tally counts the expectations by answer in a sentence; "" when nothing was expected.
 func tally(all []record.Expectation) string {
-	if len(all) == 0 {
-		return ""
+	of := func(a record.Answer) int {
+		return len(only(all, func(e record.Expectation) bool { return e.Outcome == a }))
 	}
-	n := map[record.Answer]int{}
-	for _, e := range all {
-		n[e.Outcome]++
-	}
-	return fmt.Sprintf("%s: %d passed, %d failed, %d open, %d refused", plural(len(all), "expectation"), n[record.Passed], n[record.Failed], n[record.Undecided], n[record.NoAnswer])
+	return when(len(all) > 0, "%s: %d passed, %d failed, %d open, %d refused",
+		plural(len(all), "expectation"), of(record.Passed), of(record.Failed), of(record.Undecided), of(record.NoAnswer))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"schedlab/internal/command"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -16,46 +17,39 @@ import (
 // sentence describes one primary verdict in full: who against whom, the decision, the change
 // with its interval, and the evidence for it.
 //
-// This file puts verdicts, and the state of a run, in words. The full report uses sentence for
-// primary metrics and aside for secondary ones; the brief report and pages take the smaller
-// pieces (between, lean, needed, reason). The words of decisions stay in capitals, as in
-// stats.Decision, so that a reader can search for them.
-func sentence(v record.Verdict) string {
+// This file puts verdicts, the state of a run, its loads and its machine in words. The full
+// report uses sentence for primary metrics and aside for secondary ones; the brief report and
+// pages take the smaller pieces (between, lean, needed, reason). The words of decisions stay in
+// capitals, as in stats.Decision, so that a reader can search for them.
+func sentence(r *record.Result, v record.Verdict) string {
 	m := stats.MetricOf(v.Metric)
-	if v.Verdict == stats.Inconclusive && (v.Lean != "" || v.Low == 0) {
-		return leaning(v)
-	}
-	interval := fmt.Sprintf("95%s%% interval %s", nbsp, between(v))
+	by := change(v.Ratio) + when(v.Low > 0, " (95%s%% interval %s)", nbsp, between(v))
 	switch {
 	case v.Verdict.Differs():
-		n := v.Won
-		if v.Worse() {
-			n = v.Lost
-		}
-		return fmt.Sprintf("%s is %s than %s %s: %s (%s), %s in %d of %s", v.Arm, v.Verdict, v.Baseline, m.In, change(v.Ratio), interval,
-			lower(v.Verdict), n, plural(v.Blocks, "block"))
+		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s", v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict), agreeing(v, v.Verdict))
 	case v.Verdict == stats.Same:
-		return fmt.Sprintf("%s is the SAME as %s %s: %s (%s)%s", v.Arm, v.Baseline, m.In, change(v.Ratio), interval, within(m))
+		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within(m))
 	case v.Verdict == stats.Inconclusive:
-		return fmt.Sprintf("%s against %s %s is INCONCLUSIVE: %s (%s)%s", v.Arm, v.Baseline, m.In, change(v.Ratio), interval, needed(v))
+		text := fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by)
+		if v.Lean == "" {
+			return text + needed(r, v)
+		}
+		return text + ", it leans " + lean(r, v)
 	}
 	return fmt.Sprintf("%s against %s %s is REFUSED: %s", v.Arm, v.Baseline, m.In, reason(v))
+}
+
+// agreeing tells how many blocks point the way of a decision: "9 of 10 blocks".
+func agreeing(v record.Verdict, way stats.Decision) string {
+	n := either(stats.MetricOf(v.Metric).Worse(way), v.Lost, v.Won)
+	return fmt.Sprintf("%d of %s", n, plural(v.Blocks, "block"))
 }
 
 // lower returns a decision in lower case, as a word of a sentence.
 func lower(d stats.Decision) string { return strings.ToLower(string(d)) }
 
-// withLuck returns the figures without the correction for each block's lucky arrivals: the
-// plain ratios of the blocks; "" if there is no correction.
-func withLuck(v record.Verdict) string {
-	if v.Plain == nil {
-		return ""
-	}
-	return fmt.Sprintf("; as measured, with the luck of each block's arrivals: %s (%s to %s)", change(v.Plain.Median), change(v.Plain.Low), change(v.Plain.High))
-}
-
 // aside describes one secondary verdict in a few words, to be joined with others in one line.
-func aside(v record.Verdict) string {
+func aside(r *record.Result, v record.Verdict) string {
 	m := stats.MetricOf(v.Metric)
 	if v.Verdict == stats.Refused {
 		return fmt.Sprintf("%s REFUSED: %s", m.Label, reason(v))
@@ -68,34 +62,15 @@ func aside(v record.Verdict) string {
 			by = less + " less"
 		}
 	}
-	if v.Low == 0 {
-		return fmt.Sprintf("%s %s, %s%s", m.Label, v.Verdict, by, needed(v))
-	}
-	return fmt.Sprintf("%s %s, %s (%s)", m.Label, v.Verdict, by, between(v))
-}
-
-// leaning describes an undecided verdict that leans, or that has no interval yet. A lean is no
-// decision: all or most blocks so far point one way, but they are too few.
-func leaning(v record.Verdict) string {
-	m := stats.MetricOf(v.Metric)
-	text := fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), change(v.Ratio))
-	if v.Low > 0 {
-		text += fmt.Sprintf(" (95%s%% interval %s)", nbsp, between(v))
-	}
-	if v.Lean == "" {
-		return text + needed(v)
-	}
-	return text + ", it leans " + lean(v)
+	evidence := either(v.Low > 0, " ("+between(v)+")", needed(r, v))
+	return fmt.Sprintf("%s %s, %s%s", m.Label, v.Verdict, by, evidence)
 }
 
 // lean tells which way an undecided verdict leans, in how many blocks, and how many would decide:
-// "slower: 9 of 9 blocks, about 10 blocks would decide".
-func lean(v record.Verdict) string {
-	n := v.Won
-	if stats.MetricOf(v.Metric).Worse(v.Lean) {
-		n = v.Lost
-	}
-	return fmt.Sprintf("%s: %d of %s%s", lower(v.Lean), n, plural(v.Blocks, "block"), needed(v))
+// "slower: 9 of 9 blocks, about 10 blocks would decide". A lean is no decision: all or most
+// blocks so far point one way, but they are too few.
+func lean(r *record.Result, v record.Verdict) string {
+	return lower(v.Lean) + ": " + agreeing(v, v.Lean) + needed(r, v)
 }
 
 // between formats the interval of a verdict's ratio as changes: "+5 % to +9 %". v must have an
@@ -107,36 +82,24 @@ func between(v record.Verdict) string {
 // within describes the tolerance of SAME, the largest difference that counts as none; "" for a
 // metric without one.
 func within(m stats.Metric) string {
-	if m.Same == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
+	return when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
 }
 
 // mostBlocks is the largest number of blocks of a run: the last look at which verdicts are
 // made.
 var mostBlocks = slices.Max(stats.Looks())
 
-// mostTimes is the largest factor by which longer windows are recommended. A longer run is no
-// advice that anyone would follow.
-const mostTimes = 100
-
-// hopelessly describes a verdict that needs more blocks than a run can have: how much longer
-// the windows would have to be. Twice the measured time is worth twice the blocks, however it
-// is cut.
-func hopelessly(needed int) string {
-	text := fmt.Sprintf("%d blocks, the most, would not decide", mostBlocks)
-	if times := float64(needed) / float64(mostBlocks); times <= mostTimes {
-		return fmt.Sprintf("%s; windows %.2g times as long would", text, math.Ceil(10*times)/10)
-	}
-	return text + ", nor windows a hundred times as long: it is too noisy here"
-}
-
-// longer returns the flags that would decide a verdict that needs the given number of blocks,
-// or tells that no setting would.
-func longer(r *record.Result, needed int) string {
+// remedy returns what would decide a verdict that needs the given number of blocks: more blocks,
+// or the flags for longer windows where a run cannot have enough blocks. It is "" for 0, an unknown
+// number.
+func remedy(r *record.Result, needed int) string {
 	const around = .5 // seconds: what a trial takes apart from its window
-	// A run can have no more blocks than mostBlocks, so longer windows have to replace them.
+	switch {
+	case needed == 0:
+		return ""
+	case needed <= mostBlocks:
+		return fmt.Sprintf("about %s would decide", plural(needed, "block"))
+	}
 	window := stats.Widened(r.Window, needed)
 	if window == 0 {
 		return "no --window up to a minute would decide: it is too noisy here"
@@ -149,16 +112,9 @@ func longer(r *record.Result, needed int) string {
 	return fmt.Sprintf("--window %v --budget %.0fm would decide", record.Duration(window), budget)
 }
 
-// needed describes how many blocks would decide an undecided verdict, after a comma; "" if that
-// is unknown.
-func needed(v record.Verdict) string {
-	switch {
-	case v.Needed == 0:
-		return ""
-	case v.Needed > mostBlocks:
-		return ", " + hopelessly(v.Needed)
-	}
-	return fmt.Sprintf(", about %s would decide", plural(v.Needed, "block"))
+// needed describes what would decide an undecided verdict, after a comma; "" if that is unknown.
+func needed(r *record.Result, v record.Verdict) string {
+	return when(v.Needed > 0, ", %s", remedy(r, v.Needed))
 }
 
 // reason returns the words for why a verdict was refused, also for a record that has none.
@@ -169,12 +125,8 @@ func reason(v record.Verdict) string {
 // oneReason returns the reason for which all of vs were refused; "" if the reasons differ, a
 // verdict was not refused, or vs is empty.
 func oneReason(vs []record.Verdict) string {
-	for _, v := range vs {
-		if v.Verdict != stats.Refused || reason(v) != reason(vs[0]) {
-			return ""
-		}
-	}
-	if len(vs) == 0 {
+	other := func(v record.Verdict) bool { return v.Verdict != stats.Refused || reason(v) != reason(vs[0]) }
+	if len(vs) == 0 || slices.ContainsFunc(vs, other) {
 		return ""
 	}
 	return reason(vs[0])
@@ -182,17 +134,22 @@ func oneReason(vs []record.Verdict) string {
 
 // sentences describes the verdicts on one arm: a sentence for each primary metric, and one for
 // all secondary metrics. If all are refused for the same reason, it says so once.
-func sentences(group []record.Verdict) (lines []string) {
+func sentences(r *record.Result, group []record.Verdict) (lines []string) {
 	if why := oneReason(group); why != "" && len(group) > 1 {
 		return []string{fmt.Sprintf("%s against %s is REFUSED: %s", group[0].Arm, group[0].Baseline, why)}
 	}
 	var asides []string
 	for _, v := range group {
-		if v.Primary {
-			lines = append(lines, sentence(v)+withLuck(v))
-		} else {
-			asides = append(asides, aside(v))
+		if !v.Primary {
+			asides = append(asides, aside(r, v))
+			continue
 		}
+		line := sentence(r, v)
+		// The plain ratios of the blocks, without the correction for each block's lucky arrivals.
+		if p := v.Plain; p != nil {
+			line += fmt.Sprintf("; as measured, with the luck of each block's arrivals: %s (%s to %s)", change(p.Median), change(p.Low), change(p.High))
+		}
+		lines = append(lines, line)
 	}
 	if len(asides) > 0 {
 		lines = append(lines, group[0].Arm+", also: "+strings.Join(asides, "; "))
@@ -200,17 +157,14 @@ func sentences(group []record.Verdict) (lines []string) {
 	return lines
 }
 
-// blocks tells how many blocks count, and how many ran but were left out: "9 blocks, 1 left
-// out".
+// blocks tells how many blocks count, and how many ran but were left out, since they may be the
+// slow ones: "9 blocks, 1 left out".
 func blocks(r *record.Result) string {
-	switch out := r.Ran - r.Valid; {
-	case r.Ran == 0 && r.Valid == 0:
+	if r.Ran == 0 && r.Valid == 0 {
 		return "no block"
-	// Blocks that were left out are counted, since they may be the slow ones.
-	case out > 0:
-		return fmt.Sprintf("%s, %d left out", plural(r.Valid, "block"), out)
 	}
-	return plural(r.Valid, "block") + ", none left out"
+	out := r.Ran - r.Valid
+	return plural(r.Valid, "block") + either(out > 0, fmt.Sprintf(", %d left out", out), ", none left out")
 }
 
 // caveat tells why the figures of a run without a verdict are no finding; "" if there is a
@@ -231,26 +185,23 @@ func caveat(r *record.Result) string {
 // allRefused returns a sentence if every verdict was refused for the same reason; else "".
 func allRefused(r *record.Result) string {
 	why := oneReason(r.Verdicts)
-	if why == "" {
-		return ""
-	}
-	return fmt.Sprintf("All %s are REFUSED: %s", plural(len(r.Verdicts), "verdict"), why)
+	return when(why != "", "All %s are REFUSED: %s", plural(len(r.Verdicts), "verdict"), why)
 }
 
-// measuredBlocks tells how many blocks a run measured before it ended early, and why verdicts do without
-// some of them.
-func measuredBlocks(r *record.Result) string {
-	out := r.Ran - r.Valid
-	if out <= 0 {
-		return blocks(r)
-	}
-	return fmt.Sprintf("%s measured; %d left out of the verdicts, because of %s", plural(r.Ran, "block"), out, strings.Join(r.LeftOutFor(), ", "))
-}
-
-// state tells how much of its plan the run completed, after a word in capitals; "" when it
-// completed all.
+// state tells how much of its plan the run or the search for capacity completed, after a word in
+// capitals; "" when it completed all.
 func state(r *record.Result) string {
-	had := measuredBlocks(r)
+	plan, had := "the plan", blocks(r)
+	switch out := r.Ran - r.Valid; {
+	case r.Capacity != nil:
+		windows := 0
+		for _, a := range r.Capacity.Arms {
+			windows += len(a.Windows)
+		}
+		plan, had = "the search", plural(windows, "window")+" measured"
+	case out > 0:
+		had = fmt.Sprintf("%s measured; %d left out of the verdicts, because of %s", plural(r.Ran, "block"), out, strings.Join(r.LeftOutFor(), ", "))
+	}
 	switch r.Status {
 	case record.Complete:
 		return ""
@@ -259,35 +210,35 @@ func state(r *record.Result) string {
 	case record.Running:
 		return "INCOMPLETE: the run was cut off or still goes on, " + had
 	case record.Partial:
-		return "PARTIAL: the plan could not be done in full, " + had
+		return "PARTIAL: " + plan + " could not be done in full, " + had
 	}
 	return fmt.Sprintf("STATUS %q: unknown to this version, %s", string(r.Status), had)
 }
 
 // offered describes the load on every arm, the blocks, the windows and the seed, in one line.
-// Closed loops have no rate, so they are described instead.
 func offered(r *record.Result) string {
-	parts := []string{strings.TrimSuffix(rate(r.Rate), "/s") + nbsp + "requests/s offered to each arm" + share(r)}
-	if loads := loads(r.Arms); len(loads) > 1 || r.Rate == 0 && len(loads) == 1 {
-		parts[0] = strings.Join(loads, "; ")
-	} else if r.Rate == 0 {
-		parts[0] = "no rate chosen yet"
+	load := loadOnEach(r, " offered to each arm"+share(r)) + when(r.Asked != "", " (%s)", r.Asked)
+	return strings.Join([]string{load, blocks(r), seconds(r.Window) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
+}
+
+// loadOnEach describes the load on every arm: the rate, with more words about it, or the clients
+// where there is no one rate, as in closed loops.
+func loadOnEach(r *record.Result, more string) string {
+	loads := loads(r.Arms)
+	switch {
+	case len(loads) > 1 || r.Rate == 0 && len(loads) == 1:
+		return strings.Join(loads, "; ")
+	case r.Rate == 0:
+		return "no rate chosen yet"
 	}
-	if r.Asked != "" {
-		parts[0] += " (" + r.Asked + ")"
-	}
-	return strings.Join(append(parts, blocks(r), seconds(r.Window)+" windows", fmt.Sprintf("seed %d", r.Seed)), ", ")
+	return strings.TrimSuffix(rate(r.Rate), "/s") + nbsp + "requests/s" + more
 }
 
 // loads describes the loads of the arms, each different load once, in the order of the arms. An
 // old record without loads gives nil.
-func loads(arms []record.Arm) (all []string) {
-	for _, a := range arms {
-		if load := Load(a.Clients); a.Clients.Loop != "" && !slices.Contains(all, load) {
-			all = append(all, load)
-		}
-	}
-	return all
+func loads(arms []record.Arm) []string {
+	known := only(arms, func(a record.Arm) bool { return a.Clients.Loop != "" })
+	return unique(each(known, func(a record.Arm) string { return Load(a.Clients) }))
 }
 
 // share compares the offered rate with the slowest arm's closed-loop throughput, which is about
@@ -297,10 +248,7 @@ func share(r *record.Result) string {
 	if x == 0 || r.Rate == 0 {
 		return ""
 	}
-	most := ""
-	if r.Sendable > 0 {
-		most = ", what the load's " + cpus(r.Env.LoadCPUs) + " can send"
-	}
+	most := when(r.Sendable > 0, ", what the load's %s can send", cpus(r.Env.LoadCPUs))
 	return fmt.Sprintf(" (%.2f of X_max of the slowest, %s%s)", r.Rate/x, slowest, most)
 }
 
@@ -318,44 +266,31 @@ func slowestMost(r *record.Result) (arm string, most float64) {
 // cpus returns "CPU" if list names one CPU, else "CPUs". An empty list means a load that is not
 // pinned, which may use all CPUs.
 func cpus(list string) string {
-	if record.CountCPUs(list, 2) == 1 {
-		return "CPU"
-	}
-	return "CPUs"
+	return either(record.CountCPUs(list, 2) == 1, "CPU", "CPUs")
 }
 
 // xmax formats an arm's closed-loop throughput, and how far apart the halves of its probe were:
 // halves far apart mean that the figure is rough. a.XMax must not be nil.
 func xmax(a record.Arm) string {
-	if a.Apart == 0 {
-		return rate(*a.XMax)
-	}
-	return fmt.Sprintf("%s, halves of the probe %.0f%s%% apart", rate(*a.XMax), 100*a.Apart, nbsp)
+	return rate(*a.XMax) + when(a.Apart > 0, ", halves of the probe %s apart", percent("%.0f", a.Apart))
 }
 
 // conditions describes the circumstances under which all verdicts hold: the CPUs of the
 // servers, and the confidence of all intervals together.
 func conditions(r *record.Result) string {
-	server := "server: " + servers(r.Env, r.Arms, func(procs string) string {
+	text := "server: " + servers(r.Env, r.Arms, func(procs string) string {
 		if set, err := record.ParseCPUs(r.Env.ServerCPUs); err == nil {
 			return plural(len(set), "CPU") + ", " + procs
 		}
 		return fmt.Sprintf("%s shared with the load, %s", plural(r.Env.CPUs, "CPU"), procs)
 	})
-	primary := 0
-	for _, v := range r.Verdicts {
-		if v.Primary {
-			primary++
-		}
+	primary := len(only(r.Verdicts, func(v record.Verdict) bool { return v.Primary }))
+	if primary == 0 || oneReason(r.Verdicts) != "" {
+		return text
 	}
-	together := ""
-	if primary > 0 && oneReason(r.Verdicts) == "" {
-		together = fmt.Sprintf("; %s of times, 95%s%% together", plural(primary, "comparison"), nbsp)
-		if rest := len(r.Verdicts) - primary; rest > 0 { // same interval width, but not counted in the correction
-			together += fmt.Sprintf("; %d of goodput and CPU time, %.1f%s%% each", rest, 100*(1-stats.Alpha/float64(primary)), nbsp)
-		}
-	}
-	return server + together
+	rest := len(r.Verdicts) - primary // same interval width, but not counted in the correction
+	return text + fmt.Sprintf("; %s of times, 95%s%% together", plural(primary, "comparison"), nbsp) +
+		when(rest > 0, "; %d of goodput and CPU time, %s each", rest, percent("%.1f", 1-stats.Alpha/float64(primary)))
 }
 
 // allGood reports whether every request was sent and got a good reply in time, no arm is
@@ -377,43 +312,37 @@ func allGood(r *record.Result) bool {
 // none, and how many independent requests a window is worth.
 func complaints(r *record.Result) []string {
 	lines := append(silent(r), failings(r.Arms)...)
+	if known := only(r.Arms, func(a record.Arm) bool { return a.NEff > 0 }); len(known) > 0 {
+		a := slices.MinFunc(known, func(a, b record.Arm) int { return cmp.Compare(a.NEff, b.NEff) })
+		lines = append(lines, fmt.Sprintf("a window is worth %s independent requests at the least (n_eff of %s), since neighbours share their queue", count(int(a.NEff)), a.Name))
+	}
 	requests := 0
 	for _, a := range r.Arms {
 		requests += a.Requests
 	}
-	if a := leastWorth(r.Arms); a != nil {
-		lines = append(lines, fmt.Sprintf("a window is worth %s independent requests at the least (n_eff of %s), since neighbours share their queue", count(int(a.NEff)), a.Name))
-	}
-	if requests > 0 && allGood(r) {
-		lines = append(lines, fmt.Sprintf("every one of %s got a good reply", plural(requests, "request")))
-	}
-	return lines
+	return append(lines, nonEmpty(when(requests > 0 && allGood(r), "every one of %s got a good reply", plural(requests, "request")))...)
 }
 
 // silent lists the arms that gave no good reply in the window of a block, as their doubts say
 // it.
-func silent(r *record.Result) (lines []string) {
-	for _, d := range r.Doubts {
-		if d.Code == record.AnsweredNone {
-			lines = append(lines, Doubt(d))
-		}
-	}
-	return lines
+func silent(r *record.Result) []string {
+	return each(only(r.Doubts, func(d record.Fact) bool { return d.Code == record.AnsweredNone }), Doubt)
 }
 
 // failings lists the arms that failed requests, starved connections or overflowed an accept
 // queue, a line for each failing.
 func failings(arms []record.Arm) (lines []string) {
 	for _, a := range arms {
-		if a.Errors > 0 {
-			lines = append(lines, fmt.Sprintf("%s: %s of %s without a good reply", a.Name, plural(a.Errors, "request"), count(a.Requests))+ends(a.Failures))
+		overflows := 0
+		if a.Overflows != nil {
+			overflows = int(*a.Overflows)
 		}
-		if a.StarvedConnections > 0 {
-			lines = append(lines, fmt.Sprintf("%s STARVED %s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)", a.Name, plural(a.StarvedConnections, "connection"), evenness(a, 2)))
-		}
-		if o := a.Overflows; o != nil && *o > 0 {
-			lines = append(lines, fmt.Sprintf("%s: the host counted %s that found an accept queue full (ListenOverflows)", a.Name, plural(int(*o), "connection")))
-		}
+		lines = append(lines, nonEmpty(
+			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, plural(a.Errors, "request"), count(a.Requests), ends(a.Failures)),
+			when(a.StarvedConnections > 0, "%s STARVED %s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)",
+				a.Name, plural(a.StarvedConnections, "connection"), evenness(a, 2)),
+			when(overflows > 0, "%s: the host counted %s that found an accept queue full (ListenOverflows)", a.Name, plural(overflows, "connection")),
+		)...)
 	}
 	return lines
 }
@@ -421,25 +350,8 @@ func failings(arms []record.Arm) (lines []string) {
 // ends lists how failed requests ended, the most frequent first: " (status 500: 12)"; "" if
 // that is unknown.
 func ends(failures map[string]int) string {
-	if len(failures) == 0 {
-		return ""
-	}
 	names := slices.SortedFunc(maps.Keys(failures), func(a, b string) int { return cmp.Or(cmp.Compare(failures[b], failures[a]), cmp.Compare(a, b)) })
-	for i, name := range names {
-		names[i] = name + ": " + count(failures[name])
-	}
-	return " (" + strings.Join(names, ", ") + ")"
-}
-
-// leastWorth returns the arm with the fewest independent requests per window; nil if that is
-// unknown.
-func leastWorth(arms []record.Arm) (least *record.Arm) {
-	for i := range arms {
-		if a := &arms[i]; a.NEff > 0 && (least == nil || a.NEff < least.NEff) {
-			least = a
-		}
-	}
-	return least
+	return when(len(names) > 0, " (%s)", listed(names, func(name string) string { return name + ": " + count(failures[name]) }))
 }
 
 // notes returns the numbers, from 1, of the doubts about an arm; nil for none. They are the
@@ -474,4 +386,134 @@ func grouped[T any, K comparable](all []T, key func(T) K) (groups [][]T) {
 		groups[i] = append(groups[i], x)
 	}
 	return groups
+}
+
+// machine describes the CPUs, the machine and the Go version that servers and load had, in one
+// line. A result holds for the machine that it was measured on.
+func machine(e record.Env, arms []record.Arm) string {
+	if e.CPUs == 0 {
+		return "the machine was not recorded"
+	}
+	server := servers(e, arms, func(procs string) string { return side(e.ServerCPUs, e.CPUs, procs) })
+	load := side(e.LoadCPUs, e.CPUs, procs(e.LoadProcs))
+	return strings.Join(nonEmpty("server "+server, "load "+load, e.CPU, when(e.Virtualised, "virtual machine"), e.Go), "; ")
+}
+
+// side describes the CPUs and the GOMAXPROCS of one side, servers or load. list is a set of
+// CPUs such as "0-3"; a list that is none means that the side is not pinned and may use all
+// cpus CPUs. procs is GOMAXPROCS in words.
+func side(list string, cpus int, procs string) string {
+	set, err := record.ParseCPUs(list)
+	if err != nil {
+		return fmt.Sprintf("not pinned (%s, %s)", plural(cpus, "CPU"), procs)
+	}
+	return fmt.Sprintf("on CPU%s%s (%s, %s)", nbsp, list, plural(len(set), "CPU"), procs)
+}
+
+// servers describes where the arms' servers ran. here formats the place that the plan has for
+// servers, given their GOMAXPROCS; it is used for all servers that ran there. Servers elsewhere
+// are named one by one, since arms on other CPUs do not compare equally.
+func servers(e record.Env, arms []record.Arm, here func(procs string) string) string {
+	placed := only(choices(arms), func(a record.Arm) bool { return elsewhere(a) == "" })
+	moved := only(choices(arms), func(a record.Arm) bool { return elsewhere(a) != "" })
+	// Most runs have all servers in one place, which is then told once.
+	if len(moved) == 0 {
+		return here(serverProcs(e, arms))
+	}
+	parts := each(moved, func(a record.Arm) string { return a.Name + ": " + elsewhere(a) })
+	return strings.Join(parts, "; ") + when(len(placed) > 0, "; %s: %s", listed(placed, name), here(serverProcs(e, placed)))
+}
+
+// elsewhere describes where an arm's server ran, if not where the plan has servers; "" if it
+// ran there. A server may run elsewhere because it ran before schedlab did, or because its own
+// command pins it.
+func elsewhere(a record.Arm) string {
+	switch {
+	case a.CPUs == "" && !a.Attached:
+		return ""
+	case a.CPUs == "":
+		return "ran already, not pinned"
+	case a.Attached:
+		return cpus(a.CPUs) + nbsp + a.CPUs + ", not pinned"
+	}
+	return cpus(a.CPUs) + nbsp + a.CPUs + " by its own choice"
+}
+
+// serverProcs returns the GOMAXPROCS of the servers, with the arms' names behind each number if
+// they differ.
+func serverProcs(e record.Env, arms []record.Arm) string {
+	of := func(a record.Arm) int { return cmp.Or(a.Procs, e.ServerProcs) }
+	groups := grouped(choices(arms), of)
+	slices.SortFunc(groups, func(a, b []record.Arm) int { return cmp.Compare(of(a[0]), of(b[0])) })
+	all := listed(groups, func(arms []record.Arm) string {
+		return procs(of(arms[0])) + when(len(groups) > 1, " in %s", listed(arms, name))
+	})
+	return cmp.Or(all, procs(e.ServerProcs))
+}
+
+// procs returns "GOMAXPROCS 4".
+func procs(n int) string { return fmt.Sprintf("GOMAXPROCS%s%d", nbsp, n) }
+
+// Load describes a load in a few words, for the plan and the reports: the kind of loop, and
+// then each setting that is not the usual one. A closed loop sends when it is answered; an open
+// loop keeps to arrivals.
+func Load(c record.Clients) string {
+	if c.Closed() {
+		return strings.Join(nonEmpty(
+			"closed loop of "+prose.Plural(c.Connections, "client"),
+			when(c.Rate > 0, "paced at %.0f/s together", c.Rate),
+			when(c.Think > 0, "that think %v", record.Duration(c.Think)),
+			when(c.Session > 0, "sessions of %d", c.Session),
+			when(c.Pipeline > 1, "%d requests under way each", c.Pipeline),
+			when(c.Ramp > 0, "started over %v", record.Duration(c.Ramp)),
+			when(!c.KeepAlive, "a connection for each request"),
+		), ", ")
+	}
+	return "open loop, " + c.Arrivals + when(c.Rate > 0, " at %.0f/s", c.Rate) +
+		either(c.KeepAlive, " over "+prose.Plural(c.Connections, "connection"), ", a connection for each request") +
+		when(c.Idle > 0, ", %d idle ones beside them", c.Idle) +
+		when(c.Engine != "", ", sent by the engine %s", c.Engine)
+}
+
+// sizeFlags are the flags of `schedlab serve` that bound how much a server does at a time, with
+// the word for one of them. They are the settings that a reader needs to compare two modes.
+var sizeFlags = []struct{ flag, one string }{{"workers", "worker"}, {"listeners", "listener"}, {"processes", "process"}, {"threads", "thread"}}
+
+// mostSizes is how many arms the line may name. A line that names more of them is too long to
+// read.
+const mostSizes = 3
+
+// sizes tells what the arms' names leave out: the mode behind another name, and how many workers,
+// listeners or processes an arm has: "mine is pool-request with 4 workers". "" if the names say it
+// all, or if it would name more than mostSizes arms.
+func sizes(arms []record.Arm) string {
+	var all []string
+	for _, a := range choices(arms) {
+		// The sizes are only in the command. A command of another program, without a mode, has
+		// flags of its own.
+		words, err := command.Split(a.Command)
+		if a.Mode == "" || err != nil {
+			continue
+		}
+		var has []string
+		for _, s := range sizeFlags {
+			i := slices.Index(words, "--"+s.flag)
+			if i >= 0 && i+1 < len(words) && !strings.Contains(a.Name, s.flag+"=") {
+				has = append(has, words[i+1]+nbsp+either(words[i+1] == "1", s.one, s.flag))
+			}
+		}
+		// The name of an arm begins with its mode unless the user chose another name.
+		first, _, _ := strings.Cut(a.Name, ",")
+		limits := strings.Join(has, " and ")
+		switch {
+		case first != a.Mode:
+			all = append(all, a.Name+" is "+a.Mode+when(limits != "", " with %s", limits))
+		case limits != "":
+			all = append(all, a.Name+" has "+limits)
+		}
+	}
+	if len(all) > mostSizes {
+		return ""
+	}
+	return strings.Join(all, "; ")
 }

@@ -154,18 +154,33 @@ func (Page) part()     {}
 // nbsp joins a number to its unit in a page. Text and Markdown replace it by a space.
 const nbsp = "\u00a0"
 
-// notEmpty reports whether p has any content, in a page. A part for a page only counts as well;
-// see inText for a text.
-func notEmpty(p Part) bool {
+// A medium is what a document is written for. Some parts are only for a page.
+type medium int
+
+const (
+	terminal medium = iota
+	markdownFile
+	webPage
+)
+
+// shows reports whether p has any content in a medium. A table with nothing below its head has none. A
+// page shows a chart, Markdown the link to its file, and a text only what stands in its place.
+func (in medium) shows(p Part) bool {
 	switch p := p.(type) {
 	case Section:
-		return slices.ContainsFunc(p.Parts, notEmpty)
-	case Page:
-		return slices.ContainsFunc(p, notEmpty)
+		return slices.ContainsFunc(p.Parts, in.shows)
 	case Details:
-		return slices.ContainsFunc(p.Parts, notEmpty)
+		return slices.ContainsFunc(p.Parts, in.shows)
+	case Page:
+		return in == webPage && slices.ContainsFunc(p, in.shows)
+	case Linked, Grid:
+		return in == webPage && reflect.ValueOf(p).Len() > 0
 	case Table:
-		return len(p.Rows) > 0
+		return len(p.Rows) > 1
+	case Charts:
+		return slices.ContainsFunc(p, func(c Chart) bool {
+			return in == webPage || in == markdownFile && c.File != "" || slices.ContainsFunc(c.Instead, in.shows)
+		})
 	}
 	return reflect.ValueOf(p).Len() > 0 // a list, or a note
 }
@@ -179,17 +194,14 @@ func Below(doubts []string) Facts {
 // Doubts returns the first doubts, at most most of them, and a line that counts the others.
 // With most 0 it is the count alone; without doubts it is empty.
 func Doubts(all []string, most int) (facts Facts) {
-	for i, d := range all {
-		switch left := len(all) - i; {
-		case i < most:
-			facts = append(facts, Fact{"Doubts", d})
-		case i > 0:
-			// With some doubts above it the line counts the others, and without any it counts
-			// all.
-			return append(facts, Fact{"Doubts", fmt.Sprintf("%d more with --verbose", left)})
-		default:
-			return append(facts, Fact{"Doubts", fmt.Sprintf("%d, with --verbose", left)})
-		}
+	for _, d := range all[:min(most, len(all))] {
+		facts = append(facts, Fact{"Doubts", d})
+	}
+	switch left := len(all) - len(facts); {
+	case left > 0 && most > 0:
+		facts = append(facts, Fact{"Doubts", fmt.Sprintf("%d more with --verbose", left)})
+	case left > 0:
+		facts = append(facts, Fact{"Doubts", fmt.Sprintf("%d, with --verbose", left)})
 	}
 	return facts
 }
@@ -214,9 +226,8 @@ func (d Document) HTML() (string, error) {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		// The template cannot switch on a type, so kind gives it the type's name.
 		"kind":  func(p Part) string { return strings.TrimPrefix(fmt.Sprintf("%T", p), "document.") },
-		"any":   notEmpty,
+		"any":   webPage.shows,
 		"below": func(rows [][]string) [][]string { return rows[1:] },
-		"mark":  func(t Table, i int) *Mark { return t.mark(i) },
 		"next":  func(i int) int { return i + 1 },
 	}).Parse(source)
 	if err != nil {
@@ -230,12 +241,4 @@ func (d Document) HTML() (string, error) {
 		return "", fmt.Errorf("rendering the page: %w", err)
 	}
 	return Harmless(b.String()), nil
-}
-
-// mark returns the mark of row i below the head; nil if the table has none.
-func (table Table) mark(i int) *Mark {
-	if table.Marks == nil {
-		return nil
-	}
-	return &table.Marks[i]
 }

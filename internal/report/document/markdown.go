@@ -39,7 +39,7 @@ func (m *markdown) block(format string, args ...any) {
 // parts adds the blocks of all parts that have content. level is the level of their headings.
 func (m *markdown) parts(parts []Part, level int) {
 	for _, p := range parts {
-		if notEmpty(p) {
+		if markdownFile.shows(p) {
 			m.part(p, level)
 		}
 	}
@@ -49,15 +49,11 @@ func (m *markdown) parts(parts []Part, level int) {
 func (m *markdown) part(p Part, level int) {
 	switch p := p.(type) {
 	case Section:
-		if p.Title == "" {
-			m.parts(p.Parts, level)
-			return
+		if p.Title != "" {
+			m.block("%s %s", strings.Repeat("#", level), md(titled(p)))
+			level++
 		}
-		heading := len(m.blocks)
-		m.block("%s %s", strings.Repeat("#", level), md(titled(p)))
-		if m.parts(p.Parts, level+1); len(m.blocks) == heading+1 { // all of the section is for a page: drop its heading
-			m.blocks = m.blocks[:heading]
-		}
+		m.parts(p.Parts, level)
 	case Details:
 		m.block("<details><summary>%s</summary>", md(p.Summary))
 		m.parts(p.Parts, level)

@@ -2,7 +2,6 @@ package document
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -45,7 +44,7 @@ func (d Document) Text(o Options) string {
 		t.prose("", c)
 	}
 	for _, p := range d.Parts {
-		if inText(p) {
+		if terminal.shows(p) {
 			t.gap()
 			t.part("", p)
 		}
@@ -58,22 +57,6 @@ func (d Document) Text(o Options) string {
 type text struct {
 	Options
 	b strings.Builder
-}
-
-// inText reports whether p prints anything in a text. It differs from notEmpty for parts that
-// only a page shows. Text uses it to leave out headings and gaps of such parts.
-func inText(p Part) bool {
-	switch p := p.(type) {
-	case Section:
-		return slices.ContainsFunc(p.Parts, inText)
-	case Details:
-		return slices.ContainsFunc(p.Parts, inText)
-	case Charts:
-		return slices.ContainsFunc(p, func(c Chart) bool { return slices.ContainsFunc(c.Instead, inText) })
-	case Page, Linked, Grid:
-		return false
-	}
-	return notEmpty(p)
 }
 
 // part writes one part, indented.
@@ -101,7 +84,7 @@ func (t *text) part(indent string, p Part) {
 	case Commands: // not wrapped, so that they can be copied
 		column := labelWidth(Facts(p))
 		for _, c := range p {
-			t.line(indent+padded(c.Label, column)+c.Text, "")
+			t.line(indent+fmt.Sprintf("%-*s", column, c.Label)+c.Text, "")
 		}
 	case Numbered:
 		var facts Facts
@@ -130,7 +113,7 @@ func (t *text) part(indent string, p Part) {
 func (t *text) parts(indent string, parts []Part) {
 	var before Part
 	for _, p := range parts {
-		if !inText(p) {
+		if !terminal.shows(p) {
 			continue
 		}
 		_, lines := p.(Lines)
@@ -188,16 +171,13 @@ func (t *text) facts(indent string, facts Facts) {
 	column := labelWidth(facts)
 	before := ""
 	for _, f := range facts {
-		label := f.Label
-		if label == before {
-			label = ""
-		}
-		before = f.Label
-		for i, l := range wrap(f.Text, t.Width-len(indent)-column, 0) {
-			if i > 0 {
+		for _, l := range wrap(f.Text, t.Width-len(indent)-column, 0) {
+			label := f.Label
+			if label == before {
 				label = ""
 			}
-			t.line(indent+padded(label, column), l)
+			before = f.Label
+			t.line(indent+fmt.Sprintf("%-*s", column, label), l)
 		}
 	}
 }
@@ -208,11 +188,6 @@ func labelWidth(facts Facts) (column int) {
 		column = max(column, utf8.RuneCountInString(f.Label)+2)
 	}
 	return column
-}
-
-// padded returns s with spaces added up to width columns. A longer s stays unchanged.
-func padded(s string, width int) string {
-	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
 }
 
 // table writes a table with the first column aligned left, and figures aligned right, so that
@@ -236,10 +211,11 @@ func (t *text) table(indent string, table Table) {
 		}
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = padded(cell, widths[i])
-			if i > 0 && !table.Words {
-				cells[i] = strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + cell
+			width := widths[i]
+			if i == 0 || table.Words {
+				width = -width // aligned left
 			}
+			cells[i] = fmt.Sprintf("%*s", width, cell)
 		}
 		t.line(indent+strings.Join(cells, "  "), "")
 	}
@@ -252,7 +228,7 @@ func (t *text) rowAndBelow(indent string, head, row []string, widths []int, belo
 	last := len(widths) - 1
 	left := indent
 	for i, cell := range row[:last] {
-		left += padded(cell, widths[i]+2)
+		left += fmt.Sprintf("%-*s", widths[i]+2, cell)
 	}
 	lines := wrap(row[last], t.Width-utf8.RuneCountInString(left), 2)
 	for i, cell := range row[last+1:] {

@@ -1,0 +1,395 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/prose"
+	"schedlab/internal/record"
+	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
+)
+
+// Attack writes the summary of one attack for a terminal: the most important facts or, if
+// verbose, all of them. First comes the answer in a sentence, then the table of times, then the
+// facts with their labels. An attack that did not complete is marked as interrupted, because
+// its figures are of the part that ran.
+//
+// This file also writes audits, from Audit on, and choices, from WriteChoice on. All are short
+// reports of one command, without a run of their own.
+func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
+	connections := fmt.Sprintf("%s kept, %s asked, %d opened, %d starved", count(a.Connections), count(a.Asked), a.Dialled, a.Starved)
+	switch {
+	// How many connections got no reply is known only where requests are counted for each
+	// connection, which the engine vegeta does not.
+	case a.Connections == 0 || a.Asked == 0 && a.Dialled > 0:
+		connections = fmt.Sprintf("%d opened", a.Dialled)
+	case verbose:
+		connections += fmt.Sprintf(", slowest first reply %s, Jain's index %.3f", seconds(a.FirstReply), a.Jain)
+	}
+	// A fact stays "" where there is nothing to tell, and is left out then.
+	var sessions, idle, generator string
+	if s := a.Sessions; s != nil {
+		sessions = fmt.Sprintf("%s complete, %s broken, of %s good and %s failed requests: %s", count(s.Complete), count(s.Broken), count(s.Good), count(s.Failed), quantiles(s.Duration))
+	}
+	if i := a.Idle; i != nil {
+		idle = fmt.Sprintf("%s of %s opened, %s answered, %s lost", count(i.Opened), count(i.Asked), count(i.Answered), count(i.Lost))
+	}
+	if a.Generator != nil && verbose {
+		generator = generated(a.Generator)
+	}
+	offered := when(a.Offered > 0, "%s ", rate(a.Offered)) + a.Arrivals
+	facts := slices.Concat(
+		labelled("target", a.Target+when(a.Scenario != "", " (%s)", a.Scenario)),
+		labelled("load", fmt.Sprintf("%s for %s, seed %d", offered, seconds(a.Duration), a.Seed)),
+		labelled("engine", a.Engine),
+		labelled("requests", requests(a)),
+		labelled("status codes", tallied(a.Statuses)),
+		// One kind of end is the count of requests again, so it is worth a line only where it is
+		// asked for.
+		labelled("outcomes", either(len(a.Outcomes) > 1 || verbose, tallied(a.Outcomes), "")),
+		labelled("first error", when(a.FirstError >= 0 && verbose, "after %s", seconds(a.FirstError))),
+		labelled("connections", connections), labelled("sessions", sessions), labelled("idle", idle), labelled("generator", generator),
+	)
+	state := when(a.Status != record.Complete, "INTERRUPTED")
+	doubts := each(a.Doubts, record.Fact.String)
+	if !verbose {
+		facts, doubts = append(facts, document.Below(doubts)...), nil
+	}
+	parts := []document.Part{attackTimes(a), facts, document.Numbered(doubts)}
+	return writeText(w, document.Document{State: state, Answer: attacked(a), Parts: parts}, o)
+}
+
+// tallied lists the counts in the order of their keys, as "200: 1,204".
+func tallied[K cmp.Ordered](counts map[K]int) string {
+	return listed(slices.Sorted(maps.Keys(counts)), func(k K) string { return fmt.Sprintf("%v: %s", k, count(counts[k])) })
+}
+
+// attacked returns the answer in one or two sentences: how many requests got a good reply, the
+// highest quantile up to p99 that the number of requests can show, and starved connections.
+func attacked(a *record.Attack) string {
+	ended := a.Sent - a.CutOff
+	switch {
+	// Without any status not even a bad reply came, so nothing listens there, or it never
+	// answers.
+	case a.Good == 0 && ended > 0 && len(a.Statuses) == 0:
+		return "Nothing answered at " + a.Target + "."
+	case a.Good == 0:
+		return "No request got a good reply."
+	}
+	// A request that was cut off at the end has neither failed nor succeeded.
+	text := either(a.Good < ended, count(a.Good)+" of "+plural(ended, "request"), "All "+plural(a.Good, "request")) + " got a good reply"
+	// A time from the sending hides the wait of requests that were sent late (coordinated
+	// omission), so the answer says where times begin.
+	from := since(a) + when(!a.Paced(), ", as there is no schedule")
+	at, took := "mean", a.Response.Mean
+	// They are in ascending order, so the last one that is known stays.
+	for _, q := range quantilesOf(a.Response) {
+		if q.known && q.name != "p99.9" {
+			at, took = q.name, q.value
+		}
+	}
+	return fmt.Sprintf("%s: %s %s, %s.", text, at, seconds(took), from) +
+		when(a.Starved > 0, " %d of %s got no reply at all.", a.Starved, plural(a.Asked, "connection"))
+}
+
+// attackTimes returns the table of times, with a row for each kind: response, good replies
+// alone, lag, connection and service. It leaves out rows that would be empty or would repeat
+// the first. A quantile with too few requests behind it is a dash.
+func attackTimes(a *record.Attack) document.Part {
+	rows := [][]string{{"", "p50", "p90", "p99", "p99.9", "max", "mean"}}
+	row := func(what string, q record.Quantiles, shown bool) {
+		if q.Count == 0 || !shown {
+			return
+		}
+		cells := each(quantilesOf(q), func(at quantileOf) string { return either(at.known, seconds(at.value), none) })
+		rows = append(rows, slices.Concat([]string{what}, cells, []string{seconds(q.Max), seconds(q.Mean)}))
+	}
+	row("response ("+since(a)+")", a.Response, true)
+	row("good replies alone", a.GoodResponse, a.Good > 0 && a.Good < a.Sent-a.CutOff)
+	row("lag (of the sending)", a.Lag, a.Paced())
+	// Below 1 µs nobody waited for a connection.
+	row("connection (waiting, opening)", a.Connect, a.Connect.Max >= 1e-6)
+	row("service (from the writing)", a.Service, true)
+	return document.Table{Rows: rows}
+}
+
+// since tells from when response times count: the scheduled time, or the sending where there is
+// no schedule.
+func since(a *record.Attack) string {
+	return either(a.Paced(), "from the scheduled time", "from the sending")
+}
+
+// generated describes the work and the delays of the load generator, for the facts of an
+// attack: how busy it was, how late it sent, how it rested, how late it read, and how long
+// garbage collection stopped it.
+func generated(g *record.Generator) string {
+	text := fmt.Sprintf("%.0f %% busy, longest lag %s", 100*g.Busy, seconds(g.LongestLag))
+	switch g.Rest {
+	case "":
+	// A generator that never sleeps needs CPUs for itself, and the longest gap between two
+	// looks bounds how late it reads a reply.
+	case "spins":
+		text += fmt.Sprintf(", never slept, looked for replies every %s at least", seconds(g.LongestGap))
+	default:
+		text += ", slept between requests: it shares the server's CPU"
+		text += when(g.Rest != record.RestWaits, " (as SCHED_RR, so that it goes first when it wakes)")
+	}
+	return text + readLate(g.ReadLate) +
+		when(g.GCs > 0, ", %s paused it for %s at most", plural(int(g.GCs), "garbage collection"), seconds(g.LongestPause))
+}
+
+// requests describes the counts of requests. They add up: scheduled = sent + never sent, and
+// sent = answered + without a reply + cut off. Counts of 0 are left out, except for sent and
+// good.
+func requests(a *record.Attack) string {
+	unsent := a.Scheduled - a.Sent
+	return when(a.Paced(), "%s scheduled, ", count(a.Scheduled)) +
+		fmt.Sprintf("%s sent (%s), %s good (%s)", count(a.Sent), rate(a.SentRate), count(a.Good), rate(a.Goodput)) +
+		when(a.Failed > 0, ", %s without a reply", count(a.Failed)) +
+		when(a.CutOff > 0, ", %s cut off at the end", count(a.CutOff)) +
+		when(unsent > 0, ", %s never sent", count(unsent))
+}
+
+// A quantileOf is one quantile of a time, in seconds. known reports whether there are enough
+// requests above it for it to mean something; see stats.MinRequests.
+type quantileOf struct {
+	name  string
+	value float64
+	known bool
+}
+
+// quantilesOf returns p50, p90, p99 and p99.9 of q, in this order.
+func quantilesOf(q record.Quantiles) []quantileOf {
+	at := func(name string, share, value float64) quantileOf {
+		return quantileOf{name, value, q.Count >= int64(stats.MinRequests(share))}
+	}
+	return []quantileOf{at("p50", .5, q.P50), at("p90", .9, q.P90), at("p99", .99, q.P99), at("p99.9", .999, q.P999)}
+}
+
+// quantiles lists the known quantiles of q, its maximum and its mean in one line; "none"
+// without any times.
+func quantiles(q record.Quantiles) string {
+	if q.Count == 0 {
+		return "none"
+	}
+	known := only(quantilesOf(q), func(at quantileOf) bool { return at.known })
+	known = append(known, quantileOf{"max", q.Max, true}, quantileOf{"mean", q.Mean, true})
+	return listed(known, func(at quantileOf) string { return at.name + " " + seconds(at.value) })
+}
+
+// judgements are the classes of an audit's findings in the order of the report: the heading of
+// each, and its word in the answer.
+var judgements = []struct {
+	kind  record.Judgement
+	title string
+	short string
+}{
+	{record.Impossible, "Impossible", "impossible"},
+	{record.Suspicious, "Suspicious", "suspicious"},
+	{record.CannotTell, "Cannot be told", "cannot be told"},
+}
+
+// Audit writes an audit as json, markdown or, for any other format, text for a terminal. A text has
+// each kind of finding once or, if verbose, every finding and every line that was read or not
+// read; the other formats have all. In JSON each finding gets its message, the sentence that the
+// other formats print.
+func Audit(w io.Writer, format string, a *record.Audit, verbose bool, o TextOptions) error {
+	switch format {
+	case "json":
+		full := *a
+		full.Findings = list(a.Findings)
+		for i := range full.Findings {
+			full.Findings[i].Message = full.Findings[i].Fact().String()
+		}
+		return record.WriteJSON(w, full)
+	case "markdown":
+		return writeMarkdown(w, auditDocument(a, true))
+	}
+	return writeText(w, auditDocument(a, verbose), o)
+}
+
+// auditDocument returns an audit as a document, with a section for each class of findings.
+// Unless verbose is set a code is printed once, with the lines of its other findings, because
+// one cause in many runs is one thing to read.
+func auditDocument(a *record.Audit, verbose bool) document.Document {
+	d := document.Document{Name: a.File, Answer: auditAnswer(a)}
+	for _, j := range judgements {
+		var items document.Facts
+		said := map[record.Code]bool{}
+		for _, f := range a.Findings {
+			// The findings are in the order of the audit's rules already, so only classes and
+			// repetitions are left to sort out.
+			if f.Kind != j.kind || said[f.Code] && !verbose {
+				continue
+			}
+			said[f.Code] = true
+			text := where(a, f) + f.Fact().String() + when(!verbose, "%s", likewise(a, f))
+			items = append(items, document.Fact{Label: f.Law, Text: text})
+		}
+		d.Parts = append(d.Parts, document.Section{Title: j.title, Parts: []document.Part{items}})
+	}
+	if verbose {
+		read := each(a.Runs, func(run record.AuditRun) string {
+			return fmt.Sprintf("%s: %s, %s loop, %s", lineSpan(run.Line, run.End), run.Tool, run.Loop, plural(len(run.Figures), "figure"))
+		})
+		not := each(a.NotRead, func(l record.AuditLines) string { return lineSpan(l.Line, l.End) + ": " + l.Text })
+		d.Parts = append(d.Parts, append(labelled("Read", read...), labelled("Not read", not...)...))
+		return d
+	}
+	// The text of unread lines would fill the screen, so their number has to do.
+	lines := 0
+	for _, l := range a.NotRead {
+		lines += l.End - l.Line + 1
+	}
+	left := when(lines > 0, "%s that are no run's", plural(lines, "line"))
+	d.Parts = append(d.Parts, append(labelled("Not read", left), document.Below(nil)...))
+	return d
+}
+
+// auditAnswer says what to do about the gravest finding, and counts the findings of each class, and
+// the runs that were read.
+func auditAnswer(a *record.Audit) string {
+	counts := make([]string, len(judgements))
+	for i, j := range judgements {
+		n := len(only(a.Findings, func(f record.AuditFinding) bool { return f.Kind == j.kind }))
+		counts[i] = fmt.Sprintf("%d %s", n, j.short)
+	}
+	return fmt.Sprintf("%s. %s, in %s of %s.", auditAdvice(a), strings.Join(counts, ", "), plural(len(a.Runs), "run"), a.Format)
+}
+
+// auditAdvice returns what to do about the first finding that is impossible or suspicious: findings
+// are in the order of their weight. It has no full stop.
+func auditAdvice(a *record.Audit) string {
+	for _, f := range a.Findings {
+		if f.Kind != record.CannotTell {
+			return where(a, f) + f.Fact().Part("do")
+		}
+	}
+	if len(a.Findings) > 0 {
+		return "Nothing speaks against these figures, but see what they cannot tell"
+	}
+	return "Nothing speaks against these figures"
+}
+
+// where returns the line and name of the run that a finding is about, to put in front of its
+// text; "" if it is about several runs or if there is only one without a name.
+func where(a *record.Audit, f record.AuditFinding) string {
+	if f.Run < 0 || len(a.Runs) == 1 && a.Runs[0].Name == "" {
+		return ""
+	}
+	name := a.Runs[f.Run].Name
+	return fmt.Sprintf("line %d%s: ", f.Line, when(name != "", " (%s)", name))
+}
+
+// likewise returns "; likewise line 3, 9" with the lines of the other findings with the same
+// code; "" for none.
+func likewise(a *record.Audit, than record.AuditFinding) string {
+	others := only(a.Findings, func(f record.AuditFinding) bool {
+		return f.Code == than.Code && f.Kind == than.Kind && (f.Run != than.Run || f.Line != than.Line)
+	})
+	if others == nil {
+		return ""
+	}
+	return "; likewise line " + listed(others, func(f record.AuditFinding) string { return strconv.Itoa(f.Line) })
+}
+
+// lineSpan returns "line 3" or "lines 3-5".
+func lineSpan(line, end int) string {
+	return either(line == end, fmt.Sprintf("line %d", line), fmt.Sprintf("lines %d-%d", line, end))
+}
+
+// WriteChoice writes the recommendation of `schedlab choose` as json or markdown; as text for
+// any other format. It adds the headline.
+func WriteChoice(w io.Writer, format string, c record.Choice) error {
+	c.Headline = c.Answer.String() + "."
+	switch format {
+	case "json":
+		return record.WriteJSON(w, c)
+	case "markdown":
+		return writeMarkdown(w, choiceDocument(c))
+	}
+	return writeText(w, choiceDocument(c), TextOptions{})
+}
+
+// choiceDocument returns a recommendation as a document: the answer, the reasons, when the
+// choice does not matter, and how to test it, or the result of the test if it ran.
+func choiceDocument(c record.Choice) document.Document {
+	facts := slices.Concat(labelled("For", c.Asked.String()), labelled("Why", c.Why.String()), labelled("Size", c.Size.String()),
+		labelled("Handlers", c.Parser.String()), labelled("Note", "the choice does not matter "+c.Unless.String()))
+	test := labelled("Test it:", c.Test)
+	if v := c.Verified; v != nil {
+		facts = slices.Concat(facts, labelled("Tested", v.Why.String()), labelled("SLO", each(v.SLO, answered)...))
+		test = labelled("Record:", v.Dir)
+	}
+	var untested document.Lines
+	if c.Unverified != "" {
+		untested = document.Lines{"Not tested: " + c.Unverified + "."}
+	}
+	return document.Document{Answer: c.Headline, Parts: []document.Part{
+		facts, untested, document.Commands(test), labelled("Doubts", each(c.Doubts, record.Fact.String)...), document.Commands(labelled("Code:", c.Recipe)),
+	}}
+}
+
+// WriteChoices writes the Markdown table of all recommendations: a section for each kind of
+// requests, and in it a line for each goal. cells with one kind must follow each other. size
+// returns the reason for the size of a mode.
+func WriteChoices(w io.Writer, cells []record.ChoiceCell, size func(mode string) string) error {
+	var b bytes.Buffer
+	for i, c := range cells {
+		if i == 0 || cells[i-1].Does != c.Does {
+			kind := record.KindsOfRequests[c.Does]
+			fmt.Fprintf(&b, "### %s\n\n%s It does not matter %s.\n\n", upperFirst(kind.Name), kind.About, record.Fact{Code: record.Code("choose-unless-" + c.Does)}.String())
+			b.WriteString("| what matters | choose | size | measured difference |\n|---|---|---|---|\n")
+		}
+		choose, sized := "not measured here yet", ""
+		if len(c.Best) > 0 {
+			choose, sized = "`"+c.Best[0].Mode+"`", size(c.Best[0].Mode)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.Matters, choose, sized, measuredDifference(c))
+		if i == len(cells)-1 || cells[i+1].Does != c.Does {
+			b.WriteString("\n")
+		}
+	}
+	_, err := w.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	return err
+}
+
+// upperFirst returns s with its first letter in upper case. s must begin with an ASCII letter.
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// measuredDifference returns what an experiment measured for a cell, in one table cell: the
+// answer, the verdicts with the best arm in them, and a link to the experiment. Without a
+// measurement it names the scenario that would make one.
+func measuredDifference(c record.ChoiceCell) string {
+	link := fmt.Sprintf("[%s](../experiments/README.md)", c.Scenario)
+	switch c.Outcome {
+	case "":
+		return link + " asks it by " + strings.Join(each(c.Metrics, func(m string) string { return stats.MetricOf(m).Label }), " and ")
+	case record.NoVerdict:
+		var why record.Fact
+		for _, v := range c.Verdicts {
+			why = v.Reason
+		}
+		return fmt.Sprintf("%s, `%s`: every verdict was refused (%s)", link, c.Commit, why.Code)
+	}
+	// A verdict between two losers does not help to choose.
+	ofBest := only(c.Verdicts, func(v record.Verdict) bool {
+		return v.Verdict != stats.Refused && (v.Arm == c.Best[0].Name || v.Baseline == c.Best[0].Name)
+	})
+	lead := c.Outcome.Words() + when(len(c.Best) > 1, ": %s", listed(c.Best, func(arm record.ChoiceArm) string { return arm.Name }))
+	lead = strings.Join(append([]string{lead}, each(c.Lacks, record.Fact.String)...), ". But ")
+	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead), strings.Join(each(ofBest, verdictInShort), "; "), link, c.Commit, prose.Plural(c.Verdicts[0].Blocks, "block"))
+}
+
+// verdictInShort formats a verdict in a few words, with the interval where there is one.
+func verdictInShort(v record.Verdict) string {
+	return fmt.Sprintf("%s against %s at %s: %s", v.Arm, v.Baseline, stats.MetricOf(v.Metric).Label, v.Verdict) +
+		when(v.Low != 0, ", %s (%s to %s)", stats.Change(v.Ratio), stats.Change(v.Low), stats.Change(v.High))
+}
