@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -26,12 +27,24 @@ type adviceFlags struct {
 
 // bind declares the flags that both commands have with the same meaning; each adds the others.
 func (f *adviceFlags) bind(fl *pflag.FlagSet) {
+	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s; size takes them as Poisson")
+	fl.StringVar(&f.slo, "slo", "", "what is to be kept: p99<=100ms,errors<=0.1%,mean<=30ms,goodput>=290/s, or any quantile")
+	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
 	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
+	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
 	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of --verify's servers, like 0-3 (default the lower half)")
 	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
 	oneOf(fl, &f.output, "output", "text", "text, json or markdown", "text", "json", "markdown")
 	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none", progressKinds...)
+}
+
+// check refuses flags that both commands have.
+func (f *adviceFlags) check(fl *pflag.FlagSet) error {
+	return mistakes{
+		{f.rate.PerSecond == 0, "--rate is missing; say how many requests come, like --rate 300/s"},
+		{f.cores < 0 || fl.Changed("cores") && f.cores == 0, fmt.Sprintf("--cores %d; give 1 or more", f.cores)},
+	}.first()
 }
 
 // serverCores returns --cores, or else the CPUs that a comparison here gives the server. So an

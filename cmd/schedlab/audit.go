@@ -55,16 +55,38 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 			if given.Cores < 0 || given.Connections < 0 || service < 0 {
 				return usagef("--cores, --service and --connections must not be negative")
 			}
-			a, err := auditOf(cmd, args[0], given)
+			var a *record.Audit
+			err := readInput(cmd, args[0], func(in io.Reader, shown string) error {
+				text, err := audit.Read(in)
+				// The message names the place if the mistake has one.
+				if syntax, ok := errors.AsType[*audit.SyntaxError](err); ok {
+					return fmt.Errorf("%s:%d: %w", shown, syntax.Line, syntax.Err)
+				}
+				if err != nil {
+					return fmt.Errorf("reading %s: %w", shown, err)
+				}
+				a = audit.Judge(text, given)
+				// The report names the file as the user did.
+				a.File = shown
+				return nil
+			})
 			if err != nil {
-				return err
+				return usage(err)
 			}
-			if err := printAudit(cmd.OutOrStdout(), a, output, verbose); err != nil {
+			switch w := cmd.OutOrStdout(); output {
+			case "json":
+				err = report.AuditJSON(w, a)
+			case "markdown":
+				err = report.AuditMarkdown(w, a)
+			default:
+				err = report.Audit(w, a, verbose, textOptions(w))
+			}
+			if err != nil {
 				return fmt.Errorf("writing the report: %w", err)
 			}
 			// Other findings are no proof of a wrong figure.
 			if slices.ContainsFunc(a.Findings, func(f record.AuditFinding) bool { return f.Kind == record.Impossible }) {
-				return &exitError{code: exitExpectation}
+				return exit(exitExpectation)
 			}
 			return nil
 		},
@@ -77,37 +99,4 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 	oneOf(fl, &output, "output", "text", "text, json, markdown", "text", "json", "markdown")
 	fl.BoolVarP(&verbose, "verbose", "v", false, "print every finding, and what was read and what not, line by line")
 	return cmd
-}
-
-// auditOf reads and judges a file, or standard input for "-". All its errors are wrong usage: the
-// input cannot be read, or no run is found in it. A mistake at a place is an error of file and
-// line. given holds facts that the output leaves out.
-func auditOf(cmd *cobra.Command, name string, given audit.Given) (a *record.Audit, err error) {
-	err = readInput(cmd, name, func(in io.Reader, shown string) error {
-		text, err := audit.Read(in)
-		// The message names the place if the mistake has one.
-		if syntax, ok := errors.AsType[*audit.SyntaxError](err); ok {
-			return fmt.Errorf("%s:%d: %w", shown, syntax.Line, syntax.Err)
-		}
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", shown, err)
-		}
-		a = audit.Judge(text, given)
-		// The report names the file as the user did.
-		a.File = shown
-		return nil
-	})
-	return a, usage(err)
-}
-
-// printAudit writes an audit in a format of --output. verbose matters to text only; the other
-// formats hold everything.
-func printAudit(w io.Writer, a *record.Audit, format string, verbose bool) error {
-	switch format {
-	case "json":
-		return report.AuditJSON(w, a)
-	case "markdown":
-		return report.AuditMarkdown(w, a)
-	}
-	return report.Audit(w, a, verbose, textOptions(w))
 }

@@ -56,19 +56,17 @@ waits, mutexes, context switches, the garbage collector, overflows, CPU time. Ea
 cause that has a setting is then tested in short extra blocks: the slower arm, the
 same with the cause taken away, and the same with a setting changed that must not
 matter. "Because" is said of a cause that was confirmed so: the part fell, and the
-control did not move; and of a late load, which is measured directly.
---no-interventions leaves the tests out. The explanation is kept in the run's record
-(why.json, why.html); of the same arms, tests and profiles that are there already
-stay until they run again. The tests have a record of their own, and 'latest' still
-names the run.
+control did not move; and of a late load, which is measured directly. The explanation
+is kept in the run's record (why.json, why.html); of the same arms, tests and profiles
+that are there already stay until they run again. The tests have a record of their own.
 
 What a record from somebody else names beside schedlab's own servers (other programs,
 addresses, environment variables) is printed, and runs only with --run-commands.
 
---profiles starts each of the two arms once more, under the run's load, and captures
-its profiles (cpu, allocs, mutex, block, goroutine, wall) and an execution trace, about
-ten seconds for each arm. They go to profiles/ARM in the run's record with flame
-graphs, for 'go tool pprof' and 'go tool trace' (docs/guide/profiles.md).
+--profiles starts each of the two arms once more, under the run's load, for about ten
+seconds, and captures its profiles (cpu, allocs, mutex, block, goroutine, wall) and an
+execution trace. They go to profiles/ARM in the run's record with flame graphs, for
+'go tool pprof' and 'go tool trace' (docs/guide/profiles.md).
 
 Exit codes: 0 a cause was confirmed or measured directly, or the arms do not differ;
 4 they differ, and no cause was confirmed; 130 interrupted.`,
@@ -119,11 +117,10 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	// Without a RUN the newest one; further arguments are arms.
-	name := "latest"
-	if len(args) > 0 {
-		name, args = args[0], args[1:]
+	if len(args) == 0 {
+		args = []string{"latest"}
 	}
-	dir, run, err := record.Open(name, f.out)
+	dir, run, err := record.Open(args[0], f.out)
 	if err != nil {
 		return usage(err)
 	}
@@ -131,7 +128,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	if run.Plan.SLO != "" {
 		return usagef("run %s is a search for capacity, which compares no arms: explain a run of 'schedlab compare'", run.Name)
 	}
-	x, stopped := f.explain(cmd, dir, run, args, show)
+	x, stopped := f.explain(cmd, dir, run, args[1:], show)
 	if x == nil {
 		return stopped
 	}
@@ -146,7 +143,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if x.Outcome == record.Correlated || x.Outcome == record.NoCause {
-		return &exitError{code: exitPartial}
+		return exit(exitPartial)
 	}
 	return nil
 }
@@ -186,12 +183,12 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 
 // again returns the options of a run under the load and on the CPUs of the explained one. Rate,
 // CPUs and engine are from the record, through t; requests and arrivals come from the scenario in
-// it.
-func (f *explainFlags) again(t explain.Test) experiment.Options {
+// it. The record may be somebody else's, so programs that it names are not run without a check.
+func (f *explainFlags) again(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, t explain.Test) (experiment.Options, error) {
 	return experiment.Options{
 		Self: f.Self, Version: f.Version, Modes: f.Modes, Iters: workload.Calibrate(),
 		Rate: scenario.Rate{PerSecond: t.Rate}, ServerCPUs: t.ServerCPUs, LoadCPUs: t.LoadCPUs, Pin: t.Pin, Engine: t.Engine,
-	}
+	}, f.mayRun(cmd.Context(), dir, recorded, t.Scenario)
 }
 
 // test runs the comparison that would confirm the causes. With an error it returns the untested
@@ -201,11 +198,10 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	if err != nil || !ok {
 		return x, err
 	}
-	// The record may be somebody else's: do not run the programs that it names without a check.
-	if err := f.mayRun(cmd.Context(), dir, recorded, t.Scenario); err != nil {
+	o, err := f.again(cmd, dir, recorded, t)
+	if err != nil {
 		return x, err
 	}
-	o := f.again(t)
 	// Of the quantiles only p50 is asked for: the test judges parts of the time and not quantiles,
 	// and longer windows would cost blocks.
 	o.Seed, o.Budget, o.Asks, o.Sign = f.Seed, f.testBudget, []string{"p50"}, true
@@ -216,7 +212,7 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	}
 	// Said before the minute that they take.
 	if few := fewBlocks(planned.Planned(), f.testBudget); few != "" {
-		show.note(few, few)
+		show.say(few)
 	}
 	tests, run, err := f.measure(cmd.Context(), planned, show)
 	if tests != nil { // the newest run stays the one that is explained
@@ -272,11 +268,10 @@ func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded rec
 	if err != nil {
 		return x, usage(err)
 	}
-	// As in test.
-	if err := f.mayRun(cmd.Context(), dir, recorded, t.Scenario); err != nil {
+	o, err := f.again(cmd, dir, recorded, t)
+	if err != nil {
 		return x, err
 	}
-	o := f.again(t)
 	o.Seed = c.Seed()
 	planned, err := experiment.Plan(t.Scenario, o)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -80,38 +81,24 @@ func completeChoices(cmd *cobra.Command) {
 	})
 }
 
-// complete offers fixed values for a flag in the shell. The flag must exist.
+// complete offers fixed values for a flag in the shell. The flag must exist. After "workers=" the
+// shell adds no space, since a value follows.
 func complete(cmd *cobra.Command, flag string, values ...string) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	directive := cobra.ShellCompDirectiveNoFileComp
+	if strings.HasSuffix(values[0], "=") {
+		directive |= cobra.ShellCompDirectiveNoSpace
+	}
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, directive)); err != nil {
 		panic(err) // the flag does not exist: a bug here
 	}
 }
 
-// completeFactors offers the factors that a flag varies, as "workers=", to be followed by values:
-// the shell adds no space.
-func completeFactors(cmd *cobra.Command, flag string) {
-	var names []string
-	for _, factor := range scenario.VaryFactors() {
-		names = append(names, factor+"=")
-	}
-	fixed := cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
-	if err := cmd.RegisterFlagCompletionFunc(flag, fixed); err != nil {
-		panic(err) // as in complete
-	}
-}
-
 // recorded lists the names of the records below root, the link to the newest included, for the
-// shell. Directories that begin with a dot are none.
+// shell. Names that begin with a dot are none.
 func recorded(root string) (names []string) {
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		return nil // nothing to offer
-	}
-	for _, e := range entries {
-		info, err := os.Stat(filepath.Join(root, e.Name()))
-		if err == nil && info.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, e.Name())
-		}
+	dirs, _ := filepath.Glob(filepath.Join(root, "[^.]*")) // an error: nothing to offer
+	for _, dir := range dirs {
+		names = append(names, filepath.Base(dir))
 	}
 	return names
 }
@@ -130,6 +117,8 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
+	fl.DurationVar(&f.Warmup, "warmup", 0, "time before the measured time that is not measured (of a search: default 500ms)")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 }
 
 // prepare completes the options for a plan: where progress goes, a seed, this program and its
@@ -137,7 +126,7 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 func (f *compareFlags) prepare(cmd *cobra.Command) (*progress, error) {
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnLook = show.trouble, show.cannot, show.doubt, show.soFar
-	f.OnPlan = show.plan
+	f.OnPlan = func(changed record.Fact) { show.say(changed.String()) }
 	drawSeed(cmd, &f.Seed)
 	return show, knowSelf(&f.Options)
 }
@@ -170,30 +159,71 @@ func modeFacts() map[string]mode.Mode {
 	return facts
 }
 
-// checkGiven refuses values that mean "not given" when they were given: a user who writes --blocks
-// 0 must not get the default silently. The arms and --vary are checked with it.
-func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
-	for _, name := range []string{"blocks", "window", "warmup", "budget"} {
-		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0" || v == "0s") {
-			return usagef("--%s %s must be above 0; leave it out for the scenario's or the protocol's", name, v)
-		}
-	}
-	// capacity makes this check too, so it is a separate method.
-	if err := f.checkArms(fl); err != nil {
-		return err
-	}
-	if err := f.checkVary(fl); err != nil {
-		return err
-	}
-	return checkEmpty(fl, "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed")
+// mistakes are what may be wrong with a command's flags: conditions that must not hold, each with a
+// message that quotes the flag and tells what to give instead.
+type mistakes []struct {
+	made bool
+	msg  string
 }
 
-// checkArms refuses an arm without a name, as in --arms a,,b.
-func (f *compareFlags) checkArms(fl *pflag.FlagSet) error {
+// first returns the first mistake that was made, as wrong usage; nil if there is none.
+func (m mistakes) first() error {
+	for _, one := range m {
+		if one.made {
+			return usagef("%s", one.msg)
+		}
+	}
+	return nil
+}
+
+// given returns those of the named flags that have a value, with their dashes.
+func given(fl *pflag.FlagSet, names ...string) (all []string) {
+	for _, name := range names {
+		if fl.Changed(name) {
+			all = append(all, "--"+name)
+		}
+	}
+	return all
+}
+
+// checkAboveZero refuses the named flags if one was given 0 or less: 0 means "not given", and a user
+// who writes --blocks 0 must not get the default silently. It looks at the text of the value, so it
+// serves numbers and durations alike. Flags that the command does not have are left out.
+func checkAboveZero(fl *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if f := fl.Lookup(name); f != nil && f.Changed {
+			if v := f.Value.String(); v == "0" || v == "0s" || v[0] == '-' {
+				return usagef("--%s %s must be above 0; leave it out for the default", name, v)
+			}
+		}
+	}
+	return nil
+}
+
+// checkEmpty refuses the named flags if one was given an empty value, as by a shell variable that
+// is not set. Flags that the command does not have are left out.
+func checkEmpty(fl *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if f := fl.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return usagef("--%s is empty; give it a value or leave it out", name)
+		}
+	}
+	return nil
+}
+
+// checkGiven refuses values that a comparison, a gate, a search or a map cannot mean, whichever of
+// the flags it has: values that mean "not given", an arm without a name, as in --arms a,,b, and two
+// flags that say the same.
+func (f *compareFlags) checkGiven(fl *pflag.FlagSet, scenarios []string) error {
 	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
 		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
 	}
-	return nil
+	return cmp.Or(
+		checkAboveZero(fl, "blocks", "window", "warmup", "budget"),
+		f.checkVary(fl),
+		checkEmpty(fl, "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed"),
+		f.adhoc.check(fl, scenarios),
+	)
 }
 
 // scenario reads a scenario and puts the command line's arms into it. name is ignored if flags
@@ -283,64 +313,36 @@ type adhocFlags struct {
 
 // given reports whether the flags replace a scenario. --speed alone does not: it only adds to
 // --log.
-func (f *adhocFlags) given() bool { return len(f.names()) > 0 }
+func (f *adhocFlags) given() bool { return f.path+f.targets+f.log != "" }
 
-// names lists the flags that were given, with their dashes, for messages.
-func (f *adhocFlags) names() (given []string) {
-	for _, flag := range [][2]string{{"--path", f.path}, {"--targets", f.targets}, {"--log", f.log}} {
-		if flag[1] != "" {
-			given = append(given, flag[0])
-		}
-	}
-	return given
-}
-
-// bind declares the two flags that compare, gate, capacity and map share. compare and gate have
-// --log and --speed too.
+// bind declares the two flags that compare, gate, capacity and map share.
 func (f *adhocFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.path, "path", "", "ask GET of this path, without a scenario")
 	fl.StringVar(&f.targets, "targets", "", "ask what this file in vegeta's http format says, without a scenario; the hosts in it do not matter")
 }
 
-// checkAboveZero refuses the named flags if one was given 0 or less. It looks at the text of the
-// value, so it serves numbers and durations alike.
-func checkAboveZero(fl *pflag.FlagSet, names ...string) error {
-	for _, name := range names {
-		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0" || v == "0s" || v[0] == '-') {
-			return usagef("--%s %s must be above 0; leave it out for the default", name, v)
-		}
-	}
-	return nil
-}
-
-// checkEmpty refuses the named flags if one was given an empty value, as by a shell variable that
-// is not set.
-func checkEmpty(fl *pflag.FlagSet, names ...string) error {
-	for _, name := range names {
-		if fl.Changed(name) && fl.Lookup(name).Value.String() == "" {
-			return usagef("--%s is empty; give it a value or leave it out", name)
-		}
-	}
-	return nil
+// bindLog declares the flags that compare and gate have besides.
+func (f *adhocFlags) bindLog(fl *pflag.FlagSet) {
+	fl.StringVar(&f.log, "log", "", "ask what this access log says when it says so, without a scenario; each block takes the next stretch")
+	fl.StringVar(&f.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
 }
 
 // check refuses flags that do not go together, or with the scenarios on the command line. The files
 // are not read here.
-func (f *adhocFlags) check(scenarios []string) error {
-	given := f.names()
+func (f *adhocFlags) check(fl *pflag.FlagSet, scenarios []string) error {
+	sources := given(fl, "path", "targets", "log")
+	// The factor stands as in log(FILE,10x).
+	number, isFactor := strings.CutSuffix(f.speed, "x")
+	factor, err := strconv.ParseFloat(number, 64)
 	switch {
-	case len(given) > 1:
-		return usagef("%s each say what is asked; give one of them", strings.Join(given, " and "))
-	case len(given) > 0 && len(scenarios) > 0:
-		return usagef("scenario %q says what is asked, and %s does too; drop one, or write path, targets or arrivals: log(FILE) into a scenario of your own", scenarios[0], given[0])
+	case len(sources) > 1:
+		return usagef("%s each say what is asked; give one of them", strings.Join(sources, " and "))
+	case len(sources) > 0 && len(scenarios) > 0:
+		return usagef("scenario %q says what is asked, and %s does too; drop one, or write path, targets or arrivals: log(FILE) into a scenario of your own", scenarios[0], sources[0])
 	case f.speed != "" && f.log == "":
 		return usagef("--speed %s is how fast a log is replayed; give --log FILE", f.speed)
-	// The factor stands as in log(FILE,10x).
-	case f.speed != "":
-		factor, ok := strings.CutSuffix(f.speed, "x")
-		if v, err := strconv.ParseFloat(factor, 64); !ok || err != nil || !(v > 0) {
-			return usagef("--speed %q is not a factor like 10x", f.speed)
-		}
+	case f.speed != "" && (!isFactor || err != nil || !(factor > 0)):
+		return usagef("--speed %q is not a factor like 10x", f.speed)
 	}
 	return nil
 }
@@ -350,7 +352,6 @@ func (f *adhocFlags) check(scenarios []string) error {
 func (f *adhocFlags) scenario() (scenario.Scenario, error) {
 	l := scenario.Load{KeepAlive: true, Rate: scenario.Rate{OfSlowest: .7}}
 	name, asks := "path", fmt.Sprintf("%q", f.path)
-	w := scenario.Workload{Path: f.path, Targets: f.targets}
 	switch {
 	case f.targets != "":
 		name, asks = "targets", fmt.Sprintf("what %q asks", f.targets)
@@ -363,7 +364,7 @@ func (f *adhocFlags) scenario() (scenario.Scenario, error) {
 			l.Arrivals = strings.TrimSuffix(l.Arrivals, ")") + "," + f.speed + ")"
 		}
 	}
-	s, err := scenario.Ask(name, "Which of the arms serves "+asks+" best?", w, l)
+	s, err := scenario.Ask(name, "Which of the arms serves "+asks+" best?", scenario.Workload{Path: f.path, Targets: f.targets}, l)
 	return s, usage(err)
 }
 

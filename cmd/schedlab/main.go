@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"schedlab/internal/report/document"
 )
 
@@ -73,6 +75,14 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// exit returns the error of a command that has said everything in its report: nil for exitDone.
+func exit(code int) error {
+	if code == exitDone {
+		return nil
+	}
+	return &exitError{code: code}
+}
+
 // usage marks err as the user's to mend: exit code 2. nil stays nil.
 func usage(err error) error {
 	if err == nil {
@@ -91,14 +101,23 @@ func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
 	root.SetArgs(args)
+	begun := false
+	// Runs before every command, to give flags their values from the environment and a file. cobra
+	// refuses wrong arguments before that.
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		begun = true
+		return settle(cmd)
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
 	}
-	var exit *exitError
-	// An error without a code is a failure.
-	if !errors.As(err, &exit) {
+	exit, ok := errors.AsType[*exitError](err)
+	switch {
+	case !ok && begun:
 		exit = &exitError{exitFailed, err}
+	case !ok:
+		exit = &exitError{exitUsage, err}
 	}
 	if exit.err != nil {
 		for line := range strings.SplitSeq(document.Harmless(sourced(cmd, exit.err.Error())), "\n") { // joined errors are a line each

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -22,8 +23,8 @@ import (
 // "" if flags replace the scenario.
 //
 // The file takes compare from its arguments to its exit code where there may be several scenarios:
-// questions reads them, plans plans them, pack runs them one after the other, and packOutcome sums
-// up.
+// questions reads them, planAll plans them, writePlans prints the plans, pack runs them one after the
+// other, and packOutcome sums up.
 type question struct {
 	scenario.Scenario
 	name string
@@ -56,27 +57,6 @@ func (f *compareFlags) questions(args []string) (all []question, err error) {
 			return nil, about(name, len(names), err)
 		}
 		all = append(all, question{s, name})
-	}
-	return all, nil
-}
-
-// plans plans every question. In a pack a scenario that needs a larger machine is no mistake: it is
-// left out. Alone it is, and so is one that cannot answer. Nothing is started. Errors name the
-// scenario where there are several; an impossible plan is wrong usage.
-func (f *compareFlags) plans(asked []question) (experiment.Pack, error) {
-	all := experiment.Pack{Total: f.total}
-	for _, q := range asked {
-		p, err := experiment.PlanPacked(q.Scenario, f.Options)
-		// Alone, a scenario that cannot run or cannot answer is a mistake of the user's.
-		if err == nil && len(asked) == 1 {
-			if err = p.Lacks; err == nil {
-				err = p.Planned.CanAnswer()
-			}
-		}
-		if err != nil {
-			return all, about(q.name, len(asked), usageIfImpossible(err))
-		}
-		all.Scenarios = append(all.Scenarios, p)
 	}
 	return all, nil
 }
@@ -182,7 +162,7 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 }
 
 // writePlans prints the plans of a pack, their time, and the scenarios that do not fit into --total
-// if each of the others takes as long as planned. It is --dry-run.
+// if each of the others takes as long as planned. It is --dry-run; a map's is in map.go.
 func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
 	// total is the time of the scenarios that fit so far.
 	total, late := time.Duration(0), []string{}
@@ -214,4 +194,79 @@ func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
 	}
 	_, err := fmt.Fprintln(w)
 	return err
+}
+
+// writePlan prints a comparison or a search that has not begun: the question, its time, the metrics
+// that it cannot decide, and the commands of its arms, which a person can run. Each line begins with
+// a label of up to eleven letters.
+func writePlan(w io.Writer, c *experiment.Comparison) error {
+	p := c.Planned()
+	span := func(s float64) time.Duration { return record.Duration(s).Round(time.Millisecond) }
+	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
+	if p.SLO != "" {
+		fmt.Fprintf(w, "objective   %s\n", p.SLO)
+		fmt.Fprintf(w, "search      up to %d windows of %v + %v for each arm, seed %d\n", p.Windows, span(p.Warmup), span(p.Window), p.Seed)
+	} else {
+		fmt.Fprintf(w, "protocol    %s: up to %d blocks of %d arms, %v + %v each, until all is decided\n",
+			p.Protocol, p.Blocks, len(p.Arms), span(p.Warmup), span(p.Window))
+		fmt.Fprintf(w, "rate        %s, seed %d\n", c.Rate(), p.Seed)
+		if p.Asked != "" {
+			fmt.Fprintf(w, "asks        %s\n", p.Asked)
+		}
+	}
+	// What the arms' clients do, each once: most arms have the same clients.
+	var loads []string
+	for _, a := range p.Arms {
+		if text := report.Load(a.Clients); !slices.Contains(loads, text) {
+			loads = append(loads, text)
+			fmt.Fprintf(w, "load        %s\n", text)
+		}
+	}
+	fmt.Fprintf(w, "CPUs        server %s, load %s\n", c.Env().ServerCPUs, c.Env().LoadCPUs)
+	if p.SLO != "" { // every arm has the same budget, and the estimate is for all
+		fmt.Fprintf(w, "time        about %.0f s, %v for each arm\n", p.Estimate, span(p.Budget))
+	} else {
+		writeBudget(w, c)
+	}
+	for _, d := range record.ByWeight(p.Doubts) {
+		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
+	}
+	for _, a := range p.Arms {
+		label := string(a.Role)
+		if p.SLO != "" {
+			label = "arm"
+		}
+		fmt.Fprintf(w, "%-11s %s: %s\n", label, a.Name, command.Join(a.Command))
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
+// writeBudget prints the time of a comparison, and what it can and cannot decide in that time.
+func writeBudget(w io.Writer, c *experiment.Comparison) {
+	p := c.Planned()
+	budget, blocks := c.Budget()
+	about := ""
+	// The estimate is printed only where it is shorter than the budget.
+	if p.Estimate < budget.Seconds() {
+		about = fmt.Sprintf("about %.0f s, ", p.Estimate)
+	}
+	fmt.Fprintf(w, "time        %s%.0f s at most\n", about, budget.Seconds())
+	fmt.Fprintf(w, "budget      %v, room for %d blocks\n", budget, blocks)
+	if f := p.Feasible; f != nil {
+		if f.Planned > 0 {
+			fmt.Fprintf(w, "window      %v instead of %v, for the requests that the quantiles need\n",
+				record.Duration(p.Window).Round(time.Millisecond), record.Duration(f.Planned).Round(time.Millisecond))
+		}
+		// A rate that depends on the probes: how long windows get is known when they have run.
+		if f.NeedsRate > 0 {
+			fmt.Fprintf(w, "awaits      the probes: below %.0f/s windows grow as far as the budget has room, and what is undecided then is told\n", f.NeedsRate)
+		}
+		for _, u := range experiment.Undecided(*f, false) {
+			fmt.Fprintf(w, "undecided   %s\n", u.String())
+		}
+	}
+	for _, text := range p.Expect {
+		fmt.Fprintf(w, "expect      %s\n", text)
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,11 +22,9 @@ import (
 // newRoot puts the commands together. Commands print results on stdout, and progress and warnings
 // on stderr.
 //
-// cobra prints neither errors nor help about wrong usage (run does), and settle runs before every
-// command to give flags their values from the environment and a file. Flags, arguments and
-// completions are declared by the commands themselves; here they only get the same treatment:
-// --config for some, exit code 2 for wrong arguments (refuse), and shell completion of every
-// choice.
+// cobra prints neither errors nor help about wrong usage; run does. Flags, arguments and completions
+// are declared by the commands themselves; here they only get the same treatment: --config for some,
+// and shell completion of every choice.
 func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "schedlab",
@@ -47,10 +46,9 @@ and no expectation decided), 130 interrupted.`,
 		Example: `  schedlab compare
   schedlab serve --mode pool --workers 8
   schedlab attack plaintext --target http://127.0.0.1:8080 --rate 2000/s`,
-		Version:           programVersion(),
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		PersistentPreRunE: settle,
+		Version:       programVersion(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
 	}
 	// cobra suggests commands that are this close to an unknown word.
 	root.SuggestionsMinimumDistance = 2 // edits
@@ -74,13 +72,8 @@ and no expectation decided), 130 interrupted.`,
 	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newHistory(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
 	// After all commands are there, since help lists them.
 	addHelp(root)
-	// Commands below a command are cobra's own: the shells of completion.
 	for _, cmd := range root.Commands() {
-		refuse(cmd)
 		completeChoices(cmd)
-		for _, sub := range cmd.Commands() {
-			refuse(sub)
-		}
 	}
 	// A word that is no command comes here as an argument.
 	root.RunE = func(cmd *cobra.Command, args []string) error {
@@ -119,18 +112,6 @@ func addHelp(root *cobra.Command) {
 	}
 }
 
-// refuse gives a command's errors about arguments the exit code of wrong usage. It wraps the check
-// that the command has.
-func refuse(cmd *cobra.Command) {
-	args := cmd.Args
-	cmd.Args = func(cmd *cobra.Command, got []string) error {
-		if args == nil {
-			return nil
-		}
-		return usage(args(cmd, got))
-	}
-}
-
 // version and revision are set by make build. Without it they come from the build information,
 // which go build leaves out in a git worktree or without git. Records keep the version.
 var version, revision = "", ""
@@ -138,29 +119,24 @@ var version, revision = "", ""
 // programVersion returns the version that records, reports and manual pages show, "(devel)" if none
 // is known.
 func programVersion() string {
-	if version != "" {
-		return version
+	b, ok := debug.ReadBuildInfo()
+	if !ok {
+		return cmp.Or(version, "(devel)")
 	}
-	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
-		return b.Main.Version
-	}
-	return "(devel)"
+	return cmp.Or(version, b.Main.Version, "(devel)")
 }
 
 // programRevision is the commit the program was built from, "unknown" if there is no trace of it.
 // `schedlab version` and a server's metrics have it.
 func programRevision() string {
-	if revision != "" {
-		return revision
-	}
-	if b, ok := debug.ReadBuildInfo(); ok {
+	if b, ok := debug.ReadBuildInfo(); ok && revision == "" {
 		for _, s := range b.Settings {
 			if s.Key == "vcs.revision" {
 				return s.Value
 			}
 		}
 	}
-	return "unknown"
+	return cmp.Or(revision, "unknown")
 }
 
 // newVersion makes the command that prints version, revision and Go version on one line. --version
@@ -187,12 +163,13 @@ func newMan() *cobra.Command {
 		Example: `  schedlab man /usr/local/share/man/man1`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return fmt.Errorf("writing manual pages: %w", err)
-			}
 			// Section 1: programs that users call.
 			header := &doc.GenManHeader{Title: "SCHEDLAB", Section: "1", Source: "schedlab " + programVersion()}
-			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
+			err := os.MkdirAll(args[0], 0o755)
+			if err == nil {
+				err = doc.GenManTree(cmd.Root(), header, args[0])
+			}
+			if err != nil {
 				return fmt.Errorf("writing manual pages: %w", err)
 			}
 			return nil

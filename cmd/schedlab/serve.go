@@ -85,13 +85,13 @@ A second signal exits at once.`,
 			if err == nil {
 				err = s.Listen(cmd.Context())
 			}
+			if err == nil {
+				err = s.Serve(cmd.Context())
+			}
 			if _, bad := errors.AsType[*server.ConfigError](err); bad {
 				return usage(err)
 			}
-			if err != nil {
-				return err
-			}
-			return s.Serve(cmd.Context())
+			return err
 		},
 	}
 	f.bind(cmd.Flags())
@@ -160,29 +160,20 @@ var plant func(name string) (server.Fault, error)
 // by server.Config.Check. Errors are wrong usage.
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
 	// 0 in these means the default, so it cannot be asked for.
-	if err := checkAboveZero(fl, "workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"); err != nil {
+	aboveZero := []string{"workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"}
+	err := cmp.Or(checkAboveZero(fl, aboveZero...), mistakes{
+		// 0 measures how fast this machine computes.
+		{fl.Changed("iters") && f.Iters == 0, "--iters 0 must be above 0; leave it out to measure"},
+		{fl.Changed("timeline") && f.Stamps == "off",
+			fmt.Sprintf("--timeline %d means nothing to --stamps off, which keeps no stamps; use --stamps basic or full, or leave it out", f.Timeline)},
+		{fl.Changed("queue-depth") && f.Depth < 0, fmt.Sprintf("--queue-depth %d must not be negative", f.Depth)},
+		{fl.Changed("wait") && f.Wait < 0, fmt.Sprintf("--wait %v must not be negative", f.Wait)},
+		{f.Plant.Name != "" && plant == nil,
+			fmt.Sprintf("--plant %s: this program has no faults to plant; only that of its tests has (make test-explain)", f.Plant.Name)},
+	}.first())
+	if err != nil || f.Plant.Name == "" {
 		return err
 	}
-	// 0 measures how fast this machine computes.
-	if fl.Changed("iters") && f.Iters == 0 {
-		return usagef("--iters 0 must be above 0; leave it out to measure")
-	}
-	if fl.Changed("timeline") && f.Stamps == "off" {
-		return usagef("--timeline %d means nothing to --stamps off, which keeps no stamps; use --stamps basic or full, or leave it out", f.Timeline)
-	}
-	if fl.Changed("queue-depth") && f.Depth < 0 {
-		return usagef("--queue-depth %d must not be negative", f.Depth)
-	}
-	if fl.Changed("wait") && f.Wait < 0 {
-		return usagef("--wait %v must not be negative", f.Wait)
-	}
-	if f.Plant.Name == "" {
-		return nil
-	}
-	if plant == nil {
-		return usagef("--plant %s: this program has no faults to plant; only that of its tests has (make test-explain)", f.Plant.Name)
-	}
-	var err error
 	f.Plant, err = plant(f.Plant.Name)
 	return usage(err)
 }

@@ -23,9 +23,9 @@ import (
 // from the file of --config. It runs before every command.
 //
 // The order decides who wins: a flag that has a value is marked as changed and left alone by the
-// next source. Each source leaves its name with the flag (from), so that a later error can say who
+// next source. Each source leaves its name with the flag (sourceKey), so that a later error can say who
 // set it (sourced).
-func settle(cmd *cobra.Command, _ []string) error {
+func settle(cmd *cobra.Command) error {
 	warnOfStrays(cmd)
 	if err := fromEnvironment(cmd); err != nil {
 		return err
@@ -58,7 +58,7 @@ func fromEnvironment(cmd *cobra.Command) (bad error) {
 			return
 		}
 		// Noted before it is set, so that an error about the value names the variable.
-		from(f, name)
+		_ = cmd.Flags().SetAnnotation(f.Name, sourceKey, []string{name})
 		bad = usage(plainly(cmd.Flags().Set(f.Name, value)))
 	})
 	return bad
@@ -103,49 +103,25 @@ func bare() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, envPrefix) })
 }
 
-// closest returns the name with the smallest distance from s. Of equals it is the first in the
-// alphabet. names must not be empty.
+// closest returns the name that is nearest to s, or the first in the alphabet of equally near ones.
+// cobra counts the letters to change, but only in the names of commands, so the names become commands
+// that nobody runs. names must not be empty.
 func closest(s string, names []string) string {
-	names = slices.Sorted(slices.Values(names))
-	return slices.MinFunc(names, func(a, b string) int { return distance(s, a) - distance(s, b) })
-}
-
-// distance is the number of letters to insert, delete or replace to turn a into b (Levenshtein,
-// "Binary codes capable of correcting deletions, insertions, and reversals", 1966). It counts
-// bytes, which names of flags are.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1) // row[j] is the distance from the letters of a so far to the first j of b
-	for j := range row {
-		row[j] = j
+	var words cobra.Command
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		words.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
 	}
-	for i := range len(a) {
-		// row is rewritten from left to right; diagonal keeps the value that the last step has
-		// overwritten.
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, diagonal+1)
+	for {
+		words.SuggestionsMinimumDistance++
+		if near := words.SuggestionsFor(s); len(near) > 0 {
+			return near[0]
 		}
 	}
-	return row[len(b)]
 }
 
 // sourceKey is the annotation of a flag that names the variable or the line of a file which set it.
 // A flag of the command line has none.
 const sourceKey = "source"
-
-// from notes the source of a flag's value.
-func from(f *pflag.Flag, source string) {
-	if f.Annotations == nil {
-		f.Annotations = map[string][]string{}
-	}
-	f.Annotations[sourceKey] = []string{source}
-}
 
 // flagName finds flags in an error's text.
 var flagName = regexp.MustCompile(`--[a-z][a-z-]*`)
@@ -270,14 +246,14 @@ func (f configFile) set(name ast.MapKeyNode, value ast.Node) error {
 		return f.errorf(value, "%s %w", key, err)
 	}
 	list, isList := flag.Value.(pflag.SliceValue)
-	_, given := value.(*ast.SequenceNode)
+	_, several := value.(*ast.SequenceNode)
 	switch {
-	case given && !isList:
+	case several && !isList:
 		return f.errorf(value, "%s takes one value, not a list", key)
 	case flag.Changed: // the command line and the environment win
 		return nil
 	// Set takes one value, Replace the whole list.
-	case given:
+	case several:
 		flag.Changed = true
 		err = list.Replace(values)
 	default:
@@ -286,8 +262,7 @@ func (f configFile) set(name ast.MapKeyNode, value ast.Node) error {
 	if err != nil {
 		return f.errorf(value, "%w", plainly(err))
 	}
-	from(flag, f.place(value))
-	return nil
+	return f.cmd.Flags().SetAnnotation(key, sourceKey, []string{f.place(value)})
 }
 
 // unknown returns what to write instead of a key that is no flag of the command: the commands that
