@@ -184,10 +184,15 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	// A result of several targets names its target, which a closed loop does not note.
+	if f.results != "" && opts.Closed() && len(opts.Targets) > 1 {
+		return usagef("--results of a closed loop with several targets cannot say which was asked; give one target")
+	}
 	if err := cmp.Or(f.onLoopback(cmd.Context(), opts.Targets), held(opts)); err != nil {
 		return err
 	}
-	files, err := f.openFiles(opts)
+	stamps := map[string]load.Stamp{"scheduled": load.ScheduledStamp, "sent": load.SentStamp}
+	files, err := attack.OpenFiles(f.results, f.hgrm, opts.Targets, opts.Trace.Which, stamps[f.timestamps])
 	if err != nil {
 		return usage(err)
 	}
@@ -215,19 +220,6 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 		return &exitError{exitPartial, fmt.Errorf("no reply was good: %s; check the URL and the method", statusWords(sum.Statuses))}
 	}
 	return nil
-}
-
-// openFiles opens the files to write. A result of several targets names its target, which a closed
-// loop does not note.
-func (f *attackFlags) openFiles(o load.Options) (*attack.Files, error) {
-	if f.results != "" && o.Closed() && len(o.Targets) > 1 {
-		return nil, errors.New("--results of a closed loop with several targets cannot say which was asked; give one target")
-	}
-	stamp := load.ScheduledStamp
-	if f.timestamps == "sent" {
-		stamp = load.SentStamp
-	}
-	return attack.OpenFiles(f.results, f.hgrm, o.Targets, o.Trace.Which, stamp)
 }
 
 // statusWords say how many replies had which status, in the order of the codes. It is for the
@@ -282,6 +274,7 @@ func (f *attackFlags) check() error {
 			fmt.Sprintf("--rate %s for --duration %v is more than %d requests; shorten one", f.rate, f.duration, attack.MostRequests)},
 		{l.Connections < 0, fmt.Sprintf("--connections %d must not be negative", l.Connections)},
 		{l.Idle < 0, fmt.Sprintf("--idle %d must not be negative", l.Idle)},
+		{l.Idle > 0 && !l.KeepAlive, fmt.Sprintf("--idle %d are connections that are kept; drop --keepalive=false", l.Idle)},
 		{l.Timeout <= 0, fmt.Sprintf("--timeout %v must be above 0", time.Duration(l.Timeout))},
 	}.first()
 }
@@ -560,19 +553,15 @@ func (r *perSecond) Set(s string) error {
 	return nil
 }
 
-// held tells whether this process can hold the connections, in the flags' words. Its limit on
-// descriptors decides. So a limit of descriptors is found before the first connection and not amid
-// the attack.
+// held tells whether this process can hold the connections, in the flags' words. So a limit of
+// descriptors is found before the first connection and not amid the attack.
 func held(o load.Options) error {
-	flags := fmt.Sprintf("--connections %d", o.Connections)
-	if o.Idle > 0 {
-		flags += fmt.Sprintf(" with --idle %d", o.Idle)
-	}
-	if o.Idle > 0 && !o.KeepAlive {
-		return usagef("--idle %d are connections that are kept; drop --keepalive=false", o.Idle)
-	}
-	if err := load.CheckConnections(o.Connections + o.Idle); err != nil {
-		return usagef("%s: %w", flags, err)
+	err := load.CheckConnections(o.Connections + o.Idle)
+	switch {
+	case err != nil && o.Idle > 0:
+		return usagef("--connections %d with --idle %d: %w", o.Connections, o.Idle, err)
+	case err != nil:
+		return usagef("--connections %d: %w", o.Connections, err)
 	}
 	return nil
 }

@@ -66,12 +66,7 @@ type exitError struct {
 	err  error // nil: nothing more to say
 }
 
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
-	}
-	return e.err.Error()
-}
+func (e *exitError) Error() string { return fmt.Sprint(e.err) }
 
 func (e *exitError) Unwrap() error { return e.err }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -36,7 +35,7 @@ const (
 // decides a cell, and resume names the map to go on with.
 //
 // A map is planned new (begin) or from its record (reopen); then package mapping measures it, and
-// the rest of the file prints plans and results. `schedlab report` renders maps with reportMap.
+// the rest of the file prints plans and results. `schedlab report` prints maps with showMap.
 // Blocks and Budget of the embedded Options are of one cell and of the whole map. With resume, x, y
 // and metric come from the record, and giving them is a mistake.
 type mapFlags struct {
@@ -344,22 +343,4 @@ func showMap(cmd *cobra.Command, dir *record.Dir, format string, m *record.Map, 
 		err = errors.Join(err, fmt.Errorf("writing the map: %w", werr))
 	}
 	return err
-}
-
-// reportMap renders the map of that name again; found is false when there is none, and the name may
-// be a run's. rewrite also writes the map's pages into its record. Nothing is measured or judged
-// again. A record that cannot be read, and a format that maps do not have, are wrong usage.
-func reportMap(cmd *cobra.Command, name, root, output string, rewrite bool) (found bool, err error) {
-	dir, m, err := record.OpenMap(name, root)
-	// The name may be a run's.
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err == nil {
-		err = checkFormat(output, mapFormatNames())
-	}
-	if err != nil {
-		return true, usage(err)
-	}
-	return true, showMap(cmd, dir, output, &m, rewrite)
 }

@@ -119,14 +119,12 @@ func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err er
 		e.Result = r.Run.Result
 		err = errors.Join(err, writeReports(r.Dir, e.Result))
 	}
-	if err == nil {
-		return e, nil
-	}
-	if e.Result == nil {
+	if err != nil && e.Result == nil {
 		e.NotRun = err.Error()
 	}
-	if _, impossible := errors.AsType[*experiment.Impossible](err); impossible {
-		return e, nil // told as the reason, of this scenario alone
+	// An impossible scenario is told as the reason, of this scenario alone.
+	if _, impossible := errors.AsType[*experiment.Impossible](err); err == nil || impossible {
+		return e, nil
 	}
 	return e, f.failure(err, r.Dir, r.Run)
 }

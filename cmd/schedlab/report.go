@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -45,31 +47,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 				args = []string{"latest"}
 			}
 			for _, name := range args {
-				// A name may be a map's or a run's.
-				if found, err := reportMap(cmd, name, root, output, rewrite); found {
-					if err != nil {
-						return err
-					}
-					continue
-				}
-				if err := checkFormat(output, formatNames()); err != nil {
-					return err
-				}
-				dir, run, err := record.Open(name, root)
-				if err != nil {
-					return usage(err)
-				}
-				// Always judged again; the result in the record is not read.
-				result, err := judge.FromRecord(dir, run)
-				if err != nil {
-					return err
-				}
-				if rewrite {
-					if err := writeReports(dir, result); err != nil {
-						return err
-					}
-				}
-				if err := render(cmd, output, result); err != nil {
+				if err := renderAgain(cmd, name, root, output, rewrite); err != nil {
 					return err
 				}
 			}
@@ -87,6 +65,38 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 	cmd.Flags().Lookup("chart").Hidden = true // for tools/experiments
 	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write report.html, report.md and bench.txt into the record")
 	return cmd
+}
+
+// renderAgain renders the run or the map of that name again. A run is judged again; the result in
+// the record is not read. rewrite also writes the reports into the record. A record that cannot be
+// read, and a format that its kind does not have, are wrong usage.
+func renderAgain(cmd *cobra.Command, name, root, output string, rewrite bool) error {
+	dir, m, err := record.OpenMap(name, root)
+	if err == nil {
+		if err := checkFormat(output, mapFormatNames()); err != nil {
+			return err
+		}
+		return showMap(cmd, dir, output, &m, rewrite)
+	}
+	// The name may be a run's.
+	if !errors.Is(err, fs.ErrNotExist) {
+		return usage(err)
+	}
+	if err := checkFormat(output, formatNames()); err != nil {
+		return err
+	}
+	dir, run, err := record.Open(name, root)
+	if err != nil {
+		return usage(err)
+	}
+	result, err := judge.FromRecord(dir, run)
+	if err == nil && rewrite {
+		err = writeReports(dir, result)
+	}
+	if err != nil {
+		return err
+	}
+	return render(cmd, output, result)
 }
 
 // checkFormat refuses a format in which only the other of a run and a map can be rendered. --output

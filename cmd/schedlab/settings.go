@@ -10,9 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -171,11 +168,7 @@ func plainly(err error) error {
 	return err
 }
 
-const (
-	configFlag = "config"
-	maxConfig  = 64 << 10 // bytes: the parser's time grows with the square of the file's size
-	maxTried   = 200      // lines in which syntax looks for a mistake
-)
+const configFlag = "config"
 
 // addConfig gives cmd the flag --config.
 func addConfig(cmd *cobra.Command) {
@@ -185,152 +178,56 @@ func addConfig(cmd *cobra.Command) {
 	}
 }
 
-// A configFile is a mapping of a command's flags to values. Its methods turn one YAML file into
-// flags; every error names the file and the line. The YAML is walked as a syntax tree and not
-// decoded into a struct, because the flags are the schema, and because errors need places.
-type configFile struct {
-	name string
-	cmd  *cobra.Command
-}
-
 // fromFile sets the flags that have no value yet. Every key in the file must be a flag of cmd: a
-// key that is ignored would be a setting that the user believes in.
+// key that is ignored would be a setting that the user believes in. Errors name the file and the
+// line.
 func fromFile(cmd *cobra.Command, name string) error {
-	f := configFile{name, cmd}
-	text, err := scenario.ReadFile(name, maxConfig)
-	if err == nil && len(text) > maxConfig {
-		err = fmt.Errorf("%s is larger than %d bytes", name, maxConfig)
-	}
+	text, err := scenario.ReadFile(name, scenario.MaxScenario)
 	if err != nil {
 		return usagef("--config: %w", err)
 	}
-	file, err := parser.ParseBytes(text, 0)
+	settings, err := scenario.ParseSettings(text)
 	if err != nil {
-		return f.syntax(string(text), err)
+		return usagef("%s:%w; write one 'flag: value' on each line", name, err)
 	}
-	for i, doc := range file.Docs {
-		// An empty document, or one that holds comments only, as after a --- at the end.
-		if doc.Body == nil || doc.Body.Type() == ast.CommentType {
-			continue
+	for _, s := range settings {
+		place := fmt.Sprintf("%s:%d", name, s.Line)
+		flag := cmd.Flags().Lookup(s.Key)
+		// A file cannot name another file: the order of sources would be a riddle.
+		if flag == nil || flag.Hidden || s.Key == configFlag || s.Key == "help" {
+			return usagef("%s: %s", place, unknown(cmd, s.Key))
 		}
-		flags, ok := doc.Body.(ast.MapNode)
+		list, isList := flag.Value.(pflag.SliceValue)
 		switch {
-		// Anything but a mapping, as a list or a single word.
-		case !ok:
-			return f.errorf(doc.Body, "not a list of flags; write one 'flag: value' on each line")
-		case i > 0:
-			return f.errorf(doc.Body, "a second document begins here; a file holds one")
+		case s.List && !isList:
+			return usagef("%s: %s takes one value, not a list", place, s.Key)
+		case flag.Changed: // the command line and the environment win
+			continue
+		// Set takes one value, Replace the whole list.
+		case s.List:
+			flag.Changed = true
+			err = list.Replace(s.Values)
+		default:
+			err = cmd.Flags().Set(s.Key, s.Values[0])
 		}
-		for pair := flags.MapRange(); pair.Next(); {
-			if err := f.set(pair.Key(), pair.Value()); err != nil {
-				return err
-			}
+		if err != nil {
+			return usagef("%s: %w", place, plainly(err))
 		}
+		_ = cmd.Flags().SetAnnotation(s.Key, sourceKey, []string{place})
 	}
 	return nil
 }
 
-// set gives one flag its value, or a list of values to a flag that takes several. A flag that has a
-// value already keeps it, but the name and the kind of the value are checked all the same.
-func (f configFile) set(name ast.MapKeyNode, value ast.Node) error {
-	key := name.GetToken().Value
-	flag := f.cmd.Flags().Lookup(key)
-	// A file cannot name another file: the order of sources would be a riddle.
-	if flag == nil || flag.Hidden || key == configFlag || key == "help" {
-		return f.errorf(name, "%s", f.unknown(key))
-	}
-	// Checked even for a flag that keeps its value: a mistake in a file should not wait for the day
-	// on which it counts.
-	values, err := f.plain(value)
-	if err != nil {
-		return f.errorf(value, "%s %w", key, err)
-	}
-	list, isList := flag.Value.(pflag.SliceValue)
-	_, several := value.(*ast.SequenceNode)
-	switch {
-	case several && !isList:
-		return f.errorf(value, "%s takes one value, not a list", key)
-	case flag.Changed: // the command line and the environment win
-		return nil
-	// Set takes one value, Replace the whole list.
-	case several:
-		flag.Changed = true
-		err = list.Replace(values)
-	default:
-		err = f.cmd.Flags().Set(key, values[0])
-	}
-	if err != nil {
-		return f.errorf(value, "%w", plainly(err))
-	}
-	return f.cmd.Flags().SetAnnotation(key, sourceKey, []string{f.place(value)})
-}
-
 // unknown returns what to write instead of a key that is no flag of the command: the commands that
 // have such a flag, or the nearest flag of this one.
-func (f configFile) unknown(key string) string {
-	owners := flagOwners(f.cmd.Root())
+func unknown(cmd *cobra.Command, key string) string {
+	owners := flagOwners(cmd.Root())
 	if of := owners[key]; len(of) > 0 && key != configFlag {
-		return fmt.Sprintf("%q is no flag of %s, but of %s", key, f.cmd.Name(), strings.Join(of, ", "))
+		return fmt.Sprintf("%q is no flag of %s, but of %s", key, cmd.Name(), strings.Join(of, ", "))
 	}
 	// Only this command's own flags can be meant.
 	maps.DeleteFunc(owners, func(name string, of []string) bool {
-		return !slices.Contains(of, f.cmd.Name()) || name == configFlag
+		return !slices.Contains(of, cmd.Name()) || name == configFlag
 	})
-	return fmt.Sprintf("%q is no flag of %s; the nearest is %q", key, f.cmd.Name(), closest(key, slices.Collect(maps.Keys(owners))))
-}
-
-// plain returns a value as text, or the values of a list. It is the text of the file, so that 010
-// or 1e3 is read by the flag and not by YAML. A mapping is refused, and so is an empty value.
-func (f configFile) plain(n ast.Node) ([]string, error) {
-	switch n := n.(type) {
-	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return []string{n.GetToken().Value}, nil
-	case *ast.SequenceNode:
-		var all []string
-		for _, item := range n.Values {
-			one, err := f.plain(item)
-			if err != nil || len(one) != 1 {
-				return nil, errors.New("must be a list of plain values")
-			}
-			all = append(all, one[0])
-		}
-		return all, nil
-	case *ast.NullNode:
-		return nil, errors.New("has no value; give it one or remove the line")
-	}
-	return nil, errors.New("is no plain value; write a word, a number, or a list of them")
-}
-
-// errorf is a mistake at a place in the file: exit code 2.
-func (f configFile) errorf(n ast.Node, format string, args ...any) error {
-	return usagef("%s: %w", f.place(n), fmt.Errorf(format, args...))
-}
-
-// place returns where a node stands, like "ci.yaml:3".
-func (f configFile) place(n ast.Node) string {
-	return fmt.Sprintf("%s:%d", f.name, n.GetToken().Position.Line)
-}
-
-// syntax returns the parser's complaint with the line that caused it: the first line with which the
-// file no longer parses. The line that the parser names is often the one before or after.
-func (f configFile) syntax(text string, err error) error {
-	line := 1
-	if bad, ok := errors.AsType[yaml.Error](err); ok && bad.GetToken() != nil {
-		line = bad.GetToken().Position.Line
-	}
-	lines := strings.SplitAfter(text, "\n")
-	// Take lines off the end until the rest parses: the last line taken off is to blame.
-	for i := min(len(lines), maxTried); i > 0; i-- {
-		_, bad := parser.ParseBytes([]byte(strings.Join(lines[:i], "")), 0)
-		if bad == nil {
-			break
-		}
-		line, err = i, bad
-	}
-	msg := err.Error()
-	if bad, ok := errors.AsType[yaml.Error](err); ok {
-		msg = bad.GetMessage()
-	}
-	msg, _, _ = strings.Cut(msg, "\n")
-	return usagef("%s:%d: %s; write one 'flag: value' on each line", f.name, line, msg)
+	return fmt.Sprintf("%q is no flag of %s; the nearest is %q", key, cmd.Name(), closest(key, slices.Collect(maps.Keys(owners))))
 }

@@ -130,7 +130,7 @@ func TestNotAScenario(t *testing.T) {
 		{"too many words", demo.Text + strings.Repeat("- a\n", maxTokens), "1:1: more than 10000 words and marks: not a scenario"},
 		{"deep", "name: " + strings.Repeat("[", 5000) + strings.Repeat("]", 4900), "1:106: sequence end token ']' not found"},
 		{"deeper", "name: " + strings.Repeat("[", 4000) + strings.Repeat("]", 4000), "1:7: name: want one value, not a list"},
-		{"two documents", demo.Text + "---\n" + demo.Text, "11:1: a second document begins here; a scenario file holds one"},
+		{"two documents", demo.Text + "---\n" + demo.Text, "11:1: a second document begins here; a file holds one"},
 		{"open brace", demo.Arm("{mode: pool"), "9:5: could not find flow mapping end token '}'"},
 		{"open quote", demo.Swap("Which is faster?", `"Which`), "2:11: could not find end character of double-quoted text"},
 		{"indentation", demo.Swap("rate: 300/s", "rate: 300/s\n   loop: open"), "6:9: mapping value is not allowed in this context"},
