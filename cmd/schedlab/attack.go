@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/attack"
@@ -38,8 +39,8 @@ import (
 //
 // clients has the load's settings, as a scenario has them; take fills in those of a scenario. Its
 // Rate stays zero: rate is the flag, and 0 in it means the default of the loop. replayed is the
-// access log of --arrivals log(FILE), nil without one. changed reports whether a flag was given,
-// for flags in which 0 is a value that can be given.
+// access log of --arrivals log(FILE), nil without one. fl tells whether a flag was given, for flags
+// in which 0 is a value that can be given.
 type attackFlags struct {
 	target, targets  string
 	engine           string
@@ -62,7 +63,7 @@ type attackFlags struct {
 	allowRemote   bool
 	replayed      *arrivals.AccessLog
 
-	changed func(flag string) bool // on the command line or in the environment
+	fl *pflag.FlagSet
 }
 
 // newAttack declares the flags of attack. The defaults are for an attack without a scenario.
@@ -76,8 +77,7 @@ time from the scheduled time: a stall of the server is in every request it delay
 
 With a SCENARIO the request, demand, arrivals and clients are its own, but for
 what a flag says, and --target names only the server; without one, URL is asked
-as it stands. With --targets a file in vegeta's http format says what to ask, in
-rotation.
+as it stands, or what the file of --targets says, in rotation.
 
 --arrivals shapes the schedule at the mean --rate:
   poisson, constant
@@ -95,14 +95,9 @@ A ramp or sine is random like poisson, unless it ends with even: sine(0.5,2s,eve
 next: it finds the highest throughput, and its response times leave out what the
 waiting clients did not send. With --rate each client keeps a pace of its own.
 
---engine vegeta sends an open loop with vegeta's attacker over Go's own HTTP client,
-which speaks https; it adds more to short times than the default engine does
-(docs/reference/engines.md).
-
-Only loopback targets are attacked unless --allow-remote says otherwise. The
-files of --results and --hgrm are never overwritten; results have .part at the
-end of their name until the attack is over. Good replies have a status of 2xx or
-3xx; their rate is over the time until the last of them, and --duration at least.
+No file is overwritten; results have .part at the end of their name until the attack
+is over. Good replies have a status of 2xx or 3xx; their rate is over the time until
+the last of them, and --duration at least.
 
 Exit codes: 0 done, 4 when more than one request in a thousand got no reply or
 no reply was good, 130 interrupted.`,
@@ -121,17 +116,14 @@ no reply was good, 130 interrupted.`,
 		RunE:              f.run,
 	}
 	fl, l := cmd.Flags(), &f.clients
-	// Who is asked, by which loop and engine.
 	fl.StringVar(&f.target, "target", "", "URL to ask, or with a SCENARIO the server's http://host:port")
 	fl.StringVar(&f.targets, "targets", "", "file of requests in vegeta's http format, or - for standard input")
 	oneOf(fl, &l.Loop, "loop", "open", "open: send on a schedule; closed: each connection sends when it is answered", "open", "closed")
-	oneOf(fl, &f.engine, "engine", load.DefaultEngine, "what sends an open loop: "+strings.Join(load.Engines(), " or "), load.Engines()...)
+	oneOf(fl, &f.engine, "engine", load.DefaultEngine, "what sends an open loop: spin, or vegeta, which speaks https (docs/reference/engines.md)", load.Engines()...)
 	fl.BoolVar(&f.insecure, "insecure", false, "of an https target: take any certificate")
-	// How much is sent, for how long, and in which shape.
 	fl.VarP(&f.rate, "rate", "r", "requests per second, like 2000/s (open: default 100/s, or the scenario's; closed: default as many as come)")
 	fl.DurationVarP(&f.duration, "duration", "z", 10*time.Second, "how long to send (of a trace or log: default all of it)")
 	fl.Var(&f.arrivals, "arrivals", "shape of an open loop: "+arrivals.Help+" (default poisson, or the scenario's)")
-	// Over which connections.
 	fl.IntVarP(&l.Connections, "connections", "c", 64, "kept connections, opened beforehand; 0 opens as many as an open loop needs")
 	fl.IntVar(&l.Idle, "idle", 0, "more connections, asked once and kept open without a request beside an open loop")
 	fl.Float64Var(&f.openRate, "open-rate", 0, "connections opened per second beforehand (default as fast as they are accepted)")
@@ -151,7 +143,6 @@ no reply was good, 130 interrupted.`,
 	fl.StringVar(&f.body, "body", "", "request body, or @file")
 	fl.StringArrayVar(&f.headers, "header", nil, "'Name: value' to send (repeatable)")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of arrivals, demand and think times (default random, printed)")
-	// Files and output.
 	fl.StringVar(&f.results, "results", "", "write every result to this new file in vegeta's format, for vegeta report")
 	oneOf(fl, &f.timestamps, "timestamps", "scheduled", "what those results count from: scheduled or sent", "scheduled", "sent")
 	fl.StringVar(&f.hgrm, "hgrm", "", "write the response-time distribution to this new file (HdrHistogram, milliseconds)")
@@ -169,7 +160,7 @@ no reply was good, 130 interrupted.`,
 // flags, targets on other machines, too many connections, files that exist. The summary decides the
 // exit code: 4 if more than one request in a thousand got no reply, or no reply was good.
 func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
-	f.changed = cmd.Flags().Changed
+	f.fl = cmd.Flags()
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -177,7 +168,7 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	// sum begins as the request for an attack and ends as its result.
 	sum := record.Attack{Seed: f.seed, Status: record.Complete, Loop: f.clients.Loop}
 	// A record names the engine only if one was chosen.
-	if f.changed("engine") {
+	if f.fl.Changed("engine") {
 		sum.Engine = f.engine
 	}
 	opts, err := f.options(args, &sum)
@@ -249,7 +240,7 @@ func (f *attackFlags) check() error {
 	l := f.clients
 	// ofLoop of the other loop has the flags that make no sense here.
 	other := map[string]string{"open": "closed", "closed": "open"}[l.Loop]
-	if i := slices.IndexFunc(ofLoop[other], f.changed); i >= 0 {
+	if i := slices.IndexFunc(ofLoop[other], f.fl.Changed); i >= 0 {
 		return usagef("--%s belongs to --loop %s; this loop is %s", ofLoop[other][i], other, l.Loop)
 	}
 	closed, vegeta := l.Loop == "closed", f.engine == load.EngineVegeta
@@ -305,7 +296,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 			return o, err
 		}
 		sum.Scenario = s.Name
-	case log && (f.targets != "" || f.changed("method") || f.changed("body") || len(f.headers) > 0):
+	case log && (f.targets != "" || f.fl.Changed("method") || f.fl.Changed("body") || len(f.headers) > 0):
 		return o, usage(attack.LogAsks(f.arrivals))
 	case !log:
 		if o.Targets, err = attack.Asked(f.target, f.targets, f.method, f.body, f.headers, os.Stdin); err != nil {
@@ -313,7 +304,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		}
 	}
 	// Connections that are not kept need no limit: each request opens its own.
-	if !f.clients.KeepAlive && !f.changed("connections") && f.clients.Loop == "open" {
+	if !f.clients.KeepAlive && !f.fl.Changed("connections") && f.clients.Loop == "open" {
 		f.clients.Connections = 0
 	}
 	o.Clients = f.clients.Recorded(f.engine)
@@ -321,8 +312,8 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 	switch {
 	case !o.Closed():
 		t := attack.Timetable{
-			Scenario: s, Arrivals: f.arrivals, Given: f.changed("arrivals"), Rate: o.Rate,
-			Duration: f.duration, Whole: !f.changed("duration"), Seed: f.seed,
+			Scenario: s, Arrivals: f.arrivals, Given: f.fl.Changed("arrivals"), Rate: o.Rate,
+			Duration: f.duration, Whole: !f.fl.Changed("duration"), Seed: f.seed,
 		}
 		if o.Trace, err = t.Draw(o.Connections, sum); err != nil {
 			return o, usage(err)
@@ -371,43 +362,33 @@ func (f *attackFlags) fromScenario(name string) (*scenario.Scenario, load.Option
 	}
 	o := s.Attack(u.Host)
 	attack.Secured(o.Targets, u)
-	f.take(s.Load)
+	if err := f.take(s.Load); err != nil {
+		return nil, o, usagef("scenario %q: %w", s.Name, err)
+	}
 	// A flag and a setting of the scenario may contradict each other.
 	return &s, o, f.check()
 }
 
-// take fills flags that were not given from a scenario's load; 0 in it means that the flag's default
-// holds. All but the connections is taken only if both have the same loop, and settings of kept
-// connections only where connections are kept. attack.Timetable takes an open loop's rate.
-func (f *attackFlags) take(l scenario.Load) {
-	c := &f.clients
-	if !f.changed("keepalive") {
-		c.KeepAlive = l.KeepAlive
+// take fills flags that were not given from a scenario's load. All but the connections is taken only
+// if both have the same loop, and settings of kept connections only where connections are kept.
+// attack.Timetable takes an open loop's rate.
+func (f *attackFlags) take(l scenario.Load) error {
+	if f.fl.Changed("keepalive") {
+		l.KeepAlive = f.clients.KeepAlive
 	}
-	c.Connections = taken(f, "connections", c.Connections, l.Connections)
-	c.Timeout = taken(f, "timeout", c.Timeout, l.Timeout)
-	if l.Loop != c.Loop {
-		return
+	said := map[string]string{
+		"keepalive": fmt.Sprint(l.KeepAlive), "connections": fmt.Sprint(l.Connections), "timeout": time.Duration(l.Timeout).String(),
 	}
-	if c.KeepAlive {
-		c.Idle = taken(f, "idle", c.Idle, l.Idle)
-		c.Session = taken(f, "session", c.Session, l.Session)
-		c.Pipeline = taken(f, "pipeline", c.Pipeline, l.Pipeline)
+	if l.Loop == f.clients.Loop {
+		said["think"] = l.Think.String()
+		if l.KeepAlive {
+			said["idle"], said["session"], said["pipeline"] = fmt.Sprint(l.Idle), fmt.Sprint(l.Session), fmt.Sprint(l.Pipeline)
+		}
+		if l.Loop == "closed" {
+			said["rate"] = l.Rate.String()
+		}
 	}
-	c.Think = taken(f, "think", c.Think, l.Think)
-	if c.Loop == "closed" {
-		f.rate.PerSecond = taken(f, "rate", f.rate.PerSecond, l.Rate.PerSecond)
-	}
-}
-
-// taken returns the scenario's value of a flag, or the flag's own if it was given or the scenario has
-// none.
-func taken[T comparable](f *attackFlags, flag string, own, scenarios T) T {
-	var none T
-	if f.changed(flag) || scenarios == none {
-		return own
-	}
-	return scenarios
+	return fill(f.fl, said)
 }
 
 // drive sends the load and sums it up. The result is nil when nothing was sent: the options are

@@ -47,9 +47,6 @@ Without a SCENARIO the embedded 'capacity' is searched, which asks for CPU time 
 only schedlab's own servers spend; --path or --targets asks any server, of the arms
 you name and no others.
 
-Terms of an objective are quantiles (p50, p99, p99.9), mean, errors and goodput:
-p99<=10ms,errors<=0.1%,goodput>=500/s. All must hold.
-
 docs/guide/capacity.md says how the search works and what it cannot do. An arm whose
 server dies ends its own search alone, and one that is too slow for windows to judge
 has none; the others go on. The record, with report.html, is kept below --out.
@@ -69,11 +66,9 @@ starves clients, 4 all are undecided, 130 interrupted.`,
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
-	// What is searched for, in which arms.
-	fl.StringVar(&f.slo, "slo", capacitySLO, "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them")
+	fl.StringVar(&f.slo, "slo", capacitySLO, "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them; all must hold")
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to search instead of all its arms")
 	f.adhoc.bind(fl)
-	// How long the windows and the search are.
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one window (default 3s)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
 	oneOf(fl, &f.output, "output", "text", strings.Join(capacityFormats, ", "), capacityFormats...)
@@ -92,16 +87,9 @@ func (f *capacityFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.checkGiven(cmd.Flags(), args); err != nil {
 		return err
 	}
-	show, err := f.prepare(cmd)
+	show := f.prepare(cmd)
+	s, err := f.scenario(cmd.Context(), append(args, capacityScenario)[0])
 	if err != nil {
-		return err
-	}
-	s, err := f.scenario(append(args, capacityScenario)[0])
-	if err != nil {
-		return err
-	}
-	// A search overloads its servers on purpose, so they should be the user's.
-	if err := f.stayLocal(cmd.Context(), s.Arms); err != nil {
 		return err
 	}
 	// One calibration for all arms and windows.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -59,13 +58,12 @@ won there, in an experiment of the pack. What is not measured yet falls back on 
 nearest kind of requests that is, then on queueing theory; the answer says which.
 
 With a SCENARIO, embedded or a file, its workload and load say what the flags leave
-out. The size of a pool is from 'schedlab size'; with --slo it keeps that.
+out. The size of a pool is from 'schedlab size'.
 
-The answer ends with the comparison that tests it: the advised model against
-net/http and others that may do. --verify runs that comparison, two minutes at
-most, and says whether the advice held: it did unless another model is surely
-better at what matters, the SLO is broken, or a request got no good reply (which
-overload is about). What is undecided is named: the advice is then only not refuted.
+The answer ends with the comparison that tests it, which --verify runs: the advised
+model against net/http and others that may do. The advice held unless another model
+is surely better at what matters, the SLO is broken, or a request got no good reply
+(which overload is about). What is undecided is named.
 
 Exit codes: 0 there is advice, and with --verify it held; 3 --verify found the
 advised model SLOWER, or its SLO broken; 4 this machine could not decide, or
@@ -86,16 +84,13 @@ requests of the advised model got no good reply.`,
 // fill can set one from the other.
 func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	f.adviceFlags.bind(fl)
-	// The cost of a request.
 	fl.StringVar(&f.asked.CPU, "cpu", "", "CPU time of a request, as scenarios write it: 200us, exp(200us), 0.99*1ms+0.01*100ms")
 	fl.StringVar(&f.asked.Sleep, "sleep", "", "time that a request waits for something else, likewise")
 	fl.DurationVar(&f.asked.Lock, "lock", 0, "CPU time of a request under one lock, beside --cpu")
-	// How the requests come.
 	fl.IntVar(&f.asked.Connections, "connections", 64, "kept connections that they come over")
 	fl.IntVar(&f.asked.Idle, "idle", 0, "kept connections beside those, with nothing to ask")
 	fl.IntVar(&f.asked.Pipeline, "pipeline", 1, "requests that a client sends in one write")
 	fl.StringVar(&f.asked.Arrivals, "arrivals", "poisson", "how they come: poisson, constant, burst(12), in-phase(64)")
-	// What is wanted, and the test.
 	oneOf(fl, &f.asked.Matters, "matters", advise.Tail, "what matters: "+strings.Join(advise.Matters(), ", "), advise.Matters()...)
 	fl.DurationVar(&f.Budget, "budget", 2*time.Minute, "longest --verify may take")
 	fl.BoolVar(&f.table, "table", false, "print the table of docs/guide/choose.md")
@@ -129,7 +124,7 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	planned, err := f.planTest(test, show)
+	planned, err := f.planTest(cmd.Context(), test, show)
 	if err != nil {
 		return fmt.Errorf("planning the test of the advice: %w", err)
 	}
@@ -265,13 +260,8 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 	if s.Load.Rate.PerSecond > 0 {
 		said["rate"] = s.Load.Rate.String()
 	}
-	// Flags that were given win. 0 means that the scenario does not say, and the flag's default holds.
-	for _, flag := range slices.Sorted(maps.Keys(said)) {
-		if value := said[flag]; !fl.Changed(flag) && !slices.Contains([]string{"", "0", "0s"}, value) {
-			if err := fl.Set(flag, value); err != nil {
-				return "", usagef("scenario %q: %s: %w", name, flag, err)
-			}
-		}
+	if err := fill(fl, said); err != nil {
+		return "", usagef("scenario %q: %w", name, err)
 	}
 	if w := s.Workload; w.Path != "" && w.Method == "GET" && !strings.HasPrefix(w.Path, "/work?") {
 		return w.Path, nil
@@ -320,13 +310,11 @@ func (f *chooseFlags) line(t advise.Test) string {
 // planTest plans the comparison that tests an advice, as the command line would. It adds an
 // expectation for each other arm and metric, and for each term of the SLO. It also sets compare's
 // flags in f accordingly; line reads some of them.
-func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Comparison, error) {
+func (f *chooseFlags) planTest(ctx context.Context, t advise.Test, show *progress) (*experiment.Comparison, error) {
 	f.addArms, f.vary, f.adhoc.path, f.Rate.PerSecond = t.Arms, t.Vary, t.Path, t.Rate
 	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
-	if err := knowSelf(&f.Options); err != nil {
-		return nil, err
-	}
-	plain, err := f.scenario("") // without expectations, for the arms' names
+	knowSelf(&f.Options)
+	plain, err := f.scenario(ctx, "") // without expectations, for the arms' names
 	if err != nil {
 		return nil, err
 	}
@@ -342,7 +330,7 @@ func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Compa
 	for _, term := range t.Keeps {
 		f.expect = append(f.expect, fmt.Sprintf("%s(%q) <= %s", term.Metric, arms[0].Name, strings.TrimPrefix(term.String(), term.Metric+"<=")))
 	}
-	s, err := f.scenario("")
+	s, err := f.scenario(ctx, "")
 	if err != nil {
 		return nil, err
 	}

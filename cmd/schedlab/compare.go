@@ -63,15 +63,13 @@ embedded 'quick' comparison of net/http, fasthttp and a worker pool runs, in
 half a minute on two CPUs where the machine is quiet, and 75 s at most.
 
 Several scenarios, a directory of them, or 'all' (the embedded ones) make a pack:
-each runs with a record of its own, and every expectation of theirs is told as
-pass, fail, open or REFUSED, with a table at the end. One fails only when the
-blocks are sure of it.
+each has a record of its own, and a table tells every expectation as pass, fail,
+open or REFUSED. One fails only when the blocks are sure of it.
 
 Any server is an arm: --arm name='CMD {addr}' starts one, where {addr} or {host} and
 {port} become an address, {admin} a second one and {dir} an empty directory, and
 VARIABLE=VALUE words before it are its environment; --arm name=http://127.0.0.1:9000
-takes one that runs already. --path, --targets or --log ask without a scenario, of
-the arms you name and no others.
+takes one that runs already.
 
 It prints the answer; the whole report is in the record, below --out. Verdicts are
 FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED, which comes with its reason.
@@ -100,24 +98,20 @@ interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
-	// The arms, their settings, and the expectations.
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario or of --arm, or modes, to compare instead of all its arms; the baseline first")
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/reference/scenarios.md)")
 	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is open or REFUSED, also where others pass")
-	// How long, and how often.
 	oneOf(fl, &f.Protocol, "protocol", "", "quick (windows of 0.5 s, 75 s at most) or full (3.6 s, 10 min); either ends when everything is decided, or the standing of every arm if nothing is expected", "quick", "full")
 	fl.IntVar(&f.Blocks, "blocks", 0, "most blocks to run, 10 to 40 (default 40); a run ends as soon as everything is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the protocol's or the scenario's, and longer where what is asked for needs it)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; no block begins that does not fit (default 75s, or the scenario's)")
 	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are refused (default no limit)")
-	// The load.
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	oneOf(fl, &f.Engine, "engine", "", "what sends open loops: "+strings.Join(load.Engines(), " or ")+" (default "+load.DefaultEngine+"; docs/reference/engines.md)", load.Engines()...)
 	f.adhoc.bind(fl)
 	f.adhoc.bindLog(fl)
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)", stampKinds...)
-	// The output.
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm", formatNames()...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
 	fl.BoolVar(&f.why, "explain", false, "then explain the difference that is largest, with tests of its causes, as 'schedlab explain' does, which takes up to "+testBudget.String()+" more than --budget")
@@ -133,17 +127,13 @@ interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
 // formatNames are the formats of a run's report.
 func formatNames() []string { return report.Names(report.Formats()) }
 
-// run reads and plans every scenario first, so that mistakes are found before anything runs. Then
-// it prints the plans, runs the pack, or runs the one comparison. A pack of one scenario counts as
-// one comparison, with verdictCode's exit code.
+// run reads every scenario, and conducts the comparisons. The exit code of one is verdictCode's, that
+// of a pack packOutcome's.
 func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.checkGiven(cmd.Flags(), args); err != nil {
 		return err
 	}
-	show, err := f.prepare(cmd)
-	if err != nil {
-		return err
-	}
+	show := f.prepare(cmd)
 	if len(args) == 0 {
 		args = []string{defaultScenario}
 	}
@@ -160,6 +150,12 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if f.Aim.Expectations {
 		f.Must = f.expect
 	}
+	return f.conduct(cmd, asked, show, func(r *record.Result) int { return verdictCode(r, f.strict) })
+}
+
+// conduct plans all questions. Then it prints the plans, runs the pack, or runs the one comparison,
+// with the exit code of its result. A pack of one scenario counts as one comparison.
+func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progress, code func(*record.Result) int) error {
 	planned, err := f.planAll(cmd, asked, show)
 	switch {
 	case err != nil:
@@ -178,7 +174,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return exit(verdictCode(r, f.strict))
+	return exit(code(r))
 }
 
 // planAll looks at the machine, plans every question, and prints what the machine is like. Nothing
@@ -259,6 +255,17 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 		return nil, f.failure(errors.Join(err, werr), dir, run)
 	}
 	return run.Result, nil
+}
+
+// measure runs a comparison that serves another command, and writes its reports. It prints no
+// answer. It returns the record with an error too, if there is one.
+func (f *compareFlags) measure(ctx context.Context, c *experiment.Comparison, show *progress) (*record.Dir, record.Run, error) {
+	dir, run, err := c.Run(ctx, f.out, show.update)
+	show.done()
+	if err != nil {
+		return dir, run, f.failure(err, dir, run)
+	}
+	return dir, run, writeReports(dir, run.Result)
 }
 
 // failure adds the exit code and the place of the record to an error that cut a comparison short. A

@@ -49,11 +49,9 @@ directory that cannot be written. Every finding says what it spoils and the fix.
 
 Then compare the baseline of a SCENARIO (default quick) with itself, at the rate
 that a comparison of all its arms would offer: what copies of one program differ by
-is what this machine cannot tell apart on that load. A table says which differences
-a quick and a full comparison can judge, and how long they take.
-
-It takes about 15 seconds, --quick 2 s and --full 2 min. It changes nothing, and
-keeps no record.
+is what this machine cannot tell apart. A table says which differences a quick and a
+full comparison can judge, and how long they take. It changes nothing, keeps no
+record, and takes about 15 seconds.
 
 Exit codes: 0 fit, with or without reservations, 3 unfit (something is BAD), 130
 interrupted.`,
@@ -67,7 +65,6 @@ interrupted.`,
 		RunE:              f.run,
 	}
 	fl := cmd.Flags()
-	// How thorough.
 	fl.BoolVar(&f.quick, "quick", false, "read and time, but start no server: 2 seconds")
 	fl.BoolVar(&f.full, "full", false, "measure what both protocols can judge: 2 minutes")
 	// The same flags as compare's, so that the machine is looked at as a comparison would use it.
@@ -75,7 +72,6 @@ interrupted.`,
 	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
 	oneOf(fl, &f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free", "auto", "none")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take a scenario with an arm that runs on another machine")
-	// Where records would go, and the output.
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory that run records will be kept in")
 	oneOf(fl, &f.output, "output", "text", strings.Join(doctor.Formats, ", "), doctor.Formats...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every finding with what it spoils, and not the answer only")
@@ -108,22 +104,20 @@ func (f *doctorFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
-	if err := knowSelf(&f.Options); err != nil {
-		return err
-	}
+	knowSelf(&f.Options)
 	// Wrong --server-cpus or --load-cpus are found here.
 	survey, err := experiment.NewSurvey(f.Options)
 	if err != nil {
 		return usageIfImpossible(err)
 	}
 	f.name = append(args, defaultScenario)[0]
-	if f.asked, _, err = findScenario(f.name); err != nil {
-		return err
+	if f.asked, _, err = findScenario(f.name); err == nil {
+		err = f.stayLocal(cmd.Context(), f.asked.Arms)
 	}
-	if err := f.stayLocal(cmd.Context(), f.asked.Arms); err != nil {
-		return err
+	if err == nil {
+		_, err = f.alike("quick")
 	}
-	if _, err := f.alike("quick"); err != nil {
+	if err != nil {
 		return err
 	}
 	m := machine(survey, f.out)

@@ -60,9 +60,6 @@ control did not move; and of a late load, which is measured directly. The explan
 is kept in the run's record (why.json, why.html); of the same arms, tests and profiles
 that are there already stay until they run again. The tests have a record of their own.
 
-What a record from somebody else names beside schedlab's own servers (other programs,
-addresses, environment variables) is printed, and runs only with --run-commands.
-
 --profiles starts each of the two arms once more, under the run's load, for about ten
 seconds, and captures its profiles (cpu, allocs, mutex, block, goroutine, wall) and an
 execution trace. They go to profiles/ARM in the run's record with flame graphs, for
@@ -79,14 +76,11 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 		RunE: f.run,
 	}
 	fl := cmd.Flags()
-	// What to do beyond reading the record.
 	fl.BoolVar(&f.noInterventions, "no-interventions", false, "test no cause: read the record only")
 	fl.BoolVar(&f.profiles, "profiles", false, "capture profiles and an execution trace of both arms")
 	fl.DurationVar(&f.testBudget, "budget", testBudget, "longest the tests may take")
-	// What may be started.
 	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
-	// The rest.
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the tests (default random)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
@@ -112,10 +106,7 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 // explanation without them and returns the reason. The exit code is 4 if the arms differ and no
 // cause is known for sure.
 func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
-	show, err := f.prepare(cmd)
-	if err != nil {
-		return err
-	}
+	show := f.prepare(cmd)
 	// Without a RUN the newest one; further arguments are arms.
 	if len(args) == 0 {
 		args = []string{"latest"}
@@ -294,14 +285,8 @@ func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded rec
 // so far. arms has two elements, the arm compared with first.
 func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles, error) {
 	kept := &record.Profiles{Moved: []record.FunctionShare{}}
-	// draw writes one flame graph, and notes it.
-	draw := func(f record.Flame, name string) (err error) {
-		f.File, err = dir.WriteProfile(f.Arm, name, func(w io.Writer) error { return report.FlameSVG(w, f) })
-		kept.Flames = append(kept.Flames, f)
-		return err
-	}
-	first := map[string]*profile.Tree{} // of the arm compared with, by kind
-	var kinds []string
+	var kinds []string                           // in the order in which they were captured
+	trees := [2]map[string]*profile.Tree{{}, {}} // of each arm, by kind; nil without samples
 	for i, a := range arms {
 		k := record.ProfiledArm{Arm: a.Arm, Files: []string{}}
 		for _, file := range a.Files {
@@ -311,49 +296,50 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 				return kept, err
 			}
 			k.Files = append(k.Files, at)
-			// Profiles are named after their kind: cpu.pb.gz.
+			// Profiles are named after their kind: cpu.pb.gz. The other file is the execution trace, which
+			// tells how requests passed through the scheduler.
 			kind, isProfile := strings.CutSuffix(file.Name, ".pb.gz")
-			// The execution trace, which tells how requests passed through the scheduler.
 			if !isProfile {
-				if k.Requests, err = profile.Requests(file.Data); err != nil {
-					return kept, err
-				}
-				continue
+				k.Requests, err = profile.Requests(file.Data)
+			} else if trees[i][kind], err = profile.Parse(file.Data); !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
 			}
-			kinds = append(kinds, kind)
-			tree, err := profile.Parse(file.Data)
 			// No sample is common, as of mutexes in a server that hardly locks.
-			if errors.Is(err, profile.ErrEmpty) {
-				continue
-			}
-			if err == nil {
-				err = draw(record.Flame{Kind: kind, Arm: a.Arm, Frames: tree.Layout(nil)}, kind+".svg")
-			}
-			if err != nil {
+			if err != nil && !errors.Is(err, profile.ErrEmpty) {
 				return kept, err
 			}
-			if kind == "cpu" {
-				k.Samples = tree.Samples
-			}
-			base := first[kind]
-			if i == 0 {
-				first[kind] = tree
-			}
-			// The first arm, or a kind that the first arm has no samples of.
-			if base == nil {
-				continue
-			}
-			if err := draw(record.Flame{Kind: kind, Arm: a.Arm, Base: arms[0].Arm, Frames: tree.Layout(base)}, kind+"-difference.svg"); err != nil {
-				return kept, err
-			}
-			if kind == "cpu" {
-				kept.Moved = append(kept.Moved, profile.Changes(base, tree, mostMoved)...)
-			}
+		}
+		if cpu := trees[i]["cpu"]; cpu != nil {
+			k.Samples = cpu.Samples
 		}
 		kept.Arms = append(kept.Arms, k)
 	}
-	// By kind, in the order in which they were captured: the two arms' graphs and their difference
-	// stand together.
-	slices.SortStableFunc(kept.Flames, func(a, b record.Flame) int { return slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind) })
+	// draw writes one flame graph, and notes it.
+	draw := func(f record.Flame, name string) (err error) {
+		f.File, err = dir.WriteProfile(f.Arm, name, func(w io.Writer) error { return report.FlameSVG(w, f) })
+		kept.Flames = append(kept.Flames, f)
+		return err
+	}
+	// The two arms' graphs and their difference stand together.
+	for _, kind := range kinds {
+		for i, a := range arms {
+			if tree := trees[i][kind]; tree != nil {
+				if err := draw(record.Flame{Kind: kind, Arm: a.Arm, Frames: tree.Layout(nil)}, kind+".svg"); err != nil {
+					return kept, err
+				}
+			}
+		}
+		base, tree := trees[0][kind], trees[1][kind]
+		if base == nil || tree == nil {
+			continue
+		}
+		f := record.Flame{Kind: kind, Arm: arms[1].Arm, Base: arms[0].Arm, Frames: tree.Layout(base)}
+		if err := draw(f, kind+"-difference.svg"); err != nil {
+			return kept, err
+		}
+		if kind == "cpu" {
+			kept.Moved = append(kept.Moved, profile.Changes(base, tree, mostMoved)...)
+		}
+	}
 	return kept, nil
 }

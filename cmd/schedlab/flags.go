@@ -2,8 +2,14 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/mode"
 	"schedlab/internal/model"
@@ -25,8 +32,9 @@ import (
 // also accepted, such as "" for a default that is decided later. Upper and lower case do not
 // matter; the value is stored as in of. It implements pflag.Value; oneOf declares one.
 //
-// This file has the kinds of flags and the checks that several commands share. Checks run before
-// anything is read or started: a mistake costs the user no measuring time.
+// This file has the kinds of flags and the checks that several commands share, down to what a record
+// from somebody else may start (mayRun). Checks run before anything is measured: a mistake costs the
+// user no time.
 type choice struct {
 	value *string
 	of    []string
@@ -71,16 +79,6 @@ func oneOf(fl *pflag.FlagSet, value *string, name, initial, usage string, of ...
 // stampKinds are the values of --stamps.
 var stampKinds = []string{record.StampsOff, "basic", record.StampsFull}
 
-// completeChoices has the shell complete every choice among the flags of cmd. newRoot calls it once
-// all flags are declared.
-func completeChoices(cmd *cobra.Command) {
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if c, ok := f.Value.(choice); ok {
-			complete(cmd, f.Name, c.of...)
-		}
-	})
-}
-
 // complete offers fixed values for a flag in the shell. The flag must exist. After "workers=" the
 // shell adds no space, since a value follows.
 func complete(cmd *cobra.Command, flag string, values ...string) {
@@ -123,12 +121,13 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 
 // prepare completes the options for a plan: where progress goes, a seed, this program and its
 // modes. Call it after the flags are checked, and before planning.
-func (f *compareFlags) prepare(cmd *cobra.Command) (*progress, error) {
+func (f *compareFlags) prepare(cmd *cobra.Command) *progress {
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnLook = show.trouble, show.cannot, show.doubt, show.soFar
 	f.OnPlan = func(changed record.Fact) { show.say(changed.String()) }
 	drawSeed(cmd, &f.Seed)
-	return show, knowSelf(&f.Options)
+	knowSelf(&f.Options)
+	return show
 }
 
 // drawSeed draws a seed if none was given. It has 32 bits, which are short enough to type.
@@ -140,12 +139,12 @@ func drawSeed(cmd *cobra.Command, seed *uint64) {
 
 // knowSelf tells a plan about this program and its modes, and has records signed. The arms with a
 // mode are servers of this very program, started by its path.
-func knowSelf(o *experiment.Options) (err error) {
-	if o.Self, err = os.Executable(); err != nil {
-		return fmt.Errorf("finding this program: %w", err)
+func knowSelf(o *experiment.Options) {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0] // the name it was started by
 	}
-	o.Version, o.Modes, o.Sign = programVersion(), modeFacts(), true
-	return nil
+	o.Self, o.Version, o.Modes, o.Sign = self, programVersion(), modeFacts(), true
 }
 
 // modeFacts are the modes by name, with a check of an arm's flags. The measuring half may not
@@ -171,6 +170,19 @@ func (m mistakes) first() error {
 	for _, one := range m {
 		if one.made {
 			return usagef("%s", one.msg)
+		}
+	}
+	return nil
+}
+
+// fill sets flags that were not given to what a scenario says, in the flags' own notation, so that
+// their parsers check it. Nothing or 0 means that the scenario does not say: the flag's default holds.
+func fill(fl *pflag.FlagSet, said map[string]string) error {
+	for _, flag := range slices.Sorted(maps.Keys(said)) {
+		if value := said[flag]; !fl.Changed(flag) && !slices.Contains([]string{"", "0", "0s"}, value) {
+			if err := fl.Lookup(flag).Value.Set(value); err != nil {
+				return fmt.Errorf("%s: %w", flag, err)
+			}
 		}
 	}
 	return nil
@@ -226,14 +238,17 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet, scenarios []string) error {
 	)
 }
 
-// scenario reads a scenario and puts the command line's arms into it. name is ignored if flags
-// replace the scenario.
-func (f *compareFlags) scenario(name string) (scenario.Scenario, error) {
+// scenario reads a scenario and puts the command line's arms into it, which may not be on another
+// machine. name is ignored if flags replace the scenario.
+func (f *compareFlags) scenario(ctx context.Context, name string) (scenario.Scenario, error) {
 	s, err := f.question(name)
-	if err != nil {
-		return s, err
+	if err == nil {
+		s, err = f.withArms(s)
 	}
-	return f.withArms(s)
+	if err == nil {
+		err = f.stayLocal(ctx, s.Arms)
+	}
+	return s, err
 }
 
 // withArms puts the command line's arms into a scenario, and then --close, --vary and --expect,
@@ -376,4 +391,106 @@ func (f *compareFlags) question(name string) (scenario.Scenario, error) {
 	}
 	s, _, err := findScenario(name)
 	return s, err
+}
+
+// runCommandsHelp is the help of --run-commands, which explain and map have.
+const runCommandsHelp = "run what the record of somebody else names beside schedlab's own servers: commands, addresses, environment variables"
+
+// mayRun refuses what a scenario from a record would run or ask: servers on other machines, and in
+// a record that is not the user's own, unless --run-commands allows it, other programs, servers
+// that run already, and variables of a server's environment. Servers of this very program with its
+// flags do no harm.
+//
+// A record may come from anybody, and explain and map --resume start the commands in it. It counts as
+// the user's own if this user signed plan, the plan that the record has now: an edit breaks the
+// signature. Errors are wrong usage; the one about foreign programs lists them.
+func (f *compareFlags) mayRun(ctx context.Context, dir *record.Dir, plan any, s scenario.Scenario) error {
+	arms := s.Contestants()
+	if err := f.stayLocal(ctx, arms); err != nil {
+		return err
+	}
+	var foreign []string
+	for _, a := range arms {
+		// An environment variable can make a Go program do much, so it counts as foreign even with
+		// a mode.
+		if a.Mode == "" || len(a.Env) > 0 {
+			foreign = append(foreign, "  "+a.Name+": "+command.Join(a.Argv(f.Self, 1, record.StampsOff)))
+		}
+	}
+	if len(foreign) == 0 || f.runCommands || dir.Signed(plan) {
+		return nil
+	}
+	return usagef("%s was not recorded by you on this machine, and these are not schedlab's own servers:\n%s\nif you trust them, say --run-commands, which starts the commands and sends load to the addresses",
+		dir.Path(), strings.Join(foreign, "\n"))
+}
+
+// signedMap returns the part of a map's plan that a resumed map keeps: all but the budget. A map is
+// signed when it begins, and the budget changes with each session.
+func signedMap(p record.MapPlan) record.MapPlan {
+	p.Budget = 0
+	return p
+}
+
+// onLoopback refuses to send load to other machines by mistake. what names the flag or arm that has
+// the address. Every address that the host name stands for must be on loopback. Errors are wrong
+// usage.
+func onLoopback(ctx context.Context, what, address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return usagef("%s %q: %w", what, address, err)
+	}
+	if u.Scheme != "http" || u.Host == "" {
+		return usagef("%s %q is not a URL like http://127.0.0.1:8080/plaintext (no TLS)", what, address)
+	}
+	addrs, err := net.DefaultResolver.LookupIPAddr(ctx, u.Hostname())
+	if err != nil {
+		return usagef("%s %q: %w", what, address, err)
+	}
+	for _, a := range addrs {
+		if !a.IP.IsLoopback() {
+			return usagef("%s %q is not on loopback (%s); if the server and the network are yours, say --allow-remote", what, address, a.IP)
+		}
+	}
+	return nil
+}
+
+// stayLocal refuses arms with an address on another machine, their own or of their metrics, unless
+// the command line allows it with --allow-remote.
+func (f *compareFlags) stayLocal(ctx context.Context, arms []scenario.Arm) error {
+	if f.allowRemote {
+		return nil
+	}
+	for _, a := range arms {
+		for _, address := range []string{a.URL, a.MetricsURL()} {
+			if address == "" {
+				continue
+			}
+			if err := onLoopback(ctx, fmt.Sprintf("arm %q:", a.Name), address); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stdin names standard input where a flag or argument takes a file.
+const stdin = "-"
+
+// readInput calls read with a file, or with standard input for "-". shown is its name in messages.
+// The file is closed when read returns. Errors of read come back unchanged; a file that cannot be
+// opened and a directory are errors, too.
+func readInput(cmd *cobra.Command, name string, read func(in io.Reader, shown string) error) error {
+	if name == stdin {
+		return read(cmd.InOrStdin(), "standard input")
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	// Reading a directory would fail as well, with a message that few understand.
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return errors.New(name + " is a directory; name a file")
+	}
+	return read(file, name)
 }

@@ -68,6 +68,7 @@ failed, 2 wrong usage, 130 interrupted.`,
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
+	words, defaults := gateWords()
 	// bindRun declares these for comparisons of any arms.
 	fl.Lookup("arm").Hidden, fl.Lookup("close").Hidden = true, true
 	// Two builds, as programs or as commits.
@@ -78,42 +79,31 @@ failed, 2 wrong usage, 130 interrupted.`,
 	fl.StringVar(&f.build, "build", "", "with --old-ref: the shell command that builds {out}, in the repository's top folder")
 	fl.StringVar(&f.start, "run", "{out} {addr}", "with --old-ref: the command that starts {out}, as for --old")
 	// What must not get worse, and by how much it may.
-	fl.StringSliceVar(&f.metrics, "metric", []string{"p50", "goodput", "cpu", "memory"}, "what must be fine for the build to pass: some of "+strings.Join(gateWords(), ", "))
+	fl.StringSliceVar(&f.metrics, "metric", []string{"p50", "goodput", "cpu", "memory"}, "what must be fine for the build to pass: some of "+strings.Join(words, ", "))
 	fl.StringSliceVar(&f.watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, and need not be fine: tails are noisy (default nothing with --metric)")
-	fl.StringSliceVar(&f.allowances, "allow", nil, "how much worse a metric may be, like p99=20% (default "+gateDefaults()+")")
-	// The requests and their rate.
+	fl.StringSliceVar(&f.allowances, "allow", nil, "how much worse a metric may be, like p99=20% (default "+strings.Join(defaults, ",")+")")
 	f.adhoc.bind(fl)
 	f.adhoc.bindLog(fl)
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slower build's throughput (default 0.5x)")
-	// How long it takes, and the output.
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default 0.5s, and longer where p99 needs it)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest it may take (default 75s, and longer for a low rate, of which p99 needs long windows)")
 	oneOf(fl, &f.output, "output", "text", "text, json, or markdown for a comment on a pull request", "text", "json", "markdown")
-	complete(cmd, "metric", gateWords()...)
-	complete(cmd, "watch", gateWords()...)
+	complete(cmd, "metric", words...)
+	complete(cmd, "watch", words...)
 	return cmd
 }
 
-// gateWord returns the word for a metric on the command line, like cpu for cpu_per_request.
-func gateWord(metric string) string { return cmp.Or(stats.MetricOf(metric).Word, metric) }
-
-// gateWords returns the words for all metrics of a gate, in the order of reports.
-func gateWords() (words []string) {
-	names, _ := judge.GateMetrics()
-	for _, name := range names {
-		words = append(words, gateWord(name))
-	}
-	return words
-}
-
-// gateDefaults returns what a gate allows by default, as --allow takes it, for the help.
-func gateDefaults() string {
+// gateWords returns the words for all metrics of a gate on the command line, like cpu for
+// cpu_per_request, in the order of judge.GateMetrics. defaults are what a gate allows of each, as
+// --allow takes it.
+func gateWords() (words, defaults []string) {
 	names, allowed := judge.GateMetrics()
-	var all []string
 	for _, name := range names {
-		all = append(all, fmt.Sprintf("%s=%.0f%%", gateWord(name), 100*allowed[name]))
+		word := cmp.Or(stats.MetricOf(name).Word, name)
+		words = append(words, word)
+		defaults = append(defaults, fmt.Sprintf("%s=%.0f%%", word, 100*allowed[name]))
 	}
-	return strings.Join(all, ",")
+	return words, defaults
 }
 
 // asked returns what the gate allows of each metric that the flags ask for. --metric and --watch
@@ -124,8 +114,9 @@ func (f *gateFlags) asked(fl *pflag.FlagSet) (map[string]record.Allowance, error
 	if fl.Changed("metric") && !fl.Changed("watch") {
 		f.watched = nil
 	}
+	words, _ := gateWords()
 	if len(f.metrics) == 0 {
-		return nil, usagef("--metric is empty; name one of %s, or leave it out", strings.Join(gateWords(), ", "))
+		return nil, usagef("--metric is empty; name one of %s, or leave it out", strings.Join(words, ", "))
 	}
 	names, allowed := judge.GateMetrics()
 	asked := map[string]record.Allowance{}
@@ -140,9 +131,9 @@ func (f *gateFlags) asked(fl *pflag.FlagSet) (map[string]record.Allowance, error
 				word, size, _ = strings.Cut(text, "=")
 			}
 			// Users write words, like cpu; results have the metrics' names.
-			i := slices.Index(gateWords(), word)
+			i := slices.Index(words, word)
 			if i < 0 {
-				return nil, usagef("--%s: %q is %w", given.flag, word, notAmong(gateWords()))
+				return nil, usagef("--%s: %q is %w", given.flag, word, notAmong(words))
 			}
 			name := names[i]
 			if given.flag != "allow" {
@@ -192,10 +183,7 @@ func (f *gateFlags) run(cmd *cobra.Command, _ []string) (err error) {
 	if f.Rate == (scenario.Rate{}) && f.adhoc.log == "" {
 		f.Rate.OfSlowest = .5
 	}
-	show, err := f.prepare(cmd)
-	if err != nil {
-		return err
-	}
+	show := f.prepare(cmd)
 	if f.oldRef != "" {
 		// The programs have to stay until the last trial.
 		dir, err := os.MkdirTemp("", "schedlab-gate-")
@@ -215,27 +203,18 @@ func (f *gateFlags) run(cmd *cobra.Command, _ []string) (err error) {
 	if err != nil {
 		return err
 	}
-	planned, err := f.planAll(cmd, asked, show)
-	if err != nil {
-		return err
-	}
 	if f.output == "markdown" {
 		f.output = "summary" // of a gate, the comment on a pull request
 	}
-	if f.dryRun {
-		return f.writePlans(cmd.OutOrStdout(), planned)
-	}
-	r, err := f.carryOut(cmd, planned.Scenarios[0].Planned, show)
-	if err != nil {
-		return err
-	}
-	switch r.GateOutcome() {
-	case record.GateFine:
-		return nil
-	case record.GateWorse:
-		return exit(exitExpectation)
-	}
-	return exit(exitPartial)
+	return f.conduct(cmd, asked, show, func(r *record.Result) int {
+		switch r.GateOutcome() {
+		case record.GateFine:
+			return exitDone
+		case record.GateWorse:
+			return exitExpectation
+		}
+		return exitPartial
+	})
 }
 
 // invocation returns the command line of a command without arguments, with the values that its flags

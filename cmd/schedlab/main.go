@@ -7,17 +7,26 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 
+	"schedlab/internal/experiment"
+	"schedlab/internal/load/null"
 	"schedlab/internal/report/document"
 )
 
@@ -38,10 +47,9 @@ const (
 // never waits.
 //
 // A command is a function newNAME, mostly in a file of its name, that declares its flags into a
-// struct and returns the *cobra.Command; a method run does the work. root.go puts the commands
-// together. Files without a command are shared: flags.go and settings.go (flags, and their values
-// from the environment and a file), advise.go, pack.go and plan.go (comparisons), progress.go,
-// trust.go.
+// struct and returns the *cobra.Command; a method run does the work. newRoot, below, puts the
+// commands together. Files without a command are shared: flags.go and settings.go (flags, and their
+// values from the environment and a file), pack.go (comparisons), progress.go.
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -120,4 +128,194 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	return exit.code
+}
+
+// newRoot puts the commands together. Commands print results on stdout, and progress and warnings
+// on stderr.
+//
+// cobra prints neither errors nor help about wrong usage; run does. Flags, arguments and completions
+// are declared by the commands themselves; here they only get the same treatment: --config for some,
+// and shell completion of every choice.
+func newRoot(stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "schedlab",
+		Short: "Which goroutine scheduling model should serve this workload?",
+		Long: `schedlab compares the ways in which HTTP requests meet goroutines: net/http's
+goroutine per connection, fixed worker pools behind a queue, fasthttp's elastic
+pool. It runs each as a real server, drives it with open-loop load, and says
+which wins, by how much, and how sure that is.
+
+Every flag can also be set in the environment: --queue-depth is
+SCHEDLAB_QUEUE_DEPTH. serve, compare, gate, capacity, map, attack and report take flags
+from a YAML file as well, --config FILE, with lines like 'queue-depth: 64'. The
+command line wins over the environment, and that over the file.
+
+Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 an expectation was not met,
+a machine is unfit or audited figures are impossible, 4 nothing could be judged
+(compare: every verdict on p50, p90 and p99 was REFUSED, goodput differed nowhere
+and no expectation decided), 130 interrupted.`,
+		Example: `  schedlab compare
+  schedlab serve --mode pool --workers 8
+  schedlab attack plaintext --target http://127.0.0.1:8080 --rate 2000/s`,
+		Version:       programVersion(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	// cobra suggests commands that are this close to an unknown word.
+	root.SuggestionsMinimumDistance = 2 // edits
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	// A value that is none of a few words gets the words; any other mistake in a flag gets the way
+	// to the help.
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if _, listed := errors.AsType[notAmong](err); listed {
+			return usage(plainly(err))
+		}
+		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
+	})
+	// These commands take --config. The others have few flags, or none that a team would keep in a
+	// file.
+	configured := []*cobra.Command{newCompare(), newGate(), newCapacity(), newMap(), newServe(), newAttack(), newReport()}
+	for _, cmd := range configured {
+		addConfig(cmd)
+	}
+	root.AddCommand(configured...)
+	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newHistory(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
+	// After all commands are there, since help lists them.
+	addHelp(root)
+	for _, cmd := range root.Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if c, ok := f.Value.(choice); ok {
+				complete(cmd, f.Name, c.of...)
+			}
+		})
+	}
+	// A word that is no command comes here as an argument.
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			meant := ""
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				meant = fmt.Sprintf(" (did you mean %s?)", strings.Join(near, " or "))
+			}
+			return usagef("unknown command %q%s; see schedlab --help", args[0], meant)
+		}
+		return cmd.Help()
+	}
+	// Or cobra would refuse the word itself, without our message.
+	root.Args = cobra.ArbitraryArgs
+	return root
+}
+
+// addHelp adds cobra's own commands, completion and help, and makes them refuse unknown topics, for
+// which cobra itself reports success. Without an argument, completion prints its help instead of an
+// error.
+func addHelp(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "completion":
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		case "help":
+			cmd.Args = func(_ *cobra.Command, topic []string) error {
+				if _, left, err := root.Find(topic); err != nil || len(left) > 0 {
+					return fmt.Errorf("unknown command %q; see schedlab --help", strings.Join(topic, " "))
+				}
+				return nil
+			}
+		}
+	}
+}
+
+// version and revision are set by make build. Without it they come from the build information,
+// which go build leaves out in a git worktree or without git. Records keep the version.
+var version, revision = "", ""
+
+// programVersion returns the version that records, reports and manual pages show, "(devel)" if none
+// is known.
+func programVersion() string {
+	b, ok := debug.ReadBuildInfo()
+	if !ok {
+		return cmp.Or(version, "(devel)")
+	}
+	return cmp.Or(version, b.Main.Version, "(devel)")
+}
+
+// programRevision is the commit the program was built from, "unknown" if there is no trace of it.
+// `schedlab version` and a server's metrics have it.
+func programRevision() string {
+	if b, ok := debug.ReadBuildInfo(); ok && revision == "" {
+		for _, s := range b.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return cmp.Or(revision, "unknown")
+}
+
+// newVersion makes the command that prints version, revision and Go version on one line. --version
+// prints the version alone.
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version and what it was built with",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "schedlab %s %s %s\n", programVersion(), programRevision(), runtime.Version())
+			return err
+		},
+	}
+}
+
+// newMan makes the command that writes a manual page for each command. cobra makes them from the
+// same texts as the help. The directory is made if it is not there, and pages in it are
+// overwritten.
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:     "man DIR",
+		Short:   "Write the manual pages into a directory",
+		Example: `  schedlab man /usr/local/share/man/man1`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			// Section 1: programs that users call.
+			header := &doc.GenManHeader{Title: "SCHEDLAB", Section: "1", Source: "schedlab " + programVersion()}
+			err := os.MkdirAll(args[0], 0o755)
+			if err == nil {
+				err = doc.GenManTree(cmd.Root(), header, args[0])
+			}
+			if err != nil {
+				return fmt.Errorf("writing manual pages: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+// newNullServer makes the command by which the load measures itself: a server that does nothing, or
+// takes a known time. People do not call it. It prints its address as JSON on stderr before it
+// serves, for a caller that asked for port 0. Its name is experiment.NullServer, by which package
+// experiment starts it.
+func newNullServer() *cobra.Command {
+	var addr string
+	var service time.Duration
+	var stations int
+	cmd := &cobra.Command{
+		Use:    experiment.NullServer,
+		Short:  "Serve the same short reply to everything, for the load's own floor",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ln, err := net.Listen("tcp4", addr)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "{\"addr\":%q}\n", ln.Addr()) // for tools/peers
+			return null.Serve(cmd.Context(), ln.(*net.TCPListener), service, stations)
+		},
+	}
+	cmd.Flags().DurationVar(&service, "service", 0, "how long a request takes")
+	cmd.Flags().IntVar(&stations, "stations", 0, "how many requests are served at a time (0: any number)")
+	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:8080", "address to listen on")
+	return cmd
 }

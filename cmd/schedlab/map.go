@@ -62,12 +62,10 @@ with as many. When --budget ends first, what is known by then is the map.
 A factor is any server flag (given to the arms whose mode takes it), any setting
 of the load, keepalive, or a part of the workload: cpu, sleep, and sleep-share,
 the share of requests that sleep at all. Its values stand in the order given.
---path or --targets asks without a scenario, of the arms you name and no others:
-its factors are those of the load and of the servers' flags.
+Without a scenario (--path, --targets) only the first two are factors.
 
---metric says what an arm must be better at; 'winner' is the rule of compare over
-the primary metrics. Where one arm is overloaded it has no times to compare, and
-goodput decides.
+The --metric 'winner' is the rule of compare over the primary metrics. Where one arm
+is overloaded it has no times to compare, and goodput decides.
 
 Where Little's law tells which arm has too few workers, its border is drawn beside
 the measured one. --resume goes on with a map that was cut short.
@@ -85,30 +83,23 @@ is kept).`,
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
-	// The grid.
 	fl.StringVar(&f.x, "x", "", "the factor of the columns and its values, FACTOR=V1,V2,...")
 	fl.StringVar(&f.y, "y", "", "the factor of the rows and its values")
-	// The arms, the requests, and what decides.
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
 	f.adhoc.bind(fl)
-	oneOf(fl, &f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metricNames(), ", "), metricNames()...)
-	// How long.
+	metrics := append([]string{winnerMetric}, stats.Names(stats.Metrics())...)
+	oneOf(fl, &f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metrics, ", "), metrics...)
 	fl.DurationVar(&f.Budget, "budget", mapBudget, "longest the whole map may take; no cell is begun that does not fit")
 	fl.IntVar(&f.Blocks, "blocks", mapBlocks, "most blocks of a cell, 10 to 40; it ends as soon as it is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the scenario's, and longer where a cell's rate needs it)")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request: off, basic, or full (default full on Linux, else basic)", stampKinds...)
-	// Going on with a map, and the output.
 	fl.StringVar(&f.resume, "resume", "", "go on with this map, as it was planned: a path, a name below --out, or latest")
 	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
 	oneOf(fl, &f.output, "output", "text", strings.Join(mapFormatNames(), ", "), mapFormatNames()...)
 	complete(cmd, "arms", modeNames()...)
 	return cmd
 }
-
-// metricNames are the values of --metric. The first is the rule of compare over the primary
-// metrics, the others are single metrics.
-func metricNames() []string { return append([]string{winnerMetric}, stats.Names(stats.Metrics())...) }
 
 // mapFormatNames are the formats of a map; a run has other formats.
 func mapFormatNames() []string { return report.Names(report.MapFormats()) }
@@ -120,12 +111,10 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.checkGiven(cmd.Flags(), args); err != nil {
 		return err
 	}
-	show, err := f.prepare(cmd)
-	if err != nil {
-		return err
-	}
+	show := f.prepare(cmd)
 	var r *mapping.Run
 	var dir *record.Dir // of a map that goes on
+	var err error
 	if f.resume != "" {
 		dir, r, err = f.reopen(cmd, args)
 	} else {
@@ -201,11 +190,8 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error
 	if x.Name == y.Name {
 		return nil, usagef("--x and --y are both %s; a map has two factors", x.Name)
 	}
-	s, err := f.scenario(append(args, defaultScenario)[0])
+	s, err := f.scenario(cmd.Context(), append(args, defaultScenario)[0])
 	if err != nil {
-		return nil, err
-	}
-	if err := f.stayLocal(cmd.Context(), s.Arms); err != nil {
 		return nil, err
 	}
 	metric := f.metric

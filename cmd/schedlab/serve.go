@@ -43,8 +43,7 @@ func newServe() *cobra.Command {
 lists the endpoints; the admin address has /metrics, /healthz, /readyz, on
 loopback /debug/pprof, and with --stamps /debug/timeline, where the time of the
 newest requests went. With --stamps a request that has the field X-Server-Timing
-gets that of its own back, in the answer's Server-Timing. 'schedlab modes'
-explains the models, and 'schedlab modes MODE' the flags that matter to one.
+gets that of its own back, in the answer's Server-Timing.
 
 A full queue makes clients wait (--overflow block) or tells them (reject).
 --overflow drop does neither: a client gets no answer and no close until it gives
@@ -207,20 +206,18 @@ func newLog(w io.Writer, format, level string) *slog.Logger {
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		panic(err) // --log-level offers a level that slog does not know: a bug here
 	}
-	// JSON for programs that collect logs; text has durations as people write them already.
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l, ReplaceAttr: spellDuration}))
+	if format == "text" {
+		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
-}
-
-// spellDuration has JSON say 10s as text does, where it would say nanoseconds without their unit.
-// slog calls it for every attribute.
-func spellDuration(_ []string, a slog.Attr) slog.Attr {
-	if a.Value.Kind() == slog.KindDuration {
-		a.Value = slog.StringValue(a.Value.Duration().String())
+	// JSON for programs that collect logs. It would have durations as nanoseconds without their unit;
+	// text has them as people write them already.
+	spell := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindDuration {
+			a.Value = slog.StringValue(a.Value.Duration().String())
+		}
+		return a
 	}
-	return a
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l, ReplaceAttr: spell}))
 }
 
 // A byteSize is a flag for a number of bytes, like 16KiB; a number alone is bytes too. It is

@@ -68,16 +68,11 @@ func warnOfStrays(cmd *cobra.Command) {
 	for flag := range flagOwners(cmd.Root()) {
 		known = append(known, variable(flag))
 	}
-	var strays []string
-	for _, v := range os.Environ() {
+	for _, v := range slices.Sorted(slices.Values(os.Environ())) {
 		name, _, _ := strings.Cut(v, "=")
 		if strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) {
-			strays = append(strays, name)
+			fmt.Fprintf(cmd.ErrOrStderr(), "schedlab: warning: %s is ignored, it is no flag's variable; the nearest is %s\n", name, closest(name, known))
 		}
-	}
-	slices.Sort(strays)
-	for _, name := range strays {
-		fmt.Fprintf(cmd.ErrOrStderr(), "schedlab: warning: %s is ignored, it is no flag's variable; the nearest is %s\n", name, closest(name, known))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
 	"schedlab/internal/model"
+	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
@@ -44,20 +45,62 @@ type sizeFlags struct {
 	mode           string
 }
 
+// adviceFlags are the flags that size and choose share. The comparison that tests an advice runs with
+// the flags of compare in it. rate is the rate to advise on, not the Rate of the planner's options.
+// cores 0 means as many as a comparison here gives the server.
+type adviceFlags struct {
+	compareFlags
+	rate   perSecond
+	cores  int
+	slo    string
+	verify bool
+}
+
+// bind declares the flags that both commands have with the same meaning; each adds the others.
+func (f *adviceFlags) bind(fl *pflag.FlagSet) {
+	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s; size takes them as Poisson")
+	fl.StringVar(&f.slo, "slo", "", "what is to be kept: p99<=100ms,errors<=0.1%,mean<=30ms,goodput>=290/s, or any quantile")
+	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
+	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
+	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
+	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of --verify's servers, like 0-3 (default the lower half)")
+	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
+	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
+	oneOf(fl, &f.output, "output", "text", "text, json or markdown", "text", "json", "markdown")
+	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none", progressKinds...)
+}
+
+// check refuses flags that both commands have.
+func (f *adviceFlags) check(fl *pflag.FlagSet) error {
+	return mistakes{
+		{f.rate.PerSecond == 0, "--rate is missing; say how many requests come, like --rate 300/s"},
+		{f.cores < 0 || fl.Changed("cores") && f.cores == 0, fmt.Sprintf("--cores %d; give 1 or more", f.cores)},
+	}.first()
+}
+
+// serverCores returns --cores, or else the CPUs that a comparison here gives the server. So an
+// advice without --cores is about the servers that --verify would start. An error means that the
+// CPUs cannot be dealt out as the flags ask, which is wrong usage.
+func (f *adviceFlags) serverCores() (int, error) {
+	if f.cores > 0 {
+		return f.cores, nil
+	}
+	n, err := experiment.ServerCPUs(f.Options)
+	return n, usage(err)
+}
+
 // sizedModes lists the modes that the theory is about: workers take requests, or connections of one
 // request each, from one queue. The modes that take requests come first. The first one of all is
 // --mode's default. At least one mode is Sized, or --mode would have no default.
 func sizedModes() (names []string) {
-	var sticky []string
-	for _, m := range model.Modes() {
-		switch {
-		case m.Sized && m.Sticky:
-			sticky = append(sticky, m.Name)
-		case m.Sized:
-			names = append(names, m.Name)
+	for _, sticky := range []bool{false, true} {
+		for _, m := range model.Modes() {
+			if m.Sized && m.Sticky == sticky {
+				names = append(names, m.Name)
+			}
 		}
 	}
-	return append(names, sticky...)
+	return names
 }
 
 // newSize declares the flags of size. The advice needs no server and no load, so the command also
@@ -73,10 +116,9 @@ rate, the time held or the workers are 20 % off. Little's law, Erlang's formulas
 and Allen-Cunneen's are used where they hold, a replay in an ideal scheduler where
 they do not; every figure names what it is from.
 
-What a request asks is one of: --held, the time it holds its worker, database and
-all; --workload, as in scenarios; --histogram, a Prometheus exposition of such
-times; --csv, a column of them. Give the time held by a worker, not the response
-time: that has the wait for the worker in it, which is what is to be found.
+What a request asks is one of --held, --workload, --histogram and --csv. Give the time
+that it holds its worker, database and all, and not the response time: that has the
+wait for the worker in it, which is what is to be found.
 
 With --slo the advice is the fewest workers that keep it at the rate and at
 --margin more of it. An SLO without an errors term gets errors<=0.1%, because
@@ -121,7 +163,6 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.csv, "csv", "", "CSV file with a column of times held; - is standard input")
 	fl.StringVar(&f.column, "column", "", "its column, by the header (default the only one of numbers)")
 	oneOf(fl, &f.unit, "unit", "s", "unit of its times: s, ms, us or ns", "s", "ms", "us", "ns")
-	// The promise, the test, and the output.
 	fl.Float64Var(&f.margin, "margin", 0.15, "ratio of the rate by which it may grow with the SLO still kept, for what theory leaves out")
 	modes := sizedModes()
 	oneOf(fl, &f.mode, "mode", modes[0], "mode that --verify tests: "+strings.Join(modes, ", "), modes...)
@@ -345,9 +386,7 @@ func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Compar
 		}
 	}
 	f.Aim.SLO = s.SLO
-	if err := knowSelf(&f.Options); err != nil {
-		return nil, err
-	}
+	knowSelf(&f.Options)
 	f.Note = "tests the advice of: " + s.Test
 	f.Iters = workload.Calibrate()
 	return f.plan(question)
