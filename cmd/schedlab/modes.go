@@ -129,10 +129,10 @@ timeouts, counters of connections, and a drain when the context ends. For a mode
 without a recipe the answer is a sentence: what to use instead, and why. Without
 a MODE it lists all modes.
 
-The recipes nethttp and nethttp-gate take an http.Handler, all others a
-fasthttp.RequestHandler; fasthttpadaptor.NewFastHTTPHandler makes one of an
-http.Handler. To bound an http.Handler without fasthttp take nethttp-gate, a limit
-on connections.`,
+The recipes nethttp and nethttp-gate import the standard library only and take an
+http.Handler. All others take a fasthttp.RequestHandler, which
+fasthttpadaptor.NewFastHTTPHandler makes of an http.Handler. To bound
+an http.Handler without fasthttp take nethttp-gate, a limit on connections.`,
 		Example: `  schedlab recipe
   schedlab recipe semaphore > internal/semaphore/recipe.go
   schedlab recipe loop`,
