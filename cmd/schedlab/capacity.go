@@ -100,7 +100,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, args []string) error {
 		err = c.CanAnswer()
 	}
 	if err != nil {
-		return usageIfImpossible(err)
+		return err
 	}
 	if f.dryRun {
 		return writePlan(cmd.OutOrStdout(), c)

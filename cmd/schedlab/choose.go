@@ -26,6 +26,7 @@ import (
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
+	"schedlab/loadtests/recipes"
 )
 
 // chooseFlags describe requests. table and rows are for tools/experiments: they print a page's
@@ -128,7 +129,10 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("planning the test of the advice: %w", err)
 	}
-	choice.Test, choice.Recipe = f.line(test), recipeLine(choice.Mode)
+	choice.Test = f.line(test)
+	if _, ok := recipes.Of(choice.Mode); ok {
+		choice.Recipe = "schedlab recipe " + choice.Mode
+	}
 	var untested error // the advice stands all the same
 	if f.verify {
 		if choice.Verified, untested = f.test(cmd.Context(), planned, test, show); untested != nil {
@@ -139,13 +143,10 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 		return errors.Join(untested, err)
 	}
 	// Only the test's answer makes an exit code; an advice alone is 0.
-	switch v := choice.Verified; {
-	case v != nil && v.Answer == record.Failed:
-		return exit(exitExpectation)
-	case v != nil && v.Answer == record.NoAnswer:
-		return exit(exitPartial)
+	if choice.Verified == nil {
+		return nil
 	}
-	return nil
+	return exit(map[record.Answer]int{record.Failed: exitExpectation, record.NoAnswer: exitPartial}[choice.Verified.Answer])
 }
 
 // choosable are the modes in the order in which they are shown, the plainest first, which is the
@@ -339,7 +340,7 @@ func (f *chooseFlags) planTest(ctx context.Context, t advise.Test, show *progres
 		f.Note = "tests an advice of schedlab choose"
 		f.Iters = workload.Calibrate()
 	}
-	return f.plan(s)
+	return experiment.Plan(s, f.Options)
 }
 
 // notFaster begins the expectation that another arm is not faster. All other expectations of a test

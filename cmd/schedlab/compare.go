@@ -180,7 +180,7 @@ func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progr
 // planAll looks at the machine, plans every question, and prints what the machine is like. Nothing
 // is started. Servers elsewhere are refused. In a pack a scenario that needs a larger machine is no
 // mistake: it is left out. Alone it is, and so is one that cannot answer. Errors name the scenario
-// where there are several; an impossible plan is wrong usage.
+// where there are several.
 func (f *compareFlags) planAll(cmd *cobra.Command, asked []question, show *progress) (experiment.Pack, error) {
 	all := experiment.Pack{Total: f.total}
 	machine, err := f.seeMachine(cmd.Context())
@@ -198,7 +198,7 @@ func (f *compareFlags) planAll(cmd *cobra.Command, asked []question, show *progr
 			}
 		}
 		if err != nil {
-			return all, about(q.name, len(asked), usageIfImpossible(err))
+			return all, about(q.name, len(asked), err)
 		}
 		all.Scenarios = append(all.Scenarios, p)
 	}
@@ -215,21 +215,6 @@ func (f *compareFlags) planAll(cmd *cobra.Command, asked []question, show *progr
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), machine)
 	return all, nil
-}
-
-// plan plans a comparison with the options of the flags. An impossible one is wrong usage.
-func (f *compareFlags) plan(s scenario.Scenario) (*experiment.Comparison, error) {
-	c, err := experiment.Plan(s, f.Options)
-	return c, usageIfImpossible(err)
-}
-
-// usageIfImpossible gives an impossible plan the exit code of wrong usage. Its message tells which
-// flag to change.
-func usageIfImpossible(err error) error {
-	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
-		return usage(err)
-	}
-	return err
 }
 
 // carryOut runs one comparison or search, writes its reports and prints its result. The result is

@@ -108,7 +108,7 @@ func (f *doctorFlags) run(cmd *cobra.Command, args []string) (err error) {
 	// Wrong --server-cpus or --load-cpus are found here.
 	survey, err := experiment.NewSurvey(f.Options)
 	if err != nil {
-		return usageIfImpossible(err)
+		return err
 	}
 	f.name = append(args, defaultScenario)[0]
 	if f.asked, _, err = findScenario(f.name); err == nil {
@@ -288,8 +288,7 @@ func (f *doctorFlags) plan(s scenario.Scenario, protocol string, budget time.Dur
 	}
 	o := f.Options
 	o.Protocol, o.Seed, o.Budget = protocol, 1, budget
-	c, err := experiment.Plan(s, o)
-	return c, usageIfImpossible(err)
+	return experiment.Plan(s, o)
 }
 
 // compareAlike compares copies of the baseline in some blocks of a protocol, in a directory that is
@@ -319,7 +318,7 @@ const briefWatch = 150 * time.Millisecond
 func (f *compareFlags) seeMachine(ctx context.Context) (line string, err error) {
 	survey, err := experiment.NewSurvey(f.Options)
 	if err != nil {
-		return "", usageIfImpossible(err)
+		return "", err
 	}
 	m := machine(survey, f.out)
 	clock := doctor.WatchClock(doctor.SystemClock(), briefWatch)

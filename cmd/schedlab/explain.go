@@ -227,7 +227,7 @@ func (f *explainFlags) cannotTest(err error) error {
 	bad, ok := errors.AsType[*experiment.Impossible](err)
 	switch {
 	case !ok || bad.Needs == 0:
-		return fmt.Errorf("planning the tests: %w", err)
+		return &exitError{exitFailed, fmt.Errorf("planning the tests: %w", err)}
 	case f.why:
 		return usagef("the tests of --explain need %v and have %v: the run is kept, test its causes with 'schedlab explain --budget %v'", bad.Needs, f.testBudget, bad.Needs)
 	}
@@ -266,7 +266,7 @@ func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded rec
 	o.Seed = c.Seed()
 	planned, err := experiment.Plan(t.Scenario, o)
 	if err != nil {
-		return x, fmt.Errorf("planning the profiles: %w", err)
+		return x, &exitError{exitFailed, fmt.Errorf("planning the profiles: %w", err)}
 	}
 	// The windows of these profiles are not measured.
 	arms, err := planned.Profile(cmd.Context(), show.update)

@@ -86,8 +86,13 @@ func complete(cmd *cobra.Command, flag string, values ...string) {
 	if strings.HasSuffix(values[0], "=") {
 		directive |= cobra.ShellCompDirectiveNoSpace
 	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, directive)); err != nil {
-		panic(err) // the flag does not exist: a bug here
+	must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, directive)))
+}
+
+// must panics on the error of declaring something about a flag that does not exist: a bug here.
+func must(err error) {
+	if err != nil {
+		panic(err)
 	}
 }
 

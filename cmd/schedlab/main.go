@@ -116,11 +116,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitDone
 	}
 	exit, ok := errors.AsType[*exitError](err)
+	_, impossible := errors.AsType[*experiment.Impossible](err)
 	switch {
-	case !ok && begun:
-		exit = &exitError{exitFailed, err}
-	case !ok:
+	// The message about an impossible plan tells which flag to change.
+	case !ok && (!begun || impossible):
 		exit = &exitError{exitUsage, err}
+	case !ok:
+		exit = &exitError{exitFailed, err}
 	}
 	if exit.err != nil {
 		for line := range strings.SplitSeq(document.Harmless(sourced(cmd, exit.err.Error())), "\n") { // joined errors are a line each

@@ -149,7 +149,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	show.done()
 	// An error before the first comparison leaves nothing to print.
 	if r.Sampled() == 0 && runErr != nil && !errors.Is(runErr, errInterrupted) {
-		return runErr
+		return &exitError{exitFailed, runErr}
 	}
 	if err := showMap(cmd, dir, f.output, &r.Map, true); err != nil {
 		return errors.Join(runErr, err)
@@ -160,7 +160,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	case errors.Is(runErr, errInterrupted), cmd.Context().Err() != nil:
 		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s; schedlab map --resume %s goes on", dir.Path(), command.Quote(dir.Path()))}
 	case runErr != nil:
-		return fmt.Errorf("%w; what was measured is kept in %s", runErr, dir.Path())
+		return &exitError{exitFailed, fmt.Errorf("%w; what was measured is kept in %s", runErr, dir.Path())}
 	// Not one decided cell is no answer.
 	case !slices.ContainsFunc(r.Map.Cells, func(c record.Cell) bool { return c.Decided() }):
 		return exit(exitPartial)

@@ -178,12 +178,3 @@ func writeRecipes(w io.Writer) error {
 	}
 	return tw.Flush()
 }
-
-// recipeLine returns the command that prints a mode's recipe, "" if it has none. choose ends with
-// it. An answer without a recipe simply has no such line.
-func recipeLine(mode string) string {
-	if _, ok := recipes.Of(mode); !ok {
-		return ""
-	}
-	return "schedlab recipe " + mode
-}

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"schedlab/internal/mode"
+	"schedlab/internal/process"
 	"schedlab/internal/server"
 )
 
@@ -148,7 +149,7 @@ func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
 		}
 	})
 	exe, err := os.Executable()
-	return &exec.Cmd{Path: exe, Args: append(args, more...), Env: bare(), Stderr: cmd.ErrOrStderr(), Err: err}
+	return &exec.Cmd{Path: exe, Args: append(args, more...), Env: process.ServerEnv(), Stderr: cmd.ErrOrStderr(), Err: err}
 }
 
 // plant makes the fault that --plant names. Only the tests' binary has it: a program that people

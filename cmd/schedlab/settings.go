@@ -89,12 +89,6 @@ func flagOwners(root *cobra.Command) map[string][]string {
 	return owners
 }
 
-// bare is the environment without this program's variables. It is for the processes of a prefork
-// server, which get all flags on their command lines.
-func bare() []string {
-	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, envPrefix) })
-}
-
 // closest returns the name that is nearest to s, or the first in the alphabet of equally near ones.
 // cobra counts the letters to change, but only in the names of commands, so the names become commands
 // that nobody runs. names must not be empty.
@@ -168,9 +162,7 @@ const configFlag = "config"
 // addConfig gives cmd the flag --config.
 func addConfig(cmd *cobra.Command) {
 	cmd.Flags().String(configFlag, "", "YAML file of this command's flags, like 'workers: 8'; the command line and the environment win")
-	if err := cmd.MarkFlagFilename(configFlag, "yaml", "yml"); err != nil {
-		panic(err) // the flag does not exist: a bug here
-	}
+	must(cmd.MarkFlagFilename(configFlag, "yaml", "yml"))
 }
 
 // fromFile sets the flags that have no value yet. Every key in the file must be a flag of cmd: a

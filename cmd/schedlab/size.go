@@ -142,11 +142,8 @@ decide.`,
 	}
 	f.bind(cmd.Flags())
 	// The shell completes file names for these.
-	for _, flag := range []string{"histogram", "csv"} {
-		if err := cmd.MarkFlagFilename(flag); err != nil {
-			panic(err) // the flag does not exist: a bug here
-		}
-	}
+	must(cmd.MarkFlagFilename("histogram"))
+	must(cmd.MarkFlagFilename("csv"))
 	return cmd
 }
 
@@ -389,7 +386,7 @@ func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Compar
 	knowSelf(&f.Options)
 	f.Note = "tests the advice of: " + s.Test
 	f.Iters = workload.Calibrate()
-	return f.plan(question)
+	return experiment.Plan(question, f.Options)
 }
 
 // question returns the scenario that tests the advice on servers of --mode within a budget. If
