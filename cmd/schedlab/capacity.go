@@ -51,9 +51,8 @@ docs/guide/capacity.md says how the search works and what it cannot do. An arm w
 server dies ends its own search alone, and one that is too slow for windows to judge
 has none; the others go on. The record, with report.html, is kept below --out.
 
-Exit codes: 0 some arm that starves no client has an answer, 1 a server died or
-something else failed (what was measured is kept), 2 wrong usage, or every arm
-starves clients, 4 all are undecided, 130 interrupted.`,
+Exit codes: 0 some arm that starves no client has an answer, 1 something failed,
+2 wrong usage, or every arm starves clients, 4 all are undecided, 130 interrupted.`,
 		Example: `  schedlab capacity
   schedlab capacity --slo 'p99<=5ms,errors<=0.1%' --arms nethttp,fasthttp
   schedlab capacity pool-cpu --arm 'pool-request,workers=16' --budget 2m

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"errors"
+	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -38,5 +42,22 @@ func TestVerdictCode(t *testing.T) {
 				t.Errorf("%v, strict %v: got %d, as a pack %d, want %d", c, strict, got, packed, want)
 			}
 		}
+	}
+}
+
+// One error's exit code hides neither the words around it nor an error beside it.
+func TestEveryErrorIsTold(t *testing.T) {
+	t.Parallel()
+	var stderr strings.Builder
+	err := errors.Join(about("a.yaml", 2, usagef("--rate is missing")), errors.New("the disk is full"))
+	if code := tell(&cobra.Command{}, err, &stderr); code != exitUsage {
+		t.Errorf("exit code %d, want %d", code, exitUsage)
+	}
+	if want := "schedlab: scenario \"a.yaml\": --rate is missing\nschedlab: the disk is full\n"; stderr.String() != want {
+		t.Errorf("got %q, want %q", stderr.String(), want)
+	}
+	stderr.Reset()
+	if code := tell(&cobra.Command{}, exit(exitPartial), &stderr); code != exitPartial || stderr.String() != "" {
+		t.Errorf("of a report that says everything: exit code %d and %q", code, stderr.String())
 	}
 }

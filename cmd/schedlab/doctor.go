@@ -53,8 +53,7 @@ is what this machine cannot tell apart. A table says which differences a quick a
 full comparison can judge, and how long they take. It changes nothing, keeps no
 record, and takes about 15 seconds.
 
-Exit codes: 0 fit, with or without reservations, 3 unfit (something is BAD), 130
-interrupted.`,
+Exit codes: 0 fit, with or without reservations, 3 unfit (something is BAD).`,
 		Example: `  schedlab doctor
   schedlab doctor --quick --out /var/tmp/runs
   schedlab doctor pool-cpu

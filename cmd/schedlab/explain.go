@@ -222,7 +222,7 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 // cannotTest returns the error about tests that cannot be planned. Tests have no flag but --budget,
 // so the flags that the plan names for a budget that is too short are no help. compare --explain
 // does not even have that: its advice is to explain the run again. Errors about anything else than
-// the budget come through with a prefix.
+// the budget are failures: the record asks for the plan, not the user.
 func (f *explainFlags) cannotTest(err error) error {
 	bad, ok := errors.AsType[*experiment.Impossible](err)
 	switch {

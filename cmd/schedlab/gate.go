@@ -57,8 +57,7 @@ With --old-ref and --new-ref it builds two commits of the git repository here, e
 a worktree of its own that is removed afterwards: --build makes the program {out}, and
 --run starts it.
 
-Exit codes: 0 not worse, 3 worse, 4 cannot tell, 1 a server died or something else
-failed, 2 wrong usage, 130 interrupted.`,
+Exit codes: 0 not worse, 3 worse, 4 cannot tell, 1 something failed, 2 wrong usage.`,
 		Example: `  schedlab gate --old './old -listen {addr}' --new './new -listen {addr}' --rate 2000/s
   schedlab gate --old './old {addr}' --new './new {addr}' --targets requests.txt --rate 500/s --allow p99=30%
   schedlab gate --old './old {addr}' --new './new {addr}' --metric p50,cpu --output markdown

@@ -99,8 +99,7 @@ func usage(err error) error {
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
 // run is the program without the process around it: args are without the program's name, and the
-// result is the exit code. Tests call it. Errors are printed here and nowhere else, in plain text:
-// Harmless takes control characters out of names that come from files.
+// result is the exit code. Tests call it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
 	root.SetArgs(args)
@@ -112,20 +111,28 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return settle(cmd)
 	}
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		return exitDone
-	}
-	exit, ok := errors.AsType[*exitError](err)
 	_, impossible := errors.AsType[*experiment.Impossible](err)
+	_, coded := errors.AsType[*exitError](err)
 	switch {
+	case err == nil:
+		return exitDone
 	// The message about an impossible plan tells which flag to change.
-	case !ok && (!begun || impossible):
-		exit = &exitError{exitUsage, err}
-	case !ok:
+	case !coded && (!begun || impossible):
+		err = usage(err)
+	}
+	return tell(cmd, err, stderr)
+}
+
+// tell prints an error, unless the command has said everything, and returns its exit code. Errors are
+// printed here and nowhere else, in plain text: Harmless takes control characters out of names that
+// come from files. An error without a code is a failure.
+func tell(cmd *cobra.Command, err error, stderr io.Writer) int {
+	exit, coded := errors.AsType[*exitError](err)
+	if !coded {
 		exit = &exitError{exitFailed, err}
 	}
 	if exit.err != nil {
-		for line := range strings.SplitSeq(document.Harmless(sourced(cmd, exit.err.Error())), "\n") { // joined errors are a line each
+		for line := range strings.SplitSeq(document.Harmless(sourced(cmd, err.Error())), "\n") { // joined errors are a line each
 			fmt.Fprintf(stderr, "schedlab: %s\n", line)
 		}
 	}
@@ -153,9 +160,8 @@ from a YAML file as well, --config FILE, with lines like 'queue-depth: 64'. The
 command line wins over the environment, and that over the file.
 
 Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 an expectation was not met,
-a machine is unfit or audited figures are impossible, 4 nothing could be judged
-(compare: every verdict on p50, p90 and p99 was REFUSED, goodput differed nowhere
-and no expectation decided), 130 interrupted.`,
+a machine is unfit or audited figures are impossible, 4 nothing could be judged,
+130 interrupted. What was measured until then is kept.`,
 		Example: `  schedlab compare
   schedlab serve --mode pool --workers 8
   schedlab attack plaintext --target http://127.0.0.1:8080 --rate 2000/s`,

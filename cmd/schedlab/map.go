@@ -70,8 +70,7 @@ is overloaded it has no times to compare, and goodput decides.
 Where Little's law tells which arm has too few workers, its border is drawn beside
 the measured one. --resume goes on with a map that was cut short.
 
-Exit codes: 0 a cell was decided, 4 none was, 130 interrupted (what was measured
-is kept).`,
+Exit codes: 0 a cell was decided, 4 none was, 130 interrupted.`,
 		Example: `  schedlab map crossover --metric goodput --x sleep-share=0.01,0.08,0.18,0.36,0.72 --y workers=1,2,4,8,16 --budget 13m
   schedlab map capacity --metric p50 --arms nethttp,fasthttp --x cpu=20us,100us,500us --y rate=500/s,1000/s,1500/s
   schedlab map pool-cpu --arms nethttp --arm pool-request,workers=4 --x cpu=50us,200us --y connections=4,16,64 --dry-run

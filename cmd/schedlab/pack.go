@@ -61,14 +61,10 @@ func (f *compareFlags) questions(args []string) (all []question, err error) {
 	return all, nil
 }
 
-// about says which scenario an error is about, where there are several. The exit code stays. One
-// scenario needs no name.
+// about says which scenario an error is about, where there are several.
 func about(name string, several int, err error) error {
 	if several < 2 {
 		return err
-	}
-	if bad, ok := errors.AsType[*exitError](err); ok {
-		return &exitError{bad.code, fmt.Errorf("scenario %q: %w", name, bad.err)}
 	}
 	return fmt.Errorf("scenario %q: %w", name, err)
 }
