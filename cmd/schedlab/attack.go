@@ -34,8 +34,8 @@ import (
 // starts no server, compares nothing and keeps no record but the files it is asked for.
 //
 // run does it in steps: check looks at the flags alone, options turns them and a scenario into the
-// load, drive sends it, and package attack sums up what came back into a record.Attack, which print
-// shows.
+// load, drive sends it, and package attack sums up what came back into a record.Attack, which run
+// prints.
 //
 // clients has the load's settings, as a scenario has them; take fills in those of a scenario. Its
 // Rate stays zero: rate is the flag, and 0 in it means the default of the loop. replayed is the
@@ -195,7 +195,13 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	// After an interrupt, or when a file could not be written, the requests sent so far are still
 	// worth a summary.
-	if werr := errors.Join(files.Finish(result), f.print(cmd, &sum)); werr != nil {
+	werr := files.Finish(result)
+	if w := cmd.OutOrStdout(); f.output == "json" {
+		werr = errors.Join(werr, record.WriteJSON(w, &sum))
+	} else {
+		werr = errors.Join(werr, report.Attack(w, &sum, f.verbose, textOptions(w)))
+	}
+	if werr != nil {
 		return errors.Join(err, werr)
 	}
 	// Requests that the end of the attack cut off say nothing about the server.
@@ -235,7 +241,7 @@ var ofLoop = map[string][]string{
 }
 
 // check refuses flags that are missing, impossible or contradictory. It looks at the flags alone;
-// options calls it again after a scenario has filled some.
+// fromScenario calls it again when the scenario has filled some.
 func (f *attackFlags) check() error {
 	l := f.clients
 	// ofLoop of the other loop has the flags that make no sense here.
@@ -268,15 +274,6 @@ func (f *attackFlags) check() error {
 		{l.Idle > 0 && !l.KeepAlive, fmt.Sprintf("--idle %d are connections that are kept; drop --keepalive=false", l.Idle)},
 		{l.Timeout <= 0, fmt.Sprintf("--timeout %v must be above 0", time.Duration(l.Timeout))},
 	}.first()
-}
-
-// print writes the summary in the format of --output.
-func (f *attackFlags) print(cmd *cobra.Command, a *record.Attack) error {
-	w := cmd.OutOrStdout()
-	if f.output == "json" {
-		return record.WriteJSON(w, a)
-	}
-	return report.Attack(w, a, f.verbose, textOptions(w))
 }
 
 // closedDemands are drawn for a closed loop, which goes through them in turn: its number of

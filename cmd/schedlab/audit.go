@@ -42,14 +42,11 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
   schedlab audit bench.log --verbose
   schedlab audit hey.txt --connections 50 --cores 2 --service 400us
   schedlab audit results.md --output json`,
-		// Not cobra.ExactArgs: its message would not tell about "-".
-		Args: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			// Not cobra.ExactArgs: its message would not tell about "-".
 			if len(args) != 1 {
 				return usagef("%d files are given; audit reads one, or standard input as '-': schedlab audit bench.log", len(args))
 			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
 			// Package audit counts in seconds.
 			given.Service = service.Seconds()
 			if given.Cores < 0 || given.Connections < 0 || service < 0 {

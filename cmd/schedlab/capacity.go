@@ -12,12 +12,6 @@ import (
 	"schedlab/internal/workload"
 )
 
-const (
-	// The embedded scenario of a search, which asks for 0.2 ms of CPU time, and its objective.
-	capacityScenario = "capacity"
-	capacitySLO      = "p99<=10ms,errors<=0.1%"
-)
-
 // capacityFormats are the formats of a search. benchstat and hgrm have no form for one.
 var capacityFormats = []string{"text", "json", "markdown", "html", "csv"}
 
@@ -65,7 +59,7 @@ Exit codes: 0 some arm that starves no client has an answer, 1 something failed,
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
-	fl.StringVar(&f.slo, "slo", capacitySLO, "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them; all must hold")
+	fl.StringVar(&f.slo, "slo", "p99<=10ms,errors<=0.1%", "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them; all must hold")
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to search instead of all its arms")
 	f.adhoc.bind(fl)
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one window (default 3s)")
@@ -87,7 +81,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	show := f.prepare(cmd)
-	s, err := f.scenario(cmd.Context(), append(args, capacityScenario)[0])
+	s, err := f.scenario(cmd.Context(), append(args, "capacity")[0])
 	if err != nil {
 		return err
 	}

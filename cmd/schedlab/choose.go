@@ -367,7 +367,8 @@ func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, 
 	if err != nil {
 		return nil, err
 	}
-	slo := slices.DeleteFunc(slices.Clone(run.Result.Expectations), func(e record.Expectation) bool { return strings.HasPrefix(e.Text, notFaster) })
+	slo := slices.Clone(run.Result.Expectations)
+	slo = slices.DeleteFunc(slo, func(e record.Expectation) bool { return strings.HasPrefix(e.Text, notFaster) })
 	v := advise.Verify(run.Result.Arms[0], arms, t.Metrics, verdicts, slo)
 	v.Dir = dir.Path()
 	return v, nil

@@ -24,7 +24,7 @@ import (
 // are.
 //
 // A comparison goes through these steps, which the other commands share: checkGiven looks at the
-// flags, prepare completes the options, questions (pack.go) reads the scenarios, planAll looks at the
+// flags, prepare completes the options, questions (pack.go) reads the scenarios, conduct looks at the
 // machine (seeMachine in doctor.go) and plans everything, and carryOut runs one comparison, writes
 // its reports and prints its answer.
 //
@@ -153,43 +153,18 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	return f.conduct(cmd, asked, show, func(r *record.Result) int { return verdictCode(r, f.strict) })
 }
 
-// conduct plans all questions. Then it prints the plans, runs the pack, or runs the one comparison,
-// with the exit code of its result. A pack of one scenario counts as one comparison.
+// conduct looks at the machine and plans all questions. Then it prints the plans, runs the pack, or
+// runs the one comparison, with the exit code of its result. Servers elsewhere are refused. In a pack
+// a scenario that needs a larger machine is no mistake: it is left out. Alone it is, and so is one that
+// cannot answer. Errors name the scenario where there are several.
 func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progress, code func(*record.Result) int) error {
-	planned, err := f.planAll(cmd, asked, show)
-	switch {
-	case err != nil:
-		return err
-	case f.dryRun:
-		return f.writePlans(cmd.OutOrStdout(), planned)
-	case len(asked) > 1:
-		return f.pack(cmd, planned, show)
-	}
-	// --total may be too short even for one.
-	c := planned.Scenarios[0].Planned
-	if why := planned.Late(record.Duration(c.Planned().Estimate), 0); why != nil {
-		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %w", c.Planned().Scenario, why)}
-	}
-	r, err := f.carryOut(cmd, c, show)
-	if err != nil {
-		return err
-	}
-	return exit(code(r))
-}
-
-// planAll looks at the machine, plans every question, and prints what the machine is like. Nothing
-// is started. Servers elsewhere are refused. In a pack a scenario that needs a larger machine is no
-// mistake: it is left out. Alone it is, and so is one that cannot answer. Errors name the scenario
-// where there are several.
-func (f *compareFlags) planAll(cmd *cobra.Command, asked []question, show *progress) (experiment.Pack, error) {
-	all := experiment.Pack{Total: f.total}
 	machine, err := f.seeMachine(cmd.Context())
 	if err != nil {
-		return all, err
+		return err
 	}
 	// One calibration for all arms and scenarios, or they would differ by its error.
 	f.Iters = workload.Calibrate()
-	alone := len(asked) == 1
+	all, alone := experiment.Pack{Total: f.total}, len(asked) == 1
 	for _, q := range asked {
 		p, err := experiment.PlanPacked(q.Scenario, f.Options)
 		if err == nil && alone {
@@ -198,23 +173,38 @@ func (f *compareFlags) planAll(cmd *cobra.Command, asked []question, show *progr
 			}
 		}
 		if err != nil {
-			return all, about(q.name, len(asked), err)
+			return about(q.name, len(asked), err)
 		}
 		all.Scenarios = append(all.Scenarios, p)
 	}
 	// Asking a name server may take time, so it comes after everything that may be refused at once.
 	for _, q := range asked {
 		if err := f.stayLocal(cmd.Context(), q.Arms); err != nil {
-			return all, err
+			return err
 		}
 	}
+	c := all.Scenarios[0].Planned // all there is, if it is alone
 	// Said before the run, because --budget alone does not tell it.
 	if f.why && alone {
-		budget, _ := all.Scenarios[0].Planned.Budget()
+		budget, _ := c.Budget()
 		show.say(fmt.Sprintf("measuring takes %v at most, and explaining (--explain) %v more: %v together", budget, testBudget, budget+testBudget))
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), machine)
-	return all, nil
+	switch {
+	case f.dryRun:
+		return f.writePlans(cmd.OutOrStdout(), all)
+	case !alone:
+		return f.pack(cmd, all, show)
+	}
+	// --total may be too short even for one.
+	if why := all.Late(record.Duration(c.Planned().Estimate), 0); why != nil {
+		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %w", c.Planned().Scenario, why)}
+	}
+	r, err := f.carryOut(cmd, c, show)
+	if err != nil {
+		return err
+	}
+	return exit(code(r))
 }
 
 // carryOut runs one comparison or search, writes its reports and prints its result. The result is
@@ -234,7 +224,7 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 		e.runCommands = true // they have just run
 		run.Result.Explained, err = e.explain(cmd, dir, run, nil, show)
 	}
-	werr := errors.Join(writeReports(dir, run.Result), renderBriefly(cmd, f.output, run.Result, f.verbose))
+	werr := errors.Join(writeReports(dir, run.Result), render(cmd, f.output, run.Result, !f.verbose))
 	// The result is printed already: an error only sets the exit code and is printed below it.
 	if err != nil || werr != nil {
 		return nil, f.failure(errors.Join(err, werr), dir, run)

@@ -85,15 +85,11 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown or html", report.Names(report.ExplainFormats())...)
-	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return recorded(f.out), cobra.ShellCompDirectiveDefault
 		}
-		_, run, err := record.Open(args[0], f.out)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var names []string
+		_, run, _ := record.Open(args[0], f.out) // a run that cannot be read has no arms
 		for _, a := range run.Plan.Arms {
 			names = append(names, a.Name)
 		}

@@ -89,7 +89,8 @@ func complete(cmd *cobra.Command, flag string, values ...string) {
 	must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, directive)))
 }
 
-// must panics on the error of declaring something about a flag that does not exist: a bug here.
+// must panics on an error that only a bug of this program can cause, as about a flag that does not
+// exist.
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -467,11 +468,10 @@ func (f *compareFlags) stayLocal(ctx context.Context, arms []scenario.Arm) error
 	}
 	for _, a := range arms {
 		for _, address := range []string{a.URL, a.MetricsURL()} {
-			if address == "" {
-				continue
-			}
-			if err := onLoopback(ctx, fmt.Sprintf("arm %q:", a.Name), address); err != nil {
-				return err
+			if address != "" {
+				if err := onLoopback(ctx, fmt.Sprintf("arm %q:", a.Name), address); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -25,9 +25,9 @@ import (
 // gateFlags are the flags of gate.
 //
 // A gate is a comparison of two arms, old and new, with its own question: is new worse by more than
-// is allowed? gate turns the flags into that comparison; the judging is judge's (judge/gate.go).
-// With --old-ref, buildBoth makes the two programs first. metrics, watched and allowances are --metric, --watch and
-// --allow as given; asked turns them into ratios.
+// is allowed? run turns the flags into that comparison; the judging is judge's (judge/gate.go). With
+// --old-ref, buildBoth makes the two programs first. metrics, watched and allowances are --metric,
+// --watch and --allow as given; asked turns them into ratios.
 type gateFlags struct {
 	compareFlags
 	before, after                string // --old and --new: commands, or addresses of servers that run

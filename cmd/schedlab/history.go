@@ -136,14 +136,12 @@ func totalSize(all []pastRun) string {
 	return megabytes(sum)
 }
 
-// shownAnswer is the number of characters of an answer that the list has room for.
-const shownAnswer = 70
-
-// historyTable returns a row for each run. Its name has the time and the scenario.
+// historyTable returns a row for each run, with the first 70 characters of its answer. Its name has
+// the time and the scenario.
 func historyTable(all []pastRun) document.Table {
 	rows := [][]string{{"run", "status", "size", "answer"}}
 	for _, p := range all {
-		rows = append(rows, []string{p.Run, cmp.Or(p.Status, "unreadable"), megabytes(p.Bytes), document.Cut(cmp.Or(p.Problem, p.Answer), shownAnswer)})
+		rows = append(rows, []string{p.Run, cmp.Or(p.Status, "unreadable"), megabytes(p.Bytes), document.Cut(cmp.Or(p.Problem, p.Answer), 70)})
 	}
 	return document.Table{Rows: rows, Words: true}
 }

@@ -185,18 +185,32 @@ a machine is unfit or audited figures are impossible, 4 nothing could be judged,
 	// file.
 	configured := []*cobra.Command{newCompare(), newGate(), newCapacity(), newMap(), newServe(), newAttack(), newReport()}
 	for _, cmd := range configured {
-		addConfig(cmd)
+		cmd.Flags().String(configFlag, "", "YAML file of this command's flags, like 'workers: 8'; the command line and the environment win")
+		must(cmd.MarkFlagFilename(configFlag, "yaml", "yml"))
 	}
 	root.AddCommand(configured...)
 	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newHistory(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
 	// After all commands are there, since help lists them.
-	addHelp(root)
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if c, ok := f.Value.(choice); ok {
 				complete(cmd, f.Name, c.of...)
 			}
 		})
+		// For unknown topics of cobra's own commands cobra itself reports success.
+		switch cmd.Name() {
+		case "completion":
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		case "help":
+			cmd.Args = func(_ *cobra.Command, topic []string) error {
+				if _, left, err := root.Find(topic); err != nil || len(left) > 0 {
+					return fmt.Errorf("unknown command %q; see schedlab --help", strings.Join(topic, " "))
+				}
+				return nil
+			}
+		}
 	}
 	// A word that is no command comes here as an argument.
 	root.RunE = func(cmd *cobra.Command, args []string) error {
@@ -212,27 +226,6 @@ a machine is unfit or audited figures are impossible, 4 nothing could be judged,
 	// Or cobra would refuse the word itself, without our message.
 	root.Args = cobra.ArbitraryArgs
 	return root
-}
-
-// addHelp adds cobra's own commands, completion and help, and makes them refuse unknown topics, for
-// which cobra itself reports success. Without an argument, completion prints its help instead of an
-// error.
-func addHelp(root *cobra.Command) {
-	root.InitDefaultCompletionCmd()
-	root.InitDefaultHelpCmd()
-	for _, cmd := range root.Commands() {
-		switch cmd.Name() {
-		case "completion":
-			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-		case "help":
-			cmd.Args = func(_ *cobra.Command, topic []string) error {
-				if _, left, err := root.Find(topic); err != nil || len(left) > 0 {
-					return fmt.Errorf("unknown command %q; see schedlab --help", strings.Join(topic, " "))
-				}
-				return nil
-			}
-		}
-	}
 }
 
 // version and revision are set by make build. Without it they come from the build information,

@@ -22,14 +22,8 @@ import (
 	"schedlab/internal/workload"
 )
 
-const (
-	// winnerMetric stands for the winner over the primary metrics.
-	winnerMetric = "winner"
-	// mapBudget and mapBlocks are a map's, unless told otherwise. Twelve blocks are few, because a
-	// cell that stays undecided at a border is measured again with twice as many.
-	mapBudget = 10 * time.Minute
-	mapBlocks = 12
-)
+// winnerMetric stands for the winner over the primary metrics.
+const winnerMetric = "winner"
 
 // mapFlags are what the command line asks of a map. x and y are factors with values, metric is what
 // decides a cell, and resume names the map to go on with.
@@ -88,8 +82,10 @@ Exit codes: 0 a cell was decided, 4 none was, 130 interrupted.`,
 	f.adhoc.bind(fl)
 	metrics := append([]string{winnerMetric}, stats.Names(stats.Metrics())...)
 	oneOf(fl, &f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metrics, ", "), metrics...)
-	fl.DurationVar(&f.Budget, "budget", mapBudget, "longest the whole map may take; no cell is begun that does not fit")
-	fl.IntVar(&f.Blocks, "blocks", mapBlocks, "most blocks of a cell, 10 to 40; it ends as soon as it is decided")
+	fl.DurationVar(&f.Budget, "budget", 10*time.Minute, "longest the whole map may take; no cell is begun that does not fit")
+	// Twelve blocks are few, because a cell that stays undecided at a border is measured again with
+	// twice as many.
+	fl.IntVar(&f.Blocks, "blocks", 12, "most blocks of a cell, 10 to 40; it ends as soon as it is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the scenario's, and longer where a cell's rate needs it)")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request: off, basic, or full (default full on Linux, else basic)", stampKinds...)

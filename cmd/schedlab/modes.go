@@ -40,7 +40,13 @@ func newModes() *cobra.Command {
 			// JSON is for programs. Text is a page for one mode, else a table.
 			switch w := cmd.OutOrStdout(); {
 			case output == "json":
-				return writeModesJSON(w, modes)
+				for i, m := range modes {
+					modes[i].Flags = append([]string{}, m.Flags...) // a list, where a mode has none, and not null
+				}
+				return record.WriteJSON(w, struct {
+					Schema int          `json:"schema"`
+					Modes  []model.Mode `json:"modes"`
+				}{1, modes})
 			case len(args) == 1:
 				return writeMode(w, modes[0])
 			default:
@@ -89,32 +95,15 @@ func writeMode(w io.Writer, m model.Mode) error {
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	f.bind(flags)
 	for _, name := range m.Flags {
-		fmt.Fprintf(tw, "flag\t%s\n", describe(flags.Lookup(name)))
+		value, help := pflag.UnquoteUsage(flags.Lookup(name))
+		// A help that names its default is left alone.
+		if !strings.Contains(help, "(default ") {
+			help += " (default " + flags.Lookup(name).DefValue + ")"
+		}
+		fmt.Fprintf(tw, "flag\t%s: %s\n", strings.TrimSpace("--"+name+" "+value), help)
 	}
 	fmt.Fprintf(tw, "\tand what every mode has: 'schedlab serve --help'\n")
 	return tw.Flush()
-}
-
-// describe returns a flag with its help and its default. A help that names its default is left
-// alone. The form is "--workers int: help (default 8)".
-func describe(f *pflag.Flag) string {
-	value, usage := pflag.UnquoteUsage(f)
-	if !strings.Contains(usage, "(default ") {
-		usage += " (default " + f.DefValue + ")"
-	}
-	return strings.TrimSpace("--"+f.Name+" "+value) + ": " + usage
-}
-
-// writeModesJSON prints modes for programs. It changes the modes' lists of flags, which are the
-// caller's copy. The schema has the number 1.
-func writeModesJSON(w io.Writer, modes []model.Mode) error {
-	for i, m := range modes {
-		modes[i].Flags = append([]string{}, m.Flags...) // a list, where a mode has none, and not null
-	}
-	return record.WriteJSON(w, struct {
-		Schema int          `json:"schema"`
-		Modes  []model.Mode `json:"modes"`
-	}{1, modes})
 }
 
 // newRecipe makes the command that prints a mode as one Go file. The files are in

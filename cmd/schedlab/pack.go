@@ -23,7 +23,7 @@ import (
 // "" if flags replace the scenario.
 //
 // The file takes compare from its arguments to its exit code where there may be several scenarios:
-// questions reads them, planAll plans them, writePlans prints the plans, pack runs them one after the
+// questions reads them, conduct plans them, writePlans prints the plans, pack runs them one after the
 // other, and packOutcome sums up.
 type question struct {
 	scenario.Scenario
@@ -82,7 +82,7 @@ func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progr
 		show.done()
 		e, err := f.entry(r)
 		if e.Result != nil && f.output != "text" {
-			err = errors.Join(err, render(cmd, f.output, e.Result))
+			err = errors.Join(err, render(cmd, f.output, e.Result, false))
 		}
 		entries = append(entries, e)
 		if f.output == "text" {
@@ -134,14 +134,17 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 		return bad
 	}
 	// One scenario with a verdict is enough for 0.
-	worst, answers := exitPartial, map[record.Answer]int{}
+	code, answers := exitPartial, map[record.Answer]int{}
 	for _, e := range entries {
 		for outcome, n := range e.Answers() {
 			answers[outcome] += n
 		}
 		if e.Result != nil && verdictCode(e.Result, false) == exitDone {
-			worst = exitDone
+			code = exitDone
 		}
+	}
+	if strict && answers[record.Undecided]+answers[record.NoAnswer] > 0 {
+		code = exitPartial
 	}
 	switch {
 	// The message has the errors of other scenarios as well.
@@ -149,10 +152,8 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%s failed", prose.Plural(answers[record.Failed], "expectation")), failed)}
 	case failed != nil:
 		return failed
-	case worst != exitDone, strict && answers[record.Undecided]+answers[record.NoAnswer] > 0:
-		return &exitError{code: exitPartial}
 	}
-	return nil
+	return exit(code)
 }
 
 // writePlans prints the plans of a pack, their time, and the scenarios that do not fit into --total

@@ -204,9 +204,7 @@ func checkArm(name string, flags map[string]string) error {
 // does not know is a bug here, and panics.
 func newLog(w io.Writer, format, level string) *slog.Logger {
 	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		panic(err) // --log-level offers a level that slog does not know: a bug here
-	}
+	must(l.UnmarshalText([]byte(level))) // --log-level offers levels that slog knows
 	if format == "text" {
 		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
 	}

@@ -27,12 +27,11 @@ func settle(cmd *cobra.Command) error {
 	if err := fromEnvironment(cmd); err != nil {
 		return err
 	}
-	// A command without --config has no such flag.
-	file := cmd.Flags().Lookup(configFlag)
-	if file == nil || file.Value.String() == "" {
-		return nil
+	// Empty, too, for a command that has no --config.
+	if name, _ := cmd.Flags().GetString(configFlag); name != "" {
+		return fromFile(cmd, name)
 	}
-	return fromFile(cmd, file.Value.String())
+	return nil
 }
 
 // envPrefix begins the name of every variable. The servers that a comparison starts get an
@@ -129,7 +128,6 @@ func sourced(cmd *cobra.Command, text string) string {
 // kinds tell people what a flag of a type takes. The keys are pflag's names of types.
 var kinds = map[string]string{
 	"int":      "a whole number",
-	"int64":    "a whole number",
 	"uint64":   "a whole number from 0",
 	"float64":  "a number",
 	"bool":     "true or false",
@@ -158,12 +156,6 @@ func plainly(err error) error {
 }
 
 const configFlag = "config"
-
-// addConfig gives cmd the flag --config.
-func addConfig(cmd *cobra.Command) {
-	cmd.Flags().String(configFlag, "", "YAML file of this command's flags, like 'workers: 8'; the command line and the environment win")
-	must(cmd.MarkFlagFilename(configFlag, "yaml", "yml"))
-}
 
 // fromFile sets the flags that have no value yet. Every key in the file must be a flag of cmd: a
 // key that is ignored would be a setting that the user believes in. Errors name the file and the
