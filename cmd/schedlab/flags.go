@@ -283,12 +283,10 @@ func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) 
 		}
 	}
 	// Records and reports know an arm by its name.
-	seen := map[string]bool{}
-	for _, a := range s.Arms {
-		if seen[a.Name] {
+	for i, a := range s.Arms {
+		if slices.ContainsFunc(s.Arms[:i], func(b scenario.Arm) bool { return b.Name == a.Name }) {
 			return s, usagef("arm %q is there twice; one with other flags is called pool,workers=8", a.Name)
 		}
-		seen[a.Name] = true
 	}
 	for _, text := range f.expect {
 		if err := s.Assert(text); err != nil {

@@ -235,11 +235,10 @@ var version, revision = "", ""
 // programVersion returns the version that records, reports and manual pages show, "(devel)" if none
 // is known.
 func programVersion() string {
-	b, ok := debug.ReadBuildInfo()
-	if !ok {
-		return cmp.Or(version, "(devel)")
+	if b, ok := debug.ReadBuildInfo(); ok && version == "" {
+		return cmp.Or(b.Main.Version, "(devel)")
 	}
-	return cmp.Or(version, b.Main.Version, "(devel)")
+	return cmp.Or(version, "(devel)")
 }
 
 // programRevision is the commit the program was built from, "unknown" if there is no trace of it.

@@ -81,14 +81,13 @@ func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progr
 	for r := range all.Run(cmd.Context(), f.out, show.update) {
 		show.done()
 		e, err := f.entry(r)
-		if e.Result != nil && f.output != "text" {
-			err = errors.Join(err, render(cmd, f.output, e.Result, false))
-		}
 		entries = append(entries, e)
 		if f.output == "text" {
 			if werr := report.PackScenario(out, e, report.TextOptions{}); werr != nil {
 				return werr
 			}
+		} else if e.Result != nil {
+			err = errors.Join(err, render(cmd, f.output, e.Result, false))
 		}
 		failed = errors.Join(failed, err)
 	}

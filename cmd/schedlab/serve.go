@@ -230,15 +230,11 @@ var units = []struct {
 	bytes  int
 }{{"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}, {"", 1}}
 
-// Set parses a size. The break leaves the loop over units: no other suffix can make the number
-// right.
+// Set parses a size. The largest size keeps products with it from overflowing.
 func (b *byteSize) Set(s string) error {
 	for _, u := range units {
-		if digits, ok := strings.CutSuffix(s, u.suffix); ok {
-			n, err := strconv.Atoi(digits)
-			if err != nil || n < 0 || n > 1<<30/u.bytes {
-				break
-			}
+		digits, ok := strings.CutSuffix(s, u.suffix)
+		if n, err := strconv.Atoi(digits); ok && err == nil && n >= 0 && n <= 1<<30/u.bytes {
 			*b = byteSize(n * u.bytes)
 			return nil
 		}
