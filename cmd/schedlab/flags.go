@@ -41,12 +41,7 @@ type choice struct {
 }
 
 // String returns the present value.
-func (c choice) String() string {
-	if c.value == nil { // pflag asks a zero choice
-		return ""
-	}
-	return *c.value
-}
+func (c choice) String() string { return *c.value }
 
 // Type returns pflag's word for a text: help then names no type of ours.
 func (c choice) Type() string { return "string" }
