@@ -15,7 +15,6 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
-	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
 
@@ -127,8 +126,7 @@ interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
 // formatNames are the formats of a run's report.
 func formatNames() []string { return report.Names(report.Formats()) }
 
-// run reads every scenario, and conducts the comparisons. The exit code of one is verdictCode's, that
-// of a pack packOutcome's.
+// run reads every scenario, and conducts the comparisons. outcome has the exit code.
 func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.checkGiven(cmd.Flags(), args); err != nil {
 		return err
@@ -150,7 +148,10 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if f.Aim.Expectations {
 		f.Must = f.expect
 	}
-	return f.conduct(cmd, asked, show, func(r *record.Result) int { return verdictCode(r, f.strict) })
+	return f.conduct(cmd, asked, show, func(r *record.Result) int {
+		code, _ := outcome([]report.PackEntry{{Result: r}}, f.strict)
+		return code
+	})
 }
 
 // conduct looks at the machine and plans all questions. Then it prints the plans, runs the pack, or
@@ -267,27 +268,6 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 		return &exitError{exitPartial, err}
 	}
 	return fmt.Errorf("%w; %s", err, kept)
-}
-
-// verdictCode is 3 if an expectation failed. It is 0 if one passed, a challenger has a primary
-// verdict other than REFUSED, or its goodput differs. Otherwise, and with strict if an expectation
-// is open or refused, it is 4. A failed expectation counts more than any that passed.
-func verdictCode(r *record.Result, strict bool) int {
-	switch answers := (report.PackEntry{Result: r}).Answers(); {
-	case answers[record.Failed] > 0:
-		return exitExpectation
-	case strict && answers[record.Undecided]+answers[record.NoAnswer] > 0:
-		return exitPartial
-	case answers[record.Passed] > 0:
-		return exitDone
-	}
-	// Goodput is not primary, but a difference in it is an answer: an overloaded arm has no other.
-	for _, v := range r.Verdicts {
-		if v.Primary && v.Verdict != stats.Refused || v.Metric == "goodput" && v.Verdict.Differs() {
-			return exitDone
-		}
-	}
-	return exitPartial
 }
 
 // writeReports writes the files for people and benchstat into the record: report.html, report.md

@@ -11,7 +11,7 @@ import (
 	"schedlab/internal/report"
 )
 
-func TestVerdictCode(t *testing.T) {
+func TestOutcome(t *testing.T) {
 	t.Parallel()
 	refused, same := record.Verdict{Primary: true, Verdict: "REFUSED"}, record.Verdict{Primary: true, Verdict: "SAME"}
 	goodput := record.Verdict{Metric: "goodput", Verdict: "SAME"}
@@ -38,7 +38,7 @@ func TestVerdictCode(t *testing.T) {
 			if err, ok := packOutcome([]report.PackEntry{{Result: r}}, nil, strict).(*exitError); ok {
 				packed = err.code
 			}
-			if got := verdictCode(r, strict); got != want || packed != want {
+			if got, _ := outcome([]report.PackEntry{{Result: r}}, strict); got != want || packed != want {
 				t.Errorf("%v, strict %v: got %d, as a pack %d, want %d", c, strict, got, packed, want)
 			}
 		}

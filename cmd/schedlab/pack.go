@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
 )
 
 // A question is a scenario with the arms of the command line, by the name it has there. The name is
@@ -124,35 +125,45 @@ func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err er
 	return e, f.failure(err, r.Dir, r.Run)
 }
 
-// packOutcome is the exit code a pack deserves. An interrupt counts most, then a failed
-// expectation, then an error of a scenario, and last a pack in which no scenario reached a verdict.
-// With strict, an expectation that is open or refused makes it 4, unless one failed.
+// packOutcome is the exit code a pack deserves. An interrupt counts most, then a failed expectation,
+// then an error of a scenario, and last outcome's code.
 func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 	// The user ended it: answers so far set no exit code.
 	if bad, ok := errors.AsType[*exitError](failed); ok && bad.code == exitInterrupted {
 		return bad
 	}
-	// One scenario with a verdict is enough for 0.
-	code, answers := exitPartial, map[record.Answer]int{}
-	for _, e := range entries {
-		for outcome, n := range e.Answers() {
-			answers[outcome] += n
-		}
-		if e.Result != nil && verdictCode(e.Result, false) == exitDone {
-			code = exitDone
-		}
-	}
-	if strict && answers[record.Undecided]+answers[record.NoAnswer] > 0 {
-		code = exitPartial
-	}
+	code, broken := outcome(entries, strict)
 	switch {
 	// The message has the errors of other scenarios as well.
-	case answers[record.Failed] > 0:
-		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%s failed", prose.Plural(answers[record.Failed], "expectation")), failed)}
+	case code == exitExpectation:
+		return &exitError{code, errors.Join(fmt.Errorf("%s failed", prose.Plural(broken, "expectation")), failed)}
 	case failed != nil:
 		return failed
 	}
 	return exit(code)
+}
+
+// outcome returns the exit code that results deserve, and how many expectations failed. The code is 3
+// if one failed. It is 0 if one passed, a challenger has a primary verdict other than REFUSED, or its
+// goodput differs. Otherwise, and with strict if an expectation is open or refused, it is 4.
+func outcome(entries []report.PackEntry, strict bool) (code, failed int) {
+	answers, reached := map[record.Answer]int{}, false
+	for _, e := range entries {
+		for answer, n := range e.Answers() {
+			answers[answer] += n
+		}
+		// Goodput is not primary, but a difference in it is an answer: an overloaded arm has no other.
+		reached = reached || e.Result != nil && slices.ContainsFunc(e.Result.Verdicts, func(v record.Verdict) bool {
+			return v.Primary && v.Verdict != stats.Refused || v.Metric == "goodput" && v.Verdict.Differs()
+		})
+	}
+	switch {
+	case answers[record.Failed] > 0:
+		return exitExpectation, answers[record.Failed]
+	case strict && answers[record.Undecided]+answers[record.NoAnswer] > 0, !reached && answers[record.Passed] == 0:
+		return exitPartial, 0
+	}
+	return exitDone, 0
 }
 
 // writePlans prints the plans of a pack, their time, and the scenarios that do not fit into --total
