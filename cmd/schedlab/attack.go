@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/attack"
@@ -34,33 +34,23 @@ import (
 // starts no server, compares nothing and keeps no record but the files it is asked for.
 //
 // run does it in steps: check looks at the flags alone, options turns them and a scenario into the
-// load, open or closed sends it, and package attack sums up what came back into sum, which print
-// shows.
+// load, drive sends it, and package attack sums up what came back into a record.Attack, which run
+// prints.
 //
-// A field has the value that its flag's help describes. In the fields 0, "" and nil mean: rate, the
-// default of the loop; openRate, as fast as the server accepts; think, no pause; session,
-// connections that are kept to the end; replayed, no access log. changed is the one to ask where 0
-// is a value that can be given.
+// clients has the load's settings, as a scenario has them; take fills in those of a scenario. Its
+// Rate stays zero: rate is the flag, and 0 in it means the default of the loop. replayed is the
+// access log of --arrivals log(FILE), nil without one. fl tells whether a flag was given, for flags
+// in which 0 is a value that can be given.
 type attackFlags struct {
-	// What is asked, and how; the names are the flags'.
-	target, targets string
-	loop            string
-	engine          string
-	insecure        bool
-	rate            perSecond
-	duration        time.Duration
-	arrivals        arrivals.Process
-	connections     int
-	idle            int
-	openRate        float64
-	keepAlive       bool
-	timeout         time.Duration
-
-	// A closed loop only, but for rest.
-	warmup, ramp      time.Duration
-	think             workload.Dist
-	session, pipeline int
-	rest              string
+	target, targets  string
+	engine           string
+	insecure         bool
+	rate             perSecond
+	duration, warmup time.Duration
+	arrivals         arrivals.Process
+	clients          scenario.Load
+	openRate         float64
+	rest             string
 
 	// The request without a scenario, the files to write, and the output.
 	method, body  string
@@ -71,9 +61,9 @@ type attackFlags struct {
 	output        string
 	verbose       bool
 	allowRemote   bool
-	replayed      *arrivals.AccessLog // of --arrivals log(FILE), once it is read
+	replayed      *arrivals.AccessLog
 
-	changed func(flag string) bool // on the command line or in the environment
+	fl *pflag.FlagSet
 }
 
 // newAttack declares the flags of attack. The defaults are for an attack without a scenario.
@@ -83,13 +73,11 @@ func newAttack() *cobra.Command {
 		Use:   "attack [SCENARIO] --target URL",
 		Short: "Drive load at any HTTP server and sum up what happened",
 		Long: `Send requests on a schedule that does not wait for answers, and count response
-time from the scheduled time, so that a stall of the server is in every request
-it delayed.
+time from the scheduled time: a stall of the server is in every request it delayed.
 
 With a SCENARIO the request, demand, arrivals and clients are its own, but for
 what a flag says, and --target names only the server; without one, URL is asked
-as it stands. With --targets a file in vegeta's http format says what to ask, in
-rotation.
+as it stands, or what the file of --targets says, in rotation.
 
 --arrivals shapes the schedule at the mean --rate:
   poisson, constant
@@ -101,23 +89,15 @@ rotation.
   trace(FILE)           a line per request: time[,iterations[,sleep]], or named columns
   log(FILE)             as an access log has them (Common or Combined Log Format); it
                         says what is asked, too; log(FILE,10x) ten times as fast
-A ramp or sine is random like poisson; with even inside its brackets, as in
-sine(0.5,2s,even), it is not.
+A ramp or sine is random like poisson, unless it ends with even: sine(0.5,2s,even).
 
 --loop closed has each connection wait for its answer, then --think, and send the
 next: it finds the highest throughput, and its response times leave out what the
 waiting clients did not send. With --rate each client keeps a pace of its own.
 
---engine vegeta sends an open loop with vegeta's attacker over Go's own HTTP client,
-which speaks https (--insecure takes any certificate); it adds more to short times
-than the default engine does (docs/reference/engines.md).
-
-Only loopback targets are attacked unless --allow-remote says otherwise. The
-files of --results and --hgrm are never overwritten; results have .part at the
-end of their name until the attack is over.
-
-Good replies have a status of 2xx or 3xx; their rate is over the time until the
-last of them, and over --duration at the least.
+No file is overwritten; results have .part at the end of their name until the attack
+is over. Good replies have a status of 2xx or 3xx; their rate is over the time until
+the last of them, and --duration at least.
 
 Exit codes: 0 done, 4 when more than one request in a thousand got no reply or
 no reply was good, 130 interrupted.`,
@@ -133,31 +113,28 @@ no reply was good, 130 interrupted.`,
   go tool vegeta report out.bin`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeScenarios,
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		RunE:              f.run,
 	}
-	fl := cmd.Flags()
-	// Who is asked, by which loop and engine.
+	fl, l := cmd.Flags(), &f.clients
 	fl.StringVar(&f.target, "target", "", "URL to ask, or with a SCENARIO the server's http://host:port")
 	fl.StringVar(&f.targets, "targets", "", "file of requests in vegeta's http format, or - for standard input")
-	oneOf(fl, &f.loop, "loop", "open", "open: send on a schedule; closed: each connection sends when it is answered", "open", "closed")
-	oneOf(fl, &f.engine, "engine", load.DefaultEngine, "what sends an open loop: "+strings.Join(load.Engines(), " or "), load.Engines()...)
+	oneOf(fl, &l.Loop, "loop", "open", "open: send on a schedule; closed: each connection sends when it is answered", "open", "closed")
+	oneOf(fl, &f.engine, "engine", load.DefaultEngine, "what sends an open loop: spin, or vegeta, which speaks https (docs/reference/engines.md)", load.Engines()...)
 	fl.BoolVar(&f.insecure, "insecure", false, "of an https target: take any certificate")
-	// How much is sent, for how long, and in which shape.
 	fl.VarP(&f.rate, "rate", "r", "requests per second, like 2000/s (open: default 100/s, or the scenario's; closed: default as many as come)")
 	fl.DurationVarP(&f.duration, "duration", "z", 10*time.Second, "how long to send (of a trace or log: default all of it)")
 	fl.Var(&f.arrivals, "arrivals", "shape of an open loop: "+arrivals.Help+" (default poisson, or the scenario's)")
-	// Over which connections.
-	fl.IntVarP(&f.connections, "connections", "c", 64, "kept connections, opened beforehand; 0 opens as many as an open loop needs")
-	fl.IntVar(&f.idle, "idle", 0, "more connections, asked once and kept open without a request beside an open loop")
+	fl.IntVarP(&l.Connections, "connections", "c", 64, "kept connections, opened beforehand; 0 opens as many as an open loop needs")
+	fl.IntVar(&l.Idle, "idle", 0, "more connections, asked once and kept open without a request beside an open loop")
 	fl.Float64Var(&f.openRate, "open-rate", 0, "connections opened per second beforehand (default as fast as they are accepted)")
-	fl.BoolVar(&f.keepAlive, "keepalive", true, "keep connections; false opens one per request")
-	fl.DurationVar(&f.timeout, "timeout", load.DefaultTimeout, "of one request, from its sending")
+	fl.BoolVar(&l.KeepAlive, "keepalive", true, "keep connections; false opens one per request")
+	fl.DurationVar((*time.Duration)(&l.Timeout), "timeout", load.DefaultTimeout, "of one request, from its sending")
 	// The clients of a closed loop; ofLoop has the same list.
 	fl.DurationVar(&f.warmup, "warmup", 0, "of a closed loop: time before the measured --duration")
-	fl.DurationVar(&f.ramp, "ramp", 0, "of a closed loop: spread the clients' starts over this time")
-	fl.TextVar(&f.think, "think", workload.Dist{}, "of a closed loop: pause between answer and next request, like 5ms or 'exp(5ms)'")
-	fl.IntVar(&f.session, "session", 0, "of a closed loop: requests per connection, which is then closed and opened anew")
-	fl.IntVar(&f.pipeline, "pipeline", 1, "of a closed loop: requests under way on each connection")
+	fl.DurationVar((*time.Duration)(&l.Ramp), "ramp", 0, "of a closed loop: spread the clients' starts over this time")
+	fl.TextVar(&l.Think, "think", workload.Dist{}, "of a closed loop: pause between answer and next request, like 5ms or 'exp(5ms)'")
+	fl.IntVar(&l.Session, "session", 0, "of a closed loop: requests per connection, which is then closed and opened anew")
+	fl.IntVar(&l.Pipeline, "pipeline", 1, "of a closed loop: requests under way on each connection")
 	// How the load itself waits for the next request.
 	oneOf(fl, &f.rest, "rest", experiment.RestAuto, "while nothing is due: spin, on a CPU of its own; wait, asleep in the kernel; auto: spin where the server leaves a CPU",
 		experiment.RestAuto, experiment.RestSpin, experiment.RestWait)
@@ -166,17 +143,14 @@ no reply was good, 130 interrupted.`,
 	fl.StringVar(&f.body, "body", "", "request body, or @file")
 	fl.StringArrayVar(&f.headers, "header", nil, "'Name: value' to send (repeatable)")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of arrivals, demand and think times (default random, printed)")
-	// Files and output.
 	fl.StringVar(&f.results, "results", "", "write every result to this new file in vegeta's format, for vegeta report")
 	oneOf(fl, &f.timestamps, "timestamps", "scheduled", "what those results count from: scheduled or sent", "scheduled", "sent")
 	fl.StringVar(&f.hgrm, "hgrm", "", "write the response-time distribution to this new file (HdrHistogram, milliseconds)")
 	oneOf(fl, &f.output, "output", "text", "text or json", "text", "json")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print all that is known, the generator and every doubt included")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "attack a target that is not on loopback")
-	// The defaults are in the help texts, in better words.
-	for _, name := range []string{"arrivals", "think"} {
-		fl.Lookup(name).DefValue = "" // said above
-	}
+	// Their help texts have the defaults, in better words.
+	fl.Lookup("arrivals").DefValue, fl.Lookup("think").DefValue = "", ""
 	// Shapes with values end with a bracket, for the user to go on.
 	complete(cmd, "arrivals", "poisson", "constant", "ramp(", "sine(", "burst(", "in-phase", "trace(", "log(")
 	return cmd
@@ -186,74 +160,63 @@ no reply was good, 130 interrupted.`,
 // flags, targets on other machines, too many connections, files that exist. The summary decides the
 // exit code: 4 if more than one request in a thousand got no reply, or no reply was good.
 func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
-	f.changed = cmd.Flags().Changed
+	f.fl = cmd.Flags()
 	if err := f.check(); err != nil {
 		return err
 	}
 	drawSeed(cmd, &f.seed)
 	// sum begins as the request for an attack and ends as its result.
-	sum := record.Attack{Seed: f.seed, Status: record.Complete, Loop: f.loop}
+	sum := record.Attack{Seed: f.seed, Status: record.Complete, Loop: f.clients.Loop}
 	// A record names the engine only if one was chosen.
-	if f.changed("engine") {
+	if f.fl.Changed("engine") {
 		sum.Engine = f.engine
 	}
 	opts, err := f.options(args, &sum)
 	if err != nil {
 		return err
 	}
-	if err := f.onLoopback(cmd.Context(), opts.Targets); err != nil {
+	// A result of several targets names its target, which a closed loop does not note.
+	if f.results != "" && opts.Closed() && len(opts.Targets) > 1 {
+		return usagef("--results of a closed loop with several targets cannot say which was asked; give one target")
+	}
+	if err := cmp.Or(f.onLoopback(cmd.Context(), opts.Targets), held(opts)); err != nil {
 		return err
 	}
-	if err := held(opts); err != nil {
-		return err
-	}
-	files, err := f.openFiles(opts)
+	stamps := map[string]load.Stamp{"scheduled": load.ScheduledStamp, "sent": load.SentStamp}
+	files, err := attack.OpenFiles(f.results, f.hgrm, opts.Targets, opts.Trace.Which, stamps[f.timestamps])
 	if err != nil {
 		return usage(err)
 	}
 	defer files.Close()
-	// Both loops have the same signature: a nil result means that nothing was sent.
-	drive := f.open
-	if f.loop == "closed" {
-		drive = f.closed
-	}
-	result, err := drive(cmd, opts, &sum, files)
+	result, err := f.drive(cmd, opts, &sum, files)
 	// Nothing was sent: leave no files behind.
 	if result == nil {
 		return errors.Join(err, files.Discard())
 	}
 	// After an interrupt, or when a file could not be written, the requests sent so far are still
 	// worth a summary.
-	if werr := errors.Join(files.Finish(result), f.print(cmd.OutOrStdout(), &sum)); werr != nil {
+	werr := files.Finish(result)
+	if w := cmd.OutOrStdout(); f.output == "json" {
+		werr = errors.Join(werr, record.WriteJSON(w, &sum))
+	} else {
+		werr = errors.Join(werr, report.Attack(w, &sum, f.verbose, textOptions(w)))
+	}
+	if werr != nil {
 		return errors.Join(err, werr)
 	}
-	if cmd.Context().Err() != nil {
-		return &exitError{exitInterrupted, errors.New("interrupted; the requests sent so far are summed up")}
-	}
-	if err != nil {
-		return err
-	}
 	// Requests that the end of the attack cut off say nothing about the server.
-	if ended := sum.Sent - sum.CutOff; float64(sum.Failed) > .001*float64(ended) {
+	ended := sum.Sent - sum.CutOff
+	switch {
+	case cmd.Context().Err() != nil:
+		return &exitError{exitInterrupted, errors.New("interrupted; the requests sent so far are summed up")}
+	case err != nil:
+		return err
+	case float64(sum.Failed) > .001*float64(ended):
 		return &exitError{exitPartial, fmt.Errorf("%d of %d requests got no reply", sum.Failed, ended)}
-	}
-	if sum.Good == 0 && len(sum.Statuses) > 0 {
+	case sum.Good == 0 && len(sum.Statuses) > 0:
 		return &exitError{exitPartial, fmt.Errorf("no reply was good: %s; check the URL and the method", statusWords(sum.Statuses))}
 	}
 	return nil
-}
-
-// openFiles opens the files to write. A result of several targets names its target, which a closed
-// loop does not note.
-func (f *attackFlags) openFiles(o load.Options) (*attack.Files, error) {
-	if f.results != "" && f.loop == "closed" && len(o.Targets) > 1 {
-		return nil, errors.New("--results of a closed loop with several targets cannot say which was asked; give one target")
-	}
-	stamp := load.ScheduledStamp
-	if f.timestamps == "sent" {
-		stamp = load.SentStamp
-	}
-	return attack.OpenFiles(f.results, f.hgrm, o.Targets, o.Trace.Which, stamp)
 }
 
 // statusWords say how many replies had which status, in the order of the codes. It is for the
@@ -278,137 +241,88 @@ var ofLoop = map[string][]string{
 }
 
 // check refuses flags that are missing, impossible or contradictory. It looks at the flags alone;
-// take calls it again after a scenario has filled some.
+// fromScenario calls it again when the scenario has filled some.
 func (f *attackFlags) check() error {
+	l := f.clients
 	// ofLoop of the other loop has the flags that make no sense here.
-	other := map[string]string{"open": "closed", "closed": "open"}[f.loop]
-	if i := slices.IndexFunc(ofLoop[other], f.changed); i >= 0 {
-		return usagef("--%s belongs to --loop %s; this loop is %s", ofLoop[other][i], other, f.loop)
+	other := map[string]string{"open": "closed", "closed": "open"}[l.Loop]
+	if i := slices.IndexFunc(ofLoop[other], f.fl.Changed); i >= 0 {
+		return usagef("--%s belongs to --loop %s; this loop is %s", ofLoop[other][i], other, l.Loop)
 	}
-	if err := f.checkEngine(); err != nil {
-		return err
-	}
-	switch {
-	case f.target == "" && f.targets == "":
-		return usagef("--target is missing: name the URL to ask, like http://127.0.0.1:8080/plaintext")
-	case f.target != "" && f.targets != "":
-		return usagef("--target and --targets exclude each other")
-	case f.target != "" && !strings.Contains(f.target, "://"):
-		return usagef("--target %q has no scheme; add http://, as in --target http://%s", f.target, f.target)
-	// Limits that keep a slip of the finger from filling the memory or running for days.
-	case f.duration <= 0 || f.duration > 24*time.Hour:
-		return usagef("--duration %v is outside 0 to 24h", f.duration)
-	case f.loop == "closed" && max(f.duration, f.warmup, f.ramp) > longestClosed:
-		return usagef("--duration, --warmup and --ramp of a closed loop are at most %v, because it keeps every request", longestClosed)
-	// An open loop keeps every request in memory, too.
-	case f.rate.PerSecond*f.duration.Seconds() > attack.MostRequests:
-		return usagef("--rate %s for --duration %v is more than %d requests; shorten one", f.rate, f.duration, attack.MostRequests)
-	case f.connections < 0:
-		return usagef("--connections %d must not be negative", f.connections)
-	case f.idle < 0:
-		return usagef("--idle %d must not be negative", f.idle)
-	case f.timeout <= 0:
-		return usagef("--timeout %v must be above 0", f.timeout)
-	}
-	return nil
+	closed, vegeta := l.Loop == "closed", f.engine == load.EngineVegeta
+	longest := max(f.duration, f.warmup, time.Duration(l.Ramp))
+	return mistakes{
+		// vegeta's attacker is one for open loops, and spin speaks no TLS.
+		{vegeta && closed, "--engine vegeta sends open loops; leave out --loop closed, or --engine"},
+		{vegeta && l.Idle > 0, fmt.Sprintf("--engine vegeta holds no idle connections; leave out --idle %d, or --engine", l.Idle)},
+		{vegeta && f.openRate > 0,
+			fmt.Sprintf("--engine vegeta opens no connections beforehand; leave out --open-rate %g, or --engine", f.openRate)},
+		{!vegeta && f.insecure, "--insecure is about https, which only --engine vegeta speaks; add that"},
+		{f.target == "" && f.targets == "", "--target is missing: name the URL to ask, like http://127.0.0.1:8080/plaintext"},
+		{f.target != "" && f.targets != "", "--target and --targets exclude each other"},
+		{f.target != "" && !strings.Contains(f.target, "://"),
+			fmt.Sprintf("--target %q has no scheme; add http://, as in --target http://%[1]s", f.target)},
+		// Limits that keep a slip of the finger from filling the memory or running for days.
+		{f.duration <= 0 || f.duration > 24*time.Hour, fmt.Sprintf("--duration %v is outside 0 to 24h", f.duration)},
+		{closed && longest > longestClosed,
+			fmt.Sprintf("--duration, --warmup and --ramp of a closed loop are at most %v, because it keeps every request", longestClosed)},
+		// An open loop keeps every request in memory, too.
+		{f.rate.PerSecond*f.duration.Seconds() > attack.MostRequests,
+			fmt.Sprintf("--rate %s for --duration %v is more than %d requests; shorten one", f.rate, f.duration, attack.MostRequests)},
+		{l.Connections < 0, fmt.Sprintf("--connections %d must not be negative", l.Connections)},
+		{l.Idle < 0, fmt.Sprintf("--idle %d must not be negative", l.Idle)},
+		{l.Idle > 0 && !l.KeepAlive, fmt.Sprintf("--idle %d are connections that are kept; drop --keepalive=false", l.Idle)},
+		{l.Timeout <= 0, fmt.Sprintf("--timeout %v must be above 0", time.Duration(l.Timeout))},
+	}.first()
 }
 
-// checkEngine refuses what the engine cannot do. spin speaks no TLS; vegeta knows no closed loop
-// and no connections beforehand.
-func (f *attackFlags) checkEngine() error {
-	vegeta := f.engine == load.EngineVegeta
-	switch {
-	// vegeta's attacker is one for open loops.
-	case vegeta && f.loop == "closed":
-		return usagef("--engine vegeta sends open loops; leave out --loop closed, or --engine")
-	case vegeta && f.idle > 0:
-		return usagef("--engine vegeta holds no idle connections; leave out --idle %d, or --engine", f.idle)
-	case vegeta && f.openRate > 0:
-		return usagef("--engine vegeta opens no connections beforehand; leave out --open-rate %g, or --engine", f.openRate)
-	case !vegeta && f.insecure:
-		return usagef("--insecure is about https, which only --engine vegeta speaks; add that")
-	}
-	return nil
-}
-
-// print writes the summary in the format of --output.
-func (f *attackFlags) print(w io.Writer, a *record.Attack) error {
-	if f.output == "json" {
-		return record.WriteJSON(w, a)
-	}
-	return report.Attack(w, a, f.verbose, textOptions(w))
-}
+// closedDemands are drawn for a closed loop, which goes through them in turn: its number of
+// requests is not known in advance.
+const closedDemands = 10_000
 
 // options returns the load to send, and notes the request for it in sum. In a closed loop the trace
 // holds demands only. There are three sources of requests: a scenario, an access log, or --target
 // and --targets. Errors about the flags or files have the exit code of wrong usage.
-//
-// The steps are: find the requests, let flags and scenario settle the clients (take, override), and
-// draw the schedule of an open loop, or demands for a closed one. A log gives requests and schedule
-// at once, so its requests come last.
 func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options, err error) {
 	var s *scenario.Scenario
-	if len(args) == 1 {
-		found, _, err := findScenario(args[0])
-		if err != nil {
+	log := f.arrivals.Kind == arrivals.KindLog
+	sum.Target = cmp.Or(f.targets, f.target)
+	switch {
+	case len(args) == 1:
+		if s, o, err = f.fromScenario(args[0]); err != nil {
 			return o, err
 		}
-		s = &found
-		if err := found.Open(); err != nil {
-			return o, usage(err)
-		}
-		// The scenario has the path, --target only the server.
-		u, err := url.Parse(f.target)
-		if err != nil || u.Host == "" || f.targets != "" || strings.Trim(u.Path, "/") != "" {
-			return o, usagef("with scenario %q give the server as --target http://host:port, without a path", s.Name)
-		}
-		// The scenario's clients and their pauses would mean nothing in an open loop.
-		if s.Load.Loop == "closed" && f.loop != "closed" {
-			return o, usagef("scenario %q is a closed loop; add --loop closed", s.Name)
-		}
-		if f.arrivals.Kind == arrivals.KindLog {
-			return o, usagef("--arrivals %s says what is asked, and scenario %q does too; drop one", f.arrivals, s.Name)
-		}
-		// The scenario's requests, with the address of --target in them; Secured makes them https
-		// if it is.
-		sum.Target, sum.Scenario = f.target, s.Name
-		o = s.Attack(u.Host)
-		attack.Secured(o.Targets, u)
-		if err := f.take(s.Load); err != nil {
-			return o, err
-		}
-	} else if f.arrivals.Kind == arrivals.KindLog {
-		sum.Target = f.target
-	} else {
-		sum.Target = cmp.Or(f.targets, f.target)
+		sum.Scenario = s.Name
+	case log && (f.targets != "" || f.fl.Changed("method") || f.fl.Changed("body") || len(f.headers) > 0):
+		return o, usage(attack.LogAsks(f.arrivals))
+	case !log:
 		if o.Targets, err = attack.Asked(f.target, f.targets, f.method, f.body, f.headers, os.Stdin); err != nil {
 			return o, usage(err)
 		}
 	}
-	// The order matters: a scenario fills flags that were not given (take), and then the flags win
-	// over its load (override).
-	f.override(&o, s == nil)
-	if f.loop == "closed" {
-		if s != nil {
-			// Only requests to /work have demands, which a scenario gives.
-			o.Trace.Demand = s.Demands(closedDemands, f.seed, workload.Calibrate())
-		}
-	} else {
-		// An open loop has a schedule, a closed one only demands.
+	// Connections that are not kept need no limit: each request opens its own.
+	if !f.clients.KeepAlive && !f.fl.Changed("connections") && f.clients.Loop == "open" {
+		f.clients.Connections = 0
+	}
+	o.Clients = f.clients.Recorded(f.engine)
+	o.Rate, o.OpenRate, o.SkipVerify = f.rate.PerSecond, f.openRate, f.insecure
+	switch {
+	case !o.Closed():
 		t := attack.Timetable{
-			Scenario: s, Arrivals: f.arrivals, Given: f.changed("arrivals"), Rate: f.rate.PerSecond, Duration: f.duration, Whole: !f.changed("duration"), Seed: f.seed,
+			Scenario: s, Arrivals: f.arrivals, Given: f.fl.Changed("arrivals"), Rate: o.Rate,
+			Duration: f.duration, Whole: !f.fl.Changed("duration"), Seed: f.seed,
 		}
 		if o.Trace, err = t.Draw(o.Connections, sum); err != nil {
 			return o, usage(err)
 		}
 		// A trace or a log may have set another length.
 		f.duration, f.replayed = t.Duration, t.Log
+	case s != nil:
+		// Only requests to /work have demands, which a scenario gives.
+		o.Trace.Demand = s.Demands(closedDemands, f.seed, workload.Calibrate())
 	}
 	// The log was read by Draw: it gives the requests as well as their times.
 	if s == nil && f.replayed != nil {
-		if f.targets != "" || f.changed("method") || f.changed("body") || len(f.headers) > 0 {
-			return o, usage(attack.LogAsks(f.arrivals))
-		}
 		if o.Targets, err = attack.Logged(f.arrivals, f.replayed, f.target); err != nil {
 			return o, usage(err)
 		}
@@ -421,91 +335,123 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 	return o, nil
 }
 
-// take fills flags that were not given from a scenario's load, if both have the same loop. Settings
-// of kept connections are taken only where connections are kept. It checks the flags again, because
-// a flag and a setting of the scenario may contradict each other.
-func (f *attackFlags) take(l scenario.Load) error {
-	if l.Loop != f.loop {
-		return nil
+// fromScenario returns a scenario and its requests, directed at --target, and takes its clients.
+func (f *attackFlags) fromScenario(name string) (*scenario.Scenario, load.Options, error) {
+	s, _, err := findScenario(name)
+	if err != nil {
+		return nil, load.Options{}, err
 	}
-	// unless takes a setting of the scenario for a flag that was not given.
-	unless := func(flag string, take func()) {
-		if !f.changed(flag) {
-			take()
+	if err := s.Open(); err != nil {
+		return nil, load.Options{}, usage(err)
+	}
+	// The scenario has the path, --target only the server.
+	u, err := url.Parse(f.target)
+	aimed := err == nil && u.Host != "" && f.targets == "" && strings.Trim(u.Path, "/") == ""
+	err = mistakes{
+		{!aimed, fmt.Sprintf("with scenario %q give the server as --target http://host:port, without a path", s.Name)},
+		// The scenario's clients and their pauses would mean nothing in an open loop.
+		{s.Load.Loop == "closed" && f.clients.Loop != "closed", fmt.Sprintf("scenario %q is a closed loop; add --loop closed", s.Name)},
+		{f.arrivals.Kind == arrivals.KindLog,
+			fmt.Sprintf("--arrivals %s says what is asked, and scenario %q does too; drop one", f.arrivals, s.Name)},
+	}.first()
+	if err != nil {
+		return nil, load.Options{}, err
+	}
+	o := s.Attack(u.Host)
+	attack.Secured(o.Targets, u)
+	if err := f.take(s.Load); err != nil {
+		return nil, o, usagef("scenario %q: %w", s.Name, err)
+	}
+	// A flag and a setting of the scenario may contradict each other.
+	return &s, o, f.check()
+}
+
+// take fills flags that were not given from a scenario's load. All but the connections is taken only
+// if both have the same loop, and settings of kept connections only where connections are kept.
+// attack.Timetable takes an open loop's rate.
+func (f *attackFlags) take(l scenario.Load) error {
+	if f.fl.Changed("keepalive") {
+		l.KeepAlive = f.clients.KeepAlive
+	}
+	said := map[string]string{
+		"keepalive": fmt.Sprint(l.KeepAlive), "connections": fmt.Sprint(l.Connections), "timeout": time.Duration(l.Timeout).String(),
+	}
+	if l.Loop == f.clients.Loop {
+		said["think"] = l.Think.String()
+		if l.KeepAlive {
+			said["idle"], said["session"], said["pipeline"] = fmt.Sprint(l.Idle), fmt.Sprint(l.Session), fmt.Sprint(l.Pipeline)
+		}
+		if l.Loop == "closed" {
+			said["rate"] = l.Rate.String()
 		}
 	}
-	// Whether connections are kept is the flag's word first, then the scenario's.
-	kept := l.KeepAlive
-	if f.changed("keepalive") {
-		kept = f.keepAlive
-	}
-	if kept {
-		unless("idle", func() { f.idle = l.Idle })
-		unless("session", func() { f.session = l.Session })
-		unless("pipeline", func() { f.pipeline = max(1, l.Pipeline) })
-	}
-	unless("think", func() { f.think = l.Think })
-	if f.loop == "closed" { // an open loop's rate is decided in attack.Timetable
-		unless("rate", func() { f.rate.PerSecond = l.Rate.PerSecond })
-	}
-	return f.check()
+	return fill(f.fl, said)
 }
 
-// override lets flags win over a scenario's settings; bare is without one. A setting that the
-// scenario leaves at 0 also takes the flag's value, be it given or the default.
-func (f *attackFlags) override(o *load.Options, bare bool) {
-	if bare || f.changed("keepalive") {
-		o.KeepAlive = f.keepAlive
-	}
-	if bare || f.changed("connections") || o.Connections == 0 && (o.KeepAlive || f.loop == "closed") {
-		o.Connections = f.connections
-	}
-	// Connections that are not kept need no limit: each request opens its own.
-	if !o.KeepAlive && !f.changed("connections") && f.loop == "open" {
-		o.Connections = 0
-	}
-	if bare || f.changed("timeout") || o.Timeout == 0 {
-		o.Timeout = f.timeout.Seconds()
-	}
-	// All else is the flags' own, with what take has filled in.
-	o.Loop, o.Engine, o.Idle, o.Rate = f.loop, f.engine, f.idle, f.rate.PerSecond
-	o.Session, o.Pipeline, o.Ramp = f.session, f.pipeline, f.ramp.Seconds()
-	o.OpenRate, o.SkipVerify = f.openRate, f.insecure
-}
-
-// closedDemands are drawn for a closed loop, which goes through them in turn: its number of
-// requests is not known in advance.
-const closedDemands = 10_000
-
-// open drives the open loop. The result is nil when nothing was sent. Results are written while
-// requests end; if that fails, the attack ends, and the error is returned with the result so far.
-func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
+// drive sends the load and sums it up. The result is nil when nothing was sent: the options are
+// impossible, or the clients of a closed loop could not be opened. An open loop's results are
+// written while requests end, a closed loop's when it is over. If that fails, the attack ends, and
+// the error is returned with the result so far.
+func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
-	// The results are written as requests end, from one goroutine.
-	o.Started = files.Start
-	o.Ended = func(seq int, r record.Request) {
-		if err := files.Write(seq, r); err != nil {
-			cancel(err)
+	doing := fmt.Sprintf("sending %s in %v", prose.Plural(len(o.Trace.At), "request"), f.duration)
+	if o.Closed() {
+		doing = fmt.Sprintf("driving %s for %v", prose.Plural(o.Connections, "client"), f.warmup+f.duration)
+		o.Duration, o.Warmup, o.Seed = f.duration, f.warmup, f.seed
+		if think := f.clients.Think; think != (workload.Dist{}) {
+			// Each client has its own generator, so that think times do not depend on the order in
+			// which clients run.
+			o.Pause = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
+		}
+	} else {
+		// The results are written as requests end, from one goroutine.
+		o.Started = files.Start
+		o.Ended = func(seq int, r record.Request) {
+			if err := files.Write(seq, r); err != nil {
+				cancel(err)
+			}
 		}
 	}
 	if err := o.Check(); err != nil {
 		return nil, usage(err)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "sending %s in %v\n", prose.Plural(len(o.Trace.At), "request"), f.duration)
-	// From here to undo this process is tuned to be the load.
-	undo, err := f.settle(ctx, &o)
+	fmt.Fprintln(cmd.ErrOrStderr(), doing)
+	// The server's address, by which its process and so its CPUs are found.
+	addr := ""
+	if u, err := url.Parse(o.Targets[0].URL); err == nil {
+		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))
+	}
+	shared, undo, err := experiment.SettleGenerator(ctx, addr, o.Engine, f.rest)
 	if err != nil {
 		return nil, err
 	}
-	// Blocks until every request has its outcome, or ctx ends.
-	result, err := load.Attack(ctx, o)
+	o.Shared = shared
+	// From here to undo this process is tuned to be the load.
+	var result *load.Result
+	var clients load.ClosedResult // of a closed loop
+	if !o.Closed() {
+		result, err = load.Attack(ctx, o)
+	} else if clients, err = load.Closed(ctx, o); !clients.Start.IsZero() {
+		result = &clients.Result
+	}
 	undo()
 	if result == nil {
 		return nil, usage(err)
 	}
 	if err != nil {
 		sum.Status = record.Interrupted
+	}
+	if o.Closed() {
+		sum.Arrivals = closedWords(f.clients)
+		attack.SumUpClosed(sum, o, &clients)
+		files.Start(clients.Start)
+		for seq, r := range clients.Requests {
+			if werr := files.Write(seq, r); werr != nil {
+				return result, werr
+			}
+		}
+		return result, err
 	}
 	leftOut := ""
 	// The summary tells which lines of a log were not replayed.
@@ -520,101 +466,45 @@ func (f *attackFlags) open(cmd *cobra.Command, o load.Options, sum *record.Attac
 	return result, err
 }
 
-// closed drives the closed loop. The result is nil when it did not start. Unlike in an open loop,
-// the results are written when it is over. If a result cannot be written, the rest is left out and
-// the error returned.
-func (f *attackFlags) closed(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
-	o.Duration, o.Warmup, o.Seed = f.duration, f.warmup, f.seed
-	if f.think != (workload.Dist{}) {
-		// Each client has its own generator, so that think times do not depend on the order in
-		// which clients run.
-		o.Pause = func(rng *rand.Rand) time.Duration { return f.think.Sample(workload.NewRand(rng.Uint64())) }
-	}
-	if err := o.Check(); err != nil {
-		return nil, usage(err)
-	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "driving %s for %v\n", prose.Plural(o.Connections, "client"), f.warmup+f.duration)
-	undo, err := f.settle(cmd.Context(), &o)
-	if err != nil {
-		return nil, err
-	}
-	// From here to undo this process is tuned to be the load.
-	closed, err := load.Closed(cmd.Context(), o)
-	undo()
-	// The loop did not start: its clients could not be opened, or the options are impossible.
-	if closed.Start.IsZero() {
-		return nil, usage(err)
-	}
-	// Only now is the start known.
-	files.Start(closed.Start)
-	if err != nil {
-		sum.Status = record.Interrupted
-	}
-	sum.Arrivals = f.closedWords()
-	result := &closed.Result
-	attack.SumUpClosed(sum, o, &closed)
-	for seq, r := range closed.Requests {
-		if werr := files.Write(seq, r); werr != nil {
-			return result, werr
-		}
-	}
-	return result, err
-}
-
-// settle gives the load its CPUs, and decides whether it spins there. It looks at the first target
-// for the server. undo gives the CPUs back; it is nil after an error. o.Shared is set if the load
-// has no CPU to itself.
-func (f *attackFlags) settle(ctx context.Context, o *load.Options) (undo func(), err error) {
-	// The server's address, by which its process and so its CPUs are found.
-	addr := ""
-	if u, err := url.Parse(o.Targets[0].URL); err == nil {
-		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))
-	}
-	o.Shared, undo, err = experiment.SettleGenerator(ctx, addr, o.Engine, f.rest)
-	return undo, err
-}
-
-// closedWords describes the closed loop for the summary, like "closed, 16 pipelined, sessions of
-// 100".
-func (f *attackFlags) closedWords() string {
+// closedWords describes a closed loop for the summary, like "closed, 16 pipelined, sessions of
+// 100". A setting with its default is not worth a word.
+func closedWords(l scenario.Load) string {
 	words := "closed"
-	// A setting with its default is not worth a word.
-	add := func(is bool, format string, args ...any) {
-		if is {
-			words += ", " + fmt.Sprintf(format, args...)
-		}
+	if l.Pipeline > 1 {
+		words += fmt.Sprintf(", %d pipelined", l.Pipeline)
 	}
-	add(f.pipeline > 1, "%d pipelined", f.pipeline)
-	add(f.session > 0, "sessions of %d", f.session)
-	add(f.think != (workload.Dist{}), "thinking %s", f.think)
+	if l.Session > 0 {
+		words += fmt.Sprintf(", sessions of %d", l.Session)
+	}
+	if l.Think != (workload.Dist{}) {
+		words += fmt.Sprintf(", thinking %s", l.Think)
+	}
 	return words
 }
 
 // onLoopback refuses to send load to other machines by mistake, and https with an engine that does
-// not speak it. --allow-remote allows other machines, and changes nothing about https. A URL that
-// cannot be parsed is an error as well. All errors are wrong usage.
+// not speak it. --allow-remote allows other machines, and changes nothing about https. All errors
+// are wrong usage.
 func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) error {
 	checked := map[string]bool{} // of a log there may be many on one server
 	for _, t := range targets {
 		u, err := url.Parse(t.URL)
-		switch {
-		case err != nil:
+		if err != nil {
 			return usagef("--target %q: %w", t.URL, err)
+		}
+		if u.Scheme == "https" {
+			if f.engine != load.EngineVegeta {
+				return usagef("--target %q is https, which only --engine vegeta speaks; add that, in an open loop", t.URL)
+			}
+			u.Scheme = "http" // for the check below
+		}
 		// One look-up for each server, not for each request.
-		case checked[u.Scheme+u.Host]:
-			continue
-		case u.Scheme == "https" && f.engine != load.EngineVegeta:
-			return usagef("--target %q is https, which only --engine vegeta speaks; add that, in an open loop", t.URL)
-		case u.Scheme == "https":
-			u.Scheme = "http" // for all that is checked below
+		if server := u.Scheme + u.Host; !f.allowRemote && !checked[server] {
+			if err := onLoopback(ctx, "--target", u.String()); err != nil {
+				return err
+			}
+			checked[server] = true
 		}
-		if f.allowRemote {
-			continue
-		}
-		if err := onLoopback(ctx, "--target", u.String()); err != nil {
-			return err
-		}
-		checked[u.Scheme+u.Host] = true
 	}
 	return nil
 }
@@ -624,13 +514,12 @@ func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) err
 // arm. The zero value means not given.
 type perSecond struct{ scenario.Rate }
 
-// Set implements pflag.Value. A number without a unit is refused with the right spelling.
+// Set implements pflag.Value. A number without a unit is refused with the right spelling, as 100 may
+// be meant per second or per minute.
 func (r *perSecond) Set(s string) error {
-	var rate scenario.Rate
-	err := rate.Set(s)
-	// Units are required, as 100 may be meant per second or per minute.
 	number, unitless := strconv.ParseFloat(strings.TrimSpace(s), 64)
-	switch {
+	var rate scenario.Rate
+	switch err := rate.Set(s); {
 	case unitless == nil && number > 0:
 		return fmt.Errorf("no unit; say %s/s", strings.TrimSpace(s))
 	case err != nil:
@@ -642,19 +531,15 @@ func (r *perSecond) Set(s string) error {
 	return nil
 }
 
-// held tells whether this process can hold the connections, in the flags' words. Its limit on
-// descriptors decides. So a limit of descriptors is found before the first connection and not amid
-// the attack.
+// held tells whether this process can hold the connections, in the flags' words. So a limit of
+// descriptors is found before the first connection and not amid the attack.
 func held(o load.Options) error {
-	if o.Idle > 0 && !o.KeepAlive {
-		return usagef("--idle %d are connections that are kept; drop --keepalive=false", o.Idle)
-	}
-	flags := fmt.Sprintf("--connections %d", o.Connections)
-	if o.Idle > 0 {
-		flags += fmt.Sprintf(" with --idle %d", o.Idle)
-	}
-	if err := load.CheckConnections(o.Connections + o.Idle); err != nil {
-		return usagef("%s: %w", flags, err)
+	err := load.CheckConnections(o.Connections + o.Idle)
+	switch {
+	case err != nil && o.Idle > 0:
+		return usagef("--connections %d with --idle %d: %w", o.Connections, o.Idle, err)
+	case err != nil:
+		return usagef("--connections %d: %w", o.Connections, err)
 	}
 	return nil
 }

@@ -42,22 +42,33 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
   schedlab audit bench.log --verbose
   schedlab audit hey.txt --connections 50 --cores 2 --service 400us
   schedlab audit results.md --output json`,
-		// Not cobra.ExactArgs: its message would not tell about "-".
-		Args: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			// Not cobra.ExactArgs: its message would not tell about "-".
 			if len(args) != 1 {
 				return usagef("%d files are given; audit reads one, or standard input as '-': schedlab audit bench.log", len(args))
 			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
 			// Package audit counts in seconds.
 			given.Service = service.Seconds()
 			if given.Cores < 0 || given.Connections < 0 || service < 0 {
 				return usagef("--cores, --service and --connections must not be negative")
 			}
-			a, err := auditOf(cmd, args[0], given)
+			var a *record.Audit
+			err := readInput(cmd, args[0], func(in io.Reader, shown string) error {
+				text, err := audit.Read(in)
+				// The message names the place if the mistake has one.
+				if syntax, ok := errors.AsType[*audit.SyntaxError](err); ok {
+					return fmt.Errorf("%s:%d: %w", shown, syntax.Line, syntax.Err)
+				}
+				if err != nil {
+					return fmt.Errorf("reading %s: %w", shown, err)
+				}
+				a = audit.Judge(text, given)
+				// The report names the file as the user did.
+				a.File = shown
+				return nil
+			})
 			if err != nil {
-				return err
+				return usage(err)
 			}
 			w := cmd.OutOrStdout()
 			if err := report.Audit(w, output, a, verbose, textOptions(w)); err != nil {
@@ -65,7 +76,7 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 			}
 			// Other findings are no proof of a wrong figure.
 			if slices.ContainsFunc(a.Findings, func(f record.AuditFinding) bool { return f.Kind == record.Impossible }) {
-				return &exitError{code: exitExpectation}
+				return exit(exitExpectation)
 			}
 			return nil
 		},
@@ -78,25 +89,4 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 	oneOf(fl, &output, "output", "text", "text, json, markdown", "text", "json", "markdown")
 	fl.BoolVarP(&verbose, "verbose", "v", false, "print every finding, and what was read and what not, line by line")
 	return cmd
-}
-
-// auditOf reads and judges a file, or standard input for "-". All its errors are wrong usage: the
-// input cannot be read, or no run is found in it. A mistake at a place is an error of file and
-// line. given holds facts that the output leaves out.
-func auditOf(cmd *cobra.Command, name string, given audit.Given) (a *record.Audit, err error) {
-	err = readInput(cmd, name, func(in io.Reader, shown string) error {
-		text, err := audit.Read(in)
-		// The message names the place if the mistake has one.
-		if syntax, ok := errors.AsType[*audit.SyntaxError](err); ok {
-			return fmt.Errorf("%s:%d: %w", shown, syntax.Line, syntax.Err)
-		}
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", shown, err)
-		}
-		a = audit.Judge(text, given)
-		// The report names the file as the user did.
-		a.File = shown
-		return nil
-	})
-	return a, usage(err)
 }

@@ -5,18 +5,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
-)
-
-const (
-	// The embedded scenario of a search, which asks for 0.2 ms of CPU time, and its objective.
-	capacityScenario = "capacity"
-	capacitySLO      = "p99<=10ms,errors<=0.1%"
 )
 
 // capacityFormats are the formats of a search. benchstat and hgrm have no form for one.
@@ -48,17 +41,12 @@ Without a SCENARIO the embedded 'capacity' is searched, which asks for CPU time 
 only schedlab's own servers spend; --path or --targets asks any server, of the arms
 you name and no others.
 
-Terms of an objective are quantiles (p50, p99, p99.9), mean, errors and goodput:
-p99<=10ms,errors<=0.1%,goodput>=500/s. All must hold.
+docs/guide/capacity.md says how the search works and what it cannot do. An arm whose
+server dies ends its own search alone, and one that is too slow for windows to judge
+has none; the others go on. The record, with report.html, is kept below --out.
 
-The record, with report.html, is kept below --out; 'schedlab report' renders it
-again. docs/guide/capacity.md says how the search works and what it cannot do.
-
-An arm whose server dies ends its own search alone, and one that is too slow for
-windows to judge has none; the others go on.
-
-Exit codes: 0 some arm that starves no client has an answer, 1 a server died or something else failed
-(what was measured is kept), 2 wrong usage, or every arm starves clients, 4 all are undecided, 130 interrupted.`,
+Exit codes: 0 some arm that starves no client has an answer, 1 something failed,
+2 wrong usage, or every arm starves clients, 4 all are undecided, 130 interrupted.`,
 		Example: `  schedlab capacity
   schedlab capacity --slo 'p99<=5ms,errors<=0.1%' --arms nethttp,fasthttp
   schedlab capacity pool-cpu --arm 'pool-request,workers=16' --budget 2m
@@ -67,92 +55,54 @@ Exit codes: 0 some arm that starves no client has an answer, 1 a server died or 
   schedlab capacity --targets reqs.txt --arm old='./old {addr}' --arm new='./new {addr}' --dry-run`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeScenarios,
-		// With --path, --targets or a scenario, but not with two of them.
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.adhoc.check(args); err != nil {
-				return err
-			}
-			// The argument, or the embedded scenario without one.
-			return f.run(cmd, append(args, capacityScenario)[0])
-		},
+		RunE:              f.run,
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
-	// What is searched for, in which arms.
-	fl.StringVar(&f.slo, "slo", capacitySLO, "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them")
+	fl.StringVar(&f.slo, "slo", "p99<=10ms,errors<=0.1%", "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them; all must hold")
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to search instead of all its arms")
 	f.adhoc.bind(fl)
-	// How long the windows and the search are.
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one window (default 3s)")
-	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured (default 500ms)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
 	oneOf(fl, &f.output, "output", "text", strings.Join(capacityFormats, ", "), capacityFormats...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 	complete(cmd, "arms", modeNames()...)
 	return cmd
 }
 
-// run plans the search of all arms, and prints the plan or carries it out. The exit code is 4 if no
-// arm has an answer. name is the scenario's, and is ignored if flags replace the scenario.
-// --dry-run prints the plan and starts nothing.
-func (f *capacityFlags) run(cmd *cobra.Command, name string) error {
-	// The same steps as compare's, with another plan and exit code.
+// run plans the search of all arms, and prints the plan or carries it out, by the same steps as
+// compare. The exit code is 4 if no arm has an answer.
+func (f *capacityFlags) run(cmd *cobra.Command, args []string) error {
 	slo, err := stats.ParseSLO(f.slo)
 	if err != nil {
 		return usagef("--slo: %w", err)
 	}
-	if err := f.checkGiven(cmd.Flags()); err != nil {
+	if err := f.checkGiven(cmd.Flags(), args); err != nil {
 		return err
 	}
-	show, err := f.prepare(cmd)
+	show := f.prepare(cmd)
+	s, err := f.scenario(cmd.Context(), append(args, "capacity")[0])
 	if err != nil {
-		return err
-	}
-	s, err := f.scenario(name)
-	if err != nil {
-		return err
-	}
-	// A search overloads its servers on purpose, so they should be the user's.
-	if err := f.stayLocal(cmd.Context(), s.Arms); err != nil {
 		return err
 	}
 	// One calibration for all arms and windows.
 	f.Iters = workload.Calibrate()
-	// Planned only after all that could be refused by the flags alone.
 	c, err := experiment.PlanCapacity(s, f.Options, slo)
 	if err == nil {
 		// A search in which every arm starves clients has no answer.
 		err = c.CanAnswer()
 	}
 	if err != nil {
-		return usageIfImpossible(err)
-	}
-	// The plan has the longest time that the search may take.
-	if f.dryRun {
-		return writeSearch(cmd.OutOrStdout(), c)
-	}
-	// As for a comparison: run, judge, write the reports, print the answer.
-	r, err := f.carryOut(cmd, c, show)
-	if err != nil {
 		return err
 	}
+	if f.dryRun {
+		return writePlan(cmd.OutOrStdout(), c)
+	}
+	r, err := f.carryOut(cmd, c, show)
 	// One arm with an interval is an answer, though others may have none. The interval of an arm that
 	// starves clients is none.
-	if !slices.ContainsFunc(r.Capacity.Arms, func(a record.ArmCapacity) bool { return a.Decided() && a.Starves.None() }) {
-		return &exitError{code: exitPartial}
+	if err == nil && !slices.ContainsFunc(r.Capacity.Arms, func(a record.ArmCapacity) bool { return a.Decided() && a.Starves.None() }) {
+		err = exit(exitPartial)
 	}
-	return nil
-}
-
-// checkGiven refuses values that mean "not given" when they were given. It hides the method of
-// compareFlags, which looks at flags that capacity does not have. Errors are wrong usage.
-func (f *capacityFlags) checkGiven(fl *pflag.FlagSet) error {
-	if err := checkAboveZero(fl, "window", "warmup", "budget"); err != nil {
-		return err
-	}
-	if err := f.checkArms(fl); err != nil {
-		return err
-	}
-	return checkEmpty(fl, "path", "targets")
+	return err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -27,6 +26,7 @@ import (
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
+	"schedlab/loadtests/recipes"
 )
 
 // chooseFlags describe requests. table and rows are for tools/experiments: they print a page's
@@ -59,14 +59,12 @@ won there, in an experiment of the pack. What is not measured yet falls back on 
 nearest kind of requests that is, then on queueing theory; the answer says which.
 
 With a SCENARIO, embedded or a file, its workload and load say what the flags leave
-out. The size of a pool is from 'schedlab size'; with --slo it keeps that.
+out. The size of a pool is from 'schedlab size'.
 
-The answer ends with the comparison that tests it: the advised model against
-net/http and others that may do. --verify runs that comparison, two minutes at
-most, and says whether the advice held: it did unless another model is surely
-better at what matters, the SLO is broken, or a request got no good reply (which
-overload is about). If it is undecided against some model, the answer names that
-model, and the advice is only not refuted.
+The answer ends with the comparison that tests it, which --verify runs: the advised
+model against net/http and others that may do. The advice held unless another model
+is surely better at what matters, the SLO is broken, or a request got no good reply
+(which overload is about). What is undecided is named.
 
 Exit codes: 0 there is advice, and with --verify it held; 3 --verify found the
 advised model SLOWER, or its SLO broken; 4 this machine could not decide, or
@@ -87,22 +85,14 @@ requests of the advised model got no good reply.`,
 // fill can set one from the other.
 func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	f.adviceFlags.bind(fl)
-	// The cost of a request.
 	fl.StringVar(&f.asked.CPU, "cpu", "", "CPU time of a request, as scenarios write it: 200us, exp(200us), 0.99*1ms+0.01*100ms")
 	fl.StringVar(&f.asked.Sleep, "sleep", "", "time that a request waits for something else, likewise")
 	fl.DurationVar(&f.asked.Lock, "lock", 0, "CPU time of a request under one lock, beside --cpu")
-	// How the requests come.
-	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s")
 	fl.IntVar(&f.asked.Connections, "connections", 64, "kept connections that they come over")
 	fl.IntVar(&f.asked.Idle, "idle", 0, "kept connections beside those, with nothing to ask")
 	fl.IntVar(&f.asked.Pipeline, "pipeline", 1, "requests that a client sends in one write")
 	fl.StringVar(&f.asked.Arrivals, "arrivals", "poisson", "how they come: poisson, constant, burst(12), in-phase(64)")
-	// What is wanted.
-	fl.StringVar(&f.slo, "slo", "", "what is to be kept, as for size: p99<=10ms,errors<=0.1%")
 	oneOf(fl, &f.asked.Matters, "matters", advise.Tail, "what matters: "+strings.Join(advise.Matters(), ", "), advise.Matters()...)
-	// The server, and the test.
-	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
-	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
 	fl.DurationVar(&f.Budget, "budget", 2*time.Minute, "longest --verify may take")
 	fl.BoolVar(&f.table, "table", false, "print the table of docs/guide/choose.md")
 	fl.StringArrayVar(&f.rows, "rows", nil, "print docs/experiments/answers.tsv with the verdicts of this record (repeatable)")
@@ -135,31 +125,28 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	planned, err := f.planTest(test, show)
+	planned, err := f.planTest(cmd.Context(), test, show)
 	if err != nil {
 		return fmt.Errorf("planning the test of the advice: %w", err)
 	}
-	choice.Test, choice.Recipe = f.line(test), recipeLine(choice.Mode)
+	choice.Test = f.line(test)
+	if _, ok := recipes.Of(choice.Mode); ok {
+		choice.Recipe = "schedlab recipe " + choice.Mode
+	}
 	var untested error // the advice stands all the same
 	if f.verify {
 		if choice.Verified, untested = f.test(cmd.Context(), planned, test, show); untested != nil {
 			choice.Unverified = untested.Error()
 		}
 	}
-	switch err := report.WriteChoice(cmd.OutOrStdout(), f.output, choice); {
-	case err != nil:
-		return errors.Join(untested, fmt.Errorf("writing the advice: %w", err))
-	case untested != nil || choice.Verified == nil:
-		return untested
+	if err := report.WriteChoice(cmd.OutOrStdout(), f.output, choice); err != nil || untested != nil {
+		return errors.Join(untested, err)
 	}
 	// Only the test's answer makes an exit code; an advice alone is 0.
-	switch choice.Verified.Answer {
-	case record.Failed:
-		return &exitError{code: exitExpectation}
-	case record.NoAnswer:
-		return &exitError{code: exitPartial}
+	if choice.Verified == nil {
+		return nil
 	}
-	return nil
+	return exit(map[record.Answer]int{record.Failed: exitExpectation, record.NoAnswer: exitPartial}[choice.Verified.Answer])
 }
 
 // choosable are the modes in the order in which they are shown, the plainest first, which is the
@@ -222,27 +209,21 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err e
 // words. fill may have set some of them, so it comes after fill.
 func (f *chooseFlags) check(fl *pflag.FlagSet) error {
 	a := f.asked
-	switch {
-	case f.rate.PerSecond == 0:
-		return usagef("--rate is missing; say how many requests come, like --rate 300/s")
-	case a.CPU == "" && a.Sleep == "" && a.Lock == 0:
-		return usagef("nothing says what a request asks; give --cpu 200us, --sleep 20ms or both, or name a scenario")
-	// The limits are those of serve's /work.
-	case a.Lock < 0 || a.Lock > 100*time.Millisecond:
-		return usagef("--lock %v; give 0 to 100ms", a.Lock)
-	case a.Connections < 1:
-		return usagef("--connections %d; give 1 or more", a.Connections)
-	case a.Idle < 0:
-		return usagef("--idle %d; give 0 or more", a.Idle)
-	case a.Pipeline < 1:
-		return usagef("--pipeline %d; give 1 or more", a.Pipeline)
-	case f.cores < 0 || fl.Changed("cores") && f.cores == 0:
-		return usagef("--cores %d; give 1 or more", f.cores)
-	// A pipeline is tested in a closed loop, which holds no idle connections.
-	case a.Pipeline > 1 && a.Idle > 0:
-		return usagef("--idle %d beside --pipeline %d: clients that send without pause leave no time for others; drop one", a.Idle, a.Pipeline)
-	case f.Budget <= 0:
-		return usagef("--budget %v must be above 0", f.Budget)
+	err := cmp.Or(f.adviceFlags.check(fl), mistakes{
+		{a.CPU == "" && a.Sleep == "" && a.Lock == 0,
+			"nothing says what a request asks; give --cpu 200us, --sleep 20ms or both, or name a scenario that says it"},
+		// The limits are those of serve's /work.
+		{a.Lock < 0 || a.Lock > 100*time.Millisecond, fmt.Sprintf("--lock %v; give 0 to 100ms", a.Lock)},
+		{a.Connections < 1, fmt.Sprintf("--connections %d; give 1 or more", a.Connections)},
+		{a.Idle < 0, fmt.Sprintf("--idle %d; give 0 or more", a.Idle)},
+		{a.Pipeline < 1, fmt.Sprintf("--pipeline %d; give 1 or more", a.Pipeline)},
+		// A pipeline is tested in a closed loop, which holds no idle connections.
+		{a.Pipeline > 1 && a.Idle > 0,
+			fmt.Sprintf("--idle %d beside --pipeline %d: clients that send without pause leave no time for others; drop one", a.Idle, a.Pipeline)},
+		{f.Budget <= 0, fmt.Sprintf("--budget %v must be above 0", f.Budget)},
+	}.first())
+	if err != nil {
+		return err
 	}
 	// As the load of a scenario, so that arrivals, rate and connections follow the same rules there
 	// and here.
@@ -263,7 +244,10 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 		return "", err
 	}
 	// Values by flag, in the flag's own notation, so that the flags' parsers check them.
-	said := map[string]string{"arrivals": s.Load.Arrivals}
+	said := map[string]string{
+		"arrivals": s.Load.Arrivals, "connections": fmt.Sprint(s.Load.Connections),
+		"idle": fmt.Sprint(s.Load.Idle), "pipeline": fmt.Sprint(s.Load.Pipeline),
+	}
 	// A scenario tells costs as its workload, or in the query of /work. Another path has costs that
 	// are not known.
 	if s.Workload.Path == "" {
@@ -273,31 +257,15 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 			said[key] = strings.ReplaceAll(u.Query().Get(key), " ", "+") // which a mix has, and a query means a blank by
 		}
 	}
-	// 0 means that the scenario does not say, and the flag's default holds.
-	for key, n := range map[string]int{"connections": s.Load.Connections, "idle": s.Load.Idle, "pipeline": s.Load.Pipeline} {
-		if n > 0 {
-			said[key] = fmt.Sprint(n)
-		}
-	}
 	// A rate that is a share of a throughput is no rate to advise on.
 	if s.Load.Rate.PerSecond > 0 {
 		said["rate"] = s.Load.Rate.String()
 	}
-	// Flags that were given win.
-	for _, flag := range slices.Sorted(maps.Keys(said)) {
-		if value := said[flag]; !fl.Changed(flag) && value != "" && value != "0s" {
-			if err := fl.Set(flag, value); err != nil {
-				return "", usagef("scenario %q: %s: %w", name, flag, err)
-			}
-		}
+	if err := fill(fl, said); err != nil {
+		return "", usagef("scenario %q: %w", name, err)
 	}
-	switch {
-	case f.rate.PerSecond == 0:
-		return "", usagef("scenario %q asks no rate per second; give --rate, like --rate 300/s", name)
-	case f.asked.CPU == "" && f.asked.Sleep == "":
-		return "", usagef("scenario %q does not say what a request costs; give --cpu, like --cpu 20us", name)
-	case s.Workload.Path != "" && s.Workload.Method == "GET" && !strings.HasPrefix(s.Workload.Path, "/work?"):
-		return s.Workload.Path, nil
+	if w := s.Workload; w.Path != "" && w.Method == "GET" && !strings.HasPrefix(w.Path, "/work?") {
+		return w.Path, nil
 	}
 	return "", nil
 }
@@ -329,27 +297,25 @@ func (f *chooseFlags) line(t advise.Test) string {
 	if t.Rate > 0 {
 		argv = append(argv, "--rate", f.Rate.String())
 	}
-	for _, given := range []struct {
-		flag   string
-		values []string
-	}{{"--arm", t.Arms}, {"--vary", t.Vary}, {"--expect", f.expect}} {
-		for _, value := range given.values {
-			argv = append(argv, given.flag, value)
+	add := func(flag string, values []string) {
+		for _, value := range values {
+			argv = append(argv, flag, value)
 		}
 	}
+	add("--arm", t.Arms)
+	add("--vary", t.Vary)
+	add("--expect", f.expect)
 	return command.Join(append(argv, "--budget", f.Budget.String()))
 }
 
 // planTest plans the comparison that tests an advice, as the command line would. It adds an
 // expectation for each other arm and metric, and for each term of the SLO. It also sets compare's
 // flags in f accordingly; line reads some of them.
-func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Comparison, error) {
+func (f *chooseFlags) planTest(ctx context.Context, t advise.Test, show *progress) (*experiment.Comparison, error) {
 	f.addArms, f.vary, f.adhoc.path, f.Rate.PerSecond = t.Arms, t.Vary, t.Path, t.Rate
 	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
-	if err := knowSelf(&f.Options); err != nil {
-		return nil, err
-	}
-	plain, err := f.scenario("") // without expectations, for the arms' names
+	knowSelf(&f.Options)
+	plain, err := f.scenario(ctx, "") // without expectations, for the arms' names
 	if err != nil {
 		return nil, err
 	}
@@ -358,14 +324,14 @@ func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Compa
 		for _, metric := range t.Metrics {
 			// Under overload the metrics are judged together, and no single one may be expected.
 			if stats.MetricOf(metric).Compared && !slices.Contains(t.Metrics, "good_mean") {
-				f.expect = append(f.expect, fmt.Sprintf("not faster(%q, %q)", metric, arm.Name))
+				f.expect = append(f.expect, fmt.Sprintf("%s%q, %q)", notFaster, metric, arm.Name))
 			}
 		}
 	}
 	for _, term := range t.Keeps {
-		f.expect = append(f.expect, keeps(term, arms[0].Name))
+		f.expect = append(f.expect, fmt.Sprintf("%s(%q) <= %s", term.Metric, arms[0].Name, strings.TrimPrefix(term.String(), term.Metric+"<=")))
 	}
-	s, err := f.scenario("")
+	s, err := f.scenario(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -374,14 +340,12 @@ func (f *chooseFlags) planTest(t advise.Test, show *progress) (*experiment.Compa
 		f.Note = "tests an advice of schedlab choose"
 		f.Iters = workload.Calibrate()
 	}
-	return f.plan(s)
+	return experiment.Plan(s, f.Options)
 }
 
-// keeps returns the expectation that an arm keeps a term of an SLO, as --expect takes it. test
-// finds the outcome by this text.
-func keeps(term stats.Term, arm string) string {
-	return fmt.Sprintf("%s(%q) <= %s", term.Metric, arm, strings.TrimPrefix(term.String(), term.Metric+"<="))
-}
+// notFaster begins the expectation that another arm is not faster. All other expectations of a test
+// are about the SLO.
+const notFaster = "not faster("
 
 // test runs the comparison that tests the advice, and judges it. The arms of the plan are in the
 // order of t.Arms, with the copy of the first left out. A run that was cut short has no answer: the
@@ -403,13 +367,8 @@ func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, 
 	if err != nil {
 		return nil, err
 	}
-	// The expectations are the run's; those on the SLO are found by their text.
-	var slo []record.Expectation
-	for _, e := range run.Result.Expectations {
-		if slices.ContainsFunc(t.Keeps, func(term stats.Term) bool { return e.Text == keeps(term, arms[0]) }) {
-			slo = append(slo, e)
-		}
-	}
+	slo := slices.Clone(run.Result.Expectations)
+	slo = slices.DeleteFunc(slo, func(e record.Expectation) bool { return strings.HasPrefix(e.Text, notFaster) })
 	v := advise.Verify(run.Result.Arms[0], arms, t.Metrics, verdicts, slo)
 	v.Dir = dir.Path()
 	return v, nil

@@ -15,7 +15,6 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
-	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
 
@@ -24,9 +23,9 @@ import (
 // are.
 //
 // A comparison goes through these steps, which the other commands share: checkGiven looks at the
-// flags, prepare completes the options, questions (pack.go) reads the scenarios, seeMachine
-// (doctor.go) looks at the machine, plans plans everything, and carryOut runs one comparison,
-// writes its reports and prints its answer.
+// flags, prepare completes the options, questions (pack.go) reads the scenarios, conduct looks at the
+// machine (seeMachine in doctor.go) and plans everything, and carryOut runs one comparison, writes
+// its reports and prints its answer.
 //
 // arms comes from --arms and replaces the scenario's arms; addArms comes from --arm and adds to
 // them. total is the limit of a pack, 0 for none, and why is --explain. progress is one of
@@ -63,27 +62,22 @@ embedded 'quick' comparison of net/http, fasthttp and a worker pool runs, in
 half a minute on two CPUs where the machine is quiet, and 75 s at most.
 
 Several scenarios, a directory of them, or 'all' (the embedded ones) make a pack:
-each runs with a record of its own, and every expectation of theirs is told as
-pass, fail, open or REFUSED, with a table at the end. One fails only when the
-blocks are sure of it.
+each has a record of its own, and a table tells every expectation as pass, fail,
+open or REFUSED. One fails only when the blocks are sure of it.
 
 Any server is an arm: --arm name='CMD {addr}' starts one, where {addr} or {host} and
 {port} become an address, {admin} a second one and {dir} an empty directory, and
 VARIABLE=VALUE words before it are its environment; --arm name=http://127.0.0.1:9000
-takes one that runs already. --path, --targets or --log ask without a scenario, of
-the arms you name and no others.
+takes one that runs already.
 
-It prints the answer; --verbose prints the whole report, as 'schedlab report' does
-from the record, which is kept below --out with report.html. Verdicts are FASTER,
-SLOWER, SAME, INCONCLUSIVE or REFUSED; what cannot be trusted is refused with its
-reason.
+It prints the answer; the whole report is in the record, below --out. Verdicts are
+FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED, which comes with its reason.
 
 Exit codes: 0 a verdict was reached, 1 a server died or something else failed
 (what was measured is kept), 2 wrong usage, or a --window or --budget too short to
 judge what --expect asks, 3 an expectation failed, 4 every verdict on p50, p90
 and p99 was REFUSED, goodput differed nowhere and no expectation decided, 130
-interrupted. An expectation that is open or REFUSED fails nothing; with
---strict the code is 4 then.`,
+interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
 		Example: `  schedlab compare
   schedlab compare plaintext --seed 7
   schedlab compare --arms nethttp,pool --protocol full
@@ -99,40 +93,32 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
   schedlab compare --log access.log --speed 10x --arm old='./old {addr}' --arm new='./new {addr}'
   schedlab compare ./mine.yaml --dry-run`,
 		ValidArgsFunction: completeScenarios,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && !f.adhoc.given() {
-				args = []string{defaultScenario}
-			}
-			return f.run(cmd, args)
-		},
+		RunE:              f.run,
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
-	// The arms, their settings, and the expectations.
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario or of --arm, or modes, to compare instead of all its arms; the baseline first")
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/reference/scenarios.md)")
 	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is open or REFUSED, also where others pass")
-	// How long, and how often.
 	oneOf(fl, &f.Protocol, "protocol", "", "quick (windows of 0.5 s, 75 s at most) or full (3.6 s, 10 min); either ends when everything is decided, or the standing of every arm if nothing is expected", "quick", "full")
 	fl.IntVar(&f.Blocks, "blocks", 0, "most blocks to run, 10 to 40 (default 40); a run ends as soon as everything is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the protocol's or the scenario's, and longer where what is asked for needs it)")
-	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; no block begins that does not fit (default 75s, or the scenario's)")
 	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are refused (default no limit)")
-	// The load.
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	oneOf(fl, &f.Engine, "engine", "", "what sends open loops: "+strings.Join(load.Engines(), " or ")+" (default "+load.DefaultEngine+"; docs/reference/engines.md)", load.Engines()...)
 	f.adhoc.bind(fl)
-	fl.StringVar(&f.adhoc.log, "log", "", "ask what this access log says when it says so, without a scenario; each block takes the next stretch")
-	fl.StringVar(&f.adhoc.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
+	f.adhoc.bindLog(fl)
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)", stampKinds...)
-	// The output.
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm", formatNames()...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
 	fl.BoolVar(&f.why, "explain", false, "then explain the difference that is largest, with tests of its causes, as 'schedlab explain' does, which takes up to "+testBudget.String()+" more than --budget")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
-	completeFactors(cmd, "vary")
+	var factors []string
+	for _, factor := range scenario.VaryFactors() {
+		factors = append(factors, factor+"=")
+	}
+	complete(cmd, "vary", factors...)
 	complete(cmd, "arms", modeNames()...)
 	return cmd
 }
@@ -140,19 +126,14 @@ interrupted. An expectation that is open or REFUSED fails nothing; with
 // formatNames are the formats of a run's report.
 func formatNames() []string { return report.Formats().Names() }
 
-// run reads and plans every scenario first, so that mistakes are found before anything runs. Then
-// it prints the plans, runs the pack, or runs the one comparison. A pack of one scenario counts as
-// one comparison.
+// run reads every scenario, and conducts the comparisons. outcome has the exit code.
 func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
-	if err := f.checkGiven(cmd.Flags()); err != nil {
+	if err := f.checkGiven(cmd.Flags(), args); err != nil {
 		return err
 	}
-	if err := f.adhoc.check(args); err != nil {
-		return err
-	}
-	show, err := f.prepare(cmd)
-	if err != nil {
-		return err
+	show := f.prepare(cmd)
+	if len(args) == 0 {
+		args = []string{defaultScenario}
 	}
 	// Questions first, then the machine, then plans: mistakes in files are found before anything
 	// takes time.
@@ -167,90 +148,64 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if f.Aim.Expectations {
 		f.Must = f.expect
 	}
-	planned, err := f.planAll(cmd, asked, show)
+	return f.conduct(cmd, asked, show, func(r *record.Result) int {
+		code, _ := outcome([]report.PackEntry{{Result: r}}, f.strict)
+		return code
+	})
+}
+
+// conduct looks at the machine and plans all questions. Then it prints the plans, runs the pack, or
+// runs the one comparison, with the exit code of its result. Servers elsewhere are refused. In a pack
+// a scenario that needs a larger machine is no mistake: it is left out. Alone it is, and so is one that
+// cannot answer. Errors name the scenario where there are several.
+func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progress, code func(*record.Result) int) error {
+	machine, err := f.seeMachine(cmd.Context())
 	if err != nil {
 		return err
 	}
-	switch {
-	case f.dryRun:
-		return f.writePlans(cmd.OutOrStdout(), planned)
-	case len(asked) > 1:
-		return f.pack(cmd, planned, show)
-	}
-	return f.one(cmd, planned, show)
-}
-
-// planAll looks at the machine, plans every question, and prints what the machine is like. Servers
-// elsewhere are refused.
-func (f *compareFlags) planAll(cmd *cobra.Command, asked []question, show *progress) (experiment.Pack, error) {
-	machine, err := f.seeMachine(cmd.Context())
-	if err != nil {
-		return experiment.Pack{}, err
-	}
 	// One calibration for all arms and scenarios, or they would differ by its error.
 	f.Iters = workload.Calibrate()
-	planned, err := f.plans(asked)
-	if err != nil {
-		return planned, err
+	all, alone := experiment.Pack{Total: f.total}, len(asked) == 1
+	for _, q := range asked {
+		p, err := experiment.PlanPacked(q.Scenario, f.Options)
+		if err == nil && alone {
+			if err = p.Lacks; err == nil {
+				err = p.Planned.CanAnswer()
+			}
+		}
+		if err != nil {
+			return about(q.name, len(asked), err)
+		}
+		all.Scenarios = append(all.Scenarios, p)
 	}
 	// Asking a name server may take time, so it comes after everything that may be refused at once.
 	for _, q := range asked {
 		if err := f.stayLocal(cmd.Context(), q.Arms); err != nil {
-			return planned, err
+			return err
 		}
 	}
-	if f.why {
-		text := howLong(planned)
-		show.note(text, text)
+	c := all.Scenarios[0].Planned // all there is, if it is alone
+	// Said before the run, because --budget alone does not tell it.
+	if f.why && alone {
+		budget, _ := c.Budget()
+		show.say(fmt.Sprintf("measuring takes %v at most, and explaining (--explain) %v more: %v together", budget, testBudget, budget+testBudget))
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), machine)
-	return planned, nil
-}
-
-// one runs the only comparison of a pack, and prints its result. Its exit code is verdictCode's. If
-// --total is too short for it, it is not run.
-func (f *compareFlags) one(cmd *cobra.Command, p experiment.Pack, show *progress) error {
-	c := p.Scenarios[0].Planned
+	switch {
+	case f.dryRun:
+		return f.writePlans(cmd.OutOrStdout(), all)
+	case !alone:
+		return f.pack(cmd, all, show)
+	}
 	// --total may be too short even for one.
-	if why := p.Late(record.Duration(c.Planned().Estimate), 0); why != nil {
+	if why := all.Late(record.Duration(c.Planned().Estimate), 0); why != nil {
 		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %w", c.Planned().Scenario, why)}
 	}
 	r, err := f.carryOut(cmd, c, show)
 	if err != nil {
 		return err
 	}
-	if code := verdictCode(r, f.strict); code != exitDone {
-		return &exitError{code: code}
-	}
-	return nil
-}
-
-// howLong tells how long comparisons with an explanation each take at most. It is said before the
-// run, because --budget alone does not tell it. The time for one explanation is testBudget.
-func howLong(p experiment.Pack) string {
-	var measuring, explaining time.Duration
-	for _, s := range p.Scenarios {
-		if s.Planned != nil {
-			budget, _ := s.Planned.Budget()
-			measuring, explaining = measuring+budget, explaining+testBudget
-		}
-	}
-	return fmt.Sprintf("measuring takes %v at most, and explaining (--explain) %v more: %v together", measuring, explaining, measuring+explaining)
-}
-
-// plan plans a comparison with the options of the flags. An impossible one is wrong usage.
-func (f *compareFlags) plan(s scenario.Scenario) (*experiment.Comparison, error) {
-	c, err := experiment.Plan(s, f.Options)
-	return c, usageIfImpossible(err)
-}
-
-// usageIfImpossible gives an impossible plan the exit code of wrong usage. Its message tells which
-// flag to change.
-func usageIfImpossible(err error) error {
-	if _, bad := errors.AsType[*experiment.Impossible](err); bad {
-		return usage(err)
-	}
-	return err
+	return exit(code(r))
 }
 
 // carryOut runs one comparison or search, writes its reports and prints its result. The result is
@@ -270,12 +225,23 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 		e.runCommands = true // they have just run
 		run.Result.Explained, err = e.explain(cmd, dir, run, nil, show)
 	}
-	werr := errors.Join(writeReports(dir, run.Result), renderBriefly(cmd, f.output, run.Result, f.verbose))
+	werr := errors.Join(writeReports(dir, run.Result), render(cmd, f.output, run.Result, !f.verbose))
 	// The result is printed already: an error only sets the exit code and is printed below it.
 	if err != nil || werr != nil {
 		return nil, f.failure(errors.Join(err, werr), dir, run)
 	}
 	return run.Result, nil
+}
+
+// measure runs a comparison that serves another command, and writes its reports. It prints no
+// answer. It returns the record with an error too, if there is one.
+func (f *compareFlags) measure(ctx context.Context, c *experiment.Comparison, show *progress) (*record.Dir, record.Run, error) {
+	dir, run, err := c.Run(ctx, f.out, show.update)
+	show.done()
+	if err != nil {
+		return dir, run, f.failure(err, dir, run)
+	}
+	return dir, run, writeReports(dir, run.Result)
 }
 
 // failure adds the exit code and the place of the record to an error that cut a comparison short. A
@@ -302,37 +268,6 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 		return &exitError{exitPartial, err}
 	}
 	return fmt.Errorf("%w; %s", err, kept)
-}
-
-// verdictCode is 3 if an expectation failed. It is 0 if one passed, a challenger has a primary
-// verdict other than REFUSED, or its goodput differs. Otherwise, and with strict if an expectation
-// is open or refused, it is 4. A failed expectation counts more than any that passed.
-func verdictCode(r *record.Result, strict bool) int {
-	switch {
-	case answered(r, record.Failed) > 0:
-		return exitExpectation
-	case strict && answered(r, record.Undecided)+answered(r, record.NoAnswer) > 0:
-		return exitPartial
-	case answered(r, record.Passed) > 0:
-		return exitDone
-	}
-	// Goodput is not primary, but a difference in it is an answer: an overloaded arm has no other.
-	for _, v := range r.Verdicts {
-		if v.Primary && v.Verdict != stats.Refused || v.Metric == "goodput" && v.Verdict.Differs() {
-			return exitDone
-		}
-	}
-	return exitPartial
-}
-
-// answered counts the expectations with an outcome.
-func answered(r *record.Result, a record.Answer) (n int) {
-	for _, e := range r.Expectations {
-		if e.Outcome == a {
-			n++
-		}
-	}
-	return n
 }
 
 // writeReports writes the files for people and benchstat into the record: report.html, report.md

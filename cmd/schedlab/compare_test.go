@@ -1,13 +1,17 @@
 package main
 
 import (
+	"errors"
+	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 )
 
-func TestVerdictCode(t *testing.T) {
+func TestOutcome(t *testing.T) {
 	t.Parallel()
 	refused, same := record.Verdict{Primary: true, Verdict: "REFUSED"}, record.Verdict{Primary: true, Verdict: "SAME"}
 	goodput := record.Verdict{Metric: "goodput", Verdict: "SAME"}
@@ -34,9 +38,26 @@ func TestVerdictCode(t *testing.T) {
 			if err, ok := packOutcome([]report.PackEntry{{Result: r}}, nil, strict).(*exitError); ok {
 				packed = err.code
 			}
-			if got := verdictCode(r, strict); got != want || packed != want {
+			if got, _ := outcome([]report.PackEntry{{Result: r}}, strict); got != want || packed != want {
 				t.Errorf("%v, strict %v: got %d, as a pack %d, want %d", c, strict, got, packed, want)
 			}
 		}
+	}
+}
+
+// One error's exit code hides neither the words around it nor an error beside it.
+func TestEveryErrorIsTold(t *testing.T) {
+	t.Parallel()
+	var stderr strings.Builder
+	err := errors.Join(about("a.yaml", 2, usagef("--rate is missing")), errors.New("the disk is full"))
+	if code := tell(&cobra.Command{}, err, &stderr); code != exitUsage {
+		t.Errorf("exit code %d, want %d", code, exitUsage)
+	}
+	if want := "schedlab: scenario \"a.yaml\": --rate is missing\nschedlab: the disk is full\n"; stderr.String() != want {
+		t.Errorf("got %q, want %q", stderr.String(), want)
+	}
+	stderr.Reset()
+	if code := tell(&cobra.Command{}, exit(exitPartial), &stderr); code != exitPartial || stderr.String() != "" {
+		t.Errorf("of a report that says everything: exit code %d and %q", code, stderr.String())
 	}
 }

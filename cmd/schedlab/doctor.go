@@ -49,15 +49,11 @@ directory that cannot be written. Every finding says what it spoils and the fix.
 
 Then compare the baseline of a SCENARIO (default quick) with itself, at the rate
 that a comparison of all its arms would offer: what copies of one program differ by
-is what this machine cannot tell apart on that load. A table says which differences
-a quick and a full comparison can judge, and how long they take.
+is what this machine cannot tell apart. A table says which differences a quick and a
+full comparison can judge, and how long they take. It changes nothing, keeps no
+record, and takes about 15 seconds.
 
-It takes about 15 seconds; --quick leaves the servers out (2 s), --full compares
-more blocks, and the longer windows of the full protocol too (2 min). It changes
-nothing, and keeps no record.
-
-Exit codes: 0 fit, with or without reservations, 3 unfit (something is BAD), 130
-interrupted.`,
+Exit codes: 0 fit, with or without reservations, 3 unfit (something is BAD).`,
 		Example: `  schedlab doctor
   schedlab doctor --quick --out /var/tmp/runs
   schedlab doctor pool-cpu
@@ -65,16 +61,9 @@ interrupted.`,
   schedlab doctor --server-cpus 0-1 --load-cpus 2-3`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeScenarios,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.name = defaultScenario
-			if len(args) > 0 {
-				f.name = args[0]
-			}
-			return f.run(cmd)
-		},
+		RunE:              f.run,
 	}
 	fl := cmd.Flags()
-	// How thorough.
 	fl.BoolVar(&f.quick, "quick", false, "read and time, but start no server: 2 seconds")
 	fl.BoolVar(&f.full, "full", false, "measure what both protocols can judge: 2 minutes")
 	// The same flags as compare's, so that the machine is looked at as a comparison would use it.
@@ -82,7 +71,6 @@ interrupted.`,
 	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
 	oneOf(fl, &f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free", "auto", "none")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take a scenario with an arm that runs on another machine")
-	// Where records would go, and the output.
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory that run records will be kept in")
 	oneOf(fl, &f.output, "output", "text", strings.Join(doctor.Formats, ", "), doctor.Formats...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every finding with what it spoils, and not the answer only")
@@ -102,29 +90,35 @@ const (
 	nullMode    = "nethttp" // of the server that is asked for it
 )
 
-// run measures the machine, judges it and prints the report. After an interrupt it judges nothing,
-// as half a machine may look fit. An unfit machine has exit code 3.
-func (f *doctorFlags) run(cmd *cobra.Command) error {
+// run measures the machine, judges it and prints the report. A faulty scenario, or one with arms on
+// other machines, is refused before anything is measured: planning the comparison once finds its
+// faults. After an interrupt it judges nothing, as half a machine may look fit. An unfit machine has
+// exit code 3.
+func (f *doctorFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if f.quick && f.full {
 		return usagef("--quick and --full exclude each other; drop one of them")
 	}
 	// An empty --out would leave the check of the directory out.
-	if f.out == "" {
-		return usagef("--out is empty; give it a value or leave it out")
-	}
-	show := newProgress(cmd.ErrOrStderr(), f.progress)
-	if err := knowSelf(&f.Options); err != nil {
+	if err := checkEmpty(cmd.Flags(), "out"); err != nil {
 		return err
 	}
+	show := newProgress(cmd.ErrOrStderr(), f.progress)
+	knowSelf(&f.Options)
 	// Wrong --server-cpus or --load-cpus are found here.
 	survey, err := experiment.NewSurvey(f.Options)
 	if err != nil {
-		return usageIfImpossible(err)
-	}
-	if err := f.check(cmd.Context()); err != nil {
 		return err
 	}
-	// From here on: read, measure, judge, print.
+	f.name = append(args, defaultScenario)[0]
+	if f.asked, _, err = findScenario(f.name); err == nil {
+		err = f.stayLocal(cmd.Context(), f.asked.Arms)
+	}
+	if err == nil {
+		_, err = f.alike("quick")
+	}
+	if err != nil {
+		return err
+	}
 	m := machine(survey, f.out)
 	m.Scenario, m.Window = f.asked.Name, time.Duration(f.asked.Protocol.Window)
 	err = f.measure(cmd.Context(), survey, m, show)
@@ -140,23 +134,9 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if report.Verdict == doctor.Unfit {
-		return &exitError{code: exitExpectation}
+		return exit(exitExpectation)
 	}
 	return nil
-}
-
-// check refuses a faulty scenario, or one with arms on other machines, before anything is measured.
-// Planning the comparison once finds its faults.
-func (f *doctorFlags) check(ctx context.Context) error {
-	var err error
-	if f.asked, _, err = findScenario(f.name); err != nil {
-		return err
-	}
-	if err := f.stayLocal(ctx, f.asked.Arms); err != nil {
-		return err
-	}
-	_, err = f.alike("quick")
-	return err
 }
 
 // machine reads the properties of this machine that need no measuring. out is the directory for
@@ -214,7 +194,10 @@ func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m 
 		m.Gap.Longest, m.Gap.Replies, m.Gap.Err = survey.Gap(ctx, nullMode, nullSpan)
 		if ctx.Err() == nil {
 			show.update("measuring the load engine itself", 0, 1, nullSpan)
-			m.Engine = engineTime(survey.Floor(ctx))
+			floor, err := survey.Floor(ctx)
+			if m.Engine.Err = err; err == nil {
+				m.Engine = doctor.Engine{Rate: floor.Rate, P50: floor.P50, P99: floor.P99}
+			}
 		}
 		if err := f.noise(ctx, m, show); err != nil {
 			return err
@@ -225,53 +208,44 @@ func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m 
 	return nil
 }
 
-// engineTime converts the time that the load engine adds to a response time, or the reason why it
-// is not known.
-func engineTime(f *record.Floor, err error) doctor.Engine {
-	if err != nil {
-		return doctor.Engine{Err: err}
-	}
-	return doctor.Engine{Rate: f.Rate, P50: f.P50, P99: f.P99}
-}
-
-// aPlan is one comparison of a program with itself: a protocol, and how many blocks of it to run.
-type aPlan struct {
-	protocol string
-	blocks   int
-}
-
 // noise measures by how much copies of one program seem to differ. A comparison that cannot run
 // here is a finding and no error. Fewer blocks than a real comparison's are enough: package doctor
 // computes from their spread what the protocol's own number would tell. Its error is a context that
 // has ended, or a scenario that cannot be planned.
 func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progress) error {
-	// Four blocks show a spread in ten seconds or so. --full runs both protocols, so that nothing
-	// has to be scaled.
-	plans := []aPlan{{"quick", 4}}
+	// Blocks to run of each protocol. Four show a spread in ten seconds or so. --full runs both
+	// protocols, so that nothing has to be scaled.
+	protocols, blocks := []string{"quick", "full"}, []int{4}
 	if f.full {
-		plans = []aPlan{{"quick", 12}, {"full", 6}}
+		blocks = []int{12, 6}
 	}
 	// One calibration for all comparisons.
 	f.Iters = workload.Calibrate()
+	// A rate that is a share of the slowest arm's throughput is measured first, so that the copies run
+	// at the load that a real comparison of the scenario would have. It stays 0 for any other.
+	throughput, err := f.plan(f.asked, "quick", 24*time.Hour)
+	if err == nil {
+		f.rate, err = throughput.Shortened(0).Offered(ctx, show.update)
+	}
 	var runs []record.Run
-	err := f.findRate(ctx, show)
-	for _, p := range plans {
+	for i, n := range blocks {
 		var run record.Run
 		if err == nil {
-			run, err = f.compareAlike(ctx, p, show)
+			run, err = f.compareAlike(ctx, protocols[i], n, show)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil: // a finding, not the end
-			m.Noise = doctor.NoNoise(f.name, record.Fact{Code: doctor.NoiseNotRun, Names: record.Names{"protocol": p.protocol, "error": err.Error()}})
+			names := record.Names{"protocol": protocols[i], "error": err.Error()}
+			m.Noise = doctor.NoNoise(f.name, record.Fact{Code: doctor.NoiseNotRun, Names: names})
 			return nil
 		}
 		runs = append(runs, run)
 	}
 	// Both protocols are judged, whatever was run.
-	var protocols []record.Plan
-	for _, name := range []string{"quick", "full"} {
+	var plans []record.Plan
+	for _, name := range protocols {
 		c, err := f.alike(name)
 		if err != nil {
 			return err
@@ -279,15 +253,15 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 		// A real comparison runs up to as many blocks as its budget has room for.
 		p := c.Planned()
 		_, p.Blocks = c.Budget()
-		protocols = append(protocols, p)
+		plans = append(plans, p)
 	}
-	m.Noise = doctor.NewNoise(f.name, runs, protocols)
+	m.Noise = doctor.NewNoise(f.name, runs, plans)
 	m.Noise.Sleeps = f.asked.Workload.Sleep.Mean() > 0
 	return nil
 }
 
 // alike plans the scenario with its baseline as the only contestant: two arms of it, and the first
-// has a copy. The rate is the scenario's, or the one that findRate found.
+// has a copy. The rate is the scenario's, or the one that noise found.
 func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
 	s := f.asked
 	one := s.First()
@@ -297,49 +271,30 @@ func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
 		one.Clients = maps.Clone(one.Clients)
 		delete(one.Clients, "rate")
 	}
-	s.Arms, s.Load.Vary = twice(one), nil
+	s.Arms, s.Load.Vary = []scenario.Arm{one}, nil
 	return f.plan(s, protocol, 0)
 }
 
-// findRate asks all arms of the scenario for their throughput when its rate is a share of the
-// slowest one's. So the copies run at the load that a real comparison of the scenario would have.
-// It leaves f.rate 0 if the rate is not relative.
-func (f *doctorFlags) findRate(ctx context.Context, show *progress) error {
-	s := f.asked
-	if len(s.Arms) == 1 {
-		s.Arms = twice(s.Arms[0])
-	}
-	c, err := f.plan(s, "quick", 24*time.Hour)
-	if err != nil {
-		return err
-	}
-	f.rate, err = c.Shortened(0).Offered(ctx, show.update)
-	return err
-}
-
-// twice returns an arm and another one like it.
-func twice(a scenario.Arm) []scenario.Arm {
-	again := a
-	again.Name += "-again"
-	return []scenario.Arm{a, again}
-}
-
-// plan lays the scenario out; a budget of 0 is the protocol's. The seed is fixed: two looks at a
-// machine should differ by the machine alone. Expectations and claims are about the scenario's
-// arms, so they are dropped.
+// plan lays the scenario out, a single arm twice; a budget of 0 is the protocol's. The seed is fixed:
+// two looks at a machine should differ by the machine alone. Expectations and claims are about the
+// scenario's arms, so they are dropped.
 func (f *doctorFlags) plan(s scenario.Scenario, protocol string, budget time.Duration) (*experiment.Comparison, error) {
 	s.Expect, s.Claims = nil, nil
+	if len(s.Arms) == 1 {
+		again := s.Arms[0]
+		again.Name += "-again"
+		s.Arms = []scenario.Arm{s.Arms[0], again}
+	}
 	o := f.Options
 	o.Protocol, o.Seed, o.Budget = protocol, 1, budget
-	c, err := experiment.Plan(s, o)
-	return c, usageIfImpossible(err)
+	return experiment.Plan(s, o)
 }
 
-// compareAlike runs the comparison that p describes, in a directory that is removed. The run is
-// returned with its result. Servers that die, or too few files, are errors here and findings of
-// noise.
-func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress) (run record.Run, err error) {
-	c, err := f.alike(p.protocol)
+// compareAlike compares copies of the baseline in some blocks of a protocol, in a directory that is
+// removed. The run is returned with its result. Servers that die, or too few files, are errors here
+// and findings of noise.
+func (f *doctorFlags) compareAlike(ctx context.Context, protocol string, blocks int, show *progress) (run record.Run, err error) {
+	c, err := f.alike(protocol)
 	if err != nil {
 		return run, err
 	}
@@ -348,7 +303,7 @@ func (f *doctorFlags) compareAlike(ctx context.Context, p aPlan, show *progress)
 		return run, fmt.Errorf("measuring the noise: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	_, run, err = c.Shortened(p.blocks).Run(ctx, dir, show.update)
+	_, run, err = c.Shortened(blocks).Run(ctx, dir, show.update)
 	return run, err
 }
 
@@ -362,7 +317,7 @@ const briefWatch = 150 * time.Millisecond
 func (f *compareFlags) seeMachine(ctx context.Context) (line string, err error) {
 	survey, err := experiment.NewSurvey(f.Options)
 	if err != nil {
-		return "", usageIfImpossible(err)
+		return "", err
 	}
 	m := machine(survey, f.out)
 	clock := doctor.WatchClock(doctor.SystemClock(), briefWatch)

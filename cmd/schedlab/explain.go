@@ -56,19 +56,14 @@ waits, mutexes, context switches, the garbage collector, overflows, CPU time. Ea
 cause that has a setting is then tested in short extra blocks: the slower arm, the
 same with the cause taken away, and the same with a setting changed that must not
 matter. "Because" is said of a cause that was confirmed so: the part fell, and the
-control did not move; and of a late load, which is measured directly.
---no-interventions leaves the tests out. The explanation is kept in the run's record
-(why.json, why.html); of the same arms, tests and profiles that are there already
-stay until they run again. The tests have a record of their own, and 'latest' still
-names the run.
+control did not move; and of a late load, which is measured directly. The explanation
+is kept in the run's record (why.json, why.html); of the same arms, tests and profiles
+that are there already stay until they run again. The tests have a record of their own.
 
-What a record from somebody else names beside schedlab's own servers (other programs,
-addresses, environment variables) is printed, and runs only with --run-commands.
-
---profiles starts each of the two arms once more, under the run's load, and captures
-its profiles (cpu, allocs, mutex, block, goroutine, wall) and an execution trace, about
-ten seconds for each arm. They go to profiles/ARM in the run's record with flame
-graphs, for 'go tool pprof' and 'go tool trace' (docs/guide/profiles.md).
+--profiles starts each of the two arms once more, under the run's load, for about ten
+seconds, and captures its profiles (cpu, allocs, mutex, block, goroutine, wall) and an
+execution trace. They go to profiles/ARM in the run's record with flame graphs, for
+'go tool pprof' and 'go tool trace' (docs/guide/profiles.md).
 
 Exit codes: 0 a cause was confirmed or measured directly, or the arms do not differ;
 4 they differ, and no cause was confirmed; 130 interrupted.`,
@@ -81,27 +76,20 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 		RunE: f.run,
 	}
 	fl := cmd.Flags()
-	// What to do beyond reading the record.
 	fl.BoolVar(&f.noInterventions, "no-interventions", false, "test no cause: read the record only")
 	fl.BoolVar(&f.profiles, "profiles", false, "capture profiles and an execution trace of both arms")
 	fl.DurationVar(&f.testBudget, "budget", testBudget, "longest the tests may take")
-	// What may be started.
 	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
-	// The rest.
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the tests (default random)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown or html", report.ExplainFormats().Names()...)
-	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return recorded(f.out), cobra.ShellCompDirectiveDefault
 		}
-		_, run, err := record.Open(args[0], f.out)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var names []string
+		_, run, _ := record.Open(args[0], f.out) // a run that cannot be read has no arms
 		for _, a := range run.Plan.Arms {
 			names = append(names, a.Name)
 		}
@@ -114,16 +102,12 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 // explanation without them and returns the reason. The exit code is 4 if the arms differ and no
 // cause is known for sure.
 func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
-	show, err := f.prepare(cmd)
-	if err != nil {
-		return err
-	}
+	show := f.prepare(cmd)
 	// Without a RUN the newest one; further arguments are arms.
-	name := "latest"
-	if len(args) > 0 {
-		name, args = args[0], args[1:]
+	if len(args) == 0 {
+		args = []string{"latest"}
 	}
-	dir, run, err := record.Open(name, f.out)
+	dir, run, err := record.Open(args[0], f.out)
 	if err != nil {
 		return usage(err)
 	}
@@ -131,7 +115,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	if run.Plan.SLO != "" {
 		return usagef("run %s is a search for capacity, which compares no arms: explain a run of 'schedlab compare'", run.Name)
 	}
-	x, stopped := f.explain(cmd, dir, run, args, show)
+	x, stopped := f.explain(cmd, dir, run, args[1:], show)
 	if x == nil {
 		return stopped
 	}
@@ -146,7 +130,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if x.Outcome == record.Correlated || x.Outcome == record.NoCause {
-		return &exitError{code: exitPartial}
+		return exit(exitPartial)
 	}
 	return nil
 }
@@ -186,12 +170,12 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 
 // again returns the options of a run under the load and on the CPUs of the explained one. Rate,
 // CPUs and engine are from the record, through t; requests and arrivals come from the scenario in
-// it.
-func (f *explainFlags) again(t explain.Test) experiment.Options {
+// it. The record may be somebody else's, so programs that it names are not run without a check.
+func (f *explainFlags) again(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, t explain.Test) (experiment.Options, error) {
 	return experiment.Options{
 		Self: f.Self, Version: f.Version, Modes: f.Modes, Iters: workload.Calibrate(),
 		Rate: scenario.Rate{PerSecond: t.Rate}, ServerCPUs: t.ServerCPUs, LoadCPUs: t.LoadCPUs, Pin: t.Pin, Engine: t.Engine,
-	}
+	}, f.mayRun(cmd.Context(), dir, recorded, t.Scenario)
 }
 
 // test runs the comparison that would confirm the causes. With an error it returns the untested
@@ -201,11 +185,10 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	if err != nil || !ok {
 		return x, err
 	}
-	// The record may be somebody else's: do not run the programs that it names without a check.
-	if err := f.mayRun(cmd.Context(), dir, recorded, t.Scenario); err != nil {
+	o, err := f.again(cmd, dir, recorded, t)
+	if err != nil {
 		return x, err
 	}
-	o := f.again(t)
 	// Of the quantiles only p50 is asked for: the test judges parts of the time and not quantiles,
 	// and longer windows would cost blocks.
 	o.Seed, o.Budget, o.Asks, o.Sign = f.Seed, f.testBudget, []string{"p50"}, true
@@ -216,7 +199,7 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	}
 	// Said before the minute that they take.
 	if few := fewBlocks(planned.Planned(), f.testBudget); few != "" {
-		show.note(few, few)
+		show.say(few)
 	}
 	tests, run, err := f.measure(cmd.Context(), planned, show)
 	if tests != nil { // the newest run stays the one that is explained
@@ -235,12 +218,12 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 // cannotTest returns the error about tests that cannot be planned. Tests have no flag but --budget,
 // so the flags that the plan names for a budget that is too short are no help. compare --explain
 // does not even have that: its advice is to explain the run again. Errors about anything else than
-// the budget come through with a prefix.
+// the budget are failures: the record asks for the plan, not the user.
 func (f *explainFlags) cannotTest(err error) error {
 	bad, ok := errors.AsType[*experiment.Impossible](err)
 	switch {
 	case !ok || bad.Needs == 0:
-		return fmt.Errorf("planning the tests: %w", err)
+		return &exitError{exitFailed, fmt.Errorf("planning the tests: %w", err)}
 	case f.why:
 		return usagef("the tests of --explain need %v and have %v: the run is kept, test its causes with 'schedlab explain --budget %v'", bad.Needs, f.testBudget, bad.Needs)
 	}
@@ -272,15 +255,14 @@ func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded rec
 	if err != nil {
 		return x, usage(err)
 	}
-	// As in test.
-	if err := f.mayRun(cmd.Context(), dir, recorded, t.Scenario); err != nil {
+	o, err := f.again(cmd, dir, recorded, t)
+	if err != nil {
 		return x, err
 	}
-	o := f.again(t)
 	o.Seed = c.Seed()
 	planned, err := experiment.Plan(t.Scenario, o)
 	if err != nil {
-		return x, fmt.Errorf("planning the profiles: %w", err)
+		return x, &exitError{exitFailed, fmt.Errorf("planning the profiles: %w", err)}
 	}
 	// The windows of these profiles are not measured.
 	arms, err := planned.Profile(cmd.Context(), show.update)
@@ -299,14 +281,8 @@ func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded rec
 // so far. arms has two elements, the arm compared with first.
 func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles, error) {
 	kept := &record.Profiles{Moved: []record.FunctionShare{}}
-	// draw writes one flame graph, and notes it.
-	draw := func(f record.Flame, name string) (err error) {
-		f.File, err = dir.WriteProfile(f.Arm, name, func(w io.Writer) error { return report.FlameSVG(w, f) })
-		kept.Flames = append(kept.Flames, f)
-		return err
-	}
-	first := map[string]*profile.Tree{} // of the arm compared with, by kind
-	var kinds []string
+	var kinds []string                           // in the order in which they were captured
+	trees := [2]map[string]*profile.Tree{{}, {}} // of each arm, by kind; nil without samples
 	for i, a := range arms {
 		k := record.ProfiledArm{Arm: a.Arm, Files: []string{}}
 		for _, file := range a.Files {
@@ -316,49 +292,50 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 				return kept, err
 			}
 			k.Files = append(k.Files, at)
-			// Profiles are named after their kind: cpu.pb.gz.
+			// Profiles are named after their kind: cpu.pb.gz. The other file is the execution trace, which
+			// tells how requests passed through the scheduler.
 			kind, isProfile := strings.CutSuffix(file.Name, ".pb.gz")
-			// The execution trace, which tells how requests passed through the scheduler.
 			if !isProfile {
-				if k.Requests, err = profile.Requests(file.Data); err != nil {
-					return kept, err
-				}
-				continue
+				k.Requests, err = profile.Requests(file.Data)
+			} else if trees[i][kind], err = profile.Parse(file.Data); !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
 			}
-			kinds = append(kinds, kind)
-			tree, err := profile.Parse(file.Data)
 			// No sample is common, as of mutexes in a server that hardly locks.
-			if errors.Is(err, profile.ErrEmpty) {
-				continue
-			}
-			if err == nil {
-				err = draw(record.Flame{Kind: kind, Arm: a.Arm, Frames: tree.Layout(nil)}, kind+".svg")
-			}
-			if err != nil {
+			if err != nil && !errors.Is(err, profile.ErrEmpty) {
 				return kept, err
 			}
-			if kind == "cpu" {
-				k.Samples = tree.Samples
-			}
-			base := first[kind]
-			if i == 0 {
-				first[kind] = tree
-			}
-			// The first arm, or a kind that the first arm has no samples of.
-			if base == nil {
-				continue
-			}
-			if err := draw(record.Flame{Kind: kind, Arm: a.Arm, Base: arms[0].Arm, Frames: tree.Layout(base)}, kind+"-difference.svg"); err != nil {
-				return kept, err
-			}
-			if kind == "cpu" {
-				kept.Moved = append(kept.Moved, profile.Changes(base, tree, mostMoved)...)
-			}
+		}
+		if cpu := trees[i]["cpu"]; cpu != nil {
+			k.Samples = cpu.Samples
 		}
 		kept.Arms = append(kept.Arms, k)
 	}
-	// By kind, in the order in which they were captured: the two arms' graphs and their difference
-	// stand together.
-	slices.SortStableFunc(kept.Flames, func(a, b record.Flame) int { return slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind) })
+	// draw writes one flame graph, and notes it.
+	draw := func(f record.Flame, name string) (err error) {
+		f.File, err = dir.WriteProfile(f.Arm, name, func(w io.Writer) error { return report.FlameSVG(w, f) })
+		kept.Flames = append(kept.Flames, f)
+		return err
+	}
+	// The two arms' graphs and their difference stand together.
+	for _, kind := range kinds {
+		for i, a := range arms {
+			if tree := trees[i][kind]; tree != nil {
+				if err := draw(record.Flame{Kind: kind, Arm: a.Arm, Frames: tree.Layout(nil)}, kind+".svg"); err != nil {
+					return kept, err
+				}
+			}
+		}
+		base, tree := trees[0][kind], trees[1][kind]
+		if base == nil || tree == nil {
+			continue
+		}
+		f := record.Flame{Kind: kind, Arm: arms[1].Arm, Base: arms[0].Arm, Frames: tree.Layout(base)}
+		if err := draw(f, kind+"-difference.svg"); err != nil {
+			return kept, err
+		}
+		if kind == "cpu" {
+			kept.Moved = append(kept.Moved, profile.Changes(base, tree, mostMoved)...)
+		}
+	}
 	return kept, nil
 }

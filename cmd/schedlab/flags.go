@@ -1,8 +1,15 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/mode"
 	"schedlab/internal/model"
@@ -24,20 +32,16 @@ import (
 // also accepted, such as "" for a default that is decided later. Upper and lower case do not
 // matter; the value is stored as in of. It implements pflag.Value; oneOf declares one.
 //
-// This file has the kinds of flags and the checks that several commands share. Checks run before
-// anything is read or started: a mistake costs the user no measuring time.
+// This file has the kinds of flags and the checks that several commands share, down to what a record
+// from somebody else may start (mayRun). Checks run before anything is measured: a mistake costs the
+// user no time.
 type choice struct {
 	value *string
 	of    []string
 }
 
 // String returns the present value.
-func (c choice) String() string {
-	if c.value == nil { // pflag asks a zero choice
-		return ""
-	}
-	return *c.value
-}
+func (c choice) String() string { return *c.value }
 
 // Type returns pflag's word for a text: help then names no type of ours.
 func (c choice) Type() string { return "string" }
@@ -70,48 +74,30 @@ func oneOf(fl *pflag.FlagSet, value *string, name, initial, usage string, of ...
 // stampKinds are the values of --stamps.
 var stampKinds = []string{record.StampsOff, "basic", record.StampsFull}
 
-// completeChoices has the shell complete every choice among the flags of cmd. newRoot calls it once
-// all flags are declared.
-func completeChoices(cmd *cobra.Command) {
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if c, ok := f.Value.(choice); ok {
-			complete(cmd, f.Name, c.of...)
-		}
-	})
-}
-
-// complete offers fixed values for a flag in the shell. The flag must exist.
+// complete offers fixed values for a flag in the shell. The flag must exist. After "workers=" the
+// shell adds no space, since a value follows.
 func complete(cmd *cobra.Command, flag string, values ...string) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // the flag does not exist: a bug here
+	directive := cobra.ShellCompDirectiveNoFileComp
+	if strings.HasSuffix(values[0], "=") {
+		directive |= cobra.ShellCompDirectiveNoSpace
 	}
+	must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, directive)))
 }
 
-// completeFactors offers the factors that a flag varies, as "workers=", to be followed by values:
-// the shell adds no space.
-func completeFactors(cmd *cobra.Command, flag string) {
-	var names []string
-	for _, factor := range scenario.VaryFactors() {
-		names = append(names, factor+"=")
-	}
-	fixed := cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
-	if err := cmd.RegisterFlagCompletionFunc(flag, fixed); err != nil {
-		panic(err) // as in complete
+// must panics on an error that only a bug of this program can cause, as about a flag that does not
+// exist.
+func must(err error) {
+	if err != nil {
+		panic(err)
 	}
 }
 
 // recorded lists the names of the records below root, the link to the newest included, for the
-// shell. Directories that begin with a dot are none.
+// shell. Names that begin with a dot are none.
 func recorded(root string) (names []string) {
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		return nil // nothing to offer
-	}
-	for _, e := range entries {
-		info, err := os.Stat(filepath.Join(root, e.Name()))
-		if err == nil && info.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, e.Name())
-		}
+	dirs, _ := filepath.Glob(filepath.Join(root, "[^.]*")) // an error: nothing to offer
+	for _, dir := range dirs {
+		names = append(names, filepath.Base(dir))
 	}
 	return names
 }
@@ -130,16 +116,19 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
+	fl.DurationVar(&f.Warmup, "warmup", 0, "time before the measured time that is not measured (of a search: default 500ms)")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 }
 
 // prepare completes the options for a plan: where progress goes, a seed, this program and its
 // modes. Call it after the flags are checked, and before planning.
-func (f *compareFlags) prepare(cmd *cobra.Command) (*progress, error) {
+func (f *compareFlags) prepare(cmd *cobra.Command) *progress {
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnLook = show.trouble, show.cannot, show.doubt, show.soFar
-	f.OnPlan = show.plan
+	f.OnPlan = func(changed record.Fact) { show.say(changed.String()) }
 	drawSeed(cmd, &f.Seed)
-	return show, knowSelf(&f.Options)
+	knowSelf(&f.Options)
+	return show
 }
 
 // drawSeed draws a seed if none was given. It has 32 bits, which are short enough to type.
@@ -151,12 +140,12 @@ func drawSeed(cmd *cobra.Command, seed *uint64) {
 
 // knowSelf tells a plan about this program and its modes, and has records signed. The arms with a
 // mode are servers of this very program, started by its path.
-func knowSelf(o *experiment.Options) (err error) {
-	if o.Self, err = os.Executable(); err != nil {
-		return fmt.Errorf("finding this program: %w", err)
+func knowSelf(o *experiment.Options) {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0] // the name it was started by
 	}
-	o.Version, o.Modes, o.Sign = programVersion(), modeFacts(), true
-	return nil
+	o.Self, o.Version, o.Modes, o.Sign = self, programVersion(), modeFacts(), true
 }
 
 // modeFacts are the modes by name, with a check of an arm's flags. The measuring half may not
@@ -170,40 +159,97 @@ func modeFacts() map[string]mode.Mode {
 	return facts
 }
 
-// checkGiven refuses values that mean "not given" when they were given: a user who writes --blocks
-// 0 must not get the default silently. The arms and --vary are checked with it.
-func (f *compareFlags) checkGiven(fl *pflag.FlagSet) error {
-	for _, name := range []string{"blocks", "window", "warmup", "budget"} {
-		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0" || v == "0s") {
-			return usagef("--%s %s must be above 0; leave it out for the scenario's or the protocol's", name, v)
-		}
-	}
-	// capacity makes this check too, so it is a separate method.
-	if err := f.checkArms(fl); err != nil {
-		return err
-	}
-	if err := f.checkVary(fl); err != nil {
-		return err
-	}
-	return checkEmpty(fl, "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed")
+// mistakes are what may be wrong with a command's flags: conditions that must not hold, each with a
+// message that quotes the flag and tells what to give instead.
+type mistakes []struct {
+	made bool
+	msg  string
 }
 
-// checkArms refuses an arm without a name, as in --arms a,,b.
-func (f *compareFlags) checkArms(fl *pflag.FlagSet) error {
-	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
-		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
+// first returns the first mistake that was made, as wrong usage; nil if there is none.
+func (m mistakes) first() error {
+	for _, one := range m {
+		if one.made {
+			return usagef("%s", one.msg)
+		}
 	}
 	return nil
 }
 
-// scenario reads a scenario and puts the command line's arms into it. name is ignored if flags
-// replace the scenario.
-func (f *compareFlags) scenario(name string) (scenario.Scenario, error) {
-	s, err := f.question(name)
-	if err != nil {
-		return s, err
+// fill sets flags that were not given to what a scenario says, in the flags' own notation, so that
+// their parsers check it. Nothing or 0 means that the scenario does not say: the flag's default holds.
+func fill(fl *pflag.FlagSet, said map[string]string) error {
+	for _, flag := range slices.Sorted(maps.Keys(said)) {
+		if value := said[flag]; !fl.Changed(flag) && !slices.Contains([]string{"", "0", "0s"}, value) {
+			if err := fl.Lookup(flag).Value.Set(value); err != nil {
+				return fmt.Errorf("%s: %w", flag, err)
+			}
+		}
 	}
-	return f.withArms(s)
+	return nil
+}
+
+// given returns those of the named flags that have a value, with their dashes.
+func given(fl *pflag.FlagSet, names ...string) (all []string) {
+	for _, name := range names {
+		if fl.Changed(name) {
+			all = append(all, "--"+name)
+		}
+	}
+	return all
+}
+
+// checkAboveZero refuses the named flags if one was given 0 or less: 0 means "not given", and a user
+// who writes --blocks 0 must not get the default silently. It looks at the text of the value, so it
+// serves numbers and durations alike. Flags that the command does not have are left out.
+func checkAboveZero(fl *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if f := fl.Lookup(name); f != nil && f.Changed {
+			if v := f.Value.String(); v == "0" || v == "0s" || v[0] == '-' {
+				return usagef("--%s %s must be above 0; leave it out for the default", name, v)
+			}
+		}
+	}
+	return nil
+}
+
+// checkEmpty refuses the named flags if one was given an empty value, as by a shell variable that
+// is not set. Flags that the command does not have are left out.
+func checkEmpty(fl *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if f := fl.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return usagef("--%s is empty; give it a value or leave it out", name)
+		}
+	}
+	return nil
+}
+
+// checkGiven refuses values that a comparison, a gate, a search or a map cannot mean, whichever of
+// the flags it has: values that mean "not given", an arm without a name, as in --arms a,,b, and two
+// flags that say the same.
+func (f *compareFlags) checkGiven(fl *pflag.FlagSet, scenarios []string) error {
+	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
+		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
+	}
+	return cmp.Or(
+		checkAboveZero(fl, "blocks", "window", "warmup", "budget"),
+		f.checkVary(fl),
+		checkEmpty(fl, "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed"),
+		f.adhoc.check(fl, scenarios),
+	)
+}
+
+// scenario reads a scenario and puts the command line's arms into it, which may not be on another
+// machine. name is ignored if flags replace the scenario.
+func (f *compareFlags) scenario(ctx context.Context, name string) (scenario.Scenario, error) {
+	s, err := f.question(name)
+	if err == nil {
+		s, err = f.withArms(s)
+	}
+	if err == nil {
+		err = f.stayLocal(ctx, s.Arms)
+	}
+	return s, err
 }
 
 // withArms puts the command line's arms into a scenario, and then --close, --vary and --expect,
@@ -232,12 +278,10 @@ func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) 
 		}
 	}
 	// Records and reports know an arm by its name.
-	seen := map[string]bool{}
-	for _, a := range s.Arms {
-		if seen[a.Name] {
+	for i, a := range s.Arms {
+		if slices.ContainsFunc(s.Arms[:i], func(b scenario.Arm) bool { return b.Name == a.Name }) {
 			return s, usagef("arm %q is there twice; one with other flags is called pool,workers=8", a.Name)
 		}
-		seen[a.Name] = true
 	}
 	for _, text := range f.expect {
 		if err := s.Assert(text); err != nil {
@@ -283,64 +327,36 @@ type adhocFlags struct {
 
 // given reports whether the flags replace a scenario. --speed alone does not: it only adds to
 // --log.
-func (f *adhocFlags) given() bool { return len(f.names()) > 0 }
+func (f *adhocFlags) given() bool { return f.path+f.targets+f.log != "" }
 
-// names lists the flags that were given, with their dashes, for messages.
-func (f *adhocFlags) names() (given []string) {
-	for _, flag := range [][2]string{{"--path", f.path}, {"--targets", f.targets}, {"--log", f.log}} {
-		if flag[1] != "" {
-			given = append(given, flag[0])
-		}
-	}
-	return given
-}
-
-// bind declares the two flags that compare, gate, capacity and map share. compare and gate have
-// --log and --speed too.
+// bind declares the two flags that compare, gate, capacity and map share.
 func (f *adhocFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.path, "path", "", "ask GET of this path, without a scenario")
 	fl.StringVar(&f.targets, "targets", "", "ask what this file in vegeta's http format says, without a scenario; the hosts in it do not matter")
 }
 
-// checkAboveZero refuses the named flags if one was given 0 or less. It looks at the text of the
-// value, so it serves numbers and durations alike.
-func checkAboveZero(fl *pflag.FlagSet, names ...string) error {
-	for _, name := range names {
-		if v := fl.Lookup(name).Value.String(); fl.Changed(name) && (v == "0" || v == "0s" || v[0] == '-') {
-			return usagef("--%s %s must be above 0; leave it out for the default", name, v)
-		}
-	}
-	return nil
-}
-
-// checkEmpty refuses the named flags if one was given an empty value, as by a shell variable that
-// is not set.
-func checkEmpty(fl *pflag.FlagSet, names ...string) error {
-	for _, name := range names {
-		if fl.Changed(name) && fl.Lookup(name).Value.String() == "" {
-			return usagef("--%s is empty; give it a value or leave it out", name)
-		}
-	}
-	return nil
+// bindLog declares the flags that compare and gate have besides.
+func (f *adhocFlags) bindLog(fl *pflag.FlagSet) {
+	fl.StringVar(&f.log, "log", "", "ask what this access log says when it says so, without a scenario; each block takes the next stretch")
+	fl.StringVar(&f.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
 }
 
 // check refuses flags that do not go together, or with the scenarios on the command line. The files
 // are not read here.
-func (f *adhocFlags) check(scenarios []string) error {
-	given := f.names()
+func (f *adhocFlags) check(fl *pflag.FlagSet, scenarios []string) error {
+	sources := given(fl, "path", "targets", "log")
+	// The factor stands as in log(FILE,10x).
+	number, isFactor := strings.CutSuffix(f.speed, "x")
+	factor, err := strconv.ParseFloat(number, 64)
 	switch {
-	case len(given) > 1:
-		return usagef("%s each say what is asked; give one of them", strings.Join(given, " and "))
-	case len(given) > 0 && len(scenarios) > 0:
-		return usagef("scenario %q says what is asked, and %s does too; drop one, or write path, targets or arrivals: log(FILE) into a scenario of your own", scenarios[0], given[0])
+	case len(sources) > 1:
+		return usagef("%s each say what is asked; give one of them", strings.Join(sources, " and "))
+	case len(sources) > 0 && len(scenarios) > 0:
+		return usagef("scenario %q says what is asked, and %s does too; drop one, or write path, targets or arrivals: log(FILE) into a scenario of your own", scenarios[0], sources[0])
 	case f.speed != "" && f.log == "":
 		return usagef("--speed %s is how fast a log is replayed; give --log FILE", f.speed)
-	// The factor stands as in log(FILE,10x).
-	case f.speed != "":
-		factor, ok := strings.CutSuffix(f.speed, "x")
-		if v, err := strconv.ParseFloat(factor, 64); !ok || err != nil || !(v > 0) {
-			return usagef("--speed %q is not a factor like 10x", f.speed)
-		}
+	case f.speed != "" && (!isFactor || err != nil || !(factor > 0)):
+		return usagef("--speed %q is not a factor like 10x", f.speed)
 	}
 	return nil
 }
@@ -350,7 +366,6 @@ func (f *adhocFlags) check(scenarios []string) error {
 func (f *adhocFlags) scenario() (scenario.Scenario, error) {
 	l := scenario.Load{KeepAlive: true, Rate: scenario.Rate{OfSlowest: .7}}
 	name, asks := "path", fmt.Sprintf("%q", f.path)
-	w := scenario.Workload{Path: f.path, Targets: f.targets}
 	switch {
 	case f.targets != "":
 		name, asks = "targets", fmt.Sprintf("what %q asks", f.targets)
@@ -363,7 +378,7 @@ func (f *adhocFlags) scenario() (scenario.Scenario, error) {
 			l.Arrivals = strings.TrimSuffix(l.Arrivals, ")") + "," + f.speed + ")"
 		}
 	}
-	s, err := scenario.Ask(name, "Which of the arms serves "+asks+" best?", w, l)
+	s, err := scenario.Ask(name, "Which of the arms serves "+asks+" best?", scenario.Workload{Path: f.path, Targets: f.targets}, l)
 	return s, usage(err)
 }
 
@@ -375,4 +390,105 @@ func (f *compareFlags) question(name string) (scenario.Scenario, error) {
 	}
 	s, _, err := findScenario(name)
 	return s, err
+}
+
+// runCommandsHelp is the help of --run-commands, which explain and map have.
+const runCommandsHelp = "run what the record of somebody else names beside schedlab's own servers: commands, addresses, environment variables"
+
+// mayRun refuses what a scenario from a record would run or ask: servers on other machines, and in
+// a record that is not the user's own, unless --run-commands allows it, other programs, servers
+// that run already, and variables of a server's environment. Servers of this very program with its
+// flags do no harm.
+//
+// A record may come from anybody, and explain and map --resume start the commands in it. It counts as
+// the user's own if this user signed plan, the plan that the record has now: an edit breaks the
+// signature. Errors are wrong usage; the one about foreign programs lists them.
+func (f *compareFlags) mayRun(ctx context.Context, dir *record.Dir, plan any, s scenario.Scenario) error {
+	arms := s.Contestants()
+	if err := f.stayLocal(ctx, arms); err != nil {
+		return err
+	}
+	var foreign []string
+	for _, a := range arms {
+		// An environment variable can make a Go program do much, so it counts as foreign even with
+		// a mode.
+		if a.Mode == "" || len(a.Env) > 0 {
+			foreign = append(foreign, "  "+a.Name+": "+command.Join(a.Argv(f.Self, 1, record.StampsOff)))
+		}
+	}
+	if len(foreign) == 0 || f.runCommands || dir.Signed(plan) {
+		return nil
+	}
+	return usagef("%s was not recorded by you on this machine, and these are not schedlab's own servers:\n%s\nif you trust them, say --run-commands, which starts the commands and sends load to the addresses",
+		dir.Path(), strings.Join(foreign, "\n"))
+}
+
+// signedMap returns the part of a map's plan that a resumed map keeps: all but the budget. A map is
+// signed when it begins, and the budget changes with each session.
+func signedMap(p record.MapPlan) record.MapPlan {
+	p.Budget = 0
+	return p
+}
+
+// onLoopback refuses to send load to other machines by mistake. what names the flag or arm that has
+// the address. Every address that the host name stands for must be on loopback. Errors are wrong
+// usage.
+func onLoopback(ctx context.Context, what, address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return usagef("%s %q: %w", what, address, err)
+	}
+	if u.Scheme != "http" || u.Host == "" {
+		return usagef("%s %q is not a URL like http://127.0.0.1:8080/plaintext (no TLS)", what, address)
+	}
+	addrs, err := net.DefaultResolver.LookupIPAddr(ctx, u.Hostname())
+	if err != nil {
+		return usagef("%s %q: %w", what, address, err)
+	}
+	for _, a := range addrs {
+		if !a.IP.IsLoopback() {
+			return usagef("%s %q is not on loopback (%s); if the server and the network are yours, say --allow-remote", what, address, a.IP)
+		}
+	}
+	return nil
+}
+
+// stayLocal refuses arms with an address on another machine, their own or of their metrics, unless
+// the command line allows it with --allow-remote.
+func (f *compareFlags) stayLocal(ctx context.Context, arms []scenario.Arm) error {
+	if f.allowRemote {
+		return nil
+	}
+	for _, a := range arms {
+		for _, address := range []string{a.URL, a.MetricsURL()} {
+			if address != "" {
+				if err := onLoopback(ctx, fmt.Sprintf("arm %q:", a.Name), address); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// stdin names standard input where a flag or argument takes a file.
+const stdin = "-"
+
+// readInput calls read with a file, or with standard input for "-". shown is its name in messages.
+// The file is closed when read returns. Errors of read come back unchanged; a file that cannot be
+// opened and a directory are errors, too.
+func readInput(cmd *cobra.Command, name string, read func(in io.Reader, shown string) error) error {
+	if name == stdin {
+		return read(cmd.InOrStdin(), "standard input")
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	// Reading a directory would fail as well, with a message that few understand.
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return errors.New(name + " is a directory; name a file")
+	}
+	return read(file, name)
 }

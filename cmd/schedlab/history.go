@@ -60,7 +60,7 @@ size of its record. A run that cannot be read is listed with the reason.`,
 			if output == "json" {
 				return record.WriteJSON(cmd.OutOrStdout(), all)
 			}
-			return writeTable(cmd, historyTable(all), fmt.Sprintf("%s, %s", prose.Plural(len(all), "run"), sizeText(total(all))))
+			return writeTable(cmd, historyTable(all), fmt.Sprintf("%s, %s", prose.Plural(len(all), "run"), totalSize(all)))
 		},
 	}
 	cmd.PersistentFlags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
@@ -92,7 +92,16 @@ func pastRuns(root, scenario string) ([]pastRun, error) {
 
 // pastRunOf reads one run. The distribution of its times is dropped, which takes most of its memory.
 func pastRunOf(root, name string) pastRun {
-	p := pastRun{Run: name, Dir: filepath.Join(root, name), Arms: []string{}, Bytes: bytesBelow(filepath.Join(root, name))}
+	p := pastRun{Run: name, Dir: filepath.Join(root, name), Arms: []string{}}
+	// Files that cannot be read count 0 bytes.
+	_ = filepath.WalkDir(p.Dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				p.Bytes += info.Size()
+			}
+		}
+		return nil
+	})
 	_, run, err := record.Open(name, root)
 	if err != nil {
 		p.Problem = err.Error()
@@ -115,37 +124,24 @@ func pastRunOf(root, name string) pastRun {
 	return p
 }
 
-// bytesBelow returns the size of the files below a folder, in bytes; files that cannot be read count 0.
-func bytesBelow(dir string) (sum int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil {
-				sum += info.Size()
-			}
-		}
-		return nil
-	})
-	return sum
-}
+// megabytes formats a size in bytes: "12.3 MB".
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-func total(all []pastRun) (sum int64) {
+// totalSize formats the size of the records of runs.
+func totalSize(all []pastRun) string {
+	var sum int64
 	for _, p := range all {
 		sum += p.Bytes
 	}
-	return sum
+	return megabytes(sum)
 }
 
-// sizeText formats a size in bytes: "12.3 MB".
-func sizeText(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
-
-// shownAnswer is the number of characters of an answer that the list has room for.
-const shownAnswer = 70
-
-// historyTable returns a row for each run. Its name has the time and the scenario.
+// historyTable returns a row for each run, with the first 70 characters of its answer. Its name has
+// the time and the scenario.
 func historyTable(all []pastRun) document.Table {
 	rows := [][]string{{"run", "status", "size", "answer"}}
 	for _, p := range all {
-		rows = append(rows, []string{p.Run, cmp.Or(p.Status, "unreadable"), sizeText(p.Bytes), document.Cut(cmp.Or(p.Problem, p.Answer), shownAnswer)})
+		rows = append(rows, []string{p.Run, cmp.Or(p.Status, "unreadable"), megabytes(p.Bytes), document.Cut(cmp.Or(p.Problem, p.Answer), 70)})
 	}
 	return document.Table{Rows: rows, Words: true}
 }
@@ -197,31 +193,31 @@ func trendTable(all []pastRun, m stats.Metric, arm string) (document.Table, erro
 	}
 	var points []point
 	most := 0.0
-	scenarios := map[string]bool{}
 	for _, p := range slices.Backward(all) {
 		if p.run.Result == nil {
 			continue
 		}
-		for i := range p.run.Result.Arms {
-			a := &p.run.Result.Arms[i]
+		for i, a := range p.run.Result.Arms {
 			if v := a.Median(m.Name); v != nil && (a.Name == arm || arm == "" && i == 0) {
-				points, most, scenarios[p.Scenario] = append(points, point{p, *v}), max(most, *v), true
+				points, most = append(points, point{p, *v}), max(most, *v)
 			}
 		}
 	}
-	switch {
-	case len(points) == 0:
+	if len(points) == 0 {
 		return document.Table{}, usagef("no run here has a %s of the arm %q; 'schedlab history' lists them", m.Label, cmp.Or(arm, "named first"))
-	case len(scenarios) > 1:
-		return document.Table{}, usagef("these are runs of %d scenarios; name one with --scenario", len(scenarios))
 	}
 	rows := [][]string{{"run", m.Label, "", ""}}
-	for i, p := range points {
+	last := points[0]
+	for _, p := range points {
+		if p.Scenario != last.Scenario {
+			return document.Table{}, usagef("these are runs of several scenarios, as %s and %s; name one with --scenario", last.Scenario, p.Scenario)
+		}
 		changed := ""
-		if i > 0 && (p.Machine != points[i-1].Machine || p.Version != points[i-1].Version) {
+		if p.Machine != last.Machine || p.Version != last.Version {
 			changed = "now " + p.Machine + ", schedlab " + p.Version
 		}
 		rows = append(rows, []string{p.Run, report.Figure(m, p.value), strings.Repeat("#", int(30*p.value/most+.5)), changed})
+		last = p
 	}
 	return document.Table{Rows: rows, Words: true, Below: 3}, nil
 }
@@ -255,29 +251,28 @@ func newHistoryDiff(root *string) *cobra.Command {
 // have.
 func diffTable(a, b record.Run) document.Table {
 	rows := [][]string{{"", a.Name, b.Name, "change"}}
-	setting := func(name, x, y string) {
+	setting := func(name string, x, y any) {
 		if x != y {
-			rows = append(rows, []string{name, x, y, ""})
+			rows = append(rows, []string{name, fmt.Sprint(x), fmt.Sprint(y), ""})
 		}
 	}
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 	setting("scenario", a.Plan.Scenario, b.Plan.Scenario)
 	setting("schedlab", a.Env.Version, b.Env.Version)
 	setting("CPU", a.Env.CPU, b.Env.CPU)
-	setting("CPUs", strconv.Itoa(a.Env.CPUs), strconv.Itoa(b.Env.CPUs))
+	setting("CPUs", a.Env.CPUs, b.Env.CPUs)
 	setting("kernel", a.Env.Kernel, b.Env.Kernel)
 	setting("Go", a.Env.Go, b.Env.Go)
-	setting("seed", strconv.FormatUint(a.Plan.Seed, 10), strconv.FormatUint(b.Plan.Seed, 10))
+	setting("seed", a.Plan.Seed, b.Plan.Seed)
 	setting("requests/s", number(a.Plan.Rate), number(b.Plan.Rate))
 	setting("window, s", number(a.Plan.Window), number(b.Plan.Window))
-	setting("blocks", strconv.Itoa(a.Result.Valid), strconv.Itoa(b.Result.Valid))
-	for i := range a.Result.Arms {
-		x := &a.Result.Arms[i]
+	setting("blocks", a.Result.Valid, b.Result.Valid)
+	for _, x := range a.Result.Arms {
 		j := slices.IndexFunc(b.Result.Arms, func(y record.Arm) bool { return y.Name == x.Name })
 		if x.Role == record.Copy || j < 0 {
 			continue
 		}
-		y := &b.Result.Arms[j]
+		y := b.Result.Arms[j]
 		setting(x.Name, x.Command, y.Command)
 		for _, m := range stats.Metrics() {
 			if v, w := x.Median(m.Name), y.Median(m.Name); v != nil && w != nil && *v > 0 {
@@ -316,20 +311,16 @@ younger than --older. A run that is under way stays, too.`,
 			if err != nil {
 				return err
 			}
-			old := prunable(all, keep, time.Now().Add(-age))
-			for _, p := range old {
-				if dryRun {
-					continue
-				}
-				if err := os.RemoveAll(p.Dir); err != nil {
-					return fmt.Errorf("removing a run: %w", err)
+			old, did := prunable(all, keep, time.Now().Add(-age)), "would remove"
+			if !dryRun {
+				did = "removed"
+				for _, p := range old {
+					if err := os.RemoveAll(p.Dir); err != nil {
+						return fmt.Errorf("removing a run: %w", err)
+					}
 				}
 			}
-			did := "removed"
-			if dryRun {
-				did = "would remove"
-			}
-			return writeTable(cmd, historyTable(old), fmt.Sprintf("%s %d of %d runs, %s of %s", did, len(old), len(all), sizeText(total(old)), sizeText(total(all))))
+			return writeTable(cmd, historyTable(old), fmt.Sprintf("%s %d of %d runs, %s of %s", did, len(old), len(all), totalSize(old), totalSize(all)))
 		},
 	}
 	cmd.Flags().IntVar(&keep, "keep", 0, "newest runs of each scenario that stay")

@@ -7,15 +7,26 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+
+	"schedlab/internal/experiment"
+	"schedlab/internal/load/null"
 	"schedlab/internal/report/document"
 )
 
@@ -36,10 +47,9 @@ const (
 // never waits.
 //
 // A command is a function newNAME, mostly in a file of its name, that declares its flags into a
-// struct and returns the *cobra.Command; a method run does the work. root.go puts the commands
-// together. Files without a command are shared: flags.go and settings.go (flags, and their values
-// from the environment and a file), advise.go, pack.go and plan.go (comparisons), progress.go,
-// trust.go.
+// struct and returns the *cobra.Command; a method run does the work. newRoot, below, puts the
+// commands together. Files without a command are shared: flags.go and settings.go (flags, and their
+// values from the environment and a file), pack.go (comparisons), progress.go.
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -64,14 +74,17 @@ type exitError struct {
 	err  error // nil: nothing more to say
 }
 
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
-	}
-	return e.err.Error()
-}
+func (e *exitError) Error() string { return fmt.Sprint(e.err) }
 
 func (e *exitError) Unwrap() error { return e.err }
+
+// exit returns the error of a command that has said everything in its report: nil for exitDone.
+func exit(code int) error {
+	if code == exitDone {
+		return nil
+	}
+	return &exitError{code: code}
+}
 
 // usage marks err as the user's to mend: exit code 2. nil stays nil.
 func usage(err error) error {
@@ -86,24 +99,223 @@ func usage(err error) error {
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
 // run is the program without the process around it: args are without the program's name, and the
-// result is the exit code. Tests call it. Errors are printed here and nowhere else, in plain text:
-// Harmless takes control characters out of names that come from files.
+// result is the exit code. Tests call it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
 	root.SetArgs(args)
-	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		return exitDone
+	begun := false
+	// Runs before every command, to give flags their values from the environment and a file. cobra
+	// refuses wrong arguments before that.
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		begun = true
+		return settle(cmd)
 	}
-	var exit *exitError
-	// An error without a code is a failure.
-	if !errors.As(err, &exit) {
+	cmd, err := root.ExecuteContextC(ctx)
+	_, impossible := errors.AsType[*experiment.Impossible](err)
+	_, coded := errors.AsType[*exitError](err)
+	switch {
+	case err == nil:
+		return exitDone
+	// The message about an impossible plan tells which flag to change.
+	case !coded && (!begun || impossible):
+		err = usage(err)
+	}
+	return tell(cmd, err, stderr)
+}
+
+// tell prints an error, unless the command has said everything, and returns its exit code. Errors are
+// printed here and nowhere else, in plain text: Harmless takes control characters out of names that
+// come from files. An error without a code is a failure.
+func tell(cmd *cobra.Command, err error, stderr io.Writer) int {
+	exit, coded := errors.AsType[*exitError](err)
+	if !coded {
 		exit = &exitError{exitFailed, err}
 	}
 	if exit.err != nil {
-		for line := range strings.SplitSeq(document.Harmless(sourced(cmd, exit.err.Error())), "\n") { // joined errors are a line each
+		for line := range strings.SplitSeq(document.Harmless(sourced(cmd, err.Error())), "\n") { // joined errors are a line each
 			fmt.Fprintf(stderr, "schedlab: %s\n", line)
 		}
 	}
 	return exit.code
+}
+
+// newRoot puts the commands together. Commands print results on stdout, and progress and warnings
+// on stderr.
+//
+// cobra prints neither errors nor help about wrong usage; run does. Flags, arguments and completions
+// are declared by the commands themselves; here they only get the same treatment: --config for some,
+// and shell completion of every choice.
+func newRoot(stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "schedlab",
+		Short: "Which goroutine scheduling model should serve this workload?",
+		Long: `schedlab compares the ways in which HTTP requests meet goroutines: net/http's
+goroutine per connection, fixed worker pools behind a queue, fasthttp's elastic
+pool. It runs each as a real server, drives it with open-loop load, and says
+which wins, by how much, and how sure that is.
+
+Every flag can also be set in the environment: --queue-depth is
+SCHEDLAB_QUEUE_DEPTH. serve, compare, gate, capacity, map, attack and report take flags
+from a YAML file as well, --config FILE, with lines like 'queue-depth: 64'. The
+command line wins over the environment, and that over the file.
+
+Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 an expectation was not met,
+a machine is unfit or audited figures are impossible, 4 nothing could be judged,
+130 interrupted. What was measured until then is kept.`,
+		Example: `  schedlab compare
+  schedlab serve --mode pool --workers 8
+  schedlab attack plaintext --target http://127.0.0.1:8080 --rate 2000/s`,
+		Version:       programVersion(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	// cobra suggests commands that are this close to an unknown word.
+	root.SuggestionsMinimumDistance = 2 // edits
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	// A value that is none of a few words gets the words; any other mistake in a flag gets the way
+	// to the help.
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if _, listed := errors.AsType[notAmong](err); listed {
+			return usage(plainly(err))
+		}
+		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
+	})
+	// These commands take --config. The others have few flags, or none that a team would keep in a
+	// file.
+	configured := []*cobra.Command{newCompare(), newGate(), newCapacity(), newMap(), newServe(), newAttack(), newReport()}
+	for _, cmd := range configured {
+		cmd.Flags().String(configFlag, "", "YAML file of this command's flags, like 'workers: 8'; the command line and the environment win")
+		must(cmd.MarkFlagFilename(configFlag, "yaml", "yml"))
+	}
+	root.AddCommand(configured...)
+	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newHistory(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
+	// After all commands are there, since help lists them.
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if c, ok := f.Value.(choice); ok {
+				complete(cmd, f.Name, c.of...)
+			}
+		})
+		// For unknown topics of cobra's own commands cobra itself reports success.
+		switch cmd.Name() {
+		case "completion":
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		case "help":
+			cmd.Args = func(_ *cobra.Command, topic []string) error {
+				if _, left, err := root.Find(topic); err != nil || len(left) > 0 {
+					return fmt.Errorf("unknown command %q; see schedlab --help", strings.Join(topic, " "))
+				}
+				return nil
+			}
+		}
+	}
+	// A word that is no command comes here as an argument.
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			meant := ""
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				meant = fmt.Sprintf(" (did you mean %s?)", strings.Join(near, " or "))
+			}
+			return usagef("unknown command %q%s; see schedlab --help", args[0], meant)
+		}
+		return cmd.Help()
+	}
+	// Or cobra would refuse the word itself, without our message.
+	root.Args = cobra.ArbitraryArgs
+	return root
+}
+
+// version and revision are set by make build. Without it they come from the build information,
+// which go build leaves out in a git worktree or without git. Records keep the version.
+var version, revision = "", ""
+
+// programVersion returns the version that records, reports and manual pages show, "(devel)" if none
+// is known.
+func programVersion() string {
+	if b, ok := debug.ReadBuildInfo(); ok && version == "" {
+		return cmp.Or(b.Main.Version, "(devel)")
+	}
+	return cmp.Or(version, "(devel)")
+}
+
+// programRevision is the commit the program was built from, "unknown" if there is no trace of it.
+// `schedlab version` and a server's metrics have it.
+func programRevision() string {
+	if b, ok := debug.ReadBuildInfo(); ok && revision == "" {
+		for _, s := range b.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return cmp.Or(revision, "unknown")
+}
+
+// newVersion makes the command that prints version, revision and Go version on one line. --version
+// prints the version alone.
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version and what it was built with",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "schedlab %s %s %s\n", programVersion(), programRevision(), runtime.Version())
+			return err
+		},
+	}
+}
+
+// newMan makes the command that writes a manual page for each command. cobra makes them from the
+// same texts as the help. The directory is made if it is not there, and pages in it are
+// overwritten.
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:     "man DIR",
+		Short:   "Write the manual pages into a directory",
+		Example: `  schedlab man /usr/local/share/man/man1`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			// Section 1: programs that users call.
+			header := &doc.GenManHeader{Title: "SCHEDLAB", Section: "1", Source: "schedlab " + programVersion()}
+			err := os.MkdirAll(args[0], 0o755)
+			if err == nil {
+				err = doc.GenManTree(cmd.Root(), header, args[0])
+			}
+			if err != nil {
+				return fmt.Errorf("writing manual pages: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+// newNullServer makes the command by which the load measures itself: a server that does nothing, or
+// takes a known time. People do not call it. It prints its address as JSON on stderr before it
+// serves, for a caller that asked for port 0. Its name is experiment.NullServer, by which package
+// experiment starts it.
+func newNullServer() *cobra.Command {
+	var addr string
+	var service time.Duration
+	var stations int
+	cmd := &cobra.Command{
+		Use:    experiment.NullServer,
+		Short:  "Serve the same short reply to everything, for the load's own floor",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ln, err := net.Listen("tcp4", addr)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "{\"addr\":%q}\n", ln.Addr()) // for tools/peers
+			return null.Serve(cmd.Context(), ln.(*net.TCPListener), service, stations)
+		},
+	}
+	cmd.Flags().DurationVar(&service, "service", 0, "how long a request takes")
+	cmd.Flags().IntVar(&stations, "stations", 0, "how many requests are served at a time (0: any number)")
+	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:8080", "address to listen on")
+	return cmd
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -23,20 +22,14 @@ import (
 	"schedlab/internal/workload"
 )
 
-const (
-	// winnerMetric stands for the winner over the primary metrics.
-	winnerMetric = "winner"
-	// mapBudget and mapBlocks are a map's, unless told otherwise. Twelve blocks are few, because a
-	// cell that stays undecided at a border is measured again with twice as many.
-	mapBudget = 10 * time.Minute
-	mapBlocks = 12
-)
+// winnerMetric stands for the winner over the primary metrics.
+const winnerMetric = "winner"
 
 // mapFlags are what the command line asks of a map. x and y are factors with values, metric is what
 // decides a cell, and resume names the map to go on with.
 //
 // A map is planned new (begin) or from its record (reopen); then package mapping measures it, and
-// the rest of the file prints plans and results. `schedlab report` renders maps with reportMap.
+// the rest of the file prints plans and results. `schedlab report` prints maps with showMap.
 // Blocks and Budget of the embedded Options are of one cell and of the whole map. With resume, x, y
 // and metric come from the record, and giving them is a mistake.
 type mapFlags struct {
@@ -63,19 +56,15 @@ with as many. When --budget ends first, what is known by then is the map.
 A factor is any server flag (given to the arms whose mode takes it), any setting
 of the load, keepalive, or a part of the workload: cpu, sleep, and sleep-share,
 the share of requests that sleep at all. Its values stand in the order given.
---path or --targets asks without a scenario, of the arms you name and no others:
-its factors are those of the load and of the servers' flags.
+Without a scenario (--path, --targets) only the first two are factors.
 
---metric says what an arm must be better at; 'winner' is the rule of compare over
-the primary metrics. Where one arm is overloaded it has no times to compare, and
-goodput decides.
+The --metric 'winner' is the rule of compare over the primary metrics. Where one arm
+is overloaded it has no times to compare, and goodput decides.
 
 Where Little's law tells which arm has too few workers, its border is drawn beside
-the measured one. 'schedlab report' renders a map again; --resume goes on with one
-that was cut short.
+the measured one. --resume goes on with a map that was cut short.
 
-Exit codes: 0 a cell was decided, 4 none was, 130 interrupted (what was measured
-is kept).`,
+Exit codes: 0 a cell was decided, 4 none was, 130 interrupted.`,
 		Example: `  schedlab map crossover --metric goodput --x sleep-share=0.01,0.08,0.18,0.36,0.72 --y workers=1,2,4,8,16 --budget 13m
   schedlab map capacity --metric p50 --arms nethttp,fasthttp --x cpu=20us,100us,500us --y rate=500/s,1000/s,1500/s
   schedlab map pool-cpu --arms nethttp --arm pool-request,workers=4 --x cpu=50us,200us --y connections=4,16,64 --dry-run
@@ -83,36 +72,29 @@ is kept).`,
   schedlab map --resume latest --budget 5m`,
 		ValidArgsFunction: completeScenarios,
 		Args:              cobra.MaximumNArgs(1),
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		RunE:              f.run,
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
-	// The grid.
 	fl.StringVar(&f.x, "x", "", "the factor of the columns and its values, FACTOR=V1,V2,...")
 	fl.StringVar(&f.y, "y", "", "the factor of the rows and its values")
-	// The arms, the requests, and what decides.
 	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
 	f.adhoc.bind(fl)
-	oneOf(fl, &f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metricNames(), ", "), metricNames()...)
-	// How long.
-	fl.DurationVar(&f.Budget, "budget", mapBudget, "longest the whole map may take; no cell is begun that does not fit")
-	fl.IntVar(&f.Blocks, "blocks", mapBlocks, "most blocks of a cell, 10 to 40; it ends as soon as it is decided")
+	metrics := append([]string{winnerMetric}, stats.Names(stats.Metrics())...)
+	oneOf(fl, &f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metrics, ", "), metrics...)
+	fl.DurationVar(&f.Budget, "budget", 10*time.Minute, "longest the whole map may take; no cell is begun that does not fit")
+	// Twelve blocks are few, because a cell that stays undecided at a border is measured again with
+	// twice as many.
+	fl.IntVar(&f.Blocks, "blocks", 12, "most blocks of a cell, 10 to 40; it ends as soon as it is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the scenario's, and longer where a cell's rate needs it)")
-	fl.DurationVar(&f.Warmup, "warmup", 0, "time before it that is not measured")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request: off, basic, or full (default full on Linux, else basic)", stampKinds...)
-	// Going on with a map, and the output.
 	fl.StringVar(&f.resume, "resume", "", "go on with this map, as it was planned: a path, a name below --out, or latest")
 	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
 	oneOf(fl, &f.output, "output", "text", strings.Join(mapFormatNames(), ", "), mapFormatNames()...)
-	fl.BoolVar(&f.dryRun, "dry-run", false, "print the grid, the time of a cell and of all, and run nothing")
 	complete(cmd, "arms", modeNames()...)
 	return cmd
 }
-
-// metricNames are the values of --metric. The first is the rule of compare over the primary
-// metrics, the others are single metrics.
-func metricNames() []string { return append([]string{winnerMetric}, stats.Names(stats.Metrics())...) }
 
 // mapFormatNames are the formats of a map; a run has other formats.
 func mapFormatNames() []string { return report.MapFormats().Names() }
@@ -121,32 +103,28 @@ func mapFormatNames() []string { return report.MapFormats().Names() }
 // same, with the cells known by then. Its record is made only after the plan is accepted. The exit
 // code is 0 if a cell was decided, 4 if none was.
 func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
-	if err := f.checkGiven(cmd.Flags()); err != nil {
+	if err := f.checkGiven(cmd.Flags(), args); err != nil {
 		return err
 	}
-	if err := f.adhoc.check(args); err != nil {
-		return err
-	}
-	show, err := f.prepare(cmd)
-	if err != nil {
-		return err
-	}
+	show := f.prepare(cmd)
 	var r *mapping.Run
 	var dir *record.Dir // of a map that goes on
+	var err error
 	if f.resume != "" {
 		dir, r, err = f.reopen(cmd, args)
 	} else {
 		r, err = f.begin(cmd, args)
 	}
 	if err != nil {
-		return err
+		return usage(err) // a cell that cannot be planned needs other flags
 	}
 	if f.dryRun {
-		return f.writePlan(cmd.OutOrStdout(), r)
+		f.writePlan(cmd.OutOrStdout(), r)
+		return nil
 	}
 	// A warning only: a map with open cells may still answer its question.
 	if why := f.outOfReach(r); why != "" {
-		show.note(why, why)
+		show.say(why)
 	}
 	// One calibration for all cells of a session.
 	iters := workload.Calibrate()
@@ -166,136 +144,117 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	show.done()
 	// An error before the first comparison leaves nothing to print.
 	if r.Sampled() == 0 && runErr != nil && !errors.Is(runErr, errInterrupted) {
-		return runErr
+		return &exitError{exitFailed, runErr}
 	}
-	// Records leave the headline out, so it is made where a map is shown.
-	r.Map.Headline = report.MapHeadline(&r.Map)
-	if err := errors.Join(writeMapReports(dir, &r.Map), renderMap(cmd, f.output, &r.Map)); err != nil {
+	if err := showMap(cmd, dir, f.output, &r.Map, true); err != nil {
 		return errors.Join(runErr, err)
 	}
 	switch {
 	// An interrupt comes first: any other error may be its consequence. The message has the command
 	// that goes on.
 	case errors.Is(runErr, errInterrupted), cmd.Context().Err() != nil:
-		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s; schedlab map --resume %s goes on", dir.Path(), command.Join([]string{dir.Path()}))}
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted; what was measured is kept in %s; schedlab map --resume %s goes on", dir.Path(), command.Quote(dir.Path()))}
 	case runErr != nil:
-		return fmt.Errorf("%w; what was measured is kept in %s", runErr, dir.Path())
+		return &exitError{exitFailed, fmt.Errorf("%w; what was measured is kept in %s", runErr, dir.Path())}
 	// Not one decided cell is no answer.
 	case !slices.ContainsFunc(r.Map.Cells, func(c record.Cell) bool { return c.Decided() }):
-		return &exitError{code: exitPartial}
+		return exit(exitPartial)
 	}
 	return nil
 }
 
 // begin plans a new map. The plan holds everything that reopen needs, so that a resumed map is the
-// same one. Errors are wrong usage.
+// same one.
 func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error) {
 	// Factors first: the scenario need not be read for these mistakes.
 	if f.x == "" || f.y == "" {
 		return nil, usagef("a map has two factors; give both --x and --y, like --x sleep-share=0.1,0.2,0.4 --y workers=2,4,8")
 	}
-	x, err := scenario.ParseFactor(f.x)
-	if err != nil {
-		return nil, usagef("--x: %w", err)
-	}
-	y, err := scenario.ParseFactor(f.y)
-	if err != nil {
-		return nil, usagef("--y: %w", err)
-	}
-	if x.Name == y.Name {
-		return nil, usagef("--x and --y are both %s; a map has two factors", x.Name)
-	}
-	// Each cell would override the flag.
-	for _, factor := range []string{x.Name, y.Name} {
-		if cmd.Flags().Changed(factor) {
+	var axes [2]record.Factor
+	for i, axis := range [][2]string{{"x", f.x}, {"y", f.y}} {
+		var err error
+		if axes[i], err = scenario.ParseFactor(axis[1]); err != nil {
+			return nil, usagef("--%s: %w", axis[0], err)
+		}
+		// Each cell would override the flag.
+		if factor := axes[i].Name; cmd.Flags().Changed(factor) {
 			return nil, usagef("--%s has a value and %s is a factor; drop one", factor, factor)
 		}
 	}
-	name := defaultScenario
-	if len(args) > 0 {
-		name = args[0]
+	x, y := axes[0], axes[1]
+	if x.Name == y.Name {
+		return nil, usagef("--x and --y are both %s; a map has two factors", x.Name)
 	}
-	s, err := f.scenario(name)
+	s, err := f.scenario(cmd.Context(), append(args, defaultScenario)[0])
 	if err != nil {
 		return nil, err
 	}
-	if err := f.stayLocal(cmd.Context(), s.Arms); err != nil {
-		return nil, err
-	}
-	// Records write the winner's rule as "".
 	metric := f.metric
 	if metric == winnerMetric {
-		metric = ""
+		metric = "" // as records write it
 	}
 	// Rate and arms are kept as the flags' text, so that reopen can parse them again.
-	return f.plan(s, record.Map{
+	return mapping.Plan(s, f.Options, record.Map{
 		Started: time.Now().UTC(),
 		Plan: record.MapPlan{
-			Scenario: s.Name, Source: s.Source, Path: f.adhoc.path, Targets: f.adhoc.targets, Arms: f.arms, Added: f.addArms, X: x, Y: y, Metric: metric,
+			Scenario: s.Name, Source: s.Source, Path: f.adhoc.path, Targets: f.adhoc.targets,
+			Arms: f.arms, Added: f.addArms, X: x, Y: y, Metric: metric,
 			Seed: f.Seed, Blocks: f.Blocks, Window: f.Window.Seconds(), Warmup: f.Warmup.Seconds(), Rate: f.Rate.String(),
 			ServerCPUs: f.ServerCPUs, LoadCPUs: f.LoadCPUs, Pin: f.Pin, Stamps: f.Stamps, Note: f.Note,
 		},
 	})
 }
 
-// plan plans the cells of a map. It hides the method of compareFlags. Its errors are wrong usage: a
-// cell that cannot be planned needs other flags.
-func (f *mapFlags) plan(s scenario.Scenario, m record.Map) (*mapping.Run, error) {
-	r, err := mapping.Plan(s, f.Options, m)
-	return r, usage(err)
-}
-
 // reopen goes on with a map as it was planned. Of the plan, only the budget may be given again. It
 // refuses a record that would run foreign programs (mayRun). It returns the map's directory, in
-// which measuring goes on. Errors are wrong usage.
+// which measuring goes on.
 func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapping.Run, error) {
 	// A map of two plans would be no map.
-	for _, name := range []string{"x", "y", "path", "targets", "arms", "arm", "metric", "blocks", "window", "warmup", "rate", "seed", "server-cpus", "load-cpus", "pin", "stamps", "note"} {
-		if cmd.Flags().Changed(name) || len(args) > 0 {
-			return nil, nil, usagef("--resume goes on with a map as it was planned; drop the scenario and all but --budget, --out, --output and --progress")
-		}
+	changed := given(cmd.Flags(), "x", "y", "path", "targets", "arms", "arm", "metric", "blocks", "window", "warmup", "rate",
+		"seed", "server-cpus", "load-cpus", "pin", "stamps", "note")
+	if len(changed)+len(args) > 0 {
+		return nil, nil, usagef("--resume goes on with a map as it was planned; drop the scenario and all but --budget, --out, --output and --progress")
 	}
 	dir, m, err := record.OpenMap(f.resume, f.out)
 	if err != nil {
-		return nil, nil, usage(err)
+		return nil, nil, err
 	}
-	// The scenario comes from the record and not from its file, which may have changed.
+	// The scenario comes from the record and not from its file, which may have changed. From here on
+	// the flags get the plan's values, as if they had been given, all but the budget.
 	p := m.Plan
-	// From here on the flags get the plan's values, as if they had been given.
 	f.adhoc = adhocFlags{path: p.Path, targets: p.Targets}
+	f.arms, f.addArms = p.Arms, p.Added
+	f.Seed, f.Blocks, f.Note = p.Seed, p.Blocks, p.Note
+	f.Window, f.Warmup = record.Duration(p.Window), record.Duration(p.Warmup)
+	f.ServerCPUs, f.LoadCPUs, f.Pin, f.Stamps = p.ServerCPUs, p.LoadCPUs, p.Pin, p.Stamps
+	if p.Rate != "" {
+		if err := f.Rate.Set(p.Rate); err != nil {
+			return nil, nil, err
+		}
+	}
 	var s scenario.Scenario
 	if f.adhoc.given() {
 		s, err = f.adhoc.scenario()
 	} else {
 		s, err = scenario.Recorded(m.Name, []byte(p.Source))
 	}
-	if err != nil {
-		return nil, nil, usage(err)
+	if err == nil {
+		s, err = f.withArms(s)
 	}
-	f.arms, f.addArms = p.Arms, p.Added
-	if s, err = f.withArms(s); err != nil {
+	if err != nil {
 		return nil, nil, err
 	}
 	// A record is a file that anybody may have edited, so its factors are checked like --x and --y.
 	for _, axis := range []record.Factor{p.X, p.Y} {
 		if _, err := scenario.ParseFactor(axis.Name + "=" + strings.Join(axis.Values, ",")); err != nil {
-			return nil, nil, usagef("%s: %w", dir.Path(), err)
+			return nil, nil, fmt.Errorf("%s: %w", dir.Path(), err)
 		}
 	}
 	// Before anything is planned or run.
 	if err := f.mayRun(cmd.Context(), dir, signedMap(p), s); err != nil {
 		return nil, nil, err
 	}
-	// All of the plan but the budget, which is the flags' own.
-	f.Seed, f.Blocks, f.Note = p.Seed, p.Blocks, p.Note
-	f.Window, f.Warmup = record.Duration(p.Window), record.Duration(p.Warmup)
-	f.ServerCPUs, f.LoadCPUs, f.Pin, f.Stamps = p.ServerCPUs, p.LoadCPUs, p.Pin, p.Stamps
-	if p.Rate != "" {
-		if err := f.Rate.Set(p.Rate); err != nil {
-			return nil, nil, usage(err)
-		}
-	}
-	r, err := f.plan(s, m)
+	r, err := mapping.Plan(s, f.Options, m)
 	return dir, r, err
 }
 
@@ -316,7 +275,7 @@ func (f *mapFlags) outOfReach(r *mapping.Run) string {
 
 // writePlan prints what a map would measure and how long it could take, for --dry-run. Errors of w
 // are ignored.
-func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
+func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) {
 	m, o := &r.Map, r.Outlook()
 	p := m.Plan
 	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, m.Question)
@@ -349,47 +308,20 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) error {
 	for _, d := range m.Doubts {
 		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
 	}
-	return nil
 }
 
-// writeMapReports writes the pages and the picture of a map into its record. The three files are
-// map.html, map.md and map.svg. One that fails does not keep the others from being written.
-func writeMapReports(dir *record.Dir, m *record.Map) error {
-	return errors.Join(
-		dir.WriteFile("map.html", func(w io.Writer) error { return report.MapFormats().Render(w, "html", m) }),
-		dir.WriteFile("map.md", func(w io.Writer) error { return report.MapFormats().Render(w, "markdown", m) }),
-		dir.WriteFile("map.svg", func(w io.Writer) error { return report.MapFormats().Render(w, "svg", m) }),
-	)
-}
-
-// renderMap prints a map in one of the formats of maps.
-func renderMap(cmd *cobra.Command, format string, m *record.Map) error {
-	if err := report.MapFormats().Render(cmd.OutOrStdout(), format, m); err != nil {
-		return fmt.Errorf("writing the map: %w", err)
-	}
-	return nil
-}
-
-// reportMap renders the map of that name again; found is false when there is none, and the name may
-// be a run's. rewrite also writes the map's pages into its record. Nothing is measured or judged
-// again. A record that cannot be read, and a format that maps do not have, are wrong usage.
-func reportMap(cmd *cobra.Command, name, root, output string, rewrite bool) (found bool, err error) {
-	dir, m, err := record.OpenMap(name, root)
-	// The name may be a run's.
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return true, usage(err)
-	}
-	if err := checkFormat(output, mapFormatNames()); err != nil {
-		return true, err
-	}
-	m.Headline = report.MapHeadline(&m)
-	if rewrite {
-		if err := writeMapReports(dir, &m); err != nil {
-			return true, err
+// showMap prints a map in one of the formats of maps. write also writes its pages and its picture
+// into its record: map.html, map.md and map.svg. One that fails does not keep the others from being
+// written. Records leave the headline out, so it is made here.
+func showMap(cmd *cobra.Command, dir *record.Dir, format string, m *record.Map, write bool) (err error) {
+	m.Headline = report.MapHeadline(m)
+	if write {
+		for _, page := range [][2]string{{"map.html", "html"}, {"map.md", "markdown"}, {"map.svg", "svg"}} {
+			err = errors.Join(err, dir.WriteFile(page[0], func(w io.Writer) error { return report.MapFormats().Render(w, page[1], m) }))
 		}
 	}
-	return true, renderMap(cmd, output, &m)
+	if werr := report.MapFormats().Render(cmd.OutOrStdout(), format, m); werr != nil {
+		err = errors.Join(err, fmt.Errorf("writing the map: %w", werr))
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"schedlab/internal/model"
 	"schedlab/internal/record"
+	"schedlab/loadtests/recipes"
 )
 
 // newModes makes the command that lists the scheduling models, or describes one. All it prints is
@@ -24,10 +26,8 @@ func newModes() *cobra.Command {
 		Example: `  schedlab modes
   schedlab modes pool
   schedlab modes --output json`,
-		Args: cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return modeNames(), cobra.ShellCompDirectiveNoFileComp
-		},
+		Args:      cobra.MaximumNArgs(1),
+		ValidArgs: modeNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			modes := model.Modes()
 			if len(args) == 1 {
@@ -40,7 +40,13 @@ func newModes() *cobra.Command {
 			// JSON is for programs. Text is a page for one mode, else a table.
 			switch w := cmd.OutOrStdout(); {
 			case output == "json":
-				return writeModesJSON(w, modes)
+				for i, m := range modes {
+					modes[i].Flags = append([]string{}, m.Flags...) // a list, where a mode has none, and not null
+				}
+				return record.WriteJSON(w, struct {
+					Schema int          `json:"schema"`
+					Modes  []model.Mode `json:"modes"`
+				}{1, modes})
 			case len(args) == 1:
 				return writeMode(w, modes[0])
 			default:
@@ -68,8 +74,7 @@ func writeModes(w io.Writer, modes []model.Mode) error {
 	fmt.Fprintln(tw, "MODE\tSTACK\tACCEPT\tUNIT\tEXECUTOR\tQUEUE\tOVERFLOW\tTHREAD\tWHAT IT IS")
 	for _, m := range modes {
 		a := m.Axes
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			m.Name, a.Stack, a.Accept, a.Unit, a.Executor, a.Queue, a.Overflow, a.Thread, m.Summary)
+		fmt.Fprintln(tw, strings.Join([]string{m.Name, a.Stack, a.Accept, a.Unit, a.Executor, a.Queue, a.Overflow, a.Thread, m.Summary}, "\t"))
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -90,30 +95,75 @@ func writeMode(w io.Writer, m model.Mode) error {
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	f.bind(flags)
 	for _, name := range m.Flags {
-		fmt.Fprintf(tw, "flag\t%s\n", describe(flags.Lookup(name)))
+		value, help := pflag.UnquoteUsage(flags.Lookup(name))
+		// A help that names its default is left alone.
+		if !strings.Contains(help, "(default ") {
+			help += " (default " + flags.Lookup(name).DefValue + ")"
+		}
+		fmt.Fprintf(tw, "flag\t%s: %s\n", strings.TrimSpace("--"+name+" "+value), help)
 	}
 	fmt.Fprintf(tw, "\tand what every mode has: 'schedlab serve --help'\n")
 	return tw.Flush()
 }
 
-// describe returns a flag with its help and its default. A help that names its default is left
-// alone. The form is "--workers int: help (default 8)".
-func describe(f *pflag.Flag) string {
-	value, usage := pflag.UnquoteUsage(f)
-	if !strings.Contains(usage, "(default ") {
-		usage += " (default " + f.DefValue + ")"
+// newRecipe makes the command that prints a mode as one Go file. The files are in
+// loadtests/recipes, embedded, and import nothing of schedlab. Not every mode is worth copying:
+// recipes.Instead names what to use. An unknown mode is wrong usage.
+func newRecipe() *cobra.Command {
+	return &cobra.Command{
+		Use:   "recipe [MODE]",
+		Short: "Print a scheduling model as a Go file to copy",
+		Long: `Print a scheduling model as one Go file that needs nothing of schedlab: limits,
+timeouts, counters of connections, and a drain when the context ends. For a mode
+without a recipe the answer is a sentence: what to use instead, and why. Without
+a MODE it lists all modes.
+
+The recipes nethttp and nethttp-gate import the standard library only and take an
+http.Handler. All others take a fasthttp.RequestHandler, which
+fasthttpadaptor.NewFastHTTPHandler makes of an http.Handler. To bound
+an http.Handler without fasthttp take nethttp-gate, a limit on connections.`,
+		Example: `  schedlab recipe
+  schedlab recipe semaphore > internal/semaphore/recipe.go
+  schedlab recipe loop`,
+		Args:      cobra.MaximumNArgs(1),
+		ValidArgs: modeNames(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			// Three answers: the list, a file, or a sentence.
+			w := cmd.OutOrStdout()
+			if len(args) == 0 {
+				return writeRecipes(w)
+			}
+			m, err := model.Lookup(args[0])
+			if err != nil {
+				return usage(err)
+			}
+			if source, ok := recipes.Of(m.Name); ok {
+				_, err = io.WriteString(w, source)
+				return err
+			}
+			_, err = fmt.Fprintln(w, instead(m.Name))
+			return err
+		},
 	}
-	return strings.TrimSpace("--"+f.Name+" "+value) + ": " + usage
 }
 
-// writeModesJSON prints modes for programs. It changes the modes' lists of flags, which are the
-// caller's copy. The schema has the number 1.
-func writeModesJSON(w io.Writer, modes []model.Mode) error {
-	for i, m := range modes {
-		modes[i].Flags = append([]string{}, m.Flags...) // a list, where a mode has none, and not null
+// instead returns a sentence that names the replacement for a mode without a recipe. Without an
+// entry for the mode it points at the source.
+func instead(mode string) string {
+	return cmp.Or(recipes.Instead[mode], "There is no recipe for "+mode+": its file in internal/model is the code.")
+}
+
+// writeRecipes lists all modes, and which have a recipe. The last column is a mode's summary, or
+// the sentence that instead returns.
+func writeRecipes(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "MODE\tRECIPE\tWHAT IT IS, OR WHAT TO USE INSTEAD")
+	for _, m := range model.Modes() {
+		if _, ok := recipes.Of(m.Name); ok {
+			fmt.Fprintf(tw, "%s\tyes\t%s\n", m.Name, m.Summary)
+		} else {
+			fmt.Fprintf(tw, "%s\tno\t%s\n", m.Name, instead(m.Name))
+		}
 	}
-	return record.WriteJSON(w, struct {
-		Schema int          `json:"schema"`
-		Modes  []model.Mode `json:"modes"`
-	}{1, modes})
+	return tw.Flush()
 }

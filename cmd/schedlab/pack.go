@@ -11,19 +11,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
 )
 
 // A question is a scenario with the arms of the command line, by the name it has there. The name is
 // "" if flags replace the scenario.
 //
 // The file takes compare from its arguments to its exit code where there may be several scenarios:
-// questions reads them, plans plans them, pack runs them one after the other, and packOutcome sums
-// up.
+// questions reads them, conduct plans them, writePlans prints the plans, pack runs them one after the
+// other, and packOutcome sums up.
 type question struct {
 	scenario.Scenario
 	name string
@@ -60,35 +62,10 @@ func (f *compareFlags) questions(args []string) (all []question, err error) {
 	return all, nil
 }
 
-// plans plans every question. In a pack a scenario that needs a larger machine is no mistake: it is
-// left out. Alone it is, and so is one that cannot answer. Nothing is started. Errors name the
-// scenario where there are several; an impossible plan is wrong usage.
-func (f *compareFlags) plans(asked []question) (experiment.Pack, error) {
-	all := experiment.Pack{Total: f.total}
-	for _, q := range asked {
-		p, err := experiment.PlanPacked(q.Scenario, f.Options)
-		// Alone, a scenario that cannot run or cannot answer is a mistake of the user's.
-		if err == nil && len(asked) == 1 {
-			if err = p.Lacks; err == nil {
-				err = p.Planned.CanAnswer()
-			}
-		}
-		if err != nil {
-			return all, about(q.name, len(asked), usageIfImpossible(err))
-		}
-		all.Scenarios = append(all.Scenarios, p)
-	}
-	return all, nil
-}
-
-// about says which scenario an error is about, where there are several. The exit code stays. One
-// scenario needs no name.
+// about says which scenario an error is about, where there are several.
 func about(name string, several int, err error) error {
 	if several < 2 {
 		return err
-	}
-	if bad, ok := errors.AsType[*exitError](err); ok {
-		return &exitError{bad.code, fmt.Errorf("scenario %q: %w", name, bad.err)}
 	}
 	return fmt.Errorf("scenario %q: %w", name, err)
 }
@@ -105,14 +82,13 @@ func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progr
 	for r := range all.Run(cmd.Context(), f.out, show.update) {
 		show.done()
 		e, err := f.entry(r)
-		if e.Result != nil && f.output != "text" {
-			err = errors.Join(err, render(cmd, f.output, e.Result))
-		}
 		entries = append(entries, e)
 		if f.output == "text" {
 			if werr := report.PackScenario(out, e, report.TextOptions{}); werr != nil {
 				return werr
 			}
+		} else if e.Result != nil {
+			err = errors.Join(err, render(cmd, f.output, e.Result, false))
 		}
 		failed = errors.Join(failed, err)
 	}
@@ -139,50 +115,59 @@ func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err er
 		e.Result = r.Run.Result
 		err = errors.Join(err, writeReports(r.Dir, e.Result))
 	}
-	if err == nil {
-		return e, nil
-	}
-	if e.Result == nil {
+	if err != nil && e.Result == nil {
 		e.NotRun = err.Error()
 	}
-	if _, impossible := errors.AsType[*experiment.Impossible](err); impossible {
-		return e, nil // told as the reason, of this scenario alone
+	// An impossible scenario is told as the reason, of this scenario alone.
+	if _, impossible := errors.AsType[*experiment.Impossible](err); err == nil || impossible {
+		return e, nil
 	}
 	return e, f.failure(err, r.Dir, r.Run)
 }
 
-// packOutcome is the exit code a pack deserves. An interrupt counts most, then a failed
-// expectation, then an error of a scenario, and last a pack in which no scenario reached a verdict.
-// With strict, an expectation that is open or refused makes it 4, unless one failed.
+// packOutcome is the exit code a pack deserves. An interrupt counts most, then a failed expectation,
+// then an error of a scenario, and last outcome's code.
 func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 	// The user ended it: answers so far set no exit code.
 	if bad, ok := errors.AsType[*exitError](failed); ok && bad.code == exitInterrupted {
 		return bad
 	}
-	// One scenario with a verdict is enough for 0.
-	worst, answers := exitPartial, map[record.Answer]int{}
-	for _, e := range entries {
-		for outcome, n := range e.Answers() {
-			answers[outcome] += n
-		}
-		if e.Result != nil && verdictCode(e.Result, false) == exitDone {
-			worst = exitDone
-		}
-	}
+	code, broken := outcome(entries, strict)
 	switch {
 	// The message has the errors of other scenarios as well.
-	case answers[record.Failed] > 0:
-		return &exitError{exitExpectation, errors.Join(fmt.Errorf("%s failed", prose.Plural(answers[record.Failed], "expectation")), failed)}
+	case code == exitExpectation:
+		return &exitError{code, errors.Join(fmt.Errorf("%s failed", prose.Plural(broken, "expectation")), failed)}
 	case failed != nil:
 		return failed
-	case worst != exitDone, strict && answers[record.Undecided]+answers[record.NoAnswer] > 0:
-		return &exitError{code: exitPartial}
 	}
-	return nil
+	return exit(code)
+}
+
+// outcome returns the exit code that results deserve, and how many expectations failed. The code is 3
+// if one failed. It is 0 if one passed, a challenger has a primary verdict other than REFUSED, or its
+// goodput differs. Otherwise, and with strict if an expectation is open or refused, it is 4.
+func outcome(entries []report.PackEntry, strict bool) (code, failed int) {
+	answers, reached := map[record.Answer]int{}, false
+	for _, e := range entries {
+		for answer, n := range e.Answers() {
+			answers[answer] += n
+		}
+		// Goodput is not primary, but a difference in it is an answer: an overloaded arm has no other.
+		reached = reached || e.Result != nil && slices.ContainsFunc(e.Result.Verdicts, func(v record.Verdict) bool {
+			return v.Primary && v.Verdict != stats.Refused || v.Metric == "goodput" && v.Verdict.Differs()
+		})
+	}
+	switch {
+	case answers[record.Failed] > 0:
+		return exitExpectation, answers[record.Failed]
+	case strict && answers[record.Undecided]+answers[record.NoAnswer] > 0, !reached && answers[record.Passed] == 0:
+		return exitPartial, 0
+	}
+	return exitDone, 0
 }
 
 // writePlans prints the plans of a pack, their time, and the scenarios that do not fit into --total
-// if each of the others takes as long as planned. It is --dry-run.
+// if each of the others takes as long as planned. It is --dry-run; a map's is in map.go.
 func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
 	// total is the time of the scenarios that fit so far.
 	total, late := time.Duration(0), []string{}
@@ -214,4 +199,79 @@ func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
 	}
 	_, err := fmt.Fprintln(w)
 	return err
+}
+
+// writePlan prints a comparison or a search that has not begun: the question, its time, the metrics
+// that it cannot decide, and the commands of its arms, which a person can run. Each line begins with
+// a label of up to eleven letters.
+func writePlan(w io.Writer, c *experiment.Comparison) error {
+	p := c.Planned()
+	span := func(s float64) time.Duration { return record.Duration(s).Round(time.Millisecond) }
+	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
+	if p.SLO != "" {
+		fmt.Fprintf(w, "objective   %s\n", p.SLO)
+		fmt.Fprintf(w, "search      up to %d windows of %v + %v for each arm, seed %d\n", p.Windows, span(p.Warmup), span(p.Window), p.Seed)
+	} else {
+		fmt.Fprintf(w, "protocol    %s: up to %d blocks of %d arms, %v + %v each, until all is decided\n",
+			p.Protocol, p.Blocks, len(p.Arms), span(p.Warmup), span(p.Window))
+		fmt.Fprintf(w, "rate        %s, seed %d\n", c.Rate(), p.Seed)
+		if p.Asked != "" {
+			fmt.Fprintf(w, "asks        %s\n", p.Asked)
+		}
+	}
+	// What the arms' clients do, each once: most arms have the same clients.
+	var loads []string
+	for _, a := range p.Arms {
+		if text := report.Load(a.Clients); !slices.Contains(loads, text) {
+			loads = append(loads, text)
+			fmt.Fprintf(w, "load        %s\n", text)
+		}
+	}
+	fmt.Fprintf(w, "CPUs        server %s, load %s\n", c.Env().ServerCPUs, c.Env().LoadCPUs)
+	if p.SLO != "" { // every arm has the same budget, and the estimate is for all
+		fmt.Fprintf(w, "time        about %.0f s, %v for each arm\n", p.Estimate, span(p.Budget))
+	} else {
+		writeBudget(w, c)
+	}
+	for _, d := range record.ByWeight(p.Doubts) {
+		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
+	}
+	for _, a := range p.Arms {
+		label := string(a.Role)
+		if p.SLO != "" {
+			label = "arm"
+		}
+		fmt.Fprintf(w, "%-11s %s: %s\n", label, a.Name, command.Join(a.Command))
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
+// writeBudget prints the time of a comparison, and what it can and cannot decide in that time.
+func writeBudget(w io.Writer, c *experiment.Comparison) {
+	p := c.Planned()
+	budget, blocks := c.Budget()
+	about := ""
+	// The estimate is printed only where it is shorter than the budget.
+	if p.Estimate < budget.Seconds() {
+		about = fmt.Sprintf("about %.0f s, ", p.Estimate)
+	}
+	fmt.Fprintf(w, "time        %s%.0f s at most\n", about, budget.Seconds())
+	fmt.Fprintf(w, "budget      %v, room for %d blocks\n", budget, blocks)
+	if f := p.Feasible; f != nil {
+		if f.Planned > 0 {
+			fmt.Fprintf(w, "window      %v instead of %v, for the requests that the quantiles need\n",
+				record.Duration(p.Window).Round(time.Millisecond), record.Duration(f.Planned).Round(time.Millisecond))
+		}
+		// A rate that depends on the probes: how long windows get is known when they have run.
+		if f.NeedsRate > 0 {
+			fmt.Fprintf(w, "awaits      the probes: below %.0f/s windows grow as far as the budget has room, and what is undecided then is told\n", f.NeedsRate)
+		}
+		for _, u := range experiment.Undecided(*f, false) {
+			fmt.Fprintf(w, "undecided   %s\n", u.String())
+		}
+	}
+	for _, text := range p.Expect {
+		fmt.Fprintf(w, "expect      %s\n", text)
+	}
 }

@@ -25,13 +25,13 @@ const plainEvery = 10 * time.Second
 // or the load. It is not safe for concurrent use.
 //
 // update draws the line. The other methods are given to the planner as its functions OnTrouble,
-// OnCannot, OnDoubt, OnLook and OnPlan, and print a sentence each.
+// OnCannot, OnDoubt and OnLook, and print a sentence each.
 type progress struct {
 	w    io.Writer
 	live bool // redraw one line
 	off  bool
 	last time.Time
-	told map[string]bool // what note has said
+	told map[string]bool // what note has said, by key
 	look string          // the last answer that soFar printed, without its figures
 }
 
@@ -41,11 +41,8 @@ var progressKinds = []string{"auto", "plain", "none"}
 // newProgress returns a progress of one of progressKinds on w: auto redraws one line on a terminal.
 // Where w is no terminal, auto is plain.
 func newProgress(w io.Writer, kind string) *progress {
-	p := &progress{w: w, off: kind == "none"}
-	if f, ok := w.(*os.File); ok && kind == "auto" {
-		p.live = term.IsTerminal(int(f.Fd()))
-	}
-	return p
+	f, ok := w.(*os.File)
+	return &progress{w: w, off: kind == "none", live: ok && kind == "auto" && term.IsTerminal(int(f.Fd())), told: map[string]bool{}}
 }
 
 // update prints the step that runs, done of total steps, and the time left. It has the signature of
@@ -62,19 +59,18 @@ func (p *progress) update(doing string, done, total int, left time.Duration) {
 	}
 }
 
-// note prints a sentence on its own line, once for each key. A pack's comparisons may all have the
-// same doubt.
+// note prints a sentence on its own line, once for each key.
 func (p *progress) note(key, text string) {
 	if p.off || p.told[key] {
 		return
-	}
-	if p.told == nil {
-		p.told = map[string]bool{}
 	}
 	p.told[key] = true
 	p.done() // the line that is redrawn gives way
 	fmt.Fprintf(p.w, "schedlab: %s\n", document.Harmless(text))
 }
+
+// say prints a sentence once: a pack's comparisons may all have the same doubt.
+func (p *progress) say(text string) { p.note(text, text) }
 
 // soFar prints the answer after a look, so that Ctrl-C is a sensible end: the user sees what would
 // be lost. An answer that differs from the last one in figures only is not printed.
@@ -85,8 +81,7 @@ func (p *progress) soFar(r *record.Result) {
 		return
 	}
 	p.look = look
-	text := fmt.Sprintf("after %d blocks: %s", r.Valid, answer)
-	p.note(r.Scenario+": "+text, text)
+	p.note(fmt.Sprint(look, r.Valid), fmt.Sprintf("after %d blocks: %s", r.Valid, answer))
 }
 
 // figures finds the figures of an answer, which change from look to look: "12 blocks", "9 of 9 blocks",
@@ -102,20 +97,12 @@ func (p *progress) trouble(t record.Trouble) {
 // cannot prints which metrics the coming comparison cannot decide, and the flags that would help.
 func (p *progress) cannot(f record.Feasibility) {
 	for _, u := range experiment.Undecided(f, false) {
-		text := u.String()
-		p.note(text, text)
+		p.say(u.String())
 	}
 }
 
-// plan prints what the plan of the coming comparison means for its expectations. It is the
-// planner's OnPlan.
-func (p *progress) plan(f record.Fact) { p.note(f.String(), f.String()) }
-
 // doubt prints a doubt that will break the answer: better known before the run than after it.
-func (p *progress) doubt(d record.Fact) {
-	text := report.Doubt(d)
-	p.note(text, text)
-}
+func (p *progress) doubt(d record.Fact) { p.say(report.Doubt(d)) }
 
 // done takes the redrawn line away. Call it before anything else is printed on the terminal.
 func (p *progress) done() {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -45,31 +47,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 				args = []string{"latest"}
 			}
 			for _, name := range args {
-				// A name may be a map's or a run's.
-				if found, err := reportMap(cmd, name, root, output, rewrite); found {
-					if err != nil {
-						return err
-					}
-					continue
-				}
-				if err := checkFormat(output, formatNames()); err != nil {
-					return err
-				}
-				dir, run, err := record.Open(name, root)
-				if err != nil {
-					return usage(err)
-				}
-				// Always judged again; the result in the record is not read.
-				result, err := judge.FromRecord(dir, run)
-				if err != nil {
-					return err
-				}
-				if rewrite {
-					if err := writeReports(dir, result); err != nil {
-						return err
-					}
-				}
-				if err := render(cmd, output, result); err != nil {
+				if err := renderAgain(cmd, name, root, output, rewrite); err != nil {
 					return err
 				}
 			}
@@ -81,7 +59,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 		return recorded(root), cobra.ShellCompDirectiveDefault
 	}
 	cmd.Flags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
-	// The formats of runs and of maps; checkFormat knows which is which.
+	// The formats of runs and of maps; renderAgain knows which is which.
 	oneOf(cmd.Flags(), &output, "output", "text", "text, json, markdown, csv, html, benchstat or hgrm", append(formatNames(), "svg")...)
 	cmd.Flags().StringVar(&page, "chart", "", "print the chart of this page of docs/experiments")
 	cmd.Flags().Lookup("chart").Hidden = true // for tools/experiments
@@ -89,36 +67,50 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 	return cmd
 }
 
-// checkFormat refuses a format in which only the other of a run and a map can be rendered. --output
-// itself offers the formats of both. The error is wrong usage.
-func checkFormat(name string, names []string) error {
-	if !slices.Contains(names, name) {
-		return usagef("--output %q is %w", name, notAmong(names))
+// renderAgain renders the run or the map of that name again. A run is judged again; the result in
+// the record is not read. rewrite also writes the reports into the record. A record that cannot be
+// read, and a format that its kind does not have, are wrong usage: --output offers those of both.
+func renderAgain(cmd *cobra.Command, name, root, output string, rewrite bool) error {
+	dir, m, err := record.OpenMap(name, root)
+	formats, isMap := mapFormatNames(), err == nil
+	// The name may be a run's.
+	var run record.Run
+	if errors.Is(err, fs.ErrNotExist) {
+		formats = formatNames()
+		dir, run, err = record.Open(name, root)
 	}
-	return nil
+	switch {
+	case !slices.Contains(formats, output):
+		return usagef("--output %q is %w", output, notAmong(formats))
+	case err != nil:
+		return usage(err)
+	case isMap:
+		return showMap(cmd, dir, output, &m, rewrite)
+	}
+	result, err := judge.FromRecord(dir, run)
+	if err == nil && rewrite {
+		err = writeReports(dir, result)
+	}
+	if err != nil {
+		return err
+	}
+	return render(cmd, output, result, false)
 }
 
-// render writes a result to stdout, all of it. format is a name of report.Formats; text fits the
-// terminal.
-func render(cmd *cobra.Command, format string, r *record.Result) error {
+// render writes a result to stdout. format is a name of report.Formats. Text fits the terminal, and is
+// the answer only if brief is set; other formats are for programs and pages, and are always whole.
+func render(cmd *cobra.Command, format string, r *record.Result, brief bool) error {
 	w := cmd.OutOrStdout()
-	if format == "text" {
+	switch {
+	case format == "text" && brief:
+		return report.Brief(w, r, textOptions(w))
+	case format == "text":
 		return report.Text(w, r, textOptions(w))
 	}
 	if err := report.Render(w, format, r); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil
-}
-
-// renderBriefly is render, of text the answer only unless all of it is wanted. Other formats are
-// for programs and pages, and are always whole. compare, gate and capacity use it; report uses
-// render.
-func renderBriefly(cmd *cobra.Command, format string, r *record.Result, verbose bool) error {
-	if w := cmd.OutOrStdout(); format == "text" && !verbose {
-		return report.Brief(w, r, textOptions(w))
-	}
-	return render(cmd, format, r)
 }
 
 // textOptions fit a text to the terminal that w is, if it is one: its width, and colour unless

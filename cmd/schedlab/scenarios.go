@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -59,23 +58,19 @@ the same, and marked; only compare refuses it.`,
 				return usage(err)
 			}
 			for _, arg := range names {
-				s, embedded, err := findScenario(arg)
+				p, embedded, err := checkScenario(arg)
 				if err != nil {
 					return err
-				}
-				lacks, err := checkScenario(s)
-				if err != nil {
-					return usagef("%s: %w", arg, err)
 				}
 				// An embedded scenario is printed, to be copied; a file is only checked, as its
 				// user has it.
 				if embedded {
-					fmt.Fprint(cmd.OutOrStdout(), s.Source)
+					fmt.Fprint(cmd.OutOrStdout(), p.Scenario.Source)
 				} else {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s: %s\n", arg, s.Name, s.Question)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s: %s\n", arg, p.Scenario.Name, p.Scenario.Question)
 				}
-				if lacks != nil { // on stderr, so that stdout is the YAML alone
-					fmt.Fprintf(cmd.ErrOrStderr(), "schedlab: not on this machine: %v\n", lacks)
+				if p.Lacks != nil { // on stderr, so that stdout is the YAML alone
+					fmt.Fprintf(cmd.ErrOrStderr(), "schedlab: not on this machine: %v\n", p.Lacks)
 				}
 			}
 			return nil
@@ -98,31 +93,30 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 	if err != nil || u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return usagef("--target %q is not a server like http://127.0.0.1:8080", target)
 	}
-	s, _, err := findScenario(args[0])
+	// A scenario with faults would make a script with faults. A machine that is too small does not
+	// matter to vegeta.
+	p, _, err := checkScenario(args[0])
 	if err != nil {
 		return err
 	}
-	// A scenario with faults would make a script with faults. A machine that is too small does not
-	// matter to vegeta.
-	if _, err := checkScenario(s); err != nil {
-		return usagef("%s: %w", args[0], err)
-	}
-	if err := s.Open(); err != nil {
+	if err := p.Scenario.Open(); err != nil {
 		return usage(err)
 	}
-	return s.WriteVegeta(cmd.OutOrStdout(), u.Host)
+	return p.Scenario.WriteVegeta(cmd.OutOrStdout(), u.Host)
 }
 
-// checkScenario plans s, which finds all faults that parsing does not. lacks is the reason why this
-// machine is too small for it, nil if it is not. It starts nothing. err is a fault of the scenario
-// itself.
-func checkScenario(s scenario.Scenario) (lacks, err error) {
-	f := compareFlags{Options: experiment.Options{Modes: modeFacts()}}
-	_, err = f.plan(s)
-	if bad, ok := errors.AsType[*experiment.Impossible](err); ok && bad.Machine {
-		return bad, nil
+// checkScenario finds a scenario and plans it, which finds all faults that parsing does not. It
+// starts nothing. A machine that is too small for it is no fault. The bool reports whether the
+// scenario is embedded.
+func checkScenario(name string) (p experiment.Packed, embedded bool, err error) {
+	s, embedded, err := findScenario(name)
+	if err != nil {
+		return p, embedded, err
 	}
-	return nil, err
+	if p, err = experiment.PlanPacked(s, experiment.Options{Modes: modeFacts()}); err != nil {
+		err = usagef("%s: %w", name, err)
+	}
+	return p, embedded, err
 }
 
 // listScenarios prints the embedded scenarios with their questions, and marks those for larger
@@ -130,17 +124,13 @@ func checkScenario(s scenario.Scenario) (lacks, err error) {
 func listScenarios(cmd *cobra.Command) error {
 	tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	for _, name := range library.Names() {
-		s, _, err := findScenario(name)
+		p, _, err := checkScenario(name)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(tw, "%s\t%s\n", name, s.Question)
-		lacks, err := checkScenario(s)
-		if err != nil {
-			return usagef("%s: %w", name, err)
-		}
-		if lacks != nil {
-			fmt.Fprintf(tw, "\tnot on this machine: %v\n", lacks)
+		fmt.Fprintf(tw, "%s\t%s\n", name, p.Scenario.Question)
+		if p.Lacks != nil {
+			fmt.Fprintf(tw, "\tnot on this machine: %v\n", p.Lacks)
 		}
 	}
 	return tw.Flush()

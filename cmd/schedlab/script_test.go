@@ -166,7 +166,7 @@ func scriptStart(ts *testscript.TestScript, neg bool, a []string) {
 	ts.Value(started{}).(map[string]*background)[a[0]] = b
 }
 
-func process(ts *testscript.TestScript, name string) *background {
+func startedAs(ts *testscript.TestScript, name string) *background {
 	b := ts.Value(started{}).(map[string]*background)[name]
 	if b == nil {
 		ts.Fatalf("nothing was started as %q", name)
@@ -176,7 +176,7 @@ func process(ts *testscript.TestScript, name string) *background {
 
 func scriptAwait(ts *testscript.TestScript, neg bool, a []string) {
 	args(ts, neg, a, 2, 0)
-	b, want := process(ts, a[0]), regexp.MustCompile("(?m)"+a[1])
+	b, want := startedAs(ts, a[0]), regexp.MustCompile("(?m)"+a[1])
 	late := time.After(scriptLimit)
 	for over := false; ; {
 		text, grown := b.output()
@@ -201,7 +201,7 @@ func scriptAwait(ts *testscript.TestScript, neg bool, a []string) {
 
 func scriptAwaitFile(ts *testscript.TestScript, neg bool, a []string) {
 	args(ts, neg, a, 2, 2)
-	b := process(ts, a[0])
+	b := startedAs(ts, a[0])
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	late := time.After(scriptLimit)
@@ -225,12 +225,12 @@ func scriptAwaitFile(ts *testscript.TestScript, neg bool, a []string) {
 func scriptSignal(ts *testscript.TestScript, neg bool, a []string) {
 	args(ts, neg, a, 2, 2)
 	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
-	ts.Check(process(ts, a[1]).cmd.Process.Signal(signals[a[0]]))
+	ts.Check(startedAs(ts, a[1]).cmd.Process.Signal(signals[a[0]]))
 }
 
 func scriptEnded(ts *testscript.TestScript, neg bool, a []string) {
 	args(ts, neg, a, 2, 2)
-	b := process(ts, a[0])
+	b := startedAs(ts, a[0])
 	select {
 	case <-b.ended:
 	case <-time.After(scriptLimit):

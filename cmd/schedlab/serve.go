@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"schedlab/internal/mode"
+	"schedlab/internal/process"
 	"schedlab/internal/server"
 )
 
@@ -43,8 +44,7 @@ func newServe() *cobra.Command {
 lists the endpoints; the admin address has /metrics, /healthz, /readyz, on
 loopback /debug/pprof, and with --stamps /debug/timeline, where the time of the
 newest requests went. With --stamps a request that has the field X-Server-Timing
-gets that of its own back, in the answer's Server-Timing. 'schedlab modes'
-explains the models, and 'schedlab modes MODE' the flags that matter to one.
+gets that of its own back, in the answer's Server-Timing.
 
 A full queue makes clients wait (--overflow block) or tells them (reject).
 --overflow drop does neither: a client gets no answer and no close until it gives
@@ -85,13 +85,13 @@ A second signal exits at once.`,
 			if err == nil {
 				err = s.Listen(cmd.Context())
 			}
+			if err == nil {
+				err = s.Serve(cmd.Context())
+			}
 			if _, bad := errors.AsType[*server.ConfigError](err); bad {
 				return usage(err)
 			}
-			if err != nil {
-				return err
-			}
-			return s.Serve(cmd.Context())
+			return err
 		},
 	}
 	f.bind(cmd.Flags())
@@ -149,7 +149,7 @@ func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
 		}
 	})
 	exe, err := os.Executable()
-	return &exec.Cmd{Path: exe, Args: append(args, more...), Env: bare(), Stderr: cmd.ErrOrStderr(), Err: err}
+	return &exec.Cmd{Path: exe, Args: append(args, more...), Env: process.ServerEnv(), Stderr: cmd.ErrOrStderr(), Err: err}
 }
 
 // plant makes the fault that --plant names. Only the tests' binary has it: a program that people
@@ -160,29 +160,20 @@ var plant func(name string) (server.Fault, error)
 // by server.Config.Check. Errors are wrong usage.
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
 	// 0 in these means the default, so it cannot be asked for.
-	if err := checkAboveZero(fl, "workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"); err != nil {
+	aboveZero := []string{"workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"}
+	err := cmp.Or(checkAboveZero(fl, aboveZero...), mistakes{
+		// 0 measures how fast this machine computes.
+		{fl.Changed("iters") && f.Iters == 0, "--iters 0 must be above 0; leave it out to measure"},
+		{fl.Changed("timeline") && f.Stamps == "off",
+			fmt.Sprintf("--timeline %d means nothing to --stamps off, which keeps no stamps; use --stamps basic or full, or leave it out", f.Timeline)},
+		{fl.Changed("queue-depth") && f.Depth < 0, fmt.Sprintf("--queue-depth %d must not be negative", f.Depth)},
+		{fl.Changed("wait") && f.Wait < 0, fmt.Sprintf("--wait %v must not be negative", f.Wait)},
+		{f.Plant.Name != "" && plant == nil,
+			fmt.Sprintf("--plant %s: this program has no faults to plant; only that of its tests has (make test-explain)", f.Plant.Name)},
+	}.first())
+	if err != nil || f.Plant.Name == "" {
 		return err
 	}
-	// 0 measures how fast this machine computes.
-	if fl.Changed("iters") && f.Iters == 0 {
-		return usagef("--iters 0 must be above 0; leave it out to measure")
-	}
-	if fl.Changed("timeline") && f.Stamps == "off" {
-		return usagef("--timeline %d means nothing to --stamps off, which keeps no stamps; use --stamps basic or full, or leave it out", f.Timeline)
-	}
-	if fl.Changed("queue-depth") && f.Depth < 0 {
-		return usagef("--queue-depth %d must not be negative", f.Depth)
-	}
-	if fl.Changed("wait") && f.Wait < 0 {
-		return usagef("--wait %v must not be negative", f.Wait)
-	}
-	if f.Plant.Name == "" {
-		return nil
-	}
-	if plant == nil {
-		return usagef("--plant %s: this program has no faults to plant; only that of its tests has (make test-explain)", f.Plant.Name)
-	}
-	var err error
 	f.Plant, err = plant(f.Plant.Name)
 	return usage(err)
 }
@@ -213,23 +204,19 @@ func checkArm(name string, flags map[string]string) error {
 // does not know is a bug here, and panics.
 func newLog(w io.Writer, format, level string) *slog.Logger {
 	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		panic(err) // --log-level offers a level that slog does not know: a bug here
+	must(l.UnmarshalText([]byte(level))) // --log-level offers levels that slog knows
+	if format == "text" {
+		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
 	}
-	// JSON for programs that collect logs; text has durations as people write them already.
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l, ReplaceAttr: spellDuration}))
+	// JSON for programs that collect logs. It would have durations as nanoseconds without their unit;
+	// text has them as people write them already.
+	spell := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindDuration {
+			a.Value = slog.StringValue(a.Value.Duration().String())
+		}
+		return a
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
-}
-
-// spellDuration has JSON say 10s as text does, where it would say nanoseconds without their unit.
-// slog calls it for every attribute.
-func spellDuration(_ []string, a slog.Attr) slog.Attr {
-	if a.Value.Kind() == slog.KindDuration {
-		a.Value = slog.StringValue(a.Value.Duration().String())
-	}
-	return a
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l, ReplaceAttr: spell}))
 }
 
 // A byteSize is a flag for a number of bytes, like 16KiB; a number alone is bytes too. It is
@@ -243,15 +230,11 @@ var units = []struct {
 	bytes  int
 }{{"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}, {"", 1}}
 
-// Set parses a size. The break leaves the loop over units: no other suffix can make the number
-// right.
+// Set parses a size. The largest size keeps products with it from overflowing.
 func (b *byteSize) Set(s string) error {
 	for _, u := range units {
-		if digits, ok := strings.CutSuffix(s, u.suffix); ok {
-			n, err := strconv.Atoi(digits)
-			if err != nil || n < 0 || n > 1<<30/u.bytes {
-				break
-			}
+		digits, ok := strings.CutSuffix(s, u.suffix)
+		if n, err := strconv.Atoi(digits); ok && err == nil && n >= 0 && n <= 1<<30/u.bytes {
 			*b = byteSize(n * u.bytes)
 			return nil
 		}

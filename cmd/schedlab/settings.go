@@ -10,9 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -23,19 +20,18 @@ import (
 // from the file of --config. It runs before every command.
 //
 // The order decides who wins: a flag that has a value is marked as changed and left alone by the
-// next source. Each source leaves its name with the flag (from), so that a later error can say who
+// next source. Each source leaves its name with the flag (sourceKey), so that a later error can say who
 // set it (sourced).
-func settle(cmd *cobra.Command, _ []string) error {
+func settle(cmd *cobra.Command) error {
 	warnOfStrays(cmd)
 	if err := fromEnvironment(cmd); err != nil {
 		return err
 	}
-	// A command without --config has no such flag.
-	file := cmd.Flags().Lookup(configFlag)
-	if file == nil || file.Value.String() == "" {
-		return nil
+	// Empty, too, for a command that has no --config.
+	if name, _ := cmd.Flags().GetString(configFlag); name != "" {
+		return fromFile(cmd, name)
 	}
-	return fromFile(cmd, file.Value.String())
+	return nil
 }
 
 // envPrefix begins the name of every variable. The servers that a comparison starts get an
@@ -58,7 +54,7 @@ func fromEnvironment(cmd *cobra.Command) (bad error) {
 			return
 		}
 		// Noted before it is set, so that an error about the value names the variable.
-		from(f, name)
+		_ = cmd.Flags().SetAnnotation(f.Name, sourceKey, []string{name})
 		bad = usage(plainly(cmd.Flags().Set(f.Name, value)))
 	})
 	return bad
@@ -71,16 +67,11 @@ func warnOfStrays(cmd *cobra.Command) {
 	for flag := range flagOwners(cmd.Root()) {
 		known = append(known, variable(flag))
 	}
-	var strays []string
-	for _, v := range os.Environ() {
+	for _, v := range slices.Sorted(slices.Values(os.Environ())) {
 		name, _, _ := strings.Cut(v, "=")
 		if strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) {
-			strays = append(strays, name)
+			fmt.Fprintf(cmd.ErrOrStderr(), "schedlab: warning: %s is ignored, it is no flag's variable; the nearest is %s\n", name, closest(name, known))
 		}
-	}
-	slices.Sort(strays)
-	for _, name := range strays {
-		fmt.Fprintf(cmd.ErrOrStderr(), "schedlab: warning: %s is ignored, it is no flag's variable; the nearest is %s\n", name, closest(name, known))
 	}
 }
 
@@ -97,55 +88,25 @@ func flagOwners(root *cobra.Command) map[string][]string {
 	return owners
 }
 
-// bare is the environment without this program's variables. It is for the processes of a prefork
-// server, which get all flags on their command lines.
-func bare() []string {
-	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, envPrefix) })
-}
-
-// closest returns the name with the smallest distance from s. Of equals it is the first in the
-// alphabet. names must not be empty.
+// closest returns the name that is nearest to s, or the first in the alphabet of equally near ones.
+// cobra counts the letters to change, but only in the names of commands, so the names become commands
+// that nobody runs. names must not be empty.
 func closest(s string, names []string) string {
-	names = slices.Sorted(slices.Values(names))
-	return slices.MinFunc(names, func(a, b string) int { return distance(s, a) - distance(s, b) })
-}
-
-// distance is the number of letters to insert, delete or replace to turn a into b (Levenshtein,
-// "Binary codes capable of correcting deletions, insertions, and reversals", 1966). It counts
-// bytes, which names of flags are.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1) // row[j] is the distance from the letters of a so far to the first j of b
-	for j := range row {
-		row[j] = j
+	var words cobra.Command
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		words.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
 	}
-	for i := range len(a) {
-		// row is rewritten from left to right; diagonal keeps the value that the last step has
-		// overwritten.
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, diagonal+1)
+	for {
+		words.SuggestionsMinimumDistance++
+		if near := words.SuggestionsFor(s); len(near) > 0 {
+			return near[0]
 		}
 	}
-	return row[len(b)]
 }
 
 // sourceKey is the annotation of a flag that names the variable or the line of a file which set it.
 // A flag of the command line has none.
 const sourceKey = "source"
-
-// from notes the source of a flag's value.
-func from(f *pflag.Flag, source string) {
-	if f.Annotations == nil {
-		f.Annotations = map[string][]string{}
-	}
-	f.Annotations[sourceKey] = []string{source}
-}
 
 // flagName finds flags in an error's text.
 var flagName = regexp.MustCompile(`--[a-z][a-z-]*`)
@@ -167,7 +128,6 @@ func sourced(cmd *cobra.Command, text string) string {
 // kinds tell people what a flag of a type takes. The keys are pflag's names of types.
 var kinds = map[string]string{
 	"int":      "a whole number",
-	"int64":    "a whole number",
 	"uint64":   "a whole number from 0",
 	"float64":  "a number",
 	"bool":     "true or false",
@@ -195,167 +155,58 @@ func plainly(err error) error {
 	return err
 }
 
-const (
-	configFlag = "config"
-	maxConfig  = 64 << 10 // bytes: the parser's time grows with the square of the file's size
-	maxTried   = 200      // lines in which syntax looks for a mistake
-)
-
-// addConfig gives cmd the flag --config.
-func addConfig(cmd *cobra.Command) {
-	cmd.Flags().String(configFlag, "", "YAML file of this command's flags, like 'workers: 8'; the command line and the environment win")
-	if err := cmd.MarkFlagFilename(configFlag, "yaml", "yml"); err != nil {
-		panic(err) // the flag does not exist: a bug here
-	}
-}
-
-// A configFile is a mapping of a command's flags to values. Its methods turn one YAML file into
-// flags; every error names the file and the line. The YAML is walked as a syntax tree and not
-// decoded into a struct, because the flags are the schema, and because errors need places.
-type configFile struct {
-	name string
-	cmd  *cobra.Command
-}
+const configFlag = "config"
 
 // fromFile sets the flags that have no value yet. Every key in the file must be a flag of cmd: a
-// key that is ignored would be a setting that the user believes in.
+// key that is ignored would be a setting that the user believes in. Errors name the file and the
+// line.
 func fromFile(cmd *cobra.Command, name string) error {
-	f := configFile{name, cmd}
-	text, err := scenario.ReadFile(name, maxConfig)
-	if err == nil && len(text) > maxConfig {
-		err = fmt.Errorf("%s is larger than %d bytes", name, maxConfig)
-	}
+	text, err := scenario.ReadFile(name, scenario.MaxScenario)
 	if err != nil {
 		return usagef("--config: %w", err)
 	}
-	file, err := parser.ParseBytes(text, 0)
+	settings, err := scenario.ParseSettings(text)
 	if err != nil {
-		return f.syntax(string(text), err)
+		return usagef("%s:%w; write one 'flag: value' on each line", name, err)
 	}
-	for i, doc := range file.Docs {
-		// An empty document, or one that holds comments only, as after a --- at the end.
-		if doc.Body == nil || doc.Body.Type() == ast.CommentType {
-			continue
+	for _, s := range settings {
+		place := fmt.Sprintf("%s:%d", name, s.Line)
+		flag := cmd.Flags().Lookup(s.Key)
+		// A file cannot name another file: the order of sources would be a riddle.
+		if flag == nil || flag.Hidden || s.Key == configFlag || s.Key == "help" {
+			return usagef("%s: %s", place, unknown(cmd, s.Key))
 		}
-		flags, ok := doc.Body.(ast.MapNode)
+		list, isList := flag.Value.(pflag.SliceValue)
 		switch {
-		// Anything but a mapping, as a list or a single word.
-		case !ok:
-			return f.errorf(doc.Body, "not a list of flags; write one 'flag: value' on each line")
-		case i > 0:
-			return f.errorf(doc.Body, "a second document begins here; a file holds one")
+		case s.List && !isList:
+			return usagef("%s: %s takes one value, not a list", place, s.Key)
+		case flag.Changed: // the command line and the environment win
+			continue
+		// Set takes one value, Replace the whole list.
+		case s.List:
+			flag.Changed = true
+			err = list.Replace(s.Values)
+		default:
+			err = cmd.Flags().Set(s.Key, s.Values[0])
 		}
-		for pair := flags.MapRange(); pair.Next(); {
-			if err := f.set(pair.Key(), pair.Value()); err != nil {
-				return err
-			}
+		if err != nil {
+			return usagef("%s: %w", place, plainly(err))
 		}
+		_ = cmd.Flags().SetAnnotation(s.Key, sourceKey, []string{place})
 	}
-	return nil
-}
-
-// set gives one flag its value, or a list of values to a flag that takes several. A flag that has a
-// value already keeps it, but the name and the kind of the value are checked all the same.
-func (f configFile) set(name ast.MapKeyNode, value ast.Node) error {
-	key := name.GetToken().Value
-	flag := f.cmd.Flags().Lookup(key)
-	// A file cannot name another file: the order of sources would be a riddle.
-	if flag == nil || flag.Hidden || key == configFlag || key == "help" {
-		return f.errorf(name, "%s", f.unknown(key))
-	}
-	// Checked even for a flag that keeps its value: a mistake in a file should not wait for the day
-	// on which it counts.
-	values, err := f.plain(value)
-	if err != nil {
-		return f.errorf(value, "%s %w", key, err)
-	}
-	list, isList := flag.Value.(pflag.SliceValue)
-	_, given := value.(*ast.SequenceNode)
-	switch {
-	case given && !isList:
-		return f.errorf(value, "%s takes one value, not a list", key)
-	case flag.Changed: // the command line and the environment win
-		return nil
-	// Set takes one value, Replace the whole list.
-	case given:
-		flag.Changed = true
-		err = list.Replace(values)
-	default:
-		err = f.cmd.Flags().Set(key, values[0])
-	}
-	if err != nil {
-		return f.errorf(value, "%w", plainly(err))
-	}
-	from(flag, f.place(value))
 	return nil
 }
 
 // unknown returns what to write instead of a key that is no flag of the command: the commands that
 // have such a flag, or the nearest flag of this one.
-func (f configFile) unknown(key string) string {
-	owners := flagOwners(f.cmd.Root())
+func unknown(cmd *cobra.Command, key string) string {
+	owners := flagOwners(cmd.Root())
 	if of := owners[key]; len(of) > 0 && key != configFlag {
-		return fmt.Sprintf("%q is no flag of %s, but of %s", key, f.cmd.Name(), strings.Join(of, ", "))
+		return fmt.Sprintf("%q is no flag of %s, but of %s", key, cmd.Name(), strings.Join(of, ", "))
 	}
 	// Only this command's own flags can be meant.
 	maps.DeleteFunc(owners, func(name string, of []string) bool {
-		return !slices.Contains(of, f.cmd.Name()) || name == configFlag
+		return !slices.Contains(of, cmd.Name()) || name == configFlag
 	})
-	return fmt.Sprintf("%q is no flag of %s; the nearest is %q", key, f.cmd.Name(), closest(key, slices.Collect(maps.Keys(owners))))
-}
-
-// plain returns a value as text, or the values of a list. It is the text of the file, so that 010
-// or 1e3 is read by the flag and not by YAML. A mapping is refused, and so is an empty value.
-func (f configFile) plain(n ast.Node) ([]string, error) {
-	switch n := n.(type) {
-	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return []string{n.GetToken().Value}, nil
-	case *ast.SequenceNode:
-		var all []string
-		for _, item := range n.Values {
-			one, err := f.plain(item)
-			if err != nil || len(one) != 1 {
-				return nil, errors.New("must be a list of plain values")
-			}
-			all = append(all, one[0])
-		}
-		return all, nil
-	case *ast.NullNode:
-		return nil, errors.New("has no value; give it one or remove the line")
-	}
-	return nil, errors.New("is no plain value; write a word, a number, or a list of them")
-}
-
-// errorf is a mistake at a place in the file: exit code 2.
-func (f configFile) errorf(n ast.Node, format string, args ...any) error {
-	return usagef("%s: %w", f.place(n), fmt.Errorf(format, args...))
-}
-
-// place returns where a node stands, like "ci.yaml:3".
-func (f configFile) place(n ast.Node) string {
-	return fmt.Sprintf("%s:%d", f.name, n.GetToken().Position.Line)
-}
-
-// syntax returns the parser's complaint with the line that caused it: the first line with which the
-// file no longer parses. The line that the parser names is often the one before or after.
-func (f configFile) syntax(text string, err error) error {
-	line := 1
-	if bad, ok := errors.AsType[yaml.Error](err); ok && bad.GetToken() != nil {
-		line = bad.GetToken().Position.Line
-	}
-	lines := strings.SplitAfter(text, "\n")
-	// Take lines off the end until the rest parses: the last line taken off is to blame.
-	for i := min(len(lines), maxTried); i > 0; i-- {
-		_, bad := parser.ParseBytes([]byte(strings.Join(lines[:i], "")), 0)
-		if bad == nil {
-			break
-		}
-		line, err = i, bad
-	}
-	msg := err.Error()
-	if bad, ok := errors.AsType[yaml.Error](err); ok {
-		msg = bad.GetMessage()
-	}
-	msg, _, _ = strings.Cut(msg, "\n")
-	return usagef("%s:%d: %s; write one 'flag: value' on each line", f.name, line, msg)
+	return fmt.Sprintf("%q is no flag of %s; the nearest is %q", key, cmd.Name(), closest(key, slices.Collect(maps.Keys(owners))))
 }

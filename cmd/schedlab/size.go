@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
 	"schedlab/internal/model"
+	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
@@ -44,20 +45,62 @@ type sizeFlags struct {
 	mode           string
 }
 
+// adviceFlags are the flags that size and choose share. The comparison that tests an advice runs with
+// the flags of compare in it. rate is the rate to advise on, not the Rate of the planner's options.
+// cores 0 means as many as a comparison here gives the server.
+type adviceFlags struct {
+	compareFlags
+	rate   perSecond
+	cores  int
+	slo    string
+	verify bool
+}
+
+// bind declares the flags that both commands have with the same meaning; each adds the others.
+func (f *adviceFlags) bind(fl *pflag.FlagSet) {
+	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s; size takes them as Poisson")
+	fl.StringVar(&f.slo, "slo", "", "what is to be kept: p99<=100ms,errors<=0.1%,mean<=30ms,goodput>=290/s, or any quantile")
+	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
+	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
+	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
+	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of --verify's servers, like 0-3 (default the lower half)")
+	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
+	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
+	oneOf(fl, &f.output, "output", "text", "text, json or markdown", "text", "json", "markdown")
+	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none", progressKinds...)
+}
+
+// check refuses flags that both commands have.
+func (f *adviceFlags) check(fl *pflag.FlagSet) error {
+	return mistakes{
+		{f.rate.PerSecond == 0, "--rate is missing; say how many requests come, like --rate 300/s"},
+		{f.cores < 0 || fl.Changed("cores") && f.cores == 0, fmt.Sprintf("--cores %d; give 1 or more", f.cores)},
+	}.first()
+}
+
+// serverCores returns --cores, or else the CPUs that a comparison here gives the server. So an
+// advice without --cores is about the servers that --verify would start. An error means that the
+// CPUs cannot be dealt out as the flags ask, which is wrong usage.
+func (f *adviceFlags) serverCores() (int, error) {
+	if f.cores > 0 {
+		return f.cores, nil
+	}
+	n, err := experiment.ServerCPUs(f.Options)
+	return n, usage(err)
+}
+
 // sizedModes lists the modes that the theory is about: workers take requests, or connections of one
 // request each, from one queue. The modes that take requests come first. The first one of all is
 // --mode's default. At least one mode is Sized, or --mode would have no default.
 func sizedModes() (names []string) {
-	var sticky []string
-	for _, m := range model.Modes() {
-		switch {
-		case m.Sized && m.Sticky:
-			sticky = append(sticky, m.Name)
-		case m.Sized:
-			names = append(names, m.Name)
+	for _, sticky := range []bool{false, true} {
+		for _, m := range model.Modes() {
+			if m.Sized && m.Sticky == sticky {
+				names = append(names, m.Name)
+			}
 		}
 	}
-	return append(names, sticky...)
+	return names
 }
 
 // newSize declares the flags of size. The advice needs no server and no load, so the command also
@@ -73,10 +116,9 @@ rate, the time held or the workers are 20 % off. Little's law, Erlang's formulas
 and Allen-Cunneen's are used where they hold, a replay in an ideal scheduler where
 they do not; every figure names what it is from.
 
-What a request asks is one of: --held, the time it holds its worker, database and
-all; --workload, as in scenarios; --histogram, a Prometheus exposition of such
-times; --csv, a column of them. Give the time held by a worker, not the response
-time: that has the wait for the worker in it, which is what is to be found.
+What a request asks is one of --held, --workload, --histogram and --csv. Give the time
+that it holds its worker, database and all, and not the response time: that has the
+wait for the worker in it, which is what is to be found.
 
 With --slo the advice is the fewest workers that keep it at the rate and at
 --margin more of it. An SLO without an errors term gets errors<=0.1%, because
@@ -84,10 +126,9 @@ a server that refuses every request has no slow ones. Without --slo, a table of
 workers against waits.
 
 --verify runs the comparison that tests the advice: the advised workers against
-about 20 % fewer (it says how many), same queue, same load. It is right when the SLO
-is kept in the blocks of the first and broken in those of the second. Samples are
-tested as a mix of eight values, up to p99.5. It tests pool-request, where a worker
-serves a request and not a whole connection, unless --mode names another.
+about 20 % fewer, same queue, same load. It is right when the SLO is kept in the
+blocks of the first and broken in those of the second. Samples are tested as a mix
+of eight values, up to p99.5, on servers of --mode.
 
 Exit codes: 0 there is advice, and with --verify it is right; 3 no number of
 workers will do, or --verify found the advice wrong; 4 this machine could not
@@ -101,19 +142,15 @@ decide.`,
 	}
 	f.bind(cmd.Flags())
 	// The shell completes file names for these.
-	for _, flag := range []string{"histogram", "csv"} {
-		if err := cmd.MarkFlagFilename(flag); err != nil {
-			panic(err) // the flag does not exist: a bug here
-		}
-	}
+	must(cmd.MarkFlagFilename("histogram"))
+	must(cmd.MarkFlagFilename("csv"))
 	return cmd
 }
 
 // bind declares the flags about the load and the pool.
 func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	f.adviceFlags.bind(fl)
-	// The load: a rate, and one of four sources of the time held.
-	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s; taken as Poisson")
+	// One of four sources of the time held.
 	fl.DurationVar(&f.held, "held", 0, "mean time a request holds its worker; exponential, unless --cv or --cpu says otherwise")
 	fl.Float64Var(&f.cv, "cv", 1, "coefficient of variation of what --held leaves beside --cpu: 0 always the same, 1 exponential, above that a heavier tail, up to 10")
 	fl.DurationVar(&f.cpu, "cpu", 0, "CPU time within the time held, of --held, --histogram and --csv; workers share the cores for it")
@@ -123,14 +160,9 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.csv, "csv", "", "CSV file with a column of times held; - is standard input")
 	fl.StringVar(&f.column, "column", "", "its column, by the header (default the only one of numbers)")
 	oneOf(fl, &f.unit, "unit", "s", "unit of its times: s, ms, us or ns", "s", "ms", "us", "ns")
-	// The pool and its promise.
-	fl.IntVar(&f.cores, "cores", 0, "cores the workers share (default those a comparison here gives the server)")
-	fl.StringVar(&f.slo, "slo", "", "what is to be kept: p99<=100ms,errors<=0.1%,mean<=30ms,goodput>=290/s, or any quantile")
 	fl.Float64Var(&f.margin, "margin", 0.15, "ratio of the rate by which it may grow with the SLO still kept, for what theory leaves out")
 	modes := sizedModes()
-	// The test, and the output.
 	oneOf(fl, &f.mode, "mode", modes[0], "mode that --verify tests: "+strings.Join(modes, ", "), modes...)
-	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the replayed trace, and of --verify's load")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest --verify may take (default 75s, or what the SLO's quantiles need)")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print how the advice comes about, every wait and every doubt")
 }
@@ -142,30 +174,23 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	// From here on: read, compute, plan the test, test, print.
 	d, err := f.demand(cmd)
 	if err != nil {
 		return err
 	}
-	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	s, err := f.advise(d, slo)
 	if err != nil {
 		return err
 	}
-	if err := f.offerTest(cmd, s); err != nil {
-		return err
-	}
+	f.offerTest(cmd, s)
 	var untested error // the advice stands all the same
 	if f.verify && s.Advice.Workers > 0 {
-		if s.Verified, untested = f.test(cmd.Context(), s, show); untested != nil {
+		if s.Verified, untested = f.test(cmd, s); untested != nil {
 			s.Unverified = untested.Error()
 		}
 	}
-	switch err := s.Write(cmd.OutOrStdout(), f.output, f.verbose); {
-	case err != nil:
-		return errors.Join(untested, fmt.Errorf("writing the advice: %w", err))
-	case untested != nil:
-		return untested
+	if err := s.Write(cmd.OutOrStdout(), f.output, f.verbose); err != nil || untested != nil {
+		return errors.Join(untested, err)
 	}
 	return sizeExit(s)
 }
@@ -174,42 +199,27 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 // adds; nil without --slo. A flag that belongs to another source of the demand is refused, because
 // it would say nothing.
 func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
-	given := func(names ...string) (all []string) {
-		for _, name := range names {
-			if fl.Changed(name) {
-				all = append(all, "--"+name)
-			}
-		}
-		return all
-	}
 	// Exactly one source must be given.
-	sources := given("held", "workload", "histogram", "csv")
-	// One request in 100 s.
-	lowest := 0.01
-	switch {
-	case f.rate.PerSecond == 0:
-		return nil, usagef("--rate is missing; say how many requests come, like --rate 300/s")
-	case f.rate.PerSecond < lowest:
-		return nil, usagef("--rate %s is below %g/s; no pool is needed for that", f.rate.String(), lowest)
-	case len(sources) == 0:
-		return nil, usagef("nothing says what a request asks; give one of --held 20ms, --workload 'cpu=200us,sleep=exp(10ms)', --histogram FILE, --csv FILE")
-	case len(sources) > 1:
-		return nil, usagef("%s each say what a request asks; give one of them", strings.Join(sources, " and "))
-	case f.cores < 0 || fl.Changed("cores") && f.cores == 0:
-		return nil, usagef("--cores %d; give 1 or more", f.cores)
-	// Written so that NaN is refused as well.
-	case !(f.margin >= 0 && f.margin <= 1):
-		return nil, usagef("--margin %g is outside 0 to 1; 0.15 is 15 %%", f.margin)
-	case f.verify && f.slo == "":
-		return nil, usagef("--verify tests an SLO; give one with --slo, like 'p99<=100ms'")
+	sources := given(fl, "held", "workload", "histogram", "csv")
+	const lowest = 0.01 // requests per second
+	err := cmp.Or(f.adviceFlags.check(fl), mistakes{
+		{f.rate.PerSecond < lowest, fmt.Sprintf("--rate %s is below %g/s; no pool is needed for that", f.rate, lowest)},
+		{len(sources) == 0,
+			"nothing says what a request asks; give one of --held 20ms, --workload 'cpu=200us,sleep=exp(10ms)', --histogram FILE, --csv FILE"},
+		{len(sources) > 1, strings.Join(sources, " and ") + " each say what a request asks; give one of them"},
+		// Written so that NaN is refused as well.
+		{!(f.margin >= 0 && f.margin <= 1), fmt.Sprintf("--margin %g is outside 0 to 1; 0.15 is 15 %%", f.margin)},
+		{f.verify && f.slo == "", "--verify tests an SLO; give one with --slo, like 'p99<=100ms'"},
+	}.first())
+	if err != nil {
+		return nil, err
 	}
-	// A flag that only makes sense with one of these sources.
-	for _, need := range []struct {
-		flag string
-		of   []string
-	}{{"cv", []string{"held"}}, {"metric", []string{"histogram"}}, {"column", []string{"csv"}}, {"unit", []string{"csv"}}, {"cpu", []string{"held", "histogram", "csv"}}} {
-		if fl.Changed(need.flag) && len(given(need.of...)) == 0 {
-			return nil, usagef("--%s belongs to --%s; with %s it says nothing", need.flag, strings.Join(need.of, ", --"), sources[0])
+	// Flags that only make sense with one of these sources.
+	for _, extra := range []struct{ flag, of string }{
+		{"cv", "--held"}, {"metric", "--histogram"}, {"column", "--csv"}, {"unit", "--csv"}, {"cpu", "--held, --histogram, --csv"},
+	} {
+		if fl.Changed(extra.flag) && !strings.Contains(extra.of, sources[0]) {
+			return nil, usagef("--%s belongs to %s; with %s it says nothing", extra.flag, extra.of, sources[0])
 		}
 	}
 	return f.objective()
@@ -228,39 +238,34 @@ func (f *sizeFlags) objective() (stats.SLO, error) {
 // demand reads the cost of a request from the one source that was given. Errors are wrong usage and
 // name the flag.
 func (f *sizeFlags) demand(cmd *cobra.Command) (d advise.Demand, err error) {
+	source := "held"
 	switch {
 	case f.workload != "":
+		source = "workload"
 		d, err = advise.ParseWorkload(f.workload)
-		return d, flagged("workload", err)
 	case f.histogram != "":
-		// The closures set d as well as the error.
-		err = flagged("histogram", readInput(cmd, f.histogram, func(in io.Reader, name string) (err error) {
+		source = "histogram"
+		err = readInput(cmd, f.histogram, func(in io.Reader, name string) (err error) {
 			d, err = advise.ReadHistogram(in, name, f.metric)
 			return err
-		}))
+		})
 	case f.csv != "":
-		err = flagged("csv", readInput(cmd, f.csv, func(in io.Reader, name string) (err error) {
+		source = "csv"
+		err = readInput(cmd, f.csv, func(in io.Reader, name string) (err error) {
 			d, err = advise.ReadCSV(in, name, f.column, f.unit)
 			return err
-		}))
+		})
 	default:
 		d, err = advise.Held(f.held, f.cpu, f.cv)
-		return d, flagged("held", err)
 	}
 	// Samples hold CPU time and waiting together, and --cpu is the first part. Held knows it already.
-	if err == nil && f.cpu != 0 {
-		err = flagged("cpu", d.SetCPU(f.cpu))
+	if err == nil && f.cpu != 0 && source != "held" {
+		source, err = "cpu", d.SetCPU(f.cpu)
 	}
-	return d, err
-}
-
-// flagged adds a flag's name to an error, which is wrong usage. nil stays nil. The form is "--csv:
-// reason".
-func flagged(flag string, err error) error {
-	if err == nil {
-		return nil
+	if err != nil {
+		return d, usagef("--%s: %w", source, err)
 	}
-	return usagef("--%s: %w", flag, err)
+	return d, nil
 }
 
 // keptIn stands for a file of what came on standard input: the command that tests the advice has to
@@ -268,51 +273,40 @@ func flagged(flag string, err error) error {
 const keptIn = "FILE"
 
 // command returns the command line of this size with --verify and a budget, if one was given. Flags
-// about the output are left out. Standard input becomes keptIn. budget replaces the given one,
-// which may be too short.
+// about the output are left out. Standard input becomes keptIn: what came there is gone. budget
+// replaces the given one, which may be too short.
 func (f *sizeFlags) command(cmd *cobra.Command, budget time.Duration) string {
-	argv := []string{"schedlab", "size"}
-	cmd.Flags().Visit(func(fl *pflag.Flag) {
-		if !slices.Contains([]string{"verify", "output", "verbose", "progress", "out"}, fl.Name) {
-			// The values as they are now, wherever they came from.
-			value := fl.Value.String()
-			if value == stdin && slices.Contains([]string{"histogram", "csv"}, fl.Name) {
-				value = keptIn // what came there is gone
-			}
-			if fl.Name == "budget" {
-				value = budget.String()
-			}
-			argv = append(argv, "--"+fl.Name, value)
+	words := invocation(cmd, "verify", "output", "verbose", "progress", "out")
+	for i, word := range words {
+		switch {
+		case word == "--budget":
+			words[i+1] = budget.String()
+		case word == stdin:
+			words[i] = keptIn
 		}
-	})
-	return command.Join(append(argv, "--verify"))
+	}
+	return command.Join(append(words, "--verify"))
 }
 
 // offerTest gives the page the command that tests the advice and how long that takes, or the reason
 // why the advice cannot be tested. A budget that is too short is replaced by the one that it needs.
-// Without an advice there is nothing to test. Its own error means that the mode does not exist,
-// which --mode rules out.
-func (f *sizeFlags) offerTest(cmd *cobra.Command, s *advise.Page) error {
+// Without an advice there is nothing to test.
+func (f *sizeFlags) offerTest(cmd *cobra.Command, s *advise.Page) {
 	s.Test = f.command(cmd, f.Budget)
 	if s.Advice.Workers == 0 {
-		return nil
+		return
 	}
-	mode, err := model.Lookup(f.mode)
-	if err != nil {
-		return err
-	}
-	question, err := f.question(s, mode, f.Budget)
+	question, err := f.question(s, f.Budget)
 	// The user's budget is too short for the test: propose one that is enough.
 	if short, ok := errors.AsType[*advise.ShortBudgetError](err); ok {
 		s.Test = f.command(cmd, short.Needs)
-		question, err = f.question(s, mode, short.Needs)
+		question, err = f.question(s, short.Needs)
 	}
 	if err != nil {
 		s.Test, s.Untestable = "", err.Error()
-		return nil
+		return
 	}
 	s.TestTakes = time.Duration(question.Protocol.Budget).Round(time.Second)
-	return nil
 }
 
 // advise computes the answer. It starts nothing. It notes on the page an SLO term that was added,
@@ -340,9 +334,9 @@ func sizeExit(s *advise.Page) error {
 	switch {
 	// A wrong advice and none are the same to a script: do not use these workers.
 	case s.Hopeless(), s.Verified != nil && s.Verified.Verdict == advise.AdviceWrong:
-		return &exitError{code: exitExpectation}
+		return exit(exitExpectation)
 	case s.Verified != nil && s.Verified.Verdict != advise.AdviceRight:
-		return &exitError{code: exitPartial}
+		return exit(exitPartial)
 	}
 	return nil
 }
@@ -350,13 +344,14 @@ func sizeExit(s *advise.Page) error {
 // test runs the advised workers against fewer workers. The advice is right if the first keep the
 // SLO and the second break it. An error means that there is no verdict, and the advice stands
 // untested.
-func (f *sizeFlags) test(ctx context.Context, s *advise.Page, show *progress) (*advise.Verification, error) {
+func (f *sizeFlags) test(cmd *cobra.Command, s *advise.Page) (*advise.Verification, error) {
+	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	// The test is planned again: offerTest has planned the scenario only.
 	planned, err := f.planTest(s, show)
 	if err != nil {
 		return nil, err
 	}
-	dir, run, err := f.measure(ctx, planned, show)
+	dir, run, err := f.measure(cmd.Context(), planned, show)
 	if err != nil {
 		return nil, err
 	}
@@ -365,11 +360,7 @@ func (f *sizeFlags) test(ctx context.Context, s *advise.Page, show *progress) (*
 	if err != nil {
 		return nil, err
 	}
-	mode, err := model.Lookup(f.mode)
-	if err != nil {
-		return nil, err
-	}
-	v := s.Verify(f.tested(mode), kept)
+	v := s.Verify(f.tested(f.Budget), kept)
 	v.Dir, v.Window = dir.Path(), run.Plan.Window
 	return v, nil
 }
@@ -377,11 +368,7 @@ func (f *sizeFlags) test(ctx context.Context, s *advise.Page, show *progress) (*
 // planTest plans that comparison. Its aim is the SLO alone, so it ends as soon as each arm surely
 // keeps or breaks it. Doubts and troubles of the run go to show.
 func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Comparison, error) {
-	mode, err := model.Lookup(f.mode)
-	if err != nil {
-		return nil, err
-	}
-	question, err := f.question(s, mode, f.Budget)
+	question, err := f.question(s, f.Budget)
 	if err != nil {
 		return nil, usage(err)
 	}
@@ -394,18 +381,16 @@ func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Compar
 		}
 	}
 	f.Aim.SLO = s.SLO
-	if err := knowSelf(&f.Options); err != nil {
-		return nil, err
-	}
+	knowSelf(&f.Options)
 	f.Note = "tests the advice of: " + s.Test
 	f.Iters = workload.Calibrate()
-	return f.plan(question)
+	return experiment.Plan(question, f.Options)
 }
 
-// question returns the scenario that tests the advice on servers of a mode within a budget. If
+// question returns the scenario that tests the advice on servers of --mode within a budget. If
 // requests need CPU time, the servers must have the number of CPUs in the advice. Errors are
 // sentences for the page, which then offers no test.
-func (f *sizeFlags) question(s *advise.Page, mode model.Mode, budget time.Duration) (q scenario.Scenario, err error) {
+func (f *sizeFlags) question(s *advise.Page, budget time.Duration) (q scenario.Scenario, err error) {
 	here, err := experiment.ServerCPUs(f.Options)
 	if err != nil {
 		return q, err
@@ -414,13 +399,12 @@ func (f *sizeFlags) question(s *advise.Page, mode model.Mode, budget time.Durati
 	if s.Ask.Service > 0 && here != s.Ask.Cores {
 		return q, fmt.Errorf("--verify would run on the %d CPUs that servers get here, and the advice is for --cores %d; leave --cores out, or give --server-cpus as many", here, s.Ask.Cores)
 	}
-	t := f.tested(mode)
-	t.Budget = budget
-	return s.Scenario(t)
+	return s.Scenario(f.tested(budget))
 }
 
-// tested returns how to test the advice on servers of a mode: the facts about the mode that package
-// advise needs, with rate and budget. A Sticky mode is tested with a connection for each request.
-func (f *sizeFlags) tested(mode model.Mode) advise.PoolTest {
-	return advise.PoolTest{Mode: mode.Mode, Rate: f.rate.String(), Budget: f.Budget}
+// tested returns how to test the advice: the facts about --mode that package advise needs, with rate
+// and budget. A Sticky mode is tested with a connection for each request.
+func (f *sizeFlags) tested(budget time.Duration) advise.PoolTest {
+	mode, _ := model.Lookup(f.mode) // --mode takes the names of modes only
+	return advise.PoolTest{Mode: mode.Mode, Rate: f.rate.String(), Budget: budget}
 }

@@ -101,7 +101,7 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	variables, words := command.Variables(words)
 	p.cmd = exec.Command(words[0], words[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.Env = append(serverEnv(), variables...)
+	p.cmd.Env = append(ServerEnv(), variables...)
 	// Without a limit, Wait would go on as long as a child of a dead server holds its output open.
 	p.cmd.WaitDelay = pipeLimit
 	isolate(p.cmd)
@@ -169,10 +169,10 @@ func (p *Process) fill(argv []string, admin string) ([]string, error) {
 	return words, nil
 }
 
-// serverEnv returns this process's environment without the SCHEDLAB_ variables, which would
+// ServerEnv returns this process's environment without the SCHEDLAB_ variables, which would
 // configure a server without the plan's knowledge. The user sets the environment of an arm in its
 // command.
-func serverEnv() []string {
+func ServerEnv() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SCHEDLAB_") })
 }
 

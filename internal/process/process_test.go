@@ -285,7 +285,7 @@ func TestFreePorts(t *testing.T) {
 func TestServerEnvironment(t *testing.T) {
 	t.Setenv("SCHEDLAB_WORKERS", "9")
 	t.Setenv("GOGC", "50")
-	env := strings.Join(serverEnv(), "\n")
+	env := strings.Join(ServerEnv(), "\n")
 	if strings.Contains(env, "SCHEDLAB_") || !strings.Contains(env, "GOGC=50") {
 		t.Errorf("got %s", env)
 	}

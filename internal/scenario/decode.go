@@ -58,27 +58,9 @@ type decoder struct{ at map[string]place } // position by path
 // It returns the decoder for errors that are found later, with the places of all values. Errors begin
 // with line:column.
 func decode(text []byte, v any) (*decoder, error) {
-	if err := checkText(text); err != nil {
-		return nil, err
-	}
-	tokens := lexer.Tokenize(string(text))
-	if len(tokens) > maxTokens {
-		return nil, place{1, 1}.errorf("more than %d words and marks: not a scenario", maxTokens)
-	}
-	file, err := parser.Parse(tokens, 0)
+	body, err := document(text, "a scenario")
 	if err != nil {
-		return nil, syntax(err)
-	}
-	var body ast.Node
-	// Comments and directives alone are no document.
-	for _, doc := range file.Docs {
-		switch {
-		case doc.Body == nil || doc.Body.Type() == ast.CommentType || doc.Body.Type() == ast.DirectiveType:
-		case body != nil:
-			return nil, start(doc.Body).errorf("a second document begins here; a scenario file holds one")
-		default:
-			body = doc.Body
-		}
+		return nil, err
 	}
 	if body == nil {
 		return nil, place{1, 1}.errorf("the file is empty; 'schedlab scenarios quick' prints one to start from")
@@ -88,11 +70,78 @@ func decode(text []byte, v any) (*decoder, error) {
 	return d, d.value("", body, reflect.ValueOf(v).Elem())
 }
 
+// A Setting is a key of a file of settings, with its values as they are written.
+type Setting struct {
+	Key    string
+	Values []string
+	List   bool // whether the values are written as a list
+	Line   int  // of the key, from 1
+}
+
+// ParseSettings reads a file of 'key: value' or 'key: [values]' on each line, in the order of the file. A
+// file without settings has none. Errors begin with line:column.
+func ParseSettings(text []byte) (all []Setting, err error) {
+	body, err := document(text, "a list of flags")
+	if err != nil || body == nil {
+		return nil, err
+	}
+	m, ok := body.(ast.MapNode)
+	if !ok {
+		return nil, start(body).errorf("not a list of flags")
+	}
+	d := decoder{at: map[string]place{}}
+	for pair := m.MapRange(); pair.Next(); {
+		key := pair.Key().GetToken()
+		s := Setting{Key: key.Value, Line: key.Position.Line}
+		values := []ast.Node{pair.Value()}
+		if list, ok := pair.Value().(*ast.SequenceNode); ok {
+			s.List, values = true, list.Values
+		}
+		for _, value := range values {
+			d.at[s.Key] = start(value)
+			text, err := d.text(s.Key, value)
+			if err != nil {
+				return nil, err
+			}
+			s.Values = append(s.Values, text)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// document returns the only document of a YAML file, nil if there is none but comments. what is the
+// kind of file that is wanted, for messages.
+func document(text []byte, what string) (body ast.Node, err error) {
+	if err := checkText(text, what); err != nil {
+		return nil, err
+	}
+	tokens := lexer.Tokenize(string(text))
+	if len(tokens) > maxTokens {
+		return nil, place{1, 1}.errorf("more than %d words and marks: not %s", maxTokens, what)
+	}
+	file, err := parser.Parse(tokens, 0)
+	if err != nil {
+		return nil, syntax(err)
+	}
+	// Comments and directives alone are no document.
+	for _, doc := range file.Docs {
+		switch {
+		case doc.Body == nil || doc.Body.Type() == ast.CommentType || doc.Body.Type() == ast.DirectiveType:
+		case body != nil:
+			return nil, start(doc.Body).errorf("a second document begins here; a file holds one")
+		default:
+			body = doc.Body
+		}
+	}
+	return body, nil
+}
+
 // checkText returns an error if text is too large, is not UTF-8, or has control characters, which
 // could drive a terminal when they are printed.
-func checkText(text []byte) error {
+func checkText(text []byte, what string) error {
 	if len(text) > MaxScenario {
-		return place{1, 1}.errorf("larger than %d bytes: not a scenario", MaxScenario)
+		return place{1, 1}.errorf("larger than %d bytes: not %s", MaxScenario, what)
 	}
 	at := place{1, 1}
 	for rest := text; len(rest) > 0; {

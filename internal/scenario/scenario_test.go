@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"schedlab/internal/load"
 	"schedlab/internal/scenario/demo"
 	"schedlab/internal/stats"
@@ -131,7 +133,7 @@ func TestNotAScenario(t *testing.T) {
 		{"too many words", demo.Text + strings.Repeat("- a\n", maxTokens), "1:1: more than 10000 words and marks: not a scenario"},
 		{"deep", "name: " + strings.Repeat("[", 5000) + strings.Repeat("]", 4900), "1:106: sequence end token ']' not found"},
 		{"deeper", "name: " + strings.Repeat("[", 4000) + strings.Repeat("]", 4000), "1:7: name: want one value, not a list"},
-		{"two documents", demo.Text + "---\n" + demo.Text, "11:1: a second document begins here; a scenario file holds one"},
+		{"two documents", demo.Text + "---\n" + demo.Text, "11:1: a second document begins here; a file holds one"},
 		{"open brace", demo.Arm("{mode: pool"), "9:5: could not find flow mapping end token '}'"},
 		{"open quote", demo.Swap("Which is faster?", `"Which`), "2:11: could not find end character of double-quoted text"},
 		{"indentation", demo.Swap("rate: 300/s", "rate: 300/s\n   loop: open"), "6:9: mapping value is not allowed in this context"},
@@ -269,6 +271,31 @@ func TestAsked(t *testing.T) {
 	} {
 		if s := parsed(t, demo.Swap("cpu: 100us", text)); s.Asked() != want {
 			t.Errorf("%s: got %q, want %q", text, s.Asked(), want)
+		}
+	}
+}
+
+// Settings are read as they are written, in their order; what is no setting has a place.
+func TestParseSettings(t *testing.T) {
+	t.Parallel()
+	got, err := ParseSettings([]byte("# of a team\nworkers: 010\nadmin: off\narms: [a, \"b\"]\narm:\n  - pool,workers=8\n"))
+	want := []Setting{
+		{"workers", []string{"010"}, false, 2}, {"admin", []string{"off"}, false, 3},
+		{"arms", []string{"a", "b"}, true, 4}, {"arm", []string{"pool,workers=8"}, true, 5},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if got, err := ParseSettings([]byte("# nothing yet\n")); len(got) > 0 || err != nil {
+		t.Errorf("of comments: got %v, %v", got, err)
+	}
+	for text, want := range map[string]string{
+		"pool\n":                    "1:1: not a list of flags",
+		"mode: pool\narms: [[a]]\n": "2:8: arms: want one value, not a list",
+		"mode: \"\\e[31m\"\n":       "1:7: mode: \"\\x1b[31m\" has the control character U+001B; leave it out",
+	} {
+		if _, err := ParseSettings([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
 	}
 }
