@@ -1,7 +1,7 @@
 // Command schedlab says which goroutine scheduling model should serve a
 // workload, by how much, and with what doubt.
 //
-//	schedlab compare              compare net/http, a worker pool and fasthttp, in half a minute
+//	schedlab compare              compare net/http, a worker pool and fasthttp, in a minute
 //	schedlab serve --mode pool    run one model as a real HTTP service
 //	schedlab attack --target URL  drive open-loop load at any server
 package main

@@ -47,8 +47,8 @@ type Comparison struct {
 //	SAME           the interval with twice this error lies within ±Same: a true ratio beyond
 //	               ±Same can lie beyond one end only, so SAME is wrong as seldom as a difference
 //
-// Low and High are the interval that the decision was taken from, and where there is none that of
-// a difference. All wrong decisions of a comparison together have at most the error
+// Low and High are the interval that the decision was taken from; without a decision it is the one
+// for a difference. All wrong decisions of a comparison together have at most the error
 // Alpha/comparisons: if the true ratio is beyond Same they are SAME and the wrong direction, which
 // the same end of an interval excludes; if not, a difference is the only one.
 //
