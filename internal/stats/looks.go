@@ -1,0 +1,95 @@
+package stats
+
+import "slices"
+
+// lastLook is the number of blocks at the last look. More blocks than this are not looked at.
+const lastLook = 40
+
+// looks are the numbers of blocks at which a comparison may be decided.
+var looks = [...]int{10, 12, 14, 16, 20, 24, 28, 32, 36, lastLook}
+
+// Looks returns the numbers of blocks at which a comparison looks at its data, ascending. They are
+// fixed in advance, because the probability of error is spent over them. The slice is a copy.
+func Looks() []int { return append([]int(nil), looks[:]...) }
+
+// LookRank returns the rank k of the interval [x_(k), x_(n+1-k)] that n blocks give at a
+// look when the intervals of all looks are to hold together with probability 1-alpha: it
+// is 0 when n is no look or gives no interval yet.
+//
+// It is the group-sequential sign test. When the median of x is 0, the number of blocks
+// below 0 is a random walk of fair coins, whatever the distribution of x, as long as the
+// blocks are independent and the order of arms in each is drawn at random. With q(n, s)
+// the probability that s of n are below 0 and no look before n excluded 0,
+//
+//	q(n, s) = q(n-1, s)/2 + q(n-1, s-1)/2
+//
+// and a look takes the largest k for which what has been excluded up to it is at most
+// alpha·n/40, both sides together.
+func LookRank(n int, alpha float64) int {
+	i, found := slices.BinarySearch(looks[:], n)
+	if !found {
+		return 0
+	}
+	ranks, _ := spend(alpha)
+	return ranks[i]
+}
+
+// spend returns the rank of each look, and the error that all looks spend together, at most alpha.
+func spend(alpha float64) (ranks [len(looks)]int, spent float64) {
+	if !(alpha > 0) {
+		return ranks, 0
+	}
+	var q [lastLook + 1]float64
+	q[0] = 1
+	look := 0
+	for n := 1; n <= lastLook; n++ {
+		for s := n; s > 0; s-- {
+			q[s] = (q[s] + q[s-1]) / 2
+		}
+		q[0] /= 2
+		if n != looks[look] {
+			continue
+		}
+		limit := alpha * float64(n) / lastLook * (1 + rounding)
+		k := 0
+		for ; k < n/2 && spent+q[k]+q[n-k] <= limit; k++ {
+			spent += q[k] + q[n-k]
+			q[k], q[n-k] = 0, 0
+		}
+		ranks[look] = k
+		look++
+	}
+	return ranks, spent
+}
+
+// FirstLook returns the fewest blocks that can decide anything when this number of comparisons
+// share Alpha; 0 if no number of looks can. Below 1, comparisons counts as 1.
+func FirstLook(comparisons int) int {
+	ranks, _ := spend(Alpha / float64(max(comparisons, 1)))
+	for i, n := range looks {
+		if ranks[i] > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// Unspent returns the part of Alpha that is left when comparisons share it equally: ranks are
+// whole numbers, so none spends its whole share. It is not negative.
+func Unspent(comparisons int) float64 {
+	_, spent := spend(Alpha / float64(max(comparisons, 1)))
+	return Alpha - float64(max(comparisons, 1))*spent
+}
+
+// settles returns the first look after n at which the sign test would decide if the blocks still
+// to come fell like the first n: minority of these are on the side with fewer blocks. It returns 0
+// if no look would decide.
+func settles(n, minority int, ranks [len(looks)]int) int {
+	for i, look := range looks {
+		others := (minority*look + n - 1) / n
+		if look > n && others < ranks[i] {
+			return look
+		}
+	}
+	return 0
+}
