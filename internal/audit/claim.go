@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,17 +151,12 @@ func quantileName(percent float64) string {
 	return "p" + strconv.FormatFloat(percent, 'f', -1, 64)
 }
 
-var quantileForm = regexp.MustCompile(`^p([\d.]+)$`)
-
 // quantileOf returns the share, from 0 to 1, that the name of a quantile stands for: 0.99 for
 // "p99". ok is false for any other name and for more than 100 percent.
 func quantileOf(name string) (q float64, ok bool) {
-	m := quantileForm.FindStringSubmatch(name)
-	if m == nil {
-		return 0, false
-	}
-	percent, err := strconv.ParseFloat(m[1], 64)
-	return percent / 100, err == nil && percent <= 100
+	digits, ok := strings.CutPrefix(name, "p")
+	percent, err := strconv.ParseFloat(digits, 64)
+	return percent / 100, ok && err == nil && percent >= 0 && percent <= 100
 }
 
 // quantiles returns the claim's quantiles by ascending share, with min and max as the

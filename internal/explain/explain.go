@@ -124,7 +124,7 @@ const (
 // results of tests. An error means that the record does not tell how the slower arm was started.
 func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Explanation, error) {
 	x := c.waterfalls(from, to)
-	x.Lost = c.step(from, to, func(a *arm, i int) float64 { return a.windows[i].Values["errors"] })
+	x.Lost = c.step(from, to, valued("errors"))
 	f, t := c.arms[from], c.arms[to]
 	// The ideal twins' difference is the part that theory predicts. Its interval is the widest that
 	// the two intervals allow.

@@ -69,7 +69,7 @@ func (c *Case) suspect(x *record.Explanation, about difference, modes map[string
 // of the time, of the mean or of the slowest 1 %, or the ratio of requests lost.
 func (r rule) figure(tail bool) func(*arm, int) float64 {
 	if len(r.part.Phases) == 0 {
-		return func(a *arm, i int) float64 { return a.windows[i].Values["errors"] }
+		return valued("errors")
 	}
 	of := judge.MeanOf
 	if tail {

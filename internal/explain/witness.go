@@ -106,8 +106,9 @@ var (
 		t := a.windows[i].Trial
 		return known(t.Server.CPU/(t.Window*float64(a.cpus)), t.Server.CPU >= 0 && a.cpus > 0)
 	}}
-	cpuCost      = &witness{"CPU time of a request", "s", "cost", func(a *arm, i int) float64 { return a.windows[i].Values["cpu_per_request"] }}
-	workersInUse = &witness{"workers in use", "ratio", "used", func(a *arm, i int) float64 { // the utilisation law: throughput × time held / workers
+	cpuCost = &witness{"CPU time of a request", "s", "cost", valued("cpu_per_request")}
+	// The utilisation law: throughput × time held / workers.
+	workersInUse = &witness{"workers in use", "ratio", "used", func(a *arm, i int) float64 {
 		w := a.windows[i]
 		if a.plan.Station == nil || a.plan.Station.Workers == 0 || !w.Phases.Stamped {
 			return math.NaN()
@@ -120,22 +121,24 @@ var (
 		}
 		return float64(w.Good) / w.Trial.Window * held / float64(a.plan.Station.Workers)
 	}}
-	queueWait = &witness{"wait in the queue, as the server counts it", "s", "", counted("schedlab_queue_wait_seconds_sum", "schedlab_queue_wait_seconds_count")}
+	queueWait = &witness{"wait in the queue, as the server counts it", "s", "", averaged("schedlab_queue_wait_seconds")}
 	mutexWait = &witness{"wait for mutexes, of a request", "s", "mutex", counted("go_sync_mutex_wait_total_seconds_total", requests)}
-	schedWait = &witness{"wait of a runnable goroutine", "s", "", counted("go_sched_latencies_seconds_sum", "go_sched_latencies_seconds_count")}
-	gcShare   = &witness{"CPU time of the garbage collector", "ratio", "gc", counted("go_cpu_classes_gc_total_cpu_seconds_total", "process_cpu_seconds_total")}
-	gcPause   = &witness{"pauses for the garbage collector, of a second", "ratio", "", func(a *arm, i int) float64 {
+	schedWait = &witness{"wait of a runnable goroutine", "s", "", averaged("go_sched_latencies_seconds")}
+	gcShare   = &witness{"CPU time of the garbage collector", "ratio", "gc",
+		counted("go_cpu_classes_gc_total_cpu_seconds_total", "process_cpu_seconds_total")}
+	gcPause = &witness{"pauses for the garbage collector, of a second", "ratio", "", func(a *arm, i int) float64 {
 		const name = "go_sched_pauses_total_gc_seconds_sum"
 		c, t := a.counters[i], a.windows[i].Trial
 		return known(c.sum(name)/(t.Warmup+t.Window), c[name] != nil)
 	}}
-	switches   = &witness{"context switches of a request", "count", "switches", func(a *arm, i int) float64 { return a.windows[i].Values["switches"] }}
-	overflows  = &witness{"connections that found the accept queue full", "count", "overflows", func(a *arm, i int) float64 { return a.windows[i].Values["overflows"] }}
+	switches   = &witness{"context switches of a request", "count", "switches", valued("switches")}
+	overflows  = &witness{"connections that found the accept queue full", "count", "overflows", valued("overflows")}
 	turnedAway = &witness{"connections turned away", "ratio", "away", func(a *arm, i int) float64 {
 		c := a.counters[i]
 		// Connections and single requests that were turned away, over the connections accepted.
 		accepted := c.sum("schedlab_connections_accepted_total")
-		away := c.sum("schedlab_connections_rejected_total") + c.sum("schedlab_connections_dropped_total") + c.sum("schedlab_requests_refused_total")
+		away := c.sum("schedlab_connections_rejected_total") + c.sum("schedlab_connections_dropped_total") +
+			c.sum("schedlab_requests_refused_total")
 		return known(away/accepted, accepted > 0)
 	}}
 	unevenSockets = &witness{"connections of the fullest listener, of an even share", "ratio", "uneven", func(a *arm, i int) float64 {
@@ -154,8 +157,8 @@ var (
 		return known(a.windows[i].Jain, a.windows[i].Jain > 0)
 	}}
 	steals   = &witness{"jobs taken from another worker's queue", "ratio", "", counted("schedlab_steals_total", requests)}
-	loopLag  = &witness{"lag of an event loop", "s", "lag", counted("schedlab_loop_lag_seconds_sum", "schedlab_loop_lag_seconds_count")}
-	lateLoad = &witness{"lateness of the load at p99", "s", "late", func(a *arm, i int) float64 { return a.windows[i].Values[window.Lateness+"p99"] }}
+	loopLag  = &witness{"lag of an event loop", "s", "lag", averaged("schedlab_loop_lag_seconds")}
+	lateLoad = &witness{"lateness of the load at p99", "s", "late", valued(window.Lateness + "p99")}
 	keptAway = &witness{"time for which the load was kept from its CPU", "ratio", "", func(a *arm, i int) float64 {
 		p, t := a.windows[i].Trial.Client.Proof, a.windows[i].Trial
 		if p == nil {
@@ -163,7 +166,7 @@ var (
 		}
 		return p.Away / (t.Warmup + t.Window)
 	}}
-	foreignCPU = &witness{"CPU time of others on the server's CPUs", "ratio", "", func(a *arm, i int) float64 { return a.windows[i].Values[window.ForeignLoad] }}
+	foreignCPU = &witness{"CPU time of others on the server's CPUs", "ratio", "", valued(window.ForeignLoad)}
 )
 
 // witnesses are all witnesses, in the order in which they are reported.
@@ -172,8 +175,18 @@ var witnesses = []*witness{
 	turnedAway, unevenSockets, overtaken, evenness, steals, loopLag, lateLoad, keptAway, foreignCPU,
 }
 
-// counted returns the reader of a witness that is the ratio of two metrics: the mean of a histogram, or
-// a total for each request. It is NaN if either is unknown or the divisor is 0. As both totals include
+// valued returns the reader of a witness that is a value of the window.
+func valued(name string) func(*arm, int) float64 {
+	return func(a *arm, i int) float64 { return a.windows[i].Values[name] }
+}
+
+// averaged returns the reader of a witness that is the mean of a histogram.
+func averaged(histogram string) func(*arm, int) float64 {
+	return counted(histogram+"_sum", histogram+"_count")
+}
+
+// counted returns the reader of a witness that is the ratio of two metrics, as a total for each
+// request. It is NaN if either is unknown or the divisor is 0. As both totals include
 // the warm-up, so does the ratio.
 func counted(name, of string) func(*arm, int) float64 {
 	return func(a *arm, i int) float64 {

@@ -196,7 +196,9 @@ func (g grid) neighbours(c *record.Cell) (all []*record.Cell) {
 
 // touchesOther reports whether a neighbour of a cell has another decided verdict.
 func (g grid) touchesOther(c *record.Cell) bool {
-	return slices.ContainsFunc(g.neighbours(c), func(n *record.Cell) bool { return n.Decided() && !alike(n.CellVerdict, c.CellVerdict) })
+	return slices.ContainsFunc(g.neighbours(c), func(n *record.Cell) bool {
+		return n.Decided() && !alike(n.CellVerdict, c.CellVerdict)
+	})
 }
 
 // atBorder reports whether a cell is at a border. A decided cell is if a neighbour has another
@@ -208,7 +210,9 @@ func (g grid) atBorder(c *record.Cell) bool {
 	case c.Decided():
 		return g.touchesOther(c) || slices.ContainsFunc(around, undecided)
 	case undecided(c):
-		return slices.ContainsFunc(around, func(n *record.Cell) bool { return !n.Decided() || !alike(n.CellVerdict, around[0].CellVerdict) })
+		return slices.ContainsFunc(around, func(n *record.Cell) bool {
+			return !n.Decided() || !alike(n.CellVerdict, around[0].CellVerdict)
+		})
 	}
 	return false
 }
