@@ -47,36 +47,32 @@ func Measure(jobs []Job) Load {
 	return l
 }
 
+// measure is Measure without the trace and the longest demands, which need a sort.
 func measure(jobs []Job) Load {
-	var gaps, demands, cpu, block moments
-	for i, j := range jobs {
-		if i > 0 {
-			gaps.add((j.At - jobs[i-1].At).Seconds())
-		}
-		demands.add((j.CPU + j.Block).Seconds())
-		cpu.add(j.CPU.Seconds())
-		block.add(j.Block.Seconds())
+	n := len(jobs)
+	gap, ca2 := moments(n-1, func(i int) time.Duration { return jobs[i+1].At - jobs[i].At })
+	if !(gap > 0) {
+		gap, ca2 = math.NaN(), math.NaN()
 	}
-	l := Load{Rate: math.NaN(), CA2: math.NaN(), Service: cpu.mean(), SCV: demands.scv(), Block: block.mean()}
-	if gaps.sum > 0 {
-		l.Rate, l.CA2 = 1/gaps.mean(), gaps.scv()
-	}
-	return l
+	service, _ := moments(n, func(i int) time.Duration { return jobs[i].CPU })
+	block, _ := moments(n, func(i int) time.Duration { return jobs[i].Block })
+	_, scv := moments(n, func(i int) time.Duration { return jobs[i].CPU + jobs[i].Block })
+	return Load{Rate: 1 / gap, CA2: ca2, Service: service, SCV: scv, Block: block}
 }
 
-// moments sums up values to compute their mean and variation.
-type moments struct{ n, sum, squares float64 }
-
-func (m *moments) add(x float64) { m.n++; m.sum += x; m.squares += x * x }
-
-func (m moments) mean() float64 { return m.sum / m.n }
-
-// scv returns the variance divided by the squared mean; 0 if all values are 0.
-func (m moments) scv() float64 {
-	if m.sum == 0 {
-		return 0
+// moments returns the mean of n times in seconds, and their variance divided by the squared mean; 0
+// if all are 0.
+func moments(n int, value func(i int) time.Duration) (mean, scv float64) {
+	var sum, squares float64
+	for i := range n {
+		t := value(i).Seconds()
+		sum += t
+		squares += t * t
 	}
-	return max(0, m.squares*m.n/(m.sum*m.sum)-1)
+	if sum > 0 {
+		scv = max(0, squares*float64(n)/(sum*sum)-1)
+	}
+	return sum / float64(n), scv
 }
 
 // A Prediction holds the figures that theory predicts for a station under a load. Figures that it
@@ -275,19 +271,16 @@ func near1(c2 float64) bool { return math.Abs(c2-1) <= 0.05 }
 func poolFormula(s Station, l Load) Prediction {
 	switch {
 	case s.Workers <= s.Cores || sleepy(s, l):
-		l.Service += l.Block
-		l.Block = 0
+		l.Service, l.Block = l.Service+l.Block, 0
 		return l.served(s.Workers, s.Places)
-	case l.Block > 0:
+	case l.Block > 0 || !short(s, l) && !l.exponential():
 		return Prediction{}
-	case short(s, l):
-		return l.served(s.Cores, s.Places)
-	case l.exponential():
-		p := l.served(s.Cores, s.Places)
-		p.quantiles(nil) // sharing changes everything but the mean
-		return p
 	}
-	return Prediction{}
+	p := l.served(s.Cores, s.Places)
+	if !short(s, l) {
+		p.quantiles(nil) // sharing changes everything but the mean
+	}
+	return p
 }
 
 // goroutinesFormula is formula for Goroutines.
