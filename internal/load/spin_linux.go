@@ -75,7 +75,8 @@ type spinLoop interface {
 	// release sends due requests, at most turnReleases of them. It returns the time at
 	// which the next is due, math.MaxInt64 for none.
 	release() (next int64)
-	// finished is called when request i has its outcome. One that got no connection in time has none.
+	// finished is called when request i has its outcome. Its entry has no connection if it got none in
+	// time.
 	finished(i int)
 	// free is called when a connection may take a request, even if it is closed. It is
 	// called again when the server closes a connection that is already queued.
