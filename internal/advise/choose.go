@@ -402,10 +402,10 @@ const (
 // is one. If the tail matters, there are enough workers that hardly a request waits for one. If
 // overload matters, the queue is short, because a long one only makes every request wait longer.
 func (a Ask) size() (size, error) {
-	// Above atFull, size for the part of the requests that keeps the cores at atFull.
+	// Above atFull, size for the rate that keeps the cores at atFull: the one for which busy is atFull.
 	rate := a.Rate
 	if a.busy() >= atFull {
-		rate *= atFull / a.busy()
+		rate = atFull * float64(a.Cores) / (a.Demand.CPU.Mean().Seconds() + leastHTTP + wakeUp*(1-atFull))
 	}
 	o := Options{Rate: rate, Cores: a.Cores, Margin: margin, Seed: a.Seed}
 	waits, err := Size(a.Demand, nil, o)

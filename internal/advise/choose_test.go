@@ -360,8 +360,12 @@ func TestSizeOfAPool(t *testing.T) {
 	if hopeless.fact.Code != chooseHopeless || hopeless.workers != tail.workers {
 		t.Errorf("got %+v", hopeless)
 	}
-	if full := sizeOf(func(a *Ask) { a.Demand, a.Matters = asking(t, "cpu=4ms", 1, nil).Demand, Overload }); full.workers < 1 || full.queue != 2*full.workers {
-		t.Errorf("overload: %+v", full)
+	// However far the rate is above what the cores can do, the size is for what they can.
+	for _, rate := range []float64{300, 1e6} {
+		full := sizeOf(func(a *Ask) { a.Demand, a.Rate, a.Matters = asking(t, "cpu=4ms", 1, nil).Demand, rate, Overload })
+		if full.workers < 1 || full.queue != 2*full.workers || full.fact.Values["busy"] > atFull {
+			t.Errorf("overload by %g/s: %+v", rate, full)
+		}
 	}
 }
 
