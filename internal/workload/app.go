@@ -47,7 +47,7 @@ type Options struct {
 // An App is the handler set with its state (the key-value store). It is safe for
 // concurrent use.
 //
-// Serve finds the route (route.go) and checks the method and the body's size. The work itself is in
+// Serve finds the route and checks the method and the body's size. The work itself is in
 // work.go (/work) and kv.go (/kv); the other endpoints are small and stand here.
 type App struct {
 	itersPerMicro float64
@@ -142,13 +142,9 @@ func (a *App) serve(x *Exchange, rest string) {
 
 func (a *App) serveJSON(x *Exchange) {
 	// Encoded for each request on purpose: the endpoint is there to cost that.
-	out, err := json.Marshal(struct {
+	out, _ := json.Marshal(struct { // cannot fail: all of it is text
 		Message string `json:"message"`
 	}{"Hello, World!"})
-	if err != nil {
-		x.fail(500, "encoding the message failed")
-		return
-	}
 	x.answer(200, applicationJSON, out)
 }
 
@@ -167,13 +163,6 @@ func (x *Exchange) notAllowed() {
 	allow := routes[x.Route].allow
 	x.fail(405, "method not allowed; allowed: %s", allow)
 	x.Allow = allow
-}
-
-// unescape decodes percent-escapes. It leaves '+' alone, which joins the terms of a
-// mix of demands (0.8*0s+0.2*10ms) and has no other meaning in RFC 3986.
-func unescape(s string) (string, bool) {
-	u, err := url.PathUnescape(s)
-	return u, err == nil
 }
 
 // An Exchange holds one request and its answer. The adapter sets the request
@@ -249,4 +238,101 @@ func ContentTypes() []string { return []string{textPlain, octetStream, applicati
 func (x *Exchange) Owned() bool {
 	// An Out in buf always begins where buf begins, so comparing the two addresses is enough.
 	return len(x.Out) > 0 && cap(x.buf) > 0 && &x.Out[0] == &x.buf[:1][0]
+}
+
+// A Route identifies an endpoint in metrics. It is below NumRoutes, so an array
+// indexed by Route can hold resolved metric children.
+type Route uint8
+
+// The routes, in the order in which `GET /` lists them. RouteOther stands for every
+// path that is not an endpoint.
+const (
+	RouteRoot Route = iota
+	RoutePlaintext
+	RouteJSON
+	RouteWork
+	RouteKV
+	RouteEcho
+	RouteBytes
+	RouteOther
+	NumRoutes // the number of routes, not a route
+)
+
+// routes has, by Route, the metric label, the path as the index shows it, the methods of the Allow
+// header, and a line of help. RouteOther lists every method that some endpoint has: they are the
+// Allow of a CONNECT or TRACE for another path.
+var routes = [NumRoutes]struct{ label, path, allow, summary string }{
+	RouteRoot:      {"/", "/", "GET, HEAD", "this list"},
+	RoutePlaintext: {"/plaintext", "/plaintext", "GET, HEAD", "a constant line of text"},
+	RouteJSON:      {"/json", "/json", "GET, HEAD", "a small object, encoded per request"},
+	RouteWork:      {"/work", "/work", "GET, HEAD", "costs what ?cpu= (or ?iters=), ?lock= and ?sleep= say: 200us, exp(200us), lognormal(200us,4), 0.8*0s+0.2*10ms; ?alloc=64KiB; ?seed= fixes the draw"},
+	RouteKV:        {"/kv", "/kv/{key}", "GET, HEAD, PUT, DELETE", "a map behind one lock or many (--kv-locks), values up to 64 KiB; ?hold=100us of CPU time under the lock; ?keys=4096 spreads requests over so many keys"},
+	RouteEcho:      {"/echo", "/echo", "POST, PUT", "the request's body"},
+	RouteBytes:     {"/bytes", "/bytes/{n}", "GET, HEAD", "n bytes, up to 1 MiB"},
+	RouteOther:     {"other", "", "GET, HEAD, POST, PUT, DELETE", ""},
+}
+
+// String returns the metric label: "/", "/plaintext", ..., "other".
+func (r Route) String() string {
+	if r >= NumRoutes {
+		r = RouteOther
+	}
+	return routes[r].label
+}
+
+// RouteOf returns the endpoint that Serve would set for a path as sent. It is for
+// requests that never reach their handler.
+func RouteOf(path string) Route {
+	r, _, _ := locate(path)
+	return r
+}
+
+// locate decodes a path as sent, and finds its endpoint and, for /kv/ and /bytes/, the rest of the
+// path after the prefix. ok is false when a percent-escape is malformed.
+func locate(path string) (r Route, rest string, ok bool) {
+	if strings.IndexByte(path, '%') >= 0 {
+		var err error
+		if path, err = url.PathUnescape(path); err != nil {
+			return RouteOther, "", false
+		}
+	}
+	switch path {
+	case "/":
+		return RouteRoot, "", true
+	case "/plaintext":
+		return RoutePlaintext, "", true
+	case "/json":
+		return RouteJSON, "", true
+	case "/work":
+		return RouteWork, "", true
+	case "/echo":
+		return RouteEcho, "", true
+	}
+	if key, ok := strings.CutPrefix(path, "/kv/"); ok {
+		return RouteKV, key, true
+	}
+	if n, ok := strings.CutPrefix(path, "/bytes/"); ok {
+		return RouteBytes, n, true
+	}
+	return RouteOther, "", true
+}
+
+// allows reports whether r serves method.
+func (r Route) allows(method string) bool {
+	for m := range strings.SplitSeq(routes[r].allow, ", ") {
+		if m == method {
+			return true
+		}
+	}
+	return false
+}
+
+// index returns the answer to `GET /`.
+func index() []byte {
+	var b strings.Builder
+	b.WriteString("schedlab: one handler set, many scheduling models\n\n")
+	for _, r := range routes[:RouteOther] {
+		b.WriteString(r.path + "  [" + r.allow + "]  " + r.summary + "\n")
+	}
+	return []byte(b.String())
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -92,10 +93,18 @@ func parseDist(s string) (Dist, error) {
 	if d.n == 1 {
 		d.terms[0].weight = 1
 	}
-	if d == (Dist{n: 1, terms: [maxTerms]term{{weight: 1}}}) {
-		return Dist{}, nil // one spelling of the constant 0
+	if d.n == 1 && d.terms[0].kind == constant {
+		return Constant(d.terms[0].mean), nil
 	}
 	return d, nil
+}
+
+// Constant returns the distribution with one value, d, which is not negative.
+func Constant(d time.Duration) Dist {
+	if d == 0 {
+		return Dist{} // one spelling of the constant 0
+	}
+	return Dist{n: 1, terms: [maxTerms]term{{weight: 1, mean: d}}}
 }
 
 func parseTerm(weight, value string) (term, error) {
@@ -106,24 +115,24 @@ func parseTerm(weight, value string) (term, error) {
 		return t, fmt.Errorf("weight %+.20q is not a number in (0, 1]", weight)
 	}
 	value = strings.TrimSpace(value)
-	length := value
+	name, length := "const", value
 	if inner, closed := strings.CutSuffix(value, ")"); closed {
-		name, args, _ := strings.Cut(inner, "(")
-		switch length = args; name {
-		case "const":
-		case "exp":
-			t.kind = exponential
-		case "lognormal":
-			t.kind = lognormal
-			var scv string
-			length, scv, _ = strings.Cut(args, ",")
-			t.scv, err = strconv.ParseFloat(strings.TrimSpace(scv), 64)
-			if err != nil || !(t.scv > 0 && t.scv <= maxSCV) {
-				return t, fmt.Errorf("%+.30q needs a squared coefficient of variation in (0, %d], as in lognormal(200us,4)", value, maxSCV)
-			}
-		default:
-			return t, fmt.Errorf("%+.20q is none of const(D), exp(D), lognormal(D,SCV)", value)
+		name, length, _ = strings.Cut(inner, "(")
+	}
+	switch name {
+	case "const":
+	case "exp":
+		t.kind = exponential
+	case "lognormal":
+		t.kind = lognormal
+		var scv string
+		length, scv, _ = strings.Cut(length, ",")
+		t.scv, err = strconv.ParseFloat(strings.TrimSpace(scv), 64)
+		if err != nil || !(t.scv > 0 && t.scv <= maxSCV) {
+			return t, fmt.Errorf("%+.30q needs a squared coefficient of variation in (0, %d], as in lognormal(200us,4)", value, maxSCV)
 		}
+	default:
+		return t, fmt.Errorf("%+.20q is none of const(D), exp(D), lognormal(D,SCV)", value)
 	}
 	t.mean, err = time.ParseDuration(length)
 	if err != nil {
@@ -279,32 +288,24 @@ func (d Dist) WithShare(share float64) (Dist, error) {
 	if share == 0 {
 		return Dist{}, nil
 	}
-	var made Dist
-	above := 0.0
-	for _, t := range d.terms[:d.n] {
-		if t.mean > 0 {
-			above += t.weight
-		}
-	}
-	if above == 0 {
+	above := slices.DeleteFunc(slices.Clone(d.terms[:d.n]), func(t term) bool { return t.mean == 0 })
+	if len(above) == 0 {
 		return d, errors.New("no part of the demand is above zero, so it has no share")
 	}
+	sum := 0.0
+	for _, t := range above {
+		sum += t.weight
+	}
+	for i := range above {
+		above[i].weight = above[i].weight * share / sum
+	}
 	if share < 1 {
-		made.terms[0], made.n = term{weight: 1 - share}, 1
+		above = slices.Insert(above, 0, term{weight: 1 - share})
 	}
-	for _, t := range d.terms[:d.n] {
-		if t.mean == 0 {
-			continue
-		}
-		if made.n == maxTerms {
-			return d, fmt.Errorf("more than %d terms", maxTerms)
-		}
-		t.weight *= share / above
-		made.terms[made.n] = t
-		made.n++
+	if len(above) > maxTerms {
+		return d, fmt.Errorf("more than %d terms", maxTerms)
 	}
-	if made.n == 1 {
-		made.terms[0].weight = 1
-	}
+	made := Dist{n: len(above)}
+	copy(made.terms[:], above)
 	return made, nil
 }

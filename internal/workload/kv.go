@@ -2,6 +2,7 @@ package workload
 
 import (
 	"bytes"
+	"errors"
 	"hash/maphash"
 	"math/rand/v2"
 	"strconv"
@@ -74,9 +75,12 @@ func (a *App) serveKV(x *Exchange, key string) {
 		switch name {
 		case "":
 		case "hold":
-			d, err := draw(value, maxLock, base^streamLock)
+			d, err := draw(name, value, maxLock, base^streamLock)
+			if value == "" {
+				err = errors.New("hold has no value")
+			}
 			if err != nil {
-				x.fail(400, "hold: %v", err)
+				x.fail(400, "%v", err)
 				return
 			}
 			held = a.planted(a.iters(d))

@@ -118,6 +118,7 @@ func TestKVQuery(t *testing.T) {
 	for query, want := range map[string]string{
 		"keys=0":      "keys takes a whole number from 1 to 100000\n",
 		"keys=100001": "keys takes a whole number from 1 to 100000\n",
+		"hold=":       "hold has no value\n",
 		"hold=101ms":  "hold: 101ms is above the cap of 100ms\n",
 		"held=1us":    "unknown key \"held\"; /kv takes hold and keys\n",
 	} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/url"
 	"runtime"
 	"strconv"
 	"strings"
@@ -90,41 +91,31 @@ func (a *App) parseWork(query, seq string) (work, error) {
 	if seed := cmp.Or(q.seed, seq); seed != "" {
 		base = hash64(seed)
 	}
-	var w work
-	switch {
-	case q.cpu != "" && q.iters != "":
+	if q.cpu != "" && q.iters != "" {
 		return work{}, errors.New("cpu and iters exclude each other; give one")
-	case q.cpu != "":
-		d, err := draw(q.cpu, maxCPU, base^streamCPU)
-		if err != nil {
-			return work{}, fmt.Errorf("cpu: %w", err)
-		}
-		w.iters = a.iters(d)
-	case q.iters != "":
-		if w.iters, err = a.parseIters(q.iters); err != nil {
-			return work{}, fmt.Errorf("iters: %w", err)
+	}
+	cpu, err := draw("cpu", q.cpu, maxCPU, base^streamCPU)
+	if err != nil {
+		return work{}, err
+	}
+	iters := a.iters(cpu)
+	if q.iters != "" {
+		if iters, err = a.parseIters(q.iters); err != nil {
+			return work{}, err
 		}
 	}
-	if q.alloc != "" {
-		if w.alloc, err = parseAlloc(q.alloc); err != nil {
-			return work{}, fmt.Errorf("alloc: %w", err)
-		}
+	alloc, err := parseAlloc(q.alloc)
+	if err != nil {
+		return work{}, err
 	}
-	if q.lock != "" {
-		d, err := draw(q.lock, maxLock, base^streamLock)
-		if err != nil {
-			return work{}, fmt.Errorf("lock: %w", err)
-		}
-		w.locked = a.iters(d)
-	}
-	if q.sleep != "" {
-		if w.sleep, err = draw(q.sleep, maxSleep, base^streamSleep); err != nil {
-			return work{}, fmt.Errorf("sleep: %w", err)
-		}
+	lock, err := draw("lock", q.lock, maxLock, base^streamLock)
+	if err != nil {
+		return work{}, err
 	}
 	// The planted factor comes last, after the caps, so that it applies to every request alike.
-	w.iters, w.locked = a.planted(w.iters), a.planted(w.locked)
-	return w, nil
+	w := work{alloc: alloc, iters: a.planted(iters), locked: a.planted(a.iters(lock))}
+	w.sleep, err = draw("sleep", q.sleep, maxSleep, base^streamSleep)
+	return w, err
 }
 
 // planted returns iters multiplied by Options.PlantCPU.
@@ -167,8 +158,8 @@ func splitWork(query string) (q workQuery, err error) {
 			return q, fmt.Errorf("%s has no value", key)
 		}
 		if strings.IndexByte(value, '%') >= 0 {
-			var ok bool
-			if value, ok = unescape(value); !ok {
+			// PathUnescape leaves '+' alone, which joins the terms of a mix of demands (0.8*0s+0.2*10ms).
+			if value, err = url.PathUnescape(value); err != nil {
 				return q, fmt.Errorf("%s has a malformed percent-escape", key)
 			}
 		}
@@ -177,15 +168,18 @@ func splitWork(query string) (q workQuery, err error) {
 	return q, nil
 }
 
-// draw reads a distribution and takes one sample of it. It returns an error if the mean
-// of any term is above limit. A sample above limit is cut to limit.
-func draw(s string, limit time.Duration, seed uint64) (time.Duration, error) {
-	d, err := ParseDist(s)
+// draw reads a distribution, the value of a key, and takes one sample of it: 0 without a value. It
+// returns an error if the mean of any term is above limit. A sample above limit is cut to limit.
+func draw(key, value string, limit time.Duration, seed uint64) (time.Duration, error) {
+	if value == "" {
+		return 0, nil
+	}
+	d, err := ParseDist(value)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%s: %w", key, err)
 	}
 	if most := d.largest(); most > limit {
-		return 0, fmt.Errorf("%v is above the cap of %v", most, limit)
+		return 0, fmt.Errorf("%s: %v is above the cap of %v", key, most, limit)
 	}
 	// mix64 spreads neighbouring seeds over all bits; the stream of one draw has no relation to the
 	// next.
@@ -203,17 +197,17 @@ func (a *App) iters(d time.Duration) int {
 func (a *App) parseIters(s string) (int, error) {
 	n, err := strconv.ParseUint(s, 10, 63)
 	if err != nil {
-		return 0, fmt.Errorf("%+.40q is not a whole number of iterations", s)
+		return 0, fmt.Errorf("iters: %+.40q is not a whole number of iterations", s)
 	}
 	if n > uint64(a.maxIters) {
-		return 0, fmt.Errorf("%d is above the cap of %d (%v of cpu)", n, a.maxIters, maxCPU)
+		return 0, fmt.Errorf("iters: %d is above the cap of %d (%v of cpu)", n, a.maxIters, maxCPU)
 	}
 	return int(n), nil
 }
 
-// parseAlloc reads a number of bytes like 64KiB, 1MiB or 4096.
+// parseAlloc reads a number of bytes like 64KiB, 1MiB or 4096; "" is 0.
 func parseAlloc(s string) (int, error) {
-	digits, unit := s, 1
+	digits, unit := cmp.Or(s, "0"), 1
 	if d, ok := strings.CutSuffix(s, "KiB"); ok {
 		digits, unit = d, 1<<10
 	} else if d, ok := strings.CutSuffix(s, "MiB"); ok {
@@ -222,9 +216,9 @@ func parseAlloc(s string) (int, error) {
 	n, err := strconv.ParseUint(digits, 10, 63)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%+.40q is not a size such as 64KiB", s)
+		return 0, fmt.Errorf("alloc: %+.40q is not a size such as 64KiB", s)
 	case n > uint64(maxAlloc/unit):
-		return 0, fmt.Errorf("%s is above the cap of %d MiB", s, maxAlloc>>20)
+		return 0, fmt.Errorf("alloc: %s is above the cap of %d MiB", s, maxAlloc>>20)
 	}
 	return int(n) * unit, nil
 }
