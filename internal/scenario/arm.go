@@ -16,6 +16,7 @@ import (
 	"schedlab/internal/command"
 	"schedlab/internal/mode"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // An Arm is one contestant of a comparison: one of our modes with flags, any command that serves HTTP
@@ -120,18 +121,38 @@ func (d *decoder) armField(key, path string, n ast.Node, a *Arm) error {
 	return nil
 }
 
-// set sets a server flag, a load setting, or an environment variable (key env.NAME) of the arm.
-func (a *Arm) set(key, value string) {
-	to := &a.Clients
-	if name, is := strings.CutPrefix(key, envPrefix); is {
-		key, to = name, &a.Env
-	} else if IsFlag(key) {
-		to = &a.Flags
+// in returns the map of the arm that holds a setting, and the setting's key in it.
+func (a *Arm) in(setting string) (in *map[string]string, key string) {
+	name, variable := strings.CutPrefix(setting, envPrefix)
+	switch {
+	case variable:
+		return &a.Env, name
+	case IsFlag(setting):
+		return &a.Flags, setting
 	}
-	if *to == nil {
-		*to = map[string]string{}
-	}
-	(*to)[key] = value
+	return &a.Clients, setting
+}
+
+// set gives a setting of any kind a value. It copies the map, which other arms may share.
+func (a *Arm) set(setting, value string) {
+	in, key := a.in(setting)
+	all := map[string]string{}
+	maps.Copy(all, *in)
+	all[key] = value
+	*in = all
+}
+
+// drop removes the value of a setting. It copies the map, which other arms may share.
+func (a *Arm) drop(setting string) {
+	in, key := a.in(setting)
+	*in = maps.Clone(*in)
+	delete(*in, key)
+}
+
+// Sets reports whether the arm itself sets a value for a setting of any kind.
+func (a *Arm) Sets(setting string) bool {
+	in, key := a.in(setting)
+	return (*in)[key] != ""
 }
 
 // Title returns a name made of the arm's mode and settings, like pool,workers=4.
@@ -154,15 +175,13 @@ func (a *Arm) check() error {
 		return errors.New("an arm has a mode, a command or a url, only one of them")
 	case len(a.Command) > 0 && !a.says(command.AddrMark) && !a.says(command.PortMark):
 		return fmt.Errorf("the command does not say %s or %s, so the server cannot be told where to listen", command.AddrMark, command.PortMark)
-	case a.Mode == "" && (len(a.Flags) > 0 || a.variesFlags()):
+	case a.Mode == "" && (len(a.Flags) > 0 || slices.ContainsFunc(slices.Collect(maps.Keys(a.Vary)), IsFlag)):
 		return errors.New("flags and vary of them belong to a mode; write a command's own flags into the command")
 	case !armName.MatchString(a.Name):
 		return fmt.Errorf("%q is not an arm's name: %s", a.Name, armNameForm)
 	}
-	for _, check := range []func() error{a.checkURL, a.checkEnv, a.checkMetrics} {
-		if err := check(); err != nil {
-			return err
-		}
+	if err := cmp.Or(a.checkURL(), a.checkEnv(), a.checkMetrics()); err != nil {
+		return err
 	}
 	// Counted before expansion, which would have to make all of them first.
 	combinations := 1
@@ -177,18 +196,23 @@ func (a *Arm) check() error {
 		}
 	}
 	for factor := range a.Vary {
-		if a.value(factor) != "" {
+		if a.Sets(factor) {
 			return fmt.Errorf("%s has a value and is varied; drop one", factor)
 		}
 	}
 	return nil
 }
 
-// takes returns an error if the arm's mode does not take a value of a serve flag.
-// modes are by name. A mode without a Check takes every value.
-func (a *Arm) takes(flag, value string, modes map[string]mode.Mode) error {
+// takes returns an error if the arm cannot have a value of a setting: a serve flag that its mode
+// does not take, or a variable of a server that runs already. Load settings suit every arm. modes
+// are by name. A mode without a Check takes every value.
+func (a *Arm) takes(setting, value string, modes map[string]mode.Mode) error {
 	m, known := modes[a.Mode]
 	switch {
+	case strings.HasPrefix(setting, envPrefix) && a.URL != "":
+		return fmt.Errorf("%s runs already", a.Name)
+	case !IsFlag(setting):
+		return nil
 	case a.Mode == "":
 		return fmt.Errorf("%s is another program, whose flags are its own; write an arm for each value", a.Name)
 	case !known:
@@ -196,14 +220,35 @@ func (a *Arm) takes(flag, value string, modes map[string]mode.Mode) error {
 	case m.Check == nil:
 		return nil
 	}
-	// A copy, because the arm itself keeps its value: the question is only whether it could have this one.
-	with := Arm{Flags: maps.Clone(a.Flags)}
-	with.set(flag, value)
+	with := *a
+	with.set(setting, value)
 	return m.Check(with.Flags)
 }
 
-// Sets reports whether the arm itself sets a value for a setting.
-func (a *Arm) Sets(setting string) bool { return a.value(setting) != "" }
+// takers returns the arms that can have any of the values of a setting. If there are none, the error
+// is the reason.
+func (s *Scenario) takers(setting string, values []string, modes map[string]mode.Mode) (takers []*Arm, err error) {
+	// The refusal of a known mode explains more than an unknown mode does.
+	var refused, unknown error
+	for i := range s.Arms {
+		a := &s.Arms[i]
+		for _, value := range values {
+			if err = a.takes(setting, value, modes); err == nil {
+				takers = append(takers, a)
+				break
+			}
+		}
+		if _, known := modes[a.Mode]; known || a.Mode == "" {
+			refused = cmp.Or(err, refused)
+		} else {
+			unknown = err
+		}
+	}
+	if len(takers) > 0 {
+		return takers, nil
+	}
+	return nil, cmp.Or(refused, unknown)
+}
 
 // IsFlag reports whether a setting is a serve flag, and not a load setting or an environment variable.
 // A key that nobody knows counts as a flag, so check refuses it with the list of settings.
@@ -211,22 +256,9 @@ func IsFlag(key string) bool {
 	return !strings.HasPrefix(key, envPrefix) && !slices.Contains(clientKeys, key)
 }
 
-// armSettings returns the names of all settings of an arm, without duplicates.
+// armSettings returns the names of all settings of an arm.
 // The last one is env.NAME, which stands for any environment variable.
-func armSettings() []string {
-	all := slices.Clone(armFlags)
-	for _, key := range clientKeys {
-		if !slices.Contains(all, key) {
-			all = append(all, key)
-		}
-	}
-	return append(all, envPrefix+anyVariable)
-}
-
-// variesFlags reports whether the arm varies a serve flag.
-func (a *Arm) variesFlags() bool {
-	return slices.ContainsFunc(slices.Collect(maps.Keys(a.Vary)), IsFlag)
-}
+func armSettings() []string { return append(VaryFactors(), envPrefix+anyVariable) }
 
 // expand returns one arm for each combination of the varied values, in order.
 // Factors are in alphabetical order, and the last one changes fastest. An arm without varied values
@@ -242,8 +274,6 @@ func (a *Arm) expand() []Arm {
 			for _, value := range a.Vary[flag] {
 				v := base
 				v.Name += fmt.Sprintf(",%s=%s", flag, nameOf(flag, value))
-				// set writes to the maps, which the base and its other copies share.
-				v.Flags, v.Clients, v.Env = maps.Clone(base.Flags), maps.Clone(base.Clients), maps.Clone(base.Env)
 				v.set(flag, value)
 				v.Levels = append(slices.Clone(base.Levels), record.Level{Factor: flag, Value: value})
 				next = append(next, v)
@@ -254,20 +284,16 @@ func (a *Arm) expand() []Arm {
 	return arms
 }
 
+// notInName matches a character that a varied value must not have in an arm's name.
+var notInName = regexp.MustCompile(`[^A-Za-z0-9._+-]`)
+
 // nameOf returns the form of a varied value in an arm's name: 500 for 500/s, burst-12 for burst(12).
 // A flag's value stays as it is: check refuses a name that armName does not allow.
 func nameOf(factor, value string) string {
 	if IsFlag(factor) {
 		return value
 	}
-	// Any character that a name must not have becomes a dash.
-	unnamed := func(r rune) rune {
-		if strings.ContainsRune("._+-", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '-'
-	}
-	return strings.Trim(strings.Map(unnamed, strings.TrimSuffix(value, "/s")), "-")
+	return strings.Trim(notInName.ReplaceAllString(strings.TrimSuffix(value, "/s"), "-"), "-")
 }
 
 // Argv returns the command line of an arm with its marks, preceded by the arm's environment
@@ -323,11 +349,9 @@ func ParseArm(s string) (Arm, error) {
 	// first setting of a mode.
 	name, rest, named := strings.Cut(s, "=")
 	named = named && !strings.Contains(name, ","+envPrefix) // the value of a variable may look like a command or a URL
-	switch {
-	case named && (strings.Contains(rest, command.AddrMark) || strings.Contains(rest, command.PortMark)):
-		return parseForeign(name, rest, func(a *Arm, words []string) { a.setCommand(words) })
-	case named && strings.Contains(rest, "://"):
-		return parseForeign(name, rest, func(a *Arm, words []string) { a.URL = strings.TrimSuffix(strings.Join(words, " "), "/") })
+	isCommand := strings.Contains(rest, command.AddrMark) || strings.Contains(rest, command.PortMark)
+	if named && (isCommand || strings.Contains(rest, "://")) {
+		return parseForeign(name, rest, isCommand)
 	}
 	mode, settings, _ := strings.Cut(s, ",")
 	a := Arm{Name: s, Mode: mode}
@@ -351,8 +375,8 @@ func ParseArm(s string) (Arm, error) {
 	return a, a.check()
 }
 
-// parseForeign reads an arm that is a command or a URL. set receives the words after metrics=WHERE.
-func parseForeign(name, text string, set func(a *Arm, words []string)) (Arm, error) {
+// parseForeign reads an arm that is a command, or else a URL.
+func parseForeign(name, text string, isCommand bool) (Arm, error) {
 	words, err := command.Split(text)
 	if err != nil {
 		return Arm{}, err
@@ -361,7 +385,11 @@ func parseForeign(name, text string, set func(a *Arm, words []string)) (Arm, err
 	if where, has := strings.CutPrefix(words[0], metricsWord); has {
 		a.Metrics, words = where, words[1:]
 	}
-	set(&a, words)
+	if isCommand {
+		a.setCommand(words)
+	} else {
+		a.URL = strings.TrimSuffix(strings.Join(words, " "), "/")
+	}
 	return a, a.check()
 }
 
@@ -377,17 +405,13 @@ func (s *Scenario) Select(names []string, added []Arm) error {
 	}
 	for _, name := range names {
 		called := func(a Arm) bool { return a.Name == name }
-		// An added arm is used once, at the place where it is named.
+		var a Arm
+		var err error
 		if i := slices.IndexFunc(added, called); i >= 0 {
-			s.Arms, added = append(s.Arms, added[i]), slices.Delete(added, i, i+1)
-			continue
-		}
-		if i := slices.IndexFunc(own, called); i >= 0 {
-			s.Arms = append(s.Arms, own[i])
-			continue
-		}
-		a, err := ParseArm(name)
-		if err != nil {
+			a, added = added[i], slices.Delete(added, i, i+1) // used once, at the place where it is named
+		} else if i := slices.IndexFunc(own, called); i >= 0 {
+			a = own[i]
+		} else if a, err = ParseArm(name); err != nil {
 			return err
 		}
 		s.Arms = append(s.Arms, a)
@@ -407,13 +431,7 @@ var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // kinds returns how many of mode, command and URL the arm has. A valid arm has one.
 func (a *Arm) kinds() int {
-	n := 0
-	for _, has := range []bool{a.Mode != "", len(a.Command) > 0, a.URL != ""} {
-		if has {
-			n++
-		}
-	}
-	return n
+	return stats.Count(a.Mode != "") + stats.Count(len(a.Command) > 0) + stats.Count(a.URL != "")
 }
 
 // says reports whether the command or its variables contain a mark.
@@ -447,15 +465,6 @@ func assignments(settings map[string]string) (words []string) {
 		words = append(words, name+"="+settings[name])
 	}
 	return words
-}
-
-// value returns the value of a setting of any kind, "" when it is not set.
-// A key is either a flag or a load setting, so one of the two maps has no entry for it.
-func (a *Arm) value(setting string) string {
-	if name, is := strings.CutPrefix(setting, envPrefix); is {
-		return a.Env[name]
-	}
-	return a.Flags[setting] + a.Clients[setting]
 }
 
 // checkEnv returns an error for the first environment variable that the arm cannot set.

@@ -1,12 +1,12 @@
 package scenario
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +15,7 @@ import (
 	"schedlab/internal/arrivals"
 	"schedlab/internal/load"
 	"schedlab/internal/mode"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/workload"
 )
@@ -52,6 +53,11 @@ func (d *decoder) varied(path string, n ast.Node, known []string, all *Varied) e
 	})
 }
 
+// set sets the field of the load with a YAML name from a text.
+func (l *Load) set(key, text string) error {
+	return setText(reflect.ValueOf(l).Elem().FieldByIndex(fieldOf(reflect.TypeFor[Load](), key)), text)
+}
+
 // Clients returns the load of an arm: the scenario's load with the arm's settings applied.
 //
 // Settings that no longer fit are dropped rather than refused: an arm that changes the loop or the
@@ -59,9 +65,7 @@ func (d *decoder) varied(path string, n ast.Node, known []string, all *Varied) e
 func (s *Scenario) Clients(a Arm) (Load, error) {
 	l := s.Load
 	for _, key := range slices.Sorted(maps.Keys(a.Clients)) {
-		// A setting's key is the YAML name of a field of Load.
-		field := reflect.ValueOf(&l).Elem().FieldByIndex(fieldOf(reflect.TypeFor[Load](), key))
-		if err := setText(field, a.Clients[key]); err != nil {
+		if err := l.set(key, a.Clients[key]); err != nil {
 			return l, fmt.Errorf("%s: %w", key, err)
 		}
 	}
@@ -79,45 +83,36 @@ func (s *Scenario) Clients(a Arm) (Load, error) {
 
 // Check returns an error for the first impossible value of a load, nil if there is none.
 //
-// A rule is bad when its condition holds. Its key is the setting to change, and its text continues the
-// sentence that begins with the key.
+// A rule's path is the setting to change, and its text continues the sentence that begins with it.
 func (l Load) Check() *FieldError {
 	closed := l.Loop == "closed"
 	// If the arrivals are bad, process is zero, and the rules about it do not apply.
 	process, badArrivals := arrivals.Parse(l.Arrivals)
-	for _, rule := range []struct {
-		bad       bool
-		key, want string
-	}{
-		{l.Loop != "open" && !closed, "loop", fmt.Sprintf("%q is none of open, closed", l.Loop)},
-		{badArrivals != nil, "arrivals", fmt.Sprint(badArrivals)},
-		{closed && process.Kind == arrivals.KindLog, "arrivals", "of a log belong to an open loop"},
-		{process.Speed > 0 && l.Rate != (Rate{}), "rate", "and the log's speed both say how fast; drop one"},
-		{!closed && l.Rate == (Rate{}) && !isLog(l.Arrivals), "rate", "is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
-		{closed && l.Rate.OfSlowest > 0, "rate", "paces the clients of a closed loop in requests per second, like 4000/s, or is left out"},
-		{l.MinRate.OfSlowest > 0, "min_rate", "must be absolute, like 1100/s"},
-		{closed && l.MinRate != (Rate{}), "min_rate", "belongs to an open loop"},
-		{l.MaxRate.PerSecond > 0, "max_rate", "must be a share of the slowest arm's throughput, like 0.85x"},
-		{l.MaxRate != (Rate{}) && (closed || l.Rate.PerSecond == 0), "max_rate", "belongs to an open loop with an absolute rate"},
-		{l.Connections > load.MaxConnections, "connections", fmt.Sprintf("%d is above %d, the most one load holds", l.Connections, load.MaxConnections)},
-		{closed && l.Connections == 0, "connections", "is missing: a closed loop is that many clients"},
-		{!closed && !l.KeepAlive && l.Connections > 0, "connections", "needs keepalive: true; without it every request opens its own connection"},
-		{l.Idle > load.MaxConnections-l.Connections, "idle", fmt.Sprintf("%d beside %d connections are above %d, the most one load holds", l.Idle, l.Connections, load.MaxConnections)},
-		{l.Idle > 0 && (closed || !l.KeepAlive), "idle", "connections stand beside an open loop with keepalive: true"},
-		{!closed && l.Think != (workload.Dist{}), "think", "belongs to loop: closed"},
-		{!closed && l.Session > 0, "session", "belongs to loop: closed"},
-		{!closed && l.Pipeline > 0, "pipeline", "belongs to loop: closed"},
-		{!closed && l.Ramp > 0, "ramp", "belongs to loop: closed"},
-		{l.Pipeline > 1 && !l.KeepAlive, "pipeline", "needs keepalive: true"},
-		{l.Session > 0 && !l.KeepAlive, "session", "needs keepalive: true"},
-		{l.Think != (workload.Dist{}) && (closed && l.Rate != (Rate{}) || l.Pipeline > 1), "think", "excludes rate and pipeline: each says when to send"},
-		{closed && l.Rate != (Rate{}) && l.Pipeline > 1, "rate", "excludes pipeline, which is always full"},
-	} {
-		if rule.bad {
-			return fieldErrorf("load."+rule.key, "%s", rule.want)
-		}
-	}
-	return nil
+	return firstBroken([]rule{
+		{l.Loop != "open" && !closed, "load.loop", fmt.Sprintf("%q is none of open, closed", l.Loop)},
+		{badArrivals != nil, "load.arrivals", fmt.Sprint(badArrivals)},
+		{closed && process.Kind == arrivals.KindLog, "load.arrivals", "of a log belong to an open loop"},
+		{process.Speed > 0 && l.Rate != (Rate{}), "load.rate", "and the log's speed both say how fast; drop one"},
+		{!closed && l.Rate == (Rate{}) && !isLog(l.Arrivals), "load.rate", "is missing: give requests per second like 3000/s, or a share of the slowest arm's throughput like 0.7x"},
+		{closed && l.Rate.OfSlowest > 0, "load.rate", "paces the clients of a closed loop in requests per second, like 4000/s, or is left out"},
+		{l.MinRate.OfSlowest > 0, "load.min_rate", "must be absolute, like 1100/s"},
+		{closed && l.MinRate != (Rate{}), "load.min_rate", "belongs to an open loop"},
+		{l.MaxRate.PerSecond > 0, "load.max_rate", "must be a share of the slowest arm's throughput, like 0.85x"},
+		{l.MaxRate != (Rate{}) && (closed || l.Rate.PerSecond == 0), "load.max_rate", "belongs to an open loop with an absolute rate"},
+		{l.Connections > load.MaxConnections, "load.connections", fmt.Sprintf("%d is above %d, the most one load holds", l.Connections, load.MaxConnections)},
+		{closed && l.Connections == 0, "load.connections", "is missing: a closed loop is that many clients"},
+		{!closed && !l.KeepAlive && l.Connections > 0, "load.connections", "needs keepalive: true; without it every request opens its own connection"},
+		{l.Idle > load.MaxConnections-l.Connections, "load.idle", fmt.Sprintf("%d beside %d connections are above %d, the most one load holds", l.Idle, l.Connections, load.MaxConnections)},
+		{l.Idle > 0 && (closed || !l.KeepAlive), "load.idle", "connections stand beside an open loop with keepalive: true"},
+		{!closed && l.Think != (workload.Dist{}), "load.think", "belongs to loop: closed"},
+		{!closed && l.Session > 0, "load.session", "belongs to loop: closed"},
+		{!closed && l.Pipeline > 0, "load.pipeline", "belongs to loop: closed"},
+		{!closed && l.Ramp > 0, "load.ramp", "belongs to loop: closed"},
+		{l.Pipeline > 1 && !l.KeepAlive, "load.pipeline", "needs keepalive: true"},
+		{l.Session > 0 && !l.KeepAlive, "load.session", "needs keepalive: true"},
+		{l.Think != (workload.Dist{}) && (closed && l.Rate != (Rate{}) || l.Pipeline > 1), "load.think", "excludes rate and pipeline: each says when to send"},
+		{closed && l.Rate != (Rate{}) && l.Pipeline > 1, "load.rate", "excludes pipeline, which is always full"},
+	})
 }
 
 // CheckEngine returns an error if the engine cannot send the load.
@@ -158,38 +153,180 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]mode.Mo
 	case !slices.Contains(armSettings(), factor) && !strings.HasPrefix(factor, envPrefix):
 		return fmt.Errorf("unknown factor %q (want one of %v)", factor, armSettings())
 	}
-	client, variable := !IsFlag(factor), strings.HasPrefix(factor, envPrefix)
-	// The refusal of a known mode explains more than an unknown mode does.
-	var refused, unknown error
-	taken := false
-	for i := range s.Arms {
-		a := &s.Arms[i]
-		if !client {
-			if err := a.takes(factor, values[0], modes); err != nil {
-				if _, known := modes[a.Mode]; known || a.Mode == "" {
-					refused = err
-				} else {
-					unknown = err
-				}
-				continue
-			}
-		}
-		if variable && a.URL != "" {
-			refused = fmt.Errorf("%s runs already", a.Name)
-			continue
-		}
-		taken = true
-		// A fixed value would contradict the varied ones. The maps may be shared with copies of the arm.
-		a.Flags, a.Clients, a.Env = maps.Clone(a.Flags), maps.Clone(a.Clients), maps.Clone(a.Env)
-		delete(a.Flags, factor)
-		delete(a.Clients, factor)
-		if variable {
-			delete(a.Env, strings.TrimPrefix(factor, envPrefix))
-		}
+	// One value is enough: planning refuses the others.
+	arms, err := s.takers(factor, values[:1], modes)
+	if err != nil {
+		return fmt.Errorf("no arm takes %s: %w", factor, err)
+	}
+	for _, a := range arms {
+		a.drop(factor) // a fixed value would contradict the varied ones
 		a.vary(factor, values)
 	}
-	if !taken {
-		return fmt.Errorf("no arm takes %s: %w", factor, cmp.Or(refused, unknown))
-	}
 	return nil
+}
+
+// shareFactor is the name of the ratio of requests that sleep at all.
+// It is not a key of the file: there the ratio is part of the sleep.
+const shareFactor = "sleep-share"
+
+// mostValues is the largest number of values on an axis.
+// A map with two such axes has 625 cells, each a comparison.
+const mostValues = 25
+
+// factors returns the names that an axis of a map may vary: of the workload and of the arms' settings.
+func factors() []string {
+	return slices.Concat([]string{"cpu", "sleep", shareFactor}, VaryFactors())
+}
+
+// VaryFactors returns the names of an arm's settings, without environment variables, which can have
+// any name.
+// These are the factors that help lists.
+func VaryFactors() []string { return slices.Concat(armFlags, clientKeys) }
+
+// ParseFactor reads an axis of a map, FACTOR=V1,V2,..., with 2 to 25 values in the order of the axis. A
+// comma within parentheses is part of a value.
+// The values are not parsed: whether they are possible depends on the scenario. See At.
+func ParseFactor(text string) (record.Factor, error) {
+	name, list, ok := strings.Cut(text, "=")
+	f := record.Factor{Name: name}
+	if err := checkValue(text); err != nil {
+		return f, err
+	}
+	if !ok || name == "" {
+		return f, fmt.Errorf("%q is not of the form FACTOR=V1,V2", text)
+	}
+	if !slices.Contains(factors(), name) {
+		return f, fmt.Errorf("unknown factor %q (want one of %s)", name, strings.Join(factors(), ", "))
+	}
+	f.Values = SplitValues(list)
+	for i, v := range f.Values {
+		switch {
+		case v == "":
+			return f, fmt.Errorf("%s has an empty value; list them, like %s=1,2,4", name, name)
+		case slices.Contains(f.Values[:i], v):
+			return f, fmt.Errorf("%s has the value %s twice", name, v)
+		}
+	}
+	if n := len(f.Values); n < 2 || n > mostValues {
+		return f, fmt.Errorf("%s has %s; give 2 to %d", name, prose.Plural(n, "value"), mostValues)
+	}
+	return f, nil
+}
+
+// SplitValues splits V1,V2,... at commas. A comma within parentheses is part of a value.
+func SplitValues(list string) (values []string) {
+	depth, from := 0, 0
+	// The comma added at the end closes the last value, even inside of an open parenthesis.
+	for i, r := range list + "," {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case r == ',' && (depth == 0 || i == len(list)):
+			values = append(values, strings.TrimSpace(list[from:i]))
+			from = i + 1
+		}
+	}
+	return values
+}
+
+// At returns the scenario of one cell of a map, with the i-th value of x and the j-th value of y. It
+// drops the expectations, which are about the scenario without a map. A serve flag is set in the arms
+// with a mode that takes it. An arm that varies something itself is an error.
+//
+// s itself does not change: the slices and maps that At writes to are copied first.
+func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]mode.Mode) (Scenario, error) {
+	if k := slices.IndexFunc(s.Arms, func(a Arm) bool { return len(a.Vary) > 0 }); k >= 0 {
+		return s, fmt.Errorf("arm %q varies %s itself; a map has two factors, x and y: name arms without vary", s.Arms[k].Name, strings.Join(slices.Sorted(maps.Keys(s.Arms[k].Vary)), ", "))
+	}
+	s.Expect, s.Claims = nil, nil
+	s.Arms, s.Load.Vary = slices.Clone(s.Arms), nil
+	if names := []string{x.Name, y.Name}; slices.Contains(names, "keepalive") && slices.Contains(names, "connections") {
+		return s, errors.New("connections are kept ones, so they mean nothing where keepalive is false; drop one of the two factors")
+	}
+	axes := []axis{{x, x.Values[i]}, {y, y.Values[j]}}
+	if x.Name == shareFactor { // the ratio applies to the sleep, so set the sleep first
+		slices.Reverse(axes)
+	}
+	for _, axis := range axes {
+		// Such a name would state a value that the arm no longer has.
+		if i := slices.IndexFunc(s.Arms, func(a Arm) bool { return strings.Contains(a.Name, axis.Name+"=") }); i >= 0 {
+			return s, fmt.Errorf("arm %q has %s in its name, and the map varies it; give the arm without", s.Arms[i].Name, axis.Name)
+		}
+		if err := s.set(axis, modes); err != nil {
+			return s, fmt.Errorf("%s=%s: %w", axis.Name, axis.value, err)
+		}
+	}
+	// The cell as a whole must still be a possible scenario.
+	if bad := s.check(); bad != nil {
+		return s, fmt.Errorf("%s %s", bad.Path, bad.Msg)
+	}
+	return s, nil
+}
+
+// An axis is a factor of a map, with its value in one cell.
+type axis struct {
+	record.Factor
+	value string
+}
+
+// set sets the value of a factor in the scenario.
+func (s *Scenario) set(f axis, modes map[string]mode.Mode) error {
+	switch f.Name {
+	case "cpu", "sleep", shareFactor:
+		return s.Workload.set(f.Name, f.value)
+	case "keepalive":
+		keep, err := isTrue(f.value)
+		s.Keep(keep)
+		return err
+	}
+	if IsFlag(f.Name) {
+		// One value that a mode takes is enough. Planning reports the others: silence would leave the
+		// arm at its default.
+		arms, err := s.takers(f.Name, f.Values, modes)
+		if err != nil {
+			return fmt.Errorf("no arm takes it: %w", err)
+		}
+		for _, a := range arms {
+			a.set(f.Name, f.value)
+		}
+		return nil
+	}
+	for k := range s.Arms {
+		s.Arms[k].drop(f.Name) // an arm's own value would override the cell's
+	}
+	return s.Load.set(f.Name, f.value)
+}
+
+// Keep sets whether all clients keep their connections, or open one for each request.
+// In an open loop without keep-alive there are no kept connections, so their number becomes 0.
+func (s *Scenario) Keep(connections bool) {
+	s.Load.KeepAlive = connections
+	if !connections && s.Load.Loop != "closed" {
+		s.Load.Connections = 0
+	}
+	for k := range s.Arms {
+		s.Arms[k].drop("keepalive")
+	}
+}
+
+// set sets a factor of the demand of a request to /work.
+func (w *Workload) set(factor, value string) (err error) {
+	if w.Path != "" {
+		return fmt.Errorf("the scenario asks %s, which has no such demand; use one that states cpu or sleep", w.Path)
+	}
+	switch factor {
+	case "cpu":
+		w.CPU, err = workload.ParseDist(value)
+	case "sleep":
+		w.Sleep, err = workload.ParseDist(value)
+	default:
+		var share float64
+		if share, err = strconv.ParseFloat(value, 64); err != nil {
+			return fmt.Errorf("%q is not a share from 0 to 1", value)
+		}
+		w.Sleep, err = w.Sleep.WithShare(share)
+	}
+	return err
 }

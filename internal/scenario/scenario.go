@@ -12,6 +12,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -148,19 +152,17 @@ const maxRate = 1e6
 func (r *Rate) UnmarshalText(text []byte) error {
 	// Commas are ignored, as in 12,500/s.
 	s := strings.ReplaceAll(string(text), ",", "")
-	if n, ok := strings.CutSuffix(s, "/s"); ok {
-		v, err := strconv.ParseFloat(n, 64)
-		if err == nil && v > 0 && v <= maxRate {
-			*r = Rate{PerSecond: v}
-			return nil
-		}
-	}
-	if n, ok := strings.CutSuffix(s, "x"); ok {
-		v, err := strconv.ParseFloat(n, 64)
-		if err == nil && v > 0 && v <= 10 {
-			*r = Rate{OfSlowest: v}
-			return nil
-		}
+	n, perSecond := strings.CutSuffix(s, "/s")
+	n, ofSlowest := strings.CutSuffix(n, "x")
+	v, err := strconv.ParseFloat(n, 64)
+	switch {
+	case err != nil || !(v > 0):
+	case perSecond && !ofSlowest && v <= maxRate:
+		*r = Rate{PerSecond: v}
+		return nil
+	case ofSlowest && !perSecond && v <= 10:
+		*r = Rate{OfSlowest: v}
+		return nil
 	}
 	return fmt.Errorf("%q is not a rate: give requests per second like 3000/s (up to %.0f/s), or a share of the slowest arm's throughput like 0.7x", text, maxRate)
 }
@@ -204,17 +206,13 @@ func Parse(file string, text []byte) (Scenario, error) { return parse(file, text
 // an older version knew.
 func Recorded(file string, text []byte) (Scenario, error) { return parse(file, text, true) }
 
-// parse puts the file's name before errors.
-func parse(file string, text []byte, recorded bool) (Scenario, error) {
-	s, err := parseScenario(text, recorded)
-	if err != nil {
-		return Scenario{}, fmt.Errorf("%s:%w", file, err)
-	}
-	return s, nil
-}
-
-// parseScenario returns errors without the file's name.
-func parseScenario(text []byte, recorded bool) (s Scenario, err error) {
+// parse reads a scenario file, or the scenario of a record.
+func parse(file string, text []byte, recorded bool) (s Scenario, err error) {
+	defer func() {
+		if err != nil {
+			s, err = Scenario{}, fmt.Errorf("%s:%w", file, err)
+		}
+	}()
 	d, err := decode(text, &s)
 	if err != nil {
 		return s, err
@@ -260,16 +258,27 @@ var (
 	methodForm = regexp.MustCompile(`^[A-Z]{1,16}$`)
 )
 
+// A rule is one check of a value. If bad is true, msg is the fault of the value at path.
+type rule struct {
+	bad       bool
+	path, msg string
+}
+
+// firstBroken returns an error for the first rule that is broken, nil if there is none.
+func firstBroken(rules []rule) *FieldError {
+	i := slices.IndexFunc(rules, func(r rule) bool { return r.bad })
+	if i < 0 {
+		return nil
+	}
+	return &FieldError{Path: rules[i].path, Msg: rules[i].msg}
+}
+
 // check returns an error for the first impossible value, nil if there is none.
 //
 // Only one fault is told at a time, since later rules may rely on earlier ones.
 func (s *Scenario) check() *FieldError {
 	var zero workload.Dist
-	for _, rule := range []struct {
-		bad  bool
-		path string
-		msg  string
-	}{
+	if bad := firstBroken([]rule{
 		{s.Name == "", "name", "is missing: a short name for the records, like my-service"},
 		{!nameForm.MatchString(s.Name), "name", fmt.Sprintf("%q is not a name of lower-case letters, digits and dashes, up to 40", s.Name)},
 		{s.Question == "", "question", "is missing: say in a sentence what the scenario asks"},
@@ -281,10 +290,8 @@ func (s *Scenario) check() *FieldError {
 		{s.Protocol.Blocks > MaxBlocks, "protocol.blocks", fmt.Sprintf("%d is above %d, the last look", s.Protocol.Blocks, MaxBlocks)},
 		{s.Protocol.Blocks > 0 && s.Protocol.Blocks < MinBlocks, "protocol.blocks", fmt.Sprintf("%d is below %d, too few for any verdict", s.Protocol.Blocks, MinBlocks)},
 		{s.Protocol.Window > 0 && s.Protocol.Window < Duration(100*time.Millisecond), "protocol.window", "is below 100ms"},
-	} {
-		if rule.bad {
-			return fieldErrorf(rule.path, "%s", rule.msg)
-		}
+	}); bad != nil {
+		return bad
 	}
 	if bad := s.checkAsked(); bad != nil {
 		return bad
@@ -329,8 +336,10 @@ func (s *Scenario) check() *FieldError {
 	if len(names) > MaxArms {
 		return fieldErrorf("arms", "has %d, more than %d", len(names), MaxArms)
 	}
-	if bad := s.checkPredict(); bad != nil {
-		return bad
+	for i, name := range s.Predict {
+		if !slices.Contains(TheoryNames, name) {
+			return fieldErrorf(fmt.Sprintf("predict[%d]", i), "%q is none of %s", name, strings.Join(TheoryNames, ", "))
+		}
 	}
 	return s.parseExpectations()
 }
@@ -365,9 +374,7 @@ func (s *Scenario) Assertions() []string {
 // First returns the first arm as it runs. A varied arm has its first values.
 // There must be an arm.
 func (s *Scenario) First() Arm {
-	a := s.Arms[0].expand()[0]
-	a.Vary = nil
-	return a
+	return s.Arms[0].expand()[0]
 }
 
 // anyKeepAlive reports whether the clients of any arm keep their connections.
@@ -380,16 +387,6 @@ func (s *Scenario) anyKeepAlive() bool {
 
 // TheoryNames are the queueing models that a scenario may name under predict.
 var TheoryNames = []string{"fit", "twin", "mm1", "mgc", "ps", "bounds"}
-
-// checkPredict returns an error for the first unknown queueing model.
-func (s *Scenario) checkPredict() *FieldError {
-	for i, name := range s.Predict {
-		if !slices.Contains(TheoryNames, name) {
-			return fieldErrorf(fmt.Sprintf("predict[%d]", i), "%q is none of %s", name, strings.Join(TheoryNames, ", "))
-		}
-	}
-	return nil
-}
 
 // A Timing holds the durations of a protocol: of each warm-up and window, and the longest time that a
 // comparison may take. A comparison ends earlier, at the first look at which everything is decided.
@@ -454,4 +451,85 @@ func mistake(path, text string, err error) *FieldError {
 		bad.at = at.At
 	}
 	return bad
+}
+
+// All is the argument that stands for every scenario of a library.
+// Files of the user are not among them.
+const All = "all"
+
+// A Library holds scenarios in files NAME.yaml at its root. The program embeds one.
+// Its zero value cannot be used. It is safe for concurrent use if its file system is.
+type Library struct{ fs.FS }
+
+// Names returns the names of the scenarios in alphabetical order.
+func (l Library) Names() (names []string) {
+	files, _ := fs.Glob(l, "*.yaml") // no error: the pattern is valid
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(f, ".yaml"))
+	}
+	return names
+}
+
+// Expand replaces All by every name of the library, and a directory by the scenario files in it. Other
+// arguments stay.
+//
+// A name of the library goes before a directory of the same name. It returns an error for a directory
+// without scenarios. Whether the other arguments exist shows in Find.
+func (l Library) Expand(args []string) (names []string, err error) {
+	for _, arg := range args {
+		info, statErr := os.Stat(arg)
+		switch {
+		case slices.Contains(l.Names(), arg):
+			names = append(names, arg)
+		case arg == All:
+			names = append(names, l.Names()...)
+		case statErr == nil && info.IsDir():
+			files, err := filepath.Glob(filepath.Join(arg, "*.yaml")) // sorted
+			if err != nil {
+				return nil, fmt.Errorf("reading directory %q: %w", arg, err)
+			}
+			if len(files) == 0 {
+				return nil, fmt.Errorf("directory %q holds no scenario, no file *.yaml", arg)
+			}
+			names = append(names, files...)
+		default:
+			names = append(names, arg)
+		}
+	}
+	return names, nil
+}
+
+// Find reads a scenario of the library by its name, or a file by its path. embedded reports whether the
+// scenario is from the library.
+//
+// An argument with a dot or a slash is a path; without one, it can only be a name.
+func (l Library) Find(arg string) (s Scenario, embedded bool, err error) {
+	text, err := fs.ReadFile(l, arg+".yaml")
+	embedded = err == nil
+	if !embedded && !strings.ContainsAny(arg, "./") {
+		return s, false, fmt.Errorf("unknown scenario %q (embedded are %s; a file needs its path, like ./%s.yaml)", arg, strings.Join(l.Names(), ", "), arg)
+	}
+	if !embedded {
+		text, err = ReadFile(arg, MaxScenario)
+	}
+	if err != nil {
+		// The path is already in the message.
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
+			err = path.Err
+		}
+		return s, false, fmt.Errorf("reading scenario %q: %w", arg, err)
+	}
+	s, err = Parse(arg, text)
+	return s, embedded, err
+}
+
+// ReadFile reads a file of at most most bytes. Of a larger file it reads one byte more, so that the
+// caller can refuse it.
+func ReadFile(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most+1))
 }

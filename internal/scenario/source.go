@@ -143,23 +143,18 @@ func (s *Scenario) Asked() string {
 // There may be only one source of requests: the work, a path, a list, a file, or a log.
 func (s *Scenario) checkAsked() *FieldError {
 	w := s.Workload
-	other := w.Path != "" || w.CPU.Mean() > 0 || w.Sleep.Mean() > 0
+	other := w.Path != "" || w.CPU.Mean() > 0 || w.Sleep.Mean() > 0 || w.Body != "" || w.Method != "GET"
 	for i, t := range w.listed() {
 		if !methodForm.MatchString(t.Method) || !strings.HasPrefix(t.URL, "/") {
 			return fieldErrorf(fmt.Sprintf("workload.requests[%d]", i), "%q is no request like GET /path, or PUT /path body", w.Requests[i])
 		}
 	}
-	switch {
-	case w.Requests != nil && (other || w.Targets != "" || w.Body != "" || w.Method != "GET"):
-		return fieldErrorf("workload.requests", "excludes path, method, body, cpu, sleep and targets: they say what is asked")
-	case w.Targets != "" && (other || w.Body != "" || w.Method != "GET"):
-		return fieldErrorf("workload.targets", "excludes path, method, body, cpu and sleep: the file says what is asked")
-	case w.Targets != "" && strings.ContainsAny(w.Targets, "\n\r"):
-		return fieldErrorf("workload.targets", "is no file's name")
-	case isLog(s.Load.Arrivals) && (other || w.Targets != "" || w.Requests != nil || w.Body != "" || w.Method != "GET"):
-		return fieldErrorf("load.arrivals", "a log says what is asked as well; leave workload out")
-	}
-	return nil
+	return firstBroken([]rule{
+		{w.Requests != nil && (other || w.Targets != ""), "workload.requests", "excludes path, method, body, cpu, sleep and targets: they say what is asked"},
+		{w.Targets != "" && other, "workload.targets", "excludes path, method, body, cpu and sleep: the file says what is asked"},
+		{strings.ContainsAny(w.Targets, "\n\r"), "workload.targets", "is no file's name"},
+		{isLog(s.Load.Arrivals) && (other || w.Targets != "" || w.Requests != nil), "load.arrivals", "a log says what is asked as well; leave workload out"},
+	})
 }
 
 // Replay returns a block's part of the log, of length span, replayed at a mean rate per second.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,9 +30,19 @@ func (s *Scenario) WriteVegeta(w io.Writer, addr string) error {
 	if err != nil {
 		return err
 	}
-	loads, err := s.loads()
-	if err != nil {
-		return err
+	// Arms with the same load need only one attack.
+	var attacks []string
+	arms := map[string][]string{}
+	for _, a := range s.Contestants() {
+		l, err := s.Clients(a)
+		if err != nil {
+			return err
+		}
+		attack := s.attack(l, format)
+		if arms[attack] == nil {
+			attacks = append(attacks, attack)
+		}
+		arms[attack] = append(arms[attack], a.Name)
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `#!/usr/bin/env bash
@@ -49,13 +57,8 @@ targets() {
 %sTARGETS
 }
 `, s.Name, s.Question, addr, &targets)
-	for _, l := range loads {
-		fmt.Fprintf(&b, "\n# %s\n", strings.Join(l.arms, ", "))
-		flags, unsaid := s.vegetaFlags(l.Load)
-		for _, line := range unsaid {
-			fmt.Fprintf(&b, "# vegeta cannot say: %s\n", line)
-		}
-		fmt.Fprintf(&b, "targets | go tool vegeta attack -name=%s -format=%s %s |\n\tgo tool vegeta report\n", s.Name, format, strings.Join(flags, " "))
+	for _, attack := range attacks {
+		fmt.Fprintf(&b, "\n# %s\n%s", strings.Join(arms[attack], ", "), attack)
 	}
 	_, err = b.WriteTo(w)
 	return err
@@ -82,89 +85,56 @@ func (s *Scenario) stated(url string) string {
 	return url + "?" + strings.Join(demand, "&")
 }
 
-// A sharedLoad is a load with the names of the arms that have it.
-// Arms with the same load need only one attack.
-type sharedLoad struct {
-	Load
-	arms []string
-}
-
-// loads returns the different loads of the arms, in the arms' order.
-func (s *Scenario) loads() (all []sharedLoad, err error) {
-	for _, a := range s.Contestants() {
-		l, err := s.Clients(a)
-		if err != nil {
-			return nil, err
+// attack returns the lines of the script that send a load: the properties that vegeta cannot express as
+// comments, so that nobody takes the attack for the same load, and the command with the others.
+func (s *Scenario) attack(l Load, format string) string {
+	closed, rate := l.Loop == "closed", l.Rate.PerSecond
+	paced := rate > 0 || closed || s.Log != nil
+	process, _ := arrivals.Parse(l.Arrivals) // checked with the scenario
+	var b strings.Builder
+	for _, lost := range []struct {
+		is   bool
+		text string
+	}{
+		{!closed && process.Kind != arrivals.KindConstant, fmt.Sprintf("arrivals %s; it sends evenly spaced at the mean rate", l.Arrivals)},
+		{!paced, fmt.Sprintf("a rate of %s the slowest arm's throughput, which it does not measure; set RATE", l.Rate)},
+		{!closed && l.KeepAlive, "connections opened beforehand and used in turn; it opens them as needed and uses the last one first"},
+		{l.Idle > 0, fmt.Sprintf("%d idle connections beside the load", l.Idle)},
+		{closed && rate > 0, fmt.Sprintf("a pace for each of %d clients; its workers share one, and lose it when all are busy", l.Connections)},
+		{l.Think != (workload.Dist{}), fmt.Sprintf("a pause of %s between a reply and the next request", l.Think)},
+		{l.Session > 0, fmt.Sprintf("sessions of %d requests on a connection", l.Session)},
+		{l.Pipeline > 1, fmt.Sprintf("%d requests under way on a connection", l.Pipeline)},
+		{l.Ramp > 0, fmt.Sprintf("clients that start one after the other over %v", time.Duration(l.Ramp))},
+	} {
+		if lost.is {
+			fmt.Fprintf(&b, "# vegeta cannot say: %s\n", lost.text)
 		}
-		l.Vary = nil // the expanded arm a has the values
-		if i := slices.IndexFunc(all, func(known sharedLoad) bool { return reflect.DeepEqual(known.Load, l) }); i >= 0 {
-			all[i].arms = append(all[i].arms, a.Name)
-			continue
-		}
-		all = append(all, sharedLoad{l, []string{a.Name}})
 	}
-	return all, nil
-}
-
-// vegetaFlags returns vegeta's flags for a load, and phrases for the properties without a flag.
-func (s *Scenario) vegetaFlags(l Load) (flags, unsaid []string) {
-	add := func(format string, args ...any) { flags = append(flags, fmt.Sprintf(format, args...)) }
-	// A property that is lost is written down, so that nobody takes the attack for the same load.
-	lack := func(is bool, format string, args ...any) {
-		if is {
-			unsaid = append(unsaid, fmt.Sprintf(format, args...))
-		}
+	fmt.Fprintf(&b, "targets | go tool vegeta attack -name=%s -format=%s", s.Name, format)
+	if closed { // one of vegeta's workers is one client
+		fmt.Fprintf(&b, " -workers=%d -max-workers=%d -connections=%d", l.Connections, l.Connections, l.Connections)
+	}
+	switch {
+	case rate > 0:
+		fmt.Fprintf(&b, " -rate=%s", vegetaRate(rate))
+	case closed: // every worker sends as soon as it has its reply
+		b.WriteString(" -rate=0")
+	case s.Log != nil:
+		fmt.Fprintf(&b, " -rate=%s", vegetaRate(Rounded(s.Log.OwnRate())))
+	default: // the lower limit of the rate, or 100 per second, until the user sets RATE
+		fmt.Fprintf(&b, ` -rate="${RATE:-%s}"`, vegetaRate(max(l.MinRate.PerSecond, 100)))
+	}
+	if l.KeepAlive && !closed {
+		fmt.Fprintf(&b, " -connections=%d -max-connections=%d", l.Connections, l.Connections)
 	}
 	// DURATION overrides it when the script runs.
 	window := cmp.Or(time.Duration(s.Protocol.Window), Protocols[s.Protocol.Kind].Window)
-	if l.Loop == "closed" {
-		s.vegetaClosed(l, add, lack)
-	} else {
-		s.vegetaOpen(l, add, lack)
-	}
-	add(`-duration="${DURATION:-%v}" -timeout=%v -redirects=-1 -max-body=0`, window, time.Duration(l.Timeout))
+	fmt.Fprintf(&b, ` -duration="${DURATION:-%v}" -timeout=%v -redirects=-1 -max-body=0`, window, time.Duration(l.Timeout))
 	if !l.KeepAlive {
-		add("-keepalive=false")
+		b.WriteString(" -keepalive=false")
 	}
-	return flags, unsaid
-}
-
-// vegetaOpen adds the flags of an open loop. lack notes a property that vegeta cannot express.
-func (s *Scenario) vegetaOpen(l Load, add func(string, ...any), lack func(bool, string, ...any)) {
-	process, _ := arrivals.Parse(l.Arrivals) // checked with the scenario
-	lack(process.Kind != arrivals.KindConstant, "arrivals %s; it sends evenly spaced at the mean rate", l.Arrivals)
-	rate := l.Rate.PerSecond
-	switch {
-	case rate > 0:
-		add("-rate=%s", vegetaRate(rate))
-	case s.Log != nil:
-		add("-rate=%s", vegetaRate(Rounded(s.Log.OwnRate())))
-	default:
-		lack(true, "a rate of %s the slowest arm's throughput, which it does not measure; set RATE", l.Rate)
-		// The lower limit of the rate, or 100 per second, until the user sets RATE.
-		add(`-rate="${RATE:-%s}"`, vegetaRate(max(l.MinRate.PerSecond, 100)))
-	}
-	if l.KeepAlive {
-		add("-connections=%d -max-connections=%d", l.Connections, l.Connections)
-		lack(true, "connections opened beforehand and used in turn; it opens them as needed and uses the last one first")
-	}
-	lack(l.Idle > 0, "%d idle connections beside the load", l.Idle)
-}
-
-// vegetaClosed adds the flags of a closed loop, with one of vegeta's workers for each client.
-func (s *Scenario) vegetaClosed(l Load, add func(string, ...any), lack func(bool, string, ...any)) {
-	add("-workers=%d -max-workers=%d -connections=%d", l.Connections, l.Connections, l.Connections)
-	// -rate=0 lets every worker send as soon as it has its reply.
-	if rate := l.Rate.PerSecond; rate > 0 {
-		add("-rate=%s", vegetaRate(rate))
-		lack(true, "a pace for each of %d clients; its workers share one, and lose it when all are busy", l.Connections)
-	} else {
-		add("-rate=0")
-	}
-	lack(l.Think != (workload.Dist{}), "a pause of %s between a reply and the next request", l.Think)
-	lack(l.Session > 0, "sessions of %d requests on a connection", l.Session)
-	lack(l.Pipeline > 1, "%d requests under way on a connection", l.Pipeline)
-	lack(l.Ramp > 0, "clients that start one after the other over %v", time.Duration(l.Ramp))
+	b.WriteString(" |\n\tgo tool vegeta report\n")
+	return b.String()
 }
 
 // vegetaRate returns a rate in the form of vegeta's command line, which takes whole numbers.
