@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"schedlab/internal/cgroup"
 	"schedlab/internal/record"
@@ -14,15 +17,20 @@ import (
 // was told.
 //
 // The checks of this file are about these CPUs: how server and load share them (cpus, siblings),
-// how much of them a control group allows (cpuLimit), and how fast they run (governor).
-func (m *Machine) used() []int {
-	all := slices.Sorted(slices.Values(slices.Concat(m.ServerCPUs, m.LoadCPUs)))
+// how much of them a control group allows (cpuLimit), how fast they run (governor), and who else
+// takes time of them (others, steal, pressure).
+func (m *Machine) used() record.CPUs { return union(m.ServerCPUs, m.LoadCPUs) }
+
+// union returns the CPUs of all sets.
+func union(sets ...record.CPUs) record.CPUs {
+	all := slices.Concat(sets...)
+	slices.Sort(all)
 	return slices.Compact(all)
 }
 
 // shared reports whether server and load have a CPU in common.
 func (m *Machine) shared() bool {
-	return slices.ContainsFunc(m.ServerCPUs, func(cpu int) bool { return slices.Contains(m.LoadCPUs, cpu) })
+	return len(m.ServerCPUs.Without(m.LoadCPUs)) < len(m.ServerCPUs)
 }
 
 // cpus judges the split of CPUs between server and load. One CPU for both is bad, and so is a
@@ -31,20 +39,20 @@ func (m *Machine) shared() bool {
 func (m *Machine) cpus() seen {
 	used := m.used()
 	online, _ := record.ParseCPUs(m.text("sys/devices/system/cpu/online")) // empty if the machine does not tell
-	names := record.Names{"server": listed(m.ServerCPUs), "load": listed(m.LoadCPUs), "used": listed(used)}
+	names := record.Names{"server": m.ServerCPUs.String(), "load": m.LoadCPUs.String(), "used": used.String()}
 	// partly is "" if server and load share no CPU, or if the load has all CPUs of the server.
-	partly := listed(record.Shared(m.ServerCPUs, m.LoadCPUs))
+	partly := record.Shared(m.ServerCPUs, m.LoadCPUs).String()
 	switch half := len(used) / 2; {
 	case len(used) == 0:
 		return untold(nil)
 	case len(used) == 1:
-		names["online"] = listed(online)
+		names["online"] = online.String()
 		return fine(cpusOne, record.Values{"online": float64(len(online))}, names).graded(true, false)
 	case partly != "" && m.Pinned:
 		names["shared"] = partly
 		return fine(cpusPartlyShared, nil, names).graded(false, true)
 	case m.shared() && m.Pinned:
-		names["first"], names["second"] = listed(used[:half]), listed(used[half:])
+		names["first"], names["second"] = used[:half].String(), used[half:].String()
 		return fine(cpusShared, nil, names).graded(true, false)
 	case !m.Pinned:
 		return fine(cpusUnpinned, nil, names).graded(false, true)
@@ -60,61 +68,47 @@ func (m *Machine) siblings() seen {
 		return untold(nil)
 	}
 	for _, core := range cores {
-		of := func(side []int) []int {
-			return slices.DeleteFunc(slices.Clone(core), func(cpu int) bool { return !slices.Contains(side, cpu) })
-		}
-		server, load := of(m.ServerCPUs), of(m.LoadCPUs)
+		// The threads of the core that each side uses.
+		server, load := core.Without(core.Without(m.ServerCPUs)), core.Without(core.Without(m.LoadCPUs))
 		if len(server) == 0 || len(load) == 0 || slices.Equal(server, load) {
 			continue
 		}
-		names := record.Names{"server": listed(server), "load": listed(load)}
+		names := record.Names{"server": server.String(), "load": load.String()}
 		// The fix is to deal out whole cores: half of them to each side.
 		if half := len(cores) / 2; half > 0 {
-			names["first"], names["second"] = listed(flat(cores[:half])), listed(flat(cores[half:]))
+			names["first"], names["second"] = union(cores[:half]...).String(), union(cores[half:]...).String()
 		}
 		return fine(coreShared, nil, names).graded(false, true)
 	}
 	return fine(coresApart, record.Values{"shared": float64(stats.Count(m.shared()))}, nil)
 }
 
-// together reports whether the first CPUs of server and load, which the timing checks use, are the
-// same CPU, and which.
-func (m *Machine) together() (cpu int, yes bool) {
-	if len(m.ServerCPUs) == 0 || len(m.LoadCPUs) == 0 {
-		return 0, false
+// turns returns the number of the CPU on which server and load take turns, and the finding of the
+// check "cpus", which is to be mended first; "" and nil if they do not. The first CPUs of both count,
+// which the timing checks use. These put the finding into their facts, so that their fix is its fix.
+func (m *Machine) turns() (cpu string, mend []record.Fact) {
+	if len(m.ServerCPUs) == 0 || len(m.LoadCPUs) == 0 || m.ServerCPUs[0] != m.LoadCPUs[0] {
+		return "", nil
 	}
-	return m.ServerCPUs[0], m.ServerCPUs[0] == m.LoadCPUs[0]
-}
-
-// turns returns the finding of the check "cpus" if server and load take turns on a CPU: it is to be
-// mended first. Otherwise it returns nil. Timing checks put it into their facts, so that their fix
-// is the fix of that finding.
-func (m *Machine) turns() []record.Fact {
-	if _, together := m.together(); together {
-		return []record.Fact{m.cpus().fact}
-	}
-	return nil
+	return strconv.Itoa(m.ServerCPUs[0]), []record.Fact{m.cpus().fact}
 }
 
 // cores groups the CPUs in use by core: the hardware threads of each core, ascending. Threads that
 // neither side uses are left out. known is false if the machine does not tell.
-func (m *Machine) cores() (cores [][]int, known bool) {
+func (m *Machine) cores() (cores []record.CPUs, known bool) {
 	used := m.used()
 	for _, cpu := range used {
 		threads, err := record.ParseCPUs(m.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu)))
 		if err != nil {
 			return nil, false
 		}
-		ours := slices.DeleteFunc(threads, func(t int) bool { return !slices.Contains(used, t) })
+		ours := threads.Without(threads.Without(used))
 		if len(ours) > 0 && ours[0] == cpu { // add each core once, at its first thread
 			cores = append(cores, ours)
 		}
 	}
 	return cores, len(cores) > 0
 }
-
-// flat returns the CPUs of all cores, ascending.
-func flat(cores [][]int) []int { return slices.Sorted(slices.Values(slices.Concat(cores...))) }
 
 // cpuLimit looks for a CPU quota of this process's cgroup, or of one above it. The smallest quota
 // counts. It is bad if it is less than the CPUs in use: the kernel then stops server and load
@@ -134,7 +128,7 @@ func (m *Machine) cpuLimit() seen {
 // governor warns of a frequency governor other than performance, and of turbo. Both let the clock
 // rate depend on the load, and turbo on the temperature, too.
 func (m *Machine) governor() seen {
-	governors := map[string][]int{}
+	governors := map[string]record.CPUs{}
 	for _, cpu := range m.used() {
 		if g := m.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", cpu)); g != "" {
 			governors[g] = append(governors[g], cpu)
@@ -143,7 +137,7 @@ func (m *Machine) governor() seen {
 	var good, bad []record.Fact
 	values, names := record.Values{}, record.Names{}
 	for _, g := range slices.Sorted(maps.Keys(governors)) {
-		f := record.Fact{Code: governor, Names: record.Names{"governor": g, "cpus": listed(governors[g])}}
+		f := record.Fact{Code: governor, Names: record.Names{"governor": g, "cpus": governors[g].String()}}
 		if g == "performance" {
 			good = append(good, f)
 		} else {
@@ -171,4 +165,106 @@ func (m *Machine) governor() seen {
 		return untold(nil)
 	}
 	return fine(clockRate, values, names, slices.Concat(bad, good)...).graded(false, len(bad) > 0)
+}
+
+// Limits on the CPU time that other programs may take of the CPUs in use, in CPUs.
+const (
+	// Above someForeign the check warns, above muchForeign it is bad. mostNamed is how many
+	// programs it names.
+	someForeign = .05
+	muchForeign = .25
+	mostNamed   = 5
+)
+
+// tick is the resolution of the CPU times that Linux shows to user space: USER_HZ is 100.
+const tick = 10 * time.Millisecond
+
+// others looks for programs other than this one on the CPUs in use. A program counts with the CPU
+// on which it ran last. The load average is only told: it covers all CPUs.
+func (m *Machine) others() seen {
+	u := m.Usage
+	if u.Interval == 0 {
+		return untold(nil)
+	}
+	used := m.used()
+	// A ratio of less than 2.5 ticks cannot be told from 0.
+	least := max(someForeign, 2.5*float64(tick)/float64(u.Interval))
+	sum := 0.0
+	var found []record.Fact
+	var pids []string
+	for _, p := range u.Others {
+		if len(used) > 0 && !slices.Contains(used, p.CPU) {
+			continue
+		}
+		sum += p.CPUs
+		// The list begins with the busiest. A program that takes a trifle is not worth a name.
+		if len(pids) < mostNamed && p.CPUs > someForeign/mostNamed {
+			pids = append(pids, strconv.Itoa(p.PID))
+			found = append(found, record.Fact{
+				Code: programNow, Names: record.Names{"program": p.Name},
+				Values: record.Values{"pid": float64(p.PID), "share": p.CPUs, "cpu": float64(p.CPU)},
+			})
+		}
+	}
+	if sum <= least { // no program is in the way; if sum is larger and pids is empty, many small programs run
+		pids = nil
+	}
+	// Programs of another container, or of the host, show only as CPU time that no visible program
+	// used.
+	if u.Unseen > muchForeign {
+		found = append(found, record.Fact{Code: unseenNow, Values: record.Values{"cpus": u.Unseen}})
+		sum += u.Unseen
+	}
+	if average, _, ok := strings.Cut(m.text("proc/loadavg"), " "); ok {
+		found = append(found, record.Fact{Code: loadAverage, Names: record.Names{"average": average}})
+	}
+	return fine(othersNow, record.Values{"watched": u.Interval.Seconds()}, record.Names{"pids": strings.Join(pids, " ")}, found...).
+		graded(sum > muchForeign, sum > least)
+}
+
+// Limits on the ratio of the CPUs' time that the hypervisor gives to others.
+const (
+	leastSteal = .0005 // the least that is printed as more than 0.0 %
+	someSteal  = .01
+	muchSteal  = .10
+)
+
+// steal judges the ratio of CPU time that the hypervisor took.
+func (m *Machine) steal() seen {
+	if m.Usage.Interval == 0 {
+		return untold(nil)
+	}
+	return fine(stealNow, record.Values{"share": m.Usage.Steal, "watched": m.Usage.Interval.Seconds()}, nil).
+		graded(m.Usage.Steal > muchSteal, m.Usage.Steal > someSteal)
+}
+
+// Limits on the percentage of the last ten seconds in which some task waited.
+const (
+	// Waiting for a CPU is common on a machine in use; waiting for memory means that the kernel is
+	// short of it.
+	cpuPressure    = 20.0
+	memoryPressure = 1.0
+)
+
+// pressure warns if tasks waited for CPU or memory in the last ten seconds (pressure stall
+// information, Documentation/accounting/psi.rst of the Linux kernel).
+func (m *Machine) pressure() seen {
+	cpu, ok := pressed(m.text("proc/pressure/cpu"))
+	memory, ok2 := pressed(m.text("proc/pressure/memory"))
+	if !ok || !ok2 {
+		return untold(nil)
+	}
+	values := record.Values{"cpu": cpu / 100, "memory": memory / 100, "short_of_memory": float64(stats.Count(memory > memoryPressure))}
+	return fine(pressure, values, nil).graded(false, memory > memoryPressure || cpu > cpuPressure)
+}
+
+// pressed returns avg10, in percent, of the line "some avg10=0.00 avg60=...".
+func pressed(text string) (percent float64, ok bool) {
+	for line := range strings.Lines(text) {
+		n, err := fmt.Sscanf(line, "some avg10=%f", &percent)
+		if n == 1 && err == nil {
+			return percent, true
+		}
+	}
+	return 0, false
 }

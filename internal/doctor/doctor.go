@@ -71,15 +71,15 @@ const Schema = 1
 // and its check is left out.
 //
 // The package works in one step: Examine runs the table of checks over a Machine. A check is a
-// method of Machine that returns what it has seen, and stands in the file of its subject: clock.go,
-// cpus.go, limits.go, noise.go, others.go, timing.go. The words are in facts.go, and write.go
-// prints the report. WatchClock and Lateness are helpers for a caller that measures.
+// method of Machine that returns what it has seen, and stands in the file of its subject: cpus.go,
+// limits.go, noise.go, timing.go. The words are in facts.go, and write.go prints the report.
+// WatchClock and Lateness are helpers for a caller that measures.
 //
 // Clock, Gap, Engine and Noise come from WatchClock, from a client of an almost idle server, from
 // the load engine's measurement of itself, and from NewNoise. Noise is nil if it was not measured.
 type Machine struct {
-	Root                 fs.FS         // root of the machine's files: it contains proc and sys
-	ServerCPUs, LoadCPUs []int         // ascending
+	Root                 fs.FS // root of the machine's files: it contains proc and sys
+	ServerCPUs, LoadCPUs record.CPUs
 	Pinned               bool          // servers and load are bound to their CPUs
 	Files                Limit         // on open descriptors
 	Environ              []string      // like os.Environ
@@ -280,6 +280,3 @@ func (m *Machine) kibibytes(key string) (bytes uint64, ok bool) {
 	}
 	return 0, false
 }
-
-// listed formats CPUs like 0-3,5.
-func listed(cpus []int) string { return record.CPUs(cpus).String() }

@@ -171,16 +171,14 @@ func (m *Machine) output() seen {
 func existing(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	for err == nil {
-		var info fs.FileInfo
-		info, err = os.Stat(path)
+		info, statErr := os.Stat(path)
 		switch {
-		case err == nil && !info.IsDir():
+		case statErr == nil && !info.IsDir():
 			return "", fmt.Errorf("%s is no directory", path)
-		case err == nil:
-			return path, nil
-		case errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path):
-			path, err = filepath.Dir(path), nil
+		case !errors.Is(statErr, fs.ErrNotExist) || path == filepath.Dir(path):
+			return path, statErr
 		}
+		path = filepath.Dir(path)
 	}
 	return "", err
 }

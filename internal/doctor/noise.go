@@ -27,7 +27,9 @@ type Noise struct {
 	Err      string      `json:"error,omitempty"`   // why nothing can be judged
 	Judges   []Judgement `json:"judges,omitempty"`  // ordered by metric, then by protocol
 
-	refused, err record.Fact // Refused and Err, as data
+	// Refused and Err, as data.
+	refused []record.Fact // one, or none
+	err     record.Fact
 }
 
 // NoNoise returns a Noise without judgements, for a scenario that could not be compared. why is the
@@ -74,11 +76,11 @@ func NewNoise(scenario string, runs []record.Run, protocols []record.Plan) *Nois
 		blocks, refused := counted(run.Result), firstRefused(run.Result)
 		n.Ran += run.Result.Ran
 		n.Blocks += blocks
-		if n.refused.None() {
-			n.refused, n.Refused = refused, refused.String()
+		if n.refused == nil && refused != nil {
+			n.refused, n.Refused = refused, refused[0].String()
 		}
 		if blocks < fewestBlocks {
-			n.err = record.Fact{Code: noiseFewBlocks, Values: record.Values{"blocks": float64(blocks), "ran": float64(run.Result.Ran)}, Because: some(refused)}
+			n.err = record.Fact{Code: noiseFewBlocks, Values: record.Values{"blocks": float64(blocks), "ran": float64(run.Result.Ran)}, Because: refused}
 			n.Err = n.err.String()
 			return n
 		}
@@ -105,23 +107,24 @@ func counted(r *record.Result) (n int) {
 	return n
 }
 
-// firstRefused returns why the first refused block does not count; none when all count.
-func firstRefused(r *record.Result) (why record.Fact) {
-	for _, b := range r.Refused[:min(1, len(r.Refused))] {
-		why = record.Fact{
-			Code: blockRefused, Arm: b.Arm, Names: record.Names{"rule": b.Rule},
-			Values: record.Values{"block": float64(b.Block), "value": b.Value, "limit": b.Limit},
-		}
+// firstRefused returns why the first refused block does not count; nil when all count.
+func firstRefused(r *record.Result) []record.Fact {
+	if len(r.Refused) == 0 {
+		return nil
 	}
-	return why
+	b := r.Refused[0]
+	return []record.Fact{{
+		Code: blockRefused, Arm: b.Arm, Names: record.Names{"rule": b.Rule},
+		Values: record.Values{"block": float64(b.Block), "value": b.Value, "limit": b.Limit},
+	}}
 }
 
 // judge returns the judgement on a metric under a protocol, from an A/A comparison. Without a value
 // in any block the metric is not judged.
 func judge(metric string, run record.Run, p record.Plan) Judgement {
 	j := Judgement{Metric: metric, Protocol: p.Protocol, Blocks: p.Blocks, Window: p.Window, Takes: p.Estimate, Scaled: run.Plan.Window != p.Window}
-	if q := stats.MetricOf(metric).Quantile; q > 0 {
-		if need := window(q, run.Plan.Rate); need > j.Window {
+	if q := stats.MetricOf(metric).Quantile; q > 0 && run.Plan.Rate > 0 {
+		if need := surplus * float64(stats.MinRequests(q)) / run.Plan.Rate; need > j.Window {
 			j.NeedsWindow = need
 			return j
 		}
@@ -137,15 +140,6 @@ func judge(metric string, run record.Run, p record.Plan) Judgement {
 // surplus is the factor by which a window needs more requests than a quantile takes. Arrivals are
 // random, and with this surplus a window rarely has too few.
 const surplus = 1.1
-
-// window returns how long a window must be, in seconds, for quantile q at a rate per second. It
-// returns 0 if the rate is 0, which means unknown.
-func window(q, rate float64) float64 {
-	if rate <= 0 {
-		return 0
-	}
-	return surplus * float64(stats.MinRequests(q)) / rate
-}
 
 // logRatios returns the logarithm of the ratio of each two arms in each block, with both signs. The
 // arms are the same program, so the sign means nothing. Ratios that are no numbers are left out, as
@@ -175,9 +169,14 @@ func logRatios(arms []record.Arm, metric string) (d []float64) {
 // "The exact bootstrap mean and variance of an L-estimator", 2000). 0 when d is empty, or n too few
 // for an interval.
 func HalfWidth(d []float64, n int) float64 {
-	n = lastLook(n)
+	looks := stats.Looks()
+	taken, _ := slices.BinarySearch(looks, n+1) // the looks at up to n blocks
+	if taken == 0 || len(d) == 0 {
+		return 0
+	}
+	n = looks[taken-1]
 	k := stats.LookRank(n, stats.Alpha/float64(stats.Primaries()))
-	if k == 0 || len(d) == 0 {
+	if k == 0 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(d))
@@ -190,16 +189,6 @@ func HalfWidth(d []float64, n int) float64 {
 		below = upTo
 	}
 	return max(0, mean)
-}
-
-// lastLook returns the last look that a comparison of n blocks takes, 0 when it takes none.
-func lastLook(n int) (last int) {
-	for _, look := range stats.Looks() {
-		if look <= n {
-			last = look
-		}
-	}
-	return last
 }
 
 // atLeast returns P(Bin(n, p) >= r): the probability of r successes or more in n trials. It adds up
@@ -239,10 +228,10 @@ func (m *Machine) noise() seen {
 		}
 	}
 	if len(undecided.Because) == 0 {
-		return fine(noiseKnown, nil, nil, append(some(told), m.Noise.left()...)...)
+		return fine(noiseKnown, nil, nil, append([]record.Fact{told}, m.Noise.left()...)...)
 	}
 	nothing := len(undecided.Because) == len(told.Because)
-	return fine(noiseTooHigh, record.Values{"all": float64(stats.Count(nothing)), "window": m.Noise.enough()}, nil, append(some(undecided), m.Noise.left()...)...).
+	return fine(noiseTooHigh, record.Values{"all": float64(stats.Count(nothing)), "window": m.Noise.enough()}, nil, append([]record.Fact{undecided}, m.Noise.left()...)...).
 		graded(nothing, true)
 }
 
@@ -273,15 +262,7 @@ func (n *Noise) left() []record.Fact {
 	if n.Blocks >= n.Ran {
 		return nil
 	}
-	return some(record.Fact{Code: noiseBlocksLeft, Values: record.Values{"left": float64(n.Ran - n.Blocks), "ran": float64(n.Ran)}, Because: some(n.refused)})
-}
-
-// some returns a list of f, or nil if f is none.
-func some(f record.Fact) []record.Fact {
-	if f.None() {
-		return nil
-	}
-	return []record.Fact{f}
+	return []record.Fact{{Code: noiseBlocksLeft, Values: record.Values{"left": float64(n.Ran - n.Blocks), "ran": float64(n.Ran)}, Because: n.refused}}
 }
 
 // fact returns the judgement as a fact of the given code.

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -18,21 +17,18 @@ var Formats = []string{"text", "json", "markdown"}
 
 // Write writes the report to w with one call of w.Write. format is one of Formats. Text fits on a
 // screen unless verbose; the other formats are always complete.
-func (r Report) Write(w io.Writer, format string, verbose bool) error {
-	var b bytes.Buffer
+func (r Report) Write(w io.Writer, format string, verbose bool) (err error) {
 	switch format {
 	case "text":
-		b.WriteString(r.Document(verbose).Text(document.Options{}))
+		_, err = io.WriteString(w, r.Document(verbose).Text(document.Options{}))
 	case "markdown":
-		b.WriteString(r.Document(true).Markdown())
+		_, err = io.WriteString(w, r.Document(true).Markdown())
 	case "json":
-		if err := record.WriteJSON(&b, r); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
-		}
+		err = record.WriteJSON(w, r)
 	default:
 		return fmt.Errorf("unknown format %q: use one of %s", format, strings.Join(Formats, ", "))
 	}
-	if _, err := w.Write(b.Bytes()); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil
@@ -130,27 +126,26 @@ func (r Report) table() (rows [][]string) {
 	if r.Noise == nil || len(r.Noise.Judges) == 0 {
 		return nil
 	}
+	all, protocols := r.Noise.Judges, 0
 	head := []string{""}
-	at := map[string]int{}
-	for _, j := range r.Noise.Judges {
-		if at[j.Protocol] == 0 {
-			at[j.Protocol] = len(head)
+	for _, j := range all {
+		if j.Metric == all[0].Metric {
+			protocols++
 			head = append(head, fmt.Sprintf("%s: %d blocks of %.3g s in %s", j.Protocol, j.Blocks, j.Window, about(j.Takes)))
 		}
 	}
 	rows = append(rows, head)
-	for _, j := range r.Noise.Judges {
-		last := rows[len(rows)-1]
-		if last[0] != j.Metric {
-			last = make([]string, len(head))
-			last[0] = j.Metric
-			rows = append(rows, last)
+	for judges := range slices.Chunk(all, protocols) {
+		row := []string{judges[0].Metric}
+		for _, j := range judges {
+			width := j.fact(noiseWidth).String()
+			// Scaled from windows of another length, so an estimate and no measurement.
+			if j.Scaled && j.HalfWidth != nil {
+				width += " (estimated)"
+			}
+			row = append(row, width)
 		}
-		last[at[j.Protocol]] = j.fact(noiseWidth).String()
-		// Scaled from windows of another length, so an estimate and no measurement.
-		if j.Scaled && j.HalfWidth != nil {
-			last[at[j.Protocol]] += " (estimated)"
-		}
+		rows = append(rows, row)
 	}
 	return rows
 }
