@@ -369,9 +369,7 @@ func (f *sizeFlags) test(ctx context.Context, s *advise.Page, show *progress) (*
 	if err != nil {
 		return nil, err
 	}
-	v := s.Verify(kept)
-	// Package advise does not know modes: On gives it the facts about this one for the page.
-	v.On(f.tested(mode))
+	v := s.Verify(f.tested(mode), kept)
 	v.Dir, v.Window = dir.Path(), run.Plan.Window
 	return v, nil
 }
@@ -424,5 +422,5 @@ func (f *sizeFlags) question(s *advise.Page, mode model.Mode, budget time.Durati
 // tested returns how to test the advice on servers of a mode: the facts about the mode that package
 // advise needs, with rate and budget. A Sticky mode is tested with a connection for each request.
 func (f *sizeFlags) tested(mode model.Mode) advise.PoolTest {
-	return advise.PoolTest{Mode: mode.Name, Sticky: mode.Sticky, Waits: mode.Has("wait"), Rate: f.rate.String(), Budget: f.Budget}
+	return advise.PoolTest{Mode: mode.Mode, Rate: f.rate.String(), Budget: f.Budget}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,9 +29,13 @@ func rank(modes []mode.Mode, name string) int {
 //
 // SLO is nil if none was given; its terms shape the size and the test. Seed fixes the requests of
 // predictions. Rate is above 0; Connections, Pipeline and Cores are 1 or more.
+//
+// CPU and Sleep are distributions as in a scenario, "" for none. Lock is CPU time under one lock, in
+// addition to CPU.
 type Ask struct {
-	Request
-	Demand      Demand  // of the Request, or of a request that costs as much
+	CPU, Sleep  string
+	Lock        time.Duration
+	Demand      Demand  // of such a request, or of one that costs as much
 	Rate        float64 // requests per second
 	Connections int     // connections that carry requests
 	Idle        int     // connections without requests, in addition
@@ -113,11 +116,6 @@ func (a Ask) busy() float64 {
 	return a.Rate * (a.Demand.CPU.Mean().Seconds() + leastHTTP + wakeUp) / (cores + a.Rate*wakeUp)
 }
 
-// http returns the part of busy that is HTTP's cost, a ratio of the cores' time.
-func (a Ask) http() float64 {
-	return a.busy() - a.Rate*a.Demand.CPU.Mean().Seconds()/float64(a.Cores)
-}
-
 // Carry returns the highest rate, in requests per second, that the connections can carry with one
 // request at a time on each (Little's law: rate x time held = connections in use). short reports
 // whether the connections limit the requests, and not the cores. Waits are not counted, so the true
@@ -138,6 +136,10 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	if err != nil {
 		return c, Test{}, err
 	}
+	// Under overload more load than the CPUs can do is the question, and no doubt.
+	if a.busy() >= 1 && a.Matters != Overload {
+		c.Doubts = append(c.Doubts, record.Fact{Code: chooseFull, Values: record.Values{"busy": a.busy()}})
+	}
 	cells := Cells(pack, modes)
 	kinds := append([]string{c.Does}, near[c.Does]...)
 	// Memory goes by connections more than by requests: with a crowd of them, the cell of idle
@@ -145,33 +147,38 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	if a.Matters == Memory && c.Does != Idle && a.Connections+a.Idle >= crowded {
 		kinds = append([]string{Idle}, kinds...)
 	}
-	mode, ok := mode.Mode{}, false
-	for _, does := range kinds {
-		cell := cellOf(cells, does, a.Matters)
-		if mode, ok = a.best(cell, modes); !ok {
-			continue
-		}
+	// The candidates are of the first kind, even where the answer comes from another one: the test
+	// should compare the modes that compete for such requests.
+	candidates := a.candidatesOf(cellOf(cells, kinds[0], a.Matters), modes)
+	var mode mode.Mode
+	var unmeasured record.Code
+	var cell record.ChoiceCell
+	i := slices.IndexFunc(kinds, func(does string) (ok bool) {
+		cell = cellOf(cells, does, a.Matters)
+		mode, unmeasured, ok = a.best(cell, modes)
+		return ok
+	})
+	switch {
+	case i >= 0:
 		c.Known, c.Cell, c.Why = record.KnownMeasured, &cell, measured(cell)
-		if does != c.Does {
+		if kinds[i] != c.Does {
 			c.Known = record.KnownNear
-			near := record.Fact{Code: chooseNear, Names: record.Names{"does": c.Does, "near": does}, Because: []record.Fact{c.Why}}
-			if does == kinds[0] {
+			near := record.Fact{Code: chooseNear, Names: record.Names{"does": c.Does, "near": kinds[i]}, Because: []record.Fact{c.Why}}
+			if i == 0 {
 				near.Code, near.Values = chooseCrowded, record.Values{"connections": float64(a.Connections + a.Idle)}
 			}
 			c.Why = near
 		}
-		break
+		c.Doubts = append(c.Doubts, cell.Lacks...)
+	case a.Matters == Tail && a.busy() < 1:
+		c.Known = record.KnownPredicted
+		mode, c.Why = a.predict(candidates, sized.workers)
+	default:
+		mode, c.Known = candidates[0], record.KnownNothing
+		c.Why = record.Fact{Code: chooseNothing, Names: record.Names{"matters": a.Matters, "mode": mode.Name}}
 	}
-	// The candidates are of the first kind, even where the answer comes from another one: the test
-	// should compare the modes that compete for such requests.
-	candidates := a.candidatesOf(cellOf(cells, kinds[0], a.Matters), modes)
-	if !ok {
-		mode = candidates[0]
-		c.Known, c.Why = record.KnownNothing, record.Fact{Code: chooseNothing, Names: record.Names{"matters": a.Matters, "mode": mode.Name}}
-		if a.Matters == Tail && a.busy() < 1 {
-			c.Known = record.KnownPredicted
-			mode, c.Why = a.predict(candidates, sized.workers)
-		}
+	if unmeasured != "" {
+		c.Doubts = append(c.Doubts, record.Fact{Code: unmeasured, Names: record.Names{"mode": mode.Name}})
 	}
 	c.Mode, c.Size = mode.Name, sized.fact
 	names := record.Names{"mode": mode.Name, "summary": mode.Summary}
@@ -179,7 +186,7 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	// is not known to be worse, if that is another one.
 	if c.Cell != nil && c.Cell.Outcome == record.OpenOutcome {
 		names["open"] = string(c.Cell.Outcome)
-		if plain, _ := a.plainest(*c.Cell, modes); plain.Name != mode.Name {
+		if plain := a.plainest(*c.Cell, modes); plain.Name != mode.Name {
 			names["plain"] = plain.Name
 		}
 	}
@@ -200,36 +207,18 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 		Code: chooseAsked, Names: record.Names{"does": c.Does, "matters": a.Matters, "arrivals": a.Arrivals},
 		Values: record.Values{
 			"cpu": a.Demand.CPU.Mean().Seconds(), "sleep": (a.Demand.Held() - a.Demand.CPU.Mean()).Seconds(), "lock": a.Lock.Seconds(), "rate": a.Rate,
-			"connections": float64(a.Connections), "idle": float64(a.Idle), "pipeline": float64(a.Pipeline), "busy": a.busy(), "http": a.http(),
+			"connections": float64(a.Connections), "idle": float64(a.Idle), "pipeline": float64(a.Pipeline), "busy": a.busy(),
+			"http": a.busy() - a.Rate*a.Demand.CPU.Mean().Seconds()/float64(a.Cores), // the part that is HTTP's cost
 		},
 	}
-	if asks := a.asks(c.Does); asks != "" {
-		c.Asked.Names["asks"] = asks
-	}
-	c.Unless = record.Fact{Code: record.Code("choose-unless-" + kinds[0]), Values: record.Values{"busy": a.busy()}}
-	// Under overload more load than the CPUs can do is the question, and no doubt.
-	if a.busy() >= 1 && a.Matters != Overload {
-		c.Doubts = append(c.Doubts, record.Fact{Code: chooseFull, Values: record.Values{"busy": a.busy()}})
-	}
-	if c.Cell != nil {
-		c.Doubts = append(c.Doubts, c.Cell.Lacks...)
-		// The advised mode may stand in for the one that was measured, as stands explains. The
-		// reader must know that the advised mode itself was not measured.
-		i := slices.IndexFunc(c.Cell.Best, func(b record.ChoiceArm) bool {
-			stands, _ := a.stands(b.Mode, modes)
-			return stands.Name == mode.Name && b.Mode != mode.Name
-		})
-		if i >= 0 {
-			doubt := record.Fact{Code: chooseKept, Names: record.Names{"mode": mode.Name}}
-			if !modes[rank(modes, c.Cell.Best[i].Mode)].Sticky {
-				doubt.Code = chooseWaits
-			}
-			c.Doubts = append(c.Doubts, doubt)
+	if c.Does == Mixed {
+		c.Asked.Names["asks"] = "requests that compute and wait"
+		if a.load().SCV > mixedSCV {
+			c.Asked.Names["asks"] = "long requests among short ones"
 		}
 	}
-	if sized.workers > 0 {
-		c.Doubts = append(c.Doubts, record.Fact{Code: record.SizeTheory})
-	}
+	c.Unless = record.Fact{Code: record.Code("choose-unless-" + kinds[0]), Values: record.Values{"busy": a.busy()}}
+	c.Doubts = append(c.Doubts, record.Fact{Code: record.SizeTheory})
 	t := a.test(mode, candidates, sized)
 	c.Metrics = t.Metrics
 	// The test leaves out a quantile for which its windows hold too few requests.
@@ -239,17 +228,6 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 		}
 	}
 	return c, t, nil
-}
-
-// asks returns, for requests of the kind Mixed, which of its two cases they are; "" for other kinds.
-func (a Ask) asks(does string) string {
-	switch {
-	case does != Mixed:
-		return ""
-	case a.load().SCV > mixedSCV:
-		return "long requests among short ones"
-	}
-	return "requests that compute and wait"
 }
 
 // parser returns the fact that a mode on fasthttp's parser takes no handlers of net/http, with the
@@ -267,7 +245,7 @@ func (a Ask) parser(advised mode.Mode, cell *record.ChoiceCell, modes []mode.Mod
 	// The mode that stands for each arm, by the arm's name.
 	stand := map[string]string{}
 	for _, arm := range cell.Arms {
-		m, _ := a.stands(arm.Mode, modes)
+		m, _, _ := a.stands(arm.Mode, modes)
 		stand[arm.Name] = m.Name
 	}
 	for _, v := range cell.Verdicts {
@@ -288,50 +266,49 @@ func cellOf(cells []record.ChoiceCell, does, matters string) record.ChoiceCell {
 	return cells[slices.IndexFunc(cells, func(c record.ChoiceCell) bool { return c.Does == does && c.Matters == matters })]
 }
 
-// waits reports whether requests wait for more than smallPart of the time that a worker holds them.
-func (a Ask) waits() bool {
-	return a.Demand.CPU.Mean().Seconds() < (1-smallPart)*a.Demand.Held().Seconds()
-}
-
 // stands returns the mode to advise where the named mode was measured. It is the same mode, with
-// two exceptions. If a worker holds a connection as long as it is open, the kept connections would
+// two exceptions, in which unmeasured is the code of the doubt that the returned mode was not the
+// measured one. If a worker holds a connection as long as it is open, the kept connections would
 // occupy all workers: stands returns the first pool that takes single requests. If an event loop
-// would block while a request waits, stands returns loops with workers behind them. It returns
-// false if there is no such mode.
-func (a Ask) stands(name string, modes []mode.Mode) (mode.Mode, bool) {
-	m := modes[rank(modes, name)]
+// would block while a request waits for more than smallPart of its time, stands returns loops with
+// workers behind them. ok is false if there is no such mode.
+func (a Ask) stands(name string, modes []mode.Mode) (m mode.Mode, unmeasured record.Code, ok bool) {
+	m = modes[rank(modes, name)]
 	i := -1
 	switch {
 	case m.Sticky:
+		unmeasured = chooseKept
 		i = slices.IndexFunc(modes, func(other mode.Mode) bool { return other.Sized && !other.Sticky && other.Station == m.Station })
-	case m.Loops && !m.Has("workers") && a.waits():
+	case m.Loops && !m.Has("workers") && a.Demand.CPU.Mean().Seconds() < (1-smallPart)*a.Demand.Held().Seconds():
+		unmeasured = chooseWaits
 		i = slices.IndexFunc(modes, func(other mode.Mode) bool { return other.Loops && other.Has("workers") })
 	default:
-		return m, true
+		return m, "", true
 	}
 	if i < 0 {
-		return mode.Mode{}, false
+		return mode.Mode{}, "", false
 	}
-	return modes[i], true
+	return modes[i], unmeasured, true
 }
 
-// best returns the mode that a cell advises. It returns false if the cell was not measured, was
-// refused, or has no mode that suits these requests.
-func (a Ask) best(cell record.ChoiceCell, modes []mode.Mode) (mode.Mode, bool) {
+// best returns the mode that a cell advises, and unmeasured as stands does. ok is false if the cell
+// was not measured, was refused, or has no mode that suits these requests.
+func (a Ask) best(cell record.ChoiceCell, modes []mode.Mode) (m mode.Mode, unmeasured record.Code, ok bool) {
 	for _, arm := range cell.Best {
-		if m, ok := a.stands(arm.Mode, modes); ok {
-			return m, true
+		if m, unmeasured, ok = a.stands(arm.Mode, modes); ok {
+			break
 		}
 	}
-	return mode.Mode{}, false
+	return m, unmeasured, ok
 }
 
 // plainest returns the plainest mode that a cell's verdicts leave among the best and that suits
-// these requests; false if there is none.
-func (a Ask) plainest(cell record.ChoiceCell, modes []mode.Mode) (mode.Mode, bool) {
+// these requests.
+func (a Ask) plainest(cell record.ChoiceCell, modes []mode.Mode) mode.Mode {
 	cell.Best = slices.Clone(cell.Best)
 	slices.SortFunc(cell.Best, func(x, y record.ChoiceArm) int { return rank(modes, x.Mode) - rank(modes, y.Mode) })
-	return a.best(cell, modes)
+	m, _, _ := a.best(cell, modes)
+	return m
 }
 
 // candidatesOf returns the modes that may serve these requests, without duplicates, the plainest
@@ -340,7 +317,7 @@ func (a Ask) plainest(cell record.ChoiceCell, modes []mode.Mode) (mode.Mode, boo
 func (a Ask) candidatesOf(cell record.ChoiceCell, modes []mode.Mode) (all []mode.Mode) {
 	all = []mode.Mode{modes[0]}
 	for _, arm := range cell.Arms {
-		if m, ok := a.stands(arm.Mode, modes); ok && rank(all, m.Name) < 0 {
+		if m, _, ok := a.stands(arm.Mode, modes); ok && rank(all, m.Name) < 0 {
 			all = append(all, m)
 		}
 	}
@@ -388,6 +365,23 @@ type size struct {
 	fact           record.Fact   // where the size comes from
 }
 
+// A flag is a serve flag with its value.
+type flag struct {
+	name  string
+	value any
+}
+
+// flags returns the flags that give a pool of a mode this size. A mode without a queue turns a
+// request away after a wait instead.
+func (s size) flags(m mode.Mode) (flags []flag) {
+	for _, f := range []flag{{"workers", s.workers}, {"queue-depth", s.queue}, {"wait", s.wait}} {
+		if m.Has(f.name) {
+			flags = append(flags, f)
+		}
+	}
+	return flags
+}
+
 // Assumptions for the size of a pool.
 const (
 	// deep is long enough for any burst below capacity, and bounds the wait under overload. margin
@@ -409,8 +403,8 @@ func (a Ask) size() (size, error) {
 	}
 	o := Options{Rate: rate, Cores: a.Cores, Margin: margin, Seed: a.Seed}
 	waits, err := Size(a.Demand, nil, o)
-	if err != nil || len(waits.Waits) == 0 {
-		return size{}, fmt.Errorf("sizing a pool: %w", err)
+	if err != nil {
+		return size{}, err
 	}
 	held := a.Demand.Held().Seconds()
 	s := size{workers: waits.Waits[waits.Knee].Workers, queue: deep, fact: record.Fact{
@@ -427,7 +421,7 @@ func (a Ask) size() (size, error) {
 	if a.SLO != nil && a.busy() < atFull {
 		advice, err := Size(a.Demand, a.SLO, o)
 		if err != nil {
-			return s, fmt.Errorf("sizing a pool: %w", err)
+			return s, err
 		}
 		s.fact.Code, s.fact.Names["slo"] = chooseHopeless, a.SLO.String()
 		if w := advice.Advice.Workers; w > 0 {
@@ -447,7 +441,7 @@ func (a Ask) predict(candidates []mode.Mode, workers int) (mode.Mode, record.Fac
 	// An event loop serves its own connections in turn, so its twin needs to know the connection of
 	// each request: the requests take the connections in turn.
 	for i := range l.Trace {
-		l.Trace[i].Conn = i % max(a.Connections, 1)
+		l.Trace[i].Conn = i % a.Connections
 	}
 	p99 := make([]float64, len(candidates))
 	why := record.Fact{Code: choosePredicted}
@@ -460,10 +454,12 @@ func (a Ask) predict(candidates []mode.Mode, workers int) (mode.Mode, record.Fac
 		case m.Has("workers"):
 			s.Kind, s.Workers = queueing.Pool, workers
 		}
+		p := queueing.Predict(s, l)
+		if p.P99 == nil {
+			p = queueing.Twin(s, l.Trace)
+		}
 		p99[i] = math.Inf(1)
-		if p := queueing.Predict(s, l); p.P99 != nil {
-			p99[i] = *p.P99
-		} else if p := queueing.Twin(s, l.Trace); p.P99 != nil {
+		if p.P99 != nil {
 			p99[i] = *p.P99
 		}
 		why.Because = append(why.Because, record.Fact{Code: chooseExpected, Arm: m.Name, Metric: "p99", Values: record.Values{"p99": p99[i]}})
@@ -493,7 +489,7 @@ const others = 2
 var enough = []struct {
 	metric string
 	rate   float64
-}{{"p99", 500}, {"p90", 50}, {"p50", 0}}
+}{{"p50", 0}, {"p90", 50}, {"p99", 500}}
 
 // tells reports whether a window of the test has enough requests for a response-time metric. A
 // closed loop, which a pipeline makes, always has. Of quantiles it knows those in enough only.
@@ -510,23 +506,15 @@ func (a Ask) tells(metric string) bool {
 // advised mode is the first arm and so the baseline. All pools in it have the same workers and the
 // same queue, so that the modes are compared and not their sizes.
 func (a Ask) test(advised mode.Mode, candidates []mode.Mode, s size) Test {
-	t := Test{Path: a.Path, Rate: a.Rate}
-	for _, m := range append([]mode.Mode{advised}, slices.DeleteFunc(slices.Clone(candidates), func(m mode.Mode) bool { return m.Name == advised.Name })...) {
-		if len(t.Arms) > others {
-			break
-		}
+	t := Test{Path: a.Path, Rate: a.Rate, Metrics: strings.Fields(deciding[a.Matters])}
+	for _, m := range slices.Concat([]mode.Mode{advised}, candidates) {
 		arm := m.Name
-		if m.Has("workers") {
-			arm += ",workers=" + strconv.Itoa(s.workers)
+		for _, flag := range s.flags(m) {
+			arm += fmt.Sprintf(",%s=%v", flag.name, flag.value)
 		}
-		switch {
-		case m.Has("queue-depth"):
-			arm += ",queue-depth=" + strconv.Itoa(s.queue)
-		// A mode without a queue turns a request away after a wait instead.
-		case m.Has("wait"):
-			arm += ",wait=" + s.wait.String()
+		if len(t.Arms) <= others && !slices.Contains(t.Arms, arm) {
+			t.Arms = append(t.Arms, arm)
 		}
-		t.Arms = append(t.Arms, arm)
 	}
 	// 64 is compare's default.
 	if a.Connections != 64 {
@@ -549,25 +537,20 @@ func (a Ask) test(advised mode.Mode, candidates []mode.Mode, s size) Test {
 		}
 	}
 	switch a.Matters {
-	// The SLO's own quantile decides (its last one, if it has several) if a window has enough
-	// requests for it; else the highest quantile for which it has.
+	// The highest quantile decides for which a window has enough requests, unless it has enough for
+	// a quantile of the SLO's own (the last one, if it has several).
 	case Tail:
-		for _, term := range a.SLO {
-			if a.tells(term.Metric) && term.Quantile > 0 {
-				t.Metrics = []string{term.Metric}
-			}
-		}
 		for _, e := range enough {
-			if t.Metrics == nil && a.tells(e.metric) {
+			if a.tells(e.metric) {
 				t.Metrics = []string{e.metric}
 			}
 		}
-	case Throughput:
-		t.Metrics = []string{"cpu_per_request"}
-	case Memory:
-		t.Metrics = []string{"memory"}
+		for _, term := range t.Keeps {
+			if term.Quantile > 0 {
+				t.Metrics = []string{term.Metric}
+			}
+		}
 	case Overload:
-		t.Metrics = []string{"good_mean", "goodput"}
 		// Overload has to be made where the asked rate makes none: half as much again as the cores
 		// can do. Requests without CPU time overload no core, and keep their rate.
 		if full := 1.5 * float64(a.Cores) / a.Demand.CPU.Mean().Seconds(); a.busy() < 1.2 && !math.IsInf(full, 1) && t.Rate > 0 {
@@ -596,21 +579,15 @@ func TestPairs(arms, metrics []string) (all []judge.Pair) {
 // the SLO's terms for the advised arm. An advice that held names the arms that are undecided against it
 // as "open". Dir of the result is left empty.
 func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdict, slo []record.Expectation) *record.ChoiceTest {
-	// The rule that names a winner wants a result: one with just these arms and verdicts.
-	r := record.Result{Verdicts: verdicts}
-	for i, name := range arms {
-		r.Arms = append(r.Arms, record.Arm{Name: name, Role: []record.Role{record.Baseline, record.Challenger}[min(i, 1)]})
-	}
 	t := record.ChoiceTest{Answer: record.Failed, Verdicts: verdicts, SLO: slo, Why: record.Fact{
 		Code: chooseWrong, Names: record.Names{"mode": arms[0]}, Values: record.Values{"errors": float64(advised.Errors), "requests": float64(advised.Requests)},
 	}}
 	for _, v := range verdicts {
 		t.Why.Because = append(t.Why.Because, Said(v))
 	}
-	refused := func(v record.Verdict) bool { return v.Verdict == stats.Refused }
-	_, best := judge.Leaders(&r, metrics)
+	_, best := leaders(arms, metrics, verdicts)
 	switch {
-	case !slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return !refused(v) }):
+	case !judged(verdicts):
 		t.Answer, t.Why.Code = record.NoAnswer, chooseOpen
 	// Another arm is better: the answer stays Failed, as set above.
 	case !slices.Contains(best, arms[0]):

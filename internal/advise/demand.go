@@ -11,11 +11,11 @@
 package advise
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,10 +28,9 @@ import (
 // A Demand is the time that one request needs of its worker: CPU time, then a time blocked. Its
 // zero value needs none. It is safe for concurrent use once made.
 //
-// The file has the sources of a demand that need no file format: ParseWorkload, Held and
-// Request.Cost. ReadHistogram and ReadCSV are the others. Load turns a demand into the requests
-// that theory replays, and Workload turns it into the keys of a scenario, which the tests of an
-// advice use.
+// The file has the sources of a demand that need no file format: ParseWorkload, Held and Ask.Cost.
+// ReadHistogram and ReadCSV are the others. Load turns a demand into the requests that theory
+// replays, and Workload turns it into the keys of a scenario, which the tests of an advice use.
 //
 // CPU is the time on a core and Sleep the time blocked after it, each a distribution of durations.
 type Demand struct {
@@ -49,22 +48,21 @@ type Demand struct {
 // one may be left out. Each value is one that workload.ParseDist reads.
 func ParseWorkload(text string) (Demand, error) {
 	d := Demand{From: "the workload " + text}
-	given := map[string]bool{}
+	parts := map[string]*workload.Dist{"cpu": &d.CPU, "sleep": &d.Sleep}
 	for _, part := range scenario.SplitValues(text) {
 		key, value, _ := strings.Cut(part, "=")
 		key = strings.TrimSpace(key)
-		to := map[string]*workload.Dist{"cpu": &d.CPU, "sleep": &d.Sleep}[key]
-		switch {
-		case to == nil:
+		switch to, known := parts[key]; {
+		case !known:
 			return Demand{}, fmt.Errorf("parsing workload %q: %q is neither cpu=DEMAND nor sleep=DEMAND", text, part)
-		case given[key]:
+		case to == nil:
 			return Demand{}, fmt.Errorf("parsing workload %q: %s is there twice", text, key)
+		default:
+			if err := to.UnmarshalText([]byte(value)); err != nil {
+				return Demand{}, fmt.Errorf("parsing workload %q: %s: %w", text, key, err)
+			}
 		}
-		given[key] = true
-		var err error
-		if *to, err = workload.ParseDist(value); err != nil {
-			return Demand{}, fmt.Errorf("parsing workload %q: %s: %w", text, key, err)
-		}
+		parts[key] = nil
 	}
 	if d.Held() == 0 {
 		return Demand{}, fmt.Errorf("parsing workload %q: it asks no time; give cpu or sleep above 0", text)
@@ -84,25 +82,20 @@ func Held(held, cpu time.Duration, cv float64) (Demand, error) {
 	case !(cv >= 0 && cv <= 10):
 		return Demand{}, fmt.Errorf("a coefficient of variation of %g; give 0 to 10", cv)
 	}
-	blocked := held - cpu
 	// The time blocked is written as a scenario writes it, and parsed. lognormal takes the squared
 	// coefficient of variation.
-	text := blocked.String()
+	text, shape := (held - cpu).String(), "always the same"
 	switch {
 	case cv == 1:
-		text = "exp(" + text + ")"
+		text, shape = "exp("+text+")", "exponential (--cv 0: always the same)"
 	case cv > 0:
-		text = fmt.Sprintf("lognormal(%s,%s)", text, strconv.FormatFloat(cv*cv, 'g', -1, 64))
+		text, shape = fmt.Sprintf("lognormal(%s,%v)", text, cv*cv), fmt.Sprintf("lognormal with a coefficient of variation of %g", cv)
 	}
-	d := Demand{From: fmt.Sprintf("a time held of %v, %s", held, shape(cv))}
 	if cpu > 0 {
-		d.From = fmt.Sprintf("a time held of %v, %v of it on a core and the rest %s", held, cpu, shape(cv))
+		shape = fmt.Sprintf("%v of it on a core and the rest %s", cpu, shape)
 	}
-	var err error
-	if d.Sleep, err = workload.ParseDist(text); err == nil {
-		d.CPU, err = workload.ParseDist(cpu.String())
-	}
-	return d, err
+	d := Demand{From: fmt.Sprintf("a time held of %v, %s", held, shape), CPU: workload.Constant(cpu)}
+	return d, d.Sleep.UnmarshalText([]byte(text))
 }
 
 // SetCPU sets the constant time on a core that is part of each sample. cpu is at most the mean time
@@ -111,33 +104,14 @@ func (d *Demand) SetCPU(cpu time.Duration) error {
 	if cpu < 0 || cpu > d.Held() {
 		return fmt.Errorf("%v of CPU time within %v held on average; give 0 up to the time held", cpu, d.Held())
 	}
-	var err error
-	d.CPU, err = workload.ParseDist(cpu.String())
-	return err
-}
-
-// shape returns a phrase for the distribution that Held gives a time blocked with the coefficient
-// of variation cv.
-func shape(cv float64) string {
-	switch cv {
-	case 0:
-		return "always the same"
-	case 1:
-		return "exponential (--cv 0: always the same)"
-	}
-	return fmt.Sprintf("lognormal with a coefficient of variation of %g", cv)
+	d.CPU = workload.Constant(cpu)
+	return nil
 }
 
 // Held returns the mean time that a worker is held, without waits for a core.
 func (d Demand) Held() time.Duration {
-	if len(d.Samples) == 0 {
-		return d.CPU.Mean() + d.Sleep.Mean()
-	}
-	var sum float64
-	for _, s := range d.Samples {
-		sum += float64(s)
-	}
-	return time.Duration(math.Round(sum / float64(len(d.Samples))))
+	cpu, block, _ := d.moments()
+	return time.Duration(math.Round((cpu + block) * 1e9))
 }
 
 // Exponential reports whether the time held is exponential, so that Erlang's formulas hold. It
@@ -178,20 +152,19 @@ func (d Demand) Load(rate float64, n int, seed uint64) queueing.Load {
 	}
 	l := queueing.Measure(jobs)
 	l.Rate, l.CA2 = rate, 1
-	if len(d.Samples) == 0 {
-		l.Service, l.Block = d.CPU.Mean().Seconds(), d.Sleep.Mean().Seconds()
-		held := l.Service + l.Block
-		// The variances of independent parts add up: Var(CPU) + Var(Sleep) over held squared.
-		l.SCV = (d.CPU.SquaredCV()*l.Service*l.Service + d.Sleep.SquaredCV()*l.Block*l.Block) / (held * held)
-	} else {
-		l.Service, l.Block, l.SCV = d.moments()
-	}
+	l.Service, l.Block, l.SCV = d.moments()
 	return l
 }
 
-// moments returns the moments of the samples: the mean seconds on a core and blocked, and the
-// squared coefficient of variation of the time held.
+// moments returns the mean seconds on a core and blocked, and the squared coefficient of variation
+// of the time held, which is NaN for a demand without any.
 func (d Demand) moments() (cpu, block, scv float64) {
+	if len(d.Samples) == 0 {
+		cpu, block = d.CPU.Mean().Seconds(), d.Sleep.Mean().Seconds()
+		held := cpu + block
+		// The variances of independent parts add up: Var(CPU) + Var(Sleep) over held squared.
+		return cpu, block, (d.CPU.SquaredCV()*cpu*cpu + d.Sleep.SquaredCV()*block*block) / (held * held)
+	}
 	var held, squares float64
 	for _, s := range d.Samples {
 		cpu += min(d.CPU.Mean(), s).Seconds()
@@ -234,14 +207,10 @@ func (d Demand) Workload() (cpu, sleep string) {
 			sum += float64(max(0, s-d.CPU.Mean()))
 		}
 		mean := time.Duration(math.Round(sum / float64(to-from)))
-		terms = append(terms, fmt.Sprintf("%s*%v", strconv.FormatFloat(float64(to-from)/float64(n), 'g', -1, 64), mean))
+		terms = append(terms, fmt.Sprintf("%v*%v", float64(to-from)/float64(n), mean))
 		from = to
 	}
-	mix, err := workload.ParseDist(strings.Join(terms, "+"))
-	if err != nil { // cannot happen: the weights add up to 1
-		panic(err)
-	}
-	return d.CPU.String(), mix.String()
+	return d.CPU.String(), strings.Join(terms, "+")
 }
 
 // sampled returns a demand of samples, which it sorts. It thins them out evenly to maxSamples: each
@@ -258,47 +227,38 @@ func sampled(samples []time.Duration, from string, doubts []record.Fact) Demand 
 	return Demand{Samples: samples, From: from, Doubts: doubts}
 }
 
-// A Request is the cost of one request as the flags of `schedlab choose` give it. CPU and Sleep are
-// distributions as in a scenario, "" for none. Lock is CPU time under one lock, in addition to CPU.
-type Request struct {
-	CPU, Sleep string
-	Lock       time.Duration
-}
-
-// Cost returns the demand of the request. With Lock above 0, its CPU time is the constant mean of
-// CPU plus Lock. Errors name the flag.
-func (r Request) Cost() (d Demand, err error) {
+// Cost returns the demand of a request by CPU, Sleep and Lock. With Lock above 0, its CPU time is the
+// constant mean of CPU plus Lock. Errors name the flag.
+func (a Ask) Cost() (Demand, error) {
+	var d Demand
 	for _, part := range []struct {
 		flag, text string
 		to         *workload.Dist
-	}{{"cpu", r.CPU, &d.CPU}, {"sleep", r.Sleep, &d.Sleep}} {
-		if part.text == "" {
-			continue
-		}
-		if *part.to, err = workload.ParseDist(part.text); err != nil {
+	}{{"cpu", a.CPU, &d.CPU}, {"sleep", a.Sleep, &d.Sleep}} {
+		if err := part.to.UnmarshalText([]byte(cmp.Or(part.text, "0s"))); err != nil {
 			return d, fmt.Errorf("--%s: %w", part.flag, err)
 		}
 	}
-	if r.Lock > 0 {
-		d.CPU, err = workload.ParseDist((d.CPU.Mean() + r.Lock).String())
+	if a.Lock > 0 {
+		d.CPU = workload.Constant(d.CPU.Mean() + a.Lock)
 	}
-	if err == nil && d.Held() == 0 {
-		err = errors.New("--cpu and --sleep ask no time; give one above 0")
+	if d.Held() == 0 {
+		return d, errors.New("--cpu and --sleep ask no time; give one above 0")
 	}
-	return d, err
+	return d, nil
 }
 
 // Query returns the URL path, with query, that asks /work for such a request. A mix like 0.9*1ms +
 // 0.1*9ms loses its spaces, which a URL cannot hold.
-func (r Request) Query() string {
+func (a Ask) Query() string {
 	var query []string
-	for _, part := range [][2]string{{"cpu", r.CPU}, {"sleep", r.Sleep}} {
+	for _, part := range [][2]string{{"cpu", a.CPU}, {"sleep", a.Sleep}} {
 		if part[1] != "" {
 			query = append(query, part[0]+"="+strings.ReplaceAll(part[1], " ", ""))
 		}
 	}
-	if r.Lock > 0 {
-		query = append(query, "lock="+r.Lock.String())
+	if a.Lock > 0 {
+		query = append(query, "lock="+a.Lock.String())
 	}
 	return "/work?" + strings.Join(query, "&")
 }

@@ -41,10 +41,14 @@ const (
 // Matters returns the values of what may matter, in the table's order.
 func Matters() []string { return []string{Tail, Throughput, Memory, Overload} }
 
-// table holds for each cell the experiment that answers it, the metrics that decide, and the arms
-// that compete: arms of the scenario, the baseline first, each followed by ":mode" if its name is
-// not the mode. A closed loop is judged by its throughput. An open loop below capacity is judged by
-// the CPU time of a request instead. TestTableIsOfThePack checks the table against the scenarios.
+// allButOverload is what one experiment below capacity can answer.
+const allButOverload = Tail + " " + Throughput + " " + Memory
+
+// table holds for each cell, or for several of one kind, the experiment that answers it, the metrics
+// that decide ("": the ones in deciding), and the arms that compete: arms of the scenario, the baseline
+// first, each followed by ":mode" if its name is not the mode. A closed loop is judged by its throughput. An open loop below
+// capacity is judged by the CPU time of a request instead. TestTableIsOfThePack checks the table
+// against the scenarios.
 //
 // The rest of the file reads the answers. The pack's file (docs/experiments/answers.tsv) holds the
 // verdicts of all experiments; ParsePack reads it, Cells looks up the verdicts of each cell and
@@ -52,59 +56,48 @@ func Matters() []string { return []string{Tail, Throughput, Memory, Overload} }
 // run again.
 var table = []struct{ does, matters, scenario, metrics, arms string }{
 	// Short CPU work on kept connections. For overload: half as much again as the CPU can do.
-	{ShortCPU, Tail, "pool-cpu", "p90 p99", "goroutine nethttp pool,workers=4:pool-request"},
-	{ShortCPU, Throughput, "pool-cpu", "cpu_per_request", "goroutine nethttp pool,workers=4:pool-request"},
-	{ShortCPU, Memory, "pool-cpu", "memory", "goroutine nethttp pool,workers=4:pool-request"},
-	{ShortCPU, Overload, "accept", "good_mean goodput", "nethttp pool-reject:pool semaphore loop-single"},
+	{ShortCPU, allButOverload, "pool-cpu", "", "goroutine nethttp pool,workers=4:pool-request"},
+	{ShortCPU, Overload, "accept", "", "nethttp pool-reject:pool semaphore loop-single"},
 
 	// Requests that wait 28 ms for something else. For overload: with too few workers by Little's
 	// law, and with enough.
-	{Blocking, Tail, "quick", "p90 p99", "nethttp fasthttp pool"},
-	{Blocking, Throughput, "quick", "cpu_per_request", "nethttp fasthttp pool"},
-	{Blocking, Memory, "quick", "memory", "nethttp fasthttp pool"},
+	{Blocking, allButOverload, "quick", "", "nethttp fasthttp pool"},
 	{Blocking, Overload, "pool-block", "goodput", "nethttp pool,workers=4:pool pool,workers=8:pool"},
 
 	// Long requests among short ones. The experiment with overload compares lengths of one mode's
 	// queue, so the cell says that it lacks other modes.
-	{Mixed, Tail, "quantum", "p90 p99", "goroutine one-worker:pool-request loop-single"},
-	{Mixed, Throughput, "quantum", "cpu_per_request", "goroutine one-worker:pool-request loop-single"},
-	{Mixed, Memory, "quantum", "memory", "goroutine one-worker:pool-request loop-single"},
-	{Mixed, Overload, "queue-requests", "good_mean goodput", "q,queue-depth=16:pool-request q,queue-depth=4:pool-request q,queue-depth=128:pool-request"},
+	{Mixed, allButOverload, "quantum", "", "goroutine one-worker:pool-request loop-single"},
+	{Mixed, Overload, "queue-requests", "", "q,queue-depth=16:pool-request q,queue-depth=4:pool-request q,queue-depth=128:pool-request"},
 
 	// One request in a hundred is a hundred times the others. The scenario for overload loads no
 	// server beyond its capacity, and belowCapacity says so.
-	{HeavyTail, Tail, "heavy-tail", "p90 p99", "goroutines:goroutine one-worker:pool-request"},
-	{HeavyTail, Throughput, "heavy-tail", "cpu_per_request", "goroutines:goroutine one-worker:pool-request"},
-	{HeavyTail, Memory, "heavy-tail", "memory", "goroutines:goroutine one-worker:pool-request"},
+	{HeavyTail, allButOverload, "heavy-tail", "", "goroutines:goroutine one-worker:pool-request"},
 	{HeavyTail, Overload, "survivors", "goodput", "inline:loop-single answers:pool-request"},
 
 	// Thousands of idle connections beside the others. For overload: 16384 connections, all in use.
-	{Idle, Tail, "many-idle", "p90 p99", "goroutine-crowd,idle=16000:goroutine loop-crowd,idle=16000:loop"},
-	{Idle, Throughput, "many-idle", "cpu_per_request", "goroutine-crowd,idle=16000:goroutine loop-crowd,idle=16000:loop"},
-	{Idle, Memory, "many-idle", "memory", "goroutine-crowd,idle=16000:goroutine loop-crowd,idle=16000:loop"},
+	{Idle, allButOverload, "many-idle", "", "goroutine-crowd,idle=16000:goroutine loop-crowd,idle=16000:loop"},
 	{Idle, Overload, "crowd", "goodput", "goroutine,connections=16384:goroutine loop,connections=16384:loop"},
 
 	// The smallest request there is, sixteen at a time. For overload: twelve connections at once, with
 	// listen backlogs of several lengths. That is below capacity and all arms have one mode, so the
 	// cell says what it lacks.
-	{Bursts, Tail, "queue-kinds-tiny", "p90 p99", "shared:pool ring:pool-ring each:pool-perworker goroutines:goroutine"},
-	{Bursts, Throughput, "queue-kinds-tiny", "cpu_per_request", "shared:pool ring:pool-ring each:pool-perworker goroutines:goroutine"},
-	{Bursts, Memory, "queue-kinds-tiny", "memory", "shared:pool ring:pool-ring each:pool-perworker goroutines:goroutine"},
+	{Bursts, allButOverload, "queue-kinds-tiny", "", "shared:pool ring:pool-ring each:pool-perworker goroutines:goroutine"},
 	{Bursts, Overload, "backlog", "p90", "long:nethttp short:nethttp enough:nethttp"},
 
 	// Plain requests, which cost next to nothing. For memory and overload: sixteen in one write.
-	{Pipelined, Tail, "plaintext", "p90 p99", "nethttp goroutine fasthttp loop"},
-	{Pipelined, Throughput, "plaintext", "cpu_per_request", "nethttp goroutine fasthttp loop"},
-	{Pipelined, Memory, "pipelined", "memory", "goroutine,pipeline=16:goroutine loop,pipeline=16:loop nethttp,pipeline=16:nethttp"},
+	{Pipelined, Tail + " " + Throughput, "plaintext", "", "nethttp goroutine fasthttp loop"},
+	{Pipelined, Memory, "pipelined", "", "goroutine,pipeline=16:goroutine loop,pipeline=16:loop nethttp,pipeline=16:nethttp"},
 	{Pipelined, Overload, "pipelined-crowd", "goodput", "loop,connections=256,pipeline=16:loop goroutine,connections=256,pipeline=16:goroutine"},
 
 	// Four fifths of the work under one lock. For overload: reads, writes and deletes of a store
 	// behind locks.
-	{Locks, Tail, "lock", "p90 p99", "goroutine nethttp turns-2:semaphore pool-request-2:pool-request"},
-	{Locks, Throughput, "lock", "cpu_per_request", "goroutine nethttp turns-2:semaphore pool-request-2:pool-request"},
-	{Locks, Memory, "lock", "memory", "goroutine nethttp turns-2:semaphore pool-request-2:pool-request"},
+	{Locks, allButOverload, "lock", "", "goroutine nethttp turns-2:semaphore pool-request-2:pool-request"},
 	{Locks, Overload, "kv-mix", "goodput", "goroutine pool,workers=4:pool pool,workers=12:pool requeue:pool-requeue"},
 }
+
+// deciding are the metrics that decide a cell, by what matters, unless the cell's row names others. A
+// test takes them too, but for the tail.
+var deciding = map[string]string{Tail: "p90 p99", Throughput: "cpu_per_request", Memory: "memory", Overload: "good_mean goodput"}
 
 // near lists for each kind of request the most similar kinds, the nearest first. Choose asks them
 // in turn if the kind's own cell was not measured.
@@ -124,19 +117,19 @@ var near = map[string][]string{
 // worse medians are listed last. Without a pack no cell has an answer, and modes may be nil.
 func Cells(pack Pack, modes []mode.Mode) (all []record.ChoiceCell) {
 	for _, row := range table {
-		c := record.ChoiceCell{
-			Does: row.does, Matters: row.matters, Scenario: row.scenario, Metrics: strings.Fields(row.metrics),
-			Best: []record.ChoiceArm{}, Verdicts: []record.Verdict{},
-		}
+		var arms []record.ChoiceArm
 		for text := range strings.FieldsSeq(row.arms) {
-			name, mode, other := strings.Cut(text, ":")
-			if !other {
-				mode = name
-			}
-			c.Arms = append(c.Arms, record.ChoiceArm{Name: name, Mode: mode})
+			name, mode, _ := strings.Cut(text, ":")
+			arms = append(arms, record.ChoiceArm{Name: name, Mode: cmp.Or(mode, name)})
 		}
-		c.Lacks = lacks(c)
-		all = append(all, pack.answer(c, modes))
+		for matters := range strings.FieldsSeq(row.matters) {
+			c := record.ChoiceCell{
+				Does: row.does, Matters: matters, Scenario: row.scenario, Metrics: strings.Fields(cmp.Or(row.metrics, deciding[matters])),
+				Arms: arms, Best: []record.ChoiceArm{}, Verdicts: []record.Verdict{},
+			}
+			c.Lacks = lacks(c)
+			all = append(all, pack.answer(c, modes))
+		}
 	}
 	return all
 }
@@ -162,83 +155,86 @@ func lacks(c record.ChoiceCell) (why []record.Fact) {
 // pack lacks a verdict of the cell, the cell has no outcome and no best arms: it counts as not
 // measured.
 func (p Pack) answer(c record.ChoiceCell, modes []mode.Mode) record.ChoiceCell {
-	// The rule that names a winner wants a result: one with just the cell's arms. Verdicts against
-	// its baseline are the result's Verdicts, those between two challengers its Duels.
-	r := record.Result{}
-	for i, a := range c.Arms {
-		role := record.Challenger
-		if i == 0 {
-			role = record.Baseline
-		}
-		r.Arms = append(r.Arms, record.Arm{Name: a.Name, Role: role})
-	}
-	judged := false
 	for _, pair := range pairs(c) {
-		found, commit := p.find(c.Scenario, pair)
-		if found.Verdict == "" {
+		i := slices.IndexFunc(p, func(r Row) bool { return r.Scenario == c.Scenario && pairOf(r.Verdict) == pair })
+		if i < 0 {
 			return c
 		}
-		c.Commit, c.Verdicts = commit, append(c.Verdicts, found)
-		judged = judged || found.Verdict != stats.Refused
-		if pair.Baseline == c.Arms[0].Name {
-			r.Verdicts = append(r.Verdicts, found)
-		} else {
-			r.Duels = append(r.Duels, found)
-		}
+		c.Commit, c.Verdicts = p[i].Commit, append(c.Verdicts, p[i].Verdict)
 	}
 	// Measured, but every verdict was refused: no arm is best.
-	if c.Outcome = record.NoVerdict; !judged {
+	if c.Outcome = record.NoVerdict; !judged(c.Verdicts) {
 		return c
 	}
-	var best []string
-	c.Outcome, best = judge.Leaders(&r, c.Metrics)
+	var names, best []string
 	for _, a := range c.Arms {
-		if slices.Contains(best, a.Name) {
-			c.Best = append(c.Best, a)
-		}
+		names = append(names, a.Name)
 	}
+	c.Outcome, best = leaders(names, c.Metrics, c.Verdicts)
+	c.Best = slices.DeleteFunc(slices.Clone(c.Arms), func(a record.ChoiceArm) bool { return !slices.Contains(best, a.Name) })
 	// Among equals the plainest is advised, except that one that trails is advised last.
-	behind := trailing(c)
-	last := func(a record.ChoiceArm) int { return stats.Count(slices.Contains(behind, a.Name)) }
+	trails := trailing(c)
 	slices.SortStableFunc(c.Best, func(a, b record.ChoiceArm) int {
-		return cmp.Or(last(a)-last(b), rank(modes, a.Mode)-rank(modes, b.Mode))
+		return cmp.Or(trails[a.Name]-trails[b.Name], rank(modes, a.Mode)-rank(modes, b.Mode))
 	})
 	return c
 }
 
-// trailing returns the arms in c.Best with a median that is worse than another's by more than SAME
-// allows. It returns nil if the cell is decided. In an undecided cell "best" only means "not surely
-// worse", and an arm that looks twice as slow should not be advised for being plain.
-func trailing(c record.ChoiceCell) (behind []string) {
+// judged reports whether any of the verdicts was not refused.
+func judged(verdicts []record.Verdict) bool {
+	return slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return v.Verdict != stats.Refused })
+}
+
+// leaders returns the best of the named arms by their verdicts on some metrics, and in what way
+// they are best. names[0] is the baseline. Verdicts between two challengers count as well.
+func leaders(names, metrics []string, verdicts []record.Verdict) (record.AnswerKind, []string) {
+	// The rule that names a winner wants a result: one with just these arms. Verdicts against its
+	// baseline are the result's Verdicts, those between two challengers its Duels.
+	r := record.Result{}
+	for i, name := range names {
+		r.Arms = append(r.Arms, record.Arm{Name: name, Role: []record.Role{record.Baseline, record.Challenger}[min(i, 1)]})
+	}
+	for _, v := range verdicts {
+		if v.Baseline == names[0] {
+			r.Verdicts = append(r.Verdicts, v)
+		} else {
+			r.Duels = append(r.Duels, v)
+		}
+	}
+	return judge.Leaders(&r, metrics)
+}
+
+// trailing returns 1 for each arm in c.Best with a median that is worse than another's by more than
+// SAME allows, by its name. It returns nil if the cell is decided. In an undecided cell "best" only
+// means "not surely worse", and an arm that looks twice as slow should not be advised for being plain.
+func trailing(c record.ChoiceCell) map[string]int {
 	switch c.Outcome {
 	case record.OneWins, record.ATie, record.TieForBest:
 		return nil
 	}
-	worse := map[string]float64{} // how much worse an arm is than the baseline: the sum over metrics of ln(ratio)
-	limit := 0.0
-	for _, name := range c.Metrics {
-		m := stats.MetricOf(name)
-		limit += math.Log1p(m.Same)
-		for _, v := range c.Verdicts {
-			switch {
-			case v.Metric != name || v.Baseline != c.Arms[0].Name || v.Ratio <= 0:
-			case m.HigherIsBetter:
-				worse[v.Arm] -= math.Log(v.Ratio)
-			default:
-				worse[v.Arm] += math.Log(v.Ratio)
-			}
+	// How much worse an arm is than the baseline: the sum over metrics of ln(ratio).
+	worse := map[string]float64{}
+	for _, v := range c.Verdicts {
+		switch {
+		case v.Baseline != c.Arms[0].Name || v.Ratio <= 0:
+		case stats.MetricOf(v.Metric).HigherIsBetter:
+			worse[v.Arm] -= math.Log(v.Ratio)
+		default:
+			worse[v.Arm] += math.Log(v.Ratio)
 		}
 	}
-	least := math.Inf(1)
+	limit := math.Inf(1)
 	for _, b := range c.Best {
-		least = min(least, worse[b.Name])
+		limit = min(limit, worse[b.Name])
 	}
+	for _, metric := range c.Metrics {
+		limit += math.Log1p(stats.MetricOf(metric).Same)
+	}
+	trails := map[string]int{}
 	for _, b := range c.Best {
-		if worse[b.Name] > least+limit {
-			behind = append(behind, b.Name)
-		}
+		trails[b.Name] = stats.Count(worse[b.Name] > limit)
 	}
-	return behind
+	return trails
 }
 
 // pairs returns the comparisons that decide a cell: each arm with each arm before it, in every
@@ -252,6 +248,11 @@ func pairs(c record.ChoiceCell) (all []judge.Pair) {
 		}
 	}
 	return all
+}
+
+// pairOf returns the comparison that a verdict is on.
+func pairOf(v record.Verdict) judge.Pair {
+	return judge.Pair{Metric: v.Metric, Baseline: v.Baseline, Arm: v.Arm}
 }
 
 // A Pack holds the verdicts of the experiments. The rows of one scenario are adjacent. nil is an
@@ -288,9 +289,7 @@ func Pairs(scenario string) (all []judge.Pair) {
 func Rows(r *record.Result, pairs []record.Verdict) Pack {
 	p := Pack{}
 	for _, v := range append(slices.Clone(r.Verdicts), pairs...) {
-		same := slices.IndexFunc(p, func(row Row) bool {
-			return row.Metric == v.Metric && row.Arm == v.Arm && row.Baseline == v.Baseline
-		})
+		same := slices.IndexFunc(p, func(row Row) bool { return pairOf(row.Verdict) == pairOf(v) })
 		switch {
 		case same < 0:
 			p = append(p, Row{r.Scenario, r.Env.Version, v})
@@ -363,15 +362,4 @@ func (p Pack) With(scenario string, rows Pack) Pack {
 	all = append(all, rows...)
 	slices.SortStableFunc(all, func(a, b Row) int { return strings.Compare(a.Scenario, b.Scenario) })
 	return all
-}
-
-// find returns the verdict on a pair and its commit. If the pack lacks it, the verdict's Verdict is
-// "". It walks through all rows; a pack has about a thousand.
-func (p Pack) find(scenario string, pair judge.Pair) (record.Verdict, string) {
-	for _, r := range p {
-		if r.Scenario == scenario && r.Metric == pair.Metric && r.Arm == pair.Arm && r.Baseline == pair.Baseline {
-			return r.Verdict, r.Commit
-		}
-	}
-	return record.Verdict{}, ""
 }

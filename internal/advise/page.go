@@ -45,24 +45,20 @@ func (s *Page) document(verbose bool) document.Document {
 		facts, holds = s.derivation(), "holds"
 	}
 	if !s.Hopeless() {
-		facts = append(facts, fact(holds, "%s", s.pools()))
+		facts = append(facts, document.Fact{Label: holds, Text: pools.String()})
 	}
-	var parts []document.Part
-	switch {
+	parts := []document.Part{facts}
 	// Three kinds of answers: a table of waits, no advice, and an advice.
-	case s.SLO == nil:
-		parts = s.waits()
-	case s.Advice.Workers == 0:
-		parts = []document.Part{s.expected("a worker for each request", "", verbose)}
-	default:
-		parts = []document.Part{s.expected(fmt.Sprintf("%s, queue of %d", prose.Plural(s.Advice.Workers, "worker"), s.Advice.Queue), s.strained(), verbose)}
-		switch {
-		case !verbose:
-			parts = append(parts, s.sure())
-		case s.Verified != nil:
+	if s.SLO == nil {
+		parts = append(parts, s.waits()...)
+	} else {
+		parts = append(parts, s.expected(verbose))
+	}
+	if s.Advice.Workers > 0 {
+		if verbose {
 			parts = append(parts, s.off(), document.Lines(s.Verified.text()))
-		default:
-			parts = append(parts, s.off())
+		} else {
+			parts = append(parts, s.sure())
 		}
 		parts = append(parts, s.tests()...)
 	}
@@ -72,13 +68,12 @@ func (s *Page) document(verbose bool) document.Document {
 		doubts = append(doubts, f.String())
 		says = append(says, "Doubt: "+f.String()+".")
 	}
-	d := document.Document{Answer: s.lead().String() + ".", Parts: append([]document.Part{facts}, parts...)}
 	if verbose {
-		d.Parts = append(d.Parts, says)
+		parts = append(parts, says)
 	} else {
-		d.Parts = append(d.Parts, document.Below(doubts))
+		parts = append(parts, document.Below(doubts))
 	}
-	return d
+	return document.Document{Answer: s.lead().String() + ".", Parts: parts}
 }
 
 // derivation returns the facts of the long form: how the advice follows from the demand.
@@ -113,8 +108,8 @@ func fact(what, format string, args ...any) document.Fact {
 	return document.Fact{Label: what, Text: fmt.Sprintf(format, args...)}
 }
 
-// pools returns the fact that tells for which kind of pool the number of workers holds.
-func (s *Page) pools() record.Fact { return record.Fact{Code: sizePools} }
+// pools tells for which kind of pool the number of workers holds.
+var pools = record.Fact{Code: sizePools}
 
 // strained returns the higher rate at which the advice still keeps the SLO: the rate asked for plus
 // the margin.
@@ -145,10 +140,8 @@ func (s *Page) sure() document.Facts {
 	}
 	// A no-break space keeps a number and its % on one line.
 	facts := document.Facts{{Label: "Sure", Text: strings.ReplaceAll(text, " %", "\u00a0%")}}
-	if s.Verified != nil {
-		for _, line := range s.Verified.text() {
-			facts = append(facts, document.Fact{Label: "Tested", Text: line})
-		}
+	for _, line := range s.Verified.text() {
+		facts = append(facts, document.Fact{Label: "Tested", Text: line})
 	}
 	return facts
 }
@@ -160,13 +153,13 @@ func (s *Page) tests() []document.Part {
 		return nil
 	}
 	var untested document.Lines
-	if s.Unverified != "" {
+	switch {
+	case s.Unverified != "":
 		untested = document.Lines{"Not tested: " + s.Unverified + "."}
+	case s.Test == "":
+		untested = document.Lines{"No test: " + s.Untestable + "."}
 	}
 	if s.Test == "" {
-		if untested == nil {
-			untested = document.Lines{"No test: " + s.Untestable + "."}
-		}
 		return []document.Part{untested}
 	}
 	test := fmt.Sprintf("Test it, in %v at most", s.TestTakes)
@@ -214,8 +207,8 @@ func (s *Page) hopeless() record.Fact {
 func (s *Page) off() document.Part {
 	a := s.Advice
 	header := []string{"20 % off", "workers"}
-	for _, q := range s.Quantiles() {
-		header = append(header, QuantileName(q))
+	for _, q := range s.quantiles() {
+		header = append(header, quantileName(q))
 	}
 	t := [][]string{append(header, "mean", "lost", "workers busy", "cores busy", "SLO")}
 	for _, c := range append([]queueing.Case{{Outcome: a.Expected}}, a.Wrong...) {
@@ -224,7 +217,7 @@ func (s *Page) off() document.Part {
 			what = wrong(c).String()
 		}
 		row := []string{what, fmt.Sprint(c.Workers)}
-		for _, q := range s.Quantiles() {
+		for _, q := range s.quantiles() {
 			row = append(row, timeText(c.Response(q)))
 		}
 		t = append(t, append(row, timeText(c.Mean), percentText(c.Loss), percentText(c.Busy/float64(c.Workers)), s.cores(c.Outcome), s.broken(c.Outcome)))
@@ -232,14 +225,15 @@ func (s *Page) off() document.Part {
 	return document.Table{Rows: t, Words: true}
 }
 
-// expected returns the table of expected figures at the rate asked for and, if strained is not "",
-// at that higher rate. Waits for a worker are included only if whole. The last column names the
+// expected returns the table of expected figures at the rate asked for and, with an advice, at the
+// rate with its margin. Waits for a worker are included only if whole. The last column names the
 // formula or law of each row.
-func (s *Page) expected(title, strained string, whole bool) document.Part {
-	at := []queueing.Outcome{s.Advice.Expected}
-	header := []string{title, "at " + s.Rate}
-	if strained != "" {
-		at, header = append(at, s.Advice.Strained), append(header, "at "+strained)
+func (s *Page) expected(whole bool) document.Part {
+	at, header := []queueing.Outcome{s.Advice.Expected}, []string{"a worker for each request", "at " + s.Rate}
+	advised := s.Advice.Workers > 0
+	if advised {
+		at, header = append(at, s.Advice.Strained), append(header, "at "+s.strained())
+		header[0] = fmt.Sprintf("%s, queue of %d", prose.Plural(s.Advice.Workers, "worker"), s.Advice.Queue)
 	}
 	t := [][]string{append(header, "by")}
 	// row adds one figure, at each of the rates.
@@ -252,16 +246,16 @@ func (s *Page) expected(title, strained string, whole bool) document.Part {
 	}
 	by := s.formula(at[0])
 	row("response time, mean", by, func(o queueing.Outcome) string { return timeText(o.Mean) })
-	for _, q := range s.Quantiles() {
-		row("response time, "+QuantileName(q), by, func(o queueing.Outcome) string { return timeText(o.Response(q)) })
+	for _, q := range s.quantiles() {
+		row("response time, "+quantileName(q), by, func(o queueing.Outcome) string { return timeText(o.Response(q)) })
 	}
-	if strained != "" && whole {
+	if advised && whole {
 		row("wait for a worker, mean", by, func(o queueing.Outcome) string { return timeText(o.Wait) })
-		for _, q := range s.Quantiles() {
-			row("wait for a worker, "+QuantileName(q), by, func(o queueing.Outcome) string { return timeText(o.Waited(q)) })
+		for _, q := range s.quantiles() {
+			row("wait for a worker, "+quantileName(q), by, func(o queueing.Outcome) string { return timeText(o.Waited(q)) })
 		}
 	}
-	if strained != "" {
+	if advised {
 		row("lost", by, func(o queueing.Outcome) string { return percentText(o.Loss) })
 		row("workers busy", "Little's law", func(o queueing.Outcome) string {
 			return fmt.Sprintf("%s, %s", prose.Digits(o.Busy), percentText(o.Busy/float64(o.Workers)))
@@ -273,7 +267,7 @@ func (s *Page) expected(title, strained string, whole bool) document.Part {
 	}
 	row("cores busy", by, s.cores)
 	// The textbook's formula, next to the replay, shows how much the two differ.
-	if second := s.Comparison(); whole && second.Mean != nil {
+	if second := s.comparison(); whole && second.Mean != nil {
 		t = append(t, append(append([]string{"for comparison: mean", timeText(*second.Mean)}, make([]string, len(at)-1)...), second.Formula+", no bound"))
 	}
 	return document.Table{Rows: t, Words: true}
@@ -310,10 +304,16 @@ func (s *Page) waits() []document.Part {
 
 // broken returns a phrase that names the SLO terms that an outcome breaks, "kept" if it keeps all.
 func (s *Page) broken(o queueing.Outcome) string {
-	if names := s.Broken(o); names != nil {
-		return "BROKEN: " + strings.Join(names, ", ")
+	var broken []string
+	for _, t := range s.SLO {
+		if !t.Holds(figureOf(t, o, s.Ask.Rate)) {
+			broken = append(broken, t.Metric)
+		}
 	}
-	return "kept"
+	if broken == nil {
+		return "kept"
+	}
+	return "BROKEN: " + strings.Join(broken, ", ")
 }
 
 // formula returns the name of the formula, or of the replay, that gave an outcome.
@@ -423,8 +423,8 @@ func (s *Page) outcome(o queueing.Outcome) *outcomeJSON {
 	if o.Queue != queueing.Unbounded {
 		j.Queue = &o.Queue
 	}
-	for _, q := range s.Quantiles() {
-		j.Response[QuantileName(q)], j.Wait[QuantileName(q)] = finite(o.Response(q)), finite(o.Waited(q))
+	for _, q := range s.quantiles() {
+		j.Response[quantileName(q)], j.Wait[quantileName(q)] = finite(o.Response(q)), finite(o.Waited(q))
 	}
 	if s.SLO != nil {
 		j.Kept = new(s.Ask.Keep(o))
@@ -455,13 +455,13 @@ func (s *Page) json() sizeJSON {
 		}
 	}
 	if !s.Hopeless() {
-		j.Holds = new(s.pools())
+		j.Holds = &pools
 	}
 	if s.SLO == nil {
 		return j
 	}
 	j.Expected = s.outcome(a.Expected)
-	if second := s.Comparison(); second.Mean != nil && finite(*second.Mean) != nil {
+	if second := s.comparison(); second.Mean != nil && finite(*second.Mean) != nil {
 		j.Comparison = &formulaJSON{second.Formula, *second.Mean}
 	}
 	if a.Workers == 0 {

@@ -6,9 +6,15 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
+	"schedlab/internal/judge"
+	"schedlab/internal/mode"
+	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 )
 
@@ -16,8 +22,8 @@ import (
 // wait for a worker by number of workers.
 //
 // Size makes an Answer: it draws the requests of the demand, and gives them with a test of the SLO
-// to package queueing, which searches for the smallest pool. page.go shows an Answer, and
-// sizetest.go tests it with a real server.
+// to package queueing, which searches for the smallest pool. page.go shows an Answer. From PoolTest
+// on, the file has the test of an Answer with a real server.
 //
 // Demand and SLO are the question, and Ask holds both as package queueing takes them: the load with
 // its trace, the cores, the margin and the test of the SLO.
@@ -62,44 +68,26 @@ func (a Answer) Hopeless() bool {
 	return a.Advice.Workers == 0
 }
 
-// Doubts returns the doubts about the answer: of the demand's source, of the replay, and of theory
-// as such.
+// Doubts returns the doubts about the answer: of the demand's source, of the SLO's terms for which
+// the replay had too few events (fewer than 10 errors or 100 slow requests), and of theory as such.
 func (a Answer) Doubts() []record.Fact {
 	all := slices.Clone(a.Demand.Doubts)
-	if o := a.Advice.Expected; a.SLO != nil && o.Formula == "replay" {
-		all = append(all, a.rare(o.Counted)...)
-	}
-	return append(all, record.Fact{Code: record.SizeTheory})
-}
-
-// rare returns doubts about the SLO terms for which the replay had too few events: fewer than 10
-// errors or 100 slow requests, of replayed requests.
-func (a Answer) rare(replayed int) (all []record.Fact) {
-	n := float64(replayed)
+	n := float64(a.Advice.Expected.Counted)
 	for _, t := range a.SLO {
 		switch {
+		case a.Advice.Expected.Formula != "replay":
 		case t.Metric == "errors" && t.Limit*n < 10:
 			// The rule of three: if n requests had no error, 3/n is the upper end of a 95 % interval of the ratio.
 			all = append(all, record.Fact{Code: sizeRareErrors, Names: record.Names{"term": t.String()}, Values: record.Values{"replayed": n, "most": 3 / n}})
 		case t.Quantile > 0 && (1-t.Quantile)*n < 100:
-			all = append(all, record.Fact{Code: sizeRareTail, Metric: QuantileName(t.Quantile), Values: record.Values{"slowest": (1 - t.Quantile) * n, "replayed": n}})
+			all = append(all, record.Fact{Code: sizeRareTail, Metric: quantileName(t.Quantile), Values: record.Values{"slowest": (1 - t.Quantile) * n, "replayed": n}})
 		}
 	}
-	return all
+	return append(all, record.Fact{Code: record.SizeTheory})
 }
 
-// Broken returns the metrics of the SLO terms that an outcome breaks, nil if it keeps all.
-func (a Answer) Broken(o queueing.Outcome) (metrics []string) {
-	for _, t := range a.SLO {
-		if !t.Holds(figureOf(t, o, a.Ask.Rate)) {
-			metrics = append(metrics, t.Metric)
-		}
-	}
-	return metrics
-}
-
-// Quantiles returns the quantiles to show, 0..1, ascending: 0.5, 0.9, 0.99 and the SLO's.
-func (a Answer) Quantiles() []float64 {
+// quantiles returns the quantiles to show, 0..1, ascending: 0.5, 0.9, 0.99 and the SLO's.
+func (a Answer) quantiles() []float64 {
 	all := []float64{0.5, 0.9, 0.99}
 	for _, t := range a.SLO {
 		if t.Quantile > 0 {
@@ -110,14 +98,14 @@ func (a Answer) Quantiles() []float64 {
 	return slices.Compact(all)
 }
 
-// QuantileName returns the name of a quantile: p99.9 for 0.999. Six digits hide the rounding of
+// quantileName returns the name of a quantile: p99.9 for 0.999. Six digits hide the rounding of
 // 100*q.
-func QuantileName(q float64) string { return "p" + strconv.FormatFloat(100*q, 'g', 6, 64) }
+func quantileName(q float64) string { return "p" + strconv.FormatFloat(100*q, 'g', 6, 64) }
 
-// Comparison returns the prediction of the mean response time by the formula for the advised pool,
+// comparison returns the prediction of the mean response time by the formula for the advised pool,
 // without a replay. Mean is nil if no formula fits. Without advice it is about a goroutine for each
 // request.
-func (a Answer) Comparison() queueing.Prediction {
+func (a Answer) comparison() queueing.Prediction {
 	st := queueing.Station{Kind: queueing.Pool, Workers: a.Advice.Workers, Cores: a.Ask.Cores, Turn: queueing.GoTurn}
 	if st.Workers == 0 {
 		st.Kind = queueing.Goroutines
@@ -128,7 +116,7 @@ func (a Answer) Comparison() queueing.Prediction {
 }
 
 // longestTrace limits the requests of a trace, and so the time that the advice takes. Terms that
-// would need a longer one get a doubt (rare).
+// would need a longer one get a doubt.
 const longestTrace = 400_000
 
 // traceLength returns how many requests a trace needs so that the SLO's rarest events occur in it:
@@ -200,4 +188,270 @@ func Objective(text string, rate float64, tested bool) (stats.SLO, error) {
 	}
 	more, err := stats.ParseSLO(Assumed)
 	return append(slo, more...), err
+}
+
+// Verdicts of a test of the advice.
+const (
+	AdviceRight     = "right"
+	AdviceWrong     = "wrong"
+	AdviceUndecided = "undecided"
+)
+
+// A PoolTest says how to test the advice on the size of a pool.
+//
+// The test has two arms with the same queue and the same load: the advised workers, and about a
+// fifth fewer. A size that is right is kept by the first and broken by the second. Scenario plans
+// the comparison, windows fits its windows into the budget, and Verify judges what came out.
+type PoolTest struct {
+	Mode   mode.Mode     // of the servers
+	Rate   string        // the rate of the advice, as in a scenario
+	Budget time.Duration // 0: 75 s, or longer if the SLO's quantiles need it
+}
+
+// TestBlocks is the number of blocks of a test. It decides how long the windows of a budget are.
+const TestBlocks = 12
+
+// Durations of a test in addition to its windows, as measured with the scenario quick. The three arms
+// include the baseline's copy.
+const (
+	// testFixed is what the run takes apart from its trials, testTrial what a trial takes apart
+	// from its warm-up and window. testBudget is the budget of the protocol quick. Windows grow
+	// with the budget up to longestWindow, or as far as a quantile needs; warm-ups grow up to
+	// longestWarmup.
+	testArms      = 3
+	testFixed     = 4500 * time.Millisecond
+	testTrial     = 30 * time.Millisecond
+	testBudget    = 75 * time.Second
+	longestWindow = 10 * time.Second
+	longestWarmup = 2 * time.Second
+)
+
+// A ShortBudgetError says that a test does not fit into its budget.
+type ShortBudgetError struct {
+	Needs time.Duration // the budget that the test needs
+	msg   string
+}
+
+// Error returns a sentence that names --budget and the windows that the SLO needs.
+func (e *ShortBudgetError) Error() string { return e.msg }
+
+// windows returns the durations of warm-up and window of each trial, and the budget of the test.
+// They are as long as the budget allows. A window has enough requests for every quantile of the
+// SLO, and the warm-up is long enough for the arms to become steady. If the budget is too short for
+// the shortest warm-up, the error is a *ShortBudgetError with the budget for the better one.
+func (a Answer) windows(t PoolTest) (warmup, window, budget time.Duration, err error) {
+	need := time.Second
+	for _, term := range a.SLO {
+		if term.Quantile > 0 {
+			// Arrivals are random: with 15 % more, a window rarely has too few. Rounded up to 10
+			// ms.
+			requests := 1.15 * float64(stats.MinRequests(term.Quantile))
+			need = max(need, time.Duration(math.Ceil(100*requests/a.Ask.Rate))*10*time.Millisecond)
+		}
+	}
+	// The duration of the test with trials of this length.
+	cost := func(each time.Duration) time.Duration {
+		return TestBlocks*testArms*(each+testTrial) + testFixed
+	}
+	least, steady := a.settles()
+	full := max(testBudget, cost(steady+need)+time.Second)
+	budget = cmp.Or(t.Budget, full)
+	if cost(least+need) > budget {
+		return 0, 0, 0, &ShortBudgetError{
+			Needs: full.Round(time.Second),
+			msg: fmt.Sprintf("--budget %v is too short: %s at %s needs windows of %v, and %d blocks of them %v",
+				budget, a.SLO, t.Rate, need, TestBlocks, cost(least+need).Round(time.Second)),
+		}
+	}
+	// The other way round: the length of a trial that fills the budget.
+	each := (budget-testFixed)/(TestBlocks*testArms) - testTrial
+	warmup = min(steady, each-need).Truncate(10 * time.Millisecond)
+	window = min(each-warmup, max(need, longestWindow)).Truncate(10 * time.Millisecond)
+	return warmup, window, budget, nil
+}
+
+// settles returns how long the arms take from empty to steady. least is ten times the time held.
+// steady, the better choice, also covers the time in which the queue of the arm with too few
+// workers fills.
+func (a Answer) settles() (least, steady time.Duration) {
+	o := a.Advice.Expected
+	least = min(max(200*time.Millisecond, time.Duration(10*o.Held*1e9)), longestWarmup)
+	// With too few workers the queue grows by the requests per second that they cannot serve. Half
+	// as long again as it takes to fill is taken as steady.
+	steady = least
+	if excess := o.Rate - float64(queueing.Fewer(o.Workers))/o.Held; excess > 0 {
+		steady = min(max(least, time.Duration(1.5*float64(o.Queue)/excess*1e9)), longestWarmup)
+	}
+	return least, steady
+}
+
+// Scenario returns the scenario that compares the advised number of workers with about a fifth
+// fewer. Errors tell the user which flag to change. It needs an advice: Workers must be above 0.
+func (a Answer) Scenario(t PoolTest) (s scenario.Scenario, err error) {
+	warmup, window, budget, err := a.windows(t)
+	if err != nil {
+		return s, err
+	}
+	cpu, sleep := a.Demand.Workload()
+	advised, fewer := a.Advice.Workers, queueing.Fewer(a.Advice.Workers)
+	if fewer < 1 {
+		return s, fmt.Errorf("--verify compares with fewer workers, and the advice is one; ask for a higher --rate or a longer time held")
+	}
+	connections := "keepalive: false" // a kept connection would hold its worker
+	if !t.Mode.Sticky {
+		// Enough connections for all that are served and all that wait, and some to spare, so that
+		// the connections limit nothing.
+		connections = fmt.Sprintf("keepalive: true\n  connections: %d", max(64, a.Advice.Workers+a.Advice.Queue+32))
+	}
+	return scenario.Parse("size", fmt.Appendf(nil, `name: size
+question: "Do %d workers and a queue of %d keep %s, and do %d not?"
+workload:
+  cpu: %q
+  sleep: %q
+load:
+  rate: %s
+  %s
+arms:
+  - %s
+  - %s
+protocol: {blocks: %d, warmup: %v, window: %v, budget: %v}
+predict: [fit, twin]
+`, advised, a.Advice.Queue, a.SLO, fewer, cpu, sleep, t.Rate, connections, a.arm(t, "advised", advised), a.arm(t, "fewer", fewer),
+		TestBlocks, warmup, window, budget))
+}
+
+// arm returns the YAML of an arm: a pool of workers with the advised queue, which refuses requests
+// that do not fit. Where a mode has a wait instead, it is that of the advised workers, also in the arm
+// with fewer, so that both lose requests by the same rule.
+func (a Answer) arm(t PoolTest, name string, workers int) string {
+	arm := fmt.Sprintf("name: %s, mode: %s", name, t.Mode.Name)
+	s := size{workers: workers, queue: a.Advice.Queue, wait: patience(a.Advice.Queue, a.Advice.Workers, a.Ask.Service+a.Ask.Block)}
+	for _, flag := range s.flags(t.Mode) {
+		arm += fmt.Sprintf(", %s: %v", flag.name, flag.value)
+	}
+	if t.Mode.Has("queue-depth") {
+		arm += ", overflow: reject"
+	}
+	return "{" + arm + "}"
+}
+
+// A Verification is the result of a test of the advice: a comparison of the advised number of
+// workers with about a fifth fewer. Advised and Less tell how far each arm kept the SLO, Fewer is
+// the number of workers of the second, and Window is in seconds. Verify makes one; the caller fills
+// Dir and Window.
+//
+// Why is the reason if the verdict is not AdviceRight; it is no fact otherwise. Doubts are limits
+// of the test itself: samples that were replaced by a mix.
+type Verification struct {
+	Verdict string        `json:"verdict"` // AdviceRight, AdviceWrong or AdviceUndecided
+	Why     record.Fact   `json:"why,omitzero"`
+	Mode    string        `json:"mode"` // of the servers
+	Workers int           `json:"workers"`
+	Fewer   int           `json:"fewer"`
+	Advised judge.Keeping `json:"advised"`
+	Less    judge.Keeping `json:"less"`
+	Dir     string        `json:"dir"` // directory of the run's record
+	Window  float64       `json:"window"`
+	Doubts  []record.Fact `json:"doubts,omitempty"`
+	sticky  bool          // of the mode
+	slo     stats.SLO
+}
+
+// pool returns the mode of the servers and, in words, what a worker of it serves: a request or a
+// connection.
+func (v *Verification) pool() string {
+	if v.sticky {
+		return v.Mode + " (a worker serves a whole connection, of one request here)"
+	}
+	return v.Mode + " (a worker serves a request, not a whole connection)"
+}
+
+// text returns the verification in lines: the verdict, the figures of each arm, doubts, and the
+// record. It returns nil without a verification.
+func (v *Verification) text() []string {
+	if v == nil {
+		return nil
+	}
+	lead := fmt.Sprintf("Advice %s: kept in %d of %d blocks at %d workers; broken in %d of %d at %d (%.0f %% fewer).",
+		v.Verdict, v.Advised.Kept, v.Advised.Blocks, v.Workers, v.Less.Blocks-v.Less.Kept, v.Less.Blocks, v.Fewer, 100-100*float64(v.Fewer)/float64(v.Workers))
+	if v.Advised.Blocks == 0 {
+		lead = "Advice undecided: no block can be trusted."
+	}
+	if !v.Why.None() {
+		lead += " " + v.Why.String() + "."
+	}
+	lines := []string{lead}
+	for _, k := range []struct {
+		workers int
+		judge.Keeping
+	}{{v.Workers, v.Advised}, {v.Fewer, v.Less}} {
+		var figures []string
+		for _, t := range v.slo {
+			if f := k.Figures[t.Metric]; f != nil {
+				figures = append(figures, fmt.Sprintf("%s %s (%s to %s)", t.Metric, termText(t, f.Median), termText(t, f.Low), termText(t, f.High)))
+			}
+		}
+		if figures == nil {
+			continue
+		}
+		// With too few blocks for an interval the low and high ends are the extremes.
+		spread := "95 % intervals"
+		if stats.IntervalRank(k.Blocks, stats.Alpha) == 0 {
+			spread = "extremes"
+		}
+		lines = append(lines, fmt.Sprintf("Measured with %s of %s, medians over %s of %g s and their %s: %s.", prose.Plural(k.workers, "worker"), v.pool(), prose.Plural(k.Blocks, "block"), v.Window, spread, strings.Join(figures, ", ")))
+	}
+	for _, d := range v.Doubts {
+		lines = append(lines, "Doubt of the test: "+d.String()+".")
+	}
+	return append(lines, "Record: "+v.Dir)
+}
+
+// termText formats a figure in the unit of its term.
+func termText(t stats.Term, v float64) string {
+	switch t.Metric {
+	case "errors":
+		return percentText(v)
+	case "goodput":
+		return prose.Digits(v) + "/s"
+	}
+	return timeText(v)
+}
+
+// Verify returns the verdict on the advice: right if the advised workers kept the SLO and fewer
+// broke it, wrong if the advised workers broke it or fewer kept it, else undecided. kept[0] is
+// about the advised arm, kept[1] about the arm with fewer workers, and t is the test that ran. An
+// advice with too many workers is wrong too: the fewest that keep the SLO were asked for.
+func (a Answer) Verify(t PoolTest, kept []judge.Keeping) *Verification {
+	v := &Verification{
+		Verdict: AdviceWrong, Mode: t.Mode.Name, Workers: a.Advice.Workers, Fewer: queueing.Fewer(a.Advice.Workers), Advised: kept[0], Less: kept[1],
+		sticky: t.Mode.Sticky, slo: a.SLO,
+	}
+	if len(a.Demand.Samples) > 0 {
+		v.Doubts = []record.Fact{{Code: sizeMix, Values: record.Values{"share": 1 - TestedUpTo}}}
+	}
+	switch {
+	case kept[0].Answer == record.Failed:
+		v.Why = record.Fact{Code: sizeTooFew, Values: record.Values{"workers": float64(v.Workers)}}
+	case kept[1].Answer == record.Passed:
+		v.Why = record.Fact{Code: sizeFewerDo, Values: record.Values{"workers": float64(v.Fewer)}}
+	case kept[0].Answer == record.Passed && kept[1].Answer == record.Failed:
+		v.Verdict = AdviceRight
+	default:
+		// Name the arm that is not decided; if neither is, the advised one.
+		workers, open := v.Workers, kept[0]
+		if open.Answer.Decided() {
+			workers, open = v.Fewer, kept[1]
+		}
+		v.Verdict = AdviceUndecided
+		v.Why = record.Fact{Code: sizeOpen, Values: record.Values{"workers": float64(workers)}, Because: []record.Fact{open.Reason}}
+	}
+	return v
+}
+
+// patience returns how long a request may wait for a worker where a mode has no queue: as long as
+// the workers, held for held seconds by each request, take for a full queue; at least 1 ms. It is
+// rounded to milliseconds, as people write it.
+func patience(queue, workers int, held float64) time.Duration {
+	return max(time.Millisecond, time.Duration(float64(queue+1)*held/float64(workers)*1e9).Round(time.Millisecond))
 }

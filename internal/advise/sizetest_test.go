@@ -123,11 +123,11 @@ func TestVerificationText(t *testing.T) {
 	if diff := cmp.Diff(want, v.text()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
-	v.On(PoolTest{Mode: "pool", Sticky: true})
+	v.Mode, v.sticky = "pool", true
 	if got := v.text()[1]; !strings.HasPrefix(got, "Measured with 20 workers of pool (a worker serves a whole connection, of one request here), medians") {
 		t.Errorf("a worker that keeps its connection: %q", got)
 	}
-	v.On(PoolTest{Mode: "pool-request"})
+	v.Mode, v.sticky = "pool-request", false
 	var short []string
 	for _, f := range (&Page{Verified: &v}).sure()[1:] {
 		short = append(short, f.Text)

@@ -1,6 +1,9 @@
 package advise
 
 import (
+	"cmp"
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -18,6 +21,149 @@ import (
 	"schedlab/internal/stats"
 )
 
+// units are the units of a CSV file's times.
+var units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond}
+
+// longestHeld is the longest time accepted in a file. A longer one suggests a wrong unit.
+const longestHeld = time.Hour
+
+// ReadCSV reads from a CSV file the times that a worker is held, one per row. file is the file's
+// name in messages. name names the column; "" takes the only column of numbers. unit is s, ms, us
+// or ns. A first row without numbers is a header; a named column needs one. If there are several
+// columns, From of the demand names the one used. With fewer than 1,000 times the demand has a
+// doubt. Errors name file and line.
+func ReadCSV(r io.Reader, file, name, unit string) (Demand, error) {
+	scale, ok := units[unit]
+	if !ok {
+		return Demand{}, fmt.Errorf("unit %q is none of s, ms, us, ns", unit)
+	}
+	rows := csv.NewReader(r)
+	// Rows may differ in length. The reader reuses its row, so nothing keeps one.
+	rows.FieldsPerRecord, rows.ReuseRecord, rows.TrimLeadingSpace = -1, true, true
+	times := column{name: name}
+	var samples []time.Duration
+	for first := true; ; first = false {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return Demand{}, fmt.Errorf("reading %s: %w", file, err)
+		}
+		// A named column has its name in a header. Without a name, a header is a first row in which
+		// nothing is a number.
+		if first && (name != "" || len(numeric(row)) == 0) {
+			err = times.find(row)
+		} else {
+			var took time.Duration
+			took, err = times.read(row, scale)
+			samples = append(samples, took)
+		}
+		if err != nil {
+			line, _ := rows.FieldPos(0)
+			return Demand{}, fmt.Errorf("%s:%d: %w", file, line, err)
+		}
+	}
+	if len(samples) == 0 {
+		return Demand{}, fmt.Errorf("reading %s: no times in it; give one a row", file)
+	}
+	from := fmt.Sprintf("%d times in %s", len(samples), file)
+	if times.of > 1 {
+		from += fmt.Sprintf(" (column %s)", times.title(times.index))
+	}
+	var doubts []record.Fact
+	if len(samples) < 1000 {
+		doubts = append(doubts, record.Fact{Code: sizeFewTimes, Values: record.Values{"times": float64(len(samples))}})
+	}
+	d := sampled(samples, from, doubts)
+	if d.Held() == 0 {
+		return Demand{}, fmt.Errorf("reading %s: all times are 0; nothing is held", file)
+	}
+	return d, nil
+}
+
+// column is the column of the times. It is chosen by the header or by the first row with times, and
+// every later row is then read by its index.
+type column struct {
+	name   string   // as the user named it; "" for the only column of numbers
+	header []string // the first row, if it is a header
+	index  int      // of the column, from 0
+	of     int      // columns in the row by which it was chosen; 0 before that
+}
+
+// find stores the header row, and chooses the named column.
+func (c *column) find(row []string) error {
+	for _, title := range row {
+		c.header = append(c.header, strings.TrimSpace(title))
+	}
+	if c.name == "" {
+		return nil
+	}
+	c.index, c.of = slices.Index(c.header, c.name), len(row)
+	if c.index < 0 {
+		return fmt.Errorf("no column %q; the header has %s", c.name, strings.Join(row, ", "))
+	}
+	return nil
+}
+
+// read returns the time in a row. Without a named column, it chooses the first of numbers, and no
+// other may have numbers in any row: a second one makes the choice a guess.
+func (c *column) read(row []string, scale time.Duration) (time.Duration, error) {
+	if c.name == "" {
+		numbers := numeric(row)
+		// In a row without numbers the first column is chosen: parseTime then complains about it.
+		if c.of == 0 {
+			c.index, c.of = append(numbers, 0)[0], len(row)
+		}
+		if numbers = slices.Compact(slices.Sorted(slices.Values(append(numbers, c.index)))); len(numbers) > 1 {
+			var titles []string
+			for _, i := range numbers {
+				titles = append(titles, c.title(i))
+			}
+			fix := "; choose the one of the times with --column"
+			if c.header == nil {
+				fix = ", and there is no header to choose by; add one and name the times' with --column"
+			}
+			return 0, fmt.Errorf("columns %s have numbers%s", strings.Join(titles, ", "), fix)
+		}
+	}
+	if c.index >= len(row) {
+		return 0, fmt.Errorf("%d columns, and the times are in column %d", len(row), c.index+1)
+	}
+	return parseTime(row[c.index], scale)
+}
+
+// title returns a column's name in the header, or its number from 1.
+func (c *column) title(index int) string {
+	if index < len(c.header) && c.header[index] != "" {
+		return c.header[index]
+	}
+	return strconv.Itoa(index + 1)
+}
+
+// numeric returns the indices of the columns of a row that hold numbers.
+func numeric(row []string) (columns []int) {
+	for i, cell := range row {
+		if _, err := strconv.ParseFloat(strings.TrimSpace(cell), 64); err == nil {
+			columns = append(columns, i)
+		}
+	}
+	return columns
+}
+
+// parseTime parses a time in units of scale, 0 to longestHeld.
+func parseTime(text string, scale time.Duration) (time.Duration, error) {
+	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	ns := v * float64(scale)
+	if err != nil || !(ns >= 0) {
+		return 0, fmt.Errorf("%q is not a time; give a number of at least 0", text)
+	}
+	if ns > float64(longestHeld) {
+		return 0, fmt.Errorf("%s is more than %v; is the unit right?", text, longestHeld)
+	}
+	return time.Duration(math.Round(ns)), nil
+}
+
 // drawn is the number of samples that represent a histogram. Above p99.9 there are 65 of them.
 const drawn = 1 << 16
 
@@ -33,31 +179,31 @@ const drawn = 1 << 16
 // above the last bound are all given the mean that the histogram's sum leaves for them; a doubt
 // tells their ratio.
 //
-// The way through this file: chosen finds the metric, read turns a series into plain counts and
+// The way through this file: choose finds the metric, read turns a series into plain counts and
 // checks it, addUp adds the series up, and demand draws samples from the sum.
-func ReadHistogram(r io.Reader, file, metric string) (Demand, error) {
+func ReadHistogram(r io.Reader, file, metric string) (d Demand, err error) {
+	defer func() {
+		if err != nil {
+			d, err = Demand{}, fmt.Errorf("reading %s: %w", file, err)
+		}
+	}()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(r)
 	if err != nil {
-		return Demand{}, fmt.Errorf("reading %s: %w", file, err)
+		return d, err
 	}
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(families)) {
-		if families[name].GetType() == dto.MetricType_HISTOGRAM {
-			names = append(names, name)
-		}
-	}
-	name, err := chosen(metric, names)
+	maps.DeleteFunc(families, func(_ string, f *dto.MetricFamily) bool { return f.GetType() != dto.MetricType_HISTOGRAM })
+	name, err := choose(metric, slices.Sorted(maps.Keys(families)))
 	if err != nil {
-		return Demand{}, fmt.Errorf("reading %s: %w", file, err)
+		return d, err
 	}
-	h, err := addUp(name, families[name].GetMetric())
+	series := families[name].GetMetric()
+	h, err := addUp(name, series)
 	if err != nil {
-		return Demand{}, fmt.Errorf("reading %s: %w", file, err)
+		return d, err
 	}
-	d := h.demand(fmt.Sprintf("the histogram %s in %s%s", name, file, added(families[name].GetMetric())))
-	if d.Held() == 0 {
-		return Demand{}, fmt.Errorf("reading %s: %s: all times are 0; nothing is held", file, name)
+	if d = h.demand(fmt.Sprintf("the histogram %s in %s%s", name, file, added(series))); d.Held() == 0 {
+		return d, fmt.Errorf("%s: all times are 0; nothing is held", name)
 	}
 	return d, nil
 }
@@ -66,40 +212,25 @@ func ReadHistogram(r io.Reader, file, metric string) (Demand, error) {
 // include the wait for a worker, or are about something else.
 var foreign = []string{"go_", "process_", "schedlab_"}
 
-// chosen returns metric if it is one of names. If metric is "", it returns the only name that fits.
-func chosen(metric string, names []string) (string, error) {
-	had := "it has none"
-	if len(names) > 0 {
-		had = "it has " + strings.Join(names, ", ")
-	}
-	if slices.Contains(names, metric) {
-		return metric, nil
-	}
-	if metric != "" {
-		return "", fmt.Errorf("no histogram %s; %s", metric, had)
-	}
-	var fit []string
-	for _, n := range names {
-		not := func(prefix string) bool { return strings.HasPrefix(n, prefix) }
-		if strings.HasSuffix(n, "_seconds") && !slices.ContainsFunc(foreign, not) {
-			fit = append(fit, n)
+// choose returns metric if it is one of names. If metric is "", it returns the only name that fits.
+func choose(metric string, names []string) (string, error) {
+	fit := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		if metric != "" {
+			return name != metric
 		}
-	}
-	switch len(fit) {
-	case 0:
-		return "", fmt.Errorf("no histogram *_seconds of a handler's times; %s; name one with --metric", had)
-	case 1:
+		begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		return !strings.HasSuffix(name, "_seconds") || slices.ContainsFunc(foreign, begins)
+	})
+	had := "it has " + cmp.Or(strings.Join(names, ", "), "none")
+	switch {
+	case len(fit) == 1:
 		return fit[0], nil
+	case metric != "":
+		return "", fmt.Errorf("no histogram %s; %s", metric, had)
+	case len(fit) > 1:
+		return "", fmt.Errorf("%d histograms may be meant: %s; choose one with --metric", len(fit), strings.Join(fit, ", "))
 	}
-	return "", fmt.Errorf("%d histograms may be meant: %s; choose one with --metric", len(fit), strings.Join(fit, ", "))
-}
-
-// labelled returns a series' labels as the exposition writes them, "" for none.
-func labelled(m *dto.Metric) string {
-	if len(m.GetLabel()) == 0 {
-		return ""
-	}
-	return "{" + labels(m, `%s=%q`) + "}"
+	return "", fmt.Errorf("no histogram *_seconds of a handler's times; %s; name one with --metric", had)
 }
 
 // labels returns a series' labels, each in a format for its name and its value, with commas between
@@ -143,7 +274,10 @@ func addUp(name string, series []*dto.Metric) (h histogram, err error) {
 	for i, m := range series {
 		one, err := read(m.GetHistogram())
 		if err != nil {
-			return h, fmt.Errorf("%s%s: %w", name, labelled(m), err)
+			if of := labels(m, `%s=%q`); of != "" {
+				name += "{" + of + "}"
+			}
+			return h, fmt.Errorf("%s: %w", name, err)
 		}
 		if i == 0 {
 			h = one
@@ -178,47 +312,35 @@ func (h histogram) total() float64 {
 // consistent. The bucket le="+Inf" is not kept: it is the count. Errors tell which rule of the
 // format is broken.
 func read(m *dto.Histogram) (h histogram, err error) {
-	below, count := 0.0, float64(m.GetSampleCount())
+	last, below, count := 0.0, 0.0, float64(m.GetSampleCount())
 	for _, b := range m.GetBucket() {
 		bound, upTo := b.GetUpperBound(), float64(b.GetCumulativeCount())
-		last := 0.0
-		if n := len(h.bounds); n > 0 {
-			last = h.bounds[n-1]
-		}
 		switch {
 		case upTo < below:
-			return h, fmt.Errorf("the bucket le=%q counts %.0f, fewer than the %.0f of the one before it; buckets are cumulative", leText(bound), upTo, below)
+			return h, fmt.Errorf(`the bucket le="%v" counts %.0f, fewer than the %.0f of the one before it; buckets are cumulative`, bound, upTo, below)
 		// This test comes before the next one, which skips the bucket.
 		case math.IsInf(bound, 1) && upTo != count:
-			return h, fmt.Errorf("its _count is %.0f and its bucket le=%q %.0f; they are the same number in a sound exposition", count, leText(bound), upTo)
+			return h, fmt.Errorf(`its _count is %.0f and its bucket le="%v" %.0f; they are the same number in a sound exposition`, count, bound, upTo)
 		case math.IsInf(bound, 1):
 			continue
 		case !(bound > last || bound == 0 && len(h.bounds) == 0) || bound > longestHeld.Seconds():
 			return h, fmt.Errorf("a bucket's bound is %g after %g; they ascend, in seconds up to %v", bound, last, longestHeld)
 		}
 		h.bounds, h.counts = append(h.bounds, bound), append(h.counts, upTo-below)
-		below = upTo
+		last, below = bound, upTo
 	}
 	if len(h.bounds) == 0 {
 		return h, fmt.Errorf("it has no bucket with a bound; classic buckets are needed")
 	}
 	h.beyond, h.sum = count-below, math.NaN()
-	if h.beyond < 0 {
+	switch {
+	case h.beyond < 0:
 		return h, fmt.Errorf("its count of %.0f is less than its buckets'", count)
-	}
-	if m.SampleSum == nil {
+	case m.SampleSum == nil:
 		return h, nil
 	}
 	h.sum = m.GetSampleSum()
 	return h, h.checkSum()
-}
-
-// leText returns a bucket's bound as the exposition writes it.
-func leText(bound float64) string {
-	if math.IsInf(bound, 1) {
-		return "+Inf"
-	}
-	return strconv.FormatFloat(bound, 'g', -1, 64)
 }
 
 // rounding is the relative error allowed to a sum of floats: the exporter added them up one by one.
