@@ -212,7 +212,11 @@ func (m *Machine) others() seen {
 	// Programs of another container, or of the host, show only as CPU time that no visible program
 	// used.
 	if u.Unseen > muchForeign {
-		found = append(found, record.Fact{Code: unseenNow, Values: record.Values{"cpus": u.Unseen}})
+		unseen := record.Fact{Code: unseenNow, Values: record.Values{"cpus": u.Unseen}}
+		// What takes more is told first, since a headline has room for one.
+		if found = append(found, unseen); u.Unseen > sum {
+			found = append([]record.Fact{unseen}, found[:len(found)-1]...)
+		}
 		sum += u.Unseen
 	}
 	if average, _, ok := strings.Cut(m.text("proc/loadavg"), " "); ok {

@@ -27,7 +27,7 @@ func TestWindowRules(t *testing.T) {
 		{"stamps out of order", 24, 0, some(50, func(r *record.Request) { r.Sent = r.Scheduled - 1 })},
 		{"utilisation law (ratio of CPU time)", 1.1, 1.02, one(func(t *record.Trial) { t.Server.CPU = 1.1 })},
 		{"flow law (connections)", 1, 0, one(func(t *record.Trial) { t.Server.Accepted++ })},
-		{"requests for p99", 900, 1000, func(_ *record.Trial, requests []record.Request) []record.Request { return requests[:120+900] }},
+		{"too few requests for p99", 900, 1000, func(_ *record.Trial, requests []record.Request) []record.Request { return requests[:120+900] }},
 		{"requests in the window", 0, 1, func(_ *record.Trial, requests []record.Request) []record.Request { return requests[:100] }},
 		// Three requests that fill the window from outside are in flight in it
 		// and yet not among its response times.

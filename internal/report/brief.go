@@ -16,10 +16,12 @@ import (
 
 // Sizes of a brief report, so that it fits a screen of 24 lines, the height of a terminal by
 // default. briefLines is the height of the report, answerLines the most lines of its answer,
-// briefArms the most arms in its table.
+// searchLines those of a search for capacity, which ends with what would decide it. briefArms is the
+// most arms in its table.
 const (
 	briefLines  = 24
 	answerLines = 4
+	searchLines = 8
 	briefArms   = 8
 )
 
@@ -69,7 +71,7 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 		labelled("Expected", few(unmet(r), min(max(most, 1)+1, most+2))...),
 	)
 	return document.Document{
-		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: append(rankingBelow(r), askedBriefly(r)),
+		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, answerLines), Context: append(rankingBelow(r), askedBriefly(r)),
 		Parts: []document.Part{marked(r, width, most > 0), append(facts, rest(r, doubts)...)},
 	}
 }
@@ -95,15 +97,15 @@ func capacityBriefly(r *record.Result, width int) document.Document {
 		rows[i] = slices.Concat(row[:2], row[3:5], row[6:])
 	}
 	return document.Document{
-		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width), Context: []string{searched(r)},
+		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, searchLines), Context: []string{searched(r)},
 		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", capacityCompared(r)...), rest(r, 1)...)},
 	}
 }
 
-// briefAnswer returns the headline, cut to answerLines lines of text. It allows ten columns a
+// briefAnswer returns the headline, cut to this number of lines of text. It allows ten columns a
 // line for words that do not fit at its end.
-func briefAnswer(r *record.Result, width int) string {
-	return document.Cut(cmp.Or(Headline(r), "No answer."), answerLines*max(width-10, 30)-len(r.Scenario))
+func briefAnswer(r *record.Result, width, lines int) string {
+	return document.Cut(cmp.Or(Headline(r), "No answer."), lines*max(width-10, 30)-len(r.Scenario))
 }
 
 // askedBriefly describes the load on every arm, the requests, the windows, the sizes of the

@@ -218,8 +218,12 @@ func beside(x *record.Explanation) document.Part {
 // must not be nil.
 func ideal(x *record.Explanation) string {
 	unit := timeScale(math.Abs(x.Ideal.By), math.Abs(x.Mean.By))
-	return fmt.Sprintf("ideal schedulers of both kinds would differ by %s on the same requests (%s and %s); the other %s are what running them takes",
-		unit.signed(x.Ideal.By), seconds(x.Ideal.From), seconds(x.Ideal.To), unit.signed(x.Mean.By-x.Ideal.By))
+	rest := fmt.Sprintf("the other %s are what running them takes", unit.signed(x.Mean.By-x.Ideal.By))
+	if x.Mean.Low <= x.Ideal.High && x.Ideal.Low <= x.Mean.High {
+		rest = "whether running them takes more is not known, since the intervals overlap"
+	}
+	return fmt.Sprintf("ideal schedulers of both kinds would differ by %s on the same requests (%s and %s); %s",
+		unit.signed(x.Ideal.By), seconds(x.Ideal.From), seconds(x.Ideal.To), rest)
 }
 
 // Sizes of a flame graph, in px. flameWidth is all samples, flameRow the height of a frame.

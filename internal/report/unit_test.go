@@ -76,13 +76,13 @@ func TestRefusalsNameTheWorst(t *testing.T) {
 		return record.Refusal{Block: block, Arm: "pool", Rule: rule, Value: value, Limit: limit}
 	}
 	got := refusals([]record.Refusal{
-		refusal(1, "requests for p99", 900, 1000), refusal(2, "requests for p99", 300, 1000), refusal(3, "requests for p99", 700, 1000),
+		refusal(1, "too few requests for p99", 900, 1000), refusal(2, "too few requests for p99", 300, 1000), refusal(3, "too few requests for p99", 700, 1000),
 		refusal(1, "lag mean (s)", 0.002, 0.001), refusal(2, "lag mean (s)", 0.005, 0.001),
 		refusal(4, "flow law (connections)", 1, 0), refusal(5, "flow law (connections)", 3, 0),
 		refusal(6, "requests in the window", 0, 1),
 	})
 	want := []string{
-		"requests for p99: 3 windows in blocks 1, 2, 3; worst 300 (pool, block 2), below 1,000",
+		"too few requests for p99: 3 windows in blocks 1, 2, 3; worst 300 (pool, block 2), below 1,000",
 		"lag mean (s): 2 windows in blocks 1, 2; worst 0.005 (pool, block 2), limit 0.001",
 		"flow law (connections): 2 windows in blocks 4, 5; worst 3 (pool, block 5), limit 0",
 		"requests in the window: 1 window in block 6; worst 0 (pool, block 6), below 1",

@@ -476,8 +476,11 @@ func Load(c record.Clients) string {
 }
 
 // sizeFlags are the flags of `schedlab serve` that bound how much a server does at a time, with
-// the word for one of them. They are the settings that a reader needs to compare two modes.
-var sizeFlags = []struct{ flag, one string }{{"workers", "worker"}, {"listeners", "listener"}, {"processes", "process"}, {"threads", "thread"}}
+// the words for one and for several. They are the settings that a reader needs to compare two modes.
+var sizeFlags = []struct{ flag, one, many string }{
+	{"workers", "worker", "workers"}, {"listeners", "listener", "listeners"}, {"processes", "process", "processes"},
+	{"threads", "thread", "threads"}, {"kv-locks", "lock", "locks"},
+}
 
 // mostSizes is how many arms the line may name. A line that names more of them is too long to
 // read.
@@ -499,7 +502,7 @@ func sizes(arms []record.Arm) string {
 		for _, s := range sizeFlags {
 			i := slices.Index(words, "--"+s.flag)
 			if i >= 0 && i+1 < len(words) && !strings.Contains(a.Name, s.flag+"=") {
-				has = append(has, words[i+1]+nbsp+either(words[i+1] == "1", s.one, s.flag))
+				has = append(has, words[i+1]+nbsp+either(words[i+1] == "1", s.one, s.many))
 			}
 		}
 		// The name of an arm begins with its mode unless the user chose another name.

@@ -105,6 +105,7 @@ func TestSizesSayWhatNamesLeaveOut(t *testing.T) {
 		{[]record.Arm{arm("nethttp", "nethttp", ""), pool}, "pool has 64 workers"},
 		{[]record.Arm{arm("pool", "pool-request", " --workers 4")}, "pool is pool-request with 4 workers"},
 		{[]record.Arm{arm("plain", "nethttp", "")}, "plain is nethttp"},
+		{[]record.Arm{arm("one", "goroutine", " --kv-locks 1"), arm("locks", "goroutine", " --kv-locks 8")}, "one is goroutine with 1 lock; locks is goroutine with 8 locks"},
 		{[]record.Arm{arm("pool,workers=4", "pool", " --workers 4"), arm("nethttp,connections=8", "nethttp", "")}, ""},
 		{[]record.Arm{arm("prefork", "prefork", " --processes 1 --threads 2")}, "prefork has 1 process and 2 threads"},
 		{[]record.Arm{pool, {Name: "mine", Command: "./mine --workers 4"}, {Name: "pool'", Mode: "pool", Command: pool.Command, Role: record.Copy}}, "pool has 64 workers"},

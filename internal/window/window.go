@@ -227,7 +227,7 @@ func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 	for _, m := range stats.Quantiles() {
 		// Here the value is below its limit, so rule does not fit.
 		if need := stats.MinRequests(m.Quantile); judged[m.Name] && w.Requests < need {
-			add("requests for "+m.Name, float64(w.Requests), float64(need))
+			add("too few requests for "+m.Name, float64(w.Requests), float64(need))
 		}
 	}
 	// The backlog of a closed loop cannot grow: it is at most the number of its clients.
