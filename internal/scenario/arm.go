@@ -408,7 +408,8 @@ func (s *Scenario) Select(names []string, added []Arm) error {
 		var a Arm
 		var err error
 		if i := slices.IndexFunc(added, called); i >= 0 {
-			a, added = added[i], slices.Delete(added, i, i+1) // used once, at the place where it is named
+			a = added[i]
+			added = slices.Delete(added, i, i+1) // used once, at the place where it is named
 		} else if i := slices.IndexFunc(own, called); i >= 0 {
 			a = own[i]
 		} else if a, err = ParseArm(name); err != nil {
