@@ -179,7 +179,7 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if f.results != "" && opts.Closed() && len(opts.Targets) > 1 {
 		return usagef("--results of a closed loop with several targets cannot say which was asked; give one target")
 	}
-	if err := cmp.Or(f.onLoopback(cmd.Context(), opts.Targets), held(opts)); err != nil {
+	if err := firstError(f.onLoopback(cmd.Context(), opts.Targets), held(opts)); err != nil {
 		return err
 	}
 	stamps := map[string]load.Stamp{"scheduled": load.ScheduledStamp, "sent": load.SentStamp}

@@ -508,11 +508,11 @@ func (a Ask) tells(metric string) bool {
 func (a Ask) test(advised mode.Mode, candidates []mode.Mode, s size) Test {
 	t := Test{Path: a.Path, Rate: a.Rate, Metrics: strings.Fields(deciding[a.Matters])}
 	for _, m := range slices.Concat([]mode.Mode{advised}, candidates) {
-		arm := m.Name
+		words := []string{m.Name}
 		for _, flag := range s.flags(m) {
-			arm += fmt.Sprintf(",%s=%v", flag.name, flag.value)
+			words = append(words, fmt.Sprintf("%s=%v", flag.name, flag.value))
 		}
-		if len(t.Arms) <= others && !slices.Contains(t.Arms, arm) {
+		if arm := strings.Join(words, ","); len(t.Arms) <= others && !slices.Contains(t.Arms, arm) {
 			t.Arms = append(t.Arms, arm)
 		}
 	}

@@ -324,15 +324,15 @@ predict: [fit, twin]
 // that do not fit. Where a mode has a wait instead, it is that of the advised workers, also in the arm
 // with fewer, so that both lose requests by the same rule.
 func (a Answer) arm(t PoolTest, name string, workers int) string {
-	arm := fmt.Sprintf("name: %s, mode: %s", name, t.Mode.Name)
+	keys := []string{"name: " + name, "mode: " + t.Mode.Name}
 	s := size{workers: workers, queue: a.Advice.Queue, wait: patience(a.Advice.Queue, a.Advice.Workers, a.Ask.Service+a.Ask.Block)}
 	for _, flag := range s.flags(t.Mode) {
-		arm += fmt.Sprintf(", %s: %v", flag.name, flag.value)
+		keys = append(keys, fmt.Sprintf("%s: %v", flag.name, flag.value))
 	}
 	if t.Mode.Has("queue-depth") {
-		arm += ", overflow: reject"
+		keys = append(keys, "overflow: reject")
 	}
-	return "{" + arm + "}"
+	return "{" + strings.Join(keys, ", ") + "}"
 }
 
 // A Verification is the result of a test of the advice: a comparison of the advised number of
