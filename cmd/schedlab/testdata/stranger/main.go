@@ -3,7 +3,7 @@
 //
 //	go build -ldflags '-X main.extra=1.15' ./cmd/schedlab/testdata/stranger
 //
-// makes one whose requests cost 15 % more CPU time.
+// makes one that hashes 15 % more for a request.
 package main
 
 import (
