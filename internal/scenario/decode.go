@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"encoding"
 	"errors"
 	"fmt"
@@ -122,7 +123,7 @@ func document(text []byte, what string) (body ast.Node, err error) {
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
-		return nil, syntax(err)
+		return nil, syntax(text, err)
 	}
 	// Comments and directives alone are no document.
 	for _, doc := range file.Docs {
@@ -175,18 +176,37 @@ func checkValue(text string) error {
 	return nil
 }
 
-// syntax rewrites the parser's error as line:column: reason, on one line.
-func syntax(err error) error {
-	var bad yaml.Error
-	if !errors.As(err, &bad) || bad.GetToken() == nil {
-		return place{1, 1}.errorf("%s", prose.FirstLine(err.Error()))
+// maxTried is in how many lines syntax looks for a mistake.
+const maxTried = 200
+
+// syntax rewrites the parser's error about text as line:column: reason, on one line. The line is the
+// first with which the text no longer parses: the one that the parser names is often the line before or
+// after.
+func syntax(text []byte, err error) error {
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	blamed := 0
+	// Take lines off the end until the rest parses: the last line taken off is to blame.
+	for i := min(len(lines), maxTried); i > 0; i-- {
+		_, bad := parser.ParseBytes(bytes.Join(lines[:i], nil), 0)
+		if bad == nil {
+			break
+		}
+		blamed, err = i, bad
 	}
-	msg := prose.FirstLine(bad.GetMessage())
+	at, msg := place{max(blamed, 1), 1}, err.Error()
+	if bad, ok := errors.AsType[yaml.Error](err); ok && bad.GetToken() != nil {
+		msg = bad.GetMessage()
+		// The column is known if the parser names the same line. A mistake beyond the lines tried is where
+		// the parser says.
+		if named := placeOf(bad.GetToken()); blamed == 0 || named.line == blamed {
+			at = named
+		}
+	}
 	// The parser's own words for a tab are hard to understand.
-	if strings.Contains(msg, "\t") {
+	if msg = prose.FirstLine(msg); strings.Contains(msg, "\t") {
 		msg = "a tab where YAML wants blanks; indent with spaces"
 	}
-	return placeOf(bad.GetToken()).errorf("%s", msg)
+	return at.errorf("%s", msg)
 }
 
 // placeOf returns the position of a token.

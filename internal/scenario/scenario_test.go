@@ -136,7 +136,7 @@ func TestNotAScenario(t *testing.T) {
 		{"two documents", demo.Text + "---\n" + demo.Text, "11:1: a second document begins here; a file holds one"},
 		{"open brace", demo.Arm("{mode: pool"), "9:5: could not find flow mapping end token '}'"},
 		{"open quote", demo.Swap("Which is faster?", `"Which`), "2:11: could not find end character of double-quoted text"},
-		{"indentation", demo.Swap("rate: 300/s", "rate: 300/s\n   loop: open"), "6:9: mapping value is not allowed in this context"},
+		{"indentation", demo.Swap("rate: 300/s", "rate: 300/s\n   loop: open"), "7:1: mapping value is not allowed in this context"},
 		{"anchor", demo.Swap("demo", "&a demo"), "1:7: name: want one value, not an anchor or alias; write it out"},
 		{"alias", demo.Swap("demo", "*a"), "1:7: name: want one value, not an anchor or alias; write it out"},
 		{"merge", demo.Swap("rate: 300/s", "<<: {rate: 1/s}"), `6:3: load: unknown key "<<" (want one of {load keys})`},
