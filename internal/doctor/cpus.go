@@ -212,11 +212,11 @@ func (m *Machine) others() seen {
 	// Programs of another container, or of the host, show only as CPU time that no visible program
 	// used.
 	if u.Unseen > muchForeign {
-		unseen := record.Fact{Code: unseenNow, Values: record.Values{"cpus": u.Unseen}}
-		// What takes more is told first, since a headline has room for one.
-		if found = append(found, unseen); u.Unseen > sum {
-			found = append([]record.Fact{unseen}, found[:len(found)-1]...)
+		at := len(found)
+		if u.Unseen > sum { // what takes more is told first, since a headline has room for one
+			at = 0
 		}
+		found = slices.Insert(found, at, record.Fact{Code: unseenNow, Values: record.Values{"cpus": u.Unseen}})
 		sum += u.Unseen
 	}
 	if average, _, ok := strings.Cut(m.text("proc/loadavg"), " "); ok {

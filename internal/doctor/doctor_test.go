@@ -167,6 +167,9 @@ func TestFaults(t *testing.T) {
 			m.Usage.Others = slices.Repeat([]host.Program{{PID: 12, Name: "a", CPU: 1, CPUs: .009}}, 40)
 		}, Bad, "", "look for them on the host"},
 		{"other programs", func(m *Machine) { m.Usage.Unseen = .8 }, Bad, "0.8 CPUs busy with programs that are not seen", "on the host"},
+		{"other programs", func(m *Machine) { // the headline has room for the first: what takes more
+			m.Usage.Unseen, m.Usage.Others = .8, []host.Program{{PID: 77, Name: "kdamond.0", CPUs: .02}}
+		}, Bad, "0.8 CPUs busy with programs that are not seen from here, kdamond.0", "on the host"},
 		{"steal", func(m *Machine) { m.Usage.Steal = .03 }, Warn, "3.0 %", "CPUs of its own"},
 		{"steal", func(m *Machine) { m.Usage.Steal = .13 }, Bad, "13.0 %", "CPUs of its own"},
 		{"pressure", set("proc/pressure/cpu", "some avg10=31.00 avg60=0.00"), Warn, "31.0 %", "ask again after ten seconds"},

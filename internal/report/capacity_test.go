@@ -106,6 +106,24 @@ func TestCapacityGolden(t *testing.T) {
 	}
 }
 
+// A search that decides nothing ends its answer with the flags that would help, and a screen has room
+// for them.
+func TestAnUndecidedSearchKeepsItsRemedy(t *testing.T) {
+	t.Parallel()
+	r := promised()
+	r.Capacity.Arms, r.Capacity.Lines, r.Arms = r.Capacity.Arms[2:3], nil, r.Arms[:1]
+	const remedy = "twice as much of both, --window 2s --budget 1m0s, may tell"
+	long := record.Fact{Code: record.StickyPool, Arm: "pool,workers=2", Values: record.Values{"waiting": 62, "connections": 64, "workers": 2}}
+	r.Capacity.Arms[0].Answer = said(long.String() + ". nethttp is undecided for p99<=10ms,errors<=0.1%: 5,221/s is refuted, and no lower rate is verified (1 of 2 windows at 3,819/s kept it, and 3 of 3 have to); windows of one rate differ too much, or the budget is too small: " + remedy)
+	var brief bytes.Buffer
+	if err := Brief(&brief, r, TextOptions{Width: 100}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(strings.Fields(brief.String()), " "); !strings.Contains(got, remedy) {
+		t.Errorf("no %q in\n%s", remedy, &brief)
+	}
+}
+
 // An arm that starves clients is not ranked, and the cells of its capacity carry a mark that the page
 // explains.
 func TestAStarvingArmIsMarked(t *testing.T) {

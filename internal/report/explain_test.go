@@ -139,6 +139,14 @@ func TestExplanationNamesItsFigures(t *testing.T) {
 	if got := text(x); !strings.Contains(got, theory) {
 		t.Errorf("no theory without a confirmed cause:\n%s", got)
 	}
+	// What running adds to theory is told only where the two intervals lie apart.
+	x.Ideal.Low, x.Ideal.High = x.Ideal.By-1e-6, x.Ideal.By+1e-6
+	for high, want := range map[float64]string{x.Ideal.By - 2e-6: "are what running them takes", x.Ideal.By: "whether running them takes more is not known"} {
+		x.Mean.Low, x.Mean.High = high-1e-3, high
+		if got := ideal(x); !strings.Contains(got, want) {
+			t.Errorf("a difference up to %v s: no %q in %s", high, want, got)
+		}
+	}
 	for code, want := range map[record.Code]string{
 		record.CauseTurnedAway: "in the extra blocks the share of its part fell from 30 % to 1 % with K, and with the control, C, it was 31 %",
 		"cause-batches":        "in the extra blocks the mean of its part in the slowest 1 % of requests fell from 300 ms to 10.0 ms with K, and with the control, C, it was 310 ms",
