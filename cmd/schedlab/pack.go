@@ -247,7 +247,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	return err
 }
 
-// writeBudget prints the time of a comparison, and what it can and cannot decide in that time.
+// writeBudget prints how long a comparison may take, and which metrics it can decide in that time.
 func writeBudget(w io.Writer, c *experiment.Comparison) {
 	p := c.Planned()
 	budget, blocks := c.Budget()

@@ -69,7 +69,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 
 // renderAgain renders the run or the map of that name again. A run is judged again; the result in
 // the record is not read. rewrite also writes the reports into the record. A record that cannot be
-// read, and a format that its kind does not have, are wrong usage: --output offers those of both.
+// read is wrong usage. So is a format of runs for a map, or of maps for a run: --output offers both.
 func renderAgain(cmd *cobra.Command, name, root, output string, rewrite bool) error {
 	dir, m, err := record.OpenMap(name, root)
 	formats, isMap := mapFormatNames(), err == nil

@@ -90,7 +90,7 @@ func flagOwners(root *cobra.Command) map[string][]string {
 
 // closest returns the name that is nearest to s, or the first in the alphabet of equally near ones.
 // cobra counts the letters to change, but only in the names of commands, so the names become commands
-// that nobody runs. names must not be empty.
+// that are never run. There must be at least one name.
 func closest(s string, names []string) string {
 	var words cobra.Command
 	for _, name := range slices.Sorted(slices.Values(names)) {

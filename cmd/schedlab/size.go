@@ -46,7 +46,7 @@ type sizeFlags struct {
 
 // adviceFlags are the flags that size and choose share. The comparison that tests an advice runs with
 // the flags of compare in it. rate is the rate to advise on, not the Rate of the planner's options.
-// cores 0 means as many as a comparison here gives the server.
+// With cores 0 the advice is for the CPUs that a comparison here gives the server.
 type adviceFlags struct {
 	compareFlags
 	rate   perSecond

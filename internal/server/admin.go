@@ -245,7 +245,7 @@ type history struct {
 	kept []reading // oldest first
 }
 
-// take adds a reading. When as many are kept as may be, it replaces the oldest.
+// take adds a reading. When the history is full, it replaces the oldest.
 func (h *history) take(at int64, c model.Counts) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -386,7 +386,7 @@ func socketPair() (ours net.Conn, theirs *os.File, err error) {
 // when the process does not read its calls. reply may still be written to after a failure.
 func (p *process) call(ctx context.Context, method string, arg, reply any) error {
 	_ = p.conn.SetWriteDeadline(time.Now().Add(scrapeLimit)) // on a closed socket the call fails
-	// Room for one: a reply that comes after ctx has ended then blocks nobody.
+	// Room for one, so that the reader of replies is not blocked by a reply that comes after ctx has ended.
 	call := p.calls.Go(childName+"."+method, arg, reply, make(chan *rpc.Call, 1))
 	select {
 	case <-call.Done:

@@ -138,8 +138,8 @@ func (s *Server) Listen(ctx context.Context) error {
 
 // listen opens the data socket and registers its metrics.
 func (s *Server) listen(ctx context.Context) error {
-	// Every mode gets its sockets from the same description, so no mode differs in an option that
-	// nobody asked for.
+	// Every mode gets its sockets from the same description, so that modes differ in no option by
+	// accident.
 	socket := model.Socket{
 		Addr: s.cfg.Addr, Backlog: s.cfg.Backlog, MaxConns: s.cfg.MaxConns,
 		Sockets: s.cfg.Listeners, Random: s.cfg.Deal == dealRandom, Shared: s.cfg.Child != nil,

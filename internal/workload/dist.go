@@ -99,7 +99,7 @@ func parseDist(s string) (Dist, error) {
 	return d, nil
 }
 
-// Constant returns the distribution with one value, d, which is not negative.
+// Constant returns the distribution that is always d. d must be 0 or more.
 func Constant(d time.Duration) Dist {
 	if d == 0 {
 		return Dist{} // one spelling of the constant 0
