@@ -71,8 +71,8 @@ func sameRanks(alpha float64) (ranks [len(looks)]int, spent float64) {
 	return ranks, both / 2
 }
 
-// FirstLook returns the fewest blocks that can decide anything when this number of comparisons
-// share Alpha; 0 if no number of looks can. Below 1, comparisons counts as 1.
+// FirstLook returns the fewest blocks that can decide a difference when this number of comparisons
+// share Alpha; 0 if no number of looks can. SAME may need fewer. Below 1, comparisons counts as 1.
 func FirstLook(comparisons int) int {
 	ranks, _ := spend(Alpha / float64(max(comparisons, 1)))
 	for i, n := range looks {
