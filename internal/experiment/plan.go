@@ -367,6 +367,8 @@ func (p *plan) takeProtocol() error {
 		kind.Budget = cmp.Or(time.Duration(asked.Budget), kind.Budget)
 		most = cmp.Or(asked.Blocks, most)
 	}
+	finer := judge.GateFineness(o.Gate)
+	kind.Window, kind.Budget = stretch(kind.Window, finer), stretch(kind.Budget, finer)
 	most = cmp.Or(o.Blocks, most)
 	kind.Warmup, kind.Window = cmp.Or(o.Warmup, kind.Warmup), cmp.Or(o.Window, kind.Window)
 	// A warm-up that somebody chose is kept.
@@ -399,6 +401,8 @@ func (p *plan) takeProtocol() error {
 	p.Estimate = min(p.cost(most), p.budget).Seconds()
 	return nil
 }
+
+func stretch(d time.Duration, by float64) time.Duration { return time.Duration(float64(d) * by) }
 
 // shortestWindow is the shortest window of a trial.
 const shortestWindow = 100 * time.Millisecond

@@ -113,10 +113,22 @@ func GateMetrics() (names []string, allowed map[string]float64) {
 	return names, allowed
 }
 
-// gated tells for each metric of the plan's gate whether the last arm is worse than the first. The
-// new build is worse when the interval excludes that it is as good, and the median of the blocks
-// is more than half of the allowed worsening. It is fine when the whole interval lies within the
-// allowed worsening, which has precedence.
+// GateFineness returns by how much longer a gate's windows and budget have to be than those of a gate
+// with the usual allowances, so that it can tell what is allowed: 2 where a metric may be half as much
+// worse as usual. It is between 1 and 4.
+func GateFineness(gate map[string]record.Allowance) float64 {
+	_, usual := GateMetrics()
+	finest := 1.
+	for name, asked := range gate {
+		finest = max(finest, usual[name]/asked.Share)
+	}
+	return min(finest, 4)
+}
+
+// gated tells for each metric of the plan's gate whether the last arm is worse than the first. It is
+// fine when the whole interval lies within the allowed worsening, which has precedence. The new build
+// is worse when the interval against both runs of the old one excludes that it is as good, and the
+// median of the blocks is more than half of the allowed worsening.
 func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
 	gate := b.run.Plan.Gate
 	if len(gate) == 0 || len(arms) < 3 {
@@ -143,7 +155,13 @@ func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
 		if m.HigherIsBetter {
 			fine = c.Low >= 1/(1+allow)
 		}
-		if fine && !m.Better(c.Decision) {
+		switch {
+		case !fine:
+			needed := c.Needed
+			// Equal builds are what a worse one is told from, so both runs of the old build count.
+			c = stats.CompareCopies(m, b.series(base.Name, name), b.series(twin.Name, name), b.series(challenger.Name, name), shares)
+			c.Needed = needed
+		case !m.Better(c.Decision):
 			c.Decision = stats.Same // of which drift and disturbances are checked
 		}
 		why := b.against(c, base, challenger, b.refusePair(m, base, challenger), newRuler(aa, base.Name, b.refuseMetric(m, twin)))

@@ -30,31 +30,37 @@ func LookRank(n int, alpha float64) int {
 	if !found {
 		return 0
 	}
-	ranks, _ := spend(alpha)
+	ranks, _ := spend(alpha, 1)
 	return ranks[i]
 }
 
 // spend returns the rank of each look, and the error that all looks spend together, at most alpha.
-func spend(alpha float64) (ranks [len(looks)]int, spent float64) {
+// A block has the arm once and the baseline as often as bases says. If all are alike, each order of
+// them is as likely, so how many of a block's ratios are below 1 is any of 0 to bases with the same
+// probability: with one base a fair coin. ranks are among bases·n ratios.
+func spend(alpha float64, bases int) (ranks [len(looks)]int, spent float64) {
 	if !(alpha > 0) {
 		return ranks, 0
 	}
-	var q [lastLook + 1]float64
+	q := make([]float64, bases*lastLook+1)
 	q[0] = 1
 	look := 0
 	for n := 1; n <= lastLook; n++ {
-		for s := n; s > 0; s-- {
-			q[s] = (q[s] + q[s-1]) / 2
+		all := bases * n
+		for s := all; s >= 0; s-- { // downwards: q[s] needs those below it as they were
+			for less := 1; less <= min(bases, s); less++ {
+				q[s] += q[s-less]
+			}
+			q[s] /= float64(bases + 1)
 		}
-		q[0] /= 2
 		if n != looks[look] {
 			continue
 		}
 		limit := alpha * float64(n) / lastLook * (1 + rounding)
 		k := 0
-		for ; k < n/2 && spent+q[k]+q[n-k] <= limit; k++ {
-			spent += q[k] + q[n-k]
-			q[k], q[n-k] = 0, 0
+		for ; k < all/2 && spent+q[k]+q[all-k] <= limit; k++ {
+			spent += q[k] + q[all-k]
+			q[k], q[all-k] = 0, 0
 		}
 		ranks[look] = k
 		look++
@@ -67,14 +73,14 @@ func spend(alpha float64) (ranks [len(looks)]int, spent float64) {
 // cannot lie beyond both. So each end alone may take the whole alpha, as in the two one-sided tests
 // of Schuirmann (1987), where a difference from 1 shares it between both.
 func sameRanks(alpha float64) (ranks [len(looks)]int, spent float64) {
-	ranks, both := spend(2 * alpha)
+	ranks, both := spend(2*alpha, 1)
 	return ranks, both / 2
 }
 
 // FirstLook returns the fewest blocks that can decide a difference when this number of comparisons
 // share Alpha; 0 if no number of looks can. SAME may need fewer. Below 1, comparisons counts as 1.
 func FirstLook(comparisons int) int {
-	ranks, _ := spend(Alpha / float64(max(comparisons, 1)))
+	ranks, _ := spend(Alpha/float64(max(comparisons, 1)), 1)
 	for i, n := range looks {
 		if ranks[i] > 0 {
 			return n
@@ -87,7 +93,7 @@ func FirstLook(comparisons int) int {
 // whole numbers, so none spends its whole share. It is not negative.
 func Unspent(comparisons int) float64 {
 	share := Alpha / float64(max(comparisons, 1))
-	_, differs := spend(share)
+	_, differs := spend(share, 1)
 	_, same := sameRanks(share)
 	return Alpha - float64(max(comparisons, 1))*max(differs, same)
 }

@@ -27,7 +27,7 @@ func TestLookRanks(t *testing.T) {
 				t.Errorf("%v comparisons, %d blocks: rank %d, want %d", c.comparisons, n, got, c.ranks[i])
 			}
 		}
-		if _, got := spend(alpha); math.Abs(got-c.spent) > 1e-4 {
+		if _, got := spend(alpha, 1); math.Abs(got-c.spent) > 1e-4 {
 			t.Errorf("%v comparisons: %.4f spent, want %.4f", c.comparisons, got, c.spent)
 		}
 	}
@@ -53,7 +53,7 @@ func TestLookRanks(t *testing.T) {
 // this one has not.
 func TestSettles(t *testing.T) {
 	t.Parallel()
-	ranks, _ := spend(Alpha / 2) // 1, 2, 2, 2, 3, 4, 6, 7, 9, 10, 12
+	ranks, _ := spend(Alpha/2, 1) // 1, 2, 2, 2, 3, 4, 6, 7, 9, 10, 12
 	for _, c := range []struct{ n, minority, want int }{
 		{5, 0, 10}, {9, 0, 10}, {10, 0, 12}, {11, 0, 12}, {12, 0, 13}, {36, 0, 40}, {40, 0, 0},
 		{10, 1, 16}, // two of sixteen, fewer than three; of twelve to fourteen two as well, which are too many
@@ -214,7 +214,7 @@ func TestSameErrsAtOneEnd(t *testing.T) {
 	t.Parallel()
 	for comparisons := 1; comparisons <= 60; comparisons++ {
 		share := Alpha / float64(comparisons)
-		differs, _ := spend(share)
+		differs, _ := spend(share, 1)
 		same, spent := sameRanks(share)
 		walk, wrong := [lastLook + 1]float64{1}, 0.0 // of the number of blocks below the true ratio
 		look := 0
