@@ -81,7 +81,7 @@ func (s screen) draw(columns, rows int, colour bool) string {
 		used++
 	}
 	width := max(columns-len(" 99 %   about 1h59m59s left"), 1)
-	line("", s.step(document.CutWithin(s.doing, width), min(stepWidth, width)))
+	line("", s.step(document.Cut(s.doing, width), min(stepWidth, width)))
 	if len(s.arms) == 0 {
 		return b.String()
 	}
@@ -90,7 +90,7 @@ func (s screen) draw(columns, rows int, colour bool) string {
 		answer = fmt.Sprintf("no answer yet: the first look is after %s", prose.Plural(s.first, "block"))
 	}
 	const most = 4 // lines of the answer
-	lines := document.Wrap(answer, columns)
+	lines := document.Wrap(answer, columns, 0)
 	if len(lines) > most {
 		lines[most-1] += " …"
 	}
@@ -103,7 +103,7 @@ func (s screen) draw(columns, rows int, colour bool) string {
 	}
 	// A sparkline has a column for each block, as far as there is room.
 	room := max(columns-utf8.RuneCountInString(row("", 0, "p50", "p99", "goodput", "accepted", "done", "open", "")), 1)
-	names = max(min(names, room*2/3), 1)
+	names = max(min(names, room*2/3), 2)
 	room = max(min(room-names, slices.Max(stats.Looks())), 0)
 	spark := "p99 by block"
 	if len(spark) > room {
@@ -120,13 +120,34 @@ func (s screen) draw(columns, rows int, colour bool) string {
 		if a.conns != nil {
 			accepted, done, open = strconv.FormatInt(a.conns.Accepted, 10), strconv.FormatInt(a.conns.Done, 10), strconv.FormatInt(a.conns.Open, 10)
 		}
-		line("", row(document.CutWithin(a.name, names), names, middle(a.p50, shortly), middle(a.p99, shortly), middle(a.goodput, prose.PerSecond),
+		line("", row(s.label(a.name, names), names, middle(a.p50, shortly), middle(a.p99, shortly), middle(a.goodput, prose.PerSecond),
 			accepted, done, open, sparkline(a.p99, low, high, room)))
 	}
 	if more := len(s.arms) - len(shown); more > 0 {
 		line(faint, fmt.Sprintf("and %s more; the terminal is too low", prose.Plural(more, "arm")))
 	}
 	return b.String()
+}
+
+// label shortens the name of an arm to width columns so that it differs from the other arms' labels: of
+// "pool,workers=16,steal=true" in eight columns it keeps what follows the longest beginning that
+// another arm shares.
+func (s screen) label(name string, width int) string {
+	runes, differs := []rune(name), 0
+	for _, other := range s.arms {
+		n := 0
+		for other := []rune(other.name); n < min(len(runes), len(other)) && runes[n] == other[n]; {
+			n++
+		}
+		if other.name != name {
+			differs = max(differs, n)
+		}
+	}
+	if len(runes) <= width || differs < width-1 {
+		return document.Cut(name, width)
+	}
+	begin := min(differs-width/2, len(runes)-width)
+	return "…" + document.Cut(string(runes[begin+1:]), width-1)
 }
 
 // row puts the columns of an arm's line side by side.

@@ -49,10 +49,36 @@ func TestScreenAtEachWidth(t *testing.T) {
 	t.Parallel()
 	for columns, want := range map[int]string{
 		60: `
+ 30 %  block 13: pool,workers=8,steal=… about 1m23s left
+after 12 blocks: pool,workers=4,steal=true against nethttp
+is undecided after 12 blocks and leans slower (p50 +20 %):
+12 of 12 blocks show it; 2 more would decide.
+            p50    p99  goodput accepted   done  open p99
+nethttp  1.25ms 4.00ms  2,229/s    72010  72000    10 ▁▁▁▁▁
+…rs=4,s… 90.0µs 13.9ms  2,229/s       64      0    64 ▂▂▂▂▂
+…rs=8,s…  110µs      -  2,229/s        0      0     0 ·····
+nginx     2.00s  21.2s  2,229/s        -      -     - █████
 `,
 		80: `
+ 30 %  block 13: pool,workers=8,steal=true      about 1m23s left
+after 12 blocks: pool,workers=4,steal=true against nethttp is undecided after
+12 blocks and leans slower (p50 +20 %): 12 of 12 blocks show it; 2 more would
+decide.
+                          p50    p99  goodput accepted   done  open p99
+nethttp                1.25ms 4.00ms  2,229/s    72010  72000    10 ▁▁▁▁▁▁▁▁▁▁▁
+pool,workers=4,steal=… 90.0µs 13.9ms  2,229/s       64      0    64 ▁▁▁▂▂▂▂▂▂▂▂
+pool,workers=8,steal=…  110µs      -  2,229/s        0      0     0 ···········
+nginx                   2.00s  21.2s  2,229/s        -      -     - ▇██████████
 `,
 		120: `
+ 30 %  block 13: pool,workers=8,steal=true      about 1m23s left
+after 12 blocks: pool,workers=4,steal=true against nethttp is undecided after 12 blocks and leans slower (p50 +20 %):
+12 of 12 blocks show it; 2 more would decide.
+                             p50    p99  goodput accepted   done  open p99 by block
+nethttp                   1.25ms 4.00ms  2,229/s    72010  72000    10 ▁▁▁▁▁▁▁▁▁▁▁▁
+pool,workers=4,steal=true 90.0µs 13.9ms  2,229/s       64      0    64 ▁▁▁▁▂▂▂▂▂▂▂▂
+pool,workers=8,steal=true  110µs      -  2,229/s        0      0     0 ············
+nginx                      2.00s  21.2s  2,229/s        -      -     - ▇▇██████████
 `,
 	} {
 		got := watchedScreen().draw(columns, 24, false)
@@ -84,10 +110,10 @@ func TestScreenFitsIntoTheTerminal(t *testing.T) {
 			}
 		}
 	}
-	if text := s.draw(80, 8, false); !strings.HasSuffix(text, "\nand 2 arms more; the terminal is too low\n") || !strings.Contains(text, "\npool,workers=4") {
-		t.Errorf("8 rows: got %q, want two arms, and two told to be missing", text)
+	if text := s.draw(80, 9, false); !strings.HasSuffix(text, "\nand 2 arms more; the terminal is too low\n") || !strings.Contains(text, "\npool,workers=4") {
+		t.Errorf("9 rows: got %q, want two arms, and two told to be missing", text)
 	}
-	if text := s.draw(80, 24, true); strings.Count(text, "\x1b[1m") != 2 || strings.Count(text, "\x1b[2m") != 1 || strings.Count(text, "\x1b[0m") != 3 {
+	if text := s.draw(80, 24, true); strings.Count(text, "\x1b[1m") != 3 || strings.Count(text, "\x1b[2m") != 1 || strings.Count(text, "\x1b[0m") != 4 {
 		t.Errorf("got %q, want the answer bold, the heading faint, and no other style", text)
 	}
 }
@@ -104,7 +130,7 @@ func TestScreenBegins(t *testing.T) {
 	s.take(record.Plan{Looks: []int{10}, Arms: []record.PlanArm{{Name: "a"}, {Name: "b"}}}, window.Window{Trial: record.Trial{Number: 1, Arm: "b"},
 		Values: map[string]float64{"p50": 1, "p99": 2, "goodput": 3}})
 	if got := strings.SplitAfter(s.draw(80, 24, false), "\n"); len(got) != 6 || got[1] != "no answer yet: the first look is after 10 blocks\n" ||
-		strings.Join(strings.Fields(got[3]), " ") != "a - - - - - -" || strings.Join(strings.Fields(got[4]), " ") != "b 1s 2s 3/s - - - ▁" {
+		strings.Join(strings.Fields(got[3]), " ") != "a - - - - - -" || strings.Join(strings.Fields(got[4]), " ") != "b 1.00s 2.00s 3/s - - - ▁" {
 		t.Errorf("got %q", got)
 	}
 }

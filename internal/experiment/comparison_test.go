@@ -22,8 +22,8 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
-	"schedlab/internal/window"
 	"schedlab/internal/scenario/demo"
+	"schedlab/internal/window"
 	"schedlab/internal/workload"
 )
 

@@ -319,14 +319,3 @@ func Cut(s string, width int) string {
 	}
 	return s
 }
-
-// CutWithin shortens s to width columns, at least 1, like Cut, but takes out of the middle: names that
-// begin alike, as "pool,workers=4" and "pool,workers=8", stay different.
-func CutWithin(s string, width int) string {
-	runes := []rune(s)
-	if len(runes) <= width {
-		return s
-	}
-	begin := (width - 1) / 3
-	return string(runes[:begin]) + "…" + string(runes[len(runes)-(width-1-begin):])
-}
