@@ -313,7 +313,7 @@ func (f *chooseFlags) line(t advise.Test) string {
 // flags in f accordingly; line reads some of them.
 func (f *chooseFlags) planTest(ctx context.Context, t advise.Test, show *progress) (*experiment.Comparison, error) {
 	f.addArms, f.vary, f.adhoc.path, f.Rate.PerSecond = t.Arms, t.Vary, t.Path, t.Rate
-	f.OnTrouble, f.OnCannot = show.trouble, show.cannot
+	f.OnTrouble, f.OnCannot, f.OnWindow = show.trouble, show.cannot, show.window
 	knowSelf(&f.Options)
 	plain, err := f.scenario(ctx, "") // without expectations, for the arms' names
 	if err != nil {

@@ -91,6 +91,7 @@ interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
   schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}' --rate 2000/s --expect 'not slower("p99", "new")' --strict
   schedlab compare --targets reqs.txt --rate 2000/s --arm a=http://127.0.0.1:9000 --arm b='GOGC=50 ./b {addr}'
   schedlab compare --log access.log --speed 10x --arm old='./old {addr}' --arm new='./new {addr}'
+  schedlab compare plaintext --progress plain
   schedlab compare ./mine.yaml --dry-run`,
 		ValidArgsFunction: completeScenarios,
 		RunE:              f.run,

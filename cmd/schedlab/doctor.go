@@ -74,7 +74,7 @@ Exit codes: 0 fit, with or without reservations, 3 unfit (something is BAD).`,
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory that run records will be kept in")
 	oneOf(fl, &f.output, "output", "text", strings.Join(doctor.Formats, ", "), doctor.Formats...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every finding with what it spoils, and not the answer only")
-	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
+	oneOf(fl, &f.progress, "progress", "auto", "progress"+progressHelp, progressKinds...)
 	return cmd
 }
 

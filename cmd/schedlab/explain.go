@@ -83,7 +83,7 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the tests (default random)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
-	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
+	oneOf(fl, &f.progress, "progress", "auto", "progress"+progressHelp, progressKinds...)
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown or html", report.ExplainFormats().Names()...)
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 		if len(args) == 0 {
@@ -192,7 +192,7 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	// Of the quantiles only p50 is asked for: the test judges parts of the time and not quantiles,
 	// and longer windows would cost blocks.
 	o.Seed, o.Budget, o.Asks, o.Sign = f.Seed, f.testBudget, []string{"p50"}, true
-	o.Note, o.OnTrouble = "tests the causes of "+c.Result.Dir, f.OnTrouble
+	o.Note, o.OnTrouble, o.OnWindow = "tests the causes of "+c.Result.Dir, f.OnTrouble, f.OnWindow
 	planned, err := experiment.Plan(t.Scenario, o)
 	if err != nil {
 		return x, f.cannotTest(err)

@@ -115,7 +115,7 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl.BoolVar(&f.close, "close", false, "a connection for each request, whatever the scenario says, instead of kept ones")
 	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
-	oneOf(fl, &f.progress, "progress", "auto", "progress on stderr: auto, plain, none", progressKinds...)
+	oneOf(fl, &f.progress, "progress", "auto", "progress"+progressHelp, progressKinds...)
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before the measured time that is not measured (of a search: default 500ms)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 }
@@ -124,7 +124,7 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 // modes. Call it after the flags are checked, and before planning.
 func (f *compareFlags) prepare(cmd *cobra.Command) *progress {
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
-	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnLook = show.trouble, show.cannot, show.doubt, show.soFar
+	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnLook, f.OnWindow = show.trouble, show.cannot, show.doubt, show.soFar, show.window
 	f.OnPlan = func(changed record.Fact) { show.say(changed.String()) }
 	drawSeed(cmd, &f.Seed)
 	knowSelf(&f.Options)

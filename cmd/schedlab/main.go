@@ -49,7 +49,7 @@ const (
 // A command is a function newNAME, mostly in a file of its name, that declares its flags into a
 // struct and returns the *cobra.Command; a method run does the work. newRoot, below, puts the
 // commands together. Files without a command are shared: flags.go and settings.go (flags, and their
-// values from the environment and a file), pack.go (comparisons), progress.go.
+// values from the environment and a file), pack.go (comparisons), progress.go, live.go (its screen).
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -14,50 +15,117 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/report/document"
+	"schedlab/internal/window"
 )
 
 // plainEvery is how often progress is printed where a line cannot be redrawn, as in the log of a CI
 // job.
 const plainEvery = 10 * time.Second
 
-// A progress prints which step runs, how far it is and how long it still takes. It prints on
-// stderr, and between windows only: printing during a window would take CPU time from the servers
-// or the load. It is not safe for concurrent use.
+// A progress shows which step runs, how far it is and how long it still takes, on stderr: as lines,
+// or live, as a screen with the answer and the arms' figures so far. It writes between windows only,
+// at the events of the run: a clock that ticks, or a terminal that draws, during a window would take
+// CPU time from the servers or the load. So the time left stands still while a window lasts. It is not
+// safe for concurrent use.
 //
-// update draws the line. The other methods are given to the planner as its functions OnTrouble,
-// OnCannot, OnDoubt and OnLook, and print a sentence each.
+// update shows the step. The other methods are given to the planner as its functions OnTrouble,
+// OnCannot, OnDoubt, OnLook and OnWindow. The first three print a sentence each.
 type progress struct {
-	w    io.Writer
-	live bool // redraw one line
-	off  bool
-	last time.Time
-	told map[string]bool // what note has said, by key
-	look string          // the last answer that soFar printed, without its figures
+	w        io.Writer
+	terminal *os.File // is w where progress is live; else nil
+	colour   bool
+	off      bool
+	last     time.Time
+	told     map[string]bool // what note has said, by key
+	look     string          // the last answer that soFar printed, without its figures
+	screen   screen
+	drawn    int // lines of the drawing that stands above the cursor
+	width    int // columns of the terminal when it was drawn
 }
 
-// progressKinds are the values of --progress. plain prints lines even on a terminal.
-var progressKinds = []string{"auto", "plain", "none"}
+// progressKinds are the values of --progress, and progressHelp explains them. plain prints lines even
+// on a terminal.
+var progressKinds = []string{"auto", "live", "plain", "none"}
 
-// newProgress returns a progress of one of progressKinds on w: auto redraws one line on a terminal.
-// Where w is no terminal, auto is plain.
+const progressHelp = " on stderr: live (a screen with the answer and figures so far, drawn anew between windows), plain (lines), none, or auto: live on a terminal of 60 columns and 15 rows or more, else plain"
+
+// newProgress returns a progress of one of progressKinds on w. Where w is no terminal, live is plain:
+// nothing could be drawn anew. auto does not trust a terminal that calls itself dumb.
 func newProgress(w io.Writer, kind string) *progress {
+	p := &progress{w: w, off: kind == "none", told: map[string]bool{}, colour: textOptions(w).Colour != nil}
 	f, ok := w.(*os.File)
-	return &progress{w: w, off: kind == "none", live: ok && kind == "auto" && term.IsTerminal(int(f.Fd())), told: map[string]bool{}}
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return p
+	}
+	columns, rows, err := term.GetSize(int(f.Fd()))
+	if kind == "live" || kind == "auto" && err == nil && columns >= 60 && rows >= 15 && os.Getenv("TERM") != "dumb" {
+		p.terminal = f
+	}
+	return p
 }
 
-// update prints the step that runs, done of total steps, and the time left. It has the signature of
-// experiment.Progress. It never shows 100 %, which is when the result is printed.
+// update shows the step that runs, done of total steps, and the time left. It has the signature of
+// experiment.Progress.
 func (p *progress) update(doing string, done, total int, left time.Duration) {
-	line := fmt.Sprintf("%3d %%  %-40s about %v left", min(99, 100*done/max(total, 1)), document.Harmless(doing), left.Round(time.Second))
+	p.screen.doing, p.screen.done, p.screen.total, p.screen.left = doing, done, total, left
 	switch {
 	case p.off:
-	case p.live:
-		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+	case p.terminal != nil:
+		p.redraw()
 	case time.Since(p.last) >= plainEvery:
 		p.last = time.Now()
-		fmt.Fprintln(p.w, line)
+		fmt.Fprintln(p.w, p.screen.step(document.Harmless(doing), stepWidth))
 	}
 }
+
+// redraw puts the screen in place of the last drawing. It asks for the terminal's size each time, so a
+// new size holds from the next event on. The cursor is hidden within this one write only: whatever
+// ends the program leaves it visible.
+func (p *progress) redraw() {
+	columns, rows := p.size()
+	text := p.screen.draw(columns, rows, p.colour)
+	fmt.Fprint(p.w, "\x1b[?25l", p.erasure(columns), text, "\x1b[?25h")
+	p.drawn, p.width = strings.Count(text, "\n"), columns
+}
+
+// size returns the terminal's columns and rows; the usual ones if it does not tell them.
+func (p *progress) size() (columns, rows int) {
+	columns, rows, err := term.GetSize(int(p.terminal.Fd()))
+	if err != nil || columns <= 0 || rows <= 0 {
+		return 80, 24
+	}
+	return columns, rows
+}
+
+// erasure returns what erases the drawing. The drawing stays if the terminal is narrower now: some
+// terminals fold its lines then and others cut them, so nobody knows where it begins, and text that
+// is not ours would be erased.
+func (p *progress) erasure(columns int) string {
+	up := ""
+	if p.drawn > 0 && columns >= p.width {
+		up = fmt.Sprintf("\x1b[%dA", p.drawn)
+	}
+	p.drawn = 0
+	return "\r" + up + "\x1b[J"
+}
+
+// erase takes the drawing away until the next step.
+func (p *progress) erase() {
+	if p.terminal != nil {
+		columns, _ := p.size()
+		fmt.Fprint(p.w, p.erasure(columns))
+	}
+}
+
+// done takes the drawing away, and forgets its figures. Call it when a run has ended, before anything
+// else is printed on the terminal.
+func (p *progress) done() {
+	p.erase()
+	p.screen = screen{}
+}
+
+// window keeps the figures of a window for the screen. They are shown at the next step.
+func (p *progress) window(plan record.Plan, w window.Window) { p.screen.take(plan, w) }
 
 // note prints a sentence on its own line, once for each key.
 func (p *progress) note(key, text string) {
@@ -65,7 +133,7 @@ func (p *progress) note(key, text string) {
 		return
 	}
 	p.told[key] = true
-	p.done() // the line that is redrawn gives way
+	p.erase()
 	fmt.Fprintf(p.w, "schedlab: %s\n", document.Harmless(text))
 }
 
@@ -73,15 +141,19 @@ func (p *progress) note(key, text string) {
 func (p *progress) say(text string) { p.note(text, text) }
 
 // soFar prints the answer after a look, so that Ctrl-C is a sensible end: the user sees what would
-// be lost. An answer that differs from the last one in figures only is not printed.
+// be lost. An answer that differs from the last one in figures only is not printed. The live screen
+// shows each answer.
 func (p *progress) soFar(r *record.Result) {
 	answer := report.Headline(r)
+	if p.screen.answer = fmt.Sprintf("after %d blocks: %s", r.Valid, answer); p.terminal != nil {
+		return
+	}
 	look := r.Scenario + ": " + figures.ReplaceAllString(answer, "")
 	if look == p.look {
 		return
 	}
 	p.look = look
-	p.note(fmt.Sprint(look, r.Valid), fmt.Sprintf("after %d blocks: %s", r.Valid, answer))
+	p.note(fmt.Sprint(look, r.Valid), p.screen.answer)
 }
 
 // figures finds the figures of an answer, which change from look to look: "12 blocks", "9 of 9 blocks",
@@ -103,10 +175,3 @@ func (p *progress) cannot(f record.Feasibility) {
 
 // doubt prints a doubt that will break the answer: better known before the run than after it.
 func (p *progress) doubt(d record.Fact) { p.say(report.Doubt(d)) }
-
-// done takes the redrawn line away. Call it before anything else is printed on the terminal.
-func (p *progress) done() {
-	if p.live && !p.off {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
-}

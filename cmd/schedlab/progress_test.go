@@ -3,9 +3,11 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"schedlab/internal/doctor"
 	"schedlab/internal/record"
+	"schedlab/internal/window"
 )
 
 // After a look the answer is told if it says something else than the last one, not if only its figures
@@ -49,6 +51,26 @@ func TestShortLookCallsNothingFit(t *testing.T) {
 		r := doctor.Report{Verdict: verdict, Sentence: verdict + ": swap: 3 of 9 MiB in use"}
 		if got := machineLine(r); got != want {
 			t.Errorf("%s: got %q, want %q", verdict, got, want)
+		}
+	}
+}
+
+// Where stderr is no terminal, progress is lines, the first at once, and asking for a screen changes
+// nothing.
+func TestPipedProgressIsLines(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]string{
+		"auto": " 10 %  block 2: nethttp                         about 20s left\n", "plain": " 10 %  block 2: nethttp                         about 20s left\n",
+		"live": " 10 %  block 2: nethttp                         about 20s left\n", "none": "",
+	} {
+		var b strings.Builder
+		show := newProgress(&b, kind)
+		for range 3 {
+			show.window(record.Plan{Arms: []record.PlanArm{{Name: "nethttp"}}}, window.Window{Trial: record.Trial{Number: 1, Arm: "nethttp"}})
+			show.update("block 2: nethttp", 3, 30, 20*time.Second)
+		}
+		if show.done(); b.String() != want {
+			t.Errorf("%s: got %q, want %q", kind, b.String(), want)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (f *adviceFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
 	oneOf(fl, &f.output, "output", "text", "text, json or markdown", "text", "json", "markdown")
-	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify on stderr: auto, plain, none", progressKinds...)
+	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify"+progressHelp, progressKinds...)
 }
 
 // check refuses flags that both commands have.
@@ -372,7 +372,7 @@ func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Compar
 		return nil, usage(err)
 	}
 	// As prepare does for other commands, but the seed of size is fixed by default.
-	f.OnTrouble, f.OnCannot, f.OnDoubt = show.trouble, show.cannot, show.doubt
+	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnWindow = show.trouble, show.cannot, show.doubt, show.window
 	f.Asks = []string{} // the windows are long enough for the objective's other quantiles
 	for _, t := range s.SLO {
 		if slices.Contains(experiment.Quantiles(), t.Metric) {

@@ -96,9 +96,13 @@ func (r *running) runBlock(ctx context.Context, block int) error {
 			r.slow = a.Name
 		}
 		r.judge.Take(t, nil)
+		w := r.judge.Taken(block+1, a.Name)
+		if p.opts.OnWindow != nil {
+			p.opts.OnWindow(p.recorded(), w)
+		}
 		// Without any good reply in its first window, the arm is set up wrongly: more blocks would
 		// waste time.
-		if w := r.judge.Taken(block+1, a.Name); block == 0 && w.Requests > 0 && w.Good == 0 {
+		if block == 0 && w.Requests > 0 && w.Good == 0 {
 			return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed); try it with curl first",
 				a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests)
 		}

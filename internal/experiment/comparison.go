@@ -27,6 +27,7 @@ import (
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/window"
 )
 
 // Options are the user's settings for a run of a scenario. The zero value changes nothing. A
@@ -76,6 +77,9 @@ type Options struct {
 	OnTrouble func(record.Trouble)
 	// OnLook is called with the result so far after each look that does not end the run.
 	OnLook func(*record.Result)
+	// OnWindow is called with the plan and the figures of each window of a comparison when its trial
+	// has ended.
+	OnWindow func(record.Plan, window.Window)
 	// Sign makes Run sign the record as this user when it ends.
 	Sign    bool
 	Machine record.Fact // why the machine is not fit, which becomes a doubt of the plan; none if it is fit

@@ -23,6 +23,7 @@ import (
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
+	"schedlab/internal/window"
 	"schedlab/internal/workload"
 )
 
@@ -70,7 +71,15 @@ func readable(t *testing.T, dir *record.Dir) record.Run {
 
 func TestRun(t *testing.T) {
 	var told []string
-	c := comparison(t, "good", "good", func(_ *scenario.Scenario, o *Options) { o.Pin = "auto" })
+	var measured []string // by OnWindow
+	c := comparison(t, "good", "good", func(_ *scenario.Scenario, o *Options) {
+		o.Pin = "auto"
+		o.OnWindow = func(p record.Plan, w window.Window) {
+			if len(p.Arms) == 3 && w.Requests > 0 && w.Values["goodput"] > 0 {
+				measured = append(measured, fmt.Sprintf("block %d: %s", w.Trial.Block, w.Trial.Arm))
+			}
+		}
+	})
 	dir, _, err := c.Run(t.Context(), t.TempDir(), func(doing string, done, total int, _ time.Duration) {
 		told = append(told, fmt.Sprintf("%s %d/%d", doing, done, total))
 	})
@@ -83,6 +92,10 @@ func TestRun(t *testing.T) {
 	}
 	if !strings.HasPrefix(told[1], "block 1: ") || !slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "block 10: ") && strings.HasSuffix(s, "/30") }) {
 		t.Errorf("progress: got %q", told)
+	}
+	// Each window follows the step that announced it.
+	if n := len(told) - len(measured); len(measured) != 30 || !slices.EqualFunc(told[n:], measured, strings.HasPrefix) {
+		t.Errorf("windows: got %q after %q", measured, told)
 	}
 	blocks := map[int][]record.TrialRecord{}
 	for trial, err := range dir.Trials() {

@@ -31,7 +31,7 @@ func (d Document) Text(o Options) string {
 		answer = name + ": " + answer
 	}
 	t.prose("", d.State)
-	for _, l := range wrap(answer, t.Width, 0) {
+	for _, l := range Wrap(answer, t.Width, 0) {
 		if l = plain(l); o.Colour != nil {
 			l = "\x1b[1m" + l + "\x1b[0m"
 		}
@@ -158,7 +158,7 @@ func (t *text) gap() {
 
 // prose writes s, wrapped. Lines after the first are indented by two more.
 func (t *text) prose(indent, s string) {
-	for i, l := range wrap(s, t.Width-len(indent), 2) {
+	for i, l := range Wrap(s, t.Width-len(indent), 2) {
 		if i > 0 {
 			l = "  " + l
 		}
@@ -171,7 +171,7 @@ func (t *text) facts(indent string, facts Facts) {
 	column := labelWidth(facts)
 	before := ""
 	for _, f := range facts {
-		for _, l := range wrap(f.Text, t.Width-len(indent)-column, 0) {
+		for _, l := range Wrap(f.Text, t.Width-len(indent)-column, 0) {
 			label := f.Label
 			if label == before {
 				label = ""
@@ -230,10 +230,10 @@ func (t *text) rowAndBelow(indent string, head, row []string, widths []int, belo
 	for i, cell := range row[:last] {
 		left += fmt.Sprintf("%-*s", widths[i]+2, cell)
 	}
-	lines := wrap(row[last], t.Width-utf8.RuneCountInString(left), 2)
+	lines := Wrap(row[last], t.Width-utf8.RuneCountInString(left), 2)
 	for i, cell := range row[last+1:] {
 		if below && cell != "" {
-			lines = append(lines, wrap(head[last+1+i]+": "+cell, t.Width-utf8.RuneCountInString(left), 2)...)
+			lines = append(lines, Wrap(head[last+1+i]+": "+cell, t.Width-utf8.RuneCountInString(left), 2)...)
 		}
 	}
 	for i, l := range lines {
@@ -273,10 +273,10 @@ func (t *text) paint(s string) string {
 	return strings.Join(words, " ")
 }
 
-// wrap breaks s at spaces into lines of at most width columns. Lines after the first are
+// Wrap breaks s at spaces into lines of at most width columns. Lines after the first are
 // shorter by hang, so that the caller can indent them. A longer word gets a line for itself. An
 // nbsp is no space, so a number stays with its unit.
-func wrap(s string, width, hang int) []string {
+func Wrap(s string, width, hang int) []string {
 	var lines []string
 	var line string
 	for word := range strings.FieldsFuncSeq(s, func(c rune) bool { return c == ' ' || unicode.IsControl(c) }) {
