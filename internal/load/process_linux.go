@@ -15,8 +15,7 @@ import (
 
 // shortestSleep is the shortest pause that is worth its two context switches. Where requests
 // are due closer together than this, the later ones are sent up to shortestSleep late. The
-// limit halves the generator's CPU time at 40,000 requests per second, and is far below the
-// lag that a window may have.
+// limit halves the generator's CPU time at 40,000 requests per second.
 const shortestSleep = 50 * time.Microsecond
 
 // Sleep blocks the calling thread for d, but for no less than 50 µs unless a signal arrives.

@@ -100,7 +100,7 @@ func (m Mode) QueuesRequests() bool {
 // DefaultWait is the default for the longest wait for a turn, in a mode that bounds the wait.
 const DefaultWait = 100 * time.Millisecond
 
-// Wait returns the mode's default for the longest wait for a turn; 0, for ever, if the mode does
+// Wait returns the mode's default for the longest wait for a turn; 0 if the mode does
 // not bound the wait.
 func (m Mode) Wait() time.Duration {
 	if m.Has("wait") {
