@@ -56,6 +56,9 @@ func TestReportInBrowser(t *testing.T) {
 			t.Errorf("a figure without its chart: %.200s", figure)
 		}
 	}
+	if copies, tables := strings.Count(dom, ">Copy as CSV</button>"), strings.Count(dom, `<table class="figures">`); copies != tables || tables == 0 {
+		t.Errorf("%d tables have %d buttons to copy them: the policy of the page stops its script", tables, copies)
+	}
 	for _, a := range result.Arms {
 		if !strings.Contains(dom, a.Name+"</th>") {
 			t.Errorf("no table row for %q", a.Name)
@@ -66,6 +69,46 @@ func TestReportInBrowser(t *testing.T) {
 	}
 	if got := site.requests(); slices.ContainsFunc(got, func(r string) bool { return r != site.page() }) || len(got) == 0 {
 		t.Errorf("fetched %q, want the page alone", got)
+	}
+}
+
+// The buttons of a page do what they say: an arm is hidden from its tables and from the copies of
+// them, a chart is enlarged and made small by a key, and the pointer finds a value.
+func TestPageButtons(t *testing.T) {
+	t.Parallel()
+	chromium := need(t, "chromium")
+	var page bytes.Buffer
+	if err := report.HTML(&page, pictured()); err != nil {
+		t.Fatal(err)
+	}
+	const clicks = `<pre id="said"></pre><script>
+const copied = [], all = what => [...document.querySelectorAll(what)], named = (what, text) => all(what).find(e => e.textContent.trim() === text);
+Object.defineProperty(navigator, "clipboard", {value: {writeText: async text => { copied.push(text); }}});
+named(".tools label", "nethttp'").querySelector("input").click();
+named(".tools button", "Copy as Markdown").click();
+named(".tools button", "Copy as CSV").click();
+const size = named(".tools button", "Enlarge"), large = () => all("figure.large").length;
+size.click();
+copied.push("large " + large());
+size.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape", bubbles: true}));
+copied.push("small " + large());
+const mark = all("svg.chart title").map(t => t.parentElement).find(m => m.tagName !== "g"), box = mark.getBoundingClientRect();
+mark.closest("svg").dispatchEvent(new PointerEvent("pointermove", {clientX: box.left, clientY: box.top}));
+copied.push("hint " + (document.querySelector(".hint").textContent !== ""));
+document.querySelector("#said").textContent = copied.join("\n");
+</script></body>`
+	// Its own policy would stop the script that clicks.
+	tried := strings.Replace(strings.Replace(page.String(), "http-equiv", "name", 1), "</body>", clicks, 1)
+	dom := newSite(t, []byte(tried)).open(t, chromium, "--dump-dom")
+	_, said, _ := strings.Cut(dom, `<pre id="said">`)
+	said, _, _ = strings.Cut(said, "</pre>")
+	for _, want := range []string{"| nethttp | ", "|---|", "\nnethttp,", "\npool,", "large 1", "small 0", "hint true"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the buttons gave %q, want %q in it", said, want)
+		}
+	}
+	if strings.Contains(said, "nethttp'") {
+		t.Errorf("the copies have the hidden arm:\n%s", said)
 	}
 }
 

@@ -10,7 +10,9 @@
 package document
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"reflect"
@@ -216,12 +218,18 @@ var source string
 //go:embed page.css
 var style string
 
+// script gives a page its buttons: copies of tables, arms to hide, values under the pointer. A page
+// is whole without it.
+//
+//go:embed page.js
+var script string
+
 // Style returns the style sheet of a page, for drawings outside a page: an SVG file must bring
 // its own.
 func Style() template.CSS { return template.CSS(style) }
 
-// HTML returns d as one page that needs no script and loads no other file. Everything in it is
-// escaped, except the pictures of charts, and it has no control characters.
+// HTML returns d as one page that loads no other file and runs no script but its own. Everything in it
+// is escaped, except the pictures of charts, and it has no control characters.
 func (d Document) HTML() (string, error) {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		// The template cannot switch on a type, so kind gives it the type's name.
@@ -234,10 +242,13 @@ func (d Document) HTML() (string, error) {
 		return "", fmt.Errorf("parsing the page's template: %w", err)
 	}
 	var b strings.Builder
+	sum := sha256.Sum256([]byte(script))
 	if err := t.Execute(&b, struct {
 		Document
-		Style template.CSS
-	}{d, Style()}); err != nil {
+		Style   template.CSS
+		Script  template.JS
+		Allowed string
+	}{d, Style(), template.JS(script), "sha256-" + base64.StdEncoding.EncodeToString(sum[:])}); err != nil {
 		return "", fmt.Errorf("rendering the page: %w", err)
 	}
 	return Harmless(b.String()), nil
