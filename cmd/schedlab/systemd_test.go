@@ -53,7 +53,7 @@ func TestSystemdTakesTheUnit(t *testing.T) {
 	if out, _ := try("misspelt.service", strings.Replace(unit, "LimitNOFILE", "LimitNOFILES", 1), verify...); !strings.Contains(out, "LimitNOFILES") {
 		t.Errorf("verify does not tell of an unknown key:\n%s", out)
 	}
-	if out, err := try("open.service", strings.Replace(unit, "SystemCallFilter", "# ", -1), security...); err == nil {
+	if out, err := try("open.service", strings.ReplaceAll(unit, "SystemCallFilter", "# "), security...); err == nil {
 		t.Errorf("without a filter of system calls the unit is as safe:\n%s", out)
 	}
 }
