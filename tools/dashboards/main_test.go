@@ -1,5 +1,7 @@
 package main
 
+//lint:file-ignore SA1019 dashboardv2 would be the newer format; this one is read by every Grafana that the SDK knows
+
 import (
 	"bytes"
 	"encoding/json"
