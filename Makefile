@@ -25,7 +25,7 @@ GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 # go test, which runs the tests of tools/flaky again when they fail, and no others.
 RETRIED = SCHEDLAB_REQUIRE=1 $(CURDIR)/tools/test '$(1)' -shuffle=on -timeout 15m
 
-.PHONY: help build arms run test test-explain check race lint fuzz golden bench deps clean experiments-short mutate timed
+.PHONY: help build arms run test test-explain check race lint fuzz golden dashboards release-check snapshot bench deps clean experiments-short mutate timed
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,7 @@ run: ## go run ./cmd/schedlab $(ARGS)
 test: deps bin/gotestsum ## every test, with a real Prometheus and a real Chromium
 	$(call RETRIED,./...)
 	cd loadtests/arms && $(call RETRIED,./...)
+	cd tools && $(call RETRIED,./...)
 
 test-explain: ## ten planted faults and ten pairs of equal arms: does explain name the faults, and nothing else? 15 minutes, alone on two CPUs; adds a table to docs/evidence/explain-pack.md
 	go test ./cmd/schedlab -run TestExplainNamesPlantedFaults -explain-pack $(CURDIR)/docs/evidence/explain-pack.md -count 1 -timeout 30m -v
@@ -71,7 +72,7 @@ lint: ## gofmt, go vet (golangci-lint runs it for Linux, macOS here), tidy and u
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt -w these:"; echo "$$unformatted"; exit 1; }
 	GOOS=darwin go vet ./...
 	go mod tidy -diff && go mod verify
-	cd tools && go mod tidy -diff && go mod verify
+	cd tools && go vet ./... && go mod tidy -diff && go mod verify
 	cd loadtests/arms && go vet ./... && go mod tidy -diff # 'go mod verify' fails on what a replace points to
 	@$(MAKE) --no-print-directory bin/golangci-lint bin/actionlint
 	bin/golangci-lint run ./...
@@ -87,6 +88,18 @@ golden: ## rewrite the golden files; look at git diff afterwards
 	@set -- $(addprefix ./,$(call packages_with,flag\.Bool.*"update")); [ $$# -gt 0 ] || { echo 'no package has golden files'; exit 0; }; \
 	set -x; go test -count=1 "$$@" -update
 
+dashboards: ## rewrite deploy/grafana/dashboards from tools/dashboards
+	cd tools && go run ./dashboards ../deploy/grafana/dashboards
+
+# Of its own version, and not a tool of tools/go.mod: its many modules would raise the versions of those there.
+GORELEASER = go run github.com/goreleaser/goreleaser/v2@v2.15.1
+
+release-check: ## check .goreleaser.yaml with goreleaser, which builds for minutes the first time
+	$(GORELEASER) check
+
+snapshot: ## archives, .deb and .rpm of this commit, into dist; publishes nothing
+	$(GORELEASER) release --snapshot --clean
+
 bench: bin/benchstat ## the benchmarks, $(COUNT) times, into bin/bench.txt (OLD=file compares); with BENCH=. also tools/peers --speed, into bin/peers.md
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 2h $(addprefix ./,$(call packages_with,^func Benchmark)) | tee bin/bench.txt
 	bin/benchstat $(OLD) bin/bench.txt
@@ -98,14 +111,14 @@ timed: ## the tests with limits of time, alone; for a machine that does nothing 
 mutate: bin/gremlins ## change operators of the pure rooms one by one and list those that no test notices (PKG=internal/stats does one, an hour for all)
 	@tools/mutate $(PKG)
 
-deps: ## install what the tests drive: Prometheus with promtool, Chromium, nginx, wrk, ab, httperf, h2load; and jq, gcc for the measuring tools (apt)
+deps: ## install what the tests drive: Prometheus with promtool, Chromium, nginx, systemd-analyze, wrk, ab, httperf, h2load; and jq, gcc for the measuring tools (apt)
 	@tools/deps
 
 experiments-short: ## the pack of experiments as CI runs it: loadtests/short, in four minutes
 	@tools/experiments --short
 
-clean: ## remove bin, with the built tools
-	rm -rf bin
+clean: ## remove bin, with the built tools, and dist
+	rm -rf bin dist
 
 # The pinned tools, rebuilt when their pins change.
 bin/actionlint: PACKAGE := github.com/rhysd/actionlint/cmd/actionlint

@@ -13,6 +13,8 @@ tool (
 	gotest.tools/gotestsum
 )
 
+require github.com/grafana/grafana-foundation-sdk/go v0.0.22
+
 require (
 	4d63.com/gocheckcompilerdirectives v1.4.0 // indirect
 	4d63.com/gochecknoglobals v0.2.2 // indirect
