@@ -125,10 +125,10 @@ func GateFineness(gate map[string]record.Allowance) float64 {
 	return min(finest, 4)
 }
 
-// gated tells for each metric of the plan's gate whether the last arm is worse than the first. It is
-// fine when the whole interval lies within the allowed worsening, which has precedence. The new build
-// is worse when the interval against both runs of the old one excludes that it is as good, and the
-// median of the blocks is more than half of the allowed worsening.
+// gated tells for each metric of the plan's gate whether the last arm is worse than the first, by the
+// interval against both runs of the old build in each block. The new build is worse when it excludes
+// that it is as good, and the median is more than half of the allowed worsening. It is fine when the
+// whole interval lies within the allowed worsening, which has precedence.
 func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
 	gate := b.run.Plan.Gate
 	if len(gate) == 0 || len(arms) < 3 {
@@ -149,19 +149,13 @@ func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
 		m.Effect, m.Same = allow/2, allow
 		// The plan has the old build twice: its copy shows how much equal builds differ here.
 		aa := stats.Compare(m, b.series(base.Name, name), b.series(twin.Name, name), shares)
-		c := b.compared(m, base.Name, challenger.Name, shares)
+		c := stats.CompareCopies(m, b.series(base.Name, name), b.series(twin.Name, name), b.series(challenger.Name, name), shares)
 		// For goodput worse is lower, so the other end of the interval counts.
 		fine := c.Low > 0 && c.High <= 1+allow
 		if m.HigherIsBetter {
 			fine = c.Low >= 1/(1+allow)
 		}
-		switch {
-		case !fine:
-			needed := c.Needed
-			// Equal builds are what a worse one is told from, so both runs of the old build count.
-			c = stats.CompareCopies(m, b.series(base.Name, name), b.series(twin.Name, name), b.series(challenger.Name, name), shares)
-			c.Needed = needed
-		case !m.Better(c.Decision):
+		if fine && !m.Better(c.Decision) {
 			c.Decision = stats.Same // of which drift and disturbances are checked
 		}
 		why := b.against(c, base, challenger, b.refusePair(m, base, challenger), newRuler(aa, base.Name, b.refuseMetric(m, twin)))

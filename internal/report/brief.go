@@ -147,9 +147,13 @@ func marked(r *record.Result, width int, note bool) document.Part {
 		}
 	}
 	more := len(arms) - len(shown)
+	change := "A change is the median of the blocks' ratios, not the ratio of the medians shown."
+	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Plain != nil && differs(v) }) {
+		change = "A change is the median of the blocks' ratios without the luck of their arrivals; --verbose has it with."
+	}
 	below := nonEmpty(
 		markLegend(r, used),
-		when(note && slices.ContainsFunc(r.Verdicts, differs), "A change is the median of the blocks' ratios, not the ratio of the medians shown."),
+		when(note && slices.ContainsFunc(r.Verdicts, differs), "%s", change),
 		when(more > 0, "%s more", plural(more, "arm")),
 	)
 	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, document.Lines(below)}}

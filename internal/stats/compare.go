@@ -104,15 +104,14 @@ func CompareOff(m Metric, base, arm []float64, comparisons int, off float64) Com
 	return c
 }
 
-// CompareCopies tells whether an arm differs from a baseline that ran twice in each block, as base and
-// as twin. It needs a third fewer blocks than [Compare] does with one of them. Its interval holds, and
-// a difference is wrong as seldom as Compare's, if the arm's values are the baseline's times one
-// factor: exact for equal programs, whatever the noise. So it is a test of "as good as the baseline";
-// that an arm is within a margin is Compare's to say. The decision is a difference, INCONCLUSIVE or
-// REFUSED.
+// CompareCopies judges an arm against a baseline that ran twice in each block, as base and as twin, as
+// [Compare] does with one, in two thirds of the blocks. If the arm's values are the baseline's times one
+// factor, its interval holds as surely, whatever the noise; so a difference between equal programs is
+// wrong as seldom. If the arm scatters far more than the baseline, each end errs up to seven times as often.
 //
-// The rank of the arm in its block is any of three with the same probability. That gives the ranks
-// of the looks among all arm/base and arm/twin together, as the coin of [LookRank] does among one.
+// With the true factor taken out, the arm's rank in its block is any of three with the same probability.
+// That gives the ranks of the looks among all arm/base and arm/twin together, as the coin of [LookRank]
+// does among one. Won, Lost, Lean and Least stay empty.
 func CompareCopies(m Metric, base, twin, arm []float64, comparisons int) Comparison {
 	c := Comparison{Metric: m, Decision: Inconclusive, Blocks: min(len(base), len(twin), len(arm))}
 	if c.Reason = cmp.Or(unfit(m, base, arm), unfit(m, twin, arm)); c.Reason != "" {
@@ -130,11 +129,11 @@ func CompareCopies(m Metric, base, twin, arm []float64, comparisons int) Compari
 			break
 		}
 		in.narrow(ratios[:2*n], ranks[i], 0)
-		c.decide(middleRatio(ratios[:2*n]), n, in, interval{})
+		c.decide(middleRatio(ratios[:2*n]), n, in, in)
 	}
-	c.decide(middleRatio(ratios), c.Blocks, in, interval{})
-	if c.Decision == Same {
-		c.Decision, c.Look = Inconclusive, 0
+	c.decide(middleRatio(ratios), c.Blocks, in, in)
+	if c.Decision == Inconclusive {
+		c.Needed = nextLook(max(c.narrow(), c.Blocks+1))
 	}
 	return c
 }
@@ -214,22 +213,30 @@ func (c *Comparison) lean(ranks [len(looks)]int) {
 		c.Lean = c.Metric.direction(median > 0)
 		c.Needed = settles(c.Blocks, minority, ranks)
 	}
-	if c.Needed == 0 && c.Low > 0 {
-		excess := (math.Log(c.High) - math.Log(c.Low)) / (2 * math.Log1p(c.Metric.Same)) // an interval's width shrinks with √n
-		need := math.Ceil(float64(c.Blocks) * excess * excess)
-		c.Needed = max(1, int(min(need, math.MaxInt32)))
-	}
-	if c.Needed == 0 {
-		c.Needed = settles(c.Blocks, 0, ranks)
-	}
-	c.Needed = max(c.Needed, c.Blocks+1)
-	if i, _ := slices.BinarySearch(looks[:], c.Needed); i < len(looks) {
-		c.Needed = looks[i]
-	}
+	c.Needed = cmp.Or(c.Needed, c.narrow(), settles(c.Blocks, 0, ranks))
+	c.Needed = nextLook(max(c.Needed, c.Blocks+1))
 	c.Least = c.Needed
 	if luck := settles(c.Blocks, max(minority-1, 0), ranks); luck > 0 && c.matters(median) {
 		c.Least = min(c.Least, luck)
 	}
+}
+
+// narrow returns after how many blocks the interval would be as wide as ±Same, as its width shrinks with
+// √n; 0 without an interval.
+func (c Comparison) narrow() int {
+	if c.Low == 0 {
+		return 0
+	}
+	excess := (math.Log(c.High) - math.Log(c.Low)) / (2 * math.Log1p(c.Metric.Same))
+	return max(1, int(min(math.Ceil(float64(c.Blocks)*excess*excess), math.MaxInt32)))
+}
+
+// nextLook returns the first look at n blocks or more; n beyond the last look.
+func nextLook(n int) int {
+	if i, _ := slices.BinarySearch(looks[:], n); i < len(looks) {
+		return looks[i]
+	}
+	return n
 }
 
 // beyond returns how many ratios lie beyond one end of ±margin, a log ratio: the larger of both numbers.

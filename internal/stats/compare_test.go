@@ -389,7 +389,7 @@ func TestCompareCopies(t *testing.T) {
 					values[i] = append(values[i], math.Exp(.06*draw(rng)))
 				}
 			}
-			wrong += Count(CompareCopies(m, values[0], values[1], values[2], shares).Decision != Inconclusive)
+			wrong += Count(CompareCopies(m, values[0], values[1], values[2], shares).Decision.Differs())
 			for i := range values[2] {
 				values[2][i] *= 1.10
 			}
