@@ -37,3 +37,18 @@ func TestPack(t *testing.T) {
 		t.Errorf("not run: got %v, want 2 refused", n)
 	}
 }
+
+// A gate that passes names what is surely better by half of what is allowed.
+func TestGateSaysWhatIsBetter(t *testing.T) {
+	t.Parallel()
+	r := &record.Result{Arms: []record.Arm{{Name: "old"}, {Name: "old'"}, {Name: "new"}}, Gate: []record.Gated{
+		{Metric: "p50", Allow: .10, Ratio: .67, Low: .6, High: .7, Answer: record.GateFine},
+		{Metric: "goodput", Allow: .03, Ratio: 1.2, Low: 1.1, High: 1.3, Answer: record.GateFine},
+		{Metric: "cpu_per_request", Allow: .10, Ratio: .97, Low: .95, High: .99, Answer: record.GateFine}, // too little
+		{Metric: "memory", Allow: .10, Ratio: .8, Low: .7, High: 1.01, Answer: record.GateFine},           // not sure
+	}}
+	want := "new is not worse than old: p50, goodput, CPU/request, memory within what is allowed. Surely better: p50 -33 %, goodput +20 %."
+	if got := strings.ReplaceAll(gateAnswer(r), nbsp, " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

@@ -33,7 +33,7 @@ func cells(m stats.Metric, arms []record.Arm) []string {
 	}
 	s := timeScale(values...)
 	low, high := span(values)
-	apart := high >= tooFarApart*low // no single unit shows digits of both
+	apart := high >= tooFarApart*low || low < s.factor/10 // no single unit shows three digits of both
 	return each(arms, func(a record.Arm) string {
 		switch v := a.Median(m.Name); {
 		// A time of 0 was not measured: every request takes some.

@@ -42,6 +42,17 @@ func TestColumnSharesOneUnit(t *testing.T) {
 	}
 }
 
+// Where one unit would leave a time two digits, each has its own.
+func TestColumnOfTimesFarApart(t *testing.T) {
+	t.Parallel()
+	a, b := 0.0212, 1.168
+	arms := []record.Arm{{P99: &a}, {P99: &b}}
+	got := strings.ReplaceAll(strings.Join(cells(stats.MetricOf("p99"), arms), "|"), nbsp, " ")
+	if want := "21.2 ms|1.17 s"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestAxisStaysInItsFrame(t *testing.T) {
 	t.Parallel()
 	for _, values := range [][]float64{nil, {0}, {1e-3}, {1e-3, 2e-3}, {1e-6, 1}, {math.NaN(), math.Inf(1), 3}} {
