@@ -210,7 +210,7 @@ func parse() *template.Template {
 		"digits":     prose.Digits,
 		"change":     stats.Change,
 		"percent":    func(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) },
-		"hundredths": func(v float64) string { return fmt.Sprintf("%.4g", 100*v) }, // in audit/findings.txt
+		"hundredths": func(v float64) string { return fmt.Sprintf("%.4g", math.Floor(1e4*v+1e-6)/100) }, // never more than v; in audit/findings.txt
 		"percentf":   func(format string, v float64) string { return fmt.Sprintf(format+" %%", 100*v) },
 		"part": func(v float64) string { // a percentage with a decimal where it is below 1
 			if v < .0095 {

@@ -97,7 +97,7 @@ func capacityBriefly(r *record.Result, width int) document.Document {
 		rows[i] = slices.Concat(row[:2], row[3:5], row[6:])
 	}
 	return document.Document{
-		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, searchLines), Context: []string{searched(r)},
+		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, searchLines), Context: []string{searched(r) + onCPUs(r.Env)},
 		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", capacityCompared(r)...), rest(r, 1)...)},
 	}
 }
@@ -117,11 +117,21 @@ func askedBriefly(r *record.Result) string {
 	if len(loads(r.Arms)) > 1 {
 		text = "each arm's own load"
 	}
-	e, has := r.Env, sizes(r.Arms)
+	has := sizes(r.Arms)
+	return text + when(r.Asked != "", ", %s%s", r.Asked, when(reconnect(r.Arms), " on a new connection")) + ", windows of " + seconds(r.Window) + when(has != "", "; %s", has) +
+		onCPUs(r.Env)
+}
+
+// reconnect reports whether each request has a connection of its own, as far as is known.
+func reconnect(arms []record.Arm) bool {
+	return len(arms) > 0 && !arms[0].Clients.KeepAlive && (arms[0].Clients.Rate > 0 || arms[0].Clients.Connections > 0)
+}
+
+// onCPUs tells where servers and load ran: "; servers on CPU 0, load on CPU 1". "" if they were free.
+func onCPUs(e record.Env) string {
 	shared := e.SharedCPUs()
 	load := either(len(shared) > 0, "load shares "+shared.Words(), fmt.Sprintf("load on %s %s", cpus(e.LoadCPUs), e.LoadCPUs))
-	return text + when(r.Asked != "", ", %s", r.Asked) + ", windows of " + seconds(r.Window) + when(has != "", "; %s", has) +
-		when(e.ServerCPUs != "", "; servers on %s %s, %s", cpus(e.ServerCPUs), e.ServerCPUs, load)
+	return when(e.ServerCPUs != "", "; servers on %s %s, %s", cpus(e.ServerCPUs), e.ServerCPUs, load)
 }
 
 // marked returns the table of the arms' figures. After each figure stands a mark for the arm's
@@ -141,9 +151,10 @@ func marked(r *record.Result, width int, note bool) document.Part {
 		table = append(table, append([]string{m.Label}, cells(m, shown)...), append([]string{""}, marks...))
 	}
 	// Text tables are never wrapped, so a column that is only nice to have must fit.
+	opened := false
 	for _, c := range openColumns(shown) { // only columns that fit in the width
 		if more := append(table, c); textWidth(more) <= width {
-			table = more
+			table, opened = more, opened || c[0] == mostOpen
 		}
 	}
 	more := len(arms) - len(shown)
@@ -153,6 +164,7 @@ func marked(r *record.Result, width int, note bool) document.Part {
 	}
 	below := nonEmpty(
 		markLegend(r, used),
+		when(opened, mostOpen+": connections open at once, at most."),
 		when(note && slices.ContainsFunc(r.Verdicts, differs), "%s", change),
 		when(more > 0, "%s more", plural(more, "arm")),
 	)

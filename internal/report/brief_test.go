@@ -126,3 +126,17 @@ func TestBriefTellsTheTwoMeansApart(t *testing.T) {
 		}
 	}
 }
+
+// Whether clients keep their connections decides what a pool does to them, so the line on the load says it.
+func TestBriefSaysNewConnections(t *testing.T) {
+	t.Parallel()
+	for _, keeps := range []bool{false, true} {
+		r := quick()
+		for i := range r.Arms {
+			r.Arms[i].Clients = record.Clients{Rate: 1000, Arrivals: "poisson", KeepAlive: keeps, Connections: 64}
+		}
+		if got := strings.Join(strings.Fields(inBrief(t, r, 100)), " "); strings.Contains(got, "sleeps 10ms on a new connection") == keeps {
+			t.Errorf("connections kept: %v: %s", keeps, got)
+		}
+	}
+}

@@ -305,6 +305,9 @@ func crowds(known []record.Arm) bool {
 	return most > 1.1*least && most-least >= fewOpen
 }
 
+// mostOpen heads the column of the most connections that were open at once.
+const mostOpen = "most open"
+
 // openColumns returns the columns of most open and of accepted connections per second, if the
 // arms differ in the number open; else nil.
 func openColumns(arms []record.Arm) [][]string {
@@ -313,7 +316,7 @@ func openColumns(arms []record.Arm) [][]string {
 	}
 	of := func(a record.Arm) *record.Counters { return a.Counters }
 	return columns(arms,
-		optional("most open", of, func(c record.Counters) string { return rounded(c.OpenPeak) }),
+		optional(mostOpen, of, func(c record.Counters) string { return rounded(c.OpenPeak) }),
 		optional("accepted/s", of, func(c record.Counters) string { return rounded(c.Accepted) }),
 	)
 }

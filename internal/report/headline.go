@@ -129,7 +129,7 @@ func shortfall(r *record.Result, v record.Verdict) string {
 	if base.P50 == nil || arm.P50 == nil || *arm.P50 <= *base.P50 {
 		return text
 	}
-	return fmt.Sprintf("%s, p50 %s against %s", text, prose.Seconds(*arm.P50), prose.Seconds(*base.P50))
+	return fmt.Sprintf("%s, p50 %s and growing against %s", text, prose.Seconds(*arm.P50), prose.Seconds(*base.P50))
 }
 
 // leastFailed is the ratio of requests without a good reply from which the headline tells it.

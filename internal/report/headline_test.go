@@ -124,7 +124,7 @@ func TestHeadlineOfALeanInAllBlocks(t *testing.T) {
 func TestHeadlineOfAnArmWithLessGoodput(t *testing.T) {
 	t.Parallel()
 	for loop, want := range map[string]string{
-		"open":   "nethttp wins: pool does not keep up with nethttp (goodput -37 %, p50 289 ms against 20.6 ms).",
+		"open":   "nethttp wins: pool does not keep up with nethttp (goodput -37 %, p50 289 ms and growing against 20.6 ms).",
 		"closed": "nethttp wins: pool is slower than nethttp (p50 ×14).",
 	} {
 		clients := record.Clients{Loop: loop}
