@@ -333,10 +333,10 @@ func TestHeadlineOfAnOverloadedArm(t *testing.T) {
 		arms   []int
 		want   string
 	}{
-		{12, []int{0, 1, 3}, `^nethttp wins: pool does not keep up with nethttp \(goodput -\d+ %, p50 \d+(\.\d)? ms against 1\.19 ms\)\.$`},
-		{10, []int{0, 1, 3}, `^nethttp wins: pool does not keep up with nethttp \(goodput -\d+ %, p50 \d+(\.\d)? ms against 1\.19 ms\)\.$`},
-		{9, []int{0, 1, 3}, `^No verdict yet: pool does not keep up with nethttp \(goodput -\d+ %, p50 \d+(\.\d)? ms against 1\.19 ms\): 9 of 9 blocks show it; 1 more would decide\.$`},
-		{9, []int{0, 1, 2, 3}, `pool does not keep up with nethttp \(goodput -\d+ %, p50 \d+(\.\d)? ms against 1\.19 ms\): 9 of 9 blocks show it; 1 more would decide\.$`},
+		{12, []int{0, 1, 3}, `^nethttp wins: pool does not keep up with nethttp \(goodput -\d+ %, p50 \d+(\.\d)? ms and growing against 1\.19 ms\)\.$`},
+		{10, []int{0, 1, 3}, `^nethttp wins: pool does not keep up with nethttp \(goodput -\d+ %, p50 \d+(\.\d)? ms and growing against 1\.19 ms\)\.$`},
+		{9, []int{0, 1, 3}, `^No verdict yet: pool does not keep up with nethttp \(goodput -\d+ %, p50 \d+(\.\d)? ms and growing against 1\.19 ms\): 9 of 9 blocks show it; 1 more would decide\.$`},
+		{9, []int{0, 1, 2, 3}, `pool does not keep up with nethttp \(goodput -\d+ %, p50 \d+(\.\d)? ms and growing against 1\.19 ms\): 9 of 9 blocks show it; 1 more would decide\.$`},
 	} {
 		if got := overloaded(c.blocks, c.arms...); !regexp.MustCompile(c.want).MatchString(got) {
 			t.Errorf("%d blocks: got %q, want %s", c.blocks, got, c.want)
