@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -97,10 +98,8 @@ func (v *terminal) await(t *testing.T, skip int, want *regexp.Regexp) {
 	t.Helper()
 	for late := time.Now().Add(scriptLimit); ; time.Sleep(5 * time.Millisecond) {
 		all := drawings(v.said())
-		for _, d := range all[min(skip, len(all)):] {
-			if want.MatchString(d) {
-				return
-			}
+		if slices.ContainsFunc(all[min(skip, len(all)):], want.MatchString) {
+			return
 		}
 		select {
 		case <-v.ended:
