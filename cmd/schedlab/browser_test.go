@@ -77,10 +77,9 @@ func TestReportInBrowser(t *testing.T) {
 func TestPageButtons(t *testing.T) {
 	t.Parallel()
 	chromium := need(t, "chromium")
-	page, err := os.ReadFile(filepath.Join(moduleRoot(t), "internal", "report", "testdata", "quick.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rooms := filepath.Join(moduleRoot(t), "internal", "report")
+	script := "<script>" + read(t, filepath.Join(rooms, "document", "page.js")) + "</script>"
+	page := strings.Replace(read(t, filepath.Join(rooms, "testdata", "quick.html")), "<script></script>", script, 1)
 	const clicks = `<pre id="said"></pre><script>
 const copied = [], all = what => [...document.querySelectorAll(what)], named = (what, text) => all(what).find(e => e.textContent.trim() === text);
 Object.defineProperty(navigator, "clipboard", {value: {writeText: async text => { copied.push(text); }}});
@@ -98,7 +97,7 @@ copied.push("hint " + (document.querySelector(".hint").textContent !== ""));
 document.querySelector("#said").textContent = copied.join("\n");
 </script></body>`
 	// Its own policy would stop the script that clicks.
-	tried := strings.Replace(strings.Replace(string(page), "http-equiv", "name", 1), "</body>", clicks, 1)
+	tried := strings.Replace(strings.Replace(page, "http-equiv", "name", 1), "</body>", clicks, 1)
 	dom := newSite(t, []byte(tried)).open(t, chromium, "--dump-dom")
 	_, said, _ := strings.Cut(dom, `<pre id="said">`)
 	said, _, _ = strings.Cut(said, "</pre>")

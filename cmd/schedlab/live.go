@@ -158,8 +158,8 @@ func row(name string, names int, p50, p99, goodput, accepted, done, open, spark 
 // stepWidth is how many columns a step has in the line of progress.
 const stepWidth = 40
 
-// step returns the line of progress: how far it is, what it does, in columns of that width, and how
-// long it still takes. It never shows 100 %, which is when the result is printed.
+// step returns a line with the share that is done, the step in this many columns, and the time left.
+// It never shows 100 %: then the result is printed.
 func (s screen) step(doing string, width int) string {
 	return fmt.Sprintf("%3d %%  %-*s about %v left", min(99, 100*s.done/max(s.total, 1)), width, doing, s.left.Round(time.Second))
 }

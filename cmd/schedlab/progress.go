@@ -97,9 +97,8 @@ func (p *progress) size() (columns, rows int) {
 	return columns, rows
 }
 
-// erasure returns what erases the drawing. The drawing stays if the terminal is narrower now: some
-// terminals fold its lines then and others cut them, so nobody knows where it begins, and text that
-// is not ours would be erased.
+// erasure returns what erases the drawing. The drawing stays if the terminal is narrower now: it may
+// have folded the lines, so that the drawing begins higher up, or cut them.
 func (p *progress) erasure(columns int) string {
 	up := ""
 	if p.drawn > 0 && columns >= p.width {

@@ -167,13 +167,14 @@ func (p *plan) settleWindow() {
 	p.Estimate = min(p.cost(p.Blocks), p.budget).Seconds()
 }
 
-// comparisons returns the number of comparisons that share the probability of error. The baseline
-// and its copy are two of the arms; the others are challengers.
-func (p plan) comparisons() int {
+// comparisons returns the number of comparisons that share the probability of error, and how often the
+// baseline is in each. The baseline and its copy are two of the arms; the others are challengers. A gate
+// compares with both.
+func (p plan) comparisons() (n, bases int) {
 	if n := len(p.Gate); n > 0 {
-		return judge.GateShares(n)
+		return judge.GateShares(n), 2
 	}
-	return stats.Primaries() * (len(p.Arms) - 2)
+	return stats.Primaries() * (len(p.Arms) - 2), 1
 }
 
 // short returns which of the quantiles named have too few requests in a window of this length. A

@@ -118,7 +118,7 @@ func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget ti
 // blocksFor returns how many blocks a test needs before the exact test can decide anything: its
 // challengers' comparisons share one probability of error. It is fewBlocks or more.
 func blocksFor(challengers int) int {
-	return max(fewBlocks, stats.FirstLook(stats.Primaries()*challengers))
+	return max(fewBlocks, stats.FirstLook(stats.Primaries()*challengers, 1))
 }
 
 // asMeasured returns a test of arms, with the workload, rate, CPUs and engine of the explained run. The

@@ -356,7 +356,7 @@ const goodput = "goodput"
 
 // MapBlocks returns the fewest blocks that can tell this number of arms apart on a map; 0 if no
 // number of looks can. arms counts the baseline, and not its copy.
-func MapBlocks(arms int) int { return stats.FirstLook(max(stats.Primaries(), duelShares(arms-1))) }
+func MapBlocks(arms int) int { return stats.FirstLook(max(stats.Primaries(), duelShares(arms-1)), 1) }
 
 // Outcome returns what a cell of a map shows for a metric, or for the winner over the primary
 // metrics if metric is "". Its ratio is the widest one among the verdicts that decided the cell.

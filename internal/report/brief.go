@@ -117,14 +117,11 @@ func askedBriefly(r *record.Result) string {
 	if len(loads(r.Arms)) > 1 {
 		text = "each arm's own load"
 	}
+	// The words of a closed loop say this already, and arms with different loads may differ in it.
+	reconnects := r.Rate > 0 && len(loads(r.Arms)) == 1 && !r.Arms[0].Clients.KeepAlive
 	has := sizes(r.Arms)
-	return text + when(r.Asked != "", ", %s%s", r.Asked, when(reconnect(r.Arms), " on a new connection")) + ", windows of " + seconds(r.Window) + when(has != "", "; %s", has) +
-		onCPUs(r.Env)
-}
-
-// reconnect reports whether each request has a connection of its own, as far as is known.
-func reconnect(arms []record.Arm) bool {
-	return len(arms) > 0 && !arms[0].Clients.KeepAlive && (arms[0].Clients.Rate > 0 || arms[0].Clients.Connections > 0)
+	return text + when(r.Asked != "", ", %s", r.Asked) + when(reconnects, " on a new connection") + ", windows of " + seconds(r.Window) +
+		when(has != "", "; %s", has) + onCPUs(r.Env)
 }
 
 // onCPUs tells where servers and load ran: "; servers on CPU 0, load on CPU 1". "" if they were free.

@@ -130,13 +130,19 @@ func TestBriefTellsTheTwoMeansApart(t *testing.T) {
 // Whether clients keep their connections decides what a pool does to them, so the line on the load says it.
 func TestBriefSaysNewConnections(t *testing.T) {
 	t.Parallel()
-	for _, keeps := range []bool{false, true} {
+	for name, keeps := range map[string]func(arm int) bool{
+		"none kept":  func(int) bool { return false },
+		"all kept":   func(int) bool { return true },
+		"some kept":  func(arm int) bool { return arm > 1 },
+		"others not": func(arm int) bool { return arm <= 1 },
+	} {
 		r := quick()
 		for i := range r.Arms {
-			r.Arms[i].Clients = record.Clients{Rate: 1000, Arrivals: "poisson", KeepAlive: keeps, Connections: 64}
+			r.Arms[i].Clients = record.Clients{Loop: "open", Rate: 1000, Arrivals: "poisson", KeepAlive: keeps(i), Connections: 64}
 		}
-		if got := strings.Join(strings.Fields(inBrief(t, r, 100)), " "); strings.Contains(got, "sleeps 10ms on a new connection") == keeps {
-			t.Errorf("connections kept: %v: %s", keeps, got)
+		got := strings.Join(strings.Fields(inBrief(t, r, 100)), " ")
+		if strings.Contains(got, "on a new connection") != (name == "none kept") {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

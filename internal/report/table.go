@@ -13,8 +13,7 @@ import (
 )
 
 // tooFarApart is the ratio of largest to smallest time from which each time gets its best unit,
-// instead of one unit for all. With at most three decimals no single unit would show digits of
-// both.
+// instead of one unit for all: with three digits of the smallest, the largest would have too many.
 const tooFarApart = 100
 
 // cells formats one metric of every arm, in the order of arms, as one column: times in one
@@ -33,7 +32,7 @@ func cells(m stats.Metric, arms []record.Arm) []string {
 	}
 	s := timeScale(values...)
 	low, high := span(values)
-	apart := high >= tooFarApart*low || low < s.factor/10 // no single unit shows three digits of both
+	apart := high >= tooFarApart*low || low < s.factor/10 // three decimals would show two digits of the smallest
 	return each(arms, func(a record.Arm) string {
 		switch v := a.Median(m.Name); {
 		// A time of 0 was not measured: every request takes some.

@@ -87,16 +87,7 @@ func CompareOff(m Metric, base, arm []float64, comparisons int, off float64) Com
 	share := Alpha / float64(max(comparisons, 1))
 	ranks, _ := spend(share, 1)
 	alike, _ := sameRanks(share)
-	var differs, same interval
-	for i, n := range looks {
-		if n > c.Blocks {
-			break
-		}
-		differs.narrow(ratios[:n], ranks[i], off)
-		same.narrow(ratios[:n], alike[i], off)
-		c.decide(middleRatio(ratios[:n]), n, differs, same)
-	}
-	c.decide(middleRatio(ratios), c.Blocks, differs, same)
+	c.look(ratios, 1, ranks, alike, off)
 	if c.Decision == Inconclusive {
 		c.lean(ranks)
 		c.mayBeSame(beyond(ratios, math.Log1p(m.Same)-off), alike)
@@ -123,19 +114,27 @@ func CompareCopies(m Metric, base, twin, arm []float64, comparisons int) Compari
 		ratios = append(ratios, arm[i]/base[i], arm[i]/twin[i])
 	}
 	ranks, _ := spend(Alpha/float64(max(comparisons, 1)), 2)
-	var in interval
+	c.look(ratios, 2, ranks, ranks, 0)
+	if c.Decision == Inconclusive {
+		c.Needed = nextLook(max(c.blocksForSame(), c.Blocks+1))
+	}
+	return c
+}
+
+// look decides at each look, and again from all blocks. There are per ratios for a block, in the order of
+// the blocks; differs and same are the ranks among them of the intervals for a difference and for SAME.
+func (c *Comparison) look(ratios []float64, per int, differs, same [len(looks)]int, off float64) {
+	var apart, alike interval
 	for i, n := range looks {
 		if n > c.Blocks {
 			break
 		}
-		in.narrow(ratios[:2*n], ranks[i], 0)
-		c.decide(middleRatio(ratios[:2*n]), n, in, in)
+		seen := ratios[:per*n]
+		apart.narrow(seen, differs[i], off)
+		alike.narrow(seen, same[i], off)
+		c.decide(middleRatio(seen), n, apart, alike)
 	}
-	c.decide(middleRatio(ratios), c.Blocks, in, in)
-	if c.Decision == Inconclusive {
-		c.Needed = nextLook(max(c.narrow(), c.Blocks+1))
-	}
-	return c
+	c.decide(middleRatio(ratios), c.Blocks, apart, alike)
 }
 
 // middleRatio returns the median of ratios, computed from their logarithms.
@@ -213,7 +212,7 @@ func (c *Comparison) lean(ranks [len(looks)]int) {
 		c.Lean = c.Metric.direction(median > 0)
 		c.Needed = settles(c.Blocks, minority, ranks)
 	}
-	c.Needed = cmp.Or(c.Needed, c.narrow(), settles(c.Blocks, 0, ranks))
+	c.Needed = cmp.Or(c.Needed, c.blocksForSame(), settles(c.Blocks, 0, ranks))
 	c.Needed = nextLook(max(c.Needed, c.Blocks+1))
 	c.Least = c.Needed
 	if luck := settles(c.Blocks, max(minority-1, 0), ranks); luck > 0 && c.matters(median) {
@@ -221,9 +220,9 @@ func (c *Comparison) lean(ranks [len(looks)]int) {
 	}
 }
 
-// narrow returns after how many blocks the interval would be as wide as ±Same, as its width shrinks with
-// √n; 0 without an interval.
-func (c Comparison) narrow() int {
+// blocksForSame returns after how many blocks the interval will be as narrow as ±Same, if its width
+// shrinks with √n; 0 without an interval.
+func (c Comparison) blocksForSame() int {
 	if c.Low == 0 {
 		return 0
 	}

@@ -405,6 +405,30 @@ func TestCompareCopies(t *testing.T) {
 	}
 }
 
+// Where an arm is above or below both runs of the baseline in every block, each end of the interval errs
+// most: in at most seven times its share.
+func TestCompareCopiesAtWorst(t *testing.T) {
+	long(t)
+	const runs, shares = 20_000, 16
+	rng := rand.New(rand.NewPCG(29, 2))
+	var base, arm [lastLook]float64
+	wrong := 0
+	for range runs {
+		for i := range arm {
+			base[i], arm[i] = 1+rng.Float64()/100, 1.3
+			if rng.IntN(2) == 0 {
+				arm[i] = 1 / 1.3
+			}
+		}
+		c := CompareCopies(metric(t, "p50"), base[:], base[:], arm[:], shares)
+		wrong += Count(c.Low > 1 || c.High < 1)
+	}
+	t.Logf("%d of %d intervals leave out 1", wrong, runs)
+	if most := 7 * Alpha / shares * runs; float64(wrong) > most {
+		t.Errorf("%d of %d intervals leave out 1, want at most %v", wrong, runs, most)
+	}
+}
+
 func TestCompareCopiesRefuses(t *testing.T) {
 	t.Parallel()
 	fit := []float64{1, 1}

@@ -79,8 +79,9 @@ func sameRanks(alpha float64) (ranks [len(looks)]int, spent float64) {
 
 // FirstLook returns the fewest blocks that can decide a difference when this number of comparisons
 // share Alpha; 0 if no number of looks can. SAME may need fewer. Below 1, comparisons counts as 1.
-func FirstLook(comparisons int) int {
-	ranks, _ := spend(Alpha/float64(max(comparisons, 1)), 1)
+// bases is 1 for [Compare], and 2 for [CompareCopies].
+func FirstLook(comparisons, bases int) int {
+	ranks, _ := spend(Alpha/float64(max(comparisons, 1)), bases)
 	for i, n := range looks {
 		if ranks[i] > 0 {
 			return n

@@ -44,7 +44,7 @@ func TestLookRanks(t *testing.T) {
 	if got := LookRank(10, 5); got != 5 {
 		t.Errorf("any error allowed: rank %d, want the middle, 5", got)
 	}
-	if one, six, many, none := FirstLook(1), FirstLook(6), FirstLook(30), FirstLook(1e12); one != 10 || six != 10 || many != 12 || none != 0 {
+	if one, six, many, none := FirstLook(1, 1), FirstLook(6, 1), FirstLook(30, 1), FirstLook(1e12, 1); one != 10 || six != 10 || many != 12 || none != 0 {
 		t.Errorf("first looks %d, %d, %d, %d; want 10, 10, 12, 0", one, six, many, none)
 	}
 }
