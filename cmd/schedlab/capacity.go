@@ -60,7 +60,7 @@ Exit codes: 0 some arm that starves no client has an answer, 1 something failed,
 	f.bindRun(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.slo, "slo", "p99<=10ms,errors<=0.1%", "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them; all must hold")
-	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to search instead of all its arms")
+	fl.Var(&f.arms, "arms", "arms of the scenario, or modes, to search instead of all its arms")
 	f.adhoc.bind(fl)
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one window (default 3s)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")

@@ -32,7 +32,8 @@ import (
 // progressKinds. adhoc, if given, replaces the scenario. out is the directory of records.
 type compareFlags struct {
 	experiment.Options
-	arms, addArms []string
+	arms          armNames
+	addArms       []string
 	vary, expect  []string
 	total         time.Duration
 	out           string
@@ -98,7 +99,7 @@ interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario or of --arm, or modes, to compare instead of all its arms; the baseline first")
+	fl.Var(&f.arms, "arms", "arms of the scenario or of --arm, or modes, to compare instead of all its arms; the baseline first")
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/reference/scenarios.md)")
 	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is open or REFUSED, also where others pass")

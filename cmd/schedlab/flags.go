@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -222,6 +223,33 @@ func checkAboveZero(fl *pflag.FlagSet, names ...string) error {
 	}
 	return nil
 }
+
+// armNames is the value of --arms: arms separated by commas. A setting belongs to the mode before it,
+// so pool,workers=8,nethttp are two arms.
+type armNames []string
+
+// Set adds the arms that text names. An arm may be quoted, as in CSV.
+func (a *armNames) Set(text string) error {
+	items, err := csv.NewReader(strings.NewReader(text + "\n")).Read()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	for _, item := range items {
+		name, value, named := strings.Cut(item, "=")
+		setting := named && !strings.Contains(name, ",") && !strings.Contains(value, "{") && !strings.Contains(value, "://")
+		if setting && len(*a) > 0 {
+			(*a)[len(*a)-1] += "," + item
+			continue
+		}
+		*a = append(*a, item)
+	}
+	return nil
+}
+
+func (a *armNames) String() string { return strings.Join(*a, ",") }
+
+// Type returns the word for the value in a help text.
+func (*armNames) Type() string { return "strings" }
 
 // checkEmpty refuses the named flags if one was given an empty value, as by a shell variable that
 // is not set. Flags that the command does not have are left out.

@@ -319,6 +319,9 @@ younger than --older. A run that is under way stays, too.`,
 						return fmt.Errorf("removing a run: %w", err)
 					}
 				}
+				if err := record.DropLatest(*root); err != nil {
+					return fmt.Errorf("removing the link to the newest run: %w", err)
+				}
 			}
 			return writeTable(cmd, historyTable(old), fmt.Sprintf("%s %d of %d runs, %s of %s", did, len(old), len(all), totalSize(old), totalSize(all)))
 		},

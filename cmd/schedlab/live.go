@@ -161,7 +161,11 @@ const stepWidth = 40
 // step returns a line with the share that is done, the step in this many columns, and the time left.
 // It never shows 100 %: then the result is printed.
 func (s screen) step(doing string, width int) string {
-	return fmt.Sprintf("%3d %%  %-*s about %v left", min(99, 100*s.done/max(s.total, 1)), width, doing, s.left.Round(time.Second))
+	left := s.left.Round(time.Second)
+	if left == 0 { // the budget may end a run before its last step
+		return fmt.Sprintf("%3d %%  %-*s about to end", min(99, 100*s.done/max(s.total, 1)), width, doing)
+	}
+	return fmt.Sprintf("%3d %%  %-*s about %v left", min(99, 100*s.done/max(s.total, 1)), width, doing, left)
 }
 
 // shortly formats a time for a narrow column: "1.25ms".

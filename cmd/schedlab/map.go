@@ -78,7 +78,7 @@ Exit codes: 0 a cell was decided, 4 none was, 130 interrupted.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.x, "x", "", "the factor of the columns and its values, FACTOR=V1,V2,...")
 	fl.StringVar(&f.y, "y", "", "the factor of the rows and its values")
-	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
+	fl.Var(&f.arms, "arms", "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
 	f.adhoc.bind(fl)
 	metrics := append([]string{winnerMetric}, stats.Names(stats.Metrics())...)
 	oneOf(fl, &f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metrics, ", "), metrics...)

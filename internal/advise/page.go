@@ -138,6 +138,9 @@ func (s *Page) sure() document.Facts {
 	if len(broken) > 0 {
 		text += ", and BROKEN by " + strings.Join(broken, ", ")
 	}
+	if s.Advice.Least < s.Advice.Workers {
+		text += fmt.Sprintf("; without the margin %s would do", prose.Plural(s.Advice.Least, "worker"))
+	}
 	// A no-break space keeps a number and its % on one line.
 	facts := document.Facts{{Label: "Sure", Text: strings.ReplaceAll(text, " %", "\u00a0%")}}
 	for _, line := range s.Verified.text() {

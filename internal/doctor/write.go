@@ -107,17 +107,19 @@ func (r Report) document(answer string, shown []Finding, below document.Facts) d
 	return d
 }
 
-// origin returns a phrase that names the measurement behind the table: scenario, blocks and rate.
+// origin returns a phrase that says what the table expects and by which measurement: scenario,
+// blocks and rate.
 func (n *Noise) origin() string {
 	blocks := fmt.Sprint(n.Blocks)
 	if n.Ran > n.Blocks {
 		blocks += fmt.Sprintf(" of %d", n.Ran)
 	}
-	text := fmt.Sprintf("by the baseline of scenario %s against itself in %s blocks", n.Scenario, blocks)
+	at := ""
 	if n.Rate > 0 {
-		text += fmt.Sprintf(" at %.0f requests/s", n.Rate)
+		at = fmt.Sprintf(" at %.0f requests/s", n.Rate)
 	}
-	return text
+	return fmt.Sprintf("half of the interval to expect, from %s blocks of scenario %s's baseline against itself%s; below %.0f %% compare calls no time different",
+		blocks, n.Scenario, at, 100*stats.MetricOf("p50").Effect)
 }
 
 // table returns a header row and a row for each metric, with a column for each protocol. It relies

@@ -171,11 +171,11 @@ func (c *Comparison) CanAnswer() error {
 	}
 	first := p.Arms[slices.IndexFunc(p.Arms, p.starves)]
 	n := first.Clients.Connections + first.Clients.Idle
-	what, rest := "comparison", ", and no two arms serve all of theirs; give --close (or --vary keepalive=false), or two arms"
+	what, rest := "comparison", ", and no two arms serve all of theirs; give two arms"
 	if p.slo != nil {
-		what, rest = "search", "; give --close, or arms"
+		what, rest = "search", "; give arms"
 	}
-	return impossible("this %s cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections%s of workers=%d or more",
+	return impossible("this %s cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections%s of workers=%d or more, or --close for clients that open a connection for each request, which is another question",
 		what, first.Name, n-p.workers(first.asked), n, rest, n)
 }
 

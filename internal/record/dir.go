@@ -127,6 +127,18 @@ func (d *Dir) RestoreLatest() error {
 	return link(root, d.last)
 }
 
+// DropLatest removes root/latest if the run that it names is gone.
+func DropLatest(root string) error {
+	path := filepath.Join(root, latest)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // claim makes a directory with a new name.
 func claim(root, stem string, random func() uint32) (path string, err error) {
 	// Mkdir fails if the name is taken, so two processes never get the same directory.
