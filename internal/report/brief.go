@@ -157,7 +157,7 @@ func marked(r *record.Result, width int, note bool) document.Part {
 	more := len(arms) - len(shown)
 	change := "A change is the median of the blocks' ratios, not the ratio of the medians shown."
 	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Plain != nil && differs(v) }) {
-		change = "A change leaves out the luck of the arrivals; --verbose also has it as measured."
+		change = "A change is the median of the blocks' ratios less the luck of the arrivals; --verbose has both."
 	}
 	below := nonEmpty(
 		markLegend(r, used),
