@@ -231,6 +231,23 @@ func Style() template.CSS { return template.CSS(style) }
 // HTML returns d as one page that loads no other file and runs no script but its own. Everything in it
 // is escaped, except the pictures of charts, and it has no control characters.
 func (d Document) HTML() (string, error) {
+	sum := sha256.Sum256([]byte(script))
+	return render("page", struct {
+		Document
+		Style   template.CSS
+		Script  template.JS
+		Allowed string
+	}{d, Style(), template.JS(script), "sha256-" + base64.StdEncoding.EncodeToString(sum[:])})
+}
+
+// Fragment returns parts as they stand in a page, for a page that has the style sheet already.
+func Fragment(parts ...Part) (template.HTML, error) {
+	text, err := render("parts", parts)
+	return template.HTML(text), err // html/template has escaped it
+}
+
+// render fills in one of the templates of page.html.
+func render(name string, of any) (string, error) {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		// The template cannot switch on a type, so kind gives it the type's name.
 		"kind":  func(p Part) string { return strings.TrimPrefix(fmt.Sprintf("%T", p), "document.") },
@@ -242,13 +259,7 @@ func (d Document) HTML() (string, error) {
 		return "", fmt.Errorf("parsing the page's template: %w", err)
 	}
 	var b strings.Builder
-	sum := sha256.Sum256([]byte(script))
-	if err := t.Execute(&b, struct {
-		Document
-		Style   template.CSS
-		Script  template.JS
-		Allowed string
-	}{d, Style(), template.JS(script), "sha256-" + base64.StdEncoding.EncodeToString(sum[:])}); err != nil {
+	if err := t.ExecuteTemplate(&b, name, of); err != nil {
 		return "", fmt.Errorf("rendering the page: %w", err)
 	}
 	return Harmless(b.String()), nil
