@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +41,8 @@ On another machine take an ssh tunnel with the same port on both ends:
 					return err
 				}
 			}
-			for _, name := range library.Names() {
+			others := slices.DeleteFunc(library.Names(), func(name string) bool { return name == defaultScenario })
+			for _, name := range slices.Insert(others, 0, defaultScenario) {
 				s, _, err := findScenario(name)
 				if err != nil {
 					return err

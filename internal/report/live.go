@@ -39,10 +39,9 @@ func Live(p record.Progress) (table, charts document.Part) {
 		}
 		rows = append(rows, row)
 	}
-	drawn := document.Charts{
-		narrowing("p50", p, all, func(a record.ArmProgress) record.BlockFigures { return a.P50 }),
-		narrowing("p99", p, all, func(a record.ArmProgress) record.BlockFigures { return a.P99 }),
-	}
+	var drawn document.Charts
+	drawn = append(drawn, narrowing("p50", p, all, func(a record.ArmProgress) record.BlockFigures { return a.P50 })...)
+	drawn = append(drawn, narrowing("p99", p, all, func(a record.ArmProgress) record.BlockFigures { return a.P99 })...)
 	return document.Table{Rows: rows, Marks: each(all, func(s series) document.Mark { return document.Mark{Class: s.Class} })}, drawn
 }
 
@@ -55,8 +54,9 @@ func ranged(s *record.Spread) []string {
 	return []string{unit.format(s.Median), unit.number(s.Low) + " to " + unit.format(s.High)}
 }
 
-// narrowing draws the median of a quantile after each block, and the ends of its interval as dotted lines.
-func narrowing(label string, p record.Progress, all []series, of func(record.ArmProgress) record.BlockFigures) document.Chart {
+// narrowing draws the median of a quantile after each block, and the ends of its interval as dotted lines;
+// none for a quantile that no window has.
+func narrowing(label string, p record.Progress, all []series, of func(record.ArmProgress) record.BlockFigures) document.Charts {
 	var lines []line
 	var values []float64
 	most := max(p.FirstLook, 6)
@@ -78,8 +78,11 @@ func narrowing(label string, p record.Progress, all []series, of func(record.Arm
 				line{series: all[i], Stroke: "line fit", Width: 1.2, Points: low}, line{series: all[i], Stroke: "line fit", Width: 1.2, Points: high})
 		}
 	}
+	if len(lines) == 0 {
+		return nil
+	}
 	c := chart{Caption: label + " after each block, with its interval", Width: 340, Height: 220,
 		Label: label + " after each block, a line for each arm, with the ends of its 95 % interval"}
 	c.Panels = []panel{{X: axis{low: 1, high: float64(most), From: 56, To: 330}.marked(5, countLabel), Y: closeAxis(values, 190, 10).marked(4, timeLabel), Lines: lines}}
-	return c.figure()
+	return document.Charts{c.figure()}
 }

@@ -250,6 +250,7 @@ func (s *Server) beside(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusBadRequest, "Choose two runs of the list, and no more.")
 		return
 	}
+	slices.Sort(names) // a name begins with the time: the older one first
 	for _, name := range names {
 		if !s.known(name) {
 			s.refuse(w, http.StatusNotFound, "There is no such run.")
