@@ -24,6 +24,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"schedlab/internal/record"
 )
 
 // TestMain makes this binary stand in for `schedlab compare`, too: see comparison.
@@ -405,6 +407,38 @@ func TestEndStopsTheRun(t *testing.T) {
 		t.Errorf("it ended with %v, and started %q", err, v.started())
 	}
 	v.ended <- nil
+}
+
+// A run that was killed is listed, and not judged while another is measured; one without a result stands
+// beside none.
+func TestRunsWithoutResult(t *testing.T) {
+	t.Parallel()
+	v := serve(t, Config{})
+	dir, err := record.Create(v.Root, "quick", time.Now(), func() uint32 { return 1 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.WriteRun(record.Run{Name: dir.Name(), Status: record.Running, Plan: record.Plan{Scenario: "<quick>"}, Trials: -1}); err != nil {
+		t.Fatal(err)
+	}
+	link := "/runs/" + dir.Name() + "/"
+	if _, body := v.get("/"); !strings.Contains(body, link) || !strings.Contains(body, "<td>running</td>") {
+		t.Errorf("it is not listed:\n%s", body)
+	}
+	if code, body := v.get("/beside?run=" + dir.Name() + "&run=" + dir.Name()); code != http.StatusConflict || !strings.Contains(body, "has no result") {
+		t.Errorf("beside itself: %d\n%s", code, body)
+	}
+	if code, body := v.get(link); code != http.StatusOK || !strings.Contains(body, "&lt;quick&gt;") {
+		t.Errorf("its report: %d\n%.500s", code, body)
+	}
+	if code, body := v.get(link + "why.html"); code != http.StatusNotFound || !strings.Contains(body, "not explained") {
+		t.Errorf("its explanation: %d\n%s", code, body)
+	}
+	v.post("/start", v.form("wait"))
+	v.await("running", states(running))
+	if code, body := v.get(link); code != http.StatusConflict || !strings.Contains(body, "would disturb") {
+		t.Errorf("its report while another is measured: %d\n%.500s", code, body)
+	}
 }
 
 // Every page is without script, style or handlers of its own, and its policy says so.

@@ -18,6 +18,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Document is one report. Empty fields are left out, and the zero Document is an empty
@@ -246,20 +247,21 @@ func Fragment(parts ...Part) (template.HTML, error) {
 	return template.HTML(text), err // html/template has escaped it
 }
 
-// render fills in one of the templates of page.html.
-func render(name string, of any) (string, error) {
-	t, err := template.New("page").Funcs(template.FuncMap{
+// templates are those of page.html, parsed when the first is needed.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
 		// The template cannot switch on a type, so kind gives it the type's name.
 		"kind":  func(p Part) string { return strings.TrimPrefix(fmt.Sprintf("%T", p), "document.") },
 		"any":   webPage.shows,
 		"below": func(rows [][]string) [][]string { return rows[1:] },
 		"next":  func(i int) int { return i + 1 },
-	}).Parse(source)
-	if err != nil {
-		return "", fmt.Errorf("parsing the page's template: %w", err)
-	}
+	}).Parse(source))
+})
+
+// render fills in one of the templates.
+func render(name string, of any) (string, error) {
 	var b strings.Builder
-	if err := t.ExecuteTemplate(&b, name, of); err != nil {
+	if err := templates().ExecuteTemplate(&b, name, of); err != nil {
 		return "", fmt.Errorf("rendering the page: %w", err)
 	}
 	return Harmless(b.String()), nil
