@@ -192,7 +192,7 @@ func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progr
 		budget, _ := c.Budget()
 		show.say(fmt.Sprintf("measuring takes %v at most, and explaining (--explain) %v more: %v together", budget, testBudget, budget+testBudget))
 	}
-	fmt.Fprintln(cmd.ErrOrStderr(), machine)
+	show.machine(machine)
 	switch {
 	case f.dryRun:
 		return f.writePlans(cmd.OutOrStdout(), all)
@@ -214,7 +214,7 @@ func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progr
 // nil if there is an error. A run that was cut short is still judged and printed, and then fails.
 func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, show *progress) (*record.Result, error) {
 	dir, run, err := c.Run(cmd.Context(), f.out, show.update)
-	show.done()
+	show.ended(dir, run)
 	// Nothing to report on.
 	if run.Result == nil || run.Trials == 0 {
 		return nil, f.failure(err, dir, run)
@@ -239,7 +239,7 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 // answer. It returns the record with an error too, if there is one.
 func (f *compareFlags) measure(ctx context.Context, c *experiment.Comparison, show *progress) (*record.Dir, record.Run, error) {
 	dir, run, err := c.Run(ctx, f.out, show.update)
-	show.done()
+	show.ended(dir, run)
 	if err != nil {
 		return dir, run, f.failure(err, dir, run)
 	}

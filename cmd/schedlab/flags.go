@@ -142,11 +142,16 @@ func drawSeed(cmd *cobra.Command, seed *uint64) {
 // knowSelf tells a plan about this program and its modes, and has records signed. The arms with a
 // mode are servers of this very program, started by its path.
 func knowSelf(o *experiment.Options) {
-	self, err := os.Executable()
+	o.Self, o.Version, o.Modes, o.Sign = self(), programVersion(), modeFacts(), true
+}
+
+// self is the path of this program.
+func self() string {
+	path, err := os.Executable()
 	if err != nil {
-		self = os.Args[0] // the name it was started by
+		return os.Args[0] // the name it was started by
 	}
-	o.Self, o.Version, o.Modes, o.Sign = self, programVersion(), modeFacts(), true
+	return path
 }
 
 // modeFacts are the modes by name, with a check of an arm's flags. The measuring half may not

@@ -3,41 +3,21 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"schedlab/internal/history"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
 )
-
-// A pastRun is one line of the history. A run that cannot be read has its name and a Problem.
-type pastRun struct {
-	Run      string    `json:"run"`
-	Dir      string    `json:"dir"`
-	Scenario string    `json:"scenario"`
-	Started  time.Time `json:"started"`
-	Status   string    `json:"status"`
-	Arms     []string  `json:"arms"`
-	Answer   string    `json:"answer"`
-	Machine  string    `json:"machine"` // CPU, number of CPUs, kernel
-	Version  string    `json:"version"` // of schedlab
-	Bytes    int64     `json:"bytes"`   // size of the record
-	Problem  string    `json:"problem,omitempty"`
-
-	run record.Run
-}
 
 func newHistory() *cobra.Command {
 	var root, scenario, output string
@@ -60,7 +40,7 @@ size of its record. A run that cannot be read is listed with the reason.`,
 			if output == "json" {
 				return record.WriteJSON(cmd.OutOrStdout(), all)
 			}
-			return writeTable(cmd, historyTable(all), fmt.Sprintf("%s, %s", prose.Plural(len(all), "run"), totalSize(all)))
+			return writeTable(cmd, history.Table(all), fmt.Sprintf("%s, %s", prose.Plural(len(all), "run"), history.TotalSize(all)))
 		},
 	}
 	cmd.PersistentFlags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
@@ -71,79 +51,12 @@ size of its record. A run that cannot be read is listed with the reason.`,
 }
 
 // pastRuns reads the runs below root, of one scenario unless that is "", the newest first.
-func pastRuns(root, scenario string) ([]pastRun, error) {
-	names, err := record.Runs(root)
+func pastRuns(root, scenario string) ([]history.Run, error) {
+	all, err := history.List(root, scenario)
 	if err != nil {
 		return nil, usagef("--out %s: %w; 'schedlab compare' makes the first run", root, err)
 	}
-	all := make([]pastRun, len(names))
-	var work sync.WaitGroup
-	room := make(chan struct{}, runtime.GOMAXPROCS(0)) // bounds the records in memory
-	for i, name := range names {
-		room <- struct{}{}
-		work.Go(func() {
-			all[i] = pastRunOf(root, name)
-			<-room
-		})
-	}
-	work.Wait()
-	return slices.DeleteFunc(all, func(p pastRun) bool { return scenario != "" && p.Scenario != scenario }), nil
-}
-
-// pastRunOf reads one run. The distribution of its times is dropped, which takes most of its memory.
-func pastRunOf(root, name string) pastRun {
-	p := pastRun{Run: name, Dir: filepath.Join(root, name), Arms: []string{}}
-	// Files that cannot be read count 0 bytes.
-	_ = filepath.WalkDir(p.Dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil {
-				p.Bytes += info.Size()
-			}
-		}
-		return nil
-	})
-	_, run, err := record.Open(name, root)
-	if err != nil {
-		p.Problem = err.Error()
-		return p
-	}
-	p.Scenario, p.Started, p.Status, p.Version = run.Plan.Scenario, run.Started, string(run.Status), run.Env.Version
-	p.Machine = fmt.Sprintf("%s, %d CPUs, Linux %s", run.Env.CPU, run.Env.CPUs, run.Env.Kernel)
-	for _, a := range run.Plan.Arms {
-		if a.Role != record.Copy {
-			p.Arms = append(p.Arms, a.Name)
-		}
-	}
-	if run.Result != nil {
-		p.Answer = report.Headline(run.Result)
-		for i := range run.Result.Arms {
-			run.Result.Arms[i].Curve = nil
-		}
-	}
-	p.run = run
-	return p
-}
-
-// megabytes formats a size in bytes: "12.3 MB".
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
-
-// totalSize formats the size of the records of runs.
-func totalSize(all []pastRun) string {
-	var sum int64
-	for _, p := range all {
-		sum += p.Bytes
-	}
-	return megabytes(sum)
-}
-
-// historyTable returns a row for each run, with the first 70 characters of its answer. Its name has
-// the time and the scenario.
-func historyTable(all []pastRun) document.Table {
-	rows := [][]string{{"run", "status", "size", "answer"}}
-	for _, p := range all {
-		rows = append(rows, []string{p.Run, cmp.Or(p.Status, "unreadable"), megabytes(p.Bytes), document.Cut(cmp.Or(p.Problem, p.Answer), 70)})
-	}
-	return document.Table{Rows: rows, Words: true}
+	return all, nil
 }
 
 // writeTable prints a table and a sentence below it.
@@ -186,18 +99,18 @@ kernel or schedlab changed. Only a gate or a comparison decides whether a server
 }
 
 // trendTable returns a row for each run that has the metric, the oldest first.
-func trendTable(all []pastRun, m stats.Metric, arm string) (document.Table, error) {
+func trendTable(all []history.Run, m stats.Metric, arm string) (document.Table, error) {
 	type point struct {
-		pastRun
+		history.Run
 		value float64
 	}
 	var points []point
 	most := 0.0
 	for _, p := range slices.Backward(all) {
-		if p.run.Result == nil {
+		if p.Record.Result == nil {
 			continue
 		}
-		for i, a := range p.run.Result.Arms {
+		for i, a := range p.Record.Result.Arms {
 			if v := a.Median(m.Name); v != nil && (a.Name == arm || arm == "" && i == 0) {
 				points, most = append(points, point{p, *v}), max(most, *v)
 			}
@@ -216,7 +129,7 @@ func trendTable(all []pastRun, m stats.Metric, arm string) (document.Table, erro
 		if p.Machine != last.Machine || p.Version != last.Version {
 			changed = "now " + p.Machine + ", schedlab " + p.Version
 		}
-		rows = append(rows, []string{p.Run, report.Figure(m, p.value), strings.Repeat("#", int(30*p.value/most+.5)), changed})
+		rows = append(rows, []string{p.Name, report.Figure(m, p.value), strings.Repeat("#", int(30*p.value/most+.5)), changed})
 		last = p
 	}
 	return document.Table{Rows: rows, Words: true, Below: 3}, nil
@@ -241,46 +154,10 @@ func newHistoryDiff(root *string) *cobra.Command {
 				}
 				runs[i] = run
 			}
-			return writeTable(cmd, diffTable(runs[0], runs[1]),
+			return writeTable(cmd, history.Diff(runs[0], runs[1]),
 				"Two runs at different times cannot be compared exactly: the machine may differ, too. 'schedlab compare' and 'schedlab gate' decide, with both servers in one run.")
 		},
 	}
-}
-
-// diffTable returns a row for each setting that differs, and for each figure of an arm that both runs
-// have.
-func diffTable(a, b record.Run) document.Table {
-	rows := [][]string{{"", a.Name, b.Name, "change"}}
-	setting := func(name string, x, y any) {
-		if x != y {
-			rows = append(rows, []string{name, fmt.Sprint(x), fmt.Sprint(y), ""})
-		}
-	}
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
-	setting("scenario", a.Plan.Scenario, b.Plan.Scenario)
-	setting("schedlab", a.Env.Version, b.Env.Version)
-	setting("CPU", a.Env.CPU, b.Env.CPU)
-	setting("CPUs", a.Env.CPUs, b.Env.CPUs)
-	setting("kernel", a.Env.Kernel, b.Env.Kernel)
-	setting("Go", a.Env.Go, b.Env.Go)
-	setting("seed", a.Plan.Seed, b.Plan.Seed)
-	setting("requests/s", number(a.Plan.Rate), number(b.Plan.Rate))
-	setting("window, s", number(a.Plan.Window), number(b.Plan.Window))
-	setting("blocks", a.Result.Valid, b.Result.Valid)
-	for _, x := range a.Result.Arms {
-		j := slices.IndexFunc(b.Result.Arms, func(y record.Arm) bool { return y.Name == x.Name })
-		if x.Role == record.Copy || j < 0 {
-			continue
-		}
-		y := b.Result.Arms[j]
-		setting(x.Name, x.Command, y.Command)
-		for _, m := range stats.Metrics() {
-			if v, w := x.Median(m.Name), y.Median(m.Name); v != nil && w != nil && *v > 0 {
-				rows = append(rows, []string{x.Name + " " + m.Label, report.Figure(m, *v), report.Figure(m, *w), stats.Change(*w / *v)})
-			}
-		}
-	}
-	return document.Table{Rows: rows}
 }
 
 // newHistoryPrune makes the command that removes old runs.
@@ -323,7 +200,7 @@ younger than --older. A run that is under way stays, too.`,
 					return fmt.Errorf("removing the link to the newest run: %w", err)
 				}
 			}
-			return writeTable(cmd, historyTable(old), fmt.Sprintf("%s %d of %d runs, %s of %s", did, len(old), len(all), totalSize(old), totalSize(all)))
+			return writeTable(cmd, history.Table(old), fmt.Sprintf("%s %d of %d runs, %s of %s", did, len(old), len(all), history.TotalSize(old), history.TotalSize(all)))
 		},
 	}
 	cmd.Flags().IntVar(&keep, "keep", 0, "newest runs of each scenario that stay")
@@ -335,7 +212,7 @@ younger than --older. A run that is under way stays, too.`,
 // prunable returns the runs that started before a time and are not among the newest keep of their
 // scenario. Runs that cannot be read, and those that may be under way, stay:
 // their files may still be needed.
-func prunable(all []pastRun, keep int, before time.Time) (old []pastRun) {
+func prunable(all []history.Run, keep int, before time.Time) (old []history.Run) {
 	seen := map[string]int{}
 	for _, p := range all {
 		seen[p.Scenario]++

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/history"
 	"schedlab/internal/record"
 )
 
@@ -12,13 +13,13 @@ import (
 func TestPrunable(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
-	made := func(scenario, name string, days int, status record.Status) pastRun {
-		return pastRun{Run: name, Scenario: scenario, Status: string(status), Started: now.AddDate(0, 0, -days)}
+	made := func(scenario, name string, days int, status record.Status) history.Run {
+		return history.Run{Name: name, Scenario: scenario, Status: string(status), Started: now.AddDate(0, 0, -days)}
 	}
-	all := []pastRun{
+	all := []history.Run{
 		made("quick", "q1", 1, record.Complete), made("quick", "q2", 40, record.Complete), made("sticky", "s1", 50, record.Complete),
 		made("quick", "q3", 60, record.Partial), made("quick", "q4", 61, record.Running), made("sticky", "s2", 70, record.Interrupted),
-		{Run: "broken", Problem: "not JSON"},
+		{Name: "broken", Problem: "not JSON"},
 	}
 	for _, tt := range []struct {
 		keep, days int
@@ -32,7 +33,7 @@ func TestPrunable(t *testing.T) {
 	} {
 		got := ""
 		for _, p := range prunable(all, tt.keep, now.AddDate(0, 0, -tt.days)) {
-			got += p.Run + " "
+			got += p.Name + " "
 		}
 		if got != tt.want {
 			t.Errorf("--keep %d --older %dd removes %q, want %q", tt.keep, tt.days, got, tt.want)

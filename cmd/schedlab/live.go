@@ -32,6 +32,7 @@ type screen struct {
 // NaN is a figure that is not known, as a quantile of too few requests.
 type watched struct {
 	name              string
+	role              record.Role
 	p50, p99, goodput []float64
 	conns             *record.Reading // as the newest window ended; nil if the server does not tell
 }
@@ -45,7 +46,7 @@ func (s *screen) take(p record.Plan, w window.Window) {
 			s.first = p.Looks[0]
 		}
 		for _, a := range p.Arms {
-			s.arms = append(s.arms, watched{name: a.Name})
+			s.arms = append(s.arms, watched{name: a.Name, role: a.Role})
 		}
 	}
 	i := slices.IndexFunc(s.arms, func(a watched) bool { return a.name == w.Trial.Arm })
@@ -57,6 +58,26 @@ func (s *screen) take(p record.Plan, w window.Window) {
 	if a.conns = nil; len(w.Trial.Server.Readings) > 0 {
 		a.conns = &w.Trial.Server.Readings[len(w.Trial.Server.Readings)-1]
 	}
+}
+
+// progress returns the screen for a program.
+func (s screen) progress() record.Progress {
+	p := record.Progress{Step: s.doing, Done: s.done, Total: s.total, Left: s.left.Seconds(), FirstLook: s.first, Answer: s.answer}
+	figures := func(values []float64) (f record.BlockFigures) {
+		f.SoFar = record.SpreadOf(known(values))
+		for _, v := range values {
+			if math.IsNaN(v) { // JSON has no word for it
+				f.Blocks = append(f.Blocks, nil)
+			} else {
+				f.Blocks = append(f.Blocks, &v)
+			}
+		}
+		return f
+	}
+	for _, a := range s.arms {
+		p.Arms = append(p.Arms, record.ArmProgress{Name: a.name, Role: a.role, P50: figures(a.p50), P99: figures(a.p99), Goodput: figures(a.goodput), Connections: a.conns})
+	}
+	return p
 }
 
 // Styles of a line, as ANSI codes.

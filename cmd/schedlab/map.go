@@ -141,6 +141,7 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	// Explore writes the map's record after every cell, and each cell's reports are written when it
 	// is judged.
 	runErr := r.Explore(cmd.Context(), dir, iters, mapping.Calls{Progress: show.update, Judged: writeReports})
+	show.kept(dir, "")
 	show.done()
 	// An error before the first comparison leaves nothing to print.
 	if r.Sampled() == 0 && runErr != nil && !errors.Is(runErr, errInterrupted) {

@@ -80,7 +80,7 @@ func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progr
 	var failed error
 	// Results are printed as they come: a pack may take hours.
 	for r := range all.Run(cmd.Context(), f.out, show.update) {
-		show.done()
+		show.ended(r.Dir, r.Run)
 		e, err := f.entry(r)
 		entries = append(entries, e)
 		if f.output == "text" {

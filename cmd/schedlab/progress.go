@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -23,7 +24,7 @@ import (
 const plainEvery = 10 * time.Second
 
 // A progress shows which step runs, how far it is and how long it still takes, on stderr: as lines,
-// or live, as a screen with the answer and the arms' figures so far. It writes between windows only,
+// as lines of JSON, or live, as a screen with the answer and the arms' figures so far. It writes between windows only,
 // at the events of the run: a clock that ticks, or a terminal that draws, during a window would take
 // CPU time from the servers or the load. So the time left stands still while a window lasts. It is not
 // safe for concurrent use.
@@ -35,6 +36,7 @@ type progress struct {
 	terminal *os.File // is w where progress is live; else nil
 	colour   bool
 	off      bool
+	lines    *json.Encoder // of record.Progress, for a program; else nil
 	last     time.Time
 	told     map[string]bool // what note has said, by key
 	look     string          // the last answer that soFar printed, without its figures
@@ -45,14 +47,18 @@ type progress struct {
 
 // progressKinds are the values of --progress, and progressHelp explains them. plain prints lines even
 // on a terminal.
-var progressKinds = []string{"auto", "live", "plain", "none"}
+var progressKinds = []string{"auto", "live", "plain", "json", "none"}
 
-const progressHelp = " on stderr: live (a screen with the answer and figures so far, drawn anew between windows), plain (lines), none, or auto: live on a terminal of 60 columns and 15 rows or more, else plain"
+const progressHelp = " on stderr: live (a screen with the answer and figures so far, drawn anew between windows), plain (lines), json (a line a step, as docs/reference/schema/progress.json says), none, or auto: live on a terminal of 60 columns and 15 rows or more, else plain"
 
 // newProgress returns a progress of one of progressKinds on w. Where w is no terminal, live is plain:
 // nothing could be drawn anew. auto does not trust a terminal that calls itself dumb.
 func newProgress(w io.Writer, kind string) *progress {
 	p := &progress{w: w, off: kind == "none", told: map[string]bool{}, colour: textOptions(w).Colour != nil}
+	if kind == "json" {
+		p.lines = json.NewEncoder(w)
+		return p
+	}
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return p
@@ -70,11 +76,34 @@ func (p *progress) update(doing string, done, total int, left time.Duration) {
 	p.screen.doing, p.screen.done, p.screen.total, p.screen.left = doing, done, total, left
 	switch {
 	case p.off:
+	case p.lines != nil:
+		p.write(p.screen.progress())
 	case p.terminal != nil:
 		p.redraw()
 	case time.Since(p.last) >= plainEvery:
 		p.last = time.Now()
 		fmt.Fprintln(p.w, p.screen.step(document.Harmless(doing), stepWidth))
+	}
+}
+
+// write writes a line for a program. If nobody reads any longer, the run goes on all the same.
+func (p *progress) write(line record.Progress) { _ = p.lines.Encode(line) }
+
+// ended tells a program where the record of a run is, and its answer, and then is done. A run without a
+// trial has no record.
+func (p *progress) ended(dir *record.Dir, run record.Run) {
+	if run.Result != nil && run.Trials > 0 {
+		p.kept(dir, report.Headline(run.Result))
+	}
+	p.done()
+}
+
+// kept tells a program where a record is.
+func (p *progress) kept(dir *record.Dir, answer string) {
+	if p.lines != nil {
+		line := p.screen.progress()
+		line.Step, line.Answer, line.Record = "", answer, dir.Path()
+		p.write(line)
 	}
 }
 
@@ -132,8 +161,21 @@ func (p *progress) note(key, text string) {
 		return
 	}
 	p.told[key] = true
+	if p.lines != nil {
+		p.write(record.Progress{Note: text})
+		return
+	}
 	p.erase()
 	fmt.Fprintf(p.w, "schedlab: %s\n", document.Harmless(text))
+}
+
+// machine prints the sentence about the machine, also with --progress none.
+func (p *progress) machine(text string) {
+	if p.lines != nil {
+		p.say(text)
+		return
+	}
+	fmt.Fprintln(p.w, text)
 }
 
 // say prints a sentence once: a pack's comparisons may all have the same doubt.
@@ -141,10 +183,10 @@ func (p *progress) say(text string) { p.note(text, text) }
 
 // soFar prints the answer after a look, so that Ctrl-C is a sensible end: the user sees what would
 // be lost. An answer that differs from the last one in figures only is not printed. The live screen
-// shows each answer.
+// shows each answer, and so do lines for a program.
 func (p *progress) soFar(r *record.Result) {
 	answer := report.Headline(r)
-	if p.screen.answer = fmt.Sprintf("after %d blocks: %s", r.Valid, answer); p.terminal != nil {
+	if p.screen.answer = fmt.Sprintf("after %d blocks: %s", r.Valid, answer); p.terminal != nil || p.lines != nil {
 		return
 	}
 	look := r.Scenario + ": " + figures.ReplaceAllString(answer, "")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -72,5 +73,53 @@ func TestPipedProgressIsLines(t *testing.T) {
 		if show.done(); b.String() != want {
 			t.Errorf("%s: got %q, want %q", kind, b.String(), want)
 		}
+	}
+}
+
+// For a program each step, note and record is a line of JSON, whatever the figures and names are.
+func TestProgressForPrograms(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	show := newProgress(&b, "json")
+	show.machine("machine: fit")
+	show.screen = watchedScreen()
+	show.screen.arms[3].name = "ng\x1binx\n"
+	show.update("block 13: pool", 49, 160, 83*time.Second)
+	show.say("once")
+	show.say("once")
+	show.soFar(&record.Result{Valid: 14, Headline: "pool is slower"})
+	dir, err := record.Create(t.TempDir(), "quick", time.Now(), func() uint32 { return 1 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	show.ended(dir, record.Run{Trials: 3, Result: &record.Result{Headline: "No answer"}})
+	show.ended(nil, record.Run{Trials: -1}) // no trial, no record
+	var lines []record.Progress
+	for text := range strings.Lines(b.String()) {
+		var line record.Progress
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) != 4 || lines[0].Note != "machine: fit" || lines[2].Note != "once" {
+		t.Fatalf("got %d lines: %s", len(lines), &b)
+	}
+	step, end := lines[1], lines[3]
+	if step.Step != "block 13: pool" || step.Done != 49 || step.Total != 160 || step.Left != 83 || step.FirstLook != 10 || !strings.HasPrefix(step.Answer, "after 12 blocks: pool") {
+		t.Errorf("the step is %+v", step)
+	}
+	first, unknown, other := step.Arms[0], step.Arms[2], step.Arms[3]
+	if first.Name != "nethttp" || *first.P50.SoFar != (record.Spread{Median: 1.25e-3, Low: 1.25e-3, High: 1.25e-3}) || len(first.P99.Blocks) != 12 || first.Connections.Open != 10 {
+		t.Errorf("the first arm is %+v", first)
+	}
+	if unknown.P99.SoFar != nil || len(unknown.P99.Blocks) != 12 || unknown.P99.Blocks[0] != nil {
+		t.Errorf("an unknown figure is %+v", unknown.P99)
+	}
+	if other.Name != "ng\x1binx\n" || other.Connections != nil {
+		t.Errorf("the last arm is %+v", other)
+	}
+	if end.Step != "" || end.Record != dir.Path() || end.Answer == "" || len(end.Arms) != 4 {
+		t.Errorf("the end is %+v", end)
 	}
 }

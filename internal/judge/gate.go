@@ -275,7 +275,7 @@ func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
 		}
 	}
 	for metric, v := range values {
-		k.Figures[metric] = spread(v)
+		k.Figures[metric] = record.SpreadOf(v)
 	}
 	switch {
 	case k.Answer != record.Undecided:

@@ -418,13 +418,13 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 		rest[i] = good[i] - mean[i]
 	}
 	tw := &record.Twin{
-		Note: note, Measured: spread(good), Mean: spread(mean), Interference: spread(rest), Ideal: spread(b.series(pa.Name, twinIdeal)),
-		Overhead: spread(b.series(pa.Name, twinOverhead)), Beyond: spread(b.series(pa.Name, twinBeyond)),
+		Note: note, Measured: record.SpreadOf(good), Mean: record.SpreadOf(mean), Interference: record.SpreadOf(rest), Ideal: record.SpreadOf(b.series(pa.Name, twinIdeal)),
+		Overhead: record.SpreadOf(b.series(pa.Name, twinOverhead)), Beyond: record.SpreadOf(b.series(pa.Name, twinBeyond)),
 	}
 	if b.refuseFigure("p99", a).None() {
-		tw.P99, tw.MeasuredP99 = spread(b.series(pa.Name, twinP99)), spread(b.series(pa.Name, "p99"))
+		tw.P99, tw.MeasuredP99 = record.SpreadOf(b.series(pa.Name, twinP99)), record.SpreadOf(b.series(pa.Name, "p99"))
 	}
-	loss, lost := spread(b.series(pa.Name, twinLoss)), spread(b.series(pa.Name, "loss"))
+	loss, lost := record.SpreadOf(b.series(pa.Name, twinLoss)), record.SpreadOf(b.series(pa.Name, "loss"))
 	// Losses are shown only if there are any, in theory or in fact.
 	if loss.High > 0 || lost.High > 0 {
 		tw.Loss, tw.MeasuredLoss = loss, lost
@@ -450,13 +450,4 @@ func (b blocks) withoutTwin(arm string, st record.Station) (why record.Fact) {
 		}
 	}
 	return why
-}
-
-// spread returns the median of v with its confidence interval. v holds one value per block, at
-// least one, and no NaN. The confidence is 95 %. With too few values for that, Low and High are
-// the smallest and the largest.
-func spread(v []float64) *record.Spread {
-	sorted := slices.Sorted(slices.Values(v))
-	k := max(stats.IntervalRank(len(sorted), stats.Alpha), 1)
-	return &record.Spread{Median: stats.Median(sorted), Low: sorted[k-1], High: sorted[len(sorted)-k]}
 }

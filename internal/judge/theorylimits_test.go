@@ -220,7 +220,7 @@ func TestTwinsOfOverloadedArms(t *testing.T) {
 func TestSpreadOfTwelve(t *testing.T) {
 	t.Parallel()
 	v := []float64{12, 1, 11, 2, 10, 3, 9, 4, 8, 5, 7, 6}
-	if s := spread(v); *s != (record.Spread{Median: 6.5, Low: 3, High: 10}) {
+	if s := record.SpreadOf(v); *s != (record.Spread{Median: 6.5, Low: 3, High: 10}) {
 		t.Errorf("got %+v", *s)
 	}
 }

@@ -19,6 +19,7 @@
 //   - chart.go: axes, lines and bars; curves.go and phases.go: the drawings of a run
 //   - capacity.go, map.go, explain.go, commands.go: the other results of schedlab
 //   - topic.go: the charts of docs/experiments
+//   - live.go: parts of the pages of `schedlab ui`
 //
 // A report is complete before its first byte is written, so an error in building it writes
 // nothing. Functions only read their record, so several goroutines may report one record at

@@ -18,6 +18,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Document is one report. Empty fields are left out, and the zero Document is an empty
@@ -231,24 +232,36 @@ func Style() template.CSS { return template.CSS(style) }
 // HTML returns d as one page that loads no other file and runs no script but its own. Everything in it
 // is escaped, except the pictures of charts, and it has no control characters.
 func (d Document) HTML() (string, error) {
-	t, err := template.New("page").Funcs(template.FuncMap{
+	sum := sha256.Sum256([]byte(script))
+	return render("page", struct {
+		Document
+		Style   template.CSS
+		Script  template.JS
+		Allowed string
+	}{d, Style(), template.JS(script), "sha256-" + base64.StdEncoding.EncodeToString(sum[:])})
+}
+
+// Fragment returns parts as they stand in a page, for a page that has the style sheet already.
+func Fragment(parts ...Part) (template.HTML, error) {
+	text, err := render("parts", parts)
+	return template.HTML(text), err // html/template has escaped it
+}
+
+// templates are those of page.html, parsed when the first is needed.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
 		// The template cannot switch on a type, so kind gives it the type's name.
 		"kind":  func(p Part) string { return strings.TrimPrefix(fmt.Sprintf("%T", p), "document.") },
 		"any":   webPage.shows,
 		"below": func(rows [][]string) [][]string { return rows[1:] },
 		"next":  func(i int) int { return i + 1 },
-	}).Parse(source)
-	if err != nil {
-		return "", fmt.Errorf("parsing the page's template: %w", err)
-	}
+	}).Parse(source))
+})
+
+// render fills in one of the templates.
+func render(name string, of any) (string, error) {
 	var b strings.Builder
-	sum := sha256.Sum256([]byte(script))
-	if err := t.Execute(&b, struct {
-		Document
-		Style   template.CSS
-		Script  template.JS
-		Allowed string
-	}{d, Style(), template.JS(script), "sha256-" + base64.StdEncoding.EncodeToString(sum[:])}); err != nil {
+	if err := templates().ExecuteTemplate(&b, name, of); err != nil {
 		return "", fmt.Errorf("rendering the page: %w", err)
 	}
 	return Harmless(b.String()), nil

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A tab is a page in a real Chromium, driven over its DevTools protocol by pipes.
+type tab struct {
+	t       *testing.T
+	session string
+	to      *os.File
+
+	mu      sync.Mutex
+	id      int
+	replies map[int]chan reply
+	asked   []string // addresses that the page has asked for
+	said    []string // errors and warnings of the console, and exceptions
+}
+
+type reply struct {
+	Result json.RawMessage
+	Error  *struct{ Message string }
+}
+
+// newTab starts a Chromium with an empty tab.
+func newTab(t *testing.T, chromium string) *tab {
+	t.Helper()
+	in, to, err := os.Pipe()
+	from, out, err2 := os.Pipe()
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, chromium, "--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage",
+		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-default-apps",
+		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir="+t.TempDir(), "about:blank")
+	cmd.ExtraFiles, cmd.WaitDelay = []*os.File{in, out}, 30*time.Second // descriptors 3 and 4
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	out.Close()
+	b := &tab{t: t, to: to, replies: map[int]chan reply{}}
+	var reading sync.WaitGroup
+	reading.Go(func() { b.read(from) })
+	t.Cleanup(func() {
+		_, _ = to.WriteString(`{"id":0,"method":"Browser.close"}` + "\x00")
+		done := time.AfterFunc(20*time.Second, cancel)
+		_ = cmd.Wait() // it may say that it was killed
+		done.Stop()
+		cancel()
+		to.Close()
+		from.Close()
+		reading.Wait()
+	})
+	var target struct{ TargetID, SessionID string }
+	b.into(&target, "Target.createTarget", `{"url":"about:blank"}`)
+	b.into(&target, "Target.attachToTarget", fmt.Sprintf(`{"targetId":%q,"flatten":true}`, target.TargetID))
+	b.session = target.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log", "Network", "Accessibility"} {
+		b.ask(domain+".enable", `{}`)
+	}
+	return b
+}
+
+// read takes answers and events until the browser ends.
+func (b *tab) read(from *os.File) {
+	for messages := bufio.NewReader(from); ; {
+		text, err := messages.ReadBytes(0)
+		if err != nil {
+			return
+		}
+		var m struct {
+			reply
+			ID     int
+			Method string
+			Params struct {
+				Request          struct{ URL string }
+				Type             string
+				Entry            struct{ Level, Text, URL string }
+				ExceptionDetails struct{ Text string }
+			}
+		}
+		if json.Unmarshal(bytes.TrimSuffix(text, []byte{0}), &m) != nil {
+			continue
+		}
+		b.mu.Lock()
+		switch p := m.Params; {
+		case b.replies[m.ID] != nil:
+			b.replies[m.ID] <- m.reply
+			delete(b.replies, m.ID)
+		case m.Method == "Network.requestWillBeSent":
+			b.asked = append(b.asked, p.Request.URL)
+		case m.Method == "Runtime.exceptionThrown":
+			b.said = append(b.said, p.ExceptionDetails.Text)
+		case m.Method == "Runtime.consoleAPICalled" && (p.Type == "error" || p.Type == "warning"),
+			m.Method == "Log.entryAdded" && (p.Entry.Level == "error" || p.Entry.Level == "warning"):
+			b.said = append(b.said, string(text))
+		}
+		b.mu.Unlock()
+	}
+}
+
+// ask sends a command and waits for its answer.
+func (b *tab) ask(method, params string) json.RawMessage {
+	b.t.Helper()
+	answer := make(chan reply, 1)
+	b.mu.Lock()
+	b.id++
+	b.replies[b.id] = answer
+	session := ""
+	if b.session != "" {
+		session = fmt.Sprintf(`"sessionId":%q,`, b.session)
+	}
+	_, err := fmt.Fprintf(b.to, `{"id":%d,%s"method":%q,"params":%s}`+"\x00", b.id, session, method, params)
+	b.mu.Unlock()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	select {
+	case r := <-answer:
+		if r.Error != nil {
+			b.t.Fatalf("%s %s: %s", method, params, r.Error.Message)
+		}
+		return r.Result
+	case <-time.After(childLimit):
+		b.t.Fatalf("no answer to %s %s", method, params)
+		return nil
+	}
+}
+
+func (b *tab) into(v any, method, params string) {
+	b.t.Helper()
+	if err := json.Unmarshal(b.ask(method, params), v); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// eval is what an expression gives in the page, as text.
+func (b *tab) eval(js string) string {
+	b.t.Helper()
+	text, err := json.Marshal("String(" + js + ")")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var r struct {
+		Result           struct{ Value string }
+		ExceptionDetails *struct{ Exception struct{ Description string } }
+	}
+	b.into(&r, "Runtime.evaluate", `{"expression":`+string(text)+`}`)
+	if r.ExceptionDetails != nil {
+		b.t.Fatalf("%s: %s", js, r.ExceptionDetails.Exception.Description)
+	}
+	return r.Result.Value
+}
+
+// until waits until an expression is true in the page, whatever page that is by then.
+func (b *tab) until(js string) {
+	b.t.Helper()
+	eventually(b.t, js, func() (bool, string) {
+		b.t.Helper()
+		return b.eval("document.readyState === 'complete' && !!("+js+")") == "true", b.eval("document.body && document.body.innerText")
+	})
+}
+
+// open goes to an address.
+func (b *tab) open(url string) {
+	b.t.Helper()
+	b.ask("Page.navigate", fmt.Sprintf(`{"url":%q}`, url))
+	b.until("document.querySelector('h1')")
+}
+
+// click clicks into the middle of an element with the mouse.
+func (b *tab) click(selector string) {
+	b.t.Helper()
+	var at struct{ X, Y float64 }
+	where := fmt.Sprintf("(e => { e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect(); return JSON.stringify({X: r.x + r.width/2, Y: r.y + r.height/2}); })(document.querySelector(%q))", selector)
+	if err := json.Unmarshal([]byte(b.eval(where)), &at); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, kind := range []string{"mousePressed", "mouseReleased"} {
+		b.ask("Input.dispatchMouseEvent", fmt.Sprintf(`{"type":%q,"x":%v,"y":%v,"button":"left","clickCount":1}`, kind, at.X, at.Y))
+	}
+}
+
+// press presses a key: Tab, Enter, or a blank.
+func (b *tab) press(key string) {
+	b.t.Helper()
+	code := map[string]int{"Tab": 9, "Enter": 13, " ": 32}[key]
+	text := strings.NewReplacer("Tab", "", "Enter", "\r").Replace(key)
+	b.ask("Input.dispatchKeyEvent", fmt.Sprintf(`{"type":"keyDown","key":%q,"code":%q,"windowsVirtualKeyCode":%d,"text":%q}`, key, strings.ReplaceAll(key, " ", "Space"), code, text))
+	b.ask("Input.dispatchKeyEvent", fmt.Sprintf(`{"type":"keyUp","key":%q,"windowsVirtualKeyCode":%d}`, key, code))
+}
+
+// reach presses Tab until an element has the focus, which must then be seen.
+func (b *tab) reach(selector string) {
+	b.t.Helper()
+	for range 300 {
+		if b.eval(fmt.Sprintf("document.activeElement?.matches(%q)", selector)) == "true" {
+			if b.eval("getComputedStyle(document.activeElement).outlineStyle") == "none" {
+				b.t.Errorf("%s has the focus, and nobody sees it", selector)
+			}
+			return
+		}
+		b.press("Tab")
+	}
+	b.t.Fatalf("300 times Tab do not reach %s", selector)
+}
+
+// write types into the element that has the focus.
+func (b *tab) write(text string) {
+	b.t.Helper()
+	b.ask("Input.insertText", fmt.Sprintf(`{"text":%q}`, text))
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"net"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/record"
+	"schedlab/internal/ui"
+)
+
+// newUI makes the command that serves the pages of package ui. A comparison that they start is this
+// program's compare, as a process of its own.
+func newUI() *cobra.Command {
+	var c ui.Config
+	var addr string
+	var allowRemote bool
+	cmd := &cobra.Command{
+		Use:   "ui",
+		Short: "Start, watch and read comparisons in a browser",
+		Long: `Serve a page on loopback that starts a comparison, shows it while it runs, and stops
+it; that lists the runs below --out, opens their reports, and puts two side by side.
+A comparison is what 'schedlab compare' runs and records. One runs at a time; others
+wait. It prints an address with a token, which lets in one browser, and after that a
+new one. Ctrl-C stops the comparison that runs and keeps what it measured.
+
+Leave the page alone while it measures: a browser on the same machine takes CPU time.
+On another machine take an ssh tunnel with the same port on both ends:
+'ssh -L 8090:127.0.0.1:8090 HOST' (docs/guide/ui.md).`,
+		Example: `  schedlab ui
+  schedlab ui --addr 127.0.0.1:9000 --out ./runs
+  schedlab ui --allow-commands    # arms may also be commands: old='./old -listen {addr}'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkEmpty(cmd.Flags(), "addr", "out"); err != nil {
+				return err
+			}
+			if !allowRemote {
+				if err := onLoopback(cmd.Context(), "--addr", "http://"+addr); err != nil {
+					return err
+				}
+			}
+			others := slices.DeleteFunc(library.Names(), func(name string) bool { return name == defaultScenario })
+			for _, name := range slices.Insert(others, 0, defaultScenario) {
+				s, _, err := findScenario(name)
+				if err != nil {
+					return err
+				}
+				c.Scenarios = append(c.Scenarios, ui.Scenario{Name: name, Question: s.Question})
+			}
+			ln, err := net.Listen("tcp", addr)
+			if err != nil && !cmd.Flags().Changed("addr") {
+				ln, err = net.Listen("tcp", "127.0.0.1:0") // the default is taken; any port will do
+			}
+			if err != nil {
+				return err
+			}
+			c.Compare, c.Modes, c.Out = []string{self(), "compare"}, modeNames(), cmd.OutOrStdout()
+			s, err := ui.New(c, ln)
+			if err != nil {
+				return err
+			}
+			return s.Serve(cmd.Context(), ln)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&addr, "addr", "127.0.0.1:8090", "address to listen on (the default: or a free port, if it is taken)")
+	fl.StringVar(&c.Root, "out", record.DefaultRoot, "directory of run records")
+	fl.BoolVar(&c.AllowCommands, "allow-commands", false, "arms may be commands, addresses of servers that run, and variables of their environment")
+	fl.BoolVar(&allowRemote, "allow-remote", false, "listen on an address that is not on loopback; there is no TLS")
+	return cmd
+}

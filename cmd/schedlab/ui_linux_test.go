@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"schedlab/internal/record"
+)
+
+// startUI starts `schedlab ui` on a port of its own, and returns the address that lets a browser in and a
+// function that ends it by a signal.
+func startUI(t *testing.T, out string) (address string, end func(syscall.Signal)) {
+	t.Helper()
+	cmd := exec.Command("schedlab", "ui", "--addr", "127.0.0.1:0", "--out", out)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	if !lines.Scan() {
+		t.Fatal("it prints no address")
+	}
+	address = lines.Text()
+	ended := make(chan error, 1)
+	go func() {
+		for lines.Scan() {
+		}
+		ended <- cmd.Wait()
+	}()
+	once := false
+	end = func(signal syscall.Signal) {
+		t.Helper()
+		if once {
+			return
+		}
+		once = true
+		_ = cmd.Process.Signal(signal)
+		select {
+		case err := <-ended:
+			if err != nil && signal != syscall.SIGKILL {
+				t.Errorf("schedlab ui: %v", err)
+			}
+		case <-time.After(scriptLimit):
+			_ = cmd.Process.Kill()
+			t.Errorf("schedlab ui did not end within %v of Ctrl-C", scriptLimit)
+		}
+	}
+	t.Cleanup(func() { end(syscall.SIGINT) })
+	return address, end
+}
+
+// TestUIInBrowser starts comparisons in a real Chromium, one by clicks and one by keys alone, watches the
+// first to its end, stops the second, reads a report and puts both side by side. No page says an error,
+// asks another host, is wider than its window, or lacks a name or contrast.
+func TestUIInBrowser(t *testing.T) {
+	t.Parallel()
+	chromium := need(t, "chromium")
+	runs := filepath.Join(t.TempDir(), "runs")
+	address, end := startUI(t, runs)
+	b := newTab(t, chromium)
+	b.open(address)
+	home, _, _ := strings.Cut(address, "?")
+	if got := b.eval("location.href"); got != home {
+		t.Errorf("the token leads to %s, want %s", got, home)
+	}
+	fits(t, b, "the empty page")
+
+	// By clicks.
+	b.eval("document.querySelector('#scenario').value = 'plaintext'")
+	for _, mode := range []string{"nethttp", "fasthttp"} {
+		b.click("input[value=" + mode + "]")
+	}
+	for field, value := range map[string]string{"#rate": "300/s", "#window": "100ms", "#budget": "20s"} {
+		b.click(field)
+		b.write(value)
+	}
+	b.click("#start")
+	b.until("document.querySelector('#live-job').innerText.startsWith('running')")
+	b.until("document.querySelectorAll('#live-figures tbody tr').length === 3 && document.querySelectorAll('#live-charts svg path.line').length > 0")
+	fits(t, b, "a run under way")
+	// Block by block, without a reload: an interval after some of them, an answer after the first look.
+	b.until(`[...document.querySelectorAll('#live-figures tbody tr')].every(r => / to /.test(r.innerText))`)
+	b.until("/^after \\d+ blocks: /.test(document.querySelector('#live-answer').innerText) || document.querySelector('#result')")
+	b.until("document.querySelector('#result')")
+	if got := b.eval("document.querySelector('#live-job').innerText"); !strings.HasPrefix(got, "done") {
+		t.Errorf("it ended with %q:\n%s", got, b.eval("document.body.innerText"))
+	}
+	b.click("#result")
+	b.until("document.querySelector('table.figures') && document.querySelectorAll('button').length > 0") // its own script runs
+	if got := b.eval("location.pathname"); !strings.HasPrefix(got, "/runs/") {
+		t.Errorf("the report is at %s", got)
+	}
+
+	// By keys alone.
+	b.open(home)
+	b.reach("#scenario")
+	b.write("plaintext")
+	b.eval("document.querySelector('#scenario').value = 'plaintext'") // headless, a list does not open
+	b.reach("input[value=nethttp]")
+	b.press(" ")
+	b.reach("input[value=fasthttp]")
+	b.press(" ")
+	for _, field := range [][2]string{{"#rate", "300/s"}, {"#window", "100ms"}, {"#budget", "5m"}} {
+		b.reach(field[0])
+		b.write(field[1])
+	}
+	b.press("Enter")
+	b.until("document.querySelectorAll('#live-figures tbody tr').length === 3")
+	b.reach("[id^=stop-]")
+	b.until("/^([3-9]|\\d\\d+)$/.test(document.querySelector('#live-figures tbody tr td')?.innerText)") // the focus outlives news
+	b.press("Enter")
+	b.until("document.querySelector('#result') && document.querySelector('#live-job').innerText.startsWith('stopped')")
+	b.open(home)
+	for range 2 {
+		b.reach(".runs input:not(:checked)")
+		b.press(" ")
+	}
+	b.reach("#beside")
+	b.press("Enter")
+	b.until("document.querySelectorAll('.beside table.figures').length === 2 && /nethttp p50/.test(document.body.innerText)")
+	fits(t, b, "two runs")
+
+	end(syscall.SIGINT)
+	names, err := record.Runs(runs)
+	if err != nil || len(names) != 2 {
+		t.Fatalf("recorded %v, %v", names, err)
+	}
+	for i, want := range []record.Status{record.Interrupted, record.Complete} {
+		if _, run, err := record.Open(names[i], runs); err != nil || run.Status != want || run.Result == nil {
+			t.Errorf("%s is %s, %v, want %s with a result", names[i], run.Status, err, want)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.said) > 0 {
+		t.Errorf("the console says %q", b.said)
+	}
+	if i := slices.IndexFunc(b.asked, func(url string) bool {
+		return !strings.HasPrefix(url, home) && !strings.HasPrefix(url, "data:") && url != "about:blank"
+	}); i >= 0 || len(b.asked) < 10 {
+		t.Errorf("asked for %q, want %s alone", b.asked, home)
+	}
+}
+
+// Whether Ctrl-C ends the program or it is killed, the comparison that runs ends as by Ctrl-C, with its
+// record, and none is left behind.
+func TestUIEndsWithItsRun(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		runs := filepath.Join(t.TempDir(), "runs")
+		address, end := startUI(t, runs)
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		browser := &http.Client{Jar: jar}
+		reply, err := browser.Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := io.ReadAll(reply.Body)
+		reply.Body.Close()
+		token := regexp.MustCompile(`name="token" value="([^"]+)"`).FindSubmatch(page)
+		if err != nil || token == nil {
+			t.Fatalf("%v: no form in %s", err, page)
+		}
+		home, _, _ := strings.Cut(address, "?")
+		reply, err = browser.PostForm(home+"start", url.Values{"token": {string(token[1])}, "scenario": {"plaintext"}, "mode": {"nethttp", "fasthttp"},
+			"rate": {"300/s"}, "window": {"100ms"}, "budget": {"10m"}})
+		if err != nil || reply.StatusCode != http.StatusOK {
+			t.Fatalf("starting: %v, %v", reply, err)
+		}
+		reply.Body.Close()
+		eventually(t, "three trials", func() (bool, string) {
+			trials, err := filepath.Glob(filepath.Join(runs, "latest", "trials", "003-*"))
+			return len(trials) > 0, fmt.Sprint(trials, err)
+		})
+		end(signal)
+		eventually(t, fmt.Sprint(signal, ": an interrupted run with its result"), func() (bool, string) {
+			_, run, err := record.Open("latest", runs)
+			return err == nil && run.Status == record.Interrupted && run.Result != nil, fmt.Sprint(run.Status, err)
+		})
+		browser.CloseIdleConnections()
+	}
+}
+
+// fits checks a page from a phone's to a large screen's width, dark and light: it has no horizontal
+// scrolling, all that takes the focus has a name, identifiers are unique, and text has the contrast of WCAG AA.
+func fits(t *testing.T, b *tab, what string) {
+	t.Helper()
+	const faint = `(() => {
+const parse = c => { const m = c.match(/[\d.]+/g).map(Number); return m.length < 4 ? [...m, 1] : m; };
+const light = c => { const [r, g, b] = c.map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
+const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c[3] > 0) return c; } return [255, 255, 255]; };
+const bad = [];
+for (const e of document.querySelectorAll("body *")) {
+  const svg = e instanceof SVGElement;
+  if (svg ? e.tagName !== "text" : ![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+  if (e.tagName === "OPTION" || !e.getClientRects().length) continue;
+  const style = getComputedStyle(e), a = light(parse(svg ? style.fill : style.color)), b = light(behind(e));
+  const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+  if (ratio < 4.5) bad.push(e.tagName + " " + ratio.toFixed(1) + " " + e.textContent.trim().slice(0, 30));
+}
+const ids = [...document.querySelectorAll("[id]")].map(e => e.id);
+bad.push(...ids.filter((id, i) => ids.indexOf(id) < i).map(id => "twice: " + id));
+return bad.join("\n"); })()`
+	for _, theme := range []string{"light", "dark"} {
+		b.ask("Emulation.setEmulatedMedia", fmt.Sprintf(`{"features":[{"name":"prefers-color-scheme","value":%q}]}`, theme))
+		for _, width := range []int{320, 768, 1280, 2560} {
+			b.ask("Emulation.setDeviceMetricsOverride", fmt.Sprintf(`{"width":%d,"height":900,"deviceScaleFactor":1,"mobile":false}`, width))
+			if got := b.eval("innerWidth + ' ' + (document.documentElement.scrollWidth - document.documentElement.clientWidth)"); got != fmt.Sprint(width, " 0") {
+				t.Errorf("%s, %d px wide: its width, and what does not fit, are %s", what, width, got)
+			}
+		}
+		if bad := b.eval(faint); bad != "" {
+			t.Errorf("%s, %s:\n%s", what, theme, bad)
+		}
+	}
+	type value struct{ Value any }
+	var tree struct {
+		Nodes []struct {
+			Role, Name value
+			Properties []struct {
+				Name  string
+				Value value
+			}
+		}
+	}
+	if err := json.Unmarshal(b.ask("Accessibility.getFullAXTree", `{}`), &tree); err != nil {
+		t.Fatal(err)
+	}
+	focusable := 0
+	for _, n := range tree.Nodes {
+		for _, p := range n.Properties {
+			if p.Name == "focusable" && p.Value.Value == true && n.Role.Value != "RootWebArea" && n.Role.Value != "generic" { // a table that scrolls is generic
+				if focusable++; n.Name.Value == nil || n.Name.Value == "" {
+					t.Errorf("%s: a %v without a name takes the focus", what, n.Role.Value)
+				}
+			}
+		}
+	}
+	if focusable < 2 {
+		t.Errorf("%s: %d nodes take the focus", what, focusable)
+	}
+	b.ask("Emulation.clearDeviceMetricsOverride", `{}`)
+}

@@ -1,0 +1,150 @@
+// Package history lists the runs that were recorded, and tells in what two of them differ. It judges
+// nothing.
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
+)
+
+// A Run is one line of the history. A run that cannot be read has its name and a Problem.
+type Run struct {
+	Name     string    `json:"run"`
+	Dir      string    `json:"dir"`
+	Scenario string    `json:"scenario"`
+	Started  time.Time `json:"started"`
+	Status   string    `json:"status"`
+	Arms     []string  `json:"arms"`
+	Answer   string    `json:"answer"`
+	Machine  string    `json:"machine"` // CPU, number of CPUs, kernel
+	Version  string    `json:"version"` // of schedlab
+	Bytes    int64     `json:"bytes"`   // size of the record
+	Problem  string    `json:"problem,omitempty"`
+
+	// Record is what was recorded, without the curves of the result, which take most of its memory.
+	Record record.Run `json:"-"`
+}
+
+// List reads the runs below root, of one scenario unless that is "", the newest first.
+func List(root, scenario string) ([]Run, error) {
+	names, err := record.Runs(root)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Run, len(names))
+	var work sync.WaitGroup
+	room := make(chan struct{}, runtime.GOMAXPROCS(0)) // bounds the records in memory
+	for i, name := range names {
+		room <- struct{}{}
+		work.Go(func() {
+			all[i] = Read(root, name)
+			<-room
+		})
+	}
+	work.Wait()
+	return slices.DeleteFunc(all, func(p Run) bool { return scenario != "" && p.Scenario != scenario }), nil
+}
+
+// Read reads the run of that name below root.
+func Read(root, name string) Run {
+	p := Run{Name: name, Dir: filepath.Join(root, name), Arms: []string{}}
+	// Files that cannot be read count 0 bytes.
+	_ = filepath.WalkDir(p.Dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				p.Bytes += info.Size()
+			}
+		}
+		return nil
+	})
+	_, run, err := record.Open(name, root)
+	if err != nil {
+		p.Problem = err.Error()
+		return p
+	}
+	p.Scenario, p.Started, p.Status, p.Version = run.Plan.Scenario, run.Started, string(run.Status), run.Env.Version
+	p.Machine = fmt.Sprintf("%s, %d CPUs, Linux %s", run.Env.CPU, run.Env.CPUs, run.Env.Kernel)
+	for _, a := range run.Plan.Arms {
+		if a.Role != record.Copy {
+			p.Arms = append(p.Arms, a.Name)
+		}
+	}
+	if run.Result != nil {
+		p.Answer = report.Headline(run.Result)
+		for i := range run.Result.Arms {
+			run.Result.Arms[i].Curve = nil
+		}
+	}
+	p.Record = run
+	return p
+}
+
+// Megabytes formats a size in bytes: "12.3 MB".
+func Megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// TotalSize formats the size of the records of runs.
+func TotalSize(all []Run) string {
+	var sum int64
+	for _, p := range all {
+		sum += p.Bytes
+	}
+	return Megabytes(sum)
+}
+
+// Table returns a row for each run, with the first 70 characters of its answer. Its name has
+// the time and the scenario.
+func Table(all []Run) document.Table {
+	rows := [][]string{{"run", "status", "size", "answer"}}
+	for _, p := range all {
+		rows = append(rows, []string{p.Name, cmp.Or(p.Status, "unreadable"), Megabytes(p.Bytes), document.Cut(cmp.Or(p.Problem, p.Answer), 70)})
+	}
+	return document.Table{Rows: rows, Words: true}
+}
+
+// Diff returns a row for each setting that differs, and for each figure of an arm that both runs
+// have.
+func Diff(a, b record.Run) document.Table {
+	rows := [][]string{{"", a.Name, b.Name, "change"}}
+	setting := func(name string, x, y any) {
+		if x != y {
+			rows = append(rows, []string{name, fmt.Sprint(x), fmt.Sprint(y), ""})
+		}
+	}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+	setting("scenario", a.Plan.Scenario, b.Plan.Scenario)
+	setting("schedlab", a.Env.Version, b.Env.Version)
+	setting("CPU", a.Env.CPU, b.Env.CPU)
+	setting("CPUs", a.Env.CPUs, b.Env.CPUs)
+	setting("kernel", a.Env.Kernel, b.Env.Kernel)
+	setting("Go", a.Env.Go, b.Env.Go)
+	setting("seed", a.Plan.Seed, b.Plan.Seed)
+	setting("requests/s", number(a.Plan.Rate), number(b.Plan.Rate))
+	setting("window, s", number(a.Plan.Window), number(b.Plan.Window))
+	setting("blocks", a.Result.Valid, b.Result.Valid)
+	for _, x := range a.Result.Arms {
+		j := slices.IndexFunc(b.Result.Arms, func(y record.Arm) bool { return y.Name == x.Name })
+		if x.Role == record.Copy || j < 0 {
+			continue
+		}
+		y := b.Result.Arms[j]
+		setting(x.Name, x.Command, y.Command)
+		for _, m := range stats.Metrics() {
+			if v, w := x.Median(m.Name), y.Median(m.Name); v != nil && w != nil && *v > 0 {
+				rows = append(rows, []string{x.Name + " " + m.Label, report.Figure(m, *v), report.Figure(m, *w), stats.Change(*w / *v)})
+			}
+		}
+	}
+	return document.Table{Rows: rows}
+}

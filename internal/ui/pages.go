@@ -1,0 +1,267 @@
+package ui
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"schedlab/internal/history"
+	"schedlab/internal/judge"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+	"schedlab/internal/report/document"
+)
+
+//go:embed pages.html
+var source string
+
+var pages = template.Must(template.New("ui").Funcs(template.FuncMap{
+	"has": slices.Contains[[]string], "megabytes": history.Megabytes,
+	"part":    func(parts ...document.Part) (template.HTML, error) { return document.Fragment(parts...) },
+	"figures": report.Figures, "diff": history.Diff,
+	"dict": func(j *job, token string) map[string]any { return map[string]any{"Job": j, "Token": token} }, // for a form about a job
+	"span": func(seconds float64) time.Duration { return record.Duration(seconds).Round(time.Second) },
+}).Parse(source))
+
+// shown is how many runs the first page lists.
+const shown = 100
+
+// A page is what the templates are filled with.
+type page struct {
+	*Server
+	Title   string
+	Token   string // of the forms
+	Live    template.HTML
+	Form    url.Values
+	Problem string // why the form was refused, or a page cannot be shown
+	Runs    []history.Run
+	Total   int
+}
+
+// show writes a page, or what went wrong with it.
+func (s *Server) show(w http.ResponseWriter, status int, name string, p page) {
+	p.Server, p.Token = s, s.action
+	var b bytes.Buffer
+	if err := pages.ExecuteTemplate(&b, name, p); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	w.Write([]byte(document.Harmless(b.String())))
+}
+
+// refuse writes a page that says why there is nothing else.
+func (s *Server) refuse(w http.ResponseWriter, status int, why string) {
+	s.show(w, status, "refused", page{Title: http.StatusText(status), Problem: why})
+}
+
+func (s *Server) home(w http.ResponseWriter, _ *http.Request) {
+	s.first(w, http.StatusOK, url.Values{}, "")
+}
+
+// first writes the first page, with the form as it was sent if there is a problem with it.
+func (s *Server) first(w http.ResponseWriter, status int, form url.Values, problem string) {
+	names, err := record.Runs(s.Root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // no run yet is no mistake
+		s.refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	p := page{Title: "schedlab", Form: form, Problem: problem, Total: len(names)}
+	for _, name := range names[:min(len(names), shown)] {
+		p.Runs = append(p.Runs, s.read(name))
+	}
+	s.mu.Lock()
+	p.Live = s.live()
+	s.mu.Unlock()
+	s.show(w, status, "home", p)
+}
+
+// read reads a run. One that has ended is read once.
+func (s *Server) read(name string) history.Run {
+	s.mu.Lock()
+	r, known := s.past[name]
+	s.mu.Unlock()
+	if known {
+		return r
+	}
+	if r = history.Read(s.Root, name); r.Problem == "" && r.Status != string(record.Running) {
+		s.mu.Lock()
+		s.past[name] = r
+		s.mu.Unlock()
+	}
+	return r
+}
+
+// live draws the jobs, as parts of the page that change. s.mu is held.
+func (s *Server) live() template.HTML {
+	var now *job // the job that runs, or else the one that ended last
+	var rest []*job
+	for _, j := range slices.Backward(s.jobs) {
+		if j.State != waiting && (now == nil || j.State == running || j.State == stopping) {
+			now = j
+		}
+	}
+	for _, j := range s.jobs {
+		if j != now {
+			rest = append(rest, j)
+		}
+	}
+	var table, charts document.Part = document.Lines{}, document.Charts{}
+	if now != nil {
+		table, charts = report.Live(now.Progress)
+	}
+	var b strings.Builder
+	if err := pages.ExecuteTemplate(&b, "live", map[string]any{"Now": now, "Rest": rest, "Table": table, "Charts": charts, "Token": s.action}); err != nil {
+		return template.HTML(template.HTMLEscapeString(err.Error()))
+	}
+	return template.HTML(document.Harmless(b.String())) // html/template has escaped it
+}
+
+// events tells a browser of the jobs, now and at each change: the newest state alone, so that a slow browser
+// misses what was in between, and one that does not read at all is dropped.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	default:
+		http.Error(w, "too many pages watch already; close some and reload", http.StatusServiceUnavailable)
+		return
+	}
+	conn := http.NewResponseController(w)
+	if err := conn.SetReadDeadline(time.Time{}); err != nil { // a browser sends nothing more
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for {
+		text, changed := s.event()
+		if conn.SetWriteDeadline(time.Now().Add(5*time.Second)) != nil {
+			return
+		}
+		if _, err := w.Write([]byte(text)); err != nil || conn.Flush() != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// event returns the jobs as an event, drawn once for all browsers, and what is closed when they change.
+func (s *Server) event() (string, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.drawn == "" {
+		s.drawn = "data: " + strings.ReplaceAll(string(s.live()), "\n", "\ndata: ") + "\n\n"
+	}
+	return s.drawn, s.changed
+}
+
+func (s *Server) start(w http.ResponseWriter, r *http.Request) {
+	args, err := s.arguments(r.PostForm)
+	switch {
+	case err != nil:
+		s.first(w, http.StatusBadRequest, r.PostForm, err.Error())
+	case !s.add(args):
+		s.first(w, http.StatusServiceUnavailable, r.PostForm, fmt.Sprintf("%d comparisons wait already; stop one of them first", maxQueued))
+	default:
+		http.Redirect(w, r, "/#now", http.StatusSeeOther)
+	}
+}
+
+func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
+	id, _ := strconv.Atoi(r.PostForm.Get("job")) // 0 is no job
+	s.end(id)
+	http.Redirect(w, r, "/#now", http.StatusSeeOther)
+}
+
+// known reports whether a run of that name is listed. Nothing else is ever opened.
+func (s *Server) known(name string) bool {
+	names, err := record.Runs(s.Root)
+	return err == nil && slices.Contains(names, name)
+}
+
+// report writes the report of a run, or its explanation. A run without a result was killed and is judged
+// now, which takes CPU time, so not while another is measured.
+func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if !s.known(name) {
+		s.refuse(w, http.StatusNotFound, "There is no such run.")
+		return
+	}
+	dir, run, err := record.Open(name, s.Root)
+	result := run.Result
+	if err == nil && result == nil {
+		if s.busy() {
+			s.refuse(w, http.StatusConflict, "This run has no result yet, and judging it would disturb the one that is measured now. Come back when that has ended.")
+			return
+		}
+		result, err = judge.FromRecord(dir, run)
+	}
+	var why *record.Explanation
+	if err == nil {
+		why, err = dir.Explanation()
+	}
+	var b bytes.Buffer
+	switch {
+	case err != nil:
+	case !strings.HasSuffix(r.URL.Path, "why.html"):
+		result.Explained = why
+		err = report.HTML(&b, result)
+	case why == nil:
+		s.refuse(w, http.StatusNotFound, "This run is not explained: schedlab explain "+name)
+		return
+	default:
+		err = report.ExplainFormats().Render(&b, "html", why)
+	}
+	if err != nil {
+		s.refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Security-Policy", reportPolicy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Write(b.Bytes())
+}
+
+// busy reports whether a comparison runs now.
+func (s *Server) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.jobs, func(j *job) bool { return j.State == running || j.State == stopping })
+}
+
+// beside writes two runs next to each other, and in what they differ.
+func (s *Server) beside(w http.ResponseWriter, r *http.Request) {
+	p := page{Title: "Two runs"}
+	names := r.URL.Query()["run"]
+	if len(names) != 2 {
+		s.refuse(w, http.StatusBadRequest, "Choose two runs of the list, and no more.")
+		return
+	}
+	slices.Sort(names) // a name begins with the time: the older one first
+	for _, name := range names {
+		if !s.known(name) {
+			s.refuse(w, http.StatusNotFound, "There is no such run.")
+			return
+		}
+		run := s.read(name)
+		if run.Record.Result == nil {
+			s.refuse(w, http.StatusConflict, name+" has no result.")
+			return
+		}
+		p.Runs = append(p.Runs, run)
+	}
+	s.show(w, http.StatusOK, "beside", p)
+}

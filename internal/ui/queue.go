@@ -1,0 +1,206 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"schedlab/internal/command"
+	"schedlab/internal/record"
+)
+
+// A job is one comparison that was asked for. Its fields are guarded by Server.mu, but for those that never
+// change: ID and args.
+type job struct {
+	ID       int
+	args     []string // of schedlab compare
+	State    state
+	Progress record.Progress
+	Notes    []string // sentences about the run
+	Said     []string // what it wrote that is no progress: why it failed
+	cancel   context.CancelFunc
+}
+
+// A state is how a job stands, in a word.
+type state string
+
+const (
+	waiting  state = "waiting"
+	running  state = "running"
+	stopping state = "stopping"
+	stopped  state = "stopped"
+	failed   state = "failed"
+)
+
+// ends are the states by the exit code of a comparison; any other code is failed.
+var ends = map[int]state{0: "done", 2: "refused", 3: "done: an expectation failed", 4: "done: nothing could be judged", 130: stopped}
+
+const (
+	maxQueued = 20 // jobs that wait
+	keepEnded = 10 // jobs that have ended and are still shown
+	maxLines  = 50 // lines that a job says; the oldest are dropped
+	maxLine   = 1 << 20
+)
+
+// Command is what somebody would type to run the same.
+func (j *job) Command() string { return "schedlab compare " + command.Join(j.args) }
+
+// Open reports whether the job may still be stopped.
+func (j *job) Open() bool { return j.State == waiting || j.State == running }
+
+// Ended reports whether nothing more will come.
+func (j *job) Ended() bool { return !j.Open() && j.State != stopping }
+
+// Run is the name of the job's record, "" if there is none yet.
+func (j *job) Run() string {
+	if j.Progress.Record == "" {
+		return ""
+	}
+	return filepath.Base(j.Progress.Record)
+}
+
+// add puts a comparison into the queue. It reports false if the queue is full.
+func (s *Server) add(args []string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := &job{ID: 1, args: args, State: waiting}
+	if n := len(s.jobs); n > 0 {
+		j.ID = s.jobs[n-1].ID + 1
+	}
+	select {
+	case s.queue <- j:
+		s.jobs = append(s.jobs, j)
+		s.news()
+		return true
+	default:
+		return false
+	}
+}
+
+// end stops a job. One that waits never begins; one that runs judges what it has and records it.
+func (s *Server) end(id int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.jobs, func(j *job) bool { return j.ID == id && j.Open() })
+	if i < 0 {
+		return // it ended by itself meanwhile
+	}
+	if j := s.jobs[i]; j.State == waiting {
+		j.State = stopped
+	} else {
+		j.State = stopping
+		j.cancel()
+	}
+	s.news()
+}
+
+// news lets browsers know. s.mu is held.
+func (s *Server) news() {
+	s.drawn = ""
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// work runs the jobs, one after the other, until ctx ends. The kernel stops a comparison when the thread
+// that started it ends, so this goroutine keeps its thread.
+func (s *Server) work(ctx context.Context) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case j := <-s.queue:
+			s.run(ctx, j)
+		}
+	}
+}
+
+// run runs one job to its end. When ctx ends, and when somebody stops it, it gets the signal of Ctrl-C.
+func (s *Server) run(ctx context.Context, j *job) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	begun := false
+	s.change(func() {
+		if begun = j.State == waiting && ctx.Err() == nil; begun {
+			j.State, j.cancel = running, cancel
+		}
+	})
+	if !begun {
+		return
+	}
+	// The result is in the record, so that nothing reads stdout.
+	argv := slices.Concat(s.Compare, j.args, []string{"--out=" + s.Root, "--progress=json"})
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stderr = &lines{take: func(line []byte) { s.take(j, line) }}
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, stopWithin
+	apart(cmd)
+	err := cmd.Run()
+	s.change(func() {
+		j.State = failed
+		if end, known := ends[cmd.ProcessState.ExitCode()]; known {
+			j.State = end
+		} else if err != nil {
+			j.Said = append(j.Said, err.Error())
+		}
+		ended := 0
+		for i := len(s.jobs) - 1; i >= 0; i-- {
+			if s.jobs[i].Ended() {
+				if ended++; ended > keepEnded {
+					s.jobs = slices.Delete(s.jobs, i, i+1)
+				}
+			}
+		}
+	})
+}
+
+// take keeps a line that a job wrote. The newest progress replaces the one before.
+func (s *Server) take(j *job, line []byte) {
+	var p record.Progress
+	known := json.Unmarshal(line, &p) == nil
+	s.change(func() {
+		switch {
+		case !known:
+			j.Said = newest(append(j.Said, string(line)))
+		case p.Note != "":
+			j.Notes = newest(append(j.Notes, p.Note))
+		default:
+			j.Progress = p
+		}
+	})
+}
+
+// newest drops the oldest of too many lines.
+func newest(all []string) []string { return all[max(len(all)-maxLines, 0):] }
+
+// change changes jobs, and lets browsers know.
+func (s *Server) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+	s.news()
+}
+
+// lines is a writer that gives each line to take. What exceeds maxLine bytes of a line is dropped.
+type lines struct {
+	take func([]byte)
+	part []byte
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	n := len(p)
+	for {
+		line, rest, ended := bytes.Cut(p, []byte("\n"))
+		l.part = append(l.part, line[:min(len(line), maxLine-len(l.part))]...)
+		if !ended {
+			return n, nil
+		}
+		l.take(l.part)
+		l.part, p = l.part[:0], rest
+	}
+}
