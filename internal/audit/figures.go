@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// key returns the name of the figure that a word of the text stands for, "" for none. It knows
-// the words in the section "words" of the tables, and quantiles such as p99.
-//
 // This file reads the three forms of text that no tool prints: lines of key=value (keyValues),
 // Markdown tables (table) and prose with rates in it (sentences). People write these by hand,
 // so each form is read only where enough of it makes sense; the rest of the text stays unread
 // and is listed.
+
+// key returns the name of the figure that a word of the text stands for, "" for none. It knows
+// the words in the section "words" of the tables, and quantiles such as p99.
 func key(word string) string {
 	word = strings.ToLower(strings.Trim(word, " *`"))
 	if _, ok := quantileOf(word); ok && tools().words[word] == "" {
@@ -61,12 +61,11 @@ func (r *reader) keyValues() (bool, error) {
 	}
 	c, i, read := newClaim("figures", unknownLoop, r.at+1), r.at, []int(nil)
 	for ; i < len(r.lines) && strings.TrimSpace(r.lines[i]) != "" && !strings.HasPrefix(r.lines[i], "```"); i++ {
-		pairs := pairsOf(r.lines[i])
 		ours := len(read) > 0 && read[len(read)-1] == i-1 // then an unknown key is an error
 		if strings.HasPrefix(strings.TrimSpace(r.lines[i]), "#") {
 			read = append(read, i)
 		}
-		for _, p := range pairs {
+		for _, p := range pairsOf(r.lines[i]) {
 			known, err := c.pair(p[1], p[2])
 			switch ours = ours || known; {
 			case err == nil:
@@ -74,11 +73,8 @@ func (r *reader) keyValues() (bool, error) {
 			case ours:
 				return false, &SyntaxError{i + 1, err}
 			}
-			if len(read) == 0 {
-				return false, nil
-			}
 		}
-		if i == r.at && len(pairs) == 0 {
+		if len(read) == 0 {
 			return false, nil
 		}
 	}
@@ -120,9 +116,13 @@ func (c *Claim) pair(word, value string) (known bool, err error) {
 	return true, nil
 }
 
-// tilde matches a number that the writer marks as approximate. Its true error is unknown, so no
-// law can be checked with it.
-var tilde = regexp.MustCompile(`^[~≈]\s*[\d.,]+`)
+var (
+	// tilde matches a number that the writer marks as approximate. Its true error is unknown, so
+	// no law can be checked with it.
+	tilde = regexp.MustCompile(`^[~≈]\s*[\d.,]+`)
+	// pipelined matches how many requests a connection has in flight, in a heading.
+	pipelined = regexp.MustCompile(`(?i)^#.*\bpipelin\w+ *[×x](\d{1,4})\b`)
+)
 
 // cells splits a row of a Markdown table into the texts of its cells, without emphasis and
 // backticks; nil for any other line.
@@ -139,8 +139,14 @@ func cells(l string) (all []string) {
 // table reads each row of a Markdown table as a run, if the head names two figures or more. It
 // ignores cells that are no figures. Rows with an approximate figure are no runs; their lines
 // go to Guessed. It returns true for every table, read or not, since its lines need no other
-// try.
+// try. A heading above tells the depth of all rows.
 func (r *reader) table() (bool, error) {
+	if strings.HasPrefix(r.lines[r.at], "#") {
+		r.depth = Figure{}
+		if m := pipelined.FindStringSubmatch(r.lines[r.at]); m != nil {
+			r.depth, _ = figure(m[1], "count")
+		}
+	}
 	head, names := r.at, cells(r.lines[r.at])
 	if names == nil {
 		return false, nil
@@ -156,6 +162,9 @@ func (r *reader) table() (bool, error) {
 			continue
 		}
 		c := newClaim("table", unknownLoop, r.at+1)
+		if r.depth.Value > 0 {
+			c.set("depth", r.depth)
+		}
 		for k, cell := range row[:min(len(row), len(names))] {
 			name := key(names[k])
 			if f, err := readKey(name, cell); err == nil && name != "" {

@@ -47,7 +47,8 @@ type reader struct {
 	begin   []int // offset of each line in all
 	at      int   // index of the next line
 	read    []bool
-	noPairs int // lines before this index were tried as key=value, in vain
+	noPairs int    // lines before this index were tried as key=value, in vain
+	depth   Figure // requests in flight on a connection, by the last heading; 0 where it does not tell
 }
 
 // Read finds the runs in a text: output of load tools, key=value lines and tables of figures,
@@ -73,10 +74,10 @@ func Read(from io.Reader) (*Text, error) {
 			return nil, err
 		}
 	}
-	// Prose is read last: only then is it known which lines no other form has taken.
 	for _, c := range r.Claims {
 		c.finish()
 	}
+	// Prose is read last: only then is it known which lines no other form has taken.
 	r.sentences()
 	for i, l := range lines {
 		last := len(r.Unread) - 1
@@ -229,7 +230,7 @@ func (r *reader) object() (bool, error) {
 
 // flatten appends a line "path value" for each number and string of a JSON document, with keys
 // in alphabetical order and joined by dots. Elements of an array have the path of the array. So
-// the patterns of a layout read JSON as they read text.
+// the rows of a layout read JSON as they read text.
 func flatten(lines []string, path string, v any) []string {
 	switch v := v.(type) {
 	case map[string]any:
