@@ -64,7 +64,8 @@ func (c *Claim) get(name string) Figure { return c.Figures[name] }
 // value is a figure without its rounding, 0 where the run has none.
 func (c *Claim) value(name string) float64 { return c.Figures[name].Value }
 
-// figure is the lookup of expressions. Beside the run's figures it knows throughput and slots.
+// figure is the lookup of expressions. Besides the run's figures it knows throughput and slots, and
+// the names of the run's tool and loop, which are 1. Other tools and loops are missing figures.
 func (c *Claim) figure(name string) (f Figure, ok bool) {
 	switch name {
 	case "throughput":
@@ -73,6 +74,9 @@ func (c *Claim) figure(name string) (f Figure, ok bool) {
 	case "slots":
 		n := c.slots()
 		return Figure{Value: n}, n > 0
+	}
+	if name == c.Loop || name == c.Tool && slices.Contains(formats, name) {
+		return Figure{Value: 1}, true
 	}
 	f, ok = c.Figures[name]
 	return f, ok
@@ -168,18 +172,9 @@ func quantileOf(name string) (q float64, ok bool) {
 // quantiles returns the claim's quantiles by ascending share, with min and max as the
 // shares 0 and 1. Each bar of a histogram ends at a quantile too.
 func (c *Claim) quantiles() (all []quantile) {
-	// A bar of a histogram has no name of its own, so every quantile is named by its share in
-	// percent, with five decimals at most.
-	add := func(q float64, f Figure) {
-		name := quantileName(math.Round(q*1e7) / 1e5)
-		if q == 0 {
-			name = "min"
-		}
-		all = append(all, quantile{q, name, f})
-	}
 	for name, f := range c.Figures {
 		if q, ok := quantileOf(name); ok {
-			add(q, f)
+			all = append(all, quantile{q, name, f})
 		}
 	}
 	// The last bar ends at the longest time, which is max, so only bars with some but not all
@@ -187,12 +182,13 @@ func (c *Claim) quantiles() (all []quantile) {
 	below, total := 0., c.value("histogram")
 	for _, b := range c.bars {
 		if below += b.n.Value; below > 0 && below < total {
-			add(below/total, b.end)
+			// A bar has no name, so it is named by its share in percent, with five decimals.
+			all = append(all, quantile{below / total, quantileName(math.Round(1e7*below/total) / 1e5), b.end})
 		}
 	}
 	for q, name := range []string{"min", "max"} {
 		if c.has(name) {
-			add(float64(q), c.get(name))
+			all = append(all, quantile{float64(q), name, c.get(name)})
 		}
 	}
 	slices.SortFunc(all, func(a, b quantile) int { return cmp.Or(cmp.Compare(a.Q, b.Q), cmp.Compare(a.Value, b.Value)) })

@@ -50,8 +50,14 @@ func newEquation(l string) *equation {
 // A lookup finds a figure by its name. It returns false for a figure that is not known.
 type lookup func(name string) (Figure, bool)
 
-// rounders are the functions that expressions can call.
-var rounders = map[string]func(float64) float64{"floor": math.Floor, "ceil": math.Ceil}
+// functions are those that expressions can call. over is how far a is surely above b, and 0
+// where it may not be.
+var functions = map[string]func(a, b Figure) Figure{
+	"floor":  func(a, _ Figure) Figure { return Figure{Value: math.Floor(a.Value)} },
+	"ceil":   func(a, _ Figure) Figure { return Figure{Value: math.Ceil(a.Value)} },
+	"larger": func(a, b Figure) Figure { return Figure{max(a.Value, b.Value), max(a.Half, b.Half)} },
+	"over":   func(a, b Figure) Figure { return Figure{Value: max(0, a.low()-b.high())} },
+}
 
 // nameOf returns the name of the figure at a node of an expression: an identifier, or a
 // selector such as thread_rate.mean. It returns "" for any other node.
@@ -74,8 +80,9 @@ func (of lookup) compute(x ast.Expr) (f Figure, ok bool) {
 			f, _ = of(nameOf(x.Fun))
 			return f, true
 		}
-		f, ok = of.compute(x.Args[0])
-		return Figure{Value: rounders[nameOf(x.Fun)](f.Value)}, ok
+		a, known := of.compute(x.Args[0])
+		b, also := of.compute(x.Args[len(x.Args)-1])
+		return functions[nameOf(x.Fun)](a, b), known && also
 	case *ast.ParenExpr:
 		return of.compute(x.X)
 	case *ast.BasicLit:
@@ -97,14 +104,19 @@ func (of lookup) compute(x ast.Expr) (f Figure, ok bool) {
 	return of(nameOf(x))
 }
 
+// applies reports whether the conditions of the equation are met.
+func (e *equation) applies(of lookup) bool {
+	is0 := func(name string) bool { f, _ := of(name); return f.Value == 0 }
+	not0 := func(name string) bool { return !is0(name) }
+	return !slices.ContainsFunc(e.when, is0) && !slices.ContainsFunc(e.unless, not0)
+}
+
 // broken computes both sides, and reports whether they break the equation for certain: only a gap
 // that rounding cannot close does.
 func (e *equation) broken(of lookup) (left, right Figure, broken bool) {
-	is0 := func(name string) bool { f, _ := of(name); return f.Value == 0 }
-	not0 := func(name string) bool { return !is0(name) }
 	left, known := of.compute(e.leftSide)
 	right, also := of.compute(e.value)
-	if !known || !also || slices.ContainsFunc(e.when, is0) || slices.ContainsFunc(e.unless, not0) {
+	if !known || !also || !e.applies(of) {
 		return left, right, false
 	}
 	// 1e-6 covers the rounding of floating point, where the text has exact figures.

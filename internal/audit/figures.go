@@ -22,16 +22,6 @@ func key(word string) string {
 	return tools().words[word]
 }
 
-// readKey parses the value of a figure by the kind of its name. Only the run's length may lack
-// its unit, and is in seconds then, as people write "duration=30".
-func readKey(name, value string) (Figure, error) {
-	f, err := figure(value, kindFor(name))
-	if err != nil && name == "seconds" {
-		return figure(value+"s", "time")
-	}
-	return f, err
-}
-
 var (
 	pairLine  = regexp.MustCompile(`^\s*([A-Za-z][\w ./%]*?)\s*=\s*(\S.*?)\s*$`)
 	pairsLine = regexp.MustCompile(`^\s*[A-Za-z][\w.]*=\S+(?:\s+[A-Za-z][\w.]*=\S+)+\s*$`)
@@ -92,7 +82,10 @@ func (r *reader) keyValues() (bool, error) {
 // The keys run, tool and loop are no figures; they set the fields of the claim.
 func (c *Claim) pair(word, value string) (known bool, err error) {
 	name := key(word)
-	f, err := readKey(name, value)
+	f, err := figure(value, kindFor(name))
+	if err != nil && name == "seconds" { // people write "duration=30"
+		f, err = figure(value+"s", "time")
+	}
 	switch lower := strings.ToLower(word); {
 	case lower == "run":
 		c.Name = value
@@ -166,10 +159,7 @@ func (r *reader) table() (bool, error) {
 			c.set("depth", r.depth)
 		}
 		for k, cell := range row[:min(len(row), len(names))] {
-			name := key(names[k])
-			if f, err := readKey(name, cell); err == nil && name != "" {
-				c.set(name, f)
-			}
+			_, _ = c.pair(names[k], cell) // most tables have columns that are no figures
 		}
 		// The head and the line below it count as read only with a row that is a run.
 		if len(known) >= 2 && c.measured() {
@@ -188,7 +178,7 @@ var sentence = regexp.MustCompile(`(?i)(?:^|[\s(])(?:(\d[\d.,]*)\s?(?:requests p
 func (r *reader) sentences() {
 	var service Figure
 	var claims []*Claim
-	var lines []int
+	var lines []int // with the CPU time
 	for i, l := range r.lines {
 		if r.read[i] {
 			continue

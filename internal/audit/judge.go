@@ -79,7 +79,7 @@ func (k *check) lookup(c *Claim, numbers record.Values) lookup {
 		return c.figure(name)
 	}
 	for _, e := range k.with {
-		if v, ok := lookup(of).compute(e.value); ok {
+		if v, ok := lookup(of).compute(e.value); ok && e.applies(of) {
 			own[e.left] = v
 		}
 	}
@@ -104,11 +104,10 @@ func (k *check) fill(f *finding, of lookup) {
 var classes = []record.Judgement{record.Impossible, record.Suspicious, record.CannotTell}
 
 const (
-	slack     = .02    // how far a law may be broken beyond rounding, a ratio: tools read clocks at different moments
-	unsteady  = 1. / 3 // how far the mean of a tool's samples may be from the rate of the run, a ratio: wrk leaves out samples in which nothing ended
-	missed    = .01    // share of planned requests that a run may lack and still have the planned load
-	fewFailed = .001   // share of requests without a good reply that a comparison tolerates
-	hdr       = .005   // HDR histograms keep three digits
+	slack    = .02    // how far a law may be broken beyond rounding, a ratio: tools read clocks at different moments
+	unsteady = 1. / 3 // how far the mean of a tool's samples may be from the rate of the run, a ratio: wrk leaves out samples in which nothing ended
+	missed   = .01    // share of planned requests that a run may lack and still have the planned load
+	hdr      = .005   // HDR histograms keep three digits
 )
 
 // Given holds what the user knows beyond the text. A field of 0 is unknown. A figure that the
@@ -149,13 +148,11 @@ var ofTimes = []test{
 	{"audit-spread", "stdev mean max", spread},
 }
 
-// ofRuns are the tests of a run as a whole. Sources: Little 1961; Denning and Buzen 1978 for the
+// ofRuns are the tests of a run as a whole. Sources: Denning and Buzen 1978 for the
 // interactive law; the tools' own code.
 var ofRuns = []test{
-	{"audit-little", "mean", little},
 	{"audit-turnaround", "mean", closedCycle},
 	{"audit-offered-missed", "offered rate", offeredMissed},
-	{"audit-failed", "requests", failed},
 	// wrk 4 answers a request after --timeout like any other, but keeps no time of it.
 	{"audit-late", "requests", func(c *Claim, f *finding) bool {
 		n, least, by := c.late()
@@ -246,7 +243,7 @@ func (a *audit) judge(i int, c *Claim) {
 		}
 		of := k.lookup(c, nil)
 		if slices.ContainsFunc(k.holds, func(e *equation) bool { _, _, broken := e.broken(of); return broken }) {
-			f := finding{Code: k.Code}
+			f := finding{Code: k.Code, Names: record.Names{"tool": c.Tool}}
 			k.fill(&f, of)
 			found(f)
 		}
@@ -291,65 +288,6 @@ func offeredMissed(c *Claim, f *finding) bool {
 	sentPlan := c.has("requests", "seconds", "asked_seconds", "max") &&
 		sent >= offered.low()*asked*(1-missed) && seconds <= (asked+c.get("max").high())*(1+missed)
 	return c.get("rate").high() < offered.low()*(1-missed) && !sentPlan
-}
-
-// failed finds requests that failed. Most tools' quantiles leave them out.
-func failed(c *Claim, f *finding) bool {
-	requests, lost := c.value("requests"), c.value("errors")
-	ended := requests
-	f.Names["times"] = "survivors"
-	switch c.Tool {
-	case "wrk", "wrk2", "httperf": // they count answered requests only, and a timeout is none or an error already
-		ended += lost
-	case "h2load": // a timeout is an error already
-	case "vegeta", "fortio", "k6", "bombardier":
-		f.Names["times"] = "all"
-		fallthrough
-	default:
-		lost += c.value("timeouts")
-	}
-	share := lost / ended
-	f.Numbers = record.Values{"lost": lost, "ended": ended, "share": share, "known": 1 - share, "read": c.value("read_errors")}
-	return requests > 0 && lost > fewFailed*requests
-}
-
-// little checks Little's law, N = X R (Little 1961): rate × response time is the mean number of
-// requests in flight, and the connections cannot hold more than there are. Where N is unknown
-// it only tells which number would be needed. Where a known habit of the tool explains the
-// excess the code names the habit.
-func little(c *Claim, f *finding) bool {
-	n, inFlight := c.slots(), c.throughput().times(c.get("mean"))
-	f.Names["tool"] = c.Tool
-	if n == 0 {
-		f.Code = "audit-connections-untold"
-		return c.throughput().Value > 0 && slices.Contains(formats, c.Tool)
-	}
-	f.Numbers = record.Values{"depth": c.value("depth")}
-	// The order matters: the first explanation that holds becomes the code.
-	switch most := backFilled(c); {
-	case c.Tool == "wrk" && c.get("mean").low() <= most*(1+2*slack):
-		f.Code = "audit-back-filled"
-	case c.Tool == "wrk":
-		f.Numbers["back_filled"] = most
-	case c.Loop == openLoop:
-		f.Code = "audit-little-plan"
-	case (c.Tool == "h2load" || c.Tool == "k6") && !c.has("depth"):
-		f.Code = "audit-depth-untold"
-	}
-	return inFlight.low() > n*(1+slack)
-}
-
-// backFilled is the longest mean that wrk 4 can print for what its connections can hold.
-// For a time x above two cycles N/X its histogram also gets x - N/X, x - 2 N/X and so on:
-// about x / (N/X) times with a mean of x/2. All true times add up to N T at most, so the
-// mean is highest if the longest ones make up that whole sum: half a cycle and a quarter
-// of the longest time.
-func backFilled(c *Claim) float64 {
-	if !c.has("max") || c.throughput().low() <= 0 {
-		return math.Inf(1)
-	}
-	cycle := c.slots() / c.throughput().low()
-	return max(cycle, cycle/2+c.get("max").high()/4)
 }
 
 // closedCycle applies the interactive law, R = N / X - Z (Denning and Buzen 1978): in a closed
