@@ -170,6 +170,8 @@ func (a *audit) growth() {
 // sameRate finds runs whose rate or times cannot differ: below capacity every server does
 // the offered rate, and with one request in flight a second worker has nothing to do.
 func (a *audit) sameRate() {
+	// vegeta prints the rate that it sent at, and not the one that was asked for.
+	//
 	// Runs with exactly the same planned rate form a group. A run that missed its rate has met
 	// the capacity, and such a run can tell servers apart.
 	byOffer := map[float64][]*Claim{}
@@ -209,13 +211,14 @@ func (a *audit) repeats() {
 		}
 	}
 	noise, repeated := 0., false
-	var middles []float64
+	var middles []float64 // the middle run of each name; the upper one of two
 	for _, all := range means {
 		slices.Sort(all)
 		repeated = repeated || len(all) > 1
 		noise = max(noise, all[len(all)-1]/all[0]-1)
 		middles = append(middles, all[len(all)/2])
 	}
+	// Both findings stand at the first run, because they are about all.
 	if !repeated && len(a.runs) > 1 {
 		a.addGroup("audit-one-trial", linesOf(a.runs[:1]), record.Values{"runs": float64(len(a.runs))})
 	} else if len(means) > 1 {

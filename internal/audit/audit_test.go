@@ -577,6 +577,10 @@ func TestRunsAmidProse(t *testing.T) {
 	if f := a.Findings[0]; f.Code != "audit-little" || f.Line != 8 || len(a.Runs) != 2 || a.Findings[1].Kind == record.Impossible {
 		t.Errorf("the heading's depth is not taken for its table alone: %+v", a.Findings)
 	}
+	a = judge(t, "```\n# Many connections:\nRUNTIME=threads make run\n```\nrate=5/s mean=2ms\n# quick\nmax=3ms\n", audit.Given{})
+	if len(a.Runs) != 1 || len(a.Runs[0].Figures) != 3 || a.Runs[0].Line != 5 || a.NotRead[0].End != 4 || len(a.NotRead) != 1 {
+		t.Errorf("a shell's comment and settings are taken for a run: %+v, not read %v", a.Runs, a.NotRead)
+	}
 	a = judge(t, "It did 250 requests per second, with 4ms of CPU each.\nThen 1,300 requests per second.\n", audit.Given{Cores: 2})
 	if got := codes(a); len(a.Runs) != 2 || !slices.Contains(got, "utilisation") {
 		t.Errorf("got %+v, %v", a.Runs, got)

@@ -76,10 +76,12 @@ func nameOf(x ast.Expr) string {
 func (of lookup) compute(x ast.Expr) (f Figure, ok bool) {
 	switch x := x.(type) {
 	case *ast.CallExpr:
-		if len(x.Args) == 0 { // name?
+		// A call without arguments is what notation makes of "name?".
+		if len(x.Args) == 0 {
 			f, _ = of(nameOf(x.Fun))
 			return f, true
 		}
+		// A function of one argument gets it twice and ignores the second.
 		a, known := of.compute(x.Args[0])
 		b, also := of.compute(x.Args[len(x.Args)-1])
 		return functions[nameOf(x.Fun)](a, b), known && also

@@ -22,6 +22,8 @@ func key(word string) string {
 	return tools().words[word]
 }
 
+// A line with one pair may have spaces, as in "p99 = 4 ms". With several pairs spaces would not tell
+// where a value ends.
 var (
 	pairLine  = regexp.MustCompile(`^\s*([A-Za-z][\w ./%]*?)\s*=\s*(\S.*?)\s*$`)
 	pairsLine = regexp.MustCompile(`^\s*[A-Za-z][\w.]*=\S+(?:\s+[A-Za-z][\w.]*=\S+)+\s*$`)
@@ -49,10 +51,12 @@ func (r *reader) keyValues() (bool, error) {
 	if r.at < r.noPairs {
 		return false, nil
 	}
+	// read lists the lines of the run, so that others in its paragraph stay unread.
 	c, i, read := newClaim("figures", unknownLoop, r.at+1), r.at, []int(nil)
 	for ; i < len(r.lines) && strings.TrimSpace(r.lines[i]) != "" && !strings.HasPrefix(r.lines[i], "```"); i++ {
 		ours := len(read) > 0 && read[len(read)-1] == i-1 // then an unknown key is an error
-		if strings.HasPrefix(strings.TrimSpace(r.lines[i]), "#") {
+		// A comment belongs to the run that it stands in. None begins with one: a shell's settings may.
+		if len(read) > 0 && strings.HasPrefix(strings.TrimSpace(r.lines[i]), "#") {
 			read = append(read, i)
 		}
 		for _, p := range pairsOf(r.lines[i]) {
@@ -144,6 +148,7 @@ func (r *reader) table() (bool, error) {
 	if names == nil {
 		return false, nil
 	}
+	// A table with one known column is about something else, such as settings.
 	known := slices.DeleteFunc(slices.Clone(names), func(word string) bool { return key(word) == "" })
 	for r.at++; r.at < len(r.lines); r.at++ {
 		row := cells(r.lines[r.at])

@@ -38,6 +38,7 @@ var checks = func() (all []*check) {
 	var last *check
 	for l := range strings.Lines(findings) {
 		first, rest, _ := strings.Cut(strings.TrimSpace(l), " ")
+		// A heading has no tab before it, a check has one, and what belongs to a check has two.
 		switch {
 		case l[0] == '#':
 		case l[0] != '\t':
@@ -162,7 +163,8 @@ var ofRuns = []test{
 	}},
 	// The rate of a plan is what was asked for, and the rate of a closed loop what came of it. Only a
 	// tool's own output tells which; a plan that was missed is a finding of its own.
-	{"audit-asked-rate", "seconds", func(c *Claim, _ *finding) bool {
+	{"audit-asked-rate", "seconds", func(c *Claim, f *finding) bool {
+		f.Names["tool"] = c.Tool // vegeta prints the rate that it sent at
 		done, asked := c.throughput(), c.get("offered")
 		kept := asked.Value > 0 && done.high() >= asked.low()*(1-missed)
 		return c.of != nil && (c.has("rate") || c.has("requests")) && (c.paced() && kept || c.neverPauses())
@@ -231,12 +233,15 @@ func (a *audit) judge(i int, c *Claim) {
 	for _, part := range c.parts() {
 		run(ofTimes, part)
 		for _, l := range slices.Concat(tools().laws["all"], tools().laws[c.Tool]) {
+			// An equation is not checked on a part that lacks its figures.
 			if left, right, broken := l.broken(part.figure); broken {
 				is := map[byte]string{'<': "at most", '>': "at least"}[l.sign[0]]
 				found(twice(l.code, part.part, l.left, left, is, l.right, right))
 			}
 		}
 	}
+	// The equations of findings.txt are about whole requests. One finding of a kind is enough for a
+	// run, so the first equation that is broken counts.
 	for _, k := range checks {
 		if !slices.Contains(k.tools, "all") && !slices.Contains(k.tools, c.Tool) {
 			continue
