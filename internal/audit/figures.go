@@ -96,9 +96,10 @@ func (c *Claim) pair(word, value string) (known bool, err error) {
 	case lower == "tool":
 		c.Tool = value
 	case lower == "loop":
-		if c.Loop = value; !slices.Contains([]string{closedLoop, pacedLoop, openLoop}, value) {
+		if !slices.Contains([]string{closedLoop, pacedLoop, openLoop}, value) {
 			return true, fmt.Errorf("loop %q is none of closed, paced, open", value)
 		}
+		c.Loop = value
 	case name == "":
 		return false, fmt.Errorf("unknown key %q", word)
 	case err != nil:
@@ -164,7 +165,9 @@ func (r *reader) table() (bool, error) {
 			c.set("depth", r.depth)
 		}
 		for k, cell := range row[:min(len(row), len(names))] {
-			_, _ = c.pair(names[k], cell) // most tables have columns that are no figures
+			if key(names[k]) != "" { // a column "run" or "tool" is about something else
+				_, _ = c.pair(names[k], cell) // a cell that is no figure is left out
+			}
 		}
 		// The head and the line below it count as read only with a row that is a run.
 		if len(known) >= 2 && c.measured() {
