@@ -13,31 +13,37 @@ import (
 )
 
 // across holds the runs of a text against each other, after judge has looked at each run alone.
-// It adds its findings to a. guessed are the numbers of the lines, from 1, with table rows that
-// are marked as approximate. There must be at least one run.
+// guessed are the numbers of the lines, from 1, with table rows that are marked as approximate.
+// There must be at least one run.
 //
-// The checks in this file fall into three kinds. Two runs can contradict each other: the same
-// figures twice, or a server's report that does not fit the client's. A series of runs can have
-// a simple explanation that needs no server: more connections in a closed loop, or a column of
-// changes that was computed wrongly. And runs can be unable to differ, so that their comparison
-// answers nothing.
+// Two runs can contradict each other: a server's report that does not fit the client's, or the
+// same figures twice. A series of runs can have a simple explanation that needs no server: more
+// connections in a closed loop, or a column of changes that was computed wrongly. And runs can be
+// unable to differ, so that their comparison answers nothing.
 func (a *audit) across(guessed []int) {
-	seen := map[string]*Claim{}
+	first, seen := 0, map[string]*Claim{}
 	for i, c := range a.runs {
-		if i > 0 {
-			a.add(finding{Code: "audit-two-reports", Numbers: twoReports(c, a.runs[i-1]), Run: i, Line: c.Line})
+		found := func(code record.Code, v record.Values) {
+			a.add(finding{Code: code, Numbers: v, Run: i, Line: c.Line})
 		}
-		// Runs that agree in every digit are no two measurements.
-		print := c.fingerprint()
-		if first := seen[print]; first != nil && print != "" {
-			a.add(finding{Code: "audit-identical", Numbers: record.Values{"figures": float64(strings.Count(print, " ") + 1), "line": float64(first.Line)}, Run: i, Line: c.Line})
+		// Runs that agree in every digit are no two measurements. Every copy points to the original.
+		figures, n := c.fingerprint()
+		if original := seen[figures]; original != nil && n >= 4 {
+			found("audit-identical", record.Values{"figures": float64(n), "line": float64(original.Line)})
 		} else {
-			// Only the first run with these figures is kept, so that every copy points to the
-			// original.
-			seen[print] = c
+			seen[figures] = c
+		}
+		if i == 0 || !c.has("change", "rate") || !a.runs[i-1].has("rate") {
+			first = i // of a column of changes
+		} else if v := changed(c, a.runs[i-1], a.runs[first]); v != nil {
+			found("audit-change", v)
+		}
+		if i > 0 {
+			if v := twoReports(c, a.runs[i-1]); v != nil {
+				found("audit-two-reports", v)
+			}
 		}
 	}
-	a.changes()
 	a.backlog()
 	a.growth()
 	a.sameRate()
@@ -48,8 +54,7 @@ func (a *audit) across(guessed []int) {
 }
 
 // addGroup adds a finding about several runs together. lines are the first lines of these runs,
-// from 1; there is at least one. The finding lists them in its name "lines" and stands at the
-// first. Its Run is -1, because it belongs to no single run.
+// from 1; there is at least one. Its Run is -1, because it belongs to no single run.
 func (a *audit) addGroup(code record.Code, lines []int, v record.Values) {
 	list := strings.ReplaceAll(strings.Trim(fmt.Sprint(lines), "[]"), " ", ", ")
 	a.add(finding{Code: code, Numbers: v, Names: record.Names{"lines": list}, Run: -1, Line: lines[0]})
@@ -72,12 +77,12 @@ func twoReports(server, client *Claim) record.Values {
 	// them were inside the server at once on average, if both reports are about the same span
 	// of time.
 	sum, mean, seconds := server.value("sum"), server.get("mean"), client.value("seconds")
-	n, inside, most := sum/mean.Value, sum/seconds, client.inFlight()
+	n, inside, most := sum/mean.Value, sum/seconds, client.slots()
 	tooMany := most > 0 && inside > most*(1+slack)
 	switch {
 	// Reports with another number of requests belong to other runs, so they are not compared.
 	case server.has("seconds"), server.has("rate"), !server.has("sum"), mean.Value <= 0, seconds <= 0, !client.has("mean"),
-		math.Abs(n-client.value("requests")) > .5+slack*n, !tooMany && !mean.exceeds(client.get("mean")):
+		math.Abs(n-client.value("requests")) > .5+slack*n, !tooMany && mean.low() <= client.get("mean").high()*(1+slack):
 		return nil
 	}
 	v := record.Values{"sum": sum, "seconds": seconds, "inside": inside, "server": mean.Value, "client": client.value("mean"), "line": float64(client.Line)}
@@ -92,43 +97,32 @@ func twoReports(server, client *Claim) record.Values {
 	return v
 }
 
-// fingerprint joins what a run measured, to the last digit. It returns "" for fewer than
-// four figures.
-func (c *Claim) fingerprint() string {
-	var parts []string
-	// Only results count. Settings such as the number of connections are equal in honest
-	// repetitions too.
+// fingerprint joins what a run measured, to the last digit, and counts the figures. Settings such
+// as the number of connections are left out, because honest repetitions share them.
+func (c *Claim) fingerprint() (figures string, n int) {
 	results := []string{"mean", "stdev", "max", "min", "thread_rate.mean", "thread_rate.max", "rate", "bytes", "sum"}
 	for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
 		if _, ok := quantileOf(name); ok || slices.Contains(results, name) {
-			parts = append(parts, name+strconv.FormatFloat(c.value(name), 'g', -1, 64))
+			figures += name + strconv.FormatFloat(c.value(name), 'g', -1, 64) + " "
+			n++
 		}
 	}
-	if len(parts) < 4 {
-		return ""
-	}
-	return strings.Join(parts, " ")
+	return figures, n
 }
 
-// changes checks a column of changes of the rate, which people compute by hand. Each change
-// must be right against the row before or against the first row of its column, because texts
-// use both. A row without a change or without a rate begins a new column.
-func (a *audit) changes() {
+// changed checks a change of the rate, which people compute by hand. It must be right against the
+// row before or against the first row of its column, because texts use both. It returns nil if it
+// is.
+func changed(c, before, first *Claim) record.Values {
 	// off is how far a change may be wrong beyond its rounding, a ratio: the rates in the text
 	// are rounded as well.
 	const off = .001
-	first := 0
-	for i, c := range a.runs {
-		if i == 0 || !c.has("change", "rate") || !a.runs[i-1].has("rate") {
-			first = i
-			continue
-		}
-		said, rate, before := c.get("change"), c.value("rate"), a.runs[i-1].value("rate")
-		change, whole := rate/before-1, rate/a.runs[first].value("rate")-1
-		if min(math.Abs(said.Value-change), math.Abs(said.Value-whole)) > said.Half+off {
-			a.add(finding{Code: "audit-change", Numbers: record.Values{"said": said.Value, "change": change, "whole": whole, "rate": rate, "before": before}, Run: i, Line: c.Line})
-		}
+	said, rate := c.get("change"), c.value("rate")
+	change, whole := rate/before.value("rate")-1, rate/first.value("rate")-1
+	if min(math.Abs(said.Value-change), math.Abs(said.Value-whole)) <= said.Half+off {
+		return nil
 	}
+	return record.Values{"said": said.Value, "change": change, "whole": whole, "rate": rate, "before": before.value("rate")}
 }
 
 // backlog finds a difference of accepted and done that grows from run to run: the server takes
@@ -136,16 +130,14 @@ func (a *audit) changes() {
 // figures, and the difference must grow at each step. Two runs may differ by chance.
 func (a *audit) backlog() {
 	waiting := func(c *Claim) float64 { return c.value("accepted") - c.value("done") }
-	var of []*Claim
-	for _, c := range a.runs {
-		if n := len(of); c.has("accepted", "done") {
-			if n > 0 && waiting(c) <= waiting(of[n-1]) {
-				return
-			}
-			of = append(of, c)
+	of := slices.DeleteFunc(slices.Clone(a.runs), func(c *Claim) bool { return !c.has("accepted", "done") })
+	n := len(of)
+	for i := 1; i < n; i++ {
+		if waiting(of[i]) <= waiting(of[i-1]) {
+			return
 		}
 	}
-	if n := len(of); n >= 3 {
+	if n >= 3 {
 		a.addGroup("audit-backlog-grows", linesOf(of), record.Values{"first": waiting(of[0]), "last": waiting(of[n-1]), "times": float64(n)})
 	}
 }
@@ -164,7 +156,7 @@ func (a *audit) growth() {
 		}
 		group, first, last := rest[:n], rest[0], rest[n-1]
 		rest = rest[n:]
-		x, y, from, to := first.rate().Value, last.rate().Value, first.value("connections"), last.value("connections")
+		x, y, from, to := first.throughput().Value, last.throughput().Value, first.value("connections"), last.value("connections")
 		// mean and cycle are how many times longer the response time and N / X are at the end
 		// of the series. Both must have grown by a fifth. Smaller changes are within the noise
 		// of a run.
@@ -175,38 +167,35 @@ func (a *audit) growth() {
 	}
 }
 
-// same adds a finding about two runs or more that cannot differ. It adds the number of runs to
-// v, and the lowest and highest value of the figure called name. A group of fewer runs adds
-// nothing.
-func (a *audit) same(code record.Code, name string, group []*Claim, v record.Values) {
-	if len(group) < 2 {
-		return
-	}
-	by := func(x, y *Claim) int { return cmp.Compare(x.value(name), y.value(name)) }
-	v["runs"], v["low"], v["high"] = float64(len(group)), slices.MinFunc(group, by).value(name), slices.MaxFunc(group, by).value(name)
-	a.addGroup(code, linesOf(group), v)
-}
-
 // sameRate finds runs whose rate or times cannot differ: below capacity every server does
 // the offered rate, and with one request in flight a second worker has nothing to do.
 func (a *audit) sameRate() {
-	// Runs with exactly the same planned rate form a group.
+	// vegeta prints the rate that it sent at, and not the one that was asked for.
+	//
+	// Runs with exactly the same planned rate form a group. A run that missed its rate has met
+	// the capacity, and such a run can tell servers apart.
 	byOffer := map[float64][]*Claim{}
 	var single []*Claim
 	for _, c := range a.runs {
-		// A run that missed its planned rate has met the capacity, and such a run can tell
-		// servers apart.
 		if offered := c.value("offered"); c.has("offered", "rate") && c.value("rate") >= (1-missed)*offered && c.Tool != "vegeta" {
 			byOffer[offered] = append(byOffer[offered], c)
 		}
-		if c.inFlight() == 1 {
+		if c.slots() == 1 {
 			single = append(single, c)
 		}
 	}
-	for _, offered := range slices.Sorted(maps.Keys(byOffer)) {
-		a.same("audit-same-rate", "rate", byOffer[offered], record.Values{"offered": offered})
+	// same adds a finding with the lowest and the highest value of the figure called name.
+	same := func(code record.Code, name string, group []*Claim, v record.Values) {
+		if len(group) > 1 {
+			by := func(x, y *Claim) int { return cmp.Compare(x.value(name), y.value(name)) }
+			v["runs"], v["low"], v["high"] = float64(len(group)), slices.MinFunc(group, by).value(name), slices.MaxFunc(group, by).value(name)
+			a.addGroup(code, linesOf(group), v)
+		}
 	}
-	a.same("audit-one-in-flight", "mean", single, record.Values{})
+	for _, offered := range slices.Sorted(maps.Keys(byOffer)) {
+		same("audit-same-rate", "rate", byOffer[offered], record.Values{"offered": offered})
+	}
+	same("audit-one-in-flight", "mean", single, record.Values{})
 }
 
 // repeats compares the noise with the difference between names. noise is the largest spread of
@@ -222,21 +211,19 @@ func (a *audit) repeats() {
 		}
 	}
 	noise, repeated := 0., false
-	var middles []float64
+	var middles []float64 // the middle run of each name; the upper one of two
 	for _, all := range means {
 		slices.Sort(all)
 		repeated = repeated || len(all) > 1
 		noise = max(noise, all[len(all)-1]/all[0]-1)
 		middles = append(middles, all[len(all)/2])
 	}
-	// The finding stays without numbers where nothing is wrong, and add then drops it.
-	f := finding{Code: "audit-one-trial", Run: -1, Line: a.runs[0].Line}
+	// Both findings stand at the first run, because they are about all.
 	if !repeated && len(a.runs) > 1 {
-		f.Numbers = record.Values{"runs": float64(len(a.runs))}
+		a.addGroup("audit-one-trial", linesOf(a.runs[:1]), record.Values{"runs": float64(len(a.runs))})
 	} else if len(means) > 1 {
 		if difference := slices.Max(middles)/slices.Min(middles) - 1; difference <= noise {
-			f.Code, f.Numbers = "audit-within-noise", record.Values{"noise": noise, "difference": difference, "runs": float64(len(means))}
+			a.addGroup("audit-within-noise", linesOf(a.runs[:1]), record.Values{"noise": noise, "difference": difference, "runs": float64(len(means))})
 		}
 	}
-	a.add(f)
 }

@@ -69,10 +69,10 @@ func codes(a *record.Audit) []string {
 func TestSeedsAreFlagged(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string][]string{
-		"seed-000.txt": {"bursts", "calibration", "failed", "fewer-connections", "offered-missed", "one-trial", "same-rate", "spinning", "uneven"},
+		"seed-000.txt": {"asked-rate", "bursts", "calibration", "failed", "fewer-connections", "offered-missed", "one-trial", "same-rate", "spinning", "uneven"},
 		"seed-001.txt": {"one-trial", "utilisation"},
 		"seed-002.txt": {"one-trial", "spinning", "statuses", "two-reports"},
-		"seed-003.txt": {"calibration", "dead", "fewer-connections", "identical", "little-plan", "offered-missed", "one-in-flight", "one-trial", "same-rate"},
+		"seed-003.txt": {"asked-rate", "calibration", "dead", "fewer-connections", "identical", "little-plan", "offered-missed", "one-in-flight", "one-trial", "same-rate"},
 		"seed-004.txt": {"change", "growth", "little", "one-trial", "turnaround"},
 	} {
 		text := read(t, filepath.Join("testdata", file))
@@ -431,7 +431,12 @@ func TestHeadlineSaysWhatToDo(t *testing.T) {
 		"requests=1000 rate=90/s seconds=10 errors=50":                                                                   "Use neither rate nor requests / seconds: they contradict each other. 1 impossible, 1 suspicious, ",
 		"run=a mean=1ms rate=5/s\n\nrun=b mean=3.0ms max=2.0ms rate=5/s":                                                 "line 3 (b): Do not use mean and max: they are in the wrong order. 1 impossible, ",
 		"requests=1000 rate=100/s seconds=10":                                                                            "Nothing speaks against these figures. 0 impossible, 0 suspicious, 0 cannot be told, in 1 run of figures.",
-		"requests=1000 ok=950 errors=50 mean=5ms":                                                                        "Do not use mean, max and quantiles above p95: 5 % of the requests failed and are not in them. ",
+		"rate=1000/s mean=9.9ms connections=10 loop=closed":                                                              "Nothing speaks against these figures, but in a closed loop the response time is the rate again, and leaves out what a delay costs (coordinated omission). 0 impossible, ",
+		// What decides most comes first: figures that contradict each other, then how the load was sent, then
+		// what is missing.
+		"requests=1000 rate=90/s seconds=10 errors=50 mean=1ms max=20s":                               "Use neither rate nor requests / seconds: they contradict each other. 2 impossible, 1 suspicious, ",
+		"requests=1000 rate=100/s seconds=10 mean=1.00ms connections=10 errors=5 tool=ab loop=closed": "Do not use the mean: it is 1 % of what the connections allow. 0 impossible, 2 suspicious, ",
+		"requests=1000 ok=950 errors=50 mean=5ms":                                                     "Do not use mean, max and quantiles above p95: 5 % of the requests failed and are not in them. ",
 	} {
 		var got strings.Builder
 		if err := report.Audit(&got, "text", judge(t, text, audit.Given{}), false, report.TextOptions{}); err != nil {
@@ -446,6 +451,30 @@ func TestHeadlineSaysWhatToDo(t *testing.T) {
 			if do := f.Fact().Part("do"); f.Kind != record.CannotTell && (do == string(f.Code) || strings.Contains(do, "<no value>")) {
 				t.Errorf("%s: nothing is said about what to do: %q", f.Code, do)
 			}
+		}
+	}
+}
+
+// Whether a rate was asked for is told once for each run of a tool that tells: the rate of a plan
+// that was kept, or of a closed loop, where it is an outcome. Figures that somebody typed tell nothing.
+func TestAskedRate(t *testing.T) {
+	t.Parallel()
+	wrk := "  2 threads and 8 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency     5.00ms    1.00ms   9.00ms   70.00%\n" +
+		"  10000 requests in 10.00s, 1.50MB read\nRequests/sec:   1000.00\n"
+	for _, c := range []struct{ text, want string }{
+		{"Running 10s test @ x\n" + wrk, "no rate was asked for: 1,000/s is what 8 connections came to that each wait for a reply"},
+		{"$ wrk -t2 -c8 -d10s -R1005 x\nRunning 10s test @ x\n" + wrk, "1,005/s were asked for, and 1,000/s were done (99.5 %)"},
+		{"$ wrk -t2 -c8 -d10s -R1100 x\nRunning 10s test @ x\n" + wrk, ""}, // which offered-missed tells
+		{"requests=10000 rate=1000/s seconds=10 connections=8 tool=wrk loop=closed", ""},
+	} {
+		said := ""
+		for _, f := range judge(t, c.text, audit.Given{}).Findings {
+			if f.Code == "audit-asked-rate" {
+				said += f.Fact().String()
+			}
+		}
+		if !strings.HasPrefix(said, c.want) || c.want == "" && said != "" {
+			t.Errorf("%q: got %q, want %q", c.text, said, c.want)
 		}
 	}
 }
@@ -544,6 +573,14 @@ func TestRunsAmidProse(t *testing.T) {
 	if got := codes(a); len(a.Runs) != 1 || a.Runs[0].Figures["rate"] != 1000 || !slices.Equal(got, []string{"approximate"}) {
 		t.Errorf("got %+v, %v", a.Runs, got)
 	}
+	a = judge(t, "### Plain (Pipelined ×16)\n| Connections | Throughput | Mean |\n|---|---|---|\n| 8 | 16,000 req/s | 7.9ms |\n# JSON\n| Connections | Throughput | Mean |\n|---|---|---|\n| 8 | 16,000 req/s | 7.9ms |\n", audit.Given{})
+	if f := a.Findings[0]; f.Code != "audit-little" || f.Line != 8 || len(a.Runs) != 2 || a.Findings[1].Kind == record.Impossible {
+		t.Errorf("the heading's depth is not taken for its table alone: %+v", a.Findings)
+	}
+	a = judge(t, "```\n# Many connections:\nRUNTIME=threads make run\n```\nrate=5/s mean=2ms\n# quick\nmax=3ms\n", audit.Given{})
+	if len(a.Runs) != 1 || len(a.Runs[0].Figures) != 3 || a.Runs[0].Line != 5 || a.NotRead[0].End != 4 || len(a.NotRead) != 1 {
+		t.Errorf("a shell's comment and settings are taken for a run: %+v, not read %v", a.Runs, a.NotRead)
+	}
 	a = judge(t, "It did 250 requests per second, with 4ms of CPU each.\nThen 1,300 requests per second.\n", audit.Given{Cores: 2})
 	if got := codes(a); len(a.Runs) != 2 || !slices.Contains(got, "utilisation") {
 		t.Errorf("got %+v, %v", a.Runs, got)
@@ -639,9 +676,26 @@ func TestNamesAreInTheTables(t *testing.T) {
 			}
 		}
 	}
-	known := map[string]bool{}
-	for _, word := range regexp.MustCompile(`[\w.]+`).FindAllString(tables.String(), -1) {
+	names := regexp.MustCompile(`[A-Za-z_][\w.]*`)
+	known := map[string]bool{"throughput": true, "slots": true, "open": true, "floor": true, "ceil": true, "larger": true, "over": true, "if": true, "unless": true}
+	for _, word := range names.FindAllString(tables.String(), -1) {
 		known[word] = true
+	}
+	checks, err := os.ReadFile("findings.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equations := regexp.MustCompile(`\n\t\t(?:with (\w+) =|holds [\w ]+:)(.*)`).FindAllStringSubmatch(string(checks), -1)
+	for _, e := range equations {
+		for _, name := range names.FindAllString(e[2], -1) {
+			if !known[name] {
+				t.Errorf("no table has the figure %q of %q", name, e[0])
+			}
+		}
+		known[e[1]] = true
+	}
+	if len(equations) < 30 {
+		t.Errorf("found %d equations of checks, want 30 or more", len(equations))
 	}
 	asked := 0
 	for _, call := range regexp.MustCompile(`\.(?:get|value|has|set|add)\(("[\w.]+"(?:, "[\w.]+")*)[,)]`).FindAllStringSubmatch(code.String(), -1) {

@@ -8,10 +8,10 @@
 // ends), a law of queueing theory (Little's law), or a habit of one tool (wrk's threads each
 // open the same number of connections).
 //
-// Most knowledge about tools is data. tools/*.txt tell how each tool prints its figures and
-// which equations hold between them; findings.txt has every finding with its class, its law and
-// its sentence. A law that needs more than an equation is a Go function in judge.go, for one
-// run, or in across.go, for several.
+// Most knowledge is data. tools/*.txt tell how each tool prints its figures and which equations
+// hold between them. findings.txt lists every check: its class, its law, its sentence, its
+// numbers and, where an equation is enough, what must hold. The other checks are Go functions:
+// judge.go has those of one run, across.go those of several.
 package audit
 
 import (
@@ -64,6 +64,24 @@ func (c *Claim) get(name string) Figure { return c.Figures[name] }
 // value is a figure without its rounding, 0 where the run has none.
 func (c *Claim) value(name string) float64 { return c.Figures[name].Value }
 
+// figure is the lookup of expressions. Besides the run's figures it knows throughput and slots, and
+// the names of the run's tool and loop, which are 1. Other tools and loops are missing figures.
+func (c *Claim) figure(name string) (f Figure, ok bool) {
+	switch name {
+	case "throughput":
+		f = c.throughput()
+		return f, f.Value > 0
+	case "slots":
+		n := c.slots()
+		return Figure{Value: n}, n > 0
+	}
+	if name == c.Loop || name == c.Tool && slices.Contains(formats, name) {
+		return Figure{Value: 1}, true
+	}
+	f, ok = c.Figures[name]
+	return f, ok
+}
+
 // set stores a figure, unless it is too large for a float64.
 func (c *Claim) set(name string, f Figure) {
 	if !math.IsInf(f.high(), 0) && !math.IsNaN(f.high()) {
@@ -86,7 +104,7 @@ func (c *Claim) note(op, name string, f Figure) {
 	case name == "asked_seconds": // exact, because the user typed it
 		c.set(name, Figure{Value: f.Value})
 	case op == "+":
-		c.add(name, f)
+		c.set(name, had.plus(f))
 	case op == "<":
 		// The mean is brought up to date with each value, so no list of the values is needed.
 		n, mean := c.value(name+".count"), c.value(name+".mean")
@@ -99,18 +117,10 @@ func (c *Claim) note(op, name string, f Figure) {
 			c.set(name+".max", f)
 		}
 	case ok && math.Abs(had.Value-f.Value) > had.Half+f.Half+again*math.Abs(f.Value):
-		c.clashes = append(c.clashes, finding{Code: "audit-said-twice", Line: c.Line})
-		twice(&c.clashes[len(c.clashes)-1], "", name, had.Value, "", "another line", f.Value)
+		c.clashes = append(c.clashes, twice("audit-said-twice", "", name, had, "", "another line", f))
 	case !ok || f.Half < had.Half:
 		c.set(name, f)
 	}
-}
-
-// add adds f to a figure, which counts as 0 before. Roundings add up too, as the true values
-// may all lie on the same side.
-func (c *Claim) add(name string, f Figure) {
-	had := c.Figures[name]
-	c.set(name, Figure{had.Value + f.Value, had.Half + f.Half})
 }
 
 // status adds n replies with a status code. Tools write 0 or -1 for a request without a reply,
@@ -122,16 +132,16 @@ func (c *Claim) status(code, n string) error {
 		return err
 	}
 	for _, class := range "12345" {
-		c.add(fmt.Sprintf("status_%cxx", class), Figure{}) // so that all five are there
+		c.note("+", fmt.Sprintf("status_%cxx", class), Figure{}) // so that all five are there
 	}
 	switch {
 	case code == "0", code == "-1":
-		c.add("errors", f)
+		c.note("+", "errors", f)
 	case len(code) != 3 || code[0] < '1' || code[0] > '5':
 		return fmt.Errorf("%q is no status of three digits", code)
 	default:
-		c.add("status_"+code[:1]+"xx", f)
-		c.add("replies", f)
+		c.note("+", "status_"+code[:1]+"xx", f)
+		c.note("+", "replies", f)
 	}
 	return nil
 }
@@ -162,18 +172,9 @@ func quantileOf(name string) (q float64, ok bool) {
 // quantiles returns the claim's quantiles by ascending share, with min and max as the
 // shares 0 and 1. Each bar of a histogram ends at a quantile too.
 func (c *Claim) quantiles() (all []quantile) {
-	// A bar of a histogram has no name of its own, so every quantile is named by its share in
-	// percent, with five decimals at most.
-	add := func(q float64, f Figure) {
-		name := quantileName(math.Round(q*1e7) / 1e5)
-		if q == 0 {
-			name = "min"
-		}
-		all = append(all, quantile{q, name, f})
-	}
 	for name, f := range c.Figures {
 		if q, ok := quantileOf(name); ok {
-			add(q, f)
+			all = append(all, quantile{q, name, f})
 		}
 	}
 	// The last bar ends at the longest time, which is max, so only bars with some but not all
@@ -181,12 +182,13 @@ func (c *Claim) quantiles() (all []quantile) {
 	below, total := 0., c.value("histogram")
 	for _, b := range c.bars {
 		if below += b.n.Value; below > 0 && below < total {
-			add(below/total, b.end)
+			// A bar has no name, so it is named by its share in percent, with five decimals.
+			all = append(all, quantile{below / total, quantileName(math.Round(1e7*below/total) / 1e5), b.end})
 		}
 	}
 	for q, name := range []string{"min", "max"} {
 		if c.has(name) {
-			add(float64(q), c.get(name))
+			all = append(all, quantile{float64(q), name, c.get(name)})
 		}
 	}
 	slices.SortFunc(all, func(a, b quantile) int { return cmp.Or(cmp.Compare(a.Q, b.Q), cmp.Compare(a.Value, b.Value)) })
@@ -224,25 +226,25 @@ func (c *Claim) parts() []*Claim {
 
 // measured reports whether the claim has any result beyond its settings.
 func (c *Claim) measured() bool {
+	results := []string{"rate", "requests", "mean", "max", "sum", "thread_rate.mean", "accepted"}
 	for name := range c.Figures {
-		if _, ok := quantileOf(name); ok || slices.Contains([]string{"rate", "requests", "mean", "max", "sum", "thread_rate.mean", "accepted"}, name) {
+		if _, ok := quantileOf(name); ok || slices.Contains(results, name) {
 			return true
 		}
 	}
 	return false
 }
 
-// inFlight is the largest number of requests that the connections can hold at once, N in
-// Little's law; 0 if the text does not tell. It uses the upper end of a rounded number, so that
-// a law broken with it is broken for certain.
-func (c *Claim) inFlight() float64 {
-	n := c.get("connections").high()
+// slots is the largest number of requests that the connections can hold at once, N in Little's
+// law; 0 if the text does not tell. It uses the upper end of a rounded number, so that a law
+// broken with it is broken for certain.
+func (c *Claim) slots() float64 {
+	n, threads := c.get("connections").high(), c.value("threads")
 	switch {
-	// What the tool saw open counts more than what it was told to open.
-	case c.has("concurrent"):
+	case c.has("concurrent"): // what the tool saw open counts more than what it was told to open
 		n = c.get("concurrent").high()
-	case c.has("connections", "threads") && strings.HasPrefix(c.Tool, "wrk"):
-		n = c.perThread()
+	case threads >= 1 && strings.HasPrefix(c.Tool, "wrk"): // each thread opens the same number
+		n = threads * math.Floor(c.value("connections")/threads)
 	}
 	if c.has("depth") {
 		n *= c.value("depth")
@@ -253,27 +255,20 @@ func (c *Claim) inFlight() float64 {
 // paced reports whether the requests keep to a rate or a schedule.
 func (c *Claim) paced() bool { return c.Loop == openLoop || c.Loop == pacedLoop }
 
-// perThread is how many connections wrk opens: the same number in each thread, rounded down.
-func (c *Claim) perThread() float64 {
-	n, t := c.value("connections"), c.value("threads")
-	if t < 1 {
-		return n
-	}
-	return t * math.Floor(n/t)
+// neverPauses reports whether the tool sends in a closed loop that it surely does not pace: some
+// tools can be held to a rate that they do not print.
+func (c *Claim) neverPauses() bool {
+	return c.Loop == closedLoop && !slices.Contains([]string{"hey", "bombardier", "h2load"}, c.Tool)
 }
 
-// rate is the rate of the whole run in requests per second: printed, or requests by seconds, or
-// from the samples of wrk's threads. It is the zero Figure if the text does not tell.
-func (c *Claim) rate() Figure {
+// throughput is the rate of the whole run in requests per second: printed, or requests by
+// seconds, or from the samples of wrk's threads. It is the zero Figure if the text does not tell.
+func (c *Claim) throughput() Figure {
 	switch {
 	case c.has("rate"):
 		return c.get("rate")
 	case c.has("requests", "seconds") && c.get("seconds").low() > 0:
-		n, t := c.get("requests"), c.get("seconds")
-		// Half is the distance to the largest quotient that rounding allows. The smallest one
-		// is nearer.
-		r := n.Value / t.Value
-		return Figure{r, r*t.Half/t.low() + n.Half/t.low()}
+		return c.get("requests").per(c.get("seconds"))
 	case c.has("thread_rate.mean", "threads"): // wrk's samples leave its calibration out
 		r := c.get("thread_rate.mean").times(c.get("threads"))
 		// A paced run cannot do more than its plan, but a mean of samples can be above it by
@@ -299,7 +294,7 @@ func (c *Claim) late() (n, least float64, by string) {
 		return 0, 0, ""
 	case c.has("timeout"):
 		return n, c.value("timeout"), "set"
-	case longest > unset || n*unset > c.inFlight()*c.value("seconds"): // another --timeout
+	case longest > unset || n*unset > c.slots()*c.value("seconds"): // another --timeout
 		return n, max(0, longest), "max"
 	}
 	return n, unset, "default"

@@ -17,9 +17,6 @@ import (
 // true values. So a law that is broken beyond Half is broken whatever was rounded away.
 type Figure struct{ Value, Half float64 }
 
-// exceeds reports whether f is above g for certain, beyond rounding and slack.
-func (f Figure) exceeds(g Figure) bool { return f.low() > g.high()*(1+slack) }
-
 // low and high are the ends of the interval in which the true value lies.
 func (f Figure) low() float64  { return f.Value - f.Half }
 func (f Figure) high() float64 { return f.Value + f.Half }
@@ -32,6 +29,13 @@ func (f Figure) times(g Figure) Figure {
 	return Figure{f.Value * g.Value, math.Abs(f.Value)*g.Half + math.Abs(g.Value)*f.Half + f.Half*g.Half}
 }
 
+// per returns the quotient; divisor must be above 0 for certain. Its Half covers every quotient of
+// true values: they lie between f/high and f/low, and f/Value is not the middle of that.
+func (f Figure) per(divisor Figure) Figure {
+	least, most := 1/divisor.high(), 1/divisor.low()
+	return f.times(Figure{(least + most) / 2, (most - least) / 2})
+}
+
 // kinds gives the kind of a figure by its name; the first that matches counts. The part
 // before a dot tells what else than whole requests the figure is about.
 var kinds = []struct {
@@ -41,9 +45,9 @@ var kinds = []struct {
 	{"time", regexp.MustCompile(`^p\d`)},
 	{"bytes", regexp.MustCompile(`^bytes|size(\.[^.]*)?$|^(sent|both|net)_rate$`)},
 	{"si", regexp.MustCompile(`^network`)},
-	{"rate", regexp.MustCompile(`rate(\.[^.]*)?$|^offered$`)},
 	{"share", regexp.MustCompile(`share(\.[^.]*)?$|(^|\.)(cpu|change|within|success)$`)},
-	{"time", regexp.MustCompile(`(^|\.)(mean|stdev|min|max|sum|(asked_)?seconds|service|timeout|calibration|attack|waited|cycle|period|bar|t|p\d[\d.]*)$`)},
+	{"rate", regexp.MustCompile(`rate(\.[^.]*)?$|^offered$`)},
+	{"time", regexp.MustCompile(`(^|\.)(mean|stdev|min|max|sum|(asked_)?seconds|service|timeout|calibration|attack|waited|cycle|period|response|transfer|user|system|bar|t|p\d[\d.]*)$|_(period|time)$`)},
 	{"count", regexp.MustCompile(``)},
 }
 
@@ -119,6 +123,5 @@ func figure(text, kind string) (Figure, error) {
 	}
 }
 
-// unitOf returns the unit to print behind a figure with this name: "s" for times, "" for other
-// kinds.
+// unitOf returns the unit to print behind a figure with this name: "s" for times, "" for others.
 func unitOf(name string) string { return map[string]string{"time": "s"}[kindFor(name)] }

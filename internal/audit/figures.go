@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// key returns the name of the figure that a word of the text stands for, "" for none. It knows
-// the words in the section "words" of the tables, and quantiles such as p99.
-//
 // This file reads the three forms of text that no tool prints: lines of key=value (keyValues),
 // Markdown tables (table) and prose with rates in it (sentences). People write these by hand,
 // so each form is read only where enough of it makes sense; the rest of the text stays unread
 // and is listed.
+
+// key returns the name of the figure that a word of the text stands for, "" for none. It knows
+// the words in the section "words" of the tables, and quantiles such as p99.
 func key(word string) string {
 	word = strings.ToLower(strings.Trim(word, " *`"))
 	if _, ok := quantileOf(word); ok && tools().words[word] == "" {
@@ -22,16 +22,8 @@ func key(word string) string {
 	return tools().words[word]
 }
 
-// readKey parses the value of a figure by the kind of its name. Only the run's length may lack
-// its unit, and is in seconds then, as people write "duration=30".
-func readKey(name, value string) (Figure, error) {
-	f, err := figure(value, kindFor(name))
-	if err != nil && name == "seconds" {
-		return figure(value+"s", "time")
-	}
-	return f, err
-}
-
+// A line with one pair may have spaces, as in "p99 = 4 ms". With several pairs spaces would not tell
+// where a value ends.
 var (
 	pairLine  = regexp.MustCompile(`^\s*([A-Za-z][\w ./%]*?)\s*=\s*(\S.*?)\s*$`)
 	pairsLine = regexp.MustCompile(`^\s*[A-Za-z][\w.]*=\S+(?:\s+[A-Za-z][\w.]*=\S+)+\s*$`)
@@ -59,14 +51,15 @@ func (r *reader) keyValues() (bool, error) {
 	if r.at < r.noPairs {
 		return false, nil
 	}
+	// read lists the lines of the run, so that others in its paragraph stay unread.
 	c, i, read := newClaim("figures", unknownLoop, r.at+1), r.at, []int(nil)
 	for ; i < len(r.lines) && strings.TrimSpace(r.lines[i]) != "" && !strings.HasPrefix(r.lines[i], "```"); i++ {
-		pairs := pairsOf(r.lines[i])
 		ours := len(read) > 0 && read[len(read)-1] == i-1 // then an unknown key is an error
-		if strings.HasPrefix(strings.TrimSpace(r.lines[i]), "#") {
+		// A comment belongs to the run that it stands in. None begins with one: a shell's settings may.
+		if len(read) > 0 && strings.HasPrefix(strings.TrimSpace(r.lines[i]), "#") {
 			read = append(read, i)
 		}
-		for _, p := range pairs {
+		for _, p := range pairsOf(r.lines[i]) {
 			known, err := c.pair(p[1], p[2])
 			switch ours = ours || known; {
 			case err == nil:
@@ -74,11 +67,8 @@ func (r *reader) keyValues() (bool, error) {
 			case ours:
 				return false, &SyntaxError{i + 1, err}
 			}
-			if len(read) == 0 {
-				return false, nil
-			}
 		}
-		if i == r.at && len(pairs) == 0 {
+		if len(read) == 0 {
 			return false, nil
 		}
 	}
@@ -96,16 +86,20 @@ func (r *reader) keyValues() (bool, error) {
 // The keys run, tool and loop are no figures; they set the fields of the claim.
 func (c *Claim) pair(word, value string) (known bool, err error) {
 	name := key(word)
-	f, err := readKey(name, value)
+	f, err := figure(value, kindFor(name))
+	if err != nil && name == "seconds" { // people write "duration=30"
+		f, err = figure(value+"s", "time")
+	}
 	switch lower := strings.ToLower(word); {
 	case lower == "run":
 		c.Name = value
 	case lower == "tool":
 		c.Tool = value
 	case lower == "loop":
-		if c.Loop = value; !slices.Contains([]string{closedLoop, pacedLoop, openLoop}, value) {
+		if !slices.Contains([]string{closedLoop, pacedLoop, openLoop}, value) {
 			return true, fmt.Errorf("loop %q is none of closed, paced, open", value)
 		}
+		c.Loop = value
 	case name == "":
 		return false, fmt.Errorf("unknown key %q", word)
 	case err != nil:
@@ -120,9 +114,13 @@ func (c *Claim) pair(word, value string) (known bool, err error) {
 	return true, nil
 }
 
-// tilde matches a number that the writer marks as approximate. Its true error is unknown, so no
-// law can be checked with it.
-var tilde = regexp.MustCompile(`^[~≈]\s*[\d.,]+`)
+var (
+	// tilde matches a number that the writer marks as approximate. Its true error is unknown, so
+	// no law can be checked with it.
+	tilde = regexp.MustCompile(`^[~≈]\s*[\d.,]+`)
+	// pipelined matches how many requests a connection has in flight, in a heading.
+	pipelined = regexp.MustCompile(`(?i)^#.*\bpipelin\w+ *[×x](\d{1,4})\b`)
+)
 
 // cells splits a row of a Markdown table into the texts of its cells, without emphasis and
 // backticks; nil for any other line.
@@ -139,12 +137,19 @@ func cells(l string) (all []string) {
 // table reads each row of a Markdown table as a run, if the head names two figures or more. It
 // ignores cells that are no figures. Rows with an approximate figure are no runs; their lines
 // go to Guessed. It returns true for every table, read or not, since its lines need no other
-// try.
+// try. A heading above tells the depth of all rows.
 func (r *reader) table() (bool, error) {
+	if strings.HasPrefix(r.lines[r.at], "#") {
+		r.depth = Figure{}
+		if m := pipelined.FindStringSubmatch(r.lines[r.at]); m != nil {
+			r.depth, _ = figure(m[1], "count")
+		}
+	}
 	head, names := r.at, cells(r.lines[r.at])
 	if names == nil {
 		return false, nil
 	}
+	// A table with one known column is about something else, such as settings.
 	known := slices.DeleteFunc(slices.Clone(names), func(word string) bool { return key(word) == "" })
 	for r.at++; r.at < len(r.lines); r.at++ {
 		row := cells(r.lines[r.at])
@@ -156,10 +161,12 @@ func (r *reader) table() (bool, error) {
 			continue
 		}
 		c := newClaim("table", unknownLoop, r.at+1)
+		if r.depth.Value > 0 {
+			c.set("depth", r.depth)
+		}
 		for k, cell := range row[:min(len(row), len(names))] {
-			name := key(names[k])
-			if f, err := readKey(name, cell); err == nil && name != "" {
-				c.set(name, f)
+			if key(names[k]) != "" { // a column "run" or "tool" is about something else
+				_, _ = c.pair(names[k], cell) // a cell that is no figure is left out
 			}
 		}
 		// The head and the line below it count as read only with a row that is a run.
@@ -179,7 +186,7 @@ var sentence = regexp.MustCompile(`(?i)(?:^|[\s(])(?:(\d[\d.,]*)\s?(?:requests p
 func (r *reader) sentences() {
 	var service Figure
 	var claims []*Claim
-	var lines []int
+	var lines []int // with the CPU time
 	for i, l := range r.lines {
 		if r.read[i] {
 			continue

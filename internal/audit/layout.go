@@ -17,27 +17,26 @@ import (
 // A layout is how a tool prints a run: as lines of text, or as JSON, which is read as lines of
 // "path value".
 //
-// This file turns the tables in tools/ into code. tools parses a table, layout.add and
-// pattern.compile turn each of its lines into a regular expression, and layout.line and
-// pattern.take use it on a line of a text. So a tool with a new line of output needs a new line
-// in its table and no Go. finish holds the few habits of tools that no table can express.
+// This file turns the tables in tools/ into code. tools parses a table, newRow turns each of its
+// lines into a regular expression, and layout.line and row.take use it on a line of a text. So a
+// tool with a new line of output needs a new line in its table and no Go. finish holds the few
+// habits of tools that no table can express.
 type layout struct {
 	// loop is the kind of loop that the tool has by default; finish corrects it by the run.
 	tool, loop string
 	keys       []string // top-level keys that only this tool's JSON has together
-	lines      []*pattern
+	rows       []*row
 }
 
-// A pattern is one line that a tool prints, compiled. fields are in the order of the groups of
-// re.
-type pattern struct {
+// A row is one line that a tool prints, compiled. fields are in the order of the groups of re.
+type row struct {
 	re     *regexp.Regexp
 	word   string // every matching line contains it; a quick test before re
-	marks  string // ">" for the first line of a run, "~" for one that continues it, "@" where part changes
+	mark   string // ">" for the first line of a run, "~" for one that continues it, "" for others
 	tool   string // only this variant of the tool prints it
-	part   string // what the lines from here on are about: "" for whole requests, "-" for nothing of use
+	about  string // "@" and what the lines from here on are about, "" for what they were about before
 	fields []field
-	each   *pattern // of each word in the rest of the line; nil for none
+	each   *row // of each word in the rest of the line; nil for none
 }
 
 // A field is a figure in a line. op is how figures of several lines are joined, see Claim.note.
@@ -61,8 +60,8 @@ var tables embed.FS
 // tools parses the tables when they are first needed, which takes 20 ms. They consist of
 // sections of indented lines:
 //
-//	text TOOL LOOP         lines of text, see layout.add
-//	json TOOL LOOP KEY…    paths in a JSON object with these keys, see layout.add
+//	text TOOL LOOP         lines of text, see newRow
+//	json TOOL LOOP KEY…    paths in a JSON object with these keys, see newRow
 //	sets TOOL…             figures that follow from others: name = expression
 //	laws TOOL…             a finding and the equation that must hold, see newEquation
 //	words                  figure: other words for it
@@ -82,18 +81,16 @@ var tools = sync.OnceValue(func() habits {
 			l = strings.TrimSpace(l)
 			switch head[0] {
 			case "text", "json":
-				all.layouts[len(all.layouts)-1].add(l)
+				last := all.layouts[len(all.layouts)-1]
+				last.rows = append(last.rows, newRow(l))
 			case "sets":
 				for _, tool := range head[1:] {
 					all.sets[tool] = append(all.sets[tool], newEquation(l))
 				}
 			case "laws":
 				code, rest, _ := strings.Cut(l, " ")
-				// A law of the tables needs only its left figure. compute finds out whether the
-				// others are there.
-				e := newEquation(rest)
 				for _, tool := range head[1:] {
-					all.laws[tool] = append(all.laws[tool], law{record.Code("audit-" + code), "", e.left, e.broken})
+					all.laws[tool] = append(all.laws[tool], law{record.Code("audit-" + code), newEquation(rest)})
 				}
 			case "words":
 				name, others, _ := strings.Cut(l, ":")
@@ -113,55 +110,42 @@ var holes = map[string]string{
 }
 
 var (
+	marks       = regexp.MustCompile(`^(?:([>~]) )?(?:=(\S+) )?(?:(@\S*) )?(.*)$`)
 	placeholder = regexp.MustCompile(`\{([+<]?)([\w.]*)(?::([^}]*))?\}|…`)
 	spaces      = regexp.MustCompile(`\s+`)
 )
 
-// add adds a line as the tool prints it, with these placeholders:
+// newRow compiles a line as the tool prints it, with these placeholders:
 //
 //	{name}, {name:ms}   a figure; the unit or kind is added to it, "…" may have a space
 //	{+name} {<name}     a figure to add up; to keep the least, most and mean of, as name.min …
 //	{q}% {t}, {f} {t}   a quantile: its share in percent, or as a ratio, and its time
 //	{stat} {t}          one of k6's statistics: avg, p(90) and so on
-//	{bar} {bin}         the end of a histogram's bar, and its count
+//	{<bar} {+histogram} the end of a histogram's bar, and its count
 //	{status} {n}        a status and its count
 //	{} {.} …            a word, dots, or anything, ignored
 //	* PATTERN           each word in the rest of the line that is like this
 //	/…/                 a regular expression; its named groups are figures to add up
 //
-// Marks before the line: > a run begins here; ~ a run continues here; =tool only this
-// variant of the tool prints it; @part the lines from here on are about part, @- about
+// Marks before the line, in this order: > a run begins here; ~ a run continues here; =tool only
+// this variant of the tool prints it; @part the lines from here on are about part, @- about
 // nothing of use, @ about whole requests.
-func (of *layout) add(l string) {
-	var p pattern
-	for strings.IndexByte(">~=@", l[0]) >= 0 {
-		mark, rest, _ := strings.Cut(l, " ")
-		switch l, p.marks = rest, p.marks+mark[:1]; mark[0] {
-		case '=':
-			p.tool = mark[1:]
-		case '@':
-			p.part = mark[1:]
-		}
-	}
-	of.lines = append(of.lines, &p)
+func newRow(l string) *row {
+	m := marks.FindStringSubmatch(l)
+	p := &row{mark: m[1], tool: m[2], about: m[3]}
+	l = m[4]
 	if l[0] == '/' {
 		p.re = regexp.MustCompile(strings.Trim(l, "/"))
 		for _, name := range p.re.SubexpNames()[1:] {
 			p.fields = append(p.fields, newField("+", name, ""))
 		}
-		return
+		return p
 	}
 	if line, each, found := strings.Cut(l, " * "); found {
-		l, p.each = line+" {rest}", &pattern{}
-		p.each.compile(each)
+		l, p.each = line+" {rest}", newRow(each)
 	}
-	p.compile(l)
-}
-
-// compile turns a line with placeholders into a regular expression with a group for each field.
-// Any white space in the line matches any amount in the text, because tools align columns.
-func (p *pattern) compile(l string) {
-	marks, re := placeholder.FindAllStringSubmatch(l, -1), `(?s)^\s*`
+	// Any white space in the line matches any amount in the text, because tools align columns.
+	re, found := `(?s)^\s*`, placeholder.FindAllStringSubmatch(l, -1)
 	for i, text := range placeholder.Split(l, -1) {
 		re += spaces.ReplaceAllString(regexp.QuoteMeta(text), `\s+`)
 		for word := range strings.FieldsSeq(text) {
@@ -170,13 +154,13 @@ func (p *pattern) compile(l string) {
 				p.word = word
 			}
 		}
-		if i == len(marks) {
+		if i == len(found) {
 			break
 		}
-		name, unit := marks[i][2], marks[i][3]
+		op, name, unit := found[i][1], found[i][2], found[i][3]
 		hole, special := holes[name]
 		switch {
-		case marks[i][0] == "…":
+		case found[i][0] == "…":
 			hole = `.*`
 		case unit == "…":
 			hole, unit = `(\S+(?: [a-zA-Zµμ]+)?)`, ""
@@ -185,32 +169,20 @@ func (p *pattern) compile(l string) {
 		}
 		re += hole
 		if name != "" && name != "." {
-			p.fields = append(p.fields, newField(marks[i][1], name, unit))
+			p.fields = append(p.fields, newField(op, name, unit))
 		}
 	}
 	p.re = regexp.MustCompile(re + `\s*$`)
+	return p
 }
 
 // newField returns a field by the name in a placeholder. unit is a unit such as "ms", or a kind
-// of units; "" takes the kind from the name. The ends of a histogram's bars and their counts
-// both become fields of one figure, histogram.
+// of units; otherwise the kind comes from the name.
 func newField(op, name, unit string) field {
-	f := field{op, name, kindFor(name), unit}
 	if _, isKind := units[unit]; isKind {
-		f.kind, f.unit = unit, ""
+		return field{op, name, unit, ""}
 	}
-	for _, kind := range []string{"bytes", "share", "time"} {
-		if _, ok := units[kind][f.unit]; ok && f.unit != "" {
-			f.kind = kind
-		}
-	}
-	switch name {
-	case "bar":
-		f.op, f.name = "<", "histogram"
-	case "bin":
-		f.op, f.name = "+", "histogram"
-	}
-	return f
+	return field{op, name, kindFor(name), unit}
 }
 
 // claim returns an empty run; its output begins on line i, from 0.
@@ -221,19 +193,19 @@ func (of *layout) claim(i int) *Claim {
 }
 
 // match returns the groups of a line like this, nil if the line is another. The test for a word
-// first makes reading many times faster, because most patterns do not match most lines.
-func (p *pattern) match(l string) []string {
+// first makes reading many times faster, because most rows do not match most lines.
+func (p *row) match(l string) []string {
 	if !strings.Contains(l, p.word) {
 		return nil
 	}
 	return p.re.FindStringSubmatch(l)
 }
 
-// line stores the figures of a line in c, by the first pattern that matches. known is false if
+// line stores the figures of a line in c, by the first row that matches. known is false if
 // the layout has no such line. An error means that a line of the tool holds a figure that
 // cannot be parsed.
 func (of *layout) line(c *Claim, l string) (known bool, err error) {
-	for _, p := range of.lines {
+	for _, p := range of.rows {
 		if m := p.match(l); m != nil {
 			return true, p.take(c, m)
 		}
@@ -241,17 +213,17 @@ func (of *layout) line(c *Claim, l string) (known bool, err error) {
 	return false, nil
 }
 
-// marked reports whether a pattern with this mark matches the line. A nil layout has none.
+// marked reports whether a row with this mark matches the line. A nil layout has none.
 func (of *layout) marked(mark, l string) bool {
-	return of != nil && slices.ContainsFunc(of.lines, func(p *pattern) bool { return strings.Contains(p.marks, mark) && p.match(l) != nil })
+	return of != nil && slices.ContainsFunc(of.rows, func(p *row) bool { return p.mark == mark && p.match(l) != nil })
 }
 
 // take stores the figures of a line that matched, with its groups in m. It first notes which
 // tool and which part the line is about, since both hold for the lines after it as well.
-func (p *pattern) take(c *Claim, m []string) error {
+func (p *row) take(c *Claim, m []string) error {
 	c.Tool = cmp.Or(p.tool, c.Tool)
-	if strings.Contains(p.marks, "@") {
-		c.part = p.part
+	if p.about != "" {
+		c.part = p.about[1:]
 	}
 	if c.part == "-" {
 		return nil
@@ -273,7 +245,7 @@ func (p *pattern) take(c *Claim, m []string) error {
 	if err != nil {
 		return err
 	}
-	// A bar takes two fields: its end comes first, and its count completes it.
+	// The end of a bar comes before its count, which completes the bar.
 	var end *Figure
 	for i, f := range p.fields {
 		name, text := f.name, m[i+1]
@@ -298,10 +270,9 @@ func (p *pattern) take(c *Claim, m []string) error {
 		}
 		c.note(f.op, within(c.part, name), v)
 		switch {
-		case name != "histogram" || c.part != "":
-		case f.op == "<":
+		case name == "bar":
 			end = &v
-		case end != nil:
+		case end != nil && c.part == "":
 			c.bars = append(c.bars, bar{*end, v})
 		}
 	}
@@ -319,14 +290,15 @@ var statisticName = strings.NewReplacer("(", "", ")", "", "avg", "mean", "med", 
 // statistic in the same line; "" where the line has none of them. It returns an error for a
 // share outside 0 to 100 percent.
 func timeOf(labels map[string]string) (string, error) {
-	percent, err := strconv.ParseFloat(cmp.Or(labels["q"], labels["f"]), 64)
+	text := cmp.Or(labels["q"], labels["f"])
+	if text == "" {
+		return statisticName.Replace(labels["stat"]), nil
+	}
+	percent, err := strconv.ParseFloat(text, 64)
 	if labels["f"] != "" {
 		percent *= 100
 	}
-	switch text := labels["q"] + labels["f"]; {
-	case text == "":
-		return statisticName.Replace(labels["stat"]), nil
-	case err != nil, !(percent >= 0 && percent <= 100):
+	if err != nil || !(percent >= 0 && percent <= 100) {
 		return "", fmt.Errorf("%q is no share", text)
 	}
 	return quantileName(percent), nil
@@ -340,7 +312,8 @@ func (c *Claim) finish() {
 	for _, e := range tools().sets[c.Tool] {
 		// A sum of figures that all count as 0 would invent a figure, so at least one must be
 		// there.
-		if v, ok := c.compute(e.right); ok && !c.has(e.left) && slices.ContainsFunc(strings.Fields(e.text), known) {
+		v, ok := lookup(c.figure).compute(e.value)
+		if ok && !c.has(e.left) && slices.ContainsFunc(strings.Fields(e.right), known) {
 			v.Value = max(0, v.Value)
 			c.set(e.left, v)
 		}
@@ -357,20 +330,12 @@ func (c *Claim) finish() {
 			delete(c.Figures, "offered")
 		}
 		if c.has("connection.p50") { // httperf counts connections in bins of 1 ms
-			c.Figures["connection.p50"] = Figure{c.value("connection.p50"), 1e-3}
+			c.set("connection.p50", Figure{c.value("connection.p50"), 1e-3})
 		}
-	case "hey":
-		if c.value("replies") >= 1e6 { // it keeps a million statuses, and divides by them
+	case "hey": // it keeps a million statuses, and divides by them
+		if c.value("replies") >= 1e6 {
 			delete(c.Figures, "requests")
 			delete(c.Figures, "mean")
-			break
-		}
-		// It prints the times of whole requests in its line about dialing.
-		for _, name := range []string{"min", "max"} {
-			if from := "dial." + name; c.has(from) {
-				c.note("", name, c.get(from))
-				delete(c.Figures, from)
-			}
 		}
 	case "bombardier": // it waits for the last reply, and does not print for how long
 		if t, longest := c.value("asked_seconds"), c.get("max").high(); c.has("asked_seconds") && !c.has("seconds") {

@@ -47,7 +47,8 @@ type reader struct {
 	begin   []int // offset of each line in all
 	at      int   // index of the next line
 	read    []bool
-	noPairs int // lines before this index were tried as key=value, in vain
+	noPairs int    // lines before this index were tried as key=value, in vain
+	depth   Figure // requests in flight on a connection, by the last heading; 0 where it does not tell
 }
 
 // Read finds the runs in a text: output of load tools, key=value lines and tables of figures,
@@ -62,6 +63,7 @@ func Read(from io.Reader) (*Text, error) {
 	case len(all) > mostBytes:
 		return nil, fmt.Errorf("longer than %d MiB", mostBytes>>20)
 	}
+	// Tools on Windows end lines with a carriage return, which no pattern of a row knows.
 	text := strings.ReplaceAll(string(all), "\r\n", "\n")
 	lines := strings.Split(text, "\n")
 	r := &reader{Text: &Text{Unread: []record.AuditLines{}}, lines: lines, all: text, begin: make([]int, len(lines)), read: make([]bool, len(lines))}
@@ -73,16 +75,16 @@ func Read(from io.Reader) (*Text, error) {
 			return nil, err
 		}
 	}
-	// Prose is read last: only then is it known which lines no other form has taken.
 	for _, c := range r.Claims {
 		c.finish()
 	}
+	// Prose is read last: only then is it known which lines no other form has taken.
 	r.sentences()
 	for i, l := range lines {
 		last := len(r.Unread) - 1
 		switch {
 		case r.read[i] || strings.TrimSpace(l) == "":
-		case last >= 0 && r.Unread[last].End == i:
+		case last >= 0 && r.Unread[last].End == i: // the line after an unread one
 			r.Unread[last].End = i + 1
 		default:
 			r.Unread = append(r.Unread, record.AuditLines{Line: i + 1, End: i + 1, Text: firstRunes(l, 80)})
@@ -171,6 +173,7 @@ func (r *reader) block(c *Claim) error {
 			c.End, r.read[i], unknown = i+1, true, 0
 		}
 	}
+	// What follows the last known line was only looked at, and may begin another run.
 	if r.at = max(c.End, first+1); c.measured() {
 		r.keep(c)
 	} else {
@@ -193,6 +196,7 @@ func (r *reader) object() (bool, error) {
 	d.UseNumber()
 	var document map[string]any
 	if err := d.Decode(&document); err != nil {
+		// Without an offset the text ended within the object, so nothing is left to read.
 		end := int64(len(rest))
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			end = min(end, syntax.Offset-1)
@@ -201,6 +205,7 @@ func (r *reader) object() (bool, error) {
 		return true, nil
 	}
 	r.at += strings.Count(rest[:d.InputOffset()], "\n") + 1
+	// Layouts of text have no keys, so they never match.
 	i := slices.IndexFunc(tools().layouts, func(of *layout) bool {
 		return len(of.keys) > 0 && !slices.ContainsFunc(of.keys, func(k string) bool { return document[k] == nil })
 	})
@@ -229,7 +234,7 @@ func (r *reader) object() (bool, error) {
 
 // flatten appends a line "path value" for each number and string of a JSON document, with keys
 // in alphabetical order and joined by dots. Elements of an array have the path of the array. So
-// the patterns of a layout read JSON as they read text.
+// the rows of a layout read JSON as they read text.
 func flatten(lines []string, path string, v any) []string {
 	switch v := v.(type) {
 	case map[string]any:

@@ -265,11 +265,17 @@ func auditAnswer(a *record.Audit) string {
 }
 
 // auditAdvice returns what to do about the first finding that is impossible or suspicious: findings
-// are in the order of their weight. It has no full stop.
+// are in the order of their weight. Without one it returns what the first of the others means for
+// all figures, where its code has such words. It has no full stop.
 func auditAdvice(a *record.Audit) string {
 	for _, f := range a.Findings {
 		if f.Kind != record.CannotTell {
 			return where(a, f) + f.Fact().Part("do")
+		}
+	}
+	for _, f := range a.Findings {
+		if but := f.Fact().Part("but"); but != "" && but != string(f.Code) {
+			return "Nothing speaks against these figures, but " + but
 		}
 	}
 	if len(a.Findings) > 0 {
