@@ -215,12 +215,14 @@ const TestBlocks = 12
 // include the baseline's copy.
 const (
 	// testFixed is what the run takes apart from its trials, testTrial what a trial takes apart
-	// from its warm-up and window. testBudget is the budget of the protocol quick. Windows grow
+	// from its warm-up and window, and testRequest what each of its requests adds, to join and to
+	// write it. testBudget is the budget of the protocol quick. Windows grow
 	// with the budget up to longestWindow, or as far as a quantile needs; warm-ups grow up to
 	// longestWarmup.
 	testArms      = 3
 	testFixed     = 4500 * time.Millisecond
-	testTrial     = 30 * time.Millisecond
+	testTrial     = 100 * time.Millisecond
+	testRequest   = 25e-6 // s
 	testBudget    = 75 * time.Second
 	longestWindow = 10 * time.Second
 	longestWarmup = 2 * time.Second
@@ -250,8 +252,9 @@ func (a Answer) windows(t PoolTest) (warmup, window, budget time.Duration, err e
 		}
 	}
 	// The duration of the test with trials of this length.
+	drawn := 1 + testRequest*a.Ask.Rate
 	cost := func(each time.Duration) time.Duration {
-		return TestBlocks*testArms*(each+testTrial) + testFixed
+		return TestBlocks*testArms*(time.Duration(drawn*float64(each))+testTrial) + testFixed
 	}
 	least, steady := a.settles()
 	full := max(testBudget, cost(steady+need)+time.Second)
@@ -264,7 +267,7 @@ func (a Answer) windows(t PoolTest) (warmup, window, budget time.Duration, err e
 		}
 	}
 	// The other way round: the length of a trial that fills the budget.
-	each := (budget-testFixed)/(TestBlocks*testArms) - testTrial
+	each := time.Duration(float64((budget-testFixed)/(TestBlocks*testArms)-testTrial) / drawn)
 	warmup = min(steady, each-need).Truncate(10 * time.Millisecond)
 	window = min(each-warmup, max(need, longestWindow)).Truncate(10 * time.Millisecond)
 	return warmup, window, budget, nil
