@@ -40,7 +40,7 @@ func TestReportInBrowser(t *testing.T) {
 
 	want := map[string]int{
 		"<h1>" + result.Headline + "</h1>": 1,
-		`<svg class="chart"`:               1 + len(stats.Quantiles()), // curves, and the blocks of each quantile
+		`<svg class="chart zooms"`:         1 + len(stats.Quantiles()), // curves, and the blocks of each quantile
 		"<figure>":                         2 + len(stats.Quantiles()), // verdicts, curves, and the blocks of each quantile
 		`<table class="forest">`:           1,
 		`<circle class="median`:            len(result.Verdicts) + len(result.AA),
@@ -94,6 +94,25 @@ copied.push("small " + large());
 const mark = all("svg.chart title").map(t => t.parentElement).find(m => m.tagName !== "g"), box = mark.getBoundingClientRect();
 mark.closest("svg").dispatchEvent(new PointerEvent("pointermove", {clientX: box.left, clientY: box.top}));
 copied.push("hint " + (document.querySelector(".hint").textContent !== ""));
+// The curve's nearest point has a value; a chart is zoomed by keys and by dragging, and Escape shows all of it.
+const curve = document.querySelector("[data-v]"), chart = curve.closest("svg"), at = curve.getAttribute("d").match(/[-.\d]+/g).map(Number);
+const place = (x, y) => { const m = chart.getScreenCTM(); return {clientX: m.a * x + m.e, clientY: m.d * y + m.f, bubbles: true, button: 0}; };
+chart.dispatchEvent(new PointerEvent("pointermove", place(at[0], at[1])));
+copied.push("curve " + document.querySelector(".hint").textContent);
+const key = k => chart.dispatchEvent(new KeyboardEvent("keydown", {key: k, bubbles: true}));
+const shown = () => chart.classList.contains("zoomed") + " " + chart.querySelectorAll(".ticks text").length;
+const before = shown();
+key("+"); key("+"); key("ArrowRight");
+copied.push("keys " + shown());
+key("Escape");
+copied.push("whole " + (shown() === before));
+const [left, right, roof] = chart.querySelector(".ticks").dataset.box.split(" ").map(Number);
+chart.dispatchEvent(new PointerEvent("pointerdown", place(left + 100, roof + 20)));
+chart.dispatchEvent(new PointerEvent("pointermove", place(left + 200, roof + 20)));
+document.dispatchEvent(new PointerEvent("pointerup", place(left + 200, roof + 20)));
+copied.push("drag " + shown() + " " + getComputedStyle(chart).getPropertyValue("--narrow"));
+named(".tools button", "Whole axis") && all(".tools button").filter(b => b.textContent === "Whole axis" && !b.hidden).forEach(b => b.click());
+copied.push("again " + (shown() === before));
 document.querySelector("#said").textContent = copied.join("\n");
 </script></body>`
 	// Its own policy would stop the script that clicks.
@@ -101,7 +120,7 @@ document.querySelector("#said").textContent = copied.join("\n");
 	dom := newSite(t, []byte(tried)).open(t, chromium, "--dump-dom")
 	_, said, _ := strings.Cut(dom, `<pre id="said">`)
 	said, _, _ = strings.Cut(said, "</pre>")
-	for _, want := range []string{"| nethttp | ", "|---|", "\nnethttp,", "\nfasthttp,", "large 1", "small 0", "hint true"} {
+	for _, want := range []string{"| nethttp | ", "|---|", "\nnethttp,", "\nfasthttp,", "large 1", "small 0", "hint true", "curve open: 64 at -0.03", "keys true ", "whole true", "drag true ", "again true"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the buttons gave %q, want %q in it", said, want)
 		}

@@ -32,21 +32,21 @@ import (
 // progressKinds. adhoc, if given, replaces the scenario. out is the directory of records.
 type compareFlags struct {
 	experiment.Options
-	arms          armNames
-	addArms       []string
-	vary, expect  []string
-	total         time.Duration
-	out           string
-	output        string
-	dryRun        bool
-	strict        bool
-	why           bool
-	verbose       bool
-	progress      string
-	adhoc         adhocFlags
-	allowRemote   bool
-	runCommands   bool // of a record that somebody else made
-	close         bool
+	arms         armNames
+	addArms      []string
+	vary, expect []string
+	total        time.Duration
+	out          string
+	output       string
+	dryRun       bool
+	strict       bool
+	why          bool
+	verbose      bool
+	progress     string
+	adhoc        adhocFlags
+	allowRemote  bool
+	runCommands  bool // of a record that somebody else made
+	close        bool
 }
 
 // newCompare declares the flags of compare. Without a scenario and without flags that replace one,

@@ -256,6 +256,17 @@ func (a *armNames) String() string { return strings.Join(*a, ",") }
 // Type returns the word for the value in a help text.
 func (*armNames) Type() string { return "strings" }
 
+// Append, Replace and GetSlice make it a pflag.SliceValue, so that a settings file may give a list.
+
+// Append adds an arm.
+func (a *armNames) Append(arm string) error { *a = append(*a, arm); return nil }
+
+// Replace sets all arms.
+func (a *armNames) Replace(arms []string) error { *a = arms; return nil }
+
+// GetSlice returns the arms.
+func (a *armNames) GetSlice() []string { return *a }
+
 // checkEmpty refuses the named flags if one was given an empty value, as by a shell variable that
 // is not set. Flags that the command does not have are left out.
 func checkEmpty(fl *pflag.FlagSet, names ...string) error {

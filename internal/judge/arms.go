@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -68,6 +69,12 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		a.Generator, a.Predictions = b.generator(pa.Name), b.predictions(pa.Name)
 		if len(b.valid) > 0 {
 			a.Curve = hist.Curve()
+		}
+		// The heat map also shows windows of blocks that were left out, so that a reader sees why.
+		for _, block := range slices.Sorted(maps.Keys(b.windows)) {
+			if w, ok := b.windows[block][pa.Name]; ok {
+				a.Heat = append(a.Heat, record.Heat{Block: block, Valid: slices.Contains(b.valid, block), Counts: w.Heat})
+			}
 		}
 		a.Footprint = b.footprint(pa.Name)
 		a.Counters = b.counters(pa.Name)

@@ -143,6 +143,9 @@ type Arm struct {
 	Twin *Twin `json:"twin,omitempty"`
 	// Curve is the response-time distribution over all valid windows.
 	Curve []Point `json:"curve"`
+	// Heat is every window that ran, in the order of the blocks, for a heat map. It is large and
+	// can be computed again from the trials, so JSON leaves it out.
+	Heat []Heat `json:"-"`
 	// Footprint is the median over the ends of the windows; nil if unknown.
 	Footprint *Footprint `json:"footprint,omitempty"`
 	// Counters are its connections over time; nil unless its server reported them in every valid

@@ -166,7 +166,7 @@ func (p *panel) add(l line, points []record.RatePoint) {
 		if at.Rate < p.X.low || at.Rate > p.X.high {
 			continue
 		}
-		if l.Points = append(l.Points, point{X: at.Rate, Y: at.Seconds}); at.Seconds > p.Y.high {
+		if l.Points = append(l.Points, point{at.Rate, at.Seconds, "", seconds(at.Seconds) + " at " + rate(at.Rate)}); at.Seconds > p.Y.high {
 			break
 		}
 	}

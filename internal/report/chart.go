@@ -26,7 +26,7 @@ var chartSource string
 // functions format figures as the rest of a report does.
 //
 // This file is the toolbox of all drawings. An axis maps values to coordinates and has ticks;
-// panels with lines make a chart, rows of bars make a barChart. The files about a kind of
+// panels with lines or cells make a chart, rows of bars make a barChart. The files about a kind of
 // result fill these values, and draw turns them into SVG. A drawing is a value until then, so
 // its places can be computed and tested without SVG.
 var chartTemplates = sync.OnceValue(func() *template.Template {
@@ -68,9 +68,11 @@ type chart struct {
 // A panel is a pair of axes, with lines in the units of the axes. Y.From is the lower end and
 // below Y.To on the page, since SVG counts downwards.
 type panel struct {
+	Arm   string // the arm that the panel is about, which a reader may hide; "" for several
 	Title string
 	X, Y  axis
 	Band  []float64 // the two ends of an interval on X; nil for none
+	Heat  *heat
 	Limit *limit
 	Lines []line
 }
@@ -98,6 +100,15 @@ type line struct {
 type point struct {
 	X, Y         float64
 	Class, Title string
+}
+
+// Values returns the titles of the points that only bend the line, for the page's script, with a |
+// between them; "" if they have none.
+func (l line) Values() string {
+	if len(l.Points) == 0 || l.Points[0].Class != "" || l.Points[0].Title == "" {
+		return ""
+	}
+	return strings.Join(each(l.Points, func(p point) string { return strings.ReplaceAll(p.Title, "|", "/") }), "|")
 }
 
 // figure returns the chart as a part of a report, with a legend of its lines. The caption says
@@ -174,6 +185,14 @@ type axis struct {
 	pad       px // free space at both ends
 	log       bool
 	Ticks     []tick
+	fine      []tick // more ticks, closer together, for readers who zoom in
+}
+
+// Labels returns the labelled ticks for the page's script, which draws them when a reader zooms in:
+// the place and the label of each, with a | between them, those first that matter most.
+func (a axis) Labels() string {
+	labelled := only(slices.Concat(a.Ticks, a.fine), func(t tick) bool { return t.Label != "" })
+	return strings.Join(each(labelled, func(t tick) string { return t.At.String() + " " + t.Label }), "|")
 }
 
 // logSpread is the ratio of largest to smallest value from which an axis becomes logarithmic.
@@ -230,11 +249,15 @@ func (a axis) marked(n int, label func(float64) string) axis {
 		}
 		return a
 	}
-	step := roundStep((a.high - a.low) / float64(n))
-	// Multiples of the step, and not sums, in which rounding errors would add up.
-	for i := math.Ceil(a.low / step); i*step <= a.high; i++ {
-		a.Ticks = append(a.Ticks, tick{a.At(i * step), label(i * step), math.Mod(i, 2) == 1})
+	about := func(n int) (ticks []tick) {
+		step := roundStep((a.high - a.low) / float64(n))
+		// Multiples of the step, and not sums, in which rounding errors would add up.
+		for i := math.Ceil(a.low / step); i*step <= a.high; i++ {
+			ticks = append(ticks, tick{a.At(i * step), label(i * step), math.Mod(i, 2) == 1})
+		}
+		return ticks
 	}
+	a.Ticks, a.fine = about(n), append(about(4*n), about(16*n)...)
 	return a
 }
 
@@ -250,13 +273,14 @@ func roundStep(v float64) float64 {
 	return 10 * decade
 }
 
-// timeLabel formats a round time, in seconds, with its unit and without trailing zeros.
+// timeLabel formats a round time, in seconds, with its unit and without trailing zeros. A round time
+// between two close ticks may have up to six digits.
 func timeLabel(v float64) string {
 	if v == 0 {
 		return "0"
 	}
 	s := timeScale(v)
-	return strconv.FormatFloat(v/s.factor, 'g', 3, 64) + nbsp + s.unit
+	return strconv.FormatFloat(v/s.factor, 'g', 6, 64) + nbsp + s.unit
 }
 
 // countLabel formats a round number.

@@ -53,9 +53,14 @@ func curves(arms []record.Arm) (*chart, [][]string) {
 	marks := []float64{0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999}
 	marks = slices.DeleteFunc(marks, func(q float64) bool { return ninesOf(q) > nines+1e-9 })
 	for _, q := range marks {
-		label := either(q == 0, "least", "p"+strconv.FormatFloat(q*100, 'g', -1, 64))
+		label := percentile(q)
 		p.X.Ticks = append(p.X.Ticks, tick{p.X.At(ninesOf(q)), label, slices.Contains([]float64{0, .75, .95, .995}, q)})
 		rows[0] = append(rows[0], label)
+	}
+	for _, q := range []float64{.25, .6, .7, .8, .85, .97, .98, .992, .997, .998, .9995, .9998} {
+		if n := ninesOf(q); n <= nines {
+			p.X.fine = append(p.X.fine, tick{At: p.X.At(n), Label: percentile(q)})
+		}
 	}
 	for i, s := range seriesOf(arms) {
 		curve := arms[i].Curve
@@ -64,12 +69,22 @@ func curves(arms []record.Arm) (*chart, [][]string) {
 		}
 		// Later lines are thinner, so that a line below stays visible.
 		l := line{series: s, Title: s.Name, Stroke: "line", Width: min(2.2+1.2*float64(len(arms)-1-i), 7)}
-		l.Points = each(curve, func(at record.Point) point { return point{X: ninesOf(at.Quantile), Y: at.Seconds} })
+		l.Points = each(curve, func(at record.Point) point {
+			return point{ninesOf(at.Quantile), at.Seconds, "", percentile(at.Quantile) + " " + seconds(at.Seconds)}
+		})
 		row := append([]string{s.Name}, each(marks, func(q float64) string { return along(curve, q) })...)
 		p.Lines, rows = append(p.Lines, l), append(rows, row)
 	}
 	const label = "Response time by percentile, one line per arm: every further nine of the percentile has the same room"
 	return &chart{Label: label, Width: 640, Height: 380, Panels: []panel{p}}, rows
+}
+
+// moment formats a time in a window, in seconds; below 0 it is before the window.
+func moment(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) + nbsp + "s" }
+
+// percentile names the quantile q, 0..1, with up to six digits.
+func percentile(q float64) string {
+	return either(q == 0, "least", "p"+strconv.FormatFloat(q*100, 'g', 6, 64))
 }
 
 // along formats the time of a curve at quantile q. It returns none if q is not a point of the
@@ -127,7 +142,7 @@ func blockChart(m stats.Metric, arms []record.Arm) *chart {
 		var numbers []string
 		for k, v := range of {
 			row.Points = append(row.Points, point{v, y, "dot", ""})
-			pairs[k].Stroke, pairs[k].Points = "pair", append(pairs[k].Points, point{X: v, Y: y})
+			pairs[k].Stroke, pairs[k].Points = "pair", append(pairs[k].Points, point{v, y, "", s.Name + ": " + unit.format(v)})
 			numbers = append(numbers, unit.number(v))
 		}
 		row.Title = s.Name + ": " + strings.Join(numbers, ", ") + nbsp + unit.unit
@@ -334,7 +349,7 @@ func countersCharts(r *record.Result, known []record.Arm) (charts document.Chart
 			lines[i] = line{series: s, Title: s.Name, Stroke: "line", Width: 2}
 		}
 		for i, at := range a.Counters.Readings {
-			lines[0].Points = append(lines[0].Points, point{X: at.At, Y: float64(at.Open)})
+			lines[0].Points = append(lines[0].Points, point{at.At, float64(at.Open), "", count(int(at.Open)) + " at " + moment(at.At)})
 			open = max(open, float64(at.Open))
 			// The first reading has no reading before it to take a difference with.
 			if i == 0 {
@@ -343,8 +358,8 @@ func countersCharts(r *record.Result, known []record.Arm) (charts document.Chart
 			last := a.Counters.Readings[i-1]
 			middle, took := (last.At+at.At)/2, at.At-last.At
 			accepted, done := float64(at.Accepted-last.Accepted)/took, float64(at.Done-last.Done)/took
-			lines[1].Points = append(lines[1].Points, point{X: middle, Y: accepted})
-			lines[2].Points = append(lines[2].Points, point{X: middle, Y: done})
+			lines[1].Points = append(lines[1].Points, point{middle, accepted, "", rate(accepted) + " at " + moment(middle)})
+			lines[2].Points = append(lines[2].Points, point{middle, done, "", rate(done) + " at " + moment(middle)})
 			rates = max(rates, accepted, done)
 		}
 		x := axis{high: r.Window, From: 60, To: 404}

@@ -16,7 +16,7 @@
 //   - words.go: verdicts, loads and machines in words
 //   - doubts.go: everything that speaks against a result
 //   - table.go: tables, units and digits
-//   - chart.go: axes, lines and bars; curves.go and phases.go: the drawings of a run
+//   - chart.go: axes, lines and bars; curves.go, heat.go and phases.go: the drawings of a run
 //   - capacity.go, map.go, explain.go, commands.go: the other results of schedlab
 //   - topic.go: the charts of docs/experiments
 //   - live.go: parts of the pages of `schedlab ui`

@@ -55,7 +55,7 @@ func quick() *record.Result {
 	noise := map[string]float64{"p50": .05, "p99": .015, "goodput": .002}
 	for i := range r.Arms {
 		a := &r.Arms[i]
-		a.Twin, a.Counters = twinned(i), opened(i)
+		a.Twin, a.Counters, a.Heat = twinned(i), opened(i), heated(12, i)
 		a.Requests, a.Blocks, a.Curve = 14196, map[string][]float64{}, shape(effect[i])
 		a.Switches, a.Overflows = new(digits(2.13+.4*float64(i))), new(0.)
 		a.Jain, a.Fairness = new(digits(1-.004*float64(i))), &record.Fairness{Asked: 64, Served: 64, FirstReply: digits(.0118 + .0007*float64(i))}
@@ -233,6 +233,22 @@ func opened(int) *record.Counters {
 		c.Readings = append(c.Readings, record.Reading{At: digits(.1*float64(i) - .03), Accepted: 65, Done: 1, Open: 64})
 	}
 	return c
+}
+
+// heated are the windows of the i-th arm of quick, in this many blocks: times of half a millisecond and,
+// of one request in five, 10 ms, longer for later arms. The second block was left out, and the last
+// request of each window has no reply.
+func heated(blocks, i int) (all []record.Heat) {
+	for block := 1; block <= blocks; block++ {
+		c := new(record.HeatCounts)
+		for slice := range c {
+			c[slice][record.HeatRow(.0005*float64(1+slice%3))] = 70
+			c[slice][record.HeatRow(.01*float64(1+i+block%2))] = 18
+		}
+		c[len(c)-1][record.NoReply] = 1
+		all = append(all, record.Heat{Block: block, Valid: block != 2, Counts: c})
+	}
+	return all
 }
 
 // comingAndGoing is a comparison with a connection per request at half as many again as

@@ -27,7 +27,7 @@ import (
 // its name and with [Lateness] before it, and the disturbances [Stealing], [Throttling],
 // [ForeignLoad] and [LoadShare].
 //
-// Hist holds the response times of all requests in the window. Clients is the load of the arm, and
+// Hist and Heat hold the response times of all requests in the window. Clients is the load of the arm, and
 // Phases divides the times of good requests, if the trial has stamps.
 type Window struct {
 	Trial    record.Trial
@@ -37,6 +37,7 @@ type Window struct {
 	Failures map[string]int     // requests without a good reply, by how they ended
 	Values   map[string]float64 // by metric; NaN if unknown, or for a quantile of too few requests
 	Hist     *record.Histogram
+	Heat     *record.HeatCounts
 
 	RateOff, Generator, foreign float64 // ratios
 	completions                 int     // replies in the window
@@ -58,7 +59,7 @@ type Window struct {
 // ended, so that a server cannot look better by answering late. Throughput and goodput are about
 // the replies that came in the window, whenever they were scheduled.
 func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
-	w := Window{Trial: t.Trial, Clients: clients, Status: map[uint16]float64{}, Failures: map[string]int{}, Values: map[string]float64{}, Hist: t.Histogram(t.Requests)}
+	w := Window{Trial: t.Trial, Clients: clients, Status: map[uint16]float64{}, Failures: map[string]int{}, Values: map[string]float64{}, Hist: t.Histogram(t.Requests), Heat: t.Heat(t.Requests)}
 	from := int64(record.Duration(t.Warmup))
 	to := from + int64(record.Duration(t.Window))
 	var response, service, good, lag []float64 // service counts from the sending

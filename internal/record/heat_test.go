@@ -1,0 +1,40 @@
+package record
+
+import "testing"
+
+// Every request of the window is counted once, and one without a reply in the top row however long
+// it took.
+func TestHeat(t *testing.T) {
+	t.Parallel()
+	trial := Trial{Warmup: 1, Window: 6}
+	at := func(seconds, took float64, o Outcome) Request {
+		return Request{Scheduled: int64(seconds * 1e9), Done: int64((seconds + took) * 1e9), Outcome: o}
+	}
+	got := trial.Heat([]Request{
+		at(.9, .001, Answered), at(7, .001, Answered), // in the warm-up, and after the end
+		at(1, 0, Answered), at(1, 1000, Answered), // shorter than the lowest row, longer than the highest
+		at(3.1, .00115, Answered), at(3.2, .00115, Answered), at(6.999, .0105, Answered),
+		at(2, 10, TimedOut), at(2.6, .0001, Refused), at(2.7, 1, Reset), at(2.8, 1, Cut),
+	})
+	want := HeatCounts{}
+	want[0][0], want[0][NoReply-1], want[4][30], want[11][40], want[2][NoReply], want[3][NoReply] = 1, 1, 2, 1, 1, 3
+	if *got != want {
+		for i := range got {
+			for row, n := range got[i] {
+				if n != want[i][row] {
+					t.Errorf("slice %d, row %d (%g s) has %d requests, want %d", i, row, HeatTime(row), n, want[i][row])
+				}
+			}
+		}
+	}
+}
+
+// A time that begins a row, or is just longer, is in that row.
+func TestHeatRowsBeginAtTheirTime(t *testing.T) {
+	t.Parallel()
+	for row := range NoReply {
+		if got := HeatRow(HeatTime(row) * (1 + 1e-9)); got != row {
+			t.Errorf("%g s is in row %d, want %d", HeatTime(row), got, row)
+		}
+	}
+}
