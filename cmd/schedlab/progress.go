@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -38,6 +40,7 @@ type progress struct {
 	off      bool
 	lines    *json.Encoder // of record.Progress, for a program; else nil
 	last     time.Time
+	unread   bool            // nobody reads the lines for programs any longer
 	told     map[string]bool // what note has said, by key
 	look     string          // the last answer that soFar printed, without its figures
 	screen   screen
@@ -56,6 +59,9 @@ const progressHelp = " on stderr: live (a screen with the answer and figures so 
 func newProgress(w io.Writer, kind string) *progress {
 	p := &progress{w: w, off: kind == "none", told: map[string]bool{}, colour: textOptions(w).Colour != nil}
 	if kind == "json" {
+		// Go ends a program that writes to a broken stderr, unless it ignores the signal; write says
+		// what happens instead.
+		signal.Ignore(syscall.SIGPIPE)
 		p.lines = json.NewEncoder(w)
 		return p
 	}
@@ -86,8 +92,16 @@ func (p *progress) update(doing string, done, total int, left time.Duration) {
 	}
 }
 
-// write writes a line for a program. If nobody reads any longer, the run goes on all the same.
-func (p *progress) write(line record.Progress) { _ = p.lines.Encode(line) }
+// write writes a line for a program. If nobody reads any longer, the run ends as by Ctrl-C.
+func (p *progress) write(line record.Progress) {
+	if p.lines.Encode(line) == nil || p.unread {
+		return
+	}
+	p.unread = true
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Signal(os.Interrupt)
+	}
+}
 
 // ended tells a program where the record of a run is, and its answer, and then is done. A run without a
 // trial has no record.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -197,6 +198,8 @@ func TestUIEndsWithItsRun(t *testing.T) {
 			return err == nil && run.Status == record.Interrupted && run.Result != nil, fmt.Sprint(run.Status, err)
 		})
 		browser.CloseIdleConnections()
+		// The comparison may still write its report.
+		eventually(t, "the records removed", func() (bool, string) { err := os.RemoveAll(runs); return err == nil, fmt.Sprint(err) })
 	}
 }
 

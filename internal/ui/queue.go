@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"syscall"
 
 	"schedlab/internal/command"
 	"schedlab/internal/record"
@@ -139,7 +140,9 @@ func (s *Server) run(ctx context.Context, j *job) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stderr = &lines{take: func(line []byte) { s.take(j, line) }}
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, stopWithin
-	apart(cmd)
+	// A process group of its own: Ctrl-C on the terminal reaches it once, by us. If this program is killed,
+	// nobody reads the progress any longer, and the comparison ends as by Ctrl-C.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err := cmd.Run()
 	s.change(func() {
 		j.State = failed
@@ -149,8 +152,8 @@ func (s *Server) run(ctx context.Context, j *job) {
 			j.Said = append(j.Said, err.Error())
 		}
 		ended := 0
-		for i := len(s.jobs) - 1; i >= 0; i-- {
-			if s.jobs[i].Ended() {
+		for i, j := range slices.Backward(s.jobs) {
+			if j.Ended() {
 				if ended++; ended > keepEnded {
 					s.jobs = slices.Delete(s.jobs, i, i+1)
 				}
