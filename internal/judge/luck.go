@@ -83,6 +83,16 @@ func noteLuck(w *modelled, alone queueing.Prediction, e *record.Expected) {
 // block, or the unit of the metric.
 func (b blocks) times(base, arm, metric, suffix string) (x, y []float64, off float64) {
 	x, y = b.series(base, metric+suffix), b.series(arm, metric+suffix)
+	if metric == goodput {
+		// A goodput of 0 has no logarithm. Half a reply in the window stands for it, which is more.
+		for _, v := range [][]float64{x, y} {
+			for i := range v {
+				if v[i] == 0 {
+					v[i] = .5 / b.run.Plan.Window
+				}
+			}
+		}
+	}
 	luck := b.series(arm, luckOf+metric)
 	// Arms with the same load get the same arrivals in a block, so only the difference of their
 	// luck changes the ratio.

@@ -138,14 +138,17 @@ func (b blocks) refusePair(m stats.Metric, base, arm record.Arm) record.Fact {
 }
 
 // refuseSilent returns the reason against comparing arms at a metric that one of them lacks in a block,
-// because it gave no good reply there; no fact if there is none.
+// because it gave no good reply there; no fact if there is none. An arm that is silent in most blocks is
+// overloaded, and its goodput of 0 counts; in a few, something else may have stopped it.
 func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why record.Fact) {
+	mostly := func(arm string) bool { return stats.Median(b.series(arm, goodput)) == 0 }
+	both := !slices.ContainsFunc(arms, func(arm string) bool { return !mostly(arm) })
 	for _, block := range b.valid {
 		for _, arm := range arms {
 			w := b.windows[block][arm].Window
-			// Without a good reply a quantile is about failures only, and a goodput of 0 has no
+			// Without a good reply a quantile is about failures only, and two goodputs of 0 have no
 			// ratio.
-			if never := answeredNone(w); m.Quantile > 0 && never || m.Name == goodput && answeredLate(w) {
+			if never := answeredNone(w); m.Quantile > 0 && never || m.Name == goodput && answeredLate(w) && (both || !mostly(arm)) {
 				return record.Fact{Code: causeNoReplies, Arm: arm, Metric: m.Name, Values: record.Values{
 					"block": float64(block), "late": float64(stats.Count(!never)),
 				}}

@@ -281,3 +281,26 @@ func TestFailingArmsAreNotAStall(t *testing.T) {
 		t.Errorf("%d blocks count: %+v", r.Valid, verdictOf(t, r.Verdicts, "pool", "p50"))
 	}
 }
+
+// An arm that answers nothing in time, in any block, has surely less goodput.
+func TestSilentArmHasLessGoodput(t *testing.T) {
+	t.Parallel()
+	silent := func(blocks ...int) func(*record.Trial, []record.Request) []record.Request {
+		return at("pool", never, blocks...)
+	}
+	var all []int
+	for block := range fakeBlocks {
+		all = append(all, block+1)
+	}
+	r := synthetic{edit: silent(all...)}.judged(t)
+	if v := verdictOf(t, r.Verdicts, "pool", "goodput"); v.Verdict != "LOWER" || !(v.High < .1) || !(v.Ratio > 0) {
+		t.Errorf("got %+v, want LOWER by nearly all", v)
+	}
+	if v := verdictOf(t, r.Verdicts, "pool", "p50"); v.Verdict != "REFUSED" {
+		t.Errorf("got %+v, want no verdict on times that are all of failures", v)
+	}
+	r = synthetic{edit: never}.judged(t)
+	if v := verdictOf(t, r.Verdicts, "pool", "goodput"); v.Verdict != "REFUSED" {
+		t.Errorf("no arm answers, and goodput is %+v", v)
+	}
+}
