@@ -68,7 +68,7 @@ func newTab(t *testing.T, chromium string) *tab {
 	b.into(&target, "Target.createTarget", `{"url":"about:blank"}`)
 	b.into(&target, "Target.attachToTarget", fmt.Sprintf(`{"targetId":%q,"flatten":true}`, target.TargetID))
 	b.session = target.SessionID
-	for _, domain := range []string{"Page", "Runtime", "Log", "Network", "Accessibility"} {
+	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
 		b.ask(domain+".enable", `{}`)
 	}
 	return b
@@ -147,10 +147,10 @@ func (b *tab) into(v any, method, params string) {
 	}
 }
 
-// eval is what an expression gives in the page, as text.
+// eval is what an expression, or the promise that it is, gives in the page, as text.
 func (b *tab) eval(js string) string {
 	b.t.Helper()
-	text, err := json.Marshal("String(" + js + ")")
+	text, err := json.Marshal("Promise.resolve(" + js + ").then(String)")
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func (b *tab) eval(js string) string {
 		Result           struct{ Value string }
 		ExceptionDetails *struct{ Exception struct{ Description string } }
 	}
-	b.into(&r, "Runtime.evaluate", `{"expression":`+string(text)+`}`)
+	b.into(&r, "Runtime.evaluate", `{"awaitPromise":true,"expression":`+string(text)+`}`)
 	if r.ExceptionDetails != nil {
 		b.t.Fatalf("%s: %s", js, r.ExceptionDetails.Exception.Description)
 	}

@@ -112,7 +112,7 @@ func briefAnswer(r *record.Result, width, lines int) string {
 // servers and the CPUs in one line.
 func askedBriefly(r *record.Result) string {
 	_, most := slowestMost(r)
-	text := loadOnEach(r, " to each arm"+when(most > 0, " (%s of the slowest arm's most)", percent("%.0f", r.Rate/most)))
+	text := loadOnEach(r, " to each arm"+when(most > 0, " (%s of the slowest arm's highest rate)", percent("%.0f", r.Rate/most)))
 	// Arms with loads of their own would not fit in a line.
 	if len(loads(r.Arms)) > 1 {
 		text = "each arm's own load"
@@ -155,9 +155,9 @@ func marked(r *record.Result, width int, note bool) document.Part {
 		}
 	}
 	more := len(arms) - len(shown)
-	change := "A change is the median of the blocks' ratios, not the ratio of the medians shown."
+	change := "A difference is the median over blocks, so not the ratio of the figures shown."
 	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Plain != nil && differs(v) }) {
-		change = "A change is the median of the blocks' ratios less the luck of the arrivals; --verbose has both."
+		change = "A difference is the median over blocks, less what chance arrivals explain (--verbose: both)."
 	}
 	below := nonEmpty(
 		markLegend(r, used),
@@ -205,7 +205,7 @@ func markLegend(r *record.Result, used map[string]bool) string {
 	marks := nonEmpty(
 		when(used[markSame], markSame+" the same"), when(used[markOpen], markOpen+" not decided"), when(used[markRefused], markRefused+" refused"),
 	)
-	return "Beside a figure: what it surely differs by from " + base + when(marks != nil, "; %s", strings.Join(marks, ", ")) + "."
+	return "Beside a figure: the sure difference from " + base + when(marks != nil, "; %s", strings.Join(marks, ", ")) + "."
 }
 
 // briefReasons tells, for arms that surely differ, in which stretches the difference of time
