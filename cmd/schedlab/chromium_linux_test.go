@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -222,4 +223,22 @@ func (b *tab) reach(selector string) {
 func (b *tab) write(text string) {
 	b.t.Helper()
 	b.ask("Input.insertText", fmt.Sprintf(`{"text":%q}`, text))
+}
+
+// picture writes the top of the page, of this height, as a PNG into the folder PICTURES if that is set: for docs/guide/ui.md.
+func (b *tab) picture(name string, height int) {
+	b.t.Helper()
+	folder := os.Getenv("PICTURES")
+	if folder == "" {
+		return
+	}
+	b.ask("Emulation.setEmulatedMedia", `{"features":[{"name":"prefers-color-scheme","value":"light"}]}`)
+	b.ask("Emulation.setDeviceMetricsOverride", fmt.Sprintf(`{"width":1100,"height":%d,"deviceScaleFactor":1,"mobile":false}`, height))
+	b.eval("scrollTo(0, 0)")
+	var shot struct{ Data []byte }
+	b.into(&shot, "Page.captureScreenshot", `{"format":"png"}`)
+	if err := os.WriteFile(filepath.Join(folder, name), shot.Data, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+	b.ask("Emulation.clearDeviceMetricsOverride", `{}`)
 }

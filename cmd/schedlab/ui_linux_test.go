@@ -99,6 +99,7 @@ func TestUIInBrowser(t *testing.T) {
 	b.until(`[...document.querySelectorAll('#live-figures tbody tr')].every(r => / to /.test(r.innerText))`)
 	b.until("/^after \\d+ blocks: /.test(document.querySelector('#live-answer').innerText) || document.querySelector('#result')")
 	b.until("document.querySelector('#result')")
+	b.picture("ui-run.png", 1200)
 	if got := b.eval("document.querySelector('#live-job').innerText"); !strings.HasPrefix(got, "done") {
 		t.Errorf("it ended with %q:\n%s", got, b.eval("document.body.innerText"))
 	}
@@ -137,6 +138,7 @@ func TestUIInBrowser(t *testing.T) {
 	b.press("Enter")
 	b.until("document.querySelectorAll('.beside table.figures').length === 2 && /nethttp p50/.test(document.body.innerText)")
 	fits(t, b, "two runs")
+	b.picture("ui-beside.png", 640)
 
 	end(syscall.SIGINT)
 	names, err := record.Runs(runs)
