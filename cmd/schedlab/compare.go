@@ -190,7 +190,7 @@ func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progr
 	// Said before the run, because --budget alone does not tell it.
 	if f.why && alone {
 		budget, _ := c.Budget()
-		show.say(fmt.Sprintf("measuring takes %v at most, and explaining (--explain) %v more: %v together", budget, testBudget, budget+testBudget))
+		show.say(fmt.Sprintf("measuring takes %v at most, and explaining (--explain) about %v more: %v together", budget, testBudget, budget+testBudget))
 	}
 	show.machine(machine)
 	switch {

@@ -38,6 +38,7 @@ type explainFlags struct {
 	noInterventions bool
 	profiles        bool
 	testBudget      time.Duration
+	fixed           bool // testBudget was given, so the tests may not take longer
 }
 
 // newExplain declares the flags of explain. The shell completes the run, and then the run's arms.
@@ -78,7 +79,7 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 	fl := cmd.Flags()
 	fl.BoolVar(&f.noInterventions, "no-interventions", false, "test no cause: read the record only")
 	fl.BoolVar(&f.profiles, "profiles", false, "capture profiles and an execution trace of both arms")
-	fl.DurationVar(&f.testBudget, "budget", testBudget, "longest the tests may take")
+	fl.DurationVar(&f.testBudget, "budget", testBudget, "longest the tests may take; without the flag, a little longer if many causes need it")
 	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the tests (default random)")
@@ -103,6 +104,7 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 // cause is known for sure.
 func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	show := f.prepare(cmd)
+	f.fixed = cmd.Flags().Changed("budget")
 	// Without a RUN the newest one; further arguments are arms.
 	if len(args) == 0 {
 		args = []string{"latest"}
@@ -197,9 +199,14 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	if err != nil {
 		return x, f.cannotTest(err)
 	}
-	// Said before the minute that they take.
-	if few := fewBlocks(planned.Planned(), f.testBudget); few != "" {
-		show.say(few)
+	// Many causes need a little more than a minute.
+	if few, needs := fewBlocks(planned.Planned(), f.testBudget); f.fixed && few != "" {
+		show.say(few) // before the time that they take
+	} else if few != "" {
+		o.Budget = needs
+		if planned, err = experiment.Plan(t.Scenario, o); err != nil {
+			return x, f.cannotTest(err)
+		}
 	}
 	tests, run, err := f.measure(cmd.Context(), planned, show)
 	if tests != nil { // the newest run stays the one that is explained
@@ -231,15 +238,15 @@ func (f *explainFlags) cannotTest(err error) error {
 }
 
 // fewBlocks returns a warning about tests if their budget has no room for a verdict on their
-// comparisons; "" if it has. Such tests run all the same: the parts of the time may still be told
-// apart.
-func fewBlocks(p record.Plan, budget time.Duration) string {
+// comparisons, and the budget that has; "" and 0 if it has. Such tests may run all the same: the
+// parts of the time may still be told apart.
+func fewBlocks(p record.Plan, budget time.Duration) (few string, needs time.Duration) {
 	if p.Feasible == nil || len(p.Feasible.Cannot) == 0 || p.Feasible.Cannot[0].Code != record.ShortBudget {
-		return ""
+		return "", 0
 	}
-	need := time.Duration(math.Ceil(p.Feasible.Cannot[0].Limit)) * time.Second
+	needs = time.Duration(math.Ceil(p.Feasible.Cannot[0].Limit)) * time.Second
 	return fmt.Sprintf("the tests make %d comparisons, which need %d blocks for any verdict, and --budget %v is too short for these; --budget %v would do",
-		stats.Primaries()*(len(p.Arms)-2), p.Feasible.First, budget, need)
+		stats.Primaries()*(len(p.Arms)-2), p.Feasible.First, budget, needs), needs
 }
 
 // mostMoved limits the functions that an explanation names because their share of the CPU samples

@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,6 +29,7 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/load/null"
 	"schedlab/internal/report/document"
+	"schedlab/internal/scenario"
 )
 
 // Exit codes of every command.
@@ -178,6 +180,9 @@ a machine is unfit or audited figures are impossible, 4 nothing could be judged,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if _, listed := errors.AsType[notAmong](err); listed {
 			return usage(plainly(err))
+		}
+		if bad, ok := errors.AsType[*pflag.NotExistError](err); ok && cmd.Flags().Lookup("vary") != nil && slices.Contains(scenario.VaryFactors(), bad.GetSpecifiedName()) {
+			return usagef("%w; for all arms it is --vary %s=VALUE", err, bad.GetSpecifiedName())
 		}
 		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})

@@ -148,7 +148,7 @@ func noteFate(a *record.Attack, result *load.Result) {
 	needed := stats.MinRequests(.99) // with fewer requests p99 rests on a handful of them
 	share := a.Connect.Mean / (a.Connect.Mean + a.Service.Mean)
 	raise(a,
-		doubt{a.Starved > 0, fact(attackStarved, record.Values{"starved": float64(a.Starved), "asked": float64(a.Asked)})},
+		doubt{a.Starved > 0, fact(attackStarved, record.Values{"starved": float64(a.Starved), "asked": float64(a.Asked), "served": float64(a.Asked - a.Starved)})},
 		doubt{lost > unanswered*ended, fact(attackLost, record.Values{"lost": lost, "scheduled": ended, "timeout": a.Timeout})},
 		doubt{bad > unanswered*ended, fact(attackFailed, record.Values{"failed": bad})},
 		doubt{p99 > lagDoubt, fact(attackLate, record.Values{"lag": p99.Round(10 * time.Microsecond).Seconds()})},

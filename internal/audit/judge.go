@@ -159,6 +159,9 @@ var ofRuns = []test{
 		n, least, by := c.late()
 		share := n / c.value("requests")
 		f.Numbers, f.Names["by"] = record.Values{"late": n, "share": share, "known": 1 - share, "least": least}, by
+		if all := c.slots() * c.value("seconds"); all > 0 {
+			f.Numbers["waited"] = n * least / all
+		}
 		return n > 0
 	}},
 	// The rate of a plan is what was asked for, and the rate of a closed loop what came of it. Only a

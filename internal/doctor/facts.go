@@ -52,7 +52,7 @@ var (
 	noiseList        = record.Sentence("noise-list", `{{template "first" .}}{{template "others" .}}`)
 	noiseOf          = record.Sentence("noise-of", `{{.Metric}} {{template "half" .}} ({{.Names.protocol}})`)
 	noiseOpen        = record.Sentence("noise-open", `{{.Metric}} in a {{.Names.protocol}} comparison{{if not .Values.judged}} ({{template "half" .}}){{end}}`)
-	noiseWidth       = record.Sentence("noise-width", `{{template "half" .}}`)
+	noiseWidth       = record.Sentence("noise-width", `{{if not .Values.judged}}{{template "half" .}}{{else if lt .Values.half_width .Values.least}}{{percent .Values.least}} (noise {{template "half" .}}{{if .Values.scaled}}, estimated{{end}}){{else}}{{part .Values.half_width}}{{if .Values.scaled}} (estimated){{end}}{{end}}`)
 	noiseBlocksLeft  = record.Sentence("noise-blocks-left", `; {{count .Values.left}} of {{count .Values.ran}} blocks left out{{range .Because}}, the first since {{say .}}{{end}}`)
 	blockRefused     = record.Sentence("block-refused", `block {{count .Values.block}} of {{.Arm}} had {{.Names.rule}} {{printf "%.3g" .Values.value}}, {{if lt .Values.value .Values.limit}}below{{else}}above{{end}} {{printf "%.3g" .Values.limit}}`)
 )

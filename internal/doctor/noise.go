@@ -269,7 +269,8 @@ func (n *Noise) left() []record.Fact {
 func (j Judgement) fact(code record.Code) record.Fact {
 	f := record.Fact{Code: code, Metric: j.Metric, Names: record.Names{"protocol": j.Protocol}, Values: record.Values{"needs_window": j.NeedsWindow}}
 	if j.HalfWidth != nil {
-		f.Values["judged"], f.Values["half_width"] = 1, *j.HalfWidth
+		f.Values["judged"], f.Values["half_width"], f.Values["least"] = 1, *j.HalfWidth, stats.MetricOf(j.Metric).Effect
+		f.Values["scaled"] = float64(stats.Count(j.Scaled))
 	}
 	return f
 }

@@ -100,7 +100,7 @@ func (r Report) document(answer string, shown []Finding, below document.Facts) d
 	}
 	if rows := r.table(); len(rows) > 0 {
 		d.Parts = append(d.Parts, document.Section{
-			Title: "What this machine can tell apart", About: r.Noise.origin(), Parts: []document.Part{document.Table{Rows: rows, Words: true}},
+			Title: "Smallest difference that compare can tell here", About: r.Noise.origin(), Parts: []document.Part{document.Table{Rows: rows, Words: true}},
 		})
 	}
 	d.Parts = append(d.Parts, below)
@@ -118,8 +118,8 @@ func (n *Noise) origin() string {
 	if n.Rate > 0 {
 		at = fmt.Sprintf(" at %.0f requests/s", n.Rate)
 	}
-	return fmt.Sprintf("half of the interval to expect, from %s blocks of scenario %s's baseline against itself%s; below %.0f %% compare calls no time different",
-		blocks, n.Scenario, at, 100*stats.MetricOf("p50").Effect)
+	return fmt.Sprintf("found in half of the runs; noise is half of the interval to expect, from %s blocks of scenario %s's baseline against itself%s, and more for an arm near its limit",
+		blocks, n.Scenario, at)
 }
 
 // table returns a header row and a row for each metric, with a column for each protocol. It relies
@@ -140,12 +140,7 @@ func (r Report) table() (rows [][]string) {
 	for judges := range slices.Chunk(all, protocols) {
 		row := []string{judges[0].Metric}
 		for _, j := range judges {
-			width := j.fact(noiseWidth).String()
-			// Scaled from windows of another length, so an estimate and no measurement.
-			if j.Scaled && j.HalfWidth != nil {
-				width += " (estimated)"
-			}
-			row = append(row, width)
+			row = append(row, j.fact(noiseWidth).String())
 		}
 		rows = append(rows, row)
 	}

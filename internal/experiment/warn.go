@@ -39,6 +39,12 @@ func (p *plan) warn() {
 				"waiting": float64(n - w), "connections": float64(n), "workers": float64(w),
 			}})
 		}
+		// In the scenario pool-cpu the arm pool has the mode pool-request, and pool,workers=1 is a pool.
+		base, _, more := strings.Cut(a.Name, ",")
+		i := slices.IndexFunc(p.Arms, func(b arm) bool { return more && b.Name == base && b.Mode != a.Mode })
+		if i >= 0 {
+			p.doubt(record.Fact{Code: otherMode, Arm: a.Name, Names: record.Names{"mode": a.Mode, "arm": base, "other": p.Arms[i].Mode}})
+		}
 	}
 }
 
@@ -188,6 +194,7 @@ var (
 	machineUnfit = record.Sentence("machine-unfit", `{{with .Names.said}}{{.}}{{else}}machine: {{template "because" .}}{{end}}`)
 	sharedCPUs   = record.Sentence("shared-cpus", `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that the disturbance could explain is refused`+
 		`{{else}}server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs{{end}}`)
+	otherMode           = record.Sentence("other-mode", `has mode {{.Names.mode}}, and the arm {{.Names.arm}} has mode {{.Names.other}}; write {{.Names.other}},FLAG=VALUE for that with another setting`)
 	tooFewWorkers       = record.Sentence("too-few-workers", `{{plural .Values.workers "worker"}} cannot keep up: by Little's law {{count .Values.rate}}/s x {{millisf "%.1f" .Values.held}} held needs {{count .Values.needed}}`)
 	idleWorkers         = record.Sentence("idle-workers", `not identifiable: no more than {{template "requests are" .Values.requests}} in flight, so {{count .Values.idle}} of {{count .Values.workers}} workers never work`)
 	queueNeverFull      = record.Sentence("queue-never-full", `not identifiable: a queue of {{count .Values.depth}} beside {{plural .Values.workers "worker"}} holds all that can be in flight ({{plural .Values.requests "request"}}), so it never overflows`)

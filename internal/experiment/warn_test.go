@@ -22,7 +22,9 @@ func TestPlanDoubts(t *testing.T) {
 	kept := strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "rate: 300/s", "rate: 300/s\n  keepalive: true", 1)
 	for _, c := range []struct{ name, text, want string }{
 		{"p99 of too few requests", demo.Text, "p99 cannot be decided: a window holds 150 requests, it needs 1100; --window 3.7s --budget 2m4s would do"},
-		{"a sticky pool", kept, "pool,workers=4: starves 60 of 64 kept connections, because a worker keeps its connection until it closes: its capacity and times are those of 4 clients only; give it workers=64, or --close"},
+		{"a sticky pool", kept, "pool,workers=4: starves 60 of 64 kept connections, because a worker keeps its connection until it closes: its capacity and times are those of 4 clients only; give it workers=64, take pool-requeue, or give --close"},
+		{"an arm of another mode than the one it is named after", strings.Replace(demo.Arm("{name: pool, mode: pool-request}"), "arms:", "arms:\n  - {mode: pool, workers: 4}", 1),
+			"pool,workers=4: has mode pool, and the arm pool has mode pool-request; write pool-request,FLAG=VALUE for that with another setting"},
 		{"Little's law", strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1),
 			"pool,workers=4: 4 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
 		{"shared CPUs", demo.Text, "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs"},

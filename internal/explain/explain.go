@@ -105,7 +105,9 @@ func (c *Case) Pair(names []string) (from, to string, err error) {
 
 // The reasons why there is no cause.
 var (
-	hardlyDiffer  = record.Sentence("hardly-differ", `the two hardly differ, neither on average nor in their slowest requests nor in what they lose`)
+	notSure       = record.Sentence("difference-not-sure", `{{.Names.where}} it is not sure that they differ ({{lasts .Values.low}} to {{lasts .Values.high}})`)
+	withinNoise   = record.Sentence("difference-within-noise", `{{.Names.where}} they differ by {{lasts .Values.by}}, and {{.Names.noise}} by up to {{lasts .Values.noise}}`)
+	tooLittle     = record.Sentence("difference-too-little", `{{.Names.where}} they differ by {{lasts .Values.by}}, and the least that is explained is {{lasts .Values.least}}`)
 	noRuleApplies = record.Sentence("no-rule-applies", `no rule fits what the stamps and the witnesses show`)
 )
 
@@ -117,6 +119,8 @@ const (
 	leastSeconds = 2e-6 // seconds of the mean
 	leastLost    = .005 // a ratio of the requests
 	leastPart    = .2   // a ratio of the difference: what the part of a cause must explain
+	// With more connections starved than mostStarved, a ratio, times are not explained.
+	mostStarved = .01
 )
 
 // Explain finds where the time between two arms went, and suspects causes. modes are the modes of
@@ -128,14 +132,22 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 	f, t := c.arms[from], c.arms[to]
 	// The ideal twins' difference is the part that theory predicts. Its interval is the widest that
 	// the two intervals allow.
-	if f.Twin != nil && t.Twin != nil && f.Twin.Ideal != nil && t.Twin.Ideal != nil {
+	if hasIdeal(f.Twin) && hasIdeal(t.Twin) {
 		x.Ideal = &record.Step{From: f.Twin.Ideal.Median, To: t.Twin.Ideal.Median, By: t.Twin.Ideal.Median - f.Twin.Ideal.Median,
 			Low: t.Twin.Ideal.Low - f.Twin.Ideal.High, High: t.Twin.Ideal.High - f.Twin.Ideal.Low}
 	}
 	x.Witnesses = witnessed(f.figures(), t.figures())
-	all := c.whatDiffers(x)
+	// Times of the connections that were served say nothing about those that were not.
+	for _, a := range []*arm{f, t} {
+		if starved := a.starved(); starved > mostStarved {
+			x.Outcome = record.NoCause
+			x.Reason = record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}
+			return x, nil
+		}
+	}
+	all, why := c.whatDiffers(x)
 	if len(all) == 0 {
-		x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: hardlyDiffer}
+		x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: "list", Because: why}
 		return x, nil
 	}
 	x.Slower = all[0].slower(from, to)
@@ -150,6 +162,12 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 	}
 	conclude(x)
 	return x, nil
+}
+
+// hasIdeal reports whether an arm has an ideal twin that loses as many requests as the arm did. One
+// that turns others away answers an easier load.
+func hasIdeal(t *record.Twin) bool {
+	return t != nil && t.Ideal != nil && (t.Loss == nil || t.MeasuredLoss == nil || math.Abs(t.Loss.Median-t.MeasuredLoss.Median) < leastLost)
 }
 
 // waterfalls returns an explanation with the waterfalls of two arms, of the mean and of the slowest
@@ -206,27 +224,44 @@ func (d difference) slower(from, to string) string {
 
 // whatDiffers returns the differences to explain, in the order in which causes are sought: lost
 // requests, then the mean, then the slowest 1 %. Lost requests come first because times are only
-// about the requests that were answered. A difference does not count if it is small enough to
-// appear between the baseline and its own copy, or to be the load's own.
-func (c *Case) whatDiffers(x *record.Explanation) (all []difference) {
-	var copied record.Explanation
-	if arms := c.Result.Arms; len(arms) > 1 && arms[1].Role == record.Copy {
-		copied = *c.waterfalls(arms[0].Name, arms[1].Name)
-	}
-	matters := func(s, copied record.Step) bool {
-		return s.Sure() && math.Abs(s.By) >= max(leastShare*min(s.From, s.To), leastSeconds, judge.Noise(copied, c.run.Env.Floor))
-	}
+// about the requests that were answered. A difference of times does not count if it is small enough
+// to appear between the baseline and its own copy, or to be the load's own; why tells of each that
+// does not.
+func (c *Case) whatDiffers(x *record.Explanation) (all []difference, why []record.Fact) {
 	if x.Lost.Sure() && math.Abs(x.Lost.By) >= leastLost {
 		all = append(all, difference{step: x.Lost, lost: true})
 	}
-	also := matters(x.Mean.Step, copied.Mean.Step)
-	if also {
-		all = append(all, difference{step: x.Mean.Step})
+	var copied record.Explanation
+	noise := "" // who differs by that much
+	if arms := c.Result.Arms; len(arms) > 1 && arms[1].Role == record.Copy {
+		copied, noise = *c.waterfalls(arms[0].Name, arms[1].Name), arms[0].Name+" and its own copy may differ"
 	}
-	if matters(x.Tail.Step, copied.Tail.Step) {
-		all = append(all, difference{step: x.Tail.Step, tail: true, also: also})
+	also := false
+	for _, d := range []struct {
+		of, copied record.Step
+		where      string
+	}{{x.Mean.Step, copied.Mean.Step, "on average"}, {x.Tail.Step, copied.Tail.Step, "in the slowest 1 % of requests"}} {
+		f := record.Fact{Names: record.Names{"where": d.where}, Values: record.Values{"by": math.Abs(d.of.By)}}
+		least := max(leastShare*min(d.of.From, d.of.To), leastSeconds)
+		switch limit := judge.Noise(d.copied, c.run.Env.Floor); {
+		case !d.of.Sure():
+			f.Code, f.Values = notSure, record.Values{"low": d.of.Low, "high": d.of.High}
+		case f.Values["by"] < limit:
+			f.Code, f.Values["noise"], f.Names["noise"] = withinNoise, limit, noise
+			if limit > judge.Noise(d.copied, nil) {
+				f.Names["noise"] = "the load engine itself adds to a time"
+			}
+		case f.Values["by"] < least:
+			f.Code, f.Values["least"] = tooLittle, least
+		default:
+			tail := d.where != "on average"
+			all = append(all, difference{step: d.of, tail: tail, also: tail && also})
+			also = true
+			continue
+		}
+		why = append(why, f)
 	}
-	return all
+	return all, why
 }
 
 // conclude sets x.Outcome from the states of the causes. The surest state of any cause decides.

@@ -3,6 +3,7 @@ package explain
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -235,18 +236,51 @@ func TestNoCauseOfNoise(t *testing.T) {
 		copied seen
 		floor  *record.Floor
 		want   record.Finding
+		why    string // said of the mean
 	}{
-		{"a copy like the baseline", quick, &record.Floor{P50: 40e-6}, record.Correlated},
-		{"a copy that is as far off", apart, nil, record.NoDifference},
-		{"a load that adds more", quick, &record.Floor{P50: 6e-3}, record.NoDifference},
+		{"a copy like the baseline", quick, &record.Floor{P50: 40e-6}, record.Correlated, ""},
+		{"a copy that is as far off", apart, nil, record.NoDifference, "on average they differ by 5.10 ms, and fast and its own copy may differ by up to 5.51 ms"},
+		{"a load that adds more", quick, &record.Floor{P50: 6e-3}, record.NoDifference, "on average they differ by 5.10 ms, and the load engine itself adds to a time by up to 6.00 ms"},
 	} {
 		made := madeCase(quick, e.pro, e.asked, "")
 		made.arms["fast'"] = c.copied.arm("fast'")
 		made.Result.Arms = []record.Arm{{Name: "fast"}, {Name: "fast'", Role: record.Copy}}
 		made.run.Env.Floor = c.floor
-		if x, err := made.Explain("fast", "slow", modes); err != nil || x.Outcome != c.want {
-			t.Errorf("%s: got %s, %v; want %s", c.name, x.Outcome, err, c.want)
+		x, err := made.Explain("fast", "slow", modes)
+		if err != nil || x.Outcome != c.want || !strings.HasPrefix(x.Reason.String(), c.why) {
+			t.Errorf("%s: got %s, %q, %v; want %s, %q", c.name, x.Outcome, x.Reason, err, c.want, c.why)
 		}
+	}
+}
+
+// Equal arms are said to be undecided or too close, with the figures.
+func TestNothingToExplain(t *testing.T) {
+	t.Parallel()
+	modes := map[string]mode.Mode{"made": {}, "plain": {}}
+	for micros, want := range map[float64]string{
+		0: "on average it is not sure that they differ (", 1: "on average they differ by 1000 ns, and the least that is explained is ",
+	} {
+		fast, slow := seen{parts: parts(timeline.Service, .5e-3)}, seen{parts: parts(timeline.Service, .5e-3+micros*1e-6)}
+		x, err := madeCase(fast, slow, scenario.Arm{}, "").Explain("fast", "slow", modes)
+		if err != nil || x.Outcome != record.NoDifference || !strings.HasPrefix(x.Reason.String(), want) {
+			t.Errorf("%v µs apart: got %s, %q, %v; want %q", micros, x.Outcome, x.Reason, err, want)
+		}
+	}
+}
+
+// Times of an arm that starves connections are not explained: they lack the longest waits.
+func TestStarvationIsNotExplained(t *testing.T) {
+	t.Parallel()
+	e := evidence["cause-workers"]
+	c := madeCase(seen{parts: parts(timeline.Service, .5e-3)}, e.pro, e.asked, "")
+	slow := c.arms["slow"]
+	slow.StarvedConnections = 63
+	for i := range slow.windows {
+		slow.windows[i].Asked, slow.windows[i].Starved = 64, 63
+	}
+	x, err := c.Explain("fast", "slow", map[string]mode.Mode{"made": e.mode, "plain": {}})
+	if err != nil || x.Outcome != record.NoCause || x.Slower != "" || len(x.Causes) > 0 || x.Reason.Code != record.CauseStarvation {
+		t.Errorf("got %s of %q, %q, %v; want no times to explain", x.Outcome, x.Slower, x.Reason, err)
 	}
 }
 

@@ -196,6 +196,15 @@ func counted(name, of string) func(*arm, int) float64 {
 	}
 }
 
+// starved returns the ratio of the arm's connections that got no answer, the median over its windows.
+func (a *arm) starved() float64 {
+	v := make([]float64, len(a.windows))
+	for i, w := range a.windows {
+		v[i] = float64(w.Starved) / float64(max(w.Asked, 1))
+	}
+	return stats.Median(v)
+}
+
 // figures returns the median of each witness over an arm's windows, by name; NaN if a window lacks it.
 // The median keeps a single odd block from ruling a cause in or out.
 func (a *arm) figures() map[string]float64 {

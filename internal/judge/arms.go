@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"schedlab/internal/command"
 	"schedlab/internal/record"
@@ -228,12 +229,26 @@ func (b blocks) fairness(arm string) *record.Fairness {
 			f = &record.Fairness{Asked: w.Asked, Served: w.Asked}
 		}
 		if w.Starved > f.Asked-f.Served {
-			f.Asked, f.Served = w.Asked, w.Asked-w.Starved
+			f.Asked, f.Served, f.Turns = w.Asked, w.Asked-w.Starved, 0
+			for _, n := range w.Trial.Client.ConnAnswers {
+				f.Turns += float64(n) / float64(max(f.Served, 1))
+			}
 		}
 		f.FirstReply = max(f.FirstReply, w.Trial.Client.FirstReply)
 	}
+	// In an open loop a request without a reply has waited until its timeout.
+	if p := planned(b.run.Plan, arm); f != nil && p != nil && p.Clients.Closed() {
+		f.Short = f.Served < f.Asked && f.Turns < fullTurns && !slices.ContainsFunc(b.run.Plan.Doubts, func(d record.Fact) bool {
+			return d.Code == record.StickyPool && d.Arm == strings.TrimSuffix(arm, "'")
+		})
+	}
 	return f
 }
+
+// fullTurns is the number of replies of a served connection from which on one without any is
+// starved for sure, if its pool of workers does not say so already. If a server picks the next
+// client at random, one client in e^10 has had no turn by chance.
+const fullTurns = 10
 
 // sessions returns the session times of an arm over its valid windows: sums of complete and broken
 // sessions, the fewest complete sessions of a window, and medians of the quantiles. A quantile is

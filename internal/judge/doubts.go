@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 	}
 	for _, a := range r.Arms {
 		if a.StarvedConnections > 0 {
-			add(starved(a))
+			add(b.starved(a))
 		}
 		if d := a.Disturbed; d != nil && d.Load > window.ShareLimit && a.Role != record.Copy {
 			add(record.Fact{Code: loadTookCPU, Arm: a.Name, Values: record.Values{"share": d.Load, "most": window.ShareLimit}, Names: record.Names{"cpus": r.Env.SharedCPUs().Words()}})
@@ -185,12 +186,18 @@ func failed(t record.Trial) record.Fact {
 	return record.Fact{Code: trialFailed, Names: record.Names{"error": t.Failure + t.Omitted}}
 }
 
-// starved returns the doubt about an arm that starved connections. With fairness, it tells of how
-// many connections.
-func starved(a record.Arm) record.Fact {
+// starved returns the doubt about an arm that starved connections, or that had too little time to
+// serve them. With fairness, it tells of how many connections.
+func (b blocks) starved(a record.Arm) record.Fact {
 	f := record.Fact{Code: starvedConnections, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}
-	if a.Fairness != nil {
-		f.Values["asked"] = float64(a.Fairness.Asked)
+	if of := a.Fairness; of != nil {
+		f.Values["asked"] = float64(of.Asked)
+		if of.Short && of.Turns > 0 {
+			// The time in which as many replies go out as there are connections: their turns would be
+			// even in it if they came in order.
+			round := b.run.Plan.Window / of.Turns * float64(of.Asked) / float64(of.Served)
+			f.Values["turns"], f.Values["warmup"], f.Values["window"] = of.Turns, math.Ceil(2*round), math.Ceil(5*round)
+		}
 	}
 	return f
 }

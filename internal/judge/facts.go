@@ -26,7 +26,8 @@ var (
 
 // Doubts about a server, the load or the machine.
 var (
-	starvedConnections = record.Sentence("starved-connections", `it {{template "starved" .}}: its times are only those of the connections that it served, so it cannot win`)
+	starvedConnections = record.Sentence("starved-connections", `it {{template "starved" .}}: `+
+		`{{with .Values.turns}}the others had {{printf "%.2g" .}} each, too few to tell a long wait from none; {{template "longer-windows" $}} would show it{{else}}its times are only those of the connections that it served, so it cannot win{{end}}`)
 	unsentRequests     = record.Sentence("unsent-requests", `its paced clients did not send {{percent .Values.share}} of the {{count .Values.rate}} requests/s planned, while they waited for replies: requests that were never sent are in no figure`)
 	stampsLost         = record.Sentence("stamps-lost", `its server had no room for the stamps of all requests in {{count .Values.windows}} of {{plural .Values.of "window"}}: the breakdown of its time covers only the newest {{percent .Values.joined}}; give the arm a larger timeline`)
 	onlyOneCPU         = record.Sentence("one-cpu", `the server had one CPU and so GOMAXPROCS 1: accept, poller and handlers share a run queue; with more CPUs repeat on two or more`)
@@ -164,6 +165,7 @@ var (
 
 // Parts of sentences.
 var (
-	_ = record.Sentence("starved", `starved {{if .Values.asked}}{{count .Values.starved}} of {{plural .Values.asked "connection"}}{{else}}{{plural .Values.starved "connection"}}{{end}}`)
+	_ = record.Sentence("longer-windows", `--warmup {{count .Values.warmup}}s --window {{count .Values.window}}s`)
+	_ = record.Sentence("starved", `{{if .Values.turns}}has given no answer yet to{{else}}starved{{end}} {{if .Values.asked}}{{count .Values.starved}} of {{plural .Values.asked "connection"}}{{else}}{{plural .Values.starved "connection"}}{{end}}`)
 	_ = record.Sentence("cpu", `CPU {{count .Values.cpu}} ({{if eq .Names.side "both"}}server and load{{else}}{{.Names.side}}{{end}})`)
 )

@@ -296,7 +296,7 @@ func TestFigures(t *testing.T) {
 	if v.Won != 0 || v.Lost != 12 || v.Low > v.Ratio || v.High < v.Ratio {
 		t.Errorf("got %+v", v)
 	}
-	if got, want := *pool.Fairness, (record.Fairness{Asked: 4, Served: 2, FirstReply: .004}); got != want {
+	if got, want := *pool.Fairness, (record.Fairness{Asked: 4, Served: 2, FirstReply: .004, Turns: 600}); got != want {
 		t.Errorf("got %+v, want %+v of the worst windows", got, want)
 	}
 	if base.Fairness != nil {

@@ -161,6 +161,45 @@ func TestStarvationIsInTheHeadline(t *testing.T) {
 	}
 }
 
+// Where the clients that were served had few turns, the others may just wait long: no word says that
+// they starve, unless their pool of workers does, and a doubt names the windows that would show it.
+func TestShortWindowsShowNoStarvation(t *testing.T) {
+	t.Parallel()
+	for sticky, want := range map[bool]string{
+		false: "it has given no answer yet to 214 of 256 connections: the others had 5 each, too few to tell a long wait from none; --warmup 3s --window 7s would show it",
+		true:  "it starved 214 of 256 connections: its times are only those of the connections that it served, so it cannot win",
+	} {
+		run := synthetic{}.run()
+		for i := range run.Plan.Arms {
+			run.Plan.Arms[i].Clients = record.Clients{Loop: "closed", Connections: 256, Rate: fakeRate}
+		}
+		if sticky {
+			run.Plan.Doubts = []record.Fact{{Code: record.StickyPool, Arm: "nethttp"}}
+		}
+		j, err := New("run", "dir", run, Aim{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		few := func(t *record.Trial, requests []record.Request) []record.Request {
+			t.Client.ConnAnswers, t.Client.Asked = slices.Repeat([]uint32{5}, 42), 256
+			if strings.HasPrefix(t.Arm, "nethttp") {
+				t.Client.Starved = 214
+			}
+			return requests
+		}
+		for trial := range (synthetic{edit: few}).trials() {
+			j.Take(trial, nil)
+		}
+		r := j.judge().result
+		if got := doubtTexts(r); !slices.Contains(got, "nethttp: "+want) {
+			t.Errorf("sticky %v: got %q, want %q", sticky, got, want)
+		}
+		if said := strings.Contains(report.Headline(r), "nethttp has given no answer yet to 214 of 256 connections"); said == sticky {
+			t.Errorf("sticky %v: got %q", sticky, report.Headline(r))
+		}
+	}
+}
+
 // An arm of an open loop that starves connections from the warm-up on has no times: those of its window
 // lack the waits. That refuses this arm alone, and leaves no block out.
 func TestStarvedOpenLoopSpoilsNothing(t *testing.T) {

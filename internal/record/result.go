@@ -186,6 +186,10 @@ type Fairness struct {
 	Asked      int     `json:"asked"`       // connections given a request, in the window with the most starved ones
 	Served     int     `json:"served"`      // Asked connections with a reply
 	FirstReply float64 `json:"first_reply"` // seconds: the slowest first reply of a connection, in any window
+	// Turns is the number of replies of a served connection, on average in that window. Short means
+	// that these are too few to tell the connections without a reply from starved ones.
+	Turns float64 `json:"turns,omitempty"`
+	Short bool    `json:"short,omitempty"`
 }
 
 // SessionTimes are an arm's sessions that ended in valid windows. A session is a series of

@@ -236,11 +236,10 @@ func briefReasons(r *record.Result) (lines []string) {
 	return lines
 }
 
-// explanationOf returns the answer of `schedlab explain`, if it ran and found a difference to
-// explain; else nil. Only that command looks for causes, so no other line of a report may say
-// because.
+// explanationOf returns the answer of `schedlab explain`, if it ran; else nil. Only that command
+// looks for causes, so no other line of a report may say because.
 func explanationOf(r *record.Result) []string {
-	if r.Explained == nil || r.Explained.Outcome == record.NoDifference {
+	if r.Explained == nil {
 		return nil
 	}
 	return []string{strings.TrimSuffix(explained(r.Explained), ".")}
@@ -288,8 +287,10 @@ func sure(r *record.Result) []string {
 // for none. Goodput counts only where an arm is overloaded or has no times: below that it is the
 // offered rate for every arm.
 func openVerdicts(r *record.Result) string {
+	// Connections without an answer yet need longer windows, as their doubt says.
+	short := func(arm string) bool { f := armOf(r, arm).Fairness; return f != nil && f.Short }
 	open := only(r.Verdicts, func(v record.Verdict) bool {
-		return v.Verdict == stats.Inconclusive && (v.Primary || v.Metric == "goodput" && (overloaded(r, v) || !hasTimes(r, v)))
+		return v.Verdict == stats.Inconclusive && !short(v.Arm) && !short(v.Baseline) && (v.Primary || v.Metric == "goodput" && (overloaded(r, v) || !hasTimes(r, v)))
 	})
 	if len(open) == 0 {
 		return ""
@@ -337,8 +338,7 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 }
 
 // alike compares the baseline with its copy at the primary metrics. It returns "do not differ"
-// if all are SAME, else that they cannot be told apart and the widest interval, which is how
-// much the control can miss.
+// if all are SAME, else the widest interval, which is how much the control can miss.
 func alike(aa []record.Verdict) string {
 	open := only(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Refused && v.Verdict != stats.Same })
 	switch {
@@ -348,7 +348,7 @@ func alike(aa []record.Verdict) string {
 		return "cannot be told apart yet"
 	}
 	widest := slices.MaxFunc(open, func(a, b record.Verdict) int { return cmp.Compare(a.High/a.Low, b.High/b.Low) })
-	return fmt.Sprintf("cannot be told apart (%s at %s)", between(widest), stats.MetricOf(widest.Metric).Label)
+	return fmt.Sprintf("are within %s of each other at %s", between(widest), stats.MetricOf(widest.Metric).Label)
 }
 
 // unmet returns the expectations that did not pass, after a line that counts the answers; nil

@@ -95,8 +95,9 @@ func attacked(a *record.Attack) string {
 			at, took = q.name, q.value
 		}
 	}
-	return fmt.Sprintf("%s: %s %s, %s.", text, at, seconds(took), from) +
-		when(a.Starved > 0, " %d of %s got no reply at all.", a.Starved, plural(a.Asked, "connection"))
+	// Where most connections get no answer, nearly all requests go over the others.
+	return when(a.Starved > 0, "%d of %s got no reply at all, and these times are mostly of the others: ", a.Starved, plural(a.Asked, "connection")) +
+		fmt.Sprintf("%s: %s %s, %s.", text, at, seconds(took), from)
 }
 
 // attackTimes returns the table of times, with a row for each kind: response, good replies

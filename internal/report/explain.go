@@ -63,8 +63,11 @@ func divided(x *record.Explanation) []document.Part {
 func explained(x *record.Explanation) string {
 	switch x.Outcome {
 	case record.NoDifference:
-		return fmt.Sprintf("There is nothing to explain: %s.", x.Reason.String())
+		return fmt.Sprintf("No cause is sought: %s.", x.Reason.String())
 	case record.NoCause:
+		if x.Slower == "" {
+			return fmt.Sprintf("Their times cannot be explained: %s.", x.Reason.String())
+		}
 		return fmt.Sprintf("%s. No cause found: %s.", gap(x), x.Reason.String())
 	}
 	c := x.Causes[0]
@@ -131,7 +134,8 @@ func causes(x *record.Explanation) document.Part {
 			return t.Witness + " " + figureOf(t.Slower, t.Unit) +
 				when(t.Faster != nil, ", of the other arm %s", other) + when(!t.Agrees, " (disagrees)")
 		})
-		reason := fmt.Sprintf("%s of the difference lies in %s; medians over the blocks: %s", percent("%.0f", c.Share), c.Stretch, strings.Join(heard, "; ")) +
+		// Other stretches may be shorter.
+		reason := fmt.Sprintf(either(c.Share <= 1, "%s of the difference lies in %s", "more than the whole difference (%s) lies in %s")+"; medians over the blocks: %s", percent("%.0f", c.Share), c.Stretch, strings.Join(heard, "; ")) +
 			when(c.Moved != nil, "; %s", proof(c))
 		return document.Finding{Mark: states[c.State], Class: string(c.State), Text: c.Fact.String(), Reason: reason}
 	})

@@ -86,7 +86,10 @@ func nothing() *record.Explanation {
 	x := because()
 	x.Mean, x.Tail = record.Waterfall{Step: record.Step{From: 1e-3, To: 1e-3, Low: -1e-5, High: 1e-5}}, record.Waterfall{}
 	x.Slower, x.Causes, x.Ideal, x.Tests = "", []record.Suspect{}, nil, nil
-	x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: "hardly-differ"}
+	x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: "list", Because: []record.Fact{
+		{Code: "difference-not-sure", Names: record.Names{"where": "on average"}, Values: record.Values{"low": -1e-5, "high": 1e-5}},
+		{Code: "difference-within-noise", Names: record.Names{"where": "in the slowest 1 % of requests", "noise": "nethttp and its own copy may differ"}, Values: record.Values{"by": 1.31e-4, "noise": 1.8e-4}},
+	}}
 	return x
 }
 

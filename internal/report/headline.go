@@ -195,11 +195,12 @@ func starving(r *record.Result) []string {
 }
 
 // starvedBy returns how many connections an arm starved, and of how many if that is known:
-// "starved 3 of 16 connections".
+// "starved 3 of 16 connections". In a window that is too short to tell, it says so.
 func starvedBy(r *record.Result, name string) string {
 	a := armOf(r, name)
 	if f := a.Fairness; f != nil {
-		return fmt.Sprintf("starved %d of %s", a.StarvedConnections, prose.Plural(f.Asked, "connection"))
+		did := either(f.Short, "has given no answer yet to", "starved")
+		return fmt.Sprintf("%s %d of %s", did, a.StarvedConnections, prose.Plural(f.Asked, "connection"))
 	}
 	return "starved " + prose.Plural(a.StarvedConnections, "connection")
 }

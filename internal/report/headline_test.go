@@ -30,7 +30,7 @@ func TestHeadlineOfATrade(t *testing.T) {
 func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 	t.Parallel()
 	starves := record.Fact{Code: record.StickyPool, Arm: "pool", Values: record.Values{"waiting": 62, "connections": 64, "workers": 2}}
-	const said = "pool starves 62 of 64 kept connections, because a worker keeps its connection until it closes: its capacity and times are those of 2 clients only; give it workers=64, or --close. "
+	const said = "pool starves 62 of 64 kept connections, because a worker keeps its connection until it closes: its capacity and times are those of 2 clients only; give it workers=64, take pool-requeue, or give --close. "
 	capacity := record.Result{
 		Doubts: []record.Fact{starves}, Arms: []record.Arm{{Name: "pool"}},
 		Capacity: &record.Capacity{Arms: []record.ArmCapacity{{

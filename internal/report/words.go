@@ -339,7 +339,7 @@ func failings(arms []record.Arm) (lines []string) {
 		}
 		lines = append(lines, nonEmpty(
 			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, plural(a.Errors, "request"), count(a.Requests), ends(a.Failures)),
-			when(a.StarvedConnections > 0, "%s STARVED %s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)",
+			when(a.StarvedConnections > 0 && (a.Fairness == nil || !a.Fairness.Short), "%s STARVED %s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)",
 				a.Name, plural(a.StarvedConnections, "connection"), evenness(a, 2)),
 			when(overflows > 0, "%s: the host counted %s that found an accept queue full (ListenOverflows)", a.Name, plural(overflows, "connection")),
 		)...)
