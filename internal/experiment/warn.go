@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ func (p *plan) warn() {
 		}
 		p.doubt(f)
 	}
+	p.warnShortRound()
 	for _, a := range p.originals() {
 		if w, n := p.workers(a.asked), a.Clients.Connections+a.Clients.Idle; p.starves(a) {
 			p.doubt(record.Fact{Code: record.StickyPool, Arm: a.Name, Values: record.Values{
@@ -45,6 +47,31 @@ func (p *plan) warn() {
 		if i >= 0 {
 			p.doubt(record.Fact{Code: otherMode, Arm: a.Name, Names: record.Names{"mode": a.Mode, "arm": base, "other": p.Arms[i].Mode}})
 		}
+	}
+}
+
+// fewRounds is the number of turns of each client below which a window is too short: what a client
+// waited before its first turn is a large part of it.
+const fewRounds = 2
+
+// warnShortRound raises a doubt if the clients of a closed loop take longer for a turn each than a
+// window has room for, by the CPU time that their requests ask for. Only the largest such loop counts.
+func (p *plan) warnShortRound() {
+	if !p.scenario.AsksWork() || p.slo != nil {
+		return
+	}
+	var most record.Values
+	for _, a := range p.originals() {
+		if !a.Clients.Closed() || a.Clients.Think > 0 || a.Station == nil {
+			continue
+		}
+		n, cpu := float64(a.Clients.Connections), p.scenario.Workload.CPU.Mean().Seconds()
+		if round := n * cpu / float64(max(a.Station.Cores, 1)); p.Window < fewRounds*round && round > most["round"] {
+			most = record.Values{"connections": n, "cpu": cpu, "round": round, "window": p.Window, "warmup": math.Ceil(2 * round), "needed": math.Ceil(5 * round)}
+		}
+	}
+	if most != nil {
+		p.doubt(record.Fact{Code: shortRound, Values: most})
 	}
 }
 
@@ -194,6 +221,7 @@ var (
 	machineUnfit = record.Sentence("machine-unfit", `{{with .Names.said}}{{.}}{{else}}machine: {{template "because" .}}{{end}}`)
 	sharedCPUs   = record.Sentence("shared-cpus", `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that the disturbance could explain is refused`+
 		`{{else}}server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs{{end}}`)
+	shortRound          = record.Sentence("short-round", `{{plural .Values.connections "client"}} that ask for {{lasts .Values.cpu}} of CPU time each take {{lasts .Values.round}} for a turn each, and a window has {{lasts .Values.window}}: some wait all through it; give --warmup {{count .Values.warmup}}s --window {{count .Values.needed}}s`)
 	otherMode           = record.Sentence("other-mode", `has mode {{.Names.mode}}, and the arm {{.Names.arm}} has mode {{.Names.other}}; write {{.Names.other}},FLAG=VALUE for that with another setting`)
 	tooFewWorkers       = record.Sentence("too-few-workers", `{{plural .Values.workers "worker"}} cannot keep up: by Little's law {{count .Values.rate}}/s x {{millisf "%.1f" .Values.held}} held needs {{count .Values.needed}}`)
 	idleWorkers         = record.Sentence("idle-workers", `not identifiable: no more than {{template "requests are" .Values.requests}} in flight, so {{count .Values.idle}} of {{count .Values.workers}} workers never work`)

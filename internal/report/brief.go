@@ -337,6 +337,9 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	return aa[0].Baseline + " and its own copy " + alike(aa)
 }
 
+// noisy is the ratio of an interval's ends from which on the baseline's copy shows that a run is noisy.
+const noisy = 1.5
+
 // alike compares the baseline with its copy at the primary metrics. It returns "do not differ"
 // if all are SAME, else the widest interval, which is how much the control can miss.
 func alike(aa []record.Verdict) string {
@@ -348,6 +351,9 @@ func alike(aa []record.Verdict) string {
 		return "cannot be told apart yet"
 	}
 	widest := slices.MaxFunc(open, func(a, b record.Verdict) int { return cmp.Compare(a.High/a.Low, b.High/b.Low) })
+	if widest.High/widest.Low > noisy {
+		return fmt.Sprintf("may differ by %s at %s: much noise", between(widest), stats.MetricOf(widest.Metric).Label)
+	}
 	return fmt.Sprintf("are within %s of each other at %s", between(widest), stats.MetricOf(widest.Metric).Label)
 }
 

@@ -58,7 +58,7 @@ func TestHowLikeTheCopyIs(t *testing.T) {
 	cpu := record.Verdict{Metric: "cpu_per_request", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1, Low: .8, High: 1.1}
 	for want, aa := range map[string][]record.Verdict{
 		"nethttp and its own copy do not differ":                                 {narrow, cpu},
-		"nethttp and its own copy are within -64 % to +175 % of each other at p99": {narrow, wide},
+		"nethttp and its own copy may differ by -64 % to +175 % at p99: much noise": {narrow, wide},
 		"nethttp and its own copy cannot be told apart yet":                      {narrow, early},
 	} {
 		if got := strings.ReplaceAll(aaBriefly(aa, 12), nbsp, " "); got != want {
