@@ -188,14 +188,15 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 		return usage(err)
 	}
 	defer files.Close()
-	result, err := f.drive(cmd, opts, &sum, files)
+	tally := attack.NewTally(&sum)
+	result, err := f.drive(cmd, opts, tally, &sum, files)
 	// Nothing was sent: leave no files behind.
 	if result == nil {
 		return errors.Join(err, files.Discard())
 	}
 	// After an interrupt, or when a file could not be written, the requests sent so far are still
 	// worth a summary.
-	werr := files.Finish(result)
+	werr := files.Finish(tally.Response())
 	if w := cmd.OutOrStdout(); f.output == "json" {
 		werr = errors.Join(werr, record.WriteJSON(w, &sum))
 	} else {
@@ -266,9 +267,6 @@ func (f *attackFlags) check() error {
 		{f.duration <= 0 || f.duration > 24*time.Hour, fmt.Sprintf("--duration %v is outside 0 to 24h", f.duration)},
 		{closed && longest > longestClosed,
 			fmt.Sprintf("--duration, --warmup and --ramp of a closed loop are at most %v, because it keeps every request", longestClosed)},
-		// An open loop keeps every request in memory, too.
-		{f.rate.PerSecond*f.duration.Seconds() > attack.MostRequests,
-			fmt.Sprintf("--rate %s for --duration %v is more than %d requests; shorten one", f.rate, f.duration, attack.MostRequests)},
 		{l.Connections < 0, fmt.Sprintf("--connections %d must not be negative", l.Connections)},
 		{l.Idle < 0, fmt.Sprintf("--idle %d must not be negative", l.Idle)},
 		{l.Idle > 0 && !l.KeepAlive, fmt.Sprintf("--idle %d are connections that are kept; drop --keepalive=false", l.Idle)},
@@ -312,7 +310,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 			Scenario: s, Arrivals: f.arrivals, Given: f.fl.Changed("arrivals"), Rate: o.Rate,
 			Duration: f.duration, Whole: !f.fl.Changed("duration"), Seed: f.seed,
 		}
-		if o.Trace, err = t.Draw(o.Connections, sum); err != nil {
+		if o.Trace, o.Times, err = t.Draw(o.Connections, sum, f.engine == load.EngineSpin); err != nil {
 			return o, usage(err)
 		}
 		// A trace or a log may have set another length.
@@ -392,10 +390,13 @@ func (f *attackFlags) take(l scenario.Load) error {
 // impossible, or the clients of a closed loop could not be opened. An open loop's results are
 // written while requests end, a closed loop's when it is over. If that fails, the attack ends, and
 // the error is returned with the result so far.
-func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, sum *record.Attack, files *attack.Files) (*load.Result, error) {
+func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, tally *attack.Tally, sum *record.Attack, files *attack.Files) (*load.Result, error) {
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
 	doing := fmt.Sprintf("sending %s in %v", prose.Plural(len(o.Trace.At), "request"), f.duration)
+	if o.Times != nil {
+		doing = fmt.Sprintf("sending about %s requests in %v", prose.Digits(sum.Offered*f.duration.Seconds()), f.duration)
+	}
 	if o.Closed() {
 		doing = fmt.Sprintf("driving %s for %v", prose.Plural(o.Connections, "client"), f.warmup+f.duration)
 		o.Duration, o.Warmup, o.Seed = f.duration, f.warmup, f.seed
@@ -405,9 +406,10 @@ func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, sum *record.Atta
 			o.Pause = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
 		}
 	} else {
-		// The results are written as requests end, from one goroutine.
+		// Requests are summed up and written as they end, from one goroutine.
 		o.Started = files.Start
-		o.Ended = func(seq int, r record.Request) {
+		o.Ended = func(seq int, r record.Request, s record.Stamps) {
+			tally.Add(r, s)
 			if err := files.Write(seq, r); err != nil {
 				cancel(err)
 			}
@@ -422,7 +424,7 @@ func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, sum *record.Atta
 	if u, err := url.Parse(o.Targets[0].URL); err == nil {
 		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))
 	}
-	shared, undo, err := experiment.SettleGenerator(ctx, addr, o.Engine, f.rest)
+	shared, undo, err := experiment.SettleGenerator(ctx, addr, o.Engine, f.rest, o.Times != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -444,7 +446,10 @@ func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, sum *record.Atta
 	}
 	if o.Closed() {
 		sum.Arrivals = closedWords(f.clients)
-		attack.SumUpClosed(sum, o, &clients)
+		for i, r := range clients.Requests {
+			tally.Add(r, clients.Stamps[i])
+		}
+		tally.EndClosed(o, &clients)
 		files.Start(clients.Start)
 		for seq, r := range clients.Requests {
 			if werr := files.Write(seq, r); werr != nil {
@@ -458,7 +463,7 @@ func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, sum *record.Atta
 	if f.replayed != nil {
 		leftOut = f.replayed.LeftOut()
 	}
-	attack.SumUpOpen(sum, o, f.duration, result, leftOut)
+	tally.EndOpen(o, f.duration, result, leftOut)
 	// The attack was cut short from here: the error of the file is the reason to tell.
 	if cause := context.Cause(ctx); cause != nil && cmd.Context().Err() == nil {
 		err = cause

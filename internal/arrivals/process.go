@@ -3,6 +3,7 @@ package arrivals
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -142,24 +143,33 @@ func (a Process) check() error {
 // include the demands that a trace file states, or the requests of a log. Equal generators give
 // equal lists. The list is empty if Check returns an error.
 func (a Process) Draw(rate float64, span time.Duration, rng *rand.Rand) Trace {
-	if a.Check(rate) != nil {
+	switch {
+	case a.Check(rate) != nil:
 		return Trace{}
-	}
-	switch a.Kind {
-	case KindConstant:
-		return Trace{At: Constant(rate, span)}
-	case KindRamp:
-		return Trace{At: a.ramp(rate, span, rng)}
-	case KindSine:
-		return Trace{At: a.sine(rate, span, rng)}
-	case KindBurst, KindInPhase:
-		return Trace{At: a.bursts(rate, span)}
-	case KindTrace:
+	case a.Kind == KindTrace:
 		return a.trace.until(span)
-	case KindLog:
+	case a.Kind == KindLog:
 		return a.log.part(a.offset, span, rate)
 	}
-	return Trace{At: Poisson(rate, span, rng)}
+	return Trace{At: list(a.MeanRate(rate, span), span, a.Times(rate, span, rng))}
+}
+
+// Times returns the times of Draw's arrivals, drawn one by one, for windows that are too long for a
+// list. They can be drawn once only. It is nil for a trace or a log, which are lists.
+func (a Process) Times(rate float64, span time.Duration, rng *rand.Rand) iter.Seq[time.Duration] {
+	switch a.Kind {
+	case KindConstant:
+		return constant(rate, span)
+	case KindRamp:
+		return a.ramp(rate, span, rng)
+	case KindSine:
+		return a.sine(rate, span, rng)
+	case KindBurst, KindInPhase:
+		return a.bursts(rate, span)
+	case KindTrace, KindLog:
+		return nil
+	}
+	return poisson(rate, span, rng)
 }
 
 // Fixed reports whether the arrivals ignore the rate given to Draw, because they fix the rate

@@ -2,8 +2,8 @@
 // attack's files, and sums up its results. It sends no requests and compares no servers.
 //
 // An attack takes this way: Asked or Logged make its targets and a Timetable draws its arrivals (plan.go),
-// OpenFiles makes its output files before the load starts (files.go), and SumUpOpen or SumUpClosed
-// reduce the results to a record.Attack with its doubts. The load itself is internal/load.
+// OpenFiles makes its output files before the load starts (files.go), and a Tally reduces the
+// results to a record.Attack with its doubts. The load itself is internal/load.
 package attack
 
 import (
@@ -14,27 +14,95 @@ import (
 	"schedlab/internal/stats"
 )
 
-// SumUpOpen fills sum with the results of an open loop that ran with the options o. over is the
-// planned duration. leftOut names the lines of an access log that were not replayed, "" for none.
-//
-// The caller has set the fields that tell what was asked: Loop, Status, Offered, Timeout, Duration and
-// the like. SumUpOpen overwrites Doubts. Doubts are in the order in which they are found.
-func SumUpOpen(sum *record.Attack, o load.Options, over time.Duration, result *load.Result, leftOut string) {
-	sumUp(sum, result)
-	raise(sum, doubt{leftOut != "", record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"said": leftOut}}})
-	if o.Idle > 0 {
-		sum.Idle = &result.Idle
-	}
-	// The rate to be sent is the schedule over the planned duration.
-	noteGenerator(sum, result.Proof, float64(len(o.Trace.At))/over.Seconds())
+// A Tally sums up the requests of an attack as they end, so that they need not be kept. Make one with
+// NewTally, add every request that was sent, and end with EndOpen or EndClosed. It is not safe for
+// concurrent use.
+type Tally struct {
+	sum                                   *record.Attack
+	response, good, lag, connect, service *record.Histogram
+	lastGood, lastSent                    int64 // nanoseconds from the attack's start
 }
 
-// SumUpClosed fills sum with the results of a closed loop that ran with the options o. It
-// raises a doubt if the loop had no rate (o.Rate is 0).
-func SumUpClosed(sum *record.Attack, o load.Options, closed *load.ClosedResult) {
+// NewTally returns an empty tally that fills sum. The caller has set the fields that tell what was
+// asked: Loop, Status, Offered, Timeout, Duration and the like.
+func NewTally(sum *record.Attack) *Tally {
+	sum.Outcomes, sum.Statuses, sum.FirstError, sum.Doubts = map[string]int{}, map[uint16]int{}, -1, []record.Fact{}
+	h := record.NewHistogram
+	return &Tally{sum: sum, response: h(), good: h(), lag: h(), connect: h(), service: h()}
+}
+
+// Add counts a request that was sent, with the client's stamps. A request that the end of the attack
+// cut off is not counted as a failure of the server.
+func (t *Tally) Add(r record.Request, s record.Stamps) {
+	a := t.sum
+	a.Sent++
+	t.lastSent = max(t.lastSent, r.Sent)
+	a.Outcomes[r.Outcome.String()]++
+	a.Bytes += uint64(r.Bytes)
+	took, cut := time.Duration(r.Done-r.Scheduled), r.Outcome == record.Cut
+	switch {
+	case r.Good():
+		a.Good++
+		t.good.Record(took)
+		t.lastGood = max(t.lastGood, r.Done)
+	case cut:
+		a.CutOff++
+	case r.Outcome != record.Answered:
+		// A refusal is over in microseconds. Counted as such, a server could look fast by refusing.
+		took = max(took, record.Duration(a.Timeout))
+	}
+	if r.Outcome == record.Answered {
+		a.Statuses[r.Status]++
+	}
+	// The first error by time is not the first that was sent: a later request may fail earlier.
+	if failed := time.Duration(r.Done).Seconds(); !r.Good() && !cut && (a.FirstError < 0 || failed < a.FirstError) {
+		a.FirstError = failed
+	}
+	t.response.Record(took)
+	if a.Paced() { // a client of an unpaced loop sends after its reply: it has no schedule to be late for
+		t.lag.Record(time.Duration(r.Sent - r.Scheduled))
+	}
+	// All its time passed in waiting for a connection, or in opening one.
+	if s.Ready == 0 { // the request never got a connection
+		s.Ready = r.Done
+	}
+	t.connect.Record(time.Duration(s.Ready - r.Sent))
+	// A request that was never written has no service time.
+	if s.Wrote > 0 {
+		t.service.Record(time.Duration(r.Done - s.Wrote))
+	}
+}
+
+// Response returns the distribution of the response times, as the summary has them.
+func (t *Tally) Response() *record.Histogram { return t.response }
+
+// EndOpen completes the sum of an open loop that ran with the options o. over is the planned
+// duration. leftOut names the lines of an access log that were not replayed, "" for none. Doubts are
+// in the order in which they are found.
+func (t *Tally) EndOpen(o load.Options, over time.Duration, result *load.Result, leftOut string) {
+	t.sum.Scheduled = result.Proof.Planned
+	t.end(result)
+	raise(t.sum, doubt{leftOut != "", record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"said": leftOut}}})
+	if o.Idle > 0 {
+		t.sum.Idle = &result.Idle
+	}
+	// The rate to be sent is the schedule over the planned duration. Of a stream that was
+	// interrupted, not all of the schedule was drawn.
+	wanted := float64(result.Proof.Planned) / over.Seconds()
+	if o.Times != nil && t.sum.Status == record.Interrupted {
+		wanted = t.sum.Offered
+	}
+	noteGenerator(t.sum, result.Proof, wanted)
+}
+
+// EndClosed completes the sum of a closed loop that ran with the options o. It raises a doubt if the
+// loop had no rate (o.Rate is 0).
+func (t *Tally) EndClosed(o load.Options, closed *load.ClosedResult) {
+	sum := t.sum
 	sum.Offered, sum.Connections = o.Rate, o.Connections
-	sumUp(sum, &closed.Result)
-	// The requests in flight at the end are not in closed.Requests, so sumUp has not counted them.
+	sum.Scheduled = len(closed.Requests)
+	t.end(&closed.Result)
+	// The requests in flight at the end are not in closed.Requests, so they are not counted yet.
 	if sum.CutOff = closed.Cut.Requests; sum.CutOff > 0 {
 		sum.Scheduled += sum.CutOff
 		sum.Sent += sum.CutOff
@@ -53,80 +121,23 @@ func SumUpClosed(sum *record.Attack, o load.Options, closed *load.ClosedResult) 
 	noteGenerator(sum, closed.Proof, o.Rate)
 }
 
-// Beyond these limits noteFate raises a doubt about the results.
-const (
-	lagDoubt   = time.Millisecond // p99 of the generator's lag
-	unanswered = .001             // ratio of requests without a reply, or with an error reply
-
-	// Waiting for a free connection is doubted only when both limits are passed. Below either,
-	// more connections would change nothing.
-	waitShare   = .1  // ratio of the requests' time that passed in that wait
-	waitedShare = .01 // ratio of requests that waited
-)
-
-// sumUp fills a with the results of an attack. Requests that were never sent count in Scheduled
-// only. Requests that the end of the attack cut off are not counted as failures of the server.
-func sumUp(a *record.Attack, result *load.Result) {
+// end fills in what is known when all requests are added.
+func (t *Tally) end(result *load.Result) {
+	a := t.sum
 	a.Schema, a.Started = record.Schema, result.Start.UTC()
-	a.Scheduled, a.Dialled, a.Waited = len(result.Requests), result.Dialled, result.Waited
-	a.Outcomes, a.Statuses, a.FirstError, a.Doubts = map[string]int{}, map[uint16]int{}, -1, []record.Fact{}
-	response, good, lag := record.NewHistogram(), record.NewHistogram(), record.NewHistogram()
-	connect, service := record.NewHistogram(), record.NewHistogram()
-	var lastGood, lastSent int64
-	for i, r := range result.Requests {
-		if r.Sent < 0 {
-			break // requests are sent in order, and the attack was stopped before this one
-		}
-		a.Sent++
-		lastSent = max(lastSent, r.Sent)
-		a.Outcomes[r.Outcome.String()]++
-		a.Bytes += uint64(r.Bytes)
-		took, cut := time.Duration(r.Done-r.Scheduled), r.Outcome == record.Cut
-		switch {
-		case r.Good():
-			a.Good++
-			good.Record(took)
-			lastGood = max(lastGood, r.Done)
-		case cut:
-			a.CutOff++
-		case r.Outcome != record.Answered:
-			// A refusal is over in microseconds. Counted as such, a server could look fast by refusing.
-			took = max(took, record.Duration(a.Timeout))
-		}
-		if r.Outcome == record.Answered {
-			a.Statuses[r.Status]++
-		}
-		// The first error by time is not the first by index: a later request may fail earlier.
-		if failed := time.Duration(r.Done).Seconds(); !r.Good() && !cut && (a.FirstError < 0 || failed < a.FirstError) {
-			a.FirstError = failed
-		}
-		response.Record(took)
-		if a.Paced() { // a client of an unpaced loop sends after its reply: it has no schedule to be late for
-			lag.Record(time.Duration(r.Sent - r.Scheduled))
-		}
-		s := result.Stamps[i]
-		// All its time passed in waiting for a connection, or in opening one.
-		if s.Ready == 0 { // the request never got a connection
-			s.Ready = r.Done
-		}
-		connect.Record(time.Duration(s.Ready - r.Sent))
-		// A request that was never written has no service time.
-		if s.Wrote > 0 {
-			service.Record(time.Duration(r.Done - s.Wrote))
-		}
-	}
+	a.Dialled, a.Waited = result.Dialled, result.Waited
 	a.Failed = a.Sent - a.CutOff - a.Outcomes[record.Answered.String()]
-	a.Response, a.GoodResponse, a.Lag = response.Quantiles(), good.Quantiles(), lag.Quantiles()
-	a.Connect, a.Service = connect.Quantiles(), service.Quantiles()
+	a.Response, a.GoodResponse, a.Lag = t.response.Quantiles(), t.good.Quantiles(), t.lag.Quantiles()
+	a.Connect, a.Service = t.connect.Quantiles(), t.service.Quantiles()
 	if a.Sent > 0 {
 		// A complete attack has sent until its planned end, even if the last request came earlier. One
 		// that was interrupted has sent until its last request.
-		until := time.Duration(lastSent).Seconds()
+		until := time.Duration(t.lastSent).Seconds()
 		if a.Status != record.Interrupted {
 			until = max(until, a.Duration)
 		}
 		a.SentRate = float64(a.Sent) / until
-		a.Goodput = float64(a.Good) / max(until, time.Duration(lastGood).Seconds())
+		a.Goodput = float64(a.Good) / max(until, time.Duration(t.lastGood).Seconds())
 	}
 	// Jain's index is (Σx)² / (n Σx²): 1 if all connections got the same number of replies.
 	answers := make([]float64, len(result.ConnAnswers))
@@ -137,6 +148,17 @@ func sumUp(a *record.Attack, result *load.Result) {
 	a.Jain, a.FirstReply = stats.Jain(answers), result.FirstReply.Seconds()
 	noteFate(a, result)
 }
+
+// Beyond these limits noteFate raises a doubt about the results.
+const (
+	lagDoubt   = time.Millisecond // p99 of the generator's lag
+	unanswered = .001             // ratio of requests without a reply, or with an error reply
+
+	// Waiting for a free connection is doubted only when both limits are passed. Below either,
+	// more connections would change nothing.
+	waitShare   = .1  // ratio of the requests' time that passed in that wait
+	waitedShare = .01 // ratio of requests that waited
+)
 
 // noteFate adds the doubts that follow from the outcomes of the requests.
 //

@@ -100,8 +100,7 @@ func (a *Files) Write(seq int, r record.Request) error {
 }
 
 // Finish writes the distribution of response times, and gives the results file its final name.
-// Requests that were never sent are not in the distribution.
-func (a *Files) Finish(result *load.Result) (err error) {
+func (a *Files) Finish(response *record.Histogram) (err error) {
 	if a.writer != nil {
 		if err = a.writer.Flush(); err == nil && a.name != "" {
 			// The data must be on the disk before the final name claims that the file is whole.
@@ -111,14 +110,7 @@ func (a *Files) Finish(result *load.Result) (err error) {
 		}
 	}
 	if a.hgrm != nil {
-		// Response times count from the schedule, as in the summary.
-		h := record.NewHistogram()
-		for _, r := range result.Requests {
-			if r.Sent >= 0 {
-				h.Record(time.Duration(r.Done - r.Scheduled))
-			}
-		}
-		herr := h.WriteHGRM(a.hgrm)
+		herr := response.WriteHGRM(a.hgrm)
 		if herr == nil && a.plain {
 			herr = a.hgrm.Sync()
 		}

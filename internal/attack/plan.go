@@ -3,6 +3,7 @@ package attack
 import (
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -113,32 +114,39 @@ type Timetable struct {
 	Log      *arrivals.AccessLog // set by Draw if the requests come from a log
 }
 
-// MostRequests limits an open attack to 3.3 GB of memory: a request takes about 165 bytes (a
-// record.Request, its stamps and its place in the schedule).
+// MostRequests limits an open attack that keeps its requests to 3.3 GB of memory: a request takes
+// about 165 bytes (a record.Request, its stamps and its place in the schedule).
 const MostRequests = 20_000_000
 
+// mostDrawn is the number of requests from which on a schedule is drawn while the attack runs.
+const mostDrawn = 500_000
+
+// mostDemands limits the demands of such an attack, which goes through them in turn.
+const mostDemands = 1 << 20
+
 // Draw draws the arrivals, and their demands if there is a scenario. It sets Offered and Arrivals
-// of sum. The same Seed gives the same trace. Errors name the flag to change.
+// of sum. The same Seed gives the same trace. Errors name the flag to change. With streams, a long
+// schedule is not in the trace but in times, to be drawn while the attack runs.
 //
 // Draw opens the file of a trace or log, and calibrates the CPU demand if it needs it (some 10 ms).
 // connections is for arrivals that depend on it, such as in-phase.
-func (f *Timetable) Draw(connections int, sum *record.Attack) (t arrivals.Trace, err error) {
+func (f *Timetable) Draw(connections int, sum *record.Attack, streams bool) (t arrivals.Trace, times iter.Seq[time.Duration], err error) {
 	s, process, rate := f.Scenario, f.Arrivals, f.Rate
 	given := scenario.Rate{PerSecond: f.Rate}
 	if s != nil && !f.Given {
 		if process, err = arrivals.Parse(s.Load.Arrivals); err != nil {
-			return t, err
+			return t, nil, err
 		}
 	}
 	// The rate is from the flag, the log, the scenario, or 100 per second.
 	switch {
 	case process.Fixed() && rate > 0:
-		return t, fmt.Errorf("--rate %s has no use beside --arrivals %s, which has rates of its own; drop one", given, process)
+		return t, nil, fmt.Errorf("--rate %s has no use beside --arrivals %s, which has rates of its own; drop one", given, process)
 	case process.Fixed():
 	case rate == 0 && process.Kind == arrivals.KindLog && (s == nil || s.Load.Rate == (scenario.Rate{})): // the log's own rate, set below
 	case rate == 0 && s != nil:
 		if rate = s.Load.Rate.PerSecond; rate == 0 {
-			return t, fmt.Errorf("scenario %q asks for %s of a throughput that attack does not measure; give --rate like 1000/s", s.Name, s.Load.Rate)
+			return t, nil, fmt.Errorf("scenario %q asks for %s of a throughput that attack does not measure; give --rate like 1000/s", s.Name, s.Load.Rate)
 		}
 	case rate == 0:
 		rate = 100
@@ -146,7 +154,7 @@ func (f *Timetable) Draw(connections int, sum *record.Attack) (t arrivals.Trace,
 	// The column cpu of a trace becomes iterations of this machine.
 	if process.Kind == arrivals.KindTrace {
 		if process, err = process.Open(workload.Calibrate()); err != nil {
-			return t, fmt.Errorf("--arrivals: %w", err)
+			return t, nil, fmt.Errorf("--arrivals: %w", err)
 		}
 		if f.Whole {
 			f.Duration = process.Span()
@@ -154,13 +162,13 @@ func (f *Timetable) Draw(connections int, sum *record.Attack) (t arrivals.Trace,
 	}
 	if process.Kind == arrivals.KindLog {
 		if process, err = process.Open(0); err != nil {
-			return t, fmt.Errorf("--arrivals: %w", err)
+			return t, nil, fmt.Errorf("--arrivals: %w", err)
 		}
 		switch f.Log = process.Log(); {
 		case rate == 0:
 			rate = process.OwnRate()
 		case process.Speed > 0:
-			return t, fmt.Errorf("--rate %s and the speed in --arrivals %s both say how fast; drop one", given, process)
+			return t, nil, fmt.Errorf("--rate %s and the speed in --arrivals %s both say how fast; drop one", given, process)
 		}
 		if f.Whole {
 			f.Duration = process.LogSpan(rate)
@@ -168,20 +176,26 @@ func (f *Timetable) Draw(connections int, sum *record.Attack) (t arrivals.Trace,
 	}
 	process = process.WithConnections(connections)
 	if err := process.Check(rate); err != nil {
-		return t, err
+		return t, nil, err
 	}
 	// Checked before drawing, because the draw itself would fill the memory.
 	sum.Offered, sum.Arrivals = process.MeanRate(rate, f.Duration), process.String()
-	if sum.Offered*f.Duration.Seconds() > MostRequests {
-		return t, fmt.Errorf("--arrivals %s for --duration %v is more than %d requests; shorten one", process, f.Duration, MostRequests)
+	rng, expected, most, demands := rand.New(rand.NewPCG(f.Seed, 1)), sum.Offered*f.Duration.Seconds(), float64(MostRequests), mostDemands
+	if streams && expected > mostDrawn {
+		times, most = process.Times(rate, f.Duration, rng), load.MostStreamed
 	}
-	t = process.Draw(rate, f.Duration, rand.New(rand.NewPCG(f.Seed, 1)))
-	if len(t.At) == 0 {
-		return t, fmt.Errorf("%.3g requests per second for %v is not one request; raise --rate or --duration", sum.Offered, f.Duration)
+	if expected > most {
+		return t, nil, fmt.Errorf("--arrivals %s for --duration %v is more than %.0f requests; shorten one", process, f.Duration, most)
+	}
+	if times == nil {
+		if t = process.Draw(rate, f.Duration, rng); len(t.At) == 0 {
+			return t, nil, fmt.Errorf("%.3g requests per second for %v is not one request; raise --rate or --duration", sum.Offered, f.Duration)
+		}
+		demands = len(t.At)
 	}
 	// A trace with demands of its own goes before the demands of the scenario.
 	if s != nil && t.Demand == nil {
-		t.Demand = s.Demands(len(t.At), f.Seed, workload.Calibrate())
+		t.Demand = s.Demands(demands, f.Seed, workload.Calibrate())
 	}
-	return t, nil
+	return t, times, nil
 }

@@ -40,6 +40,15 @@ func writtenAtOnce(result *load.Result) *load.Result {
 	return result
 }
 
+// sumUp sums up an open loop's result.
+func sumUp(sum *record.Attack, result *load.Result) {
+	t := NewTally(sum)
+	for i, r := range result.Requests {
+		t.Add(r, result.Stamps[i])
+	}
+	t.end(result)
+}
+
 func doubtsOf(a record.Attack) (texts []string) {
 	for _, d := range a.Doubts {
 		texts = append(texts, d.String())

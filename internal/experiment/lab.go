@@ -199,9 +199,14 @@ const manyCPUs = 4
 // engine of package load and one of the constants above. The caller calls undo after the load, if
 // err is nil.
 //
-// It is for a load on a server that somebody else started; a comparison uses withLab instead.
-func SettleGenerator(ctx context.Context, addr, engine, rest string) (shared bool, undo func(), err error) {
-	quiet := pauseGC()
+// It is for a load on a server that somebody else started; a comparison uses withLab instead. The
+// load may be long: of hours, whose memory must not grow.
+func SettleGenerator(ctx context.Context, addr, engine, rest string, long bool) (shared bool, undo func(), err error) {
+	room := int64(quietRoom)
+	if long {
+		room = longRoom
+	}
+	quiet := pauseGC(room)
 	ours, err := host.Affinity()
 	if err != nil { // this system cannot bind threads
 		return true, quiet, nil
@@ -236,17 +241,20 @@ func SettleGenerator(ctx context.Context, addr, engine, rest string) (shared boo
 // judge.MostRequests), and the garbage of the load engine.
 const quietRoom = 1 << 30
 
-// pauseGC switches the garbage collector off for a window. If the window uses up quietRoom, the
+// longRoom is the same for a load that keeps no requests. Its garbage is of the results that it writes.
+const longRoom = 96 << 20
+
+// pauseGC switches the garbage collector off for a window. If the window uses up room, in bytes, the
 // collector still runs, so that the machine does not run out of memory; the trial's proof counts
 // it. undo switches the collector on again and collects the garbage of the window. A collection in
 // the generator would delay requests, and look like a slow server.
-func pauseGC() (undo func()) {
+func pauseGC(room int64) (undo func()) {
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
 	// With the percentage off, only the memory limit starts the collector. It counts from the
 	// memory in use now. A lower limit of the user stays.
-	debug.SetMemoryLimit(min(limit, int64(now.Sys-now.HeapReleased)+quietRoom))
+	debug.SetMemoryLimit(min(limit, int64(now.Sys-now.HeapReleased)+room))
 	return func() {
 		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)

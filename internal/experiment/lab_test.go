@@ -99,7 +99,7 @@ func TestQuietCollector(t *testing.T) {
 		debug.SetGCPercent(percent)
 		debug.SetMemoryLimit(limit)
 	}()
-	undo := pauseGC()
+	undo := pauseGC(quietRoom)
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
 	room := debug.SetMemoryLimit(-1) - int64(now.Sys-now.HeapReleased)
@@ -111,7 +111,7 @@ func TestQuietCollector(t *testing.T) {
 		t.Errorf("afterwards %d %% and a limit of %d, want 80 and none", on, after)
 	}
 	debug.SetMemoryLimit(1 << 29) // the user's own
-	undo = pauseGC()
+	undo = pauseGC(quietRoom)
 	if got := debug.SetMemoryLimit(-1); got > 1<<29 {
 		t.Errorf("the limit is raised to %d, want the user's", got)
 	}

@@ -289,7 +289,7 @@ func (p plan) send(ctx context.Context, addr string, a arm, span time.Duration) 
 	if err != nil {
 		return nil, err
 	}
-	defer pauseGC()()
+	defer pauseGC(quietRoom)()
 	return load.Attack(ctx, p.loadOn(addr, a.Clients, trace))
 }
 
@@ -387,7 +387,7 @@ func (l lab) floor(ctx context.Context, self, engine string, shared bool) (*reco
 	if shared {
 		rate, span = sharedFloorRate, sharedFloorWindow
 	}
-	defer pauseGC()()
+	defer pauseGC(quietRoom)()
 	got, err := load.Attack(ctx, load.Options{
 		Clients: record.Clients{Engine: engine, Connections: floorConns, KeepAlive: true},
 		Targets: []load.Target{{Method: "GET", URL: "http://" + server.Addr + "/"}}, Shared: shared,

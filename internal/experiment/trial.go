@@ -91,7 +91,7 @@ var errOutOfPorts = errors.New("the load ran out of local ports or descriptors")
 // an error, nothing is set.
 func (t *trial) measure(ctx context.Context) error {
 	p := t.plan
-	quiet := pauseGC()
+	quiet := pauseGC(quietRoom)
 	// The watcher reads the clocks at the window's two ends, while the load runs.
 	clocks := host.Watch(ctx, t.server.Pid(), p.cpus, record.Duration(p.Warmup), record.Duration(p.Window))
 	// Scraping at the window's ends costs the server some time, so do it only for expectations

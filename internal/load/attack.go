@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -66,6 +67,10 @@ func descriptorLimit() uint64 {
 	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
 	return limit.Cur
 }
+
+// MostStreamed is the largest number of requests that Options.Times may have: the log's index is an
+// int32 in the connections.
+const MostStreamed = math.MaxInt32
 
 // Options say what to send, when, and over which connections, in an open or a closed loop.
 type Options struct {
@@ -145,14 +150,20 @@ type Options struct {
 	Closing func()
 	// Ended, if not nil, is called for each sent request of an open loop once it has its
 	// outcome: in the order in which requests end, from one goroutine. seq is the request's
-	// index in the trace. A slow callback delays no request, but costs memory.
-	Ended func(seq int, r record.Request)
+	// index in the trace, and s has the client's stamps. A slow callback delays no request, but
+	// costs memory.
+	Ended func(seq int, r record.Request, s record.Stamps)
+	// Times, if not nil, is the schedule of an open loop instead of Trace.At, in ascending order
+	// and with at most MostStreamed of them. It is drawn while the load runs, the requests are given to
+	// Ended alone, and the Result has none. So memory does not grow with their number. Trace's other
+	// lists, of any length, are used over and over. It is for the engine spin, without a Warmup.
+	Times iter.Seq[time.Duration]
 }
 
 // A Result holds the outcome of every request of one attack.
 type Result struct {
-	// Requests holds one entry per arrival of the trace, in its order. A wait for a
-	// free connection lies between Sent and Done.
+	// Requests holds one entry per arrival of the trace, in its order; it is nil if the schedule
+	// was Times. A wait for a free connection lies between Sent and Done.
 	Requests []record.Request
 	// Stamps are the client's stamps of each request.
 	Stamps []record.Stamps
@@ -211,12 +222,13 @@ func (o *Options) Check() error {
 }
 
 // prepare checks o and renders its requests.
-// A closed loop's trace has no times, and lists of any length, so Trace.Check is for open loops.
+// The trace of a closed loop, or beside Times, has no times and lists of any length: Trace.Check is
+// not for these.
 func (o *Options) prepare(closed bool) (a *script, err error) {
 	name, check := "attack", o.checkOpen
 	if closed {
 		name, check = "closed loop", o.checkClosed
-	} else if err := o.Trace.Check(); err != nil {
+	} else if err := o.Trace.Check(); o.Times == nil && err != nil {
 		return nil, err
 	}
 	if err = check(); err == nil {
@@ -235,6 +247,8 @@ func (o *Options) prepare(closed bool) (a *script, err error) {
 func (o *Options) checkOpen() error {
 	vegeta := o.engine() == EngineVegeta
 	switch {
+	case o.Times != nil && (vegeta || len(o.Trace.At) > 0 || o.Warmup > 0):
+		return errors.New("a schedule drawn while the load runs needs the engine spin, no other schedule and no warm-up")
 	// The form !(rate >= 0) refuses NaN too.
 	case o.Idle < 0 || !(o.OpenRate >= 0):
 		return fmt.Errorf("%d idle connections, opened at %v/s; neither is ever negative", o.Idle, o.OpenRate)
@@ -422,17 +436,22 @@ func (w *processMeter) proof() (p Proof) {
 	return p
 }
 
-// countRequests sets Sent, LongestLag and LagAt from the requests of a load.
+// count adds a request to Sent, LongestLag and LagAt. Requests that were not sent do not count.
+func (p *Proof) count(r record.Request) {
+	if r.Sent < 0 {
+		return
+	}
+	p.Sent++
+	// A closed loop without a rate has Scheduled equal to Sent, and so no lag.
+	if lag := time.Duration(r.Sent - r.Scheduled).Seconds(); lag > p.LongestLag {
+		p.LongestLag, p.LagAt = lag, time.Duration(r.Scheduled).Seconds()
+	}
+}
+
+// countRequests adds all of them.
 func (p *Proof) countRequests(reqs []record.Request) {
 	for _, r := range reqs {
-		if r.Sent < 0 {
-			continue
-		}
-		p.Sent++
-		// A closed loop without a rate has Scheduled equal to Sent, and so no lag.
-		if lag := time.Duration(r.Sent - r.Scheduled).Seconds(); lag > p.LongestLag {
-			p.LongestLag, p.LagAt = lag, time.Duration(r.Scheduled).Seconds()
-		}
+		p.count(r)
 	}
 }
 

@@ -33,8 +33,7 @@ const DefaultEngine = EngineSpin
 // handles them, and ends the requests that timed out. The spinLoop decides what is due.
 // spinconn_linux.go drives the connections; tally.go keeps an entry for each request.
 //
-// Only the spinner's goroutine uses the fields. Others may set stop, and read endOrder as far as
-// ended tells.
+// Only the spinner's goroutine uses the fields. Others may set stop, and read ends.
 type spinner struct {
 	script  *script
 	options *Options
@@ -55,10 +54,8 @@ type spinner struct {
 	stop    atomic.Bool
 	err     error // ends the load
 
-	// endOrder lists the requests of an open loop in the order they ended. Another
-	// goroutine may read its first ended entries.
-	endOrder []int32
-	ended    atomic.Int64
+	ends   *endings // nil: nobody is told when a request of an open loop ends
+	stream *stream  // nil: the log holds the whole schedule
 
 	dialled, exhausted uint64
 	opening            int  // connections being opened
@@ -276,7 +273,9 @@ func (s *spinner) expire() {
 		e := s.log.at(s.oldest)
 		switch {
 		case e.done > 0:
-			s.oldest++
+			if s.oldest++; s.stream != nil && s.oldest%slabSize == 0 {
+				s.retire(s.oldest/slabSize - 1)
+			}
 			continue
 		case e.sent < 0 || s.now-e.sent < s.timeout:
 			return
@@ -295,13 +294,17 @@ func (s *spinner) finish(i int, out record.Outcome) {
 	e := s.log.at(i)
 	// At least 1, because 0 stands for no outcome.
 	e.done, e.outcome = max(s.now, 1), out
-	if s.endOrder != nil {
-		n := s.ended.Load()
-		// The entry is complete before the count grows, so a reader of the count may read the entry.
-		s.endOrder[n] = int32(i)
-		s.ended.Store(n + 1)
+	if s.ends != nil {
+		s.ends.add(ending{i: i, e: e})
 	}
 	s.loop.finished(i)
+}
+
+// retire gives up a slab of the log: all of its requests have an outcome. It is used again when they
+// have been reported.
+func (s *spinner) retire(k int) {
+	s.ends.add(ending{slab: s.log.slabs[k]})
+	s.log.slabs[k] = nil
 }
 
 // open opens the connections before the load starts: openers at a time and, unless rate is 0,

@@ -120,7 +120,7 @@ func openTo(s *rawServer, at ...time.Duration) Options {
 func openRun(t *testing.T, o Options) *Result {
 	t.Helper()
 	var told sync.Map
-	o.Ended = func(seq int, r record.Request) {
+	o.Ended = func(seq int, r record.Request, _ record.Stamps) {
 		if _, twice := told.LoadOrStore(seq, r); twice {
 			t.Errorf("request %d was told twice", seq)
 		}
@@ -920,7 +920,7 @@ func TestStopsWithItsContext(t *testing.T) {
 			time.AfterFunc(100*time.Millisecond, func() { cancelled = time.Now(); cancel() })
 		}
 		told := 0
-		o.Ended = func(_ int, r record.Request) {
+		o.Ended = func(_ int, r record.Request, _ record.Stamps) {
 			if told++; r.Outcome != record.Cut || r.Sent < 0 {
 				t.Errorf("told %+v", r)
 			}
@@ -1066,6 +1066,7 @@ func TestSpinRefusesBadOptions(t *testing.T) {
 		"neither is ever negat": func(o *Options) { o.Idle = -1 },
 		"without keep-alive":    func(o *Options) { o.Idle, o.KeepAlive = 1, false },
 		"no targets":            func(o *Options) { o.Targets = nil },
+		"no other schedule":     func(o *Options) { o.Times = spaced(1, 1) },
 	} {
 		o := openTo(&rawServer{url: "http://127.0.0.1:1"}, 0)
 		spoil(&o)

@@ -476,10 +476,18 @@ func (s *spinner) closeConn(k *spinConn) {
 	k.reader.reset()
 }
 
+// idleSeq returns the number of an idle connection's one request, which no other request has.
+func (s *spinner) idleSeq(k *spinConn) uint64 {
+	if s.stream != nil {
+		return MostStreamed + uint64(k.index)
+	}
+	return uint64(s.log.n) + uint64(k.index)
+}
+
 // askIdle sends the one request of an idle connection. It reports whether k is still open.
 func (s *spinner) askIdle(k *spinConn) bool {
 	s.idleConns.Opened++
-	seq := uint64(s.log.n) + uint64(k.index)
+	seq := s.idleSeq(k)
 	k.out = s.script.template(seq).request(k.out[:0], seq, arrivals.Demand{})
 	return s.flush(k)
 }
@@ -487,7 +495,7 @@ func (s *spinner) askIdle(k *spinConn) bool {
 // idleReply handles the bytes that an idle connection receives: the reply to its one request.
 // Anything else closes the connection.
 func (s *spinner) idleReply(k *spinConn, b []byte) {
-	seq := uint64(s.log.n) + uint64(k.index)
+	seq := s.idleSeq(k)
 	rest, rep, whole, err := k.reader.next(b, &s.heads, s.script.template(seq).bodiless)
 	if err == nil && !whole && k.fresh {
 		return

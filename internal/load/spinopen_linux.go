@@ -15,10 +15,10 @@ import (
 // have been answered. A request that finds no connection free waits its turn.
 //
 // Requests before head have had a connection or timed out, those from head on wait for one, and those
-// from next on are not due yet. All entries of the log exist from the start, with their due times.
+// from next on are not due yet. The log has their due times: from the start of all requests, or with
+// a stream of some that are due next.
 type openLoop struct {
 	*spinner
-	at         []time.Duration
 	next, head int // the request that is due next; the first that waits for a connection
 	waited     int // requests that found no connection free
 	from, left int // the first request that has to have an outcome, and how many from there on have none yet
@@ -37,15 +37,14 @@ func (l *openLoop) release() (next int64) {
 			l.sendNext()
 			continue
 		}
-		if l.next == len(l.at) {
+		if l.next == l.log.n && !l.scheduled() {
 			return math.MaxInt64
 		}
-		due := int64(l.at[l.next])
-		if l.now < due {
-			return due
+		e := l.log.at(l.next)
+		if l.now < e.due {
+			return e.due
 		}
 		// Sent is stamped even if no connection is free: the wait for one is response time and not lag.
-		e := l.log.at(l.next)
 		e.sent = l.now
 		l.next++
 		if l.unused.n == 0 {
@@ -56,6 +55,22 @@ func (l *openLoop) release() (next int64) {
 		l.now = l.clock() // requests due together are sent at their own times
 	}
 	return l.now
+}
+
+// scheduled takes the next part of a stream's schedule into the log. It returns false at its end, and
+// without a stream.
+func (l *openLoop) scheduled() bool {
+	if l.stream == nil || l.stream.over {
+		return false
+	}
+	part, ok := <-l.stream.drawn // it is there already, since the stream is ahead
+	if l.stream.over = !ok; !ok {
+		return false
+	}
+	l.log.slabs = append(l.log.slabs, part.slab)
+	l.log.n += part.n
+	l.left += part.n
+	return true
 }
 
 // sendNext sends the request at head on a free connection. There must be one.
@@ -96,7 +111,7 @@ func (l *openLoop) finished(i int) {
 
 // over implements spinLoop. In an open loop every request gets an outcome; those of the warm-up need
 // not have it from the server.
-func (l *openLoop) over() bool { return l.left == 0 && l.next == len(l.at) }
+func (l *openLoop) over() bool { return l.left == 0 && l.next == l.log.n && !l.scheduled() }
 
 // attackSpin runs Attack on the spinner.
 func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
@@ -104,16 +119,24 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	if n <= 0 {
 		// Without a limit there is a place for a connection per request, as far as descriptors go. The stack
 		// keeps the number that is really opened small.
-		n = max(1, min(len(o.Trace.At), maxOpenConns()-o.Idle))
+		n = maxOpenConns() - o.Idle
+		if o.Times == nil {
+			n = min(len(o.Trace.At), n)
+		}
+		n = max(1, n)
 	}
 	s := &spinner{script: a, options: &o, timeout: int64(timeout(o.Timeout)), log: newRequestLog(len(o.Trace.At))}
-	// The log grows no more, so that finished requests can be read by index while the load runs.
 	s.log.n = len(o.Trace.At)
 	for i, at := range o.Trace.At {
 		s.log.at(i).due = int64(at)
 	}
 	from, _ := slices.BinarySearch(o.Trace.At, o.Warmup)
-	l := &openLoop{spinner: s, at: o.Trace.At, from: from, left: len(o.Trace.At) - from, inTurn: o.Connections > 0}
+	l := &openLoop{spinner: s, from: from, left: len(o.Trace.At) - from, inTurn: o.Connections > 0}
+	if o.Times != nil {
+		s.stream = newStream(o.Times)
+		defer s.stream.close()
+		l.scheduled()
+	}
 	l.unused.places = make([]int32, n)
 	s.loop = l
 	if err := s.prepare(n+o.Idle, 1); err != nil {
@@ -127,7 +150,18 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 		l.unused.push(int32(i))
 	}
 	// Only connections that are kept and limited are opened beforehand. Idle ones come after them.
-	told := s.reportEnded(o.Ended)
+	counts := connCounts{answers: make([]uint32, n), asked: make([]int64, n)}
+	var sent Proof // of a stream, whose requests are not kept
+	told := s.reportEnded(func(i int, e *entry) {
+		r := e.request(a.recordedDemand(i))
+		if o.Times != nil {
+			counts.add(e)
+			sent.count(r)
+		}
+		if o.Ended != nil {
+			o.Ended(i, r, e.stamps())
+		}
+	})
 	proof := s.measured(ctx, func() {
 		if o.KeepAlive && o.Connections > 0 {
 			s.auditReplies(s.conns[:n])
@@ -136,11 +170,8 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 		s.openIdle(s.conns[n:])
 	})
 	// The load is over. Requests without an outcome get one before they are copied and reported.
-	cut := s.cutOff()
-	res := &Result{
-		Requests: make([]record.Request, len(o.Trace.At)), Stamps: make([]record.Stamps, len(o.Trace.At)),
-		Start: s.start, Dialled: s.dialled, Exhausted: s.exhausted, Waited: l.waited, Proof: proof,
-	}
+	cut, ahead := s.cutOff()
+	res := &Result{Start: s.start, Dialled: s.dialled, Exhausted: s.exhausted, Waited: l.waited, Proof: proof}
 	if o.Closing != nil {
 		o.Closing()
 	}
@@ -151,15 +182,21 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	if res.Idle.Asked = o.Idle; res.Idle.Lost > 0 {
 		res.Idle.FirstLost = s.firstLost.Sub(s.start).Seconds()
 	}
-	for i := range res.Requests {
-		e := s.log.at(i)
-		res.Requests[i] = e.request(a.recordedDemand(i))
-		res.Stamps[i] = e.stamps()
+	res.Proof.Planned = s.log.n
+	if o.Times != nil {
+		res.Proof.Planned -= ahead
+		res.Proof.Sent, res.Proof.LongestLag, res.Proof.LagAt = sent.Sent, sent.LongestLag, sent.LagAt
+	} else {
+		res.Requests, res.Stamps = make([]record.Request, s.log.n), make([]record.Stamps, s.log.n)
+		for i := range res.Requests {
+			e := s.log.at(i)
+			res.Requests[i], res.Stamps[i] = e.request(a.recordedDemand(i)), e.stamps()
+			res.Proof.count(res.Requests[i])
+			counts.add(e)
+		}
 	}
-	res.Proof.Planned = len(o.Trace.At)
-	res.Proof.countRequests(res.Requests)
 	if o.KeepAlive && o.Connections > 0 {
-		res.connections(s.log, n)
+		counts.into(res)
 	}
 	switch {
 	case s.err != nil:
@@ -171,14 +208,17 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 }
 
 // cutOff ends the requests that have no outcome when the load is stopped, and returns their
-// number.
-func (s *spinner) cutOff() (cut int) {
+// number. ahead counts those among them that were not due yet.
+func (s *spinner) cutOff() (cut, ahead int) {
 	s.now = s.clock()
-	for i := range s.log.n {
+	for i := s.oldest; i < s.log.n; i++ {
 		switch e := s.log.at(i); {
 		case e.done > 0:
 			continue
 		case e.sent < 0:
+			if e.due > s.now {
+				ahead++
+			}
 			// It was never sent. finish would report it to Ended, which is for sent requests only.
 			e.done, e.outcome = max(s.now, e.due, 1), record.Cut
 		default:
@@ -186,60 +226,70 @@ func (s *spinner) cutOff() (cut int) {
 		}
 		cut++
 	}
-	return cut
+	return cut, ahead
 }
 
-// connections counts the replies per connection, for the first n connections.
-func (res *Result) connections(log *requestLog, n int) {
-	// Entries are in the order of sending, so the first of a connection has its first request.
-	answers, asked := make([]uint32, n), make([]int64, n) // asked: when each wrote its first request; 0: never
-	for i := range log.n {
-		e := log.at(i)
-		if e.conn < 0 || e.wrote == 0 {
-			continue
-		}
-		if asked[e.conn] == 0 {
-			asked[e.conn] = e.wrote
-		}
-		if e.outcome == record.Answered {
-			if answers[e.conn]++; answers[e.conn] == 1 {
-				res.FirstReply = max(res.FirstReply, time.Duration(e.done-asked[e.conn]))
-			}
+// connCounts are counts for each connection, by index.
+type connCounts struct {
+	answers    []uint32
+	asked      []int64 // when it wrote its first request; 0: never
+	firstReply time.Duration
+}
+
+// add counts a request that has ended. The requests of one connection must come in order.
+func (c *connCounts) add(e *entry) {
+	if e.conn < 0 || e.wrote == 0 {
+		return
+	}
+	if c.asked[e.conn] == 0 {
+		c.asked[e.conn] = e.wrote
+	}
+	if e.outcome == record.Answered {
+		if c.answers[e.conn]++; c.answers[e.conn] == 1 {
+			c.firstReply = max(c.firstReply, time.Duration(e.done-c.asked[e.conn]))
 		}
 	}
-	res.ConnAnswers = []uint32{}
-	for k := range n {
-		if asked[k] == 0 {
+}
+
+// into sets the fields of res about connections.
+func (c *connCounts) into(res *Result) {
+	res.FirstReply, res.ConnAnswers = c.firstReply, []uint32{}
+	for k, asked := range c.asked {
+		if asked == 0 {
 			continue
 		}
-		res.ConnAnswers = append(res.ConnAnswers, answers[k])
+		res.ConnAnswers = append(res.ConnAnswers, c.answers[k])
 		res.Asked++
-		if answers[k] == 0 {
+		if c.answers[k] == 0 {
 			res.Starved++
 		}
 	}
 }
 
 // reportEnded starts a goroutine that calls ended for each request that has ended. wait
-// returns when all have been reported and the goroutine is gone.
-func (s *spinner) reportEnded(ended func(seq int, r record.Request)) (wait func()) {
-	if ended == nil {
+// returns when all have been reported and the goroutine is gone. Without a stream and Ended nobody
+// needs the reports, and there are none.
+func (s *spinner) reportEnded(ended func(i int, e *entry)) (wait func()) {
+	if s.options.Ended == nil && s.stream == nil {
 		return func() {}
 	}
-	s.endOrder = make([]int32, s.log.n)
+	s.ends = newEndings()
+	reports := s.ends.reader()
 	stop := make(chan struct{})
 	var reporter sync.WaitGroup
 	reporter.Go(func() {
-		for told, last := int64(0), false; !last; {
+		for last := false; !last; {
 			select {
 			case <-time.After(reportEvery):
 			case <-stop:
 				last = true
 			}
-			// Entries before ended do not change any more, so they can be read without a lock.
-			for n := s.ended.Load(); told < n; told++ {
-				i := int(s.endOrder[told])
-				ended(i, s.log.at(i).request(s.script.recordedDemand(i)))
+			for x := range reports {
+				if x.slab != nil {
+					s.stream.reuse(x.slab)
+				} else {
+					ended(x.i, x.e)
+				}
 			}
 		}
 	})

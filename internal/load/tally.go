@@ -27,18 +27,28 @@ type entry struct {
 }
 
 // A requestLog holds an entry for every request, in the order they were sent. The entries lie
-// in slabs, so that the log can grow without copying.
+// in slabs, so that the log can grow without copying. Of a load with a stream it holds only the
+// slabs in use.
 type requestLog struct {
-	slabs [][]entry
+	slabs []*slab // nil: its requests are over, and it is used again
 	n     int
 }
 
 // A slab holds 65,536 entries of 64 bytes, 4 MiB. Its length is a power of two, so that at needs no
 // division.
+type slab [slabSize]entry
+
 const (
 	slabBits = 16
 	slabSize = 1 << slabBits
 )
+
+// clear makes all entries unsent. It writes to all of them, which brings the pages into memory.
+func (s *slab) clear() {
+	for i := range s {
+		s[i] = entry{sent: -1, conn: -1}
+	}
+}
 
 // newRequestLog makes room for n entries and writes to that memory, so that no page fault
 // comes while a load runs.
@@ -50,13 +60,11 @@ func newRequestLog(n int) *requestLog {
 	return l
 }
 
-// grow adds a slab. Writing to all its entries brings its pages into memory.
+// grow adds an empty slab.
 func (l *requestLog) grow() {
-	slab := make([]entry, slabSize)
-	for i := range slab {
-		slab[i].conn, slab[i].sent = -1, -1
-	}
-	l.slabs = append(l.slabs, slab)
+	s := new(slab)
+	s.clear()
+	l.slabs = append(l.slabs, s)
 }
 
 // at returns entry i. The pointer stays valid when the log grows.

@@ -55,7 +55,7 @@ func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, er
 		r.Sent = int64(hit.Timestamp.Sub(a.start))
 		r.Done = r.Sent + int64(hit.Latency)
 		if o.Ended != nil {
-			o.Ended(int(hit.Seq), *r)
+			o.Ended(int(hit.Seq), *r, a.stamps[hit.Seq])
 		}
 	}
 	res := &Result{

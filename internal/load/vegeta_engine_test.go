@@ -99,7 +99,7 @@ func TestVegetaCallsBack(t *testing.T) {
 		Clients: record.Clients{Engine: EngineVegeta, KeepAlive: true},
 		Targets: []Target{{Method: "GET", URL: s.URL}}, Trace: arrivals.Trace{At: arrivals.Constant(500, 100*time.Millisecond)},
 		Started: func(at time.Time) { start = at },
-		Ended: func(seq int, _ record.Request) {
+		Ended: func(seq int, _ record.Request, _ record.Stamps) {
 			told = append(told, seq)
 			time.Sleep(20 * time.Millisecond)
 		},

@@ -57,9 +57,9 @@ func TestHowLikeTheCopyIs(t *testing.T) {
 	early := record.Verdict{Primary: true, Metric: "p90", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1}
 	cpu := record.Verdict{Metric: "cpu_per_request", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1, Low: .8, High: 1.1}
 	for want, aa := range map[string][]record.Verdict{
-		"nethttp and its own copy do not differ":                                 {narrow, cpu},
+		"nethttp and its own copy do not differ":                                    {narrow, cpu},
 		"nethttp and its own copy may differ by -64 % to +175 % at p99: much noise": {narrow, wide},
-		"nethttp and its own copy cannot be told apart yet":                      {narrow, early},
+		"nethttp and its own copy cannot be told apart yet":                         {narrow, early},
 	} {
 		if got := strings.ReplaceAll(aaBriefly(aa, 12), nbsp, " "); got != want {
 			t.Errorf("got %q, want %q", got, want)
