@@ -408,8 +408,13 @@ func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, tally *attack.Ta
 	} else {
 		// Requests are summed up and written as they end, from one goroutine.
 		o.Started = files.Start
+		next := plainEvery // from the start
 		o.Ended = func(seq int, r record.Request, s record.Stamps) {
 			tally.Add(r, s)
+			if at := time.Duration(r.Done); at >= next {
+				next = at.Truncate(plainEvery) + plainEvery
+				fmt.Fprintf(cmd.ErrOrStderr(), "after %v of %v: %s\n", at.Round(time.Second), f.duration, tally.SoFar())
+			}
 			if err := files.Write(seq, r); err != nil {
 				cancel(err)
 			}

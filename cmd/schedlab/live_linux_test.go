@@ -116,7 +116,7 @@ func (v *terminal) await(t *testing.T, skip int, want *regexp.Regexp) {
 // cursor is visible. It knows the sequences that schedlab uses, and no lines that are folded.
 func shownBy(t *testing.T, output string) (text string, cursor bool) {
 	t.Helper()
-	sequence := regexp.MustCompile(`^\x1b\[(\??)(\d*)([A-Za-z])`)
+	sequence := regexp.MustCompile(`^\x1b\[(\??)(\d*)(?:;\d+)*([A-Za-z])`)
 	lines, row, column := [][]rune{nil}, 0, 0
 	cursor = true
 	for len(output) > 0 {

@@ -7,9 +7,11 @@
 package attack
 
 import (
+	"fmt"
 	"time"
 
 	"schedlab/internal/load"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -75,6 +77,13 @@ func (t *Tally) Add(r record.Request, s record.Stamps) {
 
 // Response returns the distribution of the response times, as the summary has them.
 func (t *Tally) Response() *record.Histogram { return t.response }
+
+// SoFar returns the sum of the requests that have ended, in a few words.
+func (t *Tally) SoFar() string {
+	lost := t.sum.Sent - t.sum.CutOff - t.sum.Outcomes[record.Answered.String()]
+	return fmt.Sprintf("%s requests ended, %s without a reply, %s not good; p50 %s, p99 %s", prose.Digits(float64(t.sum.Sent)), prose.Digits(float64(lost)),
+		prose.Digits(float64(t.sum.Sent-lost-t.sum.CutOff-t.sum.Good)), prose.Seconds(t.response.Quantile(.5).Seconds()), prose.Seconds(t.response.Quantile(.99).Seconds()))
+}
 
 // EndOpen completes the sum of an open loop that ran with the options o. over is the planned
 // duration. leftOut names the lines of an access log that were not replayed, "" for none. Doubts are

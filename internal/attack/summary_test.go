@@ -56,6 +56,26 @@ func doubtsOf(a record.Attack) (texts []string) {
 	return texts
 }
 
+// What is said of an attack under way: bad replies are replies.
+func TestTallySoFar(t *testing.T) {
+	t.Parallel()
+	sum := record.Attack{Loop: "open", Timeout: 1}
+	tally := NewTally(&sum)
+	for i := range int64(2000) {
+		r := record.Request{Scheduled: i, Sent: i, Done: i + 2e6, Status: 200}
+		switch {
+		case i < 3:
+			r.Outcome, r.Status = record.Reset, 0
+		case i < 10:
+			r.Status = 503
+		}
+		tally.Add(r, record.Stamps{Ready: i, Wrote: i})
+	}
+	if got, want := tally.SoFar(), "2,000 requests ended, 3 without a reply, 7 not good; p50 2.00 ms, p99 2.00 ms"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // Goodput is of the time in which good replies came: all of the sending and what the
 // server took to catch up after it, but not the wait for requests that were lost.
 func TestSumUpGoodput(t *testing.T) {

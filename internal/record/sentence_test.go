@@ -43,7 +43,7 @@ func TestFactInWords(t *testing.T) {
 		"1 worker cannot keep up: by Little's law 500/s x 2.5 ms held needs 2": {
 			Code: "too-few-workers", Values: record.Values{"workers": 1, "rate": 500, "held": .0025, "needed": 2},
 		},
-		"its own copy: too few requests: p99 needs 1100": {
+		"its own copy: too few requests: p99 needs 1100 (--window)": {
 			Code: "aa", Because: []record.Fact{{Code: "few-requests", Metric: "p99", Values: record.Values{"needed": 1100}}},
 		},
 		"36 == 64 in the median; true in 0 of 10 blocks": {
