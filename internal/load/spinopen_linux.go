@@ -278,9 +278,11 @@ func (s *spinner) reportEnded(ended func(i int, e *entry)) (wait func()) {
 	stop := make(chan struct{})
 	var reporter sync.WaitGroup
 	reporter.Go(func() {
+		tick := time.NewTicker(reportEvery)
+		defer tick.Stop()
 		for last := false; !last; {
 			select {
-			case <-time.After(reportEvery):
+			case <-tick.C:
 			case <-stop:
 				last = true
 			}
@@ -299,5 +301,6 @@ func (s *spinner) reportEnded(ended func(i int, e *entry)) (wait func()) {
 	}
 }
 
-// reportEvery is the time between two reports of the requests that have ended.
-const reportEvery = 50 * time.Millisecond
+// reportEvery is the time between two reports of the requests that have ended. It is short, because
+// the reports may share the spinner's CPU: many at a time would keep it from its work for long.
+const reportEvery = time.Millisecond
