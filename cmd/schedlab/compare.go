@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"schedlab/internal/cluster"
 	"schedlab/internal/experiment"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
@@ -268,6 +269,9 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 		return usage(err)
 	case impossible:
 		return &exitError{exitPartial, err}
+	}
+	if _, lost := errors.AsType[*cluster.LostError](err); lost {
+		return &exitError{exitPartial, fmt.Errorf("%w; %s", err, kept)}
 	}
 	return fmt.Errorf("%w; %s", err, kept)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/cluster"
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/mode"
@@ -119,7 +120,25 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	oneOf(fl, &f.progress, "progress", "auto", "progress"+progressHelp, progressKinds...)
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before the measured time that is not measured (of a search: default 500ms)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
+	fl.Var(siteFlag{&f.Site}, "cluster", "the cluster's settings, in a Pod")
+	must(fl.MarkHidden("cluster"))
 }
+
+// siteFlag is the hidden flag by which a collector's command runs on the cluster (cluster.go). Its value
+// is the file of settings.
+type siteFlag struct{ site *experiment.Site }
+
+func (s siteFlag) Set(file string) error {
+	site, err := cluster.NewSite(file, self())
+	if err == nil {
+		*s.site = site
+	}
+	return err
+}
+
+func (siteFlag) String() string { return "" }
+
+func (siteFlag) Type() string { return "file" }
 
 // prepare completes the options for a plan: where progress goes, a seed, this program and its
 // modes. Call it after the flags are checked, and before planning.
@@ -510,7 +529,7 @@ func onLoopback(ctx context.Context, what, address string) error {
 // stayLocal refuses arms with an address on another machine, their own or of their metrics, unless
 // the command line allows it with --allow-remote.
 func (f *compareFlags) stayLocal(ctx context.Context, arms []scenario.Arm) error {
-	if f.allowRemote {
+	if f.allowRemote || f.Site != nil {
 		return nil
 	}
 	for _, a := range arms {

@@ -194,7 +194,7 @@ a machine is unfit or audited figures are impossible, 4 nothing could be judged,
 		must(cmd.MarkFlagFilename(configFlag, "yaml", "yml"))
 	}
 	root.AddCommand(configured...)
-	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newHistory(), newUI(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
+	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newHistory(), newUI(), newCluster(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
 	// After all commands are there, since help lists them.
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()

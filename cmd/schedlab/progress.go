@@ -189,7 +189,9 @@ func (p *progress) machine(text string) {
 		p.say(text)
 		return
 	}
-	fmt.Fprintln(p.w, text)
+	if text != "" {
+		fmt.Fprintln(p.w, text)
+	}
 }
 
 // say prints a sentence once: a pack's comparisons may all have the same doubt.

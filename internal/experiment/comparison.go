@@ -53,6 +53,8 @@ type Options struct {
 	Version    string
 	Stamps     string               // stamps of our own servers: off, basic, full; "" is full on Linux, else basic
 	Modes      map[string]mode.Mode // the modes Self serves, by name
+	// Site, if not nil, is where servers and load run instead of here.
+	Site Site
 	// Aim is the purpose of the run, which ends as soon as that is decided. A search for capacity has none.
 	Aim judge.Aim
 	// Gate, if not nil, makes the run a gate: what of the last arm is allowed, by metric. The run ends
@@ -223,7 +225,7 @@ func (c *Comparison) Offered(ctx context.Context, tell Progress) (rate float64, 
 	if !p.relative() {
 		return 0, nil
 	}
-	err = withLab(p.cpus, lab{progress: tell, began: time.Now()}, func(l lab) error {
+	err = withLab(p.cpus, lab{progress: tell, began: time.Now(), site: p.opts.Site}, func(l lab) error {
 		found, err := l.probeArms(ctx, p)
 		if err != nil {
 			return err
@@ -256,12 +258,18 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 		return dir, run, err
 	}
 	// It watches other programs over the whole run, the probes included.
-	others := host.NewWatchdog(p.cpus, p.opts.OnTrouble)
-	runErr := withLab(p.cpus, lab{progress: progress, began: time.Now(), others: others}, func(l lab) (err error) {
+	var others *host.Watchdog
+	if p.opts.Site == nil {
+		others = host.NewWatchdog(p.cpus, p.opts.OnTrouble)
+	}
+	runErr := withLab(p.cpus, lab{progress: progress, began: time.Now(), others: others, site: p.opts.Site}, func(l lab) (err error) {
 		run, err = p.measure(ctx, l, dir, run)
 		return err
 	})
 	run.Others, run.Ended, run.Trials = others.End(), time.Now().UTC(), max(run.Trials, 0)
+	if p.opts.Site != nil {
+		run.Env.Cluster = p.opts.Site.Describe()
+	}
 	switch {
 	case runErr == nil:
 		run.Status = record.Complete

@@ -26,6 +26,7 @@ type lab struct {
 	launcher *process.Launcher
 	others   *host.Watchdog // watches other programs on the CPUs; may be nil
 	progress Progress       // may be nil
+	site     Site           // nil for this machine
 	began    time.Time
 }
 
@@ -42,6 +43,9 @@ func withLab(cpus host.Sides, l lab, f func(lab) error) error {
 		return err
 	}
 	defer l.launcher.Close()
+	if l.site != nil {
+		l.launcher.Elsewhere = l.site.Start
+	}
 	return f(l)
 }
 
@@ -111,6 +115,9 @@ func (l lab) bounded(ctx context.Context, p plan, trials int) (context.Context, 
 // A server and its load on the same CPU measure each other, so each side gets CPUs of its own
 // where there are two or more.
 func chooseCPUs(o Options, needs scenario.Needs) (host.Sides, error) {
+	if o.Site != nil {
+		return siteCPUs(o.Site), nil
+	}
 	// Start with both sides on all CPUs, which is right where nothing can be bound.
 	all, err := host.Affinity()
 	sets := host.Sides{Server: all, Load: all, Pin: o.Pin != "none" && err == nil, Shared: true, Vegeta: cmp.Or(o.Engine, load.DefaultEngine) == load.EngineVegeta}

@@ -18,6 +18,7 @@ import (
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
+	"schedlab/internal/workload"
 )
 
 // Settings of the probes of throughput.
@@ -199,7 +200,7 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (x, apart, sendable fl
 	// A server without a reply in the probe's window gets a longer window. It gives up when a
 	// whole timeout has passed without a reply, or when requests fail.
 	for ; ; o.Duration *= 4 {
-		result, err := load.Closed(ctx, o)
+		result, _, err := closed(ctx, p.opts.Site, o, workload.Dist{})
 		switch {
 		case err != nil:
 			return 0, 0, 0, err
@@ -290,7 +291,8 @@ func (p plan) send(ctx context.Context, addr string, a arm, span time.Duration) 
 		return nil, err
 	}
 	defer pauseGC(quietRoom)()
-	return load.Attack(ctx, p.loadOn(addr, a.Clients, trace))
+	result, _, err := attack(ctx, p.opts.Site, p.loadOn(addr, a.Clients, trace))
+	return result, err
 }
 
 // Settings of sharedMost, which finds the highest rate at which the load does not take too much of the
@@ -388,7 +390,7 @@ func (l lab) floor(ctx context.Context, self, engine string, shared bool) (*reco
 		rate, span = sharedFloorRate, sharedFloorWindow
 	}
 	defer pauseGC(quietRoom)()
-	got, err := load.Attack(ctx, load.Options{
+	got, _, err := attack(ctx, l.site, load.Options{
 		Clients: record.Clients{Engine: engine, Connections: floorConns, KeepAlive: true},
 		Targets: []load.Target{{Method: "GET", URL: "http://" + server.Addr + "/"}}, Shared: shared,
 		// The seed is fixed: every measurement gets the same arrivals.

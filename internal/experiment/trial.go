@@ -42,6 +42,7 @@ type trial struct {
 	server *process.Process
 	seen   observed     // the clients' view; set by measure
 	files  record.Files // files to record with the requests
+	lost   error        // a part of the load was lost, so the trial has failed
 }
 
 // newTrial returns a trial of an arm on a running server. number counts trials from 1, block from
@@ -104,6 +105,9 @@ func (t *trial) measure(ctx context.Context) error {
 			return sums
 		}
 	}
+	if p.opts.Site != nil {
+		t.observe(ctx, clocks)
+	}
 	got, err := t.drive(ctx, clocks)
 	// The window is over, so collect its garbage now.
 	quiet()
@@ -126,6 +130,9 @@ func (t *trial) measure(ctx context.Context) error {
 	t.server.Place(p.cpus, &t.Server)
 	t.Client = got.client
 	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.Load, used.Steal, used.Throttled
+	if got.clocks != nil {
+		t.remember(clocks, *got.clocks)
+	}
 	return nil
 }
 
@@ -160,14 +167,14 @@ func (t *trial) joinStamps(ctx context.Context) error {
 }
 
 // stop makes the server drain and end. If it takes too long, stop raises a doubt. A server that
-// died is an error, and the trial then has it as its failure.
+// died is an error, as is a lost part of the load, and the trial then has it as its failure.
 func (t *trial) stop() error {
 	err := t.server.Stop()
 	if slow, ok := errors.AsType[*process.LingeredError](err); ok {
 		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: lingered, Names: record.Names{"error": slow.Error()}})
 		return nil
 	}
-	if err != nil {
+	if err = cmp.Or(t.lost, err); err != nil {
 		t.Failure = err.Error()
 	}
 	return err
@@ -206,7 +213,8 @@ type observed struct {
 	seqs     []uint64        // the numbers of a closed loop's requests, ascending; nil in an open loop: see join
 	start    time.Time       // zero of the times in requests and stamps
 	client   record.ClientSide
-	ran      bool // false when the load ran out of ports or descriptors
+	ran      bool    // false when the load ran out of ports or descriptors
+	clocks   *Clocks // of a load that another machine sent, else nil
 }
 
 // drive sends the arm's load to the server while clocks watches both.
@@ -224,11 +232,11 @@ func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (observed, erro
 	o.Warmup = record.Duration(p.Warmup)
 	o.Started, o.Moments, o.Moment, o.Closing = clocks.Begin, clocks.Moments(), clocks.Moment, clocks.Closing
 	if !c.Closed() {
-		result, err := load.Attack(ctx, o)
+		result, used, err := attack(ctx, p.opts.Site, o)
 		if err != nil {
 			return observed{}, err
 		}
-		return seen(result, nil), nil
+		return seen(result, nil, used), nil
 	}
 	// A closed loop has no schedule, so it is told how long to go on.
 	o.Duration, o.Seed = record.Duration(p.Window), t.Seed
@@ -236,23 +244,23 @@ func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (observed, erro
 	if think := t.arm.load.Think; think != (workload.Dist{}) {
 		o.Pause = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
 	}
-	result, err := load.Closed(ctx, o)
+	result, used, err := closed(ctx, p.opts.Site, o, t.arm.load.Think)
 	if err != nil {
 		return observed{}, err
 	}
-	got := seen(&result.Result, result.Seqs)
+	got := seen(&result.Result, result.Seqs, used)
 	if got.client.Pending = result.Cut; c.Session > 0 {
 		got.client.Sessions = load.SumSessions(result.Sessions)
 	}
 	return got, nil
 }
 
-// seen returns a load's result as the clients' view.
-func seen(r *load.Result, seqs []uint64) observed {
+// seen returns a load's result as the clients' view. used is nil for a load of this machine.
+func seen(r *load.Result, seqs []uint64, used *Clocks) observed {
 	return observed{r.Requests, r.Stamps, seqs, r.Start, record.ClientSide{
 		Dialled: r.Dialled, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
 		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: &r.Proof.Proof,
-	}, r.Exhausted == 0}
+	}, r.Exhausted == 0, used}
 }
 
 // loadOn returns the options of a load that sends trace to the server at addr. The clients'
@@ -361,22 +369,22 @@ func thinned(all []record.Reading) []record.Reading {
 	return kept
 }
 
-// counters returns, by name, the counters of connections and of event loops in a scrape, each
-// summed over its labels. It reads the text format of Prometheus just far enough: a metric with
-// labels, its value, and perhaps a time or exemplar after a space. Lines of other metrics are
+// counters returns, by name, the counters of connections and of event loops and the CPU time in a
+// scrape, each summed over its labels. It reads the text format of Prometheus just far enough: a
+// metric, its labels, its value, and perhaps a time or exemplar after a space. Lines of other metrics are
 // skipped, because a scrape during a window must be quick.
 func counters(text []byte) map[string]float64 {
 	sums := map[string]float64{}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Scan() {
 		l := lines.Text()
-		if !strings.HasPrefix(l, "schedlab_connections_") && !strings.HasPrefix(l, host.LoopBusy) {
+		if !strings.HasPrefix(l, "schedlab_connections_") && !strings.HasPrefix(l, host.LoopBusy) && !strings.HasPrefix(l, cpuCounter) {
 			continue
 		}
-		name, rest, _ := strings.Cut(l, "{")
-		_, value, ok := strings.Cut(rest, "} ")
-		if !ok {
-			continue
+		name, value, _ := strings.Cut(l, " ")
+		if before, rest, labels := strings.Cut(l, "{"); labels {
+			name = before
+			_, value, _ = strings.Cut(rest, "} ")
 		}
 		value, _, _ = strings.Cut(value, " ")
 		if v, err := strconv.ParseFloat(value, 64); err == nil {

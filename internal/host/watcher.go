@@ -183,6 +183,15 @@ func (w *Watcher) Connections() *record.Connections {
 	}
 }
 
+// Counted returns the growth of one of the server's counters in the window; nil if the server has
+// none of that name or Count was not set.
+func (w *Watcher) Counted(name string) *float64 {
+	if _, has := w.counts[0][name]; !has || w.counts[1] == nil {
+		return nil
+	}
+	return new(w.counter(name))
+}
+
 // counter returns the growth of one of the server's counters, scaled to the window.
 func (w *Watcher) counter(name string) float64 {
 	return w.window.Seconds() / w.counted[1].Sub(w.counted[0]).Seconds() * (w.counts[1][name] - w.counts[0][name])
@@ -193,12 +202,7 @@ const LoopBusy = "schedlab_loop_busy_seconds_total"
 
 // LoopBusy returns the CPU time, in seconds, of the server's event loops in the window; nil if the
 // server has no loops or Count was not set.
-func (w *Watcher) LoopBusy() *float64 {
-	if _, has := w.counts[0][LoopBusy]; !has || w.counts[1] == nil {
-		return nil
-	}
-	return new(w.counter(LoopBusy))
-}
+func (w *Watcher) LoopBusy() *float64 { return w.Counted(LoopBusy) }
 
 // A Reading holds the values of the machine's clocks and counters at one moment, or their change
 // between two moments. Times are in seconds. A value is negative where the kernel does not tell it.

@@ -137,6 +137,9 @@ type Options struct {
 	// client's random generator, which is seeded from Seed. It should not allocate.
 	Pause func(rng *rand.Rand) time.Duration
 	Seed  uint64
+	// Begin is when the load starts; zero: as soon as its connections are open. If that is later than
+	// Begin, the first requests are late, which their times show. It is for the engine spin.
+	Begin time.Time
 	// Started, if not nil, is called once, shortly before the first arrival, with the
 	// load's start. The time carries a monotonic reading. No request is sent before
 	// Started returns.

@@ -141,6 +141,9 @@ func (s *spinner) measured(ctx context.Context, open func()) Proof {
 	// Opening the connections is not part of the load.
 	self := startProcessMeter()
 	s.start = time.Now().Add(lead)
+	if begin := s.options.Begin; !begin.IsZero() {
+		s.start = begin
+	}
 	if started := s.options.Started; started != nil {
 		started(s.start)
 	}

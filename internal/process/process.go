@@ -63,6 +63,7 @@ type Process struct {
 	log     *tail
 	exited  chan struct{}
 	err     error         // how the server ended; read it only after exited is closed
+	remote  *Remote       // nil for a server on this machine
 	Doubts  []record.Fact // raised when the server was started or attached
 
 	readyLimit, stopLimit time.Duration
@@ -76,6 +77,9 @@ func (l *Launcher) Start(ctx context.Context, argv []string, path string) (*Proc
 	// The command is the address of a server that is already running. An https address is none.
 	if len(argv) == 1 && strings.HasPrefix(argv[0], "http://") {
 		return l.Attach(ctx, argv[0], path)
+	}
+	if l.Elsewhere != nil {
+		return l.startElsewhere(ctx, argv, path)
 	}
 	for try := 1; ; try++ {
 		p, err := l.startOnce(ctx, argv, path)
@@ -355,6 +359,9 @@ func (e *LingeredError) Error() string {
 // does nothing to a server that was already running. An exit status other than 0 after SIGTERM is
 // no error, because many servers end so.
 func (p *Process) Stop() error {
+	if p.remote != nil {
+		return p.remote.Stop()
+	}
 	if p.cmd == nil {
 		return nil
 	}
@@ -377,6 +384,9 @@ func (p *Process) Stop() error {
 // Kill ends the server and its child processes, and removes its temporary directory. It does
 // nothing to a server that was already running.
 func (p *Process) Kill() {
+	if p.remote != nil {
+		p.remote.Kill()
+	}
 	if p.cmd == nil {
 		return
 	}
@@ -387,7 +397,12 @@ func (p *Process) Kill() {
 }
 
 // Output returns a copy of the last 64 KiB that the server wrote to its standard output and error.
-func (p *Process) Output() []byte { return p.log.Bytes() }
+func (p *Process) Output() []byte {
+	if p.remote != nil {
+		return p.remote.Log()
+	}
+	return p.log.Bytes()
+}
 
 // A Launcher starts processes from one thread that is bound to the servers' CPUs, so that they
 // inherit its affinity. The thread lives until Close. The kernel kills the processes when the
@@ -397,6 +412,8 @@ func (p *Process) Output() []byte { return p.log.Bytes() }
 // signal follows that thread, too (prctl(2), PR_SET_PDEATHSIG). A goroutine may move between
 // threads, so the launcher keeps one thread for itself and runs every start on it.
 type Launcher struct {
+	// Elsewhere, if not nil, starts the servers on other machines; see [Remote].
+	Elsewhere             func(ctx context.Context, argv []string) (*Remote, error)
 	jobs                  chan func()
 	readyLimit, stopLimit time.Duration // how long a server may take until its first reply, and to end
 }

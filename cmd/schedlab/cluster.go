@@ -1,0 +1,365 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"schedlab/internal/cluster"
+	"schedlab/internal/record"
+)
+
+// clusterFlags are the flags of the commands below cluster.
+type clusterFlags struct {
+	cluster.Settings
+	context  string
+	out      string
+	dryRun   string
+	deadline time.Duration
+	keep     bool
+}
+
+// newCluster makes the command cluster, which runs a measuring command on Kubernetes.
+func newCluster() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cluster",
+		Short: "Run a comparison on Kubernetes, with the load from several Pods",
+		Long: `Run compare, capacity, map or gate on the cluster that kubectl reaches. Each server is
+a Pod of its own for each trial, the load comes from several Pods (shards) that start
+together, and the record and report are those of the same command on one machine. A
+load is dealt out request by request and put together again, so quantiles are those
+of all requests.
+
+It needs kubectl, a namespace in which you may create Jobs, Pods, Secrets, Roles and
+NetworkPolicies, and schedlab's image where the cluster can pull it
+(docs/guide/cluster.md). It installs no operator and no custom resource.`,
+	}
+	cmd.AddCommand(newClusterRun(), newClusterRender(), newClusterCollect(), newClusterClean(), newShard(), newCollector(), newPack(), newInterrupt())
+	return cmd
+}
+
+// measures are the commands that a cluster can run.
+var measures = []string{"compare", "capacity", "map", "gate"}
+
+// newClusterRun makes the command that does it all.
+func newClusterRun() *cobra.Command {
+	var f clusterFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] -- COMMAND...",
+		Short: "Run a measuring command on the cluster, and fetch its record",
+		Long: `Create the run's objects, follow it, fetch the record, print the command's answer, and
+delete the objects. COMMAND is schedlab's compare, capacity, map or gate with its own
+flags; a file among its words is sent along. Without one it is 'compare'.
+
+An arm that is no mode is an image, whose process may not be root:
+  --arm mine='image:registry.example/app@sha256:... -listen {addr}'
+
+Ctrl-C ends the run early, fetches what was measured, and deletes the objects. If the
+connection is lost for good, the run goes on: see 'schedlab cluster collect'.
+
+Exit codes are those of COMMAND; 4 also where a shard was lost, 1 where the cluster
+could not run it.`,
+		Example: `  schedlab cluster run --image registry.example/schedlab@sha256:... --shards 3
+  schedlab cluster run --image ... -n load-tests --server-nodes pool=servers --load-nodes pool=load -- compare quick --arms nethttp,pool
+  schedlab cluster run --image ... -- capacity --slo 'p99<=10ms'
+  schedlab cluster run --image ... --dry-run server -- compare ./mine.yaml`,
+		RunE: f.run,
+	}
+	f.bindSettings(cmd.Flags())
+	f.bindKubectl(cmd.Flags())
+	cmd.Flags().StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
+	cmd.Flags().BoolVar(&f.keep, "keep", false, "leave the objects in the cluster")
+	oneOf(cmd.Flags(), &f.dryRun, "dry-run", "", "have the API server (server) or kubectl (client) check the objects, and create nothing", "server", "client")
+	return cmd
+}
+
+// newClusterRender makes the command that prints the objects.
+func newClusterRender() *cobra.Command {
+	var f clusterFlags
+	cmd := &cobra.Command{
+		Use:   "render [flags] -- COMMAND...",
+		Short: "Print the objects that run would create, as YAML",
+		Example: `  schedlab cluster render --image registry.example/schedlab@sha256:... > run.yaml
+  kubectl create -f run.yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			job, err := f.job(args)
+			if err != nil {
+				return err
+			}
+			text, err := job.Render()
+			if err == nil {
+				_, err = cmd.OutOrStdout().Write(text)
+			}
+			return err
+		},
+	}
+	f.bindSettings(cmd.Flags())
+	cmd.Flags().StringVarP(&f.Namespace, "namespace", "n", "default", "namespace of the run")
+	return cmd
+}
+
+// newClusterCollect makes the command that fetches a run that goes on without us.
+func newClusterCollect() *cobra.Command {
+	var f clusterFlags
+	cmd := &cobra.Command{
+		Use:   "collect NAME",
+		Short: "Wait for a run that was cut off, fetch its record, and delete its objects",
+		Example: `  schedlab cluster collect schedlab-3fa9c1
+  schedlab cluster collect schedlab-3fa9c1 --keep`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.collect(cmd, args[0]) },
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			names, _ := f.kubectl().Runs(cmd.Context()) // no cluster, no completion
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	f.bindKubectl(cmd.Flags())
+	cmd.Flags().StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
+	cmd.Flags().BoolVar(&f.keep, "keep", false, "leave the objects in the cluster")
+	return cmd
+}
+
+// newClusterClean makes the command that deletes runs' objects.
+func newClusterClean() *cobra.Command {
+	var f clusterFlags
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "clean NAME|--all",
+		Short: "Delete a run's objects from the cluster, and nothing else",
+		Long: `Delete the objects with the label schedlab.dev/run=NAME in the namespace, or with --all
+those of every run there. A run that goes on ends, and its record is lost.`,
+		Example: `  schedlab cluster clean schedlab-3fa9c1
+  schedlab cluster clean --all -n load-tests`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) == 1) {
+				return usagef("clean needs the name of a run, or --all for every run in the namespace")
+			}
+			said, err := f.kubectl().Clean(cmd.Context(), strings.Join(args, ""))
+			fmt.Fprint(cmd.OutOrStdout(), said)
+			return err
+		},
+	}
+	f.bindKubectl(cmd.Flags())
+	cmd.Flags().BoolVar(&all, "all", false, "delete the objects of every run in the namespace")
+	return cmd
+}
+
+// bindKubectl declares the flags that say which cluster.
+func (f *clusterFlags) bindKubectl(fl *pflag.FlagSet) {
+	fl.StringVar(&f.context, "context", "", "kubectl's context (default its current one)")
+	fl.StringVarP(&f.Namespace, "namespace", "n", "default", "namespace of the run")
+}
+
+// bindSettings declares the flags of a new run, but for the namespace.
+func (f *clusterFlags) bindSettings(fl *pflag.FlagSet) {
+	fl.StringVar(&f.Name, "name", "", "name of the run, and prefix of its objects' (default schedlab- and six random digits)")
+	fl.StringVar(&f.Image, "image", "", "schedlab's image, best by digest: registry.example/schedlab@sha256:... (deploy/Dockerfile builds it)")
+	oneOf(fl, &f.Pull, "pull", "IfNotPresent", "when the image is pulled", "IfNotPresent", "Always", "Never")
+	fl.IntVar(&f.Shards, "shards", 2, "Pods that send the load, 1 to 1000")
+	fl.IntVar(&f.ServerCPU, "server-cpu", 1, "CPUs of a server: its request, its limit and so its GOMAXPROCS")
+	fl.IntVar(&f.ShardCPU, "shard-cpu", 1, "CPUs of a shard: its request and its limit")
+	fl.StringToStringVar(&f.ServerNodes, "server-nodes", nil, "labels of the nodes for servers, like pool=servers (default any)")
+	fl.StringToStringVar(&f.LoadNodes, "load-nodes", nil, "labels of the nodes for shards and collector (default any; servers avoid their nodes where they can)")
+	oneOf(fl, &f.Rest, "rest", "auto", "what a shard does while nothing is due: spin, wait, or auto (spin on nodes of four CPUs or more)", "auto", "spin", "wait")
+	fl.DurationVar(&f.deadline, "deadline", 2*time.Hour, "time after which the cluster ends the run, whatever happens")
+}
+
+// kubectl returns the way to the cluster.
+func (f *clusterFlags) kubectl() cluster.Kubectl {
+	return cluster.Kubectl{Context: f.context, Namespace: f.Namespace}
+}
+
+// objectName is the form of a run's name: a name of a Kubernetes object, with room for our endings.
+var objectName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,38}[a-z0-9]$`)
+
+// job returns the run that the flags and arguments ask for.
+func (f *clusterFlags) job(args []string) (cluster.Job, error) {
+	if len(args) == 0 {
+		args = []string{"compare"}
+	}
+	random := make([]byte, 19)
+	_, _ = rand.Read(random) // it never fails
+	if f.Name == "" {
+		f.Name = "schedlab-" + hex.EncodeToString(random[:3])
+	}
+	f.Token = hex.EncodeToString(random[3:])
+	switch {
+	case !slices.Contains(measures, args[0]):
+		return cluster.Job{}, usagef("a cluster runs %s, not %q; give it after --, like: schedlab cluster run --image IMAGE -- compare quick", strings.Join(measures, ", "), args[0])
+	case f.Image == "":
+		return cluster.Job{}, usagef("no --image: build deploy/Dockerfile, push it where the cluster can pull it, and name it, best by digest")
+	case !objectName.MatchString(f.Name):
+		return cluster.Job{}, usagef("--name %q: give 2 to 40 small letters, digits and hyphens, a letter first", f.Name)
+	case f.Shards < 1 || f.Shards > 1000:
+		return cluster.Job{}, usagef("--shards %d: give 1 to 1000", f.Shards)
+	case f.ServerCPU < 1 || f.ShardCPU < 1:
+		return cluster.Job{}, usagef("--server-cpu %d, --shard-cpu %d: give whole CPUs, at least 1", f.ServerCPU, f.ShardCPU)
+	case f.deadline < time.Minute:
+		return cluster.Job{}, usagef("--deadline %v: give at least a minute", f.deadline)
+	}
+	for _, taken := range []string{"--out", "--progress", "--cluster", "--pin", "--server-cpus", "--load-cpus"} {
+		if i := slices.IndexFunc(args, func(w string) bool { return w == taken || strings.HasPrefix(w, taken+"=") }); i >= 0 {
+			return cluster.Job{}, usagef("%s of %s means nothing on a cluster; give --out, --server-cpu, --server-nodes and the like before --", taken, args[0])
+		}
+	}
+	j := cluster.Job{Settings: f.Settings, Deadline: int(f.deadline.Seconds()), Files: map[string]string{}}
+	for _, w := range args {
+		if err := j.Send(w); err != nil {
+			return j, usage(err)
+		}
+	}
+	return j, nil
+}
+
+// newShard makes the command of a shard's Pod.
+func newShard() *cobra.Command {
+	var rest string
+	cmd := &cobra.Command{
+		Use: "shard", Short: "Send parts of a load as a collector asks (in a Pod)", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cluster.NewShard(os.Getenv("SHARD_TOKEN"), rest).Serve(cmd.Context(), cluster.ShardAddr)
+		},
+	}
+	oneOf(cmd.Flags(), &rest, "rest", "auto", "what it does while nothing is due", "auto", "spin", "wait")
+	return cmd
+}
+
+// newCollector makes the command of the collector's Pod.
+func newCollector() *cobra.Command {
+	return &cobra.Command{
+		Use: "collector -- COMMAND...", Short: "Run a measuring command on the cluster (in a Pod)", Hidden: true, Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return cluster.Collect(cmd.Context(), self(), args, cmd.ErrOrStderr())
+		},
+	}
+}
+
+// newPack makes the command that writes the record of the collector's Pod.
+func newPack() *cobra.Command {
+	return &cobra.Command{
+		Use: "pack", Short: "Wait for the command's end and write its record (in a Pod)", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cluster.Pack(cmd.Context(), cmd.OutOrStdout()) },
+	}
+}
+
+// newInterrupt makes the command that ends the collector's command early.
+func newInterrupt() *cobra.Command {
+	return &cobra.Command{
+		Use: "interrupt", Short: "End the command early (in a Pod)", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return cluster.Interrupt() },
+	}
+}
+
+// run creates a run's objects and collects it.
+func (f *clusterFlags) run(cmd *cobra.Command, args []string) error {
+	job, err := f.job(args)
+	if err != nil {
+		return err
+	}
+	objects, err := job.Render()
+	if err != nil {
+		return err
+	}
+	say := cmd.ErrOrStderr()
+	said, err := f.kubectl().Apply(cmd.Context(), objects, f.dryRun)
+	if f.dryRun != "" {
+		fmt.Fprint(cmd.OutOrStdout(), said)
+		return err
+	}
+	if err != nil {
+		// Some objects may be there: a quota is counted object by object.
+		f.clean(say, job.Name)
+		return err
+	}
+	fmt.Fprintf(say, "run %s in namespace %s; if this is cut off: schedlab cluster collect %s%s\n", job.Name, f.Namespace, job.Name, f.where())
+	return f.collect(cmd, job.Name)
+}
+
+// where returns the flags that name the cluster, for a command to copy.
+func (f *clusterFlags) where() (flags string) {
+	if f.Namespace != "default" {
+		flags += " -n " + f.Namespace
+	}
+	if f.context != "" {
+		flags += " --context " + f.context
+	}
+	return flags
+}
+
+// stopLimit is how long an interrupted run may take to end, to be fetched and to be deleted.
+const stopLimit = 90 * time.Second
+
+// collect waits for a run's end, fetches its record, prints its answer and deletes its objects. After
+// an interrupt it ends the run first.
+func (f *clusterFlags) collect(cmd *cobra.Command, run string) error {
+	k, say := f.kubectl(), cmd.ErrOrStderr()
+	ctx := cmd.Context()
+	pod, err := k.Await(ctx, run)
+	if err != nil {
+		f.clean(say, run)
+		return f.interrupted(err)
+	}
+	following, stop := context.WithCancel(ctx)
+	go k.Follow(following, pod, say)
+	got, err := k.Fetch(ctx, run, pod, f.out)
+	stop()
+	if err != nil && ctx.Err() != nil {
+		fmt.Fprintln(say, "ending the run, and fetching what was measured")
+		late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), stopLimit, fmt.Errorf("the run does not end within %v", stopLimit))
+		defer cancel()
+		if err = k.Interrupt(late, pod); err == nil {
+			got, err = k.Fetch(late, run, pod, f.out)
+		}
+		if err != nil {
+			err = fmt.Errorf("interrupted; what was measured is lost: %w", err)
+		}
+	}
+	f.clean(say, run)
+	if err != nil {
+		return f.interrupted(err)
+	}
+	// The command's answer names the record where it was, in the Pod.
+	answer := string(got.Answer)
+	for _, dir := range got.Dirs {
+		answer = strings.ReplaceAll(answer, "runs/"+filepath.Base(dir), dir)
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), answer)
+	if err != nil {
+		return err
+	}
+	return exit(got.Exit)
+}
+
+// interrupted marks an error that an interrupt caused.
+func (f *clusterFlags) interrupted(err error) error {
+	if strings.HasPrefix(err.Error(), errInterrupted.Error()) {
+		return &exitError{exitInterrupted, err}
+	}
+	return err
+}
+
+// clean deletes a run's objects, unless they are to be kept. It is part of a run's end, so it
+// takes its own time, and its failure does not change how the run ended.
+func (f *clusterFlags) clean(say io.Writer, run string) {
+	if f.keep {
+		fmt.Fprintf(say, "the objects stay; delete them with: schedlab cluster clean %s%s\n", run, f.where())
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	if _, err := f.kubectl().Clean(ctx, run); err != nil {
+		fmt.Fprintf(say, "schedlab: the objects of %s may still be there: %v; delete them with: schedlab cluster clean %s%s\n", run, err, run, f.where())
+	}
+}

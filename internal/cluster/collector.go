@@ -1,0 +1,191 @@
+package cluster
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Files of the collector's Pod, below its working directory. A run's records are in runs.
+const (
+	answerFile = "answer" // what the command printed
+	exitFile   = "exit"   // its exit code; there when it has ended
+	pidFile    = "pid"    // its process
+	runsDir    = "runs"
+)
+
+// Collect runs the command of a run as a process of the program self, and then waits until it is told
+// to end, so that the record can be fetched. Its progress goes to progress. The error tells that the
+// command could not be run; how it ended is in the record.
+func Collect(ctx context.Context, self string, argv []string, progress io.Writer) error {
+	answer, err := os.Create(answerFile)
+	if err != nil {
+		return err
+	}
+	argv = append(argv, "--cluster", SettingsFile, "--out", runsDir, "--progress", "plain")
+	cmd := exec.Command(self, argv...)
+	cmd.Stdout, cmd.Stderr = answer, progress
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) }) // it may have ended
+	defer stop()
+	err = os.WriteFile(pidFile, []byte(strconv.Itoa(cmd.Process.Pid)), 0o644)
+	ended := cmd.Wait()
+	if _, known := errors.AsType[*exec.ExitError](ended); ended != nil && !known {
+		return ended
+	}
+	err = errors.Join(err, answer.Close(), os.WriteFile(exitFile+".new", []byte(strconv.Itoa(cmd.ProcessState.ExitCode())), 0o644), os.Rename(exitFile+".new", exitFile))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(progress, "the command has ended with exit code %d; its record waits %v to be fetched\n", cmd.ProcessState.ExitCode(), KeepFor)
+	_ = pause(ctx, KeepFor) // told to end, or nobody came
+	return nil
+}
+
+// Interrupt makes the command of the collector's Pod end early, as Ctrl-C does. One that has ended is no
+// error.
+func Interrupt() error {
+	text, err := os.ReadFile(pidFile)
+	if err != nil {
+		return fmt.Errorf("the command has not begun: %w", err)
+	}
+	pid, err := strconv.Atoi(string(text))
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(pid, syscall.SIGINT); !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return nil
+}
+
+// Pack waits until the command of the collector's Pod has ended, and writes what it left as a tar file
+// compressed by gzip.
+func Pack(ctx context.Context, out io.Writer) error {
+	for {
+		if _, err := os.Stat(exitFile); err == nil {
+			break
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	zipped := gzip.NewWriter(out)
+	packed := tar.NewWriter(zipped)
+	err := errors.Join(packOne(packed, answerFile), packOne(packed, exitFile))
+	if err != nil {
+		return err
+	}
+	if _, none := os.Stat(runsDir); none == nil {
+		err = filepath.WalkDir(runsDir, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			return packOne(packed, name)
+		})
+	}
+	return errors.Join(err, packed.Close(), zipped.Close())
+}
+
+// packOne adds a file.
+func packOne(to *tar.Writer, name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	about, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	err = to.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: about.Size(), ModTime: about.ModTime()})
+	if err == nil {
+		_, err = io.CopyN(to, f, about.Size())
+	}
+	return err
+}
+
+// A Fetched is what a run left.
+type Fetched struct {
+	Answer []byte // what its command printed
+	Exit   int    // its exit code
+	Dirs   []string
+}
+
+// mostFetched is the largest record that is taken from a cluster, in bytes.
+const mostFetched = 4 << 30
+
+// unpack reads what Pack wrote, and puts the records below root. Nothing is written outside of it.
+func unpack(in io.Reader, root string) (got Fetched, err error) {
+	zipped, err := gzip.NewReader(in)
+	if err != nil {
+		return got, err
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return got, err
+	}
+	below, err := os.OpenRoot(root)
+	if err != nil {
+		return got, err
+	}
+	defer below.Close()
+	got.Exit = -1
+	packed := tar.NewReader(io.LimitReader(zipped, mostFetched))
+	for {
+		h, err := packed.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return got, err
+		}
+		name, record := strings.CutPrefix(h.Name, runsDir+"/")
+		switch {
+		case record:
+			err = unpackOne(below, name, packed)
+			if dir, _, _ := strings.Cut(name, "/"); err == nil {
+				got.Dirs = with(got.Dirs, filepath.Join(root, dir))
+			}
+		case h.Name == answerFile:
+			got.Answer, err = io.ReadAll(packed)
+		case h.Name == exitFile:
+			var text []byte
+			if text, err = io.ReadAll(packed); err == nil {
+				got.Exit, err = strconv.Atoi(string(text))
+			}
+		}
+		if err != nil {
+			return got, fmt.Errorf("%s: %w", h.Name, err)
+		}
+	}
+	if got.Exit < 0 {
+		return got, errors.New("it broke off")
+	}
+	return got, nil
+}
+
+// unpackOne writes a file below a directory.
+func unpackOne(below *os.Root, name string, in io.Reader) error {
+	if err := below.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := below.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, in)
+	return errors.Join(err, f.Close())
+}

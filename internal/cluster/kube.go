@@ -1,0 +1,218 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// A kube is the cluster's API as a Pod with a service account may use it: in its own namespace, and as
+// far as the run's Role allows.
+type kube struct {
+	base   string // URL of the namespace
+	token  string // file of the service account's token, which the kubelet renews
+	client *http.Client
+}
+
+// Where a Pod finds its service account.
+const accountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// newKube returns the API as this Pod may use it.
+func newKube(namespace string) (*kube, error) {
+	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	if host == "" {
+		return nil, errors.New("this is no Pod of a cluster: KUBERNETES_SERVICE_HOST is not set; `schedlab cluster run` starts it as one")
+	}
+	authority, err := os.ReadFile(accountDir + "/ca.crt")
+	if err != nil {
+		return nil, fmt.Errorf("reading the cluster's certificate: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	return &kube{
+		base:   "https://" + net.JoinHostPort(host, port) + "/api/v1/namespaces/" + namespace,
+		token:  accountDir + "/token",
+		client: &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}},
+	}, nil
+}
+
+// An apiError is an answer of the API other than success.
+type apiError struct {
+	code   int
+	reason string // like NotFound
+	words  string
+}
+
+func (e *apiError) Error() string { return fmt.Sprintf("the API answers %d: %s", e.code, e.words) }
+
+// patience is how long a request is tried again after answers of 429 or 5xx and broken connections.
+const patience = 30 * time.Second
+
+// do sends a request below the namespace's URL and decodes the reply into out: JSON, or text for a
+// *[]byte. It tries again as long as the API is overloaded or away.
+func (k *kube) do(ctx context.Context, method, path, kind string, body []byte, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 3*time.Second) {
+		err := k.once(ctx, method, path, kind, body, out)
+		refused, answered := errors.AsType[*apiError](err)
+		if err == nil || answered && refused.code != http.StatusTooManyRequests && refused.code < http.StatusInternalServerError {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+	}
+}
+
+// once is one try of do.
+func (k *kube) once(ctx context.Context, method, path, kind string, body []byte, out any) error {
+	token, err := os.ReadFile(k.token)
+	if err != nil {
+		return fmt.Errorf("reading the service account's token: %w", err)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, k.base+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	r.Header.Set("Content-Type", kind)
+	reply, err := k.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(reply.Body, 16<<20))
+	if err != nil {
+		return err
+	}
+	if reply.StatusCode >= http.StatusMultipleChoices {
+		var status struct{ Reason, Message string }
+		_ = json.Unmarshal(text, &status) // without a status in it the text is the message
+		if status.Message == "" {
+			status.Message = strings.TrimSpace(string(text[:min(len(text), 200)]))
+		}
+		return &apiError{reply.StatusCode, status.Reason, status.Message}
+	}
+	switch out := out.(type) {
+	case nil:
+		return nil
+	case *[]byte:
+		*out = text
+		return nil
+	}
+	return json.Unmarshal(text, out)
+}
+
+// A pod is what of a Pod's state is used here.
+type pod struct {
+	Metadata struct {
+		Name        string
+		UID         string
+		Annotations map[string]string
+		Labels      map[string]string
+	}
+	Spec   struct{ NodeName string }
+	Status struct {
+		Phase, PodIP, Reason, Message string
+		Conditions                    []struct{ Type, Status, Reason, Message string }
+		ContainerStatuses             []struct {
+			State struct {
+				Waiting    *struct{ Reason, Message string }
+				Running    *struct{}
+				Terminated *struct {
+					Reason   string
+					ExitCode int
+				}
+			}
+		}
+	}
+}
+
+// running reports whether the Pod's container runs and has an address.
+func (p pod) running() bool { return p.Status.Phase == "Running" && p.Status.PodIP != "" }
+
+// ended tells how the Pod ended, "" if it has not.
+func (p pod) ended() string {
+	if p.Status.Phase != "Failed" && p.Status.Phase != "Succeeded" {
+		return ""
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		if t := c.State.Terminated; t != nil {
+			return fmt.Sprintf("%s, exit code %d", t.Reason, t.ExitCode)
+		}
+	}
+	return strings.TrimSpace(p.Status.Phase + " " + p.Status.Reason + " " + p.Status.Message)
+}
+
+// stuck tells why the Pod will not run without help; "" if it may, or does.
+func (p pod) stuck() string {
+	if end := p.ended(); end != "" {
+		return "it has ended: " + end
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		w := c.State.Waiting
+		if w == nil {
+			continue
+		}
+		switch w.Reason {
+		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff":
+			return strings.TrimSpace(w.Reason + ": " + w.Message)
+		}
+	}
+	return ""
+}
+
+// waits tells what a Pod that does not run yet waits for.
+func (p pod) waits() string {
+	for _, c := range p.Status.Conditions {
+		if c.Type == "PodScheduled" && c.Status == "False" {
+			return c.Reason + ": " + c.Message
+		}
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil {
+			return strings.TrimSpace(w.Reason + " " + w.Message)
+		}
+	}
+	return "phase " + p.Status.Phase
+}
+
+// pods returns the Pods with all of these labels.
+func (k *kube) pods(ctx context.Context, labels string) ([]pod, error) {
+	var list struct{ Items []pod }
+	err := k.do(ctx, http.MethodGet, "/pods?labelSelector="+labels, "application/json", nil, &list)
+	return list.Items, err
+}
+
+// pod returns a Pod.
+func (k *kube) pod(ctx context.Context, name string) (p pod, err error) {
+	return p, k.do(ctx, http.MethodGet, "/pods/"+name, "application/json", nil, &p)
+}
+
+// log returns the end of a Pod's log, nil if it cannot be read.
+func (k *kube) log(ctx context.Context, name string) (text []byte) {
+	_ = k.do(ctx, http.MethodGet, "/pods/"+name+"/log?limitBytes=65536&tailLines=200", "application/json", nil, &text)
+	return text
+}
+
+// delete deletes a Pod, which then has this many seconds to end. One that is gone is no error.
+func (k *kube) delete(ctx context.Context, name string, grace int) error {
+	err := k.do(ctx, http.MethodDelete, fmt.Sprintf("/pods/%s?gracePeriodSeconds=%d", name, grace), "application/json", nil, nil)
+	if refused, ok := errors.AsType[*apiError](err); ok && refused.code == http.StatusNotFound {
+		return nil
+	}
+	return err
+}

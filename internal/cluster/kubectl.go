@@ -1,0 +1,190 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A Kubectl is the user's way to the cluster: the program kubectl with its own configuration, and these
+// flags.
+type Kubectl struct {
+	Context, Namespace string
+}
+
+// program is where the image has schedlab.
+const program = "/schedlab"
+
+// command returns kubectl with arguments. An interrupt of this program does not reach it.
+func (k Kubectl) command(ctx context.Context, args ...string) *exec.Cmd {
+	var flags []string
+	if k.Context != "" {
+		flags = append(flags, "--context", k.Context)
+	}
+	cmd := exec.CommandContext(ctx, "kubectl", append(append(flags, "--namespace", k.Namespace), args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = 2 * time.Second
+	return cmd
+}
+
+// run runs kubectl and returns what it prints. Its error is kubectl's last line.
+func (k Kubectl) run(ctx context.Context, in []byte, args ...string) ([]byte, error) {
+	cmd := k.command(ctx, args...)
+	cmd.Stdin = bytes.NewReader(in)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err := cmd.Run()
+	return out.Bytes(), k.failed(ctx, args[0], err, said.String())
+}
+
+// failed returns the error of a kubectl.
+func (k Kubectl) failed(ctx context.Context, verb string, err error, said string) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, exec.ErrNotFound):
+		return errors.New("kubectl is not installed; schedlab reaches a cluster through it")
+	}
+	return fmt.Errorf("kubectl %s: %s", verb, strings.TrimSpace(said))
+}
+
+// Apply creates the objects. dryRun is server, to have them checked only, or "".
+func (k Kubectl) Apply(ctx context.Context, objects []byte, dryRun string) (string, error) {
+	args := []string{"create", "-f", "-"}
+	if dryRun != "" {
+		args = append(args, "--dry-run="+dryRun)
+	}
+	out, err := k.run(ctx, objects, args...)
+	return string(out), err
+}
+
+// pods returns the Pods with these labels.
+func (k Kubectl) pods(ctx context.Context, labels string) ([]pod, error) {
+	text, err := k.run(ctx, nil, "get", "pods", "-l", labels, "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	var list struct{ Items []pod }
+	return list.Items, json.Unmarshal(text, &list)
+}
+
+// Await waits until the run's collector runs, and returns its Pod.
+func (k Kubectl) Await(ctx context.Context, run string) (string, error) {
+	deadline := time.Now().Add(shardLimit)
+	for {
+		pods, err := k.pods(ctx, partLabels(run, "collector"))
+		if err != nil {
+			return "", err
+		}
+		waits := "its Job has made no Pod: see kubectl -n " + k.Namespace + " describe job " + run + "-collector"
+		if len(pods) > 0 {
+			p := pods[0]
+			see := fmt.Sprintf("; see kubectl -n %s describe pod %s", k.Namespace, p.Metadata.Name)
+			if why := p.stuck(); why != "" {
+				return "", fmt.Errorf("the collector's Pod %s does not run: %s%s", p.Metadata.Name, why, see)
+			}
+			if p.running() {
+				return p.Metadata.Name, nil
+			}
+			waits = p.waits() + see
+		}
+		if time.Now().After(deadline) {
+			return "", fmt.Errorf("the collector does not run after %v: %s", shardLimit, waits)
+		}
+		if err := pause(ctx, 500*time.Millisecond); err != nil {
+			return "", err
+		}
+	}
+}
+
+// Follow copies the collector's log until it ends or ctx does.
+func (k Kubectl) Follow(ctx context.Context, pod string, to io.Writer) {
+	cmd := k.command(ctx, "logs", "--follow", pod)
+	cmd.Stdout = to
+	_ = cmd.Run() // it is progress only
+}
+
+// Fetch waits until the run's command has ended, and puts its records below root. A connection that
+// breaks is made again as long as the collector runs.
+func (k Kubectl) Fetch(ctx context.Context, run, pod, root string) (Fetched, error) {
+	for {
+		got, err := k.fetchOnce(ctx, pod, root)
+		if err == nil || ctx.Err() != nil {
+			return got, err
+		}
+		pods, asked := k.pods(ctx, partLabels(run, "collector"))
+		if asked == nil && (len(pods) == 0 || !pods[0].running()) {
+			return got, fmt.Errorf("the collector is gone, and its record with it (%w); see kubectl -n %s get events", err, k.Namespace)
+		}
+		if pause(ctx, time.Second) != nil {
+			return got, err
+		}
+	}
+}
+
+// fetchOnce is one try of Fetch.
+func (k Kubectl) fetchOnce(ctx context.Context, pod, root string) (Fetched, error) {
+	cmd := k.command(ctx, "exec", pod, "--", program, "cluster", "pack")
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return Fetched{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return Fetched{}, k.failed(ctx, "exec", err, "")
+	}
+	got, bad := unpack(out, root)
+	if err := k.failed(ctx, "exec", cmd.Wait(), said.String()); err != nil {
+		return got, err
+	}
+	if bad != nil {
+		return got, fmt.Errorf("reading the record from %s: %w", pod, bad)
+	}
+	return got, nil
+}
+
+// Interrupt makes the run's command end early. It then still has its record.
+func (k Kubectl) Interrupt(ctx context.Context, pod string) error {
+	_, err := k.run(ctx, nil, "exec", pod, "--", program, "cluster", "interrupt")
+	return err
+}
+
+// kinds are those of a run's objects.
+const kinds = "job,pod,secret,networkpolicy,rolebinding,role,serviceaccount"
+
+// Clean deletes a run's objects, or with an empty run those of every run in the namespace, and nothing
+// else. It waits until they are gone, and returns kubectl's lines.
+func (k Kubectl) Clean(ctx context.Context, run string) (string, error) {
+	label := runLabel
+	if run != "" {
+		label += "=" + run
+	}
+	out, err := k.run(ctx, nil, "delete", kinds, "-l", label, "--ignore-not-found", "--timeout=60s")
+	return string(out), err
+}
+
+// Runs returns the names of the runs in the namespace.
+func (k Kubectl) Runs(ctx context.Context) (names []string, err error) {
+	text, err := k.run(ctx, nil, "get", "job", "-l", runLabel, "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	var list struct{ Items []pod }
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, err
+	}
+	for _, job := range list.Items {
+		names = with(names, job.Metadata.Labels[runLabel])
+	}
+	return names, nil
+}

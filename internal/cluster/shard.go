@@ -1,0 +1,192 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"crypto/subtle"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"schedlab/internal/host"
+	"schedlab/internal/load"
+	"schedlab/internal/workload"
+)
+
+// A job is a part of a load as it is sent to a shard.
+type job struct {
+	Options load.Options
+	Closed  bool
+	Think   string // of a closed loop
+	Begin   int64  // the load's start, in the shard's clock: nanoseconds since 1970
+}
+
+// Shard is a Pod that sends parts of loads. It serves, on port 7070:
+//
+//	GET  /clock  its clock, as nanoseconds since 1970
+//	POST /load   a job; the reply comes when the load is over, and is an Answer
+//
+// Both are in the encoding gob but for the clock, which is text. It sends one load at a time. Whoever
+// asks needs the run's token, since it sends requests to any address.
+type Shard struct {
+	token  string
+	shared bool // it sleeps between requests instead of polling
+	busy   sync.Mutex
+}
+
+// NewShard returns a shard. rest is "spin", "wait", or "auto": it spins if it has a CPU to itself and
+// its node has four or more.
+func NewShard(token, rest string) *Shard {
+	few := runtime.NumCPU() < 4
+	return &Shard{token: token, shared: rest == "wait" || rest != "spin" && few}
+}
+
+// Serve serves at addr until ctx ends.
+func (s *Shard) Serve(ctx context.Context, addr string) error {
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Shard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch asked := r.Method + " " + r.URL.Path; {
+	case subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+s.token)) != 1:
+		http.Error(w, "this shard belongs to another run: wrong token", http.StatusForbidden)
+	case asked == "GET /clock":
+		fmt.Fprint(w, time.Now().UnixNano())
+	case asked == "POST /load":
+		var j job
+		if err := gob.NewDecoder(r.Body).Decode(&j); err != nil {
+			http.Error(w, "reading the job: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		if !s.busy.TryLock() {
+			http.Error(w, "this shard already sends a load", http.StatusConflict)
+			return
+		}
+		defer s.busy.Unlock()
+		// An error of the connection is the collector's to see.
+		_ = gob.NewEncoder(w).Encode(s.send(r.Context(), j))
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// send sends a job's load when it is time.
+func (s *Shard) send(ctx context.Context, j job) *Answer {
+	o, a := j.Options, &Answer{}
+	o.Shared = s.shared
+	o.Begin = time.Now().Add(time.Duration(j.Begin - time.Now().UnixNano()))
+	window := o.Duration
+	if n := len(o.Trace.At); !j.Closed && n > 0 {
+		window = max(o.Trace.At[n-1]-o.Warmup, time.Millisecond)
+	}
+	clocks := host.Watch(ctx, os.Getpid(), host.Sides{}, o.Warmup, window)
+	o.Moments, o.Moment, o.Closing = clocks.Moments(), clocks.Moment, clocks.Closing
+	o.Started = func(start time.Time) {
+		a.Late = max(0, time.Since(start))
+		clocks.Begin(start)
+	}
+	percent := debug.SetGCPercent(-1)
+	var err error
+	if j.Closed {
+		err = s.closed(ctx, o, j.Think, a)
+	} else {
+		a.Open, err = load.Attack(ctx, o)
+	}
+	debug.SetGCPercent(percent)
+	if err != nil {
+		a.Error = err.Error()
+		clocks.Abandon()
+		return a
+	}
+	used := clocks.End()
+	a.CPU, a.Steal, a.Throttled = used.Load, used.Steal, used.Throttled
+	return a
+}
+
+// closed sends a closed loop, in which clients think between a reply and their next request.
+func (s *Shard) closed(ctx context.Context, o load.Options, think string, a *Answer) error {
+	if think != "" {
+		dist, err := workload.ParseDist(think)
+		if err != nil {
+			return fmt.Errorf("think time %q: %w", think, err)
+		}
+		o.Pause = func(rng *rand.Rand) time.Duration { return dist.Sample(workload.NewRand(rng.Uint64())) }
+	}
+	got, err := load.Closed(ctx, o)
+	a.Closed = &got
+	return err
+}
+
+// A remoteShard is a shard as the collector knows it.
+type remoteShard struct {
+	Index int
+	Pod   string
+	Node  string
+	addr  string // host:port
+	token string
+	// offset is what the shard's clock is ahead of this one's, and doubt the most by which that may be
+	// wrong: half of the round trip.
+	offset, doubt time.Duration
+}
+
+// clockTries is how often a shard is asked for its clock. The quickest reply counts.
+const clockTries = 8
+
+// ask sends the shard a request.
+func (s *remoteShard) ask(ctx context.Context, client *http.Client, r *http.Request) (*http.Response, error) {
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	reply, err := client.Do(r.WithContext(ctx))
+	if err == nil && reply.StatusCode != http.StatusOK {
+		reply.Body.Close()
+		err = fmt.Errorf("%s is answered %d", r.URL.Path, reply.StatusCode)
+	}
+	return reply, err
+}
+
+// setClock measures the offset of the shard's clock, as NTP does: the shard's time is taken for the
+// middle of a request's way there and back.
+func (s *remoteShard) setClock(ctx context.Context, client *http.Client) error {
+	s.doubt = time.Hour
+	for range clockTries {
+		r, err := http.NewRequest(http.MethodGet, "http://"+s.addr+"/clock", nil)
+		if err != nil {
+			return err
+		}
+		sent := time.Now()
+		reply, err := s.ask(ctx, client, r)
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(io.LimitReader(reply.Body, 32))
+		reply.Body.Close()
+		way := time.Since(sent)
+		there, bad := strconv.ParseInt(string(text), 10, 64)
+		if err = cmp.Or(err, bad); err != nil {
+			return fmt.Errorf("reading its clock: %w", err)
+		}
+		if way/2 < s.doubt {
+			s.doubt, s.offset = way/2, time.Duration(there-sent.Add(way/2).UnixNano())
+		}
+	}
+	return nil
+}

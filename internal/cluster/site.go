@@ -1,0 +1,362 @@
+package cluster
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"schedlab/internal/command"
+	"schedlab/internal/experiment"
+	"schedlab/internal/load"
+	"schedlab/internal/process"
+	"schedlab/internal/record"
+	"schedlab/internal/workload"
+)
+
+// Limits of waiting for Pods.
+const (
+	startLimit = 60 * time.Second      // until a server's Pod runs
+	shardLimit = 120 * time.Second     // until all shards run
+	podPoll    = 50 * time.Millisecond // between two looks at a Pod
+	drainTime  = 5                     // seconds that a server has to end
+)
+
+// A Site is a cluster in which this process is the run's collector. It implements experiment.Site.
+// Servers are started as Pods of their own, and the load comes from the shards.
+type Site struct {
+	Settings
+	self   string // the program's path: commands that begin with it are run in its image
+	kube   *kube
+	client *http.Client // to the shards
+	shards []*remoteShard
+
+	mu     sync.Mutex // Describe may be called at any time
+	about  record.Cluster
+	number int // servers started so far
+}
+
+// NewSite returns the site of a file of settings. It asks the cluster nothing yet.
+func NewSite(file, self string) (*Site, error) {
+	s, err := readSettings(file)
+	if err != nil {
+		return nil, err
+	}
+	s.Owner = os.Getenv("POD_UID")
+	k, err := newKube(s.Namespace)
+	return &Site{Settings: s, self: self, kube: k, client: &http.Client{}, about: record.Cluster{Shards: s.Shards, ServerCPUs: s.ServerCPU}}, err
+}
+
+// findShards waits until every shard runs, and notes where. Later calls do nothing.
+func (s *Site) findShards(ctx context.Context) error {
+	if len(s.shards) == s.Shards {
+		return nil
+	}
+	deadline := time.Now().Add(shardLimit)
+	for {
+		pods, err := s.kube.pods(ctx, partLabels(s.Name, "load"))
+		if err != nil {
+			return fmt.Errorf("looking for the shards: %w", err)
+		}
+		s.shards = nil
+		waits := fmt.Sprintf("%d of %d are there", len(pods), s.Shards)
+		for _, p := range pods {
+			if why := p.stuck(); why != "" {
+				return s.troubled(fmt.Sprintf("shard %s does not run: %s", p.Metadata.Name, why), p.Metadata.Name)
+			}
+			if !p.running() {
+				waits = p.Metadata.Name + ": " + p.waits()
+				continue
+			}
+			index, err := strconv.Atoi(p.Metadata.Annotations["batch.kubernetes.io/job-completion-index"])
+			if err != nil {
+				return fmt.Errorf("shard %s has no index: is it of an Indexed Job?", p.Metadata.Name)
+			}
+			s.shards = append(s.shards, &remoteShard{
+				Index: index, Pod: p.Metadata.Name, Node: p.Spec.NodeName, token: s.Token,
+				addr: net.JoinHostPort(p.Status.PodIP, strings.TrimPrefix(ShardAddr, ":")),
+			})
+		}
+		if len(s.shards) == s.Shards {
+			break
+		}
+		if time.Now().After(deadline) {
+			return s.troubled(fmt.Sprintf("after %v not all shards run: %s", shardLimit, waits), "-l "+partLabels(s.Name, "load"))
+		}
+		if err := pause(ctx, 5*podPoll); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(s.shards, func(a, b *remoteShard) int { return a.Index - b.Index })
+	for _, shard := range s.shards {
+		s.about.LoadNodes = with(s.about.LoadNodes, shard.Node)
+	}
+	return nil
+}
+
+// troubled returns an error with the command that shows more.
+func (s *Site) troubled(what, pod string) error {
+	return fmt.Errorf("%s; see kubectl -n %s describe pod %s", what, s.Namespace, pod)
+}
+
+// with returns the list with one more name, in order and without doubles.
+func with(list []string, name string) []string {
+	if slices.Contains(list, name) {
+		return list
+	}
+	list = append(slices.Clone(list), name)
+	slices.Sort(list)
+	return list
+}
+
+// pause waits, or returns why ctx ended.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// ServerCPUs implements experiment.Site.
+func (s *Site) ServerCPUs() int { return s.ServerCPU }
+
+// Describe implements experiment.Site.
+func (s *Site) Describe() *record.Cluster {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.about
+	return &c
+}
+
+// Start implements experiment.Site: it starts a server as a Pod, and waits until it has an address. The
+// command is one of this program, or image:REF with the arguments of the image.
+func (s *Site) Start(ctx context.Context, argv []string) (*process.Remote, error) {
+	variables, words := command.Variables(argv)
+	own := words[0] == s.self
+	if !own && !strings.HasPrefix(words[0], imageMark) {
+		return nil, fmt.Errorf("a cluster has no program %s; give an image: --arm name='%sREGISTRY/NAME@sha256:... -listen {addr}'", words[0], imageMark)
+	}
+	s.mu.Lock()
+	s.number++
+	p := serverPod{Settings: s.Settings, Pod: fmt.Sprintf("%s-server-%d", s.Name, s.number), Image: s.Image, Foreign: !own}
+	s.mu.Unlock()
+	if !own {
+		p.Image = strings.TrimPrefix(words[0], imageMark)
+	}
+	marks := strings.NewReplacer(command.AddrMark, fmt.Sprintf("0.0.0.0:%d", dataPort), command.HostMark, "0.0.0.0", command.PortMark, strconv.Itoa(dataPort),
+		command.AdminMark, fmt.Sprintf("0.0.0.0:%d", adminPort), command.DirMark, "/tmp")
+	for _, w := range words[1:] {
+		p.Args = append(p.Args, marks.Replace(w))
+	}
+	for _, v := range variables {
+		name, value, _ := strings.Cut(marks.Replace(v), "=")
+		p.Env = append(p.Env, [2]string{name, value})
+	}
+	text, err := p.yaml()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.kube.do(ctx, http.MethodPost, "/pods", "application/yaml", text, nil); err != nil {
+		return nil, fmt.Errorf("starting a server's Pod: %w; see kubectl -n %s get resourcequota,limitrange,events", err, s.Namespace)
+	}
+	at, err := s.await(ctx, p.Pod)
+	if err != nil {
+		s.kill(p.Pod)
+		return nil, err
+	}
+	s.mu.Lock()
+	s.about.ServerNodes = with(s.about.ServerNodes, at.Spec.NodeName)
+	s.mu.Unlock()
+	r := &process.Remote{
+		Addr: net.JoinHostPort(at.Status.PodIP, strconv.Itoa(dataPort)),
+		Stop: func() error { return s.stop(p.Pod) },
+		Kill: func() { s.kill(p.Pod) },
+		Log:  func() []byte { return s.kube.log(context.Background(), p.Pod) },
+	}
+	if slices.ContainsFunc(argv, func(w string) bool { return strings.Contains(w, command.AdminMark) }) {
+		r.Admin = net.JoinHostPort(at.Status.PodIP, strconv.Itoa(adminPort))
+	}
+	return r, nil
+}
+
+// imageMark begins the command of an arm that is an image.
+const imageMark = "image:"
+
+// await waits until a Pod runs.
+func (s *Site) await(ctx context.Context, name string) (pod, error) {
+	deadline := time.Now().Add(startLimit)
+	for {
+		p, err := s.kube.pod(ctx, name)
+		switch {
+		case err != nil:
+			return p, fmt.Errorf("waiting for the Pod %s: %w", name, err)
+		case p.running():
+			return p, nil
+		case p.stuck() != "":
+			return p, s.troubled(fmt.Sprintf("the server's Pod %s does not run: %s", name, p.stuck()), name)
+		case time.Now().After(deadline):
+			return p, s.troubled(fmt.Sprintf("the server's Pod %s does not run after %v: %s", name, startLimit, p.waits()), name)
+		}
+		if err := pause(ctx, podPoll); err != nil {
+			return p, err
+		}
+	}
+}
+
+// stop ends a server. It is an error if the server ended before.
+func (s *Site) stop(name string) error {
+	p, err := s.kube.pod(context.Background(), name)
+	if err == nil {
+		if end := p.ended(); end != "" {
+			err = s.troubled(fmt.Sprintf("the server's Pod %s ended during its trial: %s", name, end), name)
+		}
+	} else if gone, ok := errors.AsType[*apiError](err); ok && gone.code == http.StatusNotFound {
+		err = fmt.Errorf("the server's Pod %s was deleted during its trial; see kubectl -n %s get events", name, s.Namespace)
+	}
+	return cmp.Or(err, s.kube.delete(context.Background(), name, drainTime))
+}
+
+// kill ends a server at once. Should that fail, the collector's end removes it: it owns the Pod.
+func (s *Site) kill(name string) { _ = s.kube.delete(context.Background(), name, 0) }
+
+// Attack implements experiment.Site.
+func (s *Site) Attack(ctx context.Context, o load.Options) (*load.Result, experiment.Clocks, error) {
+	if err := s.findShards(ctx); err != nil {
+		return nil, experiment.Clocks{}, err
+	}
+	dealt := parts(o, len(s.shards), false)
+	answers, start, clocks, err := s.send(ctx, o, dealt, job{})
+	lost, some := errors.AsType[*LostError](err)
+	if err != nil && (!some || answers == nil) {
+		return nil, clocks, err
+	}
+	if some {
+		clocks.Lost = lost
+	}
+	r := merge(o, dealt, answers)
+	r.Start = start
+	return r, clocks, nil
+}
+
+// Closed implements experiment.Site.
+func (s *Site) Closed(ctx context.Context, o load.Options, think workload.Dist) (load.ClosedResult, experiment.Clocks, error) {
+	j := job{Closed: true}
+	if err := s.findShards(ctx); err != nil {
+		return load.ClosedResult{}, experiment.Clocks{}, err
+	}
+	if think != (workload.Dist{}) {
+		j.Think = think.String()
+	}
+	answers, start, clocks, err := s.send(ctx, o, parts(o, len(s.shards), true), j)
+	if err != nil {
+		return load.ClosedResult{}, clocks, err
+	}
+	r := mergeClosed(answers)
+	r.Start = start
+	return r, clocks, nil
+}
+
+// A LostError is about shards that did not send their part.
+type LostError struct{ msg string }
+
+func (e *LostError) Error() string { return e.msg }
+
+// send has every shard send its part, all from the same moment on. An answer is nil if the shard was
+// lost, and the error then names it; with other errors there are no answers. start is this process's
+// time at the load's start.
+func (s *Site) send(ctx context.Context, o load.Options, dealt []load.Options, like job) (answers []*Answer, start time.Time, sum experiment.Clocks, err error) {
+	errs := make([]error, len(dealt))
+	each := func(f func(i int, shard *remoteShard) error) {
+		var all sync.WaitGroup
+		for i := range dealt {
+			all.Go(func() { errs[i] = f(i, s.shards[i]) })
+		}
+		all.Wait()
+	}
+	each(func(_ int, shard *remoteShard) error { return shard.setClock(ctx, s.client) })
+	if lost := s.lost(errs); lost != nil {
+		return nil, start, sum, lost
+	}
+	// Time for the jobs to arrive and the connections to be opened.
+	start = time.Now().Add(150*time.Millisecond + time.Duration(len(o.Trace.At)+o.Connections+o.Idle)*20*time.Microsecond)
+	if o.OpenRate > 0 {
+		start = start.Add(time.Duration(float64(o.Connections+o.Idle) / o.OpenRate * float64(time.Second)))
+	}
+	if o.Started != nil {
+		o.Started(start)
+	}
+	got := make([]*Answer, len(dealt))
+	each(func(i int, shard *remoteShard) (err error) {
+		j := like
+		j.Options, j.Begin = dealt[i], start.UnixNano()+int64(shard.offset)
+		got[i], err = shard.load(ctx, s.client, j)
+		return err
+	})
+	if o.Closing != nil {
+		o.Closing()
+	}
+	if ctx.Err() != nil {
+		return nil, start, sum, context.Cause(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, a := range got {
+		s.about.ClockError = max(s.about.ClockError, s.shards[i].doubt.Seconds())
+		if a == nil {
+			continue
+		}
+		if a.Error != "" {
+			return nil, start, sum, fmt.Errorf("shard %d on node %s: %s", i, s.shards[i].Node, a.Error)
+		}
+		s.about.Late = max(s.about.Late, a.Late.Seconds())
+		sum.CPU, sum.Steal, sum.Throttled = sum.CPU+max(0, a.CPU), sum.Steal+max(0, a.Steal), sum.Throttled+max(0, a.Throttled)
+	}
+	return got, start, sum, s.lost(errs)
+}
+
+// lost returns an error about the shards with errors; nil if there are none.
+func (s *Site) lost(errs []error) error {
+	for i, err := range errs {
+		if err != nil {
+			shard := s.shards[i]
+			return &LostError{fmt.Sprintf("shard %d (Pod %s on node %s) is lost: %v; see kubectl -n %s describe pod %s", shard.Index, shard.Pod, shard.Node, err, s.Namespace, shard.Pod)}
+		}
+	}
+	return nil
+}
+
+// load has the shard do a job.
+func (s *remoteShard) load(ctx context.Context, client *http.Client, j job) (*Answer, error) {
+	// Functions are not sent.
+	j.Options.Started, j.Options.Moment, j.Options.Moments, j.Options.Closing, j.Options.Ended = nil, nil, nil, nil, nil
+	var text bytes.Buffer
+	if err := gob.NewEncoder(&text).Encode(j); err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequest(http.MethodPost, "http://"+s.addr+"/load", &text)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := s.ask(ctx, client, r)
+	if err != nil {
+		return nil, err
+	}
+	defer reply.Body.Close()
+	var a Answer
+	if err := gob.NewDecoder(reply.Body).Decode(&a); err != nil {
+		return nil, fmt.Errorf("its answer broke off: %w", err)
+	}
+	return &a, nil
+}

@@ -1,0 +1,94 @@
+package experiment
+
+import (
+	"context"
+	"time"
+
+	"schedlab/internal/host"
+	"schedlab/internal/load"
+	"schedlab/internal/process"
+	"schedlab/internal/record"
+	"schedlab/internal/workload"
+)
+
+// A Site is where the servers run and the load comes from, if not this machine: the Pods of a
+// cluster. A comparison uses it from one goroutine.
+type Site interface {
+	// ServerCPUs returns how many CPUs a server may use.
+	ServerCPUs() int
+	// Start starts the server of a command with its marks. The server need not answer yet.
+	Start(ctx context.Context, argv []string) (*process.Remote, error)
+	// Attack and Closed are those of package load. Of the options' functions they call Started and
+	// Closing only. Think is a closed loop's time between a reply and the next request.
+	Attack(ctx context.Context, o load.Options) (*load.Result, Clocks, error)
+	Closed(ctx context.Context, o load.Options, think workload.Dist) (load.ClosedResult, Clocks, error)
+	// Describe returns the site as the record tells it, as far as it is known.
+	Describe() *record.Cluster
+}
+
+// Clocks are seconds, over a load's machines and its whole time.
+type Clocks struct {
+	CPU       float64 // CPU time of the load
+	Steal     float64 // stolen by the hypervisor, on all CPUs
+	Throttled float64 // in which a CPU limit stopped the load
+	Lost      error   // a part of the load that nobody knows of; its requests count as not sent
+}
+
+// attack sends an open loop from a site, or from this machine if it is nil; Clocks are nil then, too.
+func attack(ctx context.Context, from Site, o load.Options) (*load.Result, *Clocks, error) {
+	if from == nil {
+		r, err := load.Attack(ctx, o)
+		return r, nil, err
+	}
+	r, used, err := from.Attack(ctx, o)
+	return r, &used, err
+}
+
+// closed sends a closed loop in the same way.
+func closed(ctx context.Context, from Site, o load.Options, think workload.Dist) (load.ClosedResult, *Clocks, error) {
+	if from == nil {
+		r, err := load.Closed(ctx, o)
+		return r, nil, err
+	}
+	r, used, err := from.Closed(ctx, o, think)
+	return r, &used, err
+}
+
+// siteCPUs returns the CPUs of a site: the servers', numbered from 0, and one that stands for the
+// load's. None is bound, and none is shared.
+func siteCPUs(s Site) host.Sides {
+	n := s.ServerCPUs()
+	cpus := host.Sides{Load: record.CPUs{n}}
+	for i := range n {
+		cpus.Server = append(cpus.Server, i)
+	}
+	return cpus
+}
+
+// cpuCounter is the counter of a server's CPU time, which Prometheus' client libraries publish.
+const cpuCounter = "process_cpu_seconds_total"
+
+// observe has the clocks of a trial in a cluster read the server's CPU time from its metrics, since its
+// process is on another machine.
+func (t *trial) observe(ctx context.Context, clocks *host.Watcher) {
+	clocks.Count = func() map[string]float64 {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		text, err := t.server.Scrape(ctx)
+		if err != nil || text == nil {
+			return nil
+		}
+		return counters(text)
+	}
+}
+
+// remember takes from the site what this machine cannot know of a trial's window: the clocks of the
+// server and of the load. What the other programs of the servers' machine used stays unknown.
+func (t *trial) remember(clocks *host.Watcher, used Clocks) {
+	t.Server.CPU, t.Server.Foreign, t.Server.Kernel = -1, -1, nil
+	if cpu := clocks.Counted(cpuCounter); cpu != nil {
+		t.Server.CPU = *cpu
+	}
+	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.CPU, used.Steal, used.Throttled
+	t.lost = used.Lost
+}
