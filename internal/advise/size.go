@@ -375,15 +375,7 @@ func (v *Verification) text() []string {
 	if v == nil {
 		return nil
 	}
-	lead := fmt.Sprintf("Advice %s: kept in %d of %d blocks at %d workers; broken in %d of %d at %d (%.0f %% fewer).",
-		v.Verdict, v.Advised.Kept, v.Advised.Blocks, v.Workers, v.Less.Blocks-v.Less.Kept, v.Less.Blocks, v.Fewer, 100-100*float64(v.Fewer)/float64(v.Workers))
-	if v.Advised.Blocks == 0 {
-		lead = "Advice undecided: no block can be trusted."
-	}
-	if !v.Why.None() {
-		lead += " " + v.Why.String() + "."
-	}
-	lines := []string{lead}
+	lines := []string{v.lead()}
 	for _, k := range []struct {
 		workers int
 		judge.Keeping
@@ -408,6 +400,57 @@ func (v *Verification) text() []string {
 		lines = append(lines, "Doubt of the test: "+d.String()+".")
 	}
 	return append(lines, "Record: "+v.Dir)
+}
+
+// lead returns what the test decided: for the advised workers, for fewer, and so for the advice.
+func (v *Verification) lead() string {
+	if v.Advised.Blocks == 0 {
+		return "The test decides nothing: no block can be trusted."
+	}
+	a, l := v.Advised, v.Less
+	kept := fmt.Sprintf("kept in %d of %d blocks", a.Kept, a.Blocks)
+	advised := fmt.Sprintf("%s keep the SLO (%s)", prose.Plural(v.Workers, "worker"), kept)
+	switch a.Answer {
+	case record.Failed:
+		advised = fmt.Sprintf("%s break the SLO%s (%s)", prose.Plural(v.Workers, "worker"), v.by(a), kept)
+	case record.Passed:
+	default:
+		advised = fmt.Sprintf("Whether %s keep the SLO is not decided (%s)", prose.Plural(v.Workers, "worker"), kept)
+	}
+	broken := fmt.Sprintf("broken in %d of %d", l.Blocks-l.Kept, l.Blocks)
+	fewer := fmt.Sprintf("%d, %.0f %% fewer,", v.Fewer, 100-100*float64(v.Fewer)/float64(v.Workers))
+	switch l.Answer {
+	case record.Failed:
+		fewer += fmt.Sprintf(" break it%s (%s)", v.by(l), broken)
+	case record.Passed:
+		fewer += fmt.Sprintf(" keep it, too (%s)", broken)
+	default:
+		fewer = fmt.Sprintf("whether %s break it%s is not decided (%s)", fewer, v.by(l), broken)
+	}
+	text := advised + "; " + fewer + "."
+	for _, k := range []judge.Keeping{a, l} {
+		if !k.Answer.Decided() && k.Answer != record.Undecided {
+			text += " Why: " + k.Reason.String() + "."
+		}
+	}
+	if v.Verdict != AdviceUndecided {
+		text += " So the advice is " + v.Verdict + "."
+	}
+	return text
+}
+
+// by names the terms of the SLO that an arm's medians break, where there are others.
+func (v *Verification) by(k judge.Keeping) string {
+	var names []string
+	for _, t := range v.slo {
+		if f := k.Figures[t.Metric]; f != nil && !t.Holds(f.Median) {
+			names = append(names, t.Metric)
+		}
+	}
+	if len(names) == 0 || len(names) == len(v.slo) {
+		return ""
+	}
+	return " by " + strings.Join(names, " and ")
 }
 
 // termText formats a figure in the unit of its term.

@@ -109,12 +109,12 @@ func TestVerificationText(t *testing.T) {
 	}
 	v := Verification{
 		Verdict: AdviceRight, Mode: "pool-request", Workers: 20, Fewer: 16, Dir: "runs/x", Window: 1.5, slo: slo,
-		Advised: judge.Keeping{Blocks: 12, Kept: 11, Figures: map[string]*record.Spread{"p99": {Median: 0.0713, Low: 0.065, High: 0.08}, "errors": {}}},
-		Less:    judge.Keeping{Blocks: 12, Kept: 0, Figures: map[string]*record.Spread{"p99": {Median: 0.2, Low: 0.18, High: 0.21}, "errors": {Median: 0.034, Low: 0.03, High: 0.04}}},
+		Advised: judge.Keeping{Blocks: 12, Kept: 11, Answer: record.Passed, Figures: map[string]*record.Spread{"p99": {Median: 0.0713, Low: 0.065, High: 0.08}, "errors": {}}},
+		Less:    judge.Keeping{Blocks: 12, Kept: 0, Answer: record.Failed, Figures: map[string]*record.Spread{"p99": {Median: 0.2, Low: 0.18, High: 0.21}, "errors": {Median: 0.034, Low: 0.03, High: 0.04}}},
 		Doubts:  []record.Fact{{Code: "test", Text: "it asked less"}},
 	}
 	want := []string{
-		"Advice right: kept in 11 of 12 blocks at 20 workers; broken in 12 of 12 at 16 (20 % fewer).",
+		"20 workers keep the SLO (kept in 11 of 12 blocks); 16, 20 % fewer, break it (broken in 12 of 12). So the advice is right.",
 		"Measured with 20 workers of pool-request (a worker serves a request, not a whole connection), medians over 12 blocks of 1.5 s and their 95 % intervals: p99 71.3 ms (65 ms to 80 ms), errors 0 % (0 % to 0 %).",
 		"Measured with 16 workers of pool-request (a worker serves a request, not a whole connection), medians over 12 blocks of 1.5 s and their 95 % intervals: p99 200 ms (180 ms to 210 ms), errors 3.4 % (3 % to 4 %).",
 		"Doubt of the test: it asked less.",
@@ -127,6 +127,11 @@ func TestVerificationText(t *testing.T) {
 	if got := v.text()[1]; !strings.HasPrefix(got, "Measured with 20 workers of pool (a worker serves a whole connection, of one request here), medians") {
 		t.Errorf("a worker that keeps its connection: %q", got)
 	}
+	v.Verdict, v.Less.Answer, v.Less.Kept, v.Less.Figures["p99"].Median = AdviceUndecided, record.Undecided, 2, 0.08
+	if got, want := v.lead(), "20 workers keep the SLO (kept in 11 of 12 blocks); whether 16, 20 % fewer, break it by errors is not decided (broken in 10 of 12)."; got != want {
+		t.Errorf("undecided: %q; want %q", got, want)
+	}
+	v.Verdict, v.Less.Answer, v.Less.Kept, v.Less.Figures["p99"].Median = AdviceRight, record.Failed, 0, 0.2
 	v.Mode, v.sticky = "pool-request", false
 	var short []string
 	for _, f := range (&Page{Verified: &v}).sure()[1:] {
