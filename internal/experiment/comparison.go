@@ -177,7 +177,7 @@ func (c *Comparison) CanAnswer() error {
 	if p.slo != nil {
 		what, rest = "search", "; give arms"
 	}
-	return impossible("this %s cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections%s of workers=%d or more, or --close for clients that open a connection for each request, which is another question",
+	return impossible("this %s cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections%s of workers=%d or more, take pool-requeue, whose workers serve all clients, or give --close for clients that open a connection for each request, which is another question",
 		what, first.Name, n-p.workers(first.asked), n, rest, n)
 }
 

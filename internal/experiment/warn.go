@@ -82,18 +82,24 @@ func (p plan) starves(a arm) bool {
 	return p.opts.Modes[a.Mode].Sticky && a.KeepAlive && a.Clients.Session == 0 && a.Clients.Connections+a.Clients.Idle > p.workers(a.asked)
 }
 
-// warnShort raises a doubt for each pool that has too few workers by Little's law. It needs the
-// rate, so it is called after the probes, and not with warn.
+// warnShort notes how many workers of each pool are busy on average, by Little's law, and raises a
+// doubt if the pool has fewer. It needs the rate, so it is called after the probes, and not with warn.
 func (p *plan) warnShort() {
 	if !p.scenario.AsksWork() {
 		return
 	}
 	held := (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
-	for _, a := range p.originals() {
+	for i, a := range p.Arms {
 		if !p.opts.Modes[a.Mode].Has("workers") || a.Clients.Closed() {
 			continue
 		}
 		rate := a.Clients.Rate
+		if !p.starves(a) {
+			p.Arms[i].Busy = queueing.Little(rate, held)
+		}
+		if a.Role == record.Copy {
+			continue
+		}
 		if w, need := p.workers(a.asked), queueing.Workers(rate, held); w < need {
 			p.doubt(record.Fact{Code: tooFewWorkers, Arm: a.Name, Values: record.Values{
 				"workers": float64(w), "rate": rate, "held": held, "needed": float64(need),

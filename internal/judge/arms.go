@@ -22,7 +22,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 	for _, pa := range b.run.Plan.Arms {
 		a := record.Arm{
 			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command),
-			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Attached: pa.URL != "", CPUs: s.cpus(pa.Name),
+			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Busy: pa.Busy, Attached: pa.URL != "", CPUs: s.cpus(pa.Name),
 			Clients: pa.Clients, XMax: measured(b.run.XMax[pa.Name]), Apart: b.run.Apart[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
 		}
 		for _, m := range stats.Metrics() {

@@ -98,6 +98,7 @@ type Arm struct {
 	Role    Role    `json:"role"`
 	Clients Clients `json:"clients,omitzero"` // the load of its clients
 	Procs   int     `json:"procs,omitempty"`  // GOMAXPROCS of its server, 0 for the environment's
+	Busy    float64 `json:"busy,omitempty"`   // as in PlanArm
 	// Attached says that the server ran before schedlab, which set nothing of it. CPUs is the set
 	// it may run on, if that is more than the plan's server CPUs.
 	Attached bool     `json:"attached,omitempty"`

@@ -126,6 +126,9 @@ type PlanArm struct {
 	URL     string `json:"url,omitempty"`
 	Metrics string `json:"metrics,omitempty"` // where its metrics are, with marks
 	Procs   int    `json:"procs,omitempty"`   // GOMAXPROCS from its own variables; 0: from the environment
+	// Busy is the mean number of workers that the planned requests hold, by Little's law; 0 for a mode
+	// without workers.
+	Busy float64 `json:"busy,omitempty"`
 }
 
 // Expected is the response times of an ideal scheduler for the plan's kind of arrivals. Compared

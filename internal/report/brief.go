@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"schedlab/internal/command"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
@@ -125,7 +126,12 @@ func askedBriefly(r *record.Result) string {
 }
 
 // onCPUs tells where servers and load ran: "; servers on CPU 0, load on CPU 1". "" if they were free.
+// Of a cluster it names the nodes.
 func onCPUs(e record.Env) string {
+	if c := e.Cluster; c != nil {
+		return fmt.Sprintf("; each server in a Pod with %s on %s, load from %s on %s", prose.Plural(c.ServerCPUs, "CPU"),
+			strings.Join(c.ServerNodes, " or "), prose.Plural(c.Shards, "Pod"), strings.Join(c.LoadNodes, ", "))
+	}
 	shared := e.SharedCPUs()
 	load := either(len(shared) > 0, "load shares "+shared.Words(), fmt.Sprintf("load on %s %s", cpus(e.LoadCPUs), e.LoadCPUs))
 	return when(e.ServerCPUs != "", "; servers on %s %s, %s", cpus(e.ServerCPUs), e.ServerCPUs, load)

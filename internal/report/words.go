@@ -502,7 +502,7 @@ func sizes(arms []record.Arm) string {
 		for _, s := range sizeFlags {
 			i := slices.Index(words, "--"+s.flag)
 			if i >= 0 && i+1 < len(words) && !strings.Contains(a.Name, s.flag+"=") {
-				has = append(has, words[i+1]+nbsp+either(words[i+1] == "1", s.one, s.many))
+				has = append(has, words[i+1]+nbsp+either(words[i+1] == "1", s.one, s.many)+when(s.flag == "workers" && a.Busy > 0, " (%.0f busy on average)", a.Busy))
 			}
 		}
 		// The name of an arm begins with its mode unless the user chose another name.

@@ -395,8 +395,25 @@ func parseForeign(name, text string, isCommand bool) (Arm, error) {
 	return a, a.check()
 }
 
+// changed returns a with the settings and the name of other, which is parsed from the name of a and
+// settings.
+func (a Arm) changed(other Arm) Arm {
+	a.Vary, a.Name = maps.Clone(a.Vary), other.Name
+	for _, kind := range []struct {
+		prefix string
+		all    map[string]string
+	}{{"", other.Flags}, {"", other.Clients}, {envPrefix, other.Env}} {
+		for key, value := range kind.all {
+			delete(a.Vary, kind.prefix+key)
+			a.set(kind.prefix+key, value)
+		}
+	}
+	return a
+}
+
 // Select replaces the arms of s by the named arms, in that order. Each name is looked up in added,
-// then in the scenario's own arms, and is else parsed by ParseArm. Without names, the scenario keeps
+// then in the scenario's own arms. NAME,setting=value is the scenario's arm NAME with that setting, and
+// everything else is parsed by ParseArm. Without names, the scenario keeps
 // its arms. The remaining arms of added are appended.
 //
 // After an error s has only some of its arms and must not be used.
@@ -416,6 +433,8 @@ func (s *Scenario) Select(names []string, added []Arm) error {
 			a = own[i]
 		} else if a, err = ParseArm(name); err != nil {
 			return err
+		} else if i := slices.IndexFunc(own, func(b Arm) bool { return b.Mode != "" && b.Name == a.Mode }); i >= 0 {
+			a = own[i].changed(a)
 		}
 		s.Arms = append(s.Arms, a)
 	}
