@@ -30,8 +30,9 @@ const (
 	// requestCost joins the stamps of one request and writes it. probeCost is for a server's
 	// start, its probe and its end. fixedCost is everything else of a run. They only have to be
 	// about right: the budget is kept by the clock, see blocks.go. trialCost is the time to start
-	// and end a trial's server.
+	// and end a trial's server, and podCost what a cluster needs more for it.
 	trialCost   = 100 * time.Millisecond
+	podCost     = time.Second
 	requestCost = 15 * time.Microsecond
 	probeCost   = 950 * time.Millisecond // including a rehearsal
 	fixedCost   = 3 * time.Second
@@ -134,6 +135,12 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 	// The stamp that full adds, when the kernel received a request, exists on Linux only.
 	if o.Stamps == "" && runtime.GOOS == "linux" {
 		p.Stamps = record.StampsFull
+	}
+	if o.Site != nil {
+		if o.Stamps != "" && o.Stamps != record.StampsOff {
+			return plan{}, impossible("--stamps %s: the clocks of a cluster's machines are too far apart for stamps; leave it out", o.Stamps)
+		}
+		p.Stamps = record.StampsOff
 	}
 	// The arms need the files: a log has a rate of its own.
 	if err := p.openFiles(); err != nil {
@@ -386,6 +393,12 @@ func (p *plan) takeProtocol() error {
 	if err := p.takeSpan(kind.Warmup, kind.Window); err != nil {
 		return err
 	}
+	// The same number of blocks takes longer on a cluster.
+	if o.Site != nil && o.Budget == 0 {
+		here := record.Duration(p.Warmup+p.Window) + trialCost
+		p.budget = roundUp(time.Duration(float64(p.budget) * float64(here+podCost) / float64(here)))
+		p.givenBudget = p.budget
+	}
 	// Fewer blocks than MinBlocks decide nothing, so do not even start.
 	if cost := p.cost(scenario.MinBlocks); cost > p.budget {
 		return &Impossible{Needs: roundUp(cost), msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
@@ -463,8 +476,12 @@ func (p plan) costOf(window time.Duration, blocks int) time.Duration {
 // blockCost returns about how long a block with windows of length window takes.
 func (p plan) blockCost(window time.Duration) (cost time.Duration) {
 	span := record.Duration(p.Warmup) + window
+	each := trialCost
+	if p.opts.Site != nil {
+		each += podCost
+	}
 	for _, a := range p.Arms { // the rate is 0 if it is not known yet: in a closed loop, or if it is relative
-		cost += span + trialCost + time.Duration(min(a.Clients.Rate*span.Seconds(), judge.MostRequests))*requestCost
+		cost += span + each + time.Duration(min(a.Clients.Rate*span.Seconds(), judge.MostRequests))*requestCost
 	}
 	return cost
 }

@@ -118,9 +118,17 @@ func oneCPU(r *record.Result) bool {
 	return serverCPUs(r.Env) == 1 && !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return record.CountCPUs(a.CPUs, 1) > 1 })
 }
 
-// hostDoubts returns the doubts about any run with server and load on one machine. They are the
-// same for every run on the machine.
+// hostDoubts returns the doubts about any run with server and load on one machine, or on a cluster.
+// They are the same for every run there.
 func hostDoubts(e record.Env) (all []record.Fact) {
+	if c := e.Cluster; c != nil {
+		f := record.Fact{Code: onCluster, Values: record.Values{"clock": c.ClockError, "late": c.Late}}
+		both := slices.DeleteFunc(slices.Clone(c.ServerNodes), func(node string) bool { return !slices.Contains(c.LoadNodes, node) })
+		if len(both) > 0 {
+			f.Names = record.Names{"shared": strings.Join(both, ", ")}
+		}
+		return []record.Fact{f}
+	}
 	if e.Virtualised {
 		all = append(all, record.Fact{Code: record.Virtualised})
 	}

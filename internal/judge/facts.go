@@ -84,7 +84,9 @@ var (
 	noSuchPhase    = record.Sentence("no-such-phase", `the timeline has no phase {{printf "%q" .Names.phase}}`)
 	noPrediction   = record.Sentence("no-prediction", `no prediction of {{.Metric}} for {{.Arm}}: name a model under predict`)
 	windowTooShort = record.Sentence("window-too-short", `{{.Metric}} was not measured: block {{count .Values.block}} of {{.Arm}} has too few requests`)
-	keptInSome     = record.Sentence("kept-in-some", `kept in {{count .Values.kept}} of {{plural .Values.blocks "block"}}: either may be the rule`)
+	onCluster      = record.Sentence("on-cluster", `{{with .Names.shared}}servers and load shared {{.}} (--server-nodes and --load-nodes part them); {{end}}the cluster's network and all that runs on its nodes are in the times; `+
+		`the shards' clocks agree to {{time .Values.clock}}{{if .Values.late}}, and a shard began {{time .Values.late}} late{{end}}`)
+	keptInSome = record.Sentence("kept-in-some", `kept in {{count .Values.kept}} of {{plural .Values.blocks "block"}}: either may be the rule`)
 )
 
 // Why an arm has no ideal twin, or a theory no figure.

@@ -205,7 +205,7 @@ func remedies(r *record.Result) string {
 	fine := only(r.Gate, func(g record.Gated) bool { return g.Answer == record.GateFine })
 	if len(fine) > 0 {
 		words := each(fine, func(g record.Gated) string { return cmp.Or(stats.MetricOf(g.Metric).Word, g.Metric) })
-		text += "; --metric " + strings.Join(words, ",") + " leaves out what this machine cannot tell"
+		text = "--metric " + strings.Join(words, ",") + " asks only for what this machine can tell, and would pass; " + text
 	}
 	return text
 }
@@ -216,8 +216,13 @@ func gateAnswer(r *record.Result) string {
 	// said holds the metrics by their answers, in the order of the gate.
 	said := map[record.GateAnswer]string{}
 	for _, g := range r.Gate {
-		// A metric that is fine needs no figure in the sentence; the table has it.
-		text := stats.MetricOf(g.Metric).Label + when(g.Low > 0 && g.Answer != record.GateFine, " %s (%s)", change(g.Ratio), allowed(g)) +
+		// A metric that is fine needs no figure in the sentence, and one that is only watched does not keep
+		// the gate open; the table has them.
+		if g.Watched && g.Answer == record.GateOpen && r.GateOutcome() == record.GateOpen {
+			continue
+		}
+		text := stats.MetricOf(g.Metric).Label +
+			when(g.Low > 0 && g.Answer != record.GateFine, " %s (%s to %s%s)", change(g.Ratio), bound(g.Low, false), bound(g.High, false), when(g.Answer == record.GateOpen, "; %s", allowed(g))) +
 			when(g.Answer == record.GateRefused, " (%s)", g.Reason.String())
 		said[g.Answer] = strings.TrimPrefix(said[g.Answer]+", "+text, ", ")
 	}
