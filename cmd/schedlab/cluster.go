@@ -169,7 +169,7 @@ func (f *clusterFlags) bindSettings(fl *pflag.FlagSet) {
 	oneOf(fl, &f.Pull, "pull", "IfNotPresent", "when the image is pulled", "IfNotPresent", "Always", "Never")
 	fl.IntVar(&f.Shards, "shards", 2, "Pods that send the load, 1 to 1000")
 	fl.IntVar(&f.ServerCPU, "server-cpu", 1, "CPUs of a server: its request, its limit and so its GOMAXPROCS")
-	fl.IntVar(&f.ShardCPU, "shard-cpu", 1, "CPUs of a shard: its request and its limit")
+	fl.StringVar(&f.ShardCPU, "shard-cpu", "1", "CPUs of a shard, like 2 or 500m: its request and its limit")
 	fl.StringToStringVar(&f.ServerNodes, "server-nodes", nil, "labels of the nodes for servers, like pool=servers (default any)")
 	fl.StringToStringVar(&f.LoadNodes, "load-nodes", nil, "labels of the nodes for shards and collector (default any; servers avoid their nodes where they can)")
 	oneOf(fl, &f.Rest, "rest", "auto", "what a shard does while nothing is due: spin, wait, or auto (spin on nodes of four CPUs or more)", "auto", "spin", "wait")
@@ -183,6 +183,9 @@ func (f *clusterFlags) kubectl() cluster.Kubectl {
 
 // objectName is the form of a run's name: a name of a Kubernetes object, with room for our endings.
 var objectName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,38}[a-z0-9]$`)
+
+// quantity is the form of a number of CPUs.
+var quantity = regexp.MustCompile(`^([1-9][0-9]{0,3}|[1-9][0-9]{1,4}m)$`)
 
 // job returns the run that the flags and arguments ask for.
 func (f *clusterFlags) job(args []string) (cluster.Job, error) {
@@ -204,8 +207,10 @@ func (f *clusterFlags) job(args []string) (cluster.Job, error) {
 		return cluster.Job{}, usagef("--name %q: give 2 to 40 small letters, digits and hyphens, a letter first", f.Name)
 	case f.Shards < 1 || f.Shards > 1000:
 		return cluster.Job{}, usagef("--shards %d: give 1 to 1000", f.Shards)
-	case f.ServerCPU < 1 || f.ShardCPU < 1:
-		return cluster.Job{}, usagef("--server-cpu %d, --shard-cpu %d: give whole CPUs, at least 1", f.ServerCPU, f.ShardCPU)
+	case f.ServerCPU < 1:
+		return cluster.Job{}, usagef("--server-cpu %d: give whole CPUs, at least 1", f.ServerCPU)
+	case !quantity.MatchString(f.ShardCPU):
+		return cluster.Job{}, usagef("--shard-cpu %q: give a number of CPUs, like 2 or 500m", f.ShardCPU)
 	case f.deadline < time.Minute:
 		return cluster.Job{}, usagef("--deadline %v: give at least a minute", f.deadline)
 	}

@@ -353,7 +353,7 @@ func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) 
 	// Records and reports know an arm by its name.
 	for i, a := range s.Arms {
 		if slices.ContainsFunc(s.Arms[:i], func(b scenario.Arm) bool { return b.Name == a.Name }) {
-			return s, usagef("arm %q is there twice; one with other flags is called pool,workers=8", a.Name)
+			return s, usagef("arm %q is there twice; the scenario may have one: --arms %s chooses it, and one with other flags is called %s,FLAG=VALUE", a.Name, a.Name, a.Name)
 		}
 	}
 	for _, text := range f.expect {

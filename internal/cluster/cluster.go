@@ -29,7 +29,7 @@ type Settings struct {
 	Pull      string `json:"pull"`  // imagePullPolicy
 	Shards    int    `json:"shards"`
 	ServerCPU int    `json:"server_cpu"` // CPUs of a server
-	ShardCPU  int    `json:"shard_cpu"`  // CPUs of a shard
+	ShardCPU  string `json:"shard_cpu"`  // CPUs of a shard, as Kubernetes writes them: 1 or 500m
 	// ServerNodes and LoadNodes are the labels of the nodes for servers and for the load.
 	ServerNodes map[string]string `json:"server_nodes,omitempty"`
 	LoadNodes   map[string]string `json:"load_nodes,omitempty"`

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strconv"
 	"text/template"
 	"time"
 )
@@ -41,9 +40,6 @@ func (j Job) JSON() (string, error) {
 	text, err := json.Marshal(j.Settings)
 	return string(text), err
 }
-
-// ShardCPUs returns the CPUs of a shard, as Kubernetes writes it.
-func (j Job) ShardCPUs() string { return strconv.Itoa(j.ShardCPU) }
 
 // A serverPod is the Pod of a server.
 type serverPod struct {

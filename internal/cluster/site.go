@@ -30,6 +30,7 @@ const (
 	shardLimit = 120 * time.Second     // until all shards run
 	podPoll    = 50 * time.Millisecond // between two looks at a Pod
 	drainTime  = 5                     // seconds that a server has to end
+	dialLimit  = 3 * time.Second       // until a shard takes a connection; one that does not is lost
 )
 
 // A Site is a cluster in which this process is the run's collector. It implements experiment.Site.
@@ -54,7 +55,7 @@ func NewSite(file, self string) (*Site, error) {
 	}
 	s.Owner = os.Getenv("POD_UID")
 	k, err := newKube(s.Namespace)
-	return &Site{Settings: s, self: self, kube: k, client: &http.Client{}, about: record.Cluster{Shards: s.Shards, ServerCPUs: s.ServerCPU}}, err
+	return &Site{Settings: s, self: self, kube: k, client: &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: dialLimit}).DialContext, DisableKeepAlives: true}}, about: record.Cluster{Shards: s.Shards, ServerCPUs: s.ServerCPU}}, err
 }
 
 // findShards waits until every shard runs, and notes where. Later calls do nothing.
@@ -145,15 +146,15 @@ func (s *Site) Describe() *record.Cluster {
 func (s *Site) Start(ctx context.Context, argv []string) (*process.Remote, error) {
 	variables, words := command.Variables(argv)
 	own := words[0] == s.self
-	if !own && !strings.HasPrefix(words[0], imageMark) {
-		return nil, fmt.Errorf("a cluster has no program %s; give an image: --arm name='%sREGISTRY/NAME@sha256:... -listen {addr}'", words[0], imageMark)
+	if !own && !strings.HasPrefix(words[0], command.ImageMark) {
+		return nil, fmt.Errorf("a cluster has no program %s; give an image: --arm name='%sREGISTRY/NAME@sha256:... -listen {addr}'", words[0], command.ImageMark)
 	}
 	s.mu.Lock()
 	s.number++
 	p := serverPod{Settings: s.Settings, Pod: fmt.Sprintf("%s-server-%d", s.Name, s.number), Image: s.Image, Foreign: !own}
 	s.mu.Unlock()
 	if !own {
-		p.Image = strings.TrimPrefix(words[0], imageMark)
+		p.Image = strings.TrimPrefix(words[0], command.ImageMark)
 	}
 	marks := strings.NewReplacer(command.AddrMark, fmt.Sprintf("0.0.0.0:%d", dataPort), command.HostMark, "0.0.0.0", command.PortMark, strconv.Itoa(dataPort),
 		command.AdminMark, fmt.Sprintf("0.0.0.0:%d", adminPort), command.DirMark, "/tmp")
@@ -190,9 +191,6 @@ func (s *Site) Start(ctx context.Context, argv []string) (*process.Remote, error
 	}
 	return r, nil
 }
-
-// imageMark begins the command of an arm that is an image.
-const imageMark = "image:"
 
 // await waits until a Pod runs.
 func (s *Site) await(ctx context.Context, name string) (pod, error) {

@@ -21,6 +21,9 @@ const (
 	DirMark   = "{dir}"   // an empty directory, removed afterwards
 )
 
+// ImageMark begins a command that is the image of a container, for a cluster: image:REGISTRY/NAME.
+const ImageMark = "image:"
+
 // Split splits a command line into words as a shell does, with its quotes and
 // backslashes, and expands nothing.
 // It returns an error for an unfinished quote, and for a line without words.

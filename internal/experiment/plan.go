@@ -290,7 +290,14 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 		}
 	}
 	if len(asked.Command) > 0 {
-		if _, err := exec.LookPath(asked.Command[0]); err != nil {
+		_, image := strings.CutPrefix(asked.Command[0], command.ImageMark)
+		switch {
+		case image && p.opts.Site == nil:
+			return impossible("arm %q: an image runs on a cluster only; see schedlab cluster run --help", asked.Name)
+		case !image && p.opts.Site != nil:
+			return impossible("arm %q: a cluster runs images, no programs: give name='%sREGISTRY/NAME@sha256:... -listen %s'", asked.Name, command.ImageMark, command.AddrMark)
+		}
+		if _, err := exec.LookPath(asked.Command[0]); err != nil && !image {
 			return impossible("arm %q: %v; give a program's path, or a name in PATH", asked.Name, err)
 		}
 		doubt(record.Fact{Code: otherProgram, Names: record.Names{"path": strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark)}})

@@ -161,9 +161,9 @@ func marked(r *record.Result, width int, note bool) document.Part {
 		}
 	}
 	more := len(arms) - len(shown)
-	change := "A difference is the median over blocks, so not the ratio of the figures shown."
+	change := "Differences are medians over blocks, no quotients of the figures shown."
 	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Plain != nil && differs(v) }) {
-		change = "A difference is the median over blocks, less what chance arrivals explain (--verbose: both)."
+		change = "Differences are medians over blocks without the luck of arrivals, no quotients (--verbose: both)."
 	}
 	below := nonEmpty(
 		markLegend(r, used),
@@ -211,7 +211,7 @@ func markLegend(r *record.Result, used map[string]bool) string {
 	marks := nonEmpty(
 		when(used[markSame], markSame+" the same"), when(used[markOpen], markOpen+" not decided"), when(used[markRefused], markRefused+" refused"),
 	)
-	return "Beside a figure: the sure difference from " + base + when(marks != nil, "; %s", strings.Join(marks, ", ")) + "."
+	return "Beside a figure: the difference from " + base + ", where it is sure" + when(marks != nil, "; %s", strings.Join(marks, ", ")) + "."
 }
 
 // briefReasons tells, for arms that surely differ, in which stretches the difference of time
