@@ -211,7 +211,7 @@ func markLegend(r *record.Result, used map[string]bool) string {
 	marks := nonEmpty(
 		when(used[markSame], markSame+" the same"), when(used[markOpen], markOpen+" not decided"), when(used[markRefused], markRefused+" refused"),
 	)
-	return "Beside a figure: the difference from " + base + ", where it is sure" + when(marks != nil, "; %s", strings.Join(marks, ", ")) + "."
+	return "Beside a figure: difference from " + base + ", if sure" + when(marks != nil, "; %s", strings.Join(marks, ", ")) + "."
 }
 
 // briefReasons tells, for arms that surely differ, in which stretches the difference of time
