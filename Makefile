@@ -25,7 +25,7 @@ GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 # go test, which runs the tests of tools/flaky again when they fail, and no others.
 RETRIED = SCHEDLAB_REQUIRE=1 $(CURDIR)/tools/test '$(1)' -shuffle=on -timeout 15m
 
-.PHONY: help build arms run test test-explain check race lint fuzz golden dashboards release-check snapshot bench deps clean experiments-short mutate timed
+.PHONY: help build arms run test test-cluster test-explain check race lint fuzz golden dashboards release-check snapshot bench deps clean experiments-short mutate timed
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,10 @@ UNRACED = TestIdentifiability TestStationOf MeetsTheory MeetsPollaczekKhinchine 
 	TestAudit TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
 	TestScripts/^(arms|audit|capacity|compare_disk|compare_pack|config|doctor|environment|help|modes|recipe|scenarios|size|version|.*_mistakes)$$
 
+test-cluster: ## schedlab cluster on a real Kubernetes of two nodes: comparisons, and each fault; six minutes, as root, after ten that build Kubernetes once
+	apt-get install -y --no-install-recommends $$(cat tools/cluster/packages) >/dev/null
+	tools/cluster/test
+
 race: deps bin/gotestsum ## the tests of what runs concurrently, under the race detector; RACED and UNRACED in the Makefile say what that is
 	$(call RETRIED,$(RACED)) -race -skip '$(subst $(space),|,$(strip $(UNRACED)))'
 
@@ -73,6 +77,7 @@ lint: ## gofmt, go vet (golangci-lint runs it for Linux, macOS here), tidy and u
 	GOOS=darwin go vet ./...
 	go mod tidy -diff && go mod verify
 	cd tools && go vet ./... && go mod tidy -diff && go mod verify
+	cd tools/cluster && go vet ./pause
 	cd loadtests/arms && go vet ./... && go mod tidy -diff # 'go mod verify' fails on what a replace points to
 	@$(MAKE) --no-print-directory bin/golangci-lint bin/actionlint
 	bin/golangci-lint run ./...
