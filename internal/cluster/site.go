@@ -276,19 +276,13 @@ func (e *LostError) Error() string { return e.msg }
 // time at the load's start.
 func (s *Site) send(ctx context.Context, o load.Options, dealt []load.Options, like job) (answers []*Answer, start time.Time, sum experiment.Clocks, err error) {
 	errs := make([]error, len(dealt))
-	each := func(f func(i int, shard *remoteShard) error) {
-		var all sync.WaitGroup
-		for i := range dealt {
-			all.Go(func() { errs[i] = f(i, s.shards[i]) })
-		}
-		all.Wait()
-	}
-	each(func(_ int, shard *remoteShard) error { return shard.setClock(ctx, s.client) })
+	// More at a time would wait for each other here, and be taken for far away.
+	s.each(errs, 4, func(_ int, shard *remoteShard) error { return shard.setClock(ctx, s.client) })
 	if lost := s.lost(errs); lost != nil {
 		return nil, start, sum, lost
 	}
-	// Time for the jobs to arrive and the connections to be opened.
-	start = time.Now().Add(150*time.Millisecond + time.Duration(len(o.Trace.At)+o.Connections+o.Idle)*20*time.Microsecond)
+	// Time for the jobs to be written and to arrive, and for the connections to be opened.
+	start = time.Now().Add(150*time.Millisecond + time.Duration(len(o.Trace.At))*time.Microsecond + time.Duration(o.Connections+o.Idle)*50*time.Microsecond)
 	if o.OpenRate > 0 {
 		start = start.Add(time.Duration(float64(o.Connections+o.Idle) / o.OpenRate * float64(time.Second)))
 	}
@@ -296,7 +290,7 @@ func (s *Site) send(ctx context.Context, o load.Options, dealt []load.Options, l
 		o.Started(start)
 	}
 	got := make([]*Answer, len(dealt))
-	each(func(i int, shard *remoteShard) (err error) {
+	s.each(errs, len(errs), func(i int, shard *remoteShard) (err error) {
 		j := like
 		j.Options, j.Begin = dealt[i], start.UnixNano()+int64(shard.offset)
 		got[i], err = shard.load(ctx, s.client, j)
@@ -322,6 +316,20 @@ func (s *Site) send(ctx context.Context, o load.Options, dealt []load.Options, l
 		sum.CPU, sum.Steal, sum.Throttled = sum.CPU+max(0, a.CPU), sum.Steal+max(0, a.Steal), sum.Throttled+max(0, a.Throttled)
 	}
 	return got, start, sum, s.lost(errs)
+}
+
+// each calls f for the first shards, one for each error, most of them at a time.
+func (s *Site) each(errs []error, most int, f func(i int, shard *remoteShard) error) {
+	var all sync.WaitGroup
+	places := make(chan struct{}, most)
+	for i := range errs {
+		places <- struct{}{}
+		all.Go(func() {
+			errs[i] = f(i, s.shards[i])
+			<-places
+		})
+	}
+	all.Wait()
 }
 
 // lost returns an error about the shards with errors; nil if there are none.

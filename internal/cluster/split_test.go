@@ -90,7 +90,7 @@ func counted(t *testing.T) (addr string, served *atomic.Int64) {
 
 // shardsFor returns a site with n real shards on loopback, each with a clock that is ahead by minutes if
 // ahead is set.
-func shardsFor(t *testing.T, n int) *Site {
+func shardsFor(t testing.TB, n int) *Site {
 	site := &Site{Settings: Settings{Name: "test", Namespace: "ns", Shards: n, Token: "secret"}, client: &http.Client{}}
 	for i := range n {
 		s := httptest.NewServer(NewShard("secret", "wait"))
