@@ -409,11 +409,18 @@ func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, tally *attack.Ta
 		// Requests are summed up and written as they end, from one goroutine.
 		o.Started = files.Start
 		next := plainEvery // from the start
+		due := func(at time.Duration) int {
+			if o.Times != nil { // drawn as it is sent
+				return int(sum.Offered * min(at, f.duration).Seconds())
+			}
+			n, _ := slices.BinarySearch(o.Trace.At, at)
+			return n
+		}
 		o.Ended = func(seq int, r record.Request, s record.Stamps) {
 			tally.Add(r, s)
 			if at := time.Duration(r.Done); at >= next {
 				next = at.Truncate(plainEvery) + plainEvery
-				fmt.Fprintf(cmd.ErrOrStderr(), "after %v of %v: %s\n", at.Round(time.Second), f.duration, tally.SoFar())
+				fmt.Fprintf(cmd.ErrOrStderr(), "after %v of %v: %s\n", at.Round(time.Second), f.duration, tally.SoFar(due(at)))
 			}
 			if err := files.Write(seq, r); err != nil {
 				cancel(err)

@@ -78,10 +78,10 @@ func (t *Tally) Add(r record.Request, s record.Stamps) {
 // Response returns the distribution of the response times, as the summary has them.
 func (t *Tally) Response() *record.Histogram { return t.response }
 
-// SoFar returns the sum of the requests that have ended, in a few words.
-func (t *Tally) SoFar() string {
+// SoFar returns the sum of the requests that have ended, of those that are due by now, in a few words.
+func (t *Tally) SoFar(due int) string {
 	lost := t.sum.Sent - t.sum.CutOff - t.sum.Outcomes[record.Answered.String()]
-	return fmt.Sprintf("%s requests ended, %s without a reply, %s not good; p50 %s, p99 %s", prose.Digits(float64(t.sum.Sent)), prose.Digits(float64(lost)),
+	return fmt.Sprintf("%s of %s requests ended, %s without a reply, %s not good; p50 %s, p99 %s", prose.Digits(float64(t.sum.Sent)), prose.Digits(float64(max(due, t.sum.Sent))), prose.Digits(float64(lost)),
 		prose.Digits(float64(t.sum.Sent-lost-t.sum.CutOff-t.sum.Good)), prose.Seconds(t.response.Quantile(.5).Seconds()), prose.Seconds(t.response.Quantile(.99).Seconds()))
 }
 

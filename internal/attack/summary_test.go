@@ -71,7 +71,7 @@ func TestTallySoFar(t *testing.T) {
 		}
 		tally.Add(r, record.Stamps{Ready: i, Wrote: i})
 	}
-	if got, want := tally.SoFar(), "2000 requests ended, 3 without a reply, 7 not good; p50 2.00 ms, p99 2.00 ms"; got != want {
+	if got, want := tally.SoFar(2100), "2000 of 2100 requests ended, 3 without a reply, 7 not good; p50 2.00 ms, p99 2.00 ms"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

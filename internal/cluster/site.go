@@ -192,6 +192,14 @@ func (s *Site) Start(ctx context.Context, argv []string) (*process.Remote, error
 	return r, nil
 }
 
+// gone returns an error in other words if a Pod is not there any more.
+func (s *Site) gone(name string, err error) error {
+	if refused, ok := errors.AsType[*apiError](err); ok && refused.code == http.StatusNotFound {
+		return fmt.Errorf("the server's Pod %s was deleted during its trial; see kubectl -n %s get events", name, s.Namespace)
+	}
+	return err
+}
+
 // await waits until a Pod runs.
 func (s *Site) await(ctx context.Context, name string) (pod, error) {
 	deadline := time.Now().Add(startLimit)
@@ -199,7 +207,7 @@ func (s *Site) await(ctx context.Context, name string) (pod, error) {
 		p, err := s.kube.pod(ctx, name)
 		switch {
 		case err != nil:
-			return p, fmt.Errorf("waiting for the Pod %s: %w", name, err)
+			return p, s.gone(name, fmt.Errorf("waiting for the Pod %s: %w", name, err))
 		case p.running():
 			return p, nil
 		case p.stuck() != "":
@@ -216,13 +224,10 @@ func (s *Site) await(ctx context.Context, name string) (pod, error) {
 // stop ends a server. It is an error if the server ended before.
 func (s *Site) stop(name string) error {
 	p, err := s.kube.pod(context.Background(), name)
-	if err == nil {
-		if end := p.ended(); end != "" {
-			err = s.troubled(fmt.Sprintf("the server's Pod %s ended during its trial: %s", name, end), name)
-		}
-	} else if gone, ok := errors.AsType[*apiError](err); ok && gone.code == http.StatusNotFound {
-		err = fmt.Errorf("the server's Pod %s was deleted during its trial; see kubectl -n %s get events", name, s.Namespace)
+	if end := p.ended(); err == nil && end != "" {
+		err = s.troubled(fmt.Sprintf("the server's Pod %s ended during its trial: %s", name, end), name)
 	}
+	err = s.gone(name, err)
 	return cmp.Or(err, s.kube.delete(context.Background(), name, drainTime))
 }
 

@@ -118,7 +118,7 @@ func (n *Noise) origin() string {
 	if n.Rate > 0 {
 		at = fmt.Sprintf(" at %.0f requests/s", n.Rate)
 	}
-	return fmt.Sprintf("found in half of the runs; noise is half of the interval to expect, from %s blocks of scenario %s's baseline against itself%s, and more for an arm near its limit",
+	return fmt.Sprintf("found in half of the runs; noise is half of the interval to expect, a rough figure (a run may have twice as much) from %s blocks of scenario %s's baseline against itself%s, and more for an arm near its limit",
 		blocks, n.Scenario, at)
 }
 

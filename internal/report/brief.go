@@ -298,11 +298,17 @@ func openVerdicts(r *record.Result) string {
 	open := only(r.Verdicts, func(v record.Verdict) bool {
 		return v.Verdict == stats.Inconclusive && !short(v.Arm) && !short(v.Baseline) && (v.Primary || v.Metric == "goodput" && (overloaded(r, v) || !hasTimes(r, v)))
 	})
+	// Of several that beat the baseline, the best is asked for.
+	if r.Answer.Outcome == record.SeveralWin {
+		open = append(open, only(r.Duels, func(v record.Verdict) bool {
+			return v.Verdict == stats.Inconclusive && v.Primary && slices.Contains(r.Answer.Faster, v.Arm) && slices.Contains(r.Answer.Faster, v.Baseline)
+		})...)
+	}
 	if len(open) == 0 {
 		return ""
 	}
 	name := func(v record.Verdict) string {
-		return v.Arm + " " + stats.MetricOf(v.Metric).In + when(v.Lean != "", " (leans %s)", lower(v.Lean))
+		return v.Arm + when(slices.Contains(r.Answer.Faster, v.Baseline), " against %s", v.Baseline) + " " + stats.MetricOf(v.Metric).In + when(v.Lean != "", " (leans %s)", lower(v.Lean))
 	}
 	// Verdicts with the same remedy share it.
 	parts := each(grouped(open, func(v record.Verdict) string { return remedy(r, v.Needed) }), func(group []record.Verdict) string {
