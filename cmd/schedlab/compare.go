@@ -134,6 +134,9 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.checkGiven(cmd.Flags(), args); err != nil {
 		return err
 	}
+	if f.why && f.Site != nil {
+		return usagef("--explain: its tests run on one machine only; explain a run of this machine, or leave it out")
+	}
 	show := f.prepare(cmd)
 	if len(args) == 0 {
 		args = []string{defaultScenario}

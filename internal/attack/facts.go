@@ -4,7 +4,7 @@ import "schedlab/internal/record"
 
 // Doubts about an attack.
 var (
-	attackStarved    = record.Sentence("attack-starved", `{{count .Values.starved}} of {{count .Values.asked}} connections starved: they waited for an answer in vain. If a worker of the server keeps its connection (mode pool), start it with --workers {{count .Values.asked}} or send over {{count .Values.served}} (-c)`)
+	attackStarved    = record.Sentence("attack-starved", `{{count .Values.starved}} of {{count .Values.asked}} connections starved: they waited for an answer in vain. If a worker of the server keeps its connection (mode pool), start it with --workers {{count .Values.asked}} or --mode pool-requeue, or send over {{count .Values.served}} (-c)`)
 	attackLost       = record.Sentence("attack-lost", `{{count .Values.lost}} of {{count .Values.scheduled}} requests got no reply; each counts as the timeout, {{time .Values.timeout}}, at least`)
 	attackFailed     = record.Sentence("attack-failed", `{{count .Values.failed}} replies were errors; the response times include them, and the good replies are also listed alone`)
 	attackLate       = record.Sentence("attack-late", `the generator was late: lag p99 {{time .Values.lag}}; it is in every response time, so give the load a CPU of its own`)

@@ -9,8 +9,8 @@
 //	kubectl exec       fetches the record (kubectl.go)
 //
 // A load's requests are dealt out by their place in the schedule, so the parts together are exactly
-// the schedule that one machine would send. Each part comes back request by request, so the merged
-// quantiles are those of all requests and no mean of quantiles.
+// the schedule that one machine would send. Each part comes back request by request, so merged quantiles
+// come from all requests, and are no mean of quantiles.
 package cluster
 
 import (
@@ -105,5 +105,5 @@ func (j *Job) Send(word string) error {
 	return nil
 }
 
-// keyRunes are those of a key of a Secret.
+// keyRunes may stand in a key of a Secret.
 const keyRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."

@@ -51,7 +51,7 @@ func Collect(ctx context.Context, self string, argv []string, progress io.Writer
 		return err
 	}
 	fmt.Fprintf(progress, "the command has ended with exit code %d; its record waits %v to be fetched\n", cmd.ProcessState.ExitCode(), KeepFor)
-	_ = pause(ctx, KeepFor) // told to end, or nobody came
+	_ = pause(ctx, KeepFor) // told to end, or the time is over
 	return nil
 }
 

@@ -116,7 +116,7 @@ func (k *kube) once(ctx context.Context, method, path, kind string, body []byte,
 	return json.Unmarshal(text, out)
 }
 
-// A pod is what of a Pod's state is used here.
+// A pod holds the parts of a Pod's state that are used here.
 type pod struct {
 	Metadata struct {
 		Name        string

@@ -116,7 +116,7 @@ func TestAPIOverloaded(t *testing.T) {
 // and the Pod is deleted.
 func TestPodThatDoesNotRun(t *testing.T) {
 	for status, want := range map[string]string{
-		`{"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"ErrImagePull","message":"no such image"}}}]}`:                       "ErrImagePull: no such image; see kubectl -n ns describe pod run-server-1",
+		`{"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"ErrImagePull","message":"no such image"}}}]}`:                        "ErrImagePull: no such image; see kubectl -n ns describe pod run-server-1",
 		`{"phase":"Failed","containerStatuses":[{"state":{"terminated":{"reason":"Error","exitCode":2}}}]}`:                                          "it has ended: Error, exit code 2",
 		`{"phase":"Failed","reason":"Evicted","message":"the node was low on memory"}`:                                                               "it has ended: Failed Evicted the node was low on memory",
 		`{"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"CreateContainerConfigError","message":"image will run as root"}}}]}`: "CreateContainerConfigError: image will run as root",

@@ -159,11 +159,11 @@ func (k Kubectl) Interrupt(ctx context.Context, pod string) error {
 	return err
 }
 
-// kinds are those of a run's objects.
+// kinds are the kinds of a run's objects.
 const kinds = "job,pod,secret,networkpolicy,rolebinding,role,serviceaccount"
 
-// Clean deletes a run's objects, or with an empty run those of every run in the namespace, and nothing
-// else. It waits until they are gone, and returns kubectl's lines.
+// Clean deletes the objects of a run, or of every run in the namespace if run is "". It deletes nothing
+// else, waits until they are gone, and returns kubectl's lines.
 func (k Kubectl) Clean(ctx context.Context, run string) (string, error) {
 	label := runLabel
 	if run != "" {

@@ -36,8 +36,8 @@ type job struct {
 //	GET  /clock  its clock, as nanoseconds since 1970
 //	POST /load   a job; the reply comes when the load is over, and is an Answer
 //
-// Both are in the encoding gob but for the clock, which is text. It sends one load at a time. Whoever
-// asks needs the run's token, since it sends requests to any address.
+// The clock is text, a job and its answer are gob. A shard sends one load at a time. A caller needs the
+// run's token, because a shard sends requests to any address.
 type Shard struct {
 	token  string
 	shared bool // it sleeps between requests instead of polling

@@ -106,8 +106,8 @@ func merge(o load.Options, parts []load.Options, answers []*Answer) *load.Result
 	return sum
 }
 
-// unsent returns the record of request k of a trace, which a lost shard has or has not sent: nobody
-// knows.
+// unsent returns the record of request k of a trace that a lost shard had. Nobody knows whether it was
+// sent.
 func unsent(t arrivals.Trace, k int, at time.Duration) record.Request {
 	r := record.Request{Scheduled: int64(at), Sent: -1, Done: int64(at), Outcome: record.Cut}
 	if t.Demand != nil {

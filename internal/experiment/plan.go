@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/expect"
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
+	"schedlab/internal/load"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -32,7 +33,7 @@ const (
 	// about right: the budget is kept by the clock, see blocks.go. trialCost is the time to start
 	// and end a trial's server, and podCost what a cluster needs more for it.
 	trialCost   = 100 * time.Millisecond
-	podCost     = time.Second
+	podCost     = 900 * time.Millisecond
 	requestCost = 15 * time.Microsecond
 	probeCost   = 950 * time.Millisecond // including a rehearsal
 	fixedCost   = 3 * time.Second
@@ -139,6 +140,9 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 	if o.Site != nil {
 		if o.Stamps != "" && o.Stamps != record.StampsOff {
 			return plan{}, impossible("--stamps %s: the clocks of a cluster's machines are too far apart for stamps; leave it out", o.Stamps)
+		}
+		if o.Engine == load.EngineVegeta {
+			return plan{}, impossible("--engine vegeta: the shards of a cluster send with spin, since vegeta's engine cannot begin at a given moment; leave it out")
 		}
 		p.Stamps = record.StampsOff
 	}

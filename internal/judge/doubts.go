@@ -118,11 +118,14 @@ func oneCPU(r *record.Result) bool {
 	return serverCPUs(r.Env) == 1 && !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return record.CountCPUs(a.CPUs, 1) > 1 })
 }
 
+// tenths rounds a time to tenths of a millisecond, upwards.
+func tenths(seconds float64) float64 { return math.Ceil(seconds*1e4) / 1e4 }
+
 // hostDoubts returns the doubts about any run with server and load on one machine, or on a cluster.
 // They are the same for every run there.
 func hostDoubts(e record.Env) (all []record.Fact) {
 	if c := e.Cluster; c != nil {
-		f := record.Fact{Code: onCluster, Values: record.Values{"clock": c.ClockError, "late": c.Late}}
+		f := record.Fact{Code: onCluster, Values: record.Values{"clock": tenths(c.ClockError), "late": tenths(c.Late)}}
 		both := slices.DeleteFunc(slices.Clone(c.ServerNodes), func(node string) bool { return !slices.Contains(c.LoadNodes, node) })
 		if len(both) > 0 {
 			f.Names = record.Names{"shared": strings.Join(both, ", ")}

@@ -266,6 +266,9 @@ func interval(a record.ArmCapacity) string {
 		return strings.TrimSuffix(rate(a.Low), "/s") + " to " + rate(a.High)
 	case a.Outcome == "beyond":
 		return "above " + rate(a.Low)
+	// Not one rate was kept, and a lower one would starve the same clients.
+	case a.Outcome == "below" && !a.Starves.None():
+		return "none"
 	case a.Outcome == "below":
 		return "below " + rate(a.High)
 	case a.Outcome == "never":
