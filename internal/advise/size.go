@@ -427,16 +427,16 @@ func (v *Verification) lead() string {
 	default:
 		fewer = fmt.Sprintf("whether %s break it%s is not decided (%s)", fewer, v.by(l), broken)
 	}
-	text := advised + "; " + fewer + "."
+	parts := []string{advised + "; " + fewer + "."}
 	for _, k := range []judge.Keeping{a, l} {
 		if !k.Answer.Decided() && k.Answer != record.Undecided {
-			text += " Why: " + k.Reason.String() + "."
+			parts = append(parts, "Why: "+k.Reason.String()+".")
 		}
 	}
 	if v.Verdict != AdviceUndecided {
-		text += " So the advice is " + v.Verdict + "."
+		parts = append(parts, "So the advice is "+v.Verdict+".")
 	}
-	return text
+	return strings.Join(parts, " ")
 }
 
 // by names the terms of the SLO that an arm's medians break, where there are others.

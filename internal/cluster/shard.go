@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"crypto/subtle"
 	"encoding/gob"
@@ -180,8 +179,11 @@ func (s *remoteShard) setClock(ctx context.Context, client *http.Client) error {
 		text, err := io.ReadAll(io.LimitReader(reply.Body, 32))
 		reply.Body.Close()
 		way := time.Since(sent)
-		there, bad := strconv.ParseInt(string(text), 10, 64)
-		if err = cmp.Or(err, bad); err != nil {
+		if err != nil {
+			return fmt.Errorf("reading its clock: %w", err)
+		}
+		there, err := strconv.ParseInt(string(text), 10, 64)
+		if err != nil {
 			return fmt.Errorf("reading its clock: %w", err)
 		}
 		if way/2 < s.doubt {

@@ -203,3 +203,22 @@ func TestDocumented(t *testing.T) {
 		}
 	}
 }
+
+// TestNoQuantileIsQuieterThanALowerOne: four blocks whose p99 lie close together by chance do not make
+// doctor promise more of p99 than of p50.
+func TestNoQuantileIsQuieterThanALowerOne(t *testing.T) {
+	t.Parallel()
+	width := func(v float64) *float64 { return &v }
+	n := Noise{Judges: []Judgement{
+		{Metric: "p50", Protocol: "quick", HalfWidth: width(.13)}, {Metric: "p50", Protocol: "full", HalfWidth: width(.04)},
+		{Metric: "p90", Protocol: "quick"}, {Metric: "p90", Protocol: "full", HalfWidth: width(.05)},
+		{Metric: "p99", Protocol: "quick", HalfWidth: width(.08)}, {Metric: "p99", Protocol: "full", HalfWidth: width(.02)},
+		{Metric: "goodput", Protocol: "quick", HalfWidth: width(.01)},
+	}}
+	n.raise()
+	for i, want := range []float64{.13, .04, 0, .05, .13, .05, .01} {
+		if got := n.Judges[i].HalfWidth; want > 0 && *got != want || want == 0 && got != nil {
+			t.Errorf("%s of %s: %v; want %v", n.Judges[i].Metric, n.Judges[i].Protocol, got, want)
+		}
+	}
+}

@@ -174,7 +174,10 @@ func (t *trial) stop() error {
 		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: lingered, Names: record.Names{"error": slow.Error()}})
 		return nil
 	}
-	if err = cmp.Or(t.lost, err); err != nil {
+	if t.lost != nil {
+		err = t.lost
+	}
+	if err != nil {
 		t.Failure = err.Error()
 	}
 	return err

@@ -19,7 +19,7 @@ import (
 
 // poolModel has a fixed number of workers, to which a dispatcher hands whole connections. A
 // worker keeps a connection until it closes. When there are more keep-alive clients than
-// workers, the others starve until the idle timeout frees a worker.
+// workers, the others starve until one of these is idle for the idle timeout.
 //
 // The goroutine of Serve accepts and submits. With --overflow block it waits for a place in the
 // queue, and connections then wait in the kernel. refuser answers the connections that the

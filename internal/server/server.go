@@ -287,7 +287,7 @@ func (s *Server) announce() {
 		s.cfg.Log.Warn(w)
 	}
 	if s.mode.Sticky {
-		s.cfg.Log.Warn(fmt.Sprintf("a worker keeps its connection: of more than %d keep-alive clients the rest starve until the idle timeout (%v); --mode pool-requeue serves them all",
+		s.cfg.Log.Warn(fmt.Sprintf("a worker keeps its connection: of more than %d keep-alive clients the rest get no answer while those stay busy (one is cut off when it has been idle for %v); --mode pool-requeue serves them all",
 			s.cfg.Workers, s.cfg.Limits.IdleTimeout))
 	}
 }

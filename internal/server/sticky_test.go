@@ -31,7 +31,7 @@ func TestStickyModesWarn(t *testing.T) {
 			if err := s.stop(); err != nil {
 				t.Error(err)
 			}
-			const warning = "of more than 3 keep-alive clients the rest starve until the idle timeout (30s)"
+			const warning = "of more than 3 keep-alive clients the rest get no answer while those stay busy (one is cut off when it has been idle for 30s)"
 			if warned := strings.Contains(log.String(), warning); warned != mode.Sticky {
 				t.Errorf("got a warning: %v, want %v:\n%s", warned, mode.Sticky, log.String())
 			}
