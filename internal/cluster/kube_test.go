@@ -151,11 +151,11 @@ func TestServerEnded(t *testing.T) {
 
 // TestShardsAreFound: the site waits for its shards, and tells what keeps them.
 func TestShardsAreFound(t *testing.T) {
-	api, site := newFakeAPI(t)
+	_, site := newFakeAPI(t)
 	if err := site.findShards(t.Context()); err != nil || len(site.shards) != 1 || site.shards[0].addr != "127.0.0.1:7070" {
 		t.Errorf("%d shards, %v", len(site.shards), err)
 	}
-	api, site = newFakeAPI(t)
+	api, site := newFakeAPI(t)
 	api.status = `{"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"ImagePullBackOff","message":"back-off"}}}]}`
 	begun := time.Now()
 	if err := site.findShards(t.Context()); err == nil || !strings.Contains(err.Error(), "shard run-load-0 does not run: ImagePullBackOff: back-off; see kubectl") || time.Since(begun) > 5*time.Second {
