@@ -132,7 +132,7 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	choice.Test = f.line(test)
 	if _, ok := recipes.Of(choice.Mode); ok {
 		choice.Recipe = "schedlab recipe " + choice.Mode
-		// Whoever stays with the plainest mode, which is not known to be worse, may not need to change handlers.
+		// The plainest mode is not known to be worse, and may need no other handlers.
 		if plain := choice.Answer.Names["plain"]; plain != "" {
 			if _, ok := recipes.Of(plain); ok {
 				choice.Recipe += ", or schedlab recipe " + plain

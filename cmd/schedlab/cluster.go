@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -77,9 +79,7 @@ could not run it.`,
 		RunE: f.run,
 	}
 	f.bindSettings(cmd.Flags())
-	f.bindKubectl(cmd.Flags())
-	cmd.Flags().StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
-	cmd.Flags().BoolVar(&f.keep, "keep", false, "leave the objects in the cluster")
+	f.bindCollect(cmd.Flags())
 	oneOf(cmd.Flags(), &f.dryRun, "dry-run", "", "have the API server (server) or kubectl (client) check the objects, and create nothing", "server", "client")
 	return cmd
 }
@@ -118,15 +118,22 @@ func newClusterCollect() *cobra.Command {
 		Example: `  schedlab cluster collect schedlab-3fa9c1
   schedlab cluster collect schedlab-3fa9c1 --keep`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.collect(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names, err := f.kubectl().Runs(cmd.Context())
+			if err == nil && !slices.Contains(names, args[0]) {
+				err = usagef("no run %q in namespace %s; there are: %s", args[0], f.Namespace, cmp.Or(strings.Join(names, ", "), "none"))
+			}
+			if err != nil {
+				return err
+			}
+			return f.collect(cmd, args[0])
+		},
 		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			names, _ := f.kubectl().Runs(cmd.Context()) // no cluster, no completion
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	f.bindKubectl(cmd.Flags())
-	cmd.Flags().StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
-	cmd.Flags().BoolVar(&f.keep, "keep", false, "leave the objects in the cluster")
+	f.bindCollect(cmd.Flags())
 	return cmd
 }
 
@@ -160,6 +167,13 @@ those of every run there. A run that goes on ends, and its record is lost.`,
 func (f *clusterFlags) bindKubectl(fl *pflag.FlagSet) {
 	fl.StringVar(&f.context, "context", "", "kubectl's context (default its current one)")
 	fl.StringVarP(&f.Namespace, "namespace", "n", "default", "namespace of the run")
+}
+
+// bindCollect declares the flags of the commands that fetch a record.
+func (f *clusterFlags) bindCollect(fl *pflag.FlagSet) {
+	f.bindKubectl(fl)
+	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
+	fl.BoolVar(&f.keep, "keep", false, "leave the objects in the cluster")
 }
 
 // bindSettings declares the flags of a new run, but for the namespace.
@@ -278,7 +292,7 @@ func (f *clusterFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	say := cmd.ErrOrStderr()
-	said, err := f.kubectl().Apply(cmd.Context(), objects, f.dryRun)
+	said, err := f.kubectl().Create(cmd.Context(), objects, f.dryRun)
 	if f.dryRun != "" {
 		fmt.Fprint(cmd.OutOrStdout(), said)
 		return err
@@ -306,53 +320,55 @@ func (f *clusterFlags) where() (flags string) {
 // stopLimit is how long an interrupted run may take to end, to be fetched and to be deleted.
 const stopLimit = 90 * time.Second
 
-// collect waits for a run's end, fetches its record, prints its answer and deletes its objects. After
-// an interrupt it ends the run first.
+// collect waits for a run's end, fetches its record, prints its answer and deletes its objects. They stay
+// if the record was not fetched and may still be there.
 func (f *clusterFlags) collect(cmd *cobra.Command, run string) error {
-	k, say := f.kubectl(), cmd.ErrOrStderr()
-	ctx := cmd.Context()
+	k, ctx, say := f.kubectl(), cmd.Context(), cmd.ErrOrStderr()
+	var got cluster.Fetched
 	pod, err := k.Await(ctx, run)
-	if err != nil {
+	if err == nil {
+		got, err = f.fetch(ctx, run, pod, say)
+	}
+	_, gone := errors.AsType[*cluster.GoneError](err)
+	if err == nil || gone || errors.Is(err, errInterrupted) {
 		f.clean(say, run)
-		return f.interrupted(err)
+	} else {
+		err = fmt.Errorf("%w; the record may still be fetched: schedlab cluster collect %s%s", err, run, f.where())
 	}
-	following, stop := context.WithCancel(ctx)
-	go k.Follow(following, pod, say)
-	got, err := k.Fetch(ctx, run, pod, f.out)
-	stop()
-	if err != nil && ctx.Err() != nil {
-		fmt.Fprintln(say, "ending the run, and fetching what was measured")
-		late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), stopLimit, fmt.Errorf("the run does not end within %v", stopLimit))
-		defer cancel()
-		if err = k.Interrupt(late, pod); err == nil {
-			got, err = k.Fetch(late, run, pod, f.out)
-		}
-		if err != nil {
-			err = fmt.Errorf("interrupted; what was measured is lost: %w", err)
-		}
-	}
-	f.clean(say, run)
-	if err != nil {
-		return f.interrupted(err)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return &exitError{exitInterrupted, err}
+	case err != nil:
+		return err
 	}
 	// The command's answer names the record where it was, in the Pod.
 	answer := string(got.Answer)
 	for _, dir := range got.Dirs {
 		answer = strings.ReplaceAll(answer, "runs/"+filepath.Base(dir), dir)
 	}
-	_, err = io.WriteString(cmd.OutOrStdout(), answer)
-	if err != nil {
+	if _, err := io.WriteString(cmd.OutOrStdout(), answer); err != nil {
 		return err
 	}
 	return exit(got.Exit)
 }
 
-// interrupted marks an error that an interrupt caused.
-func (f *clusterFlags) interrupted(err error) error {
-	if strings.HasPrefix(err.Error(), errInterrupted.Error()) {
-		return &exitError{exitInterrupted, err}
+// fetch shows the progress of a run and fetches its record. After an interrupt it ends the run first.
+func (f *clusterFlags) fetch(ctx context.Context, run, pod string, say io.Writer) (cluster.Fetched, error) {
+	k := f.kubectl()
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	go k.Follow(following, pod, say)
+	got, err := k.Fetch(ctx, run, pod, f.out)
+	if err == nil || ctx.Err() == nil {
+		return got, err
 	}
-	return err
+	fmt.Fprintln(say, "ending the run, and fetching what was measured")
+	late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), stopLimit, fmt.Errorf("the run does not end within %v", stopLimit))
+	defer cancel()
+	if err = k.Interrupt(late, pod); err == nil {
+		got, err = k.Fetch(late, run, pod, f.out)
+	}
+	return got, err
 }
 
 // clean deletes a run's objects, unless they are to be kept. It is part of a run's end, so it

@@ -2,7 +2,7 @@
 // runs in a Pod, the collector, which starts each server as a Pod of its own and has the load sent
 // by other Pods, the shards.
 //
-//	kubectl apply      the manifests (manifest.go) are given to the cluster
+//	kubectl create     the manifests (manifest.go) are given to the cluster
 //	shard              a Pod that sends its part of each load (shard.go)
 //	collector          the measuring command, with a Site (site.go) instead of this machine
 //	parts, merge       a load is dealt out and its results are put together again (split.go)
@@ -44,11 +44,10 @@ const (
 	adminPort = 9090
 )
 
-// Directories and files in the collector's Pod.
+// Where the collector's Pod finds the settings and the files that were sent along.
 const (
 	settingsDir  = "/etc/schedlab"
 	SettingsFile = settingsDir + "/cluster.json"
-	workDir      = "/run/schedlab"
 )
 
 // readSettings reads the settings from a Pod's file.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -57,8 +58,8 @@ func (k Kubectl) failed(ctx context.Context, verb string, err error, said string
 	return fmt.Errorf("kubectl %s: %s", verb, strings.TrimSpace(said))
 }
 
-// Apply creates the objects. dryRun is server, to have them checked only, or "".
-func (k Kubectl) Apply(ctx context.Context, objects []byte, dryRun string) (string, error) {
+// Create creates the objects. dryRun is server or client to have them only checked there, or "".
+func (k Kubectl) Create(ctx context.Context, objects []byte, dryRun string) (string, error) {
 	args := []string{"create", "-f", "-"}
 	if dryRun != "" {
 		args = append(args, "--dry-run="+dryRun)
@@ -77,7 +78,14 @@ func (k Kubectl) pods(ctx context.Context, labels string) ([]pod, error) {
 	return list.Items, json.Unmarshal(text, &list)
 }
 
-// Await waits until the run's collector runs, and returns its Pod.
+// A GoneError says why a run has no record to fetch, and never will. After any other error it may
+// still go on.
+type GoneError struct{ msg string }
+
+func (e *GoneError) Error() string { return e.msg }
+
+// Await waits until the run's collector runs, and returns its Pod. The error is a [*GoneError] if it
+// does not run.
 func (k Kubectl) Await(ctx context.Context, run string) (string, error) {
 	deadline := time.Now().Add(shardLimit)
 	for {
@@ -90,7 +98,7 @@ func (k Kubectl) Await(ctx context.Context, run string) (string, error) {
 			p := pods[0]
 			see := fmt.Sprintf("; see kubectl -n %s describe pod %s", k.Namespace, p.Metadata.Name)
 			if why := p.stuck(); why != "" {
-				return "", fmt.Errorf("the collector's Pod %s does not run: %s%s", p.Metadata.Name, why, see)
+				return "", &GoneError{fmt.Sprintf("the collector's Pod %s does not run: %s%s", p.Metadata.Name, why, see)}
 			}
 			if p.running() {
 				return p.Metadata.Name, nil
@@ -98,7 +106,7 @@ func (k Kubectl) Await(ctx context.Context, run string) (string, error) {
 			waits = p.waits() + see
 		}
 		if time.Now().After(deadline) {
-			return "", fmt.Errorf("the collector does not run after %v: %s", shardLimit, waits)
+			return "", &GoneError{fmt.Sprintf("the collector does not run after %v: %s", shardLimit, waits)}
 		}
 		if err := pause(ctx, 500*time.Millisecond); err != nil {
 			return "", err
@@ -114,16 +122,17 @@ func (k Kubectl) Follow(ctx context.Context, pod string, to io.Writer) {
 }
 
 // Fetch waits until the run's command has ended, and puts its records below root. A connection that
-// breaks is made again as long as the collector runs.
+// breaks is made again as long as the collector runs. The error is a [*GoneError] if it does not run any
+// more, and an [*fs.PathError] if the records cannot be written here.
 func (k Kubectl) Fetch(ctx context.Context, run, pod, root string) (Fetched, error) {
 	for {
 		got, err := k.fetchOnce(ctx, pod, root)
-		if err == nil || ctx.Err() != nil {
+		if _, here := errors.AsType[*fs.PathError](err); err == nil || here || ctx.Err() != nil {
 			return got, err
 		}
 		pods, asked := k.pods(ctx, partLabels(run, "collector"))
 		if asked == nil && (len(pods) == 0 || !pods[0].running()) {
-			return got, fmt.Errorf("the collector is gone, and its record with it (%w); see kubectl -n %s get events", err, k.Namespace)
+			return got, &GoneError{fmt.Sprintf("the collector is gone, and its record with it (%v); see kubectl -n %s get events", err, k.Namespace)}
 		}
 		if pause(ctx, time.Second) != nil {
 			return got, err
@@ -144,6 +153,10 @@ func (k Kubectl) fetchOnce(ctx context.Context, pod, root string) (Fetched, erro
 		return Fetched{}, k.failed(ctx, "exec", err, "")
 	}
 	got, bad := unpack(out, root)
+	if _, here := errors.AsType[*fs.PathError](bad); here {
+		_ = cmd.Wait() // it has nobody to write to
+		return got, bad
+	}
 	if err := k.failed(ctx, "exec", cmd.Wait(), said.String()); err != nil {
 		return got, err
 	}

@@ -16,10 +16,10 @@ import (
 var manifests string
 
 // Every object of a run has the label schedlab.dev/run with its name, by which clean finds it.
-const runLabel = "schedlab.dev/run"
+const runLabel, partLabel = "schedlab.dev/run", "schedlab.dev/part"
 
 // partLabels selects the objects of a run that are one part of it: load, collector or server.
-func partLabels(run, part string) string { return runLabel + "=" + run + ",schedlab.dev/part=" + part }
+func partLabels(run, part string) string { return runLabel + "=" + run + "," + partLabel + "=" + part }
 
 // A Job is a run as it is given to the cluster.
 type Job struct {
@@ -51,16 +51,11 @@ type serverPod struct {
 }
 
 // yaml returns the Pod as YAML.
-func (p serverPod) yaml() ([]byte, error) {
-	return render("server", p)
-}
+func (p serverPod) yaml() ([]byte, error) { return render("server", p) }
 
 // OwnerName returns the name of the collector's Pod. The server's Pod belongs to it, so the cluster
 // removes the server when the collector is gone.
 func (p serverPod) OwnerName() string { return os.Getenv("POD_NAME") }
-
-// A labelled is what the template "labels" needs.
-type labelled struct{ Name, Part string }
 
 // render executes a template. Text from users is quoted as JSON, which YAML contains.
 func render(name string, data any) ([]byte, error) {
@@ -69,14 +64,8 @@ func render(name string, data any) ([]byte, error) {
 			text, err := json.Marshal(s)
 			return string(text), err
 		},
-		"part": func(of any, part string) (labelled, error) {
-			switch of := of.(type) {
-			case Job:
-				return labelled{of.Name, part}, nil
-			case serverPod:
-				return labelled{of.Name, part}, nil
-			}
-			return labelled{}, fmt.Errorf("labels of a %T", of)
+		"labels": func(s Settings, part string) string {
+			return fmt.Sprintf("{app.kubernetes.io/name: schedlab, app.kubernetes.io/managed-by: schedlab, %s: %s, %s: %s}", runLabel, s.Name, partLabel, part)
 		},
 	}).Parse(manifests)
 	if err != nil {

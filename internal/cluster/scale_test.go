@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"bytes"
+	"encoding/gob"
 	"fmt"
 	"testing"
 	"time"
@@ -33,6 +35,45 @@ func BenchmarkMerge(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/requests, "ns/request")
 		})
 	}
+}
+
+// BenchmarkAnswer: the bytes of a request on its way to a shard and back, and the time to write and read it.
+func BenchmarkAnswer(b *testing.B) {
+	const requests = 100_000
+	o := drawn(requests, time.Second)
+	r := &load.Result{}
+	for i, at := range o.Trace.At {
+		t := int64(at)
+		done := t + 1_000_000 + int64(i%9973)*1000
+		r.Requests = append(r.Requests, record.Request{Scheduled: t, Sent: t + 12_000, Done: done, Bytes: 13, Status: 200, Iters: o.Trace.Demand[i].Iters})
+		r.Stamps = append(r.Stamps, record.Stamps{Ready: t + 13_000, Wrote: t + 14_000, First: done})
+	}
+	for name, value := range map[string]any{"job": job{Options: o}, "answer": Answer{Open: r}} {
+		b.Run(name, func(b *testing.B) {
+			var text bytes.Buffer
+			for b.Loop() {
+				text.Reset()
+				if err := gob.NewEncoder(&text).Encode(value); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(text.Len())/requests, "B/request")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/requests, "ns/request")
+		})
+	}
+	var text bytes.Buffer
+	if err := gob.NewEncoder(&text).Encode(Answer{Open: r}); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("read", func(b *testing.B) {
+		for b.Loop() {
+			var a Answer
+			if err := gob.NewDecoder(bytes.NewReader(text.Bytes())).Decode(&a); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/requests, "ns/request")
+	})
 }
 
 // BenchmarkClocks: how long the collector asks shards on this machine for their clocks, and how

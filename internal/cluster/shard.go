@@ -143,8 +143,8 @@ type remoteShard struct {
 	Node  string
 	addr  string // host:port
 	token string
-	// offset is what the shard's clock is ahead of this one's, and doubt the most by which that may be
-	// wrong: half of the round trip.
+	// offset is how far the shard's clock is ahead of this one. It is wrong by doubt at most, half of the
+	// round trip.
 	offset, doubt time.Duration
 }
 
@@ -165,6 +165,8 @@ func (s *remoteShard) ask(ctx context.Context, client *http.Client, r *http.Requ
 // setClock measures the offset of the shard's clock, as NTP does: the shard's time is taken for the
 // middle of a request's way there and back.
 func (s *remoteShard) setClock(ctx context.Context, client *http.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, clockLimit)
+	defer cancel()
 	s.doubt = time.Hour
 	for range clockTries {
 		r, err := http.NewRequest(http.MethodGet, "http://"+s.addr+"/clock", nil)

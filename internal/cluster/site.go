@@ -30,11 +30,14 @@ const (
 	shardLimit = 120 * time.Second     // until all shards run
 	podPoll    = 50 * time.Millisecond // between two looks at a Pod
 	drainTime  = 5                     // seconds that a server has to end
-	dialLimit  = 3 * time.Second       // until a shard takes a connection; one that does not is lost
+	// Shards that take longer are lost.
+	dialLimit   = 3 * time.Second  // until a shard takes a connection
+	clockLimit  = 10 * time.Second // until it has told its clock
+	answerLimit = 30 * time.Second // from the end of its load until its answer is here
 )
 
 // A Site is a cluster in which this process is the run's collector. It implements experiment.Site.
-// Servers are started as Pods of their own, and the load comes from the shards.
+// It starts a Pod for each server, and has the shards send the load. Use it from one goroutine.
 type Site struct {
 	Settings
 	self   string // the program's path: commands that begin with it are run in its image
@@ -42,7 +45,6 @@ type Site struct {
 	client *http.Client // to the shards
 	shards []*remoteShard
 
-	mu     sync.Mutex // Describe may be called at any time
 	about  record.Cluster
 	number int // servers started so far
 }
@@ -55,7 +57,8 @@ func NewSite(file, self string) (*Site, error) {
 	}
 	s.Owner = os.Getenv("POD_UID")
 	k, err := newKube(s.Namespace)
-	return &Site{Settings: s, self: self, kube: k, client: &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: dialLimit}).DialContext, DisableKeepAlives: true}}, about: record.Cluster{Shards: s.Shards, ServerCPUs: s.ServerCPU}}, err
+	client := &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: dialLimit}).DialContext, DisableKeepAlives: true}}
+	return &Site{Settings: s, self: self, kube: k, client: client, about: record.Cluster{Shards: s.Shards, ServerCPUs: s.ServerCPU}}, err
 }
 
 // findShards waits until every shard runs, and notes where. Later calls do nothing.
@@ -135,8 +138,6 @@ func (s *Site) ServerCPUs() int { return s.ServerCPU }
 
 // Describe implements experiment.Site.
 func (s *Site) Describe() *record.Cluster {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	c := s.about
 	return &c
 }
@@ -149,10 +150,8 @@ func (s *Site) Start(ctx context.Context, argv []string) (*process.Remote, error
 	if !own && !strings.HasPrefix(words[0], command.ImageMark) {
 		return nil, fmt.Errorf("a cluster has no program %s; give an image: --arm name='%sREGISTRY/NAME@sha256:... -listen {addr}'", words[0], command.ImageMark)
 	}
-	s.mu.Lock()
 	s.number++
 	p := serverPod{Settings: s.Settings, Pod: fmt.Sprintf("%s-server-%d", s.Name, s.number), Image: s.Image, Foreign: !own}
-	s.mu.Unlock()
 	if !own {
 		p.Image = strings.TrimPrefix(words[0], command.ImageMark)
 	}
@@ -177,9 +176,7 @@ func (s *Site) Start(ctx context.Context, argv []string) (*process.Remote, error
 		s.kill(p.Pod)
 		return nil, err
 	}
-	s.mu.Lock()
 	s.about.ServerNodes = with(s.about.ServerNodes, at.Spec.NodeName)
-	s.mu.Unlock()
 	r := &process.Remote{
 		Addr: net.JoinHostPort(at.Status.PodIP, strconv.Itoa(dataPort)),
 		Stop: func() error { return s.stop(p.Pod) },
@@ -283,6 +280,9 @@ func (s *Site) send(ctx context.Context, o load.Options, dealt []load.Options, l
 	errs := make([]error, len(dealt))
 	// More at a time would wait for each other here, and be taken for far away.
 	s.each(errs, 4, func(_ int, shard *remoteShard) error { return shard.setClock(ctx, s.client) })
+	if ctx.Err() != nil {
+		return nil, start, sum, context.Cause(ctx)
+	}
 	if lost := s.lost(errs); lost != nil {
 		return nil, start, sum, lost
 	}
@@ -294,11 +294,14 @@ func (s *Site) send(ctx context.Context, o load.Options, dealt []load.Options, l
 	if o.Started != nil {
 		o.Started(start)
 	}
+	// A shard that is cut off while it sends says nothing any more.
+	limited, cancel := context.WithDeadline(ctx, start.Add(length(o)+answerLimit))
+	defer cancel()
 	got := make([]*Answer, len(dealt))
 	s.each(errs, len(errs), func(i int, shard *remoteShard) (err error) {
 		j := like
 		j.Options, j.Begin = dealt[i], start.UnixNano()+int64(shard.offset)
-		got[i], err = shard.load(ctx, s.client, j)
+		got[i], err = shard.load(limited, s.client, j)
 		return err
 	})
 	if o.Closing != nil {
@@ -307,8 +310,6 @@ func (s *Site) send(ctx context.Context, o load.Options, dealt []load.Options, l
 	if ctx.Err() != nil {
 		return nil, start, sum, context.Cause(ctx)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for i, a := range got {
 		s.about.ClockError = max(s.about.ClockError, s.shards[i].doubt.Seconds())
 		if a == nil {
@@ -321,6 +322,15 @@ func (s *Site) send(ctx context.Context, o load.Options, dealt []load.Options, l
 		sum.CPU, sum.Steal, sum.Throttled = sum.CPU+max(0, a.CPU), sum.Steal+max(0, a.Steal), sum.Throttled+max(0, a.Throttled)
 	}
 	return got, start, sum, s.lost(errs)
+}
+
+// length returns the longest time from a load's start until its last request has its outcome.
+func length(o load.Options) time.Duration {
+	span := o.Warmup + o.Duration
+	if n := len(o.Trace.At); n > 0 {
+		span = max(span, o.Trace.At[n-1])
+	}
+	return span + cmp.Or(record.Duration(o.Timeout), load.DefaultTimeout)
 }
 
 // each calls f for the first shards, one for each error, most of them at a time.

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"time"
 
 	"schedlab/internal/host"
 	"schedlab/internal/load"
@@ -67,20 +66,6 @@ func siteCPUs(s Site) host.Sides {
 
 // cpuCounter is the counter of a server's CPU time, which Prometheus' client libraries publish.
 const cpuCounter = "process_cpu_seconds_total"
-
-// observe has the clocks of a trial in a cluster read the server's CPU time from its metrics, since its
-// process is on another machine.
-func (t *trial) observe(ctx context.Context, clocks *host.Watcher) {
-	clocks.Count = func() map[string]float64 {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		text, err := t.server.Scrape(ctx)
-		if err != nil || text == nil {
-			return nil
-		}
-		return counters(text)
-	}
-}
 
 // remember takes from the site what this machine cannot know of a trial's window: the clocks of the
 // server and of the load. What the other programs of the servers' machine used stays unknown.

@@ -173,8 +173,8 @@ func (w *Watcher) End() Reading {
 // wanted or could not be read. An overloaded server may answer a scrape most of a second late, so the
 // change is scaled from the time between the replies to the window.
 func (w *Watcher) Connections() *record.Connections {
-	first, last := w.counts[0], w.counts[1]
-	if first == nil || last == nil {
+	last := w.counts[1]
+	if _, has := w.counts[0]["schedlab_connections_open"]; !has || last == nil {
 		return nil
 	}
 	change := func(name string) float64 { return w.counter("schedlab_connections_" + name + "_total") }

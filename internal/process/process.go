@@ -221,7 +221,7 @@ func (p *Process) ready(ctx context.Context, path string) error {
 		case <-p.exited:
 			return p.Died(atStart)
 		case <-ctx.Done():
-			return fmt.Errorf("the server on %s is not ready: %w: %s; its log ends with: %s", p.Addr, context.Cause(ctx), last, lastWords(p.log.String()))
+			return fmt.Errorf("the server on %s is not ready: %w: %s; its log ends with: %s", p.Addr, context.Cause(ctx), last, lastWords(string(p.Output())))
 		case <-time.After(readyPoll):
 		}
 	}

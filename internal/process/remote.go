@@ -21,7 +21,6 @@ func (l *Launcher) startElsewhere(ctx context.Context, argv []string, path strin
 	p := l.process(r.Addr)
 	p.Admin, p.remote = r.Admin, r
 	if err := p.ready(ctx, path); err != nil {
-		_, _ = p.log.Write(r.Log())
 		r.Kill()
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"schedlab/internal/command"
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
@@ -129,8 +128,8 @@ func askedBriefly(r *record.Result) string {
 // Of a cluster it names the nodes.
 func onCPUs(e record.Env) string {
 	if c := e.Cluster; c != nil {
-		return fmt.Sprintf("; each server in a Pod with %s on %s, load from %s on %s", prose.Plural(c.ServerCPUs, "CPU"),
-			strings.Join(c.ServerNodes, " or "), prose.Plural(c.Shards, "Pod"), strings.Join(c.LoadNodes, ", "))
+		return fmt.Sprintf("; each server in a Pod with %s on %s, load from %s on %s", plural(c.ServerCPUs, "CPU"),
+			strings.Join(c.ServerNodes, " or "), plural(c.Shards, "Pod"), strings.Join(c.LoadNodes, ", "))
 	}
 	shared := e.SharedCPUs()
 	load := either(len(shared) > 0, "load shares "+shared.Words(), fmt.Sprintf("load on %s %s", cpus(e.LoadCPUs), e.LoadCPUs))
@@ -161,9 +160,9 @@ func marked(r *record.Result, width int, note bool) document.Part {
 		}
 	}
 	more := len(arms) - len(shown)
-	change := "Differences are medians over blocks, no quotients of the figures shown."
+	change := "Differences are medians over blocks, not quotients of two figures."
 	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Plain != nil && differs(v) }) {
-		change = "Differences are medians over blocks without the luck of arrivals, no quotients (--verbose: both)."
+		change = "Differences are medians over blocks, corrected for lucky arrivals, not quotients (--verbose: both)."
 	}
 	below := nonEmpty(
 		markLegend(r, used),

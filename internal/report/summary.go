@@ -195,7 +195,7 @@ func gateEvidence(r *record.Result) document.Facts {
 
 // gateFigures returns the table of a gate with the rule for its answers.
 func gateFigures(r *record.Result) document.Part {
-	const rule = "worse: surely above no change, and in the median by more than half of what is allowed; fine: surely within what is allowed; a change is the median over blocks, no quotient of two figures"
+	const rule = "worse: surely above no change, and in the median by more than half of what is allowed; fine: surely within what is allowed; a change is the median over blocks, not the quotient of two figures"
 	return document.Section{Parts: []document.Part{gateTable(r), document.Lines{rule}}}
 }
 
@@ -203,9 +203,10 @@ func gateFigures(r *record.Result) document.Part {
 func remedies(r *record.Result) string {
 	text := "a lower --rate has less noise of queueing, and --allow can allow more"
 	fine := only(r.Gate, func(g record.Gated) bool { return g.Answer == record.GateFine })
-	// Where an open metric looks worse, nobody should leave it out.
+	// An open metric that looks worse must not be left out.
 	worse := slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
-		return g.Answer == record.GateOpen && (g.Ratio > 1+g.Allow/4) != stats.MetricOf(g.Metric).HigherIsBetter
+		ratio := either(stats.MetricOf(g.Metric).HigherIsBetter, 1/g.Ratio, g.Ratio)
+		return g.Answer == record.GateOpen && ratio > 1+g.Allow/4
 	})
 	if len(fine) > 0 && !worse {
 		words := each(fine, func(g record.Gated) string { return cmp.Or(stats.MetricOf(g.Metric).Word, g.Metric) })
