@@ -151,10 +151,13 @@ func (c *Comparison) Shortened(blocks int) *Comparison {
 	return &Comparison{p}
 }
 
-// Env returns a description of this machine, on which the comparison would run.
+// Env returns a description of this machine, on which the comparison would run, and of its site.
 func (c *Comparison) Env() record.Env {
 	e := host.Fingerprint(c.plan.opts.Version, c.plan.cpus)
 	e.ItersPerUsec = c.plan.opts.Iters
+	if site := c.plan.opts.Site; site != nil {
+		e.Cluster = site.Describe()
+	}
 	return e
 }
 

@@ -203,5 +203,5 @@ func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []r
 			})
 		}
 	}
-	return slices.Concat(all, run.Plan.Doubts, hostDoubts(r.Env))
+	return slices.Concat(all, run.Plan.Doubts, HostDoubts(r.Env))
 }

@@ -22,7 +22,7 @@ import (
 // verdicts.go). Doubts tell the reader how far to trust the result, the heaviest first.
 func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	all := record.ByWeight(slices.Concat(
-		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.silent(), b.lost(), b.unsent(), hostDoubts(r.Env),
+		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.silent(), b.lost(), b.unsent(), HostDoubts(r.Env),
 	))
 	if undecided(r) {
 		slices.SortStableFunc(all, func(a, b record.Fact) int { return stats.Count(b.Disturbs()) - stats.Count(a.Disturbs()) })
@@ -121,9 +121,9 @@ func oneCPU(r *record.Result) bool {
 // tenths rounds a time to tenths of a millisecond, upwards.
 func tenths(seconds float64) float64 { return math.Ceil(seconds*1e4) / 1e4 }
 
-// hostDoubts returns the doubts about any run with server and load on one machine, or on a cluster.
+// HostDoubts returns the doubts about any run with server and load on one machine, or on a cluster.
 // They are the same for every run there.
-func hostDoubts(e record.Env) (all []record.Fact) {
+func HostDoubts(e record.Env) (all []record.Fact) {
 	if c := e.Cluster; c != nil {
 		f := record.Fact{Code: onCluster, Values: record.Values{"clock": tenths(c.ClockError), "late": tenths(c.Late)}}
 		both := slices.DeleteFunc(slices.Clone(c.ServerNodes), func(node string) bool { return !slices.Contains(c.LoadNodes, node) })

@@ -84,8 +84,8 @@ var (
 	noSuchPhase    = record.Sentence("no-such-phase", `the timeline has no phase {{printf "%q" .Names.phase}}`)
 	noPrediction   = record.Sentence("no-prediction", `no prediction of {{.Metric}} for {{.Arm}}: name a model under predict`)
 	windowTooShort = record.Sentence("window-too-short", `{{.Metric}} was not measured: block {{count .Values.block}} of {{.Arm}} has too few requests`)
-	onCluster      = record.Sentence("on-cluster", `{{with .Names.shared}}servers and load shared {{.}} (--server-nodes and --load-nodes part them); {{end}}the cluster's network and all that runs on its nodes are in the times; `+
-		`the shards' clocks agree to {{time .Values.clock}}{{if .Values.late}}, and a shard began {{time .Values.late}} late{{end}}`)
+	onCluster      = record.Sentence("on-cluster", `{{with .Names.shared}}servers and load shared {{.}} (--server-nodes and --load-nodes part them); {{end}}the cluster's network and all that runs on its nodes are in the times{{if .Values.clock}}; `+
+		`the shards' clocks agree to {{time .Values.clock}}{{end}}{{if .Values.late}}, and a shard began {{time .Values.late}} late{{end}}`)
 	keptInSome = record.Sentence("kept-in-some", `kept in {{count .Values.kept}} of {{plural .Values.blocks "block"}}: either may be the rule`)
 )
 

@@ -185,10 +185,12 @@ func (r *Run) describe(c *experiment.Comparison) {
 			r.Map.Doubts = append(r.Map.Doubts, d)
 		}
 	}
-	if r.Map.Env.Virtualised {
-		r.Map.Doubts = append(r.Map.Doubts, record.Fact{Code: record.Virtualised})
+	for _, d := range judge.HostDoubts(r.Map.Env) {
+		if d.Code == record.OneHost {
+			d.Names = record.Names{"part": "cell"}
+		}
+		r.Map.Doubts = append(r.Map.Doubts, d)
 	}
-	r.Map.Doubts = append(r.Map.Doubts, record.Fact{Code: record.OneHost, Names: record.Names{"part": "cell"}})
 }
 
 // plan returns the comparison of one cell, not yet run. Its aim is the map's question alone, so it

@@ -127,9 +127,8 @@ func askedBriefly(r *record.Result) string {
 // onCPUs tells where servers and load ran: "; servers on CPU 0, load on CPU 1". "" if they were free.
 // Of a cluster it names the nodes.
 func onCPUs(e record.Env) string {
-	if c := e.Cluster; c != nil {
-		return fmt.Sprintf("; each server in a Pod with %s on %s, load from %s on %s", plural(c.ServerCPUs, "CPU"),
-			strings.Join(c.ServerNodes, " or "), plural(c.Shards, "Pod"), strings.Join(c.LoadNodes, ", "))
+	if e.Cluster != nil {
+		return "; " + inPods(e.Cluster)
 	}
 	shared := e.SharedCPUs()
 	load := either(len(shared) > 0, "load shares "+shared.Words(), fmt.Sprintf("load on %s %s", cpus(e.LoadCPUs), e.LoadCPUs))

@@ -394,9 +394,18 @@ func machine(e record.Env, arms []record.Arm) string {
 	if e.CPUs == 0 {
 		return "the machine was not recorded"
 	}
+	if e.Cluster != nil {
+		return strings.Join(nonEmpty(inPods(e.Cluster), e.Go), "; ")
+	}
 	server := servers(e, arms, func(procs string) string { return side(e.ServerCPUs, e.CPUs, procs) })
 	load := side(e.LoadCPUs, e.CPUs, procs(e.LoadProcs))
 	return strings.Join(nonEmpty("server "+server, "load "+load, e.CPU, when(e.Virtualised, "virtual machine"), e.Go), "; ")
+}
+
+// inPods tells where servers and load of a run on a cluster were.
+func inPods(c *record.Cluster) string {
+	on := func(nodes []string) string { return when(len(nodes) > 0, " on %s", strings.Join(nodes, ", ")) }
+	return fmt.Sprintf("each server in a Pod with %s%s, load from %s%s", plural(c.ServerCPUs, "CPU"), on(c.ServerNodes), plural(c.Shards, "Pod"), on(c.LoadNodes))
 }
 
 // side describes the CPUs and the GOMAXPROCS of one side, servers or load. list is a set of
