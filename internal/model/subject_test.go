@@ -37,7 +37,8 @@ type setup struct {
 }
 
 // newSetup is four workers behind the mode's own queue and overflow policy, the
-// default limits, and the real handlers.
+// default limits but for idle connections, which no slow test loses, and the real
+// handlers.
 func newSetup(t testing.TB, mode model.Mode) setup {
 	s := setup{
 		Config: model.Config{
@@ -53,6 +54,7 @@ func newSetup(t testing.TB, mode model.Mode) setup {
 	if mode.Has("listeners") {
 		s.Socket.Sockets = 3
 	}
+	s.IdleTimeout = time.Hour
 	if mode.Depth != nil {
 		s.Depth = mode.Depth(s.Workers)
 		if err := s.Overflow.Set(mode.Overflow); err != nil {
