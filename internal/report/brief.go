@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -137,7 +138,7 @@ func onCPUs(e record.Env) string {
 
 // marked returns the table of the arms' figures. After each figure stands a mark for the arm's
 // verdict on it, and below the table the legend of the marks in use. If note is set, a line
-// explains why a change is not the quotient of two figures in the table.
+// explains a change that is not the quotient of its two figures.
 func marked(r *record.Result, width int, note bool) document.Part {
 	// The copy of the baseline is no choice.
 	arms := choices(r.Arms)
@@ -159,17 +160,42 @@ func marked(r *record.Result, width int, note bool) document.Part {
 		}
 	}
 	more := len(arms) - len(shown)
-	change := "Differences are medians over blocks, not quotients of two figures."
-	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Plain != nil && differs(v) }) {
-		change = "Differences are medians over blocks, corrected for lucky arrivals, not quotients (--verbose: both)."
-	}
 	below := nonEmpty(
 		markLegend(r, used),
 		when(opened, mostOpen+": connections open at once, at most."),
-		when(note && slices.ContainsFunc(r.Verdicts, differs), "%s", change),
+		when(note, "%s", noQuotient(r, shown)),
 		when(more > 0, "%s more", plural(more, "arm")),
 	)
 	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, document.Lines(below)}}
+}
+
+// noQuotient explains the sure difference of these arms that lies furthest from the quotient of its
+// two figures; "" if each lies within 2 % of its quotient.
+func noQuotient(r *record.Result, arms []record.Arm) string {
+	var worst record.Verdict
+	var quotient float64
+	furthest := math.Log(1.02)
+	for _, arm := range arms {
+		for _, v := range r.Verdicts {
+			base := armOf(r, v.Baseline)
+			of, to := arm.Median(v.Metric), base.Median(v.Metric)
+			if v.Arm != arm.Name || !differs(v) || of == nil || to == nil || *of <= 0 || *to <= 0 {
+				continue
+			}
+			if gap := math.Abs(math.Log(v.Ratio * *to / *of)); gap > furthest {
+				worst, quotient, furthest = v, *of / *to, gap
+			}
+		}
+	}
+	switch label := worst.Arm + "'s " + stats.MetricOf(worst.Metric).Label; {
+	case worst.Arm == "":
+		return ""
+	case worst.Plain == nil:
+		return fmt.Sprintf("Differences are medians over blocks: %s is %s, its two figures are %s apart.", label, change(worst.Ratio), change(quotient))
+	default:
+		return fmt.Sprintf("Differences are medians over blocks, corrected for lucky arrivals: %s is %s, as measured %s.",
+			label, change(worst.Ratio), change(worst.Plain.Median))
+	}
 }
 
 // textWidth returns the width of a table with these columns in a text: the widest cell of each

@@ -127,6 +127,33 @@ func TestBriefTellsTheTwoMeansApart(t *testing.T) {
 	}
 }
 
+// Readers divide two figures and get another difference than the table's: the screen says why, of the one that is
+// furthest off.
+func TestBriefExplainsWhatIsNoQuotient(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		ratio float64 // pool's at p90: its figures are 17 % apart
+		plain *record.Spread
+		want  string
+	}{
+		{"near", 1.17, &record.Spread{Median: 1.16}, ""},
+		{"corrected", 1.25, &record.Spread{Median: 1.19}, "Differences are medians over blocks, corrected for lucky arrivals: pool's p90 is +25 %, as measured +19 %."},
+		{"not corrected", 1.25, nil, "Differences are medians over blocks: pool's p90 is +25 %, its two figures are +17 % apart."},
+	} {
+		r := quick()
+		for i := range r.Verdicts {
+			if v := &r.Verdicts[i]; v.Arm == "pool" && v.Metric == "p90" {
+				v.Ratio, v.Plain = c.ratio, c.plain
+			}
+		}
+		got := strings.Join(strings.Fields(strings.ReplaceAll(inBrief(t, r, 100), nbsp, " ")), " ")
+		if !strings.Contains(got, c.want) || strings.Contains(got, "Differences are") != (c.want != "") {
+			t.Errorf("%s: got %s, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 // Whether clients keep their connections decides what a pool does to them, so the line on the load says it.
 func TestBriefSaysNewConnections(t *testing.T) {
 	t.Parallel()
