@@ -8,7 +8,7 @@ import "schedlab/internal/record"
 // package queueing has constants with these codes (queueing.Hopeless). Then the doubts about the
 // replay and about a demand's source, and last the results of a test.
 var (
-	sizeAdvice     = record.Sentence("size-advice", `{{plural .Values.workers "worker"}} and a queue of {{count .Values.queue}} keep {{.Names.slo}} at {{.Names.rate}}`)
+	sizeAdvice     = record.Sentence("size-advice", `{{plural .Values.workers "worker"}} and a queue of {{count .Values.queue}} keep {{.Names.slo}} at {{.Names.rate}}{{with .Names.assumed}} ({{.}} is assumed){{end}}`)
 	sizePools      = record.Sentence("size-pools", `where a worker serves a request (pool-request); workers that keep their connection (pool) must be at least as many as clients keep connections`)
 	sizeWaits      = record.Sentence("size-waits", `No SLO given: {{plural .Values.workers "worker"}} at least for {{.Names.rate}}; from {{count .Values.knee}} on a request waits, on average, less than a tenth of the time it is held`)
 	sizeNoCores    = record.Sentence("size-no-cores", `No number of workers keeps up with {{.Names.rate}}: the requests need {{digits .Values.cores}} cores, and there are {{count .Values.have}}; below {{digits .Values.most_rate}}/s they could`)

@@ -184,6 +184,9 @@ func (s *Page) lead() record.Fact {
 	case s.SLO == nil:
 		f.Code, f.Values = sizeWaits, record.Values{"workers": float64(s.Waits[0].Workers), "knee": float64(s.Waits[s.Knee].Workers)}
 	case s.Advice.Workers > 0:
+		if s.Assumed != "" {
+			f.Names["assumed"] = s.Assumed
+		}
 		f.Code, f.Values = sizeAdvice, record.Values{"workers": float64(s.Advice.Workers), "queue": float64(s.Advice.Queue)}
 	default:
 		f.Because = []record.Fact{s.hopeless()}

@@ -83,7 +83,7 @@ var (
 	GeneratorLimit  = Sentence("generator-limit", `its backlog grows through the window while the load's own CPUs are full: that is the generator's, and says nothing of the server; lower --rate, or give the load more with --load-cpus`)
 	Overloaded      = Sentence("overloaded", `overloaded: its backlog grows through the window, so only goodput is judged`)
 	AnsweredNone    = Sentence("answered-none", `it answered none of its requests{{if .Values.late}} before the window ended{{end}} in block{{if ne .Values.blocks 1.0}}s{{end}} {{.Names.blocks}}`)
-	StickyPool      = Sentence("sticky-pool", `starves {{count .Values.waiting}} of {{count .Values.connections}} kept connections, because a worker keeps its connection until it closes: its capacity and times are those of {{plural .Values.workers "client"}} only; give it workers={{count .Values.connections}}, take pool-requeue, or give --close`)
+	StickyPool      = Sentence("sticky-pool", `starves {{count .Values.waiting}} of {{count .Values.connections}} kept connections, because a worker keeps its connection until it closes: what it does is for {{plural .Values.workers "client"}} only; give it workers={{count .Values.connections}}, take pool-requeue, or give --close`)
 	CauseTurnedAway = Sentence("cause-turned-away", `its queue is full, and it turns {{percentf "%.3g" .Values.away}} of its connections away`)
 	CauseStarvation = Sentence("starvation", `starvation: {{.Arm}} left {{count .Values.starved}} of its connections without an answer, and its times lack their waits`)
 	Virtualised     = Sentence("virtualised", `a virtual machine: neighbours and the hypervisor are in the noise`)

@@ -300,7 +300,7 @@ func few(lines []string, most int) []string {
 // follow. The last line may be empty.
 func sure(r *record.Result) []string {
 	text := blocks(r)
-	if len(r.Verdicts) > 0 && oneReason(r.Verdicts) == "" {
+	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Refused }) {
 		// The intervals of the quantiles are corrected for several comparisons, so all of them
 		// hold together.
 		times := stats.Names(stats.Quantiles())

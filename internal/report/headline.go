@@ -50,8 +50,11 @@ func answerWord(a record.Answer) string {
 }
 
 // rankingBelow returns the ranking as a line of its own below claims, without its full stop;
-// nil if the ranking is the headline already.
+// nil if the ranking is the headline already, or if a gate asked another question.
 func rankingBelow(r *record.Result) []string {
+	if len(r.Gate) > 0 {
+		return nil
+	}
 	if ranked := ranking(r); Headline(r) != ranked {
 		return []string{strings.TrimSuffix(ranked, ".")}
 	}
@@ -260,8 +263,15 @@ func fallsBehind(r *record.Result, v record.Verdict) string {
 }
 
 // undecided describes a challenger without a decision: the blocks so far, and which way they
-// lean. If metrics lean both ways it names none.
+// lean. If metrics lean both ways it names none. Where a third arm's growing backlog left the
+// baseline without a copy to judge by, it names that arm.
 func undecided(s record.Standing, open []record.Verdict) string {
+	for _, v := range open {
+		third := first(v.Reason.Because, func(f record.Fact) bool { return f.Arm != "" && f.Arm != s.Arm && f.Arm != s.Baseline })
+		if v.Verdict == stats.Refused && third.Arm != "" {
+			return fmt.Sprintf("%s and %s cannot be judged in a run with %s, whose backlog grows: compare them without it", s.Arm, s.Baseline, third.Arm)
+		}
+	}
 	blocks, leaning := 0, ""
 	for _, v := range open {
 		blocks = max(blocks, v.Blocks)

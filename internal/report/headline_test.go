@@ -26,11 +26,39 @@ func TestHeadlineOfATrade(t *testing.T) {
 	}
 }
 
+// Two arms that a third one kept from being judged are not called undecided, as if the blocks had not told them
+// apart; and a report with no verdict on times promises nothing about them.
+func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
+	t.Parallel()
+	overload := record.Fact{Code: "aa", Because: []record.Fact{{Code: "overload", Arm: "a", Values: record.Values{}}}}
+	refused := func(arm, baseline string) record.Verdict {
+		return record.Verdict{Arm: arm, Baseline: baseline, Metric: "p90", Primary: true, Verdict: stats.Refused, Blocks: 10, Reason: overload}
+	}
+	higher := func(arm string) record.Verdict {
+		return record.Verdict{Arm: arm, Baseline: "a", Metric: "goodput", Verdict: "HIGHER", Ratio: 1.5, Blocks: 10}
+	}
+	r := &record.Result{
+		Arms:     []record.Arm{{Name: "a"}, {Name: "b"}, {Name: "c"}},
+		Verdicts: []record.Verdict{refused("b", "a"), higher("b"), refused("c", "a"), higher("c")},
+		Answer: record.Conclusion{
+			Outcome: record.SeveralWin, Faster: []string{"b", "c"},
+			Standings: []record.Standing{{Arm: "b", Baseline: "a", Rank: record.KeepsUp}, {Arm: "c", Baseline: "a", Rank: record.KeepsUp}},
+			Duels:     []record.Duel{{Standing: record.Standing{Arm: "c", Baseline: "b", Rank: record.RankOpen}, Verdicts: []record.Verdict{refused("c", "b")}}},
+		},
+	}
+	if got, want := Headline(r), "; c and b cannot be judged in a run with a, whose backlog grows: compare them without it."; !strings.HasSuffix(got, want) {
+		t.Errorf("got %s, want it to end with %q", got, want)
+	}
+	if got := strings.Join(sure(r), "\n"); strings.Contains(got, "hold together") {
+		t.Errorf("got %s, want no promise about verdicts on times", got)
+	}
+}
+
 // What breaks the answer stands before it, unless the answer says it itself.
 func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 	t.Parallel()
 	starves := record.Fact{Code: record.StickyPool, Arm: "pool", Values: record.Values{"waiting": 62, "connections": 64, "workers": 2}}
-	const said = "pool starves 62 of 64 kept connections, because a worker keeps its connection until it closes: its capacity and times are those of 2 clients only; give it workers=64, take pool-requeue, or give --close. "
+	const said = "pool starves 62 of 64 kept connections, because a worker keeps its connection until it closes: what it does is for 2 clients only; give it workers=64, take pool-requeue, or give --close. "
 	capacity := record.Result{
 		Doubts: []record.Fact{starves}, Arms: []record.Arm{{Name: "pool"}},
 		Capacity: &record.Capacity{Arms: []record.ArmCapacity{{

@@ -290,7 +290,8 @@ func conditions(r *record.Result) string {
 	}
 	rest := len(r.Verdicts) - primary // same interval width, but not counted in the correction
 	return text + fmt.Sprintf("; %s of times, 95%s%% together", plural(primary, "comparison"), nbsp) +
-		when(rest > 0, "; %d of goodput and CPU time, %s each", rest, percent("%.1f", 1-stats.Alpha/float64(primary)))
+		when(rest > 0, "; %d of goodput and CPU time, %s each", rest, percent("%.1f", 1-stats.Alpha/float64(primary))) +
+		when(len(r.Gate) > 0, "; as compare judges, against one run of %s a block, where the gate takes both", r.Arms[0].Name)
 }
 
 // allGood reports whether every request was sent and got a good reply in time, no arm is
