@@ -319,7 +319,8 @@ func (s *Site) send(ctx context.Context, o load.Options, dealt []load.Options, l
 			return nil, start, sum, fmt.Errorf("shard %d on node %s: %s", i, s.shards[i].Node, a.Error)
 		}
 		s.about.Late = max(s.about.Late, a.Late.Seconds())
-		sum.CPU, sum.Steal, sum.Throttled = sum.CPU+max(0, a.CPU), sum.Steal+max(0, a.Steal), sum.Throttled+max(0, a.Throttled)
+		// Shards of one node see the same steal.
+		sum.CPU, sum.Steal, sum.Throttled = sum.CPU+max(0, a.CPU), max(sum.Steal, a.Steal), max(sum.Throttled, a.Throttled)
 	}
 	return got, start, sum, s.lost(errs)
 }

@@ -25,11 +25,11 @@ type Site interface {
 	Describe() *record.Cluster
 }
 
-// Clocks are seconds, over a load's machines and its whole time.
+// Clocks are seconds in a load's window.
 type Clocks struct {
-	CPU       float64 // CPU time of the load
-	Steal     float64 // stolen by the hypervisor, on all CPUs
-	Throttled float64 // in which a CPU limit stopped the load
+	CPU       float64 // CPU time of the load, summed
+	Steal     float64 // stolen by the hypervisor, on all CPUs of the load's machine that lost most
+	Throttled float64 // in which a CPU limit stopped the sender that it stopped most
 	Lost      error   // a part of the load that nobody knows of; its requests count as not sent
 }
 
@@ -64,8 +64,13 @@ func siteCPUs(s Site) host.Sides {
 	return cpus
 }
 
-// cpuCounter is the counter of a server's CPU time, which Prometheus' client libraries publish.
-const cpuCounter = "process_cpu_seconds_total"
+// Counters of a server that runs on another machine. Prometheus' client libraries publish the first, our
+// own servers all.
+const (
+	cpuCounter      = "process_cpu_seconds_total"
+	stealCounter    = "schedlab_host_steal_seconds_total"
+	throttleCounter = "schedlab_cpu_throttled_seconds_total"
+)
 
 // remember takes from the site what this machine cannot know of a trial's window: the clocks of the
 // server and of the load. What the other programs of the servers' machine used stays unknown.
@@ -75,5 +80,12 @@ func (t *trial) remember(clocks *host.Watcher, used Clocks) {
 		t.Server.CPU = *cpu
 	}
 	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.CPU, used.Steal, used.Throttled
+	// The machine that lost most is what the checks of a window look at.
+	if steal := clocks.Counted(stealCounter); steal != nil {
+		t.Client.Steal = max(t.Client.Steal, *steal)
+	}
+	if throttled := clocks.Counted(throttleCounter); throttled != nil {
+		t.Server.Throttled = *throttled
+	}
 	t.lost = used.Lost
 }

@@ -22,7 +22,7 @@ import (
 // verdicts.go). Doubts tell the reader how far to trust the result, the heaviest first.
 func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	all := record.ByWeight(slices.Concat(
-		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.silent(), b.lost(), b.unsent(), HostDoubts(r.Env),
+		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.silent(), b.lost(), b.unsent(), b.limited(), HostDoubts(r.Env),
 	))
 	if undecided(r) {
 		slices.SortStableFunc(all, func(a, b record.Fact) int { return stats.Count(b.Disturbs()) - stats.Count(a.Disturbs()) })
@@ -163,6 +163,22 @@ func (b blocks) unsent() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		if unsent := b.unsentShare(a.Name); unsent > 0 && a.Role != record.Copy {
 			all = append(all, record.Fact{Code: unsentRequests, Arm: a.Name, Values: record.Values{"share": unsent, "rate": a.Clients.Rate}})
+		}
+	}
+	return all
+}
+
+// limited returns a doubt for each arm with servers on a cluster that their CPU limit stopped for more
+// than 1 % of the median window. It refuses no verdict: an arm that wants more CPU is stopped more.
+func (b blocks) limited() (all []record.Fact) {
+	for _, a := range b.run.Plan.Arms {
+		var shares []float64
+		for _, block := range b.valid {
+			t := b.windows[block][a.Name].Trial
+			shares = append(shares, t.Server.Throttled/t.Window)
+		}
+		if share := stats.Median(shares); share > .01 && a.Role != record.Copy {
+			all = append(all, record.Fact{Code: serverLimited, Arm: a.Name, Values: record.Values{"share": share}})
 		}
 	}
 	return all

@@ -141,6 +141,25 @@ func TestDisturbanceIsOnTheScreen(t *testing.T) {
 	}
 }
 
+// A server on a cluster whose CPU limit stopped it is named; the run's verdicts stand.
+func TestLimitedServerIsTold(t *testing.T) {
+	t.Parallel()
+	limit := func(trial *record.Trial, requests []record.Request) []record.Request {
+		if trial.Arm == "pool" {
+			trial.Server.Throttled = .05 * trial.Window
+		}
+		return requests
+	}
+	r := (synthetic{edit: limit}).judged(t)
+	said := doubtTexts(r)
+	if want := "its CPU limit stopped the server for 5 % of the median window"; !slices.ContainsFunc(said, func(d string) bool { return strings.Contains(d, want) }) {
+		t.Errorf("got the doubts %q, want %q", said, want)
+	}
+	if none := (synthetic{}).judged(t); strings.Contains(strings.Join(doubtTexts(none), " "), "CPU limit") {
+		t.Errorf("nobody was stopped, and it is doubted: %q", doubtTexts(none))
+	}
+}
+
 func TestDescribeTrouble(t *testing.T) {
 	t.Parallel()
 	for want, tr := range map[string]record.Trouble{

@@ -30,6 +30,7 @@ var (
 		`{{with .Values.turns}}the others had {{printf "%.2g" .}} each, too few to tell a long wait from none; {{template "longer-windows" $}} would show it{{else}}its times are only those of the connections that it served, so it cannot win{{end}}`)
 	unsentRequests = record.Sentence("unsent-requests", `its paced clients did not send {{percent .Values.share}} of the {{count .Values.rate}} requests/s planned, while they waited for replies: requests that were never sent are in no figure`)
 	stampsLost     = record.Sentence("stamps-lost", `its server had no room for the stamps of all requests in {{count .Values.windows}} of {{plural .Values.of "window"}}: the breakdown of its time covers only the newest {{percent .Values.joined}}; give the arm a larger timeline`)
+	serverLimited  = record.Sentence("server-limited", `its CPU limit stopped the server for {{percent .Values.share}} of the median window, which is in its times; give the servers more with --server-cpu`)
 	onlyOneCPU     = record.Sentence("one-cpu", `the server had one CPU and so GOMAXPROCS 1: accept, poller and handlers share a run queue; with more CPUs repeat on two or more`)
 	loadTookCPU    = record.Sentence("load-took-cpu", `its load took {{percent .Values.share}} of {{.Names.cpus}}, which it shares with the server, more than {{percent .Values.most}}: it was disturbed; ask for less with --rate`)
 	othersUsedCPUs = record.Sentence("others-used-cpus", `over the whole run of {{count .Values.seconds}} s {{template "list" .}}`)

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"schedlab/internal/cgroup"
 	"schedlab/internal/model"
 	"schedlab/internal/timeline"
 	"schedlab/internal/workload"
@@ -155,6 +157,23 @@ func (m *Metrics) WatchProcesses(read func() (serving int, restarts uint64)) {
 		serving, restarts := read()
 		s.gauge("processes", "Processes that serve.", float64(serving))
 		s.counter("process_restarts_total", "Processes started in place of one that ended.", float64(restarts))
+	})
+}
+
+// watchMachine adds the times in which the server could not run through no fault of its own.
+func (m *Metrics) watchMachine() {
+	read := func(name string) string {
+		text, _ := os.ReadFile("/" + name) // no file, no figure
+		return string(text)
+	}
+	m.read(func(s scrape) {
+		s.counter("cpu_throttled_seconds_total", "Time for which a CPU limit (cgroup) stopped the server, summed over CPUs; 0 also where the kernel does not tell it.",
+			cgroup.Throttled(read).Seconds())
+		if fs, err := procfs.NewDefaultFS(); err == nil {
+			if stat, err := fs.Stat(); err == nil {
+				s.counter("host_steal_seconds_total", "CPU time that the hypervisor gave to others since the machine started, summed over CPUs.", stat.CPUTotal.Steal)
+			}
+		}
 	})
 }
 

@@ -110,8 +110,9 @@ func New(o Options) *Metrics {
 		m.answered.watch(m)
 		m.register.MustRegister(duration)
 	}
-	// Both are properties of the whole server, so a process of a fleet leaves them to its parent.
+	// These are properties of the whole server, so a process of a fleet leaves them to its parent.
 	if o.Process == "" {
+		m.watchMachine()
 		// By Prometheus' convention a name that ends in _info has facts as labels.
 		m.read(func(s scrape) {
 			a := o.Axes

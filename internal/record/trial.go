@@ -45,6 +45,9 @@ type ServerSide struct {
 	Rejected float64 `json:"rejected"`
 	Dropped  float64 `json:"dropped"`
 	Open     float64 `json:"open"`
+	// Throttled is the seconds of the window in which its CPU limit stopped it, summed over CPUs. It is
+	// known on a cluster, for servers of our own.
+	Throttled float64 `json:"throttled,omitempty"`
 	// Within counts the window alone. nil unless the scenario asks for it, since reading it costs
 	// the server a little time.
 	Within *Connections `json:"within,omitempty"`
