@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"schedlab/internal/model"
 )
 
 // readDashboard returns the dashboard in deploy: its variables' and its panels' queries.
@@ -152,6 +155,54 @@ func TestComposeFileIsWhole(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(deploy, "..", "loadtests", file)); err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+// TestKustomizations: each overlay of deploy/k8s sets a mode that there is, and the base gives a server
+// flags that it takes. tools/cluster/test applies one to a real cluster.
+func TestKustomizations(t *testing.T) {
+	t.Parallel()
+	k8s := filepath.Join(moduleRoot(t), "deploy", "k8s")
+	var server struct {
+		Spec struct {
+			Template struct {
+				Spec struct{ Containers []struct{ Args []string } }
+			}
+		}
+	}
+	decode(t, filepath.Join(k8s, "base", "serve.yaml"), &server)
+	args := server.Spec.Template.Spec.Containers[0].Args
+	overlays, err := filepath.Glob(filepath.Join(k8s, "overlays", "*", "kustomization.yaml"))
+	if err != nil || len(overlays) < 3 {
+		t.Fatalf("overlays %q: %v", overlays, err)
+	}
+	for _, file := range overlays {
+		var overlay struct {
+			Resources []string
+			Labels    []struct{ Pairs map[string]string }
+			Patches   []struct{ Patch string }
+		}
+		decode(t, file, &overlay)
+		mode := overlay.Labels[0].Pairs["schedlab.dev/mode"]
+		words := []string{}
+		for _, a := range args {
+			words = append(words, strings.ReplaceAll(a, "$(MODE)", mode))
+		}
+		serve, flags, err := newRoot(io.Discard, io.Discard).Find(words)
+		if err == nil {
+			err = serve.ParseFlags(flags)
+		}
+		if _, unknown := model.Lookup(mode); err != nil || unknown != nil {
+			t.Errorf("%s: %q: %v", file, words, err)
+		}
+		for _, r := range overlay.Resources {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), r, "kustomization.yaml")); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(overlay.Patches) > 0 && !strings.Contains(overlay.Patches[0].Patch, "value: "+mode+"}") {
+			t.Errorf("%s is named %s and patches %s", file, mode, overlay.Patches[0].Patch)
 		}
 	}
 }

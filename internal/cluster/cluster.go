@@ -27,10 +27,13 @@ type Settings struct {
 	Namespace string `json:"namespace"`
 	Image     string `json:"image"` // of schedlab, best by digest
 	Pull      string `json:"pull"`  // imagePullPolicy
-	Shards    int    `json:"shards"`
-	ServerCPU int    `json:"server_cpu"` // CPUs of a server
-	ShardCPU  string `json:"shard_cpu"`  // CPUs of a shard, as Kubernetes writes them: 1 or 500m
-	// ServerNodes and LoadNodes are the labels of the nodes for servers and for the load.
+	// PullSecret is the name of the Secret with which images are pulled; "" for none.
+	PullSecret string `json:"pull_secret,omitempty"`
+	Shards     int    `json:"shards"`
+	ServerCPU  int    `json:"server_cpu"` // CPUs of a server
+	ShardCPU   string `json:"shard_cpu"`  // CPUs of a shard, as Kubernetes writes them: 1 or 500m
+	// ServerNodes and LoadNodes are the labels of the nodes for servers and for the load. Taints with the
+	// same key and value are tolerated.
 	ServerNodes map[string]string `json:"server_nodes,omitempty"`
 	LoadNodes   map[string]string `json:"load_nodes,omitempty"`
 	Rest        string            `json:"rest"`  // whether shards spin or wait between requests
