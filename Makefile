@@ -65,7 +65,7 @@ UNRACED = TestIdentifiability TestStationOf MeetsTheory MeetsPollaczekKhinchine 
 	TestAudit TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
 	TestScripts/^(arms|audit|capacity|compare_disk|compare_pack|config|doctor|environment|help|modes|recipe|scenarios|size|version|.*_mistakes)$$
 
-test-cluster: ## schedlab cluster on a real Kubernetes of two nodes: comparisons, and each fault; seven minutes, as root, after ten that build Kubernetes once
+test-cluster: ## schedlab cluster on a real Kubernetes of two nodes: comparisons, and each fault; five minutes, as root, after ten that build Kubernetes once
 	apt-get install -y --no-install-recommends $$(cat tools/cluster/packages) >/dev/null
 	tools/cluster/test
 
