@@ -34,7 +34,7 @@ func newCapacity() *cobra.Command {
 a service level objective, as an interval: at its low end three windows of three
 kept the objective, at its high end most broke it. Every window is open-loop load
 on a fresh process; the arms take turns. Then one server is overloaded and offered
-the low rate again: one that breaks the objective now does not recover.
+the low rate again: one that breaks the objective three times now does not recover.
 
 The scenario's own rate is not used. Its load must be open and have a steady rate.
 Without a SCENARIO the embedded 'capacity' is searched, which asks for CPU time that

@@ -40,13 +40,17 @@ type Finding struct {
 }
 
 // recovers returns whether the server recovered from its overload, "yes" or "no"; "" if this was
-// not tried or is not settled. A single window that keeps the objective settles it. After one that
-// breaks it, two alike do.
+// not tried or is not settled. A first window that keeps the objective settles it; after one that
+// breaks it, two that keep it do.
+//
+// The rate is the low end of the interval, at which a server that was never overloaded breaks the
+// objective now and then, too. So "no" takes [MostAgain] broken windows: if the overload changed
+// nothing, three that break after three that kept are one order of twenty (Fisher's exact test).
 func recovers(kept, of int) string {
 	switch {
 	case of == 1 && kept == 1, kept >= majority:
 		return "yes"
-	case of-kept >= majority:
+	case of-kept >= MostAgain:
 		return "no"
 	}
 	return ""

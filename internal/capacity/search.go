@@ -28,7 +28,8 @@ const (
 	// leastNear is the smallest number of windows around an estimate, so that one lucky window
 	// does not end the search. reach is the factor from the highest rate to the next one beyond
 	// the range. retries is how often a refused window at a rate to verify or refute is measured
-	// again. mostAgain windows at most follow the overload, and majority of them decide.
+	// again. MostAgain windows at most follow the overload, and majority of them that keep the
+	// objective show that the server recovered.
 	looks               = 5         // windows of the first look over the range
 	lowest, highest     = .5, 1.02  // ends of the range, as ratios of X_max
 	settledAt           = .03       // relative half-width at which an estimate is good enough
@@ -41,7 +42,7 @@ const (
 	retries             = 2
 	overload            = 1.2 // ratio of X_max
 	closeEnough         = .06 // relative width of a bracket that is not halved any more
-	mostAgain, majority = 3, 2
+	MostAgain, majority = 3, 2
 )
 
 // Reserved is the number of windows that verify a rate, refute another, overload the server and offer it
@@ -285,8 +286,8 @@ func (s *search) all(rate float64, why string) bool {
 	return true
 }
 
-// recover overloads a server and then offers it the verified rate again. A single window may fail
-// for other reasons, so the majority of three decides.
+// recover overloads a server and then offers it the verified rate again, in up to
+// [MostAgain] windows: a single one may fail for other reasons.
 func (s *search) recover() {
 	f := Judge(s.Options, s.windows)
 	if f.Low == 0 || s.left() < 2 {
@@ -296,7 +297,7 @@ func (s *search) recover() {
 	// not used.
 	s.offer(max(f.High, overload*max(s.xmax, f.Low)), Overload, 0)
 	// These windows run on the server that was just overloaded; see round.
-	for kept, of := 0, 1; of <= mostAgain; of++ {
+	for kept, of := 0, 1; of <= MostAgain; of++ {
 		w, ok := s.offer(f.Low, Again, 1)
 		if !ok {
 			return

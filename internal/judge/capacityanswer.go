@@ -193,6 +193,8 @@ func (a *searched) recovery(f capacity.Finding) []record.Fact {
 		"kept": float64(f.AgainKept), "of": float64(f.AgainOf), "rate": f.Low,
 	}}
 	switch {
+	case f.AgainOf >= capacity.MostAgain:
+		open.Names["ended"] = "noise"
 	case a.stopped() != nil:
 		open.Names["ended"] = string(a.run.Status)
 	case len(a.windows) >= a.options.Windows:

@@ -174,7 +174,7 @@ func TestASearchIsJudgedFromItsRecord(t *testing.T) {
 		add("refute", 1080, high)
 	}
 	add("overload", 1440, high)
-	for range 2 {
+	for range 3 {
 		add("again", 970, high)
 	}
 	r := recordSearch(t, trials...)

@@ -62,7 +62,7 @@ type ArmCapacity struct {
 	XMax       float64   `json:"x_max,omitempty"`      // closed-loop throughput
 
 	// Recovers tells whether the server keeps the objective at Low again after the overload:
-	// "yes" or "no"; "" when that was not tried or not settled.
+	// "yes" or "no"; "" when that was not tried, or noise near the capacity may explain what it did.
 	Recovers  string `json:"recovers"`
 	AgainKept int    `json:"again_kept"` // windows after the overload that kept the objective, of AgainOf
 	AgainOf   int    `json:"again_of"`

@@ -232,8 +232,12 @@ func searched(r *record.Result) string {
 	return strings.Join(nonEmpty(append(parts, fmt.Sprintf("seed %d", r.Seed), r.Asked, sizes(r.Arms))...), ", ")
 }
 
-// ofSome marks a figure of an arm that serves only some of its clients.
-const ofSome = "†"
+// ofSome marks a figure of an arm that serves only some of its clients. noRate is the capacity of an arm
+// that kept the objective at no rate.
+const (
+	ofSome = "†"
+	noRate = "none"
+)
 
 // capacityTable returns the arms' results, with the head first. A figure that was not measured
 // is a dash. The counts of windows tell how well a bound is supported: "3 of 3" kept at the low
@@ -266,13 +270,11 @@ func interval(a record.ArmCapacity) string {
 		return strings.TrimSuffix(rate(a.Low), "/s") + " to " + rate(a.High)
 	case a.Outcome == "beyond":
 		return "above " + rate(a.Low)
-	// Not one rate was kept, and a lower one would starve the same clients.
-	case a.Outcome == "below" && !a.Starves.None():
-		return "none"
+	// Not one rate was kept, and a lower one would starve the same clients, or cannot have the goodput promised.
+	case a.Outcome == "below" && !a.Starves.None(), a.Outcome == "never":
+		return noRate
 	case a.Outcome == "below":
 		return "below " + rate(a.High)
-	case a.Outcome == "never":
-		return "none"
 	case a.Outcome == "slow":
 		return "too slow to judge"
 	case a.Outcome == "died" && a.End != nil && a.End.Rate > 0:
@@ -305,18 +307,38 @@ func capacityLines(r *record.Result) (lines []string) {
 	return lines
 }
 
-// capacityCompared tells which arms have more capacity, which starve clients, and, for an objective of
-// several terms, which term breaks first in each arm.
+// capacityCompared tells which arms have more capacity, which starve clients, which intervals reach above
+// X_max, and, for an objective of several terms, which term breaks first in each arm.
 func capacityCompared(r *record.Result) []string {
 	starving := only(r.Capacity.Arms, func(a record.ArmCapacity) bool { return !a.Starves.None() })
 	broken := only(r.Capacity.Arms, func(a record.ArmCapacity) bool { return a.Term != "" && len(r.Capacity.Terms) > 1 })
+	// The upper end is a rate that was offered, and X_max a rate that was served. A Low above X_max is a
+	// contradiction, which has a doubt of its own.
+	beyond := each(only(r.Capacity.Arms, func(a record.ArmCapacity) bool {
+		return a.Starves.None() && a.XMax > 0 && a.Low <= a.XMax && a.XMax < a.High
+	}), func(a record.ArmCapacity) string { return a.Name })
+	var above []string
+	if len(beyond) > 0 {
+		above = []string{strings.Join(beyond, ", ") + ": the interval reaches above X_max, because it ends at the lowest rate that was offered and broke the objective; " +
+			"expect no more than X_max, which one short probe tells to about 10" + nbsp + "%"}
+	}
 	return slices.Concat(
 		each(r.Capacity.Lines, record.Fact.String),
 		each(starving, func(a record.ArmCapacity) string {
 			v := a.Starves.Values
-			return fmt.Sprintf("%s %s: of %s only, for it starves %.0f of %.0f kept connections; it is compared with no other arm",
-				ofSome, a.Name, plural(int(v["workers"]), "client"), v["waiting"], v["connections"])
+			missed := ""
+			if interval(a) == noRate {
+				lowest := a.High
+				for _, w := range only(a.Windows, func(w record.RateWindow) bool { return w.Refused.None() }) {
+					lowest = min(lowest, w.Rate)
+				}
+				missed = fmt.Sprintf("; none: with %.0f clients it missed %s at %s already, the lowest rate that was tried, so nothing below was judged",
+					v["connections"], r.Capacity.SLO, rate(lowest))
+			}
+			return fmt.Sprintf("%s %s: of %s only, for it starves %.0f of %.0f kept connections; it is compared with no other arm%s",
+				ofSome, a.Name, plural(int(v["workers"]), "client"), v["waiting"], v["connections"], missed)
 		}),
+		above,
 		each(broken, func(a record.ArmCapacity) string { return fmt.Sprintf("%s: %s gives way first", a.Name, a.Term) }),
 	)
 }
