@@ -67,18 +67,18 @@ func (s scrape) tell(kind prometheus.ValueType, name, help string, value float64
 func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() model.RequestCounts) {
 	m.read(func(s scrape) {
 		n := counts()
-		s.counter("connections_accepted_total", "Connections accepted from the kernel.", float64(n.Accepted))
-		s.counter("connections_done_total", "Connections closed after service, or by a client that was still waiting (gave_up).", float64(n.Done))
+		s.counter("connections_accepted_total", "Connections accepted from the kernel, whether or not a worker has taken them yet.", float64(n.Accepted))
+		s.counter("connections_done_total", "Connections closed after service, or by a client that was still waiting (gave_up). A kept connection counts once, whatever the number of its requests.", float64(n.Done))
 		s.counter("connections_gave_up_total", "Connections whose client had closed them, or their sending side, when a worker took them, after 10 ms in the queue or more; counted as done, too. Only where connections wait for a worker, as in pool; elsewhere see requests_gave_up_total.", float64(n.GaveUp))
 		for _, r := range model.Reasons() {
 			s.counter("connections_rejected_total", "Connections answered with a refusal and closed.", float64(n.Rejected[r]), "reason", r.String())
-			s.counter("connections_dropped_total", "Connections closed without an answer; drain_timeout: with a request under way.", float64(n.Dropped[r]), "reason", r.String())
+			s.counter("connections_dropped_total", "Connections closed without an answer; drain_timeout: with a request under way, or sent and not read.", float64(n.Dropped[r]), "reason", r.String())
 		}
-		s.gauge("connections_open", "Connections accepted and not yet closed, counted on their own.", float64(n.Open))
+		s.gauge("connections_open", "Connections accepted and not yet closed, counted on their own: in service, idle between two requests, or waiting for a worker.", float64(n.Open))
 	})
 	m.read(func(s scrape) {
 		n := requests()
-		s.counter("requests_started_total", "Requests that reached the model; less the answered and the aborted ones, those in flight.", float64(n.Started))
+		s.counter("requests_started_total", "Requests that were read; less the answered and the aborted ones, those in flight. What was sent on a connection that waits for a worker, as in pool, is not read yet.", float64(n.Started))
 		s.counter("requests_aborted_total", "Requests whose connection was cut before they were answered.", float64(n.Aborted))
 		s.counter("requests_gave_up_total", "Requests whose client had closed the connection, or its sending side, when a worker took them, after 10 ms in the queue or more; they were run all the same. Only where requests wait for a worker, as in pool-request; elsewhere, as in pool, 0: see connections_gave_up_total.", float64(n.GaveUp))
 		s.counter("handler_panics_total", "Handler panics, each answered with a 500.", float64(n.Panics))
@@ -235,7 +235,7 @@ type phases struct {
 func (m *Metrics) WatchTimeline(ring *timeline.Ring) {
 	p := &phases{ring: ring}
 	p.vec = prometheus.NewHistogramVec(m.histogram("schedlab_request_phase_seconds",
-		"Where the time of stamped requests went in the server. ingress: in the socket, unread (with --stamps full); queue: in the model's queue, for a connection that is queued of its first request; handover: taken from it and not begun; service: in the handler; finish: from there to the write."),
+		"Where the time of stamped requests went in the server. ingress: in the socket, unread (with --stamps full); queue: in the model's queue, by the request itself or, where connections or bursts wait, before the first request of each; handover: taken from it and not begun; service: in the handler; finish: from there to the write."),
 		[]string{"phase"})
 	m.read(func(s scrape) {
 		lost := p.catchUp()

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"regexp"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,7 @@ import (
 
 	"schedlab/internal/dispatch"
 	"schedlab/internal/mode"
+	"schedlab/internal/model"
 	"schedlab/internal/workload"
 )
 
@@ -98,7 +100,7 @@ func New(o Options) *Metrics {
 		m.register = prometheus.WrapRegistererWith(prometheus.Labels{"process": o.Process}, m.registry)
 	}
 	duration := prometheus.NewHistogramVec(m.histogram("schedlab_request_duration_seconds",
-		"Server response time: from the parsed request to its answer, queueing for a worker included."), []string{"route"})
+		"Server response time: from the parsed request to its answer. A wait for a worker is in it where requests wait, but not where connections or bursts do: see schedlab_queue_wait_seconds."), []string{"route"})
 	// Each route's child is looked up once, here. In Observe the look-up would cost a hash of the
 	// label.
 	for r := range workload.NumRoutes {
@@ -143,14 +145,34 @@ func (m *Metrics) Observe(r workload.Route, status int, took time.Duration) {
 	m.duration[r].Observe(took.Seconds())
 }
 
+// jobs tells what waits in the queue of each mode that has workers. It ends the HELP of the metrics of
+// queues: it is the same in every mode, because Prometheus keeps one HELP for all servers.
+var jobs = func() string {
+	var named []string
+	for _, kind := range []struct{ unit, job string }{
+		{"connection", "a connection, once, before its first request"},
+		{"burst", "a connection each time that it has sent more"},
+		{"request", "a request"},
+	} {
+		var modes []string
+		for _, m := range model.Modes() {
+			if m.Axes.Unit == kind.unit && m.Has("workers") {
+				modes = append(modes, m.Name)
+			}
+		}
+		named = append(named, kind.job+" ("+strings.Join(modes, ", ")+")")
+	}
+	return " A job is, by mode, " + strings.Join(named, "; ") + "."
+}()
+
 // WatchQueue adds the metrics of a model's queue. q is read at each scrape. A queue that also has a
 // method Steals gets a counter of stolen jobs.
 func (m *Metrics) WatchQueue(q dispatch.Queue) {
 	m.read(func(s scrape) {
-		s.gauge("queue_depth", "Jobs waiting in the model's queue.", float64(q.Depth()))
-		s.gauge("queue_capacity", "Jobs that can wait in the model's queue.", float64(q.Capacity()))
+		s.gauge("queue_depth", "Jobs waiting in the model's queue."+jobs, float64(q.Depth()))
+		s.gauge("queue_capacity", "Jobs that can wait in the model's queue."+jobs, float64(q.Capacity()))
 		s.gauge("workers", "Workers of the model.", float64(q.Workers()))
-		s.gauge("workers_busy", "Workers running a job.", float64(q.Busy()))
+		s.gauge("workers_busy", "Workers that have a job. A worker that keeps its connection has one also while the connection is idle."+jobs, float64(q.Busy()))
 		if thieves, ok := q.(interface{ Steals() uint64 }); ok {
 			s.counter("steals_total", "Jobs run by another worker than the one they were queued for.", float64(thieves.Steals()))
 		}
@@ -161,10 +183,10 @@ func (m *Metrics) WatchQueue(q dispatch.Queue) {
 // a function with which a model observes each wait; it is safe for concurrent use.
 func (m *Metrics) QueueWait() func(time.Duration) {
 	// The gauge stands next to the histogram because a histogram does not keep its largest value.
-	wait := m.times("schedlab_queue_wait_seconds", "Time a job spent in the model's queue.")
+	wait := m.times("schedlab_queue_wait_seconds", "Time a job spent in the model's queue until a worker took it."+jobs)
 	var longest atomic.Int64
 	m.read(func(s scrape) {
-		s.gauge("queue_longest_wait_seconds", "Longest time that any job has spent in the model's queue until a worker took it, since the start.",
+		s.gauge("queue_longest_wait_seconds", "Longest time that any job has spent in the model's queue until a worker took it, since the start."+jobs,
 			time.Duration(longest.Load()).Seconds())
 	})
 	return func(d time.Duration) {
@@ -180,7 +202,7 @@ func (m *Metrics) QueueWait() func(time.Duration) {
 // each scrape and returns that wait, 0 for an empty queue.
 func (m *Metrics) WatchOldest(read func() time.Duration) {
 	m.read(func(s scrape) {
-		s.gauge("queue_oldest_wait_seconds", "Time that the job which waits longest for a worker has waited by now, 0 when none waits; a job is a connection, a burst of one, or a request, by the mode's unit.",
+		s.gauge("queue_oldest_wait_seconds", "Time that the job which waits longest for a worker has waited by now, 0 when none waits."+jobs,
 			read().Seconds())
 	})
 }
@@ -190,7 +212,7 @@ func (m *Metrics) WatchOldest(read func() time.Duration) {
 // for concurrent use.
 func (m *Metrics) Sojourn() func(time.Duration) {
 	return m.times("schedlab_sojourn_seconds",
-		"Time from a job's arrival at the model's queue to the end of its work; a job is a connection, or a burst of one.")
+		"Time from a job's arrival at the model's queue until its worker was done with it. Not where requests wait: theirs is schedlab_request_duration_seconds."+jobs)
 }
 
 // LoopLag registers the histogram of the times for which event loops kept others waiting. It

@@ -210,6 +210,40 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// HELP tells for every mode with workers what waits there, and where else a wait is.
+func TestHelpTellsWhatWaits(t *testing.T) {
+	t.Parallel()
+	all := gather(t, full())
+	job := map[string]string{"connection": " a connection, once", "burst": " a connection each time", "request": " a request ("}
+	for _, mode := range model.Modes() {
+		if !mode.Has("workers") {
+			continue
+		}
+		for _, name := range []string{"queue_wait_seconds", "queue_oldest_wait_seconds", "queue_longest_wait_seconds", "queue_depth",
+			"queue_capacity", "workers_busy", "sojourn_seconds"} {
+			_, jobs, _ := strings.Cut(all["schedlab_"+name].GetHelp(), " A job is, by mode,")
+			if !slices.ContainsFunc(strings.Split(jobs, ";"), func(kind string) bool {
+				_, modes, _ := strings.Cut(strings.TrimRight(kind, ")."), "(")
+				return strings.HasPrefix(kind, job[mode.Axes.Unit]) && slices.Contains(strings.Split(modes, ", "), mode.Name)
+			}) {
+				t.Errorf("HELP of %s does not tell that jobs of %s are each a %s: %q", name, mode.Name, mode.Axes.Unit, jobs)
+			}
+		}
+	}
+	for name, want := range map[string]string{
+		"request_duration_seconds":   "not where connections or bursts do",
+		"requests_started_total":     "on a connection that waits for a worker, as in pool, is not read yet",
+		"connections_accepted_total": "whether or not a worker has taken them yet",
+		"connections_done_total":     "counts once, whatever the number of its requests",
+		"connections_open":           "in service, idle between two requests, or waiting for a worker",
+		"workers_busy":               "also while the connection is idle",
+	} {
+		if help := all["schedlab_"+name].GetHelp(); !strings.Contains(help, want) {
+			t.Errorf("HELP of %s: got %q, want %q in it", name, help, want)
+		}
+	}
+}
+
 // The names of this package obey Prometheus's rules; go_ and process_ names are
 // client_golang's.
 func TestLint(t *testing.T) {
