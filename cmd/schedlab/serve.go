@@ -95,10 +95,7 @@ A second signal exits at once.`,
 		},
 	}
 	f.bind(cmd.Flags())
-	// All words of these flags; a mode may take fewer, and server.Config.Check knows which.
 	complete(cmd, "mode", modeNames()...)
-	complete(cmd, "overflow", "block", "reject", "drop", "drop-oldest", "codel")
-	complete(cmd, "queue", "rr", "least", "p2c")
 	return cmd
 }
 

@@ -52,7 +52,7 @@ var executors = []executor{
 	{"inline", startInline, false},
 	{"semaphore", startSemaphore, false},
 	{"shared", startKind(Shared, Options[chan struct{}]{}), false},
-	{"shared-closure", startKind(Shared, Options[chan struct{}]{Settings: Settings{Closure: true}}), false},
+	{"shared-closure", startKind(Shared, Options[chan struct{}]{Settings: Settings{Job: Closure}}), false},
 	{"shared-codel", startKind(Shared, Options[chan struct{}]{Settings: Settings{Overflow: CoDel, Target: time.Hour, Interval: time.Hour}}), false},
 	{"shared-locked", startKind(Shared, Options[chan struct{}]{Settings: Settings{Locked: true}}), true},
 	{"shared-timed", startKind(Shared, Options[chan struct{}]{Waited: func(chan struct{}, time.Duration) {}}), false},

@@ -11,7 +11,7 @@ import (
 
 // overload offers three times what two workers can do, evenly, for 20 s, and
 // returns the waits of what was run in the second half.
-func overload(t *testing.T, kind Kind, overflow Overflow) (waits []time.Duration, l *ledger) {
+func overload(t *testing.T, kind Kind, overflow string) (waits []time.Duration, l *ledger) {
 	const service = 10 * time.Millisecond
 	in(t, kind, Options[time.Duration]{Settings: Settings{Workers: 2, Depth: 1 << 10, Overflow: overflow}},
 		func(_ *testing.T, d Dispatcher[time.Duration], led *ledger) {
@@ -40,7 +40,7 @@ func TestCoDelHoldsTheWaitUnderOverload(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		kind     Kind
-		overflow Overflow
+		overflow string
 		median   [2]time.Duration // at least and at most
 		most     time.Duration
 	}{
@@ -83,7 +83,7 @@ func TestCoDelFaresAsInTheSimulator(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		kind     Kind
-		overflow Overflow
+		overflow string
 		ideal    queueing.Station
 	}{
 		{"shared", Shared, CoDel, queueing.Station{Places: workers + depth}},

@@ -9,10 +9,7 @@
 package dispatch
 
 import (
-	"fmt"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,17 +55,17 @@ type Options[T any] struct {
 
 // Settings are the options that do not depend on the type of the jobs. A tag names the flag of serve
 // that sets a field.
-// The zero value of Overflow is [Block], and the zero value of Pick is [RoundRobin]. Fields that
-// another kind or policy would use are ignored. Nothing checks the ranges here: package server does
-// so for its flags.
+// Without an Overflow the policy is [Block], and without a Pick the choice is [RoundRobin]. Fields that
+// another kind or policy would use are ignored. Nothing checks the words and ranges here: package
+// server does so for its flags.
 type Settings struct {
 	Workers   int                 `flag:"workers"`     // number of workers, 1 or more
 	Depth     int                 `flag:"queue-depth"` // places in the queue; 0 hands a job over only when a worker is free
-	Overflow  Overflow            // policy for a job that finds the queue full
+	Overflow  string              `flag:"overflow"`    // policy for a job that finds the queue full
 	Sojourned func(time.Duration) // called after Run with the time since Put; nil: not called
-	Locked    bool                `flag:"locked"` // each worker is locked to an operating-system thread
-	Closure   bool                // a job travels as a closure, as in most pools, which allocates
-	Pick      Pick                // PerWorker: how to choose a queue
+	Locked    bool                `flag:"locked"`         // each worker is locked to an operating-system thread
+	Job       string              `flag:"job"`            // [Closure]: a job travels as a closure, as in most pools, which allocates; else as a value
+	Pick      string              `flag:"queue"`          // PerWorker: how to choose a queue
 	Steal     bool                `flag:"steal"`          // PerWorker: idle workers take from the queues of others; needs Depth >= Workers
 	Spin      int                 `flag:"spin"`           // Ring: how often a worker looks at an empty ring before it sleeps
 	Target    time.Duration       `flag:"codel-target"`   // CoDel, Adaptive: the wait to keep to; see [CoDel]
@@ -105,7 +102,7 @@ const (
 // New returns a dispatcher of that kind. Nothing runs until its Start.
 // A kind that is not one of the constants gives a [Shared] one.
 func New[T any](kind Kind, o Options[T]) Dispatcher[T] {
-	if o.Closure {
+	if o.Job == Closure {
 		return newClosures(kind, o)
 	}
 	return newKind(kind, o)
@@ -124,37 +121,17 @@ func newKind[T any](kind Kind, o Options[T]) Dispatcher[T] {
 	return &shared[T]{base: newBase(o), jobs: make(lane[T], o.Depth)}
 }
 
-// An Overflow is a policy for a job that finds the queue full.
-type Overflow uint8
-
-// The overflow policies.
+// The overflow policies, for a job that finds the queue full.
 const (
-	Block      Overflow = iota // Put waits for a place
-	Reject                     // the job is refused at once, with an answer: [Full]
-	Drop                       // the job is refused without an answer: [Dropped]
-	DropOldest                 // the job that has waited longest is refused in its place: [Evicted]
-	CoDel                      // as Reject; also, jobs that have waited too long are refused: [Stale]
+	Block      = "block"       // Put waits for a place
+	Reject     = "reject"      // the job is refused at once, with an answer: [Full]
+	Drop       = "drop"        // the job is refused without an answer: [Dropped]
+	DropOldest = "drop-oldest" // the job that has waited longest is refused in its place: [Evicted]
+	CoDel      = "codel"       // as Reject; also, jobs that have waited too long are refused: [Stale]
 )
 
-// overflowNames has the values of --overflow, indexed by Overflow.
-var overflowNames = []string{"block", "reject", "drop", "drop-oldest", "codel"}
-
-// String returns the value of --overflow.
-func (o Overflow) String() string { return overflowNames[o] }
-
-// Set parses a policy's name.
-// For an unknown name it returns an error that lists the known ones, and does not change o.
-func (o *Overflow) Set(name string) error { return set(o, overflowNames, "overflow policy", name) }
-
-// set sets value to the index of name in names. Its error calls the value what.
-func set[T ~uint8](value *T, names []string, what, name string) error {
-	i := slices.Index(names, name)
-	if i < 0 {
-		return fmt.Errorf("unknown %s %q (want one of %s)", what, name, strings.Join(names, ", "))
-	}
-	*value = T(i)
-	return nil
-}
+// Closure is the Job of [Settings] that makes jobs travel as closures.
+const Closure = "closure"
 
 // A base is the part that all kinds of dispatcher share: the workers, running a job, and the
 // overflow policy.
@@ -226,7 +203,7 @@ func (c *base[T]) put(p place[T], j queued[T]) {
 	// place, and poll finds no job when the workers have emptied the queue meanwhile.
 	for !p.offer(j) {
 		switch c.Overflow {
-		case Block:
+		case Block, "":
 			p.wait(j)
 			return
 		case DropOldest:

@@ -108,10 +108,10 @@ func in(t *testing.T, kind Kind, o Options[time.Duration], f func(*testing.T, Di
 func each(t *testing.T, kinds []Kind, f func(t *testing.T, kind Kind, o Options[time.Duration])) {
 	t.Parallel()
 	for _, kind := range kinds {
-		for _, closure := range []bool{false, true} {
-			t.Run(fmt.Sprintf("kind=%v/closure=%v", kind, closure), func(t *testing.T) {
+		for _, job := range []string{"func", Closure} {
+			t.Run(fmt.Sprintf("kind=%v/job=%s", kind, job), func(t *testing.T) {
 				t.Parallel()
-				f(t, kind, Options[time.Duration]{Settings: Settings{Closure: closure}})
+				f(t, kind, Options[time.Duration]{Settings: Settings{Job: job}})
 			})
 		}
 	}
@@ -243,7 +243,7 @@ func TestDepthZeroHandsOver(t *testing.T) {
 func TestEveryJobOnce(t *testing.T) {
 	t.Parallel()
 	for _, kind := range all {
-		for _, overflow := range []Overflow{Block, Reject, Drop, DropOldest, CoDel} {
+		for _, overflow := range []string{Block, Reject, Drop, DropOldest, CoDel} {
 			t.Run(fmt.Sprintf("kind=%v/overflow=%v", kind, overflow), func(t *testing.T) {
 				t.Parallel()
 				const submitters, jobs = 8, 2000

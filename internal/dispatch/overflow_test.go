@@ -11,7 +11,7 @@ import (
 // one of 3 s.
 func TestOverflow(t *testing.T) {
 	for _, tc := range []struct {
-		overflow Overflow
+		overflow string
 		ran      []time.Duration
 		why      Why
 		refused  []time.Duration
@@ -23,7 +23,7 @@ func TestOverflow(t *testing.T) {
 		{overflow: DropOldest, ran: []time.Duration{time.Minute, 2 * second, 3 * second}, why: Evicted, refused: []time.Duration{second}},
 		{overflow: CoDel, ran: []time.Duration{time.Minute, second, 2 * second}, why: Full, refused: []time.Duration{3 * second}},
 	} {
-		t.Run(tc.overflow.String(), func(t *testing.T) {
+		t.Run(tc.overflow, func(t *testing.T) {
 			each(t, all, func(t *testing.T, kind Kind, o Options[time.Duration]) {
 				o.Target, o.Interval = time.Hour, time.Hour // nothing ages
 				o.Workers, o.Depth, o.Overflow = 1, 2, tc.overflow
@@ -46,32 +46,5 @@ func TestOverflow(t *testing.T) {
 				})
 			})
 		})
-	}
-}
-
-func TestNamesAreFlags(t *testing.T) {
-	t.Parallel()
-	for want := range Overflow(len(overflowNames)) {
-		var o Overflow
-		if err := o.Set(want.String()); err != nil || o != want {
-			t.Errorf("%v: got %v %v", want, o, err)
-		}
-	}
-	for want := range Pick(len(pickNames)) {
-		var p Pick
-		if err := p.Set(want.String()); err != nil || p != want {
-			t.Errorf("%v: got %v %v", want, p, err)
-		}
-	}
-	for _, tc := range []struct {
-		set  func(string) error
-		want string
-	}{
-		{new(Overflow).Set, `unknown overflow policy "hope" (want one of block, reject, drop, drop-oldest, codel)`},
-		{new(Pick).Set, `unknown queue choice "hope" (want one of rr, least, p2c)`},
-	} {
-		if err := tc.set("hope"); err == nil || err.Error() != tc.want {
-			t.Errorf("got %v, want %s", err, tc.want)
-		}
 	}
 }

@@ -14,7 +14,9 @@ import (
 type perWorker[T any] struct {
 	*base[T]
 	lanes []*workerLane[T]
-	// weighed is true when the loads of the lanes are needed. Keeping them costs 10 ns per job.
+	// pick returns the number of the lane for the next job. weighed is true when the loads of the lanes
+	// are needed; keeping them costs 10 ns per job.
+	pick    func() int
 	weighed bool
 	// news gets a token for each job that was put while other workers may have been asleep.
 	// It has room for one token per worker: more would be of no use.
@@ -33,7 +35,15 @@ type workerLane[T any] struct {
 }
 
 func newPerWorker[T any](o Options[T]) *perWorker[T] {
-	p := &perWorker[T]{base: newBase(o), weighed: o.Pick != RoundRobin || o.Steal, news: make(chan struct{}, o.Workers)}
+	p := &perWorker[T]{base: newBase(o), weighed: o.Steal, news: make(chan struct{}, o.Workers)}
+	switch o.Pick {
+	case Least:
+		p.pick, p.weighed = p.least, true
+	case TwoChoices:
+		p.pick, p.weighed = p.twoChoices, true
+	default:
+		p.pick = func() int { return int((p.turn.Add(1) - 1) % uint64(len(p.lanes))) }
+	}
 	for i := range o.Workers {
 		// The capacities add up to Depth exactly. Where it does not divide evenly, the first lanes
 		// have one place more.
@@ -166,51 +176,39 @@ func (p *perWorker[T]) Depth() (n int) {
 
 func (p *perWorker[T]) Capacity() int { return p.Options.Depth }
 
-// A Pick is a way to choose the worker's queue for a job. The zero value is [RoundRobin].
-type Pick uint8
-
-// The ways to pick.
+// The ways to choose a worker's queue for a job.
 const (
-	RoundRobin Pick = iota // each queue in turn, whatever its load
-	Least                  // the queue with the lowest load of all
-	TwoChoices             // the queue with the lower load of two chosen at random
+	RoundRobin = "rr"    // each queue in turn, whatever its load
+	Least      = "least" // the queue with the lowest load of all
+	TwoChoices = "p2c"   // the queue with the lower load of two chosen at random
 )
 
-var pickNames = []string{"rr", "least", "p2c"}
-
-// String returns the value of --queue.
-func (p Pick) String() string { return pickNames[p] }
-
-// Set parses a name: rr, least or p2c.
-func (p *Pick) Set(name string) error { return set(p, pickNames, "queue choice", name) }
-
-// pick returns the number of the queue for the next job.
-func (p *perWorker[T]) pick() int {
-	n := len(p.lanes)
-	switch p.Pick {
-	case Least:
-		best, load := 0, p.lanes[0].load.Load()
-		// No load is below 0, so the first idle lane ends the search. A busy pool reads the load of
-		// every lane.
-		for i := 1; i < n && load > 0; i++ {
-			if l := p.lanes[i].load.Load(); l < load {
-				best, load = i, l
-			}
+// least picks the lane with the lowest load.
+func (p *perWorker[T]) least() int {
+	best, load := 0, p.lanes[0].load.Load()
+	// No load is below 0, so the first idle lane ends the search. A busy pool reads the load of
+	// every lane.
+	for i := 1; i < len(p.lanes) && load > 0; i++ {
+		if l := p.lanes[i].load.Load(); l < load {
+			best, load = i, l
 		}
-		return best
-	case TwoChoices: // M. Mitzenmacher, "The power of two choices", IEEE TPDS 12(10), 2001
-		if n == 1 {
-			return 0
-		}
-		// Two different lanes: b is drawn from the n-1 others and moved past a.
-		a, b := rand.IntN(n), rand.IntN(n-1)
-		if b >= a {
-			b++
-		}
-		if p.lanes[b].load.Load() < p.lanes[a].load.Load() {
-			return b
-		}
-		return a
 	}
-	return int((p.turn.Add(1) - 1) % uint64(n))
+	return best
+}
+
+// twoChoices picks the better of two different lanes (M. Mitzenmacher, "The power of two choices",
+// IEEE TPDS 12(10), 2001).
+func (p *perWorker[T]) twoChoices() int {
+	n := len(p.lanes)
+	if n == 1 {
+		return 0
+	}
+	a, b := rand.IntN(n), rand.IntN(n-1)
+	if b >= a { // b is drawn from the n-1 others and moved past a
+		b++
+	}
+	if p.lanes[b].load.Load() < p.lanes[a].load.Load() {
+		return b
+	}
+	return a
 }

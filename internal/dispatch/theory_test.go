@@ -215,8 +215,8 @@ func TestHeadOfLineBlockingMeetsTheory(t *testing.T) {
 		mean, _ := summary(trace, replayed(t, PerWorker, o, trace))
 		close3(t, "mean response time", mean, one)
 	})
-	for _, pick := range []Pick{Least, TwoChoices} {
-		t.Run(pick.String(), func(t *testing.T) {
+	for _, pick := range []string{Least, TwoChoices} {
+		t.Run(pick, func(t *testing.T) {
 			t.Parallel()
 			o := o
 			o.Pick = pick

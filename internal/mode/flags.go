@@ -3,13 +3,13 @@ package mode
 // A Flag is a flag of serve. The field of the server's configuration that it sets has a tag with its
 // name.
 //
-// Package server checks the ranges and the defaults, and the command parses the values. A field's
+// Package server checks words, ranges and defaults, and the command parses the values. A field's
 // zero value means that the flag has no such property: with Most 0 there is no range.
 type Flag struct {
 	Name, Help string
 	Words      []string // the values that it takes; nil for any of the field's type
 	Default    string   // the default that help shows, where it is not the field's value
-	// Least and Most are the limits of a whole number that is given. Initial returns it for a
+	// Least and Most are the limits of a whole number. Initial returns it for a
 	// number of CPUs (GOMAXPROCS) when it is 0, which means not given; nil: it stays 0.
 	Least, Most int
 	Initial     func(procs int) int
@@ -26,8 +26,8 @@ var Flags = []Flag{
 	{Name: "workers", Least: 1, Most: 100_000, Initial: func(procs int) int { return 2 * procs },
 		Help: "fixed workers, or places at the gate or the semaphore (default 2 x GOMAXPROCS)"},
 	{Name: "queue-depth", Default: "0", Help: "places in the queue (default 1024, or 2 x workers for pool-request and loop-offload)"},
-	{Name: "overflow", Help: "what a full queue does: block, reject, drop, which leaves the client without an answer until it gives up or for the idle timeout, drop-oldest, or codel, which also refuses what waited too long (default block for connections, reject for requests)"},
-	{Name: "queue", Help: "which worker's queue of pool-perworker: rr, least or p2c (default rr)"},
+	{Name: "overflow", Words: []string{"block", "reject", "drop", "drop-oldest", "codel"}, Help: "what a full queue does: block, reject, drop, which leaves the client without an answer until it gives up or for the idle timeout, drop-oldest, or codel, which also refuses what waited too long (default block for connections, reject for requests)"},
+	{Name: "queue", Words: []string{"rr", "least", "p2c"}, Help: "which worker's queue of pool-perworker: rr, least or p2c (default rr)"},
 	{Name: "steal", Help: "idle workers of pool-perworker take from the others' queues"},
 	{Name: "spin", Most: 1 << 20, Help: "how often a pool-ring worker looks at an empty ring before it sleeps (default 0)"},
 	{Name: "job", Words: []string{"func", "closure"}, Help: "how a job travels to its worker: func, as a value that one function takes, or closure, as a function made for it (default func)"},
@@ -53,8 +53,9 @@ var Flags = []Flag{
 	{Name: "idle-timeout", Help: "time between two requests of a connection"},
 	{Name: "close-after", Help: "answers on one connection, the last of which says Connection: close; 0 keeps a connection for as long as its client does"},
 	{Name: "close-silently", Help: "with --close-after, the last answer does not say that the connection closes"},
-	{Name: "max-head", Bytes: true, Help: "largest request head, like 16KiB"},
-	{Name: "max-body", Bytes: true, Help: "largest request body, like 1MiB"},
+	{Name: "max-head", Bytes: true, Least: 8 << 10, Most: 1 << 20, // net/http adds 4 KiB to any limit
+		Help: "largest request head, like 16KiB"},
+	{Name: "max-body", Bytes: true, Least: 1, Most: 1 << 30, Help: "largest request body, like 1MiB"},
 	{Name: "drain-timeout", Help: "longest a drain takes; the last quarter of it, 1s at most, is left for handlers whose connections were cut"},
 	{Name: "stamps", Words: []string{"off", "basic", "full"}, Help: "stamp where each request's time goes: off, basic, or full, with when the kernel received it"},
 	{Name: "timeline", Help: "requests whose stamps are kept for /debug/timeline"},

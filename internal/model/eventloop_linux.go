@@ -55,7 +55,7 @@ func (m *loopModel) Serve(l *Listener) error {
 // newEventLoop makes a loop that shares its counters with the others. fasthttp's server keeps
 // its connections in a map under a lock, so each loop gets a separate server.
 func (m *loopModel) newEventLoop() *eventLoop {
-	l := &eventLoop{fasthttpEngine: engineFor(m.requests)}
+	l := &eventLoop{fasthttpEngine: engineFor(m.requests), newestFirst: m.cfg.Batch == NewestFirst}
 	l.server.ConnState = trackLoop
 	// A loop sets deadlines itself, and only when it has to wait, because fasthttp reads the
 	// clock for each deadline. fasthttp sets only the deadline for a request's body.
@@ -121,6 +121,7 @@ func (m *offloadModel) dispatch(c *loopConn, x *workload.Exchange) {
 type eventLoop struct {
 	fasthttpEngine
 	socket         *socket
+	newestFirst    bool            // the order in a batch
 	unclocked      int             // turns since the CPU time of a turn was last read
 	raw            syscall.RawConn // the listening socket
 	epoll          int
@@ -273,7 +274,7 @@ func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
 // connections do not hold back new ones.
 func (l *eventLoop) turn(events []unix.EpollEvent) {
 	acceptReady, stay := false, 0
-	if l.cfg.Reverse { // as Go runs goroutines that wait for sockets
+	if l.newestFirst { // as Go runs goroutines that wait for sockets
 		slices.Reverse(events)
 	}
 	for i := range events {

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"errors"
 	"net"
 	"runtime"
@@ -162,16 +161,20 @@ type call struct {
 	why  dispatch.Why // of a refusal
 }
 
-// requestsOver returns the constructor of a requestModel with that kind of dispatcher. Another
-// Executor in the Config replaces it.
+// requestsOver returns the constructor of a requestModel with that kind of dispatcher. An Executor
+// in the Config replaces it.
 func requestsOver(kind dispatch.Kind) func(Config) Model {
 	return func(cfg Config) Model {
 		m := &requestModel{goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)}}
+		kind := kind // of this model: the next one of the mode may have another Executor
+		if cfg.Executor == RingExecutor {
+			kind = dispatch.Ring
+		}
 		// Room for one: a worker is done at once, also when the connection's goroutine does not run
 		// yet.
 		m.calls.New = func() any { return &call{done: make(chan bool, 1)} }
 		took := func(c *call, wait time.Duration) { m.tookRequest(c.conn, wait) }
-		m.pool = newSubmitter(m.requests, cmp.Or(cfg.Executor, kind), "a request", took, m.compute, refuseCall)
+		m.pool = newSubmitter(m.requests, kind, "a request", took, m.compute, refuseCall)
 		m.run, m.queues = m.dispatch, true
 		return m
 	}

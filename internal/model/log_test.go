@@ -111,8 +111,8 @@ func TestWarnsOfStalledRequests(t *testing.T) {
 func TestWarnsOfAStalledAcceptor(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"pool", "pool-perworker", "pool-ring", "threadpool"} {
-		for _, overflow := range []dispatch.Overflow{dispatch.Block, dispatch.Reject} {
-			t.Run(name+" "+overflow.String(), func(t *testing.T) {
+		for _, overflow := range []string{dispatch.Block, dispatch.Reject} {
+			t.Run(name+" "+overflow, func(t *testing.T) {
 				t.Parallel()
 				var log logbook
 				s, g := gated(t, lookup(t, name), func(with *setup) {

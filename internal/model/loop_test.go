@@ -116,10 +116,10 @@ func TestLoopIsHeldUp(t *testing.T) {
 // Requests that came while the loop was held are served in their order, or the newest first.
 func TestLoopServesABatchInOrder(t *testing.T) {
 	t.Parallel()
-	for want, reverse := range map[string]bool{"1 2 3 4": false, "4 3 2 1": true} {
+	for want, batch := range map[string]string{"1 2 3 4": "in-order", "4 3 2 1": model.NewestFirst} {
 		var order []string // of the loop's goroutine
 		s, g := gated(t, lookup(t, "loop-single"), func(with *setup) {
-			with.Reverse = reverse
+			with.Batch = batch
 			serve := with.Handle
 			with.Handle = func(x *workload.Exchange) {
 				if x.Query != "" {
@@ -148,7 +148,7 @@ func TestLoopServesABatchInOrder(t *testing.T) {
 		}
 		s.drain()
 		if got := strings.Join(order, " "); got != want {
-			t.Errorf("reversed %v: served %s, want %s", reverse, got, want)
+			t.Errorf("%s: served %s, want %s", batch, got, want)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func variants() []model.Mode {
 			plain := mode.New
 			mode.Name += ",batch=newest-first"
 			mode.New = func(cfg model.Config) model.Model {
-				cfg.Reverse = true
+				cfg.Batch = model.NewestFirst
 				return plain(cfg)
 			}
 			all = append(all, mode)

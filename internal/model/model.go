@@ -55,14 +55,20 @@ type Config struct {
 	Worked  func(time.Duration)                                    // called now and then, concurrently, with the estimated CPU time of an event loop since the last call; nil: not called
 	Limits
 	dispatch.Settings               // settings of the workers and their queue, if the mode has them
-	MaxConns          int           `flag:"max-conns"` // largest number of open connections
-	Executor          dispatch.Kind // Ring, or Shared for the mode's own executor
-	Reverse           bool          // loops serve the newest of a batch of ready connections first
+	MaxConns          int           `flag:"max-conns"`      // largest number of open connections
+	Executor          string        `flag:"executor"`       // RingExecutor, or any other for the mode's own
+	Batch             string        `flag:"batch"`          // order in which a loop serves connections that are ready together: NewestFirst, or in order
 	Wait              time.Duration `flag:"wait"`           // longest wait for a turn, where the mode bounds it; 0: no wait
 	CloseAfter        int           `flag:"close-after"`    // number of answers on one connection, the last with Connection: close; 0: no limit
 	Silently          bool          `flag:"close-silently"` // the last answer does not announce the close, which comes once all bytes read are answered
 	Log               *slog.Logger  // rare events only, never requests
 }
+
+// The values of flags that change a model.
+const (
+	RingExecutor = "ring"
+	NewestFirst  = "newest-first"
+)
 
 // Limits bound the time and memory that a client can use, in every mode.
 //

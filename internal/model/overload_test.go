@@ -47,7 +47,7 @@ func (g *gate) holds(n int) {
 
 // full starts the mode of that name, and fills its workers and its queue with
 // the requests of the clients it returns.
-func full(t *testing.T, name string, workers, depth int, overflow dispatch.Overflow, changes ...func(*setup)) (*subject, *gate, []*client) {
+func full(t *testing.T, name string, workers, depth int, overflow string, changes ...func(*setup)) (*subject, *gate, []*client) {
 	t.Helper()
 	s, g := gated(t, lookup(t, name), append(changes, func(with *setup) {
 		with.Workers, with.Depth, with.Overflow = workers, depth, overflow

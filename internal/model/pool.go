@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"log/slog"
 	"net"
@@ -96,7 +97,7 @@ func newSubmitter[T any](r *requests, kind dispatch.Kind, what string, took func
 	}
 	pool := dispatch.New(kind, dispatch.Options[T]{Settings: cfg.Settings, Run: run, Refuse: refuse, Waited: waited})
 	r.queue = pool
-	return &submitter[T]{Dispatcher: pool, what: what, queues: 1, blocks: cfg.Overflow == dispatch.Block, log: cfg.Log}
+	return &submitter[T]{Dispatcher: pool, what: what, queues: 1, blocks: cmp.Or(cfg.Overflow, dispatch.Block) == dispatch.Block, log: cfg.Log}
 }
 
 // submit queues job. It starts a timer only when a queue may be full. It is safe for concurrent

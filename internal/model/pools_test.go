@@ -156,7 +156,7 @@ func TestRequeueSharesItsWorker(t *testing.T) {
 func TestDropLeavesClientsWaiting(t *testing.T) {
 	const idle = 700 * time.Millisecond
 	for _, mode := range []string{"pool", "pool-perworker", "pool-ring", "pool-requeue", "pool-request", "pool-adaptive"} {
-		for _, overflow := range []dispatch.Overflow{dispatch.Drop, dispatch.Reject} {
+		for _, overflow := range []string{dispatch.Drop, dispatch.Reject} {
 			t.Run(fmt.Sprintf("%s/%v", mode, overflow), func(t *testing.T) {
 				t.Parallel()
 				s, g, waiting := full(t, mode, 1, 1, overflow, func(with *setup) { with.IdleTimeout = idle })
@@ -290,7 +290,7 @@ func TestVariants(t *testing.T) {
 		change     func(*setup)
 	}{
 		{"locked", "pool", func(s *setup) { s.Locked = true }},
-		{"closure", "pool", func(s *setup) { s.Closure = true }},
+		{"closure", "pool", func(s *setup) { s.Job = dispatch.Closure }},
 		{"least", "pool-perworker", func(s *setup) { s.Pick = dispatch.Least }},
 		{"p2c", "pool-perworker", func(s *setup) { s.Pick = dispatch.TwoChoices }},
 		{"steal", "pool-perworker", func(s *setup) { s.Steal = true }},
@@ -298,8 +298,8 @@ func TestVariants(t *testing.T) {
 		{"spin", "pool-ring", func(s *setup) { s.Spin = 100 }},
 		{"locked", "pool-requeue", func(s *setup) { s.Locked = true }},
 		{"locked", "pool-request", func(s *setup) { s.Locked = true }},
-		{"closure", "pool-request", func(s *setup) { s.Closure = true }},
-		{"ring", "pool-request", func(s *setup) { s.Executor = dispatch.Ring }},
+		{"closure", "pool-request", func(s *setup) { s.Job = dispatch.Closure }},
+		{"ring", "pool-request", func(s *setup) { s.Executor = model.RingExecutor }},
 		{"locked", "pool-adaptive", func(s *setup) { s.Locked = true }},
 	} {
 		t.Run(tc.mode+"/"+tc.name, func(t *testing.T) {
@@ -326,8 +326,8 @@ func TestVariants(t *testing.T) {
 
 // The executors reject alike.
 func TestExecutorsReject(t *testing.T) {
-	for _, executor := range []dispatch.Kind{dispatch.Shared, dispatch.Ring} {
-		t.Run(fmt.Sprint(executor), func(t *testing.T) {
+	for _, executor := range []string{"own", model.RingExecutor} {
+		t.Run(executor, func(t *testing.T) {
 			t.Parallel()
 			s, g, waiting := full(t, "pool-request", 2, 2, dispatch.Reject, func(with *setup) { with.Executor = executor })
 			extra := s.dial()
@@ -355,12 +355,12 @@ func TestExecutorIsOfOneModel(t *testing.T) {
 	with := newSetup(t, mode)
 	with.Depth = 8
 	for _, test := range []struct {
-		executor dispatch.Kind
+		executor string
 		want     string
-	}{{dispatch.Ring, "ring"}, {dispatch.Shared, "shared"}} {
+	}{{model.RingExecutor, "ring"}, {"own", "shared"}} {
 		with.Executor = test.executor
 		if got := fmt.Sprintf("%T", with.model(mode).Queue()); !strings.Contains(got, test.want) {
-			t.Errorf("executor %v: got a %s, want a %s", test.executor, got, test.want)
+			t.Errorf("executor %s: got a %s, want a %s", test.executor, got, test.want)
 		}
 	}
 }

@@ -56,10 +56,7 @@ func newSetup(t testing.TB, mode model.Mode) setup {
 	}
 	s.IdleTimeout = time.Hour
 	if mode.Depth != nil {
-		s.Depth = mode.Depth(s.Workers)
-		if err := s.Overflow.Set(mode.Overflow); err != nil {
-			t.Fatal(err)
-		}
+		s.Depth, s.Overflow = mode.Depth(s.Workers), mode.Overflow
 	}
 	return s
 }

@@ -60,17 +60,12 @@ type Config struct {
 	Admin string `flag:"admin"` // admin listener, host:port; "off" for none
 	Pprof string `flag:"pprof"` // "auto" (only when Admin is loopback), "on", "off"
 	// Workers is 0, and Depth and Wait are negative, for the mode's default; MaxConns is 0 for
-	// min(10,000, RLIMIT_NOFILE - 64). The fields of the model's Config without a tag are set by New,
-	// from the fields below.
+	// min(10,000, RLIMIT_NOFILE - 64). Overflow is "" for the mode's default. The fields of the model's
+	// Config without a tag are set by New.
 	model.Config
-	Overflow     string        `flag:"overflow"`  // "": the mode's default
-	Queue        string        `flag:"queue"`     // pool-perworker: rr, least or p2c; "": rr
-	Job          string        `flag:"job"`       // closure or func; "": func
-	Executor     string        `flag:"executor"`  // own or ring; "": own
 	Backlog      int           `flag:"backlog"`   // 0: net.core.somaxconn
 	Listeners    int           `flag:"listeners"` // number of sockets on the address; 0: GOMAXPROCS
 	Deal         string        `flag:"deal"`      // how the kernel distributes connections among them: hash or random; "": hash
-	Batch        string        `flag:"batch"`     // order in which a loop serves connections that are ready together: in-order or newest-first; "": in-order
 	Processes    int           `flag:"processes"` // number of processes of prefork; 0: GOMAXPROCS
 	Threads      int           `flag:"threads"`   // GOMAXPROCS of each process of prefork; 0: 1
 	KVLocks      int           `flag:"kv-locks"`  // number of locks among which the keys of /kv are divided; 0: one
@@ -121,10 +116,6 @@ func Default() Config {
 // runtime.
 const reserved = 64
 
-// minHead is the lowest limit on heads, in bytes, that every stack can keep: net/http adds 4 KiB
-// to any limit.
-const minHead = 8 << 10
-
 // Ranges of flags. mostConns is the default cap, not a limit: more is allowed where descriptors
 // allow it. leastIters and mostIters only catch mistakes: a core of today does some 700 iterations
 // per microsecond.
@@ -163,25 +154,23 @@ func (c *Config) resolve() (model.Mode, error) {
 	}
 	// Remembered before checkConns replaces a 0: only then may checkThreads lower the number.
 	maxConns := c.MaxConns
-	// The order matters. checkQueue needs the workers that checkNumbers filled in, and checkThreads
+	// The order matters. checkQueue needs the workers that checkFlags filled in, and checkThreads
 	// needs the connections of checkConns.
 	for _, check := range []func(model.Mode) error{
-		c.checkModeFlags, c.checkNumbers, c.checkQueue, c.checkLimits, c.checkConns,
+		c.checkFlags, c.checkQueue, c.checkLimits, c.checkConns,
 		func(model.Mode) error { return c.checkThreads(mode, threadsAllowed(), maxConns != 0) },
 	} {
 		if err := check(mode); err != nil {
 			return mode, err
 		}
 	}
-	c.Reverse, c.Held = c.Batch == newestFirst, c.Plant.Queue
-	if c.Executor == "ring" {
-		c.Config.Executor = dispatch.Ring
-	}
+	c.Held = c.Plant.Queue
 	return mode, nil
 }
 
-// checkModeFlags returns an error for a flag that only other modes have.
-func (c *Config) checkModeFlags(m model.Mode) error {
+// checkFlags returns an error for a flag that only other modes have, for a word that a flag does not
+// know, and for a whole number outside its range. It replaces a number that is 0 by its default.
+func (c *Config) checkFlags(m model.Mode) error {
 	// A flag counts as given if its field differs from the default. So a flag that is given with
 	// its default value is accepted in every mode, where it has no effect.
 	none := Default()
@@ -194,30 +183,15 @@ func (c *Config) checkModeFlags(m model.Mode) error {
 			}
 		}
 		switch {
-		case len(have) == 0, m.Has(f.Name), reflect.DeepEqual(given[f.Name], initial[f.Name]):
+		case len(have) == 0, m.Has(f.Name):
+			if err := checkValue(f, given[f.Name]); err != nil {
+				return err
+			}
+		case reflect.DeepEqual(given[f.Name], initial[f.Name]):
 		case !m.Has("workers") && slices.Contains([]string{"workers", "queue-depth", "overflow"}, f.Name):
 			return badConfig("--%s means nothing to --mode %s, which has no workers and no queue; use --max-conns, or --mode pool", f.Name, m.Name)
 		default:
 			return badConfig("--%s means nothing to --mode %s; it belongs to --mode %s", f.Name, m.Name, strings.Join(have, ", "))
-		}
-	}
-	return nil
-}
-
-// checkNumbers checks the ranges of the mode's whole numbers. It replaces a number that is 0 by its
-// default.
-func (c *Config) checkNumbers(m model.Mode) error {
-	fields := c.Fields()
-	for _, f := range mode.Flags {
-		// A flag without a range is checked elsewhere. One that the mode lacks keeps its 0.
-		if f.Most == 0 || !m.Has(f.Name) {
-			continue
-		}
-		switch n := fields[f.Name].(*int); {
-		case *n == 0 && f.Initial != nil:
-			*n = f.Initial(runtime.GOMAXPROCS(0))
-		case *n < f.Least || *n > f.Most:
-			return badConfig("--%s %d is outside %d to %d", f.Name, *n, f.Least, f.Most)
 		}
 	}
 	switch {
@@ -225,6 +199,29 @@ func (c *Config) checkNumbers(m model.Mode) error {
 		c.Wait = m.Wait()
 	case c.Wait > mostWait:
 		return badConfig("--wait %v is above %v", c.Wait, mostWait)
+	}
+	return nil
+}
+
+// checkValue checks the word or the whole number in the field of flag f.
+func checkValue(f mode.Flag, field any) error {
+	switch v := field.(type) {
+	case *string:
+		if f.Words != nil && *v != "" && !slices.Contains(f.Words, *v) {
+			return badConfig("--%s %q is none of %s", f.Name, *v, strings.Join(f.Words, ", "))
+		}
+	case *int:
+		switch {
+		case f.Most == 0: // without a range here: it is checked elsewhere
+		case *v == 0 && f.Initial != nil:
+			*v = f.Initial(runtime.GOMAXPROCS(0))
+		case *v < f.Least || *v > f.Most:
+			unit := ""
+			if f.Bytes {
+				unit = " bytes"
+			}
+			return badConfig("--%s %d is outside %d to %d%s", f.Name, *v, f.Least, f.Most, unit)
+		}
 	}
 	return nil
 }
@@ -238,10 +235,6 @@ func (c *Config) checkLimits(model.Mode) error {
 		}
 	}
 	switch {
-	case c.MaxHead < minHead || c.MaxHead > 1<<20:
-		return badConfig("--max-head %d is outside %d to 1048576 bytes", c.MaxHead, minHead)
-	case c.MaxBody < 1 || c.MaxBody > 1<<30:
-		return badConfig("--max-body %d is outside 1 to 1073741824 bytes", c.MaxBody)
 	case c.CloseAfter < 0:
 		return badConfig("--close-after %d must not be negative; 0 is never", c.CloseAfter)
 	case c.Silently && c.CloseAfter == 0:
@@ -331,10 +324,7 @@ func checkAddress(flag, addr string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-const (
-	dealRandom  = "random"
-	newestFirst = "newest-first"
-)
+const dealRandom = "random"
 
 // A threadLimit is the number of threads that this process may have, and the source of that
 // limit.
@@ -414,8 +404,7 @@ const (
 )
 
 // checkQueue checks that the settings of a queue and its workers fit together, and fills in
-// their defaults. A mode without a queue has nothing to check: checkModeFlags has refused the
-// flags.
+// their defaults. A mode without a queue has nothing to check: checkFlags has refused the flags.
 func (c *Config) checkQueue(mode model.Mode) error {
 	if mode.Depth == nil {
 		c.Depth = 0 // it may be -1, the default for "not given"
@@ -427,17 +416,10 @@ func (c *Config) checkQueue(mode model.Mode) error {
 	case c.Depth > mostDepth:
 		return badConfig("--queue-depth %d is above %d", c.Depth, mostDepth)
 	}
-	c.Closure = c.Job == "closure"
-	c.Overflow = cmp.Or(c.Overflow, mode.Overflow)
-	if err := c.Settings.Overflow.Set(c.Overflow); err != nil {
-		return badConfig("--overflow: %v", err)
-	}
-	if err := c.Pick.Set(cmp.Or(c.Queue, dispatch.RoundRobin.String())); err != nil {
-		return badConfig("--queue: %v", err)
-	}
+	c.Overflow, c.Pick = cmp.Or(c.Overflow, mode.Overflow), cmp.Or(c.Pick, dispatch.RoundRobin)
 	switch {
 	case mode.Allows(c.Overflow):
-	case mode.Adaptive && c.Overflow == dispatch.CoDel.String():
+	case mode.Adaptive && c.Overflow == dispatch.CoDel:
 		return badConfig("--overflow codel means nothing to --mode %s, whose queue ages anyway; leave it out", mode.Name)
 	default:
 		return badConfig("--overflow %s means nothing to --mode %s; use %s", c.Overflow, mode.Name, list(strings.Split(mode.Axes.Overflow, "|")))
@@ -455,7 +437,7 @@ func (c *Config) checkDepth(mode model.Mode) error {
 	switch {
 	case mode.PowerOfTwo:
 		ring = "--mode " + mode.Name
-	case c.Executor == "ring":
+	case c.Executor == model.RingExecutor:
 		ring = "--executor ring"
 	}
 	if ring != "" && bits.OnesCount(uint(depth)) != 1 {
@@ -465,11 +447,11 @@ func (c *Config) checkDepth(mode model.Mode) error {
 	if depth < mode.LeastDepth {
 		return badConfig("--queue-depth %d is below %d, the least for --mode %s", depth, mode.LeastDepth, mode.Name)
 	}
-	evicts := c.Overflow == dispatch.DropOldest.String()
+	evicts := c.Overflow == dispatch.DropOldest
 	switch {
 	case depth == 0 && evicts:
 		return badConfig("--overflow drop-oldest with --queue-depth 0 has nothing to evict; give the queue places")
-	case depth == 0 && c.Overflow == dispatch.CoDel.String():
+	case depth == 0 && c.Overflow == dispatch.CoDel:
 		return badConfig("--overflow codel with --queue-depth 0 has nothing that ages; give the queue places")
 	// Every lane has a place, or there are no lanes: the two cases below do not apply.
 	case mode.Station != "per-worker" || depth >= c.Workers:
@@ -498,7 +480,7 @@ func powersAround(n int) (around []string) {
 func (c *Config) checkCodel(mode model.Mode) error {
 	// c.Interval's default is computed before the loop sets c.Target. Without a given target it is
 	// 100 ms, and that suits the default target, too.
-	used := mode.Adaptive || c.Overflow == dispatch.CoDel.String()
+	used := mode.Adaptive || c.Overflow == dispatch.CoDel
 	for _, f := range []struct {
 		flag    string
 		value   *time.Duration
@@ -532,12 +514,12 @@ func (c *Config) axes(mode model.Mode) mode.Axes {
 	}
 	a.Overflow = c.Overflow
 	if mode.Has("queue") {
-		a.Queue += " " + c.Pick.String()
+		a.Queue += " " + c.Pick
 		if c.Steal {
 			a.Queue += " steal"
 		}
 	}
-	if c.Executor == "ring" {
+	if c.Executor == model.RingExecutor {
 		a.Queue = c.Executor
 	}
 	if c.Locked {
@@ -566,10 +548,10 @@ func (c *Config) warnings(mode model.Mode) (warn []string) {
 	if c.threaded(mode) == "worker" && c.Workers > procs {
 		add("%d workers have a thread each and GOMAXPROCS is %d: a hand-over wakes a thread, some ten times the cost of waking a goroutine", c.Workers, procs)
 	}
-	if c.Overflow == dispatch.CoDel.String() && mode.Axes.Unit == "connection" {
+	if c.Overflow == dispatch.CoDel && mode.Axes.Unit == "connection" {
 		add("codel sees a connection's wait for a worker, not the waits of its later requests; pool-request ages every request")
 	}
-	if c.Overflow == dispatch.Drop.String() {
+	if c.Overflow == dispatch.Drop {
 		add("drop leaves clients without an answer until they give up, or for the idle timeout (%v); reject tells them at once", c.Limits.IdleTimeout)
 	}
 	return warn

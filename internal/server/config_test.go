@@ -43,7 +43,7 @@ func TestConfigErrors(t *testing.T) {
 		{"too deep a queue", "pool", func(c *Config) { c.Depth = 1<<20 + 1 },
 			"--queue-depth 1048577 is above 1048576"},
 		{"unknown overflow", "pool", func(c *Config) { c.Overflow = "hope" },
-			`--overflow: unknown overflow policy "hope" (want one of block, reject, drop, drop-oldest, codel)`},
+			`--overflow "hope" is none of block, reject, drop, drop-oldest, codel`},
 		{"no header timeout", "nethttp", func(c *Config) { c.Limits.HeaderTimeout = 0 },
 			"--header-timeout 0s must be above 0: without it one slow client holds a connection for ever"},
 		{"negative body timeout", "nethttp", func(c *Config) { c.Limits.BodyTimeout = -1 },
@@ -54,10 +54,10 @@ func TestConfigErrors(t *testing.T) {
 			"--idle-timeout 0s must be above 0: without it one slow client holds a connection for ever"},
 		{"no drain timeout", "nethttp", func(c *Config) { c.DrainTimeout = 0 },
 			"--drain-timeout 0s must be above 0: without it one slow client holds a connection for ever"},
-		{"tiny head", "nethttp", func(c *Config) { c.Limits.MaxHead = minHead - 1 },
-			fmt.Sprintf("--max-head %d is outside %d to 1048576 bytes", minHead-1, minHead)},
+		{"tiny head", "nethttp", func(c *Config) { c.Limits.MaxHead = 8192 - 1 },
+			"--max-head 8191 is outside 8192 to 1048576 bytes"},
 		{"huge head", "nethttp", func(c *Config) { c.Limits.MaxHead = 1<<20 + 1 },
-			fmt.Sprintf("--max-head 1048577 is outside %d to 1048576 bytes", minHead)},
+			"--max-head 1048577 is outside 8192 to 1048576 bytes"},
 		{"no body", "nethttp", func(c *Config) { c.Limits.MaxBody = 0 },
 			"--max-body 0 is outside 1 to 1073741824 bytes"},
 		{"huge body", "nethttp", func(c *Config) { c.Limits.MaxBody = 1<<30 + 1 },
@@ -129,7 +129,7 @@ func TestDefaults(t *testing.T) {
 		workers, depth int
 		overflow       string
 	}{
-		{"nethttp", 0, 0, "block"},
+		{"nethttp", 0, 0, ""},
 		{"pool", 2 * procs, 1024, "block"},
 		{"pool-request", 2 * procs, 4 * procs, "reject"},
 	} {
@@ -138,9 +138,9 @@ func TestDefaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cfg.Workers != tc.workers || cfg.Depth != tc.depth || cfg.Settings.Overflow.String() != tc.overflow {
+		if cfg.Workers != tc.workers || cfg.Depth != tc.depth || cfg.Overflow != tc.overflow {
 			t.Errorf("%s: got %d workers, depth %d, %v, want %d, %d, %s",
-				tc.mode, cfg.Workers, cfg.Depth, cfg.Settings.Overflow, tc.workers, tc.depth, tc.overflow)
+				tc.mode, cfg.Workers, cfg.Depth, cfg.Overflow, tc.workers, tc.depth, tc.overflow)
 		}
 		if cfg.Limits != model.DefaultLimits() || cfg.MaxConns < 1 || cfg.MaxConns > mostConns {
 			t.Errorf("%s: got limits %+v and %d connections, want the defaults", tc.mode, cfg.Limits, cfg.MaxConns)

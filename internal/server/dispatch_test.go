@@ -19,10 +19,10 @@ func TestDispatchErrors(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		{"queue without queues", "pool-ring", func(c *Config) { c.Queue = "adaptive" },
+		{"queue without queues", "pool-ring", func(c *Config) { c.Pick = "adaptive" },
 			"--queue means nothing to --mode pool-ring; it belongs to --mode pool-perworker"},
-		{"unknown queue", "pool-perworker", func(c *Config) { c.Queue = "adaptive" },
-			`--queue: unknown queue choice "adaptive" (want one of rr, least, p2c)`},
+		{"unknown queue", "pool-perworker", func(c *Config) { c.Pick = "adaptive" },
+			`--queue "adaptive" is none of rr, least, p2c`},
 		{"stealing without queues", "pool", func(c *Config) { c.Steal = true },
 			"--steal means nothing to --mode pool; it belongs to --mode pool-perworker"},
 		{"stealing from nobody", "pool-perworker", func(c *Config) { c.Steal, c.Workers = true, 1 },
@@ -110,7 +110,7 @@ func TestAxesFollowTheSettings(t *testing.T) {
 	}{
 		{"pool", func(*Config) {},
 			"stack=fasthttp accept=single unit=connection executor=fixed queue=shared overflow=block thread=free"},
-		{"pool-perworker", func(c *Config) { c.Queue, c.Steal, c.Overflow, c.Locked = "p2c", true, "drop-oldest", true },
+		{"pool-perworker", func(c *Config) { c.Pick, c.Steal, c.Overflow, c.Locked = "p2c", true, "drop-oldest", true },
 			"stack=fasthttp accept=single unit=connection executor=fixed queue=per worker p2c steal overflow=drop-oldest thread=locked"},
 		{"pool-request", func(c *Config) { c.Executor, c.Depth = "ring", 8 },
 			"stack=fasthttp accept=single unit=request executor=fixed queue=ring overflow=reject thread=free"},
