@@ -181,7 +181,7 @@ func (r *running) openFor(open []record.Verdict, blocks int, each time.Duration)
 		needed = max(needed, v.Needed)
 		names = append(names, v.Arm+" "+stats.MetricOf(v.Metric).In)
 	}
-	f := record.Fact{Code: budgetEnded, Names: record.Names{"open": strings.Join(names, ", ")}, Values: record.Values{
+	f := record.Fact{Code: record.BudgetEnded, Names: record.Names{"open": strings.Join(names, ", ")}, Values: record.Values{
 		"budget": p.budget.Seconds(), "blocks": float64(blocks), "open": float64(len(open)), "most": float64(scenario.MaxBlocks),
 	}}
 	// A verdict is given at looks only, so advise the next look, with time to judge the additional

@@ -176,11 +176,17 @@ func (c *Comparison) CanAnswer() error {
 	}
 	first := p.Arms[slices.IndexFunc(p.Arms, p.starves)]
 	n := first.Clients.Connections + first.Clients.Idle
-	what, rest := "comparison", ", and no two arms serve all of theirs; give two arms"
-	if p.slo != nil {
-		what, rest = "search", "; give arms"
+	what, rest := "comparison", ", and no two arms serve all of theirs; give two arms of"
+	serving := slices.DeleteFunc(p.originals(), p.starves)
+	switch {
+	case p.slo != nil:
+		what, rest = "search", "; give arms of"
+	case len(serving) == 1:
+		rest = fmt.Sprintf(", and only %s serves all of its clients; give another arm of", serving[0].Name)
+	case len(serving) > 1: // then the baseline is what starves clients
+		rest = ", and every verdict is against it; give it"
 	}
-	return impossible("this %s cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections%s of workers=%d or more, take pool-requeue, whose workers serve all clients, or give --close for clients that open a connection for each request, which is another question",
+	return impossible("this %s cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections%s workers=%d or more, take pool-requeue, whose workers serve all clients, or give --close for clients that open a connection for each request, which is another question",
 		what, first.Name, n-p.workers(first.asked), n, rest, n)
 }
 

@@ -116,6 +116,19 @@ func (p *plan) identify() {
 		p.cannotMatter(a)
 	}
 	p.differentLoads()
+	p.differentParsers()
+}
+
+// differentParsers raises a doubt if the arms' modes are on different HTTP parsers.
+func (p *plan) differentParsers() {
+	on := map[string][]string{} // names of arms by stack, "" for another program
+	for _, a := range p.originals() {
+		stack := p.opts.Modes[a.Mode].Axes.Stack
+		on[stack] = append(on[stack], a.Name)
+	}
+	if on["nethttp"] != nil && on["fasthttp"] != nil {
+		p.doubt(record.Fact{Code: record.ParsersDiffer, Names: record.Names{"nethttp": strings.Join(on["nethttp"], ", "), "fasthttp": strings.Join(on["fasthttp"], ", ")}})
+	}
 }
 
 // inFlight returns the largest number of requests that a load can have in flight; 0 for no limit.
@@ -245,8 +258,6 @@ var (
 	unevenProbe         = record.Sentence("uneven-probe", `the two halves of the measurement of its highest rate (X_max) were {{percent .Values.apart}} apart, so a rate that is a share of it is as uncertain`)
 	budgetTooShort      = record.Sentence("budget-too-short", `the budget of {{time .Values.budget}} ended after {{plural .Values.blocks "block"}} of the {{count .Values.first}} that the first look needs: `+
 		`a block takes {{time .Values.block}}, planned were {{time .Values.planned}}{{with .Names.lingers}}, and the server of {{.}} lingers when it is to end{{end}}`)
-	budgetEnded = record.Sentence("budget-ended", `{{with .Names.open}}{{.}}{{else}}{{plural .Values.open "verdict"}}{{end}} {{if eq .Values.open 1.0}}is{{else}}are{{end}} open after {{plural .Values.blocks "block"}}, and the budget of {{time .Values.budget}} has no room for the blocks that would decide {{if eq .Values.open 1.0}}it{{else}}them{{end}}: `+
-		`{{if .Values.room}}--budget {{time .Values.needed}} has room for {{count .Values.room}} blocks, which may be enough{{else}}{{count .Values.most}} blocks, the most, would not be enough; {{if .Values.window}}--window {{time .Values.window}} --budget {{time .Values.needed}} would be{{else}}nor would a budget of half an hour{{end}}{{end}}`)
 	rateLowered       = record.Sentence("rate-lowered", `offered {{per .Values.rate}} instead of {{per .Values.asked}}: {{.Names.slowest}} does {{per .Values.most}} at most; leave it out with --arms, or give --rate`)
 	rateSendable      = record.Sentence("rate-sendable", `{{per .Values.rate}} are what the load's {{.Names.cpus}} can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--load-cpus) or ask for more work`)
 	rateShared        = record.Sentence("rate-shared", `offered {{per .Values.rate}} instead of {{per .Values.asked}}: at more the load takes over {{percent .Values.share}} of {{.Names.cpus}}, which it shares with the servers; --rate offers more`)

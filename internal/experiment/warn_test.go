@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +124,29 @@ func TestDifferentLoads(t *testing.T) {
 	}
 	if _, err := newPlan(parsed(t, demo.Arm("{name: b, mode: nethttp, arrivals: 'burst(12,60ms,48)'}")), options()); err == nil || !strings.Contains(err.Error(), "lower the rate") {
 		t.Errorf("bursts that overlap: got %v", err)
+	}
+}
+
+// Arms on different HTTP parsers are told, whichever is the baseline; another program has none that is known.
+func TestDifferentParsers(t *testing.T) {
+	t.Parallel()
+	const want = "two HTTP parsers: nethttp on net/http's, pool on fasthttp's; "
+	for _, c := range []struct {
+		fast string // the stack of the other modes
+		told bool
+	}{{"fasthttp", true}, {"nethttp", false}, {"", false}} {
+		p := planned(t, demo.Arm("pool"), func(o *Options) {
+			o.Modes = maps.Clone(o.Modes)
+			for name, m := range o.Modes {
+				if m.Axes.Stack = c.fast; name == "nethttp" {
+					m.Axes.Stack = "nethttp"
+				}
+				o.Modes[name] = m
+			}
+		})
+		if told := slices.ContainsFunc(doubts(p.recorded()), func(d string) bool { return strings.HasPrefix(d, want) }); told != c.told {
+			t.Errorf("others on %q: doubts %q", c.fast, doubts(p.recorded()))
+		}
 	}
 }
 

@@ -241,6 +241,9 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 		values := record.Values{"needed": runMargin * float64(stats.MinRequests(m.Quantile))}
 		if rate := LowestRate(b.run.Plan); !math.IsInf(rate, 1) {
 			values["requests"] = rate * b.run.Plan.Window
+			if window := b.windowFor(m, values["needed"]/rate); window > 0 {
+				values["window"] = window
+			}
 		}
 		return record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values}
 	case m.Name == "cpu_per_request" && slices.ContainsFunc(b.series(a.Name, m.Name), math.IsNaN):
@@ -254,6 +257,18 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 		return record.Fact{Code: causeUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}}
 	}
 	return why
+}
+
+// windowFor returns the window, in seconds, that would hold enough requests for a quantile which needs
+// a window of least seconds: the one that the plan's doubt advises, if it has that doubt; 0 for none.
+func (b blocks) windowFor(m stats.Metric, least float64) float64 {
+	if f := b.run.Plan.Feasible; f != nil && f.Would != nil && slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked && u.Metric == m.Name }) {
+		return f.Would.Window
+	}
+	if math.IsInf(least, 1) {
+		return 0
+	}
+	return stats.Widened(least, 0)
 }
 
 // starvedShare returns the ratio of an arm's connections that starved in a window while no time has

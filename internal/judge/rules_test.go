@@ -284,7 +284,7 @@ func TestTooFewRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := verdictOf(t, r.Verdicts, "pool", "p99"); words(v.Reason) != "too few requests: 600 a window, p99 needs 1100" {
+	if v := verdictOf(t, r.Verdicts, "pool", "p99"); words(v.Reason) != "too few requests: 600 a window, p99 needs 1100; --window 1.9s holds as many" {
 		t.Errorf("got %+v", v)
 	}
 	if got := decisions(r, "pool"); got["p90"] != "SAME" || r.Arms[0].P99 != nil || r.Arms[0].P90 == nil {

@@ -36,6 +36,7 @@ type Result struct {
 	Rate     float64   `json:"rate"`               // offered requests per second
 	Sendable float64   `json:"sendable,omitempty"` // highest rate that the load's CPUs can offer, if less than the requested share of X_max
 	Asked    string    `json:"asked,omitempty"`    // what a request does, in words
+	Warmup   float64   `json:"warmup,omitempty"`   // seconds of load before the window of a trial
 	Window   float64   `json:"window"`             // measured seconds of one trial
 	Planned  int       `json:"planned"`            // most blocks planned
 	Valid    int       `json:"valid"`              // blocks that the verdicts use: all with correct data

@@ -78,16 +78,22 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 }
 
 // rest returns the first doubts, at most most of them, a count of the others, and the path of
-// the full report. A disturbance of the run is always among them, as an extra doubt if need be:
-// it may be the cause of everything that the report shows.
+// the full report. Two doubts are always among them, as extra ones if need be, because they may be the
+// cause of what the report shows: a disturbance of the run, and different HTTP parsers where arms differ.
 func rest(r *record.Result, most int) document.Facts {
-	all := doubts(r)
-	if i := slices.IndexFunc(r.Doubts, record.Fact.Disturbs); i >= most {
-		// It moves to the end of the doubts that are printed, whatever its place in the list.
-		disturbed := all[i]
-		all, most = slices.Insert(slices.Delete(all, i, i+1), most, disturbed), most+1
+	all := slices.Clone(r.Doubts)
+	for _, cause := range []func(record.Fact) bool{
+		record.Fact.Disturbs, func(d record.Fact) bool {
+			return d.Code == record.ParsersDiffer && slices.ContainsFunc(r.Verdicts, differs)
+		},
+	} {
+		if i := slices.IndexFunc(all, cause); i >= most {
+			// It moves to the end of the doubts that are printed, whatever its place in the list.
+			doubt := all[i]
+			all, most = slices.Insert(slices.Delete(all, i, i+1), most, doubt), most+1
+		}
 	}
-	return append(document.Doubts(all, most), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or --verbose"})
+	return append(document.Doubts(each(all, Doubt), most), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or --verbose"})
 }
 
 // capacityBriefly builds the one-screen report of a search for capacity: the answer, the table
@@ -310,7 +316,17 @@ func sure(r *record.Result) []string {
 	text += "; " + aaBriefly(r.AA, r.Valid)
 	failed := append(silent(r), failings(r.Arms)...)
 	text += when(len(failed) == 0 && allGood(r), "; every request got a good reply")
-	return slices.Concat([]string{text}, failed, []string{openVerdicts(r)})
+	return slices.Concat([]string{text}, failed, short(r.Verdicts), []string{openVerdicts(r)})
+}
+
+// short tells which quantiles were refused because a window holds too few requests, and which window
+// would do; nil where that is the reason against all verdicts, and so in the answer.
+func short(verdicts []record.Verdict) []string {
+	if oneReason(verdicts) != "" {
+		return nil
+	}
+	refused := only(verdicts, func(v record.Verdict) bool { return v.Reason.Values["window"] > 0 })
+	return unique(each(refused, func(v record.Verdict) string { return "not judged: " + reason(v) }))
 }
 
 // openVerdicts lists the undecided verdicts, each with what would decide it, in one line; ""
@@ -318,9 +334,9 @@ func sure(r *record.Result) []string {
 // offered rate for every arm.
 func openVerdicts(r *record.Result) string {
 	// Connections without an answer yet need longer windows, as their doubt says.
-	short := func(arm string) bool { f := armOf(r, arm).Fairness; return f != nil && f.Short }
+	tooShort := func(arm string) bool { f := armOf(r, arm).Fairness; return f != nil && f.Short }
 	open := only(r.Verdicts, func(v record.Verdict) bool {
-		return v.Verdict == stats.Inconclusive && !short(v.Arm) && !short(v.Baseline) && (v.Primary || v.Metric == "goodput" && (overloaded(r, v) || !hasTimes(r, v)))
+		return v.Verdict == stats.Inconclusive && !tooShort(v.Arm) && !tooShort(v.Baseline) && (v.Primary || v.Metric == "goodput" && (overloaded(r, v) || !hasTimes(r, v)))
 	})
 	// Of several that beat the baseline, the best is asked for.
 	if r.Answer.Outcome == record.SeveralWin {

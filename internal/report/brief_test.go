@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // The answer of every run fits a screen, and stands first.
@@ -150,6 +151,38 @@ func TestBriefExplainsWhatIsNoQuotient(t *testing.T) {
 		got := strings.Join(strings.Fields(strings.ReplaceAll(inBrief(t, r, 100), nbsp, " ")), " ")
 		if !strings.Contains(got, c.want) || strings.Contains(got, "Differences are") != (c.want != "") {
 			t.Errorf("%s: got %s, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// The screen names two HTTP parsers where arms differ, however many doubts weigh more, and the window that a quantile
+// lacks.
+func TestBriefSaysWhatMayMislead(t *testing.T) {
+	t.Parallel()
+	parsers := record.Fact{Code: record.ParsersDiffer, Names: record.Names{"nethttp": "nethttp", "fasthttp": "pool, fasthttp"}}
+	short := record.Fact{Code: "few-requests", Metric: "p99", Values: record.Values{"requests": 563, "needed": 1100, "window": .98}}
+	const other, window = "two HTTP parsers: nethttp on net/http's, pool, fasthttp on fasthttp's", "not judged: too few requests: 563 a window, p99 needs 1100; --window 980ms holds as many"
+	for _, c := range []struct {
+		name           string
+		spoil          func(*record.Verdict)
+		parser, window bool
+	}{
+		{"arms differ", func(*record.Verdict) {}, true, false},
+		{"no arm differs", func(v *record.Verdict) { v.Verdict = "SAME" }, false, false},
+		{"p99 refused", func(v *record.Verdict) {
+			if v.Verdict = "SAME"; v.Metric == "p99" {
+				v.Verdict, v.Reason = "REFUSED", short
+			}
+		}, false, true},
+	} {
+		r := quick()
+		r.Doubts = append(r.Doubts, said("one"), said("another"), parsers)
+		for i := range r.Verdicts {
+			c.spoil(&r.Verdicts[i])
+		}
+		got := strings.Join(strings.Fields(strings.ReplaceAll(inBrief(t, r, 100), nbsp, " ")), " ")
+		if strings.Contains(got, other) != c.parser || strings.Count(got, window) != stats.Count(c.window) {
+			t.Errorf("%s: got %s", c.name, got)
 		}
 	}
 }

@@ -11,15 +11,20 @@ import (
 )
 
 // floor describes the response time that the load itself adds, measured with a server that does
-// nothing; "" when it was not measured.
+// nothing; "" when it was not measured. It has no figures where that load was late itself: they would
+// be the disturbance's.
 //
 // This file holds the lines of the section of reservations, one function for each label: the
 // load generator, fairness to connections, disturbances of the machine, the audit's laws,
 // refused windows, and sessions. Each returns "" or nil where the record has nothing to tell,
 // so that the label disappears.
 func floor(f *record.Floor) string {
-	if f == nil {
+	const late = 1e-3 // seconds; an undisturbed load is late by microseconds
+	switch {
+	case f == nil:
 		return ""
+	case f.LagP99 > late:
+		return fmt.Sprintf("; how much of every time is the load's and the kernel's is not known: their measurement, with a server that does nothing, was disturbed (sends %s late at p99)", seconds(f.LagP99))
 	}
 	return fmt.Sprintf("; of a server that does nothing it measures p50 %s and p99 %s at %s: that much of every time is the load's and the kernel's",
 		seconds(f.P50), seconds(f.P99), rate(f.Rate))

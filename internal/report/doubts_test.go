@@ -22,6 +22,19 @@ func TestLaws(t *testing.T) {
 	}
 }
 
+// The figures of a calibration in which the load itself was late are no part of every time.
+func TestDisturbedFloorHasNoFigures(t *testing.T) {
+	t.Parallel()
+	for lag, want := range map[float64]string{
+		30e-6: "; of a server that does nothing it measures p50 100 µs and p99 44.3 ms at 10,000/s: that much of every time is the load's and the kernel's",
+		38e-3: "; how much of every time is the load's and the kernel's is not known: their measurement, with a server that does nothing, was disturbed (sends 38.0 ms late at p99)",
+	} {
+		if got := plainText(floor(&record.Floor{Rate: 10_000, P50: 1e-4, P99: 44.3e-3, LagP99: lag})); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
 // Where the load shares a CPU with the servers, each arm's share is told, and whether the
 // load went first.
 func TestSharedCPUIsTold(t *testing.T) {

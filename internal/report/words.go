@@ -93,7 +93,7 @@ var mostBlocks = slices.Max(stats.Looks())
 // or the flags for longer windows where a run cannot have enough blocks. It is "" for 0, an unknown
 // number.
 func remedy(r *record.Result, needed int) string {
-	const around = .5 // seconds: what a trial takes apart from its window
+	const trial = .1 // seconds to start and end the server of a trial
 	switch {
 	case needed == 0:
 		return ""
@@ -104,8 +104,13 @@ func remedy(r *record.Result, needed int) string {
 	if window == 0 {
 		return "no --window up to a minute would decide: it is too noisy here"
 	}
-	// The budget counts whole minutes, and every arm has a window in each block.
-	budget := math.Ceil(float64(mostBlocks*len(r.Arms)) * (window + around) / 60)
+	// The doubt about an ended budget has the plan's own estimate, for all verdicts that need longer windows.
+	ended := first(r.Doubts, func(d record.Fact) bool { return d.Code == record.BudgetEnded && d.Values["window"] >= window })
+	if !ended.None() {
+		return fmt.Sprintf("--window %v --budget %v would decide", record.Duration(ended.Values["window"]), record.Duration(ended.Values["needed"]))
+	}
+	// Else the budget is in whole minutes, for every arm has a trial in each block.
+	budget := math.Ceil(float64(mostBlocks*len(r.Arms)) * (r.Warmup + window + trial) / 60)
 	if budget > stats.LongestBudget.Minutes() {
 		return fmt.Sprintf("no --budget up to %.0fm would decide: it is too noisy here", stats.LongestBudget.Minutes())
 	}
