@@ -408,7 +408,6 @@ func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, tally *attack.Ta
 	} else {
 		// Requests are summed up and written as they end, from one goroutine.
 		o.Started = files.Start
-		next := plainEvery // from the start
 		due := func(at time.Duration) int {
 			if o.Times != nil { // drawn as it is sent
 				return int(sum.Offered * min(at, f.duration).Seconds())
@@ -418,9 +417,8 @@ func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, tally *attack.Ta
 		}
 		o.Ended = func(seq int, r record.Request, s record.Stamps) {
 			tally.Add(r, s)
-			if at := time.Duration(r.Done); at >= next {
-				next = at.Truncate(plainEvery) + plainEvery
-				fmt.Fprintf(cmd.ErrOrStderr(), "after %v of %v: %s\n", at.Round(time.Second), f.duration, tally.SoFar(due(at)))
+			if text := tally.SoFar(time.Duration(r.Done), f.duration, due); text != "" {
+				fmt.Fprintln(cmd.ErrOrStderr(), text)
 			}
 			if err := files.Write(seq, r); err != nil {
 				cancel(err)

@@ -24,10 +24,10 @@ import (
 
 // gateFlags are the flags of gate.
 //
-// A gate is a comparison of two arms, old and new, with its own question: is new worse by more than
-// is allowed? run turns the flags into that comparison; the judging is judge's (judge/gate.go). With
-// --old-ref, buildBoth makes the two programs first. metrics, watched and allowances are --metric,
-// --watch and --allow as given; asked turns them into ratios.
+// A gate is a comparison of two arms, old and new, with its own question: is new worse? run turns the
+// flags into that comparison; the judging is judge's (judge/gate.go). With --old-ref, buildBoth makes
+// the two programs first. metrics, watched and allowances are --metric, --watch and --allow as given;
+// asked turns them into ratios.
 type gateFlags struct {
 	compareFlags
 	before, after                string // --old and --new: commands, or addresses of servers that run
@@ -43,14 +43,14 @@ func newGate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gate --old 'CMD {addr}' --new 'CMD {addr}'",
 		Short: "Fail a CI job when a new build of a service is worse than the old one",
-		Long: `Compare two builds of a service, and say whether the new one is worse by more than
-is allowed. Both run in fresh processes, in interleaved blocks of the same load, beside
-a second copy of the old one. The run ends as soon as the answer is sure.
+		Long: `Compare two builds of a service, and say whether the new one is worse. Both run in
+fresh processes, in interleaved blocks of the same load, beside a second copy of the old
+one. The run ends as soon as the answer is sure.
 
-A metric is worse when its interval excludes that the new build is as good and the
-median shows more than half of what is allowed. It is fine when the whole interval
-lies within what is allowed. The build fails when one metric is worse. It passes when
-all of --metric are fine; what --watch names may be open then, and the answer says so.
+A metric is worse when its whole interval is worse than no change and its median by more
+than half of what is allowed. It is fine when the whole interval lies within what is
+allowed. The build fails when one metric is worse. It passes when all of --metric are
+fine; what --watch names may be open then, and the answer says so.
 Of a hundred gates of equal builds one at most says worse, all metrics and looks together.
 
 With --old-ref and --new-ref it builds two commits of the git repository here, each in

@@ -22,7 +22,8 @@ import (
 type Tally struct {
 	sum                                   *record.Attack
 	response, good, lag, connect, service *record.Histogram
-	lastGood, lastSent                    int64 // nanoseconds from the attack's start
+	lastGood, lastSent                    int64         // nanoseconds from the attack's start
+	next                                  time.Duration // when the next line of SoFar is due, from the attack's start
 }
 
 // NewTally returns an empty tally that fills sum. The caller has set the fields that tell what was
@@ -78,11 +79,39 @@ func (t *Tally) Add(r record.Request, s record.Stamps) {
 // Response returns the distribution of the response times, as the summary has them.
 func (t *Tally) Response() *record.Histogram { return t.response }
 
-// SoFar returns the sum of the requests that have ended, of those that are due by now, in a few words.
-func (t *Tally) SoFar(due int) string {
-	lost := t.sum.Sent - t.sum.CutOff - t.sum.Outcomes[record.Answered.String()]
-	return fmt.Sprintf("%s of %s requests ended, %s without a reply, %s not good; p50 %s, p99 %s", prose.Digits(float64(t.sum.Sent)), prose.Digits(float64(max(due, t.sum.Sent))), prose.Digits(float64(lost)),
-		prose.Digits(float64(t.sum.Sent-lost-t.sum.CutOff-t.sum.Good)), prose.Seconds(t.response.Quantile(.5).Seconds()), prose.Seconds(t.response.Quantile(.99).Seconds()))
+// soFarEvery is how often SoFar tells how far an attack is.
+const soFarEvery = 10 * time.Second
+
+// SoFar returns a line about an attack under way if one is due, else "". It counts the requests that have
+// ended, of those that due returns for the time at since the attack's start. over is how long the attack
+// sends. From a second after that on, the line tells how many replies are awaited.
+func (t *Tally) SoFar(at, over time.Duration, due func(at time.Duration) int) string {
+	if t.next == 0 {
+		t.next = lineAfter(0, over)
+	}
+	if at < t.next {
+		return ""
+	}
+	t.next = lineAfter(at, over)
+	ended := t.sum.Sent
+	asked := max(due(at), ended)
+	lost := ended - t.sum.CutOff - t.sum.Outcomes[record.Answered.String()]
+	count := func(n int) string { return prose.Digits(float64(n)) }
+	where := fmt.Sprintf("after %v of %v", min(at.Round(time.Second), over), over)
+	if at >= over {
+		where = fmt.Sprintf("the %v are over, waiting for replies to %s", over, prose.Plural(asked-ended, "request"))
+	}
+	return fmt.Sprintf("%s: %s of %s requests ended, %s without a reply, %s not good; p50 %s, p99 %s", where, count(ended), count(asked),
+		count(lost), count(ended-lost-t.sum.CutOff-t.sum.Good), prose.Seconds(t.response.Quantile(.5).Seconds()), prose.Seconds(t.response.Quantile(.99).Seconds()))
+}
+
+// lineAfter returns when SoFar's next line is due after one at a time, of an attack that sends for over.
+func lineAfter(at, over time.Duration) time.Duration {
+	next := at.Truncate(soFarEvery) + soFarEvery
+	if at < over && next >= over {
+		return over + time.Second
+	}
+	return next
 }
 
 // EndOpen completes the sum of an open loop that ran with the options o. over is the planned

@@ -56,7 +56,8 @@ func doubtsOf(a record.Attack) (texts []string) {
 	return texts
 }
 
-// What is said of an attack under way: bad replies are replies.
+// What is said of an attack under way: bad replies are replies, the time never passes the attack's end, and
+// after that the line tells how many replies are awaited.
 func TestTallySoFar(t *testing.T) {
 	t.Parallel()
 	sum := record.Attack{Loop: "open", Timeout: 1}
@@ -71,8 +72,18 @@ func TestTallySoFar(t *testing.T) {
 		}
 		tally.Add(r, record.Stamps{Ready: i, Wrote: i})
 	}
-	if got, want := tally.SoFar(2100), "2000 of 2100 requests ended, 3 without a reply, 7 not good; p50 2.00 ms, p99 2.00 ms"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	const counts = ": 2000 of 2100 requests ended, 3 without a reply, 7 not good; p50 2.00 ms, p99 2.00 ms"
+	for _, line := range []struct {
+		at   time.Duration
+		want string
+	}{
+		{9900 * time.Millisecond, ""}, {10100 * time.Millisecond, "after 10s of 15s" + counts}, {14 * time.Second, ""},
+		{15100 * time.Millisecond, ""}, {16 * time.Second, "the 15s are over, waiting for replies to 100 requests" + counts},
+		{17 * time.Second, ""}, {25 * time.Second, "the 15s are over, waiting for replies to 100 requests" + counts},
+	} {
+		if got := tally.SoFar(line.at, 15*time.Second, func(time.Duration) int { return 2100 }); got != line.want {
+			t.Errorf("at %v: got %q, want %q", line.at, got, line.want)
+		}
 	}
 }
 

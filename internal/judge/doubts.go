@@ -27,6 +27,9 @@ func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	if undecided(r) {
 		slices.SortStableFunc(all, func(a, b record.Fact) int { return stats.Count(b.Disturbs()) - stats.Count(a.Disturbs()) })
 	}
+	if f := b.copyHides(r); !f.None() {
+		all = slices.Insert(all, 0, f)
+	}
 	return all
 }
 

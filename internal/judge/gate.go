@@ -173,6 +173,32 @@ func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
 	return answers
 }
 
+// copyHides returns the doubt that comes first where a gate cannot tell and its open metrics are not fine
+// for the old build's own copy either: the metric with the most noise for what it allows. It returns no
+// fact otherwise. Where the copy refuses a metric, the answer has the reason.
+func (b blocks) copyHides(r *record.Result) (f record.Fact) {
+	if r.GateOutcome() != record.GateOpen {
+		return f
+	}
+	base, most := r.Arms[0].Name, 1.
+	for _, g := range r.Gate {
+		m, allowed := stats.MetricOf(g.Metric), 1+g.Allow
+		aa := stats.Compare(m, b.series(base, g.Metric), b.series(r.Arms[1].Name, g.Metric), GateShares(len(r.Gate)))
+		if g.Answer != record.GateOpen || g.Watched || aa.Low == 0 {
+			continue
+		}
+		noise := max(math.Log(aa.High), -math.Log(aa.Low)) / math.Log(allowed)
+		if m.HigherIsBetter {
+			allowed = 1 / allowed
+		}
+		if noise > most {
+			most = noise
+			f = record.Fact{Code: gateNoise, Baseline: base, Metric: g.Metric, Values: record.Values{"low": aa.Low, "high": aa.High, "allowed": allowed}}
+		}
+	}
+	return f
+}
+
 // gateDecided reports whether more blocks would not change a gate's answer: a metric is worse, or
 // none is open. One metric that is worse fails the gate, whatever the others are.
 func gateDecided(answers []record.Gated) bool {

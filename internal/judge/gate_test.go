@@ -190,6 +190,41 @@ func TestGateAnswers(t *testing.T) {
 	}
 }
 
+// A gate that cannot tell names the old build's copy first where that differs by more than is allowed:
+// not where only the new build scatters, and not where the copy's metric is only watched.
+func TestGateDoubtsTheCopyFirst(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		twin    float64 // how far the copy's p50 is above and below the old build's, in turn
+		watched bool
+		want    string
+	}{
+		{"both scatter", .3, false, "a against its own copy is -26 % to +35 % at p50, where +10 % is allowed: so much noise between equal builds hides the answer"},
+		{"the new build scatters", .01, false, ""},
+		{"the copy scatters where it does not count", .3, true, ""},
+	} {
+		p50 := map[string][]float64{}
+		for i := range 12 {
+			sign := float64(1 - 2*(i%2))
+			p50["a"], p50["b"], p50["c"] = append(p50["a"], 1), append(p50["b"], math.Exp(sign*tt.twin)), append(p50["c"], math.Exp(-sign*.4))
+		}
+		b, arms := plain([]string{"a", "b", "c"}, map[string]map[string][]float64{"a": {"p50": p50["a"]}, "b": {"p50": p50["b"]}, "c": {"p50": p50["c"]}})
+		b.run.Plan.Gate = map[string]record.Allowance{"p50": {Share: .1, Watched: tt.watched}}
+		r := &record.Result{Arms: arms, Gate: b.gated(arms)}
+		if r.Gate[0].Answer != record.GateOpen {
+			t.Fatalf("%s: the gate is %+v, want it open", tt.name, r.Gate[0])
+		}
+		got := ""
+		if first := b.doubts(r, []record.Fact{{Code: trialFailed}})[0]; first.Code == gateNoise {
+			got = strings.ReplaceAll(first.String(), "\u00a0", " ")
+		}
+		if got != tt.want {
+			t.Errorf("%s: the first doubt is %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 // A gate ends as soon as one metric is worse, or none is open.
 func TestGateDecided(t *testing.T) {
 	t.Parallel()
