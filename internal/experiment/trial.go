@@ -119,7 +119,7 @@ func (t *trial) measure(ctx context.Context) error {
 	used := clocks.End()
 	t.Server.CPU, t.Server.Foreign = used.Server, p.cpus.Foreign(used, p.Window)
 	t.Server.Within, t.Server.Footprint, t.Server.Kernel = clocks.Connections(), clocks.Footprint, used.Kernel()
-	t.Server.LoopBusy = clocks.LoopBusy()
+	t.Server.LoopBusy = clocks.Counted(host.LoopBusy)
 	// The server is still there, but the CPU time of some of its children is lost.
 	if used.Server < 0 && host.FamilyCPU(t.server.Pid()) >= 0 {
 		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: cpuTimeUnknown})

@@ -167,11 +167,13 @@ func Fingerprint(version string, cpus Sides) record.Env {
 		ServerProcs: ProcsOf(os.Getenv(MaxProcs), len(cpus.Server)),
 		LoadProcs:   cpus.loadProcs(),
 		GOGC:        cmp.Or(os.Getenv("GOGC"), "100"),
-		CPUMax:      cpuMax(),
 		PortRange:   line("/proc/sys/net/ipv4/ip_local_port_range"),
 	}
 	if !cpus.Pin {
 		e.ServerCPUs, e.LoadCPUs = "", ""
+	}
+	if cpus, file, ok := cgroup.Least(fromRoot); ok {
+		e.CPUMax = fmt.Sprintf("%.2f CPUs (/%s)", cpus, file)
 	}
 	e.Somaxconn, _ = strconv.Atoi(line("/proc/sys/net/core/somaxconn"))
 	var files unix.Rlimit
@@ -193,10 +195,7 @@ func Fingerprint(version string, cpus Sides) record.Env {
 // readFile returns a file's text, "" when it cannot be read. A fact that the machine does not tell is
 // so left out of its fingerprint.
 func readFile(name string) string {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return ""
-	}
+	data, _ := os.ReadFile(name)
 	return string(data)
 }
 
@@ -215,15 +214,6 @@ func cpuinfo(key string) string {
 		}
 	}
 	return ""
-}
-
-// cpuMax returns the tightest CPU limit of this process's control groups as text, "" for none.
-func cpuMax() string {
-	cpus, file, ok := cgroup.Least(fromRoot)
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf("%.2f CPUs (/%s)", cpus, file)
 }
 
 // MaxProcs is the environment variable that sets a Go program's number of Ps.

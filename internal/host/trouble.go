@@ -73,12 +73,13 @@ func (m *meter) add(now look) {
 		return
 	}
 	m.ours += max(0, m.oursUntil(now)-m.oursUntil(m.last))
+	inUse := m.used(now)
 	for pid, p := range now.programs {
 		used := since(p, m.last.programs, pid)
 		cpu, daemon := softirqThread(p.name)
 		switch {
 		// Only time on the CPUs in use disturbs the run.
-		case used <= 0 || m.isOurs(now, pid) || !m.inUse(now, p.cpu):
+		case used <= 0 || now.descends(pid, m.parts) || !slices.Contains(inUse, p.cpu):
 		case daemon:
 			m.softirqd[cpu] += used
 		default:
@@ -111,28 +112,19 @@ func since(p program, earlier map[int]program, id int) float64 {
 // of a CPU, and of which CPU.
 func softirqThread(name string) (cpu int, ok bool) {
 	number, ok := strings.CutPrefix(name, "ksoftirqd/")
-	if !ok {
-		return 0, false
-	}
 	cpu, err := strconv.Atoi(number)
-	return cpu, err == nil
+	return cpu, ok && err == nil
 }
 
 // oursUntil returns the CPU time of all processes of the run up to a look, including ended ones that
 // were waited for.
 func (m *meter) oursUntil(l look) (sum float64) {
 	for pid, p := range l.programs {
-		if m.isOurs(l, pid) {
+		if l.descends(pid, m.parts) {
 			sum += p.used + p.waited
 		}
 	}
 	return sum
-}
-
-// isOurs reports whether a process is part of the run: it is this process, a server that ran before
-// the run, or a descendant of either.
-func (m *meter) isOurs(l look, pid int) bool {
-	return l.descends(pid, m.parts)
 }
 
 // descends reports whether a process is one of from, or a descendant of one.
@@ -150,9 +142,6 @@ func (l look) descends(pid int, from []int) bool {
 	}
 	return false
 }
-
-// inUse reports whether server or load may run on a CPU.
-func (m *meter) inUse(l look, cpu int) bool { return slices.Contains(m.used(l), cpu) }
 
 // used returns the CPUs of server and load, ascending; all CPUs if they are not bound.
 func (m *meter) used(l look) (set record.CPUs) {
@@ -274,14 +263,6 @@ const (
 	toldAfter = 3 * time.Second
 )
 
-// matters reports whether a cause took enough to be reported during the run.
-func matters(t record.Trouble) bool {
-	if t.Cause == record.Passing {
-		return t.Share >= toldPassing
-	}
-	return t.Share >= toldShare
-}
-
 // lookEvery is the shortest time between two looks at all processes. A look costs some milliseconds,
 // and happens between windows only.
 const lookEvery = time.Second
@@ -336,7 +317,11 @@ func (w *Watchdog) report() {
 		if t.Cause == record.Program {
 			key.CPU = 0 // a program may move between CPUs
 		}
-		if matters(t) && !w.told[key] && len(w.told) < mostTold {
+		least := toldShare
+		if t.Cause == record.Passing {
+			least = toldPassing
+		}
+		if t.Share >= least && !w.told[key] && len(w.told) < mostTold {
 			w.told[key] = true
 			w.tell(t)
 		}

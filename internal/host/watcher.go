@@ -19,7 +19,7 @@ import (
 // milliseconds of the load's CPU. It therefore happens before the window and after the load. At the
 // window's ends the load itself reads two CPU clocks only, in a microsecond each.
 //
-// Set Count before Begin, and read Footprint after Closing. Call Connections and LoopBusy after End.
+// Set Count before Begin, and read Footprint after Closing. Call Connections and Counted after End.
 //
 // The timeline of a load with a Watcher: Begin at its start; all clocks shortly before the window;
 // Moment(0) and Moment(1) at the window's ends; Closing after the last request; End after the load.
@@ -34,7 +34,7 @@ type Watcher struct {
 	began          bool
 	first, last    *Reading
 	family         atomic.Pointer[[]int] // the server's processes, when first was read
-	exact          [2]quickReading       // at the window's ends
+	exact          [2]Reading            // the CPU times of server and load at the window's ends; at is 0 where they were not read
 	// Count reads the server's connection counters; nil if they are not wanted. counts holds the
 	// counters at both ends of the window, nil where they could not be read. counted holds the times
 	// of the replies.
@@ -43,12 +43,6 @@ type Watcher struct {
 	counted [2]time.Time
 	// Footprint is the server's memory, threads and processes when the last request had its outcome.
 	Footprint *record.Footprint
-}
-
-// A quickReading holds the clocks that cost next to nothing to read. The zero value means not read.
-type quickReading struct {
-	at           time.Time
-	server, load float64 // CPU time, seconds
 }
 
 // beforeWindow is how long before the window the clocks are read. With a shorter warm-up, they are
@@ -99,13 +93,13 @@ func (w *Watcher) Moment(i int) {
 	if pids == nil || w.pid <= 0 {
 		return
 	}
-	r := quickReading{at: time.Now(), load: ProcessCPU(os.Getpid())}
+	r := Reading{at: time.Now(), Load: ProcessCPU(os.Getpid())}
 	for _, pid := range *pids {
 		own := ProcessCPU(pid)
 		if own < 0 {
 			return // the process has ended
 		}
-		r.server += own
+		r.Server += own
 	}
 	w.exact[i] = r
 }
@@ -155,16 +149,18 @@ func (w *Watcher) End() Reading {
 	// The readings lie outside of the window. What they counted is taken as even over their time.
 	used := w.last.Since(*w.first)
 	scale := w.window.Seconds() / w.last.at.Sub(w.first.at).Seconds()
-	for _, v := range []*float64{&used.Server, &used.Idle, &used.stolen, &used.Load, &used.Steal, &used.Throttled, &used.voluntary, &used.involuntary} {
+	overflows := used.overflows
+	for _, v := range used.values() {
 		if *v > 0 {
 			*v *= scale
 		}
 	}
+	used.overflows = overflows
 	// Foreign needs times of the same span as Idle. All others need the exact ones.
 	used.spanServer, used.spanLoad = used.Server, used.Load
 	if a, b := w.exact[0], w.exact[1]; !a.at.IsZero() && b.at.After(a.at) && used.Server >= 0 {
 		scale = w.window.Seconds() / b.at.Sub(a.at).Seconds()
-		used.Server, used.Load = scale*max(0, b.server-a.server), scale*max(0, b.load-a.load)
+		used.Server, used.Load = scale*max(0, b.Server-a.Server), scale*max(0, b.Load-a.Load)
 	}
 	return used
 }
@@ -197,12 +193,8 @@ func (w *Watcher) counter(name string) float64 {
 	return w.window.Seconds() / w.counted[1].Sub(w.counted[0]).Seconds() * (w.counts[1][name] - w.counts[0][name])
 }
 
-// LoopBusy is the name of the server's counter of the CPU time of its event loops.
+// LoopBusy is the name of the server's counter of the CPU time of its event loops, in seconds.
 const LoopBusy = "schedlab_loop_busy_seconds_total"
-
-// LoopBusy returns the CPU time, in seconds, of the server's event loops in the window; nil if the
-// server has no loops or Count was not set.
-func (w *Watcher) LoopBusy() *float64 { return w.Counted(LoopBusy) }
 
 // A Reading holds the values of the machine's clocks and counters at one moment, or their change
 // between two moments. Times are in seconds. A value is negative where the kernel does not tell it.
@@ -227,12 +219,20 @@ type Reading struct {
 	voluntary, involuntary, overflows float64
 }
 
+// values returns pointers to the values: the times first, and from kernelCounts on the counts.
+func (r *Reading) values() []*float64 {
+	return []*float64{&r.Server, &r.Idle, &r.stolen, &r.Load, &r.Steal, &r.Throttled, &r.voluntary, &r.involuntary, &r.overflows}
+}
+
+const kernelCounts = 6
+
 // unread returns a reading in which every value is unknown.
 func unread() Reading {
-	return Reading{
-		spanServer: -1, spanLoad: -1, Server: -1, Idle: -1, stolen: -1, Load: -1, Steal: -1, Throttled: -1,
-		voluntary: -1, involuntary: -1, overflows: -1,
+	r := Reading{spanServer: -1, spanLoad: -1}
+	for _, v := range r.values() {
+		*v = -1
 	}
+	return r
 }
 
 // readClocks reads all clocks of the server pid, of its CPUs, and of this process.
@@ -251,33 +251,21 @@ func readClocks(pid int, cpus record.CPUs) Reading {
 
 // Since returns the change from an earlier reading to r. If either value is unknown, so is the change.
 func (r Reading) Since(earlier Reading) Reading {
-	// Rounding may make a time fall a little; that counts as no change.
-	diff := func(now, then float64) float64 {
-		if now < 0 || then < 0 {
-			return -1
+	var change Reading
+	now, then := r.values(), earlier.values()
+	for i, v := range change.values() {
+		switch fall := *then[i] - *now[i]; {
+		case *now[i] < 0 || *then[i] < 0:
+			*v = -1
+		case i >= kernelCounts && fall > 0: // threads ended, and their counts are gone
+			*v = -1
+		case i == 0 && fall > backwards: // child processes ended, and no parent waited for them
+			*v = -1
+		default: // rounding may make a time fall a little; that counts as no change
+			*v = max(0, -fall)
 		}
-		return max(0, now-then)
 	}
-	counted := func(now, then float64) float64 {
-		if now < then { // threads ended, and their counts are gone
-			return -1
-		}
-		return diff(now, then)
-	}
-	if r.Server < earlier.Server-backwards {
-		r.Server = -1 // child processes ended, and no parent waited for them
-	}
-	return Reading{
-		Server:    diff(r.Server, earlier.Server),
-		Idle:      diff(r.Idle, earlier.Idle),
-		stolen:    diff(r.stolen, earlier.stolen),
-		Load:      diff(r.Load, earlier.Load),
-		Steal:     diff(r.Steal, earlier.Steal),
-		Throttled: diff(r.Throttled, earlier.Throttled),
-
-		voluntary: counted(r.voluntary, earlier.voluntary), involuntary: counted(r.involuntary, earlier.involuntary),
-		overflows: counted(r.overflows, earlier.overflows),
-	}
+	return change
 }
 
 // userHZ is the number of clock ticks per second in /proc/stat. Linux fixes it at 100 for user space.

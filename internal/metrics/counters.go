@@ -18,28 +18,18 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A reading collects series that are counted outside this package: in a model's ledger, in a queue, in
-// the kernel. It calls its source once per scrape, so all its series come from the same moment, and an
-// identity between them holds in every scrape. It may leave series out, for example if the kernel does
-// not report them.
-type reading struct {
-	metrics *Metrics
-	tell    func(scrape)
-}
-
-// read adds a reading: tell is called at each scrape.
-func (m *Metrics) read(tell func(scrape)) { m.register.MustRegister(reading{m, tell}) }
-
-// Describe implements prometheus.Collector. A collector that describes nothing may tell any series.
-func (r reading) Describe(chan<- *prometheus.Desc) {}
-
-// Collect implements prometheus.Collector.
-func (r reading) Collect(ch chan<- prometheus.Metric) { r.tell(scrape{r.metrics, ch}) }
-
-// A scrape takes the values of series.
+// A scrape takes the values of series that are counted outside this package: in a model's ledger, in a
+// queue, in the kernel.
 type scrape struct {
 	metrics *Metrics
 	ch      chan<- prometheus.Metric
+}
+
+// read adds series. tell is called once for each scrape, so all its series come from the same moment,
+// and an identity between them holds in every scrape. It may leave series out, for example if the
+// kernel does not report them.
+func (m *Metrics) read(tell func(scrape)) {
+	m.register.MustRegister(prometheus.CollectorFunc(func(ch chan<- prometheus.Metric) { tell(scrape{m, ch}) }))
 }
 
 // counter and gauge tell the value of a series. They add the prefix schedlab_ and the constant labels.
