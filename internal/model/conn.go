@@ -331,11 +331,6 @@ func (l *Listener) SocketCounts() []SocketCounts {
 	return counts
 }
 
-// startWait notes that the connection, or a request on it, has been waiting for a worker since
-// at, by the timeline's clock. endWait notes the end of the wait.
-func (e *entry) startWait(at int64) { e.waiting.Store(at) }
-func (e *entry) endWait()           { e.waiting.Store(0) }
-
 // OldestWait returns the age of the longest present wait of a connection, or its request, for
 // a worker; 0 when none waits. It looks at every open connection, so call it once per scrape
 // and not for each request.
@@ -355,21 +350,22 @@ func (l *Listener) OldestWait() time.Duration {
 // has given up. The question costs a system call.
 const minGaveUpWait = 10 * time.Millisecond
 
-// tookConn ends the wait of a connection when a worker takes it. It notes whether the client
-// has given up meanwhile.
+// endWait ends the wait of a connection, or a request on it, when a worker takes it. It reports
+// whether the client has given up meanwhile. tookConn notes that of a connection, and tookRequest counts
+// it for a request.
+func endWait(c openConn, wait time.Duration) (gaveUp bool) {
+	c.ledgerEntry().waiting.Store(0)
+	return wait >= minGaveUpWait && isGone(c)
+}
+
 func tookConn[C openConn](c C, wait time.Duration) {
-	e := c.ledgerEntry()
-	e.endWait()
-	if wait >= minGaveUpWait && isGone(c) {
-		e.gaveUp.Store(true)
+	if endWait(c, wait) {
+		c.ledgerEntry().gaveUp.Store(true)
 	}
 }
 
-// tookRequest ends the wait of a request on c when a worker takes it. It counts the request if
-// the client has given up meanwhile.
 func (r *requests) tookRequest(c openConn, wait time.Duration) {
-	c.ledgerEntry().endWait()
-	if wait >= minGaveUpWait && isGone(c) {
+	if endWait(c, wait) {
 		r.gaveUp.Add(1)
 	}
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"log/slog"
 	"net"
 	"testing"
 
@@ -19,7 +20,7 @@ func TestLoopAcceptsBetweenFullBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	m := newLoop(Config{Handle: func(*workload.Exchange) {}}).(*loopModel)
+	m := newLoop(Config{Handle: func(*workload.Exchange) {}, Log: slog.New(slog.DiscardHandler)}).(*loopModel)
 	l := m.newEventLoop()
 	if err := l.start(ln.sockets[0]); err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func newServer(cfg Config) *fasthttp.Server {
 		ReadBufferSize:               cfg.MaxHead,
 		MaxRequestBodySize:           cfg.MaxBody,
 		SecureErrorLogMessage:        true,
-		Logger:                       DebugLog{cfg.Log},
+		Logger:                       DebugLog(cfg.Log),
 		DisablePreParseMultipartForm: true, // handlers take every body as bytes, whatever its Content-Type
 	}
 }

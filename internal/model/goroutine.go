@@ -103,29 +103,29 @@ func allowThreads(n int) {
 type semaphoreModel struct {
 	goroutineModel
 	*dispatch.Semaphore
-	late dispatch.Why // the reason counted for a request that gets no turn
 }
 
-// newSemaphore makes the model. A request that could not wait at all counts as refused for want of
-// a place, and one that waited in vain as stale.
 func newSemaphore(cfg Config) Model {
 	m := &semaphoreModel{
 		goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)},
 		Semaphore:      dispatch.NewSemaphore(cfg.Workers, cfg.Wait),
 	}
-	if m.late = dispatch.Stale; cfg.Wait <= 0 {
-		m.late = dispatch.Full
-	}
 	m.run, m.queues, m.queue = m.inTurn, true, m
 	return m
 }
 
-// inTurn waits for a place, runs the handler and frees the place. It is the run of this model.
+// inTurn waits for a place, runs the handler and frees the place. It is the run of this model. A
+// request that could not wait at all counts as refused for want of a place, one that waited in vain as
+// stale.
 func (m *semaphoreModel) inTurn(x *workload.Exchange, c openConn) {
 	enqueued(x)
 	wait, ok := m.Acquire()
 	if !ok {
-		m.turnAway(x, c, m.late)
+		why := dispatch.Stale
+		if m.cfg.Wait <= 0 {
+			why = dispatch.Full
+		}
+		m.turnAway(x, c, why)
 		return
 	}
 	m.cfg.Waited(wait)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"slices"
@@ -147,11 +146,11 @@ func (l *Listener) listenAll(ctx context.Context, s Socket) error {
 		s.Addr = ln.Addr().String() // the other sockets take the port that the first one got
 	}
 	// Otherwise the kernel chooses one of several sockets by a hash of the client's address.
-	among := 1 // for the planted fault: the first alone
-	switch {
-	case s.Sockets < 2 || !s.Random && !s.First:
+	if s.Sockets < 2 || !s.Random && !s.First {
 		return nil
-	case s.Random:
+	}
+	among := 1 // for the planted fault: the first alone
+	if s.Random {
 		among = s.Sockets
 	}
 	return control(l.sockets[0].tcp, func(fd int) error { return dealAmong(fd, among) })
@@ -457,17 +456,4 @@ type warnLimiter struct{ last atomic.Int64 } // on the timeline's clock; 0: neve
 func (s *warnLimiter) allow() bool {
 	now, last := timeline.Now(), s.last.Load()
 	return (last == 0 || now-last >= int64(warnEvery)) && s.last.CompareAndSwap(last, now)
-}
-
-// A DebugLog logs the messages of an HTTP library about broken clients, at level debug. They are
-// seldom of use, and clients must not be able to fill a disk with them.
-type DebugLog struct{ *slog.Logger }
-
-// Printf implements fasthttp.Logger.
-func (d DebugLog) Printf(format string, args ...any) { d.Debug(fmt.Sprintf(format, args...)) }
-
-// Write logs one message of package log.
-func (d DebugLog) Write(p []byte) (int, error) {
-	d.Debug(string(p))
-	return len(p), nil
 }

@@ -23,6 +23,7 @@
 package model
 
 import (
+	"log"
 	"log/slog"
 	"time"
 
@@ -95,6 +96,10 @@ func DefaultLimits() Limits {
 		MaxBody:       1 << 20,
 	}
 }
+
+// DebugLog returns a logger for the messages of an HTTP library about broken clients, at level debug.
+// They are seldom of use, and clients must not be able to fill a disk with them.
+func DebugLog(to *slog.Logger) *log.Logger { return slog.NewLogLogger(to.Handler(), slog.LevelDebug) }
 
 // serverName is the value of the Server header in every mode.
 const serverName = "schedlab"

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log"
 	"net"
 	"net/http"
 	"strconv"
@@ -48,7 +47,7 @@ func newNethttp(cfg Config) Model {
 			c.(*Conn).framing = &framing{tally: m.tally}
 			return context.WithValue(ctx, connKey{}, c)
 		},
-		ErrorLog:                     log.New(DebugLog{cfg.Log}, "", 0),
+		ErrorLog:                     DebugLog(cfg.Log),
 		DisableGeneralOptionsHandler: true,
 	}
 	return m

@@ -156,7 +156,7 @@ func newRefuser(r *requests) *refuser {
 // turnAway refuses c, a connection that a dispatcher did not run, or leaves it unanswered. It
 // returns at once: a refusal is answered on a new goroutine. With all slots taken it closes c.
 func (s *refuser) turnAway(c *Conn, why dispatch.Why) {
-	c.endWait()
+	c.waiting.Store(0)
 	if why == dispatch.Dropped {
 		s.active.Go(func() { leaveUnanswered(c, s.unansweredTime) })
 		return

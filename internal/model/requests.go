@@ -141,7 +141,7 @@ func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duratio
 		c.stamps.begin(x)
 	}
 	if r.queues {
-		c.startWait(r.zero + int64(began))
+		c.waiting.Store(r.zero + int64(began))
 	}
 	// The region marks the request in an execution trace. Without a trace it costs the reading
 	// of one flag.
@@ -222,7 +222,7 @@ var reasons = [...]Reason{dispatch.Full: QueueFull, dispatch.Dropped: Unanswered
 // turnAway turns x into a refusal, and counts it. x is a request on c that a dispatcher did not
 // run.
 func (r *requests) turnAway(x *workload.Exchange, c openConn, why dispatch.Why) {
-	c.ledgerEntry().endWait()
+	c.ledgerEntry().waiting.Store(0)
 	r.shed[reasons[why]].Add(1)
 	x.Route = workload.RouteOf(x.Path)
 	if why == dispatch.Dropped {

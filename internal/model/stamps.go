@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"strconv"
 	"sync/atomic"
 
 	"schedlab/internal/timeline"
@@ -69,7 +70,7 @@ func (s *stamps) noteRead(at readTimes) {
 // enqueue notes that the connection joined a queue at that time, before its next request was
 // read. dequeue notes that it leaves the queue now.
 func (e *entry) enqueue(at int64) {
-	e.startWait(at)
+	e.waiting.Store(at)
 	if e.stamps != nil {
 		e.stamps.queued = at
 	}
@@ -139,12 +140,9 @@ func number(seq string) uint64 {
 	if seq == "" || len(seq) > 18 {
 		return timeline.Unnumbered
 	}
-	var n uint64
-	for _, d := range []byte(seq) {
-		if d < '0' || d > '9' {
-			return timeline.Unnumbered
-		}
-		n = 10*n + uint64(d-'0')
+	n, err := strconv.ParseUint(seq, 10, 64)
+	if err != nil {
+		return timeline.Unnumbered
 	}
 	return n
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -79,7 +78,7 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 		WriteTimeout:      adminWrite,
 		IdleTimeout:       adminIdle,
 		MaxHeaderBytes:    adminMaxHead,
-		ErrorLog:          log.New(model.DebugLog{Logger: s.cfg.Log}, "", 0),
+		ErrorLog:          model.DebugLog(s.cfg.Log),
 	}}, nil
 }
 

@@ -422,7 +422,7 @@ func (c *Config) checkQueue(mode model.Mode) error {
 	case mode.Adaptive && c.Overflow == dispatch.CoDel:
 		return badConfig("--overflow codel means nothing to --mode %s, whose queue ages anyway; leave it out", mode.Name)
 	default:
-		return badConfig("--overflow %s means nothing to --mode %s; use %s", c.Overflow, mode.Name, list(strings.Split(mode.Axes.Overflow, "|")))
+		return badConfig("--overflow %s means nothing to --mode %s; use %s", c.Overflow, mode.Name, strings.ReplaceAll(mode.Axes.Overflow, "|", " or "))
 	}
 	if err := c.checkDepth(mode); err != nil {
 		return err
@@ -441,8 +441,11 @@ func (c *Config) checkDepth(mode model.Mode) error {
 		ring = "--executor ring"
 	}
 	if ring != "" && bits.OnesCount(uint(depth)) != 1 {
-		return badConfig("--queue-depth %d of %s is no power of two, and rounding it would change the experiment; use %s",
-			depth, ring, list(powersAround(depth)))
+		around := fmt.Sprint(1 << bits.Len(uint(depth)))
+		if depth > 0 {
+			around = fmt.Sprintf("%d or %s", 1<<bits.Len(uint(depth))/2, around)
+		}
+		return badConfig("--queue-depth %d of %s is no power of two, and rounding it would change the experiment; use %s", depth, ring, around)
 	}
 	if depth < mode.LeastDepth {
 		return badConfig("--queue-depth %d is below %d, the least for --mode %s", depth, mode.LeastDepth, mode.Name)
@@ -464,15 +467,6 @@ func (c *Config) checkDepth(mode model.Mode) error {
 		return badConfig("--steal with --workers 1 has nobody to steal from; use two workers or more")
 	}
 	return nil
-}
-
-// powersAround returns the powers of two next to n, below and above it.
-func powersAround(n int) (around []string) {
-	above := 1 << bits.Len(uint(n))
-	if n > 0 {
-		around = append(around, fmt.Sprint(above/2))
-	}
-	return append(around, fmt.Sprint(above))
 }
 
 // checkCodel checks the settings of CoDel and fills in their defaults. It returns an error if one
@@ -555,12 +549,4 @@ func (c *Config) warnings(mode model.Mode) (warn []string) {
 		add("drop leaves clients without an answer until they give up, or for the idle timeout (%v); reject tells them at once", c.Limits.IdleTimeout)
 	}
 	return warn
-}
-
-// list joins items with commas, and "or" before the last. There must be at least one item.
-func list(items []string) string {
-	if n := len(items) - 1; n > 0 {
-		return strings.Join(items[:n], ", ") + " or " + items[n]
-	}
-	return items[0]
 }

@@ -382,7 +382,7 @@ func socketPair() (ours net.Conn, theirs *os.File, err error) {
 	return ours, theirs, err
 }
 
-// call calls a method of [reporter] in the process. It fails when the process or ctx ends, or
+// call calls a method of [Child] in the process. It fails when the process or ctx ends, or
 // when the process does not read its calls. reply may still be written to after a failure.
 func (p *process) call(ctx context.Context, method string, arg, reply any) error {
 	_ = p.conn.SetWriteDeadline(time.Now().Add(scrapeLimit)) // on a closed socket the call fails
@@ -429,17 +429,24 @@ func (p *process) follow(f *fleet, serves func()) error {
 func (p *process) kill() { _ = p.cmd.Process.Kill() }
 
 // A Child represents, in a process of a prefork server, the process itself and its link to the
-// parent. The parent asks for reports and stops the child through a socket. When the parent
-// ends, so does the child.
-//
-// The two talk over one pair of Unix sockets with net/rpc: the parent calls, the child answers. A
-// child learns from the closed socket that its parent has gone, so it needs no signal and no file.
+// parent, over one pair of Unix sockets with net/rpc: the parent calls, the child answers. Calls may be
+// concurrent. A child learns from the closed socket that its parent has gone, and ends too; it needs no
+// signal and no file.
 //
 // Index, from 0, is the child's number in the fleet. It is the label process of the child's
-// metrics, and a child that replaces another has the same one.
+// metrics, and a child that replaces another has the same one. The methods Report, Stamps and Stop are
+// for the parent. They have the form that net/rpc asks for: an argument, a pointer to the reply, an
+// error.
 type Child struct {
-	Index int
-	conn  net.Conn
+	Index   int
+	conn    net.Conn
+	server  *Server
+	stop    context.CancelFunc
+	drained chan struct{} // closed when the drain has ended and no count will change any more
+	forced  int           // connections that the drain cut; set before drained is closed
+
+	mu  sync.Mutex
+	seq uint64 // number of the last report
 }
 
 // orphanLife is the time that a child has for requests in flight after its parent has gone. It is
@@ -457,20 +464,6 @@ func NewChild(index int, fd uintptr) (*Child, error) {
 		return nil, fmt.Errorf("no socket to a prefork parent (%w): --child is for its own use", err)
 	}
 	return &Child{Index: index, conn: conn}, nil
-}
-
-// A reporter has the methods that a parent calls in its child by net/rpc. Calls may be
-// concurrent.
-//
-// Every method has the form that net/rpc asks for: an argument, a pointer to the reply, an error.
-type reporter struct {
-	server  *Server
-	stop    context.CancelFunc
-	drained chan struct{} // closed when the drain has ended and no count will change any more
-	forced  int           // connections that the drain cut; set before drained is closed
-
-	mu  sync.Mutex
-	seq uint64 // number of the last report
 }
 
 // An Order asks a child for a [Report]. The zero value asks for the connection counts, at once.
@@ -501,35 +494,35 @@ func (r Report) plus(o Report) Report {
 }
 
 // Report fills to with the present counts. A final report is always full.
-func (r *reporter) Report(o Order, to *Report) error {
+func (c *Child) Report(o Order, to *Report) error {
 	// The wait is here and not in the parent, so that all children report the same moment: a tick
 	// of the machine's clock.
 	if o.Wait {
 		select {
 		case <-time.After(untilTick(0)):
-		case <-r.drained:
+		case <-c.drained:
 		}
 	}
 	// Under the lock Seq grows in the order in which the counts are read.
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	select {
-	case <-r.drained:
-		to.Final, to.Forced, o.Full = true, r.forced, true
+	case <-c.drained:
+		to.Final, to.Forced, o.Full = true, c.forced, true
 	default:
 	}
-	r.seq++
-	to.Seq, to.Counts = r.seq, r.server.ln.Counts()
+	c.seq++
+	to.Seq, to.Counts = c.seq, c.server.ln.Counts()
 	if !o.Full {
 		return nil
 	}
 	// A failure leaves Full false. The counts are still good, so the call itself succeeds.
-	snapshot, err := r.server.metrics.Snapshot()
+	snapshot, err := c.server.metrics.Snapshot()
 	if err != nil {
-		r.server.cfg.Log.Error("reading the metrics for the parent failed", "error", err)
+		c.server.cfg.Log.Error("reading the metrics for the parent failed", "error", err)
 		return nil
 	}
-	to.Full, to.Requests, to.Metrics = true, r.server.model.Requests(), snapshot
+	to.Full, to.Requests, to.Metrics = true, c.server.model.Requests(), snapshot
 	return nil
 }
 
@@ -541,14 +534,14 @@ type Stamps struct {
 
 // Stamps fills to with the newest n stamps. A parent asks for them only if the fleet stamps
 // requests, so the ring exists.
-func (r *reporter) Stamps(n int, to *Stamps) error {
-	to.Newest, to.Older = r.server.ring.Newest(n)
+func (c *Child) Stamps(n int, to *Stamps) error {
+	to.Newest, to.Older = c.server.ring.Newest(n)
 	return nil
 }
 
 // Stop begins the drain and returns at once. The final report tells that the drain has ended.
-func (r *reporter) Stop(struct{}, *struct{}) error {
-	r.stop()
+func (c *Child) Stop(struct{}, *struct{}) error {
+	c.stop()
 	return nil
 }
 
@@ -557,14 +550,14 @@ func (r *reporter) Stop(struct{}, *struct{}) error {
 func (s *Server) serveChild(ctx context.Context, c *Child) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	r := &reporter{server: s, stop: stop, drained: make(chan struct{})}
+	c.server, c.stop, c.drained = s, stop, make(chan struct{})
 	// Two goroutines: one answers the parent until it hangs up, the other serves. When the parent
 	// hangs up, the drain begins.
 	hungUp := make(chan struct{})
 	go func() {
 		defer close(hungUp)
 		defer stop()
-		serveCalls(c.conn, r)
+		serveCalls(c.conn, c)
 	}()
 	var drain model.Drain
 	var err error
@@ -584,10 +577,10 @@ func (s *Server) serveChild(ctx context.Context, c *Child) error {
 			return errors.New("the parent process is gone")
 		}
 	}
-	r.forced = drain.Forced
+	c.forced = drain.Forced
 	// From now on every report is final. The child lives until the parent has taken one and closed
 	// the socket.
-	close(r.drained)
+	close(c.drained)
 	<-hungUp
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", s.mode.Name, err)

@@ -152,7 +152,7 @@ func TestReportsAreNumbered(t *testing.T) {
 	}
 	defer s.ln.Close()
 	defer s.admin.ln.Close()
-	r := &reporter{server: s, drained: make(chan struct{}), forced: 2}
+	r := &Child{server: s, drained: make(chan struct{}), forced: 2}
 	reports := make([]Report, 100)
 	var callers sync.WaitGroup
 	for i := range reports {
