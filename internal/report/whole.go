@@ -78,12 +78,11 @@ func whole(r *record.Result, all bool) document.Document {
 
 // why returns the result of `schedlab explain`, if it ran for this record; else an empty part.
 func why(r *record.Result) document.Part {
-	lines := explanationOf(r)
-	if lines == nil {
+	if r.Explained == nil {
 		return document.Section{}
 	}
-	parts := []document.Part{document.Lines(lines), document.Page{document.Linked{{Text: "As a page of its own", Files: []string{"why.html"}}}}}
-	return document.Section{ID: "why", Title: "Why", Parts: append(parts, divided(r.Explained)...)}
+	page := document.Page{document.Linked{{Text: "As a page of its own", Files: []string{"why.html"}}}}
+	return document.Section{ID: "why", Title: "Why", Parts: append([]document.Part{document.Lines(explanationOf(r)), page}, divided(r.Explained)...)}
 }
 
 // warned returns lead, the sentence on how to read figures, with the caveat about them added.
@@ -115,9 +114,22 @@ func figures(r *record.Result) document.Part {
 }
 
 // marks returns, for each arm in the order of r.Arms, its class in charts and the numbers of
-// its doubts.
+// its doubts in the document's list, from 1.
 func marks(r *record.Result) []document.Mark {
-	return each(seriesOf(r.Arms), func(s series) document.Mark { return document.Mark{Class: s.Class, Notes: notes(r, s.Name)} })
+	return each(seriesOf(r.Arms), func(s series) document.Mark {
+		mark := document.Mark{Class: s.Class}
+		for i, d := range r.Doubts {
+			if d.Arm == s.Name {
+				mark.Notes = append(mark.Notes, i+1)
+			}
+		}
+		return mark
+	})
+}
+
+// verdictLines returns the sentences on each challenger's verdicts, a part for each.
+func verdictLines(r *record.Result) []document.Part {
+	return each(byArm(r.Verdicts), func(group []record.Verdict) document.Part { return document.Lines(sentences(r, group)) })
 }
 
 // verdicts describes how the arms differ: a forest plot in a page, sentences elsewhere.
@@ -125,16 +137,16 @@ func verdicts(r *record.Result) document.Part {
 	if len(r.Verdicts) == 0 && len(r.AA) == 0 {
 		return document.Section{}
 	}
-	refused := allRefused(r)
-	says := []document.Part{document.Lines{refused}}
+	lead := "Each arm against " + r.Arms[0].Name + ", block by block. The line is the 95" + nbsp + "% interval of the ratio, the dot its median, " +
+		"the band where arms count as the same. For times and CPU left is better, for goodput right."
+	says := verdictLines(r)
 	// One sentence is enough where every verdict has the same reason.
-	if refused == "" {
-		says = each(byArm(r.Verdicts), func(group []record.Verdict) document.Part { return document.Lines(sentences(r, group)) })
+	if why := oneReason(r.Verdicts); why != "" {
+		refused := fmt.Sprintf("All %s are REFUSED: %s", plural(len(r.Verdicts), "verdict"), why)
+		lead, says = lead+" "+refused+".", []document.Part{document.Lines{refused}}
 	}
 	return document.Section{
-		ID: "verdicts", Title: "Verdicts", About: conditions(r),
-		Lead: "Each arm against " + r.Arms[0].Name + ", block by block. The line is the 95" + nbsp + "% interval of the ratio, the dot its median, " +
-			"the band where arms count as the same. For times and CPU left is better, for goodput right." + when(refused != "", " %s.", refused),
+		ID: "verdicts", Title: "Verdicts", About: conditions(r), Lead: lead,
 		// A page draws the verdicts, and shows the same sentences below the drawing, folded away.
 		Parts: []document.Part{document.Charts{{Picture: draw("forest", forestOf(r)), Instead: says}}},
 	}

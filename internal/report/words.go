@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"schedlab/internal/command"
@@ -15,12 +16,10 @@ import (
 )
 
 // sentence describes one primary verdict in full: who against whom, the decision, the change
-// with its interval, and the evidence for it.
+// with its interval, and the evidence for it. The words of decisions stay in capitals, as in
+// stats.Decision, so that a reader can search for them.
 //
-// This file puts verdicts, the state of a run, its loads and its machine in words. The full
-// report uses sentence for primary metrics and aside for secondary ones; the brief report and
-// pages take the smaller pieces (between, lean, needed, reason). The words of decisions stay in
-// capitals, as in stats.Decision, so that a reader can search for them.
+// This file puts verdicts, the state of a run, its loads and its machine in words.
 func sentence(r *record.Result, v record.Verdict) string {
 	m := stats.MetricOf(v.Metric)
 	by := change(v.Ratio) + when(v.Low > 0, " (95%s%% interval %s)", nbsp, between(v))
@@ -28,7 +27,7 @@ func sentence(r *record.Result, v record.Verdict) string {
 	case v.Verdict.Differs():
 		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s", v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict), agreeing(v, v.Verdict))
 	case v.Verdict == stats.Same:
-		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within(m))
+		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp))
 	case v.Verdict == stats.Inconclusive:
 		text := fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by)
 		if v.Lean == "" {
@@ -55,20 +54,16 @@ func aside(r *record.Result, v record.Verdict) string {
 		return fmt.Sprintf("%s REFUSED: %s", m.Label, reason(v))
 	}
 	by := change(v.Ratio)
-	if v.Verdict.Differs() {
-		if more, ok := strings.CutPrefix(by, "+"); ok {
-			by = more + " more"
-		} else if less, ok := strings.CutPrefix(by, "-"); ok {
-			by = less + " less"
-		}
+	if more, ok := strings.CutPrefix(by, "+"); ok && v.Verdict.Differs() {
+		by = more + " more"
+	} else if less, ok := strings.CutPrefix(by, "-"); ok && v.Verdict.Differs() {
+		by = less + " less"
 	}
-	evidence := either(v.Low > 0, " ("+between(v)+")", needed(r, v))
-	return fmt.Sprintf("%s %s, %s%s", m.Label, v.Verdict, by, evidence)
+	return fmt.Sprintf("%s %s, %s%s", m.Label, v.Verdict, by, either(v.Low > 0, " ("+between(v)+")", needed(r, v)))
 }
 
 // lean tells which way an undecided verdict leans, in how many blocks, and how many would decide:
-// "slower: 9 of 9 blocks, about 10 blocks would decide". A lean is no decision: all or most
-// blocks so far point one way, but they are too few.
+// "slower: 9 of 9 blocks, about 10 blocks would decide".
 func lean(r *record.Result, v record.Verdict) string {
 	return lower(v.Lean) + ": " + agreeing(v, v.Lean) + needed(r, v)
 }
@@ -77,12 +72,6 @@ func lean(r *record.Result, v record.Verdict) string {
 // interval.
 func between(v record.Verdict) string {
 	return bound(v.Low, v.Verdict.Differs()) + " to " + bound(v.High, v.Verdict.Differs())
-}
-
-// within describes the tolerance of SAME, the largest difference that counts as none; "" for a
-// metric without one.
-func within(m stats.Metric) string {
-	return when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
 }
 
 // mostBlocks is the largest number of blocks of a run: the last look at which verdicts are
@@ -130,8 +119,7 @@ func reason(v record.Verdict) string {
 // oneReason returns the reason for which all of vs were refused; "" if the reasons differ, a
 // verdict was not refused, or vs is empty.
 func oneReason(vs []record.Verdict) string {
-	other := func(v record.Verdict) bool { return v.Verdict != stats.Refused || reason(v) != reason(vs[0]) }
-	if len(vs) == 0 || slices.ContainsFunc(vs, other) {
+	if len(vs) == 0 || slices.ContainsFunc(vs, func(v record.Verdict) bool { return v.Verdict != stats.Refused || reason(v) != reason(vs[0]) }) {
 		return ""
 	}
 	return reason(vs[0])
@@ -162,14 +150,13 @@ func sentences(r *record.Result, group []record.Verdict) (lines []string) {
 	return lines
 }
 
-// blocks tells how many blocks count, and how many ran but were left out, since they may be the
-// slow ones: "9 blocks, 1 left out".
+// blocks tells how many blocks count, and how many ran but were left out: "9 blocks, 1 left out".
 func blocks(r *record.Result) string {
 	if r.Ran == 0 && r.Valid == 0 {
 		return "no block"
 	}
 	out := r.Ran - r.Valid
-	return plural(r.Valid, "block") + either(out > 0, fmt.Sprintf(", %d left out", out), ", none left out")
+	return plural(r.Valid, "block") + ", " + either(out > 0, strconv.Itoa(out), "none") + " left out"
 }
 
 // caveat tells why the figures of a run without a verdict are no finding; "" if there is a
@@ -187,24 +174,17 @@ func caveat(r *record.Result) string {
 	return ""
 }
 
-// allRefused returns a sentence if every verdict was refused for the same reason; else "".
-func allRefused(r *record.Result) string {
-	why := oneReason(r.Verdicts)
-	return when(why != "", "All %s are REFUSED: %s", plural(len(r.Verdicts), "verdict"), why)
-}
-
 // state tells how much of its plan the run or the search for capacity completed, after a word in
 // capitals; "" when it completed all.
 func state(r *record.Result) string {
 	plan, had := "the plan", blocks(r)
-	switch out := r.Ran - r.Valid; {
-	case r.Capacity != nil:
+	if r.Capacity != nil {
 		windows := 0
 		for _, a := range r.Capacity.Arms {
 			windows += len(a.Windows)
 		}
 		plan, had = "the search", plural(windows, "window")+" measured"
-	case out > 0:
+	} else if out := r.Ran - r.Valid; out > 0 {
 		had = fmt.Sprintf("%s measured; %d left out of the verdicts, because of %s", plural(r.Ran, "block"), out, strings.Join(r.LeftOutFor(), ", "))
 	}
 	switch r.Status {
@@ -242,8 +222,7 @@ func loadOnEach(r *record.Result, more string) string {
 // loads describes the loads of the arms, each different load once, in the order of the arms. An
 // old record without loads gives nil.
 func loads(arms []record.Arm) []string {
-	known := only(arms, func(a record.Arm) bool { return a.Clients.Loop != "" })
-	return unique(each(known, func(a record.Arm) string { return Load(a.Clients) }))
+	return unique(nonEmpty(each(arms, func(a record.Arm) string { return when(a.Clients.Loop != "", "%s", Load(a.Clients)) })...))
 }
 
 // share compares the offered rate with the slowest arm's closed-loop throughput, which is about
@@ -300,18 +279,16 @@ func conditions(r *record.Result) string {
 }
 
 // allGood reports whether every request was sent and got a good reply in time, no arm is
-// overloaded, and no arm has surely less goodput than the arm it is compared with. Then no
-// failure needs to be mentioned.
+// overloaded, and no arm has surely less goodput than the arm it is compared with.
 func allGood(r *record.Result) bool {
-	for _, a := range r.Arms {
-		if a.Errors > 0 || a.StarvedConnections > 0 || a.Generator != nil && a.Generator.Missing > 0 {
-			return false
-		}
+	failed := func(a record.Arm) bool {
+		return a.Errors > 0 || a.StarvedConnections > 0 || a.Generator != nil && a.Generator.Missing > 0
 	}
-	return r.Valid > 0 && !slices.ContainsFunc(r.Doubts, func(f record.Fact) bool {
-		return f.Code == record.AnsweredNone || f.Code == record.Overloaded || f.Code == record.GeneratorLimit
-	}) &&
-		!slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Metric == "goodput" && v.Worse() })
+	behind := func(d record.Fact) bool {
+		return d.Code == record.AnsweredNone || d.Code == record.Overloaded || d.Code == record.GeneratorLimit
+	}
+	less := func(v record.Verdict) bool { return v.Metric == "goodput" && v.Worse() }
+	return r.Valid > 0 && !slices.ContainsFunc(r.Arms, failed) && !slices.ContainsFunc(r.Doubts, behind) && !slices.ContainsFunc(r.Verdicts, less)
 }
 
 // complaints lists the failures of requests, per arm, or one reassuring line if there were
@@ -329,8 +306,7 @@ func complaints(r *record.Result) []string {
 	return append(lines, nonEmpty(when(requests > 0 && allGood(r), "every one of %s got a good reply", plural(requests, "request")))...)
 }
 
-// silent lists the arms that gave no good reply in the window of a block, as their doubts say
-// it.
+// silent lists the doubts about arms that gave no good reply in the window of a block.
 func silent(r *record.Result) []string {
 	return each(only(r.Doubts, func(d record.Fact) bool { return d.Code == record.AnsweredNone }), Doubt)
 }
@@ -339,10 +315,7 @@ func silent(r *record.Result) []string {
 // queue, a line for each failing.
 func failings(arms []record.Arm) (lines []string) {
 	for _, a := range arms {
-		overflows := 0
-		if a.Overflows != nil {
-			overflows = int(*a.Overflows)
-		}
+		overflows := int(*cmp.Or(a.Overflows, new(float64)))
 		lines = append(lines, nonEmpty(
 			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, plural(a.Errors, "request"), count(a.Requests), ends(a.Failures)),
 			when(a.StarvedConnections > 0 && (a.Fairness == nil || !a.Fairness.Short), "%s STARVED %s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)",
@@ -358,18 +331,6 @@ func failings(arms []record.Arm) (lines []string) {
 func ends(failures map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(failures), func(a, b string) int { return cmp.Or(cmp.Compare(failures[b], failures[a]), cmp.Compare(a, b)) })
 	return when(len(names) > 0, " (%s)", listed(names, func(name string) string { return name + ": " + count(failures[name]) }))
-}
-
-// notes returns the numbers, from 1, of the doubts about an arm; nil for none. They are the
-// numbers in the document's list of doubts.
-func notes(r *record.Result, arm string) []int {
-	var numbers []int
-	for i, d := range r.Doubts {
-		if d.Arm == arm {
-			numbers = append(numbers, i+1)
-		}
-	}
-	return numbers
 }
 
 // again returns the command that renders a record again, quoted for a shell.
@@ -429,25 +390,22 @@ func side(list string, cpus int, procs string) string {
 // servers, given their GOMAXPROCS; it is used for all servers that ran there. Servers elsewhere
 // are named one by one, since arms on other CPUs do not compare equally.
 func servers(e record.Env, arms []record.Arm, here func(procs string) string) string {
-	placed := only(choices(arms), func(a record.Arm) bool { return elsewhere(a) == "" })
-	moved := only(choices(arms), func(a record.Arm) bool { return elsewhere(a) != "" })
-	// Most runs have all servers in one place, which is then told once.
-	if len(moved) == 0 {
+	arms = choices(arms)
+	placed := only(arms, func(a record.Arm) bool { return elsewhere(a) == "" })
+	if len(placed) == len(arms) {
 		return here(serverProcs(e, arms))
 	}
-	parts := each(moved, func(a record.Arm) string { return a.Name + ": " + elsewhere(a) })
-	return strings.Join(parts, "; ") + when(len(placed) > 0, "; %s: %s", listed(placed, name), here(serverProcs(e, placed)))
+	moved := only(arms, func(a record.Arm) bool { return elsewhere(a) != "" })
+	return strings.Join(each(moved, func(a record.Arm) string { return a.Name + ": " + elsewhere(a) }), "; ") +
+		when(len(placed) > 0, "; %s: %s", listed(placed, name), here(serverProcs(e, placed)))
 }
 
 // elsewhere describes where an arm's server ran, if not where the plan has servers; "" if it
-// ran there. A server may run elsewhere because it ran before schedlab did, or because its own
-// command pins it.
+// ran there. It may run elsewhere because it ran before schedlab did, or because its command pins it.
 func elsewhere(a record.Arm) string {
 	switch {
-	case a.CPUs == "" && !a.Attached:
-		return ""
 	case a.CPUs == "":
-		return "ran already, not pinned"
+		return when(a.Attached, "ran already, not pinned")
 	case a.Attached:
 		return cpus(a.CPUs) + nbsp + a.CPUs + ", not pinned"
 	}
@@ -497,14 +455,11 @@ var sizeFlags = []struct{ flag, one, many string }{
 	{"threads", "thread", "threads"}, {"kv-locks", "lock", "locks"},
 }
 
-// mostSizes is how many arms the line may name. A line that names more of them is too long to
-// read.
-const mostSizes = 3
-
 // sizes tells what the arms' names leave out: the mode behind another name, and how many workers,
 // listeners or processes an arm has: "mine is pool-request with 4 workers". "" if the names say it
-// all, or if it would name more than mostSizes arms.
+// all, or if the line would name too many arms to be read.
 func sizes(arms []record.Arm) string {
+	const most = 3
 	var all []string
 	for _, a := range choices(arms) {
 		// The sizes are only in the command. A command of another program, without a mode, has
@@ -530,8 +485,5 @@ func sizes(arms []record.Arm) string {
 			all = append(all, a.Name+" has "+limits)
 		}
 	}
-	if len(all) > mostSizes {
-		return ""
-	}
-	return strings.Join(all, "; ")
+	return either(len(all) <= most, strings.Join(all, "; "), "")
 }
