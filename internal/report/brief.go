@@ -378,7 +378,7 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 		return "no copy of the baseline to check it by"
 	}
 	judged := func(v record.Verdict) bool { return v.Verdict != stats.Refused }
-	bad := unclean(aa)
+	bad := listed(only(aa, differs), func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
 	switch {
 	// The number of blocks is tested before the result: with too few, nothing can differ yet.
 	case !slices.ContainsFunc(aa, judged), blocks < stats.Looks()[0]:

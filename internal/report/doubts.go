@@ -128,11 +128,6 @@ func firstReply(a record.Arm) string {
 	return seconds(a.Fairness.FirstReply)
 }
 
-// served formats how many of an arm's connections got a reply: "15 of 16".
-func served(a record.Arm) string {
-	return orNone(a.Fairness, func(f record.Fairness) string { return count(f.Served) + " of " + count(f.Asked) })
-}
-
 // disturbed describes in a line the disturbances of the windows, as the lowest and highest
 // median over all arms: late sends, the CPU time that other programs and the hypervisor (steal)
 // took, and the time in which a CPU limit stopped processes (throttled). The intervals of

@@ -6,7 +6,6 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
-	"schedlab/internal/stats"
 )
 
 // Figures returns the medians of the arms and the verdicts in sentences, for a page that shows several
@@ -15,9 +14,12 @@ func Figures(r *record.Result) []document.Part {
 	if r.Capacity != nil || len(r.Arms) == 0 {
 		return nil
 	}
-	classes := each(seriesOf(r.Arms), func(s series) document.Mark { return document.Mark{Class: s.Class} })
-	parts := []document.Part{document.Table{Rows: transposed(armColumns(r.Arms, name, func(record.Arm, stats.Metric) string { return "" })), Marks: classes}}
-	return append(parts, each(byArm(r.Verdicts), func(group []record.Verdict) document.Part { return document.Lines(sentences(r, group)) })...)
+	return append([]document.Part{medians(r.Arms, classes(seriesOf(r.Arms)))}, verdictLines(r)...)
+}
+
+// classes returns the marks of rows that have only the colours of their arms.
+func classes(all []series) []document.Mark {
+	return each(all, func(s series) document.Mark { return document.Mark{Class: s.Class} })
 }
 
 // Live returns the figures of a run that goes on: a table of its arms, and drawings of p50 and p99 with
@@ -42,7 +44,7 @@ func Live(p record.Progress) (table, charts document.Part) {
 	var drawn document.Charts
 	drawn = append(drawn, narrowing("p50", p, all, func(a record.ArmProgress) record.BlockFigures { return a.P50 })...)
 	drawn = append(drawn, narrowing("p99", p, all, func(a record.ArmProgress) record.BlockFigures { return a.P99 })...)
-	return document.Table{Rows: rows, Marks: each(all, func(s series) document.Mark { return document.Mark{Class: s.Class} })}, drawn
+	return document.Table{Rows: rows, Marks: classes(all)}, drawn
 }
 
 // ranged formats a median and its interval.

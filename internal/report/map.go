@@ -138,7 +138,7 @@ func mapDocument(m *record.Map) document.Document {
 		theory,
 		document.Page{document.Section{ID: "cells", Title: "Measured cells, in the order they ran", Parts: []document.Part{cells}}},
 		document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts}},
-		document.Section{ID: "record", Title: "Record", Parts: []document.Part{document.Commands{{Label: "data", Text: m.Dir}, {Label: "again", Text: again(m.Dir)}}}},
+		document.Section{ID: "record", Title: "Record", Parts: []document.Part{dataAt(m.Dir)}},
 	}
 	return d
 }

@@ -12,17 +12,12 @@ import (
 	"schedlab/internal/stats"
 )
 
-// tooFarApart is the ratio of largest to smallest time from which each time gets its best unit,
-// instead of one unit for all: with three digits of the smallest, the largest would have too many.
-const tooFarApart = 100
-
 // cells formats one metric of every arm, in the order of arms, as one column: times in one
 // unit, anything else per second. An arm without the figure has a dash.
 //
-// This file turns figures into text for all reports. field and columns build tables; scale,
-// rate, count and change write numbers; when and either choose parts of sentences; each and only
-// are the usual map and filter. A number and its unit are joined by nbsp, which the writers of
-// texts replace by a space.
+// This file turns figures into text for all reports: fields build tables, scale, rate, count and
+// change write numbers, when and either choose parts of sentences. A number and its unit are joined
+// by nbsp, which the writers of texts replace by a space.
 func cells(m stats.Metric, arms []record.Arm) []string {
 	var values []float64
 	for i := range arms {
@@ -32,7 +27,8 @@ func cells(m stats.Metric, arms []record.Arm) []string {
 	}
 	s := timeScale(values...)
 	low, high := span(values)
-	apart := high >= tooFarApart*low || low < s.factor/10 // three decimals would show two digits of the smallest
+	// Each time gets its best unit where one for all would show too many digits of the largest, or two of the smallest.
+	apart := high >= 100*low || low < s.factor/10
 	return each(arms, func(a record.Arm) string {
 		switch v := a.Median(m.Name); {
 		// A time of 0 was not measured: every request takes some.
@@ -46,9 +42,9 @@ func cells(m stats.Metric, arms []record.Arm) []string {
 	})
 }
 
-// armColumns returns the columns of a table of arms: names, figures of all metrics, footprints
-// and asides. name returns an arm's name as the table has it, and more the text to add to an
-// arm's figure, "" for none.
+// armColumns returns the columns of a table of arms: names, figures of all metrics, and figures that
+// explain but are not judged. name returns an arm's name as the table has it, and more the text to add
+// to an arm's figure, "" for none.
 func armColumns(arms []record.Arm, name func(a record.Arm) string, more func(a record.Arm, m stats.Metric) string) [][]string {
 	all := columns(arms, armField{"arm", nil, name})
 	for _, m := range stats.Metrics() {
@@ -58,7 +54,12 @@ func armColumns(arms []record.Arm, name func(a record.Arm) string, more func(a r
 		}
 		all = append(all, append([]string{m.Label}, figures...))
 	}
-	return slices.Concat(all, footprints(arms), asides(arms))
+	return append(all, asides(arms)...)
+}
+
+// medians returns the table of the arms' figures, with marks for its rows.
+func medians(arms []record.Arm, marks []document.Mark) document.Table {
+	return document.Table{Rows: transposed(armColumns(arms, name, func(record.Arm, stats.Metric) string { return "" })), Marks: marks}
 }
 
 // A field is a column of a table with a row for each T: its head, and the text of its cells. If
@@ -91,9 +92,7 @@ func rows[T any](of []T, fields ...field[T]) [][]string { return transposed(colu
 func transposed(columns [][]string) [][]string {
 	rows := make([][]string, len(columns[0]))
 	for i := range rows {
-		for _, c := range columns {
-			rows[i] = append(rows[i], c[i])
-		}
+		rows[i] = each(columns, func(c []string) string { return c[i] })
 	}
 	return rows
 }
@@ -118,8 +117,7 @@ func only[T any](all []T, f func(T) bool) (kept []T) {
 
 // unique returns the different values of all, in order of first appearance.
 func unique(all []string) []string {
-	groups := grouped(all, func(s string) string { return s })
-	return each(groups, func(same []string) string { return same[0] })
+	return each(grouped(all, func(s string) string { return s }), func(same []string) string { return same[0] })
 }
 
 // first returns the first element for which f is true; the zero T if there is none.
@@ -133,8 +131,7 @@ func first[T any](all []T, f func(T) bool) (found T) {
 // listed returns f of every element with a comma between them; "" for no elements.
 func listed[T any](all []T, f func(T) string) string { return strings.Join(each(all, f), ", ") }
 
-// nonEmpty returns the lines that are not empty. So a caller can add "" for a line that it does
-// not have.
+// nonEmpty returns the lines that are not empty.
 func nonEmpty(lines ...string) []string {
 	return only(lines, func(l string) bool { return l != "" })
 }
@@ -184,18 +181,9 @@ func optional[T any](head string, of func(a record.Arm) *T, format func(T) strin
 	return armField{head, func(a record.Arm) bool { return of(a) != nil }, func(a record.Arm) string { return orNone(of(a), format) }}
 }
 
-// asides returns columns that explain but are not judged: context switches per request, and the
-// share of CPU time used by event loops.
+// asides returns the columns of memory and threads at the ends of the windows, of context switches per
+// request, and of the share of CPU time used by event loops; nil when no arm has any.
 func asides(arms []record.Arm) [][]string {
-	return columns(arms,
-		optional("switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string { return group(strconv.FormatFloat(v, 'f', decimals(v, 3), 64)) }),
-		optional("loops' CPU", func(a record.Arm) *float64 { return a.Loops }, func(v float64) string { return percent("%.0f", v) }),
-	)
-}
-
-// footprints returns the columns of memory and threads at the ends of the windows; nil when no
-// arm has them.
-func footprints(arms []record.Arm) [][]string {
 	of := func(a record.Arm) *record.Footprint { return a.Footprint }
 	return columns(arms,
 		optional("memory", of, func(f record.Footprint) string {
@@ -204,6 +192,8 @@ func footprints(arms []record.Arm) [][]string {
 		optional("threads", of, func(f record.Footprint) string {
 			return count(f.Threads) + when(f.Processes > 1, " in %d processes", f.Processes)
 		}),
+		optional("switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string { return group(strconv.FormatFloat(v, 'f', decimals(v, 3), 64)) }),
+		optional("loops' CPU", func(a record.Arm) *float64 { return a.Loops }, func(v float64) string { return percent("%.0f", v) }),
 	)
 }
 
@@ -212,11 +202,12 @@ func footprints(arms []record.Arm) [][]string {
 func moreFigures(r *record.Result) document.Part {
 	fair := func(a record.Arm) bool { return a.Fairness != nil }
 	return document.Table{Rows: rows(r.Arms,
-		armField{"arm", nil, name},
-		armField{"X_max", nil, func(a record.Arm) string { return orNone(a.XMax, func(float64) string { return xmax(a) }) }},
+		armField{"arm", nil, name}, armField{"X_max", nil, xmax},
 		armField{"errors", nil, func(a record.Arm) string { return count(a.Errors) + " of " + count(a.Requests) }},
 		armField{"n_eff a window", func(a record.Arm) bool { return a.NEff > 0 }, func(a record.Arm) string { return count(int(a.NEff)) }},
-		armField{"connections served", fair, served},
+		armField{"connections served", fair, func(a record.Arm) string {
+			return orNone(a.Fairness, func(f record.Fairness) string { return count(f.Served) + " of " + count(f.Asked) })
+		}},
 		armField{"slowest first reply", fair, firstReply},
 		armField{"Jain's index", func(a record.Arm) bool { return a.Jain != nil }, func(a record.Arm) string { return evenness(a, 3) }},
 	)}
@@ -274,16 +265,11 @@ func decimals(v float64, digits int) int {
 
 // span returns the smallest and the largest positive finite value; 0 and 0 if there is none.
 func span(values []float64) (low, high float64) {
-	for _, v := range values {
-		if !(v > 0) || math.IsInf(v, 1) {
-			continue
-		}
-		if low == 0 || v < low {
-			low = v
-		}
-		high = max(high, v)
+	values = only(values, func(v float64) bool { return v > 0 && !math.IsInf(v, 1) })
+	if len(values) == 0 {
+		return 0, 0
 	}
-	return low, high
+	return slices.Min(values), slices.Max(values)
 }
 
 // number formats v, in the column's base unit, without the unit.
@@ -294,12 +280,11 @@ func (s scale) number(v float64) string {
 // format formats v, in the column's base unit, with the unit.
 func (s scale) format(v float64) string { return s.number(v) + nbsp + s.unit }
 
-// plus is number with a sign. A value that rounds to zero gets ±.
+// plus is number with a sign. A value that rounds to zero gets ±, not the minus of a small negative number.
 func (s scale) plus(v float64) string {
 	text := s.number(v)
 	switch {
-	// A small negative number would else read "-0.0".
-	case strings.Trim(s.number(math.Abs(v)), "0.") == "":
+	case strings.Trim(text, "-0.") == "":
 		return "±" + strings.TrimPrefix(text, "-")
 	case v > 0:
 		return "+" + text
@@ -327,17 +312,13 @@ func count(n int) string { return group(strconv.Itoa(n)) }
 // group puts a comma between every three digits before the point. number is a decimal number
 // without an exponent.
 func group(number string) string {
-	sign, digits := "", number
-	if strings.HasPrefix(digits, "-") {
-		sign, digits = "-", digits[1:]
-	}
-	whole, fraction, _ := strings.Cut(digits, ".")
+	whole, fraction, _ := strings.Cut(number, ".")
+	first := len(whole) - len(strings.TrimPrefix(whole, "-")) + 1
 	// From right to left: a comma then moves only digits that are done.
-	for i := len(whole) - 3; i > 0; i -= 3 {
+	for i := len(whole) - 3; i >= first; i -= 3 {
 		whole = whole[:i] + "," + whole[i:]
 	}
-	whole += when(fraction != "", ".%s", fraction)
-	return sign + whole
+	return whole + when(fraction != "", ".%s", fraction)
 }
 
 // change formats a ratio as [stats.Change] does, such as "+12 %", with nbsp before the per cent

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/command"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
@@ -93,20 +94,17 @@ func warned(r *record.Result, lead string) string {
 
 // figures returns the arms' medians as a table, and below it sentences on failed requests.
 func figures(r *record.Result) document.Part {
-	// Without a valid block there are no medians to explain, but there may be failures.
 	says := complaints(r)
-	if r.Valid > 0 {
-		// A reader who divides two medians of the table gets another change than the verdict
-		// has.
+	if r.Valid > 0 { // else there are no medians to explain, but there may be failures
+		// A reader who divides two medians gets another change than the verdict has.
 		c := caveat(r)
-		medians := "Medians over the blocks" + either(c != "", ". These figures are "+c, "; a verdict's change is the median of the blocks' own ratios")
-		says = append([]string{medians}, says...)
+		says = slices.Insert(says, 0, "Medians over the blocks"+either(c != "", ". These figures are "+c, "; a verdict's change is the median of the blocks' own ratios"))
 	}
 	return document.Section{
 		ID: "figures", Title: "Figures",
 		Lead: "Response time counts from the scheduled time, so waiting caused by the server is never left out.",
 		Parts: []document.Part{
-			document.Table{Rows: transposed(armColumns(r.Arms, name, func(record.Arm, stats.Metric) string { return "" })), Marks: marks(r)},
+			medians(r.Arms, marks(r)),
 			document.Page{document.Details{Summary: "More figures", Parts: []document.Part{moreFigures(r)}}},
 			document.Lines(says),
 		},
@@ -175,37 +173,38 @@ func recordSection(r *record.Result) document.Part {
 	commands := document.Commands(each(started, func(a record.Arm) document.Fact { return document.Fact{Label: a.Name, Text: a.Command} }))
 	order := document.Lines(each(r.Order, func(arms []string) string { return strings.Join(arms, ", ") }))
 	return document.Section{ID: "record", Title: "Record", Parts: []document.Part{
-		document.Commands{{Label: "data", Text: r.Dir}, {Label: "again", Text: again(r.Dir)}},
-		document.Page{
+		dataAt(r.Dir), document.Page{
 			fingerprint(r), document.Details{Summary: "Each block in the order it ran", Parts: []document.Part{order}},
 			document.Details{Summary: "The arms' commands", Parts: []document.Part{commands}},
 		},
 	}}
 }
 
-// fingerprint lists the machine and the programs, as many short facts. A reader of another
-// machine's run finds the differences here. An unknown fact is named as not known instead of
-// left out.
+// dataAt returns the path of a record and the command that renders it again, quoted for a shell.
+func dataAt(dir string) document.Commands {
+	return document.Commands{{Label: "data", Text: dir}, {Label: "again", Text: "schedlab report " + command.Quote(dir) + " --output html"}}
+}
+
+// fingerprint lists the machine and the programs, as many short facts. An unknown fact is named as
+// not known instead of left out, because a reader of another machine's run looks for differences.
 func fingerprint(r *record.Result) document.Part {
 	e := r.Env
 	known := func(s string) string { return cmp.Or(s, "not known") }
-	started := either(!r.Started.IsZero(), r.Started.Format("2006-01-02 15:04:05 -0700"), "not known")
-	pause := either(e.Pause > 0, seconds(e.Pause), "not measured")
-	facts := document.Grid{{Label: "started", Text: started}, {Label: "run", Text: r.Run}, {Label: "seed", Text: strconv.FormatUint(r.Seed, 10)}, {Label: "window", Text: seconds(r.Window)}}
-	if r.Capacity == nil { // a search has no offered rate and no blocks
-		offered := either(r.Rate > 0, rate(r.Rate), none) // none in closed loops
-		facts = append(facts, document.Grid{{Label: "offered rate", Text: offered}, {Label: "blocks", Text: blocks(r)}}...)
+	rows := [][2]string{
+		{"started", either(!r.Started.IsZero(), r.Started.Format("2006-01-02 15:04:05 -0700"), "not known")}, {"run", r.Run}, {"seed", strconv.FormatUint(r.Seed, 10)}, {"window", seconds(r.Window)},
 	}
-	return append(facts, document.Grid{
-		{Label: "schedlab", Text: known(e.Version)}, {Label: "Go", Text: known(e.Go)}, {Label: "GOGC", Text: known(e.GOGC)},
-		{Label: "CPU", Text: known(e.CPU)}, {Label: "CPUs", Text: count(e.CPUs)}, {Label: "virtualised", Text: either(e.Virtualised, "yes", "no")},
-		{Label: "server's CPUs", Text: cmp.Or(e.ServerCPUs, "not pinned")}, {Label: "server's Go runtime", Text: serverProcs(e, r.Arms)},
-		{Label: "load's CPUs", Text: cmp.Or(e.LoadCPUs, "not pinned")}, {Label: "load's Go runtime", Text: procs(e.LoadProcs)},
-		{Label: "kernel", Text: known(e.Kernel)}, {Label: "clock source", Text: known(e.Clocksource)}, {Label: "governor", Text: known(e.Governor)},
-		{Label: "cgroup CPU limit", Text: cmp.Or(e.CPUMax, "none")}, {Label: "load average at start", Text: plain(e.Load1)}, {Label: "CPU pressure at start", Text: known(e.PSI)},
-		{Label: "CPU time stolen", Text: plain(e.StealRatio*100) + nbsp + "%"}, {Label: "somaxconn", Text: count(e.Somaxconn)}, {Label: "port range", Text: known(e.PortRange)},
-		{Label: "longest regular pause", Text: pause}, {Label: "descriptors", Text: group(strconv.FormatUint(e.NoFile, 10))}, {Label: "CPU demand", Text: plain(e.ItersPerUsec) + " iterations/µs"},
+	if r.Capacity == nil { // a search has no offered rate and no blocks
+		rows = append(rows, [2]string{"offered rate", either(r.Rate > 0, rate(r.Rate), none)}, [2]string{"blocks", blocks(r)}) // closed loops have no rate
+	}
+	rows = append(rows, [][2]string{
+		{"schedlab", known(e.Version)}, {"Go", known(e.Go)}, {"GOGC", known(e.GOGC)}, {"CPU", known(e.CPU)}, {"CPUs", count(e.CPUs)}, {"virtualised", either(e.Virtualised, "yes", "no")},
+		{"server's CPUs", cmp.Or(e.ServerCPUs, "not pinned")}, {"server's Go runtime", serverProcs(e, r.Arms)}, {"load's CPUs", cmp.Or(e.LoadCPUs, "not pinned")}, {"load's Go runtime", procs(e.LoadProcs)},
+		{"kernel", known(e.Kernel)}, {"clock source", known(e.Clocksource)}, {"governor", known(e.Governor)}, {"cgroup CPU limit", cmp.Or(e.CPUMax, "none")},
+		{"load average at start", plain(e.Load1)}, {"CPU pressure at start", known(e.PSI)}, {"CPU time stolen", plain(e.StealRatio*100) + nbsp + "%"}, {"somaxconn", count(e.Somaxconn)},
+		{"port range", known(e.PortRange)}, {"longest regular pause", either(e.Pause > 0, seconds(e.Pause), "not measured")}, {"descriptors", group(strconv.FormatUint(e.NoFile, 10))},
+		{"CPU demand", plain(e.ItersPerUsec) + " iterations/µs"},
 	}...)
+	return document.Grid(each(rows, func(row [2]string) document.Fact { return document.Fact{Label: row[0], Text: row[1]} }))
 }
 
 // Sizes of the forest plot, in px: of the drawing, and of the free space at both of its ends.
@@ -244,15 +243,12 @@ type forestRow struct {
 // wide one is without any difference.
 func forestOf(r *record.Result) forest {
 	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
-	add := func(verdicts []record.Verdict, control bool) {
-		for _, group := range byArm(verdicts) {
-			s := first(seriesOf(r.Arms), func(s series) bool { return s.Name == group[0].Arm })
-			rows := each(group, func(v record.Verdict) forestRow { return forestRowOf(r, v, control) })
-			f.Groups = append(f.Groups, forestGroup{series{group[0].Arm, s.Class}, control, rows})
-		}
+	for i, group := range slices.Concat(byArm(r.Verdicts), byArm(r.AA)) {
+		control := i >= len(byArm(r.Verdicts))
+		s := first(seriesOf(r.Arms), func(s series) bool { return s.Name == group[0].Arm })
+		rows := each(group, func(v record.Verdict) forestRow { return forestRowOf(r, v, control) })
+		f.Groups = append(f.Groups, forestGroup{series{group[0].Arm, s.Class}, control, rows})
 	}
-	add(r.Verdicts, false)
-	add(r.AA, true)
 	return f
 }
 
@@ -263,20 +259,17 @@ func forestRowOf(r *record.Result, v record.Verdict, control bool) forestRow {
 		Verdict: v, Word: string(v.Verdict), Class: string(v.Verdict), Sentence: sentence(r, v),
 		Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
 	}
+	// For times lower is better, for goodput higher: better has the same colour for every metric.
 	switch {
 	case v.Better():
 		row.Class = string(stats.Faster)
-	// For times lower is better, for goodput higher. The class follows that, so that better has
-	// the same colour for every metric.
 	case v.Worse():
 		row.Class = string(stats.Slower)
 	}
 	switch {
 	case row.Drawn && control:
-		row.Word, row.Class, row.Note = "NOT CLEAN", "NOT-CLEAN", plural(v.Blocks, "block")
-		if !differs(v) {
-			row.Word, row.Class = "CLEAN", "CLEAN"
-		}
+		row.Word, row.Note = either(differs(v), "NOT CLEAN", "CLEAN"), plural(v.Blocks, "block")
+		row.Class = strings.ReplaceAll(row.Word, " ", "-")
 	case v.Lean != "":
 		row.Note = "leans " + lean(r, v)
 	case v.Needed > 0:
@@ -303,15 +296,9 @@ func ratioAxis(verdicts []record.Verdict) axis {
 			low, high = min(low, v.Low), max(high, v.High)
 		}
 	}
-	// .1 % of tolerance keeps an interval that ends at a round ratio from taking the next
-	// larger one.
+	// .1 % of tolerance keeps an interval that ends at a round ratio from taking the next larger one.
 	round := func(ratio float64) float64 {
-		for _, r := range []float64{1.25, 1.5, 2, 3, 5, 10, 100} {
-			if ratio <= r*1.001 {
-				return r
-			}
-		}
-		return 1000
+		return cmp.Or(first([]float64{1.25, 1.5, 2, 3, 5, 10, 100}, func(r float64) bool { return ratio <= r*1.001 }), 1000)
 	}
 	x := axis{low: 1 / round(1/low) / 1.02, high: round(high) * 1.02, From: forestMargin, To: forestWidth - forestMargin, log: true}
 	x.Ticks = ratioTicks(x)
@@ -352,12 +339,6 @@ func control(v record.Verdict) string {
 func controls(aa []record.Verdict, blocks int) string {
 	why := oneReason(aa)
 	return aaBriefly(aa, blocks) + when(len(aa) > 0, ": %s", either(why != "", why, listed(aa, control)))
-}
-
-// unclean lists the labels of the metrics at which the baseline surely differs from its own
-// copy; "" for none.
-func unclean(aa []record.Verdict) string {
-	return listed(only(aa, differs), func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
 }
 
 // expectations returns the scenario's assertions and their answers.

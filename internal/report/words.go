@@ -254,9 +254,9 @@ func cpus(list string) string {
 }
 
 // xmax formats an arm's closed-loop throughput, and how far apart the halves of its probe were:
-// halves far apart mean that the figure is rough. a.XMax must not be nil.
+// halves far apart mean that the figure is rough.
 func xmax(a record.Arm) string {
-	return rate(*a.XMax) + when(a.Apart > 0, ", halves of the probe %s apart", percent("%.0f", a.Apart))
+	return orNone(a.XMax, rate) + when(a.XMax != nil && a.Apart > 0, ", halves of the probe %s apart", percent("%.0f", a.Apart))
 }
 
 // conditions describes the circumstances under which all verdicts hold: the CPUs of the
@@ -332,9 +332,6 @@ func ends(failures map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(failures), func(a, b string) int { return cmp.Or(cmp.Compare(failures[b], failures[a]), cmp.Compare(a, b)) })
 	return when(len(names) > 0, " (%s)", listed(names, func(name string) string { return name + ": " + count(failures[name]) }))
 }
-
-// again returns the command that renders a record again, quoted for a shell.
-func again(dir string) string { return "schedlab report " + command.Quote(dir) + " --output html" }
 
 // byArm groups verdicts by arm, in order of first appearance.
 func byArm(verdicts []record.Verdict) [][]record.Verdict {
