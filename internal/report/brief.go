@@ -15,36 +15,30 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Sizes of a brief report, so that it fits a screen of 24 lines, the height of a terminal by
-// default. briefLines is the height of the report, answerLines the most lines of its answer,
-// searchLines those of a search for capacity, which ends with what would decide it. briefArms is the
-// most arms in its table.
+// Sizes of a brief report, so that it fits a screen of 24 lines, the height of a terminal by default.
 const (
 	briefLines  = 24
 	answerLines = 4
-	searchLines = 8
-	briefArms   = 8
+	searchLines = 8 // of the answer of a search for capacity, which ends with what would decide it
+	briefArms   = 8 // in the table
 )
 
 // Brief writes r for a first look in a terminal: the answer, the figures with their
 // differences, the reasons, how sure the answer is, and where the full report is.
 //
-// It builds the report again and again with less room for reasons and doubts until it fits
-// briefLines. The table and the evidence are never cut to fit, so a report may still be longer.
+// It gives up reasons and doubts until the report fits the screen. The table and the evidence are never
+// cut to fit, so a report may still be longer.
 func Brief(w io.Writer, r *record.Result, o TextOptions) error {
-	if o.Width <= 0 {
-		o.Width = 100
-	}
-	if r.Capacity != nil {
+	o.Width = either(o.Width <= 0, 100, o.Width)
+	switch {
+	case r.Capacity != nil:
 		return writeText(w, capacityBriefly(r, o.Width), o)
-	}
-	if len(r.Gate) > 0 {
+	case len(r.Gate) > 0:
 		return writeText(w, gateBriefly(r), o)
 	}
 	var d document.Document
 	// Each step gives up the line that is needed least: the third and the second reason, the
-	// doubt, the last reason, and the expectations that did not pass. The count of doubts stays
-	// in any case.
+	// doubt, the last reason, and the expectations that did not pass. The count of doubts stays.
 	for _, room := range []struct{ reasons, doubts int }{{3, 1}, {2, 1}, {1, 1}, {1, 0}, {0, 0}, {-1, 0}} {
 		// Writing the document is the only way to know its height, as sentences wrap.
 		d = briefly(r, o.Width, room.reasons, room.doubts)
@@ -66,14 +60,11 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 	if len(why) > 0 && rankingBelow(r) != nil {
 		why = append(why, "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)")
 	}
-	facts := slices.Concat(
-		labelled("Why", why...),
-		labelled("Sure", sure(r)...),
-		labelled("Expected", few(unmet(r), min(max(most, 1)+1, most+2))...),
-	)
 	return document.Document{
 		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, answerLines), Context: append(rankingBelow(r), askedBriefly(r)),
-		Parts: []document.Part{marked(r, width, most > 0), append(facts, rest(r, doubts)...)},
+		Parts: []document.Part{marked(r, width, most > 0), slices.Concat(
+			labelled("Why", why...), labelled("Sure", sure(r)...), labelled("Expected", few(unmet(r), min(max(most, 1)+1, most+2))...), rest(r, doubts),
+		)},
 	}
 }
 
@@ -97,12 +88,10 @@ func rest(r *record.Result, most int) document.Facts {
 }
 
 // capacityBriefly builds the one-screen report of a search for capacity: the answer, the table
-// without the estimate and the saturation, how the arms compare, and one doubt.
+// without the estimate, which lies in the interval, and the saturation, which lies beyond it, how the
+// arms compare, and one doubt.
 func capacityBriefly(r *record.Result, width int) document.Document {
-	rows := capacityTable(r)
-	for i, row := range rows { // leave out the estimate, which lies in the interval, and the saturation, which lies beyond it
-		rows[i] = slices.Concat(row[:2], row[3:5], row[6:])
-	}
+	rows := each(capacityTable(r), func(row []string) []string { return slices.Concat(row[:2], row[3:5], row[6:]) })
 	return document.Document{
 		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, searchLines), Context: []string{searched(r) + onCPUs(r.Env)},
 		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", capacityCompared(r)...), rest(r, 1)...)},
@@ -146,22 +135,24 @@ func onCPUs(e record.Env) string {
 // verdict on it, and below the table the legend of the marks in use. If note is set, a line
 // explains a change that is not the quotient of its two figures.
 func marked(r *record.Result, width int, note bool) document.Part {
-	// The copy of the baseline is no choice.
-	arms := choices(r.Arms)
+	arms := choices(r.Arms) // the copy of the baseline is no choice
 	shown := arms[:min(len(arms), briefArms)]
 	table := columns(shown, armField{"", nil, name})
-	used := map[string]bool{}
+	var used []string
 	for _, m := range stats.Metrics() {
 		marks := each(shown, func(a record.Arm) string { return mark(verdictOn(r.Verdicts, a.Name, m.Name)) })
-		for _, mark := range marks {
-			used[mark] = true
-		}
+		used = append(used, marks...)
 		table = append(table, append([]string{m.Label}, cells(m, shown)...), append([]string{""}, marks...))
 	}
-	// Text tables are never wrapped, so a column that is only nice to have must fit.
+	// Text tables are never wrapped, so a column that is only nice to have must fit: the widest cell
+	// of each column, and two spaces between columns.
 	opened := false
-	for _, c := range openColumns(shown) { // only columns that fit in the width
-		if more := append(table, c); textWidth(more) <= width {
+	for _, c := range openColumns(shown) {
+		more, wide := append(table, c), -2
+		for _, column := range more {
+			wide += slices.Max(each(column, utf8.RuneCountInString)) + 2
+		}
+		if wide <= width {
 			table, opened = more, opened || c[0] == mostOpen
 		}
 	}
@@ -182,10 +173,10 @@ func noQuotient(r *record.Result, arms []record.Arm) string {
 	var quotient float64
 	furthest := math.Log(1.02)
 	for _, arm := range arms {
-		for _, v := range r.Verdicts {
+		for _, v := range only(r.Verdicts, func(v record.Verdict) bool { return v.Arm == arm.Name && differs(v) }) {
 			base := armOf(r, v.Baseline)
 			of, to := arm.Median(v.Metric), base.Median(v.Metric)
-			if v.Arm != arm.Name || !differs(v) || of == nil || to == nil || *of <= 0 || *to <= 0 {
+			if of == nil || to == nil || *of <= 0 || *to <= 0 {
 				continue
 			}
 			if gap := math.Abs(math.Log(v.Ratio * *to / *of)); gap > furthest {
@@ -193,24 +184,15 @@ func noQuotient(r *record.Result, arms []record.Arm) string {
 			}
 		}
 	}
-	switch label := worst.Arm + "'s " + stats.MetricOf(worst.Metric).Label; {
+	label := worst.Arm + "'s " + stats.MetricOf(worst.Metric).Label
+	switch {
 	case worst.Arm == "":
 		return ""
 	case worst.Plain == nil:
 		return fmt.Sprintf("Differences are medians over blocks: %s is %s, its two figures are %s apart.", label, change(worst.Ratio), change(quotient))
-	default:
-		return fmt.Sprintf("Differences are medians over blocks, corrected for lucky arrivals: %s is %s, as measured %s.",
-			label, change(worst.Ratio), change(worst.Plain.Median))
 	}
-}
-
-// textWidth returns the width of a table with these columns in a text: the widest cell of each
-// column, and two spaces between columns.
-func textWidth(columns [][]string) (sum int) {
-	for _, c := range columns {
-		sum += slices.Max(each(c, utf8.RuneCountInString)) + 2
-	}
-	return sum - 2
+	return fmt.Sprintf("Differences are medians over blocks, corrected for lucky arrivals: %s is %s, as measured %s.",
+		label, change(worst.Ratio), change(worst.Plain.Median))
 }
 
 // mark returns a verdict in one word, to stand beside its figure: the change if it is sure, else
@@ -230,7 +212,7 @@ func mark(v record.Verdict) string {
 }
 
 // markLegend explains the marks in use, by the verdicts' baseline; "" without verdicts.
-func markLegend(r *record.Result, used map[string]bool) string {
+func markLegend(r *record.Result, used []string) string {
 	if len(r.Verdicts) == 0 {
 		return ""
 	}
@@ -238,9 +220,8 @@ func markLegend(r *record.Result, used map[string]bool) string {
 	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Baseline != base }) {
 		base = "the arm it is compared with"
 	}
-	marks := nonEmpty(
-		when(used[markSame], markSame+" the same"), when(used[markOpen], markOpen+" not decided"), when(used[markRefused], markRefused+" refused"),
-	)
+	meaning := func(mark, words string) string { return when(slices.Contains(used, mark), "%s %s", mark, words) }
+	marks := nonEmpty(meaning(markSame, "the same"), meaning(markOpen, "not decided"), meaning(markRefused, "refused"))
 	return "Beside a figure: difference from " + base + ", if sure" + when(marks != nil, "; %s", strings.Join(marks, ", ")) + "."
 }
 
@@ -252,9 +233,7 @@ func briefReasons(r *record.Result) (lines []string) {
 		return nil
 	}
 	for _, a := range r.Arms {
-		if !slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && v.Arm == a.Name && differs(v) }) {
-			continue
-		}
+		sure := only(r.Verdicts, func(v record.Verdict) bool { return v.Primary && v.Arm == a.Name && differs(v) })
 		// The first difference of an arm is the one on average, where it has one. The tail
 		// counts only with enough slow requests.
 		d := first(r.Differences, func(d record.Difference) bool {
@@ -262,8 +241,9 @@ func briefReasons(r *record.Result) (lines []string) {
 		})
 		switch {
 		// An arm can surely differ in a median without a sure difference of means.
-		case d.Arm == "":
-		case denies(r, a.Name, d.By):
+		case sure == nil || d.Arm == "":
+		// One or two stalls can outweigh all other requests in a mean, but not in a median.
+		case !slices.ContainsFunc(sure, func(v record.Verdict) bool { return v.Worse() && d.By > 0 || v.Better() && d.By < 0 }):
 			lines = append(lines, a.Name+": its mean points the other way, by a few long requests; --verbose has both")
 		default:
 			lines = append(lines, difference(d))
@@ -274,19 +254,11 @@ func briefReasons(r *record.Result) (lines []string) {
 
 // explanationOf returns the answer of `schedlab explain`, if it ran; else nil. Only that command
 // looks for causes, so no other line of a report may say because.
-func explanationOf(r *record.Result) []string {
-	if r.Explained == nil {
-		return nil
+func explanationOf(r *record.Result) (lines []string) {
+	if r.Explained != nil {
+		lines = []string{strings.TrimSuffix(explained(r.Explained), ".")}
 	}
-	return []string{strings.TrimSuffix(explained(r.Explained), ".")}
-}
-
-// denies reports whether a difference of means, by seconds, contradicts all verdicts on an arm.
-// One or two stalls can outweigh all other requests in a mean, but not in a median.
-func denies(r *record.Result, arm string, by float64) bool {
-	return !slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
-		return v.Primary && v.Arm == arm && (v.Worse() && by > 0 || v.Better() && by < 0)
-	})
+	return lines
 }
 
 // differs reports whether a verdict is a sure difference.
@@ -307,15 +279,13 @@ func few(lines []string, most int) []string {
 func sure(r *record.Result) []string {
 	text := blocks(r)
 	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Refused }) {
-		// The intervals of the quantiles are corrected for several comparisons, so all of them
-		// hold together.
+		// The intervals of the quantiles are corrected for several comparisons.
 		times := stats.Names(stats.Quantiles())
 		last := len(times) - 1
 		text += fmt.Sprintf("; verdicts on %s and %s hold together with 95%s%%", strings.Join(times[:last], ", "), times[last], nbsp)
 	}
-	text += "; " + aaBriefly(r.AA, r.Valid)
 	failed := append(silent(r), failings(r.Arms)...)
-	text += when(len(failed) == 0 && allGood(r), "; every request got a good reply")
+	text += "; " + aaBriefly(r.AA, r.Valid) + when(len(failed) == 0 && allGood(r), "; every request got a good reply")
 	return slices.Concat([]string{text}, failed, short(r.Verdicts), []string{openVerdicts(r)})
 }
 
@@ -334,27 +304,25 @@ func short(verdicts []record.Verdict) []string {
 // offered rate for every arm.
 func openVerdicts(r *record.Result) string {
 	// Connections without an answer yet need longer windows, as their doubt says.
-	tooShort := func(arm string) bool { f := armOf(r, arm).Fairness; return f != nil && f.Short }
+	waits := func(arm string) bool { f := armOf(r, arm).Fairness; return f != nil && f.Short }
 	open := only(r.Verdicts, func(v record.Verdict) bool {
-		return v.Verdict == stats.Inconclusive && !tooShort(v.Arm) && !tooShort(v.Baseline) && (v.Primary || v.Metric == "goodput" && (overloaded(r, v) || !hasTimes(r, v)))
+		return v.Verdict == stats.Inconclusive && !waits(v.Arm) && !waits(v.Baseline) && (v.Primary || v.Metric == "goodput" && (overloaded(r, v) || !hasTimes(r, v)))
 	})
+	best := func(arm string) bool { return slices.Contains(r.Answer.Faster, arm) }
 	// Of several that beat the baseline, the best is asked for.
 	if r.Answer.Outcome == record.SeveralWin {
 		open = append(open, only(r.Duels, func(v record.Verdict) bool {
-			return v.Verdict == stats.Inconclusive && v.Primary && slices.Contains(r.Answer.Faster, v.Arm) && slices.Contains(r.Answer.Faster, v.Baseline)
+			return v.Verdict == stats.Inconclusive && v.Primary && best(v.Arm) && best(v.Baseline)
 		})...)
 	}
-	if len(open) == 0 {
-		return ""
-	}
 	name := func(v record.Verdict) string {
-		return v.Arm + when(slices.Contains(r.Answer.Faster, v.Baseline), " against %s", v.Baseline) + " " + stats.MetricOf(v.Metric).In + when(v.Lean != "", " (leans %s)", lower(v.Lean))
+		return v.Arm + when(best(v.Baseline), " against %s", v.Baseline) + " " + stats.MetricOf(v.Metric).In + when(v.Lean != "", " (leans %s)", lower(v.Lean))
 	}
 	// Verdicts with the same remedy share it.
 	parts := each(grouped(open, func(v record.Verdict) string { return remedy(r, v.Needed) }), func(group []record.Verdict) string {
 		return strings.TrimSuffix(listed(group, name)+": "+remedy(r, group[0].Needed), ": ")
 	})
-	return "not decided: " + strings.Join(parts, "; ")
+	return when(parts != nil, "not decided: %s", strings.Join(parts, "; "))
 }
 
 // overloaded reports whether one of a verdict's arms is overloaded.
@@ -377,11 +345,10 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	if len(aa) == 0 {
 		return "no copy of the baseline to check it by"
 	}
-	judged := func(v record.Verdict) bool { return v.Verdict != stats.Refused }
 	bad := listed(only(aa, differs), func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
 	switch {
 	// The number of blocks is tested before the result: with too few, nothing can differ yet.
-	case !slices.ContainsFunc(aa, judged), blocks < stats.Looks()[0]:
+	case !slices.ContainsFunc(aa, func(v record.Verdict) bool { return v.Verdict != stats.Refused }), blocks < stats.Looks()[0]:
 		return aa[0].Baseline + " against its own copy is not judged"
 	case bad != "":
 		return fmt.Sprintf("%s DIFFERS from its own copy in %s, and only a difference beyond that stands", aa[0].Baseline, bad)
@@ -389,12 +356,10 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	return aa[0].Baseline + " and its own copy " + alike(aa)
 }
 
-// noisy is the ratio of an interval's ends from which on the baseline's copy shows that a run is noisy.
-const noisy = 1.5
-
 // alike compares the baseline with its copy at the primary metrics. It returns "do not differ"
 // if all are SAME, else the widest interval, which is how much the control can miss.
 func alike(aa []record.Verdict) string {
+	const noisy = 1.5 // ratio of an interval's ends from which a run is noisy
 	open := only(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Refused && v.Verdict != stats.Same })
 	switch {
 	case len(open) == 0:
@@ -403,10 +368,8 @@ func alike(aa []record.Verdict) string {
 		return "cannot be told apart yet"
 	}
 	widest := slices.MaxFunc(open, func(a, b record.Verdict) int { return cmp.Compare(a.High/a.Low, b.High/b.Low) })
-	if widest.High/widest.Low > noisy {
-		return fmt.Sprintf("may differ by %s at %s: much noise", between(widest), stats.MetricOf(widest.Metric).Label)
-	}
-	return fmt.Sprintf("are within %s of each other at %s", between(widest), stats.MetricOf(widest.Metric).Label)
+	says := either(widest.High/widest.Low > noisy, "may differ by %s at %s: much noise", "are within %s of each other at %s")
+	return fmt.Sprintf(says, between(widest), stats.MetricOf(widest.Metric).Label)
 }
 
 // unmet returns the expectations that did not pass, after a line that counts the answers; nil
@@ -416,10 +379,9 @@ func unmet(r *record.Result) []string {
 		return nil
 	}
 	open := only(r.Expectations, func(e record.Expectation) bool { return e.Outcome != record.Passed })
-	lines := each(open, answered)
 	failed := slices.ContainsFunc(open, func(e record.Expectation) bool { return e.Outcome == record.Failed })
-	tallied := tally(r.Expectations) + when(len(lines) > 0 && !failed, "; none failed, so the exit code is 0 (with --strict 4)")
-	return append([]string{tallied}, lines...)
+	note := when(open != nil && !failed, "; none failed, so the exit code is 0 (with --strict 4)")
+	return append([]string{tally(r.Expectations) + note}, each(open, answered)...)
 }
 
 // answered formats an expectation with its answer and the reason, as "fail p99<10ms: …".

@@ -34,13 +34,13 @@ func floor(f *record.Floor) string {
 // when they were not recorded. A load that is busy or late measures itself, so a reader must
 // see that it was neither.
 func generator(r *record.Result) string {
-	known := only(r.Arms, func(a record.Arm) bool { return a.Generator != nil })
-	if len(known) == 0 {
-		return ""
-	}
-	var worst record.Proofs
-	for _, a := range known {
+	var worst *record.Proofs
+	for _, a := range r.Arms {
 		g := a.Generator
+		if g == nil {
+			continue
+		}
+		worst = cmp.Or(worst, &record.Proofs{})
 		// Counts add up over the arms; shares and delays do not.
 		worst.GCs, worst.Missing = worst.GCs+g.GCs, worst.Missing+g.Missing
 		worst.Busy = max(worst.Busy, g.Busy)
@@ -49,9 +49,11 @@ func generator(r *record.Result) string {
 			worst.ReadLate = l
 		}
 	}
+	if worst == nil {
+		return ""
+	}
 	return fmt.Sprintf("busy %s at most, latest send %s after its time", percent("%.0f", worst.Busy), seconds(worst.LongestLag)) +
-		when(worst.GCs > 0, ", %s of garbage that stopped it for %s at most", plural(int(worst.GCs), "collection"), seconds(worst.LongestPause)) +
-		when(worst.GCs == 0, ", no garbage collected") +
+		either(worst.GCs > 0, fmt.Sprintf(", %s of garbage that stopped it for %s at most", plural(int(worst.GCs), "collection"), seconds(worst.LongestPause)), ", no garbage collected") +
 		when(worst.Missing > 0, ", %s planned and never sent", plural(worst.Missing, "request")) +
 		readLate(worst.ReadLate) + floor(r.Env.Floor) + visiting(r)
 }
@@ -64,22 +66,18 @@ func visiting(r *record.Result) string {
 	if len(shared) == 0 || len(known) == 0 {
 		return ""
 	}
-	rest := ""
-	for _, a := range r.Arms {
-		if a.Generator != nil {
-			rest = a.Generator.Rest
-		}
-	}
-	return "; it shares " + shared.Words() + " with the servers" +
-		when(rest == record.RestFirst, ", asleep while nothing is due, with real-time priority (SCHED_RR)") +
-		when(rest == record.RestWaits, ", asleep while nothing is due, without real-time priority, which is not permitted here") +
-		"; in the median it took of that CPU " +
+	rests := only(r.Arms, func(a record.Arm) bool { return a.Generator != nil })
+	rest := first(rests, func(record.Arm) bool { return true }).Generator
+	priority := map[string]string{
+		record.RestFirst: ", asleep while nothing is due, with real-time priority (SCHED_RR)",
+		record.RestWaits: ", asleep while nothing is due, without real-time priority, which is not permitted here",
+	}[cmp.Or(rest, &record.Proofs{}).Rest]
+	return "; it shares " + shared.Words() + " with the servers" + priority + "; in the median it took of that CPU " +
 		listed(known, func(a record.Arm) string { return percent("%.1f", a.Disturbed.Load) + " in " + a.Name })
 }
 
-// readLate tells how long replies waited in the kernel before the load read them, by the
-// kernel's time stamps; "" when that was not audited. This wait is part of each measured time,
-// but not the server's.
+// readLate tells how long replies waited in the kernel before the load read them, which is part of
+// each measured time but not the server's; "" when that was not audited.
 func readLate(l *record.ReadLate) string {
 	if l == nil {
 		return ""
@@ -87,15 +85,12 @@ func readLate(l *record.ReadLate) string {
 	return fmt.Sprintf(", replies read %s after they came at p50 and %s at p99 (%s replies, by the kernel's stamps)", seconds(l.P50), seconds(l.P99), count(int(l.Replies)))
 }
 
-// uneven is the value of Jain's index below which an arm gets a separate line. The index (Jain,
-// Chiu and Hawe 1984) is 1 if all connections get the same number of replies, and 1/n if one of
-// n gets all.
-const uneven = .9
-
 // fairness tells how replies are spread over connections: one line for each arm that starved
 // connections or served them unevenly, and one for all others at their worst. It returns nil if
-// that is unknown, for example where each request opens a connection.
+// that is unknown, for example where each request opens a connection. Jain's index (Jain, Chiu and
+// Hawe 1984) is 1 if all connections get the same number of replies, and 1/n if one of n gets all.
 func fairness(arms []record.Arm) []string {
+	const uneven = .9 // Jain's index
 	known := only(arms, func(a record.Arm) bool { return a.Fairness != nil })
 	// Without an index no connection got a reply at all.
 	unfair := func(a record.Arm) bool {
@@ -105,14 +100,13 @@ func fairness(arms []record.Arm) []string {
 		return fmt.Sprintf("%s: %s of %s got answers, Jain's index %s, slowest first reply %s",
 			a.Name, count(a.Fairness.Served), plural(a.Fairness.Asked, "connection"), evenness(a, 2), firstReply(a))
 	})
-	even := slices.DeleteFunc(known, unfair)
-	if len(even) == 0 {
-		return lines
+	if even := slices.DeleteFunc(known, unfair); len(even) > 0 {
+		least := slices.MinFunc(even, func(a, b record.Arm) int { return cmp.Compare(*a.Jain, *b.Jain) })
+		slowest := slices.MaxFunc(even, func(a, b record.Arm) int { return cmp.Compare(a.Fairness.FirstReply, b.Fairness.FirstReply) })
+		lines = append(lines, fmt.Sprintf("every connection%s got answers; Jain's index %s at worst (%s), slowest first reply %s (%s)",
+			when(len(lines) > 0, " of the others"), evenness(least, 2), least.Name, firstReply(slowest), slowest.Name))
 	}
-	least := slices.MinFunc(even, func(a, b record.Arm) int { return cmp.Compare(*a.Jain, *b.Jain) })
-	slowest := slices.MaxFunc(even, func(a, b record.Arm) int { return cmp.Compare(a.Fairness.FirstReply, b.Fairness.FirstReply) })
-	return append(lines, fmt.Sprintf("every connection%s got answers; Jain's index %s at worst (%s), slowest first reply %s (%s)",
-		when(len(lines) > 0, " of the others"), evenness(least, 2), least.Name, firstReply(slowest), slowest.Name))
+	return lines
 }
 
 // evenness formats an arm's Jain's index with this number of decimals.
@@ -122,10 +116,7 @@ func evenness(a record.Arm, decimals int) string {
 
 // firstReply formats the slowest first reply of an arm's connections.
 func firstReply(a record.Arm) string {
-	if a.Fairness == nil || a.Fairness.Served == 0 {
-		return none
-	}
-	return seconds(a.Fairness.FirstReply)
+	return orNone(a.Fairness, func(f record.Fairness) string { return either(f.Served > 0, seconds(f.FirstReply), none) })
 }
 
 // disturbed describes in a line the disturbances of the windows, as the lowest and highest
@@ -133,52 +124,50 @@ func firstReply(a record.Arm) string {
 // took, and the time in which a CPU limit stopped processes (throttled). The intervals of
 // verdicts include them. It returns "" when nothing is known.
 func disturbed(arms []record.Arm) string {
-	var parts []string
-	say := func(name string, of func(d *record.Disturbed) float64, write func(float64) string) {
-		known := only(arms, func(a record.Arm) bool { return a.Disturbed != nil })
-		// A figure below 0 means that the machine could not tell.
-		values := only(each(known, func(a record.Arm) float64 { return of(a.Disturbed) }), func(v float64) bool { return v >= 0 })
-		if len(values) == 0 {
-			return
-		}
-		low, high := write(slices.Min(values)), write(slices.Max(values))
-		parts = append(parts, name+" "+low+when(low != high, " to %s", high))
-	}
-	for _, q := range []string{"p50", "p99"} {
-		say("load late at "+q, func(d *record.Disturbed) float64 {
+	known := only(arms, func(a record.Arm) bool { return a.Disturbed != nil })
+	share := func(v float64) string { return percent("%.1f", v) }
+	late := func(q string) func(*record.Disturbed) float64 {
+		return func(d *record.Disturbed) float64 {
 			if v, ok := d.Late[q]; ok {
 				return v
 			}
 			return -1
-		}, seconds)
+		}
 	}
-	share := func(v float64) string { return percent("%.1f", v) }
-	say("other programs on the server's CPUs", func(d *record.Disturbed) float64 { return d.Foreign }, share)
-	say("steal", func(d *record.Disturbed) float64 { return d.Steal }, share)
-	say("throttled", func(d *record.Disturbed) float64 { return d.Throttled }, share)
-	// Most machines throttle nothing, so 0 is not worth reading.
-	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "throttled "+share(0) })
-	if len(parts) == 0 {
-		return ""
+	var parts []string
+	for _, f := range []struct {
+		name  string
+		of    func(*record.Disturbed) float64 // below 0 where the machine could not tell
+		write func(float64) string
+	}{
+		{"load late at p50", late("p50"), seconds}, {"load late at p99", late("p99"), seconds},
+		{"other programs on the server's CPUs", func(d *record.Disturbed) float64 { return d.Foreign }, share},
+		{"steal", func(d *record.Disturbed) float64 { return d.Steal }, share},
+		{"throttled", func(d *record.Disturbed) float64 { return d.Throttled }, share},
+	} {
+		values := only(each(known, func(a record.Arm) float64 { return f.of(a.Disturbed) }), func(v float64) bool { return v >= 0 })
+		if len(values) == 0 {
+			continue
+		}
+		low, high := f.write(slices.Min(values)), f.write(slices.Max(values))
+		// Most machines throttle nothing, which is not worth reading.
+		if f.name != "throttled" || high != share(0) {
+			parts = append(parts, f.name+" "+low+when(low != high, " to %s", high))
+		}
 	}
-	return "medians of the arms, in the intervals: " + strings.Join(parts, ", ")
+	return when(parts != nil, "medians of the arms, in the intervals: %s", strings.Join(parts, ", "))
 }
-
-// wide is the tolerance of a law, as a ratio, above which keeping the law means little.
-const wide = .25
 
 // laws tells how near the valid windows came to breaking each law of the audit: the worst value
 // and the tolerance. Such a law holds for any server, so a broken one means a fault in the
 // measurement. It returns "" when none was checked.
 func laws(all []record.Law) string {
+	const wide = .25 // tolerance, as a ratio, above which keeping a law means little
 	most := 0
 	for _, l := range all {
 		most = max(most, l.Windows)
 	}
-	if most == 0 {
-		return ""
-	}
-	parts := each(all, func(l record.Law) string {
+	parts := strings.Join(each(all, func(l record.Law) string {
 		// A limit of 0 allows no violation, as for counts that must agree.
 		allowed := either(l.Limit > 0, lawFigure(l.Limit, l.Unit), "none") + " allowed" +
 			when(l.Unit == "ratio" && l.Limit > wide, ", which checks little") +
@@ -186,8 +175,8 @@ func laws(all []record.Law) string {
 			when(l.Windows < most, ", %s", plural(l.Windows, "window"))
 		_, of, _ := strings.Cut(l.Unit, "ratio")
 		return fmt.Sprintf("%s %s%s (%s)", l.Name, lawFigure(l.Value, l.Unit), of, allowed)
-	})
-	return fmt.Sprintf("worst of %s: %s", plural(most, "window"), strings.Join(parts, "; "))
+	}), "; ")
+	return when(most > 0, "worst of %s: %s", plural(most, "window"), parts)
 }
 
 // lawFigure formats a value or a limit. For a ratio it leaves out the words that say of what.
@@ -201,24 +190,17 @@ func lawFigure(v float64, unit string) string {
 // refusals tells why blocks were left out, in one line per rule with its worst window, since a
 // rule that broke in many windows is one cause. The record has every window.
 func refusals(all []record.Refusal) []string {
+	// past returns how far a window is beyond its limit, as a ratio above 1. The limits on the number of
+	// requests are lower ones.
+	past := func(x record.Refusal) float64 { return either(x.Value < x.Limit, x.Limit/x.Value, x.Value/x.Limit) }
 	return each(grouped(all, func(x record.Refusal) string { return x.Rule }), func(windows []record.Refusal) string {
 		worst := slices.MaxFunc(windows, func(a, b record.Refusal) int {
 			return cmp.Or(cmp.Compare(past(a), past(b)), cmp.Compare(a.Value, b.Value))
 		})
-		// A value below its limit is refused only by a lower limit.
-		side := either(worst.Value < worst.Limit, "below", "limit")
 		blocks := slices.Compact(each(windows, func(x record.Refusal) string { return strconv.Itoa(x.Block) }))
-		in := either(len(blocks) > 1, "blocks", "block")
-		return fmt.Sprintf("%s: %s in %s%s%s; worst %s (%s, block %d), %s %s", worst.Rule, plural(len(windows), "window"),
-			in, nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, side, plain(worst.Limit))
+		return fmt.Sprintf("%s: %s in block%s%s%s; worst %s (%s, block %d), %s %s", worst.Rule, plural(len(windows), "window"), when(len(blocks) > 1, "s"),
+			nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, either(worst.Value < worst.Limit, "below", "limit"), plain(worst.Limit))
 	})
-}
-
-// past returns how far a window is beyond its limit, as a ratio above 1, so that windows of
-// upper and lower limits can be ranked. Most limits are upper limits; the limits on the number
-// of requests are lower ones.
-func past(x record.Refusal) float64 {
-	return either(x.Value < x.Limit, x.Limit/x.Value, x.Value/x.Limit)
 }
 
 // sessions tells how many sessions completed and how long they took, with a line for each arm

@@ -21,10 +21,9 @@ func Doubt(f record.Fact) string {
 // the claims of the scenario if the run decided one, else the ranking of its arms. Claims that
 // hold come first, then those that do not, then open ones.
 //
-// This file builds that answer. record.Conclusion has the ranking as values: an outcome for the
-// whole, and a Standing for each challenger. answer picks the beginning of the sentence by the
-// outcome, and standing writes a clause for each challenger by its rank. No function here
-// compares figures to find a winner.
+// This file builds that answer from record.Conclusion, and compares no figures to find a winner.
+// answer begins the sentence by the outcome of the whole, and standing writes a clause for each
+// challenger by its rank.
 func Headline(r *record.Result) string {
 	if len(r.Gate) > 0 {
 		return gateAnswer(r)
@@ -52,10 +51,7 @@ func answerWord(a record.Answer) string {
 // rankingBelow returns the ranking as a line of its own below claims, without its full stop;
 // nil if the ranking is the headline already, or if a gate asked another question.
 func rankingBelow(r *record.Result) []string {
-	if len(r.Gate) > 0 {
-		return nil
-	}
-	if ranked := ranking(r); Headline(r) != ranked {
+	if ranked := ranking(r); len(r.Gate) == 0 && Headline(r) != ranked {
 		return []string{strings.TrimSuffix(ranked, ".")}
 	}
 	return nil
@@ -101,12 +97,11 @@ func noVerdict(r *record.Result) string {
 	if behind := nonEmpty(each(r.Verdicts, func(v record.Verdict) string { return behindInAll(r, v) })...); behind != nil {
 		return "No verdict yet: " + strings.Join(append(behind, starving...), "; ") + "."
 	}
-	reason := r.Answer.Reason.String()
 	// The reason may be the starvation itself, which the sentence need not give twice.
 	if starving != nil && r.Answer.Reason.RestsOn(record.CauseStarvation) {
 		return "No verdict: " + strings.Join(starving, "; ") + ", and the times lack the waits of those."
 	}
-	return "No verdict: " + strings.Join(append([]string{reason}, starving...), "; ") + "."
+	return "No verdict: " + strings.Join(append([]string{r.Answer.Reason.String()}, starving...), "; ") + "."
 }
 
 // behindInAll returns a clause about an arm that does not keep up in every block of a run with
@@ -124,19 +119,18 @@ func behindInAll(r *record.Result, v record.Verdict) string {
 // the backlog grows, as they grow with the length of the window, but they show how far behind the
 // arm is.
 func shortfall(r *record.Result, v record.Verdict) string {
+	const least = .01 // ratio of requests without a good reply to tell
 	text := "goodput " + stats.Change(v.Ratio)
 	base, arm := armOf(r, v.Baseline), armOf(r, v.Arm)
-	if failed := float64(arm.Errors) / float64(max(arm.Requests, 1)); failed >= leastFailed {
+	failed := float64(arm.Errors) / float64(max(arm.Requests, 1))
+	switch {
+	case failed >= least:
 		return fmt.Sprintf("%s, no good reply to %.0f %% of its requests", text, 100*failed)
-	}
-	if base.P50 == nil || arm.P50 == nil || *arm.P50 <= *base.P50 {
+	case base.P50 == nil || arm.P50 == nil || *arm.P50 <= *base.P50:
 		return text
 	}
 	return fmt.Sprintf("%s, p50 %s and growing against %s", text, prose.Seconds(*arm.P50), prose.Seconds(*base.P50))
 }
-
-// leastFailed is the ratio of requests without a good reply from which the headline tells it.
-const leastFailed = .01
 
 // armOf returns the arm with a name, or an arm without figures if there is none.
 func armOf(r *record.Result, name string) record.Arm {
@@ -310,6 +304,7 @@ func changes(vs []record.Verdict) string {
 // interval is above the high ends of all others, and all are decided. Arms that starve clients are
 // left out where another arm is left.
 func capacityHeadline(c *record.Capacity) string {
+	const most = 4 // arms that a headline can name
 	arms := only(c.Arms, func(a record.ArmCapacity) bool { return a.Starves.None() })
 	if len(arms) == 0 {
 		arms = c.Arms
@@ -323,8 +318,7 @@ func capacityHeadline(c *record.Capacity) string {
 	}
 	for i, a := range arms {
 		low, _ := a.Bounds()
-		// next is the highest capacity that any other arm may still have.
-		next := 0.0
+		next := 0.0 // the highest capacity that any other arm may still have
 		for k, b := range arms {
 			if _, high := b.Bounds(); k != i {
 				next = max(next, high)
@@ -336,11 +330,8 @@ func capacityHeadline(c *record.Capacity) string {
 		}
 	}
 	spans := each(arms, func(a record.ArmCapacity) string { return a.Name + " " + interval(a) })
-	if more := len(arms) - mostSpans; more > 0 {
-		spans = append(spans[:mostSpans], fmt.Sprintf("and %d more", more))
+	if more := len(arms) - most; more > 0 {
+		spans = append(spans[:most], fmt.Sprintf("and %d more", more))
 	}
 	return fmt.Sprintf("No arm is sure to have the most capacity for %s: %s.", c.SLO, strings.Join(spans, ", "))
 }
-
-// mostSpans is the number of arms that a headline can name.
-const mostSpans = 4
