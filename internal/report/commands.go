@@ -16,10 +16,9 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Attack writes the summary of one attack for a terminal: the most important facts or, if
-// verbose, all of them. First comes the answer in a sentence, then the table of times, then the
-// facts with their labels. An attack that did not complete is marked as interrupted, because
-// its figures are of the part that ran.
+// Attack writes the summary of one attack for a terminal: the answer in a sentence, the table of
+// times, and the most important facts or, if verbose, all of them. An attack that did not complete is
+// marked as interrupted, because its figures are of the part that ran.
 //
 // This file also writes audits, from Audit on, and choices, from WriteChoice on. All are short
 // reports of one command, without a run of their own.
@@ -105,19 +104,22 @@ func attacked(a *record.Attack) string {
 // the first. A quantile with too few requests behind it is a dash.
 func attackTimes(a *record.Attack) document.Part {
 	rows := [][]string{{"", "p50", "p90", "p99", "p99.9", "max", "mean"}}
-	row := func(what string, q record.Quantiles, shown bool) {
-		if q.Count == 0 || !shown {
-			return
+	for _, row := range []struct {
+		what  string
+		times record.Quantiles
+		shown bool
+	}{
+		{"response (" + since(a) + ")", a.Response, true},
+		{"good replies alone", a.GoodResponse, a.Good > 0 && a.Good < a.Sent-a.CutOff},
+		{"lag (of the sending)", a.Lag, a.Paced()},
+		{"connection (waiting, opening)", a.Connect, a.Connect.Max >= 1e-6}, // below 1 µs nobody waited for one
+		{"service (from the writing)", a.Service, true},
+	} {
+		if row.times.Count > 0 && row.shown {
+			cells := each(quantilesOf(row.times), func(at quantileOf) string { return either(at.known, seconds(at.value), none) })
+			rows = append(rows, slices.Concat([]string{row.what}, cells, []string{seconds(row.times.Max), seconds(row.times.Mean)}))
 		}
-		cells := each(quantilesOf(q), func(at quantileOf) string { return either(at.known, seconds(at.value), none) })
-		rows = append(rows, slices.Concat([]string{what}, cells, []string{seconds(q.Max), seconds(q.Mean)}))
 	}
-	row("response ("+since(a)+")", a.Response, true)
-	row("good replies alone", a.GoodResponse, a.Good > 0 && a.Good < a.Sent-a.CutOff)
-	row("lag (of the sending)", a.Lag, a.Paced())
-	// Below 1 µs nobody waited for a connection.
-	row("connection (waiting, opening)", a.Connect, a.Connect.Max >= 1e-6)
-	row("service (from the writing)", a.Service, true)
 	return document.Table{Rows: rows}
 }
 
@@ -131,18 +133,17 @@ func since(a *record.Attack) string {
 // attack: how busy it was, how late it sent, how it rested, how late it read, and how long
 // garbage collection stopped it.
 func generated(g *record.Generator) string {
-	text := fmt.Sprintf("%.0f %% busy, longest lag %s", 100*g.Busy, seconds(g.LongestLag))
+	rest := ""
 	switch g.Rest {
 	case "":
 	// A generator that never sleeps needs CPUs for itself, and the longest gap between two
 	// looks bounds how late it reads a reply.
 	case "spins":
-		text += fmt.Sprintf(", never slept, looked for replies every %s at least", seconds(g.LongestGap))
+		rest = fmt.Sprintf(", never slept, looked for replies every %s at least", seconds(g.LongestGap))
 	default:
-		text += ", slept between requests: it shares the server's CPU"
-		text += when(g.Rest != record.RestWaits, " (as SCHED_RR, so that it goes first when it wakes)")
+		rest = ", slept between requests: it shares the server's CPU" + when(g.Rest != record.RestWaits, " (as SCHED_RR, so that it goes first when it wakes)")
 	}
-	return text + readLate(g.ReadLate) +
+	return fmt.Sprintf("%.0f %% busy, longest lag %s", 100*g.Busy, seconds(g.LongestLag)) + rest + readLate(g.ReadLate) +
 		when(g.GCs > 0, ", %s paused it for %s at most", plural(int(g.GCs), "garbage collection"), seconds(g.LongestPause))
 }
 
@@ -168,10 +169,11 @@ type quantileOf struct {
 
 // quantilesOf returns p50, p90, p99 and p99.9 of q, in this order.
 func quantilesOf(q record.Quantiles) []quantileOf {
-	at := func(name string, share, value float64) quantileOf {
-		return quantileOf{name, value, q.Count >= int64(stats.MinRequests(share))}
+	all := []quantileOf{{name: "p50", value: q.P50}, {name: "p90", value: q.P90}, {name: "p99", value: q.P99}, {name: "p99.9", value: q.P999}}
+	for i, share := range []float64{.5, .9, .99, .999} {
+		all[i].known = q.Count >= int64(stats.MinRequests(share))
 	}
-	return []quantileOf{at("p50", .5, q.P50), at("p90", .9, q.P90), at("p99", .99, q.P99), at("p99.9", .999, q.P999)}
+	return all
 }
 
 // quantiles lists the known quantiles of q, its maximum and its mean in one line; "none"
@@ -225,14 +227,10 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 		var items document.Facts
 		said := map[record.Code]bool{}
 		for _, f := range a.Findings {
-			// The findings are in the order of the audit's rules already, so only classes and
-			// repetitions are left to sort out.
-			if f.Kind != j.kind || said[f.Code] && !verbose {
-				continue
+			if f.Kind == j.kind && (verbose || !said[f.Code]) {
+				said[f.Code] = true
+				items = append(items, document.Fact{Label: f.Law, Text: where(a, f) + f.Fact().String() + when(!verbose, "%s", likewise(a, f))})
 			}
-			said[f.Code] = true
-			text := where(a, f) + f.Fact().String() + when(!verbose, "%s", likewise(a, f))
-			items = append(items, document.Fact{Label: f.Law, Text: text})
 		}
 		d.Parts = append(d.Parts, document.Section{Title: j.title, Parts: []document.Part{items}})
 	}
@@ -249,8 +247,7 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 	for _, l := range a.NotRead {
 		lines += l.End - l.Line + 1
 	}
-	left := when(lines > 0, "%s that are no run's", plural(lines, "line"))
-	d.Parts = append(d.Parts, append(labelled("Not read", left), document.Below(nil)...))
+	d.Parts = append(d.Parts, append(labelled("Not read", when(lines > 0, "%s that are no run's", plural(lines, "line"))), document.Below(nil)...))
 	return d
 }
 
@@ -269,20 +266,16 @@ func auditAnswer(a *record.Audit) string {
 // are in the order of their weight. Without one it returns what the first of the others means for
 // all figures, where its code has such words. It has no full stop.
 func auditAdvice(a *record.Audit) string {
-	for _, f := range a.Findings {
-		if f.Kind != record.CannotTell {
-			return where(a, f) + f.Fact().Part("do")
-		}
+	const nothing = "Nothing speaks against these figures"
+	if f := first(a.Findings, func(f record.AuditFinding) bool { return f.Kind != record.CannotTell }); f.Code != "" {
+		return where(a, f) + f.Fact().Part("do")
 	}
 	for _, f := range a.Findings {
 		if but := f.Fact().Part("but"); but != "" && but != string(f.Code) {
-			return "Nothing speaks against these figures, but " + but
+			return nothing + ", but " + but
 		}
 	}
-	if len(a.Findings) > 0 {
-		return "Nothing speaks against these figures, but see what they cannot tell"
-	}
-	return "Nothing speaks against these figures"
+	return nothing + when(len(a.Findings) > 0, ", but see what they cannot tell")
 }
 
 // where returns the line and name of the run that a finding is about, to put in front of its
@@ -301,10 +294,7 @@ func likewise(a *record.Audit, than record.AuditFinding) string {
 	others := only(a.Findings, func(f record.AuditFinding) bool {
 		return f.Code == than.Code && f.Kind == than.Kind && (f.Run != than.Run || f.Line != than.Line)
 	})
-	if others == nil {
-		return ""
-	}
-	return "; likewise line " + listed(others, func(f record.AuditFinding) string { return strconv.Itoa(f.Line) })
+	return when(others != nil, "; likewise line %s", listed(others, func(f record.AuditFinding) string { return strconv.Itoa(f.Line) }))
 }
 
 // lineSpan returns "line 3" or "lines 3-5".
@@ -312,17 +302,11 @@ func lineSpan(line, end int) string {
 	return either(line == end, fmt.Sprintf("line %d", line), fmt.Sprintf("lines %d-%d", line, end))
 }
 
-// WriteChoice writes the recommendation of `schedlab choose` as json or markdown; as text for
-// any other format. It adds the headline.
+// WriteChoice writes the recommendation of `schedlab choose` as text, json or markdown. It adds the
+// headline.
 func WriteChoice(w io.Writer, format string, c record.Choice) error {
 	c.Headline = c.Answer.String() + "."
-	switch format {
-	case "json":
-		return record.WriteJSON(w, c)
-	case "markdown":
-		return writeMarkdown(w, choiceDocument(c))
-	}
-	return writeText(w, choiceDocument(c), TextOptions{})
+	return documentFormats(choiceDocument, func(w io.Writer, c record.Choice) error { return record.WriteJSON(w, c) }).Render(w, format, c)
 }
 
 // choiceDocument returns a recommendation as a document: the answer, the reasons, when the
@@ -335,12 +319,9 @@ func choiceDocument(c record.Choice) document.Document {
 		facts = slices.Concat(facts, labelled("Tested", v.Why.String()), labelled("SLO", each(v.SLO, answered)...))
 		test = labelled("Record:", v.Dir)
 	}
-	var untested document.Lines
-	if c.Unverified != "" {
-		untested = document.Lines{"Not tested: " + c.Unverified + "."}
-	}
 	return document.Document{Answer: c.Headline, Parts: []document.Part{
-		facts, untested, document.Commands(test), labelled("Doubts", each(c.Doubts, record.Fact.String)...), document.Commands(labelled("Code:", c.Recipe)),
+		facts, document.Lines(nonEmpty(when(c.Unverified != "", "Not tested: %s.", c.Unverified))), document.Commands(test),
+		labelled("Doubts", each(c.Doubts, record.Fact.String)...), document.Commands(labelled("Code:", c.Recipe)),
 	}}
 }
 

@@ -14,10 +14,10 @@ import (
 // A breakdown tells where the arms' time went, in seconds: on average, or in the slowest 1 %.
 // It becomes both a table (cells) and a drawing (stackOf).
 //
-// This file has the parts of a report about causes of time: the breakdowns into stretches of a
-// request's way, the comparison with queueing models (theory), and the one with ideal
-// schedulers (twins). Client and server stamp each request on one clock; a record.Phase is the
-// mean time between two stamps, and a record.Stretch is phases that a reader takes as one.
+// This file has the parts of a report about causes of time: the breakdowns, the comparison with
+// queueing models (theory), and the one with ideal schedulers (twins). Client and server stamp each
+// request on one clock; a record.Phase is the mean time between two stamps, and a record.Stretch is
+// phases that a reader takes as one.
 type breakdown struct {
 	Title       string           // follows "where the time went"
 	Caveat      string           // why the figures mean little; "" when they mean something
@@ -96,11 +96,7 @@ const tailRequests = 100
 // slowest returns the number of requests in the tail, one in a hundred good ones rounded up, of
 // the stamped arm with the fewest. It is the largest int without a stamped arm.
 func slowest(r *record.Result) int {
-	least := math.MaxInt
-	for _, a := range only(r.Arms, stamped) {
-		least = min(least, (a.Requests-a.Errors+99)/100)
-	}
-	return least
+	return slices.Min(append(each(only(r.Arms, stamped), func(a record.Arm) int { return (a.Requests - a.Errors + 99) / 100 }), math.MaxInt))
 }
 
 // legend explains the stretches in the tables, each once.
@@ -117,13 +113,14 @@ func legend(tables []breakdown) string {
 func breakDown(r *record.Result, title string, of func(record.Phase) float64) breakdown {
 	b := breakdown{Title: title, Caveat: caveat(r)}
 	for i, s := range seriesOf(r.Arms) {
+		if !stamped(r.Arms[i]) {
+			continue
+		}
 		row := breakdownRow{series: s, Seconds: times(r.Arms[i], of)}
 		for _, st := range stretches() {
 			row.Sum += row.Seconds[st.Name]
 		}
-		if stamped(r.Arms[i]) {
-			b.Rows = append(b.Rows, row)
-		}
+		b.Rows = append(b.Rows, row)
 	}
 	b.Stretches = only(stretches(), b.spent)
 	return b
@@ -138,20 +135,16 @@ func (b breakdown) spent(st record.Stretch) bool {
 // clock takes.
 const negligible = 5e-9
 
-// cells returns the table of b: the head, then a row for each arm with its times and their sum,
-// all in one unit.
+// cells returns the table of b: the head, then a row for each arm with its times and their sum.
+// All cells are in one unit, by the sums, so that a reader can add them up.
 func (b breakdown) cells() [][]string {
-	// One unit for all cells, by the sums, so that a reader can add the cells up. One more
-	// decimal than usual shows the small stretches.
 	unit := timeScale(each(b.Rows, func(row breakdownRow) float64 { return row.Sum })...)
-	unit.decimals = min(unit.decimals+1, 3)
+	unit.decimals = min(unit.decimals+1, 3) // one more than usual shows the small stretches
 	fields := []field[breakdownRow]{{"arm", nil, func(row breakdownRow) string { return row.Name }}}
 	for _, st := range b.Stretches {
 		fields = append(fields, field[breakdownRow]{st.Name, nil, func(row breakdownRow) string {
-			if v, ok := row.Seconds[st.Name]; ok {
-				return unit.number(v)
-			}
-			return none
+			v, ok := row.Seconds[st.Name]
+			return either(ok, unit.number(v), none)
 		}})
 	}
 	sum := field[breakdownRow]{"sum (" + unit.unit + ")", nil, func(row breakdownRow) string { return unit.number(row.Sum) }}
@@ -179,10 +172,7 @@ func breakdownParts(r *record.Result) (parts []document.Part) {
 // stackOf draws one breakdown, with a bar of stretches for each arm, all on one scale. In a
 // text it is the table.
 func stackOf(b breakdown) document.Chart {
-	longest := 0.0
-	for _, row := range b.Rows {
-		longest = max(longest, row.Sum)
-	}
+	longest := slices.Max(each(b.Rows, func(row breakdownRow) float64 { return row.Sum }))
 	c := barChart{Label: "Where the time went " + b.Title + " (" + overBlocks("means", b.Caveat) + "), one bar per arm", Scale: axis{high: max(longest, 1e-9), From: 10, To: 550}}
 	for _, row := range b.Rows {
 		bars := barRow{Name: row.Name, Total: timeScale(longest).format(row.Sum)}
@@ -217,18 +207,13 @@ func coverage(r *record.Result) string {
 // difference describes one difference of two arms' mean times in a sentence, its largest pieces
 // first. Pieces that are not sure are summed up as the rest.
 func difference(d record.Difference) string {
-	way := either(d.By < 0, "faster", "slower")
-	requests := either(d.Tail, "in the slowest 1"+nbsp+"%", "on average")
 	unit := timeScale(math.Abs(d.By))
 	var told []string
 	rest := d.By
 	for _, p := range slices.SortedStableFunc(slices.Values(d.Pieces), func(a, b record.Piece) int { return cmp.Compare(math.Abs(b.By), math.Abs(a.By)) }) {
-		stretch := p.Stretch
-		if stretch == "interference" { // for readers who have not seen the legend
-			stretch = "the handler held up by others or a late timer"
-		}
-		told = append(told, stretch+" "+unit.signed(p.By))
-		rest -= p.By
+		// In words for readers who have not seen the legend.
+		stretch := either(p.Stretch == "interference", "the handler held up by others or a late timer", p.Stretch)
+		told, rest = append(told, stretch+" "+unit.signed(p.By)), rest-p.By
 	}
 	switch {
 	case told == nil:
@@ -237,11 +222,10 @@ func difference(d record.Difference) string {
 	case math.Abs(rest) > negligible:
 		told = append(told, "the rest "+unit.signed(rest))
 	}
-	// "slower" and "faster" carry the sign, so the ends are printed without it, the smaller
-	// first.
+	// "slower" and "faster" carry the sign, so the ends are without it, the smaller first.
 	low, high := math.Abs(d.Low), math.Abs(d.High)
-	return fmt.Sprintf("%s is %s %s %s than %s (%s to %s): %s", d.Arm, unit.format(math.Abs(d.By)), way, requests, d.Baseline,
-		unit.format(min(low, high)), unit.format(max(low, high)), strings.Join(told, ", "))
+	return fmt.Sprintf("%s is %s %s %s than %s (%s to %s): %s", d.Arm, unit.format(math.Abs(d.By)), either(d.By < 0, "faster", "slower"),
+		either(d.Tail, "in the slowest 1"+nbsp+"%", "on average"), d.Baseline, unit.format(min(low, high)), unit.format(max(low, high)), strings.Join(told, ", "))
 }
 
 // theory compares queueing models with the measurement, a line for each arm and model; an empty
@@ -258,10 +242,9 @@ func theory(r *record.Result) document.Part {
 // that predicts nothing gives its reason.
 func predictions(r *record.Result) (lines []string) {
 	for _, a := range choices(r.Arms) {
-		for _, p := range a.Predictions {
-			says := either(p.Why.None(), strings.Join(compared(a, p), "; "), p.Why.String())
-			lines = append(lines, modelled(a.Name, p.Model, p.Formula)+": "+says)
-		}
+		lines = append(lines, each(a.Predictions, func(p record.Prediction) string {
+			return modelled(a.Name, p.Model, p.Formula) + ": " + either(p.Why.None(), strings.Join(compared(a, p), "; "), p.Why.String())
+		})...)
 	}
 	return lines
 }
@@ -271,13 +254,10 @@ func modelled(arm, model, formula string) string {
 	return arm + ", " + model + when(formula != "" && formula != "replay", " (%s)", formula)
 }
 
-// leastLoss is the smallest loss that is printed as a number: one request in a million. No run
-// has enough requests to measure a smaller one.
-const leastLoss = 1e-6
-
-// lossText formats a loss, a ratio, in per cent with two digits.
+// lossText formats a loss, a ratio, in per cent with two digits. No run has enough requests to measure
+// a loss below one in a million.
 func lossText(v float64) string {
-	return either(v > 0 && v < leastLoss, "~0"+nbsp+"%", percent("%.2g", v))
+	return either(v > 0 && v < 1e-6, "~0"+nbsp+"%", percent("%.2g", v))
 }
 
 // compared lists a prediction's figures with the measured ones, and the change from theory to
@@ -289,10 +269,11 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 		measured *float64
 		format   func(float64) string
 	}
-	figures := []figure{{"mean", a.Mean, seconds}, {"p50", a.P50, seconds}, {"p90", a.P90, seconds}, {"p99", a.P99, seconds}, {"goodput", a.Goodput, rate}}
+	goodput := figure{"goodput", a.Goodput, rate}
+	figures := []figure{{"mean", a.Mean, seconds}, {"p50", a.P50, seconds}, {"p90", a.P90, seconds}, {"p99", a.P99, seconds}, goodput}
 	lossy := a.GoodMean != nil
 	if lossy {
-		figures = []figure{{"mean", a.GoodMean, seconds}, {"goodput", a.Goodput, rate}}
+		figures = []figure{{"mean", a.GoodMean, seconds}, goodput}
 	}
 	for _, f := range figures {
 		v, ok := p.Values[f.name]
@@ -306,8 +287,7 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 		}
 	}
 	if v, ok := p.Values["loss"]; ok && (v > 0 || lossy) {
-		failed := float64(a.Errors) / float64(max(a.Requests, 1))
-		parts = append(parts, fmt.Sprintf("loss %s, measured %s", lossText(v), lossText(failed)))
+		parts = append(parts, fmt.Sprintf("loss %s, measured %s", lossText(v), lossText(float64(a.Errors)/float64(max(a.Requests, 1)))))
 	}
 	return parts
 }
@@ -365,10 +345,8 @@ func twins(r *record.Result) document.Part {
 }
 
 // remarked returns the notes about an arm's twin: its assumptions, and the losses.
-func remarked(a record.Arm) (lines []string) {
-	if a.Twin.Note != "" {
-		lines = append(lines, a.Name+": "+a.Twin.Note)
-	}
+func remarked(a record.Arm) []string {
+	lines := nonEmpty(when(a.Twin.Note != "", "%s: %s", a.Name, a.Twin.Note))
 	if l := a.Twin.Loss; l != nil && l.Median+a.Twin.MeasuredLoss.Median > 0 {
 		lines = append(lines, fmt.Sprintf("%s: the twin turned away %s, measured %s; the times are those of the others",
 			a.Name, percent("%.3g", l.Median), percent("%.3g", a.Twin.MeasuredLoss.Median)))
