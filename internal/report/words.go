@@ -368,7 +368,12 @@ func machine(e record.Env, arms []record.Arm) string {
 
 // inPods tells where servers and load of a run on a cluster were.
 func inPods(c *record.Cluster) string {
-	on := func(nodes []string) string { return when(len(nodes) > 0, " on %s", strings.Join(nodes, ", ")) }
+	on := func(nodes []string) string {
+		if len(nodes) > 3 {
+			return " on " + plural(len(nodes), "node")
+		}
+		return when(len(nodes) > 0, " on %s", strings.Join(nodes, ", "))
+	}
 	return fmt.Sprintf("each server in a Pod with %s%s, load from %s%s", plural(c.ServerCPUs, "CPU"), on(c.ServerNodes), plural(c.Shards, "Pod"), on(c.LoadNodes))
 }
 
