@@ -12,6 +12,7 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/expect"
+	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/process"
 	"schedlab/internal/record"
@@ -45,6 +46,7 @@ type findings struct {
 	floor    *record.Floor               // what the load itself adds to a response time; nil if not measured
 	xmax     map[string]float64          // closed-loop throughput of each probed arm, by its name
 	apart    map[string]float64          // difference between the halves of its probe, as a ratio of xmax
+	doubts   []record.Fact               // about the probes
 	ends     map[string]record.SearchEnd // why the search of an arm ends before its first window
 	sendable float64                     // highest rate that the load can send to every arm; 0: no limit is known
 	// sharedMost is the highest rate at which the load does not take too much of the CPUs that it shares
@@ -108,7 +110,7 @@ func (l lab) probeArms(ctx context.Context, p plan) (findings, error) {
 			continue
 		}
 		l.tell(p, "measuring the throughput of "+a.Name, i, len(p.Arms))
-		x, apart, sendable, err := l.probeArm(ctx, p, a)
+		got, err := calmest(func() (throughput, error) { return l.probeArm(ctx, p, a) })
 		switch {
 		// A search goes on with the other arms.
 		case err != nil && p.slo != nil && ctx.Err() == nil:
@@ -117,13 +119,72 @@ func (l lab) probeArms(ctx context.Context, p plan) (findings, error) {
 		case err != nil:
 			return found, fmt.Errorf("arm %q: %w", a.Name, err)
 		}
-		found.xmax[a.Name], found.apart[a.Name] = x, apart
+		found.xmax[a.Name], found.apart[a.Name] = got.x, got.apart
+		found.doubts = append(found.doubts, got.doubts(a.Name)...)
 		// It applies to every arm, so the lowest limit counts.
-		if sendable > 0 && (found.sendable == 0 || sendable < found.sendable) {
-			found.sendable = sendable
+		if got.sendable > 0 && (found.sendable == 0 || got.sendable < found.sendable) {
+			found.sendable = got.sendable
 		}
 	}
 	return found, nil
+}
+
+// A throughput is what the probe of an arm found.
+type throughput struct {
+	x        float64 // closed-loop throughput, requests per second
+	apart    float64 // difference between the two halves of the probe, as a ratio of x
+	taken    float64 // ratio of the CPU time of server and load that others took during the probe; 0 unknown
+	most     string  // the program that took most of it, "" for none
+	sendable float64 // see rehearse
+}
+
+// doubts returns the doubts about x.
+func (t throughput) doubts(arm string) (all []record.Fact) {
+	if t.apart > expect.ProbeDoubt {
+		all = append(all, record.Fact{Code: unevenProbe, Arm: arm, Values: record.Values{"apart": t.apart}})
+	}
+	if t.taken > expect.ProbeDoubt {
+		all = append(all, record.Fact{Code: disturbedProbe, Arm: arm, Values: record.Values{"taken": t.taken}, Names: record.Names{"most": t.most}})
+	}
+	return all
+}
+
+// mostProbes is how often an arm is probed while others take its CPU time.
+const mostProbes = 3
+
+// calmest probes an arm until others took next to nothing of its CPU time, at most mostProbes times. It
+// returns the probe from which others took least.
+func calmest(probe func() (throughput, error)) (throughput, error) {
+	best, err := probe()
+	for n := 1; n < mostProbes && err == nil && best.taken > expect.ProbeDoubt; n++ {
+		var next throughput
+		if next, err = probe(); err == nil && next.taken < best.taken {
+			best = next
+		}
+	}
+	return best, err
+}
+
+// takenBy returns the ratio of the CPU time of server and load that others took, and the name of the
+// program that took most. A cause on one side counts as a ratio of that side's CPUs.
+func takenBy(o *record.Others, cpus host.Sides) (taken float64, most string) {
+	if o == nil {
+		return 0, ""
+	}
+	for _, t := range o.Troubles { // the largest share first
+		of := max(len(cpus.Server), len(cpus.Load))
+		switch {
+		case t.Cause == record.Passing: // its share is of all CPUs already
+			of = 1
+		case t.Side == record.ServerSideCPU:
+			of = len(cpus.Server)
+		case t.Side == record.LoadSideCPU:
+			of = len(cpus.Load)
+		}
+		taken += t.Share / float64(max(of, 1))
+		most = cmp.Or(most, t.Program)
+	}
+	return taken, most
 }
 
 // share copies the findings about one arm to another arm with the same server and clients.
@@ -174,14 +235,12 @@ func (p plan) probeFor() time.Duration {
 	return shortProbe
 }
 
-// probeArm measures an arm's closed-loop throughput x, in requests per second. apart is the difference
-// between the two halves of the probe, as a ratio of x. The probe is longer in a search for capacity.
-// If the arm's rate is relative to the throughput, probeArm also rehearses that load; sendable is as
-// in rehearse.
-func (l lab) probeArm(ctx context.Context, p plan, a arm) (x, apart, sendable float64, err error) {
+// probeArm measures an arm's closed-loop throughput. The probe is longer in a search for capacity. If
+// the arm's rate is relative to the throughput, probeArm also rehearses that load.
+func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err error) {
 	server, err := l.launcher.Start(ctx, a.Command, p.scenario.ReadyPath(a.asked))
 	if err != nil {
-		return 0, 0, 0, err
+		return found, err
 	}
 	defer server.Kill()
 	l.others.Guest(server.Found)
@@ -200,18 +259,25 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (x, apart, sendable fl
 	// A server without a reply in the probe's window gets a longer window. It gives up when a
 	// whole timeout has passed without a reply, or when requests fail.
 	for ; ; o.Duration *= 4 {
+		var others *host.Watchdog
+		// CPU time of a server whose process is not known would count as another program's.
+		if p.opts.Site == nil && server.Pid() > 0 {
+			others = host.NewWatchdog(p.cpus, nil)
+			others.Guest(server.Found)
+		}
 		result, _, err := closed(ctx, p.opts.Site, o, workload.Dist{})
 		switch {
 		case err != nil:
-			return 0, 0, 0, err
+			return found, err
 		case !server.Alive():
-			return 0, 0, 0, server.Died("while its throughput was measured")
+			return found, server.Died("while its throughput was measured")
 		case result.Answered > 0:
-			x = result.Rate()
-			sendable, err = rehearse(ctx, p, server, a, x, result.Proof.Work()/float64(result.Answered))
-			return x, unevenness(result), sendable, err
+			found.x, found.apart = result.Rate(), unevenness(result)
+			found.taken, found.most = takenBy(others.End(), p.cpus)
+			found.sendable, err = rehearse(ctx, p, server, a, found.x, result.Proof.Work()/float64(result.Answered))
+			return found, err
 		case result.Failed > 0 || o.Duration >= timeout:
-			return 0, 0, 0, fmt.Errorf("not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", o.Targets[0].URL, o.Duration, result.Failed)
+			return found, fmt.Errorf("not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", o.Targets[0].URL, o.Duration, result.Failed)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package experiment
 import (
 	"math"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -145,5 +147,59 @@ func TestBoundShare(t *testing.T) {
 		if err != nil || c.bound != (got > 0) || got > 30_000 {
 			t.Errorf("%s: got %v/s, error %v", c.name, got, err)
 		}
+	}
+}
+
+// A probe in which others took CPU time is repeated, a few times at most, and the least disturbed one
+// counts. If others took much of that one too, the plan has a doubt: the rate may be a smaller share.
+func TestDisturbedProbe(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		probes []throughput
+		asked  int
+		want   float64 // X_max
+		doubt  bool
+	}{
+		{"quiet", []throughput{{x: 3019, taken: .02}}, 1, 3019, false},
+		{"disturbed once", []throughput{{x: 804, taken: .73, most: "cc"}, {x: 3019}}, 2, 3019, false},
+		{"always disturbed", []throughput{{x: 804, taken: .73, most: "cc"}, {x: 1500, taken: .5, most: "ld"}, {x: 700, taken: .8, most: "cc"}}, 3, 1500, true},
+	} {
+		asked := 0
+		got, err := calmest(func() (throughput, error) { asked++; return c.probes[asked-1], nil })
+		if err != nil || asked != c.asked || got.x != c.want {
+			t.Errorf("%s: X_max %g after %d probes, error %v", c.name, got.x, asked, err)
+		}
+		p, err := planned(t, demo.Swap("rate: 300/s", "rate: 0.5x"), nil).offered(findings{
+			xmax: map[string]float64{"nethttp": 4000, "fasthttp": got.x}, doubts: got.doubts("fasthttp"),
+		})
+		found := slices.IndexFunc(p.Doubts, func(f record.Fact) bool { return f.Code == disturbedProbe })
+		if err != nil || (found >= 0) != c.doubt {
+			t.Errorf("%s: doubts %v, error %v", c.name, p.Doubts, err)
+		}
+		if found >= 0 {
+			const want = "others took 50 % of its CPU time (most: ld)"
+			if d := p.Doubts[found]; d.Arm != "fasthttp" || !strings.HasPrefix(d.String(), want) || !d.Code.Decides() {
+				t.Errorf("%s: %s: %v", c.name, d.Arm, d)
+			}
+		}
+	}
+}
+
+// What others took counts as a share of the side's CPUs on which they ran.
+func TestTakenBy(t *testing.T) {
+	t.Parallel()
+	cpus := host.Sides{Server: record.CPUs{0, 1}, Load: record.CPUs{2}}
+	o := &record.Others{Troubles: []record.Trouble{
+		{Cause: record.Stolen, Side: record.ServerSideCPU, Share: .4},
+		{Cause: record.Program, Side: record.LoadSideCPU, Share: .3, Program: "cc"},
+		{Cause: record.Program, Side: record.BothSides, Share: .2, Program: "ld"},
+		{Cause: record.Passing, Side: record.BothSides, Share: .1},
+	}}
+	if taken, most := takenBy(o, cpus); math.Abs(taken-(.2+.3+.1+.1)) > 1e-9 || most != "cc" {
+		t.Errorf("got %g, %q", taken, most)
+	}
+	if taken, most := takenBy(nil, cpus); taken != 0 || most != "" {
+		t.Errorf("of an unknown machine: %g, %q", taken, most)
 	}
 }

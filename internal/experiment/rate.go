@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"schedlab/internal/arrivals"
-	"schedlab/internal/expect"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -45,14 +44,12 @@ func (p plan) offered(found findings) (probed, error) {
 // the arms or the load. Then it settles what depends on the rates.
 func (p *plan) chooseRates(found findings) error {
 	slowest, name := 0.0, ""
-	for i, a := range p.Arms {
+	for _, a := range p.Arms {
 		if x, ok := found.xmax[a.Name]; ok && (name == "" || x < slowest) {
 			slowest, name = x, a.Name
 		}
-		if apart := found.apart[a.Name]; apart > expect.ProbeDoubt && p.sameAs(i) < 0 {
-			p.doubt(record.Fact{Code: unevenProbe, Arm: a.Name, Values: record.Values{"apart": apart}})
-		}
 	}
+	p.Doubts = append(p.Doubts, found.doubts...)
 	// A fixed rate may have a limit that is relative (max_rate).
 	p.lower(func(a arm) float64 { return scenario.Rounded(a.load.MaxRate.OfSlowest * slowest) }, func(rate, asked float64) record.Fact {
 		return record.Fact{Code: rateLowered, Values: record.Values{"rate": rate, "asked": asked, "most": slowest}, Names: record.Names{"slowest": name}}

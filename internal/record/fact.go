@@ -101,7 +101,7 @@ var (
 // is an answer, then all codes that are not listed (""), last the doubts that every run on such a
 // machine has.
 var byWeight = []Code{
-	StickyPool, "short-round", "starved-connections", GeneratorLimit, Overloaded, "too-few-workers",
+	StickyPool, "short-round", "starved-connections", GeneratorLimit, Overloaded, "too-few-workers", "disturbed-probe",
 	"run-not-complete", "budget-too-short", "missing-trials", "blocks-left-out", AnsweredNone, "windows-refused", "load-took-cpu", "unsent-requests",
 	"other-mode", "idle-workers", "queue-never-full", "queue-unused", "one-cpu-shared", "one-p-shared",
 	"",
