@@ -24,6 +24,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command),
 			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Busy: pa.Busy, Attached: pa.URL != "", CPUs: s.cpus(pa.Name),
 			Clients: pa.Clients, XMax: measured(b.run.XMax[pa.Name]), Apart: b.run.Apart[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
+			Failures: map[string]int{},
 		}
 		for _, m := range stats.Metrics() {
 			v := b.series(pa.Name, m.Name)
@@ -41,15 +42,11 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		a.Mean, a.Loops, a.Switches = b.median(pa.Name, "mean"), b.median(pa.Name, "loops"), b.median(pa.Name, "switches")
 		// The curve shows all requests of all valid windows together.
 		hist := record.NewHistogram()
-		for _, block := range b.valid {
-			w := b.windows[block][pa.Name]
+		for _, w := range b.of(pa.Name) {
 			hist.Merge(w.Hist)
 			a.Requests += w.Requests
 			a.Errors += w.Requests - w.Good
 			for end, n := range w.Failures {
-				if a.Failures == nil {
-					a.Failures = map[string]int{}
-				}
 				a.Failures[end] += n
 			}
 			// Requests of a queue are correlated: w.Tau of them tell as much as one independent
@@ -66,8 +63,6 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		if float64(a.Errors) > errorLimit*float64(a.Requests) {
 			a.GoodMean = b.median(pa.Name, "good_mean")
 		}
-		a.Disturbed = b.disturbed(pa.Name)
-		a.Generator, a.Predictions = b.generator(pa.Name), b.predictions(pa.Name)
 		if len(b.valid) > 0 {
 			a.Curve = hist.Curve()
 		}
@@ -77,11 +72,10 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 				a.Heat = append(a.Heat, record.Heat{Block: block, Valid: slices.Contains(b.valid, block), Counts: w.Heat})
 			}
 		}
-		a.Footprint = b.footprint(pa.Name)
-		a.Counters = b.counters(pa.Name)
+		a.Disturbed, a.Generator, a.Predictions = b.disturbed(pa.Name), b.generator(pa.Name), b.predictions(pa.Name)
+		a.Footprint, a.Counters, a.Overflows = b.footprint(pa.Name), b.counters(pa.Name), b.overflows(pa.Name)
 		a.Phases, a.Joined = b.armPhases(pa.Name), b.joined(pa.Name)
 		a.Fairness, a.Sessions = b.fairness(pa.Name), b.sessions(pa.Name)
-		a.Overflows = b.overflows(pa.Name)
 		a.Twin = b.twin(pa, a)
 		all = append(all, a)
 	}
@@ -110,8 +104,8 @@ func measured(v float64) *float64 {
 // ofWindows returns a part of each of an arm's valid windows, in block order. It returns nil if a
 // window lacks that part, or if no window is valid.
 func ofWindows[T any](b blocks, arm string, part func(modelled) *T) (all []*T) {
-	for _, block := range b.valid {
-		p := part(b.windows[block][arm])
+	for _, w := range b.of(arm) {
+		p := part(w)
 		if p == nil {
 			return nil
 		}
@@ -180,13 +174,10 @@ func (b blocks) footprint(arm string) *record.Footprint {
 // good reply. Times are seconds per request. The phases are in the order of window.Phases.List.
 func (b blocks) armPhases(arm string) []record.Phase {
 	var sum []record.Phase
-	n := 0.0
-	for _, block := range b.valid {
-		w := b.windows[block][arm]
+	for _, w := range b.of(arm) {
 		if !w.Phases.Stamped || w.Phases.Good == 0 {
 			return nil
 		}
-		n++
 		for i, p := range w.Phases.List() {
 			// Take the names from the first window. All windows have the same phases.
 			if len(sum) <= i {
@@ -197,8 +188,8 @@ func (b blocks) armPhases(arm string) []record.Phase {
 		}
 	}
 	for i := range sum {
-		sum[i].Mean /= n
-		sum[i].Tail /= n
+		sum[i].Mean /= float64(len(b.valid))
+		sum[i].Tail /= float64(len(b.valid))
 	}
 	return sum
 }
@@ -207,10 +198,8 @@ func (b blocks) armPhases(arm string) []record.Phase {
 // windows. It is 0 without good requests.
 func (b blocks) joined(arm string) float64 {
 	joined, good := 0, 0
-	for _, block := range b.valid {
-		p := b.windows[block][arm].Phases
-		joined += p.Joined
-		good += p.Good
+	for _, w := range b.of(arm) {
+		joined, good = joined+w.Phases.Joined, good+w.Phases.Good
 	}
 	return float64(joined) / float64(max(good, 1))
 }
@@ -220,8 +209,7 @@ func (b blocks) joined(arm string) float64 {
 // FirstReply is the longest of all windows. It returns nil if no window recorded this.
 func (b blocks) fairness(arm string) *record.Fairness {
 	var f *record.Fairness
-	for _, block := range b.valid {
-		w := b.windows[block][arm]
+	for _, w := range b.of(arm) {
 		if w.Asked == 0 {
 			continue
 		}
@@ -276,12 +264,12 @@ func (b blocks) sessions(arm string) *record.SessionTimes {
 // overflows returns how many of an arm's connections found an accept queue full, over all valid
 // windows. It returns nil if that is unknown in one window, or if no window is valid.
 func (b blocks) overflows(arm string) *float64 {
-	if b.median(arm, "overflows") == nil {
-		return nil
-	}
 	sum := 0.
 	for _, v := range b.series(arm, "overflows") {
-		sum += v
+		sum += v // NaN where it is unknown
+	}
+	if len(b.valid) == 0 || math.IsNaN(sum) {
+		return nil
 	}
 	return &sum
 }
@@ -290,39 +278,33 @@ func (b blocks) overflows(arm string) *float64 {
 // of one typical block. It returns nil if a valid window has fewer than two readings, which give
 // no rate. Rates are per second.
 func (b blocks) counters(arm string) *record.Counters {
-	for _, block := range b.valid {
-		if len(b.readings(block, arm)) < 2 {
+	var all [][]record.Reading
+	for _, w := range b.of(arm) {
+		if len(w.Trial.Server.Readings) < 2 {
 			return nil
 		}
+		all = append(all, w.Trial.Server.Readings)
 	}
-	if len(b.valid) == 0 {
+	if all == nil {
 		return nil
-	}
-	median := func(figure func([]record.Reading) float64) float64 {
-		return medianOf(b.valid, func(block int) float64 { return figure(b.readings(block, arm)) })
 	}
 	accepted := func(r record.Reading) int64 { return r.Accepted }
 	done := func(r record.Reading) int64 { return r.Done }
 	shown := b.middle()
 	return &record.Counters{
-		OpenPeak: median(func(all []record.Reading) float64 { return float64(mostOpen(all)) }),
-		Accepted: median(meanRate(accepted)), AcceptedPeak: median(peakRate(accepted)),
-		Done: median(meanRate(done)), DonePeak: median(peakRate(done)),
-		Block: shown, Readings: b.readings(shown, arm),
+		OpenPeak: medianOf(all, mostOpen),
+		Accepted: medianOf(all, meanRate(accepted)), AcceptedPeak: medianOf(all, peakRate(accepted)),
+		Done: medianOf(all, meanRate(done)), DonePeak: medianOf(all, peakRate(done)),
+		Block: shown, Readings: b.windows[shown][arm].Trial.Server.Readings,
 	}
-}
-
-// readings returns the readings of the server's counters during a window.
-func (b blocks) readings(block int, arm string) []record.Reading {
-	return b.windows[block][arm].Trial.Server.Readings
 }
 
 // middle returns the valid block with the median peak of open connections, summed over the arms.
 // There is at least one valid block.
 func (b blocks) middle() int {
-	open := func(block int) (sum int64) {
+	open := func(block int) (sum float64) {
 		for _, a := range b.run.Plan.Arms {
-			sum += mostOpen(b.readings(block, a.Name))
+			sum += mostOpen(b.windows[block][a.Name].Trial.Server.Readings)
 		}
 		return sum
 	}
@@ -331,9 +313,9 @@ func (b blocks) middle() int {
 }
 
 // mostOpen returns the largest number of open connections in any reading.
-func mostOpen(all []record.Reading) (most int64) {
+func mostOpen(all []record.Reading) (most float64) {
 	for _, r := range all {
-		most = max(most, r.Open)
+		most = max(most, float64(r.Open))
 	}
 	return most
 }
@@ -453,11 +435,7 @@ func (b blocks) differences(arms []record.Arm) (all []record.Difference) {
 		if a.Role != record.Challenger || a.Joined == 0 || base.Joined == 0 {
 			continue
 		}
-		for _, tail := range []bool{false, true} {
-			of := MeanOf
-			if tail {
-				of = TailOf
-			}
+		for i, of := range []func(record.Phase) float64{MeanOf, TailOf} {
 			w := b.waterfall(base.Name, a.Name, of)
 			noise := Noise(b.waterfall(arms[0].Name, arms[1].Name, of).Step, b.run.Env.Floor)
 			// The difference must be sure, larger than the noise, and large enough to matter.
@@ -465,7 +443,7 @@ func (b blocks) differences(arms []record.Arm) (all []record.Difference) {
 				continue
 			}
 			w.Pieces = slices.DeleteFunc(w.Pieces, func(p record.Piece) bool { return !p.Sure() || math.Abs(p.By) < leastPiece*math.Abs(w.By) })
-			all = append(all, record.Difference{Arm: a.Name, Baseline: base.Name, Tail: tail, Waterfall: w})
+			all = append(all, record.Difference{Arm: a.Name, Baseline: base.Name, Tail: i == 1, Waterfall: w})
 		}
 	}
 	return all

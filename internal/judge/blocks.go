@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -130,9 +131,9 @@ func (b blocks) silent() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		var numbers []string
 		never := true
-		for _, block := range b.valid {
-			if w := b.windows[block][a.Name].Window; answeredLate(w) || answeredNone(w) {
-				numbers, never = append(numbers, strconv.Itoa(block)), never && answeredNone(w)
+		for block, w := range b.of(a.Name) {
+			if answeredLate(w.Window) || answeredNone(w.Window) {
+				numbers, never = append(numbers, strconv.Itoa(block)), never && answeredNone(w.Window)
 			}
 		}
 		if len(numbers) > 0 {
@@ -170,6 +171,17 @@ func carried(p record.Plan, taken windows) map[string]bool {
 // serverCPUs returns the number of CPUs that the servers may use. It is the plan's number; an arm
 // may have CPUs of its own choice.
 func serverCPUs(e record.Env) int { return record.CountCPUs(e.ServerCPUs, e.CPUs) }
+
+// of yields the valid blocks, ascending, each with its number and the arm's window.
+func (b blocks) of(arm string) iter.Seq2[int, modelled] {
+	return func(yield func(int, modelled) bool) {
+		for _, block := range b.valid {
+			if !yield(block, b.windows[block][arm]) {
+				return
+			}
+		}
+	}
+}
 
 // order returns the names of the arms of each block that ran, in the order they ran. A run seldom
 // takes all planned blocks.
@@ -209,9 +221,14 @@ func (b blocks) stolen() float64 {
 // series returns a metric of one arm, one value per valid block, in block order. NaN is unknown.
 // The slice is new.
 func (b blocks) series(arm, metric string) []float64 {
-	v := make([]float64, len(b.valid))
-	for i, block := range b.valid {
-		v[i] = b.windows[block][arm].Values[metric]
+	return b.figures(arm, func(w modelled) float64 { return w.Values[metric] })
+}
+
+// figures returns a figure of each of an arm's valid windows, in block order.
+func (b blocks) figures(arm string, figure func(modelled) float64) []float64 {
+	v := make([]float64, 0, len(b.valid))
+	for _, w := range b.of(arm) {
+		v = append(v, figure(w))
 	}
 	return v
 }

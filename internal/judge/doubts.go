@@ -146,10 +146,9 @@ func HostDoubts(e record.Env) (all []record.Fact) {
 func (b blocks) lost() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		windows := 0
-		for _, block := range b.valid {
-			p := b.windows[block][a.Name].Phases
+		for _, w := range b.of(a.Name) {
 			// A server may drop stamps of requests outside the window, which lacks nothing then.
-			windows += stats.Count(p.Lost > 0 && p.Joined < p.Good)
+			windows += stats.Count(w.Phases.Lost > 0 && w.Phases.Joined < w.Phases.Good)
 		}
 		if windows > 0 {
 			all = append(all, record.Fact{Code: stampsLost, Arm: a.Name, Values: record.Values{
@@ -175,12 +174,8 @@ func (b blocks) unsent() (all []record.Fact) {
 // than 1 % of the median window. It refuses no verdict: an arm that wants more CPU is stopped more.
 func (b blocks) limited() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
-		var shares []float64
-		for _, block := range b.valid {
-			t := b.windows[block][a.Name].Trial
-			shares = append(shares, t.Server.Throttled/t.Window)
-		}
-		if share := stats.Median(shares); share > .01 && a.Role != record.Copy {
+		share := stats.Median(b.figures(a.Name, func(w modelled) float64 { return w.Trial.Server.Throttled / w.Trial.Window }))
+		if share > .01 && a.Role != record.Copy {
 			all = append(all, record.Fact{Code: serverLimited, Arm: a.Name, Values: record.Values{"share": share}})
 		}
 	}

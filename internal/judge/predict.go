@@ -183,8 +183,8 @@ func (b blocks) predictions(arm string) (all []record.Prediction) {
 		}
 		p := record.Prediction{Model: name, Values: map[string]float64{}}
 		series := map[string][]float64{}
-		for _, block := range b.valid {
-			f, ok := b.windows[block][arm].predicted[name]
+		for _, w := range b.of(arm) {
+			f, ok := w.predicted[name]
 			if !ok {
 				continue
 			}
@@ -440,8 +440,7 @@ func (b blocks) withoutTwin(arm string, st record.Station) (why record.Fact) {
 	if endless := st.Places == 0 || st.Overflow == queueing.Blocks; b.over[arm] && endless {
 		return record.Fact{Code: twinOverload}
 	}
-	for _, block := range b.valid {
-		w := b.windows[block][arm]
+	for _, w := range b.of(arm) {
 		if !w.noTwin.None() {
 			return w.noTwin
 		}

@@ -222,13 +222,12 @@ func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
 // blocks. Status 0 is no answer. A status that is absent from a block has the ratio 0 there.
 func (b blocks) statusMix(arm string) map[uint16]float64 {
 	mix := map[uint16]float64{}
-	for _, block := range b.valid {
-		for code := range b.windows[block][arm].Status {
-			mix[code] = 0
+	for _, w := range b.of(arm) {
+		for code := range w.Status {
+			if _, known := mix[code]; !known {
+				mix[code] = stats.Median(b.figures(arm, func(w modelled) float64 { return w.Status[code] }))
+			}
 		}
-	}
-	for code := range mix {
-		mix[code] = medianOf(b.valid, func(block int) float64 { return b.windows[block][arm].Status[code] })
 	}
 	return mix
 }
@@ -280,10 +279,7 @@ func (b blocks) starvedShare(arm string) float64 {
 		return 0
 	}
 	if !p.Clients.Closed() {
-		return medianOf(b.valid, func(block int) float64 {
-			w := b.windows[block][arm]
-			return float64(w.Unclocked) / float64(max(w.Asked, 1))
-		})
+		return stats.Median(b.figures(arm, func(w modelled) float64 { return float64(w.Unclocked) / float64(max(w.Asked, 1)) }))
 	}
 	starved, served := stats.Median(b.series(arm, "starved")), stats.Median(b.series(arm, "served"))
 	if !(starved > 0) { // NaN, if unknown, too
