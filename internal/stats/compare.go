@@ -70,19 +70,13 @@ func CompareOff(m Metric, base, arm []float64, comparisons int, off float64) Com
 		c.Decision = Refused
 		return c
 	}
-	better := -1
-	if m.HigherIsBetter {
-		better = 1
-	}
 	ratios := make([]float64, c.Blocks) // ln is monotone: the ranks of the ratios are the ranks of d
 	for i := range ratios {
 		ratios[i] = arm[i] / base[i]
-		switch cmp.Compare(arm[i], base[i]) {
-		case better:
-			c.Won++
-		case -better:
-			c.Lost++
-		}
+		c.Won, c.Lost = c.Won+Count(arm[i] < base[i]), c.Lost+Count(arm[i] > base[i])
+	}
+	if m.HigherIsBetter {
+		c.Won, c.Lost = c.Lost, c.Won
 	}
 	share := Alpha / float64(max(comparisons, 1))
 	ranks, _ := spend(share, 1)
@@ -90,7 +84,7 @@ func CompareOff(m Metric, base, arm []float64, comparisons int, off float64) Com
 	c.look(ratios, 1, ranks, alike, off)
 	if c.Decision == Inconclusive {
 		c.lean(ranks)
-		c.mayBeSame(beyond(ratios, math.Log1p(m.Same)-off), alike)
+		c.mayBeSame(ratios, math.Log1p(m.Same)-off, alike)
 	}
 	return c
 }
@@ -238,18 +232,14 @@ func nextLook(n int) int {
 	return n
 }
 
-// beyond returns how many ratios lie beyond one end of ±margin, a log ratio: the larger of both numbers.
-func beyond(ratios []float64, margin float64) int {
+// mayBeSame lowers Needed and Least if an undecided comparison becomes SAME sooner than they say, judged
+// by how many ratios lie beyond one end of ±margin, a log ratio.
+func (c *Comparison) mayBeSame(ratios []float64, margin float64, ranks [len(looks)]int) {
 	above, below := 0, 0
 	for _, r := range ratios {
 		above, below = above+Count(math.Log(r) > margin), below+Count(math.Log(r) < -margin)
 	}
-	return max(above, below)
-}
-
-// mayBeSame lowers Needed and Least if an undecided comparison becomes SAME sooner than they say: far is
-// how many blocks lie beyond one end of ±Same.
-func (c *Comparison) mayBeSame(far int, ranks [len(looks)]int) {
+	far := max(above, below)
 	if n := settles(c.Blocks, far, ranks); n > 0 && c.Lean == "" {
 		c.Needed = min(c.Needed, n)
 	}

@@ -42,9 +42,6 @@ func Median(x []float64) float64 {
 	}
 	s := slices.Sorted(slices.Values(x))
 	lower, upper := middle(s)
-	if lower == upper {
-		return lower
-	}
 	return lower/2 + upper/2 // halved first: the sum of two large values overflows
 }
 
@@ -93,18 +90,13 @@ func IntervalRank(n int, alpha float64) int {
 	limit := alpha * (1 + rounding)
 	cdf := 0.0 // P(Bin(n, 1/2) <= k)
 	for k := range (n + 1) / 2 {
-		cdf += halfBinomial(n, k)
+		// On logarithms, because 2^-n alone underflows beyond n = 1074.
+		cdf += math.Exp(logFactorial(n) - logFactorial(k) - logFactorial(n-k) - float64(n)*math.Ln2)
 		if 2*cdf > limit {
 			return k
 		}
 	}
 	return (n + 1) / 2
-}
-
-// halfBinomial returns P(Bin(n, 1/2) = k). It works on logarithms because 2^-n
-// alone underflows beyond n = 1074.
-func halfBinomial(n, k int) float64 {
-	return math.Exp(logFactorial(n) - logFactorial(k) - logFactorial(n-k) - float64(n)*math.Ln2)
 }
 
 // logFactorial returns ln n!.
@@ -139,17 +131,9 @@ const multiple = 4
 // "±0 %", and from fourfold on 12 is "×12".
 func Change(ratio float64) string {
 	if ratio >= multiple {
-		digits := 1
-		if ratio >= 10 {
-			digits = 0
-		}
-		return "×" + strconv.FormatFloat(ratio, 'f', digits, 64)
+		return "×" + strconv.FormatFloat(ratio, 'f', Count(ratio < 10), 64)
 	}
-	digits := 1
-	if math.Abs((ratio-1)*100) >= 9.95 {
-		digits = 0
-	}
-	return Percent(ratio, digits)
+	return Percent(ratio, Count(math.Abs((ratio-1)*100) < 9.95))
 }
 
 // Percent writes a ratio as its difference from 1 in per cent, with this number of decimals: 1.42

@@ -3,6 +3,7 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,10 +40,8 @@ func ParseSLO(text string) (SLO, error) {
 		if err != nil {
 			return nil, fmt.Errorf("parsing SLO term %q: %w", strings.TrimSpace(part), err)
 		}
-		for _, other := range slo {
-			if other.Metric == term.Metric {
-				return nil, fmt.Errorf("parsing SLO term %q: %s has a limit already; give each metric once", strings.TrimSpace(part), term.Metric)
-			}
+		if slices.ContainsFunc(slo, func(other Term) bool { return other.Metric == term.Metric }) {
+			return nil, fmt.Errorf("parsing SLO term %q: %s has a limit already; give each metric once", strings.TrimSpace(part), term.Metric)
 		}
 		slo = append(slo, term)
 	}
@@ -102,12 +101,10 @@ func parseTime(text string) (float64, error) {
 
 // parseRatio reads a percentage or a ratio, from 0 to 1.
 func parseRatio(text string) (float64, error) {
-	percent, found := strings.CutSuffix(text, "%")
-	read := parseDecimal
-	if found {
-		read = hundredth
+	ratio, err := parseDecimal(text)
+	if percent, found := strings.CutSuffix(text, "%"); found {
+		ratio, err = hundredth(percent)
 	}
-	ratio, err := read(percent)
 	if err != nil || ratio > 1 {
 		return 0, fmt.Errorf("%q is not a share of requests: use a percentage from 0%% to 100%%, or a ratio from 0 to 1", text)
 	}
