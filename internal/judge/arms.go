@@ -20,12 +20,8 @@ import (
 // verdicts' would contradict them.
 func (b blocks) arms(s servers) (all []record.Arm) {
 	for _, pa := range b.run.Plan.Arms {
-		a := record.Arm{
-			Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command),
-			Levels: pa.Levels, Family: pa.Family, Procs: pa.Procs, Busy: pa.Busy, Attached: pa.URL != "", CPUs: s.cpus(pa.Name),
-			Clients: pa.Clients, XMax: measured(b.run.XMax[pa.Name]), Apart: b.run.Apart[pa.Name], Blocks: map[string][]float64{}, Curve: []record.Point{},
-			Failures: map[string]int{},
-		}
+		a := newArm(b.run, pa, s)
+		a.Levels, a.Family, a.Busy, a.Apart = pa.Levels, pa.Family, pa.Busy, b.run.Apart[pa.Name]
 		for _, m := range stats.Metrics() {
 			v := b.series(pa.Name, m.Name)
 			// Without a value in every block it cannot be paired with another arm's.
@@ -82,6 +78,18 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 	return all
 }
 
+// newArm returns an arm of a result with what its plan and its probe tell, and no figures of blocks yet.
+func newArm(run record.Run, pa record.PlanArm, s servers) record.Arm {
+	a := record.Arm{
+		Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command), Procs: pa.Procs, Attached: pa.URL != "", CPUs: s.cpus(pa.Name),
+		Clients: pa.Clients, Blocks: map[string][]float64{}, Failures: map[string]int{}, Curve: []record.Point{},
+	}
+	if x := run.XMax[pa.Name]; x > 0 {
+		a.XMax = &x
+	}
+	return a
+}
+
 // median returns the median of a figure over an arm's valid windows. It returns nil if the figure is
 // unknown in one window, or if no window is valid.
 func (b blocks) median(arm, figure string) *float64 {
@@ -90,15 +98,6 @@ func (b blocks) median(arm, figure string) *float64 {
 		return nil
 	}
 	return &m
-}
-
-// measured returns a pointer to v, or nil if v is 0, which stands for not measured. JSON then
-// shows null and not 0.
-func measured(v float64) *float64 {
-	if v == 0 {
-		return nil
-	}
-	return &v
 }
 
 // ofWindows returns a part of each of an arm's valid windows, in block order. It returns nil if a

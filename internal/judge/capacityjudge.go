@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"schedlab/internal/capacity"
-	"schedlab/internal/command"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -69,50 +68,27 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		c.Terms = append(c.Terms, record.SLOTerm{Text: t.String(), Term: t})
 	}
 	for _, a := range arms {
-		c.Arms = append(c.Arms, a.answer())
-		r.Arms = append(r.Arms, record.Arm{
-			Name: a.plan.Name, Mode: a.plan.Mode, Role: a.plan.Role, Command: command.Join(a.plan.Command), Procs: a.plan.Procs,
-			Attached: a.plan.URL != "", CPUs: j.servers.cpus(a.plan.Name),
-			Clients: a.plan.Clients, XMax: measured(run.XMax[a.plan.Name]), Blocks: map[string][]float64{}, Curve: []record.Point{},
-		})
+		c.Arms, r.Arms = append(c.Arms, a.answer()), append(r.Arms, newArm(run, a.plan, j.servers))
 	}
 	c.Lines = comparedCapacities(c.Arms)
 	r.Capacity = c
-	if o := run.Others; o != nil {
-		r.Others, r.Env.StealRatio = o, o.Steal
-	}
 	r.Doubts = record.ByWeight(slices.Concat(j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), xmaxDoubts(c.Arms), capacityDoubts(r, run, arms)))
 	return r, nil
 }
 
 // takeSearched adds a trial's window to its arm. A trial that cannot be judged becomes a doubt.
 func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, slo stats.SLO) {
-	switch {
-	case err != nil:
-		j.doubts = append(j.doubts, unreadable(err))
-		return
-	case t.Failure != "" || t.Omitted != "":
-		j.doubts = append(j.doubts, leftOut(t.Trial, failed(t.Trial)))
-		return
-	// A trial with other lengths is from another run, or the record is damaged.
-	case t.Window != j.run.Plan.Window || t.Warmup != j.run.Plan.Warmup || t.Window <= 0 || !(t.Rate > 0):
-		j.doubts = append(j.doubts, leftOut(t.Trial, record.Fact{Code: trialOfNoSearch}))
+	if !j.admits(t.Trial, err) {
 		return
 	}
-	j.servers[t.Arm] = append(j.servers[t.Arm], t.Server)
-	for _, a := range arms {
-		if a.plan.Name == t.Arm {
-			w, figures := reduced(t, j.run.Env, a.plan.Clients, slo)
-			a.windows = append(a.windows, w)
-			a.figures = append(a.figures, windowFigures{figures.Values["cpu_per_request"], figures.Generator})
-			// The requests of an overload would not be typical for theory.
-			if w.Refused.None() && w.Purpose != capacity.Overload {
-				a.take(t, j.run.Env)
-			}
-			return
-		}
+	a := arms[slices.IndexFunc(arms, func(a *searched) bool { return a.plan.Name == t.Arm })]
+	w, figures := reduced(t, j.run.Env, a.plan.Clients, slo)
+	a.windows = append(a.windows, w)
+	a.figures = append(a.figures, windowFigures{figures.Values["cpu_per_request"], figures.Generator})
+	// The requests of an overload would not be typical for theory.
+	if w.Refused.None() && w.Purpose != capacity.Overload {
+		a.take(t, j.run.Env)
 	}
-	j.doubts = append(j.doubts, leftOut(t.Trial, record.Fact{Code: trialOfNoArm, Arm: t.Arm}))
 }
 
 // answer returns an arm's answer with all its windows and theories. Lists are empty and not nil,
@@ -187,9 +163,7 @@ func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []r
 	if r.Status != record.Complete {
 		all = append(all, notComplete(run))
 	}
-	if oneCPU(r) {
-		all = append(all, record.Fact{Code: onlyOneCPU})
-	}
+	all = append(all, oneCPU(r)...)
 	for _, a := range arms {
 		// An overload window may be refused: nothing is judged by it.
 		refused := 0

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -51,7 +50,13 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 		f.Values = record.Values{"valid": float64(r.Valid)}
 		add(f)
 	}
-	if share := busiest(r.Arms); share >= muchForeign {
+	share := 0.0 // of the servers' CPUs, the most that other programs used while an arm ran
+	for _, a := range r.Arms {
+		if a.Disturbed != nil {
+			share = max(share, a.Disturbed.Foreign)
+		}
+	}
+	if share >= muchForeign {
 		add(record.Fact{Code: muchDisturbed, Values: record.Values{"share": share}})
 	}
 	if n := r.Ran - r.Valid; n > 0 {
@@ -71,26 +76,12 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 			add(record.Fact{Code: record.Overloaded, Arm: a.Name})
 		}
 	}
-	if oneCPU(r) {
-		add(record.Fact{Code: onlyOneCPU})
-	}
-	return all
+	return append(all, oneCPU(r)...)
 }
 
 // muchForeign is the share of the servers' CPUs that other programs may use before the run is
 // better done again.
 const muchForeign = .25
-
-// busiest returns the largest share of the servers' CPUs that other programs used while an arm
-// ran; 0 if that is unknown.
-func busiest(arms []record.Arm) (share float64) {
-	for _, a := range arms {
-		if a.Disturbed != nil {
-			share = max(share, a.Disturbed.Foreign)
-		}
-	}
-	return share
-}
 
 // plantFlags matches the flags of serve that plant a fault, with their values.
 var plantFlags = regexp.MustCompile(`--plant(-cpu)?[= ]\S+`)
@@ -116,9 +107,12 @@ func notComplete(run record.Run) record.Fact {
 	return f
 }
 
-// oneCPU reports whether no arm had more than one CPU.
-func oneCPU(r *record.Result) bool {
-	return serverCPUs(r.Env) == 1 && !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return record.CountCPUs(a.CPUs, 1) > 1 })
+// oneCPU returns a doubt if no arm had more than one CPU.
+func oneCPU(r *record.Result) []record.Fact {
+	if serverCPUs(r.Env) > 1 || slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return record.CountCPUs(a.CPUs, 1) > 1 }) {
+		return nil
+	}
+	return []record.Fact{{Code: onlyOneCPU}}
 }
 
 // tenths rounds a time to tenths of a millisecond, upwards.
@@ -195,22 +189,6 @@ func incomplete(run record.Run, found, cut int) (all []record.Fact) {
 	return all
 }
 
-// unreadable returns the doubt about a trial with a damaged record.
-func unreadable(err error) record.Fact {
-	return record.Fact{Code: unreadableTrial, Names: record.Names{"error": err.Error()}}
-}
-
-// leftOut returns the doubt about a trial that is not judged; why is the reason.
-func leftOut(t record.Trial, why record.Fact) record.Fact {
-	return record.Fact{Code: trialLeftOut, Arm: t.Arm, Values: record.Values{"trial": float64(t.Number)}, Because: []record.Fact{why}}
-}
-
-// failed returns the reason against a trial that did not come to its end. A trial has either a
-// failure or a reason for which its data were left out.
-func failed(t record.Trial) record.Fact {
-	return record.Fact{Code: trialFailed, Names: record.Names{"error": t.Failure + t.Omitted}}
-}
-
 // starved returns the doubt about an arm that starved connections, or that had too little time to
 // serve them. With fairness, it tells of how many connections.
 func (b blocks) starved(a record.Arm) record.Fact {
@@ -252,16 +230,6 @@ func TroubleSoFar(t record.Trouble) record.Fact {
 // tick apart, so its limit is higher.
 const doubtShare, doubtPassing = .01, .10
 
-// doubtful returns the causes that are reported with the result.
-func doubtful(o *record.Others) (all []record.Trouble) {
-	for _, t := range o.Troubles {
-		if t.Share >= doubtPassing || t.Cause != record.Passing && t.Share >= doubtShare {
-			all = append(all, t)
-		}
-	}
-	return all
-}
-
 // othersDoubts returns one doubt about everything else that used the CPUs over the whole run; nil
 // if nothing used enough to matter. The causes are its Because.
 func othersDoubts(o *record.Others) []record.Fact {
@@ -269,8 +237,10 @@ func othersDoubts(o *record.Others) []record.Fact {
 		return nil
 	}
 	var all []record.Fact
-	for _, t := range doubtful(o) {
-		all = append(all, took(t))
+	for _, t := range o.Troubles {
+		if t.Share >= doubtPassing || t.Cause != record.Passing && t.Share >= doubtShare {
+			all = append(all, took(t))
+		}
 	}
 	if len(all) == 0 {
 		return nil
@@ -306,15 +276,11 @@ var dataRules = []unchecked{
 func (b blocks) notChecked() []string {
 	missing := []string{}
 	for _, u := range dataRules {
-		names, all := b.lacking(u)
-		if len(names) == 0 {
-			continue
+		if names, all := b.lacking(u); len(names) > 0 && (all || u.machine) {
+			missing = append(missing, u.rule+": "+u.why)
+		} else if len(names) > 0 {
+			missing = append(missing, u.rule+" of "+strings.Join(names, ", ")+": "+u.why)
 		}
-		of := ""
-		if !all && !u.machine {
-			of = " of " + strings.Join(names, ", ")
-		}
-		missing = append(missing, fmt.Sprintf("%s%s: %s", u.rule, of, u.why))
 	}
 	return missing
 }
@@ -325,12 +291,10 @@ func (b blocks) notChecked() []string {
 func (b blocks) lacking(u unchecked) (names []string, all bool) {
 	all = true
 	for _, a := range b.run.Plan.Arms {
-		stamped := Accounts(b.run.Plan, a.Name)
 		lacks := false
 		for block, arms := range b.windows {
-			w, ok := arms[a.Name]
-			if ok && (len(b.valid) == 0 || slices.Contains(b.valid, block)) {
-				lacks = lacks || u.lacks(&w, stamped)
+			if w, ok := arms[a.Name]; ok && (len(b.valid) == 0 || slices.Contains(b.valid, block)) {
+				lacks = lacks || u.lacks(&w, Accounts(b.run.Plan, a.Name))
 			}
 		}
 		all = all && lacks

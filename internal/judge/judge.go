@@ -73,22 +73,31 @@ func New(name, path string, run record.Run, aim Aim) (*Judge, error) {
 // doubt. It keeps the window and its predictions, and not the requests: a run may have millions of
 // these.
 func (j *Judge) Take(t record.TrialRecord, err error) {
-	if err != nil {
-		j.doubts = append(j.doubts, unreadable(err))
-		return
-	}
-	if why := j.unusable(t.Trial); !why.None() {
-		j.doubts = append(j.doubts, leftOut(t.Trial, why))
+	if !j.admits(t.Trial, err) {
 		return
 	}
 	arm := planned(j.run.Plan, t.Arm)
-	j.servers[t.Arm] = append(j.servers[t.Arm], t.Server)
 	if j.windows[t.Block] == nil {
 		j.windows[t.Block] = map[string]modelled{}
 	}
 	w := model(window.Reduce(t, j.run.Env, arm.Clients), t, *arm, j.run)
 	w.quantiles = quantiles(t, j.aim.SLO)
 	j.windows[t.Block][t.Arm] = w
+}
+
+// admits reports whether a trial can be judged, and notes its server's side. If it cannot, the reason
+// becomes a doubt. err is the error of reading the trial.
+func (j *Judge) admits(t record.Trial, err error) bool {
+	if err != nil {
+		j.doubts = append(j.doubts, record.Fact{Code: unreadableTrial, Names: record.Names{"error": err.Error()}})
+		return false
+	}
+	if why := j.unusable(t); !why.None() {
+		j.doubts = append(j.doubts, record.Fact{Code: trialLeftOut, Arm: t.Arm, Values: record.Values{"trial": float64(t.Number)}, Because: []record.Fact{why}})
+		return false
+	}
+	j.servers[t.Arm] = append(j.servers[t.Arm], t.Server)
+	return true
 }
 
 // read judges all trials of a record, and calls show with each one that can be read. A trial that
@@ -133,16 +142,14 @@ func (j *Judge) judge() judgement {
 	v := b.compare(arms)
 	r := header(j.name, j.path, j.run)
 	r.Valid, r.Ran, r.Refused, r.Order = len(b.valid), len(b.windows), b.refused, b.order()
-	r.Env.StealRatio = b.stolen()
+	if r.Others == nil {
+		r.Env.StealRatio = b.stolen()
+	}
 	r.Arms, r.AA, r.Verdicts, r.Duels, r.Differences = arms, v.aa, v.all, v.duels, b.differences(arms)
 	r.Laws, r.NotChecked, r.Gate = b.audit(), b.notChecked(), b.gated(arms)
 	g := judgement{b, r}
 	r.Expectations = g.expected()
 	r.Winner, r.Answer = conclude(r)
-	// The watchdog measured steal over the whole run, which is better than over the windows.
-	if o := j.run.Others; o != nil {
-		r.Others, r.Env.StealRatio = o, o.Steal
-	}
 	r.Doubts = b.doubts(r, slices.Concat(j.doubts, j.servers.doubtsOf(j.run.Plan)))
 	return g
 }
@@ -151,10 +158,14 @@ func (j *Judge) judge() judgement {
 // not nil, so that JSON shows [] and not null.
 func header(name, path string, run record.Run) *record.Result {
 	p := run.Plan
+	// The watchdog measured steal over the whole run, which is better than over the windows.
+	if o := run.Others; o != nil {
+		run.Env.StealRatio = o.Steal
+	}
 	return &record.Result{
 		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Question: p.Question,
 		Status: run.Status, Seed: p.Seed, Rate: p.Rate, Sendable: p.Sendable, Asked: p.Asked, Warmup: p.Warmup, Window: p.Window, Planned: p.Blocks, Started: run.Started,
-		Env: run.Env, Note: p.Note, Doubts: []record.Fact{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
+		Env: run.Env, Others: run.Others, Note: p.Note, Doubts: []record.Fact{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
 		AA: []record.Verdict{}, NotChecked: []string{}, LoadsDiffer: LoadsDiffer(p.Arms),
 	}
 }
@@ -164,14 +175,16 @@ func header(name, path string, run record.Run) *record.Result {
 func (j *Judge) unusable(t record.Trial) (why record.Fact) {
 	_, twice := j.windows[t.Block][t.Arm]
 	switch {
-	case t.Failure != "" || t.Omitted != "":
-		return failed(t)
+	case t.Failure != "" || t.Omitted != "": // a trial has one of them at most
+		return record.Fact{Code: trialFailed, Names: record.Names{"error": t.Failure + t.Omitted}}
 	case planned(j.run.Plan, t.Arm) == nil:
 		return record.Fact{Code: trialOfNoArm, Arm: t.Arm}
 	case t.Window != j.run.Plan.Window || t.Warmup != j.run.Plan.Warmup || t.Window <= 0:
 		return record.Fact{Code: otherWindow, Values: record.Values{
 			"warmup": t.Warmup, "window": t.Window, "planned_warmup": j.run.Plan.Warmup, "planned_window": j.run.Plan.Window,
 		}}
+	case j.run.Plan.SLO != "" && !(t.Rate > 0):
+		return record.Fact{Code: trialOfNoSearch}
 	case twice:
 		return record.Fact{Code: secondTrial, Values: record.Values{"block": float64(t.Block)}}
 	}
@@ -272,12 +285,12 @@ func (s servers) doubtsOf(p record.Plan) (all []record.Fact) {
 			for _, f := range t.Doubts {
 				f.Arm = a.Name
 				same := func(other record.Fact) bool { return reflect.DeepEqual(f, other) }
-				if a.Role != record.Copy && !slices.ContainsFunc(own, same) && len(own) < mostServerDoubts {
+				if a.Role != record.Copy && !slices.ContainsFunc(own, same) {
 					own = append(own, f)
 				}
 			}
 		}
-		all = append(all, own...)
+		all = append(all, own[:min(len(own), mostServerDoubts)]...)
 	}
 	return all
 }

@@ -162,8 +162,8 @@ func TestDoubtfulShares(t *testing.T) {
 		{record.Program, doubtShare, 1}, {record.Program, doubtShare - 1e-6, 0},
 		{record.Passing, doubtPassing, 1}, {record.Passing, doubtPassing - 1e-6, 0},
 	} {
-		if got := doubtful(&record.Others{Troubles: []record.Trouble{{Cause: c.cause, Share: c.share}}}); len(got) != c.want {
-			t.Errorf("%s of %v: %d told, want %d", c.cause, c.share, len(got), c.want)
+		if got := len(othersDoubts(&record.Others{Troubles: []record.Trouble{{Cause: c.cause, Share: c.share}}})); got != c.want {
+			t.Errorf("%s of %v: %d told, want %d", c.cause, c.share, got, c.want)
 		}
 	}
 }
