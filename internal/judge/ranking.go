@@ -74,7 +74,7 @@ func newRanking(r *record.Result, asked func(record.Verdict) bool, byLoad bool) 
 				rank = record.OtherLoad
 			}
 			if rank == "" {
-				on := versus(r, a.Name, f.arms[k].Name)
+				on := slices.DeleteFunc(slices.Clone(r.Duels), func(v record.Verdict) bool { return v.Arm != a.Name || v.Baseline != f.arms[k].Name })
 				between, _ := stand(a, f.arms[k], on, asked, nil)
 				// Only a duel of two possible winners is worth showing.
 				if rank = between.Rank; better(s.Rank) && better(f.ranks[k][0]) {
@@ -174,21 +174,13 @@ func failedBy(f record.Fact, arm string) bool {
 func better(r record.Rank) bool { return r == record.RankFaster || r == record.KeepsUp }
 func worse(r record.Rank) bool  { return r == record.RankSlower || r == record.FallsBehind }
 
-// inverse returns the rank as seen from the other arm. A rank that is the same from both sides
-// stays.
-func inverse(r record.Rank) record.Rank {
-	switch r {
-	case record.RankFaster:
-		return record.RankSlower
-	case record.RankSlower:
-		return record.RankFaster
-	case record.KeepsUp:
-		return record.FallsBehind
-	case record.FallsBehind:
-		return record.KeepsUp
-	}
-	return r
+// opposite has the ranks that are others as seen from the other arm.
+var opposite = map[record.Rank]record.Rank{
+	record.RankFaster: record.RankSlower, record.RankSlower: record.RankFaster, record.KeepsUp: record.FallsBehind, record.FallsBehind: record.KeepsUp,
 }
+
+// inverse returns the rank as seen from the other arm.
+func inverse(r record.Rank) record.Rank { return cmp.Or(opposite[r], r) }
 
 // implied returns the rank of two challengers that follows from their verdicts against the
 // baseline, without a duel; "" if none follows. a and b are the ranks of arm and other against the
@@ -215,23 +207,10 @@ func implied(arm, other string, a, b record.Rank, verdicts []record.Verdict, ask
 	return ""
 }
 
-// versus returns the verdicts on one challenger against another. They are in the order of the
-// metrics.
-func versus(r *record.Result, arm, against string) (all []record.Verdict) {
-	for _, v := range r.Duels {
-		if v.Arm == arm && v.Baseline == against {
-			all = append(all, v)
-		}
-	}
-	return all
-}
-
 // atFault reports whether a verdict is refused because of what the arm did, and not because of
 // noise. These reasons stay, however many blocks there are.
 func atFault(v record.Verdict) bool {
-	return slices.ContainsFunc([]record.Code{causeErrors, causeStatusMix, record.CauseStarvation, causeUnsent}, func(c record.Code) bool {
-		return v.Reason.RestsOn(c)
-	})
+	return slices.ContainsFunc([]record.Code{causeErrors, causeStatusMix, record.CauseStarvation, causeUnsent}, v.Reason.RestsOn)
 }
 
 // decide names the winner, or the arms that share the first place. A winner starved no client and
@@ -250,10 +229,11 @@ func (f ranking) decide() (kind record.AnswerKind, best []string) {
 	}
 	// A tie needs every pair of the leaders to be surely the same: arms that are not told apart
 	// are open.
+	alike := f.pairs(leaders, record.RankSame) == len(leaders)*(len(leaders)-1)
 	switch {
-	case len(leaders) == len(f.arms) && f.pairs(leaders, record.RankSame) == len(leaders)*(len(leaders)-1):
+	case alike && len(leaders) == len(f.arms):
 		return record.ATie, best
-	case len(leaders) > 1 && f.pairs(leaders, record.RankSame) == len(leaders)*(len(leaders)-1):
+	case alike && len(leaders) > 1:
 		return record.TieForBest, best
 	case f.pairs(leaders, record.RankTrade) > 0:
 		return record.ATrade, nil
@@ -318,23 +298,15 @@ func conclude(r *record.Result) (winner string, a record.Conclusion) {
 	case a.Outcome == record.ATrade:
 		winner = "trade"
 	}
-	// Without a single verdict there are no standings to show, but a reason.
+	// Without a single verdict there are no standings to show, but the first reason against one.
 	if !slices.Contains(f.judged, true) {
-		a = record.Conclusion{Outcome: record.NoVerdict, Reason: refusalReason(r.Verdicts)}
+		a = record.Conclusion{Outcome: record.NoVerdict, Reason: record.Fact{Code: nothingCompared}}
+		if i := slices.IndexFunc(r.Verdicts, func(v record.Verdict) bool { return !v.Reason.None() }); i >= 0 {
+			a.Reason = r.Verdicts[i].Reason
+		}
 	}
 	a.Starving = starving(r.Arms, a.Standings)
 	return winner, a
-}
-
-// refusalReason returns the first reason for which a verdict was refused. If there is none, it is
-// the fact that nothing was compared.
-func refusalReason(vs []record.Verdict) record.Fact {
-	for _, v := range vs {
-		if !v.Reason.None() {
-			return v.Reason
-		}
-	}
-	return record.Fact{Code: nothingCompared}
 }
 
 // starving returns the names of the arms that starved connections, unless an arm's standing says
@@ -369,11 +341,11 @@ func Outcome(r *record.Result, metric string) record.CellVerdict {
 		return record.CellVerdict{Decision: record.Rejected, Reason: record.Fact{Code: loadsDiffer}}
 	}
 	if !slices.ContainsFunc(r.Verdicts, asked) {
-		why := record.Fact{Code: nothingCompared}
+		why := nothingCompared
 		if metric != "" {
-			why = record.Fact{Code: noVerdictOn, Metric: metric}
+			why = noVerdictOn
 		}
-		return record.CellVerdict{Decision: record.Rejected, Metric: metric, Reason: why}
+		return record.CellVerdict{Decision: record.Rejected, Metric: metric, Reason: record.Fact{Code: why, Metric: metric}}
 	}
 	f := newRanking(r, asked, metric == "")
 	kind, best := f.decide()

@@ -106,9 +106,7 @@ const (
 
 // final reports whether no number of blocks changes a reason against a verdict.
 func final(why record.Fact) bool {
-	return slices.ContainsFunc([]record.Code{
-		causeErrors, causeNoReplies, causeFewRequests, causeUnknownCPU, causeOverload, record.CauseStarvation, causeUnsent,
-	}, why.RestsOn)
+	return slices.ContainsFunc([]record.Code{causeErrors, causeNoReplies, causeFewRequests, causeUnknownCPU, causeOverload, record.CauseStarvation, causeUnsent}, why.RestsOn)
 }
 
 // firstOf returns the first of these reasons; no fact if all are none.
@@ -126,9 +124,7 @@ func (b blocks) refuseRun() (why record.Fact) {
 	if len(b.valid) > 0 {
 		return why
 	}
-	return record.Fact{
-		Code: causeNoBlocks, Values: record.Values{"ran": float64(len(b.windows))}, Names: record.Names{"status": string(b.run.Status)},
-	}
+	return record.Fact{Code: causeNoBlocks, Values: record.Values{"ran": float64(len(b.windows))}, Names: record.Names{"status": string(b.run.Status)}}
 }
 
 // refusePair returns the reason against comparing two arms at a metric; no fact if there is none. A reason

@@ -161,11 +161,8 @@ func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 	if first, last, p, drifts := said.drifts(); drifts {
 		return against(causeDrift, record.Values{"first": math.Exp(first), "last": math.Exp(last), "p": p}, nil)
 	}
-	checked := []disturbance{of(window.ForeignLoad), of(window.Stealing), of(window.Throttling), of(window.LoadShare)}
+	checked := slices.DeleteFunc([]disturbance{of(window.ForeignLoad), of(window.Stealing), of(window.Throttling), of(window.LoadShare)}, disturbance.unknown)
 	for _, d := range checked {
-		if !d.known() {
-			continue
-		}
 		if more, made := said.shareImbalance(d); made {
 			return against(causeImbalance, record.Values{"more": more}, record.Names{"share": d.name})
 		}
@@ -173,10 +170,12 @@ func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 	if c.Metric.Quantile > 0 {
 		late := of(window.Lateness + metric)
 		late.name = "lateness of the load" // the same for every quantile
-		if more, made := said.lateImbalance(late, baseTimes, armTimes); late.known() && made {
+		if more, made := said.lateImbalance(late, baseTimes, armTimes); !late.unknown() && made {
 			return against(causeImbalance, record.Values{"more": more}, nil)
 		}
-		checked = append(checked, late)
+		if !late.unknown() {
+			checked = append(checked, late)
+		}
 		baseSent, armSent, _ := b.times(base, arm, metric, window.FromSent)
 		// Times from the sending leave out the load's lateness. The verdict must not depend on it.
 		if sent := toCheck(c, baseSent, armSent); said.contradicts(stats.Median(sent.x)) {
@@ -189,9 +188,6 @@ func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 		return against(causeSensitivity, record.Values{"ratio": math.Exp(stats.Median(clean)), "failing": float64(failing)}, nil)
 	}
 	for _, d := range checked {
-		if !d.known() {
-			continue
-		}
 		if calm, ok := said.calm(d); ok && said.contradicts(calm) {
 			return against(causeSensitivity, record.Values{"ratio": math.Exp(calm)}, record.Names{"calm": d.name})
 		}
@@ -243,9 +239,7 @@ func (b blocks) disturbed(arm string) *record.Disturbed {
 		return -1
 	}
 	d := &record.Disturbed{Late: map[string]float64{}, Foreign: known(window.ForeignLoad), Steal: known(window.Stealing), Throttled: known(window.Throttling)}
-	if v := stats.Median(b.series(arm, window.LoadShare)); v > 0 { // not NaN
-		d.Load = v
-	}
+	d.Load = max(0, known(window.LoadShare))
 	for _, m := range stats.Quantiles() {
 		if v := b.median(arm, window.Lateness+m.Name); v != nil {
 			d.Late[m.Name] = *v
@@ -294,18 +288,23 @@ type disturbance struct {
 	base, arm []float64
 }
 
-// known reports whether every value is known. NaN is unknown.
-func (d disturbance) known() bool {
-	return len(d.base) > 0 && !slices.ContainsFunc(slices.Concat(d.base, d.arm), math.IsNaN)
+// unknown reports whether a value is not known, which is NaN.
+func (d disturbance) unknown() bool {
+	return len(d.base) == 0 || slices.ContainsFunc(slices.Concat(d.base, d.arm), math.IsNaN)
 }
 
 // difference returns how much more the arm was disturbed than the baseline, per block.
 func (d disturbance) difference() []float64 {
-	diff := make([]float64, len(d.base))
-	for i := range diff {
-		diff[i] = d.arm[i] - d.base[i]
+	return paired(d.base, d.arm, func(b, a float64) float64 { return a - b })
+}
+
+// paired returns a figure of each pair of a baseline's and an arm's value.
+func paired(base, arm []float64, figure func(base, arm float64) float64) []float64 {
+	all := make([]float64, len(base))
+	for i := range all {
+		all[i] = figure(base[i], arm[i])
 	}
-	return diff
+	return all
 }
 
 // differs returns the median of diff. sure reports whether the exact confidence interval of the
@@ -330,11 +329,7 @@ type checkedVerdict struct {
 // toCheck returns the verdict of a comparison for the checks. base and arm are the compared
 // values, one per block. The values are above 0, or Compare would have refused them.
 func toCheck(c stats.Comparison, base, arm []float64) checkedVerdict {
-	x := make([]float64, len(base))
-	for i := range x {
-		x[i] = math.Log(arm[i] / base[i])
-	}
-	return checkedVerdict{c.Decision, x, math.Log1p(c.Metric.Same)}
+	return checkedVerdict{c.Decision, paired(base, arm, func(b, a float64) float64 { return math.Log(a / b) }), math.Log1p(c.Metric.Same)}
 }
 
 // contradicts reports whether a median says the opposite of the verdict: for FASTER and SLOWER the
@@ -399,10 +394,7 @@ func (c checkedVerdict) shareImbalance(share disturbance) (more float64, made bo
 // if all blocks were disturbed alike. If the calm half says the opposite, the verdict depends on
 // the disturbance.
 func (c checkedVerdict) calm(d disturbance) (median float64, ok bool) {
-	sum := make([]float64, len(d.base))
-	for i := range sum {
-		sum[i] = d.base[i] + d.arm[i]
-	}
+	sum := paired(d.base, d.arm, func(b, a float64) float64 { return a + b })
 	if len(sum) == 0 || slices.Max(sum) == slices.Min(sum) {
 		return 0, false
 	}

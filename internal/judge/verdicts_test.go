@@ -288,8 +288,8 @@ func TestCallsAtTheirLimits(t *testing.T) {
 		"a SAME that would be at its edge":        {same.madeBy(-.0625), false},
 		"a SAME that would be beyond it":          {same.madeBy(-.0626), true},
 		"a SAME that would be more of one":        {same.madeBy(.0626), false},
-		"a disturbance of no block":               {disturbance{}.known(), false},
-		"a disturbance not known of the baseline": {disturbance{base: []float64{1, math.NaN()}, arm: []float64{1, 1}}.known(), false},
+		"a disturbance of no block":               {disturbance{}.unknown(), true},
+		"a disturbance not known of the baseline": {disturbance{base: []float64{1, math.NaN()}, arm: []float64{1, 1}}.unknown(), true},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: got %v, want %v", name, c.got, c.want)
