@@ -25,13 +25,12 @@ const (
 	AtBudget  = "budget"  // all windows of the search were used up
 )
 
-// A Finding is the answer from the windows of one arm. Of the ArmCapacity it holds the outcome
-// with its rates and counts; the caller knows the arm, its windows and its theories.
+// A Finding is the answer from the windows of one arm. Of the ArmCapacity it holds the outcome with its rates
+// and counts; the caller knows the arm, its windows and its theories.
 //
-// The verdict is a count. Low is the highest rate at which three windows or more were verified and
-// all kept the objective. High is the lowest rate at which two windows or more, and more than
-// half, broke it. The estimate decides only where these windows are measured, and whether any
-// limit is in sight.
+// The verdict is a count: Low is the highest rate at which three windows or more were verified and all kept the
+// objective, High the lowest at which two or more, and more than half, broke it. The estimate decides only where
+// these windows are measured, and whether any limit is in sight.
 type Finding struct {
 	record.ArmCapacity
 	Least         float64 // lowest rate of a window that counts, requests per second
@@ -56,8 +55,7 @@ func recovers(kept, of int) string {
 	return ""
 }
 
-// finite returns v, or 0 if it is infinite or no number. JSON has no infinity, and the record uses
-// 0 for an unknown rate.
+// finite returns v, or 0, which is an unknown rate in the record, if it is infinite or no number.
 func finite(v float64) float64 {
 	if math.IsInf(v, 0) || math.IsNaN(v) {
 		return 0
@@ -65,9 +63,8 @@ func finite(v float64) float64 {
 	return v
 }
 
-// Judge computes the finding from the windows of one arm and the options of its search. It may be
-// called at any time during a search. The outcome is [Undecided] unless the windows settle another
-// one.
+// Judge computes the finding from the windows of one arm and the options of its search, at any time during it. The
+// outcome is [Undecided] unless the windows settle another one.
 func Judge(o Options, windows []record.RateWindow) (f Finding) {
 	f.Outcome = Undecided
 	slo := o.SLO
@@ -103,13 +100,11 @@ func Judge(o Options, windows []record.RateWindow) (f Finding) {
 	}
 	f.Recovers = recovers(f.AgainKept, f.AgainOf)
 	f.Least, _ = span(windows)
-	// One broken window is enough against a verified rate. To refute a rate, most of its windows
-	// must break the objective, because noise alone may break it in one.
+	// One broken window is enough against a verified rate, but noise alone may break one of a refuted rate.
 	f.Low, f.LowKept, f.LowOf = verified.best(func(v, than float64) bool { return v > than }, func(c counted) bool { return c.yes >= trials && c.yes == c.of })
 	f.High, f.HighBroken, f.HighOf = refuted.best(func(v, than float64) bool { return v < than }, func(c counted) bool { return c.yes >= refuting && 2*c.yes > c.of })
 	switch {
-	// At lower rates the goodput term cannot hold, because fewer requests are offered than it
-	// promises. At this rate the objective is broken. So no rate can keep it.
+	// At lower rates fewer requests are offered than the goodput term promises, so no rate can keep it.
 	case f.High > 0 && f.High <= promise(slo):
 		f.Outcome = Never
 	case f.Low > 0 && f.High > f.Low:
@@ -150,11 +145,9 @@ func (o Options) stop(f Finding, windows []record.RateWindow) string {
 	return ""
 }
 
-// A tally counts windows by rate. The order is the order in which rates were first tried. There
-// are few rates, so it is no map.
+// A tally counts, for each rate in the order in which they were first tried, how many of its windows are a yes.
 type tally []counted
 
-// counted holds how many of the windows at a rate are a yes.
 type counted struct {
 	rate    float64
 	yes, of int
@@ -171,9 +164,8 @@ func (t *tally) add(rate float64, yes bool) {
 	(*t)[i].yes += stats.Count(yes)
 }
 
-// best returns the best settled rate with its counts. If no rate is settled, rate is 0 and the
-// counts are those at the last rate tried. better reports whether v is the better of two settled
-// rates: the higher verified one, or the lower refuted one.
+// best returns the best settled rate with its counts; 0 and the counts at the last rate tried if none is settled.
+// better reports whether v is the better of two settled rates: the higher verified one, or the lower refuted one.
 func (t tally) best(better func(v, than float64) bool, settled func(counted) bool) (rate float64, yes, of int) {
 	for _, c := range t {
 		switch {

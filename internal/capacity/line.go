@@ -9,14 +9,12 @@ import (
 	"schedlab/internal/stats"
 )
 
-// closest is the relative distance of two rates up to which the slope between them says nothing.
-// The noise of the two windows outweighs the difference between them.
+// closest is the relative distance of two rates up to which noise outweighs the slope between them.
 const closest = .02
 
-// robustLine returns the line with the slope of [stats.TheilSen] that leaves half of the points
-// above it and half below. ok is false if the line does not fall, or if no two rates are far
-// enough apart. A robust line is needed because a pause of the machine makes single windows far
-// too slow, and least squares would follow them.
+// robustLine returns the line with the slope of [stats.TheilSen] that leaves half of the points above it and half
+// below. ok is false if the line does not fall, or if no two rates are far enough apart. Least squares would follow
+// the single windows that a pause of the machine makes far too slow.
 func robustLine(x, y []float64) (l record.RateLine, ok bool) {
 	if l.Slope = stats.TheilSen(x, y, closest); !(l.Slope < 0) {
 		return l, false
@@ -31,12 +29,10 @@ func robustLine(x, y []float64) (l record.RateLine, ok bool) {
 
 // A bound is the rate from which on a term no longer holds, by the windows so far.
 //
-// This file estimates a bound in two ways. The bracket works for every term: it needs to know only
-// which windows kept the term. The line works for times: 1/time falls with the rate, and is
-// straight for M/M/1, where the q-quantile of the response time is ln(1/(1-q))/(µ-λ) seconds at
-// arrival rate λ and service rate µ. The line comes from all windows near the limit, so it is more
-// exact than the bracket, which then only keeps it from going far beyond the rates that were
-// measured.
+// It is estimated in two ways. The bracket works for every term: it needs to know only which windows kept the term.
+// The line works for times: 1/time falls with the rate, and is straight for M/M/1, where the q-quantile of the
+// response time is ln(1/(1-q))/(µ-λ) seconds at arrival rate λ and service rate µ. It comes from all windows near
+// the limit, so it is more exact than the bracket, which then only keeps it near the rates that were measured.
 type bound struct {
 	rate float64          // the estimate: 0 if the term holds nowhere, +Inf if it holds everywhere
 	half float64          // half the relative range of the estimates that leave out one window each; +Inf if unknown
@@ -46,13 +42,10 @@ type bound struct {
 	kept, broken float64
 }
 
-// nearLimit is the factor by which a response time may be above or below its limit to count for
-// the line. The line need be straight only near the limit, where the estimate is.
-const nearLimit = 4
-
-// fewest is the smallest number of windows that make a line. Any two points lie on a line, so two
-// cannot show how far the line may be off.
-const fewest = 3
+const (
+	nearLimit = 4 // factor by which a response time may be off its limit to count for the line, which need be straight only there
+	fewest    = 3 // windows that make a line: any two points lie on one, so two cannot show how far it may be off
+)
 
 // meets returns the rate at which the line's response time is p seconds. It solves 1/p = Intercept
 // + Slope·rate.
@@ -101,9 +94,8 @@ func boundOf(term stats.Term, windows []record.RateWindow) bound {
 // timed reports whether a term has a line: a quantile or the mean.
 func timed(t stats.Term) bool { return t.Quantile > 0 || t.Metric == "mean" }
 
-// temper limits the estimate of a line to rates near the windows' own: from 0.8 of the bracket's
-// lower end to 1.25 of its upper end. A line through few windows may meet the limit far away from
-// every window, where nobody has measured. 1.25 is 1/0.8.
+// temper limits the estimate of a line to rates near the windows' own: from 0.8 of the bracket's lower end to 1.25
+// of its upper end. A line through few windows may meet the limit far away from all of them.
 func (b bound) temper(rate float64) float64 {
 	if b.kept > 0 {
 		rate = max(rate, b.kept*.8)
@@ -120,11 +112,9 @@ type place struct {
 	kept bool
 }
 
-// bracket finds the rate below which windows keep the term and above which they break it, with the
-// fewest exceptions. If several rates are equally good, the bracket is their range.
-//
-// It moves a border up through the sorted windows. An exception is a window that kept the term
-// above the border, or broke it below.
+// bracket finds the rate below which windows keep the term and above which they break it, with the fewest
+// exceptions. If several rates are equally good, the bracket is their range. It moves a border up through the sorted
+// windows; an exception is a window that kept the term above the border, or broke it below.
 func bracket(at []place) bound {
 	at = slices.SortedFunc(slices.Values(at), func(a, b place) int { return cmp.Compare(a.rate, b.rate) })
 	wrong := 0 // exceptions if the rate is below all windows

@@ -1,3 +1,13 @@
+// Package capacity searches for the highest rate of requests at which a server keeps a service
+// level objective, and says how sure the answer is. It decides which rate to offer next and what
+// the windows so far show. The caller's [Bench] starts the servers and measures. The package reads
+// no clock; with the same answers of the bench it does the same again.
+//
+// The search (docs/guide/capacity.md) begins with a look over the whole range in random
+// order. Then it fits a robust line of 1/quantile on rate, which is straight for M/M/1 and nearly
+// straight for most servers near their limit, and measures more windows where the line meets the
+// limit. The verdict does not depend on the line: windows just below the estimate must keep the
+// objective, and windows just above must break it. The answer is an interval, never a point.
 package capacity
 
 import (
@@ -12,6 +22,53 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
+
+// The purposes of windows, in the order in which a search has them.
+const (
+	Curve    = "curve"    // the first look over the range
+	Reach    = "reach"    // beyond the range, while every window in it keeps the objective, or none does
+	Near     = "near"     // around the estimate
+	Verify   = "verify"   // below the estimate, where the objective should be kept
+	Refute   = "refute"   // above it, where it should be broken
+	Overload = "overload" // beyond what the server can do, to see whether it recovers
+	Again    = "again"    // at the verified rate on the server that was overloaded
+)
+
+// A Step is the next window of a search. Purpose is one of the constants above. The bench measures
+// every purpose alike, except that a window of Overload may lack values.
+type Step struct {
+	Rate    float64 // requests per second
+	Purpose string
+}
+
+// A Lost is the error of a [Bench] for an arm that cannot be measured any more, for example
+// because its server died. It ends the search of this arm only.
+type Lost struct{ Err error }
+
+// Error returns the text of Err.
+func (l *Lost) Error() string { return l.Err.Error() }
+
+// Unwrap returns Err.
+func (l *Lost) Unwrap() error { return l.Err }
+
+// A Bench measures servers. Its methods are called one at a time. An error from them ends the
+// search of all arms, unless it is a [*Lost].
+type Bench interface {
+	// Start starts a fresh server of an arm; arm is its index in the xmax of [Run].
+	Start(ctx context.Context, arm int) (Server, error)
+}
+
+// A Server is a running server of one arm. [Run] offers it one window, or an overload with the
+// windows after it.
+type Server interface {
+	// Offer measures one window. It refuses the window if it has no value for a term of the
+	// objective, unless its purpose is Overload. A Sent of 0 counts as the rate. [Run] sets
+	// Purpose and Rate from the step.
+	Offer(ctx context.Context, s Step) (record.RateWindow, error)
+	// Stop ends the server; nothing is offered to it afterwards. Its error is returned if Offer
+	// had none.
+	Stop() error
+}
 
 // Options are the settings of a search. Rates are requests per second. One seed gives the same
 // orders again, so that a search can be repeated.
@@ -49,34 +106,27 @@ const (
 // the verified rate again, if each is settled at once.
 const Reserved = 2*trials + 2
 
-// Least is the smallest number of windows with which a search is possible. A budget below it ends
-// before there could be an answer.
+// Least is the smallest number of windows with which a search may have an answer.
 const Least = looks + leastNear + Reserved
 
-// around holds the places of the windows around an estimate, as ratios from it. Most are below the
-// estimate: far above it, response times are soon more than nearLimit times the limit, and no
-// longer count for the line.
+// around holds the places of the windows around an estimate, as ratios from it. Most are below: far above it,
+// response times are soon more than nearLimit times the limit, and no longer count for the line.
 var around = []float64{-.12, -.08, -.04, 0, .04, .06}
 
-// A search is the search of one arm.
-//
-// It is written as straight code that asks for one window after the other, as if it were alone.
-// [Run] turns it into an iterator, so that the searches of all arms can take turns.
-//
-// ask yields a step to the caller, and returns false if the caller ended the search. next is the
-// iterator, and step the window that it asked for.
+// A search is the search of one arm. It is straight code that asks for one window after the other, as if it were
+// alone. [Run] turns it into an iterator, so that the searches of all arms can take turns.
 type search struct {
 	Options
 	arm     int // its index
 	xmax    float64
 	rng     *rand.Rand
 	windows []record.RateWindow
-	offsets []float64 // entries of around that are not used yet
-	ask     func(Step) bool
-	over    bool // the caller ended the search
-	next    func() (Step, bool)
-	step    Step
-	more    bool // step is valid
+	offsets []float64           // entries of around that are not used yet
+	ask     func(Step) bool     // yields a step to the caller; false if the caller ended the search
+	over    bool                // the caller ended the search
+	next    func() (Step, bool) // the iterator
+	step    Step                // that it asked for
+	more    bool                // step is valid
 }
 
 // steps runs the whole search. The caller appends the window of each step to s.windows before it
@@ -121,8 +171,8 @@ func (s *search) clamp(rate float64) float64 {
 	return rate
 }
 
-// look measures the whole range in random order. In ascending order, a machine that slows down
-// over time would look like a server near its limit.
+// look measures the whole range, in random order: in ascending order a machine that slows down over time would look
+// like a server near its limit.
 func (s *search) look() {
 	for _, i := range s.rng.Perm(looks) {
 		share := lowest + (highest-lowest)*float64(i)/(looks-1)
@@ -144,9 +194,8 @@ func span(windows []record.RateWindow) (low, high float64) {
 	return low, high
 }
 
-// narrow measures around the estimate until the estimate is good enough. While nothing breaks the
-// objective, or nothing keeps it, there is no estimate, and narrow goes on beyond the range. It
-// leaves the windows in [Reserved] for the verdict.
+// narrow measures around the estimate until that is good enough. While nothing breaks the objective, or nothing
+// keeps it, there is no estimate, and narrow goes on beyond the range. It leaves [Reserved] windows for the verdict.
 func (s *search) narrow() {
 	for near := 0; s.left() > Reserved && !s.over; {
 		b, _ := s.binding(s.windows)
@@ -164,9 +213,8 @@ func (s *search) narrow() {
 	}
 }
 
-// extend measures one rate above or below the range, and reports whether another may tell more.
-// Downwards it halves the rate, upwards it adds a quarter: a rate far above the limit fills the
-// server's queues and tells little.
+// extend measures one rate above or below the range, and reports whether another may tell more. Downwards it halves
+// the rate, upwards it adds a quarter: a rate far above the limit fills the server's queues and tells little.
 func (s *search) extend(b bound) bool {
 	low, high := span(s.windows)
 	switch {
@@ -205,8 +253,7 @@ func (s *search) telling(b bound) float64 {
 	return b.rate * (1 + off)
 }
 
-// binding returns the term with the lowest estimate, and its bound. The objective needs every
-// term, so the first term to give way limits the rate.
+// binding returns the term with the lowest estimate, which gives way first, and its bound.
 func (o Options) binding(windows []record.RateWindow) (b bound, term int) {
 	for i, t := range o.SLO {
 		if next := boundOf(t, windows); i == 0 || next.rate < b.rate {
@@ -242,8 +289,7 @@ func (s *search) confirm() {
 		high = promised
 	}
 	for lowDone, highDone := false, false; !(lowDone && highDone) && s.left() > 0 && !s.over; {
-		// Every round takes the newest estimate, but moves by at least wider. Otherwise a wrong
-		// estimate could use up all windows near one rate.
+		// Every round takes the newest estimate, but moves by at least wider: a wrong estimate could use up all windows.
 		if !lowDone {
 			lowDone = s.all(low, Verify) || low <= max(s.Floor, promised)
 			low = max(min(below*s.estimate(b.rate), low*(1-wider)), promised)
@@ -255,8 +301,7 @@ func (s *search) confirm() {
 	}
 }
 
-// estimate returns the rate at which the binding term gives way by the windows so far, or before
-// if there is no estimate.
+// estimate returns the rate at which the binding term gives way by the windows so far; before if there is none.
 func (s *search) estimate(before float64) float64 {
 	if b, _ := s.binding(s.windows); b.rate > 0 && !math.IsInf(b.rate, 1) {
 		return b.rate
@@ -308,19 +353,16 @@ func (s *search) recover() {
 	}
 }
 
-// Run searches every arm's capacity. xmax is each arm's X_max: closed-loop throughput, requests
-// per second. A round measures one window of every arm that is not done, in random order, so that
-// changes on the machine meet all arms. Run returns each arm's windows in the order they were
-// measured; with an error, the windows until then. A lost arm does not end the search of the
-// others: its error, the [*Lost] of the first lost arm, is returned after they are done.
+// Run searches every arm's capacity. xmax is each arm's X_max: closed-loop throughput, requests per second. A round
+// measures one window of every arm that is not done, in random order, so that changes on the machine meet all arms.
+// Run returns each arm's windows in the order they were measured; with an error, the windows until then. A lost arm
+// does not end the search of the others: the [*Lost] of the first one is returned after they are done.
 func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]record.RateWindow, error) {
 	var arms []*search
 	for i, x := range xmax {
-		// Each arm has its own random orders, which do not depend on the other arms. Stream 0 is left
-		// for the order of the arms.
+		// Each arm has its own random orders; stream 0 is left for the order of the arms.
 		s := &search{Options: o, arm: i, xmax: x, rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1))}
-		// next runs the search until it asks for a window. The search and this loop never run at
-		// the same time.
+		// next runs the search until it asks for a window; the search and this loop never run at the same time.
 		next, stop := iter.Pull(s.steps)
 		defer stop()
 		s.next = next
@@ -364,10 +406,39 @@ func (s *search) round(ctx context.Context, b Bench) (err error) {
 		}
 		w.Purpose, w.Rate = s.step.Purpose, s.step.Rate
 		s.windows = append(s.windows, w)
-		// The search reads the window just appended before it asks for the next one. Overload and
-		// the windows after it share a server; all other windows get a fresh one.
+		// The search reads this window before it asks for the next one. Only the windows after an overload share
+		// its server.
 		if s.step, s.more = s.next(); !s.more || s.step.Purpose != Again {
 			return nil
 		}
 	}
+}
+
+// evidence reports whether the window tells something about a fresh server, which one from an overload on does not.
+func evidence(w record.RateWindow) bool {
+	return w.Refused.None() && w.Purpose != Overload && w.Purpose != Again
+}
+
+// promised reports whether a window at this rate can be held to a term: below the promised goodput it cannot.
+func promised(t stats.Term, rate float64) bool { return !t.AtLeast || rate >= t.Limit }
+
+// promise returns the lowest rate that can have the goodput that the objective promises; 0 without such a promise.
+func promise(slo stats.SLO) (rate float64) {
+	for _, t := range slo {
+		if t.AtLeast {
+			rate = max(rate, t.Limit)
+		}
+	}
+	return rate
+}
+
+// Keeps reports whether every term of the objective holds in the window. A term without a value does not; a goodput
+// term that the rate cannot fulfil is left out.
+func Keeps(w record.RateWindow, slo stats.SLO) bool {
+	for _, t := range slo {
+		if v, known := w.Values[t.Metric]; promised(t, w.Rate) && !(known && t.Holds(v)) {
+			return false
+		}
+	}
+	return true
 }

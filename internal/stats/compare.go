@@ -7,13 +7,12 @@ import (
 	"slices"
 )
 
-// Alpha is the probability of error that the intervals of all comparisons of a
-// run share: each takes Alpha divided by their number (Bonferroni).
-const Alpha = 0.05
-
-// leanAlpha is the error of the plain interval that tells to which side an undecided comparison
-// leans.
-const leanAlpha = 0.1
+const (
+	// Alpha is the probability of error that all comparisons of a run share: each takes Alpha divided by their
+	// number (Bonferroni). leanAlpha is that of the plain interval that tells to which side an undecided one leans.
+	Alpha     = 0.05
+	leanAlpha = 0.1
+)
 
 // A Comparison is the verdict on one metric of one arm against the baseline.
 // Ratios are arm / baseline: 1.10 is ten per cent more, whichever way is better.
@@ -33,15 +32,13 @@ type Comparison struct {
 	Reason   string   // why it was refused; "" otherwise
 }
 
-// Compare judges an arm against the baseline from one pair of values per block, in the
-// order in which the blocks ran: base[i] and arm[i] are the metric m of both in block i.
-// comparisons is how many verdicts share Alpha, challengers × primary metrics; below 1
-// it counts as 1. It does not modify its arguments.
+// Compare judges an arm against the baseline from one pair of values per block, in the order in which the
+// blocks ran: base[i] and arm[i] are the metric m of both in block i. comparisons is how many verdicts share
+// Alpha, challengers × primary metrics; below 1 it counts as 1. It does not modify its arguments.
 //
-// It looks after 10, 12, 13, … blocks ([Looks]). With d = ln(arm/base) of the first n
-// blocks, sorted, the interval of a look is [d_(k), d_(n+1-k)], k = LookRank(n,
-// Alpha/comparisons). The intervals of all looks hold together, so an interval is what
-// they have in common, and a decision may be taken from it after any look:
+// It looks after 10, 12, 13, … blocks ([Looks]). With d = ln(arm/base) of the first n blocks, sorted, the
+// interval of a look is [d_(k), d_(n+1-k)], k = LookRank(n, Alpha/comparisons). The intervals of all looks
+// hold together, so an interval is what they have in common, and a decision may be taken after any look:
 //
 //	a difference   the interval excludes 1 and the median is at least Effect off
 //	SAME           the interval with twice this error lies within ±Same: a true ratio beyond
@@ -52,12 +49,10 @@ type Comparison struct {
 // Alpha/comparisons: if the true ratio is beyond Same they are SAME and the wrong direction, which
 // the same end of an interval excludes; if not, a difference is the only one.
 //
-// Otherwise, too few blocks for a look included, it is INCONCLUSIVE: it leans when the
-// plain 90 % interval of all blocks excludes 0 and their median is at least Effect off.
-// The decision is taken again from all blocks given, so that the word agrees with the figures.
-//
-// Values that are not positive and finite and slices of different length are REFUSED
-// with a Reason.
+// Otherwise, too few blocks for a look included, it is INCONCLUSIVE: it leans when the plain 90 % interval of
+// all blocks excludes 0 and their median is at least Effect off. The decision is taken again from all blocks,
+// so that the word agrees with the figures. Values that are not positive and finite, and slices of different
+// length, are REFUSED with a Reason.
 func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
 	return CompareOff(m, base, arm, comparisons, 0)
 }
@@ -137,8 +132,7 @@ func middleRatio(ratios []float64) float64 {
 	return min(max(math.Exp((math.Log(lower)+math.Log(upper))/2), lower), upper)
 }
 
-// An interval of ratios is what the intervals of all looks so far have in common. The zero
-// interval means that no look had one.
+// An interval of ratios is what the intervals of all looks so far have in common; zero while no look had one.
 type interval struct {
 	low, high float64
 	over      bool // two looks had nothing in common: the interval of the earlier ones stays
@@ -214,8 +208,8 @@ func (c *Comparison) lean(ranks [len(looks)]int) {
 	}
 }
 
-// blocksForSame returns after how many blocks the interval will be as narrow as ±Same, if its width
-// shrinks with √n; 0 without an interval.
+// blocksForSame returns after how many blocks the interval will be as narrow as ±Same, if its width shrinks
+// with √n; 0 without an interval.
 func (c Comparison) blocksForSame() int {
 	if c.Low == 0 {
 		return 0

@@ -9,18 +9,8 @@ import (
 // fewestRanks is the smallest sample whose p the series of Spearman computes.
 const fewestRanks = 10
 
-// Spearman tests x for drift: rho is the rank correlation of the values with
-// their index, in -1..1 and positive when they rise; p is the probability,
-// two-sided, of one at least as large if the order were random. Equal values
-// share their mean rank.
-//
-// p is the Edgeworth series of Best and Roberts (Algorithm AS 89, Applied Statistics 24, 1975),
-// which near an exact p of 0.01 is at most 0.0012 too large at n = 10 and closer
-// beyond, where Student's t, the usual choice, is a quarter too small. It knows
-// no ties: with many of them p is rougher.
-//
-// Fewer than ten values, or all values equal, show no drift: p is 1. A NaN among them gives NaN for
-// both.
+// Spearman tests x for drift: it is the [RankCorrelation] of the values with their index, positive when they
+// rise. Fewer than ten values, or all values equal, show no drift: p is 1. A NaN among them gives NaN for both.
 func Spearman(x []float64) (rho, p float64) {
 	if slices.ContainsFunc(x, math.IsNaN) {
 		return math.NaN(), math.NaN()
@@ -32,8 +22,8 @@ func Spearman(x []float64) (rho, p float64) {
 	return RankCorrelation(places, x)
 }
 
-// centredRanks returns 2·rank - (n+1) for each value of x, ranks counted from
-// 1 and averaged over equal values. Doubled, they are all whole numbers.
+// centredRanks returns 2·rank - (n+1) for each value of x, ranks counted from 1 and averaged over equal
+// values. Doubled, they are all whole numbers.
 func centredRanks(x []float64) []int {
 	sorted := slices.Sorted(slices.Values(x))
 	ranks := make([]int, len(x))
@@ -48,10 +38,10 @@ func centredRanks(x []float64) []int {
 	return ranks
 }
 
-// edgeworthP approximates the two-sided p of rho over n values without ties:
-// the normal tail at z = rho·√(n-1), corrected for continuity, plus the series
-// of AS 89 with its published coefficients. The tail of the sum of squared rank
-// differences is the same on both sides, so one is doubled.
+// edgeworthP approximates the two-sided p of rho over n values without ties: the normal tail at z = rho·√(n-1),
+// corrected for continuity, plus the series of Best and Roberts with its published coefficients (Algorithm AS 89,
+// Applied Statistics 24, 1975). The tail is the same on both sides, so one is doubled. Near an exact p of 0.01 it
+// is at most 0.0012 too large at n = 10 and closer beyond, where Student's t is a quarter too small.
 func edgeworthP(rho float64, n int) float64 {
 	count := float64(n)
 	b := 1 / count
@@ -69,20 +59,17 @@ func edgeworthP(rho float64, n int) float64 {
 	return min(max(2*tail, least), 1)
 }
 
-// longestSeries limits the number of values that CorrelationTime reads, and so its work: it
-// computes lags of up to a tenth of them.
+// longestSeries limits the number of values that CorrelationTime reads, and so its work.
 const longestSeries = 20_000
 
-// CorrelationTime returns tau, the integrated autocorrelation time of x in steps,
-// at least 1: a mean over n correlated values is as sure as one over n/tau
-// independent ones. It is
+// CorrelationTime returns tau, the integrated autocorrelation time of x in steps, at least 1: a mean over n
+// correlated values is as sure as one over n/tau independent ones. It is
 //
 //	tau = 1 + 2·Σ rho(k),  k = 1, 2, … while rho(2j) + rho(2j+1) > 0
 //
-// with the autocorrelations cut off by the rule of Geyer ("Practical Markov Chain
-// Monte Carlo", Statistical Science 7, 1992), for at most a tenth of the values.
-// Fewer than 20 values, and equal ones, count as independent. Beyond 20,000
-// values the first decide.
+// with the autocorrelations cut off by the rule of Geyer ("Practical Markov Chain Monte Carlo", Statistical
+// Science 7, 1992), for at most a tenth of the values. Fewer than 20 values, and equal ones, count as
+// independent. Beyond 20,000 values the first decide.
 func CorrelationTime(x []float64) float64 {
 	x = x[:min(len(x), longestSeries)]
 	n := len(x)
@@ -135,10 +122,9 @@ func TheilSen(x, y []float64, apart float64) float64 {
 	return Median(slopes)
 }
 
-// RankCorrelation returns Spearman's rank correlation of x and y, slices of the same length, in
-// -1..1. p is the two-sided probability of a correlation at least as large between unrelated
-// values. Equal values share their mean rank. p is 1 for fewer than ten pairs, because its series
-// is too rough for them, and if x or y does not vary.
+// RankCorrelation returns Spearman's rank correlation of x and y, slices of the same length, in -1..1. p is the
+// two-sided probability of a correlation at least as large between unrelated values; it is 1 for fewer than ten
+// pairs and if x or y does not vary. Equal values share their mean rank, and with many of them p is rougher.
 func RankCorrelation(x, y []float64) (rho, p float64) {
 	a, b := centredRanks(x), centredRanks(y)
 	product, squaresA, squaresB := 0, 0, 0
@@ -195,14 +181,9 @@ func StudentT(degrees int) float64 {
 	return low
 }
 
-// Jain returns Jain's fairness index of x, which holds non-negative shares such
-// as answers per connection:
-//
-//	(Σx)² / (n·Σx²)
-//
-// It is 1/n if one has everything, and 1 if all have the same (Jain, Chiu
-// and Hawe, DEC-TR-301, 1984). It is 0, "not applicable", if x is empty or all
-// shares are 0: equal starvation is not fairness.
+// Jain returns Jain's fairness index of x, which holds non-negative shares such as answers per connection:
+// (Σx)² / (n·Σx²). It is 1/n if one has everything, and 1 if all have the same (Jain, Chiu and Hawe, DEC-TR-301,
+// 1984). It is 0, "not applicable", if x is empty or all shares are 0: equal starvation is not fairness.
 func Jain(x []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for _, v := range x {

@@ -1,11 +1,9 @@
-// Package stats turns per-block figures into verdicts: quantiles, the exact
-// interval of a median, the comparison of two arms, and the checks that guard
-// it (drift, fairness). It is pure arithmetic on slices: it reads no clock,
-// draws no random number, knows no file and no server, and all of it is safe
-// for concurrent use.
+// Package stats turns per-block figures into verdicts: quantiles, the exact interval of a median, the comparison
+// of two arms, and the checks that guard it (drift, fairness). It is pure arithmetic on slices: it reads no clock,
+// draws no random number, knows no file and no server, and all of it is safe for concurrent use.
 //
-// It does not test requests against requests. Requests of one window share
-// their queue, so they are far from independent; the block is the unit.
+// It does not test requests against requests. Requests of one window share their queue, so they are far from
+// independent; the block is the unit.
 package stats
 
 import (
@@ -16,14 +14,13 @@ import (
 	"time"
 )
 
-// rounding is the relative slack given to limits that are exact in decimal but
-// not in binary: 0.07·100 is rank 7 although the product is 7.000000000000001.
+// rounding is the relative slack given to limits that are exact in decimal but not in binary: 0.07·100 is rank 7
+// although the product is 7.000000000000001.
 const rounding = 1e-12
 
-// Quantile returns the q-quantile of sorted, an ascending slice, by nearest
-// rank: the value at rank ⌈q·n⌉, always one that was measured (Hyndman and Fan,
-// "Sample Quantiles in Statistical Packages", 1996, definition 1). A q outside
-// 0..1 is taken as the nearer end. It is NaN when sorted is empty or q is NaN.
+// Quantile returns the q-quantile of sorted, an ascending slice, by nearest rank: the value at rank ⌈q·n⌉, always
+// one that was measured (Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996, definition 1). A q
+// outside 0..1 is taken as the nearer end. It is NaN when sorted is empty or q is NaN.
 func Quantile(sorted []float64, q float64) float64 {
 	n := len(sorted)
 	if n == 0 || math.IsNaN(q) {
@@ -34,8 +31,8 @@ func Quantile(sorted []float64, q float64) float64 {
 	return sorted[max(rank, 1)-1]
 }
 
-// Median returns the middle value of x, or the mean of the two middle values.
-// It does not modify x. It is NaN when x is empty or holds a NaN.
+// Median returns the middle value of x, or the mean of the two middle values. It does not modify x. It is NaN
+// when x is empty or holds a NaN.
 func Median(x []float64) float64 {
 	if len(x) == 0 || slices.ContainsFunc(x, math.IsNaN) {
 		return math.NaN()
@@ -45,17 +42,14 @@ func Median(x []float64) float64 {
 	return lower/2 + upper/2 // halved first: the sum of two large values overflows
 }
 
-// middle returns the two middle values of a sorted, non-empty slice; they are
-// one and the same when its length is odd.
+// middle returns the two middle values of a sorted, non-empty slice, the same twice when its length is odd.
 func middle(sorted []float64) (lower, upper float64) {
 	n := len(sorted)
 	return sorted[(n-1)/2], sorted[n/2]
 }
 
-// MinRequests returns how many requests a window needs before its quantile q
-// is shown: 10/(1-q), so that ten are expected beyond it; 1000 for p99. A
-// negative q counts as 0; for q >= 1 and NaN no window is large enough and it
-// is math.MaxInt.
+// MinRequests returns how many requests a window needs before its quantile q is shown: 10/(1-q), so that ten are
+// expected beyond it; 1000 for p99. A negative q counts as 0; for q >= 1 and NaN it is math.MaxInt.
 func MinRequests(q float64) int {
 	const slack = 1e-9 // 1-q loses digits as q nears 1
 	need := math.Ceil(10 / (1 - max(q, 0)) * (1 - slack))
@@ -73,16 +67,11 @@ func Count(is bool) int {
 	return 0
 }
 
-// IntervalRank returns the rank k of the exact confidence interval of a median:
-// with probability of at least 1-alpha the median of the distribution that n
-// independent values x were drawn from lies in [x_(k), x_(n+1-k)]. It is the
-// largest k with
-//
-//	2·P(Bin(n, 1/2) <= k-1) <= alpha
-//
-// whatever the distribution (David and Nagaraja, Order Statistics, 2003,
-// section 7.1). It is 0 when n values are too few for any interval at alpha,
-// and never beyond the middle rank (n+1)/2.
+// IntervalRank returns the rank k of the exact confidence interval of a median: with probability of at least
+// 1-alpha the median of the distribution that n independent values x were drawn from lies in [x_(k), x_(n+1-k)].
+// It is the largest k with 2·P(Bin(n, 1/2) <= k-1) <= alpha, whatever the distribution (David and Nagaraja, Order
+// Statistics, 2003, section 7.1). It is 0 when n values are too few for any interval at alpha, and never beyond
+// the middle rank (n+1)/2.
 func IntervalRank(n int, alpha float64) int {
 	if n < 1 || !(alpha > 0) {
 		return 0
@@ -105,16 +94,15 @@ func logFactorial(n int) float64 {
 	return v
 }
 
-// longestAdvised is the longest window, in seconds, that is worth advising.
-const longestAdvised = 60
+const (
+	// LongestBudget is the longest budget that is worth advising, longestAdvised the longest window, in seconds.
+	LongestBudget  = 30 * time.Minute
+	longestAdvised = 60
+)
 
-// LongestBudget is the longest budget that is worth advising.
-const LongestBudget = 30 * time.Minute
-
-// Widened returns the window, in seconds, in which the most blocks a run may have would decide
-// what blocks of the given window would. An interval shrinks with the square root of the
-// measured time, so one is traded for the other. The result is rounded up to two digits; it is
-// 0 if it would exceed a minute.
+// Widened returns the window, in seconds, in which the most blocks a run may have would decide what blocks of the
+// given window would: an interval shrinks with the square root of the measured time. The result is rounded up to
+// two digits; it is 0 if it would exceed a minute.
 func Widened(window float64, blocks int) float64 {
 	window *= max(1, float64(blocks)/lastLook)
 	step := math.Pow(10, math.Floor(math.Log10(window))-1)
@@ -127,8 +115,7 @@ func Widened(window float64, blocks int) float64 {
 // multiple is the ratio from which a change is written as a factor.
 const multiple = 4
 
-// Change writes a ratio as people read it: 1.42 is "+42 %", 0.985 is "-1.5 %", 1 is
-// "±0 %", and from fourfold on 12 is "×12".
+// Change writes a ratio as people read it: 1.42 is "+42 %", 0.985 is "-1.5 %", 1 is "±0 %", and 12 is "×12".
 func Change(ratio float64) string {
 	if ratio >= multiple {
 		return "×" + strconv.FormatFloat(ratio, 'f', Count(ratio < 10), 64)

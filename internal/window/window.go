@@ -14,21 +14,10 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// A Window is the measured part of one trial, reduced to figures. Times are seconds, rates are per
-// second.
+// A Window is the measured part of one trial, reduced to figures. Times are seconds, rates are per second.
 //
-// RateOff is the relative difference between the requests sent in the window and the requests
-// scheduled in it. Generator is the busy ratio of the load's CPUs, and foreign the ratio of the
-// servers' CPU time that others used. Asked counts the connections that were given a request, and
-// Starved the ones among them that got no reply. Jain is Jain's index of the replies per
-// connection, 0 if not known.
-//
-// The keys of Values are the metrics of [stats.Figures], each quantile again with [FromSent] after
-// its name and with [Lateness] before it, and the disturbances [Stealing], [Throttling],
-// [ForeignLoad] and [LoadShare].
-//
-// Hist and Heat hold the response times of all requests in the window. Clients is the load of the arm, and
-// Phases divides the times of good requests, if the trial has stamps.
+// The keys of Values are the metrics of [stats.Figures], each quantile again with [FromSent] after its name and with
+// [Lateness] before it, and the disturbances [Stealing], [Throttling], [ForeignLoad] and [LoadShare].
 type Window struct {
 	Trial    record.Trial
 	Requests int                // scheduled in the window
@@ -36,28 +25,28 @@ type Window struct {
 	Status   map[uint16]float64 // ratio of each final status; 0 is no answer
 	Failures map[string]int     // requests without a good reply, by how they ended
 	Values   map[string]float64 // by metric; NaN if unknown, or for a quantile of too few requests
-	Hist     *record.Histogram
-	Heat     *record.HeatCounts
+	Hist     *record.Histogram  // response times of all requests in the window
+	Heat     *record.HeatCounts // the same
 
-	RateOff, Generator, foreign float64 // ratios
-	completions                 int     // replies in the window
-	outcomes                    int     // requests of the trial that were sent
-	presence                    presence
-	Asked, Starved              int     // connections
-	Unclocked                   int     // of the Starved in an open loop: their request was sent before the window, so no time has its wait
-	backwards                   int     // requests with stamps out of order
-	Tau                         float64 // correlation time of the response times, in requests
-	Clients                     record.Clients
-	Jain                        float64
-	Phases                      Phases
+	RateOff        float64 // relative difference between the requests sent in the window and scheduled in it
+	Generator      float64 // busy ratio of the load's CPUs
+	completions    int     // replies in the window
+	outcomes       int     // requests of the trial that were sent
+	presence       presence
+	Asked, Starved int            // connections that were given a request, and of these, that got no reply
+	Unclocked      int            // of the Starved in an open loop: their request was sent before the window, so no time has its wait
+	backwards      int            // requests with stamps out of order
+	Tau            float64        // correlation time of the response times, in requests
+	Clients        record.Clients // the load of the arm
+	Jain           float64        // Jain's index of the replies per connection; 0 if not known
+	Phases         Phases         // of good requests, if the trial has stamps
 }
 
-// Reduce computes the figures of a trial's window from its requests. clients is the load of the
-// trial's arm. It is a pure function of the record: no clock, no chance.
+// Reduce computes the figures of a trial's window from its requests. clients is the load of the trial's arm. It is a
+// pure function of the record.
 //
-// Times, errors and losses are about the requests scheduled in the window, however late they
-// ended, so that a server cannot look better by answering late. Throughput and goodput are about
-// the replies that came in the window, whenever they were scheduled.
+// Times, errors and losses are about the requests scheduled in the window, however late they ended, so that a server
+// cannot look better by answering late. Throughput and goodput are about the replies that came in the window.
 func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	w := Window{Trial: t.Trial, Clients: clients, Status: map[uint16]float64{}, Failures: map[string]int{}, Values: map[string]float64{}, Hist: t.Histogram(t.Requests), Heat: t.Heat(t.Requests)}
 	from := int64(record.Duration(t.Warmup))
@@ -111,8 +100,7 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	for _, m := range stats.Figures() {
 		w.Values[m.Name] = math.NaN() // until it is known
 	}
-	// A quantile with too few requests beyond it is chance: it stays NaN. The lateness of the load
-	// is shown in any case, because it is checked and not judged.
+	// A quantile with too few requests beyond it is chance: it stays NaN. The lateness of the load is not judged.
 	for _, m := range stats.Quantiles() {
 		w.Values[Lateness+m.Name], w.Values[m.Name+FromSent] = stats.Quantile(lag, m.Quantile), math.NaN()
 		if w.Requests >= stats.MinRequests(m.Quantile) {
@@ -137,7 +125,6 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	if p := t.Client.Proof; p != nil && p.Rest != "" { // the engine spin uses all of its CPU whatever it does, so take its own count
 		w.Generator = p.Busy
 	}
-	w.foreign = t.Server.Foreign / (t.Window * float64(record.CountCPUs(e.ServerCPUs, e.CPUs)))
 	w.Values["unsent"] = 0
 	if clients.Closed() {
 		w.Values["unsent"] = w.finishClosed(sent)
@@ -151,9 +138,7 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	return w
 }
 
-// PerIter returns the calibrated time of one iteration of CPU demand, in seconds; 0 if it is
-// unknown. The record holds the CPU demand of a request in iterations, and this turns it into
-// time.
+// PerIter returns the calibrated time of one iteration of CPU demand, in seconds; 0 if it is unknown.
 func PerIter(e record.Env) float64 {
 	if e.ItersPerUsec <= 0 {
 		return 0
@@ -161,8 +146,8 @@ func PerIter(e record.Env) float64 {
 	return 1e-6 / e.ItersPerUsec
 }
 
-// fairness adds the figures about connections and event loops that are known. A figure that is not
-// known stays NaN; Jain is then 0.
+// fairness adds the figures about connections and event loops that are known. The others stay NaN, and Jain is 0
+// without replies.
 func (w *Window) fairness() {
 	c := w.Trial.Client
 	answers := make([]float64, len(c.ConnAnswers))
@@ -195,23 +180,18 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// Limits beyond which a window's data are wrong, or its arm is overloaded. Both are ratios.
+// Limits beyond which a window's data are wrong, or its arm is overloaded.
 const (
-	// backlogLimit is the ratio of the arrivals that may be added to the backlog; see backlogLimit
-	// of Window for what chance adds. unjoinedLimit is the ratio of good requests for which the
-	// server's stamps may be missing.
-	backlogLimit  = .02
-	unjoinedLimit = .001
+	backlogLimit  = .02  // ratio of the arrivals that may be added to the backlog, without what chance adds
+	unjoinedLimit = .001 // ratio of good requests for which the server's stamps may be missing
 )
 
-// RuleBacklog is the rule that an overloaded arm breaks. Breaking it is a fact about the arm and
-// does not make the data wrong.
+// RuleBacklog is the rule that an overloaded arm breaks, which does not make its data wrong.
 const RuleBacklog = "backlog (ratio)"
 
-// Breaches returns the rules that the window breaks. serverCPUs is the number of CPUs that the
-// server had. judged holds the quantiles that the plan judges. stamped says whether the server
-// should have stamped its requests. Noise breaks no rule: see verdicts.go of package judge. A window
-// without requests breaks one rule only, because nothing else can be told about it.
+// Breaches returns the rules that the window breaks. serverCPUs is the number of CPUs that the server had, judged holds
+// the quantiles that the plan judges, and stamped says whether the server should have stamped its requests. Noise breaks
+// no rule: see verdicts.go of package judge. A window without requests breaks only the rule that it must have some.
 func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) (broken []record.Refusal) {
 	add := func(name string, value, limit float64) {
 		broken = append(broken, record.Refusal{Block: w.Trial.Block, Arm: w.Trial.Arm, Rule: name, Value: value, Limit: limit})
@@ -250,17 +230,15 @@ func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 // arrivals.
 func (w *Window) backlog() float64 { return float64(w.Requests-w.completions) / float64(w.Requests) }
 
-// backlogLimit returns by how much a backlog may grow, as a ratio of the arrivals. It allows for
-// the chance in Poisson arrivals: the numbers in flight at the start and at the end differ with a
-// standard deviation of about √(start+end). It also allows for the swing within the window
-// (decision 2).
+// backlogLimit returns by how much a backlog may grow, as a ratio of the arrivals. It allows for the chance in Poisson
+// arrivals, by which the numbers in flight at the start and at the end differ with a standard deviation of about
+// √(start+end), and for the swing within the window (decision 2).
 func (w *Window) backlogLimit() float64 {
 	chance := max(3*math.Sqrt(float64(w.presence.ends)), 2.5*w.presence.swing())
 	return max(backlogLimit, chance/float64(w.Requests))
 }
 
-// Behind reports whether the load, not the server, may be the reason for a growing backlog: the
-// load's own CPUs are full. A backlog may then be in the generator.
+// Behind reports whether a growing backlog may be in the generator and not the server: the load's CPUs are full.
 func (w *Window) Behind() bool { return w.Generator > GeneratorLimit }
 
 // GeneratorLimit is the ratio of the load's CPU time above which its CPUs count as full.
@@ -280,26 +258,19 @@ func (w *Window) disturb(e record.Env) {
 	c := w.Trial.Client
 	w.Values[Stealing] = share(c.Steal, w.Trial.Window*float64(max(e.CPUs, 1)))
 	w.Values[Throttling] = share(c.Throttled, w.Trial.Window)
-	w.Values[ForeignLoad] = math.NaN()
-	if w.Trial.Server.Foreign >= 0 {
-		w.Values[ForeignLoad] = w.foreign
-	}
+	w.Values[ForeignLoad] = share(w.Trial.Server.Foreign, w.Trial.Window*float64(record.CountCPUs(e.ServerCPUs, e.CPUs)))
 	w.Values[LoadShare] = math.NaN()
 	if len(e.SharedCPUs()) > 0 {
 		w.Values[LoadShare] = share(c.CPU, w.Trial.Window*float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
 	}
 }
 
-// Names of disturbances among a window's values. The name of a quantile follows Lateness.
+// Names of disturbances among a window's values. All but Lateness are shares.
 const (
-	// ForeignLoad is the share of the servers' CPUs that other programs used, Stealing the share
-	// of all CPUs that the hypervisor gave to other machines, Throttling the share of the window
-	// in which a limit on CPU time stopped a process. Lateness is the time from a request's
-	// schedule to its sending, in seconds.
-	Lateness    = "late "
-	ForeignLoad = "foreign load"
-	Stealing    = "steal"
-	Throttling  = "throttling"
+	Lateness    = "late "                // seconds from a request's schedule to its sending; the name of a quantile follows
+	ForeignLoad = "foreign load"         // of the servers' CPUs, that other programs used
+	Stealing    = "steal"                // of all CPUs, that the hypervisor gave to other machines
+	Throttling  = "throttling"           // of the window, in which a limit on CPU time stopped a process
 	LoadShare   = "CPU time of the load" // on CPUs that it shares with the server
 )
 
@@ -307,11 +278,10 @@ const (
 // The plan chooses the rate so that the load stays below it.
 const ShareLimit = .15
 
-// finishClosed adds the requests that a closed loop had in flight at the window's end. It returns
-// the ratio of the requests due in the window by the clients' pace that were not sent; 0 without a
-// pace. sent is the number of recorded requests that were sent in the window. A client that waits
-// for a slow reply cannot send the requests due meanwhile; unsent shows how many are missing
-// (coordinated omission).
+// finishClosed adds the requests that a closed loop had in flight at the window's end. It returns the ratio of the
+// requests due in the window by the clients' pace that were not sent, because a client that waits for a slow reply
+// cannot send the requests due meanwhile (coordinated omission); 0 without a pace. sent is the number of recorded
+// requests that were sent in the window.
 func (w *Window) finishClosed(sent int) (unsent float64) {
 	q := w.Trial.Client.Pending
 	w.presence.pending(q)
@@ -337,27 +307,21 @@ func (w *Window) counted() {
 	}
 }
 
-// slowest is the ratio of requests that make up the tail: the slowest 1 %. Their mean time shows
-// where the tail's time went, because it is the sum of the means of its parts. A quantile is no
-// such sum.
+// slowest is the ratio of requests that make up the tail. Their mean time is the sum of the means of its parts, which a
+// quantile is not.
 const slowest = .01
 
-// Phases tells where the time of a window's good requests went. Service is split by what the
-// request asked for: CPU time, sleep and the rest.
-//
-// PhasesOf joins the client's stamps of a request with the server's, and divides its response
-// time into parts that follow each other without a gap. So the parts add up to the response time,
-// and a difference between two arms can be traced to the parts.
+// Phases tells where the time of a window's good requests went, in parts that follow each other without a gap. So the
+// parts add up to the response time, and a difference between two arms can be traced to the parts. Service is split by
+// what the request asked for: CPU time, sleep and the rest.
 type Phases struct {
 	Stamped  bool // the record has the stamps of the client
 	Joined   int  // good requests with stamps of the server
 	Good     int
 	Negative int // requests with a part below 0
 	Lost     int // stamps that the server took and could not keep
-	// Overtaken is the share of joined requests that the server read after one that was
-	// written later.
-	Overtaken float64
 
+	Overtaken          float64                    // share of joined requests that the server read after one that was written later
 	Mean, Tail         [timeline.NumParts]float64 // seconds per request, over all and over the slowest
 	meanCPU, tailCPU   float64                    // of Service: calibrated demand
 	meanWait, tailWait float64                    // of Service: sleep asked for
@@ -369,8 +333,8 @@ type timed struct {
 	parts   timeline.Parts
 }
 
-// PhasesOf divides the time of a trial's window. perIter is the calibrated time of one iteration
-// of CPU demand, in seconds. It is the zero value for a trial without stamps.
+// PhasesOf divides the time of a trial's window by the stamps of the client and the server. perIter is the calibrated
+// time of one iteration of CPU demand, in seconds. It is the zero value for a trial without stamps.
 func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
 	if len(t.Stamps) == 0 {
 		return p
@@ -409,8 +373,8 @@ func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
 // overtaken returns the ratio of requests that the server read after one that was written later.
 func overtaken(all []record.Stamps) float64 {
 	slices.SortFunc(all, func(a, b record.Stamps) int { return cmp.Compare(b.Wrote, a.Wrote) })
-	// A request was overtaken if one written after it was read before it, so one pass with the
-	// earliest reading so far is enough.
+	// A request was overtaken if one written after it was read before it, so one pass with the earliest reading so
+	// far is enough.
 	n, earliest := 0, int64(math.MaxInt64)
 	for _, s := range all { // from the last that was written
 		n += stats.Count(s.Read > earliest)
@@ -419,8 +383,7 @@ func overtaken(all []record.Stamps) float64 {
 	return float64(n) / float64(max(len(all), 1))
 }
 
-// average returns the mean of each part, of the CPU demand and of the sleep asked for, all in
-// seconds per request. An empty slice gives zeros.
+// average returns the mean of each part, of the CPU demand and of the sleep asked for, in seconds per request.
 func average(all []timed, perIter float64) (mean [timeline.NumParts]float64, cpu, wait float64) {
 	n := float64(max(len(all), 1))
 	for _, t := range all {
@@ -433,8 +396,7 @@ func average(all []timed, perIter float64) (mean [timeline.NumParts]float64, cpu
 	return mean, cpu, wait
 }
 
-// Unjoined returns the ratio of good requests that the server did not account for. Lost stamps do
-// not count. It is in 0..1. Above unjoinedLimit the window breaks a rule.
+// Unjoined returns the ratio of good requests that the server did not account for, lost stamps aside. It is in 0..1.
 func (p *Phases) Unjoined() float64 {
 	return float64(max(0, p.Good-p.Joined-p.Lost)) / float64(max(p.Good, 1))
 }
@@ -449,12 +411,11 @@ func (p *Phases) List() (list []record.Phase) {
 			list = append(list, record.Phase{Name: part.String(), Mean: p.Mean[part], Tail: p.Tail[part]})
 			continue
 		}
-		// The rest of Service is everything beyond the demand: waiting for a CPU, preemption, the
-		// server's own work. It is below 0 if demands ran faster than when they were calibrated.
+		// The rest of Service is waiting for a CPU, preemption, the server's own work. It is below 0 if demands ran
+		// faster than when they were calibrated.
 		rest := record.Phase{Name: record.PhaseRest, Mean: p.Mean[part] - p.meanCPU - p.meanWait, Tail: p.Tail[part] - p.tailCPU - p.tailWait}
 		handler := record.Phase{Name: record.PhaseHandler}
-		// No request stated a demand, so there is nothing to take off: Service is the handler's
-		// time as a whole.
+		// No request stated a demand, so Service is the handler's time as a whole.
 		if p.meanCPU+p.meanWait == 0 {
 			rest.Mean, rest.Tail, handler.Mean, handler.Tail = 0, 0, rest.Mean, rest.Tail
 		}
@@ -465,8 +426,8 @@ func (p *Phases) List() (list []record.Phase) {
 	return list
 }
 
-// PartsOf divides the response time of a good request by its stamps. Without stamps of the server,
-// only the client's parts are known.
+// PartsOf divides the response time of a good request by its stamps. Without those of the server only the client's parts
+// are known.
 func PartsOf(r record.Request, s record.Stamps) timeline.Parts {
 	c := timeline.Client{Scheduled: r.Scheduled, Sent: r.Sent, Ready: s.Ready, Wrote: s.Wrote, First: s.First, Done: r.Done}
 	if !s.Joined() {
