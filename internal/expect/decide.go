@@ -3,9 +3,7 @@ package expect
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/expr-lang/expr"
@@ -17,21 +15,19 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Finding is the answer of a run to an expectation or to a part of it, with the reason. Outcome
-// is Passed, Failed, Undecided if more blocks may decide, or NoAnswer if they cannot. Reason is
-// never empty, and tells in how many blocks the statement was true, or why there is no answer.
+// A Finding is the answer of a run to an expectation or to a part of it, with the reason. Outcome is Passed, Failed,
+// Undecided if more blocks may decide, or NoAnswer if they cannot. Reason is never empty, and tells in how many blocks
+// the statement was true, or why there is no answer.
 //
-// This file decides an expectation in two layers. The upper layer (decide) joins the findings on
-// statements by and, or and not. The lower layer (state) decides one statement: it asks it in
-// every block, and takes the blocks as votes in a sign test. The test needs no model of the noise,
-// only that blocks are independent.
+// An expectation is decided in two layers. The upper layer (decide) joins the findings on statements by and, or and not.
+// The lower layer (state) asks one statement in every block, and takes the blocks as votes in a sign test, which needs no
+// model of the noise, only that blocks are independent.
 type Finding struct {
 	Outcome record.Answer
 	Reason  record.Fact
 }
 
-// The reasons of findings. Each sentence is a template that is filled from the values and names of its
-// fact; sides is a part of two sentences.
+// The reasons of findings. sides is a part of two sentences.
 var (
 	tally      = record.Sentence("tally", `{{template "sides" .}}{{if .Values.outside}}{{count .Values.outside}} of {{plural .Values.blocks "block"}} outside: {{count .Values.below}} below, {{count .Values.above}} above{{else}}true in {{count .Values.yes}} of {{plural .Values.blocks "block"}}{{end}}`)
 	oneProbe   = record.Sentence("one-probe", `{{template "sides" .}}x_max is one figure, and within {{percent .Values.within}} of it the answer changes`)
@@ -40,16 +36,14 @@ var (
 	_          = record.Sentence("sides", `{{with .Names.sides}}{{.}} in the median; {{end}}`)
 )
 
-// Decide decides the expectation over the blocks of a run. The answers to all expectations of the
-// run are right together with probability 1 - [stats.Alpha]. statements is the sum of Statements
-// over all of them. Each statement gets an equal part of the error (Bonferroni), so the sum of all
-// parts bounds the probability that any answer is wrong. Below 1, statements counts as 1.
+// Decide decides the expectation over the blocks of a run. The answers to all expectations of the run are right together
+// with probability 1 - [stats.Alpha]. statements is the sum of Statements over all of them, each of which gets an equal
+// part of the error (Bonferroni). Below 1, statements counts as 1.
 func (e Expectation) Decide(r Run, statements int) Finding {
 	return decide(r, e.root, stats.Alpha/float64(max(statements, 1)), false)
 }
 
-// Statements returns the number of statements in the expectation that blocks decide. Statements
-// about verdicts alone do not count, because verdicts have their own error.
+// Statements returns the number of statements in the expectation that blocks decide; verdicts have their own error.
 func (e Expectation) Statements() (n int) {
 	for _, statement := range plain(e.root) {
 		n += stats.Count(!ofVerdicts(statement))
@@ -57,8 +51,7 @@ func (e Expectation) Statements() (n int) {
 	return n
 }
 
-// joint returns the operator and the operands of and, or and not. parts is nil for a plain
-// statement. op is "and", "or" or "not", however it was written.
+// joint returns the operator, "and", "or" or "not", however it was written, and its operands; nil for a plain statement.
 func joint(n ast.Node) (op string, parts []ast.Node) {
 	switch n := n.(type) {
 	case *ast.BinaryNode:
@@ -88,19 +81,16 @@ func plain(n ast.Node) (all []ast.Node) {
 	return all
 }
 
-// ofVerdicts reports whether a statement asks about verdicts and nothing else. Such a statement
-// asks nothing of single blocks.
+// ofVerdicts reports whether a statement asks about verdicts and nothing else, and so nothing of single blocks.
 func ofVerdicts(n ast.Node) bool {
 	all := calls(n)
 	return len(all) > 0 && !slices.ContainsFunc(all, func(c *ast.CallNode) bool { return !vocabulary[c.Callee.String()].ofVerdicts })
 }
 
-// decide decides a node. It joins the findings on its parts by Kleene's three-valued logic: a part
-// that is undecided or refused matters only if the other part does not settle the whole. alpha is
-// the error of each statement. denied says that the node stands under a not: the reason then
-// speaks of its contrary.
-//
-// The logic is the strong one of Kleene (Introduction to Metamathematics, 1952, section 64).
+// decide decides a node. It joins the findings on its parts by Kleene's strong three-valued logic (Introduction to
+// Metamathematics, 1952, section 64): a part that is undecided or refused matters only if the other part does not settle
+// the whole. alpha is the error of each statement. denied says that the node stands under a not: the reason then speaks
+// of its contrary.
 func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	op, parts := joint(n)
 	if parts == nil {
@@ -123,8 +113,7 @@ func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		final = record.Passed
 	}
 	both := []Finding{first, second}
-	// The first of these outcomes is the answer. A refusal comes before an open part, because more
-	// blocks do not lift it.
+	// The first of these outcomes is the answer. More blocks do not lift a refusal, so it comes before an open part.
 	for _, outcome := range []record.Answer{final, record.NoAnswer, record.Undecided} {
 		if i := slices.IndexFunc(both, func(f Finding) bool { return f.Outcome == outcome }); i >= 0 {
 			return both[i]
@@ -134,18 +123,16 @@ func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	return Finding{first.Outcome, record.Fact{Code: bothFact, Because: []record.Fact{first.Reason, second.Reason}}}
 }
 
-// state decides one statement over the valid blocks, in order, at the looks of the verdicts. At a
-// look it passes if it is true in enough blocks to be sure that the median is on its side of the
-// limit, with confidence 1-alpha over all looks. It fails if it is false in enough blocks. The
-// first look that says either decides. A statement about verdicts is the same in every block, and
-// as sure as the verdicts.
+// state decides one statement over the valid blocks, in order, at the looks of the verdicts. At a look it passes if it is
+// true in enough blocks to be sure that the median is on its side of the limit, with confidence 1-alpha over all looks,
+// and fails if it is false in enough. The first look that says either decides. A statement about verdicts is the same in
+// every block, and as sure as the verdicts.
 func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	s := &scope{run: r}
 	words := values(s.words())
 	words["side"] = side
 	code, result := n.String(), expr.AsBool()
-	// A value outside a band may be below or above it, so ask for the side and not only for yes or
-	// no.
+	// A value outside a band may be below or above it, so ask for the side and not only for yes or no.
 	if args := withinOf(n); args != nil {
 		code, result = fmt.Sprintf("side(%s, %s, %s)", args[0], args[1], args[2]), expr.AsInt()
 	}
@@ -170,10 +157,9 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 			yes, low, high = yes+stats.Count(v == 0), low+stats.Count(v < 0), high+stats.Count(v > 0)
 		}
 		had := s.block + 1
-		// k is 0 between looks. At a look the median is surely inside if fewer than k blocks are
-		// outside on either side, and surely outside if all but k-1 blocks or more are outside on
-		// one side. An unsure block may be on any side, so it counts against passing and never for
-		// failing.
+		// k is 0 between looks. At a look the median is surely inside if fewer than k blocks are outside on either
+		// side, and surely outside if all but k-1 blocks or more are outside on one side. An unsure block counts
+		// against passing and never for failing.
 		switch k := stats.LookRank(had, alpha); {
 		case verdicts:
 			verdict = record.Passed
@@ -188,8 +174,13 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		}
 	}
 	blocks := r.Blocks()
-	evidence := tallied(yes, low, high, blocks, withinOf(n) != nil, denied)
-	evidence.Names = record.Names{"sides": sidesOf(r, n, denied)}
+	evidence := record.Fact{Code: tally, Values: record.Values{"yes": float64(yes), "blocks": float64(blocks)}, Names: record.Names{"sides": sidesOf(r, n, denied)}}
+	switch {
+	case withinOf(n) != nil && low+high > 0: // only blocks on one side of a band decide that the median is outside
+		evidence.Values["outside"], evidence.Values["below"], evidence.Values["above"] = float64(low+high), float64(low), float64(high)
+	case denied: // the contrary is true in these
+		evidence.Values["yes"] = float64(low)
+	}
 	switch {
 	case verdict != record.Undecided:
 		return Finding{verdict, evidence}
@@ -202,20 +193,19 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	return Finding{record.Undecided, record.Fact{Code: borderOpen, Because: []record.Fact{evidence}}}
 }
 
-// ProbeDoubt is the ratio by which two measurements of X_max may differ. An arm has one X_max and
-// not one per block. Five measured in a row on one server came out up to 9 % from their mean (the
-// searches in docs/guide/capacity.md). It is a doubt if probes of one arm are further apart.
+// ProbeDoubt is the ratio by which two measurements of X_max may differ; it is a doubt if probes of one arm are further
+// apart. Five measured in a row on one server came out up to 9 % from their mean (the searches in
+// docs/guide/capacity.md).
 //
-// Blocks cannot average the error out, since there is one figure for the run. So a statement is asked
-// with X_max too high and too low by ProbeDoubt, and a block in which the answers differ says nothing.
+// Blocks cannot average the error out, since there is one figure for the run. So a statement is asked with X_max too high
+// and too low by ProbeDoubt, and a block in which the answers differ says nothing.
 const ProbeDoubt = .10
 
-// mostProbes limits the arms that one statement may ask the x_max of: each arm doubles how often
-// the statement is evaluated per block. 8 arms make 256 evaluations.
+// mostProbes limits the arms that one statement may ask the x_max of: each doubles its evaluations per block, to 256.
 const mostProbes = 8
 
-// probed returns the names of the arms that a statement asks the x_max of. Each name is there
-// once, in the order of the text. A name that is not written as a text is left out.
+// probed returns the names of the arms that a statement asks the x_max of, each once, in the order of the text. A name
+// that is not written as a text is left out.
 func probed(n ast.Node) (arms []string) {
 	for _, c := range calls(n) {
 		if c.Callee.String() != "x_max" {
@@ -228,9 +218,9 @@ func probed(n ast.Node) (arms []string) {
 	return arms
 }
 
-// settled returns the answer of a statement in the block. It tries every combination of probes
-// that are too high or too low by ProbeDoubt. sure is false if the answer is not the same for all.
-// The corners are enough for a comparison that rises or falls with each X_max.
+// settled returns the answer of a statement in the block. It tries every combination of probes that are too high or too
+// low by ProbeDoubt, which is enough for a comparison that rises or falls with each X_max. sure is false if the answers
+// differ.
 func (s *scope) settled(program *vm.Program, words map[string]any, probes []string) (answer any, sure bool, err error) {
 	// Bit i of corner tells in which direction the i-th probe is off.
 	for corner := range 1 << len(probes) {
@@ -253,8 +243,8 @@ func (s *scope) settled(program *vm.Program, words map[string]any, probes []stri
 	return answer, true, nil
 }
 
-// without returns the finding if a word has no answer: Undecided if more blocks may bring one, else
-// NoAnswer. err is the word's error, a [record.Fact] if it is from a [Run].
+// without returns the finding if a word has no answer: Undecided if more blocks may bring one, else NoAnswer. err is a
+// [record.Fact] if it is from a [Run].
 func without(err error) Finding {
 	why, ok := errors.AsType[record.Fact](err)
 	if !ok {
@@ -267,30 +257,15 @@ func without(err error) Finding {
 	return Finding{record.NoAnswer, why}
 }
 
-// Looked reports whether a look at this number of blocks or fewer can decide with error alpha. A
-// smaller alpha needs more blocks, so it may be false even after the first look.
+// Looked reports whether a look at this number of blocks or fewer can decide with error alpha: a smaller one needs more.
 func Looked(blocks int, alpha float64) bool {
 	return slices.ContainsFunc(stats.Looks(), func(n int) bool { return n <= blocks && stats.LookRank(n, alpha) > 0 })
 }
 
-// unreadable returns the fact that a statement cannot be read or run. It keeps the first line of
-// the error: the others show the text with a mark under the mistake.
+// unreadable returns the fact that a statement cannot be read or run. Further lines of the error show the text, and are
+// left out.
 func unreadable(err error) record.Fact {
 	return record.Fact{Code: record.Unreadable, Names: record.Names{"error": prose.FirstLine(err.Error())}}
-}
-
-// tallied returns in how many blocks a statement is true. For a band it returns how many blocks
-// are below it and how many above, because only blocks on one side decide that the median is
-// outside. If the statement is denied, the fact counts the blocks in which its contrary is true.
-func tallied(yes, low, high, blocks int, band, denied bool) record.Fact {
-	values := record.Values{"yes": float64(yes), "blocks": float64(blocks)}
-	switch {
-	case band && low+high > 0:
-		values["outside"], values["below"], values["above"] = float64(low+high), float64(low), float64(high)
-	case denied:
-		values["yes"] = float64(low)
-	}
-	return record.Fact{Code: tally, Values: values}
 }
 
 // withinOf returns the arguments of within; nil for any other statement.
@@ -301,8 +276,7 @@ func withinOf(n ast.Node) []ast.Node {
 	return nil
 }
 
-// side returns on which side of within's band a value lies: -1 below, 0 inside, 1 above. Blocks
-// below the band do not agree with blocks above it that the median is outside.
+// side returns on which side of within's band a value lies: -1 below, 0 inside, 1 above.
 func side(value, target, share float64) int {
 	switch {
 	case within(value, target, share):
@@ -313,9 +287,8 @@ func side(value, target, share float64) int {
 	return 1
 }
 
-// sidesOf writes the medians of both sides of a comparison or of within; "" for any other
-// statement. If the statement is denied, it leaves out the operator. A reader sees from the
-// medians by how much the statement holds.
+// sidesOf writes the medians of both sides of a comparison or of within, from which a reader sees by how much it holds;
+// "" for any other statement. If the statement is denied, it leaves out the operator.
 func sidesOf(r Run, n ast.Node, denied bool) string {
 	var sides []ast.Node
 	join := "against"
@@ -332,16 +305,19 @@ func sidesOf(r Run, n ast.Node, denied bool) string {
 	var texts []string
 	for _, side := range sides {
 		v, ok := median(r, side)
-		if !ok {
+		switch {
+		case !ok:
 			return ""
+		case seconds:
+			texts = append(texts, prose.Digits(v*1e3)+" ms")
+		default:
+			texts = append(texts, prose.Digits(v))
 		}
-		texts = append(texts, figureText(v, seconds))
 	}
 	return strings.Join(texts, " "+join+" ")
 }
 
-// median returns the median of a number over the valid blocks. ok is false if the node is not a
-// number. It is NaN without blocks.
+// median returns the median of a number over the valid blocks, NaN without any. ok is false if the node is no number.
 func median(r Run, n ast.Node) (v float64, ok bool) {
 	s := &scope{run: r}
 	words := values(s.words())
@@ -360,9 +336,8 @@ func median(r Run, n ast.Node) (v float64, ok bool) {
 	return stats.Median(figures), true
 }
 
-// power returns the power of the second in a number's unit: 1 for a time, -1 for a rate, 0 for a
-// plain number and if it is not known. A product adds powers, and a quotient subtracts them, as in
-// any dimensional analysis.
+// power returns the power of the second in a number's unit: 1 for a time, -1 for a rate, 0 for a plain number and if it is
+// not known.
 func power(n ast.Node) int {
 	switch n := n.(type) {
 	case *ast.IdentifierNode:
@@ -386,8 +361,7 @@ func power(n ast.Node) int {
 	return 0
 }
 
-// powerOfAny returns the power of numbers that all have the same unit. A number that does not show
-// its unit has power 0, so it takes the first other power.
+// powerOfAny returns the power of numbers that all have the same unit. One that does not show its unit has power 0.
 func powerOfAny(nodes ...ast.Node) int {
 	for _, n := range nodes {
 		if p := power(n); p != 0 {
@@ -395,17 +369,4 @@ func powerOfAny(nodes ...ast.Node) int {
 		}
 	}
 	return 0
-}
-
-// figureText writes a figure with three digits; a time in ms. From 1000 on it writes a whole
-// number.
-func figureText(v float64, seconds bool) string {
-	unit := ""
-	if seconds {
-		v, unit = v*1e3, " ms"
-	}
-	if math.Abs(v) >= 1000 {
-		return strconv.FormatFloat(v, 'f', 0, 64) + unit
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64) + unit
 }

@@ -15,9 +15,8 @@ import (
 // goodput is per second, loss is a ratio. Do not change it.
 var PredictedMetrics = []string{"mean", "p50", "p90", "p99", "goodput", "loss"}
 
-// PhaseNames returns the phases that an expectation may ask the mean time of: the parts of a
-// response time, the shares of service, and the stretches of both that the report shows. Each name
-// is there once.
+// PhaseNames returns the phases that an expectation may ask the mean time of, each once: the parts of a response time, the
+// shares of service, and the stretches of both that the report shows.
 func PhaseNames() (names []string) {
 	for part := range timeline.NumParts {
 		names = append(names, part.String())
@@ -31,11 +30,9 @@ func PhaseNames() (names []string) {
 	return names
 }
 
-// A Run is a judged run as an expectation sees it. Blocks are numbered from 0 and are valid ones
-// only. An error is a [record.Fact] that says why the run cannot tell something; it refuses the
-// statement.
-//
-// Times are in seconds. Package judge implements it.
+// A Run is a judged run as an expectation sees it. Blocks are numbered from 0 and are valid ones only. An error is a
+// [record.Fact] that says why the run cannot tell something; it refuses the statement. Times are in seconds. Package judge
+// implements it.
 type Run interface {
 	Rate() float64   // planned, requests per second
 	Window() float64 // measured seconds of a trial
@@ -44,8 +41,7 @@ type Run interface {
 	Figure(block int, metric, arm string) (float64, error)
 	// Ratio returns, for a verdict, the challenger's figure divided by its reference's in a block.
 	Ratio(block int, v record.Verdict) float64
-	// Phase returns the mean time, in seconds, that an arm's requests spent in one of [PhaseNames]
-	// in a block. Spent returns the mean time that they spent in all phases.
+	// Phase returns the mean time that an arm's requests spent in one of [PhaseNames] in a block, Spent in all phases.
 	Phase(block int, arm, name string) (float64, error)
 	Spent(block int, arm string) float64
 	// Predicted returns what theory predicts for an arm in a block.
@@ -96,10 +92,8 @@ func (w word) names(i int, arms []string) (kind string, known []string) {
 	return kind, PhaseNames()
 }
 
-// A scope gives the words of an expectation their values in one block of a run.
-//
-// Each statement is compiled once, with the methods of one scope as its functions. Then the scope
-// is moved from block to block, and the same program asks for other figures.
+// A scope gives the words of an expectation their values in one block of a run. Each statement is compiled once, with the
+// methods of one scope as its functions; then the scope is moved from block to block.
 type scope struct {
 	run   Run
 	block int                // index among the valid blocks
@@ -109,8 +103,7 @@ type scope struct {
 // vocabulary has the words without a run: their types, arguments and units.
 var vocabulary = (&scope{}).words()
 
-// words returns the language: all words by name. Words for figures have the value of the block,
-// words for verdicts the value of the run.
+// words returns the language: all words by name. Figures have the value of the block, verdicts that of the run.
 func (s *scope) words() map[string]word {
 	of := func(kinds ...string) []string { return kinds }
 	w := map[string]word{
@@ -176,14 +169,12 @@ func values(words map[string]word) map[string]any {
 	return all
 }
 
-// within reports whether value is at most share (0.05 is 5 %) away from target. It is also true at
-// the very edge of the band. Around a target of 0 only 0 is within.
+// within reports whether value is at most share (0.05 is 5 %) of target away from it.
 func within(value, target, share float64) bool {
 	return math.Abs(value-target) <= share*math.Abs(target)
 }
 
-// verdict returns the word of a challenger's verdict. An inconclusive verdict has no word to
-// compare, so it cannot answer.
+// verdict returns the word of a challenger's verdict; an inconclusive one cannot answer.
 func (s *scope) verdict(metric, arm string) (string, error) {
 	v, err := s.run.Verdict(metric, arm)
 	if err == nil && v.Verdict == stats.Inconclusive {
@@ -192,20 +183,18 @@ func (s *scope) verdict(metric, arm string) (string, error) {
 	return string(v.Verdict), err
 }
 
-// same reports whether the intervals of all challengers lie within the band that counts as equal.
-// It is false if one interval lies completely outside.
+// same reports whether the intervals of all challengers lie within the band that counts as equal; false if one lies
+// completely outside, and open if one crosses an edge.
 func (s *scope) same(metric string) (bool, error) {
 	m := stats.MetricOf(metric)
-	// The band is symmetric in the logarithm: half is as far from equal as double. The factor
-	// forgives rounding at the edge.
+	// The band is symmetric in the logarithm. The factor forgives rounding at the edge.
 	band := math.Log1p(m.Same) * (1 + 1e-9)
 	var open error
 	for _, pair := range s.run.Challengers() {
 		arm := pair[0]
 		v, err := s.run.Verdict(metric, arm)
 		if err != nil {
-			// Go on: another challenger outside the band settles the answer.
-			open = err
+			open = err // another challenger outside the band may settle the answer
 			continue
 		}
 		switch low, high := math.Log(v.Low), math.Log(v.High); {
@@ -213,7 +202,6 @@ func (s *scope) same(metric string) (bool, error) {
 			open = bounds(noInterval, v)
 		case low > band || high < -band:
 			return false, nil
-		// The interval crosses an edge of the band, so more blocks may settle it.
 		case low < -band || high > band:
 			neither := bounds(neitherSide, v)
 			neither.Values["same"] = m.Same
@@ -223,9 +211,8 @@ func (s *scope) same(metric string) (bool, error) {
 	return open == nil, open
 }
 
-// moved returns the function that reports whether an arm's verdict is that it is better, or that it
-// is worse. It is false if the whole interval falls short of the smallest effect in that direction. An
-// interval that reaches the effect leaves it open, and more blocks may settle it.
+// moved returns the function that reports whether an arm's verdict is that it is better, or that it is worse. It is false
+// if the whole interval falls short of the smallest effect in that direction, and open if it reaches the effect.
 func (s *scope) moved(better bool) func(metric, arm string) (bool, error) {
 	return func(metric, arm string) (bool, error) {
 		m := stats.MetricOf(metric)
@@ -262,13 +249,12 @@ func bounds(code record.Code, v record.Verdict) record.Fact {
 	return record.Fact{Code: code, Arm: v.Arm, Metric: v.Metric, Values: record.Values{"low": v.Low, "high": v.High, "blocks": float64(v.Blocks)}}
 }
 
-// leastDifference is the smallest difference of means that can be explained. Below it the parts
-// are noise.
+// leastDifference is the smallest difference of means that can be explained.
 const leastDifference = 20 * time.Microsecond
 
-// explained returns the share that one phase has in the difference of mean response time between a
-// challenger and its reference: the smallest share over the given arms, or over all challengers. A
-// share may be below 0 or above 1, because other phases may make up for it.
+// explained returns the share that one phase has in the difference of mean response time between a challenger and its
+// reference: the smallest share over the given arms, or over all challengers. It may be below 0 or above 1, because other
+// phases may make up for it.
 func (s *scope) explained(phase string, arms ...string) (float64, error) {
 	least := math.Inf(1)
 	for _, pair := range s.run.Challengers() {
