@@ -32,23 +32,20 @@ func border(m *record.Map) *record.Border {
 		columns[c.X], rows[c.Y] = append(columns[c.X], c), append(rows[c.Y], c)
 	}
 	b := record.Border{Law: "Little's law: workers above rate x time held", Arm: arm}
-	// Try the columns first.
-	if b.Lines = crossings(arm, columns, m.Plan.X.Values); b.Lines != nil {
-		b.Along = m.Plan.Y.Name
-		return &b
+	b.Along, b.Lines = m.Plan.Y.Name, crossings(arm, columns, m.Plan.X.Values)
+	if b.Lines == nil {
+		b.Along, b.Lines = m.Plan.X.Name, crossings(arm, rows, m.Plan.Y.Values)
 	}
-	if b.Lines = crossings(arm, rows, m.Plan.Y.Values); b.Lines != nil {
-		b.Along = m.Plan.X.Name
-		return &b
+	if b.Lines == nil {
+		return nil
 	}
-	return nil
+	return &b
 }
 
 // short reports whether the arm has too few workers in a cell.
 func short(arm string, c record.Cell) bool { return slices.Contains(c.Short, arm) }
 
-// crossings returns the border in every line of cells, in the order of values: the factor that has one
-// value in each line. It returns nil if the law crosses no line.
+// crossings returns the border in every line of cells; nil if the law crosses none. values has that of each line.
 func crossings(arm string, lines [][]record.Cell, values []string) (all []record.BorderLine) {
 	low, high := 0, 0 // lines with a short cell at the low end only, and at the high end only
 	for _, cells := range lines {
@@ -60,8 +57,7 @@ func crossings(arm string, lines [][]record.Cell, values []string) (all []record
 		return nil
 	}
 	for i, cells := range lines {
-		// The cells in which an arm is short lie at one end of all lines, the one that most lines
-		// show. A line without a short cell is counted from that end, too.
+		// The cells in which an arm is short lie at one end of all lines, the one that most lines show.
 		if low < high {
 			slices.Reverse(cells)
 		}
@@ -76,10 +72,9 @@ func crossings(arm string, lines [][]record.Cell, values []string) (all []record
 	return all
 }
 
-// crossing finds the border of one line: Law, the number of short cells, and From..To, between which
-// the measured border lies. It counts cells from the short end, which comes first. Known becomes false
-// if the cells of one kind are not all at one end, or if an undecided cell at the border was refused
-// or not measured.
+// crossing finds the border of one line: Law, the number of short cells, and From..To, between which the measured border
+// lies. The short end comes first. Known becomes false if the cells of one kind are not all at one end, or if an undecided
+// cell at the border was refused or not measured.
 func crossing(arm string, cells []record.Cell) record.BorderLine {
 	l := record.BorderLine{Known: true}
 	for i, c := range cells {

@@ -28,8 +28,7 @@ type grid struct {
 	rank    []int  // by cell: breaks ties
 }
 
-// newGrid returns the grid of a map whose cells are made. seed orders cells that are equally worth
-// measuring.
+// newGrid returns the grid of a map with all its cells. seed orders cells that are equally worth measuring.
 func newGrid(m *record.Map, seed uint64) grid {
 	return grid{m, make([]bool, len(m.Cells)), rand.New(rand.NewPCG(seed, 0xce115)).Perm(len(m.Cells))}
 }
@@ -71,8 +70,7 @@ func (g grid) next() (cell *record.Cell, again bool) {
 	return nil, false
 }
 
-// distance returns the number of steps, diagonal ones included, from a cell to the nearest other cell
-// that was measured.
+// distance returns the number of steps, diagonal ones included, from a cell to the nearest other cell that was measured.
 func (g grid) distance(c *record.Cell) int {
 	nearest := len(g.Plan.X.Values) + len(g.Plan.Y.Values)
 	for i := range g.Cells {
@@ -127,9 +125,7 @@ func (g grid) infer() {
 
 // undecided reports whether a cell was measured and the difference is within the noise. A refused
 // cell is not undecided: its measurement cannot be trusted.
-func undecided(c *record.Cell) bool {
-	return c.State == record.Sampled && !c.Decided()
-}
+func undecided(c *record.Cell) bool { return c.State == record.Sampled && !c.Decided() }
 
 // alike reports whether two verdicts are equal: decision, winner and tied arms. The ratio does not
 // matter.
@@ -166,8 +162,7 @@ func (g grid) enclosed(c *record.Cell) (v record.CellVerdict, ok bool) {
 	return column, inColumn
 }
 
-// agreed returns the verdict of the nearest known cells in two opposite directions. It is false if
-// they differ or are not decided.
+// agreed returns the verdict of the nearest known cells in two opposite directions; not ok if they differ or are open.
 func (g grid) agreed(c *record.Cell, one, other way) (v record.CellVerdict, ok bool) {
 	a, b := g.nearest(c, one), g.nearest(c, other)
 	if a == nil || b == nil || !a.Decided() || !alike(a.CellVerdict, b.CellVerdict) {

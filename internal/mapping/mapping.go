@@ -41,31 +41,28 @@ type Run struct {
 	compare func(ctx context.Context, c *experiment.Comparison, root string, p experiment.Progress) (*record.Dir, record.Run, error)
 }
 
-// Calls are the functions that a Run calls while it measures. Either may be nil. Both are called
-// between windows only. An error of Judged counts as a failure of the cell's comparison.
+// Calls are the functions that a Run calls while it measures, between windows only. Either may be nil. An error of Judged
+// counts as a failure of the cell's comparison.
 type Calls struct {
 	Progress experiment.Progress // its counts are seconds of the budget
 	Judged   func(*record.Dir, *record.Result) error
 }
 
-// Plan plans every cell before anything runs, so that a bad plan fails at once. Cells that m has
-// measured already keep their results: that is how a map is resumed. Errors say what to change, and
-// in which cell. o.Budget is the time for the whole map.
+// Plan plans every cell before anything runs, so that a bad plan fails at once. Cells that m has measured already keep
+// their results: so a map is resumed. Errors say what to change, and in which cell. o.Budget is the time for the whole map.
 func Plan(s scenario.Scenario, o experiment.Options, m record.Map) (*Run, error) {
-	r := &Run{scenario: s, opts: o, Map: m}
+	r := &Run{scenario: s, opts: o, Map: m, over: [2]float64{1, 1}}
 	r.compare = func(ctx context.Context, c *experiment.Comparison, root string, p experiment.Progress) (*record.Dir, record.Run, error) {
 		return c.Run(ctx, root, p)
 	}
 	r.opts.Asks = asked(m.Plan.Metric)
 	p := &r.Map.Plan
-	columns, rows := len(p.X.Values), len(p.Y.Values)
 	r.Map.Question, p.Budget = s.Question, o.Budget.Seconds()
-	// A resumed map brings its cells along.
-	fresh := len(m.Cells) == 0
+	fresh := len(m.Cells) == 0 // a resumed map brings its cells along
 	// If the law does not apply to every cell, it draws no border: then no cell is called short.
 	lawful := true
-	for y := range rows {
-		for x := range columns {
+	for y := range p.Y.Values {
+		for x := range p.X.Values {
 			c, err := r.plan(x, y, o.Blocks, o.Budget)
 			if err != nil {
 				return nil, fmt.Errorf("cell %s: %w", r.name(x, y), err)
@@ -95,7 +92,6 @@ func Plan(s scenario.Scenario, o experiment.Options, m record.Map) (*Run, error)
 			r.Map.Cells[i].Short = nil
 		}
 	}
-	r.over = [2]float64{1, 1}
 	r.grid = newGrid(&r.Map, o.Seed)
 	r.update()
 	return r, nil
@@ -114,16 +110,14 @@ func asked(metric string) []string {
 	return []string{}
 }
 
-// need returns the time that a comparison of the plan's number of blocks takes in the cell. It
-// scales the planned time by how much longer earlier cells of the same class took. It is a guess on
-// the long side: the slowest cell so far counts.
+// need returns the time that a comparison of the plan's number of blocks takes in the cell: the planned time, scaled by how
+// much longer the slowest cell of the same class took so far.
 func (r *Run) need(c record.Cell) time.Duration {
 	return time.Duration(r.over[class(c)] * float64(r.expected(c, class(c))))
 }
 
-// expected returns the planned time of the cell, taken to be of the class. For class 1 it adds, per
-// block, the time that an overloaded arm's server takes to stop: until its waiting requests have
-// timed out.
+// expected returns the planned time of the cell, taken to be of the class. For class 1 it adds, per block, the time that an
+// overloaded arm's server takes to stop: until its waiting requests have timed out.
 func (r *Run) expected(c record.Cell, class int) time.Duration {
 	return record.Duration(r.plans[r.grid.index(&c)].Estimate) + time.Duration(class*r.Map.Plan.Blocks)*(r.timeout+drainTime)
 }
@@ -193,8 +187,7 @@ func (r *Run) describe(c *experiment.Comparison) {
 	}
 }
 
-// plan returns the comparison of one cell, not yet run. Its aim is the map's question alone, so it
-// ends as soon as that is decided.
+// plan returns the comparison of one cell, not yet run. It ends as soon as the map's question is decided.
 func (r *Run) plan(x, y, blocks int, budget time.Duration) (*experiment.Comparison, error) {
 	s, err := r.scenario.At(r.Map.Plan.X, r.Map.Plan.Y, x, y, r.opts.Modes)
 	if err != nil {
@@ -242,8 +235,7 @@ func (r *Run) Explore(ctx context.Context, dir *record.Dir, iters float64, calls
 		}
 		left := r.opts.Budget - time.Since(began)
 		blocks, need := r.Map.Plan.Blocks, r.need(*cell)
-		// The planned blocks gave no answer, so a repetition gets twice as many. A refused cell was
-		// not short of blocks.
+		// The planned blocks gave no answer, so a repetition gets twice as many; a refused cell was not short of them.
 		if again && cell.Decision == record.InDoubt {
 			blocks, need = 2*blocks, 2*need
 		}
@@ -272,17 +264,12 @@ func (r *Run) Explore(ctx context.Context, dir *record.Dir, iters float64, calls
 }
 
 const (
-	// spareShare is the share by which a cell may exceed its expected time, for servers that are
-	// slow to stop.
-	spareShare = 0.4
-	// drainTime is how long an overloaded arm's server may take to stop after the waiting
-	// requests have timed out.
-	drainTime = 500 * time.Millisecond
+	spareShare = 0.4                    // by which a cell may exceed its expected time, for servers that are slow to stop
+	drainTime  = 500 * time.Millisecond // that an overloaded arm's server takes to stop after the waiting requests have timed out
 )
 
-// measure runs the comparison of one cell. If ctx ends during it, the cell stays as it was. If the
-// comparison fails, the cell is refused; a second failure in a row ends the map. left is what the
-// budget still has.
+// measure runs the comparison of one cell. If ctx ends during it, the cell stays as it was. If the comparison fails, the
+// cell is refused; a second failure in a row ends the map. left is what the budget still has.
 func (r *Run) measure(ctx context.Context, cell *record.Cell, blocks int, left time.Duration) error {
 	began := time.Now()
 	c, err := r.plan(cell.X, cell.Y, blocks, 24*time.Hour) // with time for all its blocks; the limit is set below
@@ -291,8 +278,7 @@ func (r *Run) measure(ctx context.Context, cell *record.Cell, blocks int, left t
 	}
 	estimate := record.Duration(c.Planned().Estimate)
 	planned := time.Duration(float64(r.need(*cell)) * float64(blocks) / float64(r.Map.Plan.Blocks))
-	// The comparison may exceed its expected time by spareShare, but not the map's budget. It gets
-	// its planned time in any case, or it could not be run at all.
+	// It may exceed its expected time by spareShare, but not the map's budget. It gets its planned time in any case.
 	most := max(estimate, min(left, planned+time.Duration(spareShare*float64(planned))))
 	label := fmt.Sprintf("measurement %d (%s): ", r.Sampled()+1, r.name(cell.X, cell.Y))
 	spent := r.opts.Budget - left
