@@ -12,12 +12,9 @@ import (
 	"schedlab/internal/stats"
 )
 
-// arms returns the figures of each arm over the valid blocks, in plan order.
-//
-// It reduces the valid windows of an arm to its row in the report: one value per block for
-// each compared metric, and medians, sums or extremes over the blocks for everything else. A
-// figure that one block lacks is unknown as a whole, because a median over other blocks than the
-// verdicts' would contradict them.
+// arms returns the figures of each arm over the valid blocks, in plan order: one value per block for each compared
+// metric, and medians, sums or extremes over the blocks for everything else. A figure that one block lacks is unknown as
+// a whole, because a median over other blocks than the verdicts' would contradict them.
 func (b blocks) arms(s servers) (all []record.Arm) {
 	for _, pa := range b.run.Plan.Arms {
 		a := newArm(b.run, pa, s)
@@ -45,8 +42,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 			for end, n := range w.Failures {
 				a.Failures[end] += n
 			}
-			// Requests of a queue are correlated: w.Tau of them tell as much as one independent
-			// request. NEff is the mean over the blocks.
+			// Requests of a queue are correlated: w.Tau of them tell as much as one independent request.
 			a.NEff += float64(w.Requests) / w.Tau / float64(len(b.valid))
 			// The worst block counts, for starvation and for fairness.
 			a.StarvedConnections = max(a.StarvedConnections, w.Starved)
@@ -54,8 +50,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 				a.Jain = &w.Jain
 			}
 		}
-		// With failures, the mean of all requests has timeouts in it, so show the good ones on
-		// their own.
+		// With failures, the mean of all requests has timeouts in it, so show the good ones on their own.
 		if float64(a.Errors) > errorLimit*float64(a.Requests) {
 			a.GoodMean = b.median(pa.Name, "good_mean")
 		}
@@ -90,8 +85,7 @@ func newArm(run record.Run, pa record.PlanArm, s servers) record.Arm {
 	return a
 }
 
-// median returns the median of a figure over an arm's valid windows. It returns nil if the figure is
-// unknown in one window, or if no window is valid.
+// median returns the median of a figure over an arm's valid windows; nil if one lacks the figure, or none is valid.
 func (b blocks) median(arm, figure string) *float64 {
 	m := stats.Median(b.series(arm, figure))
 	if math.IsNaN(m) {
@@ -100,8 +94,7 @@ func (b blocks) median(arm, figure string) *float64 {
 	return &m
 }
 
-// ofWindows returns a part of each of an arm's valid windows, in block order. It returns nil if a
-// window lacks that part, or if no window is valid.
+// ofWindows returns a part of each of an arm's valid windows, in block order; nil if one lacks it, or none is valid.
 func ofWindows[T any](b blocks, arm string, part func(modelled) *T) (all []*T) {
 	for _, w := range b.of(arm) {
 		p := part(w)
@@ -122,9 +115,8 @@ func medianOf[T any](all []T, figure func(T) float64) float64 {
 	return stats.Median(v)
 }
 
-// generator sums up what the load generator did in an arm's valid windows: medians of ratios and
-// of read lateness, sums of counts, the longest pause and the longest lag. It returns nil if a
-// window did not record this. Times are seconds.
+// generator sums up what the load generator did in an arm's valid windows: medians of ratios and of read lateness, sums
+// of counts, the longest pause and the longest lag. It returns nil if a window did not record this. Times are seconds.
 func (b blocks) generator(arm string) *record.Proofs {
 	all := ofWindows(b, arm, func(w modelled) *record.Proof { return w.Trial.Client.Proof })
 	if all == nil {
@@ -151,9 +143,8 @@ func (b blocks) generator(arm string) *record.Proofs {
 	return g
 }
 
-// footprint returns the medians of the footprint of an arm's server over its valid windows. It
-// returns nil if the footprint of one window is unknown. Resident is set if a window has only the
-// larger figure.
+// footprint returns the medians of the footprint of an arm's server over its valid windows; nil if it is unknown in one.
+// Resident is set if a window has only the larger figure.
 func (b blocks) footprint(arm string) *record.Footprint {
 	all := ofWindows(b, arm, func(w modelled) *record.Footprint { return w.Trial.Server.Footprint })
 	if all == nil {
@@ -168,9 +159,9 @@ func (b blocks) footprint(arm string) *record.Footprint {
 	}
 }
 
-// armPhases returns the mean of each phase over an arm's valid windows. All windows count equally,
-// so the phases still add up to the response time. It returns nil if a window has no stamps or no
-// good reply. Times are seconds per request. The phases are in the order of window.Phases.List.
+// armPhases returns the mean of each phase over an arm's valid windows, in seconds per request and in the order of
+// window.Phases.List. All windows count equally, so the phases still add up to the response time. It returns nil if a
+// window has no stamps or no good reply.
 func (b blocks) armPhases(arm string) []record.Phase {
 	var sum []record.Phase
 	for _, w := range b.of(arm) {
@@ -178,7 +169,7 @@ func (b blocks) armPhases(arm string) []record.Phase {
 			return nil
 		}
 		for i, p := range w.Phases.List() {
-			// Take the names from the first window. All windows have the same phases.
+			// All windows have the same phases.
 			if len(sum) <= i {
 				sum = append(sum, record.Phase{Name: p.Name})
 			}
@@ -193,8 +184,7 @@ func (b blocks) armPhases(arm string) []record.Phase {
 	return sum
 }
 
-// joined returns the ratio of an arm's good requests that its server stamped, over all valid
-// windows. It is 0 without good requests.
+// joined returns the ratio of an arm's good requests that its server stamped; 0 without good requests.
 func (b blocks) joined(arm string) float64 {
 	joined, good := 0, 0
 	for _, w := range b.of(arm) {
@@ -203,9 +193,8 @@ func (b blocks) joined(arm string) float64 {
 	return float64(joined) / float64(max(good, 1))
 }
 
-// fairness returns how the server spread its replies over an arm's connections. The numbers of
-// asked and served connections come from the valid window with the most starved ones, and
-// FirstReply is the longest of all windows. It returns nil if no window recorded this.
+// fairness returns how the server spread its replies over an arm's connections. The numbers of connections come from the
+// valid window with the most starved ones, and FirstReply is the longest of all. It returns nil if none recorded this.
 func (b blocks) fairness(arm string) *record.Fairness {
 	var f *record.Fairness
 	for _, w := range b.of(arm) {
@@ -232,15 +221,13 @@ func (b blocks) fairness(arm string) *record.Fairness {
 	return f
 }
 
-// fullTurns is the number of replies of a served connection from which on one without any is
-// starved for sure, if its pool of workers does not say so already. If a server picks the next
-// client at random, one client in e^10 has had no turn by chance.
+// fullTurns is the number of replies of a served connection from which on one without any is starved for sure, if its
+// pool of workers does not say so already: picked at random, one client in e^10 has had no turn by chance.
 const fullTurns = 10
 
-// sessions returns the session times of an arm over its valid windows: sums of complete and broken
-// sessions, the fewest complete sessions of a window, and medians of the quantiles. A quantile is
-// nil if a window has too few sessions for it. It returns nil if a window recorded no sessions.
-// Times are seconds.
+// sessions returns the session times of an arm over its valid windows, in seconds: sums of complete and broken sessions,
+// the fewest complete ones of a window, and medians of the quantiles, nil where a window has too few sessions for one. It
+// returns nil if a window recorded no sessions.
 func (b blocks) sessions(arm string) *record.SessionTimes {
 	all := ofWindows(b, arm, func(w modelled) *record.Sessions { return w.Trial.Client.Sessions })
 	if all == nil {
@@ -250,7 +237,6 @@ func (b blocks) sessions(arm string) *record.SessionTimes {
 	for _, s := range all {
 		t.Complete, t.Broken, t.PerWindow = t.Complete+s.Complete, t.Broken+s.Broken, min(t.PerWindow, s.Complete)
 	}
-	// The same rule as for requests: enough sessions beyond the quantile, in every window.
 	if t.PerWindow >= stats.MinRequests(.5) {
 		t.P50 = new(medianOf(all, func(s *record.Sessions) float64 { return s.Duration.P50 }))
 	}
@@ -260,8 +246,8 @@ func (b blocks) sessions(arm string) *record.SessionTimes {
 	return t
 }
 
-// overflows returns how many of an arm's connections found an accept queue full, over all valid
-// windows. It returns nil if that is unknown in one window, or if no window is valid.
+// overflows returns how many of an arm's connections found an accept queue full, over all valid windows; nil if that is
+// unknown in one, or none is valid.
 func (b blocks) overflows(arm string) *float64 {
 	sum := 0.
 	for _, v := range b.series(arm, "overflows") {
@@ -273,9 +259,8 @@ func (b blocks) overflows(arm string) *float64 {
 	return &sum
 }
 
-// counters returns an arm's connections over time: medians over the valid blocks, and the readings
-// of one typical block. It returns nil if a valid window has fewer than two readings, which give
-// no rate. Rates are per second.
+// counters returns an arm's connections over time, rates per second: medians over the valid blocks, and the readings of
+// one typical block. It returns nil if a valid window has fewer than two readings, which give no rate.
 func (b blocks) counters(arm string) *record.Counters {
 	var all [][]record.Reading
 	for _, w := range b.of(arm) {
@@ -298,8 +283,7 @@ func (b blocks) counters(arm string) *record.Counters {
 	}
 }
 
-// middle returns the valid block with the median peak of open connections, summed over the arms.
-// There is at least one valid block.
+// middle returns the valid block, of one or more, with the median peak of open connections, summed over the arms.
 func (b blocks) middle() int {
 	open := func(block int) (sum float64) {
 		for _, a := range b.run.Plan.Arms {
@@ -319,9 +303,8 @@ func mostOpen(all []record.Reading) (most float64) {
 	return most
 }
 
-// meanRate returns a function for the mean rate at which a counter rose from the first reading to the
-// last, and peakRate one for its fastest rise between two neighbouring readings. Both are per second.
-// There are two readings or more, in the order of time.
+// meanRate returns a function for the mean rate, per second, at which a counter rose from the first reading to the last,
+// and peakRate one for its fastest rise between two neighbours. There are two readings or more, in the order of time.
 func meanRate(of func(record.Reading) int64) func([]record.Reading) float64 {
 	return func(all []record.Reading) float64 {
 		first, last := all[0], all[len(all)-1]
@@ -338,16 +321,14 @@ func peakRate(of func(record.Reading) int64) func([]record.Reading) float64 {
 	}
 }
 
-// A Block holds the phases of two arms' good requests in one block. Both have the same phases in
-// the same order.
+// A Block holds the phases of two arms' good requests in one block, the same phases in the same order.
 type Block struct {
 	From, To []record.Phase
 }
 
-// Waterfall divides the difference of two arms' means over one or more blocks by stretch and
-// phase. of is [MeanOf] or [TailOf]. Each piece is the mean over the blocks of how much longer the
-// arm takes there. The pieces add up to the difference, because the phases add up to a response
-// time (docs/reference/timeline.md). Times are seconds.
+// Waterfall divides the difference of two arms' means over one or more blocks by stretch and phase. of is [MeanOf] or
+// [TailOf]. Each piece is the mean over the blocks of how much longer, in seconds, the arm takes there. The pieces add up
+// to the difference, because the phases add up to a response time (docs/reference/timeline.md).
 func Waterfall(blocks []Block, stretches []record.Stretch, of func(record.Phase) float64) (w record.Waterfall) {
 	w.Step = step(blocks, func(phases []record.Phase) (sum float64) {
 		for _, p := range phases {
@@ -377,10 +358,9 @@ func step(blocks []Block, figure func([]record.Phase) float64) record.Step {
 	return Paired(from, to)
 }
 
-// Paired returns the mean difference to - from over the blocks, with Student's 95 % interval. The
-// interval of a single block is infinite. The slices have one length, 1 or more. The interval
-// assumes that the differences are about normal, which means over many requests are (Student, "The
-// Probable Error of a Mean", Biometrika 6, 1908).
+// Paired returns the mean difference to - from over the blocks, with Student's 95 % interval, infinite for a single block.
+// The slices have one length, 1 or more. The interval assumes that the differences are about normal, which means over many
+// requests are (Student, "The Probable Error of a Mean", Biometrika 6, 1908).
 func Paired(from, to []float64) (s record.Step) {
 	n := float64(len(from))
 	for i := range from {
@@ -407,9 +387,8 @@ func MeanOf(p record.Phase) float64 { return p.Mean }
 // TailOf is a phase's mean over the slowest 1 % of a window's requests.
 func TailOf(p record.Phase) float64 { return p.Tail }
 
-// Noise is the largest difference of means, in seconds, that needs no explanation: the far end of
-// the interval of A/A, or the load engine's own p50, if that is larger. floor is nil if it was not
-// measured. Both are in seconds.
+// Noise is the largest difference of means, in seconds, that needs no explanation: the far end of the interval of A/A, or
+// the load engine's own p50, if that is larger. floor is nil if it was not measured.
 func Noise(copied record.Step, floor *record.Floor) float64 {
 	least := max(math.Abs(copied.Low), math.Abs(copied.High))
 	if floor != nil {
@@ -418,16 +397,15 @@ func Noise(copied record.Step, floor *record.Floor) float64 {
 	return least
 }
 
-// The smallest difference of means that a result reports, and the smallest piece of it.
+// The smallest difference of means that is worth explaining, and the smallest piece of it.
 const (
-	// leastSeconds is 20 µs. A difference or piece below these sizes is not worth explaining.
 	leastShare   = .05 // of the mean of the arm that is compared with
 	leastSeconds = 20e-6
 	leastPiece   = .02 // of the difference
 )
 
-// differences returns a waterfall for each challenger with a mean, or a slowest 1 %, that surely
-// differs from its reference. Both arms need stamps.
+// differences returns a waterfall for each challenger with a mean, or a slowest 1 %, that surely differs from its
+// reference. Both arms need stamps.
 func (b blocks) differences(arms []record.Arm) (all []record.Difference) {
 	for i, a := range arms {
 		base := arms[reference(b.run.Plan.Arms, i)]
@@ -448,8 +426,7 @@ func (b blocks) differences(arms []record.Arm) (all []record.Difference) {
 	return all
 }
 
-// waterfall returns the waterfall from one arm to another over the valid blocks. It pairs the
-// windows of each block.
+// waterfall returns the waterfall from one arm to another over the valid blocks.
 func (b blocks) waterfall(from, to string, of func(record.Phase) float64) record.Waterfall {
 	var all []Block
 	for _, block := range b.valid {

@@ -14,8 +14,7 @@ import (
 	"schedlab/internal/window"
 )
 
-// modelled is a measured window together with its predictions. predicted and twin have what theory
-// says about this very window.
+// modelled is a measured window together with what theory says about this very window.
 type modelled struct {
 	window.Window
 	predicted map[string]queueing.Prediction // by model name
@@ -24,8 +23,7 @@ type modelled struct {
 	quantiles map[string]float64             // that the SLO of an [Aim] asks for, in seconds, by metric; without those that need more requests
 }
 
-// windows holds the windows of a run by block number, from 1, and arm name. A block that was cut
-// off lacks some arms.
+// windows holds the windows of a run by block number, from 1, and arm name. A block that was cut off lacks some arms.
 type windows map[int]map[string]modelled
 
 // blocks holds the windows of a run and tells which blocks count. Its methods only read it.
@@ -39,13 +37,12 @@ type blocks struct {
 	generatorBound map[string]bool // overloaded arms with a load generator that had no CPU time left
 }
 
-// validate chooses the blocks that count: complete blocks in which all data are right. If the data
-// of one arm are wrong, the block is left out for all arms. So is a block in which the machine
-// stood still. An arm with a growing backlog in more than half of its windows is overloaded.
-// Overload is a fact about the arm and not wrong data: the arm is judged by its goodput only.
+// validate chooses the blocks that count: complete blocks in which all data are right. If the data of one arm are wrong,
+// the block is left out for all arms. So is a block in which the machine stood still. An arm with a growing backlog in more
+// than half of its windows is overloaded, which is no wrong data: the arm is judged by its goodput only.
 //
-// Noise leaves no block out, whatever caused it (docs/decisions, 18): intervals from all blocks
-// contain the noise, and leaving out blocks by their values would bias the rest.
+// Noise leaves no block out, whatever caused it (docs/decisions, 18): intervals from all blocks contain the noise, and
+// leaving out blocks by their values would bias the rest.
 func validate(run record.Run, taken windows) blocks {
 	b := blocks{
 		run: run, windows: taken, judged: carried(run.Plan, taken), refused: []record.Refusal{},
@@ -66,13 +63,11 @@ func validate(run record.Run, taken windows) blocks {
 			full[name] += stats.Count(grows && w.Behind())
 		}
 	}
-	// More than half of all windows. Of these, in more than half the load's CPUs were full, so
-	// that the generator may be at fault.
+	// Where the load's CPUs were full in more than half of these windows, the generator may be at fault.
 	for name, n := range growing {
 		b.over[name], b.generatorBound[name] = 2*n > len(whole), 2*full[name] > n
 	}
-	// whole now has every rule that a window broke. Add the rule about the whole block, and then
-	// keep the blocks without any breach but a growing backlog.
+	// Add the rule about the whole block, and keep the blocks without any breach but a growing backlog.
 	stood := stalled(run.Plan.Arms, whole, taken)
 	for _, block := range slices.Sorted(maps.Keys(whole)) {
 		wrong := false
@@ -97,8 +92,8 @@ func validate(run record.Run, taken windows) blocks {
 // ruleStalled is the rule that leaves out a block in which the whole machine stood still.
 const ruleStalled = "good replies (no arm gave one: the machine stood still)"
 
-// stalled returns the complete blocks in which no arm gave a good reply before its window ended. If an arm
-// gave none in most of its windows, the arm is at fault and not the machine: then it returns nil.
+// stalled returns the complete blocks in which no arm gave a good reply before its window ended; nil if an arm gave none in
+// most of its windows, because then the arm is at fault and not the machine.
 func stalled(arms []record.PlanArm, whole map[int]map[string][]record.Refusal, taken windows) map[int]bool {
 	blocks, silent := map[int]bool{}, map[string]int{}
 	for block := range whole {
@@ -117,16 +112,14 @@ func stalled(arms []record.PlanArm, whole map[int]map[string][]record.Refusal, t
 	return blocks
 }
 
-// answeredLate reports whether no good reply came before the end of a window that had requests.
-// Such a window has a goodput of 0, which has no logarithm.
+// answeredLate reports whether no good reply came before the end of a window that had requests: a goodput of 0.
 func answeredLate(w window.Window) bool { return w.Requests > 0 && w.Values[goodput] == 0 }
 
-// answeredNone reports whether no request of a window ever got a good reply. Such a window has
-// times, but they are all of failures.
+// answeredNone reports whether no request of a window ever got a good reply, so that its times are all of failures.
 func answeredNone(w window.Window) bool { return w.Requests > 0 && w.Good == 0 }
 
-// silent returns a doubt for each arm that gave no good reply in the window of a valid block. late
-// in its values is 1 if some of these windows had replies after their end.
+// silent returns a doubt for each arm that gave no good reply in the window of a valid block. late in its values is 1 if
+// some of these windows had replies after their end.
 func (b blocks) silent() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		var numbers []string
@@ -146,9 +139,8 @@ func (b blocks) silent() (all []record.Fact) {
 	return all
 }
 
-// carried returns the quantiles for which the windows have enough requests. For a closed loop this
-// is known only after its windows have ended: the median number of requests decides. It adds
-// nothing to the plan's [JudgedQuantiles].
+// carried returns those of the plan's [JudgedQuantiles] for which the windows have enough requests. For a closed loop this
+// is known only after its windows have ended: the median number of requests decides.
 func carried(p record.Plan, taken windows) map[string]bool {
 	judged := JudgedQuantiles(p)
 	for _, a := range p.Arms {
@@ -168,8 +160,7 @@ func carried(p record.Plan, taken windows) map[string]bool {
 	return judged
 }
 
-// serverCPUs returns the number of CPUs that the servers may use. It is the plan's number; an arm
-// may have CPUs of its own choice.
+// serverCPUs returns the number of CPUs that the plan's servers may use; an arm may have CPUs of its own choice.
 func serverCPUs(e record.Env) int { return record.CountCPUs(e.ServerCPUs, e.CPUs) }
 
 // of yields the valid blocks, ascending, each with its number and the arm's window.
@@ -183,8 +174,7 @@ func (b blocks) of(arm string) iter.Seq2[int, modelled] {
 	}
 }
 
-// order returns the names of the arms of each block that ran, in the order they ran. A run seldom
-// takes all planned blocks.
+// order returns the names of the arms of each block that ran, in the order they ran.
 func (b blocks) order() (all [][]string) {
 	last := len(b.run.Plan.Order)
 	if len(b.windows) > 0 {
@@ -200,8 +190,7 @@ func (b blocks) order() (all [][]string) {
 	return all
 }
 
-// stolen returns the ratio of all CPU time that the hypervisor gave to others, over all windows.
-// It is in 0..1, and 0 without windows. Unknown windows count as 0.
+// stolen returns the ratio, in 0..1, of all CPU time that the hypervisor gave to others; unknown windows count as 0.
 func (b blocks) stolen() float64 {
 	var stolen, total float64
 	for _, block := range slices.Sorted(maps.Keys(b.windows)) {
@@ -218,8 +207,7 @@ func (b blocks) stolen() float64 {
 	return stolen / (total * float64(max(b.run.Env.CPUs, 1)))
 }
 
-// series returns a metric of one arm, one value per valid block, in block order. NaN is unknown.
-// The slice is new.
+// series returns a metric of one arm, one value per valid block, in block order. NaN is unknown. The slice is new.
 func (b blocks) series(arm, metric string) []float64 {
 	return b.figures(arm, func(w modelled) float64 { return w.Values[metric] })
 }
@@ -233,11 +221,8 @@ func (b blocks) figures(arm string, figure func(modelled) float64) []float64 {
 	return v
 }
 
-// audit returns, for each queueing law, the valid window that came nearest to breaking it, and the
-// number of windows checked. The laws are in the order in which they were first found.
-//
-// A window that broke a law is not valid (see validate), so this list shows how close the others
-// came.
+// audit returns, for each queueing law, in the order in which they were first found, the valid window that came nearest to
+// breaking it, and the number of windows checked. One that broke a law is not valid.
 func (b blocks) audit() (laws []record.Law) {
 	places := map[string]int{} // in laws, by rule
 	// A law with limit 0 is kept exactly, so any value above 0 would be far from it.

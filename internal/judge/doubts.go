@@ -13,12 +13,9 @@ import (
 	"schedlab/internal/window"
 )
 
-// doubts returns everything that speaks against a result, in order of weight. of holds the doubts
-// about the record and the servers. If noise left verdicts open, the doubts that explain the noise
-// come first.
-//
-// A doubt never changes a verdict: a reason that is strong enough refuses it instead (refuse.go,
-// verdicts.go). Doubts tell the reader how far to trust the result, the heaviest first.
+// doubts returns everything that speaks against a result, the heaviest first; if noise left verdicts open, what explains
+// it comes first. of holds the doubts about the record and the servers. A doubt never changes a verdict: a reason that is
+// strong enough refuses it instead (refuse.go, verdicts.go).
 func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	all := record.ByWeight(slices.Concat(
 		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.silent(), b.lost(), b.unsent(), b.limited(), HostDoubts(r.Env),
@@ -86,8 +83,7 @@ const muchForeign = .25
 // plantFlags matches the flags of serve that plant a fault, with their values.
 var plantFlags = regexp.MustCompile(`--plant(-cpu)?[= ]\S+`)
 
-// Planted returns a doubt for each arm that is started with a planted fault. Such a run tests
-// schedlab itself.
+// Planted returns a doubt for each arm that is started with a planted fault, to test schedlab itself.
 func Planted(p record.Plan) (all []record.Fact) {
 	for _, a := range p.Arms {
 		if flags := plantFlags.FindAllString(command.Join(a.Command), -1); flags != nil && a.Role != record.Copy {
@@ -97,8 +93,7 @@ func Planted(p record.Plan) (all []record.Fact) {
 	return all
 }
 
-// notComplete returns the doubt about a run that is not complete, with its status and error. It
-// has the first line of the error.
+// notComplete returns the doubt about a run that is not complete, with its status and the first line of its error.
 func notComplete(run record.Run) record.Fact {
 	f := record.Fact{Code: runNotComplete, Names: record.Names{"status": string(run.Status)}}
 	if run.Failure != "" {
@@ -119,7 +114,6 @@ func oneCPU(r *record.Result) []record.Fact {
 func tenths(seconds float64) float64 { return math.Ceil(seconds*1e4) / 1e4 }
 
 // HostDoubts returns the doubts about any run with server and load on one machine, or on a cluster.
-// They are the same for every run there.
 func HostDoubts(e record.Env) (all []record.Fact) {
 	if c := e.Cluster; c != nil {
 		f := record.Fact{Code: onCluster, Values: record.Values{"clock": tenths(c.ClockError), "late": tenths(c.Late)}}
@@ -153,8 +147,7 @@ func (b blocks) lost() (all []record.Fact) {
 	return all
 }
 
-// unsent returns a doubt for each arm that did not send all its paced requests. Arms within
-// unsentLimit have none.
+// unsent returns a doubt for each arm that left more than unsentLimit of its paced requests unsent.
 func (b blocks) unsent() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		if unsent := b.unsentShare(a.Name); unsent > 0 && a.Role != record.Copy {
@@ -176,9 +169,8 @@ func (b blocks) limited() (all []record.Fact) {
 	return all
 }
 
-// incomplete returns the doubts about an incomplete record. found is the number of trials that it
-// has, cut the number that were left half-written. A run that goes on has no number of trials yet,
-// and misses none.
+// incomplete returns the doubts about an incomplete record. found is the number of trials that it has, cut the number that
+// were left half-written. A run that goes on has no number of trials yet, and misses none.
 func incomplete(run record.Run, found, cut int) (all []record.Fact) {
 	if missing := run.Trials - found; missing > 0 {
 		all = append(all, record.Fact{Code: missingTrials, Values: record.Values{"missing": float64(missing), "trials": float64(run.Trials)}})
@@ -189,8 +181,7 @@ func incomplete(run record.Run, found, cut int) (all []record.Fact) {
 	return all
 }
 
-// starved returns the doubt about an arm that starved connections, or that had too little time to
-// serve them. With fairness, it tells of how many connections.
+// starved returns the doubt about an arm that starved connections, or that had too little time to serve them.
 func (b blocks) starved(a record.Arm) record.Fact {
 	f := record.Fact{Code: starvedConnections, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}
 	if of := a.Fairness; of != nil {
@@ -211,7 +202,7 @@ var timeOf = map[record.Cause]record.Code{
 	record.Program: programTime, record.Own: ownTime, record.Passing: passingTime,
 }
 
-// took returns the fact that a cause took a share of a CPU's time. The share is of one CPU's time.
+// took returns the fact that a cause took a share of one CPU's time.
 func took(t record.Trouble) record.Fact {
 	return record.Fact{
 		Code: timeOf[t.Cause], Values: record.Values{"share": t.Share, "cpu": float64(t.CPU), "pid": float64(t.PID)},
@@ -219,19 +210,17 @@ func took(t record.Trouble) record.Fact {
 	}
 }
 
-// TroubleSoFar returns the fact about a cause that disturbs a run while it goes on. It is for the
-// screen: the result has its own doubt, see othersDoubts.
+// TroubleSoFar returns the fact, for the screen, about a cause that disturbs a run while it goes on.
 func TroubleSoFar(t record.Trouble) record.Fact {
 	return record.Fact{Code: stillGoingOn, Because: []record.Fact{took(t)}}
 }
 
-// doubtShare is the ratio of a CPU's time, over the whole run, from which a cause is a doubt.
-// doubtPassing is the same for time without a known cause: it is the difference of two clocks that
-// tick apart, so its limit is higher.
+// doubtShare is the ratio of a CPU's time, over the whole run, from which a cause is a doubt, and doubtPassing that of time
+// without a known cause, which is the difference of two clocks that tick apart.
 const doubtShare, doubtPassing = .01, .10
 
-// othersDoubts returns one doubt about everything else that used the CPUs over the whole run; nil
-// if nothing used enough to matter. The causes are its Because.
+// othersDoubts returns one doubt about everything else that used the CPUs over the whole run, with the causes as its
+// Because; nil if nothing used enough to matter.
 func othersDoubts(o *record.Others) []record.Fact {
 	if o == nil {
 		return nil
@@ -248,18 +237,14 @@ func othersDoubts(o *record.Others) []record.Fact {
 	return []record.Fact{{Code: othersUsedCPUs, Values: record.Values{"seconds": o.Seconds}, Because: all}}
 }
 
-// An unchecked rule silently passes a window that lacks the figure it needs. lacks gets a window
-// and whether its server should have stamped.
-//
-// A rule that passes for lack of data looks like a rule that was kept. notChecked names such rules,
-// so that the report does not claim more than was checked.
+// An unchecked rule silently passes a window that lacks the figure it needs, and so looks like one that was kept.
+// lacks gets a window and whether its server should have stamped.
 type unchecked struct {
 	rule, why string
 	machine   bool // about the machine and the load's process, and not about an arm
 	lacks     func(w *modelled, stamped bool) bool
 }
 
-// dataRules holds the rules that need a figure which a record may lack.
 var dataRules = []unchecked{
 	{"unjoined requests and negative parts", "no server-side stamps were taken", false, func(w *modelled, stamped bool) bool { return !stamped || !w.Phases.Stamped }},
 	{"imbalance of foreign load", "what others used of them is not known", false, func(w *modelled, _ bool) bool { return w.Trial.Server.Foreign < 0 }},
@@ -270,9 +255,8 @@ var dataRules = []unchecked{
 	{"imbalance of throttling", "the kernel does not tell it", true, func(w *modelled, _ bool) bool { return w.Trial.Client.Throttled < 0 }},
 }
 
-// notChecked lists the rules that could not be checked because the record lacks a figure. A rule
-// about arms names the arms that lack it, unless all do. The list is for people, and is empty and
-// not nil if all was checked.
+// notChecked lists, for people, the rules that could not be checked because the record lacks a figure. A rule about arms
+// names the arms that lack it, unless all do. The list is empty and not nil if all was checked.
 func (b blocks) notChecked() []string {
 	missing := []string{}
 	for _, u := range dataRules {
@@ -285,9 +269,8 @@ func (b blocks) notChecked() []string {
 	return missing
 }
 
-// lacking returns the arms that lack a figure in a valid window, or in any window if no block is
-// valid. It names the copy only if the baseline has the figure. all reports that every arm lacks
-// it.
+// lacking returns the arms that lack a figure in a valid window, or in any window if no block is valid; the copy only if the
+// baseline has the figure. all reports that every arm lacks it.
 func (b blocks) lacking(u unchecked) (names []string, all bool) {
 	all = true
 	for _, a := range b.run.Plan.Arms {
