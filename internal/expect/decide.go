@@ -174,7 +174,8 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		}
 	}
 	blocks := r.Blocks()
-	evidence := record.Fact{Code: tally, Values: record.Values{"yes": float64(yes), "blocks": float64(blocks)}, Names: record.Names{"sides": sidesOf(r, n, denied)}}
+	evidence := record.Fact{Code: tally, Names: record.Names{"sides": sidesOf(r, n, denied)}}
+	evidence.Values = record.Values{"yes": float64(yes), "blocks": float64(blocks)}
 	switch {
 	case withinOf(n) != nil && low+high > 0: // only blocks on one side of a band decide that the median is outside
 		evidence.Values["outside"], evidence.Values["below"], evidence.Values["above"] = float64(low+high), float64(low), float64(high)

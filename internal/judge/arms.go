@@ -76,8 +76,8 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 // newArm returns an arm of a result with what its plan and its probe tell, and no figures of blocks yet.
 func newArm(run record.Run, pa record.PlanArm, s servers) record.Arm {
 	a := record.Arm{
-		Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command), Procs: pa.Procs, Attached: pa.URL != "", CPUs: s.cpus(pa.Name),
-		Clients: pa.Clients, Blocks: map[string][]float64{}, Failures: map[string]int{}, Curve: []record.Point{},
+		Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command), Procs: pa.Procs, Attached: pa.URL != "",
+		CPUs: s.cpus(pa.Name), Clients: pa.Clients, Blocks: map[string][]float64{}, Failures: map[string]int{}, Curve: []record.Point{},
 	}
 	if x := run.XMax[pa.Name]; x > 0 {
 		a.XMax = &x

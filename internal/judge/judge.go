@@ -88,13 +88,15 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 // admits reports whether a trial can be judged, and notes its server's side. If it cannot, the reason
 // becomes a doubt. err is the error of reading the trial.
 func (j *Judge) admits(t record.Trial, err error) bool {
-	if err != nil {
-		j.doubts = append(j.doubts, record.Fact{Code: unreadableTrial, Names: record.Names{"error": err.Error()}})
+	doubt := func(f record.Fact) bool {
+		j.doubts = append(j.doubts, f)
 		return false
 	}
+	if err != nil {
+		return doubt(record.Fact{Code: unreadableTrial, Names: record.Names{"error": err.Error()}})
+	}
 	if why := j.unusable(t); !why.None() {
-		j.doubts = append(j.doubts, record.Fact{Code: trialLeftOut, Arm: t.Arm, Values: record.Values{"trial": float64(t.Number)}, Because: []record.Fact{why}})
-		return false
+		return doubt(record.Fact{Code: trialLeftOut, Arm: t.Arm, Values: record.Values{"trial": float64(t.Number)}, Because: []record.Fact{why}})
 	}
 	j.servers[t.Arm] = append(j.servers[t.Arm], t.Server)
 	return true

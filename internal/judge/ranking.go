@@ -10,11 +10,9 @@ import (
 )
 
 // A ranking has the rank of every arm of a comparison against every other. The baseline is the first arm, and its copy is
-// left out. A winner is named by a ranking only, both in a comparison and in a cell of a map.
-//
-// Arms are ranked pairwise and not by one number, because each pair has verdicts of its own and
-// some pairs have none. The relation need not be transitive, so a winner has to beat every other
-// arm itself (docs/decisions, 23).
+// left out. It alone names the winner, of a comparison and of a cell of a map. Arms are ranked pairwise and not by one
+// number, because each pair has verdicts of its own and some pairs have none. The relation need not be transitive, so a
+// winner has to beat every other arm itself (docs/decisions, 23).
 type ranking struct {
 	arms      []record.Arm
 	ranks     [][]record.Rank   // ranks[i][k] is the rank of arm i against arm k; "" if i == k
@@ -24,13 +22,9 @@ type ranking struct {
 	duels     []record.Duel     // of challengers that both beat their reference
 }
 
-// newRanking ranks the arms by the verdicts for which asked returns true. byLoad says that closed
-// loops with different loads are not compared by their response times.
-//
-// Two challengers are ranked by the verdicts of their duel (record.Result.Duels). There is one
-// exception: if one is faster than the baseline and the other slower at the same metric, the first
-// is ranked faster without a duel. asked selects metrics: the primary ones for the winner of a
-// run, or one metric for a map.
+// newRanking ranks the arms by the verdicts for which asked returns true: on the primary metrics for the winner of a run, or
+// on one metric for a map. byLoad says that closed loops with different loads are not compared by their response times. Two
+// challengers are ranked by the verdicts of their duel (record.Result.Duels), unless it follows from the baseline (implied).
 func newRanking(r *record.Result, asked func(record.Verdict) bool, byLoad bool) ranking {
 	var f ranking
 	for _, a := range r.Arms {
@@ -74,7 +68,12 @@ func newRanking(r *record.Result, asked func(record.Verdict) bool, byLoad bool) 
 				rank = record.OtherLoad
 			}
 			if rank == "" {
-				on := slices.DeleteFunc(slices.Clone(r.Duels), func(v record.Verdict) bool { return v.Arm != a.Name || v.Baseline != f.arms[k].Name })
+				var on []record.Verdict
+				for _, v := range r.Duels {
+					if v.Arm == a.Name && v.Baseline == f.arms[k].Name {
+						on = append(on, v)
+					}
+				}
 				between, _ := stand(a, f.arms[k], on, asked, nil)
 				// Only a duel of two possible winners is worth showing.
 				if rank = between.Rank; better(s.Rank) && better(f.ranks[k][0]) {
@@ -87,11 +86,10 @@ func newRanking(r *record.Result, asked func(record.Verdict) bool, byLoad bool) 
 	return f
 }
 
-// stand ranks an arm against another by the verdicts for which asked returns true, and by goodput
-// if one of the two cannot keep up, because it is overloaded or fails requests. In a closed loop the
-// mean response time of N clients is N/X, so shorter times with less goodput are a trade: other
-// requests wait longer. differs names the settings that make their response times incomparable.
-// judged reports whether there is a verdict that was not refused.
+// stand ranks an arm against another by the verdicts for which asked returns true, and by goodput if one of the two cannot
+// keep up, because it is overloaded or fails requests. In a closed loop the mean response time of N clients is N/X, so
+// shorter times with less goodput are a trade: other requests wait longer. differs names the settings that make their
+// response times incomparable. judged reports whether there is a verdict that was not refused.
 func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record.Verdict) bool, differs []string) (s record.Standing, judged bool) {
 	s = record.Standing{Arm: arm.Name, Baseline: against.Name, Differs: differs}
 	count := map[stats.Decision]int{} // verdicts that were asked for
@@ -154,18 +152,16 @@ func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record
 	return s, judged
 }
 
-// fallsShort reports whether an arm that surely has less goodput than another cannot keep up. The
-// verdicts on the two tell it by the reasons for which times are refused: a backlog grows, the arm
-// fails requests, or their statuses differ. The last tells nothing in a closed loop, where an arm
-// with other replies may do other work.
+// fallsShort reports whether an arm that surely has less goodput than another cannot keep up, by the reasons for which times
+// are refused: a backlog grows, the arm fails requests, or their statuses differ. The last tells nothing in a closed loop,
+// where an arm with other replies may do other work.
 func fallsShort(less record.Arm, verdicts []record.Verdict) bool {
 	return slices.ContainsFunc(verdicts, func(v record.Verdict) bool {
 		return v.Reason.RestsOn(causeOverload) || failedBy(v.Reason, less.Name) || !less.Clients.Closed() && v.Reason.RestsOn(causeStatusMix)
 	})
 }
 
-// failedBy reports whether a fact, or one that it rests on, is that the arm failed too many
-// requests.
+// failedBy reports whether a fact, or one that it rests on, is that the arm failed too many requests.
 func failedBy(f record.Fact, arm string) bool {
 	return f.Code == tooManyFailed && f.Arm == arm || slices.ContainsFunc(f.Because, func(of record.Fact) bool { return failedBy(of, arm) })
 }
@@ -176,15 +172,15 @@ func worse(r record.Rank) bool  { return r == record.RankSlower || r == record.F
 
 // opposite has the ranks that are others as seen from the other arm.
 var opposite = map[record.Rank]record.Rank{
-	record.RankFaster: record.RankSlower, record.RankSlower: record.RankFaster, record.KeepsUp: record.FallsBehind, record.FallsBehind: record.KeepsUp,
+	record.RankFaster: record.RankSlower, record.RankSlower: record.RankFaster,
+	record.KeepsUp: record.FallsBehind, record.FallsBehind: record.KeepsUp,
 }
 
 // inverse returns the rank as seen from the other arm.
 func inverse(r record.Rank) record.Rank { return cmp.Or(opposite[r], r) }
 
-// implied returns the rank of two challengers that follows from their verdicts against the
-// baseline, without a duel; "" if none follows. a and b are the ranks of arm and other against the
-// baseline.
+// implied returns the rank of two challengers that follows from their verdicts against the baseline, without a duel; "" if
+// none follows. a and b are the ranks of arm and other against the baseline.
 func implied(arm, other string, a, b record.Rank, verdicts []record.Verdict, asked func(record.Verdict) bool) record.Rank {
 	// apart: the two surely differ, because they are on different sides of the same baseline.
 	apart := a == record.KeepsUp || a == record.FallsBehind || b == record.KeepsUp || b == record.FallsBehind
@@ -207,16 +203,14 @@ func implied(arm, other string, a, b record.Rank, verdicts []record.Verdict, ask
 	return ""
 }
 
-// atFault reports whether a verdict is refused because of what the arm did, and not because of
-// noise. These reasons stay, however many blocks there are.
+// atFault reports whether a verdict is refused because of what the arm did, and not because of noise.
 func atFault(v record.Verdict) bool {
 	return slices.ContainsFunc([]record.Code{causeErrors, causeStatusMix, record.CauseStarvation, causeUnsent}, v.Reason.RestsOn)
 }
 
-// decide names the winner, or the arms that share the first place. A winner starved no client and
-// beats every other arm; it need not beat excused arms, except the baseline. An arm beats another
-// if it is faster at one metric or more and slower at none, or if it keeps up and the other does
-// not. best is empty unless the kind names arms.
+// decide names the winner, or the arms that share the first place. A winner starved no client and beats every other arm; it
+// need not beat excused arms, except the baseline. An arm beats another if it is faster at one metric or more and slower at
+// none, or if it keeps up and the other does not. best is empty unless the kind names arms.
 func (f ranking) decide() (kind record.AnswerKind, best []string) {
 	var leaders []int // arms that no arm beats
 	for i := range f.arms {
@@ -243,8 +237,7 @@ func (f ranking) decide() (kind record.AnswerKind, best []string) {
 	return record.OpenOutcome, nil
 }
 
-// beatsAll reports whether arm i wins. It must beat the baseline and every arm that is not
-// excused, and no arm may beat it. An arm alone beats nobody.
+// beatsAll reports whether arm i wins: it beats the baseline and every arm that is not excused, and no arm beats it.
 func (f ranking) beatsAll(i int) bool {
 	beaten := 0
 	for k, rank := range f.ranks[i] {
@@ -256,8 +249,7 @@ func (f ranking) beatsAll(i int) bool {
 	return beaten > 0 && !f.excused[i]
 }
 
-// pairs returns the number of ordered pairs of the given arms that have the rank. Each pair counts
-// twice, once from each side.
+// pairs returns the number of ordered pairs of the given arms that have the rank.
 func (f ranking) pairs(arms []int, rank record.Rank) (n int) {
 	for _, i := range arms {
 		for _, k := range arms {
@@ -277,9 +269,8 @@ func (f ranking) faster() (names []string) {
 	return names
 }
 
-// conclude draws the answer of a comparison from its verdicts. winner is the name of the winning
-// arm, "trade" or "undecided"; "" if there are fewer than two arms. It only arranges what the
-// ranking decides.
+// conclude draws the answer of a comparison from its ranking. winner is the name of the winning arm, "trade" or "undecided";
+// "" if there are fewer than two arms.
 func conclude(r *record.Result) (winner string, a record.Conclusion) {
 	if len(r.Arms) < 2 {
 		return "", a
@@ -309,8 +300,8 @@ func conclude(r *record.Result) (winner string, a record.Conclusion) {
 	return winner, a
 }
 
-// starving returns the names of the arms that starved connections, unless an arm's standing says
-// so already. If the baseline and its copy both did, it names the baseline only.
+// starving returns the names of the arms that starved connections, unless an arm's standing says so already; the copy only
+// without its baseline.
 func starving(arms []record.Arm, standings []record.Standing) (names []string) {
 	for _, a := range arms {
 		told := a.Role == record.Copy && arms[0].StarvedConnections > 0 ||
@@ -322,19 +313,15 @@ func starving(arms []record.Arm, standings []record.Standing) (names []string) {
 	return names
 }
 
-// goodput is the metric that decides where times cannot: an arm with a growing backlog has no
-// times to compare.
+// goodput is the metric that decides where times cannot: an arm with a growing backlog has no times to compare.
 const goodput = "goodput"
 
 // MapBlocks returns the fewest blocks that can tell this number of arms apart on a map; 0 if no
 // number of looks can. arms counts the baseline, and not its copy.
 func MapBlocks(arms int) int { return stats.FirstLook(max(stats.Primaries(), duelShares(arms-1)), 1) }
 
-// Outcome returns what a cell of a map shows for a metric, or for the winner over the primary
-// metrics if metric is "". Its ratio is the widest one among the verdicts that decided the cell.
-//
-// A map has one cell per load. The cell shows one word and one ratio, so Outcome picks them from
-// the verdicts of the cell's run, by the same ranking that names the winner of a comparison.
+// Outcome returns the one word and the one ratio that a cell of a map shows for a metric, or for the winner over the primary
+// metrics if metric is "". The ratio is the widest one among the verdicts that decided the cell.
 func Outcome(r *record.Result, metric string) record.CellVerdict {
 	asked := func(v record.Verdict) bool { return v.Primary && metric == "" || v.Metric == metric }
 	if metric == "" && len(r.LoadsDiffer) > 0 {
@@ -370,8 +357,8 @@ func Outcome(r *record.Result, metric string) record.CellVerdict {
 	return c
 }
 
-// widest returns the verdict with the ratio farthest from 1 among those that count. If there is a
-// winner, verdicts that say so come first. It is the zero Verdict if none counts.
+// widest returns the verdict with the ratio farthest from 1 among those that count, first those that say who wins. It is the
+// zero Verdict if none counts.
 func (f ranking) widest(verdicts []record.Verdict, asked func(record.Verdict) bool, winner string) (found record.Verdict) {
 	says := func(v record.Verdict) bool {
 		return v.Arm == winner && v.Better() || v.Baseline == winner && v.Worse()

@@ -10,13 +10,10 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Differing returns the names of the client settings in which two arms differ, as a scenario
-// writes them. The order is fixed. nil means equal clients.
-//
-// The functions below decide which arms may be compared. A verdict is about two servers only if their
-// clients are alike. Open loops offer a load that no server can change, so their times may be
-// shown side by side even then; in a closed loop the clients' settings themselves make the times
-// (docs/decisions, 16).
+// Differing returns the names of the client settings in which two arms differ, as a scenario writes them and in a fixed
+// order; nil for equal clients. A verdict is about two servers only if their clients are alike. Open loops offer a load that
+// no server can change, so their times may be shown side by side even then; in a closed loop the clients' settings
+// themselves make the times (docs/decisions, 16).
 func Differing(a, b record.Clients) (keys []string) {
 	for _, k := range []struct {
 		name    string
@@ -26,8 +23,7 @@ func Differing(a, b record.Clients) (keys []string) {
 		{"arrivals", a.Arrivals != b.Arrivals},
 		{"rate", a.Rate != b.Rate},
 		{"keepalive", a.KeepAlive != b.KeepAlive},
-		// Without keep-alive the number of connections means something else, so compare it only if
-		// both arms keep connections, or neither does.
+		// Without keep-alive the number of connections means something else.
 		{"connections", a.Connections != b.Connections && a.KeepAlive == b.KeepAlive},
 		{"idle", a.Idle != b.Idle},
 		{"think", a.Think != b.Think},
@@ -42,9 +38,8 @@ func Differing(a, b record.Clients) (keys []string) {
 	return keys
 }
 
-// LoadsDiffer returns the names, sorted and each once, of the client settings in which some arm
-// differs from the first arm. If there is any, a verdict reflects the loads as well as the
-// servers, so no winner is named.
+// LoadsDiffer returns the names, sorted and each once, of the client settings in which some arm differs from the first arm.
+// If there is any, no winner is named.
 func LoadsDiffer(arms []record.PlanArm) (keys []string) {
 	for _, a := range arms {
 		keys = append(keys, Differing(a.Clients, arms[0].Clients)...)
@@ -57,9 +52,7 @@ func LoadsDiffer(arms []record.PlanArm) (keys []string) {
 // of N clients is N/X minus their think time, X being the throughput (Little's law).
 var pacing = []string{"loop", "rate", "connections", "think", "session", "pipeline"}
 
-// incomparable returns the settings that make the response times of two arms incomparable. In a
-// closed loop response times follow from these settings (see pacing) and not from the server. It
-// returns nil if both arms run open loops.
+// incomparable returns the settings that make the response times of two arms incomparable; nil for two open loops.
 func incomparable(a, b record.Clients) []string {
 	if !a.Closed() && !b.Closed() {
 		return nil
@@ -67,10 +60,9 @@ func incomparable(a, b record.Clients) []string {
 	return slices.DeleteFunc(Differing(a, b), func(key string) bool { return !slices.Contains(pacing, key) })
 }
 
-// reference returns the index of the arm that arm i is compared with. It is the baseline, index 0,
-// unless arm i has another load than the baseline and a challenger of the baseline's family has
-// the same load as arm i: then it is that challenger. Comparing an arm under another load with the
-// baseline would compare the loads. Without such a challenger it is 0, too.
+// reference returns the index of the arm that arm i is compared with: the baseline, index 0, unless arm i has another load
+// and a challenger of the baseline's family has the same load as arm i. Then it is that challenger, or the comparison would
+// be one of the loads.
 func reference(arms []record.PlanArm, i int) int {
 	own, base := arms[i], arms[0]
 	if len(Differing(own.Clients, base.Clients)) == 0 {
@@ -82,31 +74,25 @@ func reference(arms []record.PlanArm, i int) int {
 	}))
 }
 
-// Limits on totals over the blocks.
+// Limits on totals over the blocks. Beyond the first two the times and the CPU time of arms are not compared: a server that
+// fails quickly would look fast, and one with other statuses does other work. Goodput is compared all the same.
 const (
-	// errorLimit is the ratio of an arm's requests that may fail. statusLimit is how far the
-	// ratios of one HTTP status may differ between two arms. The times and the CPU time of an arm
-	// with more failed requests are not compared: a server that fails quickly would look fast. A
-	// different mix of statuses means that the servers do not do the same work. Goodput is
-	// compared all the same.
-	errorLimit  = .001
-	statusLimit = .001
-	// starvedLimit is the ratio of the connections that may starve while no time has their wait.
-	// With more, the times of the others say nothing about the clients as a whole.
-	starvedLimit = .01
-	// unsentLimit is the ratio of a paced loop's requests that may be missing.
-	unsentLimit = .01
+	errorLimit   = .001 // ratio of an arm's requests that may fail
+	statusLimit  = .001 // by how much the ratios of one HTTP status may differ between two arms
+	starvedLimit = .01  // ratio of the connections that may starve while no time has their wait
+	unsentLimit  = .01  // ratio of a paced loop's requests that may be missing
 )
 
-// A verdict is refused if the data cannot carry it, which is no statement about the servers. The
-// reasons here are about totals over the blocks: a run without blocks, arms that failed or starved
-// clients, and figures that are not known. Reasons that need the compared values are in verdicts.go.
-// The first reason found is told, and the order of checks is from general to special. A reason is a
-// Fact; no fact (record.Fact.None) means that nothing speaks against the verdict.
+// A verdict is refused if the data cannot carry it, which is no statement about the servers. The reasons here are about
+// totals over the blocks: a run without blocks, arms that failed or starved clients, and figures that are not known. Reasons
+// that need the compared values are in verdicts.go. The first reason found is told, from general to special. No fact
+// (record.Fact.None) means that nothing speaks against the verdict.
 
 // final reports whether no number of blocks changes a reason against a verdict.
 func final(why record.Fact) bool {
-	return slices.ContainsFunc([]record.Code{causeErrors, causeNoReplies, causeFewRequests, causeUnknownCPU, causeOverload, record.CauseStarvation, causeUnsent}, why.RestsOn)
+	return slices.ContainsFunc([]record.Code{
+		causeErrors, causeNoReplies, causeFewRequests, causeUnknownCPU, causeOverload, record.CauseStarvation, causeUnsent,
+	}, why.RestsOn)
 }
 
 // firstOf returns the first of these reasons; no fact if all are none.
@@ -124,26 +110,26 @@ func (b blocks) refuseRun() (why record.Fact) {
 	if len(b.valid) > 0 {
 		return why
 	}
-	return record.Fact{Code: causeNoBlocks, Values: record.Values{"ran": float64(len(b.windows))}, Names: record.Names{"status": string(b.run.Status)}}
+	return record.Fact{
+		Code: causeNoBlocks, Values: record.Values{"ran": float64(len(b.windows))}, Names: record.Names{"status": string(b.run.Status)},
+	}
 }
 
-// refusePair returns the reason against comparing two arms at a metric; no fact if there is none. A reason
-// against the whole run has precedence over the reasons of the arms.
+// refusePair returns the reason against comparing two arms at a metric; no fact if there is none.
 func (b blocks) refusePair(m stats.Metric, base, arm record.Arm) record.Fact {
 	return firstOf(b.refuseRun(), b.refuseArm(m, arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
 }
 
-// refuseSilent returns the reason against comparing arms at a metric that one of them lacks in a block,
-// because it gave no good reply there; no fact if there is none. An arm that is silent in most blocks is
-// overloaded, and its goodput of 0 counts; in a few, something else may have stopped it.
+// refuseSilent returns the reason against comparing arms at a metric that one of them lacks in a block, because it gave no
+// good reply there; no fact if there is none. An arm that is silent in most blocks is overloaded, and its goodput of 0
+// counts; in a few, something else may have stopped it.
 func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why record.Fact) {
 	mostly := func(arm string) bool { return stats.Median(b.series(arm, goodput)) == 0 }
 	both := !slices.ContainsFunc(arms, func(arm string) bool { return !mostly(arm) })
 	for _, block := range b.valid {
 		for _, arm := range arms {
 			w := b.windows[block][arm].Window
-			// Without a good reply a quantile is about failures only, and two goodputs of 0 have no
-			// ratio.
+			// Without a good reply a quantile is about failures only, and two goodputs of 0 have no ratio.
 			if never := answeredNone(w); m.Quantile > 0 && never || m.Name == goodput && answeredLate(w) && (both || !mostly(arm)) {
 				return record.Fact{Code: causeNoReplies, Arm: arm, Metric: m.Name, Values: record.Values{
 					"block": float64(block), "late": float64(stats.Count(!never)),
@@ -154,9 +140,8 @@ func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why record.Fact) {
 	return why
 }
 
-// refuseArm returns the reason against comparing an arm with base at a metric because of how their
-// requests ended; no fact if there is none. Good replies per second are comparable, whatever became of
-// the other requests.
+// refuseArm returns the reason against comparing an arm with base at a metric because of how their requests ended; no fact if
+// there is none. Good replies per second are comparable, whatever became of the other requests.
 func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) (why record.Fact) {
 	if m.Proof == stats.InOverload {
 		return why
@@ -181,13 +166,11 @@ func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) (why record.Fact) 
 	return why
 }
 
-// fails reports whether an arm fails too many requests in most blocks. Failed requests in a few
-// blocks, such as during a stall of the machine, are noise: they count with the time they waited,
-// and check makes sure that the other blocks do not say the opposite.
+// fails reports whether an arm fails too many requests in most blocks. In a few blocks they are noise: they count with the
+// time they waited, and check makes sure that the other blocks do not say the opposite.
 func (b blocks) fails(arm string) bool { return stats.Median(b.series(arm, "errors")) > errorLimit }
 
-// failed returns the fact that arms failed too many requests, and how most of these requests ended; no
-// fact if no arm did. Overloaded arms are exempt.
+// failed returns the fact that arms, overloaded ones aside, failed too many requests, and how most of these ended.
 func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
 	var who []record.Fact
 	ends := map[string]int{}
@@ -206,16 +189,15 @@ func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
 	if len(who) == 0 {
 		return why
 	}
-	// The most common end first. Equal counts are sorted by name, so that the fact is the same
-	// each time.
+	// The most common end first, and of equal ones the first by name.
 	common := slices.SortedFunc(maps.Keys(ends), func(a, b string) int { return cmp.Or(cmp.Compare(ends[b], ends[a]), cmp.Compare(a, b)) })
 	return record.Fact{
 		Code: causeErrors, Values: record.Values{"limit_percent": 100 * errorLimit}, Names: record.Names{"mostly": common[0]}, Because: who,
 	}
 }
 
-// statusMix returns the ratio of each status among an arm's requests, the median over the valid
-// blocks. Status 0 is no answer. A status that is absent from a block has the ratio 0 there.
+// statusMix returns the ratio of each status among an arm's requests, the median over the valid blocks. Status 0 is no
+// answer. A status that is absent from a block has the ratio 0 there.
 func (b blocks) statusMix(arm string) map[uint16]float64 {
 	mix := map[uint16]float64{}
 	for _, w := range b.of(arm) {
@@ -228,8 +210,7 @@ func (b blocks) statusMix(arm string) map[uint16]float64 {
 	return mix
 }
 
-// refuseMetric returns the reason against one metric of an arm; no fact if there is none. m.Proof
-// tells under which trouble the metric is still right.
+// refuseMetric returns the reason against one metric of an arm; no fact if there is none.
 func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 	switch {
 	case m.Quantile > 0 && !b.judged[m.Name]:
@@ -266,9 +247,8 @@ func (b blocks) windowFor(m stats.Metric, least float64) float64 {
 	return stats.Widened(least, 0)
 }
 
-// starvedShare returns the ratio of an arm's connections that starved in a window while no time has
-// their wait, the median over the valid blocks. In an open loop these are the ones with a request
-// from before the window: a request of the window counts with its wait.
+// starvedShare returns the ratio of an arm's connections that starved in a window while no time has their wait, the median
+// over the valid blocks. In an open loop these have a request from before the window.
 func (b blocks) starvedShare(arm string) float64 {
 	p := planned(b.run.Plan, arm)
 	if p == nil || len(b.valid) == 0 {
@@ -284,14 +264,11 @@ func (b blocks) starvedShare(arm string) float64 {
 	return starved / (starved + served)
 }
 
-// starvesTooMany reports whether an arm starved more than starvedLimit of its clients, so that the
-// times of the others say nothing.
+// starvesTooMany reports whether an arm starved so many of its clients that the times of the others say nothing.
 func (b blocks) starvesTooMany(arm string) bool { return b.starvedShare(arm) > starvedLimit }
 
-// unsentShare returns the ratio of its paced requests that an arm never sent, the median over the
-// valid blocks; 0 if it is within unsentLimit. The load is not to blame, or its CPU time would
-// show it: a client that waits for a reply cannot send. But requests that were not sent have no
-// times.
+// unsentShare returns the ratio of its paced requests that an arm never sent, the median over the valid blocks; 0 if it is
+// within unsentLimit. A client that waits for a reply cannot send, and requests that were not sent have no times.
 func (b blocks) unsentShare(arm string) float64 {
 	if unsent := stats.Median(b.series(arm, "unsent")); unsent > unsentLimit {
 		return unsent

@@ -9,15 +9,11 @@ import (
 	"schedlab/internal/window"
 )
 
-// verdicts holds all verdicts of a run. aa is the baseline against its copy, one verdict per
-// metric; all has the challengers in plan order, each with all metrics.
-type verdicts struct {
-	aa, all []record.Verdict
-	duels   []record.Verdict // each challenger against each challenger before it
-}
+// verdicts holds all verdicts of a run, each on every metric: of the baseline's copy, of the challengers in plan order, and
+// of each challenger against each one before it.
+type verdicts struct{ aa, all, duels []record.Verdict }
 
-// compare judges every challenger against its reference and against every other, and the
-// baseline against its copy.
+// compare judges every challenger against its reference and against every other, and the baseline against its copy.
 //
 // The verdicts on p50, p90 and p99, duels included, are all true with probability
 // 1 - [stats.Alpha]. Let k be the number of challengers and u = Alpha/3k:
@@ -94,9 +90,8 @@ func spareShares(challengers int) int {
 	return int(math.Ceil(float64(duels) * stats.Alpha / stats.Unspent(stats.Primaries()*challengers)))
 }
 
-// against returns the reason why the comparison of two arms gives no verdict; no fact if it gives one.
-// why is a reason that does not depend on their values, or no fact. The first reason found counts. An
-// inconclusive comparison is not checked: it claims nothing.
+// against returns the first reason why the comparison of two arms gives no verdict; no fact if it gives one. why is a reason
+// that does not depend on their values, or no fact. An inconclusive comparison is not checked: it claims nothing.
 func (b blocks) against(c stats.Comparison, base, arm record.Arm, why record.Fact, r ruler) record.Fact {
 	switch why = firstOf(why, r.broken); {
 	case !why.None() || c.Decision == stats.Inconclusive:
@@ -109,10 +104,9 @@ func (b blocks) against(c stats.Comparison, base, arm record.Arm, why record.Fac
 	return b.check(c, base.Name, arm.Name)
 }
 
-// A ruler is the smallest difference at one metric that a run can resolve. If the A/A interval
-// excludes 1, the run tells identical programs apart by up to its far end, and a difference must
-// be larger than that. SAME stands unless the copy itself is FASTER or SLOWER. The zero ruler
-// resolves every difference. All comparisons of a metric share one ruler.
+// A ruler is the smallest difference at one metric that a run can resolve. If the A/A interval excludes 1, the run tells
+// identical programs apart by up to its far end, and a difference must be larger than that. SAME stands unless the copy
+// itself is FASTER or SLOWER. The zero ruler resolves every difference.
 type ruler struct {
 	gap     float64     // far end of the A/A interval as |ln ratio|; 0 if the interval holds 1
 	differs bool        // the copy is FASTER or SLOWER
@@ -120,8 +114,7 @@ type ruler struct {
 	broken  record.Fact // for refusing every verdict, if A/A itself is refused; else no fact
 }
 
-// newRuler returns the ruler from the A/A comparison of a metric. why is the reason if that
-// comparison is refused.
+// newRuler returns the ruler from the A/A comparison of a metric. why is the reason if that is refused.
 func newRuler(aa stats.Comparison, base string, why record.Fact) (r ruler) {
 	if !why.None() {
 		r.broken = record.Fact{Code: causeAA, Because: []record.Fact{why}}
@@ -137,8 +130,7 @@ func newRuler(aa stats.Comparison, base string, why record.Fact) (r ruler) {
 	return r
 }
 
-// resolves reports whether a verdict is not explained by the gap. The whole interval must be
-// beyond the gap.
+// resolves reports whether a verdict is not explained by the gap: the whole interval must be beyond it.
 func (r ruler) resolves(c stats.Comparison) bool {
 	if c.Decision == stats.Same {
 		return !r.differs
@@ -146,9 +138,8 @@ func (r ruler) resolves(c stats.Comparison) bool {
 	return math.Log(c.Low) > r.gap || math.Log(c.High) < -r.gap
 }
 
-// check returns the reason against a decided verdict: drift, imbalance or sensitivity. It returns no
-// fact if the verdict stands. It asks in the order drift, imbalance, lateness, failed blocks, calm
-// half.
+// check returns the first reason against a decided verdict: drift, imbalance, lateness, failed blocks or the calm half; no
+// fact if the verdict stands.
 func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 	metric := c.Metric.Name
 	// Check the same values that were compared, with luck taken out.
@@ -161,7 +152,8 @@ func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 	if first, last, p, drifts := said.drifts(); drifts {
 		return against(causeDrift, record.Values{"first": math.Exp(first), "last": math.Exp(last), "p": p}, nil)
 	}
-	checked := slices.DeleteFunc([]disturbance{of(window.ForeignLoad), of(window.Stealing), of(window.Throttling), of(window.LoadShare)}, disturbance.unknown)
+	checked := []disturbance{of(window.ForeignLoad), of(window.Stealing), of(window.Throttling), of(window.LoadShare)}
+	checked = slices.DeleteFunc(checked, disturbance.unknown)
 	for _, d := range checked {
 		if more, made := said.shareImbalance(d); made {
 			return against(causeImbalance, record.Values{"more": more}, record.Names{"share": d.name})
@@ -195,9 +187,8 @@ func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 	return why
 }
 
-// without returns the log ratios of the blocks in which neither arm failed too many requests.
-// failing is the number of the other blocks. A block with a few failures, within errorLimit,
-// counts as clean.
+// without returns the log ratios of the blocks in which neither arm failed more than errorLimit of its requests. failing is
+// the number of the other blocks.
 func (b blocks) without(said checkedVerdict, base, arm string) (clean []float64, failing int) {
 	baseErrors, armErrors := b.series(base, "errors"), b.series(arm, "errors")
 	for i, x := range said.x {
@@ -210,9 +201,8 @@ func (b blocks) without(said checkedVerdict, base, arm string) (clean []float64,
 	return clean, failing
 }
 
-// unfit returns the reason why the values of a comparison cannot be compared: the first block in
-// which an arm has no value above 0, if there is one. c is a comparison that was refused for its
-// values.
+// unfit returns the reason why a comparison was refused for its values: the first block in which an arm has no value above
+// 0, if there is one.
 func (b blocks) unfit(c stats.Comparison, arms ...string) record.Fact {
 	f := record.Fact{Code: causeUnfit, Names: record.Names{"error": c.Reason}}
 	for _, block := range b.valid {
@@ -226,8 +216,7 @@ func (b blocks) unfit(c stats.Comparison, arms ...string) record.Fact {
 	return f
 }
 
-// disturbed returns the medians of an arm's disturbances over the valid blocks, -1 for an unknown
-// one. It returns nil if no block is valid.
+// disturbed returns the medians of an arm's disturbances over the valid blocks, -1 if unknown; nil if no block is valid.
 func (b blocks) disturbed(arm string) *record.Disturbed {
 	if len(b.valid) == 0 {
 		return nil
@@ -248,8 +237,8 @@ func (b blocks) disturbed(arm string) *record.Disturbed {
 	return d
 }
 
-// verdict returns the verdict of a comparison, or a refused verdict if why is a fact. A refused
-// verdict has no figures. If more blocks may lift the refusal, Least is the next block.
+// verdict returns the verdict of a comparison, or a refused one without figures if why is a fact. If more blocks may lift the
+// refusal, Least is the next block.
 func verdict(c stats.Comparison, base, arm record.Arm, why record.Fact) record.Verdict {
 	v := record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Blocks: c.Blocks}
 	if !why.None() {
@@ -264,25 +253,18 @@ func verdict(c stats.Comparison, base, arm record.Arm, why record.Fact) record.V
 	return v
 }
 
-// Disturbances are measured, but no block is left out because of them. What they add to both arms
-// alike is noise, and the intervals allow for noise. Two checks can still refuse a verdict:
-// imbalance (the arms were disturbed differently, by enough to make the difference) and
-// sensitivity (the verdict is another one without the disturbance). Both use one value per block.
+// Disturbances are measured, but no block is left out because of them. What they add to both arms alike is noise, and the
+// intervals allow for noise. Two checks can still refuse a verdict: imbalance (the arms were disturbed differently, by
+// enough to make the difference) and sensitivity (the verdict is another one without the disturbance).
 
 const (
-	// disturbedAlpha is the error of the interval that decides whether two arms were disturbed
-	// differently. No verdict rests on this interval, which can only refuse one, so it shares its
-	// error with no other.
-	disturbedAlpha = .05
-	// madeShare is the share of a difference that a disturbance must account for to count as its
-	// cause.
-	madeShare = .5
-	// followsLimit is the p below which ratios are taken to follow a disturbance, or time.
-	followsLimit = .01
+	disturbedAlpha = .05 // error of the interval that decides whether two arms were disturbed differently, which can only refuse
+	madeShare      = .5  // of a difference, that a disturbance must account for to count as its cause
+	followsLimit   = .01 // p below which ratios are taken to follow a disturbance, or time
 )
 
-// A disturbance holds how much each of two arms was disturbed, one value per block. Lateness is in
-// seconds, shares of CPU time are ratios. base and arm have the same length.
+// A disturbance holds how much each of two arms was disturbed, one value per block: lateness in seconds, or a ratio of CPU
+// time.
 type disturbance struct {
 	name      string
 	base, arm []float64
@@ -307,33 +289,28 @@ func paired(base, arm []float64, figure func(base, arm float64) float64) []float
 	return all
 }
 
-// differs returns the median of diff. sure reports whether the exact confidence interval of the
-// median excludes 0. The interval is exact for any distribution; see [stats.IntervalRank]. It is
-// not sure with too few blocks.
+// differs returns the median of diff. sure reports whether its exact confidence interval ([stats.IntervalRank]) excludes 0.
 func differs(diff []float64) (median float64, sure bool) {
 	sorted := slices.Sorted(slices.Values(diff))
 	k := stats.IntervalRank(len(sorted), disturbedAlpha)
 	return stats.Median(sorted), k > 0 && (sorted[k-1] > 0 || sorted[len(sorted)-k] < 0)
 }
 
-// A checkedVerdict is a verdict to be checked: its decision and the logarithms of its ratios.
-//
-// Its methods ask, each in another way, whether the disturbances and not the servers made the
-// verdict. They have no effect on a verdict that they do not refuse.
+// A checkedVerdict is a verdict to be checked. Its methods ask, each in another way, whether the disturbances and not the
+// servers made it.
 type checkedVerdict struct {
 	decision stats.Decision // Faster, Slower or Same
 	x        []float64      // ln(arm/baseline) per block
 	same     float64        // ln(1+Same) of the metric
 }
 
-// toCheck returns the verdict of a comparison for the checks. base and arm are the compared
-// values, one per block. The values are above 0, or Compare would have refused them.
+// toCheck returns the verdict of a comparison for the checks. base and arm are the compared values, one per block, all
+// above 0.
 func toCheck(c stats.Comparison, base, arm []float64) checkedVerdict {
 	return checkedVerdict{c.Decision, paired(base, arm, func(b, a float64) float64 { return math.Log(a / b) }), math.Log1p(c.Metric.Same)}
 }
 
-// contradicts reports whether a median says the opposite of the verdict: for FASTER and SLOWER the
-// other direction, for SAME a difference.
+// contradicts reports whether a median says the opposite of the verdict: the other direction, or a difference for SAME.
 func (c checkedVerdict) contradicts(median float64) bool {
 	if c.decision == stats.Same {
 		return math.Abs(median) > c.same
@@ -341,9 +318,8 @@ func (c checkedVerdict) contradicts(median float64) bool {
 	return median*stats.Median(c.x) < 0
 }
 
-// madeBy reports whether a disturbance makes the verdict. added is what it adds to x in the
-// median. It makes a difference if it adds half of it or more, and SAME if there would be a
-// difference without it. added is a logarithm of a ratio.
+// madeBy reports whether a disturbance that adds this much to x in the median makes the verdict: a difference if it adds half
+// of it or more, and SAME if there would be a difference without it.
 func (c checkedVerdict) madeBy(added float64) bool {
 	median := stats.Median(c.x)
 	if c.decision == stats.Same {
@@ -352,9 +328,8 @@ func (c checkedVerdict) madeBy(added float64) bool {
 	return added*median > 0 && math.Abs(added) >= madeShare*math.Abs(median)
 }
 
-// lateImbalance reports whether the requests of the two arms were sent late by different times, by
-// enough to make a verdict on response times. late holds the lateness, base and arm the response
-// times, all in seconds. more is the median of how much later the arm's requests were sent.
+// lateImbalance reports whether the requests of the two arms were sent late by different times, by enough to make a verdict
+// on the response times base and arm, all in seconds. more is the median of how much later the arm's were sent.
 func (c checkedVerdict) lateImbalance(late disturbance, base, arm []float64) (more float64, made bool) {
 	more, sure := differs(late.difference())
 	if !sure {
@@ -373,26 +348,22 @@ func (c checkedVerdict) lateImbalance(late disturbance, base, arm []float64) (mo
 	return more, !slices.ContainsFunc(clean, math.IsNaN) && c.contradicts(stats.Median(clean))
 }
 
-// shareImbalance does the same for a disturbance that takes a share of CPU time. Its effect is the
-// slope of the ratios on the share. If the ratios do not follow the share from block to block, it
-// has no effect.
+// shareImbalance does the same for a disturbance that takes a share of CPU time. Its effect is the slope of the ratios on the
+// share, or none if they do not follow it from block to block.
 func (c checkedVerdict) shareImbalance(share disturbance) (more float64, made bool) {
 	diff := share.difference()
 	more, sure := differs(diff)
 	if !sure {
 		return more, false
 	}
-	// Nobody knows by how much a share of CPU time slows a server, so the blocks have to tell: how
-	// the ratio changes from block to block as the share does.
+	// Nobody knows by how much a share of CPU time slows a server, so the blocks have to tell.
 	if _, p := stats.RankCorrelation(diff, c.x); p >= followsLimit {
 		return more, false
 	}
 	return more, c.madeBy(stats.TheilSen(diff, c.x, 0) * more)
 }
 
-// calm returns the median of x over the half of the blocks that was disturbed least. ok is false
-// if all blocks were disturbed alike. If the calm half says the opposite, the verdict depends on
-// the disturbance.
+// calm returns the median of x over the half of the blocks that was disturbed least. ok is false if all were alike.
 func (c checkedVerdict) calm(d disturbance) (median float64, ok bool) {
 	sum := paired(d.base, d.arm, func(b, a float64) float64 { return a + b })
 	if len(sum) == 0 || slices.Max(sum) == slices.Min(sum) {
@@ -405,9 +376,8 @@ func (c checkedVerdict) calm(d disturbance) (median float64, ok bool) {
 	return stats.Median(half), true
 }
 
-// drifts reports whether the ratios drift during the run so far that its two halves contradict
-// each other. first and last are the median log ratios of the halves, p the significance of the
-// drift. The significance is of Spearman's rank correlation with the order of the blocks.
+// drifts reports whether the ratios drift during the run so far that its two halves contradict each other. first and last are
+// the median log ratios of the halves, p the significance of Spearman's rank correlation with the order of the blocks.
 func (c checkedVerdict) drifts() (first, last, p float64, drifts bool) {
 	n := len(c.x)
 	_, p = stats.Spearman(c.x)
