@@ -89,7 +89,7 @@ func Judge(o Options, windows []record.RateWindow) (f Finding) {
 		case w.Purpose == Again:
 			f.AgainOf++
 			f.AgainKept += stats.Count(Keeps(w, slo))
-		case w.Purpose == Verify && w.Rate < promise(slo): // below the promised goodput it cannot tell
+		case w.Purpose == Verify && w.Rate < slo.Goodput().Limit: // below the promised goodput it cannot tell
 		case w.Purpose == Verify:
 			verified.add(w.Rate, Keeps(w, slo))
 		case w.Purpose == Refute:
@@ -105,7 +105,7 @@ func Judge(o Options, windows []record.RateWindow) (f Finding) {
 	f.High, f.HighBroken, f.HighOf = refuted.best(func(v, than float64) bool { return v < than }, func(c counted) bool { return c.yes >= refuting && 2*c.yes > c.of })
 	switch {
 	// At lower rates fewer requests are offered than the goodput term promises, so no rate can keep it.
-	case f.High > 0 && f.High <= promise(slo):
+	case f.High > 0 && f.High <= slo.Goodput().Limit:
 		f.Outcome = Never
 	case f.Low > 0 && f.High > f.Low:
 		f.Outcome = Between

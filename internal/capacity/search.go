@@ -222,10 +222,10 @@ func (s *search) extend(b bound) bool {
 		return false // not one window could be used
 	// The rate is as low as it may be: below Floor a window has too few requests, and below the
 	// promised goodput the objective cannot hold.
-	case b.rate == 0 && max(s.clamp(low/2), promise(s.SLO)) >= low:
+	case b.rate == 0 && max(s.clamp(low/2), s.SLO.Goodput().Limit) >= low:
 		return false
 	case b.rate == 0:
-		s.offer(max(low/2, promise(s.SLO)), Reach, 1)
+		s.offer(max(low/2, s.SLO.Goodput().Limit), Reach, 1)
 		return true
 	// The ceiling is reached.
 	case s.clamp(high*reach) <= high:
@@ -269,7 +269,7 @@ func (o Options) binding(windows []record.RateWindow) (b bound, term int) {
 func (s *search) confirm() {
 	b, _ := s.binding(s.windows)
 	least, most := span(s.windows)
-	promised := promise(s.SLO) // below it nothing can be verified
+	promised := s.SLO.Goodput().Limit // below it nothing can be verified
 	switch {
 	case most == 0:
 		return // not one window could be used
@@ -421,16 +421,6 @@ func evidence(w record.RateWindow) bool {
 
 // promised reports whether a window at this rate can be held to a term: below the promised goodput it cannot.
 func promised(t stats.Term, rate float64) bool { return !t.AtLeast || rate >= t.Limit }
-
-// promise returns the lowest rate that can have the goodput that the objective promises; 0 without such a promise.
-func promise(slo stats.SLO) (rate float64) {
-	for _, t := range slo {
-		if t.AtLeast {
-			rate = max(rate, t.Limit)
-		}
-	}
-	return rate
-}
 
 // Keeps reports whether every term of the objective holds in the window. A term without a value does not; a goodput
 // term that the rate cannot fulfil is left out.

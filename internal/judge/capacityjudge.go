@@ -200,7 +200,7 @@ func (a *searched) losing(rate float64) []record.Fact {
 // interrupt, or noise. A reader should learn what to change: the budget, the window, the objective, or
 // the load. The functions of the clauses return nil for none, so that they can be concatenated.
 func (a *searched) conclusion(f capacity.Finding, xmax float64) record.Fact {
-	wants, plan := a.goodput(), a.run.Plan
+	wants, plan := a.options.SLO.Goodput(), a.run.Plan
 	// names and values are what the sentence of the code needs beyond what all of them have.
 	answer := func(code record.Code, names record.Names, values record.Values, because ...[]record.Fact) record.Fact {
 		fact := record.Fact{
@@ -391,22 +391,17 @@ func (a *searched) refusals(f capacity.Finding) []record.Fact {
 	}}
 }
 
-// outOfBudget returns the budget that has room for the windows that settle an answer, if the search used
-// all its windows before it was settled, but none of them contradicts it; else nil.
-func (a *searched) outOfBudget(f capacity.Finding) []record.Fact {
-	agree := f.LowKept == f.LowOf && f.HighBroken == f.HighOf
-	if len(a.windows) < a.options.Windows || !agree {
-		return nil
-	}
-	// The budget pays for windows, so it grows in proportion.
-	budget := a.run.Plan.Budget * float64(a.options.Windows+capacity.Reserved) / float64(a.options.Windows)
-	return []record.Fact{{Code: searchShort, Values: record.Values{"budget": math.Ceil(budget)}}}
-}
-
 // why returns the most likely reason why the search has no answer. If nothing else explains it,
 // the windows of one rate differ too much from each other.
 func (a *searched) why(f capacity.Finding) []record.Fact {
-	if why := slices.Concat(a.stopped(), a.refusals(f), a.outOfBudget(f)); len(why) > 0 {
+	why := slices.Concat(a.stopped(), a.refusals(f))
+	// All windows were used before it was settled, but none of them contradicts it.
+	if agree := f.LowKept == f.LowOf && f.HighBroken == f.HighOf; agree && len(a.windows) >= a.options.Windows {
+		// The budget pays for windows, so it grows in proportion.
+		budget := a.run.Plan.Budget * float64(a.options.Windows+capacity.Reserved) / float64(a.options.Windows)
+		why = append(why, record.Fact{Code: searchShort, Values: record.Values{"budget": math.Ceil(budget)}})
+	}
+	if len(why) > 0 {
 		return why
 	}
 	return []record.Fact{{Code: searchScatter, Values: record.Values{"window": 2 * a.run.Plan.Window, "budget": 2 * a.run.Plan.Budget}}}
@@ -420,16 +415,6 @@ func (a *searched) lastRefusal() (why record.Fact) {
 		}
 	}
 	return why
-}
-
-// goodput returns the goodput term of the objective, or the zero Term if it has none.
-func (a *searched) goodput() stats.Term {
-	for _, t := range a.options.SLO {
-		if t.AtLeast {
-			return t
-		}
-	}
-	return stats.Term{}
 }
 
 // comparedCapacities states which arms have more or less capacity than the first arm, and which

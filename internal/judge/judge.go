@@ -85,21 +85,36 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 	j.windows[t.Block][t.Arm] = w
 }
 
-// admits reports whether a trial can be judged, and notes its server's side. If it cannot, the reason
-// becomes a doubt. err is the error of reading the trial.
+// admits reports whether a trial can be judged, and notes its server's side. If it cannot, the reason becomes a doubt. err
+// is the error of reading the trial. A second trial of one arm in a block is not used, because nobody knows which of the
+// two is right.
 func (j *Judge) admits(t record.Trial, err error) bool {
-	doubt := func(f record.Fact) bool {
-		j.doubts = append(j.doubts, f)
-		return false
+	plan, why := j.run.Plan, record.Fact{}
+	_, twice := j.windows[t.Block][t.Arm]
+	switch {
+	case err != nil:
+		why = record.Fact{Code: unreadableTrial, Names: record.Names{"error": err.Error()}}
+	case t.Failure != "" || t.Omitted != "": // a trial has one of them at most
+		why = record.Fact{Code: trialFailed, Names: record.Names{"error": t.Failure + t.Omitted}}
+	case planned(plan, t.Arm) == nil:
+		why = record.Fact{Code: trialOfNoArm, Arm: t.Arm}
+	case t.Window != plan.Window || t.Warmup != plan.Warmup || t.Window <= 0:
+		why = record.Fact{Code: otherWindow, Values: record.Values{
+			"warmup": t.Warmup, "window": t.Window, "planned_warmup": plan.Warmup, "planned_window": plan.Window,
+		}}
+	case plan.SLO != "" && !(t.Rate > 0):
+		why = record.Fact{Code: trialOfNoSearch}
+	case twice:
+		why = record.Fact{Code: secondTrial, Values: record.Values{"block": float64(t.Block)}}
+	default:
+		j.servers[t.Arm] = append(j.servers[t.Arm], t.Server)
+		return true
 	}
-	if err != nil {
-		return doubt(record.Fact{Code: unreadableTrial, Names: record.Names{"error": err.Error()}})
+	if err == nil {
+		why = record.Fact{Code: trialLeftOut, Arm: t.Arm, Values: record.Values{"trial": float64(t.Number)}, Because: []record.Fact{why}}
 	}
-	if why := j.unusable(t); !why.None() {
-		return doubt(record.Fact{Code: trialLeftOut, Arm: t.Arm, Values: record.Values{"trial": float64(t.Number)}, Because: []record.Fact{why}})
-	}
-	j.servers[t.Arm] = append(j.servers[t.Arm], t.Server)
-	return true
+	j.doubts = append(j.doubts, why)
+	return false
 }
 
 // read judges all trials of a record, and calls show with each one that can be read. A trial that
@@ -170,27 +185,6 @@ func header(name, path string, run record.Run) *record.Result {
 		Env: run.Env, Others: run.Others, Note: p.Note, Doubts: []record.Fact{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
 		AA: []record.Verdict{}, NotChecked: []string{}, LoadsDiffer: LoadsDiffer(p.Arms),
 	}
-}
-
-// unusable returns the reason if a trial cannot be judged; no fact if it can. A second trial of
-// one arm in a block is not used, because nobody knows which of the two is right.
-func (j *Judge) unusable(t record.Trial) (why record.Fact) {
-	_, twice := j.windows[t.Block][t.Arm]
-	switch {
-	case t.Failure != "" || t.Omitted != "": // a trial has one of them at most
-		return record.Fact{Code: trialFailed, Names: record.Names{"error": t.Failure + t.Omitted}}
-	case planned(j.run.Plan, t.Arm) == nil:
-		return record.Fact{Code: trialOfNoArm, Arm: t.Arm}
-	case t.Window != j.run.Plan.Window || t.Warmup != j.run.Plan.Warmup || t.Window <= 0:
-		return record.Fact{Code: otherWindow, Values: record.Values{
-			"warmup": t.Warmup, "window": t.Window, "planned_warmup": j.run.Plan.Warmup, "planned_window": j.run.Plan.Window,
-		}}
-	case j.run.Plan.SLO != "" && !(t.Rate > 0):
-		return record.Fact{Code: trialOfNoSearch}
-	case twice:
-		return record.Fact{Code: secondTrial, Values: record.Values{"block": float64(t.Block)}}
-	}
-	return why
 }
 
 // planned returns the plan's arm with this name, or nil. It points into p.Arms.

@@ -158,6 +158,15 @@ func (s SLO) String() string {
 	return strings.Join(terms, ",")
 }
 
+// Goodput returns the term that promises goodput, and so limits the rates that can keep the objective; the zero Term if there
+// is none.
+func (s SLO) Goodput() (t Term) {
+	if i := slices.IndexFunc(s, func(t Term) bool { return t.AtLeast }); i >= 0 {
+		t = s[i]
+	}
+	return t
+}
+
 // String returns the term in the form that ParseSLO reads, such as "p99<=10ms".
 func (t Term) String() string {
 	switch t.Metric {
