@@ -1,13 +1,11 @@
-// Package capacity searches for the highest rate of requests at which a server keeps a service
-// level objective, and says how sure the answer is. It decides which rate to offer next and what
-// the windows so far show. The caller's [Bench] starts the servers and measures. The package reads
-// no clock; with the same answers of the bench it does the same again.
+// Package capacity searches for the highest rate of requests at which a server keeps a service level objective, and says how
+// sure the answer is. It decides which rate to offer next and what the windows so far show. The caller's [Bench] starts the
+// servers and measures. The package reads no clock; with the same answers of the bench it does the same again.
 //
-// The search (docs/guide/capacity.md) begins with a look over the whole range in random
-// order. Then it fits a robust line of 1/quantile on rate, which is straight for M/M/1 and nearly
-// straight for most servers near their limit, and measures more windows where the line meets the
-// limit. The verdict does not depend on the line: windows just below the estimate must keep the
-// objective, and windows just above must break it. The answer is an interval, never a point.
+// The search (docs/guide/capacity.md) begins with a look over the whole range in random order. Then it fits a robust line of
+// 1/quantile on rate, nearly straight for most servers near their limit, and measures more windows where the line meets the
+// limit. The verdict does not depend on the line: windows just below the estimate must keep the objective, and windows just
+// above must break it. The answer is an interval, never a point.
 package capacity
 
 import (
@@ -34,15 +32,13 @@ const (
 	Again    = "again"    // at the verified rate on the server that was overloaded
 )
 
-// A Step is the next window of a search. Purpose is one of the constants above. The bench measures
-// every purpose alike, except that a window of Overload may lack values.
+// A Step is the next window of a search. The bench measures every purpose alike, but a window of Overload may lack values.
 type Step struct {
 	Rate    float64 // requests per second
 	Purpose string
 }
 
-// A Lost is the error of a [Bench] for an arm that cannot be measured any more, for example
-// because its server died. It ends the search of this arm only.
+// A Lost is the error of a [Bench] for an arm that cannot be measured any more. It ends the search of this arm only.
 type Lost struct{ Err error }
 
 // Error returns the text of Err.
@@ -51,27 +47,22 @@ func (l *Lost) Error() string { return l.Err.Error() }
 // Unwrap returns Err.
 func (l *Lost) Unwrap() error { return l.Err }
 
-// A Bench measures servers. Its methods are called one at a time. An error from them ends the
-// search of all arms, unless it is a [*Lost].
+// A Bench measures servers. Its methods are called one at a time. An error ends the search of all arms, unless a [*Lost].
 type Bench interface {
 	// Start starts a fresh server of an arm; arm is its index in the xmax of [Run].
 	Start(ctx context.Context, arm int) (Server, error)
 }
 
-// A Server is a running server of one arm. [Run] offers it one window, or an overload with the
-// windows after it.
+// A Server is a running server of one arm. [Run] offers it one window, or an overload with the windows after it.
 type Server interface {
-	// Offer measures one window. It refuses the window if it has no value for a term of the
-	// objective, unless its purpose is Overload. A Sent of 0 counts as the rate. [Run] sets
-	// Purpose and Rate from the step.
+	// Offer measures one window. It refuses the window if it has no value for a term of the objective, unless its purpose is
+	// Overload. A Sent of 0 counts as the rate. [Run] sets Purpose and Rate from the step.
 	Offer(ctx context.Context, s Step) (record.RateWindow, error)
-	// Stop ends the server; nothing is offered to it afterwards. Its error is returned if Offer
-	// had none.
+	// Stop ends the server; nothing is offered to it afterwards. Its error is returned if Offer had none.
 	Stop() error
 }
 
-// Options are the settings of a search. Rates are requests per second. One seed gives the same
-// orders again, so that a search can be repeated.
+// Options are the settings of a search. Rates are requests per second. One seed gives the same orders again.
 type Options struct {
 	SLO     stats.SLO // at least one term
 	Seed    uint64    // of every random order
@@ -129,8 +120,7 @@ type search struct {
 	more    bool                // step is valid
 }
 
-// steps runs the whole search. The caller appends the window of each step to s.windows before it
-// asks for the next step.
+// steps runs the whole search. The caller appends the window of each step to s.windows before it asks for the next.
 func (s *search) steps(yield func(Step) bool) {
 	s.ask = yield
 	s.look()
@@ -142,8 +132,8 @@ func (s *search) steps(yield func(Step) bool) {
 // left returns the number of windows that may still be measured.
 func (s *search) left() int { return s.Windows - len(s.windows) }
 
-// offer measures a window, and repeats it up to more times while it is refused. ok is false if no
-// window was left, or none could be used. A refused window costs one of the search's windows, too.
+// offer measures a window, and repeats it up to more times while it is refused. ok is false if no window was left, or none could
+// be used.
 func (s *search) offer(rate float64, why string, more int) (w record.RateWindow, ok bool) {
 	for range 1 + more {
 		if s.over || s.left() <= 0 {
@@ -180,8 +170,7 @@ func (s *search) look() {
 	}
 }
 
-// span returns the lowest and the highest rate of the windows that are evidence; 0, 0 if there are
-// none.
+// span returns the lowest and the highest rate of the windows that are evidence; 0, 0 if there are none.
 func span(windows []record.RateWindow) (low, high float64) {
 	for _, w := range windows {
 		if evidence(w) {
@@ -238,7 +227,7 @@ func (s *search) extend(b bound) bool {
 // telling returns the rate that tells most about the bound: the middle of a wide bracket, or a place
 // around the estimate.
 func (s *search) telling(b bound) float64 {
-	// Without a line only the bracket is known, so halve it. b.rate is its middle.
+	// Without a line only the bracket is known: halve it.
 	if b.line == nil && b.broken-b.kept > closeEnough*b.rate {
 		return b.rate
 	}
@@ -309,8 +298,7 @@ func (s *search) estimate(before float64) float64 {
 	return before
 }
 
-// all measures a rate until it is verified or refuted, as why asks, or no longer can be. It
-// reports whether it was.
+// all measures a rate until it is verified or refuted, as why asks, or no longer can be, and reports whether it was.
 func (s *search) all(rate float64, why string) bool {
 	kept, broken := 0, 0
 	for range trials {

@@ -102,11 +102,10 @@ func CorrelationTime(x []float64) float64 {
 	return max(1, tau)
 }
 
-// TheilSen returns the slope of y on x: the median slope of all pairs of points. Nearly a third of
-// the points cannot move it far, wherever they lie (Theil 1950; Sen, "Estimates of the Regression
-// Coefficient Based on Kendall's Tau", Journal of the American Statistical Association 63, 1968).
-// x and y have the same length. It leaves out pairs with equal x, and pairs with x closer together
-// than the ratio apart of the larger x. It returns 0 if no pair is left.
+// TheilSen returns the slope of y on x, slices of the same length: the median slope of all pairs of points, which nearly a
+// third of them cannot move far (Theil 1950; Sen, "Estimates of the Regression Coefficient Based on Kendall's Tau", Journal of
+// the American Statistical Association 63, 1968). It leaves out pairs with equal x, and pairs with x closer together than the
+// ratio apart of the larger x. It returns 0 if no pair is left.
 func TheilSen(x, y []float64, apart float64) float64 {
 	var slopes []float64
 	for i := range x {
@@ -143,8 +142,7 @@ func RankCorrelation(x, y []float64) (rho, p float64) {
 	return rho, edgeworthP(rho, len(a))
 }
 
-// Lowest returns the indices of the n smallest values of x, ascending by value. Equal values keep
-// their order.
+// Lowest returns the indices of the n smallest values of x, ascending by value. Equal values keep their order.
 func Lowest(x []float64, n int) []int {
 	places := make([]int, len(x))
 	for i := range places {
@@ -155,30 +153,42 @@ func Lowest(x []float64, n int) []int {
 }
 
 // StudentT returns the 97.5 % quantile of Student's distribution with this number of degrees of
-// freedom, 1 or more: the 95 % interval of a mean of n values is StudentT(n-1) standard errors to
-// either side. It bisects the probability of -t..t, for whole degrees a finite series (Abramowitz
-// and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4).
+// freedom, 1 or more. The 95 % interval of a mean of n values is StudentT(n-1) standard errors to
+// either side. It uses Hill's expansion (Algorithm 396, Communications of the ACM 13, 1970), which
+// is exact for 1 and 2 and within 0.0002 beyond.
 func StudentT(degrees int) float64 {
-	low, high := 1.9, 13.0 // 1.96 for infinitely many degrees, 12.71 for one
-	for range 50 {
-		t := (low + high) / 2
-		angle := math.Atan(t / math.Sqrt(float64(degrees)))
-		sin, cos := math.Sincos(angle)
-		within, term := 0.0, math.Pow(cos, float64(degrees%2))
-		for k := degrees % 2; k <= degrees-2; k += 2 {
-			within += sin * term
-			term *= cos * cos * float64(k+1) / float64(k+2)
-		}
-		if degrees%2 == 1 {
-			within = 2 / math.Pi * (angle + within)
-		}
-		if within < 0.95 {
-			low = t
-		} else {
-			high = t
-		}
+	const p = 0.05 // both tails
+	n := float64(degrees)
+	switch degrees {
+	case 1:
+		return 1 / math.Tan(p*math.Pi/2)
+	case 2:
+		return math.Sqrt(2/(p*(2-p)) - 2)
 	}
-	return low
+	a := 1 / (n - 0.5)
+	b := 48 / (a * a)
+	c := ((20700*a/b-98)*a-16)*a + 96.36
+	d := ((94.5/(b+c)-3)/b + 1) * math.Sqrt(a*math.Pi/2) * n
+	x := d * p
+	y := math.Pow(x, 2/n)
+	if y > 0.05+a {
+		x = math.Sqrt2 * math.Erfinv(p-1) // the normal quantile
+		y = x * x
+		if degrees < 5 {
+			c += 0.3 * (n - 4.5) * (x + 0.6)
+		}
+		c = (((0.05*d*x-5)*x-7)*x-2)*x + b + c
+		y = (((((0.4*y+6.3)*y+36)*y+94.5)/c-y-3)/b + 1) * x
+		y = a * y * y
+		if y > 0.002 {
+			y = math.Exp(y) - 1
+		} else {
+			y += y * y / 2
+		}
+	} else {
+		y = ((1/(((n+6)/(n*y)-0.089*d-0.822)*(n+2)*3)+0.5/(n+4))*y-1)*(n+1)/(n+2) + 1/y
+	}
+	return math.Sqrt(n * y)
 }
 
 // Jain returns Jain's fairness index of x, which holds non-negative shares such as answers per connection:
@@ -194,4 +204,52 @@ func Jain(x []float64) float64 {
 		return 0
 	}
 	return sum * sum / (float64(len(x)) * squares)
+}
+
+const (
+	// mostSlope bounds how much of the luck is taken out: a queue that is busier than its model follows the model's times by
+	// more than one to one, but not by more than two.
+	mostSlope = 2
+	// stretched is by how much the scatter without luck is stretched. The slopes come from the same blocks, so these agree
+	// better than others would: without it up to 6.4 of 100 intervals of 95 % missed the truth in simulation (decision 25).
+	stretched = 1.15
+	leastLuck = 1e-6 // standard deviation of luck below which none is taken out: a rounding error
+)
+
+// WithoutLuck returns the arm's values with what luck explains taken out, so that their ratios to the baseline's scatter less:
+// the method of control variates (CUPED). luck[i] is a quantity of block i that is known apart from the measurement and has
+// mean 0 over many blocks. With d = ln(arm/base), the value of block i is divided by exp(slope × luck[i]), where slope is the
+// median of the slopes of d on luck of all pairs of other blocks (Theil and Sen), within 0 and 2. Leaving out the block itself
+// keeps its own noise from choosing its slope. The remaining logarithms are stretched about their median by 15 %.
+//
+// effect is the standard deviation of the logarithm taken out; 0 if none was. All slices have one length. The values are
+// returned as they are if there are fewer than four blocks, if luck does not vary or explains nothing, or if a ratio or a luck
+// is not finite. The arguments are not modified.
+func WithoutLuck(base, arm, luck []float64) (clean []float64, effect float64) {
+	var d []float64
+	for i, l := range luck {
+		d = append(d, math.Log(arm[i]/base[i]))
+		if math.IsNaN(d[i]+l) || math.IsInf(d[i]+l, 0) {
+			return arm, 0
+		}
+	}
+	if len(arm) < 4 {
+		return arm, 0
+	}
+	var squares float64
+	var left []float64 // ln(arm/base) without luck
+	for i, l := range luck {
+		slope := TheilSen(slices.Delete(slices.Clone(luck), i, i+1), slices.Delete(slices.Clone(d), i, i+1), 0)
+		taken := l * min(max(slope, 0), mostSlope)
+		squares += taken * taken
+		left = append(left, d[i]-taken)
+	}
+	if effect = math.Sqrt(squares / float64(len(luck))); effect < leastLuck {
+		return arm, 0
+	}
+	median := Median(left)
+	for i, x := range left {
+		clean = append(clean, base[i]*math.Exp(median+stretched*(x-median)))
+	}
+	return clean, effect
 }

@@ -2,29 +2,25 @@ package stats
 
 import "slices"
 
-// lastLook is the number of blocks at the last look. More blocks than this are not looked at.
-const lastLook = 40
+const lastLook = 40 // more blocks than this are not looked at
 
 // looks are the numbers of blocks at which a comparison may be decided.
 var looks = [...]int{10, 12, 13, 14, 16, 20, 24, 28, 32, 36, lastLook}
 
-// Looks returns the numbers of blocks at which a comparison looks at its data, ascending. They are
-// fixed in advance, because the probability of error is spent over them. The slice is a copy.
-func Looks() []int { return append([]int(nil), looks[:]...) }
+// Looks returns the numbers of blocks at which a comparison looks at its data, ascending. They are fixed in advance, because
+// the probability of error is spent over them. The slice is a copy.
+func Looks() []int { return slices.Clone(looks[:]) }
 
-// LookRank returns the rank k of the interval [x_(k), x_(n+1-k)] that n blocks give at a
-// look when the intervals of all looks are to hold together with probability 1-alpha: it
-// is 0 when n is no look or gives no interval yet.
+// LookRank returns the rank k of the interval [x_(k), x_(n+1-k)] that n blocks give at a look when the intervals of all looks
+// are to hold together with probability 1-alpha: it is 0 when n is no look or gives no interval yet.
 //
-// It is the group-sequential sign test. When the median of x is 0, the number of blocks
-// below 0 is a random walk of fair coins, whatever the distribution of x, as long as the
-// blocks are independent and the order of arms in each is drawn at random. With q(n, s)
-// the probability that s of n are below 0 and no look before n excluded 0,
+// It is the group-sequential sign test. When the median of x is 0, the number of blocks below 0 is a random walk of fair
+// coins, whatever the distribution of x, as long as the blocks are independent and the order of arms in each is drawn at
+// random. With q(n, s) the probability that s of n are below 0 and no look before n excluded 0,
 //
 //	q(n, s) = q(n-1, s)/2 + q(n-1, s-1)/2
 //
-// and a look takes the largest k for which what has been excluded up to it is at most
-// alpha·n/40, both sides together.
+// and a look takes the largest k for which what has been excluded up to it is at most alpha·n/40, both sides together.
 func LookRank(n int, alpha float64) int {
 	i, found := slices.BinarySearch(looks[:], n)
 	if !found {
@@ -34,10 +30,9 @@ func LookRank(n int, alpha float64) int {
 	return ranks[i]
 }
 
-// spend returns the rank of each look, and the error that all looks spend together, at most alpha.
-// A block has the arm once and the baseline as often as bases says. If all are alike, each order of
-// them is as likely, so how many of a block's ratios are below 1 is any of 0 to bases with the same
-// probability: with one base a fair coin. ranks are among bases·n ratios.
+// spend returns the rank of each look among bases·n ratios, and the error that all looks spend together, at most alpha. A
+// block has the arm once and the baseline bases times. If all are alike, each order of them is as likely, so how many of a
+// block's ratios are below 1 is any of 0 to bases with the same probability: with one base a fair coin.
 func spend(alpha float64, bases int) (ranks [len(looks)]int, spent float64) {
 	if !(alpha > 0) {
 		return ranks, 0
@@ -68,18 +63,16 @@ func spend(alpha float64, bases int) (ranks [len(looks)]int, spent float64) {
 	return ranks, spent
 }
 
-// sameRanks returns the rank of each look for a verdict of SAME, and the error that all looks spend
-// on it, at most alpha. SAME is wrong if the true ratio lies beyond one end of its interval, and it
-// cannot lie beyond both. So each end alone may take the whole alpha, as in the two one-sided tests
-// of Schuirmann (1987), where a difference from 1 shares it between both.
+// sameRanks returns the rank of each look for a verdict of SAME, and the error that all looks spend on it, at most alpha. The
+// true ratio cannot lie beyond both ends of the interval, so each may take the whole alpha, as in the two one-sided tests of
+// Schuirmann (1987), where a difference from 1 shares it between both.
 func sameRanks(alpha float64) (ranks [len(looks)]int, spent float64) {
 	ranks, both := spend(2*alpha, 1)
 	return ranks, both / 2
 }
 
-// FirstLook returns the fewest blocks that can decide a difference when this number of comparisons
-// share Alpha; 0 if no number of looks can. SAME may need fewer. Below 1, comparisons counts as 1.
-// bases is 1 for [Compare], and 2 for [CompareCopies].
+// FirstLook returns the fewest blocks that can decide a difference when this number of comparisons share Alpha; 0 if no number
+// of looks can. SAME may need fewer. Below 1, comparisons counts as 1. bases is 1 for [Compare], and 2 for [CompareCopies].
 func FirstLook(comparisons, bases int) int {
 	ranks, _ := spend(Alpha/float64(max(comparisons, 1)), bases)
 	for i, n := range looks {
@@ -90,8 +83,7 @@ func FirstLook(comparisons, bases int) int {
 	return 0
 }
 
-// Unspent returns the part of Alpha that is left when comparisons share it equally: ranks are
-// whole numbers, so none spends its whole share. It is not negative.
+// Unspent returns the part of Alpha, 0 or more, that is left when comparisons share it equally, since ranks are whole numbers.
 func Unspent(comparisons int) float64 {
 	share := Alpha / float64(max(comparisons, 1))
 	_, differs := spend(share, 1)
@@ -99,9 +91,8 @@ func Unspent(comparisons int) float64 {
 	return Alpha - float64(max(comparisons, 1))*max(differs, same)
 }
 
-// settles returns the first look after n at which the sign test would decide if the blocks still
-// to come fell like the first n: minority of these are on the side with fewer blocks. It returns 0
-// if no look would decide.
+// settles returns the first look after n at which the sign test would decide if the blocks still to come fell like the first
+// n, with minority of them on the side with fewer blocks; 0 if no look would decide.
 func settles(n, minority int, ranks [len(looks)]int) int {
 	for i, look := range looks {
 		others := (minority*look + n - 1) / n

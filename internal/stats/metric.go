@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A Metric is a figure of a trial's window: how it is called, read and compared. Both sizes are
-// symmetric in the logarithm: an effect of 0.05 is met by a ratio of 1.05 and by one of 1/1.05.
+// A Metric is a figure of a trial's window: how it is called, read and compared. Both sizes are symmetric in the logarithm: an
+// effect of 0.05 is met by a ratio of 1.05 and by one of 1/1.05.
 type Metric struct {
 	Name     string  // as in records: p50, p90, p99, goodput, cpu_per_request
 	Word     string  // in expectations; "" if they cannot ask for it
@@ -36,8 +36,7 @@ const (
 	InOverload                    // the queue grows without end, or requests fail; starvation as well
 )
 
-// metrics is the table of all figures: first the figures with verdicts, then the figures that can be
-// compared on request, then the figures that only expectations read.
+// metrics is the table of all figures: with verdicts, then compared on request, then read by expectations only.
 var metrics = []Metric{
 	{Name: "p50", Word: "p50", Label: "p50", In: "at p50", Unit: "s", Bench: "p50-ns", Compared: true, Quantile: .5, Primary: true, Effect: .05, Same: .10, Allow: .10},
 	{Name: "p90", Word: "p90", Label: "p90", In: "at p90", Unit: "s", Bench: "p90-ns", Compared: true, Quantile: .9, Primary: true, Effect: .05, Same: .10, Allow: .10},
@@ -98,8 +97,7 @@ func Names(metrics []Metric) []string {
 	return names
 }
 
-// MetricOf returns the metric with this name. For an unknown name, as a record of another version
-// may have it, it returns a Metric that has words and no sizes.
+// MetricOf returns the metric with this name; for one of another version's record, a Metric that has words and no sizes.
 func MetricOf(name string) Metric {
 	m := Metric{Name: name}
 	if i := slices.IndexFunc(metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
@@ -112,8 +110,8 @@ func MetricOf(name string) Metric {
 // A Decision is the verdict on one metric of one arm.
 type Decision string
 
-// The decisions, in the order their rules are tried once the data can be judged at all. Times are
-// Faster or Slower, amounts Higher or Lower; [Metric.Better] and [Metric.Worse] tell which is good.
+// The decisions, in the order their rules are tried once the data can be judged at all. Times are Faster or Slower, amounts
+// Higher or Lower; [Metric.Better] and [Metric.Worse] tell which is good.
 const (
 	Faster       Decision = "FASTER"       // the interval excludes no difference, and the median is at least Effect off
 	Slower       Decision = "SLOWER"       // the same

@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// An SLO is a service level objective. It is kept if every term holds. The zero value promises
-// nothing. Terms are in the order in which they were given, and no metric occurs twice.
+// An SLO is a service level objective: its terms, in the order in which they were given, all hold. No metric occurs twice. The
+// zero value promises nothing.
 type SLO []Term
 
-// A Term is one promise about a metric. Goodput must be at least Limit, every other metric at most
-// Limit.
+// A Term is one promise about a metric. Goodput must be at least Limit, every other metric at most Limit.
 type Term struct {
 	Metric   string  `json:"metric"`             // "p" and the percentage of a quantile ("p99", "p99.9"), "mean", "errors" or "goodput"
 	Quantile float64 `json:"-"`                  // of a "p" metric, above 0 and below 1; 0 for the others
@@ -22,17 +21,13 @@ type Term struct {
 	AtLeast  bool    `json:"at_least,omitempty"` // the value must be Limit or more, rather than Limit or less
 }
 
-// mostSLO is the longest time a term may allow. Times up to it are exact in
-// nanoseconds, so that a term and its text are the same term.
-const mostSLO = 24 * time.Hour
+const (
+	mostSLO    = 24 * time.Hour // that a term may allow: up to it times are exact in nanoseconds, as a term and its text must be
+	mostDigits = 9              // of a quantile's percentage: more may lie between two numbers that a float64 can tell apart
+)
 
-// mostDigits bounds the text of a quantile's percentage: a longer one may lie
-// between two numbers that a float64 can tell apart.
-const mostDigits = 9
-
-// ParseSLO reads terms such as "p99<=10ms,errors<=0.1%,goodput>=500/s". Times are
-// above 0 and at most 24 h and have a unit, errors are a percentage or a ratio, and
-// "/s" may be left out. An error names the term and says how to write it.
+// ParseSLO reads terms such as "p99<=10ms,errors<=0.1%,goodput>=500/s". Times are above 0 and at most 24 h and have a unit,
+// errors are a percentage or a ratio, and "/s" may be left out. An error names the term and says how to write it.
 func ParseSLO(text string) (SLO, error) {
 	var slo SLO
 	for part := range strings.SplitSeq(text, ",") {
@@ -48,8 +43,7 @@ func ParseSLO(text string) (SLO, error) {
 	return slo, nil
 }
 
-// promises maps each metric of a term, but the quantiles, to how its limit is written and read. A
-// quantile's limit is like the mean's.
+// promises maps each metric of a term to how its limit is written and read; a quantile's is like the mean's.
 var promises = map[string]struct {
 	example string
 	read    func(limit string) (float64, error)
@@ -120,8 +114,7 @@ func parseRate(text string) (float64, error) {
 	return rate, nil
 }
 
-// parseDecimal reads digits with at most one point. It refuses signs, exponents, NaN and the like:
-// no limit is written with them.
+// parseDecimal reads digits with at most one point, and no signs, exponents, NaN and the like.
 func parseDecimal(text string) (float64, error) {
 	if strings.Trim(text, "0123456789.") != "" {
 		return 0, strconv.ErrSyntax
@@ -129,8 +122,7 @@ func parseDecimal(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// hundredth reads a percentage as the ratio nearest to it: "99.9" is 0.999, which
-// 99.9/100 in floating point is not.
+// hundredth reads a percentage as the ratio nearest to it: "99.9" is 0.999, which 99.9/100 in floating point is not.
 func hundredth(text string) (float64, error) {
 	if _, err := parseDecimal(text); err != nil {
 		return 0, err
@@ -182,12 +174,11 @@ func (t Term) String() string {
 	return t.Metric + "<=" + time.Duration(math.Round(t.Limit*1e9)).String()
 }
 
-// Requests returns how many requests a window needs before the term can be judged from it:
-// [MinRequests] for a quantile, and 1/Limit for errors. A rate is verified by three such windows.
-// They hold 3/Limit requests, and n requests that all went well bound the error ratio by 3/n with
-// 95 % confidence (the rule of three; Hanley and Lippman-Hand, "If Nothing Goes Wrong, Is
-// Everything All Right?", 1983). It is 1 for the mean, for goodput, and for a limit of no errors
-// at all, which no number of requests can prove.
+// Requests returns how many requests a window needs before the term can be judged from it: [MinRequests] for a quantile, and
+// 1/Limit for errors. The three windows that verify a rate then hold 3/Limit requests, and n requests that all went well bound
+// the error ratio by 3/n with 95 % confidence (the rule of three; Hanley and Lippman-Hand, "If Nothing Goes Wrong, Is
+// Everything All Right?", 1983). It is 1 for the mean, for goodput, and for a limit of no errors at all, which no number of
+// requests can prove.
 func (t Term) Requests() int {
 	switch {
 	case t.Quantile > 0:
@@ -198,8 +189,7 @@ func (t Term) Requests() int {
 	return 1
 }
 
-// Holds reports whether a measured or predicted value, in the unit of Limit, keeps the term. NaN,
-// an unknown value, keeps no term.
+// Holds reports whether a measured or predicted value, in the unit of Limit, keeps the term. NaN keeps none.
 func (t Term) Holds(value float64) bool {
 	if t.AtLeast {
 		return value >= t.Limit
