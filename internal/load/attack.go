@@ -384,7 +384,7 @@ func SumSessions(all []Session) *record.Sessions {
 // taken for the server's. Times are seconds.
 //
 // Every load starts a processMeter before its first request, and takes a Proof from it at the end.
-// countRequests then adds the lags, and the engine spin adds figures of its own turns (measured).
+// count then adds the lags, and the engine spin adds figures of its own turns (measured).
 type Proof struct {
 	record.Proof
 	Elapsed float64 // from the start to the end of the last request
@@ -413,7 +413,7 @@ func startProcessMeter() *processMeter {
 	return w
 }
 
-// proof returns the Proof since the start, without the fields that countRequests sets.
+// proof returns the Proof since the start, without the fields that count sets.
 // Busy is the share of GOMAXPROCS threads' time that the process computed; the engine spin replaces it.
 func (w *processMeter) proof() (p Proof) {
 	p.Elapsed, p.CPU = time.Since(w.start).Seconds(), (processTime() - w.cpu).Seconds()
@@ -448,13 +448,6 @@ func (p *Proof) count(r record.Request) {
 	// A closed loop without a rate has Scheduled equal to Sent, and so no lag.
 	if lag := time.Duration(r.Sent - r.Scheduled).Seconds(); lag > p.LongestLag {
 		p.LongestLag, p.LagAt = lag, time.Duration(r.Scheduled).Seconds()
-	}
-}
-
-// countRequests adds all of them.
-func (p *Proof) countRequests(reqs []record.Request) {
-	for _, r := range reqs {
-		p.count(r)
 	}
 }
 

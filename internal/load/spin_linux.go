@@ -230,34 +230,33 @@ func (s *spinner) turn() {
 	}
 }
 
-// wait collects events. It returns at once, or, when the CPU is shared, sleeps until an event
-// comes or something is due: a request, a timeout or a moment.
-func (s *spinner) wait(next int64) (n int) {
+// wait collects events and returns their number. It returns at once, or, when the CPU is shared, sleeps
+// until an event comes or something is due: a request, a timeout or a moment.
+func (s *spinner) wait(next int64) int {
+	until := int64(0)
 	if s.options.Shared {
 		s.now = s.clock()
-		if until := min(next, s.deadline(), s.nextMoment()) - s.now; until > int64(shortestWait) {
-			s.watch.turn(s.now)
-			ts := unix.NsecToTimespec(min(until, int64(longestWait)))
-			// Syscall6 tells the runtime that the thread sleeps, so that another goroutine can have the P.
-			r, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(s.epoll), uintptr(unsafe.Pointer(&s.events[0])), turnEvents, uintptr(unsafe.Pointer(&ts)), 0, 0)
-			s.watch.last = s.clock() // no turn includes the sleep
-			return s.eventCount(int(r), errno)
-		}
+		until = min(next, s.deadline(), s.nextMoment()) - s.now
 	}
-	// A timeout of 0 never sleeps. RawSyscall6 then saves the runtime's bookkeeping.
-	r, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.epoll), uintptr(unsafe.Pointer(&s.events[0])), turnEvents, 0, 0, 0)
-	return s.eventCount(int(r), errno)
-}
-
-// eventCount returns the number of events that a wait has collected; 0 when a signal ended it. Any
-// other error ends the load.
-func (s *spinner) eventCount(n int, errno syscall.Errno) int {
-	if errno == 0 {
-		return n
+	var n uintptr
+	var errno syscall.Errno
+	if until > int64(shortestWait) {
+		s.watch.turn(s.now)
+		ts := unix.NsecToTimespec(min(until, int64(longestWait)))
+		// Syscall6 tells the runtime that the thread sleeps, so that another goroutine can have the P.
+		n, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(s.epoll), uintptr(unsafe.Pointer(&s.events[0])), turnEvents, uintptr(unsafe.Pointer(&ts)), 0, 0)
+		s.watch.last = s.clock() // no turn includes the sleep
+	} else {
+		// A timeout of 0 never sleeps. RawSyscall6 then saves the runtime's bookkeeping.
+		n, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.epoll), uintptr(unsafe.Pointer(&s.events[0])), turnEvents, 0, 0, 0)
 	}
-	if errno != unix.EINTR {
-		s.err = fmt.Errorf("waiting for events: %w", errno)
+	switch errno {
+	case 0:
+		return int(n)
+	case unix.EINTR: // a signal ended it
+		return 0
 	}
+	s.err = fmt.Errorf("waiting for events: %w", errno)
 	return 0
 }
 

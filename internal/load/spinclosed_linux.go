@@ -249,7 +249,9 @@ func closedSpin(ctx context.Context, o Options, a *script) (ClosedResult, error)
 	}
 	res := tallied(s.log, a, &o, took)
 	res.Start, res.Dialled, res.Exhausted = s.start, s.dialled, s.exhausted
-	proof.countRequests(res.Requests)
+	for _, r := range res.Requests {
+		proof.count(r)
+	}
 	proof.Planned = int(o.Rate * res.Elapsed.Seconds())
 	res.Proof = proof
 	return res, errors.Join(s.err, ctx.Err())

@@ -32,46 +32,44 @@ const (
 
 // attackVegeta runs Attack with vegeta's attacker and net/http's client.
 func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, error) {
+	n := len(o.Trace.At)
+	res := &Result{Requests: make([]record.Request, n), Stamps: make([]record.Stamps, n)}
+	for i, at := range o.Trace.At {
+		// A request counts as never sent until vegeta has sent it.
+		d := requests.recordedDemand(i)
+		res.Requests[i] = record.Request{Scheduled: int64(at), Sent: -1, Outcome: record.Cut, Iters: d.Iters, Sleep: int64(d.Sleep)}
+	}
 	// Without DisableCompression net/http would ask for gzip and unpack it; without MaxIdleConnsPerHost
 	// it would keep only two idle connections.
-	a := &vegetaAttack{Options: &o, ctx: ctx, script: requests, http: &http.Transport{
+	a := &vegetaAttack{Options: &o, ctx: ctx, script: requests, res: res, http: &http.Transport{
 		DisableCompression: true, DisableKeepAlives: !o.KeepAlive, MaxConnsPerHost: max(0, o.Connections), MaxIdleConnsPerHost: math.MaxInt,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: o.SkipVerify},
 	}}
 	defer a.http.CloseIdleConnections()
-	n := len(o.Trace.At)
-	a.requests, a.stamps = make([]record.Request, n), make([]record.Stamps, n)
-	for i, at := range o.Trace.At {
-		// A request counts as never sent until vegeta has sent it.
-		d := a.script.recordedDemand(i)
-		a.requests[i] = record.Request{Scheduled: int64(at), Sent: -1, Outcome: record.Cut, Iters: d.Iters, Sleep: int64(d.Sleep)}
-	}
 	attacker := vegeta.NewAttacker(vegeta.Client(&http.Client{Transport: a}), vegeta.Redirects(vegeta.NoFollow),
 		vegeta.Workers(firstWorkers), vegeta.MaxWorkers(maxWorkers))
+	// vegeta asks for targets from many goroutines, in any order, so RoundTrip chooses the real one.
+	placeholder := vegeta.NewStaticTargeter(vegeta.Target{Method: http.MethodGet, URL: "/"})
 	self := startProcessMeter()
-	for hit := range attacker.Attack(anyTarget, a, 0, "") {
+	for hit := range attacker.Attack(placeholder, a, 0, "") {
 		// vegeta reports a hit after its RoundTrip, so the outcome is already there.
-		r := &a.requests[hit.Seq]
-		r.Sent = int64(hit.Timestamp.Sub(a.start))
+		r := &res.Requests[hit.Seq]
+		r.Sent = int64(hit.Timestamp.Sub(res.Start))
 		r.Done = r.Sent + int64(hit.Latency)
 		if o.Ended != nil {
-			o.Ended(int(hit.Seq), *r, a.stamps[hit.Seq])
+			o.Ended(int(hit.Seq), *r, res.Stamps[hit.Seq])
 		}
 	}
-	res := &Result{
-		Requests: a.requests, Stamps: a.stamps, Start: a.start, Proof: self.proof(),
-		Dialled: a.dialled.Load(), Exhausted: a.exhausted.Load(),
-	}
+	res.Proof = self.proof()
 	res.Proof.Planned = n
-	res.Proof.countRequests(res.Requests)
 	if o.Closing != nil {
 		o.Closing()
 	}
-	end, cut := int64(time.Since(a.start)), false
-	for i := range a.requests {
-		r := &a.requests[i]
-		// It was cut off before it was sent.
-		if r.Sent < 0 {
+	end, cut := int64(time.Since(res.Start)), false
+	for i := range res.Requests {
+		r := &res.Requests[i]
+		res.Proof.count(*r)
+		if r.Sent < 0 { // cut off before it was sent
 			r.Done = max(end, r.Scheduled)
 		}
 		cut = cut || r.Outcome == record.Cut
@@ -82,13 +80,6 @@ func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, er
 	return res, nil
 }
 
-// anyTarget implements vegeta.Targeter with a placeholder. vegeta calls it from many
-// goroutines, in any order, so RoundTrip chooses the real target, by the request's number.
-func anyTarget(t *vegeta.Target) error {
-	t.Method, t.URL = http.MethodGet, "/"
-	return nil
-}
-
 // A vegetaAttack is the vegeta.Pacer and the http.RoundTripper of one attack.
 //
 // vegeta's attacker owns the goroutines and numbers its hits. Pace decides when the next hit is sent,
@@ -96,15 +87,11 @@ func anyTarget(t *vegeta.Target) error {
 // are the same as with the engine spin; the goroutines and the connections are vegeta's and net/http's.
 type vegetaAttack struct {
 	*Options
-	ctx      context.Context // ends the attack
-	script   *script
-	http     *http.Transport
-	start    time.Time // set by the first Pace
-	moments  int       // calls of Moment so far
-	requests []record.Request
-	stamps   []record.Stamps
-
-	dialled, exhausted atomic.Uint64
+	ctx     context.Context // ends the attack
+	script  *script
+	http    *http.Transport
+	res     *Result // Start is set by the first Pace
+	moments int     // calls of Moment so far
 }
 
 // Pace implements vegeta.Pacer. vegeta calls it for each hit, in order and from one
@@ -112,9 +99,9 @@ type vegetaAttack struct {
 // own pause is time.Sleep, which ends up to a millisecond late in an idle Go process.
 func (a *vegetaAttack) Pace(_ time.Duration, hits uint64) (wait time.Duration, stop bool) {
 	if hits == 0 {
-		a.start = time.Now()
+		a.res.Start = time.Now()
 		if a.Started != nil {
-			a.Started(a.start)
+			a.Started(a.res.Start)
 		}
 	}
 	// The call after the last hit ends the attack. Moments that are left are still called at their times.
@@ -136,7 +123,7 @@ const longestSleep = 100 * time.Millisecond
 // goes on.
 func (a *vegetaAttack) sleepUntil(at time.Duration) bool {
 	for a.ctx.Err() == nil {
-		early := at - time.Since(a.start)
+		early := at - time.Since(a.res.Start)
 		if early <= 0 {
 			return true
 		}
@@ -152,33 +139,43 @@ func (a *vegetaAttack) Rate(time.Duration) float64 { return 0 }
 // reads the whole reply. No two calls have the same number. It may be called concurrently.
 func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
 	seq, err := strconv.Atoi(hit.Header.Get("X-Vegeta-Seq"))
-	// The number that vegeta gave the hit is the request's index.
-	if err != nil || seq >= len(a.requests) {
-		return nil, fmt.Errorf("request number %q of %d", hit.Header.Get("X-Vegeta-Seq"), len(a.requests))
+	if err != nil || seq >= len(a.Trace.At) {
+		return nil, fmt.Errorf("request number %q of %d", hit.Header.Get("X-Vegeta-Seq"), len(a.Trace.At))
 	}
 	ctx, cancel := context.WithTimeout(a.ctx, timeout(a.Timeout))
 	defer cancel()
 	var ready, first atomic.Int64 // a reply may come when RoundTrip has given up
-	since := func(stamp *atomic.Int64) { stamp.Store(max(1, int64(time.Since(a.start)))) }
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	since := func(stamp *atomic.Int64) { stamp.Store(max(1, int64(time.Since(a.res.Start)))) }
+	resp, n, err := a.exchange(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			since(&ready)
 			if !info.Reused {
-				a.dialled.Add(1)
+				atomic.AddUint64(&a.res.Dialled, 1)
 			}
 		},
 		GotFirstResponseByte: func() { since(&first) },
-	})
-	resp, n, err := a.exchange(ctx, seq)
-	r := &a.requests[seq]
-	r.Outcome = a.outcome(ctx, err, ready.Load() > 0)
+	}), seq)
+	r := &a.res.Requests[seq]
 	// net/http writes the request as soon as it has a connection, so Wrote is the same time as Ready.
-	a.stamps[seq] = record.Stamps{Ready: ready.Load(), Wrote: ready.Load(), First: first.Load()}
-	if err != nil {
-		return nil, err
+	a.res.Stamps[seq] = record.Stamps{Ready: ready.Load(), Wrote: ready.Load(), First: first.Load()}
+	if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		atomic.AddUint64(&a.res.Exhausted, 1)
 	}
-	r.Status, r.Bytes = uint16(resp.StatusCode), bodyBytes(n)
-	return resp, nil
+	switch {
+	case err == nil:
+		r.Outcome, r.Status, r.Bytes = record.Answered, uint16(resp.StatusCode), bodyBytes(n)
+		return resp, nil
+	// The attack's own context is looked at first: it ends the request's context too.
+	case a.ctx.Err() != nil:
+		r.Outcome = record.Cut
+	case ctx.Err() != nil:
+		r.Outcome = record.TimedOut
+	case ready.Load() == 0:
+		r.Outcome = record.Refused
+	default:
+		r.Outcome = record.Reset
+	}
+	return nil, err
 }
 
 // exchange sends request number seq and reads its reply. n is the length of the reply's body.
@@ -189,8 +186,7 @@ func (a *vegetaAttack) exchange(ctx context.Context, seq int) (resp *http.Respon
 	if err != nil {
 		return nil, 0, err
 	}
-	// The header of the hit itself is on the placeholder.
-	req.Header.Set("X-Vegeta-Seq", strconv.Itoa(seq))
+	req.Header.Set("X-Vegeta-Seq", strconv.Itoa(seq)) // the hit's own is on the placeholder
 	if resp, err = a.http.RoundTrip(req.WithContext(ctx)); err != nil {
 		return nil, 0, err
 	}
@@ -201,26 +197,6 @@ func (a *vegetaAttack) exchange(ctx context.Context, seq int) (resp *http.Respon
 	resp.Body.Close()
 	resp.Body = http.NoBody
 	return resp, n, err
-}
-
-// outcome returns the outcome of a request that ended with err. connected is true when the
-// request got a connection.
-func (a *vegetaAttack) outcome(ctx context.Context, err error, connected bool) record.Outcome {
-	if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		a.exhausted.Add(1)
-	}
-	switch {
-	case err == nil:
-		return record.Answered
-	// The attack's own context is looked at first: it ends the request's context too.
-	case a.ctx.Err() != nil:
-		return record.Cut
-	case ctx.Err() != nil:
-		return record.TimedOut
-	case !connected:
-		return record.Refused
-	}
-	return record.Reset
 }
 
 // A Stamp selects the time at which a vegeta result begins.

@@ -237,31 +237,23 @@ func MMcWaitQuantile(lambda, service float64, servers int, q float64) float64 {
 // n-c+1 departures, each exponential with mean S/c, before its own demand. It costs
 // a step per place and per departure that fits the time.
 func MMcKQuantile(lambda, service float64, servers, places int, q float64) float64 {
-	tail := tailsMMcK(lambda, service, servers, places)
-	return quantile(q, MMcK(lambda, service, servers, places).Response, func(t float64) float64 {
-		_, present := tail(t)
-		return present
-	})
+	return quantile(q, MMcK(lambda, service, servers, places).Response, tailMMcK(lambda, service, servers, places, true))
 }
 
 // MMcKWaitQuantile returns the wait before service that the ratio q of the requests served by
 // [MMcK] do not exceed, 0 <= q < 1.
 func MMcKWaitQuantile(lambda, service float64, servers, places int, q float64) float64 {
-	tail := tailsMMcK(lambda, service, servers, places)
-	return quantile(q, MMcK(lambda, service, servers, places).Response, func(t float64) float64 {
-		waits, _ := tail(t)
-		return waits
-	})
+	return quantile(q, MMcK(lambda, service, servers, places).Response, tailMMcK(lambda, service, servers, places, false))
 }
 
-// tailsMMcK returns a function that gives the ratios of the requests served by [MMcK] that still
-// wait, and that are still present, t seconds after their arrival. It works by uniformization:
+// tailMMcK returns a function that gives the ratio of the requests served by [MMcK] that still wait t
+// seconds after their arrival or, with response, are still present. It works by uniformization:
 // departures come as a Poisson process, and at each one of the requests ahead leaves. A request in
 // service is the one that leaves with probability 1/c.
-func tailsMMcK(lambda, service float64, servers, places int) func(t float64) (waits, present float64) {
+func tailMMcK(lambda, service float64, servers, places int, response bool) func(t float64) float64 {
 	found := foundMMcK(lambda*service, servers, places)
 	stay := 1 - 1/float64(servers)
-	return func(t float64) (waits, present float64) {
+	return func(t float64) (tail float64) {
 		var waiting, inService float64
 		for n, p := range found {
 			if n < servers {
@@ -274,9 +266,11 @@ func tailsMMcK(lambda, service float64, servers, places int) func(t float64) (wa
 		spread := 12*math.Sqrt(departures) + 40      // beyond it the Poisson weights vanish
 		for k := 0; float64(k) <= departures+spread; k++ {
 			if float64(k) >= departures-spread {
-				weight := poisson(k, departures)
-				waits += weight * waiting
-				present += weight * (waiting + inService)
+				present := waiting
+				if response {
+					present += inService
+				}
+				tail += poisson(k, departures) * present
 			}
 			inService *= stay
 			if n := servers + k; n < len(found) {
@@ -287,7 +281,7 @@ func tailsMMcK(lambda, service float64, servers, places int) func(t float64) (wa
 				}
 			}
 		}
-		return waits, present
+		return tail
 	}
 }
 

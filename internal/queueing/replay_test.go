@@ -102,34 +102,40 @@ func TestReplayByHand(t *testing.T) {
 
 func TestReplayRefuses(t *testing.T) {
 	t.Parallel()
-	ok := Station{Workers: 1, Cores: 1, Turn: Whole}
-	for _, tt := range []struct {
-		station Station
-		trace   []Job
-		want    string
-	}{
-		{Station{Cores: 1}, nil, "0 workers in a pool"},
-		{Station{Kind: Goroutines}, nil, "0 cores"},
-		{Station{Kind: "shop", Workers: 1, Cores: 1}, nil, `unknown kind "shop"`},
-		{Station{Workers: 1, Cores: 1, Turn: -1}, nil, "turn -1ns"},
-		{Station{Workers: 1, Cores: 1, Places: -1}, nil, "-1 places"},
-		{Station{Workers: 1, Cores: 1, Target: .001}, nil, "a target of 0.001 s in an interval of 0 s"},
-		{Station{Workers: 1, Cores: 1, Interval: .001}, nil, "a target of 0 s in an interval of 0.001 s"},
-		{Station{Workers: 1, Cores: 1, Patience: 1, Target: .001, Interval: .001}, nil, "drop Oldest and Patience"},
-		{Station{Kind: Goroutines, Cores: 1, Target: .001, Interval: .001}, nil, "the queue of goroutines does not age"},
-		{Station{Kind: PerWorker, Workers: 1, Cores: 1, Target: .001, Interval: .001, Adaptive: true}, nil, "the queue of per-worker does not age"},
-		{Station{Workers: 1, Cores: 1, Overflow: Blocks, Target: .001, Interval: .001}, nil, "drop Blocks"},
-		{Station{Workers: 1, Cores: 1, Overflow: Oldest, Target: .001, Interval: .001}, nil, "drop Oldest and Patience"},
-		{Station{Workers: 1, Cores: 1, Patience: -1}, nil, "a patience of -1 s"},
-		{Station{Workers: 1, Cores: 1, Pick: Least}, nil, "a pool has no queues"},
-		{Station{Workers: 1, Cores: 1, Turn: Even}, nil, "give a turn above 0"},
-		{ok, jobs(1, 1, 0, 1), "job 1"},
-		{ok, jobs(-1, 1), "job 0"},
-		{ok, jobs(0, -1), "job 0"},
-		{ok, []Job{{Conn: -1}}, "job 0"},
+	for _, impossible := range []Station{
+		{Cores: 1},
+		{Kind: Goroutines},
+		{Kind: "shop", Workers: 1, Cores: 1},
+		{Workers: 1, Cores: 1, Turn: -1},
+		{Workers: 1, Cores: 1, Places: -1},
+		{Workers: 1, Cores: 1, Patience: -1},
+		{Workers: 1, Cores: 1, Pick: Least},
+		{Workers: 1, Cores: 1, Steal: true},
+		{Workers: 1, Cores: 1, Target: .001},
+		{Workers: 1, Cores: 1, Interval: .001},
+		{Workers: 1, Cores: 1, Patience: 1, Target: .001, Interval: .001},
+		{Kind: Goroutines, Cores: 1, Target: .001, Interval: .001},
+		{Kind: PerWorker, Workers: 1, Cores: 1, Target: .001, Interval: .001, Adaptive: true},
+		{Workers: 1, Cores: 1, Overflow: Blocks, Target: .001, Interval: .001},
+		{Workers: 1, Cores: 1, Overflow: Oldest, Target: .001, Interval: .001},
 	} {
-		if _, err := Replay(tt.station, tt.trace); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("Replay(%+v, %v): got error %v, want one with %q", tt.station, tt.trace, err, tt.want)
+		if _, err := Replay(impossible, nil); err == nil || !strings.Contains(err.Error(), "no station can be like this") {
+			t.Errorf("Replay(%+v): got error %v, want the station refused", impossible, err)
+		}
+	}
+	for _, tt := range []struct {
+		turn  time.Duration
+		trace []Job
+		want  string
+	}{
+		{Even, nil, "give a turn above 0"},
+		{Whole, jobs(1, 1, 0, 1), "job 1"},
+		{Whole, jobs(-1, 1), "job 0"},
+		{Whole, jobs(0, -1), "job 0"},
+		{Whole, []Job{{Conn: -1}}, "job 0"},
+	} {
+		if _, err := Replay(Station{Workers: 1, Cores: 1, Turn: tt.turn}, tt.trace); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Replay of %v with turn %v: got error %v, want one with %q", tt.trace, tt.turn, err, tt.want)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package queueing
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -60,32 +58,17 @@ func pooled(s Station) bool { return s.Kind == Pool || s.Kind == "" }
 // inTurn reports whether arrivals are dealt to the queues in turn.
 func inTurn(s Station) bool { return s.Pick != Least && s.Pick != TwoChoices }
 
-// checkStation returns an error, with its remedy, for settings that are impossible or do not go
-// together.
+// checkStation returns an error for settings that are impossible or do not go together.
 func checkStation(s Station) error {
-	switch {
-	case !pooled(s) && s.Kind != PerWorker && s.Kind != Loops && s.Kind != Goroutines:
-		return fmt.Errorf("checking the station: unknown kind %q; use Pool, PerWorker, Loops or Goroutines", s.Kind)
-	case s.Cores < 1:
-		return fmt.Errorf("checking the station: %d cores; give 1 or more", s.Cores)
-	case s.Workers < 1 && s.Kind != Goroutines:
-		return fmt.Errorf("checking the station: %d workers in a %s; give 1 or more", s.Workers, cmp.Or(s.Kind, Pool))
-	case s.Turn < 0 || s.Places < 0:
-		return fmt.Errorf("checking the station: turn %v and %d places; neither is negative", s.Turn, s.Places)
-	case s.Patience < 0:
-		return fmt.Errorf("checking the station: a patience of %g s; give none or a positive one", s.Patience)
-	case (!inTurn(s) || s.Steal) && s.Kind != PerWorker:
-		return fmt.Errorf("checking the station: a %s has no queues to pick or steal from; drop both", cmp.Or(s.Kind, Pool))
-	case !aging(s):
-		return nil
-	case s.Target <= 0 || s.Interval <= 0:
-		return fmt.Errorf("checking the station: a target of %g s in an interval of %g s; give both more than 0", s.Target, s.Interval)
-	case !pooled(s) && (s.Adaptive || s.Kind != PerWorker):
-		return fmt.Errorf("checking the station: the queue of %s does not age so; a pool's does", s.Kind)
-	case s.Overflow == Blocks:
-		return errors.New("checking the station: an aging queue does not make arrivals wait outside; drop Blocks")
-	case s.Overflow == Oldest || s.Patience > 0:
-		return errors.New("checking the station: an aging queue loses by age, not by place or patience; drop Oldest and Patience")
+	switch dealt := s.Kind == PerWorker; {
+	case !pooled(s) && !dealt && s.Kind != Loops && s.Kind != Goroutines,
+		s.Cores < 1 || s.Workers < 1 && s.Kind != Goroutines,
+		s.Turn < 0 || s.Places < 0 || s.Patience < 0,
+		(!inTurn(s) || s.Steal) && !dealt, // there are no queues to pick or steal from
+		// An aging queue is a pool's or, unless it is adaptive, a worker's. It loses jobs by their age only.
+		aging(s) && (s.Target <= 0 || s.Interval <= 0 || !pooled(s) && (s.Adaptive || !dealt)),
+		aging(s) && (s.Overflow == Blocks || s.Overflow == Oldest || s.Patience > 0):
+		return fmt.Errorf("no station can be like this: %+v", s)
 	}
 	return nil
 }
