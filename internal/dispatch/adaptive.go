@@ -51,8 +51,7 @@ func (a *adaptive[T]) Start() {
 
 func (a *adaptive[T]) Put(job T) {
 	j := a.stamp(job)
-	// Stale jobs go first: the new job may get the place of one of them, and their clients hear at
-	// once. Refuse is called without the lock.
+	// Stale jobs go first: the new job may get the place of one of them, and their clients hear at once.
 	for old, ok := a.expired(j.at); ok; old, ok = a.expired(j.at) {
 		a.Refuse(old.job, Stale)
 	}
@@ -125,8 +124,8 @@ func (a *adaptive[T]) poll() (j queued[T], ok bool) {
 	return a.jobs.popOldest(), true
 }
 
-// Close wakes all workers. They run the jobs that are left and then end, because take reports
-// closed only for an empty queue.
+// Close wakes all workers. They run the jobs that are left, because take reports closed only for an
+// empty queue.
 func (a *adaptive[T]) Close() {
 	a.mu.Lock()
 	a.closed = true
@@ -143,9 +142,8 @@ func (a *adaptive[T]) Depth() int {
 
 func (a *adaptive[T]) Capacity() int { return len(a.jobs.slots) }
 
-// A deque is a bounded queue that can be taken from at both ends.
-// It is a ring: the jobs lie in n slots from first on, oldest first, and continue at slot 0 after
-// the last one. The caller checks that there is room for a push and a job for a pop.
+// A deque is a bounded queue that can be taken from at both ends: a ring of n jobs from slot first on,
+// oldest first. The caller checks that there is room for a push and a job for a pop.
 type deque[T any] struct {
 	slots []queued[T]
 	first int // the oldest job's slot
@@ -237,8 +235,7 @@ func (c *codel) turn(now, waited time.Duration) bool {
 // owes reports whether the jobs refused in the interval would have taken longer than twice the
 // target to run, at the rate at which jobs ran.
 func (c *codel) owes() bool {
-	// A job took interval/ran on average, so refused jobs would have taken refused*interval/ran.
-	// Both sides are multiplied by ran, which may be 0.
+	// refused*interval/ran > 2*target, multiplied by ran, which may be 0.
 	return time.Duration(c.refused)*c.interval > time.Duration(c.ran)*2*c.target
 }
 

@@ -31,8 +31,7 @@ type Dispatcher[T any] interface {
 
 // A Queue gives the figures of a dispatcher that can be watched, whatever the type of its jobs.
 // Its methods are safe for concurrent use.
-// Depth, Capacity and Busy are counts of jobs. Workers does not change. Two calls read two moments,
-// so Depth and Busy together may count a job twice or not at all.
+// Two calls read two moments, so Depth and Busy together may count a job twice or not at all.
 type Queue interface {
 	Depth() int    // jobs waiting
 	Capacity() int // largest number of jobs that can wait
@@ -74,7 +73,6 @@ type Settings struct {
 }
 
 // A Why is the reason for which a job was refused.
-// A job is refused at most once, so it has one Why. The zero value is [Full].
 type Why uint8
 
 // The reasons of a refusal.
@@ -85,13 +83,11 @@ const (
 	Stale              // it had waited too long
 )
 
-// A Kind is an implementation of [Dispatcher].
-// The zero value is [Shared], the baseline. Each of the others changes one thing about it:
-// [PerWorker] has a queue for each worker, [Ring] has a queue without a lock, and [Adaptive] bounds
-// the wait as well as the length of the queue.
+// A Kind is an implementation of [Dispatcher]. The zero value is [Shared], the baseline; each of the
+// others changes one thing about it. BenchmarkHandoff measures the cost of a hand-off in each.
 type Kind uint8
 
-// The kinds of dispatcher. BenchmarkHandoff measures the cost of a hand-off in each.
+// The kinds of dispatcher.
 const (
 	Shared    Kind = iota // one channel for all workers
 	PerWorker             // a channel for each worker
@@ -100,7 +96,6 @@ const (
 )
 
 // New returns a dispatcher of that kind. Nothing runs until its Start.
-// A kind that is not one of the constants gives a [Shared] one.
 func New[T any](kind Kind, o Options[T]) Dispatcher[T] {
 	if o.Job == Closure {
 		return newClosures(kind, o)
@@ -177,7 +172,7 @@ func newBase[T any](o Options[T]) *base[T] {
 // clock returns the time since the base was made. It reads one clock where time.Now reads two.
 func (c *base[T]) clock() time.Duration { return time.Since(c.epoch) }
 
-// stamp makes a job ready for the queue: the wait begins now.
+// stamp begins the job's wait.
 func (c *base[T]) stamp(job T) queued[T] {
 	if !c.timed {
 		return queued[T]{job: job}
@@ -234,8 +229,6 @@ func (c *base[T]) do(j queued[T]) {
 			c.Waited(j.job, now-j.at)
 		}
 	}
-	// Busy covers Run alone. A job between the queue and this line counts in neither Depth nor
-	// Busy.
 	c.busy.Add(1)
 	c.Run(j.job)
 	c.busy.Add(-1)
@@ -274,8 +267,7 @@ func newClosures[T any](kind Kind, o Options[T]) Dispatcher[T] {
 }
 
 func (c *closures[T]) Put(job T) {
-	// This closure holds job and c: the allocation that the option is there to measure.
-	c.Dispatcher.Put(task[T]{func() { c.run(job) }, job})
+	c.Dispatcher.Put(task[T]{func() { c.run(job) }, job}) // the allocation that the option is there to measure
 }
 
 // shared is one bounded channel from which all workers take, first come first served. The worker
@@ -302,8 +294,7 @@ func (s *shared[T]) Start() {
 
 func (s *shared[T]) Put(job T) { s.put(s.jobs, s.stamp(job)) }
 
-// Close ends the workers' loops once the channel is empty. A Put after it would panic: a send on a
-// closed channel.
+// Close ends the workers' loops once the channel is empty.
 func (s *shared[T]) Close() {
 	close(s.jobs)
 	s.ended.Wait()
@@ -312,8 +303,8 @@ func (s *shared[T]) Close() {
 func (s *shared[T]) Depth() int    { return len(s.jobs) }
 func (s *shared[T]) Capacity() int { return cap(s.jobs) }
 
-// A lane is a place in the form of a channel.
-// With capacity 0 it has no places: offer succeeds only while a worker is receiving.
+// A lane is a place in the form of a channel. With capacity 0 offer succeeds only while a worker is
+// receiving.
 type lane[T any] chan queued[T]
 
 func (l lane[T]) offer(j queued[T]) bool {

@@ -45,8 +45,7 @@ func newPerWorker[T any](o Options[T]) *perWorker[T] {
 		p.pick = func() int { return int((p.turn.Add(1) - 1) % uint64(len(p.lanes))) }
 	}
 	for i := range o.Workers {
-		// The capacities add up to Depth exactly. Where it does not divide evenly, the first lanes
-		// have one place more.
+		// The capacities add up to Depth exactly.
 		depth := o.Depth / o.Workers
 		if i < o.Depth%o.Workers {
 			depth++
@@ -154,8 +153,7 @@ func (l *workerLane[T]) poll() (queued[T], bool) {
 	return j, ok
 }
 
-// Close closes every lane. A worker ends when its own lane is empty; a lane that is closed still
-// gives the jobs that it holds.
+// Close closes every lane. A worker ends when its own lane is empty.
 func (p *perWorker[T]) Close() {
 	for _, l := range p.lanes {
 		close(l.lane)

@@ -67,8 +67,6 @@ func (r *ring[T]) poll() (queued[T], bool) {
 
 // take waits for the next job. It reports false when the ring is closed and empty.
 func (r *ring[T]) take() (j queued[T], ok bool) {
-	// Spinning avoids a sleep and a wake-up when the next job comes soon. It occupies a CPU
-	// meanwhile.
 	for range r.Spin + 1 {
 		if j, ok = r.poll(); ok {
 			break
@@ -89,8 +87,7 @@ func (r *ring[T]) take() (j queued[T], ok bool) {
 }
 
 func (r *ring[T]) Close() {
-	// A worker that is awake sees closed before it sleeps. One that sleeps is woken: a wake-up for
-	// each worker is enough.
+	// A worker that is awake sees closed before it sleeps; the others are woken.
 	r.closed.Store(true)
 	for range r.Options.Workers {
 		r.idle.wakeOne()
@@ -135,9 +132,7 @@ func (s *sleepers) takeOff() bool {
 // wake-up.
 func (s *sleepers) sleepUntil(ok func() bool) {
 	for {
-		// From here on a waker counts this goroutine. So the condition is checked once more before
-		// the sleep: the waker of an earlier change
-		// may have seen nobody.
+		// The waker of an earlier change may have seen nobody, so the condition is checked once more.
 		s.count.Add(1)
 		if ok() {
 			if !s.takeOff() {
@@ -174,7 +169,7 @@ type slot[T any] struct {
 	value queued[T]
 }
 
-// newMPMC returns a queue with depth places; depth must be a power of two.
+// newMPMC returns a queue with depth places, a power of two.
 func newMPMC[T any](depth int) *mpmc[T] {
 	return &mpmc[T]{slots: make([]slot[T], depth), shift: bits.TrailingZeros(uint(depth))}
 }

@@ -45,7 +45,6 @@ func (s *Semaphore) Acquire() (wait time.Duration, ok bool) {
 
 // acquireLater waits for a place. It reuses timers, so that waiting seldom allocates.
 func (s *Semaphore) acquireLater() (wait time.Duration, ok bool) {
-	// Only callers that wait read the clock.
 	began := time.Now()
 	timer, ok := s.timers.Get().(*time.Timer)
 	if ok {
@@ -62,8 +61,6 @@ func (s *Semaphore) acquireLater() (wait time.Duration, ok bool) {
 	select {
 	case s.places <- struct{}{}:
 		return time.Since(began), true
-	// A place may have become free at the same moment. The select then chose the timer at random;
-	// the caller gives up all the same.
 	case <-timer.C:
 		return s.wait, false
 	}

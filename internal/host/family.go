@@ -16,8 +16,7 @@ import (
 // Family returns a process and all its descendants, parents first. Processes that end in the
 // meantime may be missing.
 //
-// A server may be started by a shell or a launcher, and may have workers of its own, so its figures are
-// sums over the family.
+// A shell may have started a server, and it may have workers, so its figures are sums over the family.
 func Family(pid int) []int {
 	all := []int{pid}
 	// all grows while it is read: the children of each process are added at its end. The kernel lists

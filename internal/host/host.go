@@ -50,7 +50,7 @@ func (c Sides) loadProcs() int {
 // BindLoad binds every thread of this process to the load's CPUs, and sets GOMAXPROCS. undo restores
 // both. New threads inherit the affinity of the thread that creates them.
 func (c Sides) BindLoad() (undo func(), err error) {
-	// Set explicitly: Go would otherwise lower GOMAXPROCS with the affinity mask.
+	// Go would otherwise lower GOMAXPROCS with the affinity mask.
 	procs := runtime.GOMAXPROCS(c.loadProcs())
 	undo = func() { runtime.GOMAXPROCS(procs) }
 	if !c.Pin {
@@ -96,7 +96,6 @@ func (c Sides) Foreign(used Reading, window float64) float64 {
 	return max(0, float64(len(c.Server))*window-used.Idle-used.stolen-own)
 }
 
-// Pause measures pauseRounds rounds of length pauseRound.
 const (
 	pauseRounds = 3
 	pauseRound  = 200 * time.Millisecond
@@ -150,8 +149,8 @@ func longestPause(cpus Sides, span time.Duration) time.Duration {
 // Fingerprint returns a description of the machine and of this program. Fields that the machine does
 // not tell stay empty.
 //
-// It reads files below /proc and /sys and takes a few milliseconds. version is the version of this
-// program. Without pinning the CPU sets stay empty, because the kernel moves both sides.
+// It takes a few milliseconds. Without pinning the CPU sets stay empty, because the kernel moves both
+// sides.
 func Fingerprint(version string, cpus Sides) record.Env {
 	e := record.Env{
 		CPU:         cpuinfo("model name"),
@@ -192,8 +191,7 @@ func Fingerprint(version string, cpus Sides) record.Env {
 	return e
 }
 
-// readFile returns a file's text, "" when it cannot be read. A fact that the machine does not tell is
-// so left out of its fingerprint.
+// readFile returns a file's text, "" when it cannot be read.
 func readFile(name string) string {
 	data, _ := os.ReadFile(name)
 	return string(data)

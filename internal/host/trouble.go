@@ -267,8 +267,7 @@ const (
 // and happens between windows only.
 const lookEvery = time.Second
 
-// mostTold limits the reports during a run. The result holds all causes.
-const mostTold = 4
+const mostTold = 4 // reports during a run; the result holds all causes
 
 // A Watchdog watches the machine during a run and reports what takes CPU time from it. It is not safe
 // for concurrent use. A nil Watchdog does nothing in Between and Guest.
@@ -297,7 +296,6 @@ func (w *Watchdog) look() {
 // Between takes a look and reports new causes. Call it between windows. A cause is reported once, when
 // it has taken enough CPU time.
 func (w *Watchdog) Between() {
-	// Windows may be much shorter than the time that looks should be apart.
 	if w == nil || time.Since(w.meter.last.at) < lookEvery {
 		return
 	}
@@ -328,15 +326,13 @@ func (w *Watchdog) report() {
 	}
 }
 
-// Guest makes a server that was already running a part of the run.
-// Its descendants belong to the run too.
+// Guest makes a server that was already running, and its descendants, a part of the run.
 func (w *Watchdog) Guest(pid int) {
 	if w == nil || pid <= 0 || slices.Contains(w.meter.parts, pid) {
 		return
 	}
 	w.meter.parts = append(w.meter.parts, pid)
-	// It may have been counted as a stranger before.
-	delete(w.meter.taken, pid)
+	delete(w.meter.taken, pid) // it may have been counted as a stranger
 }
 
 // End takes the last look and returns the sum over the whole run; nil where the machine does not tell.

@@ -45,9 +45,8 @@ type Watcher struct {
 	Footprint *record.Footprint
 }
 
-// beforeWindow is how long before the window the clocks are read. With a shorter warm-up, they are
-// read at the load's start.
-// Reading takes some milliseconds. It must be over when the window begins, but not long before.
+// beforeWindow is how long before the window the clocks are read: it takes some milliseconds, and must
+// be over when the window begins. With a shorter warm-up, they are read at the load's start.
 const beforeWindow = 30 * time.Millisecond
 
 // Watch returns a watcher for one window of the server pid. warmup is the time from the load's start
@@ -86,8 +85,7 @@ func (w *Watcher) Moments() []time.Duration { return []time.Duration{w.warmup, w
 
 // Moment reads the CPU clocks of server and load. The load calls it with 0 at the start of the window
 // and with 1 at its end.
-// It costs a microsecond for each process of the server, and reads nothing before Begin's goroutine
-// has found the processes.
+// It costs a microsecond for each process, and reads nothing before Begin's goroutine has found them.
 func (w *Watcher) Moment(i int) {
 	pids := w.family.Load()
 	if pids == nil || w.pid <= 0 {
@@ -138,8 +136,7 @@ func (w *Watcher) End() Reading {
 	if !w.began {
 		return unread()
 	}
-	// The load has failed: Begin's goroutine must not wait for the rest of the window.
-	if w.last == nil {
+	if w.last == nil { // the load has failed
 		w.cancel()
 	}
 	<-w.done
@@ -285,8 +282,7 @@ func cpuTimes(server record.CPUs) (idle, stolen, steal float64) {
 	for _, cpu := range server {
 		t, ok := stat.CPU[int64(cpu)]
 		if !ok {
-			// A CPU of the server is missing, for example because it was taken offline.
-			return -1, -1, stat.CPUTotal.Steal
+			return -1, -1, stat.CPUTotal.Steal // it may have been taken offline
 		}
 		idle, stolen = idle+t.Idle+t.Iowait, stolen+t.Steal
 	}

@@ -101,8 +101,7 @@ func New(o Options) *Metrics {
 	}
 	duration := prometheus.NewHistogramVec(m.histogram("schedlab_request_duration_seconds",
 		"Server response time: from the parsed request to its answer. A wait for a worker is in it where requests wait, but not where connections or bursts do: see schedlab_queue_wait_seconds."), []string{"route"})
-	// Each route's child is looked up once, here. In Observe the look-up would cost a hash of the
-	// label.
+	// In Observe the look-up would cost a hash of the label.
 	for r := range workload.NumRoutes {
 		m.duration[r] = duration.WithLabelValues(r.String())
 	}
@@ -182,7 +181,7 @@ func (m *Metrics) WatchQueue(q dispatch.Queue) {
 // QueueWait registers the histogram of queue waits and the gauge of the longest one. It returns
 // a function with which a model observes each wait; it is safe for concurrent use.
 func (m *Metrics) QueueWait() func(time.Duration) {
-	// The gauge stands next to the histogram because a histogram does not keep its largest value.
+	// A histogram does not keep its largest value.
 	wait := m.times("schedlab_queue_wait_seconds", "Time a job spent in the model's queue until a worker took it."+jobs)
 	var longest atomic.Int64
 	m.read(func(s scrape) {
@@ -191,8 +190,7 @@ func (m *Metrics) QueueWait() func(time.Duration) {
 	})
 	return func(d time.Duration) {
 		wait(d)
-		// Several workers may raise the maximum at a time. The loop ends when d is stored, or is no
-		// longer the longest.
+		// Several workers may raise the maximum at a time.
 		for old := longest.Load(); int64(d) > old && !longest.CompareAndSwap(old, int64(d)); old = longest.Load() {
 		}
 	}
@@ -251,7 +249,6 @@ func (m *Metrics) Handler() http.Handler {
 	scrape := promhttp.HandlerFor(prometheus.GathererFunc(m.shared()), promhttp.HandlerOpts{EnableOpenMetrics: true})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := page{header: w.Header(), status: http.StatusOK}
-		// promhttp encodes the page into p, in memory. No client can slow it down there.
 		scrape.ServeHTTP(&p, r)
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeLimit)) // fails only for a test's writer
 		w.WriteHeader(p.status)

@@ -17,17 +17,15 @@ import (
 // connection, Read, to note which bytes have been answered, and Write, for the timeline. Any
 // goroutine may close it.
 //
-// A Conn counts the bytes that were read and the bytes that were answered. A drain compares them
-// with the bytes that the kernel has received, and so knows whether it may close the connection
-// (isIdle).
+// A drain compares the bytes read and answered with the bytes that the kernel has received, and so
+// knows whether it may close the connection (isIdle).
 type Conn struct {
 	*net.TCPConn
 	entry
 	framing *framing // nil: framing is not watched
 }
 
-// An openConn is an open connection as the listener and the drain see it. Any
-// goroutine may call its methods.
+// An openConn is an open connection as the listener and the drain see it, safe for concurrent use.
 type openConn interface {
 	ledgerEntry() *entry
 	control(f func(fd int)) // calls f with the descriptor, unless the connection is closed
@@ -128,8 +126,7 @@ func (e *entry) markAnswered() { e.answered.Store(e.read.Load()) }
 
 // Close closes the socket once and counts it.
 func (c *Conn) Close() error {
-	// Several goroutines may close: the one that serves, a drain, net/http. The first one counts
-	// it.
+	// Several goroutines may close: the one that serves, a drain, net/http. The first counts it.
 	if !c.closed.CompareAndSwap(false, true) {
 		return net.ErrClosed
 	}
@@ -157,7 +154,6 @@ func (c *Conn) discardInput() {
 	if c.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
 		return
 	}
-	// An error does not matter: the socket is closed next.
 	_, _ = io.Copy(io.Discard, io.LimitReader(c.TCPConn, lingerBytes))
 }
 
@@ -208,12 +204,12 @@ func (c *Conn) control(f func(fd int)) {
 	}
 }
 
-// A Reason tells why a connection was turned away. The set is closed, because a Reason is a
-// metric label. The same reasons count requests that were not run ([RequestCounts.Shed]).
+// A Reason tells why a connection was rejected (answered, then closed) or dropped (closed without an
+// answer). The set is closed, because a Reason is a metric label. The same reasons count requests that
+// were not run ([RequestCounts.Shed]).
 type Reason uint8
 
-// The reasons a connection is rejected (answered, then closed) or dropped
-// (closed without an answer).
+// The reasons of a connection turned away.
 const (
 	QueueFull    Reason = iota // no place in the queue
 	ShedBusy                   // no place in the queue, and too many refusals in progress to answer
@@ -337,8 +333,7 @@ func (l *Listener) SocketCounts() []SocketCounts {
 func (l *Listener) OldestWait() time.Duration {
 	now := timeline.Now()
 	oldest := now
-	// conns copies the list, so that the lock is not held while all connections are looked at.
-	for _, c := range l.conns() {
+	for _, c := range l.conns() { // a copy, so that the lock is not held meanwhile
 		if at := c.ledgerEntry().waiting.Load(); at != 0 {
 			oldest = min(oldest, at)
 		}

@@ -16,10 +16,9 @@ import (
 // handlers that still run after their connections were cut. If a handler needs longer, Serve
 // returns an error without waiting for it.
 //
-// A drain has these steps. The kernel ignores new handshakes, and acceptors empty the accept
-// queues. After [grace] the drain closes each connection that is idle, and looks again every
-// [drainTick]. When the time for connections is over, force closes the rest. The rest of
-// timeout is for handlers.
+// First the kernel ignores new handshakes, and acceptors empty the accept queues. After [grace] the
+// drain closes each connection that is idle, and looks again every [drainTick]. When the time for
+// connections is over, force closes the rest.
 func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Drain, error) {
 	// Room for the result: the goroutine must also end after Serve has given up.
 	served := make(chan error, 1)
@@ -38,8 +37,7 @@ func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Dr
 	var err error
 	select {
 	case err = <-served:
-	// A goroutine cannot be stopped from outside. So Serve leaves the handler behind and reports
-	// it.
+	// A goroutine cannot be stopped from outside, so the handler is left behind.
 	case <-time.After(timeout - time.Since(began)):
 		err = errors.New("a handler outlived the drain; raise --drain-timeout above the longest request")
 	}

@@ -28,7 +28,6 @@ type loopModel struct {
 	fasthttpEngine // every loop makes a server of its own, and shares the rest
 }
 
-// newLoop makes the model of the modes loop and loop-single, which differ in the number of sockets.
 func newLoop(cfg Config) Model { return &loopModel{fasthttpEngine: newFasthttpEngine(cfg)} }
 
 func (m *loopModel) Serve(l *Listener) error {
@@ -71,8 +70,8 @@ type offloadModel struct {
 	pool *submitter[*loopConn]
 }
 
-// newLoopOffload makes the model of the mode loop-offload. Workers and refusals answer a loop by a
-// message, because only the loop may resume a connection.
+// newLoopOffload makes workers and refusals answer by a message, because only the loop may resume a
+// connection.
 func newLoopOffload(cfg Config) Model {
 	m := &offloadModel{loopModel: newLoop(cfg).(*loopModel)}
 	m.pool = newSubmitter(m.requests, dispatch.Shared, "a loop with all its connections", func(c *loopConn, wait time.Duration) {
@@ -160,8 +159,7 @@ type message struct {
 	done bool // true: a worker has computed its request; false: the connection has been closed
 }
 
-// start opens the loop's descriptors. The loop will serve the connections of s until s is
-// closed.
+// start opens the loop's descriptors, for the connections of s.
 func (l *eventLoop) start(s *socket) error {
 	l.socket, l.wake = s, -1
 	var err error
@@ -421,7 +419,8 @@ type goPoller struct {
 	errno    syscall.Errno
 }
 
-// openEpoll makes the loop's epoll and gives it to Go's poller. It is readable when an event is ready.
+// openEpoll makes the loop's epoll and gives it to Go's poller, for which it is a file that becomes
+// readable with an event.
 func (l *eventLoop) openEpoll() (err error) {
 	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return err

@@ -42,8 +42,7 @@ func engineFor(r *requests) fasthttpEngine {
 	return e
 }
 
-// newServer returns a fasthttp server with the settings that all share: the size limits of cfg,
-// and no timeouts.
+// newServer returns a fasthttp server with the size limits of cfg, and no timeouts.
 func newServer(cfg Config) *fasthttp.Server {
 	return &fasthttp.Server{
 		Name:                         serverName,
@@ -79,11 +78,11 @@ func (e *fasthttpEngine) limitBody(h *fasthttp.RequestHeader) fasthttp.RequestCo
 
 // answer is the handler for fasthttp: it runs the request and copies the answer to ctx.
 func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
-	// The strings below alias fasthttp's buffers, which stay as they are until answer returns.
 	x := exchanges.Get().(*workload.Exchange)
 	defer exchanges.Put(x)
 	x.Reset()
 	req := &ctx.Request
+	// The strings alias fasthttp's buffers, which stay as they are until answer returns.
 	x.Method = view(req.Header.Method())
 	x.Path, x.Query = target(view(req.Header.RequestURI()))
 	x.Body = req.Body()
@@ -196,12 +195,10 @@ func newFasthttp(cfg Config) Model {
 // ten seconds and ends at its next look.
 func (m *fasthttpModel) Serve(l *Listener) error {
 	err := m.server.Serve(l)
-	// Every connection that fasthttp took was reported as new before Serve of fasthttp returned.
-	m.conns.Wait()
+	m.conns.Wait() // fasthttp has reported every connection that it took as new
 	return err
 }
 
-// track also counts the open connections, for Serve.
 func (m *fasthttpModel) track(nc net.Conn, state fasthttp.ConnState) {
 	switch state {
 	case fasthttp.StateNew:

@@ -26,11 +26,8 @@ type goroutineModel struct {
 	locked bool
 }
 
-// newGoroutine makes the model of the modes goroutine, reuseport and prefork: they differ in their
-// sockets and processes.
 func newGoroutine(cfg Config) Model { return &goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)} }
 
-// newThreads makes the model of the mode threads.
 func newThreads(cfg Config) Model {
 	return &goroutineModel{fasthttpEngine: newFasthttpEngine(cfg), locked: true}
 }
@@ -83,13 +80,10 @@ func eachConn(s *socket, f func(*Conn)) error {
 // calls.
 const spareThreads = 1000
 
-// usualThreads is the number of threads at which Go ends the process by default.
-const usualThreads = 10_000
-
-// allowThreads raises Go's limit of usualThreads threads to n. It never lowers the limit,
-// because a process above its limit ends at once.
+// allowThreads raises Go's limit of 10,000 threads to n. It never lowers the limit, because a
+// process above its limit ends at once.
 func allowThreads(n int) {
-	if n > usualThreads {
+	if n > 10_000 {
 		debug.SetMaxThreads(n)
 	}
 }
@@ -143,9 +137,9 @@ func (m *semaphoreModel) Capacity() int { return max(0, m.cfg.MaxConns-m.Workers
 // request to one of a fixed number of workers. A request that is refused is answered 503 with
 // Retry-After, and its connection stays open.
 //
-// The way of a request: serve calls dispatch on the connection's goroutine, which submits a call
-// and sleeps; a worker runs compute and wakes it; the connection's goroutine writes the answer. The
-// two wake-ups are the price of the hand-off.
+// serve calls dispatch on the connection's goroutine, which submits a call and sleeps; a worker runs
+// compute and wakes it; the connection's goroutine writes the answer. The two wake-ups are the price of
+// the hand-off.
 type requestModel struct {
 	goroutineModel
 	pool  *submitter[*call]
@@ -186,8 +180,7 @@ func (m *requestModel) Serve(l *Listener) error {
 	return m.goroutineModel.Serve(l)
 }
 
-// dispatch hands x to a worker and waits until it is done. It runs on the connection's
-// goroutine, compute on a worker.
+// dispatch hands x to a worker and waits until it is done.
 func (m *requestModel) dispatch(x *workload.Exchange, conn openConn) {
 	c := m.calls.Get().(*call)
 	c.x, c.conn = x, conn
@@ -201,7 +194,7 @@ func (m *requestModel) dispatch(x *workload.Exchange, conn openConn) {
 	m.calls.Put(c)
 }
 
-// compute runs the handler, on a worker.
+// compute runs on a worker.
 func (m *requestModel) compute(c *call) {
 	dequeued(c.x)
 	m.runHandler(c.x)

@@ -94,7 +94,6 @@ func askKernelStamps(fd int) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 }
 
-// read reads from c, and returns the times of the read.
 func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, at readTimes, err error) {
 	if len(p) == 0 {
 		return 0, readTimes{}, nil
@@ -107,8 +106,7 @@ func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, at readTimes, err 
 	}
 	k.message(p)
 	err = k.raw.Read(k.attempt)
-	// Keep no reference to the caller's buffer.
-	k.vector.Base = nil
+	k.vector.Base = nil // keeps no reference to the caller's buffer
 	switch {
 	case err != nil:
 		return 0, readTimes{}, err

@@ -62,9 +62,8 @@ const (
 // running out of descriptors, and drains. It has one socket, or several that share an address.
 // Its methods are safe for concurrent use.
 //
-// It counts each connection once when it is accepted and once when its socket is closed, whatever the
-// model does between. An event costs one short lock; there are two events per connection and none per
-// request.
+// It counts each connection when it is accepted and when its socket is closed, whatever the model does
+// between. Each of the two costs one short lock.
 //
 // [Socket.Listen] makes one from a description. A model calls Accept, or an event loop accepts by
 // itself and follows the same steps: take a slot, accept, enter the connection.
@@ -181,7 +180,7 @@ func (s Socket) listen(ctx context.Context, shared bool) (*net.TCPListener, erro
 	return ln.(*net.TCPListener), nil
 }
 
-// Addr returns the address listened on, with the port that the kernel chose.
+// Addr returns the address, with the port that the kernel chose.
 func (l *Listener) Addr() net.Addr { return l.sockets[0].tcp.Addr() }
 
 // Backlog returns the length of each accept queue, read back from the kernel; 0 off Linux.
@@ -198,10 +197,8 @@ func (l *Listener) Accept() (net.Conn, error) { return l.sockets[0].Accept() }
 
 // Accept does the same as [Listener.Accept], on this socket.
 func (s *socket) Accept() (net.Conn, error) {
-	// The pause is 0 unless the fault is planted.
-	time.Sleep(s.asked.Pause)
-	// The order of the steps: wait for a connection, take a slot for it, accept it. While no slot
-	// is free, connections wait in the kernel's queue.
+	time.Sleep(s.asked.Pause) // 0 unless the fault is planted
+	// While no slot is free, connections wait in the kernel's queue.
 	s.await()
 	select {
 	case s.slots <- struct{}{}:
@@ -215,7 +212,6 @@ func (s *socket) Accept() (net.Conn, error) {
 	}
 	tc, err := s.accept()
 	if err != nil {
-		// Nothing was accepted, so the slot is free again.
 		<-s.slots
 		s.stop()
 		if !errors.Is(err, net.ErrClosed) { // when one socket fails, all stop
@@ -232,7 +228,6 @@ func (s *socket) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// warnFull warns that accepting has stopped at the cap.
 func (l *Listener) warnFull() {
 	if !l.Draining() && l.fullWarning.allow() {
 		l.warn("as many connections are open as may be: accepting waits until one closes; raise --max-conns, or lower --idle-timeout", "max_conns", cap(l.slots))
@@ -331,8 +326,7 @@ var errLinuxOnly = errors.New("only Linux tells this of a socket")
 // chose. It calls listen(2) again, the only way to set the length after Go has opened the
 // socket.
 func (l *Listener) setBacklog(ln *net.TCPListener, want int) error {
-	// The kernel lowers a length above net.core.somaxconn without an error. So the length is read
-	// back.
+	// The kernel lowers a length above net.core.somaxconn without an error.
 	if want > 0 {
 		if err := control(ln, func(fd int) error { return unix.Listen(fd, want) }); err != nil {
 			return fmt.Errorf("setting the backlog: %w", err)
@@ -395,8 +389,6 @@ func (e *BacklogError) Error() string {
 // when another socket already listens on the address.
 func (s Socket) Reserve(ctx context.Context) (*Listener, error) {
 	return onFreePort(s.Addr, func() (*Listener, error) {
-		// The probe closes its socket, and the next lines bind its port again. If another program takes
-		// the port between them, onFreePort tries another.
 		addr, err := s.probe(ctx)
 		if err != nil {
 			return nil, err
@@ -419,9 +411,8 @@ func (s Socket) Reserve(ctx context.Context) (*Listener, error) {
 // portChoices is the number of ports that are tried before giving up.
 const portChoices = 10
 
-// onFreePort calls try. If addr lets the kernel choose the port, it calls try again when
-// another process took the chosen port before the listen. Between the choice of the port and a
-// later bind to it, any program may take it.
+// onFreePort calls try. If addr lets the kernel choose the port, it calls try again when another
+// program took the chosen port between the choice and a later bind to it.
 func onFreePort(addr string, try func() (*Listener, error)) (got *Listener, err error) {
 	for range portChoices {
 		got, err = try()
@@ -447,12 +438,10 @@ func (s Socket) probe(ctx context.Context) (addr string, err error) {
 // warnEvery is the shortest time between two warnings of the same state.
 const warnEvery = 10 * time.Second
 
-// A warnLimiter allows at most one warning per [warnEvery]. It is safe for concurrent use, and
-// setting the machine's clock does not disturb it.
+// A warnLimiter allows at most one warning per [warnEvery]. It is safe for concurrent use.
 type warnLimiter struct{ last atomic.Int64 } // on the timeline's clock; 0: never
 
-// allow reports whether the caller may warn now. Of several goroutines that come at the same time, only
-// the one with the successful exchange warns.
+// allow reports whether the caller may warn now: of several at the same time, one may.
 func (s *warnLimiter) allow() bool {
 	now, last := timeline.Now(), s.last.Load()
 	return (last == 0 || now-last >= int64(warnEvery)) && s.last.CompareAndSwap(last, now)

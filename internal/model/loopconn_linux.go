@@ -299,7 +299,6 @@ func (c *loopConn) transfer(trap uintptr, p unsafe.Pointer, size uintptr) (int, 
 	return int(n), nil
 }
 
-// timedOut returns the error that a socket of package net returns after its deadline.
 func timedOut(op string) error {
 	return &net.OpError{Op: op, Net: "tcp", Err: os.ErrDeadlineExceeded}
 }
@@ -349,7 +348,6 @@ func (c *loopConn) control(f func(fd int)) {
 	}
 }
 
-// LocalAddr returns the server's address.
 func (c *loopConn) LocalAddr() net.Addr { return c.listener.Addr() }
 
 // SetReadDeadline sets the deadline of every later Read; the zero time is none.
@@ -477,10 +475,8 @@ const (
 	wheelSlots = 1024
 )
 
-// begin sets the wheel to the clock's time.
 func (w *wheel) begin(now time.Duration) { w.now = int64(now / wheelTick) }
 
-// due reports whether a tick has passed.
 func (w *wheel) due(now time.Duration) bool { return int64(now/wheelTick) > w.now }
 
 // arm makes advance look at c at most one tick after by.
@@ -498,7 +494,6 @@ func (w *wheel) arm(c *loopConn, by time.Duration) {
 	*head = c
 }
 
-// disarm takes c out of the wheel.
 func (w *wheel) disarm(c *loopConn) {
 	if c.tick == 0 {
 		return

@@ -31,7 +31,6 @@ type nethttpModel struct {
 // headSlack is the number of bytes that net/http adds to MaxHeaderBytes.
 const headSlack = 4096
 
-// newNethttp makes the model of the mode nethttp.
 func newNethttp(cfg Config) Model {
 	m := &nethttpModel{requests: newRequests(cfg)}
 	m.bodies.New = func() any { return new(bytes.Buffer) }
@@ -58,7 +57,7 @@ type connKey struct{}
 
 func (m *nethttpModel) Serve(l *Listener) error { return m.serveOn(l) }
 
-// serveOn serves the connections that l accepts, until l is closed and all of them are.
+// serveOn serves until l is closed and all connections that it accepted are.
 func (m *nethttpModel) serveOn(l net.Listener) error {
 	err := m.server.Serve(l)
 	m.conns.Wait()
@@ -77,8 +76,7 @@ func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {
 	case http.StateIdle:
 		c := nc.(*Conn)
 		c.framing.serving = false
-		// This may be less than all bytes read by now: the second goroutine may have read
-		// the first byte of the client's next request.
+		// The second goroutine may have read the first byte of the client's next request by now.
 		c.answered.Store(c.framing.readBeforeWrite)
 	case http.StateClosed, http.StateHijacked:
 		m.conns.Done()
@@ -213,7 +211,6 @@ type gateModel struct {
 	waiting  atomic.Int64 // connections that wait for a place
 }
 
-// newGate makes the model of the mode nethttp-gate, with cfg.Workers places.
 func newGate(cfg Config) Model {
 	m := &gateModel{nethttpModel: newNethttp(cfg).(*nethttpModel), places: make(chan struct{}, cfg.Workers)}
 	// Room for every connection that may be open: the acceptor never waits here.
@@ -373,8 +370,7 @@ func (f *framing) scan(p []byte) {
 			line = p[:end]
 		}
 		if !f.skipLine {
-			// The line began in an earlier read, or goes on in the next one. Only its first bytes
-			// are kept.
+			// The line began in an earlier read, or goes on in the next one.
 			if f.tailLen > 0 || end < 0 {
 				n := copy(f.tail[f.tailLen:], line)
 				f.tailLen += n

@@ -45,7 +45,6 @@ func poolOver(kind dispatch.Kind) func(Config) Model {
 	}
 }
 
-// lockedPool makes a pool with its workers locked to operating-system threads.
 func lockedPool(cfg Config) Model {
 	cfg.Locked = true
 	return poolOver(dispatch.Shared)(cfg)
@@ -137,8 +136,7 @@ const (
 	refusalTimeout = 1 * time.Second // for reading the request, and again for writing the refusal
 )
 
-// newRefuser makes a separate fasthttp server, because refusals have another handler and shorter
-// timeouts.
+// newRefuser makes a fasthttp server with a handler and shorter timeouts for refusals.
 func newRefuser(r *requests) *refuser {
 	s := &refuser{server: newServer(r.cfg), slots: make(chan struct{}, refuserSlots), unansweredTime: r.cfg.IdleTimeout}
 	s.server.Handler = func(ctx *fasthttp.RequestCtx) {
@@ -164,7 +162,6 @@ func (s *refuser) turnAway(c *Conn, why dispatch.Why) {
 	select {
 	case s.slots <- struct{}{}:
 	default:
-		// The number of goroutines for refusals stays bounded.
 		c.drop(ShedBusy)
 		c.Close()
 		return
@@ -240,7 +237,6 @@ func (m *requeueModel) serveBursts(conn *Conn) {
 		case c.served: // a part of the next head has come
 			by = time.Now().Add(m.cfg.HeaderTimeout)
 		}
-		// No worker is occupied here, however long the client takes.
 		if !c.await(by) {
 			m.endWaiting(c)
 			return
@@ -268,7 +264,7 @@ func (m *requeueModel) endWaiting(c *burstConn) {
 	m.server.ServeConn(c)
 }
 
-// burst serves a burst, on a worker.
+// burst runs on a worker.
 func (m *requeueModel) burst(c *burstConn) {
 	c.dequeue()
 	m.server.ServeConn(c)

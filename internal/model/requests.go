@@ -25,7 +25,7 @@ import (
 // of requests sets run to a method that queues x, waits, and calls runHandler on a worker or
 // turnAway.
 //
-// cfg, run, queues and queue are set before the first request and do not change.
+// The settings are made before the first request and do not change.
 type requests struct {
 	cfg    Config                             // of the model
 	run    func(*workload.Exchange, openConn) // calls runHandler, at once or through a queue
@@ -105,8 +105,7 @@ func (c RequestCounts) Plus(d RequestCounts) RequestCounts {
 	return c
 }
 
-// Requests returns the counts. It does not count answered requests: the observer does. It is
-// safe for concurrent use.
+// Requests returns the counts, without the answered requests: the observer counts those.
 func (r *requests) Requests() RequestCounts {
 	c := RequestCounts{Started: r.started.Load(), Aborted: r.aborted.Load(), Panics: r.panics.Load(), GaveUp: r.gaveUp.Load()}
 	for i := range r.shed {
@@ -118,7 +117,7 @@ func (r *requests) Requests() RequestCounts {
 	return c
 }
 
-// Queue returns the model's own queue, nil if it has none.
+// Queue returns the queue of the model.
 func (r *requests) Queue() dispatch.Queue { return r.queue }
 
 // exchanges saves an allocation and a buffer for each request. An Exchange is reset after Get, not
@@ -134,8 +133,7 @@ func (r *requests) clock() time.Duration { return time.Since(r.epoch) }
 func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duration) {
 	r.started.Add(1)
 	c := conn.ledgerEntry()
-	// From here until markAnswered a drain takes the connection for busy.
-	c.beginRequest()
+	c.beginRequest() // until markAnswered a drain takes the connection for busy
 	if c.stamps != nil {
 		x.Stamped, x.Begun = true, r.zero+int64(began)
 		c.stamps.begin(x)

@@ -67,8 +67,7 @@ func (s *stamps) noteRead(at readTimes) {
 	}
 }
 
-// enqueue notes that the connection joined a queue at that time, before its next request was
-// read. dequeue notes that it leaves the queue now.
+// enqueue notes that the connection joined a queue at that time, dequeue that it leaves it now.
 func (e *entry) enqueue(at int64) {
 	e.waiting.Store(at)
 	if e.stamps != nil {
@@ -136,8 +135,7 @@ func (s *stamps) flush() {
 
 // number parses a request's number in its trace; timeline.Unnumbered if seq is not a number.
 func number(seq string) uint64 {
-	// A number of 18 digits always fits into 64 bits.
-	if seq == "" || len(seq) > 18 {
+	if seq == "" || len(seq) > 18 { // an unnumbered request is no error, and costs nothing
 		return timeline.Unnumbered
 	}
 	n, err := strconv.ParseUint(seq, 10, 64)

@@ -101,9 +101,7 @@ func contended(name string, sample func(rate int)) http.HandlerFunc {
 			}
 			defer busy.Unlock()
 			sample(rate)
-			// pprof.Handler waits for the seconds and answers with the difference, so the sampling
-			// covers just that time.
-			defer sample(0)
+			defer sample(0) // pprof.Handler waits for the seconds, and answers with the difference
 		}
 		pprof.Handler(name).ServeHTTP(w, r)
 	}
@@ -184,7 +182,6 @@ func (l *cappedListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// track notes the new state of a connection.
 func (l *cappedListener) track(c net.Conn, state http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -307,8 +304,7 @@ func untilTick(lag time.Duration) time.Duration {
 func (s *Server) connections(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := json.NewEncoder(w)
-	// all returned a copy, so a slow client holds no lock.
-	for _, r := range s.history.all() {
+	for _, r := range s.history.all() { // a copy, so a slow client holds no lock
 		if out.Encode(r) != nil {
 			return
 		}

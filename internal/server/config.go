@@ -112,8 +112,7 @@ func Default() Config {
 	}
 }
 
-// reserved is the number of file descriptors that are kept for the admin listener, logs and the
-// runtime.
+// reserved is the number of file descriptors kept for the admin listener, logs and the runtime.
 const reserved = 64
 
 // Ranges of flags. mostConns is the default cap, not a limit: more is allowed where descriptors
@@ -134,8 +133,7 @@ type ConfigError struct{ msg string }
 
 func (e *ConfigError) Error() string { return e.msg }
 
-// badConfig returns a ConfigError. Its message names the flag and the value first, and then a
-// remedy.
+// badConfig returns a ConfigError. Its message names the flag and the value, and then a remedy.
 func badConfig(format string, args ...any) error {
 	return &ConfigError{fmt.Sprintf(format, args...)}
 }
@@ -262,8 +260,7 @@ func (c *Config) checkConns(mode model.Mode) error {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		return fmt.Errorf("reading the descriptor limit: %w", err)
 	}
-	// An unlimited number would overflow an int on the way, hence the 1<<30.
-	room := int(min(files.Cur, 1<<30)) - reserved
+	room := int(min(files.Cur, 1<<30)) - reserved // an unlimited number would overflow an int
 	if room < 1 {
 		return badConfig("the descriptor limit %d leaves no room for connections; raise it with ulimit -n", files.Cur)
 	}
@@ -345,9 +342,8 @@ func (c *Config) threaded(mode model.Mode) string {
 	return mode.Threads
 }
 
-// checkThreads checks that there are enough threads in a mode that needs one for each connection
-// or worker. It returns an error if there are too few. If the user did not ask for the number of
-// connections, it lowers that number instead.
+// checkThreads returns an error if a mode that needs a thread for each connection or worker has too
+// few. If the user did not ask for the number of connections, it lowers that number instead.
 func (c *Config) checkThreads(mode model.Mode, l threadLimit, asked bool) error {
 	// Without the check Go would end the whole process when the kernel refuses a thread.
 	room, unit := l.threads-otherThreads, c.threaded(mode)
@@ -522,8 +518,8 @@ func (c *Config) axes(mode model.Mode) mode.Axes {
 	return a
 }
 
-// warnings returns warnings about the chosen topology, queue and workers, and about planted faults.
-// Each setting works, and somebody may want to measure it, but it seldom does what its user expects.
+// warnings returns warnings about settings that work, but seldom do what their user expects, and about
+// planted faults.
 func (c *Config) warnings(mode model.Mode) (warn []string) {
 	add := func(format string, args ...any) { warn = append(warn, fmt.Sprintf(format, args...)) }
 	procs, cpus := runtime.GOMAXPROCS(0), runtime.NumCPU()

@@ -49,15 +49,13 @@ type fleet struct {
 	failed   error // why a process could not be started
 }
 
-// firstRestart and lastRestart are the first and the longest wait before a process is started
-// again; the wait doubles from one to the other. startLimit is the time to the first report: a
-// process that takes longer is killed.
+// The wait before a process is started again doubles from firstRestart to lastRestart.
 const (
 	firstRestart = 100 * time.Millisecond
 	lastRestart  = 5 * time.Second
 	healthyLife  = 10 * time.Second // a process that lived longer resets the back-off
-	startLimit   = 10 * time.Second
-	scrapeLimit  = time.Second // time for a process to report; after it the last report is used
+	startLimit   = 10 * time.Second // time to the first report: a process that takes longer is killed
+	scrapeLimit  = time.Second      // time for a process to report; after it the last report is used
 	stampsLimit  = 10 * time.Second
 )
 
@@ -95,8 +93,7 @@ func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) 
 		keepers.Go(func() { f.keep(ctx, stop, i) })
 	}
 	select {
-	// Serving ends when ctx does: because the caller ended it, or because a process could not
-	// start.
+	// Serving ends when ctx does: because the caller ended it, or because a process could not start.
 	case <-f.complete:
 		begun()
 		<-ctx.Done()
@@ -172,7 +169,7 @@ func (f *fleet) start(index int) (*process, error) {
 	return p, err
 }
 
-// drain stops every process, and keeps new ones from starting.
+// drain stops every process, and keeps others from starting.
 func (f *fleet) drain() {
 	f.mu.Lock()
 	f.draining.Store(true)
@@ -244,8 +241,7 @@ func (f *fleet) each(limit time.Duration, do func(ctx context.Context, p *proces
 	f.mu.Lock()
 	running := f.alive()
 	f.mu.Unlock()
-	// Not the context of serve: Stop is called when that has ended.
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), limit) // serve's has ended when Stop is called
 	defer cancel()
 	var calls sync.WaitGroup
 	var late atomic.Bool
@@ -336,9 +332,7 @@ func startProcess(cfg Config, index int) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a socket to the process: %w", err)
 	}
-	// The child has its own copy. If this one stayed open, the end of the child would not close the
-	// connection.
-	defer theirs.Close()
+	defer theirs.Close() // or the end of the child would not close the connection
 	// Rounded up, so that the shares together are never below the cap.
 	share := (cfg.MaxConns + cfg.Processes - 1) / cfg.Processes
 	// The drain of the process is a little shorter than the fleet's: it still has to report and exit
@@ -347,8 +341,7 @@ func startProcess(cfg Config, index int) (*process, error) {
 	// The later of two equal flags counts.
 	cmd := cfg.Spawn("--child", strconv.Itoa(index), "--addr", cfg.Addr, "--admin", "off",
 		"--max-conns", strconv.Itoa(share), "--drain-timeout", drain.String(), "--iters", strconv.FormatFloat(cfg.Iters, 'g', -1, 64))
-	// The first extra file becomes descriptor ChildFD.
-	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.ExtraFiles = []*os.File{theirs} // becomes descriptor ChildFD
 	// The runtime reads it before main, so no thread count changes later.
 	cmd.Env = append(cmd.Environ(), "GOMAXPROCS="+strconv.Itoa(cfg.Threads))
 	if err := cmd.Start(); err != nil {
@@ -406,8 +399,7 @@ func (p *process) follow(f *fleet, serves func()) error {
 	var r Report
 	for first := true; !r.Final; first = false {
 		r = Report{}
-		// No time limit: a process that hangs later keeps its last report, and the end of a drain
-		// kills it.
+		// No time limit: a process that hangs later keeps its last report until a drain kills it.
 		if p.call(context.Background(), "Report", Order{Wait: !first}, &r) != nil {
 			break // the process ended, or its reply cannot be decoded
 		}
@@ -457,8 +449,7 @@ const orphanLife = 500 * time.Millisecond
 // NewChild takes it over. It returns an error if fd is not such a socket.
 func NewChild(index int, fd uintptr) (*Child, error) {
 	f := os.NewFile(fd, "parent")
-	// FileConn makes a duplicate, so this descriptor is no longer needed.
-	defer f.Close()
+	defer f.Close() // FileConn makes a duplicate
 	conn, err := net.FileConn(f)
 	if err != nil {
 		return nil, fmt.Errorf("no socket to a prefork parent (%w): --child is for its own use", err)
@@ -571,15 +562,13 @@ func (s *Server) serveChild(ctx context.Context, c *Child) error {
 	case <-hungUp:
 		select {
 		case <-served:
-		// The serving goroutine is left behind. The process ends when serveChild returns, and takes
-		// it along.
+		// The serving goroutine is left behind. The process ends when serveChild returns.
 		case <-time.After(orphanLife):
 			return errors.New("the parent process is gone")
 		}
 	}
 	c.forced = drain.Forced
-	// From now on every report is final. The child lives until the parent has taken one and closed
-	// the socket.
+	// The child lives until the parent has taken the final report and closed the socket.
 	close(c.drained)
 	<-hungUp
 	if err != nil {

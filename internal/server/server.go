@@ -67,7 +67,6 @@ func (p inProcess) serve(ctx context.Context, timeout time.Duration, begun func(
 // New returns a server that has not opened its sockets yet. If a setting is wrong it returns a
 // [*ConfigError].
 func New(cfg Config) (*Server, error) {
-	// Every later line may then log without a check.
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -110,7 +109,6 @@ func New(cfg Config) (*Server, error) {
 		mc.Lagged, mc.Worked = s.metrics.LoopLag(), s.metrics.LoopBusy()
 	}
 	s.model = mode.New(mc)
-	// The queue exists from now on, with its figures at 0, even before Serve.
 	if q := s.model.Queue(); q != nil {
 		s.metrics.WatchQueue(q)
 	}
