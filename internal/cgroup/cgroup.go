@@ -70,24 +70,6 @@ func (g group) limit(read Reader) (cpus float64, file string, ok bool) {
 	return q / p, file, true
 }
 
-// throttled returns the time for which the group's quota has held its processes back so
-// far, summed over the CPUs; 0 if the kernel reports none.
-func (g group) throttled(read Reader) time.Duration {
-	key, unit := "throttled_usec", time.Microsecond
-	if g.v1 {
-		key, unit = "throttled_time", time.Nanosecond
-	}
-	for line := range strings.Lines(read(path.Join(g.dir, "cpu.stat"))) {
-		if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == key {
-			n, err := strconv.ParseInt(value, 10, 64)
-			if err == nil && n > 0 {
-				return time.Duration(n) * unit
-			}
-		}
-	}
-	return 0
-}
-
 // Least returns the smallest limit among the groups of this process, in CPUs, and the file that
 // sets it. ok is false if no group has a limit.
 //
@@ -101,11 +83,21 @@ func Least(read Reader) (cpus float64, file string, ok bool) {
 	return cpus, file, ok
 }
 
-// Throttled returns the sum of the throttled times of all groups of this process.
-// A group without the figure counts as 0, so 0 may also mean unknown.
+// Throttled returns the time for which the quotas of all groups of this process have held processes
+// back so far, summed over groups and CPUs. A group without the figure counts as 0, so 0 may also mean
+// unknown.
 func Throttled(read Reader) (sum time.Duration) {
 	for _, g := range groups(read) {
-		sum += g.throttled(read)
+		key, unit := "throttled_usec", time.Microsecond
+		if g.v1 {
+			key, unit = "throttled_time", time.Nanosecond
+		}
+		for line := range strings.Lines(read(path.Join(g.dir, "cpu.stat"))) {
+			if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == key {
+				n, _ := strconv.ParseInt(value, 10, 64)
+				sum += max(0, time.Duration(n)*unit)
+			}
+		}
 	}
 	return sum
 }

@@ -94,25 +94,22 @@ func (a *adaptive[T]) take() (j queued[T], stale, ok bool) {
 
 // offer, wait and poll make adaptive a [place]. poll takes the oldest job, also in a standing
 // queue, because only the policy to evict the oldest uses it.
-func (a *adaptive[T]) offer(j queued[T]) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.jobs.full() {
-		return false
-	}
-	a.jobs.push(j)
-	a.some.Signal()
-	return true
-}
+func (a *adaptive[T]) offer(j queued[T]) bool { return a.add(j, false) }
+func (a *adaptive[T]) wait(j queued[T])       { a.add(j, true) }
 
-func (a *adaptive[T]) wait(j queued[T]) {
+// add queues j. If the deque is full it waits for a place, or reports false.
+func (a *adaptive[T]) add(j queued[T], wait bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for a.jobs.full() {
+	for a.jobs.n == len(a.jobs.slots) {
+		if !wait {
+			return false
+		}
 		a.room.Wait()
 	}
 	a.jobs.push(j)
 	a.some.Signal()
+	return true
 }
 
 func (a *adaptive[T]) poll() (j queued[T], ok bool) {
@@ -151,7 +148,6 @@ type deque[T any] struct {
 }
 
 // push adds the newest job. oldest returns the slot of the oldest one and does not remove it.
-func (d *deque[T]) full() bool           { return d.n == len(d.slots) }
 func (d *deque[T]) oldest() *queued[T]   { return &d.slots[d.first] }
 func (d *deque[T]) push(j queued[T])     { d.n++; *d.slot(d.n - 1) = j }
 func (d *deque[T]) popNewest() queued[T] { d.n--; return d.clear(d.slot(d.n)) }

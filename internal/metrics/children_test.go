@@ -17,7 +17,7 @@ func TestSnapshotsAreTold(t *testing.T) {
 	t.Parallel()
 	part := func(number string, requests int) Snapshot {
 		m := New(Options{Mode: "prefork", Version: "v1", Process: number})
-		m.WatchQueue(queue{})
+		m.WatchQueue(queue{}, func() time.Duration { return 0 })
 		for range requests {
 			m.Observe(workload.RouteWork, 200, time.Millisecond)
 		}

@@ -111,17 +111,14 @@ func (a *answers) count(r workload.Route, status int) {
 	a.counts[r][i].Add(1)
 }
 
-// watch adds the counters to m.
-func (a *answers) watch(m *Metrics) {
-	all := append(codes[:], 0)
-	m.read(func(s scrape) {
-		for r := range a.counts {
-			for i, code := range all {
-				n := a.counts[r][i].Load()
-				s.counter("requests_total", "Requests answered, by route and status code.", float64(n), "route", "code", workload.Route(r).String(), codeLabel(code))
-			}
+// tell tells the counters.
+func (a *answers) tell(s scrape) {
+	for r := range a.counts {
+		for i, code := range append(codes[:], 0) {
+			n := a.counts[r][i].Load()
+			s.counter("requests_total", "Requests answered, by route and status code.", float64(n), "route", "code", workload.Route(r).String(), codeLabel(code))
 		}
-	})
+	}
 }
 
 // WatchSockets adds the accept queue and the connections of each of ln's sockets. They show how

@@ -108,7 +108,7 @@ func New(o Options) *Metrics {
 	// A parent serves no requests, so its own series would always be 0. Its page has these two
 	// families from the snapshots.
 	if !o.Parent {
-		m.answered.watch(m)
+		m.read(m.answered.tell)
 		m.register.MustRegister(duration)
 	}
 	// These are properties of the whole server, so a process of a fleet leaves them to its parent.
@@ -164,12 +164,15 @@ var jobs = func() string {
 	return " A job is, by mode, " + strings.Join(named, "; ") + "."
 }()
 
-// WatchQueue adds the metrics of a model's queue. q is read at each scrape. A queue that also has a
-// method Steals gets a counter of stolen jobs.
-func (m *Metrics) WatchQueue(q dispatch.Queue) {
+// WatchQueue adds the metrics of a model's queue. q is read at each scrape, and oldest, the present wait
+// of the oldest job, 0 for an empty queue. A queue that also has a method Steals gets a counter of
+// stolen jobs.
+func (m *Metrics) WatchQueue(q dispatch.Queue, oldest func() time.Duration) {
 	m.read(func(s scrape) {
 		s.gauge("queue_depth", "Jobs waiting in the model's queue."+jobs, float64(q.Depth()))
 		s.gauge("queue_capacity", "Jobs that can wait in the model's queue."+jobs, float64(q.Capacity()))
+		s.gauge("queue_oldest_wait_seconds", "Time that the job which waits longest for a worker has waited by now, 0 when none waits."+jobs,
+			oldest().Seconds())
 		s.gauge("workers", "Workers of the model.", float64(q.Workers()))
 		s.gauge("workers_busy", "Workers that have a job. A worker that keeps its connection has one also while the connection is idle."+jobs, float64(q.Busy()))
 		if thieves, ok := q.(interface{ Steals() uint64 }); ok {
@@ -194,15 +197,6 @@ func (m *Metrics) QueueWait() func(time.Duration) {
 		for old := longest.Load(); int64(d) > old && !longest.CompareAndSwap(old, int64(d)); old = longest.Load() {
 		}
 	}
-}
-
-// WatchOldest adds the present wait of the oldest job in the model's queue. read is called at
-// each scrape and returns that wait, 0 for an empty queue.
-func (m *Metrics) WatchOldest(read func() time.Duration) {
-	m.read(func(s scrape) {
-		s.gauge("queue_oldest_wait_seconds", "Time that the job which waits longest for a worker has waited by now, 0 when none waits."+jobs,
-			read().Seconds())
-	})
 }
 
 // Sojourn registers the histogram of the times from a job's arrival at the model's dispatcher to

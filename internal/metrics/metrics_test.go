@@ -27,11 +27,10 @@ func full() *Metrics {
 	waited := m.QueueWait()
 	waited(3 * time.Second)
 	waited(time.Second)
-	m.WatchOldest(func() time.Duration { return 1500 * time.Millisecond })
 	m.LoopLag()(time.Millisecond)
 	m.LoopBusy()(time.Millisecond)
 	m.Sojourn()(time.Millisecond)
-	m.WatchQueue(stealing{})
+	m.WatchQueue(stealing{}, func() time.Duration { return 1500 * time.Millisecond })
 	m.WatchOverflows()
 	m.WatchProcesses(func() (int, uint64) { return 2, 1 })
 	m.WatchConnections(

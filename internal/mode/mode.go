@@ -97,14 +97,11 @@ func (m Mode) QueuesRequests() bool {
 	return m.Axes.Unit == "request" && m.Depth != nil && !m.Loops
 }
 
-// DefaultWait is the default for the longest wait for a turn, in a mode that bounds the wait.
-const DefaultWait = 100 * time.Millisecond
-
 // Wait returns the mode's default for the longest wait for a turn; 0 if the mode does
 // not bound the wait.
 func (m Mode) Wait() time.Duration {
 	if m.Has("wait") {
-		return DefaultWait
+		return 100 * time.Millisecond
 	}
 	return 0
 }

@@ -28,7 +28,9 @@ type loopModel struct {
 	fasthttpEngine // every loop makes a server of its own, and shares the rest
 }
 
-func newLoop(cfg Config) Model { return &loopModel{fasthttpEngine: newFasthttpEngine(cfg)} }
+func newLoop(cfg Config) Model {
+	return &loopModel{fasthttpEngine: newFasthttpEngine(newRequests(cfg))}
+}
 
 func (m *loopModel) Serve(l *Listener) error {
 	failed := make([]error, len(l.sockets))
@@ -54,7 +56,7 @@ func (m *loopModel) Serve(l *Listener) error {
 // newEventLoop makes a loop that shares its counters with the others. fasthttp's server keeps
 // its connections in a map under a lock, so each loop gets a separate server.
 func (m *loopModel) newEventLoop() *eventLoop {
-	l := &eventLoop{fasthttpEngine: engineFor(m.requests), newestFirst: m.cfg.Batch == NewestFirst}
+	l := &eventLoop{fasthttpEngine: newFasthttpEngine(m.requests), newestFirst: m.cfg.Batch == NewestFirst}
 	l.server.ConnState = trackLoop
 	// A loop sets deadlines itself, and only when it has to wait, because fasthttp reads the
 	// clock for each deadline. fasthttp sets only the deadline for a request's body.
@@ -172,7 +174,7 @@ func (l *eventLoop) start(s *socket) error {
 	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return err
 	}
-	l.wheel.begin(l.clock())
+	l.wheel.now = int64(l.clock() / wheelTick)
 	binary.NativeEndian.PutUint64(l.wakeup[:], 1)
 	// It is watched edge-triggered, so every write is an event and it need never be read.
 	if err := l.watch(unix.EPOLL_CTL_ADD, l.wake, unix.EPOLLIN|unix.EPOLLET, wakeEvent, 0); err != nil {
@@ -575,4 +577,12 @@ func (l *eventLoop) acceptFD() (conn int, err error) {
 	return conn, errors.Join(failed, err)
 }
 
-func (l *eventLoop) socketClosed() bool { return isClosed(l.socket.closed) }
+// socketClosed reports whether accepting has ended.
+func (l *eventLoop) socketClosed() bool {
+	select {
+	case <-l.socket.closed:
+		return true
+	default:
+		return false
+	}
+}

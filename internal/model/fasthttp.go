@@ -24,12 +24,9 @@ type fasthttpEngine struct {
 	server *fasthttp.Server
 }
 
-// newFasthttpEngine returns an engine with the timeouts of cfg. A model may replace ConnState
-// before it serves.
-func newFasthttpEngine(cfg Config) fasthttpEngine { return engineFor(newRequests(cfg)) }
-
-// engineFor returns an engine for r. Several engines may share one.
-func engineFor(r *requests) fasthttpEngine {
+// newFasthttpEngine returns an engine for r, with the timeouts of its settings. A model may replace
+// ConnState before it serves. Several engines may share one r.
+func newFasthttpEngine(r *requests) fasthttpEngine {
 	cfg := r.cfg
 	e := fasthttpEngine{r, newServer(cfg)}
 	e.server.Handler = e.answer
@@ -185,7 +182,7 @@ type fasthttpModel struct {
 }
 
 func newFasthttp(cfg Config) Model {
-	m := &fasthttpModel{fasthttpEngine: newFasthttpEngine(cfg)}
+	m := &fasthttpModel{fasthttpEngine: newFasthttpEngine(newRequests(cfg))}
 	m.server.ConnState = m.track
 	return m
 }

@@ -26,10 +26,12 @@ type goroutineModel struct {
 	locked bool
 }
 
-func newGoroutine(cfg Config) Model { return &goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)} }
+func newGoroutine(cfg Config) Model {
+	return &goroutineModel{fasthttpEngine: newFasthttpEngine(newRequests(cfg))}
+}
 
 func newThreads(cfg Config) Model {
-	return &goroutineModel{fasthttpEngine: newFasthttpEngine(cfg), locked: true}
+	return &goroutineModel{fasthttpEngine: newFasthttpEngine(newRequests(cfg)), locked: true}
 }
 
 func (m *goroutineModel) Serve(l *Listener) error {
@@ -101,7 +103,7 @@ type semaphoreModel struct {
 
 func newSemaphore(cfg Config) Model {
 	m := &semaphoreModel{
-		goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)},
+		goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(newRequests(cfg))},
 		Semaphore:      dispatch.NewSemaphore(cfg.Workers, cfg.Wait),
 	}
 	m.run, m.queues, m.queue = m.inTurn, true, m
@@ -159,7 +161,7 @@ type call struct {
 // in the Config replaces it.
 func requestsOver(kind dispatch.Kind) func(Config) Model {
 	return func(cfg Config) Model {
-		m := &requestModel{goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(cfg)}}
+		m := &requestModel{goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(newRequests(cfg))}}
 		kind := kind // of this model: the next one of the mode may have another Executor
 		if cfg.Executor == RingExecutor {
 			kind = dispatch.Ring

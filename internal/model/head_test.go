@@ -185,11 +185,11 @@ func FuzzHead(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	engine := newFasthttpEngine(Config{
+	engine := newFasthttpEngine(newRequests(Config{
 		Limits: DefaultLimits(),
 		Handle: func(x *workload.Exchange) { x.Status = http.StatusOK },
 		Log:    slog.New(slog.DiscardHandler),
-	})
+	}))
 	l := &Listener{}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if !oracleRefuses(bytes.TrimLeft(raw, "\r\n")) {

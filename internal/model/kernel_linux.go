@@ -31,14 +31,14 @@ func hungUp(fd int) bool {
 	return err == nil && n > 0
 }
 
-// acceptQueue returns the number of connections that wait on a listening socket, and the
-// queue's limit. For a listening socket tcpi_unacked and tcpi_sacked hold these.
-func acceptQueue(fd int) (depth, limit int, err error) {
+// acceptQueue returns the accept queue of a listening socket: for such a socket tcpi_unacked and
+// tcpi_sacked hold its figures.
+func acceptQueue(fd int) (AcceptQueue, error) {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {
-		return 0, 0, err
+		return AcceptQueue{}, err
 	}
-	return int(info.Unacked), int(info.Sacked), nil
+	return AcceptQueue{Waiting: int(info.Unacked), Limit: int(info.Sacked)}, nil
 }
 
 // ignoreNew makes the kernel ignore new handshakes, so that the accept queue can be emptied for

@@ -4,11 +4,11 @@ package model
 
 import "net"
 
-func received(int) (uint64, error)                  { return 0, errLinuxOnly }
-func acceptQueue(int) (depth, limit int, err error) { return 0, 0, errLinuxOnly }
-func ignoreNew(int) error                           { return errLinuxOnly }
-func dealAmong(int, int) error                      { return errLinuxOnly }
-func hungUp(int) bool                               { return false }
+func received(int) (uint64, error)         { return 0, errLinuxOnly }
+func acceptQueue(int) (AcceptQueue, error) { return AcceptQueue{}, errLinuxOnly }
+func ignoreNew(int) error                  { return errLinuxOnly }
+func dealAmong(int, int) error             { return errLinuxOnly }
+func hungUp(int) bool                      { return false }
 
 // A noLoop replaces the event loops, which need epoll.
 type noLoop struct{ *requests }

@@ -271,9 +271,7 @@ func (s *socket) accept() (*net.TCPConn, error) {
 				return nil, net.ErrClosed
 			}
 			continue
-		case errors.Is(err, net.ErrClosed):
-			return nil, net.ErrClosed
-		case !temporary(err):
+		case !temporary(err): // or closed
 			return nil, err
 		}
 		s.warn("accepting failed, trying again", "error", err, "after", backoff)
@@ -353,7 +351,7 @@ type AcceptQueue struct{ Waiting, Limit int }
 // readQueue reads a listening socket's accept queue. It costs about 1.5 µs.
 func readQueue(ln *net.TCPListener) (q AcceptQueue, err error) {
 	err = control(ln, func(fd int) (err error) {
-		q.Waiting, q.Limit, err = acceptQueue(fd)
+		q, err = acceptQueue(fd)
 		return err
 	})
 	return q, err

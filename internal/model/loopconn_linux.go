@@ -475,8 +475,6 @@ const (
 	wheelSlots = 1024
 )
 
-func (w *wheel) begin(now time.Duration) { w.now = int64(now / wheelTick) }
-
 func (w *wheel) due(now time.Duration) bool { return int64(now/wheelTick) > w.now }
 
 // arm makes advance look at c at most one tick after by.

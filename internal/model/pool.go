@@ -34,7 +34,7 @@ type poolModel struct {
 // poolOver returns the constructor of a pool with that kind of dispatcher.
 func poolOver(kind dispatch.Kind) func(Config) Model {
 	return func(cfg Config) Model {
-		e := newFasthttpEngine(cfg)
+		e := newFasthttpEngine(newRequests(cfg))
 		m := &poolModel{fasthttpEngine: e, refuser: newRefuser(e.requests)}
 		m.pool = newSubmitter(e.requests, kind, "accepting", tookConn[*Conn], m.serveConn, m.refuser.turnAway)
 		// Depth and Capacity are sums over all queues there.
@@ -203,7 +203,7 @@ type requeueModel struct {
 }
 
 func newPoolRequeue(cfg Config) Model {
-	e := newFasthttpEngine(cfg)
+	e := newFasthttpEngine(newRequests(cfg))
 	m := &requeueModel{fasthttpEngine: e, refuser: newRefuser(e.requests)}
 	m.server.ConnState = trackBurst
 	m.pool = newSubmitter(e.requests, dispatch.Shared, "a connection's burst", tookConn[*burstConn], m.burst, m.turnAway)

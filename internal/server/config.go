@@ -152,18 +152,11 @@ func (c *Config) resolve() (model.Mode, error) {
 	}
 	// Remembered before checkConns replaces a 0: only then may checkThreads lower the number.
 	maxConns := c.MaxConns
+	c.Held = c.Plant.Queue
 	// The order matters. checkQueue needs the workers that checkFlags filled in, and checkThreads
 	// needs the connections of checkConns.
-	for _, check := range []func(model.Mode) error{
-		c.checkFlags, c.checkQueue, c.checkLimits, c.checkConns,
-		func(model.Mode) error { return c.checkThreads(mode, threadsAllowed(), maxConns != 0) },
-	} {
-		if err := check(mode); err != nil {
-			return mode, err
-		}
-	}
-	c.Held = c.Plant.Queue
-	return mode, nil
+	return mode, cmp.Or(c.checkFlags(mode), c.checkQueue(mode), c.checkLimits(), c.checkConns(mode),
+		c.checkThreads(mode, threadsAllowed(), maxConns != 0))
 }
 
 // checkFlags returns an error for a flag that only other modes have, for a word that a flag does not
@@ -225,7 +218,7 @@ func checkValue(f mode.Flag, field any) error {
 }
 
 // checkLimits checks the limits on clients, and the other settings that every mode has.
-func (c *Config) checkLimits(model.Mode) error {
+func (c *Config) checkLimits() error {
 	fields := c.Fields()
 	for _, flag := range []string{"header-timeout", "body-timeout", "write-timeout", "idle-timeout", "drain-timeout"} {
 		if d := *fields[flag].(*time.Duration); d <= 0 {

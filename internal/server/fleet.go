@@ -103,7 +103,11 @@ func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) 
 	// All processes have the same time, from now. kill runs at its end, and keepers.Wait then
 	// returns, because a killed process ends its keeper.
 	killer := time.AfterFunc(timeout, f.kill)
-	f.drain()
+	f.mu.Lock()
+	f.draining.Store(true) // keeps processes from being started
+	f.mu.Unlock()
+	// Without the lock: the calls may take a second, and reports must go on.
+	f.each(scrapeLimit, func(ctx context.Context, p *process) error { return p.call(ctx, "Stop", struct{}{}, new(struct{})) })
 	keepers.Wait()
 	killer.Stop()
 	return model.Drain{Took: time.Since(began), Forced: f.gone.Forced}, f.failed
@@ -167,15 +171,6 @@ func (f *fleet) start(index int) (*process, error) {
 		f.running[index] = p
 	}
 	return p, err
-}
-
-// drain stops every process, and keeps others from starting.
-func (f *fleet) drain() {
-	f.mu.Lock()
-	f.draining.Store(true)
-	f.mu.Unlock()
-	// Without the lock: the calls may take a second, and reports must go on.
-	f.each(scrapeLimit, func(ctx context.Context, p *process) error { return p.call(ctx, "Stop", struct{}{}, new(struct{})) })
 }
 
 // kill kills the processes that have not ended.

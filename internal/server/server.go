@@ -109,9 +109,6 @@ func New(cfg Config) (*Server, error) {
 		mc.Lagged, mc.Worked = s.metrics.LoopLag(), s.metrics.LoopBusy()
 	}
 	s.model = mode.New(mc)
-	if q := s.model.Queue(); q != nil {
-		s.metrics.WatchQueue(q)
-	}
 	return s, nil
 }
 
@@ -161,8 +158,8 @@ func (s *Server) listen(ctx context.Context) error {
 		return err
 	}
 	s.ln = inProcess{ln, s.model}
-	if s.model.Queue() != nil {
-		s.metrics.WatchOldest(ln.OldestWait)
+	if q := s.model.Queue(); q != nil {
+		s.metrics.WatchQueue(q, ln.OldestWait)
 	}
 	s.metrics.WatchSockets(ln)
 	// The sums of the counters must not appear twice on the parent's page.
