@@ -218,7 +218,11 @@ func (c *codel) turn(now, waited time.Duration) bool {
 	} else {
 		// An interval ends with the first job after its time. The very first call has no interval
 		// behind it, so it finds no standing queue.
-		c.standing = c.end > 0 && (c.least > c.target || c.owes())
+		// The refused jobs would have taken refused*interval/ran, at the rate at which jobs ran. The
+		// queue also stands if this is above twice the target. Both sides are multiplied by ran, which
+		// may be 0.
+		owes := time.Duration(c.refused)*c.interval > time.Duration(c.ran)*2*c.target
+		c.standing = c.end > 0 && (c.least > c.target || owes)
 		c.end, c.least, c.ran, c.refused = now+c.interval, waited, 0, 0
 	}
 	if c.tooOld(waited) {
@@ -226,13 +230,6 @@ func (c *codel) turn(now, waited time.Duration) bool {
 	}
 	c.ran++
 	return false
-}
-
-// owes reports whether the jobs refused in the interval would have taken longer than twice the
-// target to run, at the rate at which jobs ran.
-func (c *codel) owes() bool {
-	// refused*interval/ran > 2*target, multiplied by ran, which may be 0.
-	return time.Duration(c.refused)*c.interval > time.Duration(c.ran)*2*c.target
 }
 
 // tooOld reports whether a job with that wait is stale, and counts it as refused if so.

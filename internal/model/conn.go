@@ -189,13 +189,6 @@ func isIdle(c openConn) bool {
 	return idle
 }
 
-// isGone reports whether the client has closed c or only its sending side; the kernel does not
-// distinguish these. Off Linux it always reports false.
-func isGone(c openConn) (gone bool) {
-	c.control(func(fd int) { gone = hungUp(fd) })
-	return gone
-}
-
 func (c *Conn) control(f func(fd int)) {
 	// The runtime keeps the descriptor open during the call, so f never gets one that belongs to
 	// another connection by now.
@@ -351,6 +344,13 @@ const minGaveUpWait = 10 * time.Millisecond
 func endWait(c openConn, wait time.Duration) (gaveUp bool) {
 	c.ledgerEntry().waiting.Store(0)
 	return wait >= minGaveUpWait && isGone(c)
+}
+
+// isGone reports whether the client has closed c or only its sending side; the kernel does not
+// distinguish these. Off Linux it always reports false. It allocates, so endWait does not contain it.
+func isGone(c openConn) (gone bool) {
+	c.control(func(fd int) { gone = hungUp(fd) })
+	return gone
 }
 
 func tookConn[C openConn](c C, wait time.Duration) {

@@ -256,18 +256,6 @@ func threadCPU() (thread int, used time.Duration) {
 	return unix.Gettid(), time.Duration(t.Nano())
 }
 
-// poll waits for events and returns them. It returns at once when messages or connections
-// already wait for the loop.
-func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
-	wait := l.maxWait()
-	if wait == 0 {
-		n, _ := l.pollNow()
-		return l.events[:n], nil
-	}
-	n, err := l.pollWait(wait)
-	return l.events[:n], err
-}
-
 // turn handles events and messages, and then accepts connections. Usually it accepts one, so
 // that a single loop under load serves a connection before it accepts the next. When more
 // connections had events and stay open, it accepts up to that number, so that many kept
@@ -452,27 +440,32 @@ func (l *eventLoop) pollNow() (int, syscall.Errno) {
 	return int(n), 0
 }
 
-// pollWait waits for events, for at most wait and often less. Setting a deadline costs about one
-// system call, so pollWait keeps the deadline of an earlier wait while that is sooner.
-func (l *eventLoop) pollWait(wait time.Duration) (int, error) {
+// poll waits for events and returns them, at once when messages or connections already wait for the
+// loop. It waits for at most maxWait and often less: setting a deadline costs about one system call, so
+// poll keeps the deadline of an earlier wait while that is sooner.
+func (l *eventLoop) poll() ([]unix.EpollEvent, error) {
+	wait := l.maxWait()
+	if wait == 0 {
+		n, _ := l.pollNow()
+		return l.events[:n], nil
+	}
 	p := &l.poller
 	if now := l.clock(); p.deadline == 0 || p.deadline > now+wait {
 		p.deadline = now + wait
 		if err := p.file.SetReadDeadline(time.Now().Add(wait)); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	p.n, p.errno = 0, 0
 	switch err := p.raw.Read(p.check); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		p.deadline = 0
-		return 0, nil
+		p.deadline, p.n = 0, 0
 	case err != nil:
-		return 0, err
+		return nil, err
 	case p.errno != 0 && p.errno != unix.EINTR:
-		return 0, p.errno
+		return nil, p.errno
 	}
-	return p.n, nil
+	return l.events[:p.n], nil
 }
 
 // An acceptState is a loop's state of its listening socket.

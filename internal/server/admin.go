@@ -258,9 +258,10 @@ func (h *history) all() []reading {
 	return slices.Clone(h.kept)
 }
 
-// record reads the counters at once and then at every tick, until ctx ends. The parent of a fleet
-// has only the counts that its processes reported at their tick. So it reads half a tick later,
-// and stamps the reading with the time of the tick.
+// record reads the counters at once and then after every tick, until ctx ends. Ticks follow the
+// machine's clock, so they come at the same time in all processes. The parent of a fleet has only the
+// counts that its processes reported at their tick. So it reads half a tick later, and stamps the
+// reading with the time of the tick.
 func (h *history) record(ctx context.Context, counts func() model.Counts, fleet bool) {
 	// Half a tick is enough for the reports of all processes to arrive, and half a tick before the
 	// next ones.
@@ -268,25 +269,14 @@ func (h *history) record(ctx context.Context, counts func() model.Counts, fleet 
 	if fleet {
 		lag = tick / 2
 	}
-	read := func() { h.take(timeline.Now()-int64(lag), counts()) }
-	read()
-	everyTick(ctx, lag, read)
-}
-
-// everyTick calls f lag after every tick, until ctx ends. Ticks follow the machine's clock, so
-// they come at the same time in all processes.
-func everyTick(ctx context.Context, lag time.Duration, f func()) {
-	// The timer is set again after each call, so a slow f leaves out ticks and never runs twice at
-	// a time.
-	timer := time.NewTimer(untilTick(lag))
-	defer timer.Stop()
-	for {
+	// The timer is set again after each reading, so a slow one leaves out ticks.
+	for timer := time.NewTimer(0); ; timer.Reset(untilTick(lag)) {
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return
 		case <-timer.C:
-			f()
-			timer.Reset(untilTick(lag))
+			h.take(timeline.Now()-int64(lag), counts())
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"schedlab/internal/model"
-	"schedlab/internal/timeline"
 )
 
 // Readings are a tick apart, add up, and only the newest of them are kept; the counters'
@@ -56,22 +55,20 @@ func TestLateReading(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var h history
-		late := 80 * time.Millisecond
 		ctx, quit := context.WithCancel(t.Context())
 		defer quit()
-		go everyTick(ctx, tick/2, func() {
-			time.Sleep(late)
-			late = 0
-			h.take(timeline.Now(), model.Counts{})
-			if all := h.all(); len(all) == 3 {
-				quit()
+		go h.record(ctx, func() model.Counts {
+			if len(h.all()) == 1 { // the first one after a tick
+				time.Sleep(80 * time.Millisecond)
 			}
-		})
-		<-ctx.Done()
+			return model.Counts{}
+		}, true)
+		time.Sleep(10 * tick)
+		quit()
 		synctest.Wait()
 		all := h.all()
-		if first, second := all[1].At-all[0].At, all[2].At-all[1].At; first != int64(120*time.Millisecond) || second != int64(tick) {
-			t.Errorf("after a call 80 ms late the next come %v and %v later, want 120 ms and a tick", time.Duration(first), time.Duration(second))
+		if first, second := all[2].At-all[1].At, all[3].At-all[2].At; first != int64(2*tick) || second != int64(tick) {
+			t.Errorf("after a reading of 80 ms the next come %v and %v later, want two ticks and one", time.Duration(first), time.Duration(second))
 		}
 	})
 }
