@@ -19,7 +19,7 @@ const Self = "proc/self/cgroup"
 type Reader func(name string) string
 
 // A group is one directory of the CPU controller, of cgroup version 1 or 2.
-// The two versions have other files and units, so each method reads by version.
+// The two versions have other files and units.
 type group struct {
 	dir string
 	v1  bool
@@ -52,32 +52,23 @@ func groups(read Reader) (all []group) {
 	return all
 }
 
-// limit returns the group's quota of CPU time in CPUs, and the file that sets it. ok is
-// false if the group has no quota.
-func (g group) limit(read Reader) (cpus float64, file string, ok bool) {
-	file = path.Join(g.dir, "cpu.max")
-	quota, period, _ := strings.Cut(strings.TrimSpace(read(file)), " ")
-	if g.v1 {
-		file = path.Join(g.dir, "cpu.cfs_quota_us")
-		quota, period = strings.TrimSpace(read(file)), strings.TrimSpace(read(path.Join(g.dir, "cpu.cfs_period_us")))
-	}
-	// Without a limit the quota is "max" in version 2 and -1 in version 1.
-	q, err1 := strconv.ParseFloat(quota, 64)
-	p, err2 := strconv.ParseFloat(period, 64)
-	if err1 != nil || err2 != nil || !(q > 0 && p > 0) {
-		return 0, "", false
-	}
-	return q / p, file, true
-}
-
 // Least returns the smallest limit among the groups of this process, in CPUs, and the file that
 // sets it. ok is false if no group has a limit.
 //
 // Every group on the way to the root limits its processes, so the smallest limit is the one that holds.
 func Least(read Reader) (cpus float64, file string, ok bool) {
 	for _, g := range groups(read) {
-		if c, f, limited := g.limit(read); limited && (!ok || c < cpus) {
-			cpus, file, ok = c, f, true
+		name := path.Join(g.dir, "cpu.max")
+		quota, period, _ := strings.Cut(strings.TrimSpace(read(name)), " ")
+		if g.v1 {
+			name = path.Join(g.dir, "cpu.cfs_quota_us")
+			quota, period = strings.TrimSpace(read(name)), strings.TrimSpace(read(path.Join(g.dir, "cpu.cfs_period_us")))
+		}
+		// Without a limit the quota is "max" in version 2 and -1 in version 1.
+		q, err1 := strconv.ParseFloat(quota, 64)
+		p, err2 := strconv.ParseFloat(period, 64)
+		if limited := err1 == nil && err2 == nil && q > 0 && p > 0; limited && (!ok || q/p < cpus) {
+			cpus, file, ok = q/p, name, true
 		}
 	}
 	return cpus, file, ok

@@ -273,7 +273,7 @@ const mostTold = 4 // reports during a run; the result holds all causes
 // for concurrent use. A nil Watchdog does nothing in Between and Guest.
 type Watchdog struct {
 	meter *meter
-	looks func() (look, bool)
+	looks func() look // an empty one where the machine does not tell
 	tell  func(record.Trouble)
 	told  map[record.Trouble]bool // by cause, CPU and PID alone
 }
@@ -288,7 +288,7 @@ func NewWatchdog(cpus Sides, tell func(record.Trouble)) *Watchdog {
 
 // look adds one look to the meter, if the machine tells its counters.
 func (w *Watchdog) look() {
-	if now, ok := w.looks(); ok {
+	if now := w.looks(); len(now.cpus) > 0 {
 		w.meter.add(now)
 	}
 }
@@ -344,18 +344,17 @@ func (w *Watchdog) End() *record.Others {
 	return w.meter.others()
 }
 
-// lookAtMachine reads the kernel's counters. It returns false where there are none.
-//
-// Parts that cannot be read stay empty, such as the programs of other users with a hidden /proc.
-func lookAtMachine() (look, bool) {
+// lookAtMachine reads the kernel's counters. Parts that cannot be read stay empty, such as the programs
+// of other users with a hidden /proc; where there are no counters, all do.
+func lookAtMachine() look {
 	l := look{at: time.Now(), cpus: map[int]cpuTime{}}
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
-		return l, false
+		return l
 	}
 	stat, err := fs.Stat()
 	if err != nil || len(stat.CPU) == 0 {
-		return l, false
+		return l
 	}
 	for cpu, s := range stat.CPU { // User and Nice include the time of guests
 		l.cpus[int(cpu)] = cpuTime{busy: s.User + s.Nice + s.System, idle: s.Idle + s.Iowait, irq: s.IRQ, softirq: s.SoftIRQ, steal: s.Steal}
@@ -375,7 +374,7 @@ func lookAtMachine() (look, bool) {
 		}
 		l.loopback = float64(devices["lo"].RxPackets)
 	}
-	return l, true
+	return l
 }
 
 // programs reads the CPU times of processes or threads. It leaves out any that end in the meantime.
@@ -401,10 +400,7 @@ type Snapshot struct {
 
 // Snap returns a snapshot of cpus, or of all CPUs if cpus is empty. It takes some milliseconds on a
 // machine with hundreds of processes.
-func Snap(cpus record.CPUs) Snapshot {
-	l, _ := lookAtMachine() // empty where the machine does not tell
-	return Snapshot{l, cpus}
-}
+func Snap(cpus record.CPUs) Snapshot { return Snapshot{lookAtMachine(), cpus} }
 
 // Usage tells how the CPUs of interest were used between two snapshots.
 type Usage struct {

@@ -97,9 +97,9 @@ func TestTroubleIsToldOnce(t *testing.T) {
 	var told []record.Trouble
 	w := &Watchdog{meter: newMeter(selfPID, twoCPUs()), told: map[record.Trouble]bool{}, tell: func(tr record.Trouble) { told = append(told, tr) }}
 	second := 0.
-	w.looks = func() (look, bool) {
+	w.looks = func() look {
 		defer func() { second++ }()
-		return lookedAt(second, map[int]cpuTime{0: {steal: .12 * second, busy: .1 * second}, 1: {steal: .02 * second}}, nil, nil), true
+		return lookedAt(second, map[int]cpuTime{0: {steal: .12 * second, busy: .1 * second}, 1: {steal: .02 * second}}, nil, nil)
 	}
 	for range 3 {
 		w.look()
