@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"path"
+	"slices"
 	"strings"
 
 	"schedlab/internal/command"
@@ -22,8 +23,7 @@ func ExplainFormats() FormatsOf[*record.Explanation] {
 //
 // An explanation divides the difference of two arms' mean times into the stretches of a
 // request's way (waterfall), names suspected causes with the evidence for each (causes), and
-// may hold profiles (profiled). explained puts the answer in words. How sure it is shows in one
-// word: "because" stands only before a cause that was tested or measured directly.
+// may hold profiles (profiled).
 func Explain(w io.Writer, x *record.Explanation, o TextOptions) error {
 	return writeText(w, explanation(x), o)
 }
@@ -59,7 +59,8 @@ func divided(x *record.Explanation) []document.Part {
 	return append(parts, beside(x), append(labelled("Theory", theory), labelled("Tested", tested)...), profiled(x))
 }
 
-// explained returns the answer in one or two sentences, with a full stop.
+// explained returns the answer in one or two sentences, with a full stop. "because" stands only before
+// a cause that was tested or measured directly.
 func explained(x *record.Explanation) string {
 	switch x.Outcome {
 	case record.NoDifference:
@@ -82,22 +83,22 @@ func explained(x *record.Explanation) string {
 }
 
 // gap tells by how much the slower arm is slower, in the figure that was explained: the mean
-// time, the mean of the slowest requests, or the share of requests without a good reply.
+// time, the mean of the slowest requests, or the share of requests without a good reply. The first
+// cause tells which; without a cause it is the mean, if that surely differs.
 func gap(x *record.Explanation) string {
-	fast := x.Faster()
-	// The first cause tells which figure was explained. Without a cause it is the mean, if that
-	// surely differs.
-	lost, tail := len(x.Causes) > 0 && x.Causes[0].Code == record.CauseTurnedAway, len(x.Causes) > 0 && x.Causes[0].Tail
-	s, where := x.Mean.Step, "on average"
-	if tail || len(x.Causes) == 0 && !s.Sure() {
+	s, where, tail := x.Mean.Step, "on average", !x.Mean.Sure()
+	if len(x.Causes) > 0 {
+		tail = x.Causes[0].Tail
+		if x.Causes[0].Code == record.CauseTurnedAway {
+			more, less := percent("%.2g", max(x.Lost.From, x.Lost.To)), percent("%.2g", min(x.Lost.From, x.Lost.To))
+			return fmt.Sprintf("%s leaves %s of its requests without a good reply, %s %s", x.Slower, more, x.Faster(), less)
+		}
+	}
+	if tail {
 		s, where = x.Tail.Step, "in its slowest 1"+nbsp+"% of requests"
 	}
-	if lost {
-		more, less := percent("%.2g", max(x.Lost.From, x.Lost.To)), percent("%.2g", min(x.Lost.From, x.Lost.To))
-		return fmt.Sprintf("%s leaves %s of its requests without a good reply, %s %s", x.Slower, more, fast, less)
-	}
-	unit := timeScale(math.Abs(s.By))
-	return fmt.Sprintf("%s is slower than %s by %s %s (%s instead of %s)", x.Slower, fast, unit.format(math.Abs(s.By)), where, seconds(max(s.From, s.To)), seconds(min(s.From, s.To)))
+	by := math.Abs(s.By)
+	return fmt.Sprintf("%s is slower than %s by %s %s (%s instead of %s)", x.Slower, x.Faster(), timeScale(by).format(by), where, seconds(max(s.From, s.To)), seconds(min(s.From, s.To)))
 }
 
 // proof describes the test of a cause: how its stretch changed in the extra blocks with the knob, a
@@ -112,9 +113,8 @@ func proof(c record.Suspect) string {
 	if c.Code == record.CauseTurnedAway {
 		figure, of = func(v float64) string { return percent("%.2g", v) }, "the share of "+c.Stretch
 	}
-	verb := either(c.Moved.By >= 0, "went", "fell")
-	return fmt.Sprintf("in the extra blocks %s %s from %s to %s with %s, and with the control, %s, it was %s", of, verb, figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To)) +
-		when(!c.Why.None(), "; %s", c.Why.String())
+	return fmt.Sprintf("in the extra blocks %s %s from %s to %s with %s, and with the control, %s, it was %s", of, either(c.Moved.By >= 0, "went", "fell"),
+		figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To)) + when(!c.Why.None(), "; %s", c.Why.String())
 }
 
 // states are the words in front of a cause, by its state.
@@ -124,19 +124,16 @@ var states = map[record.SuspectState]string{
 }
 
 // causes lists all suspected causes, each with its share of the difference, the figures of its
-// witnesses, and its test.
+// witnesses, and its test. A witness that disagrees is printed like the others, so that a reader can
+// judge the suspicion.
 func causes(x *record.Explanation) document.Part {
 	all := each(x.Causes, func(c record.Suspect) document.Finding {
-		// A witness that disagrees is printed like the others, so that a reader can judge the
-		// suspicion.
 		heard := each(c.Witnesses, func(t record.Testimony) string {
 			other := orNone(t.Faster, func(v float64) string { return figureOf(v, t.Unit) })
-			return t.Witness + " " + figureOf(t.Slower, t.Unit) +
-				when(t.Faster != nil, ", of the other arm %s", other) + when(!t.Agrees, " (disagrees)")
+			return t.Witness + " " + figureOf(t.Slower, t.Unit) + when(t.Faster != nil, ", of the other arm %s", other) + when(!t.Agrees, " (disagrees)")
 		})
-		// Other stretches may be shorter.
-		reason := fmt.Sprintf(either(c.Share <= 1, "%s of the difference lies in %s", "more than the whole difference (%s) lies in %s")+"; medians over the blocks: %s", percent("%.0f", c.Share), c.Stretch, strings.Join(heard, "; ")) +
-			when(c.Moved != nil, "; %s", proof(c))
+		share := either(c.Share <= 1, "%s of the difference lies in %s", "more than the whole difference (%s) lies in %s") // other stretches may be shorter
+		reason := fmt.Sprintf(share+"; medians over the blocks: %s", percent("%.0f", c.Share), c.Stretch, strings.Join(heard, "; ")) + when(c.Moved != nil, "; %s", proof(c))
 		return document.Finding{Mark: states[c.State], Class: string(c.State), Text: c.Fact.String(), Reason: reason}
 	})
 	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{document.Findings(all)}}
@@ -181,13 +178,12 @@ func visible(p record.Piece) bool { return max(math.Abs(p.From), math.Abs(p.To))
 // waterfallChart draws the waterfall: the first bar is the whole time of one arm, each further
 // bar begins where the previous one ended, and the last is the whole time of the other arm.
 func waterfallChart(x *record.Explanation, w record.Waterfall, title string) barChart {
-	low, high := 0.0, max(w.From, w.To)
-	at := w.From
+	// A sum may fall below zero on the way, so the scale covers every step and marks 0.
+	low, high, at := 0.0, max(w.From, w.To), w.From
 	for _, p := range w.Pieces {
 		at += p.By
 		low, high = min(low, at), max(high, at)
 	}
-	// A sum may fall below zero on the way, so the scale covers every step and marks 0.
 	c := barChart{Label: title + ": bars that begin where the one before ended", Scale: axis{low: low, high: max(high, low+1e-9), From: 10, To: 530}}
 	c.Scale.Ticks = []tick{{At: c.Scale.At(0)}}
 	unit := timeScale(high)
@@ -195,8 +191,7 @@ func waterfallChart(x *record.Explanation, w record.Waterfall, title string) bar
 		c.Rows = append(c.Rows, barRow{name, total, []bar{{class, title, min(from, to), max(from, to)}}})
 	}
 	add(x.From, unit.format(w.From), "whole", seconds(w.From), 0, w.From)
-	// From here on at is the end of the bar before.
-	at = w.From
+	at = w.From // from here on the end of the bar before
 	for _, p := range only(w.Pieces, visible) {
 		add(p.Stretch, unit.signed(p.By), stretchClass(p.Stretch), fmt.Sprintf("%s: %s to %s", p.Stretch, seconds(p.From), seconds(p.To)), at, at+p.By)
 		at += p.By
@@ -208,13 +203,11 @@ func waterfallChart(x *record.Explanation, w record.Waterfall, title string) bar
 // beside returns the table of the witnesses, the figures that tell what the time was spent on,
 // of both arms; an empty part without any.
 func beside(x *record.Explanation) document.Part {
-	of := func(head string, figure func(w record.Witness) *float64) field[record.Witness] {
-		return field[record.Witness]{head, nil, func(w record.Witness) string {
-			return orNone(figure(w), func(v float64) string { return figureOf(v, w.Unit) })
-		}}
+	table := [][]string{{"", x.From, x.To}}
+	for _, w := range x.Witnesses {
+		figure := func(v float64) string { return figureOf(v, w.Unit) }
+		table = append(table, []string{w.Name, orNone(w.From, figure), orNone(w.To, figure)})
 	}
-	table := rows(x.Witnesses, field[record.Witness]{"", nil, func(w record.Witness) string { return w.Name }},
-		of(x.From, func(w record.Witness) *float64 { return w.From }), of(x.To, func(w record.Witness) *float64 { return w.To }))
 	return document.Section{ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: table}}}
 }
 
@@ -266,19 +259,14 @@ func flameTitle(f record.Flame) string {
 // difference: the widths are of one arm, the colours tell how its shares differ from the
 // other's.
 func flameChart(f record.Flame) flame {
-	depth := 0
-	for _, b := range f.Frames {
-		depth = max(depth, b.Depth)
-	}
+	depth := slices.Max(append(each(f.Frames, func(b record.Frame) int { return b.Depth }), 0))
 	c := flame{Title: flameTitle(f), Width: flameWidth, Height: flameTop + flameRow*px(depth+1) + flameBelow}
 	for _, b := range f.Frames {
 		box := flameBox{
 			X: px(b.Left) * flameWidth, Wide: px(b.Share) * flameWidth, Y: flameTop + flameRow*px(depth-b.Depth),
 			Title: b.Name + ": " + percent("%.2f", b.Share) + " of the samples", Fill: flameColour(b.Name),
 		}
-		if f.Base != "" {
-			// In a difference the colours carry the comparison, so they cannot tell the
-			// package.
+		if f.Base != "" { // the colours carry the comparison, so they cannot tell the package
 			box.Title += fmt.Sprintf(", %+.2f points", 100*b.Change)
 			box.Fill = changeColour(b.Change)
 		}
@@ -319,10 +307,7 @@ func flameColour(name string) template.CSS {
 // root, so that small changes can be seen.
 func changeColour(by float64) template.CSS {
 	pale := 255 - int(math.Round(150*min(1, math.Sqrt(math.Abs(by)/.1))))
-	if by > 0 {
-		return template.CSS(fmt.Sprintf("rgb(255,%d,%d)", pale, pale))
-	}
-	return template.CSS(fmt.Sprintf("rgb(%d,%d,255)", pale, pale))
+	return template.CSS(fmt.Sprintf(either(by > 0, "rgb(255,%d,%d)", "rgb(%d,%d,255)"), pale, pale))
 }
 
 // FlameSVG writes a flame graph as an SVG file of its own.
@@ -338,14 +323,14 @@ func profiled(x *record.Explanation) document.Part {
 		return document.Lines{}
 	}
 	s := document.Section{ID: "profiles", Title: "Profiles", About: "captured in windows of their own, which enter no verdict"}
+	add := func(parts ...document.Part) { s.Parts = append(s.Parts, parts...) }
+	// The commands are printed in full, so that a reader need not know the tools' flags.
+	tools := map[string]string{"cpu.pb.gz": "go tool pprof -http=: ", "trace.out": "go tool trace "}
 	var open document.Commands
 	for _, a := range x.Profiles.Arms {
 		if len(a.Files) == 0 {
-			s.Parts = append(s.Parts, document.Note(fmt.Sprintf("%s shows no profiles: there is nothing to capture.", a.Arm)))
-			continue
+			add(document.Note(fmt.Sprintf("%s shows no profiles: there is nothing to capture.", a.Arm)))
 		}
-		// The commands are printed in full, so that a reader need not know the tools' flags.
-		tools := map[string]string{"cpu.pb.gz": "go tool pprof -http=: ", "trace.out": "go tool trace "}
 		for _, file := range a.Files {
 			if tool := tools[path.Base(file)]; tool != "" {
 				open = append(open, document.Fact{Label: a.Arm, Text: tool + command.Quote(path.Join(x.Dir, file))})
@@ -361,55 +346,55 @@ func profiled(x *record.Explanation) document.Part {
 		if len(moved) == 0 {
 			moved = document.Lines{"no function's share differs by more than so few CPU samples do by chance"}
 		}
-		s.Parts = append(s.Parts, document.Section{
+		add(document.Section{
 			Title: "The functions that changed most", Parts: []document.Part{moved},
 			About: fmt.Sprintf("in their own share of %d CPU samples of %s and %d of %s", arms[0].Samples, arms[0].Arm, arms[1].Samples, arms[1].Arm),
 		})
 	}
 	if rows := requestStates(x.Profiles.Arms); rows != nil {
-		s.Parts = append(s.Parts, document.Section{
+		add(document.Section{
 			Title: "What the requests in the traces did", About: "mean, and 99 % of requests below; the means add up",
 			Parts: []document.Part{document.Table{Rows: rows}, document.Note("From when a request was read to when it was answered: where its connection waited for a worker before that, the parts above say it.")},
 		})
 	}
 	if len(open) > 0 {
-		s.Parts = append(s.Parts, open, document.Note("Flame graphs, one of each profile that has samples, are in why.html and beside these files (*.svg)."))
+		add(open, document.Note("Flame graphs, one of each profile that has samples, are in why.html and beside these files (*.svg)."))
 	}
-	s.Parts = append(s.Parts, document.Page(each(x.Profiles.Flames, func(f record.Flame) document.Part {
+	add(document.Page(each(x.Profiles.Flames, func(f record.Flame) document.Part {
 		return document.Charts{{Caption: flameTitle(f), Alt: flameTitle(f), File: f.File, Picture: draw("flame", flameChart(f))}}
 	})))
 	return s
 }
 
 // requestStates returns the table of the time that requests spent in each state, with the arms
-// side by side, mean and p99; nil without any state. A state is a row if either arm has it.
+// side by side, mean and p99; nil without any state. A state is a row if either arm has it. The last
+// row, all, has the whole time; the means above add up to it, the p99s do not.
 func requestStates(arms []record.ProfiledArm) [][]string {
-	traced := only(arms, func(a record.ProfiledArm) bool { return a.Requests != nil })
 	var states []string
-	for _, a := range traced {
-		states = append(states, each(a.Requests.States, func(t record.StateTime) string { return t.State })...)
+	for _, a := range arms {
+		if a.Requests != nil {
+			states = append(states, each(a.Requests.States, func(t record.StateTime) string { return t.State })...)
+		}
 	}
 	if states == nil {
 		return nil
 	}
-	// The last row, all, has the whole time; the means above add up to it, the p99s do not.
 	states = append(unique(states), "all")
 	table := [][]string{append([]string{""}, states...)}
 	for _, a := range arms {
-		mean, p99 := []string{a.Arm}, []string{"p99"}
-		for _, state := range states {
-			if a.Requests == nil {
-				mean, p99 = append(mean, none), append(p99, none)
-				continue
-			}
-			// Requests spent no time in a state that they were never in.
-			spent := first(a.Requests.States, func(t record.StateTime) bool { return t.State == state })
+		// Requests spent no time in a state that they were never in.
+		spent := func(state string) record.StateTime {
 			if state == "all" {
-				spent.Mean, spent.P99 = a.Requests.Mean, a.Requests.P99
+				return record.StateTime{Mean: a.Requests.Mean, P99: a.Requests.P99}
 			}
-			mean, p99 = append(mean, seconds(spent.Mean)), append(p99, seconds(spent.P99))
+			return first(a.Requests.States, func(t record.StateTime) bool { return t.State == state })
 		}
-		table = append(table, mean, p99)
+		column := func(head string, of func(record.StateTime) float64) []string {
+			return append([]string{head}, each(states, func(state string) string {
+				return orNone(a.Requests, func(record.RequestTimes) string { return seconds(of(spent(state))) })
+			})...)
+		}
+		table = append(table, column(a.Arm, func(t record.StateTime) float64 { return t.Mean }), column("p99", func(t record.StateTime) float64 { return t.P99 }))
 	}
 	return transposed(table)
 }
