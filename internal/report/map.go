@@ -23,7 +23,7 @@ const (
 )
 
 // A cellKind is how all cells with one decision are shown: their mark in a text, their CSS
-// class in a drawing, and their words in a legend or sentence.
+// class in a drawing, and their words.
 type cellKind struct {
 	Decision           record.CellDecision
 	Mark, Class, Words string
@@ -85,7 +85,12 @@ func mapGrid(m *record.Map) [][]string {
 	for y, value := range slices.Backward(m.Plan.Y.Values) {
 		row := []string{value}
 		for x := range m.Plan.X.Values {
-			row = append(row, shorthand(m, m.At(x, y)))
+			c := m.At(x, y)
+			mark := kindOf(m, c).Mark
+			// In parentheses if inferred, then / at a border, ! where theory says that an arm is short of
+			// workers, and the difference: "(A)/!" has all three signs.
+			row = append(row, either(inferred(*c), "("+mark+")", mark)+when(atBorder(*c), "/")+when(m.Theory != nil && len(c.Short) > 0, "!")+
+				when(figured(*c), " %s", figure(m, c)))
 		}
 		rows = append(rows, row)
 	}
@@ -106,9 +111,6 @@ func MapFormats() FormatsOf[*record.Map] {
 // they ran, and the doubts. The grid is a drawing in a page, a link in Markdown, and a table in
 // a text.
 func mapDocument(m *record.Map) document.Document {
-	d := document.Document{
-		Name: mapTitle(m), Question: m.Question, State: mapState(m), Answer: m.Headline, Context: []string{mapPlan(m), machine(m.Env, nil)}, Data: m,
-	}
 	theory := document.Section{ID: "theory", Parts: []document.Part{document.Lines(theoryLines(m))}}
 	// Without a law there is no dashed line, so the lead does not mention one.
 	dashed := ""
@@ -123,24 +125,23 @@ func mapDocument(m *record.Map) document.Document {
 	}))
 	// A refused cell is a hole in the map, so its reason stands with the doubts.
 	refused := only(m.Cells, func(c record.Cell) bool { return c.Decision == record.Rejected })
-	doubts := document.Lines(append(each(refused, sentence), each(m.Doubts, Doubt)...))
-	if m.Plan.Note != "" {
-		doubts = append(doubts, "note: "+m.Plan.Note)
-	}
-	d.Parts = []document.Part{
-		document.Section{
-			ID: "map", Title: "Who wins where", Parts: []document.Part{document.Charts{{
-				Alt: mapTitle(m), File: "map.svg", Picture: draw("map", chartMap(m)), Instead: []document.Part{document.Table{Rows: mapGrid(m), Words: true}, document.Lines(mapLegend(m))},
-			}}},
-			Lead: "Pale cells are inferred: measured ones on both sides of them agree. Hatched cells lie at a border, or are undecided; " +
-				"a solid line parts different verdicts" + dashed + ".",
+	doubts := document.Lines(slices.Concat(each(refused, sentence), each(m.Doubts, Doubt), nonEmpty(when(m.Plan.Note != "", "note: %s", m.Plan.Note))))
+	return document.Document{
+		Name: mapTitle(m), Question: m.Question, State: mapState(m), Answer: m.Headline, Context: []string{mapPlan(m), machine(m.Env, nil)}, Data: m,
+		Parts: []document.Part{
+			document.Section{
+				ID: "map", Title: "Who wins where", Parts: []document.Part{document.Charts{{
+					Alt: mapTitle(m), File: "map.svg", Picture: draw("map", chartMap(m)), Instead: []document.Part{document.Table{Rows: mapGrid(m), Words: true}, document.Lines(mapLegend(m))},
+				}}},
+				Lead: "Pale cells are inferred: measured ones on both sides of them agree. Hatched cells lie at a border, or are undecided; " +
+					"a solid line parts different verdicts" + dashed + ".",
+			},
+			theory,
+			document.Page{document.Section{ID: "cells", Title: "Measured cells, in the order they ran", Parts: []document.Part{cells}}},
+			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts}},
+			document.Section{ID: "record", Title: "Record", Parts: []document.Part{dataAt(m.Dir)}},
 		},
-		theory,
-		document.Page{document.Section{ID: "cells", Title: "Measured cells, in the order they ran", Parts: []document.Part{cells}}},
-		document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts}},
-		document.Section{ID: "record", Title: "Record", Parts: []document.Part{dataAt(m.Dir)}},
 	}
-	return d
 }
 
 // mapCSV writes one row per cell, starting with the first row of the map. run is the last run
@@ -148,10 +149,7 @@ func mapDocument(m *record.Map) document.Document {
 func mapCSV(w io.Writer, m *record.Map) error {
 	rows := [][]string{{m.Plan.X.Name, m.Plan.Y.Name, "state", "decision", "winner", "metric", "arm", "ratio", "low", "high", "border", "short", "visits", "seconds", "run", "reason"}}
 	for _, c := range m.Cells {
-		run := ""
-		if len(c.Runs) > 0 {
-			run = c.Runs[len(c.Runs)-1]
-		}
+		run := strings.Join(c.Runs[max(len(c.Runs)-1, 0):], "")
 		rows = append(rows, []string{m.Plan.X.Values[c.X], m.Plan.Y.Values[c.Y], string(c.State), string(c.Decision), c.Winner, c.Metric, c.Arm,
 			quotient(c.Ratio), quotient(c.Low), quotient(c.High), strconv.FormatBool(c.Border), strings.Join(c.Short, " "),
 			strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason.String()})
@@ -198,10 +196,9 @@ const (
 // chartMap returns the drawing of a map. The first value of Y is at the bottom. It is as wide
 // as the widest of map, title and legend.
 func chartMap(m *record.Map) mapChart {
-	columns, rows := len(m.Plan.X.Values), len(m.Plan.Y.Values)
 	c := mapChart{
 		Map: m, Title: mapTitle(m),
-		Left: mapLeft, Right: mapLeft + px(columns)*cellWidth, Bottom: mapTop + px(rows)*cellHeight,
+		Left: mapLeft, Right: mapLeft + px(len(m.Plan.X.Values))*cellWidth, Bottom: mapTop + px(len(m.Plan.Y.Values))*cellHeight,
 	}
 	c.XMiddle, c.YMiddle = (c.Left+c.Right)/2, (mapTop+c.Bottom)/2
 	left := func(x int) px { return c.Left + px(x)*cellWidth }
@@ -212,21 +209,17 @@ func chartMap(m *record.Map) mapChart {
 	for y, v := range m.Plan.Y.Values {
 		c.Y = append(c.Y, tick{At: top(y) + cellHeight/2, Label: v})
 	}
-	for i := range m.Cells {
-		cell := &m.Cells[i]
-		kind := kindOf(m, cell)
+	c.Cells = each(m.Cells, func(cell record.Cell) mapCell {
+		kind := kindOf(m, &cell)
 		at := mapCell{
-			X: left(cell.X), Y: top(cell.Y), Class: kind.Class, Mark: kind.Mark, Sentence: cellSentence(m, cell),
-			Hatched: atBorder(*cell) || cell.Decision == record.InDoubt,
+			X: left(cell.X), Y: top(cell.Y), Class: kind.Class, Mark: kind.Mark, Sentence: cellSentence(m, &cell),
+			Hatched: atBorder(cell) || cell.Decision == record.InDoubt, Figure: when(figured(cell), "%s", figure(m, &cell)),
 		}
-		if inferred(*cell) {
+		if inferred(cell) {
 			at.Mark, at.Class = "("+at.Mark+")", at.Class+" m-inferred"
 		}
-		if figured(*cell) {
-			at.Figure = figure(m, cell)
-		}
-		c.Cells = append(c.Cells, at)
-	}
+		return at
+	})
 	// Cells that tie are alike only if the same arms tie in them.
 	c.Border = edges(m, left, top, func(a, b *record.Cell) bool {
 		return a.Decided() && b.Decided() && kindOf(m, a).Mark+strings.Join(a.Among, ",") != kindOf(m, b).Mark+strings.Join(b.Among, ",")
@@ -258,10 +251,10 @@ func edges(m *record.Map, left, top func(int) px, differ func(a, b *record.Cell)
 // legend adds the legend below the map and sets the size of the drawing. It starts a new line
 // when an entry does not fit. 7 px are the width of a letter.
 func (c *mapChart) legend() {
-	at, line := c.Left, c.Bottom+58
+	at, line, wide := c.Left, c.Bottom+58, max(c.Right, c.Left+4*cellWidth)
 	add := func(class, text string, hatched bool) {
 		width := px(34 + 7*len([]rune(text)))
-		if at > c.Left && at+width > max(c.Right, c.Left+4*cellWidth) {
+		if at > c.Left && at+width > wide {
 			at, line = c.Left, line+keyHeight
 		}
 		c.Legend = append(c.Legend, mapKey{at, line, class, text, hatched})
@@ -279,22 +272,13 @@ func (c *mapChart) legend() {
 	if c.Theory != nil {
 		add("m-lawkey", c.Theory.Law, false)
 	}
-	line += keyHeight
 	// The line about the figures has no swatch and may be longer than the map, so the drawing
 	// grows with it.
 	figures := "Figures: " + figuresOf(c.Map)
+	line += keyHeight
 	c.Legend = append(c.Legend, mapKey{X: c.Left, Y: line, Text: figures})
-	c.Width = max(c.Right, c.Left+4*cellWidth, c.Left+px(8*len([]rune(c.Title))), c.Left+px(7*len([]rune(figures)))) + 16
+	c.Width = max(wide, c.Left+px(8*len([]rune(c.Title))), c.Left+px(7*len([]rune(figures)))) + 16
 	c.Height = line + 28
-}
-
-// shorthand returns a cell for a table: its mark, in parentheses if inferred, then / at a
-// border, ! where theory says that an arm is short of workers, and the difference. "(A)/!" has
-// all three signs.
-func shorthand(m *record.Map, c *record.Cell) string {
-	mark := kindOf(m, c).Mark
-	return either(inferred(*c), "("+mark+")", mark) + when(atBorder(*c), "/") + when(m.Theory != nil && len(c.Short) > 0, "!") +
-		when(figured(*c), " %s", figure(m, c))
 }
 
 // figure formats a cell's difference, and names its metric if it is not the map's.
@@ -303,14 +287,13 @@ func figure(m *record.Map, c *record.Cell) string {
 }
 
 // mapMetric returns the metric of the figures on a map: the metric asked for, or the one that
-// all cells share; "" if the cells' metrics differ, and each figure then names its own.
+// all cells with a difference share; "" if their metrics differ, and each figure then names its own.
 func mapMetric(m *record.Map) string {
-	// A cell without a difference has no metric that counts.
-	groups := grouped(only(m.Cells, figured), func(c record.Cell) string { return c.Metric })
-	if m.Plan.Metric != "" || len(groups) != 1 {
+	of := unique(each(only(m.Cells, figured), func(c record.Cell) string { return c.Metric }))
+	if m.Plan.Metric != "" || len(of) != 1 {
 		return m.Plan.Metric
 	}
-	return groups[0][0].Metric
+	return of[0]
 }
 
 // cellSentence describes a cell in full, with both factors, the decision, and the difference
@@ -396,7 +379,7 @@ func mapState(m *record.Map) string {
 
 // theoryLines compares the border that Little's law predicts with the measured one, one line of
 // text for each row or column of the map; nil without a prediction.
-func theoryLines(m *record.Map) (lines []string) {
+func theoryLines(m *record.Map) []string {
 	b := cmp.Or(m.Theory, &record.Border{})
 	// The border is told along one factor, line by line of the other one.
 	across, along := m.Plan.X, m.Plan.Y
@@ -414,53 +397,42 @@ func theoryLines(m *record.Map) (lines []string) {
 		}
 		return "between " + along.Values[i-1] + " and " + along.Values[i]
 	}
-	for _, l := range b.Lines {
-		text := fmt.Sprintf("%s=%s: by law %s, ", across.Name, l.Value, between(l.Law))
-		switch {
-		case !l.Known:
-			text += "no one border measured"
-		case l.From == l.To:
-			text += "measured " + between(l.From)
-		default:
-			text += "measured " + between(l.From) + " or up to " + between(l.To)
+	return each(b.Lines, func(l record.BorderLine) string {
+		measured := "no one border measured"
+		if l.Known {
+			measured = "measured " + between(l.From) + when(l.From != l.To, " or up to %s", between(l.To)) + when(!l.Within1, ": more than a cell apart")
 		}
-		lines = append(lines, text+when(l.Known && !l.Within1, ": more than a cell apart"))
-	}
-	return lines
+		return fmt.Sprintf("%s=%s: by law %s, %s", across.Name, l.Value, between(l.Law), measured)
+	})
 }
 
 // MapHeadline returns the result of a map in one or two sentences: whether one arm overtakes
 // another, how many cells each wins, and how well theory predicts the border. It reads the
 // cells alone, so it also fits a map that is not complete.
 func MapHeadline(m *record.Map) string {
-	cells, sampled := map[string]int{}, 0
+	cells := map[string]int{} // by the words of their kind, which name the arm too
 	for i := range m.Cells {
-		c := &m.Cells[i]
-		// Kinds have different words, also for arms, so the words can be the key.
-		cells[kindOf(m, c).Words]++
-		// A refused cell was measured as well.
-		sampled += stats.Count(c.State == record.Sampled || c.State == record.Voided)
+		cells[kindOf(m, &m.Cells[i]).Words]++
 	}
-	var parts, winners []string
-	for _, arm := range m.Arms {
-		if n := cells[wonBy(m, arm).Words]; n > 0 {
-			parts, winners = append(parts, fmt.Sprintf("%d won by %s", n, arm)), append(winners, arm)
-		}
+	sampled := only(m.Cells, func(c record.Cell) bool { return c.State == record.Sampled || c.State == record.Voided }) // a refused cell was measured as well
+	var parts []string
+	winners := only(m.Arms, func(arm string) bool { return cells[wonBy(m, arm).Words] > 0 })
+	for _, arm := range winners {
+		parts = append(parts, fmt.Sprintf("%d won by %s", cells[wonBy(m, arm).Words], arm))
 	}
 	for _, k := range unwon {
 		if n := cells[k.Words]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, k.Words))
 		}
 	}
-	text := overtaking(winners, cells[unwon[0].Words]) + fmt.Sprintf("Of %s, %d of them measured: %s.", prose.Plural(len(m.Cells), "cell"), sampled, strings.Join(parts, ", "))
+	text := overtaking(winners, cells[unwon[0].Words]) + fmt.Sprintf("Of %s, %d of them measured: %s.", prose.Plural(len(m.Cells), "cell"), len(sampled), strings.Join(parts, ", "))
 	if m.Theory == nil {
 		return text
 	}
 	unknown := len(only(m.Theory.Lines, func(l record.BorderLine) bool { return !l.Known }))
 	within := len(only(m.Theory.Lines, func(l record.BorderLine) bool { return l.Within1 }))
-	line := either(m.Theory.Along == m.Plan.X.Name, "row", "column")
 	return text + fmt.Sprintf(" Where %s loses lies within one cell of Little's law in %d of %s",
-		m.Theory.Arm, within, prose.Plural(len(m.Theory.Lines), line)) +
+		m.Theory.Arm, within, prose.Plural(len(m.Theory.Lines), either(m.Theory.Along == m.Plan.X.Name, "row", "column"))) +
 		when(unknown > 0, " (in %d no border can be told)", unknown) + "."
 }
 
