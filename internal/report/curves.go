@@ -48,20 +48,16 @@ func curves(arms []record.Arm) (*chart, [][]string) {
 		return nil, nil
 	}
 	p := panel{X: axis{high: nines, From: 74, To: 622}, Y: newAxis(times, 334, 14).marked(6, timeLabel)}
-	rows := [][]string{{"arm"}}
-	// The quantiles that people ask for; those beyond the longest curve are dropped.
-	marks := []float64{0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999}
-	marks = slices.DeleteFunc(marks, func(q float64) bool { return ninesOf(q) > nines+1e-9 })
-	for _, q := range marks {
-		label := percentile(q)
-		p.X.Ticks = append(p.X.Ticks, tick{p.X.At(ninesOf(q)), label, slices.Contains([]float64{0, .75, .95, .995}, q)})
-		rows[0] = append(rows[0], label)
+	// ticks places quantiles on the axis, and drops those beyond the longest curve.
+	ticks := func(minor []float64, quantiles ...float64) []tick {
+		shown := only(quantiles, func(q float64) bool { return ninesOf(q) <= nines+1e-9 })
+		return each(shown, func(q float64) tick { return tick{p.X.At(ninesOf(q)), percentile(q), slices.Contains(minor, q)} })
 	}
-	for _, q := range []float64{.25, .6, .7, .8, .85, .97, .98, .992, .997, .998, .9995, .9998} {
-		if n := ninesOf(q); n <= nines {
-			p.X.fine = append(p.X.fine, tick{At: p.X.At(n), Label: percentile(q)})
-		}
-	}
+	marks := []float64{0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999} // that people ask for
+	p.X.Ticks = ticks([]float64{0, .75, .95, .995}, marks...)
+	p.X.fine = ticks(nil, .25, .6, .7, .8, .85, .97, .98, .992, .997, .998, .9995, .9998)
+	marks = marks[:len(p.X.Ticks)]
+	rows := [][]string{append([]string{"arm"}, each(marks, percentile)...)}
 	for i, s := range seriesOf(arms) {
 		curve := arms[i].Curve
 		if len(curve) == 0 {
@@ -102,7 +98,7 @@ func ninesOf(q float64) float64 { return -math.Log10(max(1-q, 1e-9)) }
 // panelSection draws the blocks, one chart per quantile, the highest quantile first.
 func panelSection(r *record.Result) document.Part {
 	var charts document.Charts
-	for _, m := range slices.Backward(stats.Quantiles()) { // the tail first
+	for _, m := range slices.Backward(stats.Quantiles()) {
 		if c := blockChart(m, r.Arms); c != nil {
 			charts = append(charts, c.figure())
 		}
@@ -128,8 +124,8 @@ func blockChart(m stats.Metric, arms []record.Arm) *chart {
 		return nil
 	}
 	const top, rowHeight = 6, 44
-	c := &chart{Caption: m.Label, Label: m.Label + " of every arm, block by block", Width: 340, Height: px(top + rowHeight*rows + 26)}
-	p := panel{X: closeAxis(values, 14, 326).marked(4, timeLabel), Y: axis{high: float64(rows), From: px(top + rowHeight*rows), To: top}}
+	bottom := px(top + rowHeight*rows)
+	p := panel{X: closeAxis(values, 14, 326).marked(4, timeLabel), Y: axis{high: float64(rows), From: bottom, To: top}}
 	unit := timeScale(values...)
 	pairs := make([]line, blocks)
 	for i, s := range seriesOf(arms) {
@@ -138,38 +134,26 @@ func blockChart(m stats.Metric, arms []record.Arm) *chart {
 			continue
 		}
 		y := float64(rows-len(p.Lines)) - .68 // the name stands above
-		row := line{series: s, Label: s.Name}
-		var numbers []string
+		row := line{series: s, Label: s.Name, Title: s.Name + ": " + listed(of, unit.number) + nbsp + unit.unit}
 		for k, v := range of {
 			row.Points = append(row.Points, point{v, y, "dot", ""})
 			pairs[k].Stroke, pairs[k].Points = "pair", append(pairs[k].Points, point{v, y, "", s.Name + ": " + unit.format(v)})
-			numbers = append(numbers, unit.number(v))
 		}
-		row.Title = s.Name + ": " + strings.Join(numbers, ", ") + nbsp + unit.unit
 		row.Points = append(row.Points, point{stats.Median(of), y, "middle", ""})
 		p.Lines = append(p.Lines, row)
 	}
-	// The pairs come first, so that dots are drawn over them.
-	p.Lines = append(pairs, p.Lines...)
-	c.Panels = []panel{p}
-	return c
+	p.Lines = append(pairs, p.Lines...) // dots are drawn over the pairs
+	return &chart{Caption: m.Label, Label: m.Label + " of every arm, block by block", Width: 340, Height: bottom + 26, Panels: []panel{p}}
 }
 
-// sweepSection draws figures as functions of the factors that the scenario varied, such as the
-// number of workers.
+// sweepSection draws figures over the factors that the scenario varied, such as the number of workers.
 func sweepSection(r *record.Result) document.Part {
 	charts := document.Charts(each(sweeps(r), chart.figure))
 	return document.Section{ID: "sweeps", Title: "Over the varied factors", Lead: warned(r, "Medians over the blocks."), Parts: []document.Part{charts}}
 }
 
-// A sweptArm is an arm with its value of a varied factor, and the line that it belongs to.
-type sweptArm struct {
-	line, value string
-	arm         *record.Arm
-}
-
-// sweeps draws p50, p99, goodput and CPU per request over every factor with two or more values,
-// with a line for each family of arms. Factors are in the order in which the arms name them.
+// sweeps draws p50, p99, goodput and CPU per request over every factor with two or more values, with a
+// line for each family of arms. Factors are in the order in which the arms name them.
 func sweeps(r *record.Result) (charts []chart) {
 	var factors []string
 	for _, a := range r.Arms {
@@ -177,13 +161,19 @@ func sweeps(r *record.Result) (charts []chart) {
 	}
 	for _, factor := range unique(factors) {
 		arms := levelled(r, factor)
-		for _, m := range only(stats.Metrics(), func(m stats.Metric) bool { return m.Name != "p90" }) {
-			if c := sweep(factor, m, arms); c != nil {
+		for _, m := range stats.Metrics() {
+			if c := sweep(factor, m, arms); c != nil && m.Name != "p90" {
 				charts = append(charts, *c)
 			}
 		}
 	}
 	return charts
+}
+
+// A sweptArm is an arm with its value of a varied factor, and the line that it belongs to.
+type sweptArm struct {
+	line, value string
+	arm         *record.Arm
 }
 
 // levelled returns the arms that have a value of the factor. Arms that differ in this factor
@@ -209,30 +199,26 @@ func levelled(r *record.Result, factor string) (all []sweptArm) {
 // sweep draws one metric over a factor; nil for fewer than two values or figures. An arm
 // without the figure has no point.
 func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
-	var figures []float64
-	var lines []line
 	values := unique(each(arms, func(a sweptArm) string { return a.value }))
 	place, x := places(values, 74, 400)
-	for _, a := range arms {
-		v := a.arm.Median(m.Name)
-		if v == nil || *v == 0 && m.Unit == "s" {
-			continue
-		}
-		figures = append(figures, *v)
-		i := slices.IndexFunc(lines, func(l line) bool { return l.Title == a.line })
-		if i < 0 {
-			i, lines = len(lines), append(lines, line{series: series{a.line, "c" + strconv.Itoa(len(lines)%7)}, Title: a.line, Stroke: "line"})
-		}
-		lines[i].Points = append(lines[i].Points, point{place[a.value], *v, "dot", fmt.Sprintf("%s, %s %s: %s", a.line, factor, a.value, Figure(m, *v))})
-	}
-	if len(values) < 2 || len(figures) < 2 {
+	arms = only(arms, func(a sweptArm) bool { v := a.arm.Median(m.Name); return v != nil && (*v != 0 || m.Unit != "s") })
+	if len(values) < 2 || len(arms) < 2 {
 		return nil
+	}
+	var lines []line
+	for i, group := range grouped(arms, func(a sweptArm) string { return a.line }) {
+		name := group[0].line
+		l := line{series: series{name, "c" + strconv.Itoa(i%7)}, Title: name, Stroke: "line"}
+		l.Points = each(group, func(a sweptArm) point {
+			v := *a.arm.Median(m.Name)
+			return point{place[a.value], v, "dot", fmt.Sprintf("%s, %s %s: %s", name, factor, a.value, Figure(m, v))}
+		})
+		slices.SortStableFunc(l.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
+		lines = append(lines, l)
 	}
 	x.Ticks = each(values, func(v string) tick { return tick{At: x.At(place[v]), Label: v} })
 	thin(x.Ticks)
-	for _, l := range lines {
-		slices.SortStableFunc(l.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
-	}
+	figures := each(arms, func(a sweptArm) float64 { return *a.arm.Median(m.Name) })
 	p := panel{X: x, Y: newAxis(figures, 216, 14).marked(5, either(m.Unit == "s", timeLabel, countLabel)), Lines: lines}
 	return &chart{Caption: m.Label + " over " + factor, Label: m.Label + " over " + factor, Width: 420, Height: 260, Panels: []panel{p}}
 }
@@ -241,20 +227,20 @@ func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
 // if they spread over more than eightfold; words at equal distances in their order. A value may
 // have a unit: 20ms, 500/s, 0.7x. It returns each value's place in the units of the axis.
 func places(values []string, from, to px) (at map[string]float64, a axis) {
-	at = map[string]float64{}
-	numeric := true
-	for _, v := range values {
+	at, words := map[string]float64{}, map[string]float64{}
+	for i, v := range values {
 		d, err := time.ParseDuration(v) // 20ms
 		n := d.Seconds()
 		if err != nil {
 			n, err = strconv.ParseFloat(strings.TrimRight(v, "/sx"), 64) // 16, 500/s, 0.7x
 		}
-		at[v], numeric = n, numeric && err == nil
-	}
-	if !numeric {
-		for i, v := range values {
-			at[v] = float64(i)
+		if words[v] = float64(i); err == nil {
+			at[v] = n
 		}
+	}
+	numeric := len(at) == len(words)
+	if !numeric {
+		at = words
 	}
 	numbers := slices.Collect(maps.Values(at))
 	a = axis{low: slices.Min(numbers), high: slices.Max(numbers), From: from, To: to, pad: 14}
@@ -273,17 +259,17 @@ func connections(r *record.Result, all bool) document.Part {
 	known := counted(r.Arms)
 	// An arm's connections come and go if a window accepts more than a tenth of the number
 	// open.
-	flow := slices.ContainsFunc(known, func(a record.Arm) bool { return a.Counters.Accepted*r.Window > a.Counters.OpenPeak/10 }) // they come and go
+	flow := slices.ContainsFunc(known, func(a record.Arm) bool { return a.Counters.Accepted*r.Window > a.Counters.OpenPeak/10 })
 	if len(known) == 0 || !all && !flow && !crowds(known) {
 		return document.Section{}
 	}
-	of := func(head string, v func(c *record.Counters) float64) armField {
-		return armField{head, func(record.Arm) bool { return flow }, func(a record.Arm) string { return rounded(v(a.Counters)) }}
+	of := func(head string, known func(record.Arm) bool, v func(c *record.Counters) float64) armField {
+		return armField{head, known, func(a record.Arm) string { return rounded(v(a.Counters)) }}
 	}
-	table := rows(known, armField{"arm", nil, name},
-		armField{"open at most", nil, func(a record.Arm) string { return rounded(a.Counters.OpenPeak) }},
-		of("accepted/s", func(c *record.Counters) float64 { return c.Accepted }), of("at most", func(c *record.Counters) float64 { return c.AcceptedPeak }),
-		of("done/s", func(c *record.Counters) float64 { return c.Done }), of("at most", func(c *record.Counters) float64 { return c.DonePeak }),
+	flows := func(record.Arm) bool { return flow }
+	table := rows(known, armField{"arm", nil, name}, of("open at most", nil, func(c *record.Counters) float64 { return c.OpenPeak }),
+		of("accepted/s", flows, func(c *record.Counters) float64 { return c.Accepted }), of("at most", flows, func(c *record.Counters) float64 { return c.AcceptedPeak }),
+		of("done/s", flows, func(c *record.Counters) float64 { return c.Done }), of("at most", flows, func(c *record.Counters) float64 { return c.DonePeak }),
 	)
 	charts := document.Page{countersCharts(r, known)}
 	if len(known) > briefArms {
@@ -305,19 +291,15 @@ func counted(arms []record.Arm) []record.Arm {
 	return only(arms, func(a record.Arm) bool { return a.Counters != nil })
 }
 
-// fewOpen is the smallest difference in open connections to report. It keeps arms with few
-// connections from being told apart by one or two of them.
-const fewOpen = 10
-
-// crowds reports whether the arms' open connections differ by more than a tenth and by at least
-// fewOpen.
+// crowds reports whether the arms' open connections differ by more than a tenth and by at least ten, so
+// that one or two do not tell arms with few connections apart.
 func crowds(known []record.Arm) bool {
 	if len(known) == 0 {
 		return false
 	}
 	open := each(known, func(a record.Arm) float64 { return a.Counters.OpenPeak })
 	least, most := slices.Min(open), slices.Max(open)
-	return most > 1.1*least && most-least >= fewOpen
+	return most > 1.1*least && most-least >= 10
 }
 
 // mostOpen heads the column of the most connections that were open at once.

@@ -44,9 +44,8 @@ type heatGrid struct {
 
 // newHeatGrid counts the requests of all arms in cells. It returns nil if nothing is known.
 func newHeatGrid(arms []record.Arm) *heatGrid {
-	g := &heatGrid{left: map[int]bool{}, slices: 1, perColumn: 1}
+	g := &heatGrid{low: record.NoReply, left: map[int]bool{}, slices: 1}
 	high := -1
-	g.low = record.NoReply
 	for _, a := range arms {
 		total := make([]int, record.NoReply+1)
 		for _, h := range a.Heat {
@@ -89,11 +88,8 @@ func newHeatGrid(arms []record.Arm) *heatGrid {
 			for s, slice := range h.Counts {
 				column := cells[(block*g.slices+s*g.slices/record.HeatSlices)/g.perColumn]
 				for row, n := range slice {
-					at := g.rows
-					if row < record.NoReply {
-						at = (row - g.low) / g.per
-					}
 					if n > 0 { // rows below the lowest have none
+						at := either(row < record.NoReply, (row-g.low)/g.per, g.rows)
 						column[at] += int(n)
 						most = max(most, column[at])
 					}
@@ -117,14 +113,12 @@ func (g *heatGrid) columns() int {
 
 // span names the numbers of requests of a colour.
 func (g *heatGrid) span(step int) string {
-	from := g.bounds[step]
-	switch {
-	case step == len(g.bounds)-1:
-		return count(from) + " or more"
-	case g.bounds[step+1]-1 == from:
-		return count(from)
+	from := count(g.bounds[step])
+	if step == len(g.bounds)-1 {
+		return from + " or more"
 	}
-	return count(from) + " to " + count(g.bounds[step+1]-1)
+	to := count(g.bounds[step+1] - 1)
+	return from + when(to != from, " to %s", to)
 }
 
 // class returns the CSS class of a colour. With few colours they are the strong ones.
@@ -151,15 +145,13 @@ func (g *heatGrid) steps(arm int) []heatStep {
 			i, found := slices.BinarySearch(g.bounds, columns[column][row])
 			return either(found, i, i-1) // -1 for no request
 		}
-		for from := 0; from < len(columns); {
-			s, to := step(from), from+1
-			for to < len(columns) && step(to) == s {
-				to++
+		for from, to := 0, 0; from < len(columns); from = to {
+			s := step(from)
+			for to = from + 1; to < len(columns) && step(to) == s; to++ {
 			}
 			if s >= 0 {
 				fmt.Fprintf(&paths[s][of], "M%d %sh%d", from, y, to-from)
 			}
-			from = to
 		}
 	}
 	var all []heatStep
