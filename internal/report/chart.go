@@ -27,8 +27,7 @@ var chartSource string
 //
 // This file is the toolbox of all drawings. An axis maps values to coordinates and has ticks;
 // panels with lines or cells make a chart, rows of bars make a barChart. The files about a kind of
-// result fill these values, and draw turns them into SVG. A drawing is a value until then, so
-// its places can be computed and tested without SVG.
+// result fill these values, and draw turns them into SVG.
 var chartTemplates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("charts").Funcs(template.FuncMap{
 		"add": func(a, b px) px { return a + b }, "sub": func(a, b px) px { return a - b }, "inverse": func(v float64) float64 { return 1 / v },
@@ -115,9 +114,7 @@ func (l line) Values() string {
 // so where an axis is logarithmic.
 func (c chart) figure() document.Chart {
 	figure := document.Chart{Caption: c.Caption, Picture: draw("chart", c)}
-	log := false
 	for _, p := range c.Panels {
-		log = log || p.X.log || p.Y.log
 		for _, l := range p.Lines {
 			// Only measured lines are in the legend; theory and fits have titles.
 			if l.Stroke == "line" {
@@ -125,6 +122,7 @@ func (c chart) figure() document.Chart {
 			}
 		}
 	}
+	log := slices.ContainsFunc(c.Panels, func(p panel) bool { return p.X.log || p.Y.log })
 	figure.Caption += when(log && c.Caption != "", ", logarithmic")
 	return figure
 }
@@ -161,11 +159,7 @@ func (c barChart) Wide(b bar) px { return max(c.Scale.At(b.To)-c.Scale.At(b.From
 // End returns the right end of the longest bar of a row, where its figure is written; the left
 // end of the scale for a row without bars.
 func (c barChart) End(r barRow) px {
-	end := c.Scale.From
-	for _, b := range r.Bars {
-		end = max(end, c.Scale.At(b.To))
-	}
-	return end
+	return slices.Max(append(each(r.Bars, func(b bar) px { return c.Scale.At(b.To) }), c.Scale.From))
 }
 
 // A tick is a labelled place on an axis. Its label may be empty, where thin took it away. A
@@ -195,21 +189,15 @@ func (a axis) Labels() string {
 	return strings.Join(each(labelled, func(t tick) string { return t.At.String() + " " + t.Label }), "|")
 }
 
-// logSpread is the ratio of largest to smallest value from which an axis becomes logarithmic.
-// On a linear axis the smallest values would then be within a twentieth of its length.
-const logSpread = 20
-
-// newAxis returns an axis for values without ticks: from zero, or logarithmic if they spread
-// over more than logSpread. Only positive values count. It leaves some room beyond the largest.
+// newAxis returns an axis for values without ticks: from zero, or logarithmic if the largest is so many
+// times the smallest that the smallest would be within a twentieth of a linear axis. Only positive
+// values count. It leaves some room beyond the largest.
 func newAxis(values []float64, from, to px) axis {
 	low, high := span(values)
-	if high == 0 {
-		high = 1
-	}
-	if low > 0 && high/low > logSpread {
+	if low > 0 && high/low > 20 {
 		return axis{low: low / 1.15, high: high * 1.15, From: from, To: to, log: true}
 	}
-	return axis{high: high * 1.06, From: from, To: to}
+	return axis{high: cmp.Or(high, 1) * 1.06, From: from, To: to}
 }
 
 // closeAxis returns an axis for values that does not start at zero, so that small spreads can
@@ -261,16 +249,11 @@ func (a axis) marked(n int, label func(float64) string) axis {
 	return a
 }
 
-// roundStep returns the smallest number 1, 2 or 5 × 10^k that is not below v, for the distance
+// roundStep returns the smallest number 1, 2, 5 or 10 × 10^k that is not below v, for the distance
 // of ticks. v must be above 0.
 func roundStep(v float64) float64 {
 	decade := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, m := range []float64{1, 2, 5} {
-		if m*decade >= v*(1-1e-9) {
-			return m * decade
-		}
-	}
-	return 10 * decade
+	return decade * first([]float64{1, 2, 5, 10}, func(m float64) bool { return m*decade >= v*(1-1e-9) })
 }
 
 // timeLabel formats a round time, in seconds, with its unit and without trailing zeros. A round time
@@ -294,37 +277,31 @@ type series struct{ Name, Class string }
 // its copy the same colour dashed, and each challenger one of seven colours; from the eighth on
 // these repeat, dashed.
 func seriesOf(arms []record.Arm) []series {
-	var all []series
-	challenger := 0
-	for _, a := range arms {
-		s := series{Name: a.Name, Class: "base"}
+	challenger := -1
+	return each(arms, func(a record.Arm) series {
 		switch a.Role {
 		case record.Copy:
-			s.Class = "base dash"
+			return series{a.Name, "base dash"}
 		case record.Challenger:
-			s.Class = "c" + strconv.Itoa(challenger%7) + when(challenger >= 7, " dash")
 			challenger++
+			return series{a.Name, "c" + strconv.Itoa(challenger%7) + when(challenger >= 7, " dash")}
 		}
-		all = append(all, s)
-	}
-	return all
+		return series{a.Name, "base"}
+	})
 }
-
-// digitWidth is the approximate width of a digit in a label, in px. Labels are mostly digits.
-const digitWidth = 7
 
 // thin removes labels that would overlap the next one to the right. The last label, which tells
 // the range of the axis, always stays. It sorts ticks by place, in place.
 func thin(ticks []tick) {
-	slices.SortStableFunc(ticks, func(a, b tick) int { return cmp.Compare(b.At, a.At) })
+	const digit = 7 // px, about the width of a digit, as labels mostly are
+	slices.SortStableFunc(ticks, func(a, b tick) int { return cmp.Compare(a.At, b.At) })
 	free := px(math.Inf(1))
-	for i := range ticks {
-		half := px(digitWidth * float64(len(ticks[i].Label)) / 2)
+	for i := range slices.Backward(ticks) {
+		half := px(digit * float64(len(ticks[i].Label)) / 2)
 		if ticks[i].At+half > free {
 			ticks[i].Label = ""
 			continue
 		}
 		free = ticks[i].At - half
 	}
-	slices.Reverse(ticks)
 }

@@ -80,17 +80,16 @@ func refusedBecause(r *record.Result) []string {
 }
 
 // answers returns the scenario's claims and then its other assertions, each with its answer and
-// the reason. A claim is an assertion that the scenario also has in words.
+// the reason. A claim is an assertion that the scenario also has in words, and so has its answer.
 func answers(r *record.Result) document.Findings {
 	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "INCONCLUSIVE", record.NoAnswer: "REFUSED"} // classes of verdicts' badges
-	// Claims have words of their answer instead of pass and fail, as they are read by people.
-	claims := each(only(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" }), func(e record.Expectation) document.Finding {
-		return document.Finding{Mark: strings.ToLower(answerWord(e.Outcome)), Class: class[e.Outcome], Said: e.Claim, Text: e.Text, Reason: e.Reason.String()}
-	})
-	others := each(only(r.Expectations, func(e record.Expectation) bool { return e.Claim == "" }), func(e record.Expectation) document.Finding {
-		return document.Finding{Mark: string(e.Outcome), Class: class[e.Outcome], Text: e.Text, Reason: e.Reason.String()}
-	})
-	return append(claims, others...)
+	finding := func(e record.Expectation) document.Finding {
+		mark := either(e.Claim != "", strings.ToLower(answerWord(e.Outcome)), string(e.Outcome))
+		return document.Finding{Mark: mark, Class: class[e.Outcome], Said: e.Claim, Text: e.Text, Reason: e.Reason.String()}
+	}
+	claims := only(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" })
+	others := only(r.Expectations, func(e record.Expectation) bool { return e.Claim == "" })
+	return each(append(claims, others...), finding)
 }
 
 // A PackEntry is one scenario of a pack, a set of scenarios that run one after another. Expect
@@ -121,19 +120,17 @@ func (e PackEntry) Answers() map[record.Answer]int {
 // assertion with its evidence. An empty line ends it. It returns the errors of w.
 func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 	d := document.Document{Name: e.Scenario, Question: e.Question}
-	if e.Result == nil {
+	if r := e.Result; r != nil {
+		d.Answer, d.Parts = Headline(r), []document.Part{expectations(r), document.Commands{{Label: "Record", Text: r.Dir}}}
+	} else {
 		d.State = "NOT RUN: " + e.NotRun
 		d.Parts = []document.Part{document.Lines(each(e.Expect, func(text string) string { return string(record.NoAnswer) + " " + text }))}
-	} else {
-		r := e.Result
-		d.Answer = Headline(r)
-		d.Parts = []document.Part{expectations(r), document.Commands{{Label: "Record", Text: r.Dir}}}
 	}
 	return errors.Join(writeText(w, d, o), emit(w, "pack", "\n"))
 }
 
 // PackSummary writes the table of a pack as text, with a line for each scenario in the order of
-// entries, and the totals below.
+// entries, and the totals below, which tell at a glance whether any scenario failed.
 func PackSummary(w io.Writer, entries []PackEntry) error {
 	rows := [][]string{{"scenario", "pass", "fail", "open", "REFUSED", "blocks", "answer"}}
 	row := func(name string, n map[record.Answer]int, blocks, answer string) {
@@ -146,7 +143,6 @@ func PackSummary(w io.Writer, entries []PackEntry) error {
 			blocks, answer = fmt.Sprintf("%d/%d", e.Result.Valid, cmp.Or(e.Result.Ran, e.Result.Planned)), e.Result.Winner
 		}
 		row(e.Scenario, e.Answers(), blocks, answer)
-		// The totals tell at a glance whether any scenario failed.
 		for outcome, k := range e.Answers() {
 			total[outcome] += k
 		}
@@ -183,14 +179,9 @@ func gateEvidence(r *record.Result) document.Facts {
 	if r.GateOutcome() != record.GateOpen {
 		return sure
 	}
-	needed := 0
-	for _, g := range r.Gate {
-		if g.Answer == record.GateOpen {
-			needed = max(needed, g.Needed)
-		}
-	}
-	more := remedy(r, needed) + when(needed > 0 && needed <= mostBlocks, "; raise --budget")
-	return append(sure, labelled("Open", remedies(r), more)...)
+	open := only(r.Gate, func(g record.Gated) bool { return g.Answer == record.GateOpen })
+	needed := slices.Max(append(each(open, func(g record.Gated) int { return g.Needed }), 0))
+	return append(sure, labelled("Open", remedies(r), remedy(r, needed)+when(needed > 0 && needed <= mostBlocks, "; raise --budget"))...)
 }
 
 // gateFigures returns the table of a gate with the rule for its answers.
@@ -266,22 +257,19 @@ func gateTable(r *record.Result) document.Table {
 	rows := [][]string{{"", before.Name, after.Name, "change", "surely between", "allowed", "answer"}}
 	for _, g := range r.Gate {
 		m := stats.MetricOf(g.Metric)
+		figure := func(a record.Arm) string { return cells(m, []record.Arm{a})[0] }
+		if m.Name == "memory" { // which is no metric of blocks
+			figure = func(a record.Arm) string {
+				if a.Footprint == nil {
+					return ""
+				}
+				return bytesText(a.Footprint.Memory)
+			}
+		}
 		rows = append(rows, []string{
-			m.Label, gateFigure(m, before), gateFigure(m, after), when(g.Ratio > 0, "%s", change(g.Ratio)),
+			m.Label, figure(before), figure(after), when(g.Ratio > 0, "%s", change(g.Ratio)),
 			when(g.Low > 0, "%s to %s", bound(g.Low, false), bound(g.High, false)), strings.TrimSuffix(allowed(g), " allowed"), string(g.Answer),
 		})
 	}
 	return document.Table{Rows: rows}
-}
-
-// gateFigure returns an arm's median of a metric as text; "" if there is none. Memory is no
-// metric of blocks, so it comes from the arm's footprint.
-func gateFigure(m stats.Metric, a record.Arm) string {
-	if m.Name == "memory" {
-		if a.Footprint == nil {
-			return ""
-		}
-		return bytesText(a.Footprint.Memory)
-	}
-	return cells(m, []record.Arm{a})[0]
 }

@@ -79,12 +79,10 @@ func TopicSVG(w io.Writer, page string) error {
 		}
 		// Lines of one kind that follow each other share a panel and its axis.
 		if n := len(c.Panels); n == 0 || c.Panels[n-1].kind != f[0] {
-			c.Panels = append(c.Panels, topicPanel{kind: f[0], Name: "change against the baseline with its interval"})
+			c.Panels = append(c.Panels, topicPanel{kind: f[0]})
 		}
 		p := &c.Panels[len(c.Panels)-1]
-		if p.kind == "figures" {
-			p.Name = strings.ReplaceAll(f[2], ",", " – ")
-		}
+		p.Name = either(p.kind == "figures", strings.ReplaceAll(f[2], ",", " – "), "change against the baseline with its interval")
 		if err := p.add(measuredArms(page, f[1]), strings.TrimSuffix(f[1]+": "+words, ": "), strings.Split(f[2], ","), f[3:]); err != nil {
 			return fmt.Errorf("line %q of the chart: %w", line, err)
 		}
@@ -99,25 +97,18 @@ func TopicSVG(w io.Writer, page string) error {
 func measuredArms(page, section string) (arms []measuredArm) {
 	_, page, _ = strings.Cut(page, "\n<!-- measured "+section+":")
 	page, _, _ = strings.Cut(page, "\n<!-- end -->")
-	var head []string
-	// Backslashes are Markdown's escapes.
-	for line := range strings.SplitSeq(strings.ReplaceAll(page, `\`, ""), "\n") {
-		cells := strings.Split(strings.Trim(line, "| "), " | ")
-		switch {
-		case !strings.HasPrefix(line, "| "):
-		case head == nil:
-			head = cells
-		default:
-			a := measuredArm{cells: map[string]string{}}
-			a.name, a.baseline, _ = strings.Cut(strings.TrimSuffix(cells[0], ")"), " (against ")
-			for i := range min(len(head), len(cells)) {
-				a.cells[head[i]] = cells[i]
-			}
-			if a.baseline == "" && len(arms) > 0 {
-				a.baseline = arms[0].name
-			}
-			arms = append(arms, a)
+	lines := only(strings.Split(strings.ReplaceAll(page, `\`, ""), "\n"), func(line string) bool { return strings.HasPrefix(line, "| ") }) // without Markdown's escapes
+	rows := each(lines, func(line string) []string { return strings.Split(strings.Trim(line, "| "), " | ") })
+	for _, cells := range rows[min(1, len(rows)):] {
+		a := measuredArm{cells: map[string]string{}}
+		a.name, a.baseline, _ = strings.Cut(strings.TrimSuffix(cells[0], ")"), " (against ")
+		for i := range min(len(rows[0]), len(cells)) {
+			a.cells[rows[0][i]] = cells[i]
 		}
+		if a.baseline == "" && len(arms) > 0 {
+			a.baseline = arms[0].name
+		}
+		arms = append(arms, a)
 	}
 	return arms
 }
@@ -220,16 +211,13 @@ func (c *topicChart) place() {
 			r := &p.Rows[j]
 			c.Height += step
 			r.Y = c.Height - step/2
-			// An axis covers the ends of the intervals too; newAxis leaves out those that are
-			// 0.
+			// An axis covers the ends of the intervals too, but for those that are 0.
 			values, unit = append(append(values, r.Points...), r.Low, r.High), max(unit, r.unit)
 		}
 		p.Bottom, c.Height = c.Height, c.Height+48
 		label := func(v float64) string { return countLabel(v) + unit }
-		if unit == "s" {
-			label = timeLabel
-		}
-		switch p.X = newAxis(values, left, right).marked(4, label); {
+		p.X = newAxis(values, left, right).marked(4, either(unit == "s", timeLabel, label))
+		switch {
 		// Changes get a logarithmic axis around 1, so that twice and half are equally far from
 		// it. It covers ±25 % at least.
 		case p.kind == "changes":
@@ -239,8 +227,7 @@ func (c *topicChart) place() {
 		case p.X.log && len(p.X.Ticks) > 5:
 			p.X.Ticks = slices.DeleteFunc(p.X.Ticks, func(t tick) bool { return t.Minor })
 		}
-		if thin(p.X.Ticks); p.X.log {
-			p.Name += ", logarithmic"
-		}
+		thin(p.X.Ticks)
+		p.Name += when(p.X.log, ", logarithmic")
 	}
 }
