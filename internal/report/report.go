@@ -3,9 +3,9 @@
 // writes maps, audits, attacks, choices and explanations. It judges nothing: every number and
 // verdict comes from the record.
 //
-// Most reports are built in two steps. A function of this package arranges the facts of a
+// Most reports are built in two steps: a function of this package arranges the facts of a
 // record as a document.Document, and that package writes the document as text, Markdown or
-// HTML. Programs read JSON, CSV and the two measurement formats, which have no document.
+// HTML. The formats for programs have no document.
 //
 // The files, by a reader's question:
 //
@@ -35,6 +35,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -150,13 +151,12 @@ func list[T any](s []T) []T { return append([]T{}, s...) }
 // compact puts every list without nested lists on one line, and likewise points and spreads. A
 // raw line break is never part of a JSON string, so strings stay unchanged.
 func compact(indented []byte) []byte {
-	// The three kinds of leaf: a list without lists or objects in it, a point of a curve, and a
-	// spread.
+	// A list without lists or objects in it, a point of a curve, or a spread.
 	leaf := regexp.MustCompile(`\[\n[^\[\]{}]*\n\s*\]|\{\n\s*"q": [^\n]*\n\s*"s": [^\n]*\n\s*\}|\{\n\s*"median": [^\n]*\n[^\n]*\n[^\n]*\n\s*\}`)
 	space := regexp.MustCompile(`\n\s*`)
 	return leaf.ReplaceAllFunc(indented, func(m []byte) []byte {
-		inner := space.ReplaceAll(m[1:len(m)-1], []byte(" "))
-		return append(append([]byte{m[0]}, bytes.TrimSpace(inner)...), m[len(m)-1])
+		inner := bytes.TrimSpace(space.ReplaceAll(m[1:len(m)-1], []byte(" ")))
+		return slices.Concat(m[:1], inner, m[len(m)-1:])
 	})
 }
 
@@ -197,8 +197,6 @@ func writeCSV(w io.Writer, rows [][]string) error {
 // judged returns the eight verdict columns of one arm and metric, in the order of the head in
 // CSV. All are empty without a verdict.
 func judged(r *record.Result, a *record.Arm, metric string) []string {
-	// The copy of the baseline is no challenger: its comparison with the baseline is the A/A
-	// control.
 	v := verdictOn(either(a.Role == record.Copy, r.AA, r.Verdicts), a.Name, metric)
 	if v.Arm == "" {
 		return make([]string, 8)
@@ -227,7 +225,13 @@ func float(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 // Format: golang.org/design/14313-benchmark-format and benchfmt's unit lines.
 func Bench(w io.Writer, r *record.Result) error {
 	var b strings.Builder
-	for _, line := range configuration(r) {
+	e := r.Env
+	for _, line := range [][2]string{
+		{"run", r.Run}, {"started", when(!r.Started.IsZero(), "%s", r.Started.UTC().Format("2006-01-02T15:04:05Z"))}, {"scenario", r.Scenario}, {"status", string(r.Status)},
+		{"seed", strconv.FormatUint(r.Seed, 10)}, {"rate", when(r.Rate > 0, "%s", float(r.Rate))}, {"window-sec", float(r.Window)},
+		{"cpu", e.CPU}, {"kernel", e.Kernel}, {"go", e.Go}, {"schedlab", e.Version}, {"server-cpus", e.ServerCPUs}, {"load-cpus", e.LoadCPUs},
+		{"server-procs", strconv.Itoa(e.ServerProcs)}, {"load-procs", strconv.Itoa(e.LoadProcs)}, {"gogc", e.GOGC},
+	} {
 		if line[1] != "" {
 			fmt.Fprintf(&b, "%s: %s\n", line[0], oneLine(line[1]))
 		}
@@ -235,28 +239,12 @@ func Bench(w io.Writer, r *record.Result) error {
 	for _, m := range stats.Metrics() {
 		// assume=nothing makes benchstat use medians and a rank test: response times are not
 		// normal.
-		better := either(m.HigherIsBetter, "higher", "lower")
-		fmt.Fprintf(&b, "Unit %s better=%s assume=nothing\n", m.Bench, better)
+		fmt.Fprintf(&b, "Unit %s better=%s assume=nothing\n", m.Bench, either(m.HigherIsBetter, "higher", "lower"))
 	}
 	for i := range r.Arms {
 		benchArm(&b, r, &r.Arms[i])
 	}
 	return emit(w, "benchstat", b.String())
-}
-
-// configuration returns the keys and values of the configuration lines; an empty value leaves its
-// line out.
-func configuration(r *record.Result) [][2]string {
-	e := r.Env
-	started := when(!r.Started.IsZero(), "%s", r.Started.UTC().Format("2006-01-02T15:04:05Z"))
-	offered := when(r.Rate > 0, "%s", float(r.Rate))
-	return [][2]string{
-		{"run", r.Run}, {"started", started}, {"scenario", r.Scenario}, {"status", string(r.Status)},
-		{"seed", strconv.FormatUint(r.Seed, 10)}, {"rate", offered}, {"window-sec", float(r.Window)},
-		{"cpu", e.CPU}, {"kernel", e.Kernel}, {"go", e.Go}, {"schedlab", e.Version},
-		{"server-cpus", e.ServerCPUs}, {"load-cpus", e.LoadCPUs},
-		{"server-procs", strconv.Itoa(e.ServerProcs)}, {"load-procs", strconv.Itoa(e.LoadProcs)}, {"gogc", e.GOGC},
-	}
 }
 
 // benchArm writes one line for each valid block of an arm, with the figures that the block has.
@@ -271,17 +259,16 @@ func benchArm(b *strings.Builder, r *record.Result, a *record.Arm) {
 	procs := cmp.Or(a.Procs, r.Env.ServerProcs)
 	name += when(procs > 1 || regexp.MustCompile(`-\d+$`).MatchString(name), "-%d", max(procs, 1))
 	for i := range blocks {
-		var figures strings.Builder
+		figures := ""
 		for _, m := range stats.Metrics() {
-			// The units of times in this format are ns.
-			scale := either(m.Unit == "s", 1e9, 1.)
+			scale := either(m.Unit == "s", 1e9, 1.) // to ns
 			// A metric may lack blocks, where a window had too few requests for a quantile.
 			if values := a.Blocks[m.Name]; i < len(values) && !math.IsNaN(values[i]) && !math.IsInf(values[i], 0) {
-				fmt.Fprintf(&figures, " %s %s", strconv.FormatFloat(values[i]*scale, 'f', 3, 64), m.Bench)
+				figures += " " + strconv.FormatFloat(values[i]*scale, 'f', 3, 64) + " " + m.Bench
 			}
 		}
-		if figures.Len() > 0 { // a benchmark line needs at least one figure
-			fmt.Fprintf(b, "%s 1%s\n", name, figures.String())
+		if figures != "" { // a benchmark line needs at least one figure
+			fmt.Fprintf(b, "%s 1%s\n", name, figures)
 		}
 	}
 }

@@ -200,11 +200,12 @@ func Doubts(all []string, most int) (facts Facts) {
 	for _, d := range all[:min(most, len(all))] {
 		facts = append(facts, Fact{"Doubts", d})
 	}
-	switch left := len(all) - len(facts); {
-	case left > 0 && most > 0:
-		facts = append(facts, Fact{"Doubts", fmt.Sprintf("%d more with --verbose", left)})
-	case left > 0:
-		facts = append(facts, Fact{"Doubts", fmt.Sprintf("%d, with --verbose", left)})
+	if left := len(all) - len(facts); left > 0 {
+		format := "%d, with --verbose"
+		if most > 0 {
+			format = "%d more with --verbose"
+		}
+		facts = append(facts, Fact{"Doubts", fmt.Sprintf(format, left)})
 	}
 	return facts
 }

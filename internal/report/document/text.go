@@ -23,12 +23,12 @@ func (d Document) Text(o Options) string {
 		o.Width = 100
 	}
 	t := &text{Options: o}
-	name, answer := d.Name, d.Answer
+	answer := d.Answer
 	switch {
 	case d.Question != "":
-		t.prose("", strings.TrimPrefix(name+": "+d.Question, ": "))
-	case name != "" && answer != "":
-		answer = name + ": " + answer
+		t.prose("", strings.TrimPrefix(d.Name+": "+d.Question, ": "))
+	case d.Name != "" && answer != "":
+		answer = d.Name + ": " + answer
 	}
 	t.prose("", d.State)
 	for _, l := range Wrap(answer, t.Width, 0) {
@@ -109,19 +109,21 @@ func (t *text) part(indent string, p Part) {
 }
 
 // parts writes the parts of a section, with an empty line before notes, before sections, and
-// between two lists.
+// between two lists. Facts and tables follow each other without a gap: their columns set them apart.
 func (t *text) parts(indent string, parts []Part) {
 	var before Part
 	for _, p := range parts {
 		if !terminal.shows(p) {
 			continue
 		}
-		_, lines := p.(Lines)
-		_, more := before.(Lines)
-		_, note := p.(Note)
-		_, section := p.(Section)
-		// Facts and tables follow each other without a gap: their columns set them apart.
-		if before != nil && (note || section || lines && more) {
+		gap := false
+		switch p.(type) {
+		case Note, Section:
+			gap = before != nil
+		case Lines:
+			_, gap = before.(Lines)
+		}
+		if gap {
 			t.line("", "")
 		}
 		t.part(indent, p)
@@ -191,7 +193,8 @@ func labelWidth(facts Facts) (column int) {
 }
 
 // table writes a table with the first column aligned left, and figures aligned right, so that
-// digits of equal weight stand above each other.
+// digits of equal weight stand above each other. Columns from table.Below on follow below their row,
+// each after its head, and the last column above them is wrapped.
 func (t *text) table(indent string, table Table) {
 	rows := table.rows()
 	columns := len(rows[0])
@@ -205,42 +208,32 @@ func (t *text) table(indent string, table Table) {
 		}
 	}
 	for k, row := range rows {
-		if table.Below > 0 {
-			t.rowAndBelow(indent, rows[0], row, widths, k > 0)
-			continue
-		}
-		cells := make([]string, len(row))
-		for i, cell := range row {
+		cells := make([]string, columns)
+		for i, cell := range row[:columns] {
 			width := widths[i]
-			if i == 0 || table.Words {
+			if i == 0 || table.Words || table.Below > 0 {
 				width = -width // aligned left
 			}
 			cells[i] = fmt.Sprintf("%*s", width, cell)
 		}
-		t.line(indent+strings.Join(cells, "  "), "")
-	}
-}
-
-// rowAndBelow writes the first columns of a row in one line, the last of them wrapped, and the
-// other columns below it, each after its head. widths are the widths of the first columns.
-// below is false for the head itself, which has nothing to print below.
-func (t *text) rowAndBelow(indent string, head, row []string, widths []int, below bool) {
-	last := len(widths) - 1
-	left := indent
-	for i, cell := range row[:last] {
-		left += fmt.Sprintf("%-*s", widths[i]+2, cell)
-	}
-	lines := Wrap(row[last], t.Width-utf8.RuneCountInString(left), 2)
-	for i, cell := range row[last+1:] {
-		if below && cell != "" {
-			lines = append(lines, Wrap(head[last+1+i]+": "+cell, t.Width-utf8.RuneCountInString(left), 2)...)
+		if table.Below == 0 {
+			t.line(indent+strings.Join(cells, "  "), "")
+			continue
 		}
-	}
-	for i, l := range lines {
-		if i > 0 {
-			left = strings.Repeat(" ", utf8.RuneCountInString(left))
+		left := indent + strings.Join(append(cells[:columns-1], ""), "  ")
+		width := t.Width - utf8.RuneCountInString(left)
+		lines := Wrap(row[columns-1], width, 2)
+		for i, cell := range row[columns:] {
+			if k > 0 && cell != "" {
+				lines = append(lines, Wrap(rows[0][columns+i]+": "+cell, width, 2)...)
+			}
 		}
-		t.line(left+l, "")
+		for i, l := range lines {
+			if i > 0 {
+				left = strings.Repeat(" ", utf8.RuneCountInString(left))
+			}
+			t.line(left+l, "")
+		}
 	}
 }
 
@@ -276,27 +269,19 @@ func (t *text) paint(s string) string {
 // Wrap breaks s at spaces into lines of at most width columns. Lines after the first are
 // shorter by hang, so that the caller can indent them. A longer word gets a line for itself. An
 // nbsp is no space, so a number stays with its unit.
-func Wrap(s string, width, hang int) []string {
-	var lines []string
-	var line string
+func Wrap(s string, width, hang int) (lines []string) {
 	for word := range strings.FieldsFuncSeq(s, func(c rune) bool { return c == ' ' || unicode.IsControl(c) }) {
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
-			line += " " + word
-		default:
-			if len(lines) == 0 {
-				width -= hang
-			}
-			lines = append(lines, line)
-			line = word
+		last := len(lines) - 1
+		if last > 0 {
+			width, hang = width-hang, 0
+		}
+		if last >= 0 && utf8.RuneCountInString(lines[last])+1+utf8.RuneCountInString(word) <= width {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
 		}
 	}
-	if line == "" {
-		return lines
-	}
-	return append(lines, line)
+	return lines
 }
 
 // Harmless replaces control characters by spaces, except line breaks and tabs. Text from a
