@@ -17,9 +17,7 @@ import (
 // keeps an objective such as p99<10ms.
 //
 // The record has an interval for each arm, from the highest rate that was verified to the
-// lowest that was refuted, with every window of load in between. The functions of this file put
-// the interval in words (interval, capacityTable), draw the windows with theory (rateCharts),
-// and list them (details, capacityCSV).
+// lowest that was refuted, with every window of load in between.
 func capacityDocument(r *record.Result) document.Document {
 	return document.Document{
 		Name: r.Scenario, Question: r.Question, State: state(r), Answer: Headline(r), Context: []string{searched(r), machine(r.Env, r.Arms)}, Data: complete(r),
@@ -81,15 +79,12 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 	times, rates := []float64{term.Limit}, []float64{}
 	// A window of purpose overload is far beyond the capacity on purpose, to see whether the
 	// server recovers. It would stretch the axes. Without a term to plot no window has a value.
-	drawn := func(w record.RateWindow) (float64, bool) {
-		v, ok := w.Values[term.Metric]
-		return v, ok && w.Purpose != "overload"
+	drawn := func(a record.ArmCapacity) []record.RateWindow {
+		return only(a.Windows, func(w record.RateWindow) bool { _, ok := w.Values[term.Metric]; return ok && w.Purpose != "overload" })
 	}
 	for _, a := range r.Capacity.Arms {
-		for _, w := range a.Windows {
-			if v, ok := drawn(w); ok {
-				times, rates = append(times, min(v, 30*term.Limit)), append(rates, w.Rate) // clip long times, which would press the others to the floor
-			}
+		for _, w := range drawn(a) { // clip long times, which would press the others to the floor
+			times, rates = append(times, min(w.Values[term.Metric], 30*term.Limit)), append(rates, w.Rate)
 		}
 	}
 	if len(rates) == 0 {
@@ -117,24 +112,14 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 			p.add(line{series: s, Title: "the robust line of 1/" + term.Metric, Stroke: "line robust", Width: 1.6}, fitted(*a.Line, x))
 		}
 		// Points without a stroke: the windows are not in the order of their rates, and a line
-		// between them would claim a shape.
-		windows := line{series: s}
-		for _, w := range a.Windows {
-			v, ok := drawn(w)
-			if !ok {
-				continue
-			}
-			// Filled means kept, open means broken, and a refused window is grey whatever it
-			// showed.
-			class, title := "window "+s.Class, fmt.Sprintf("%s, trial %d (%s): %s at %s", a.Name, w.Trial, w.Purpose, seconds(v), rate(w.Rate))
-			switch {
-			case !w.Refused.None():
-				class, title = class+" refused", title+", refused: "+w.Refused.String()
-			case w.Kept:
-				class += " kept"
-			}
-			windows.Points = append(windows.Points, point{w.Rate, v, class, title})
-		}
+		// between them would claim a shape. Filled means kept, open means broken, and a refused window is
+		// grey whatever it showed.
+		windows := line{series: s, Points: each(drawn(a), func(w record.RateWindow) point {
+			v, refused := w.Values[term.Metric], !w.Refused.None()
+			class := "window " + s.Class + when(refused, " refused") + when(w.Kept && !refused, " kept")
+			title := fmt.Sprintf("%s, trial %d (%s): %s at %s", a.Name, w.Trial, w.Purpose, seconds(v), rate(w.Rate)) + when(refused, ", refused: %s", w.Refused.String())
+			return point{w.Rate, v, class, title}
+		})}
 		if len(windows.Points) > 0 {
 			p.Lines = append(p.Lines, windows)
 			charts = append(charts, chart{
@@ -191,36 +176,25 @@ func CapacitySVG(w io.Writer, r *record.Result) error {
 
 // details returns a folded table of all windows for each arm, in the order they ran.
 func details(r *record.Result) []document.Part {
-	type w = record.RateWindow
-	fields := []field[w]{
-		{"trial", nil, func(x w) string { return count(x.Trial) }}, {"for", nil, func(x w) string { return x.Purpose }},
-		{"offered", nil, func(x w) string { return rate(x.Rate) }}, {"sent", nil, func(x w) string { return rate(x.Sent) }}, {"goodput", nil, func(x w) string { return rate(x.Goodput) }},
+	head := []string{"trial", "for", "offered", "sent", "goodput"}
+	terms := only(r.Capacity.Terms, func(t record.SLOTerm) bool { return t.Metric != "goodput" })
+	head = append(append(head, each(terms, func(t record.SLOTerm) string { return t.Metric })...), "objective")
+	row := func(x record.RateWindow) []string {
+		figures := each(terms, func(t record.SLOTerm) string {
+			v, ok := x.Values[t.Metric]
+			switch {
+			case !ok:
+				return none
+			case t.Metric == "errors":
+				return plain(100*v) + nbsp + "%"
+			}
+			return seconds(v)
+		})
+		objective := either(x.Refused.None(), either(x.Kept, "kept", "broken"), "refused: "+x.Refused.String())
+		return slices.Concat([]string{count(x.Trial), x.Purpose, rate(x.Rate), rate(x.Sent), rate(x.Goodput)}, figures, []string{objective})
 	}
-	for _, t := range r.Capacity.Terms {
-		if t.Metric != "goodput" {
-			fields = append(fields, field[w]{t.Metric, nil, func(x w) string {
-				v, ok := x.Values[t.Metric]
-				switch {
-				case !ok:
-					return none
-				case t.Metric == "errors":
-					return plain(100*v) + nbsp + "%"
-				}
-				return seconds(v)
-			}})
-		}
-	}
-	fields = append(fields, field[w]{"objective", nil, func(x w) string {
-		switch {
-		case !x.Refused.None():
-			return "refused: " + x.Refused.String()
-		case x.Kept:
-			return "kept"
-		}
-		return "broken"
-	}})
 	return each(r.Capacity.Arms, func(a record.ArmCapacity) document.Part {
-		return document.Details{Summary: a.Name, Parts: []document.Part{document.Table{Rows: rows(a.Windows, fields...), Words: true}}}
+		return document.Details{Summary: a.Name, Parts: []document.Part{document.Table{Rows: append([][]string{head}, each(a.Windows, row)...), Words: true}}}
 	})
 }
 
@@ -382,10 +356,8 @@ func capacityCSV(w io.Writer, r *record.Result) error {
 			row := []string{r.Run, r.Scenario, a.Name, a.Mode, a.Outcome, float(a.Low), float(a.High),
 				strconv.Itoa(x.Trial), x.Purpose, float(x.Rate), float(x.Sent), float(x.Goodput), float(x.Errors)}
 			times := each(metrics, func(m string) string {
-				if v, ok := x.Values[m]; ok {
-					return float(v)
-				}
-				return ""
+				v, ok := x.Values[m]
+				return when(ok, "%s", float(v))
 			})
 			rows = append(rows, slices.Concat(row, times, []string{strconv.FormatBool(x.Kept), x.Refused.String()}))
 		}

@@ -196,8 +196,7 @@ func starving(r *record.Result) []string {
 func starvedBy(r *record.Result, name string) string {
 	a := armOf(r, name)
 	if f := a.Fairness; f != nil {
-		did := either(f.Short, "has given no answer yet to", "starved")
-		return fmt.Sprintf("%s %d of %s", did, a.StarvedConnections, prose.Plural(f.Asked, "connection"))
+		return fmt.Sprintf("%s %d of %s", either(f.Short, "has given no answer yet to", "starved"), a.StarvedConnections, prose.Plural(f.Asked, "connection"))
 	}
 	return "starved " + prose.Plural(a.StarvedConnections, "connection")
 }
@@ -260,22 +259,17 @@ func fallsBehind(r *record.Result, v record.Verdict) string {
 // lean. If metrics lean both ways it names none. Where a third arm's growing backlog left the
 // baseline without a copy to judge by, it names that arm.
 func undecided(s record.Standing, open []record.Verdict) string {
+	blocks, leaning := 0, ""
 	for _, v := range open {
+		blocks = max(blocks, v.Blocks)
 		third := first(v.Reason.Because, func(f record.Fact) bool { return f.Arm != "" && f.Arm != s.Arm && f.Arm != s.Baseline })
 		if v.Verdict == stats.Refused && third.Arm != "" {
 			return fmt.Sprintf("%s and %s cannot be judged in a run with %s, whose backlog grows: compare them without it", s.Arm, s.Baseline, third.Arm)
 		}
 	}
-	blocks, leaning := 0, ""
-	for _, v := range open {
-		blocks = max(blocks, v.Blocks)
-	}
 	leans := only(open, func(v record.Verdict) bool { return v.Lean != "" })
 	if ways := grouped(leans, func(v record.Verdict) stats.Decision { return v.Lean }); len(ways) == 1 {
-		leaning = fmt.Sprintf(" and leans %s (%s)", lower(leans[0].Lean), changes(leans))
-		if shown := shownBy(leans); shown != "" {
-			leaning += ": " + shown
-		}
+		leaning = strings.TrimSuffix(fmt.Sprintf(" and leans %s (%s): %s", lower(leans[0].Lean), changes(leans), shownBy(leans)), ": ")
 	}
 	return fmt.Sprintf("%s against %s is undecided after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning)
 }

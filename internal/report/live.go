@@ -28,23 +28,20 @@ func Live(p record.Progress) (table, charts document.Part) {
 	if len(p.Arms) == 0 {
 		return document.Lines{}, document.Charts{}
 	}
-	arms := each(p.Arms, func(a record.ArmProgress) record.Arm { return record.Arm{Name: a.Name, Role: a.Role} })
-	all := seriesOf(arms)
+	all := seriesOf(each(p.Arms, func(a record.ArmProgress) record.Arm { return record.Arm{Name: a.Name, Role: a.Role} }))
 	rows := [][]string{{"arm", "blocks", "p50", "interval", "p99", "interval", "goodput", "accepted", "done", "open"}}
 	for _, a := range p.Arms {
-		row := append([]string{a.Name, count(len(a.P50.Blocks))}, slices.Concat(ranged(a.P50.SoFar), ranged(a.P99.SoFar))...)
-		row = append(row, orNone(a.Goodput.SoFar, func(s record.Spread) string { return rate(s.Median) }))
-		for _, of := range []func(record.Reading) int64{
-			func(c record.Reading) int64 { return c.Accepted }, func(c record.Reading) int64 { return c.Done }, func(c record.Reading) int64 { return c.Open },
-		} {
-			row = append(row, orNone(a.Connections, func(c record.Reading) string { return count(int(of(c))) }))
+		goodput := orNone(a.Goodput.SoFar, func(s record.Spread) string { return rate(s.Median) })
+		connections := []string{none, none, none}
+		if c := a.Connections; c != nil {
+			connections = []string{count(int(c.Accepted)), count(int(c.Done)), count(int(c.Open))}
 		}
-		rows = append(rows, row)
+		rows = append(rows, slices.Concat([]string{a.Name, count(len(a.P50.Blocks))}, ranged(a.P50.SoFar), ranged(a.P99.SoFar), []string{goodput}, connections))
 	}
-	var drawn document.Charts
-	drawn = append(drawn, narrowing("p50", p, all, func(a record.ArmProgress) record.BlockFigures { return a.P50 })...)
-	drawn = append(drawn, narrowing("p99", p, all, func(a record.ArmProgress) record.BlockFigures { return a.P99 })...)
-	return document.Table{Rows: rows, Marks: classes(all)}, drawn
+	return document.Table{Rows: rows, Marks: classes(all)}, slices.Concat(
+		narrowing("p50", p, all, func(a record.ArmProgress) record.BlockFigures { return a.P50 }),
+		narrowing("p99", p, all, func(a record.ArmProgress) record.BlockFigures { return a.P99 }),
+	)
 }
 
 // ranged formats a median and its interval.

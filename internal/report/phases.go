@@ -301,8 +301,7 @@ func twins(r *record.Result) document.Part {
 	var means, tails, beyond []float64
 	for _, a := range choices(r.Arms) {
 		switch w := a.Twin; {
-		case w == nil:
-		// No scheduler was simulated, for a reason that the record has.
+		case w == nil: // no scheduler was simulated, for a reason that the record has
 		case w.Mean == nil:
 			lines = append(lines, fmt.Sprintf("%s: no twin: %s", a.Name, w.Why.String()))
 		default:
@@ -331,12 +330,9 @@ func twins(r *record.Result) document.Part {
 		optional("twin's p99", func(a record.Arm) *record.Spread { return a.Twin.P99 }, inTail),
 		optional("measured", func(a record.Arm) *record.Spread { return a.Twin.MeasuredP99 }, inTail),
 	)
-	legend := ""
-	if len(with) > 0 {
-		legend = "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; " +
-			"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; " +
-			"each block's figures add up, their medians, column by column, only nearly (docs/reference/queueing.md)"
-	}
+	legend := when(len(with) > 0, "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; "+
+		"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; "+
+		"each block's figures add up, their medians, column by column, only nearly (docs/reference/queueing.md)")
 	return document.Section{
 		ID: "twin", Title: "Against the ideal twin", About: overBlocks("medians", caveat(r)),
 		Lead:  "Each arm beside its own requests in an ideal scheduler of its kind, block by block.",
