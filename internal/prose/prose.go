@@ -30,12 +30,20 @@ func PerSecond(rate float64) string {
 	if rate < 100 {
 		return fmt.Sprintf("%.3g/s", rate)
 	}
+	return Grouped(fmt.Sprintf("%.0f/s", rate))
+}
+
+// Grouped puts a comma between every three digits at the beginning of a text such as "-12500.25/s", up
+// to the first character that is no digit.
+func Grouped(number string) string {
+	unsigned := strings.TrimPrefix(number, "-")
+	digits := strings.IndexFunc(unsigned+".", func(c rune) bool { return c < '0' || c > '9' })
+	sign := len(number) - len(unsigned)
 	// Commas are put in from the right, so that those already there do not move the next place.
-	digits := fmt.Sprintf("%.0f", rate)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
+	for i := sign + digits - 3; i > sign; i -= 3 {
+		number = number[:i] + "," + number[i:]
 	}
-	return digits + "/s"
+	return number
 }
 
 // Digits formats v with three significant digits, or as a whole number from 100 on.
@@ -47,8 +55,8 @@ func Digits(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// Seconds formats v, a time in seconds that is not negative, in s, ms, µs or ns, whichever suits
-// it: three significant digits and at most three decimals, as in "1.25 ms".
+// Seconds formats v, a time in seconds, in s, ms, µs or ns, whichever suits it: three significant
+// digits and at most three decimals, as in "1.25 ms".
 func Seconds(v float64) string {
 	unit := "s"
 	switch {
@@ -67,5 +75,5 @@ func Seconds(v float64) string {
 	if v > 0 {
 		decimals = min(max(2-int(math.Floor(math.Log10(v))), 0), 3)
 	}
-	return strconv.FormatFloat(v, 'f', decimals, 64) + " " + unit
+	return Grouped(strconv.FormatFloat(v, 'f', decimals, 64)) + " " + unit
 }

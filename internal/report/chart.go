@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
@@ -267,7 +268,7 @@ func timeLabel(v float64) string {
 }
 
 // countLabel formats a round number.
-func countLabel(v float64) string { return group(strconv.FormatFloat(v, 'f', -1, 64)) }
+func countLabel(v float64) string { return prose.Grouped(strconv.FormatFloat(v, 'f', -1, 64)) }
 
 // A series is the name of an arm and its CSS class in drawings. The class is the same
 // everywhere on a page, so an arm has one colour in all charts and tables.

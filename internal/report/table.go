@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
@@ -192,7 +193,7 @@ func asides(arms []record.Arm) [][]string {
 		optional("threads", of, func(f record.Footprint) string {
 			return count(f.Threads) + when(f.Processes > 1, " in %d processes", f.Processes)
 		}),
-		optional("switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string { return group(strconv.FormatFloat(v, 'f', decimals(v, 3), 64)) }),
+		optional("switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string { return prose.Grouped(strconv.FormatFloat(v, 'f', decimals(v, 3), 64)) }),
 		optional("loops' CPU", func(a record.Arm) *float64 { return a.Loops }, func(v float64) string { return percent("%.0f", v) }),
 	)
 }
@@ -274,7 +275,7 @@ func span(values []float64) (low, high float64) {
 
 // number formats v, in the column's base unit, without the unit.
 func (s scale) number(v float64) string {
-	return group(strconv.FormatFloat(v/s.factor, 'f', s.decimals, 64))
+	return prose.Grouped(strconv.FormatFloat(v/s.factor, 'f', s.decimals, 64))
 }
 
 // format formats v, in the column's base unit, with the unit.
@@ -296,30 +297,13 @@ func (s scale) plus(v float64) string {
 func (s scale) signed(v float64) string { return s.plus(v) + nbsp + s.unit }
 
 // seconds formats one time in the unit that suits it, with three significant digits.
-func seconds(v float64) string {
-	if v == 0 {
-		return "0" + nbsp + "s"
-	}
-	return timeScale(v).format(v)
-}
+func seconds(v float64) string { return strings.ReplaceAll(prose.Seconds(v), " ", nbsp) }
 
 // rate formats a number per second, with two significant digits at least.
-func rate(v float64) string { return group(strconv.FormatFloat(v, 'f', decimals(v, 2), 64)) + "/s" }
+func rate(v float64) string { return prose.Grouped(strconv.FormatFloat(v, 'f', decimals(v, 2), 64)) + "/s" }
 
 // count formats a whole number.
-func count(n int) string { return group(strconv.Itoa(n)) }
-
-// group puts a comma between every three digits before the point. number is a decimal number
-// without an exponent.
-func group(number string) string {
-	whole, fraction, _ := strings.Cut(number, ".")
-	first := len(whole) - len(strings.TrimPrefix(whole, "-")) + 1
-	// From right to left: a comma then moves only digits that are done.
-	for i := len(whole) - 3; i >= first; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	return whole + when(fraction != "", ".%s", fraction)
-}
+func count(n int) string { return prose.Grouped(strconv.Itoa(n)) }
 
 // change formats a ratio as [stats.Change] does, such as "+12 %", with nbsp before the per cent
 // sign.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"schedlab/internal/command"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
@@ -201,7 +202,7 @@ func fingerprint(r *record.Result) document.Part {
 		{"server's CPUs", cmp.Or(e.ServerCPUs, "not pinned")}, {"server's Go runtime", serverProcs(e, r.Arms)}, {"load's CPUs", cmp.Or(e.LoadCPUs, "not pinned")}, {"load's Go runtime", procs(e.LoadProcs)},
 		{"kernel", known(e.Kernel)}, {"clock source", known(e.Clocksource)}, {"governor", known(e.Governor)}, {"cgroup CPU limit", cmp.Or(e.CPUMax, "none")},
 		{"load average at start", plain(e.Load1)}, {"CPU pressure at start", known(e.PSI)}, {"CPU time stolen", plain(e.StealRatio*100) + nbsp + "%"}, {"somaxconn", count(e.Somaxconn)},
-		{"port range", known(e.PortRange)}, {"longest regular pause", either(e.Pause > 0, seconds(e.Pause), "not measured")}, {"descriptors", group(strconv.FormatUint(e.NoFile, 10))},
+		{"port range", known(e.PortRange)}, {"longest regular pause", either(e.Pause > 0, seconds(e.Pause), "not measured")}, {"descriptors", prose.Grouped(strconv.FormatUint(e.NoFile, 10))},
 		{"CPU demand", plain(e.ItersPerUsec) + " iterations/µs"},
 	}...)
 	return document.Grid(each(rows, func(row [2]string) document.Fact { return document.Fact{Label: row[0], Text: row[1]} }))

@@ -259,21 +259,14 @@ func xmax(a record.Arm) string {
 	return orNone(a.XMax, rate) + when(a.XMax != nil && a.Apart > 0, ", halves of the probe %s apart", percent("%.0f", a.Apart))
 }
 
-// conditions describes the circumstances under which all verdicts hold: the CPUs of the
-// servers, and the confidence of all intervals together.
+// conditions describes the confidence of all intervals together; "" without verdicts.
 func conditions(r *record.Result) string {
-	text := "server: " + servers(r.Env, r.Arms, func(procs string) string {
-		if set, err := record.ParseCPUs(r.Env.ServerCPUs); err == nil {
-			return plural(len(set), "CPU") + ", " + procs
-		}
-		return fmt.Sprintf("%s shared with the load, %s", plural(r.Env.CPUs, "CPU"), procs)
-	})
 	primary := len(only(r.Verdicts, func(v record.Verdict) bool { return v.Primary }))
 	if primary == 0 || oneReason(r.Verdicts) != "" {
-		return text
+		return ""
 	}
 	rest := len(r.Verdicts) - primary // same interval width, but not counted in the correction
-	return text + fmt.Sprintf("; %s of times, 95%s%% together", plural(primary, "comparison"), nbsp) +
+	return fmt.Sprintf("%s of times, 95%s%% together", plural(primary, "comparison"), nbsp) +
 		when(rest > 0, "; %d of goodput and CPU time, %s each", rest, percent("%.1f", 1-stats.Alpha/float64(primary))) +
 		when(len(r.Gate) > 0, "; as compare judges, against one run of %s a block, where the gate takes both", r.Arms[0].Name)
 }
@@ -361,9 +354,8 @@ func machine(e record.Env, arms []record.Arm) string {
 	if e.Cluster != nil {
 		return strings.Join(nonEmpty(inPods(e.Cluster), e.Go), "; ")
 	}
-	server := servers(e, arms, func(procs string) string { return side(e.ServerCPUs, e.CPUs, procs) })
 	load := side(e.LoadCPUs, e.CPUs, procs(e.LoadProcs))
-	return strings.Join(nonEmpty("server "+server, "load "+load, e.CPU, when(e.Virtualised, "virtual machine"), e.Go), "; ")
+	return strings.Join(nonEmpty("server "+servers(e, arms), "load "+load, e.CPU, when(e.Virtualised, "virtual machine"), e.Go), "; ")
 }
 
 // inPods tells where servers and load of a run on a cluster were.
@@ -388,18 +380,18 @@ func side(list string, cpus int, procs string) string {
 	return fmt.Sprintf("on CPU%s%s (%s, %s)", nbsp, list, plural(len(set), "CPU"), procs)
 }
 
-// servers describes where the arms' servers ran. here formats the place that the plan has for
-// servers, given their GOMAXPROCS; it is used for all servers that ran there. Servers elsewhere
-// are named one by one, since arms on other CPUs do not compare equally.
-func servers(e record.Env, arms []record.Arm, here func(procs string) string) string {
+// servers describes where the arms' servers ran, and their GOMAXPROCS. Servers that ran elsewhere than
+// planned are named one by one, since arms on other CPUs do not compare equally.
+func servers(e record.Env, arms []record.Arm) string {
+	here := func(arms []record.Arm) string { return side(e.ServerCPUs, e.CPUs, serverProcs(e, arms)) }
 	arms = choices(arms)
 	placed := only(arms, func(a record.Arm) bool { return elsewhere(a) == "" })
 	if len(placed) == len(arms) {
-		return here(serverProcs(e, arms))
+		return here(arms)
 	}
 	moved := only(arms, func(a record.Arm) bool { return elsewhere(a) != "" })
 	return strings.Join(each(moved, func(a record.Arm) string { return a.Name + ": " + elsewhere(a) }), "; ") +
-		when(len(placed) > 0, "; %s: %s", listed(placed, name), here(serverProcs(e, placed)))
+		when(len(placed) > 0, "; %s: %s", listed(placed, name), here(placed))
 }
 
 // elsewhere describes where an arm's server ran, if not where the plan has servers; "" if it
