@@ -10,16 +10,14 @@
 // The files, by a reader's question:
 //
 //   - report.go: the list of formats, and the formats for programs
-//   - whole.go, brief.go: the full report, and one screen of it
-//   - summary.go: a pull request's reports, of a run and of a gate, and those of a pack
+//   - whole.go, brief.go: the full report with everything that speaks against it, and one screen of it
+//   - summary.go: the reports of a pull request, a gate and a pack, and the charts of docs/experiments
 //   - headline.go: the answer in one sentence
 //   - words.go: verdicts, loads and machines in words
-//   - doubts.go: everything that speaks against a result
 //   - table.go: tables, units and digits
-//   - chart.go: axes, lines and bars; curves.go, heat.go and phases.go: the drawings of a run
+//   - chart.go: axes, lines and bars; curves.go, heat.go and phases.go: the drawings of a run, also
+//     while it goes on
 //   - capacity.go, map.go, explain.go, commands.go: the other results of schedlab
-//   - topic.go: the charts of docs/experiments
-//   - live.go: parts of the pages of `schedlab ui`
 //
 // A report is complete before its first byte is written, so an error in building it writes
 // nothing. Functions only read their record, so several goroutines may report one record at

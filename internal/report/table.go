@@ -300,7 +300,9 @@ func (s scale) signed(v float64) string { return s.plus(v) + nbsp + s.unit }
 func seconds(v float64) string { return strings.ReplaceAll(prose.Seconds(v), " ", nbsp) }
 
 // rate formats a number per second, with two significant digits at least.
-func rate(v float64) string { return prose.Grouped(strconv.FormatFloat(v, 'f', decimals(v, 2), 64)) + "/s" }
+func rate(v float64) string {
+	return prose.Grouped(strconv.FormatFloat(v, 'f', decimals(v, 2), 64)) + "/s"
+}
 
 // count formats a whole number.
 func count(n int) string { return prose.Grouped(strconv.Itoa(n)) }
