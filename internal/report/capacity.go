@@ -239,28 +239,23 @@ func capacityTable(r *record.Result) [][]string {
 
 // interval returns an arm's capacity for a table cell, in the words of its outcome.
 func interval(a record.ArmCapacity) string {
-	switch {
-	case a.Outcome == "between":
+	switch a.Outcome {
+	case "between":
 		return strings.TrimSuffix(rate(a.Low), "/s") + " to " + rate(a.High)
-	case a.Outcome == "beyond":
+	case "beyond":
 		return "above " + rate(a.Low)
 	// Not one rate was kept, and a lower one would starve the same clients, or cannot have the goodput promised.
-	case a.Outcome == "below" && !a.Starves.None(), a.Outcome == "never":
+	case "never":
 		return noRate
-	case a.Outcome == "below":
-		return "below " + rate(a.High)
-	case a.Outcome == "slow":
+	case "below":
+		return either(a.Starves.None(), "below "+rate(a.High), noRate)
+	case "slow":
 		return "too slow to judge"
-	case a.Outcome == "died" && a.End != nil && a.End.Rate > 0:
-		return "died at " + rate(a.End.Rate)
-	case a.Outcome == "died":
-		return "died"
-	case a.Low > 0:
-		return "undecided: above " + rate(a.Low)
-	case a.High > 0:
-		return "undecided: below " + rate(a.High)
+	case "died":
+		end := cmp.Or(a.End, &record.SearchEnd{})
+		return "died" + when(end.Rate > 0, " at %s", rate(end.Rate))
 	}
-	return "undecided"
+	return "undecided" + either(a.Low > 0, ": above "+rate(a.Low), when(a.High > 0, ": below %s", rate(a.High)))
 }
 
 // capacityLines returns the arms' answers, how they compare, and a note on what a request
@@ -268,10 +263,10 @@ func interval(a record.ArmCapacity) string {
 func capacityLines(r *record.Result) (lines []string) {
 	var rates []float64
 	for _, a := range r.Capacity.Arms {
-		lines, rates = append(lines, a.Answer.String()+when(!a.Starves.None(), " "+ofSome)), append(rates, a.CPURates...)
-	}
-	if len(lines) == 1 {
-		lines = nil
+		rates = append(rates, a.CPURates...)
+		if len(r.Capacity.Arms) > 1 {
+			lines = append(lines, a.Answer.String()+when(!a.Starves.None(), " "+ofSome))
+		}
 	}
 	lines = append(lines, capacityCompared(r)...)
 	if len(rates) > 0 {

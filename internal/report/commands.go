@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -73,30 +72,25 @@ func tallied[K cmp.Ordered](counts map[K]int) string {
 // attacked returns the answer in one or two sentences: how many requests got a good reply, the
 // highest quantile up to p99 that the number of requests can show, and starved connections.
 func attacked(a *record.Attack) string {
-	ended := a.Sent - a.CutOff
+	ended := a.Sent - a.CutOff // a request that was cut off at the end has neither failed nor succeeded
 	switch {
-	// Without any status not even a bad reply came, so nothing listens there, or it never
-	// answers.
+	// Without any status not even a bad reply came, so nothing listens there, or it never answers.
 	case a.Good == 0 && ended > 0 && len(a.Statuses) == 0:
 		return "Nothing answered at " + a.Target + "."
 	case a.Good == 0:
 		return "No request got a good reply."
 	}
-	// A request that was cut off at the end has neither failed nor succeeded.
 	text := either(a.Good < ended, count(a.Good)+" of "+plural(ended, "request"), "All "+plural(a.Good, "request")) + " got a good reply"
 	// A time from the sending hides the wait of requests that were sent late (coordinated
 	// omission), so the answer says where times begin.
 	from := since(a) + when(!a.Paced(), ", as there is no schedule")
-	at, took := "mean", a.Response.Mean
-	// They are in ascending order, so the last one that is known stays.
-	for _, q := range quantilesOf(a.Response) {
-		if q.known && q.name != "p99.9" {
-			at, took = q.name, q.value
-		}
+	shown := quantileOf{name: "mean", value: a.Response.Mean}
+	for _, q := range quantilesOf(a.Response)[:3] { // ascending
+		shown = either(q.known, q, shown)
 	}
 	// Where most connections get no answer, nearly all requests go over the others.
 	return when(a.Starved > 0, "%d of %s got no reply at all, and these times are mostly of the others: ", a.Starved, plural(a.Asked, "connection")) +
-		fmt.Sprintf("%s: %s %s, %s.", text, at, seconds(took), from)
+		fmt.Sprintf("%s: %s %s, %s.", text, shown.name, seconds(shown.value), from)
 }
 
 // attackTimes returns the table of times, with a row for each kind: response, good replies
@@ -179,12 +173,9 @@ func quantilesOf(q record.Quantiles) []quantileOf {
 // quantiles lists the known quantiles of q, its maximum and its mean in one line; "none"
 // without any times.
 func quantiles(q record.Quantiles) string {
-	if q.Count == 0 {
-		return "none"
-	}
 	known := only(quantilesOf(q), func(at quantileOf) bool { return at.known })
 	known = append(known, quantileOf{"max", q.Max, true}, quantileOf{"mean", q.Mean, true})
-	return listed(known, func(at quantileOf) string { return at.name + " " + seconds(at.value) })
+	return either(q.Count > 0, listed(known, func(at quantileOf) string { return at.name + " " + seconds(at.value) }), "none")
 }
 
 // judgements are the classes of an audit's findings in the order of the report: the heading of
@@ -326,27 +317,22 @@ func choiceDocument(c record.Choice) document.Document {
 }
 
 // WriteChoices writes the Markdown table of all recommendations: a section for each kind of
-// requests, and in it a line for each goal. cells with one kind must follow each other. size
-// returns the reason for the size of a mode.
+// requests, and in it a line for each goal. size returns the reason for the size of a mode.
 func WriteChoices(w io.Writer, cells []record.ChoiceCell, size func(mode string) string) error {
-	var b bytes.Buffer
-	for i, c := range cells {
-		if i == 0 || cells[i-1].Does != c.Does {
-			kind := record.KindsOfRequests[c.Does]
-			fmt.Fprintf(&b, "### %s\n\n%s It does not matter %s.\n\n", upperFirst(kind.Name), kind.About, record.Fact{Code: record.Code("choose-unless-" + c.Does)}.String())
-			b.WriteString("| what matters | choose | size | measured difference |\n|---|---|---|---|\n")
-		}
-		choose, sized := "not measured here yet", ""
-		if len(c.Best) > 0 {
-			choose, sized = "`"+c.Best[0].Mode+"`", size(c.Best[0].Mode)
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.Matters, choose, sized, measuredDifference(c))
-		if i == len(cells)-1 || cells[i+1].Does != c.Does {
-			b.WriteString("\n")
-		}
-	}
-	_, err := w.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
-	return err
+	sections := each(grouped(cells, func(c record.ChoiceCell) string { return c.Does }), func(group []record.ChoiceCell) string {
+		does := group[0].Does
+		kind, unless := record.KindsOfRequests[does], record.Fact{Code: record.Code("choose-unless-" + does)}
+		lines := each(group, func(c record.ChoiceCell) string {
+			choose, sized := "not measured here yet", ""
+			if len(c.Best) > 0 {
+				choose, sized = "`"+c.Best[0].Mode+"`", size(c.Best[0].Mode)
+			}
+			return fmt.Sprintf("| %s | %s | %s | %s |\n", c.Matters, choose, sized, measuredDifference(c))
+		})
+		return fmt.Sprintf("### %s\n\n%s It does not matter %s.\n\n", upperFirst(kind.Name), kind.About, unless.String()) +
+			"| what matters | choose | size | measured difference |\n|---|---|---|---|\n" + strings.Join(lines, "")
+	})
+	return emit(w, "markdown", strings.Join(sections, "\n"))
 }
 
 // upperFirst returns s with its first letter in upper case. s must begin with an ASCII letter.

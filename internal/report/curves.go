@@ -321,39 +321,35 @@ func openColumns(arms []record.Arm) [][]string {
 // countersCharts draws each arm's connections over the window, all with the same axes: open
 // ones, and below them the rates of accepted and done ones. Counters only grow, so a rate is
 // the growth between two readings, drawn in the middle between them.
-func countersCharts(r *record.Result, known []record.Arm) (charts document.Charts) {
-	var all []chart
+func countersCharts(r *record.Result, known []record.Arm) document.Charts {
 	open, rates := 1., 1. // the smallest range of an axis
-	for _, a := range known {
-		c := chart{Caption: a.Name, Label: "Connections of " + a.Name + " over the window: open, and accepted and done per second", Width: 420, Height: 262}
-		lines := make([]line, 3)
-		for i, s := range []series{{"open", "base"}, {"accepted", "c0"}, {"done", "c1 dash"}} {
-			lines[i] = line{series: s, Title: s.Name, Stroke: "line", Width: 2}
-		}
+	all := each(known, func(a record.Arm) chart {
+		lines := each([]series{{"open", "base"}, {"accepted", "c0"}, {"done", "c1 dash"}}, func(s series) line {
+			return line{series: s, Title: s.Name, Stroke: "line", Width: 2}
+		})
 		for i, at := range a.Counters.Readings {
 			lines[0].Points = append(lines[0].Points, point{at.At, float64(at.Open), "", count(int(at.Open)) + " at " + moment(at.At)})
 			open = max(open, float64(at.Open))
-			// The first reading has no reading before it to take a difference with.
-			if i == 0 {
-				continue
-			}
-			last := a.Counters.Readings[i-1]
+			last := a.Counters.Readings[max(i-1, 0)] // the first reading has none before it to take a difference with
 			middle, took := (last.At+at.At)/2, at.At-last.At
-			accepted, done := float64(at.Accepted-last.Accepted)/took, float64(at.Done-last.Done)/took
-			lines[1].Points = append(lines[1].Points, point{middle, accepted, "", rate(accepted) + " at " + moment(middle)})
-			lines[2].Points = append(lines[2].Points, point{middle, done, "", rate(done) + " at " + moment(middle)})
-			rates = max(rates, accepted, done)
+			for k, grown := range []int64{at.Accepted - last.Accepted, at.Done - last.Done} {
+				if v := float64(grown) / took; i > 0 {
+					lines[k+1].Points = append(lines[k+1].Points, point{middle, v, "", rate(v) + " at " + moment(middle)})
+					rates = max(rates, v)
+				}
+			}
 		}
 		x := axis{high: r.Window, From: 60, To: 404}
-		c.Panels = []panel{{Title: "open", X: x, Lines: lines[:1]}, {Title: "per second", X: x.marked(4, timeLabel), Lines: lines[1:]}}
-		all = append(all, c)
-	}
-	for _, c := range all { // with the axes of all
+		return chart{
+			Caption: a.Name, Label: "Connections of " + a.Name + " over the window: open, and accepted and done per second", Width: 420, Height: 262,
+			Panels: []panel{{Title: "open", X: x, Lines: lines[:1]}, {Title: "per second", X: x.marked(4, timeLabel), Lines: lines[1:]}},
+		}
+	})
+	return each(all, func(c chart) document.Chart { // with the axes of all
 		c.Panels[0].Y = axis{high: open * 1.06, From: 112, To: 22}.marked(5, countLabel)
 		c.Panels[1].Y = axis{high: rates * 1.06, From: 236, To: 146}.marked(5, countLabel)
-		charts = append(charts, c.figure())
-	}
-	return charts
+		return c.figure()
+	})
 }
 
 // Figures returns the medians of the arms and the verdicts in sentences, for a page that shows several
@@ -408,28 +404,28 @@ func narrowing(label string, p record.Progress, all []series, of func(record.Arm
 	var values []float64
 	most := max(p.FirstLook, 6)
 	for i, a := range p.Arms {
-		var middle, low, high []point
 		var known []float64
+		middle, low, high := line{series: all[i], Stroke: "line"}, line{series: all[i], Stroke: "line fit", Width: 1.2}, line{series: all[i], Stroke: "line fit", Width: 1.2}
 		for k, v := range of(a).Blocks {
 			if v == nil {
 				continue
 			}
 			known = append(known, *v)
 			s, x := record.SpreadOf(known), float64(k+1)
-			middle, low, high = append(middle, point{X: x, Y: s.Median, Class: when(k == 0, "dot")}), append(low, point{X: x, Y: s.Low}), append(high, point{X: x, Y: s.High})
+			middle.Points = append(middle.Points, point{X: x, Y: s.Median, Class: when(k == 0, "dot")})
+			low.Points, high.Points = append(low.Points, point{X: x, Y: s.Low}), append(high.Points, point{X: x, Y: s.High})
 			values, most = append(values, s.Low, s.High), max(most, k+1)
 		}
 		if len(known) > 0 {
-			title := fmt.Sprintf("%s: %s after %s", a.Name, seconds(of(a).SoFar.Median), plural(len(known), "block"))
-			lines = append(lines, line{series: all[i], Title: title, Stroke: "line", Points: middle},
-				line{series: all[i], Stroke: "line fit", Width: 1.2, Points: low}, line{series: all[i], Stroke: "line fit", Width: 1.2, Points: high})
+			middle.Title = fmt.Sprintf("%s: %s after %s", a.Name, seconds(of(a).SoFar.Median), plural(len(known), "block"))
+			lines = append(lines, middle, low, high)
 		}
 	}
 	if len(lines) == 0 {
 		return nil
 	}
-	c := chart{Caption: label + " after each block, with its interval", Width: 340, Height: 220,
-		Label: label + " after each block, a line for each arm, with the ends of its 95 % interval"}
-	c.Panels = []panel{{X: axis{low: 1, high: float64(most), From: 56, To: 330}.marked(5, countLabel), Y: closeAxis(values, 190, 10).marked(4, timeLabel), Lines: lines}}
-	return document.Charts{c.figure()}
+	return document.Charts{chart{
+		Caption: label + " after each block, with its interval", Width: 340, Height: 220, Label: label + " after each block, a line for each arm, with the ends of its 95 % interval",
+		Panels: []panel{{X: axis{low: 1, high: float64(most), From: 56, To: 330}.marked(5, countLabel), Y: closeAxis(values, 190, 10).marked(4, timeLabel), Lines: lines}},
+	}.figure()}
 }

@@ -186,22 +186,20 @@ func heatSection(r *record.Result) document.Part {
 	const height, room = 120, 146 // of a panel's axes, and of the panel with its title
 	c := chart{Label: "Response time over the run, one panel per arm: the windows from left to right, longer times further up, colour for the number of requests", Width: 640}
 	x := g.ticks(axis{high: float64(g.columns()), From: 74, To: 622})
+	high := px(height) / px(g.rows+either(g.lost, strip, 0))
+	digits := func(v px) string { return strconv.FormatFloat(float64(v), 'g', 6, 64) }
 	for i, s := range seriesOf(r.Arms) {
 		if len(r.Arms[i].Heat) == 0 {
 			continue
 		}
 		top := px(room*len(c.Panels) + 18)
-		rows := g.rows + either(g.lost, strip, 0)
-		high := px(height) / px(rows)
-		y := axis{low: record.HeatTime(g.low), high: record.HeatTime(g.low + g.rows*g.per), From: top + height, To: top + high*px(rows-g.rows), log: true}.marked(0, timeLabel)
+		y := axis{low: record.HeatTime(g.low), high: record.HeatTime(g.low + g.rows*g.per), From: top + height, To: top + height - high*px(g.rows), log: true}.marked(0, timeLabel)
 		if len(y.Ticks) > 6 { // too close for their labels
 			y.Ticks = slices.DeleteFunc(y.Ticks, func(t tick) bool { return t.Minor })
 		}
-		y.To = top
-		if g.lost {
+		if y.To = top; g.lost {
 			y.Ticks = append(y.Ticks, tick{At: top + high, Label: "no reply"})
 		}
-		digits := func(v px) string { return strconv.FormatFloat(float64(v), 'g', 6, 64) }
 		c.Panels = append(c.Panels, panel{Arm: s.Name, Title: s.Name, X: x, Y: y, Heat: &heat{digits((x.To - x.From) / px(g.columns())), digits(high), g.steps(i)}})
 	}
 	// Labels of the blocks stand below the last panel only.
@@ -214,13 +212,10 @@ func heatSection(r *record.Result) document.Part {
 	for i := range g.bounds {
 		figure.Keys = append(figure.Keys, document.Key{Class: g.class(i), Name: g.span(i)})
 	}
-	wide := "A cell is " + seconds(r.Window/float64(g.slices)) + " wide"
-	if g.perColumn > 1 {
-		wide = fmt.Sprintf("A cell is %d windows wide", g.perColumn)
-	}
+	wide := either(g.perColumn > 1, strconv.Itoa(g.perColumn)+" windows", seconds(r.Window/float64(g.slices)))
 	return document.Section{ID: "heat", Title: "Response time over the run", Parts: []document.Part{document.Charts{figure}},
 		Lead: "From left to right the windows in the order they ran, further up longer response times (logarithmic): the more requests a cell has, the more its colour stands out from the page. " +
-			wide + "; a line marks where each block begins" + when(slices.ContainsFunc(g.blocks, func(b int) bool { return g.left[b] }), ", and brackets one that was left out") + "." +
+			"A cell is " + wide + " wide; a line marks where each block begins" + when(slices.ContainsFunc(g.blocks, func(b int) bool { return g.left[b] }), ", and brackets one that was left out") + "." +
 			when(g.lost, " The top row has the requests without a reply, such as timeouts.")}
 }
 
