@@ -16,9 +16,8 @@ func Plural(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// FirstLine returns the first line of text without white space around it. It makes the message of
-// another program fit into a sentence.
-// It is "" for empty text.
+// FirstLine returns the first line of text without white space around it. It makes the message of another
+// program fit into a sentence. It is "" for empty text.
 func FirstLine(text string) string {
 	first, _, _ := strings.Cut(text, "\n")
 	return strings.TrimSpace(first)

@@ -53,8 +53,7 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 // expectations that did not pass, and at most doubts "Doubts" lines. If most is below 0, it keeps
 // only the count of expectations.
 func briefly(r *record.Result, width, most, doubts int) document.Document {
-	// The explanation comes first: it names a cause, while the other reasons only tell where
-	// the time went.
+	// The explanation comes first: it names a cause, while the other reasons only tell where the time went.
 	why := few(append(explanationOf(r), briefReasons(r)...), max(most, 0))
 	// A mean in the claims is not the mean in "Why".
 	if len(why) > 0 && rankingBelow(r) != nil {

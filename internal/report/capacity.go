@@ -46,8 +46,7 @@ func rateSection(r *record.Result) document.Part {
 	if all == nil {
 		return document.Section{}
 	}
-	// Each chart is a part by itself, so that a page shows them below each other and not in a
-	// row.
+	// Each chart is a part by itself, so that a page shows them below each other and not in a row.
 	charts := each(all, func(c chart) document.Part { return document.Charts{c.figure()} })
 	first := &charts[0].(document.Charts)[0]
 	// Markdown links one file with the charts of all arms, so only the first chart names it.
@@ -59,8 +58,7 @@ func rateSection(r *record.Result) document.Part {
 	}
 }
 
-// capacityChartFile is the name of the file that CapacitySVG writes in a record, next to its
-// report.md.
+// capacityChartFile is the name of the file that CapacitySVG writes in a record, next to its report.md.
 const capacityChartFile = "capacity.svg"
 
 // plotted returns the term of the objective to draw: the first that is a time; the zero term for
@@ -106,8 +104,7 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 				p.add(line{Title: strings.TrimSuffix(t.Model+", "+t.Formula, ", "), Stroke: "theory", Width: 1.4}, t.Curve)
 			}
 		}
-		// The line was fitted to the term that breaks first. Drawn over another metric it would
-		// mean nothing.
+		// The line was fitted to the term that breaks first. Drawn over another metric it would mean nothing.
 		if a.Line != nil && strings.HasPrefix(a.Term, term.Metric+"<") {
 			p.add(line{series: s, Title: "the robust line of 1/" + term.Metric, Stroke: "line robust", Width: 1.6}, fitted(*a.Line, x))
 		}
@@ -130,9 +127,8 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 	return charts
 }
 
-// fitted returns points on the curve 1/(intercept + slope·rate), in seconds, where it is
-// positive. In an M/M/1 queue 1/R = μ - λ, so the inverse of a response time is a straight line
-// over the rate.
+// fitted returns points on the curve 1/(intercept + slope·rate), in seconds, where it is positive. In an
+// M/M/1 queue 1/R = μ - λ, so the inverse of a response time is a straight line over the rate.
 func fitted(l record.RateLine, x axis) (points []record.RatePoint) {
 	const fitPoints = 60 // straight lines, enough to look round at 640 px
 	for i := range fitPoints + 1 {
@@ -158,9 +154,8 @@ func (p *panel) add(l line, points []record.RatePoint) {
 	p.Lines = append(p.Lines, l)
 }
 
-// CapacitySVG draws the response time as a function of the rate as an SVG file, one chart per
-// arm, each below the previous one. Without anything to draw it writes an empty drawing.
-// r.Capacity must not be nil.
+// CapacitySVG draws the response time as a function of the rate as an SVG file, one chart per arm, each below
+// the previous one. Without anything to draw it writes an empty drawing. r.Capacity must not be nil.
 func CapacitySVG(w io.Writer, r *record.Result) error {
 	const room = 344 // the height of a chart with its title
 	all := chart{Width: 640}
@@ -219,8 +214,7 @@ const (
 func capacityTable(r *record.Result) [][]string {
 	known := func(v float64, write func(float64) string) string { return either(v > 0, write(v), none) }
 	of := func(n, of int) string { return either(of > 0, fmt.Sprintf("%d of %d", n, of), none) }
-	// tried adds the rate to a count of windows that settled nothing, as the capacity does not name
-	// it then.
+	// tried adds the rate to a count of windows that settled nothing, as the capacity does not name it then.
 	tried := func(n, all int, settled, last float64) string {
 		return of(n, all) + when(settled == 0 && last > 0 && all > 0, " at %s", rate(last))
 	}
@@ -312,9 +306,8 @@ func capacityCompared(r *record.Result) []string {
 	)
 }
 
-// capacityTheory compares the rate at which theory expects the objective to break with the
-// measured interval, one line per arm and model. Only a prediction for the term that really
-// breaks first can be compared.
+// capacityTheory compares the rate at which theory expects the objective to break with the measured interval,
+// one line per arm and model. Only a prediction for the term that really breaks first can be compared.
 func capacityTheory(r *record.Result) (lines []string) {
 	for _, a := range r.Capacity.Arms {
 		if !a.NoTheory.None() && len(a.Windows) > 0 {

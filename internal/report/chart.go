@@ -46,7 +46,7 @@ func draw(name string, of any) template.HTML {
 	return template.HTML(b.String()) // html/template has escaped it
 }
 
-// writeSVG writes a drawing as a file of its own.
+// writeSVG writes a drawing as a separate file.
 func writeSVG(w io.Writer, drawing template.HTML) error { return emit(w, "svg", string(drawing)) }
 
 // px is a coordinate or a length in an SVG's own units, from the upper left corner. It prints
@@ -135,8 +135,7 @@ type barChart struct {
 	Rows  []barRow
 }
 
-// A barRow is the bars of one row, with a name above and a figure at their end, such as the
-// sum.
+// A barRow is the bars of one row, with a name above and a figure at their end, such as the sum.
 type barRow struct {
 	Name, Total string
 	Bars        []bar
@@ -171,9 +170,8 @@ type tick struct {
 	Minor bool
 }
 
-// An axis maps the values low..high to the coordinates From..To, linearly or by logarithm. high
-// must be above low, and low above 0 with log. To may be less than From, as on an axis that
-// rises.
+// An axis maps the values low..high to the coordinates From..To, linearly or by logarithm. high must be above
+// low, and low above 0 with log. To may be less than From, as on an axis that rises.
 type axis struct {
 	low, high float64
 	From, To  px
@@ -190,8 +188,8 @@ func (a axis) Labels() string {
 	return strings.Join(each(labelled, func(t tick) string { return t.At.String() + " " + t.Label }), "|")
 }
 
-// newAxis returns an axis for values without ticks: from zero, or logarithmic if the largest is so many
-// times the smallest that the smallest would be within a twentieth of a linear axis. Only positive
+// newAxis returns an axis for values without ticks: from zero, or logarithmic if the largest is so
+// large that the smallest would be within a twentieth of a linear axis. Only positive
 // values count. It leaves some room beyond the largest.
 func newAxis(values []float64, from, to px) axis {
 	low, high := span(values)
@@ -223,9 +221,8 @@ func (a axis) At(v float64) px {
 	return a.From + a.pad + px(share)*(a.To-a.From-2*a.pad)
 }
 
-// marked returns the axis with ticks at about n round values. A logarithmic axis has ticks at
-// 1, 2 and 5 of each decade instead, or at 1 alone if it covers more than three decades. label
-// formats a value.
+// marked returns the axis with ticks at about n round values. A logarithmic axis has ticks at 1, 2 and 5 of
+// each decade instead, or at 1 alone if it covers more than three decades. label formats a value.
 func (a axis) marked(n int, label func(float64) string) axis {
 	if a.log {
 		wide := math.Log10(a.high/a.low) > 3
@@ -274,9 +271,8 @@ func countLabel(v float64) string { return prose.Grouped(strconv.FormatFloat(v, 
 // everywhere on a page, so an arm has one colour in all charts and tables.
 type series struct{ Name, Class string }
 
-// seriesOf returns the series of the arms, in their order. The baseline has the colour of text,
-// its copy the same colour dashed, and each challenger one of seven colours; from the eighth on
-// these repeat, dashed.
+// seriesOf returns the series of the arms, in their order. The baseline has the colour of text, its copy the
+// same colour dashed, and each challenger one of seven colours; from the eighth on these repeat, dashed.
 func seriesOf(arms []record.Arm) []series {
 	challenger := -1
 	return each(arms, func(a record.Arm) series {

@@ -49,8 +49,7 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 		labelled("engine", a.Engine),
 		labelled("requests", requests(a)),
 		labelled("status codes", tallied(a.Statuses)),
-		// One kind of end is the count of requests again, so it is worth a line only where it is
-		// asked for.
+		// One kind of end is the count of requests again, so it is worth a line only where it is asked for.
 		labelled("outcomes", either(len(a.Outcomes) > 1 || verbose, tallied(a.Outcomes), "")),
 		labelled("first error", when(a.FirstError >= 0 && verbose, "after %s", seconds(a.FirstError))),
 		labelled("connections", connections), labelled("sessions", sessions), labelled("idle", idle), labelled("generator", generator),
@@ -117,15 +116,13 @@ func attackTimes(a *record.Attack) document.Part {
 	return document.Table{Rows: rows}
 }
 
-// since tells from when response times count: the scheduled time, or the sending where there is
-// no schedule.
+// since tells from when response times count: the scheduled time, or the sending where there is no schedule.
 func since(a *record.Attack) string {
 	return either(a.Paced(), "from the scheduled time", "from the sending")
 }
 
-// generated describes the work and the delays of the load generator, for the facts of an
-// attack: how busy it was, how late it sent, how it rested, how late it read, and how long
-// garbage collection stopped it.
+// generated describes the work and the delays of the load generator, for the facts of an attack: how busy it
+// was, how late it sent, how it rested, how late it read, and how long garbage collection stopped it.
 func generated(g *record.Generator) string {
 	rest := ""
 	switch g.Rest {
@@ -141,9 +138,8 @@ func generated(g *record.Generator) string {
 		when(g.GCs > 0, ", %s paused it for %s at most", plural(int(g.GCs), "garbage collection"), seconds(g.LongestPause))
 }
 
-// requests describes the counts of requests. They add up: scheduled = sent + never sent, and
-// sent = answered + without a reply + cut off. Counts of 0 are left out, except for sent and
-// good.
+// requests describes the counts of requests. They add up: scheduled = sent + never sent, and sent = answered
+// + without a reply + cut off. Counts of 0 are left out, except for sent and good.
 func requests(a *record.Attack) string {
 	unsent := a.Scheduled - a.Sent
 	return when(a.Paced(), "%s scheduled, ", count(a.Scheduled)) +
@@ -170,8 +166,7 @@ func quantilesOf(q record.Quantiles) []quantileOf {
 	return all
 }
 
-// quantiles lists the known quantiles of q, its maximum and its mean in one line; "none"
-// without any times.
+// quantiles lists the known quantiles of q, its maximum and its mean in one line; "none" without any times.
 func quantiles(q record.Quantiles) string {
 	known := only(quantilesOf(q), func(at quantileOf) bool { return at.known })
 	known = append(known, quantileOf{"max", q.Max, true}, quantileOf{"mean", q.Mean, true})
@@ -190,10 +185,9 @@ var judgements = []struct {
 	{record.CannotTell, "Cannot be told", "cannot be told"},
 }
 
-// Audit writes an audit as json, markdown or, for any other format, text for a terminal. A text has
-// each kind of finding once or, if verbose, every finding and every line that was read or not
-// read; the other formats have all. In JSON each finding gets its message, the sentence that the
-// other formats print.
+// Audit writes an audit as json, markdown or, for any other format, text for a terminal. A text has each kind
+// of finding once or, if verbose, every finding and every line that was read or not read; the other formats
+// have all. In JSON each finding gets its message, the sentence that the other formats print.
 func Audit(w io.Writer, format string, a *record.Audit, verbose bool, o TextOptions) error {
 	switch format {
 	case "json":
@@ -242,7 +236,7 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 	return d
 }
 
-// auditAnswer says what to do about the gravest finding, and counts the findings of each class, and
+// auditAnswer tells how to treat the gravest finding, and counts the findings of each class, and
 // the runs that were read.
 func auditAnswer(a *record.Audit) string {
 	counts := make([]string, len(judgements))
@@ -293,8 +287,7 @@ func lineSpan(line, end int) string {
 	return either(line == end, fmt.Sprintf("line %d", line), fmt.Sprintf("lines %d-%d", line, end))
 }
 
-// WriteChoice writes the recommendation of `schedlab choose` as text, json or markdown. It adds the
-// headline.
+// WriteChoice writes the recommendation of `schedlab choose` as text, json or markdown. It adds the headline.
 func WriteChoice(w io.Writer, format string, c record.Choice) error {
 	c.Headline = c.Answer.String() + "."
 	return documentFormats(choiceDocument, func(w io.Writer, c record.Choice) error { return record.WriteJSON(w, c) }).Render(w, format, c)

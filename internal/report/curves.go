@@ -83,9 +83,8 @@ func percentile(q float64) string {
 	return either(q == 0, "least", "p"+strconv.FormatFloat(q*100, 'g', 6, 64))
 }
 
-// along formats the time of a curve at quantile q. It returns none if q is not a point of the
-// curve, since a neighbouring point is another quantile and a time between two points was not
-// measured.
+// along formats the time of a curve at quantile q. It returns none if q is not a point of the curve, since a
+// neighbouring point is another quantile and a time between two points was not measured.
 func along(curve []record.Point, q float64) string {
 	at := first(curve, func(p record.Point) bool { return math.Abs(p.Quantile-q) < 1e-8 })
 	return either(at.Seconds > 0, seconds(at.Seconds), none)
@@ -257,8 +256,7 @@ func places(values []string, from, to px) (at map[string]float64, a axis) {
 // not come and go and the arms have about the same number open.
 func connections(r *record.Result, all bool) document.Part {
 	known := counted(r.Arms)
-	// An arm's connections come and go if a window accepts more than a tenth of the number
-	// open.
+	// An arm's connections come and go if a window accepts more than a tenth of the number open.
 	flow := slices.ContainsFunc(known, func(a record.Arm) bool { return a.Counters.Accepted*r.Window > a.Counters.OpenPeak/10 })
 	if len(known) == 0 || !all && !flow && !crowds(known) {
 		return document.Section{}
@@ -352,8 +350,7 @@ func countersCharts(r *record.Result, known []record.Arm) document.Charts {
 	})
 }
 
-// Figures returns the medians of the arms and the verdicts in sentences, for a page that shows several
-// runs.
+// Figures returns the medians of the arms and the verdicts in sentences, for a page that shows several runs.
 func Figures(r *record.Result) []document.Part {
 	if r.Capacity != nil || len(r.Arms) == 0 {
 		return nil

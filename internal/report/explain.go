@@ -21,14 +21,13 @@ func ExplainFormats() FormatsOf[*record.Explanation] {
 
 // Explain writes an explanation, the result of `schedlab explain`, for a terminal.
 //
-// An explanation divides the difference of two arms' mean times into the stretches of a
-// request's way (waterfall), names suspected causes with the evidence for each (causes), and
-// may hold profiles (profiled).
+// An explanation divides the difference of two arms' mean times into the stretches of a request's way
+// (waterfall), names suspected causes with the evidence for each (causes), and may hold profiles (profiled).
 func Explain(w io.Writer, x *record.Explanation, o TextOptions) error {
 	return writeText(w, explanation(x), o)
 }
 
-// explanation returns an explanation as a document of its own. The full report of a run has the
+// explanation returns an explanation as a separate document. The full report of a run has the
 // same parts, by divided.
 func explanation(x *record.Explanation) document.Document {
 	// A question why would take the difference for granted.
@@ -101,10 +100,9 @@ func gap(x *record.Explanation) string {
 	return fmt.Sprintf("%s is slower than %s by %s %s (%s instead of %s)", x.Slower, x.Faster(), timeScale(by).format(by), where, seconds(max(s.From, s.To)), seconds(min(s.From, s.To)))
 }
 
-// proof describes the test of a cause: how its stretch changed in the extra blocks with the knob, a
-// setting that takes the cause away, and with the control, a change that must not matter. The
-// figures are means, as in the waterfalls, but of other blocks. It returns "not tested" without a
-// test.
+// proof describes the test of a cause: how its stretch changed in the extra blocks with the knob, a setting
+// that takes the cause away, and with the control, a change that must not matter. The figures are means, as
+// in the waterfalls, but of other blocks. It returns "not tested" without a test.
 func proof(c record.Suspect) string {
 	if c.Moved == nil || c.Still == nil {
 		return "not tested"
@@ -123,9 +121,8 @@ var states = map[record.SuspectState]string{
 	record.Untestable: "no setting takes it away:", record.NotConfirmed: "not confirmed:",
 }
 
-// causes lists all suspected causes, each with its share of the difference, the figures of its
-// witnesses, and its test. A witness that disagrees is printed like the others, so that a reader can
-// judge the suspicion.
+// causes lists all suspected causes, each with its share of the difference, the figures of its witnesses, and
+// its test. A witness that disagrees is printed like the others, so that a reader can judge the suspicion.
 func causes(x *record.Explanation) document.Part {
 	all := each(x.Causes, func(c record.Suspect) document.Finding {
 		heard := each(c.Witnesses, func(t record.Testimony) string {
@@ -139,8 +136,7 @@ func causes(x *record.Explanation) document.Part {
 	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{document.Findings(all)}}
 }
 
-// figureOf formats a witness's figure in its unit: s, ratio, or anything else as a plain
-// number.
+// figureOf formats a witness's figure in its unit: s, ratio, or anything else as a plain number.
 func figureOf(v float64, unit string) string {
 	switch unit {
 	case "s":
@@ -151,9 +147,8 @@ func figureOf(v float64, unit string) string {
 	return plain(v)
 }
 
-// waterfall returns the table and the chart that lead from one arm's mean to the other's, piece
-// by piece. of tells which requests it is about, "on average" or "in the slowest 1 % of
-// requests".
+// waterfall returns the table and the chart that lead from one arm's mean to the other's, piece by piece. of
+// tells which requests it is about, "on average" or "in the slowest 1 % of requests".
 func waterfall(x *record.Explanation, w record.Waterfall, of string) document.Part {
 	unit := timeScale(w.From, w.To)
 	unit.decimals = min(unit.decimals+1, 3)
@@ -232,8 +227,7 @@ const (
 	flameLetter px = 6.3 // width of a letter in a frame's text
 )
 
-// A flame is a flame graph ready to draw, with callers below their callees (Gregg, "The Flame
-// Graph", 2016).
+// A flame is a flame graph ready to draw, with callers below their callees (Gregg, "The Flame Graph", 2016).
 type flame struct {
 	Title         string
 	Width, Height px
@@ -249,15 +243,13 @@ type flameBox struct {
 	Text, Title string
 }
 
-// flameTitle returns the title of a flame graph, with the meaning of its colours if it compares
-// two arms.
+// flameTitle returns the title of a flame graph, with the meaning of its colours if it compares two arms.
 func flameTitle(f record.Flame) string {
 	return f.Kind + ": " + f.Arm + when(f.Base != "", ", red where its share is larger than with %s, blue where it is smaller", f.Base)
 }
 
-// flameChart lays out a flame graph. The deepest calls are at the top. A graph with a Base is a
-// difference: the widths are of one arm, the colours tell how its shares differ from the
-// other's.
+// flameChart lays out a flame graph. The deepest calls are at the top. A graph with a Base is a difference:
+// the widths are of one arm, the colours tell how its shares differ from the other's.
 func flameChart(f record.Flame) flame {
 	depth := slices.Max(append(each(f.Frames, func(b record.Frame) int { return b.Depth }), 0))
 	c := flame{Title: flameTitle(f), Width: flameWidth, Height: flameTop + flameRow*px(depth+1) + flameBelow}
@@ -337,8 +329,7 @@ func profiled(x *record.Explanation) document.Part {
 			}
 		}
 	}
-	// Shares can be compared only if both arms have samples. An arm that is no Go program may
-	// have none.
+	// Shares can be compared only if both arms have samples. An arm that is no Go program may have none.
 	if arms := x.Profiles.Arms; len(arms) == 2 && arms[0].Samples > 0 && arms[1].Samples > 0 {
 		moved := document.Lines(each(x.Profiles.Moved, func(m record.FunctionShare) string {
 			return fmt.Sprintf("%s %s of CPU samples (%s instead of %s)", m.Function, percent("%+.1f", m.To-m.From), percent("%.1f", m.To), percent("%.1f", m.From))

@@ -11,8 +11,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Doubt returns a fact in one line, with the name of its arm and a colon in front if it is
-// about one arm.
+// Doubt returns a fact in one line, with the name of its arm and a colon in front if it is about one arm.
 func Doubt(f record.Fact) string {
 	return when(f.Arm != "", "%s: ", f.Arm) + f.String()
 }
@@ -48,7 +47,7 @@ func answerWord(a record.Answer) string {
 	return cmp.Or(map[record.Answer]string{record.Passed: "Holds", record.Failed: "Not so"}[a], "Open")
 }
 
-// rankingBelow returns the ranking as a line of its own below claims, without its full stop;
+// rankingBelow returns the ranking as a separate line below claims, without its full stop;
 // nil if the ranking is the headline already, or if a gate asked another question.
 func rankingBelow(r *record.Result) []string {
 	if ranked := ranking(r); len(r.Gate) == 0 && Headline(r) != ranked {
@@ -104,9 +103,8 @@ func noVerdict(r *record.Result) string {
 	return "No verdict: " + strings.Join(append([]string{r.Answer.Reason.String()}, starving...), "; ") + "."
 }
 
-// behindInAll returns a clause about an arm that does not keep up in every block of a run with
-// too few blocks to decide it; "" for any other verdict. In a closed loop nobody can fall
-// behind, because clients wait.
+// behindInAll returns a clause about an arm that does not keep up in every block of a run with too few blocks
+// to decide it; "" for any other verdict. In a closed loop nobody can fall behind, because clients wait.
 func behindInAll(r *record.Result, v record.Verdict) string {
 	if v.Metric != "goodput" || v.Verdict != stats.Inconclusive || !stats.MetricOf(v.Metric).Worse(v.Lean) || v.Lost != v.Blocks || !openLoops(r, v.Arm, v.Baseline) {
 		return ""
@@ -114,10 +112,9 @@ func behindInAll(r *record.Result, v record.Verdict) string {
 	return fallsBehind(r, v) + ": " + shownBy([]record.Verdict{v})
 }
 
-// shortfall returns the change of goodput, with the share of requests that got no good reply or,
-// without such a share, the p50 of both arms if the arm is slower. These times are no finding where
-// the backlog grows, as they grow with the length of the window, but they show how far behind the
-// arm is.
+// shortfall returns the change of goodput, with the share of requests that got no good reply or, without such
+// a share, the p50 of both arms if the arm is slower. These times are no finding where the backlog grows, as
+// they grow with the length of the window, but they show how far behind the arm is.
 func shortfall(r *record.Result, v record.Verdict) string {
 	const least = .01 // ratio of requests without a good reply to tell
 	text := "goodput " + stats.Change(v.Ratio)
@@ -148,8 +145,7 @@ func openLoops(r *record.Result, arms ...string) bool {
 func shownBy(vs []record.Verdict) string {
 	v := vs[0]
 	differ := func(of record.Verdict) bool { return max(of.Won, of.Lost) < of.Blocks || of.Needed != v.Needed }
-	// Verdicts that agree in every block need the same number of blocks, so one clause is
-	// enough.
+	// Verdicts that agree in every block need the same number of blocks, so one clause is enough.
 	if !slices.ContainsFunc(vs, differ) && v.Needed > v.Blocks && v.Needed <= mostBlocks {
 		return fmt.Sprintf("%d of %s show it; %d more would decide", v.Blocks, prose.Plural(v.Blocks, "block"), v.Needed-v.Blocks)
 	}
@@ -162,9 +158,8 @@ func shownBy(vs []record.Verdict) string {
 // metric returns the name of a verdict's metric, for a list.
 func metric(v record.Verdict) string { return v.Metric }
 
-// standings returns a clause for each challenger against the baseline, then for each duel of
-// two challengers, then for each arm that starved connections, and a sentence about unequal
-// CPUs.
+// standings returns a clause for each challenger against the baseline, then for each duel of two challengers,
+// then for each arm that starved connections, and a sentence about unequal CPUs.
 func standings(r *record.Result) string {
 	clauses := slices.Concat(
 		each(r.Answer.Standings, func(s record.Standing) string { return standing(r, s, r.Verdicts) }),
@@ -185,8 +180,7 @@ func unequal(r *record.Result) string {
 	return fmt.Sprintf(" Not on equal CPUs: %s; servers started here have %s.", where, r.Env.ServerCPUs)
 }
 
-// starving returns a clause for each arm that starved connections and has no standing that
-// mentions it.
+// starving returns a clause for each arm that starved connections and has no standing that mentions it.
 func starving(r *record.Result) []string {
 	return each(r.Answer.Starving, func(name string) string { return name + " " + starvedBy(r, name) })
 }
@@ -249,8 +243,7 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 	return undecided(s, of(stats.Inconclusive, stats.Refused))
 }
 
-// fallsBehind returns a clause about an arm that has less goodput than another, by the verdict on
-// goodput.
+// fallsBehind returns a clause about an arm that has less goodput than another, by the verdict on goodput.
 func fallsBehind(r *record.Result, v record.Verdict) string {
 	return fmt.Sprintf("%s does not keep up with %s (%s)", v.Arm, v.Baseline, shortfall(r, v))
 }
@@ -293,10 +286,9 @@ func changes(vs []record.Verdict) string {
 	return listed(vs, func(v record.Verdict) string { return v.Metric + " " + stats.Change(v.Ratio) })
 }
 
-// capacityHeadline returns the answer of a search in one sentence: the capacity of the only
-// arm, or the arm with the most capacity. An arm has the most only if the low end of its
-// interval is above the high ends of all others, and all are decided. Arms that starve clients are
-// left out where another arm is left.
+// capacityHeadline returns the answer of a search in one sentence: the capacity of the only arm, or the arm
+// with the most capacity. An arm has the most only if the low end of its interval is above the high ends of
+// all others, and all are decided. Arms that starve clients are left out where another arm is left.
 func capacityHeadline(c *record.Capacity) string {
 	const most = 4 // arms that a headline can name
 	arms := only(c.Arms, func(a record.ArmCapacity) bool { return a.Starves.None() })

@@ -162,8 +162,7 @@ func (g *heatGrid) steps(arm int) []heatStep {
 	return all
 }
 
-// ticks marks where each block begins. In a run of many blocks only some are marked until a reader
-// zooms in.
+// ticks marks where each block begins. In a run of many blocks only some are marked until a reader zooms in.
 func (g *heatGrid) ticks(x axis) axis {
 	every := len(g.blocks)/60 + 1
 	for i, block := range g.blocks {

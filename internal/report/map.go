@@ -50,8 +50,7 @@ func wonBy(m *record.Map, arm string) cellKind {
 	return k
 }
 
-// kindOf returns the kind of a cell. A decision of another version of schedlab counts as not
-// reached.
+// kindOf returns the kind of a cell. A decision of another version of schedlab counts as not reached.
 func kindOf(m *record.Map, c *record.Cell) cellKind {
 	if c.Decision == record.Wins {
 		return wonBy(m, c.Winner)
@@ -63,8 +62,7 @@ func kindOf(m *record.Map, c *record.Cell) cellKind {
 // kindsOn returns the kinds for a legend: all arms, then the kinds of cells that no arm wins
 // and that the map has.
 func kindsOn(m *record.Map) []cellKind {
-	// An arm is in the legend even if it wins nothing: its letter is missing on the map for a
-	// reader to see.
+	// An arm is in the legend even if it wins nothing: its letter is missing on the map for a reader to see.
 	arms := each(m.Arms, func(arm string) cellKind { return wonBy(m, arm) })
 	return append(arms, only(unwon, func(k cellKind) bool {
 		return slices.ContainsFunc(m.Cells, func(c record.Cell) bool { return c.Decision == k.Decision })
@@ -107,9 +105,8 @@ func MapFormats() FormatsOf[*record.Map] {
 	)
 }
 
-// mapDocument returns a map as a document: the grid, theory, the measured cells in the order
-// they ran, and the doubts. The grid is a drawing in a page, a link in Markdown, and a table in
-// a text.
+// mapDocument returns a map as a document: the grid, theory, the measured cells in the order they ran, and
+// the doubts. The grid is a drawing in a page, a link in Markdown, and a table in a text.
 func mapDocument(m *record.Map) document.Document {
 	theory := document.Section{ID: "theory", Parts: []document.Part{document.Lines(theoryLines(m))}}
 	// Without a law there is no dashed line, so the lead does not mention one.
@@ -272,8 +269,7 @@ func (c *mapChart) legend() {
 	if c.Theory != nil {
 		add("m-lawkey", c.Theory.Law, false)
 	}
-	// The line about the figures has no swatch and may be longer than the map, so the drawing
-	// grows with it.
+	// The line about the figures has no swatch and may be longer than the map, so the drawing grows with it.
 	figures := "Figures: " + figuresOf(c.Map)
 	line += keyHeight
 	c.Legend = append(c.Legend, mapKey{X: c.Left, Y: line, Text: figures})
@@ -346,15 +342,13 @@ func figuresOf(m *record.Map) string {
 	return fmt.Sprintf("%s against %s, %s", whose, m.Arms[0], metric)
 }
 
-// mapTitle returns the title of a map: the scenario, the metric or "winner", the arms and both
-// factors.
+// mapTitle returns the title of a map: the scenario, the metric or "winner", the arms and both factors.
 func mapTitle(m *record.Map) string {
 	metric := either(m.Plan.Metric != "", stats.MetricOf(m.Plan.Metric).Label, "winner")
 	return fmt.Sprintf("%s: %s of %s over %s × %s", m.Plan.Scenario, metric, strings.Join(m.Arms, " and "), m.Plan.X.Name, m.Plan.Y.Name)
 }
 
-// mapPlan describes in one line how the map was measured: rate, blocks, windows, seed, time and
-// budget.
+// mapPlan describes in one line how the map was measured: rate, blocks, windows, seed, time and budget.
 func mapPlan(m *record.Map) string {
 	p := m.Plan
 	windows := either(p.Window > 0, seconds(p.Window)+" windows", "windows as long as each needs")
@@ -386,8 +380,7 @@ func theoryLines(m *record.Map) []string {
 	if b.Along == m.Plan.X.Name {
 		across, along = along, across
 	}
-	// A border lies before the value with its index, so the first is below all values and the
-	// last above.
+	// A border lies before the value with its index, so the first is below all values and the last above.
 	between := func(i int) string {
 		switch i {
 		case 0:

@@ -50,8 +50,7 @@ var unsplit = record.Stretch{
 	What: "of a server that stamps nothing, all between the client's write and the end of the answer, which cannot be split",
 }
 
-// stretches returns all stretches in the order in which a request passes them, with unsplit as
-// the second.
+// stretches returns all stretches in the order in which a request passes them, with unsplit as the second.
 func stretches() []record.Stretch { return slices.Insert(record.Stretches(), 1, unsplit) }
 
 // times returns an arm's times by stretch. of selects the figure of a phase, in seconds. All time
@@ -107,9 +106,8 @@ func legend(tables []breakdown) string {
 	return strings.Join(each(shown, func(st record.Stretch) string { return st.Name + ": " + st.What }), "; ") + " (docs/reference/timeline.md)"
 }
 
-// breakDown returns one table. title follows "where the time went". of selects the figure of a
-// phase, in seconds. It drops the stretches in which no arm spent time, so that the rest fit in
-// the width.
+// breakDown returns one table. title follows "where the time went". of selects the figure of a phase, in
+// seconds. It drops the stretches in which no arm spent time, so that the rest fit in the width.
 func breakDown(r *record.Result, title string, of func(record.Phase) float64) breakdown {
 	b := breakdown{Title: title, Caveat: caveat(r)}
 	for i, s := range seriesOf(r.Arms) {
@@ -131,8 +129,7 @@ func (b breakdown) spent(st record.Stretch) bool {
 	return slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return math.Abs(row.Seconds[st.Name]) > negligible })
 }
 
-// negligible is a mean time, in seconds, too small for a column: 5 ns, less than reading a
-// clock takes.
+// negligible is a mean time, in seconds, too small for a column: 5 ns, less than reading a clock takes.
 const negligible = 5e-9
 
 // cells returns the table of b: the head, then a row for each arm with its times and their sum.
@@ -191,8 +188,7 @@ func stackOf(b breakdown) document.Chart {
 	}
 }
 
-// stretchClass returns the CSS class of a stretch, which gives it the same colour in every
-// drawing.
+// stretchClass returns the CSS class of a stretch, which gives it the same colour in every drawing.
 func stretchClass(name string) string { return "stretch s-" + strings.ReplaceAll(name, " ", "-") }
 
 // coverage tells, for each arm in which some requests lack the server's stamps, the share of
@@ -292,9 +288,8 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 	return parts
 }
 
-// twins compares every arm with an ideal scheduler of its kind that serves the same requests.
-// The table splits the measured mean into the ideal one, the overhead, and the rest; see
-// record.Twin.
+// twins compares every arm with an ideal scheduler of its kind that serves the same requests. The table
+// splits the measured mean into the ideal one, the overhead, and the rest; see record.Twin.
 func twins(r *record.Result) document.Part {
 	var lines document.Lines
 	var with []record.Arm
@@ -312,7 +307,7 @@ func twins(r *record.Result) document.Part {
 			lines = append(lines, remarked(a)...)
 		}
 	}
-	// Each kind of figure has a unit of its own, since CPU time may be in µs and the tail in s.
+	// Each kind of figure has its unit, since CPU time may be in µs and the tail in s.
 	unit, cpu, tail := timeScale(means...), timeScale(beyond...), timeScale(tails...)
 	of := func(head string, figure func(w *record.Twin) string) armField {
 		return armField{head, nil, func(a record.Arm) string { return figure(a.Twin) }}

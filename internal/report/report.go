@@ -1,7 +1,6 @@
-// Package report writes a record.Result: as text for a terminal, Markdown, a self-contained
-// HTML page, JSON, CSV, the Go benchmark format, or HdrHistogram's distribution format. It also
-// writes maps, audits, attacks, choices and explanations. It judges nothing: every number and
-// verdict comes from the record.
+// Package report writes a record.Result: as text for a terminal, Markdown, a self-contained HTML page, JSON,
+// CSV, the Go benchmark format, or HdrHistogram's distribution format. It also writes maps, audits, attacks,
+// choices and explanations. It judges nothing: every number and verdict comes from the record.
 //
 // Most reports are built in two steps: a function of this package arranges the facts of a
 // record as a document.Document, and that package writes the document as text, Markdown or
@@ -19,9 +18,8 @@
 //     while it goes on
 //   - capacity.go, map.go, explain.go, commands.go: the other results of schedlab
 //
-// A report is complete before its first byte is written, so an error in building it writes
-// nothing. Functions only read their record, so several goroutines may report one record at
-// once.
+// A report is complete before its first byte is written, so an error in building it writes nothing. Functions
+// only read their record, so several goroutines may report one record at once.
 package report
 
 import (
@@ -53,8 +51,7 @@ type Format[T any] struct {
 // FormatsOf are the formats of a value in presentation order: help and errors list them so.
 type FormatsOf[T any] []Format[T]
 
-// Formats returns every format of a result. Its text is plain and 100 columns wide; Text takes
-// more options.
+// Formats returns every format of a result. Its text is plain and 100 columns wide; Text takes more options.
 func Formats() FormatsOf[*record.Result] {
 	return FormatsOf[*record.Result]{
 		{"text", func(w io.Writer, r *record.Result) error { return Text(w, r, TextOptions{}) }},
@@ -84,8 +81,7 @@ func (all FormatsOf[T]) Names() []string {
 	return each(all, func(f Format[T]) string { return f.Name })
 }
 
-// Render writes a value in the named format. An unknown name is an error that lists the known
-// ones.
+// Render writes a value in the named format. An unknown name is an error that lists the known ones.
 func (all FormatsOf[T]) Render(w io.Writer, name string, of T) error {
 	for _, f := range all {
 		if f.Name == name {
@@ -168,8 +164,7 @@ func CSV(w io.Writer, r *record.Result) error {
 	}
 	rows := [][]string{{"run", "scenario", "arm", "mode", "role", "metric", "primary", "unit", "value",
 		"verdict", "ratio", "low", "high", "blocks", "won", "needed", "reason"}}
-	// Every arm has a row for every metric, measured or not, so that tables of different runs
-	// fit together.
+	// Every arm has a row for every metric, measured or not, so that tables of different runs fit together.
 	for i := range r.Arms {
 		a := &r.Arms[i]
 		for _, m := range stats.Metrics() {
@@ -235,8 +230,7 @@ func Bench(w io.Writer, r *record.Result) error {
 		}
 	}
 	for _, m := range stats.Metrics() {
-		// assume=nothing makes benchstat use medians and a rank test: response times are not
-		// normal.
+		// assume=nothing makes benchstat use medians and a rank test: response times are not normal.
 		fmt.Fprintf(&b, "Unit %s better=%s assume=nothing\n", m.Bench, either(m.HigherIsBetter, "higher", "lower"))
 	}
 	for i := range r.Arms {
@@ -282,8 +276,7 @@ func token(s string) string {
 	}, s)
 }
 
-// oneLine replaces line breaks and control characters, so that s stays one line and cannot drive
-// a terminal.
+// oneLine replaces line breaks and control characters, so that s stays one line and cannot drive a terminal.
 func oneLine(s string) string { return strings.Join(strings.Fields(document.Harmless(s)), " ") }
 
 // HGRM writes each arm's response-time distribution over all valid windows in HdrHistogram's

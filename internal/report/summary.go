@@ -29,7 +29,7 @@ func Summary(w io.Writer, r *record.Result) error {
 	if len(r.Gate) > 0 {
 		return gateComment(w, r)
 	}
-	// The claims are in a list of their own, so the headline must not repeat them.
+	// The claims are a separate list, so the headline must not repeat them.
 	ranked := ranking(r)
 	answered := Headline(r) == ranked
 	own := only(r.Doubts, func(f record.Fact) bool { return !f.Code.General() })
@@ -42,9 +42,8 @@ func Summary(w io.Writer, r *record.Result) error {
 	})
 }
 
-// summaryTable returns the figures of every arm but the copy. After a figure stands the change
-// from the arm's baseline with its interval, = for the same, or ~ for undecided. A figure
-// without a verdict stands alone.
+// summaryTable returns the figures of every arm but the copy. After a figure stands the change from the arm's
+// baseline with its interval, = for the same, or ~ for undecided. A figure without a verdict stands alone.
 func summaryTable(r *record.Result) document.Part {
 	named := func(a record.Arm) string { return a.Name + against(r, a.Name) }
 	return document.Table{Rows: transposed(armColumns(choices(r.Arms), named, func(a record.Arm, m stats.Metric) string {
@@ -61,8 +60,7 @@ func found(v record.Verdict) string {
 	return fmt.Sprintf("%s%s (%s)", nbsp, mark(v), between(v))
 }
 
-// against returns " (against NAME)" for an arm with a baseline other than the first arm; else
-// "".
+// against returns " (against NAME)" for an arm with a baseline other than the first arm; else "".
 func against(r *record.Result, arm string) string {
 	v := first(r.Verdicts, func(v record.Verdict) bool { return v.Arm == arm && v.Baseline != r.Arms[0].Name })
 	return when(v.Arm != "", " (against %s)", v.Baseline)
@@ -206,8 +204,7 @@ func remedies(r *record.Result) string {
 	return text
 }
 
-// gateAnswer returns the answer of a gate in one or two sentences, with the metrics that
-// decided it.
+// gateAnswer returns the answer of a gate in one or two sentences, with the metrics that decided it.
 func gateAnswer(r *record.Result) string {
 	// said holds the metrics by their answers, in the order of the gate.
 	said := map[record.GateAnswer]string{}
@@ -408,8 +405,7 @@ func (p *topicPanel) add(arms []measuredArm, head string, metrics, names []strin
 				rows[0].addFigure(cell)
 			}
 		}
-		// Several metrics of an arm are rows below each other, and only the first has the arm's
-		// name.
+		// Several metrics of an arm are rows below each other, and only the first has the arm's name.
 		rows[0].Arm = name
 		if p.head != title {
 			p.head, rows = title, append([]topicRow{{Head: title}}, rows...)

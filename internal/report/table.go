@@ -88,8 +88,7 @@ func columns[T any](of []T, fields ...field[T]) (all [][]string) {
 // rows returns the rows of a table, with the head first.
 func rows[T any](of []T, fields ...field[T]) [][]string { return transposed(columns(of, fields...)) }
 
-// transposed turns columns of equal length into rows, or rows into columns. There must be at
-// least one.
+// transposed turns columns of equal length into rows, or rows into columns. There must be at least one.
 func transposed(columns [][]string) [][]string {
 	rows := make([][]string, len(columns[0]))
 	for i := range rows {
@@ -176,8 +175,7 @@ func choices(arms []record.Arm) []record.Arm {
 	return only(arms, func(a record.Arm) bool { return a.Role != record.Copy })
 }
 
-// optional returns the column of a figure that an arm may lack. The column is left out if all
-// arms lack it.
+// optional returns the column of a figure that an arm may lack. The column is left out if all arms lack it.
 func optional[T any](head string, of func(a record.Arm) *T, format func(T) string) armField {
 	return armField{head, func(a record.Arm) bool { return of(a) != nil }, func(a record.Arm) string { return orNone(of(a), format) }}
 }
@@ -307,13 +305,11 @@ func rate(v float64) string {
 // count formats a whole number.
 func count(n int) string { return prose.Grouped(strconv.Itoa(n)) }
 
-// change formats a ratio as [stats.Change] does, such as "+12 %", with nbsp before the per cent
-// sign.
+// change formats a ratio as [stats.Change] does, such as "+12 %", with nbsp before the per cent sign.
 func change(ratio float64) string { return strings.ReplaceAll(stats.Change(ratio), " ", nbsp) }
 
-// bound formats an end of an interval as a change. If decided, the interval excludes no
-// difference, and an end that reads ±0 % would deny that; so bound adds digits until the end
-// does not round to ±0.
+// bound formats an end of an interval as a change. If decided, the interval excludes no difference, and an
+// end that reads ±0 % would deny that; so bound adds digits until the end does not round to ±0.
 func bound(ratio float64, decided bool) string {
 	text := change(ratio)
 	for digits := 2; decided && strings.HasPrefix(text, "±") && digits <= 6; digits++ {

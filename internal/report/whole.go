@@ -58,13 +58,11 @@ func writeHTML(w io.Writer, d document.Document) error {
 	return emit(w, "html", page)
 }
 
-// whole returns the full report of r. Unless all is set, it leaves out the parts that show
-// nothing unusual. A reader meets the parts in the order of interest: the figures, the
-// verdicts, the reasons, the expectations, where the time went, and at the end everything
-// against the result and where the data are.
+// whole returns the full report of r. Unless all is set, it leaves out the parts that show nothing unusual. A
+// reader meets the parts in the order of interest: the figures, the verdicts, the reasons, the expectations,
+// where the time went, and at the end everything against the result and where the data are.
 //
-// The functions below each build one part. A part without data is an empty Section, which no
-// writer prints.
+// The functions below each build one part. A part without data is an empty Section, which no writer prints.
 func whole(r *record.Result, all bool) document.Document {
 	if r.Capacity != nil {
 		return capacityDocument(r)
@@ -186,7 +184,7 @@ func dataAt(dir string) document.Commands {
 	return document.Commands{{Label: "data", Text: dir}, {Label: "again", Text: "schedlab report " + command.Quote(dir) + " --output html"}}
 }
 
-// fingerprint lists the machine and the programs, as many short facts. An unknown fact is named as
+// fingerprint lists the machine and the programs, in short facts. An unknown fact is named as
 // not known instead of left out, because a reader of another machine's run looks for differences.
 func fingerprint(r *record.Result) document.Part {
 	e := r.Env
@@ -334,9 +332,8 @@ func control(v record.Verdict) string {
 	return fmt.Sprintf("%s %s (%s)", label, change(v.Ratio), between(v))
 }
 
-// controls describes the A/A comparison in one sentence, with the figures. Baseline and copy are
-// the same program, so a sure difference between them shows how large a difference the
-// measurement itself can make up.
+// controls describes the A/A comparison in one sentence, with the figures. Baseline and copy are the same
+// program, so a sure difference between them shows how large a difference the measurement itself can make up.
 func controls(aa []record.Verdict, blocks int) string {
 	why := oneReason(aa)
 	return aaBriefly(aa, blocks) + when(len(aa) > 0, ": %s", either(why != "", why, listed(aa, control)))
@@ -377,9 +374,8 @@ func floor(f *record.Floor) string {
 		seconds(f.P50), seconds(f.P99), rate(f.Rate))
 }
 
-// generator describes the work and the delays of the load, at their worst over the arms; ""
-// when they were not recorded. A load that is busy or late measures itself, so a reader must
-// see that it was neither.
+// generator describes the work and the delays of the load, at their worst over the arms; "" when they were
+// not recorded. A load that is busy or late measures itself, so a reader must see that it was neither.
 func generator(r *record.Result) string {
 	var worst *record.Proofs
 	for _, a := range r.Arms {
@@ -497,7 +493,7 @@ func disturbed(arms []record.Arm) string {
 			continue
 		}
 		low, high := f.write(slices.Min(values)), f.write(slices.Max(values))
-		// Most machines throttle nothing, which is not worth reading.
+		// Most machines throttle nothing, so a share of 0 is left out.
 		if f.name != "throttled" || high != share(0) {
 			parts = append(parts, f.name+" "+low+when(low != high, " to %s", high))
 		}

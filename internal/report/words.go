@@ -68,19 +68,16 @@ func lean(r *record.Result, v record.Verdict) string {
 	return lower(v.Lean) + ": " + agreeing(v, v.Lean) + needed(r, v)
 }
 
-// between formats the interval of a verdict's ratio as changes: "+5 % to +9 %". v must have an
-// interval.
+// between formats the interval of a verdict's ratio as changes: "+5 % to +9 %". v must have an interval.
 func between(v record.Verdict) string {
 	return bound(v.Low, v.Verdict.Differs()) + " to " + bound(v.High, v.Verdict.Differs())
 }
 
-// mostBlocks is the largest number of blocks of a run: the last look at which verdicts are
-// made.
+// mostBlocks is the largest number of blocks of a run: the last look at which verdicts are made.
 var mostBlocks = slices.Max(stats.Looks())
 
-// remedy returns what would decide a verdict that needs the given number of blocks: more blocks,
-// or the flags for longer windows where a run cannot have enough blocks. It is "" for 0, an unknown
-// number.
+// remedy returns what would decide a verdict that needs the given number of blocks: more blocks, or the flags
+// for longer windows where a run cannot have enough blocks. It is "" for 0, an unknown number.
 func remedy(r *record.Result, needed int) string {
 	const trial = .1 // seconds to start and end the server of a trial
 	switch {
@@ -319,8 +316,7 @@ func failings(arms []record.Arm) (lines []string) {
 	return lines
 }
 
-// ends lists how failed requests ended, the most frequent first: " (status 500: 12)"; "" if
-// that is unknown.
+// ends lists how failed requests ended, the most frequent first: " (status 500: 12)"; "" if that is unknown.
 func ends(failures map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(failures), func(a, b string) int { return cmp.Or(cmp.Compare(failures[b], failures[a]), cmp.Compare(a, b)) })
 	return when(len(names) > 0, " (%s)", listed(names, func(name string) string { return name + ": " + count(failures[name]) }))
@@ -331,8 +327,7 @@ func byArm(verdicts []record.Verdict) [][]record.Verdict {
 	return grouped(verdicts, func(v record.Verdict) string { return v.Arm })
 }
 
-// grouped groups values by key, in order of first appearance. Values of one key need not follow
-// each other.
+// grouped groups values by key, in order of first appearance. Values of one key need not follow each other.
 func grouped[T any, K comparable](all []T, key func(T) K) (groups [][]T) {
 	for _, x := range all {
 		i := slices.IndexFunc(groups, func(g []T) bool { return key(g[0]) == key(x) })
@@ -406,8 +401,7 @@ func elsewhere(a record.Arm) string {
 	return cpus(a.CPUs) + nbsp + a.CPUs + " by its own choice"
 }
 
-// serverProcs returns the GOMAXPROCS of the servers, with the arms' names behind each number if
-// they differ.
+// serverProcs returns the GOMAXPROCS of the servers, with the arms' names behind each number if they differ.
 func serverProcs(e record.Env, arms []record.Arm) string {
 	of := func(a record.Arm) int { return cmp.Or(a.Procs, e.ServerProcs) }
 	groups := grouped(choices(arms), of)
@@ -421,9 +415,8 @@ func serverProcs(e record.Env, arms []record.Arm) string {
 // procs returns "GOMAXPROCS 4".
 func procs(n int) string { return fmt.Sprintf("GOMAXPROCS%s%d", nbsp, n) }
 
-// Load describes a load in a few words, for the plan and the reports: the kind of loop, and
-// then each setting that is not the usual one. A closed loop sends when it is answered; an open
-// loop keeps to arrivals.
+// Load describes a load in a few words, for the plan and the reports: the kind of loop, and then each setting
+// that is not the usual one. A closed loop sends when it is answered; an open loop keeps to arrivals.
 func Load(c record.Clients) string {
 	if c.Closed() {
 		return strings.Join(nonEmpty(

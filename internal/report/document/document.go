@@ -2,11 +2,10 @@
 // builds its parts once, and three writers turn them into text, Markdown and HTML. The package
 // knows nothing about the content of reports.
 //
-// A [Document] holds a list of [Part] values, and a [Section] holds parts in turn. Each writer
-// has one switch over the kinds of parts: [Document.Text] in text.go, [Document.Markdown] in
-// markdown.go, and the template page.html for [Document.HTML]. A new kind of part needs a case
-// in all three. A part that is empty prints nothing, not even its heading, so a report can
-// always add it.
+// A [Document] holds a list of [Part] values, and a [Section] holds parts in turn. Each writer has one switch
+// over the kinds of parts: [Document.Text] in text.go, [Document.Markdown] in markdown.go, and the template
+// page.html for [Document.HTML]. A new kind of part needs a case in all three. A part that is empty prints
+// nothing, not even its heading, so a report can always add it.
 package document
 
 import (
@@ -34,8 +33,7 @@ type Document struct {
 	Data     any // included in a page as JSON, in the element with id "result"; nil for none
 }
 
-// A Part is one of the types below. Only this package can add one, because each writer must
-// know it.
+// A Part is one of the types below. Only this package can add one, because each writer must know it.
 type Part interface{ part() }
 
 type (
@@ -72,8 +70,7 @@ type (
 	// A Note is a sentence about the part above it, such as a legend.
 	Note string
 
-	// Facts are sentences with labels. A text prints the labels in a column, and equal labels
-	// in a row once.
+	// Facts are sentences with labels. A text prints the labels in a column, and equal labels in a row once.
 	Facts []Fact
 
 	// Numbered are sentences with numbers, from 1, to which the Notes of a Mark refer. A
@@ -83,12 +80,10 @@ type (
 	// Findings are statements with their results, such as a scenario's expectations.
 	Findings []Finding
 
-	// Commands are commands to type, each with a label. They are never wrapped, so that they
-	// can be copied.
+	// Commands are commands to type, each with a label. They are never wrapped, so that they can be copied.
 	Commands []Fact
 
-	// Linked are sentences with links to files, for a page only: elsewhere nothing would open
-	// them.
+	// Linked are sentences with links to files, for a page only: elsewhere nothing would open them.
 	Linked []Link
 
 	// A Grid is many short facts, for a page only.
@@ -98,8 +93,7 @@ type (
 	// shows the File, or else the Instead.
 	Charts []Chart
 
-	// Details are parts under a summary, which a page and Markdown fold away. A text prints all
-	// of them.
+	// Details are parts under a summary, which a page and Markdown fold away. A text prints all of them.
 	Details struct {
 		Summary string
 		Parts   []Part
@@ -119,10 +113,9 @@ type Link struct {
 	Files []string
 }
 
-// A Finding is a statement with its result. Mark is the word for the result and Class its CSS
-// class in a page. Text is the statement as it was typed, for example "p99 < 10ms". Said is the
-// same in words, "" where nobody wrote any; a reader then sees it first and Text as evidence.
-// Reason is why the result is this one.
+// A Finding is a statement with its result. Mark is the word for the result and Class its CSS class in a
+// page. Text is the statement as it was typed, for example "p99 < 10ms". Said is the same in words, "" where
+// nobody wrote any; a reader then sees it first and Text as evidence. Reason is why the result is this one.
 type Finding struct{ Mark, Class, Said, Text, Reason string }
 
 // A Chart is a drawing, and the same data for readers without drawings. Alt describes it to
@@ -226,8 +219,7 @@ var style string
 //go:embed page.js
 var script string
 
-// Style returns the style sheet of a page, for drawings outside a page: an SVG file must bring
-// its own.
+// Style returns the style sheet of a page, for drawings outside a page: an SVG file must bring its own.
 func Style() template.CSS { return template.CSS(style) }
 
 // HTML returns d as one page that loads no other file and runs no script but its own. Everything in it

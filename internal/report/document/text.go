@@ -14,10 +14,9 @@ type Options struct {
 	Colour map[string]string // ANSI codes by word; nil for a text without escapes
 }
 
-// Text returns d for a terminal: the question, the state, the answer, the context, and then the
-// parts with an empty line before each. Sentences are wrapped at o.Width columns; tables and
-// commands are not. Every string is freed from control characters, so text from outside cannot
-// drive the terminal.
+// Text returns d for a terminal: the question, the state, the answer, the context, and then the parts with an
+// empty line before each. Sentences are wrapped at o.Width columns; tables and commands are not. Every string
+// is freed from control characters, so text from outside cannot drive the terminal.
 func (d Document) Text(o Options) string {
 	if o.Width <= 0 {
 		o.Width = 100
@@ -131,8 +130,7 @@ func (t *text) parts(indent string, parts []Part) {
 	}
 }
 
-// titled returns a section's heading with the kind of its figures in brackets, "Figures
-// (medians)".
+// titled returns a section's heading with the kind of its figures in brackets, "Figures (medians)".
 func titled(s Section) string {
 	if s.About == "" {
 		return s.Title
@@ -237,8 +235,7 @@ func (t *text) table(indent string, table Table) {
 	}
 }
 
-// rows returns a copy of the table's rows, with the numbers of their marks after the names:
-// "pool [1,2]".
+// rows returns a copy of the table's rows, with the numbers of their marks after the names: "pool [1,2]".
 func (table Table) rows() [][]string {
 	rows := make([][]string, len(table.Rows))
 	for i, row := range table.Rows {
