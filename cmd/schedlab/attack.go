@@ -179,8 +179,12 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if f.results != "" && opts.Closed() && len(opts.Targets) > 1 {
 		return usagef("--results of a closed loop with several targets cannot say which was asked; give one target")
 	}
-	if err := firstError(f.onLoopback(cmd.Context(), opts.Targets), held(opts)); err != nil {
+	if err := f.onLoopback(cmd.Context(), opts.Targets); err != nil {
 		return err
+	}
+	// A limit of descriptors is found before the first connection and not amid the attack.
+	if err := load.CheckConnections(opts.Connections + opts.Idle); err != nil {
+		return usagef("--connections %d and --idle %d: %w", opts.Connections, opts.Idle, err)
 	}
 	stamps := map[string]load.Stamp{"scheduled": load.ScheduledStamp, "sent": load.SentStamp}
 	files, err := attack.OpenFiles(f.results, f.hgrm, opts.Targets, opts.Trace.Which, stamps[f.timestamps])
@@ -501,24 +505,20 @@ func closedWords(l scenario.Load) string {
 // not speak it. --allow-remote allows other machines, and changes nothing about https. All errors
 // are wrong usage.
 func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) error {
-	checked := map[string]bool{} // of a log there may be many on one server
+	checked := map[string]bool{} // a log may have many on one server
 	for _, t := range targets {
 		u, err := url.Parse(t.URL)
-		if err != nil {
+		switch {
+		case err != nil:
 			return usagef("--target %q: %w", t.URL, err)
+		case u.Scheme == "https" && f.engine != load.EngineVegeta:
+			return usagef("--target %q is https, which only --engine vegeta speaks; add that, in an open loop", t.URL)
+		case f.allowRemote || checked[u.Scheme+u.Host]:
+			continue
 		}
-		if u.Scheme == "https" {
-			if f.engine != load.EngineVegeta {
-				return usagef("--target %q is https, which only --engine vegeta speaks; add that, in an open loop", t.URL)
-			}
-			u.Scheme = "http" // for the check below
-		}
-		// One look-up for each server, not for each request.
-		if server := u.Scheme + u.Host; !f.allowRemote && !checked[server] {
-			if err := onLoopback(ctx, "--target", u.String()); err != nil {
-				return err
-			}
-			checked[server] = true
+		checked[u.Scheme+u.Host] = true
+		if err := onLoopback(ctx, "--target", strings.Replace(t.URL, "https://", "http://", 1)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -543,18 +543,5 @@ func (r *perSecond) Set(s string) error {
 		return errors.New("a share of a throughput that is not measured here; give requests per second like 100/s")
 	}
 	r.Rate = rate
-	return nil
-}
-
-// held tells whether this process can hold the connections, in the flags' words. So a limit of
-// descriptors is found before the first connection and not amid the attack.
-func held(o load.Options) error {
-	err := load.CheckConnections(o.Connections + o.Idle)
-	switch {
-	case err != nil && o.Idle > 0:
-		return usagef("--connections %d with --idle %d: %w", o.Connections, o.Idle, err)
-	case err != nil:
-		return usagef("--connections %d: %w", o.Connections, err)
-	}
 	return nil
 }

@@ -52,20 +52,18 @@ Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is imposs
 			if given.Cores < 0 || given.Connections < 0 || service < 0 {
 				return usagef("--cores, --service and --connections must not be negative")
 			}
-			var a *record.Audit
-			err := readInput(cmd, args[0], func(in io.Reader, shown string) error {
+			a, err := readInput(cmd, args[0], func(in io.Reader, shown string) (*record.Audit, error) {
 				text, err := audit.Read(in)
 				// The message names the place if the mistake has one.
 				if syntax, ok := errors.AsType[*audit.SyntaxError](err); ok {
-					return fmt.Errorf("%s:%d: %w", shown, syntax.Line, syntax.Err)
+					return nil, fmt.Errorf("%s:%d: %w", shown, syntax.Line, syntax.Err)
 				}
 				if err != nil {
-					return fmt.Errorf("reading %s: %w", shown, err)
+					return nil, fmt.Errorf("reading %s: %w", shown, err)
 				}
-				a = audit.Judge(text, given)
-				// The report names the file as the user did.
-				a.File = shown
-				return nil
+				a := audit.Judge(text, given)
+				a.File = shown // as the user named it
+				return a, nil
 			})
 			if err != nil {
 				return usage(err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,9 +10,6 @@ import (
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
-
-// capacityFormats are the formats of a search. benchstat and hgrm have no form for one.
-var capacityFormats = []string{"text", "json", "markdown", "html", "csv"}
 
 // capacityFlags are the flags of capacity. It shares the arms and the run with compare, but each
 // arm is searched alone and no verdicts are given, so protocol, blocks and rate mean nothing here.
@@ -60,11 +56,12 @@ Exit codes: 0 some arm that starves no client has an answer, 1 something failed,
 	f.bindRun(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.slo, "slo", "p99<=10ms,errors<=0.1%", "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them; all must hold")
-	fl.Var(&f.arms, "arms", "arms of the scenario, or modes, to search instead of all its arms")
-	f.adhoc.bind(fl)
+	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to search instead of all its arms")
+	f.adhoc.bind(fl, false)
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one window (default 3s)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
-	oneOf(fl, &f.output, "output", "text", strings.Join(capacityFormats, ", "), capacityFormats...)
+	// benchstat and hgrm have no form for a search.
+	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv", "text", "json", "markdown", "html", "csv")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
 	complete(cmd, "arms", modeNames()...)
 	return cmd

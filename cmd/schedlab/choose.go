@@ -319,8 +319,7 @@ func (f *chooseFlags) line(t advise.Test) string {
 // flags in f accordingly; line reads some of them.
 func (f *chooseFlags) planTest(ctx context.Context, t advise.Test, show *progress) (*experiment.Comparison, error) {
 	f.addArms, f.vary, f.adhoc.path, f.Rate.PerSecond = t.Arms, t.Vary, t.Path, t.Rate
-	f.OnTrouble, f.OnCannot, f.OnWindow = show.trouble, show.cannot, show.window
-	knowSelf(&f.Options)
+	f.tell(show)
 	plain, err := f.scenario(ctx, "") // without expectations, for the arms' names
 	if err != nil {
 		return nil, err
@@ -373,8 +372,7 @@ func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, 
 	if err != nil {
 		return nil, err
 	}
-	slo := slices.Clone(run.Result.Expectations)
-	slo = slices.DeleteFunc(slo, func(e record.Expectation) bool { return strings.HasPrefix(e.Text, notFaster) })
+	slo := slices.DeleteFunc(slices.Clone(run.Result.Expectations), func(e record.Expectation) bool { return strings.HasPrefix(e.Text, notFaster) })
 	v := advise.Verify(run.Result.Arms[0], arms, t.Metrics, verdicts, slo)
 	v.Dir = dir.Path()
 	return v, nil

@@ -33,21 +33,20 @@ import (
 // progressKinds. adhoc, if given, replaces the scenario. out is the directory of records.
 type compareFlags struct {
 	experiment.Options
-	arms         armNames
-	addArms      []string
-	vary, expect []string
-	total        time.Duration
-	out          string
-	output       string
-	dryRun       bool
-	strict       bool
-	why          bool
-	verbose      bool
-	progress     string
-	adhoc        adhocFlags
-	allowRemote  bool
-	runCommands  bool // of a record that somebody else made
-	close        bool
+	arms, addArms []string
+	vary, expect  []string
+	total         time.Duration
+	out           string
+	output        string
+	dryRun        bool
+	strict        bool
+	why           bool
+	verbose       bool
+	progress      string
+	adhoc         adhocFlags
+	allowRemote   bool
+	runCommands   bool // of a record that somebody else made
+	close         bool
 }
 
 // newCompare declares the flags of compare. Without a scenario and without flags that replace one,
@@ -100,7 +99,7 @@ interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
 	}
 	f.bindRun(cmd)
 	fl := cmd.Flags()
-	fl.Var(&f.arms, "arms", "arms of the scenario or of --arm, or modes, to compare instead of all its arms; the baseline first")
+	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario or of --arm, or modes, to compare instead of all its arms; the baseline first")
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/reference/scenarios.md)")
 	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is open or REFUSED, also where others pass")
@@ -111,10 +110,9 @@ interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
 	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are refused (default no limit)")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	oneOf(fl, &f.Engine, "engine", "", "what sends open loops: "+strings.Join(load.Engines(), " or ")+" (default "+load.DefaultEngine+"; docs/reference/engines.md)", load.Engines()...)
-	f.adhoc.bind(fl)
-	f.adhoc.bindLog(fl)
+	f.adhoc.bind(fl, true)
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)", stampKinds...)
-	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm", formatNames()...)
+	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm", report.Formats().Names()...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
 	fl.BoolVar(&f.why, "explain", false, "then explain the difference that is largest, with tests of its causes, as 'schedlab explain' does, which takes up to "+testBudget.String()+" more than --budget")
 	var factors []string
@@ -125,9 +123,6 @@ interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
 	complete(cmd, "arms", modeNames()...)
 	return cmd
 }
-
-// formatNames are the formats of a run's report.
-func formatNames() []string { return report.Formats().Names() }
 
 // run reads every scenario, and conducts the comparisons. outcome has the exit code.
 func (f *compareFlags) run(cmd *cobra.Command, args []string) error {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -120,35 +119,31 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	oneOf(fl, &f.progress, "progress", "auto", "progress"+progressHelp, progressKinds...)
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before the measured time that is not measured (of a search: default 500ms)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
-	fl.Var(siteFlag{&f.Site}, "cluster", "the cluster's settings, in a Pod")
+	// By this a collector's command runs on the cluster (cluster.go).
+	fl.Func("cluster", "file of the cluster's settings, in a Pod", func(file string) error {
+		site, err := cluster.NewSite(file, self())
+		if err == nil {
+			f.Site = site
+		}
+		return err
+	})
 	must(fl.MarkHidden("cluster"))
 }
-
-// siteFlag is the hidden flag by which a collector's command runs on the cluster (cluster.go). Its value
-// is the file of settings.
-type siteFlag struct{ site *experiment.Site }
-
-func (s siteFlag) Set(file string) error {
-	site, err := cluster.NewSite(file, self())
-	if err == nil {
-		*s.site = site
-	}
-	return err
-}
-
-func (siteFlag) String() string { return "" }
-
-func (siteFlag) Type() string { return "file" }
 
 // prepare completes the options for a plan: where progress goes, a seed, this program and its
 // modes. Call it after the flags are checked, and before planning.
 func (f *compareFlags) prepare(cmd *cobra.Command) *progress {
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
-	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnLook, f.OnWindow = show.trouble, show.cannot, show.doubt, show.soFar, show.window
-	f.OnPlan = func(changed record.Fact) { show.say(changed.String()) }
+	f.tell(show)
+	f.OnLook, f.OnPlan = show.soFar, func(changed record.Fact) { show.say(changed.String()) }
 	drawSeed(cmd, &f.Seed)
-	knowSelf(&f.Options)
 	return show
+}
+
+// tell has a plan tell on show what may spoil it, and knows this program.
+func (f *compareFlags) tell(show *progress) {
+	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnWindow = show.trouble, show.cannot, show.doubt, show.window
+	knowSelf(&f.Options)
 }
 
 // drawSeed draws a seed if none was given. It has 32 bits, which are short enough to type.
@@ -224,73 +219,43 @@ func fill(fl *pflag.FlagSet, said map[string]string) error {
 	return nil
 }
 
-// given returns those of the named flags that have a value, with their dashes.
-func given(fl *pflag.FlagSet, names ...string) (all []string) {
-	for _, name := range names {
-		if fl.Changed(name) {
-			all = append(all, "--"+name)
-		}
-	}
-	return all
+// given returns those of the named flags that have a value. The command may lack some.
+func given(fl *pflag.FlagSet, names ...string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return !fl.Changed(name) })
 }
 
 // checkAboveZero refuses the named flags if one was given 0 or less: 0 means "not given", and a user
 // who writes --blocks 0 must not get the default silently. It looks at the text of the value, so it
-// serves numbers and durations alike. Flags that the command does not have are left out.
+// serves numbers and durations alike.
 func checkAboveZero(fl *pflag.FlagSet, names ...string) error {
-	for _, name := range names {
-		if f := fl.Lookup(name); f != nil && f.Changed {
-			if v := f.Value.String(); v == "0" || v == "0s" || v[0] == '-' {
-				return usagef("--%s %s must be above 0; leave it out for the default", name, v)
-			}
+	for _, name := range given(fl, names...) {
+		if v := fl.Lookup(name).Value.String(); v == "0" || v == "0s" || v[0] == '-' {
+			return usagef("--%s %s must be above 0; leave it out for the default", name, v)
 		}
 	}
 	return nil
 }
 
-// armNames is the value of --arms: arms separated by commas. A setting belongs to the mode before it,
-// so pool,workers=8,nethttp are two arms.
-type armNames []string
-
-// Set adds the arms that text names. An arm may be quoted, as in CSV.
-func (a *armNames) Set(text string) error {
-	items, err := csv.NewReader(strings.NewReader(text + "\n")).Read()
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
+// joined returns the arms in a list that was divided at every comma: a setting belongs to the mode
+// before it, so pool,workers=8,nethttp are two arms.
+func joined(items []string) (arms []string) {
 	for _, item := range items {
 		name, value, named := strings.Cut(item, "=")
 		setting := named && !strings.Contains(name, ",") && !strings.Contains(value, "{") && !strings.Contains(value, "://")
-		if setting && len(*a) > 0 {
-			(*a)[len(*a)-1] += "," + item
+		if setting && len(arms) > 0 {
+			arms[len(arms)-1] += "," + item
 			continue
 		}
-		*a = append(*a, item)
+		arms = append(arms, item)
 	}
-	return nil
+	return arms
 }
 
-func (a *armNames) String() string { return strings.Join(*a, ",") }
-
-// Type returns the word for the value in a help text.
-func (*armNames) Type() string { return "strings" }
-
-// Append, Replace and GetSlice make it a pflag.SliceValue, so that a settings file may give a list.
-
-// Append adds an arm.
-func (a *armNames) Append(arm string) error { *a = append(*a, arm); return nil }
-
-// Replace sets all arms.
-func (a *armNames) Replace(arms []string) error { *a = arms; return nil }
-
-// GetSlice returns the arms.
-func (a *armNames) GetSlice() []string { return *a }
-
 // checkEmpty refuses the named flags if one was given an empty value, as by a shell variable that
-// is not set. Flags that the command does not have are left out.
+// is not set.
 func checkEmpty(fl *pflag.FlagSet, names ...string) error {
-	for _, name := range names {
-		if f := fl.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+	for _, name := range given(fl, names...) {
+		if fl.Lookup(name).Value.String() == "" {
 			return usagef("--%s is empty; give it a value or leave it out", name)
 		}
 	}
@@ -301,6 +266,7 @@ func checkEmpty(fl *pflag.FlagSet, names ...string) error {
 // the flags it has: values that mean "not given", an arm without a name, as in --arms a,,b, and two
 // flags that say the same.
 func (f *compareFlags) checkGiven(fl *pflag.FlagSet, scenarios []string) error {
+	f.arms = joined(f.arms)
 	if fl.Changed("arms") && (len(f.arms) == 0 || slices.Contains(f.arms, "")) {
 		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
 	}
@@ -402,16 +368,15 @@ type adhocFlags struct {
 // --log.
 func (f *adhocFlags) given() bool { return f.path+f.targets+f.log != "" }
 
-// bind declares the two flags that compare, gate, capacity and map share.
-func (f *adhocFlags) bind(fl *pflag.FlagSet) {
+// bind declares the flags that compare, gate, capacity and map have, and with logs those of compare and
+// gate besides.
+func (f *adhocFlags) bind(fl *pflag.FlagSet, logs bool) {
 	fl.StringVar(&f.path, "path", "", "ask GET of this path, without a scenario")
 	fl.StringVar(&f.targets, "targets", "", "ask what this file in vegeta's http format says, without a scenario; the hosts in it do not matter")
-}
-
-// bindLog declares the flags that compare and gate have besides.
-func (f *adhocFlags) bindLog(fl *pflag.FlagSet) {
-	fl.StringVar(&f.log, "log", "", "ask what this access log says when it says so, without a scenario; each block takes the next stretch")
-	fl.StringVar(&f.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
+	if logs {
+		fl.StringVar(&f.log, "log", "", "ask what this access log says when it says so, without a scenario; each block takes the next stretch")
+		fl.StringVar(&f.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
+	}
 }
 
 // check refuses flags that do not go together, or with the scenarios on the command line. The files
@@ -423,9 +388,9 @@ func (f *adhocFlags) check(fl *pflag.FlagSet, scenarios []string) error {
 	factor, err := strconv.ParseFloat(number, 64)
 	switch {
 	case len(sources) > 1:
-		return usagef("%s each say what is asked; give one of them", strings.Join(sources, " and "))
+		return usagef("--%s each say what is asked; give one of them", strings.Join(sources, " and --"))
 	case len(sources) > 0 && len(scenarios) > 0:
-		return usagef("scenario %q says what is asked, and %s does too; drop one, or write path, targets or arrivals: log(FILE) into a scenario of your own", scenarios[0], sources[0])
+		return usagef("scenario %q says what is asked, and --%s does too; drop one, or write path, targets or arrivals: log(FILE) into a scenario of your own", scenarios[0], sources[0])
 	case f.speed != "" && f.log == "":
 		return usagef("--speed %s is how fast a log is replayed; give --log FILE", f.speed)
 	case f.speed != "" && (!isFactor || err != nil || !(factor > 0)):
@@ -547,21 +512,21 @@ func (f *compareFlags) stayLocal(ctx context.Context, arms []scenario.Arm) error
 // stdin names standard input where a flag or argument takes a file.
 const stdin = "-"
 
-// readInput calls read with a file, or with standard input for "-". shown is its name in messages.
-// The file is closed when read returns. Errors of read come back unchanged; a file that cannot be
-// opened and a directory are errors, too.
-func readInput(cmd *cobra.Command, name string, read func(in io.Reader, shown string) error) error {
+// readInput returns what read makes of a file, or of standard input for "-". shown is its name in
+// messages. The file is closed when read returns. Errors of read come back unchanged; a file that
+// cannot be opened and a directory are errors, too.
+func readInput[T any](cmd *cobra.Command, name string, read func(in io.Reader, shown string) (T, error)) (none T, err error) {
 	if name == stdin {
 		return read(cmd.InOrStdin(), "standard input")
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return err
+		return none, err
 	}
 	defer file.Close()
 	// Reading a directory would fail as well, with a message that few understand.
 	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return errors.New(name + " is a directory; name a file")
+		return none, errors.New(name + " is a directory; name a file")
 	}
 	return read(file, name)
 }

@@ -81,8 +81,7 @@ Exit codes: 0 not worse, 3 worse, 4 cannot tell, 1 something failed, 2 wrong usa
 	fl.StringSliceVar(&f.metrics, "metric", []string{"p50", "goodput", "cpu", "memory"}, "what must be fine for the build to pass: some of "+strings.Join(words, ", "))
 	fl.StringSliceVar(&f.watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, and need not be fine: tails are noisy (default nothing with --metric)")
 	fl.StringSliceVar(&f.allowances, "allow", nil, "how much worse a metric may be, like p99=20% (default "+strings.Join(defaults, ",")+")")
-	f.adhoc.bind(fl)
-	f.adhoc.bindLog(fl)
+	f.adhoc.bind(fl, true)
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slower build's throughput (default 0.5x)")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default 0.5s, and longer where p99 or a small --allow needs it)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest it may take (default 75s, and longer for a low rate, of which p99 needs long windows, or a small --allow)")
@@ -118,41 +117,45 @@ func (f *gateFlags) asked(fl *pflag.FlagSet) (map[string]record.Allowance, error
 		return nil, usagef("--metric is empty; name one of %s, or leave it out", strings.Join(words, ", "))
 	}
 	names, allowed := judge.GateMetrics()
+	// Users write words, like cpu; results have the metrics' names.
+	named := func(flag, word string) (string, error) {
+		if i := slices.Index(words, word); i >= 0 {
+			return names[i], nil
+		}
+		return "", usagef("--%s: %q is %w", flag, word, notAmong(words))
+	}
 	asked := map[string]record.Allowance{}
 	// What must be fine is not only watched, so --metric comes after --watch; --allow is about both.
-	for _, given := range []struct {
-		flag   string
-		values []string
-	}{{"watch", f.watched}, {"metric", f.metrics}, {"allow", f.allowances}} {
-		for _, text := range given.values {
-			word, size := text, ""
-			if given.flag == "allow" {
-				word, size, _ = strings.Cut(text, "=")
-			}
-			// Users write words, like cpu; results have the metrics' names.
-			i := slices.Index(words, word)
-			if i < 0 {
-				return nil, usagef("--%s: %q is %w", given.flag, word, notAmong(words))
-			}
-			name := names[i]
-			if given.flag != "allow" {
-				asked[name] = record.Allowance{Share: allowed[name], Watched: given.flag == "watch"}
-				continue
-			}
-			// An allowance for a metric that is not judged would be believed and have no effect.
-			a, ok := asked[name]
-			if !ok {
-				return nil, usagef("--allow %s: --metric leaves %s out", text, word)
-			}
-			// The % must be there: 20 might be meant as a factor.
-			number, percent := strings.CutSuffix(size, "%")
-			v, err := strconv.ParseFloat(number, 64)
-			if err != nil || !percent || !(v > 0 && v <= 1000) {
-				return nil, usagef("--allow %s: want METRIC=SHARE, like %s=20%%, up to 1000%%", text, word)
-			}
-			a.Share = v / 100
-			asked[name] = a
+	for i, word := range slices.Concat(f.watched, f.metrics) {
+		flag := "metric"
+		if i < len(f.watched) {
+			flag = "watch"
 		}
+		name, err := named(flag, word)
+		if err != nil {
+			return nil, err
+		}
+		asked[name] = record.Allowance{Share: allowed[name], Watched: flag == "watch"}
+	}
+	for _, text := range f.allowances {
+		word, size, _ := strings.Cut(text, "=")
+		name, err := named("allow", word)
+		if err != nil {
+			return nil, err
+		}
+		// An allowance for a metric that is not judged would be believed and have no effect.
+		a, ok := asked[name]
+		if !ok {
+			return nil, usagef("--allow %s: --metric leaves %s out", text, word)
+		}
+		// The % must be there: 20 might be meant as a factor.
+		number, percent := strings.CutSuffix(size, "%")
+		v, err := strconv.ParseFloat(number, 64)
+		if err != nil || !percent || !(v > 0 && v <= 1000) {
+			return nil, usagef("--allow %s: want METRIC=SHARE, like %s=20%%, up to 1000%%", text, word)
+		}
+		a.Share = v / 100
+		asked[name] = a
 	}
 	return asked, nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,68 +15,39 @@ import (
 	"schedlab/internal/window"
 )
 
-// A screen is what live progress shows, as values: the step that runs, the answer after the last
-// look, and the windows of each arm so far. take and progress fill it in; draw makes a text of it.
-// The arms are empty while nothing has been measured in blocks.
-type screen struct {
-	doing       string
-	done, total int
-	left        time.Duration
-	answer      string // "" before the first look
-	first       int    // number of blocks of the first look; 0 if none comes
-	arms        []watched
-}
-
-// A watched is an arm on the screen, with the figures of its windows in the order of the blocks.
-// NaN is a figure that is not known, as a quantile of too few requests.
-type watched struct {
-	name              string
-	role              record.Role
-	p50, p99, goodput []float64
-	conns             *record.Reading // as the newest window ended; nil if the server does not tell
-}
+// A screen is what progress shows, live or to a program: the step that runs, the answer after the last
+// look, and the windows of each arm so far. take and progress fill it in; draw makes a text of it. The
+// arms are empty while nothing has been measured in blocks.
+type screen record.Progress
 
 // take adds a window of a comparison with this plan. The first trial begins another screen: a map
 // has many comparisons, and --explain a second one.
 func (s *screen) take(p record.Plan, w window.Window) {
 	if w.Trial.Number == 1 {
-		s.answer, s.first, s.arms = "", 0, nil
+		s.Answer, s.FirstLook, s.Arms = "", 0, nil
 		if len(p.Looks) > 0 {
-			s.first = p.Looks[0]
+			s.FirstLook = p.Looks[0]
 		}
 		for _, a := range p.Arms {
-			s.arms = append(s.arms, watched{name: a.Name, role: a.Role})
+			s.Arms = append(s.Arms, record.ArmProgress{Name: a.Name, Role: a.Role})
 		}
 	}
-	i := slices.IndexFunc(s.arms, func(a watched) bool { return a.name == w.Trial.Arm })
+	i := slices.IndexFunc(s.Arms, func(a record.ArmProgress) bool { return a.Name == w.Trial.Arm })
 	if i < 0 {
 		return
 	}
-	a := &s.arms[i]
-	a.p50, a.p99, a.goodput = append(a.p50, w.Values["p50"]), append(a.p99, w.Values["p99"]), append(a.goodput, w.Values["goodput"])
-	if a.conns = nil; len(w.Trial.Server.Readings) > 0 {
-		a.conns = &w.Trial.Server.Readings[len(w.Trial.Server.Readings)-1]
-	}
-}
-
-// progress returns the screen for a program.
-func (s screen) progress() record.Progress {
-	p := record.Progress{Step: s.doing, Done: s.done, Total: s.total, Left: s.left.Seconds(), FirstLook: s.first, Answer: s.answer}
-	figures := func(values []float64) (f record.BlockFigures) {
-		f.SoFar = record.SpreadOf(known(values))
-		for _, v := range values {
-			if math.IsNaN(v) { // JSON has no word for it
-				f.Blocks = append(f.Blocks, nil)
-			} else {
-				f.Blocks = append(f.Blocks, &v)
-			}
+	a := &s.Arms[i]
+	for name, f := range map[string]*record.BlockFigures{"p50": &a.P50, "p99": &a.P99, "goodput": &a.Goodput} {
+		if v := w.Values[name]; math.IsNaN(v) { // not known, as a quantile of too few requests
+			f.Blocks = append(f.Blocks, nil)
+		} else {
+			f.Blocks = append(f.Blocks, &v)
 		}
-		return f
+		f.SoFar = record.SpreadOf(known(*f))
 	}
-	for _, a := range s.arms {
-		p.Arms = append(p.Arms, record.ArmProgress{Name: a.name, Role: a.role, P50: figures(a.p50), P99: figures(a.p99), Goodput: figures(a.goodput), Connections: a.conns})
+	if a.Connections = nil; len(w.Trial.Server.Readings) > 0 {
+		a.Connections = &w.Trial.Server.Readings[len(w.Trial.Server.Readings)-1]
 	}
-	return p
 }
 
 // Styles of a line, as ANSI codes.
@@ -102,13 +72,13 @@ func (s screen) draw(columns, rows int, colour bool) string {
 		used++
 	}
 	width := max(columns-len(" 99 %   about 1h59m59s left"), 1)
-	line("", s.step(document.Cut(s.doing, width), min(stepWidth, width)))
-	if len(s.arms) == 0 {
+	line("", s.step(document.Cut(s.Step, width), min(stepWidth, width)))
+	if len(s.Arms) == 0 {
 		return b.String()
 	}
-	answer := s.answer
-	if answer == "" && len(s.arms[0].p50) <= s.first {
-		answer = fmt.Sprintf("no answer yet: the first look is after %s", prose.Plural(s.first, "block"))
+	answer := s.Answer
+	if answer == "" && len(s.Arms[0].P50.Blocks) <= s.FirstLook {
+		answer = fmt.Sprintf("no answer yet: the first look is after %s", prose.Plural(s.FirstLook, "block"))
 	}
 	const most = 4 // lines of the answer
 	lines := document.Wrap(answer, columns, 0)
@@ -119,8 +89,8 @@ func (s screen) draw(columns, rows int, colour bool) string {
 		line(bold, text)
 	}
 	names := 0
-	for _, a := range s.arms {
-		names = max(names, utf8.RuneCountInString(a.name))
+	for _, a := range s.Arms {
+		names = max(names, utf8.RuneCountInString(a.Name))
 	}
 	// A sparkline has a column for each block, as far as there is room.
 	room := max(columns-utf8.RuneCountInString(row("", 0, "p50", "p99", "goodput", "accepted", "done", "open", "")), 1)
@@ -131,20 +101,20 @@ func (s screen) draw(columns, rows int, colour bool) string {
 		spark = "p99"
 	}
 	line(faint, row("", names, "p50", "p99", "goodput", "accepted", "done", "open", spark))
-	shown := s.arms
+	shown := s.Arms
 	if len(shown) > rows-used {
 		shown = shown[:max(rows-used-1, 0)]
 	}
 	low, high := s.span()
 	for _, a := range shown {
 		accepted, done, open := "-", "-", "-"
-		if a.conns != nil {
-			accepted, done, open = strconv.FormatInt(a.conns.Accepted, 10), strconv.FormatInt(a.conns.Done, 10), strconv.FormatInt(a.conns.Open, 10)
+		if c := a.Connections; c != nil {
+			accepted, done, open = fmt.Sprint(c.Accepted), fmt.Sprint(c.Done), fmt.Sprint(c.Open)
 		}
-		line("", row(s.label(a.name, names), names, middle(a.p50, shortly), middle(a.p99, shortly), middle(a.goodput, prose.PerSecond),
-			accepted, done, open, sparkline(a.p99, low, high, room)))
+		line("", row(s.label(a.Name, names), names, middle(a.P50, shortly), middle(a.P99, shortly), middle(a.Goodput, prose.PerSecond),
+			accepted, done, open, sparkline(a.P99.Blocks, low, high, room)))
 	}
-	if more := len(s.arms) - len(shown); more > 0 {
+	if more := len(s.Arms) - len(shown); more > 0 {
 		line(faint, fmt.Sprintf("and %s more; the terminal is too low", prose.Plural(more, "arm")))
 	}
 	return b.String()
@@ -155,12 +125,12 @@ func (s screen) draw(columns, rows int, colour bool) string {
 // another arm shares.
 func (s screen) label(name string, width int) string {
 	runes, differs := []rune(name), 0
-	for _, other := range s.arms {
+	for _, other := range s.Arms {
 		n := 0
-		for other := []rune(other.name); n < min(len(runes), len(other)) && runes[n] == other[n]; {
+		for other := []rune(other.Name); n < min(len(runes), len(other)) && runes[n] == other[n]; {
 			n++
 		}
-		if other.name != name {
+		if other.Name != name {
 			differs = max(differs, n)
 		}
 	}
@@ -182,35 +152,40 @@ const stepWidth = 40
 // step returns a line with the share that is done, the step in this many columns, and the time left.
 // It never shows 100 %: then the result is printed.
 func (s screen) step(doing string, width int) string {
-	left := s.left.Round(time.Second)
-	if left == 0 { // the budget may end a run before its last step
-		return fmt.Sprintf("%3d %%  %-*s about to end", min(99, 100*s.done/max(s.total, 1)), width, doing)
+	left := fmt.Sprintf("about %v left", record.Duration(s.Left).Round(time.Second))
+	if left == "about 0s left" { // the budget may end a run before its last step
+		left = "about to end"
 	}
-	return fmt.Sprintf("%3d %%  %-*s about %v left", min(99, 100*s.done/max(s.total, 1)), width, doing, left)
+	return fmt.Sprintf("%3d %%  %-*s %s", min(99, 100*s.Done/max(s.Total, 1)), width, doing, left)
 }
 
 // shortly formats a time for a narrow column: "1.25ms".
 func shortly(seconds float64) string { return strings.ReplaceAll(prose.Seconds(seconds), " ", "") }
 
-// known returns the values that are not NaN.
-func known(values []float64) []float64 {
-	return slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+// known returns the values of a figure in the blocks that have it.
+func known(f record.BlockFigures) (values []float64) {
+	for _, v := range f.Blocks {
+		if v != nil {
+			values = append(values, *v)
+		}
+	}
+	return values
 }
 
-// middle formats the median of the values that are known; "-" if none is.
-func middle(values []float64, format func(float64) string) string {
-	if values = known(values); len(values) == 0 {
+// middle formats the median of a figure so far; "-" if it is not known.
+func middle(f record.BlockFigures, format func(float64) string) string {
+	if f.SoFar == nil {
 		return "-"
 	}
-	return format(stats.Median(values))
+	return format(f.SoFar.Median)
 }
 
 // span returns the scale of the sparklines, which all arms share, so that they can be compared: the
 // smallest and the largest p99. It spans a factor of two at least, or noise would look like hills.
 func (s screen) span() (low, high float64) {
 	low = math.Inf(1)
-	for _, a := range s.arms {
-		for _, v := range known(a.p99) {
+	for _, a := range s.Arms {
+		for _, v := range known(a.P99) {
 			low, high = min(low, v), max(high, v)
 		}
 	}
@@ -222,14 +197,14 @@ var bars = []rune("▁▂▃▄▅▆▇█")
 
 // sparkline draws the newest values that fit into width on a logarithmic scale from low to high,
 // one column each. An unknown value is a dot.
-func sparkline(values []float64, low, high float64, width int) string {
+func sparkline(values []*float64, low, high float64, width int) string {
 	var b strings.Builder
 	for _, v := range values[max(len(values)-width, 0):] {
-		if math.IsNaN(v) || low <= 0 {
+		if v == nil || low <= 0 {
 			b.WriteRune('·')
 			continue
 		}
-		height := math.Log(v/low) / math.Log(high/low) * float64(len(bars))
+		height := math.Log(*v/low) / math.Log(high/low) * float64(len(bars))
 		b.WriteRune(bars[min(int(height), len(bars)-1)])
 	}
 	return b.String()

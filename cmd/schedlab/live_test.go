@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,8 +39,8 @@ func watchedScreen() (s screen) {
 			s.take(plan, w)
 		}
 	}
-	s.doing, s.done, s.total, s.left = "block 13: pool,workers=8,steal=true", 49, 160, 83*time.Second
-	s.answer = "after 12 blocks: pool,workers=4,steal=true against nethttp is undecided after 12 blocks and leans slower (p50 +20\u00a0%): 12 of 12 blocks show it; 2 more would decide."
+	s.Step, s.Done, s.Total, s.Left = "block 13: pool,workers=8,steal=true", 49, 160, 83
+	s.Answer = "after 12 blocks: pool,workers=4,steal=true against nethttp is undecided after 12 blocks and leans slower (p50 +20\u00a0%): 12 of 12 blocks show it; 2 more would decide."
 	return s
 }
 
@@ -93,7 +92,7 @@ nginx                      2.00s  21.2s  2,229/s        -      -     - ▇▇█
 func TestScreenFitsIntoTheTerminal(t *testing.T) {
 	t.Parallel()
 	s := watchedScreen()
-	s.arms[0].name = "net\x1b[2J\nhttp"
+	s.Arms[0].Name = "net\x1b[2J\nhttp"
 	for _, columns := range []int{1, 10, 30, 60, 61, 79, 200} {
 		for _, rows := range []int{1, 2, 5, 8, 15} {
 			text := s.draw(columns, rows, false)
@@ -122,7 +121,7 @@ func TestScreenFitsIntoTheTerminal(t *testing.T) {
 // trial of another comparison forgets the one before.
 func TestScreenBegins(t *testing.T) {
 	t.Parallel()
-	s := screen{doing: "measuring the throughput of nethttp", total: 3, left: 30 * time.Second}
+	s := screen{Step: "measuring the throughput of nethttp", Total: 3, Left: 30}
 	if got, want := s.draw(80, 24, true), "  0 %  measuring the throughput of nethttp      about 30s left\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

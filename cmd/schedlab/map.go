@@ -78,8 +78,8 @@ Exit codes: 0 a cell was decided, 4 none was, 130 interrupted.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.x, "x", "", "the factor of the columns and its values, FACTOR=V1,V2,...")
 	fl.StringVar(&f.y, "y", "", "the factor of the rows and its values")
-	fl.Var(&f.arms, "arms", "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
-	f.adhoc.bind(fl)
+	fl.StringSliceVar(&f.arms, "arms", nil, "arms of the scenario, or modes, to compare instead of all its arms; the baseline first")
+	f.adhoc.bind(fl, false)
 	metrics := append([]string{winnerMetric}, stats.Names(stats.Metrics())...)
 	oneOf(fl, &f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metrics, ", "), metrics...)
 	fl.DurationVar(&f.Budget, "budget", 10*time.Minute, "longest the whole map may take; no cell is begun that does not fit")
@@ -91,13 +91,11 @@ Exit codes: 0 a cell was decided, 4 none was, 130 interrupted.`,
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request: off, basic, or full (default full on Linux, else basic)", stampKinds...)
 	fl.StringVar(&f.resume, "resume", "", "go on with this map, as it was planned: a path, a name below --out, or latest")
 	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
-	oneOf(fl, &f.output, "output", "text", strings.Join(mapFormatNames(), ", "), mapFormatNames()...)
+	formats := report.MapFormats().Names()
+	oneOf(fl, &f.output, "output", "text", strings.Join(formats, ", "), formats...)
 	complete(cmd, "arms", modeNames()...)
 	return cmd
 }
-
-// mapFormatNames are the formats of a map; a run has other formats.
-func mapFormatNames() []string { return report.MapFormats().Names() }
 
 // run begins a map or goes on with one, and prints it. A map that was cut short is printed all the
 // same, with the cells known by then. Its record is made only after the plan is accepted. The exit

@@ -79,11 +79,11 @@ func newProgress(w io.Writer, kind string) *progress {
 // update shows the step that runs, done of total steps, and the time left. It has the signature of
 // experiment.Progress.
 func (p *progress) update(doing string, done, total int, left time.Duration) {
-	p.screen.doing, p.screen.done, p.screen.total, p.screen.left = doing, done, total, left
+	p.screen.Step, p.screen.Done, p.screen.Total, p.screen.Left = doing, done, total, left.Seconds()
 	switch {
 	case p.off:
 	case p.lines != nil:
-		p.write(p.screen.progress())
+		p.write(record.Progress(p.screen))
 	case p.terminal != nil:
 		p.redraw()
 	case time.Since(p.last) >= plainEvery:
@@ -115,7 +115,7 @@ func (p *progress) ended(dir *record.Dir, run record.Run) {
 // kept tells a program where a record is.
 func (p *progress) kept(dir *record.Dir, answer string) {
 	if p.lines != nil {
-		line := p.screen.progress()
+		line := record.Progress(p.screen)
 		line.Step, line.Answer, line.Record = "", answer, dir.Path()
 		p.write(line)
 	}
@@ -202,7 +202,7 @@ func (p *progress) say(text string) { p.note(text, text) }
 // shows each answer, and so do lines for a program.
 func (p *progress) soFar(r *record.Result) {
 	answer := report.Headline(r)
-	if p.screen.answer = fmt.Sprintf("after %d blocks: %s", r.Valid, answer); p.terminal != nil || p.lines != nil {
+	if p.screen.Answer = fmt.Sprintf("after %d blocks: %s", r.Valid, answer); p.terminal != nil || p.lines != nil {
 		return
 	}
 	look := r.Scenario + ": " + figures.ReplaceAllString(answer, "")
@@ -210,7 +210,7 @@ func (p *progress) soFar(r *record.Result) {
 		return
 	}
 	p.look = look
-	p.note(fmt.Sprint(look, r.Valid), p.screen.answer)
+	p.note(fmt.Sprint(look, r.Valid), p.screen.Answer)
 }
 
 // figures finds the figures of an answer, which change from look to look: "12 blocks", "9 of 9 blocks",

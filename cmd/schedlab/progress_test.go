@@ -83,7 +83,7 @@ func TestProgressForPrograms(t *testing.T) {
 	show := newProgress(&b, "json")
 	show.machine("machine: fit")
 	show.screen = watchedScreen()
-	show.screen.arms[3].name = "ng\x1binx\n"
+	show.screen.Arms[3].Name = "ng\x1binx\n"
 	show.update("block 13: pool", 49, 160, 83*time.Second)
 	show.say("once")
 	show.say("once")

@@ -60,7 +60,7 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 	}
 	cmd.Flags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
 	// The formats of runs and of maps; renderAgain knows which is which.
-	oneOf(cmd.Flags(), &output, "output", "text", "text, json, markdown, csv, html, benchstat or hgrm", append(formatNames(), "svg")...)
+	oneOf(cmd.Flags(), &output, "output", "text", "text, json, markdown, csv, html, benchstat or hgrm", append(report.Formats().Names(), "svg")...)
 	cmd.Flags().StringVar(&page, "chart", "", "print the chart of this page of docs/experiments")
 	cmd.Flags().Lookup("chart").Hidden = true // for tools/experiments
 	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write report.html, report.md and bench.txt into the record")
@@ -72,11 +72,11 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 // read is wrong usage. So is a format of runs for a map, or of maps for a run: --output offers both.
 func renderAgain(cmd *cobra.Command, name, root, output string, rewrite bool) error {
 	dir, m, err := record.OpenMap(name, root)
-	formats, isMap := mapFormatNames(), err == nil
+	formats, isMap := report.MapFormats().Names(), err == nil
 	// The name may be a run's.
 	var run record.Run
 	if errors.Is(err, fs.ErrNotExist) {
-		formats = formatNames()
+		formats = report.Formats().Names()
 		dir, run, err = record.Open(name, root)
 	}
 	switch {

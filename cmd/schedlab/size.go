@@ -205,7 +205,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 		{f.rate.PerSecond < lowest, fmt.Sprintf("--rate %s is below %g/s; no pool is needed for that", f.rate, lowest)},
 		{len(sources) == 0,
 			"nothing says what a request asks; give one of --held 20ms, --workload 'cpu=200us,sleep=exp(10ms)', --histogram FILE, --csv FILE"},
-		{len(sources) > 1, strings.Join(sources, " and ") + " each say what a request asks; give one of them"},
+		{len(sources) > 1, "--" + strings.Join(sources, " and --") + " each say what a request asks; give one of them"},
 		// Written so that NaN is refused as well.
 		{!(f.margin >= 0 && f.margin <= 1), fmt.Sprintf("--margin %g is outside 0 to 1; 0.15 is 15 %%", f.margin)},
 		{f.verify && f.slo == "", "--verify tests an SLO; give one with --slo, like 'p99<=100ms'"},
@@ -218,7 +218,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 		{"cv", "--held"}, {"metric", "--histogram"}, {"column", "--csv"}, {"unit", "--csv"}, {"cpu", "--held, --histogram, --csv"},
 	} {
 		if fl.Changed(extra.flag) && !strings.Contains(extra.of, sources[0]) {
-			return nil, usagef("--%s belongs to %s; with %s it says nothing", extra.flag, extra.of, sources[0])
+			return nil, usagef("--%s belongs to %s; with --%s it says nothing", extra.flag, extra.of, sources[0])
 		}
 	}
 	return f.objective()
@@ -237,25 +237,20 @@ func (f *sizeFlags) objective() (stats.SLO, error) {
 // demand reads the cost of a request from the one source that was given. Errors are wrong usage and
 // name the flag.
 func (f *sizeFlags) demand(cmd *cobra.Command) (d advise.Demand, err error) {
-	source := "held"
-	switch {
-	case f.workload != "":
-		source = "workload"
-		d, err = advise.ParseWorkload(f.workload)
-	case f.histogram != "":
-		source = "histogram"
-		err = readInput(cmd, f.histogram, func(in io.Reader, name string) (err error) {
-			d, err = advise.ReadHistogram(in, name, f.metric)
-			return err
-		})
-	case f.csv != "":
-		source = "csv"
-		err = readInput(cmd, f.csv, func(in io.Reader, name string) (err error) {
-			d, err = advise.ReadCSV(in, name, f.column, f.unit)
-			return err
-		})
-	default:
+	source := given(cmd.Flags(), "held", "workload", "histogram", "csv")[0] // check has found one
+	switch source {
+	case "held":
 		d, err = advise.Held(f.held, f.cpu, f.cv)
+	case "workload":
+		d, err = advise.ParseWorkload(f.workload)
+	case "histogram":
+		d, err = readInput(cmd, f.histogram, func(in io.Reader, name string) (advise.Demand, error) {
+			return advise.ReadHistogram(in, name, f.metric)
+		})
+	case "csv":
+		d, err = readInput(cmd, f.csv, func(in io.Reader, name string) (advise.Demand, error) {
+			return advise.ReadCSV(in, name, f.column, f.unit)
+		})
 	}
 	// Samples hold CPU time and waiting together, and --cpu is the first part. Held knows it already.
 	if err == nil && f.cpu != 0 && source != "held" {
@@ -345,7 +340,6 @@ func sizeExit(s *advise.Page) error {
 // untested.
 func (f *sizeFlags) test(cmd *cobra.Command, s *advise.Page) (*advise.Verification, error) {
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
-	// The test is planned again: offerTest has planned the scenario only.
 	planned, err := f.planTest(s, show)
 	if err != nil {
 		return nil, err
@@ -365,24 +359,20 @@ func (f *sizeFlags) test(cmd *cobra.Command, s *advise.Page) (*advise.Verificati
 }
 
 // planTest plans that comparison. Its aim is the SLO alone, so it ends as soon as each arm surely
-// keeps or breaks it. Doubts and troubles of the run go to show.
+// keeps or breaks it.
 func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Comparison, error) {
 	question, err := f.question(s, f.Budget)
 	if err != nil {
 		return nil, usage(err)
 	}
-	// As prepare does for other commands, but the seed of size is fixed by default.
-	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnWindow = show.trouble, show.cannot, show.doubt, show.window
+	f.tell(show)
 	f.Asks = []string{} // the windows are long enough for the objective's other quantiles
 	for _, t := range s.SLO {
 		if slices.Contains(experiment.Quantiles(), t.Metric) {
 			f.Asks = append(f.Asks, t.Metric)
 		}
 	}
-	f.Aim.SLO = s.SLO
-	knowSelf(&f.Options)
-	f.Note = "tests the advice of: " + s.Test
-	f.Iters = workload.Calibrate()
+	f.Aim.SLO, f.Note, f.Iters = s.SLO, "tests the advice of: "+s.Test, workload.Calibrate()
 	return experiment.Plan(question, f.Options)
 }
 

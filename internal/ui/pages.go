@@ -88,16 +88,12 @@ func (s *Server) first(w http.ResponseWriter, status int, form url.Values, probl
 
 // read reads a run. One that has ended is read once.
 func (s *Server) read(name string) history.Run {
-	s.mu.Lock()
-	r, known := s.past[name]
-	s.mu.Unlock()
-	if known {
-		return r
+	if r, known := s.past.Load(name); known {
+		return r.(history.Run)
 	}
-	if r = history.Read(s.Root, name); r.Problem == "" && r.Status != string(record.Running) {
-		s.mu.Lock()
-		s.past[name] = r
-		s.mu.Unlock()
+	r := history.Read(s.Root, name)
+	if r.Problem == "" && r.Status != string(record.Running) {
+		s.past.Store(name, r)
 	}
 	return r
 }

@@ -66,45 +66,34 @@ func (j *job) Run() string {
 }
 
 // add puts a comparison into the queue. It reports false if the queue is full.
-func (s *Server) add(args []string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	j := &job{ID: 1, args: args, State: waiting}
-	if n := len(s.jobs); n > 0 {
-		j.ID = s.jobs[n-1].ID + 1
-	}
-	select {
-	case s.queue <- j:
-		s.jobs = append(s.jobs, j)
-		s.news()
-		return true
-	default:
-		return false
-	}
+func (s *Server) add(args []string) (added bool) {
+	s.change(func() {
+		j := &job{ID: 1, args: args, State: waiting}
+		if n := len(s.jobs); n > 0 {
+			j.ID = s.jobs[n-1].ID + 1
+		}
+		select {
+		case s.queue <- j:
+			s.jobs, added = append(s.jobs, j), true
+		default:
+		}
+	})
+	return added
 }
 
 // end stops a job. One that waits never begins; one that runs judges what it has and records it.
 func (s *Server) end(id int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.jobs, func(j *job) bool { return j.ID == id && j.Open() })
-	if i < 0 {
-		return // it ended by itself meanwhile
-	}
-	if j := s.jobs[i]; j.State == waiting {
-		j.State = stopped
-	} else {
-		j.State = stopping
-		j.cancel()
-	}
-	s.news()
-}
-
-// news lets browsers know. s.mu is held.
-func (s *Server) news() {
-	s.drawn = ""
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.change(func() {
+		i := slices.IndexFunc(s.jobs, func(j *job) bool { return j.ID == id && j.Open() })
+		switch {
+		case i < 0: // it ended by itself meanwhile
+		case s.jobs[i].State == waiting:
+			s.jobs[i].State = stopped
+		default:
+			s.jobs[i].State = stopping
+			s.jobs[i].cancel()
+		}
+	})
 }
 
 // work runs the jobs, one after the other, until ctx ends. The kernel stops a comparison when the thread
@@ -186,7 +175,9 @@ func (s *Server) change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
-	s.news()
+	s.drawn = ""
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
 // lines is a writer that gives each line to take. What exceeds maxLine bytes of a line is dropped.

@@ -23,7 +23,6 @@ import (
 	"sync"
 	"time"
 
-	"schedlab/internal/history"
 	"schedlab/internal/report/document"
 )
 
@@ -54,7 +53,8 @@ type Server struct {
 	jobs    []*job        // the oldest first; of those that ended, the newest keepEnded
 	changed chan struct{} // closed and replaced when a job has changed
 	drawn   string        // the jobs as they are now, as an event; "" if not drawn yet
-	past    map[string]history.Run
+
+	past sync.Map // of history.Run, by name: runs that have ended
 }
 
 const (
@@ -74,7 +74,7 @@ func New(c Config, ln net.Listener) (*Server, error) {
 	}
 	return &Server{
 		Config: c, addr: addr, session: rand.Text(), action: rand.Text(), entry: rand.Text(), cross: http.NewCrossOriginProtection(),
-		streams: make(chan struct{}, maxStreams), queue: make(chan *job, maxQueued), changed: make(chan struct{}), past: map[string]history.Run{},
+		streams: make(chan struct{}, maxStreams), queue: make(chan *job, maxQueued), changed: make(chan struct{}),
 	}, nil
 }
 
