@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -219,19 +218,9 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	case float64(sum.Failed) > .001*float64(ended):
 		return &exitError{exitPartial, fmt.Errorf("%d of %d requests got no reply", sum.Failed, ended)}
 	case sum.Good == 0 && len(sum.Statuses) > 0:
-		return &exitError{exitPartial, fmt.Errorf("no reply was good: %s; check the URL and the method", statusWords(sum.Statuses))}
+		return &exitError{exitPartial, errors.New("no reply was good; check the URL and the method")}
 	}
 	return nil
-}
-
-// statusWords say how many replies had which status, in the order of the codes. It is for the
-// message of an attack without a good reply.
-func statusWords(statuses map[uint16]int) string {
-	var words []string
-	for _, code := range slices.Sorted(maps.Keys(statuses)) {
-		words = append(words, fmt.Sprintf("%d of status %d", statuses[code], code))
-	}
-	return strings.Join(words, ", ")
 }
 
 // longestClosed limits a closed loop: its number of requests is not known in advance, and all of
@@ -249,10 +238,10 @@ var ofLoop = map[string][]string{
 // fromScenario calls it again when the scenario has filled some.
 func (f *attackFlags) check() error {
 	l := f.clients
-	// ofLoop of the other loop has the flags that make no sense here.
-	other := map[string]string{"open": "closed", "closed": "open"}[l.Loop]
-	if i := slices.IndexFunc(ofLoop[other], f.fl.Changed); i >= 0 {
-		return usagef("--%s belongs to --loop %s; this loop is %s", ofLoop[other][i], other, l.Loop)
+	for loop, flags := range ofLoop {
+		if wrong := given(f.fl, flags...); loop != l.Loop && len(wrong) > 0 {
+			return usagef("--%s belongs to --loop %s; this loop is %s", wrong[0], loop, l.Loop)
+		}
 	}
 	closed, vegeta := l.Loop == "closed", f.engine == load.EngineVegeta
 	longest := max(f.duration, f.warmup, time.Duration(l.Ramp))

@@ -74,10 +74,10 @@ func (f *capacityFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usagef("--slo: %w", err)
 	}
-	if err := f.checkGiven(cmd.Flags(), args); err != nil {
+	show, err := f.ready(cmd, args)
+	if err != nil {
 		return err
 	}
-	show := f.prepare(cmd)
 	s, err := f.scenario(cmd.Context(), append(args, "capacity")[0])
 	if err != nil {
 		return err

@@ -186,10 +186,28 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err e
 			return a, err
 		}
 	}
-	if err := f.check(fl); err != nil {
+	a = f.asked
+	err = cmp.Or(f.adviceFlags.check(fl), mistakes{
+		{a.CPU == "" && a.Sleep == "" && a.Lock == 0,
+			"nothing says what a request asks; give --cpu 200us, --sleep 20ms or both, or name a scenario that says it"},
+		// The limits are those of serve's /work.
+		{a.Lock < 0 || a.Lock > 100*time.Millisecond, fmt.Sprintf("--lock %v; give 0 to 100ms", a.Lock)},
+		{a.Connections < 1, fmt.Sprintf("--connections %d; give 1 or more", a.Connections)},
+		{a.Idle < 0, fmt.Sprintf("--idle %d; give 0 or more", a.Idle)},
+		{a.Pipeline < 1, fmt.Sprintf("--pipeline %d; give 1 or more", a.Pipeline)},
+		// A pipeline is tested in a closed loop, which holds no idle connections.
+		{a.Pipeline > 1 && a.Idle > 0,
+			fmt.Sprintf("--idle %d beside --pipeline %d: clients that send without pause leave no time for others; drop one", a.Idle, a.Pipeline)},
+		{f.Budget <= 0, fmt.Sprintf("--budget %v must be above 0", f.Budget)},
+	}.first())
+	if err != nil {
 		return a, err
 	}
-	a = f.asked
+	// The checks of a scenario's load do the rest, in its words.
+	l := scenario.Load{Loop: "open", Arrivals: a.Arrivals, Rate: f.rate.Rate, KeepAlive: true, Connections: a.Connections, Idle: a.Idle}
+	if bad := l.Check(); bad != nil {
+		return a, usagef("--%s: %s", strings.TrimPrefix(bad.Path, "load."), bad.Msg)
+	}
 	if a.Demand, err = a.Cost(); err != nil {
 		return a, usage(err)
 	}
@@ -209,35 +227,6 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err e
 			a.Connections, most, a.Demand.Held(), f.rate.Rate, math.Ceil(2*a.Rate*a.Demand.Held().Seconds()))
 	}
 	return a, nil
-}
-
-// check refuses missing and impossible flags. The checks of a scenario's load do the rest, in its
-// words. fill may have set some of them, so it comes after fill.
-func (f *chooseFlags) check(fl *pflag.FlagSet) error {
-	a := f.asked
-	err := firstError(f.adviceFlags.check(fl), mistakes{
-		{a.CPU == "" && a.Sleep == "" && a.Lock == 0,
-			"nothing says what a request asks; give --cpu 200us, --sleep 20ms or both, or name a scenario that says it"},
-		// The limits are those of serve's /work.
-		{a.Lock < 0 || a.Lock > 100*time.Millisecond, fmt.Sprintf("--lock %v; give 0 to 100ms", a.Lock)},
-		{a.Connections < 1, fmt.Sprintf("--connections %d; give 1 or more", a.Connections)},
-		{a.Idle < 0, fmt.Sprintf("--idle %d; give 0 or more", a.Idle)},
-		{a.Pipeline < 1, fmt.Sprintf("--pipeline %d; give 1 or more", a.Pipeline)},
-		// A pipeline is tested in a closed loop, which holds no idle connections.
-		{a.Pipeline > 1 && a.Idle > 0,
-			fmt.Sprintf("--idle %d beside --pipeline %d: clients that send without pause leave no time for others; drop one", a.Idle, a.Pipeline)},
-		{f.Budget <= 0, fmt.Sprintf("--budget %v must be above 0", f.Budget)},
-	}.first())
-	if err != nil {
-		return err
-	}
-	// As the load of a scenario, so that arrivals, rate and connections follow the same rules there
-	// and here.
-	l := scenario.Load{Loop: "open", Arrivals: a.Arrivals, Rate: f.rate.Rate, KeepAlive: true, Connections: a.Connections, Idle: a.Idle}
-	if bad := l.Check(); bad != nil {
-		return usagef("--%s: %s", strings.TrimPrefix(bad.Path, "load."), bad.Msg)
-	}
-	return nil
 }
 
 // fill sets flags that were not given from a scenario. It returns the path that the scenario asks,

@@ -155,8 +155,7 @@ func machine(survey *experiment.Survey, out string) *doctor.Machine {
 
 // snap looks at the CPUs that server and load would have, each once where they share some.
 func snap(m *doctor.Machine) host.Snapshot {
-	cpus := slices.Concat(m.ServerCPUs, m.LoadCPUs)
-	slices.Sort(cpus)
+	cpus := slices.Sorted(slices.Values(slices.Concat(m.ServerCPUs, m.LoadCPUs)))
 	return host.Snap(slices.Compact(cpus))
 }
 

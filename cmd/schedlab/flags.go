@@ -130,8 +130,16 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	must(fl.MarkHidden("cluster"))
 }
 
+// ready checks the flags of a comparison, a search or a map, and prepares it.
+func (f *compareFlags) ready(cmd *cobra.Command, args []string) (*progress, error) {
+	if err := f.checkGiven(cmd.Flags(), args); err != nil {
+		return nil, err
+	}
+	return f.prepare(cmd), nil
+}
+
 // prepare completes the options for a plan: where progress goes, a seed, this program and its
-// modes. Call it after the flags are checked, and before planning.
+// modes.
 func (f *compareFlags) prepare(cmd *cobra.Command) *progress {
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	f.tell(show)
@@ -156,7 +164,8 @@ func drawSeed(cmd *cobra.Command, seed *uint64) {
 // knowSelf tells a plan about this program and its modes, and has records signed. The arms with a
 // mode are servers of this very program, started by its path.
 func knowSelf(o *experiment.Options) {
-	o.Self, o.Version, o.Modes, o.Sign = self(), programVersion(), modeFacts(), true
+	o.Self, o.Modes, o.Sign = self(), modeFacts(), true
+	o.Version, _ = program()
 }
 
 // self is the path of this program.
@@ -177,16 +186,6 @@ func modeFacts() map[string]mode.Mode {
 		facts[m.Name] = m.Mode
 	}
 	return facts
-}
-
-// firstError returns the first of these that is not nil; nil if there is none.
-func firstError(all ...error) error {
-	for _, err := range all {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // mistakes are what may be wrong with a command's flags: conditions that must not hold, each with a
@@ -221,7 +220,7 @@ func fill(fl *pflag.FlagSet, said map[string]string) error {
 
 // given returns those of the named flags that have a value. The command may lack some.
 func given(fl *pflag.FlagSet, names ...string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return !fl.Changed(name) })
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !fl.Changed(name) })
 }
 
 // checkAboveZero refuses the named flags if one was given 0 or less: 0 means "not given", and a user

@@ -51,7 +51,7 @@ const (
 // A command is a function newNAME, mostly in a file of its name, that declares its flags into a
 // struct and returns the *cobra.Command; a method run does the work. newRoot, below, puts the
 // commands together. Files without a command are shared: flags.go and settings.go (flags, and their
-// values from the environment and a file), pack.go (comparisons), progress.go, live.go (its screen).
+// values from the environment and a file), progress.go. Other commands use compare.go, too.
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -148,6 +148,7 @@ func tell(cmd *cobra.Command, err error, stderr io.Writer) int {
 // are declared by the commands themselves; here they only get the same treatment: --config for some,
 // and shell completion of every choice.
 func newRoot(stdout, stderr io.Writer) *cobra.Command {
+	v, _ := program()
 	root := &cobra.Command{
 		Use:   "schedlab",
 		Short: "Which goroutine scheduling model should serve this workload?",
@@ -167,7 +168,7 @@ a machine is unfit or audited figures are impossible, 4 nothing could be judged,
 		Example: `  schedlab compare
   schedlab serve --mode pool --workers 8
   schedlab attack plaintext --target http://127.0.0.1:8080 --rate 2000/s`,
-		Version:       programVersion(),
+		Version:       v,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -237,26 +238,19 @@ a machine is unfit or audited figures are impossible, 4 nothing could be judged,
 // which go build leaves out in a git worktree or without git. Records keep the version.
 var version, revision = "", ""
 
-// programVersion returns the version that records, reports and manual pages show, "(devel)" if none
-// is known.
-func programVersion() string {
-	if b, ok := debug.ReadBuildInfo(); ok && version == "" {
-		return cmp.Or(b.Main.Version, "(devel)")
-	}
-	return cmp.Or(version, "(devel)")
-}
-
-// programRevision is the commit the program was built from, "unknown" if there is no trace of it.
-// `schedlab version` and a server's metrics have it.
-func programRevision() string {
-	if b, ok := debug.ReadBuildInfo(); ok && revision == "" {
+// program returns the version that records, reports and manual pages show, "(devel)" if none is
+// known, and the commit the program was built from, "unknown" if there is no trace of it.
+func program() (v, commit string) {
+	v, commit = version, revision
+	if b, ok := debug.ReadBuildInfo(); ok {
+		v = cmp.Or(v, b.Main.Version)
 		for _, s := range b.Settings {
 			if s.Key == "vcs.revision" {
-				return s.Value
+				commit = cmp.Or(commit, s.Value)
 			}
 		}
 	}
-	return cmp.Or(revision, "unknown")
+	return cmp.Or(v, "(devel)"), cmp.Or(commit, "unknown")
 }
 
 // newVersion makes the command that prints version, revision and Go version on one line. --version
@@ -267,7 +261,8 @@ func newVersion() *cobra.Command {
 		Short: "Print the version and what it was built with",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "schedlab %s %s %s\n", programVersion(), programRevision(), runtime.Version())
+			v, commit := program()
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "schedlab %s %s %s\n", v, commit, runtime.Version())
 			return err
 		},
 	}
@@ -284,7 +279,7 @@ func newMan() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// Section 1: programs that users call.
-			header := &doc.GenManHeader{Title: "SCHEDLAB", Section: "1", Source: "schedlab " + programVersion()}
+			header := &doc.GenManHeader{Title: "SCHEDLAB", Section: "1", Source: "schedlab " + cmd.Root().Version}
 			err := os.MkdirAll(args[0], 0o755)
 			if err == nil {
 				err = doc.GenManTree(cmd.Root(), header, args[0])

@@ -101,13 +101,12 @@ Exit codes: 0 a cell was decided, 4 none was, 130 interrupted.`,
 // same, with the cells known by then. Its record is made only after the plan is accepted. The exit
 // code is 0 if a cell was decided, 4 if none was.
 func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
-	if err := f.checkGiven(cmd.Flags(), args); err != nil {
+	show, err := f.ready(cmd, args)
+	if err != nil {
 		return err
 	}
-	show := f.prepare(cmd)
 	var r *mapping.Run
 	var dir *record.Dir // of a map that goes on
-	var err error
 	if f.resume != "" {
 		dir, r, err = f.reopen(cmd, args)
 	} else {

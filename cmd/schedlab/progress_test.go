@@ -2,9 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/doctor"
 	"schedlab/internal/record"
@@ -121,5 +125,127 @@ func TestProgressForPrograms(t *testing.T) {
 	}
 	if end.Step != "" || end.Record != dir.Path() || end.Answer == "" || len(end.Arms) != 4 {
 		t.Errorf("the end is %+v", end)
+	}
+}
+
+// watchedScreen is a screen in the middle of a run of four arms: two with names that begin alike, one
+// server that does not tell its connections, and one without a quantile.
+func watchedScreen() (s screen) {
+	plan := record.Plan{Looks: []int{10, 12}}
+	arms := []struct {
+		name     string
+		p50, p99 float64
+		conns    *record.Reading
+	}{
+		{"nethttp", 1.25e-3, 4e-3, &record.Reading{Accepted: 72010, Done: 72000, Open: 10}},
+		{"pool,workers=4,steal=true", 90e-6, 9e-3, &record.Reading{Accepted: 64, Open: 64}},
+		{"pool,workers=8,steal=true", 110e-6, math.NaN(), &record.Reading{}},
+		{"nginx", 2, 8, nil},
+	}
+	for _, a := range arms {
+		plan.Arms = append(plan.Arms, record.PlanArm{Name: a.name})
+	}
+	for block := range 12 {
+		for i, a := range arms {
+			w := window.Window{Trial: record.Trial{Number: block*len(arms) + i + 1, Arm: a.name}}
+			w.Values = map[string]float64{"p50": a.p50, "p99": a.p99 * (1 + float64(block*i)/10), "goodput": 2229}
+			if a.conns != nil {
+				w.Trial.Server.Readings = []record.Reading{{Accepted: 1, Open: 1}, *a.conns}
+			}
+			s.take(plan, w)
+		}
+	}
+	s.Step, s.Done, s.Total, s.Left = "block 13: pool,workers=8,steal=true", 49, 160, 83
+	s.Answer = "after 12 blocks: pool,workers=4,steal=true against nethttp is undecided after 12 blocks and leans slower (p50 +20\u00a0%): 12 of 12 blocks show it; 2 more would decide."
+	return s
+}
+
+func TestScreenAtEachWidth(t *testing.T) {
+	t.Parallel()
+	for columns, want := range map[int]string{
+		60: `
+ 30 %  block 13: pool,workers=8,steal=… about 1m23s left
+after 12 blocks: pool,workers=4,steal=true against nethttp
+is undecided after 12 blocks and leans slower (p50 +20 %):
+12 of 12 blocks show it; 2 more would decide.
+            p50    p99  goodput accepted   done  open p99
+nethttp  1.25ms 4.00ms  2,229/s    72010  72000    10 ▁▁▁▁▁
+…rs=4,s… 90.0µs 13.9ms  2,229/s       64      0    64 ▂▂▂▂▂
+…rs=8,s…  110µs      -  2,229/s        0      0     0 ·····
+nginx     2.00s  21.2s  2,229/s        -      -     - █████
+`,
+		80: `
+ 30 %  block 13: pool,workers=8,steal=true      about 1m23s left
+after 12 blocks: pool,workers=4,steal=true against nethttp is undecided after
+12 blocks and leans slower (p50 +20 %): 12 of 12 blocks show it; 2 more would
+decide.
+                          p50    p99  goodput accepted   done  open p99
+nethttp                1.25ms 4.00ms  2,229/s    72010  72000    10 ▁▁▁▁▁▁▁▁▁▁▁
+pool,workers=4,steal=… 90.0µs 13.9ms  2,229/s       64      0    64 ▁▁▁▂▂▂▂▂▂▂▂
+pool,workers=8,steal=…  110µs      -  2,229/s        0      0     0 ···········
+nginx                   2.00s  21.2s  2,229/s        -      -     - ▇██████████
+`,
+		120: `
+ 30 %  block 13: pool,workers=8,steal=true      about 1m23s left
+after 12 blocks: pool,workers=4,steal=true against nethttp is undecided after 12 blocks and leans slower (p50 +20 %):
+12 of 12 blocks show it; 2 more would decide.
+                             p50    p99  goodput accepted   done  open p99 by block
+nethttp                   1.25ms 4.00ms  2,229/s    72010  72000    10 ▁▁▁▁▁▁▁▁▁▁▁▁
+pool,workers=4,steal=true 90.0µs 13.9ms  2,229/s       64      0    64 ▁▁▁▁▂▂▂▂▂▂▂▂
+pool,workers=8,steal=true  110µs      -  2,229/s        0      0     0 ············
+nginx                      2.00s  21.2s  2,229/s        -      -     - ▇▇██████████
+`,
+	} {
+		got := watchedScreen().draw(columns, 24, false)
+		if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), got); diff != "" {
+			t.Errorf("%d columns (-want +got):\n%s\n%s", columns, diff, got)
+		}
+	}
+}
+
+// Whatever the terminal's size, no line reaches its last column and none its last row, and what has no
+// room is said; control characters of names never reach the terminal.
+func TestScreenFitsIntoTheTerminal(t *testing.T) {
+	t.Parallel()
+	s := watchedScreen()
+	s.Arms[0].Name = "net\x1b[2J\nhttp"
+	for _, columns := range []int{1, 10, 30, 60, 61, 79, 200} {
+		for _, rows := range []int{1, 2, 5, 8, 15} {
+			text := s.draw(columns, rows, false)
+			if n := strings.Count(text, "\n"); n > max(rows-1, 1) {
+				t.Errorf("%d x %d: %d lines", columns, rows, n)
+			}
+			for line := range strings.Lines(text) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > max(columns-1, 1) {
+					t.Errorf("%d x %d: %d columns: %q", columns, rows, n, line)
+				}
+			}
+			if strings.Contains(text, "\x1b") {
+				t.Errorf("%d x %d: an escape in %q", columns, rows, text)
+			}
+		}
+	}
+	if text := s.draw(80, 9, false); !strings.HasSuffix(text, "\nand 2 arms more; the terminal is too low\n") || !strings.Contains(text, "\npool,workers=4") {
+		t.Errorf("9 rows: got %q, want two arms, and two told to be missing", text)
+	}
+	if text := s.draw(80, 24, true); strings.Count(text, "\x1b[1m") != 3 || strings.Count(text, "\x1b[2m") != 1 || strings.Count(text, "\x1b[0m") != 4 {
+		t.Errorf("got %q, want the answer bold, the heading faint, and no other style", text)
+	}
+}
+
+// Before the first window there is the step alone, and before the first look no answer. The first
+// trial of another comparison forgets the one before.
+func TestScreenBegins(t *testing.T) {
+	t.Parallel()
+	s := screen{Step: "measuring the throughput of nethttp", Total: 3, Left: 30}
+	if got, want := s.draw(80, 24, true), "  0 %  measuring the throughput of nethttp      about 30s left\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	s = watchedScreen()
+	s.take(record.Plan{Looks: []int{10}, Arms: []record.PlanArm{{Name: "a"}, {Name: "b"}}}, window.Window{Trial: record.Trial{Number: 1, Arm: "b"},
+		Values: map[string]float64{"p50": 1, "p99": 2, "goodput": 3}})
+	if got := strings.SplitAfter(s.draw(80, 24, false), "\n"); len(got) != 6 || got[1] != "no answer yet: the first look is after 10 blocks\n" ||
+		strings.Join(strings.Fields(got[3]), " ") != "a - - - - - -" || strings.Join(strings.Fields(got[4]), " ") != "b 1.00s 2.00s 3/s - - - ▁" {
+		t.Errorf("got %q", got)
 	}
 }

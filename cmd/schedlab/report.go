@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
@@ -116,13 +115,11 @@ func render(cmd *cobra.Command, format string, r *record.Result, brief bool) err
 // textOptions fit a text to the terminal that w is, if it is one: its width, and colour unless
 // NO_COLOR is set (no-color.org). A file gets neither. A width of 0 is report's default.
 func textOptions(w io.Writer) (o report.TextOptions) {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	is, width, _ := terminalSize(w)
+	if !is {
 		return o
 	}
-	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
-		o.Width = width
-	}
+	o.Width = width
 	if os.Getenv("NO_COLOR") == "" {
 		o.Colour = report.Colours
 	}

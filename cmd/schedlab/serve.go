@@ -67,7 +67,8 @@ A second signal exits at once.`,
 			if err := f.check(cmd.Flags()); err != nil {
 				return err
 			}
-			f.Log, f.Version, f.Revision = log, programVersion(), programRevision()
+			f.Log = log
+			f.Version, f.Revision = program()
 			// A prefork server starts its processes by this. Each gets its index as a flag, and
 			// logs it.
 			f.Spawn = func(more ...string) *exec.Cmd { return respawn(cmd, more) }
@@ -158,7 +159,7 @@ var plant func(name string) (server.Fault, error)
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
 	// 0 in these means the default, so it cannot be asked for.
 	aboveZero := []string{"workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"}
-	err := firstError(checkAboveZero(fl, aboveZero...), mistakes{
+	err := cmp.Or(checkAboveZero(fl, aboveZero...), mistakes{
 		// 0 measures how fast this machine computes.
 		{fl.Changed("iters") && f.Iters == 0, "--iters 0 must be above 0; leave it out to measure"},
 		{fl.Changed("timeline") && f.Stamps == "off",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -201,7 +202,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	// Exactly one source must be given.
 	sources := given(fl, "held", "workload", "histogram", "csv")
 	const lowest = 0.01 // requests per second
-	err := firstError(f.adviceFlags.check(fl), mistakes{
+	err := cmp.Or(f.adviceFlags.check(fl), mistakes{
 		{f.rate.PerSecond < lowest, fmt.Sprintf("--rate %s is below %g/s; no pool is needed for that", f.rate, lowest)},
 		{len(sources) == 0,
 			"nothing says what a request asks; give one of --held 20ms, --workload 'cpu=200us,sleep=exp(10ms)', --histogram FILE, --csv FILE"},
@@ -221,12 +222,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 			return nil, usagef("--%s belongs to %s; with --%s it says nothing", extra.flag, extra.of, sources[0])
 		}
 	}
-	return f.objective()
-}
-
-// objective parses --slo. A test of samples limits its quantiles. Without --slo it returns nil and
-// no error.
-func (f *sizeFlags) objective() (stats.SLO, error) {
+	// A test of samples limits the objective's quantiles.
 	if f.slo == "" {
 		return nil, nil
 	}

@@ -33,7 +33,7 @@ func sizeOf(t *testing.T, rate, workload, slo string) (*advise.Page, *sizeFlags)
 	if err != nil {
 		t.Fatal(err)
 	}
-	terms, err := f.objective()
+	terms, err := advise.Objective(slo, f.rate.PerSecond, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,10 +65,6 @@ func (s *Server) refuse(w http.ResponseWriter, status int, why string) {
 	s.show(w, status, "refused", page{Title: http.StatusText(status), Problem: why})
 }
 
-func (s *Server) home(w http.ResponseWriter, _ *http.Request) {
-	s.first(w, http.StatusOK, url.Values{}, "")
-}
-
 // first writes the first page, with the form as it was sent if there is a problem with it.
 func (s *Server) first(w http.ResponseWriter, status int, form url.Values, problem string) {
 	names, err := record.Runs(s.Root)

@@ -20,6 +20,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"sync"
 	"time"
 
@@ -124,7 +125,7 @@ const (
 // browser the cookie, once. An action must also come from one of our pages, and have the forms' token.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.home)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { s.first(w, http.StatusOK, url.Values{}, "") })
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /beside", s.beside)
 	mux.HandleFunc("GET /runs/{name}/{$}", s.report)
