@@ -144,7 +144,7 @@ func (t throughput) doubts(arm string) (all []record.Fact) {
 		all = append(all, record.Fact{Code: unevenProbe, Arm: arm, Values: record.Values{"apart": t.apart}})
 	}
 	if t.taken > expect.ProbeDoubt {
-		all = append(all, record.Fact{Code: disturbedProbe, Arm: arm, Values: record.Values{"taken": t.taken}, Names: record.Names{"most": t.most}})
+		all = append(all, record.Fact{Code: record.DisturbedProbe, Arm: arm, Values: record.Values{"taken": t.taken}, Names: record.Names{"most": t.most}})
 	}
 	return all
 }

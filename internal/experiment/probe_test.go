@@ -173,7 +173,7 @@ func TestDisturbedProbe(t *testing.T) {
 		p, err := planned(t, demo.Swap("rate: 300/s", "rate: 0.5x"), nil).offered(findings{
 			xmax: map[string]float64{"nethttp": 4000, "fasthttp": got.x}, doubts: got.doubts("fasthttp"),
 		})
-		found := slices.IndexFunc(p.Doubts, func(f record.Fact) bool { return f.Code == disturbedProbe })
+		found := slices.IndexFunc(p.Doubts, func(f record.Fact) bool { return f.Code == record.DisturbedProbe })
 		if err != nil || (found >= 0) != c.doubt {
 			t.Errorf("%s: doubts %v, error %v", c.name, p.Doubts, err)
 		}

@@ -256,7 +256,6 @@ var (
 	expectationsLeftOut = record.Sentence("expectations-left-out", `left out of the scenario: {{plural .Values.expectations "expectation"}} about arms that are not compared here`)
 	wholeSeconds        = record.Sentence("whole-seconds", `{{.Names.file}} tells whole seconds: within one its requests are spread at random, so bursts shorter than that are not replayed`)
 	unevenProbe         = record.Sentence("uneven-probe", `the two halves of the measurement of its highest rate (X_max) were {{percent .Values.apart}} apart, so a rate that is a share of it is as uncertain`)
-	disturbedProbe      = record.Sentence("disturbed-probe", `others took {{percent .Values.taken}} of its CPU time{{with .Names.most}} (most: {{.}}){{end}} in every measurement of its highest rate (X_max): it may do more, so a rate that is a share of X_max may be a smaller share; end them and run it again`)
 	budgetTooShort      = record.Sentence("budget-too-short", `the budget of {{time .Values.budget}} ended after {{plural .Values.blocks "block"}} of the {{count .Values.first}} that the first look needs: `+
 		`a block takes {{time .Values.block}}, planned were {{time .Values.planned}}{{with .Names.lingers}}, and the server of {{.}} lingers when it is to end{{end}}`)
 	rateLowered       = record.Sentence("rate-lowered", `offered {{per .Values.rate}} instead of {{per .Values.asked}}: {{.Names.slowest}} does {{per .Values.most}} at most; leave it out with --arms, or give --rate`)

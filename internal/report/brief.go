@@ -106,8 +106,8 @@ func briefAnswer(r *record.Result, width, lines int) string {
 // askedBriefly describes the load on every arm, the requests, the windows, the sizes of the
 // servers and the CPUs in one line.
 func askedBriefly(r *record.Result) string {
-	_, most := slowestMost(r)
-	text := loadOnEach(r, " to each arm"+when(most > 0, " (%s of the slowest arm's highest rate)", percent("%.0f", r.Rate/most)))
+	slowest, most := slowestMost(r)
+	text := loadOnEach(r, " to each arm"+when(most > 0, " (%s%s of the slowest arm's highest rate)", percent("%.0f", r.Rate/most), orLess(r, slowest)))
 	// Arms with loads of their own would not fit in a line.
 	if len(loads(r.Arms)) > 1 {
 		text = "each arm's own load"

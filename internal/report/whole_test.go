@@ -62,3 +62,15 @@ func TestSharedCPUIsTold(t *testing.T) {
 		}
 	}
 }
+
+// The offered share of X_max is an upper bound where others disturbed the slowest arm's probe.
+func TestShareOfADisturbedProbe(t *testing.T) {
+	t.Parallel()
+	r := &record.Result{Rate: 560, Arms: []record.Arm{{Name: "a", XMax: new(3000.)}, {Name: "b", XMax: new(800.)}}}
+	for arm, want := range map[string]string{"a": "70 % of the slowest", "b": "70 % or less of the slowest"} {
+		r.Doubts = []record.Fact{{Code: record.DisturbedProbe, Arm: arm}}
+		if got := strings.ReplaceAll(askedBriefly(r), nbsp, " "); !strings.Contains(got, want) {
+			t.Errorf("disturbed probe of %s: %q", arm, got)
+		}
+	}
+}

@@ -230,7 +230,13 @@ func share(r *record.Result) string {
 		return ""
 	}
 	most := when(r.Sendable > 0, ", what the load's %s can send", cpus(r.Env.LoadCPUs))
-	return fmt.Sprintf(" (%.2f of X_max of the slowest, %s%s)", r.Rate/x, slowest, most)
+	return fmt.Sprintf(" (%.2f%s of X_max of the slowest, %s%s)", r.Rate/x, orLess(r, slowest), slowest, most)
+}
+
+// orLess qualifies the share of an arm's X_max that is offered: " or less" if the arm may do more than its
+// disturbed probe found, else "".
+func orLess(r *record.Result, arm string) string {
+	return when(slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == record.DisturbedProbe && d.Arm == arm }), " or less")
 }
 
 // slowestMost returns the arm with the lowest closed-loop throughput (X_max), in requests per
