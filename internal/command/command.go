@@ -11,8 +11,7 @@ import (
 	shellquote "github.com/kballard/go-shellquote"
 )
 
-// Marks in a command, its variables and its metrics' address, which become true
-// when a trial starts.
+// Marks in a command, its variables and its metrics' address, which become true when a trial starts.
 const (
 	AddrMark  = "{addr}"  // host:port to listen on
 	HostMark  = "{host}"  // its first part
@@ -24,8 +23,7 @@ const (
 // ImageMark begins a command that is the image of a container, for a cluster: image:REGISTRY/NAME.
 const ImageMark = "image:"
 
-// Split splits a command line into words as a shell does, with its quotes and
-// backslashes, and expands nothing.
+// Split splits a command line into words as a shell does, with its quotes and backslashes, and expands nothing.
 // It returns an error for an unfinished quote, and for a line without words.
 func Split(s string) ([]string, error) {
 	words, err := shellquote.Split(s)

@@ -123,9 +123,8 @@ func (r *running) room(blocks int, each time.Duration) int {
 	return n
 }
 
-// budgetEnded returns the doubts about a run that the budget ended after the given number of
-// blocks, which take each. Before the first look nothing can be decided, and the doubt tells how
-// long a block takes.
+// budgetEnded returns the doubts about a run that the budget ended after the given number of blocks, which take
+// each. Before the first look nothing can be decided, and the doubt tells how long a block takes.
 func (r *running) budgetEnded(blocks int, each time.Duration) []record.Fact {
 	p := r.plan
 	if blocks >= scenario.MinBlocks {
@@ -184,8 +183,7 @@ func (r *running) openFor(open []record.Verdict, blocks int, each time.Duration)
 	f := record.Fact{Code: record.BudgetEnded, Names: record.Names{"open": strings.Join(names, ", ")}, Values: record.Values{
 		"budget": p.budget.Seconds(), "blocks": float64(blocks), "open": float64(len(open)), "most": float64(scenario.MaxBlocks),
 	}}
-	// A verdict is given at looks only, so advise the next look, with time to judge the additional
-	// trials.
+	// A verdict is given at looks only, so advise the next look, with time to judge the additional trials.
 	if i, _ := slices.BinarySearch(stats.Looks(), max(needed, blocks+1)); i < len(stats.Looks()) {
 		more := stats.Looks()[i]
 		budget := p.budget + time.Duration(more-blocks)*(each+time.Duration(len(p.Arms))*judging)

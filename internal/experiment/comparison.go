@@ -72,15 +72,13 @@ type Options struct {
 	OnPlan func(record.Fact)
 	// OnCannot is called before the blocks start if a metric that was asked for cannot be decided.
 	OnCannot func(record.Feasibility)
-	// OnDoubt is called before the blocks start with each kind of doubt that makes or breaks the
-	// answer.
+	// OnDoubt is called before the blocks start with each kind of doubt that makes or breaks the answer.
 	OnDoubt func(record.Fact)
 	// OnTrouble is called between windows, once for each cause that takes CPU time from server or load.
 	OnTrouble func(record.Trouble)
 	// OnLook is called with the result so far after each look that does not end the run.
 	OnLook func(*record.Result)
-	// OnWindow is called with the plan and the figures of each window of a comparison when its trial
-	// has ended.
+	// OnWindow is called with the plan and the figures of each window of a comparison when its trial has ended.
 	OnWindow func(record.Plan, window.Window)
 	// Sign makes Run sign the record as this user when it ends.
 	Sign    bool
@@ -165,9 +163,8 @@ func (c *Comparison) Env() record.Env {
 // no two arms then have times to compare. A search for capacity gets it if every arm starves
 // clients. A scenario with expectations is never refused, because it may ask for just that.
 //
-// A starved client never gets a reply in the window, so an arm that starves clients has response
-// times of some clients only. Ask before a run, so that the user does not wait for a result that
-// says no more than this.
+// A starved client never gets a reply in the window, so an arm that starves clients has response times of some
+// clients only. Ask before a run, so that the user does not wait for a result that says no more than this.
 func (c *Comparison) CanAnswer() error {
 	p := c.plan
 	fed := func(a arm) bool { return (a.Role == record.Challenger || p.slo != nil) && !p.starves(a) }
@@ -261,8 +258,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 	}
 	run.Name = dir.Name()
 	p.tellCannot()
-	// Write the plan before anything runs: if this program is killed, the record still tells what
-	// was planned.
+	// Write the plan before anything runs: if this program is killed, the record still tells what was planned.
 	if err := dir.WriteRun(run); err != nil {
 		return dir, run, err
 	}
@@ -316,8 +312,7 @@ func interruption(ctx context.Context, err error) error {
 // returns the run with everything that was measured, also with an error. A search for capacity has
 // no blocks, so it branches off after the probes.
 func (p plan) measure(ctx context.Context, l lab, dir *record.Dir, run record.Run) (record.Run, error) {
-	// The probes are limited by the budget as well, so that a slow server cannot hold up the run
-	// for ever.
+	// The probes are limited by the budget as well, so that a slow server cannot hold up the run for ever.
 	early, cancel := l.bounded(ctx, p, 0)
 	defer cancel()
 	offered, run, err := p.prepare(early, l, run)
@@ -412,10 +407,9 @@ type PackedRun struct {
 	Err    error
 }
 
-// Run returns an iterator that runs the scenarios and records them below root. It ends after the
-// first scenario that ctx cuts short. It yields each scenario once, in order, those not run
-// included. Each scenario gets no more than the time that is left of Total. The iterator runs on
-// the caller's goroutine.
+// Run returns an iterator that runs the scenarios and records them below root. It ends after the first scenario
+// that ctx cuts short. It yields each scenario once, in order, those not run included. Each scenario gets no
+// more than the time that is left of Total. The iterator runs on the caller's goroutine.
 func (p Pack) Run(ctx context.Context, root string, progress Progress) iter.Seq[PackedRun] {
 	return func(yield func(PackedRun) bool) {
 		began := time.Now()

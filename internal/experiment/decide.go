@@ -23,10 +23,9 @@ func Quantiles() []string { return stats.Names(stats.Quantiles()) }
 
 // A decision holds the inputs from which decide finds what a plan can decide.
 //
-// A quantile can be judged only from enough requests beyond it, so a window must be long enough at
-// the planned rate; longer windows need a larger budget. This file finds the shortest window that
-// does, and tells what would help where the plan leaves no room. It only calculates: nothing is
-// measured.
+// A quantile can be judged only from enough requests beyond it, so a window must be long enough at the planned
+// rate; longer windows need a larger budget. This file finds the shortest window that does, and tells what
+// would help where the plan leaves no room. It only calculates: nothing is measured.
 type decision struct {
 	rate   float64 // lowest rate of an arm, requests per second; 0: not known yet, +Inf: closed loops only
 	floor  float64 // lower limit of rate, if rate is not known yet
@@ -49,8 +48,7 @@ type decision struct {
 // the rate, since the next run's probes may choose a lower one.
 const probeSpare = 10
 
-// windowStep is the unit to which windows are rounded up. Round lengths are easier to read and to
-// repeat.
+// windowStep is the unit to which windows are rounded up. Round lengths are easier to read and to repeat.
 const windowStep = 50 * time.Millisecond
 
 // needs returns the shortest window with enough requests for quantile q, rounded up. It is the
@@ -71,8 +69,7 @@ func (d decision) needs(q float64) time.Duration {
 func (d decision) decide() (record.Feasibility, time.Duration) {
 	f := record.Feasibility{First: d.first}
 	known := d.rate > 0 && !math.IsInf(d.rate, 1)
-	// length is the window with room in the budget, all the window for everything that was asked
-	// for.
+	// length is the window with room in the budget, all the window for everything that was asked for.
 	length, all := d.window, d.window
 	for _, m := range stats.Quantiles() { // p50 first: it needs the fewest requests
 		if !known || !slices.Contains(d.asked, m.Name) {
@@ -110,8 +107,7 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 			f.NeedsRate = max(f.NeedsRate, math.Ceil(need))
 		}
 	}
-	// Would holds the flags that would help together. No flag helps if the window cannot be that
-	// long.
+	// Would holds the flags that would help together. No flag helps if the window cannot be that long.
 	if lacking(f) && all <= d.most {
 		f.Would = &record.WouldDo{}
 		if all > length && d.probed {
@@ -155,8 +151,7 @@ func (p *plan) settleWindow() {
 		p.budget, d.budget = more, more
 		f, window = d.decide()
 	}
-	// The second call starts from the window of the first one. Keep the length that was planned at
-	// first.
+	// The second call starts from the window of the first one. Keep the length that was planned at first.
 	if p.Feasible != nil && p.Feasible.Planned > 0 {
 		f.Planned = p.Feasible.Planned
 	}
@@ -205,9 +200,8 @@ func (p plan) moreBudget(d decision, f record.Feasibility, window time.Duration)
 	return min(roundUp(d.cost(length, max(d.first, roomyBlocks))), most)
 }
 
-// mustJudge returns an error if a window holds too few requests for a quantile of Options.Must. It
-// names the flags that help. Refusing at once is better than a run that ends without the answer
-// that was asked for.
+// mustJudge returns an error if a window holds too few requests for a quantile of Options.Must. It names the
+// flags that help. Refusing at once is better than a run that ends without the answer that was asked for.
 func (p plan) mustJudge() error {
 	d := decision{rate: p.leastRate()}
 	window := record.Duration(p.Window)
@@ -278,9 +272,8 @@ func (p plan) longestWindow() time.Duration {
 	return scenario.Longest
 }
 
-// period returns the unit by which a window may grow. If the arrivals have a shape over the
-// window, that is the window's own length; else it is 0, any unit. A part of a period would have
-// another mean rate than the whole.
+// period returns the unit by which a window may grow. If the arrivals have a shape over the window, that is the
+// window's own length; else it is 0, any unit. A part of a period would have another mean rate than the whole.
 func (p plan) period() time.Duration {
 	shaped := slices.ContainsFunc(p.Arms, func(arm arm) bool {
 		switch a := arm.arrivals; a.Kind {

@@ -19,9 +19,8 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A lab is where a run starts servers, and how it tells of its progress. A lab is a value that
-// steps pass on; launcher is valid while withLab runs. began is when the run began, from which the
-// budget counts.
+// A lab is where a run starts servers, and how it tells of its progress. A lab is a value that steps pass on;
+// launcher is valid while withLab runs. began is when the run began, from which the budget counts.
 type lab struct {
 	launcher *process.Launcher
 	others   *host.Watchdog // watches other programs on the CPUs; may be nil
@@ -30,9 +29,8 @@ type lab struct {
 	began    time.Time
 }
 
-// withLab runs f in a lab like l that has a launcher for servers. While f runs, this process is
-// bound to the load's CPUs. Nothing that f started outlives it: the launcher kills servers that
-// are still there.
+// withLab runs f in a lab like l that has a launcher for servers. While f runs, this process is bound to the
+// load's CPUs. Nothing that f started outlives it: the launcher kills servers that are still there.
 func withLab(cpus host.Sides, l lab, f func(lab) error) error {
 	undo, err := cpus.BindLoad()
 	if err != nil {
@@ -131,8 +129,7 @@ func chooseCPUs(o Options, needs scenario.Needs) (host.Sides, error) {
 		return sets, nil
 	case err != nil:
 		return sets, err
-	// n CPUs for the server. If the scenario needs all of them, the load gets the last one as
-	// well.
+	// n CPUs for the server. If the scenario needs all of them, the load gets the last one as well.
 	case !told && len(all) >= 2:
 		n := max(len(all)/2, min(needs.ServerCPUs, len(all)))
 		sets.Server, sets.Load = all[:n], all[min(n, len(all)-1):]
@@ -180,8 +177,7 @@ func parseCPUs(flag, list string, allowed record.CPUs) (record.CPUs, error) {
 	return set, nil
 }
 
-// ServerCPUs returns how many CPUs a comparison would give to the server, at least 1. It starts
-// nothing.
+// ServerCPUs returns how many CPUs a comparison would give to the server, at least 1. It starts nothing.
 func ServerCPUs(o Options) (int, error) {
 	sets, err := chooseCPUs(o, scenario.Needs{})
 	return max(len(sets.Server), 1), err
@@ -194,17 +190,15 @@ const (
 	RestWait = "wait" // sleep
 )
 
-// manyCPUs is the number of CPUs from which on the generator may spin on a CPU that the server
-// could use as well. With fewer, a generator that spins would take too large a share from a server
-// that runs everywhere.
+// manyCPUs is the number of CPUs from which on the generator may spin on a CPU that the server could use as
+// well. With fewer, a generator that spins would take too large a share from a server that runs everywhere.
 const manyCPUs = 4
 
-// SettleGenerator prepares this process to be the load on a server at addr (host:port). It moves
-// the process to the CPUs that the server may not use, if there are any, and switches the garbage
-// collector off. shared reports that the load should sleep between requests because it has no CPU
-// to itself; the engine vegeta always sleeps. undo reverts everything. engine and rest are an
-// engine of package load and one of the constants above. The caller calls undo after the load, if
-// err is nil.
+// SettleGenerator prepares this process to be the load on a server at addr (host:port). It moves the process to
+// the CPUs that the server may not use, if there are any, and switches the garbage collector off. shared
+// reports that the load should sleep between requests because it has no CPU to itself; the engine vegeta always
+// sleeps. undo reverts everything. engine and rest are an engine of package load and one of the constants
+// above. The caller calls undo after the load, if err is nil.
 //
 // It is for a load on a server that somebody else started; a comparison uses withLab instead. The
 // load may be long: of hours, whose memory must not grow.

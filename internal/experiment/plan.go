@@ -39,9 +39,8 @@ const (
 	fixedCost   = 3 * time.Second
 )
 
-// A plan is a planned comparison or search. It is a value: what learns more returns another plan,
-// and none changes once it is made. The methods with a pointer receiver are the steps of making
-// one.
+// A plan is a planned comparison or search. It is a value: what learns more returns another plan, and none
+// changes once it is made. The methods with a pointer receiver are the steps of making one.
 //
 // The order of making one is: layOut chooses CPUs and arms, schedule sets windows, blocks and
 // budget (a comparison and a search differ here), and warn adds the doubts that are known without
@@ -120,9 +119,8 @@ func (p *plan) settle() error {
 	return nil
 }
 
-// layOut plans a comparison or, with an objective, a search for capacity. It sets the arms. Then
-// it calls schedule to set windows and budget, which differ between the two. slo is nil for a
-// comparison.
+// layOut plans a comparison or, with an objective, a search for capacity. It sets the arms. Then it calls
+// schedule to set windows and budget, which differ between the two. slo is nil for a comparison.
 func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan) error) (plan, error) {
 	cpus, err := chooseCPUs(o, s.Needs)
 	if err != nil {
@@ -198,10 +196,9 @@ func (p *plan) openFiles() error {
 	return nil
 }
 
-// takeExpectations takes the scenario's assertions and claims, without those about arms that are
-// not compared: --arms and --vary may leave out arms of the scenario. It raises a doubt about
-// assertions left out. An assertion that names an arm that is not there cannot be parsed, so
-// parsing is the test.
+// takeExpectations takes the scenario's assertions and claims, without those about arms that are not compared:
+// --arms and --vary may leave out arms of the scenario. It raises a doubt about assertions left out. An
+// assertion that names an arm that is not there cannot be parsed, so parsing is the test.
 func (p *plan) takeExpectations() {
 	var arms []string
 	for _, a := range p.Arms {
@@ -286,8 +283,7 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 		}
 	}
 	refuse := func(err error) error { return impossible("arm %q: %v", asked.Name, err) }
-	// Ask the mode whether its server would take the flags, instead of finding out when it has
-	// started.
+	// Ask the mode whether its server would take the flags, instead of finding out when it has started.
 	if mode.Check != nil {
 		if err := mode.Check(asked.Flags); err != nil {
 			return refuse(err)
@@ -349,9 +345,8 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	return nil
 }
 
-// openArrivals returns the arrivals of an open loop, ready to draw from. A trace file is read once
-// for all arms; every trial draws from its content then. text is as in a scenario, such as poisson
-// or trace(FILE).
+// openArrivals returns the arrivals of an open loop, ready to draw from. A trace file is read once for all
+// arms; every trial draws from its content then. text is as in a scenario, such as poisson or trace(FILE).
 func (p *plan) openArrivals(text string) (arrivals.Process, error) {
 	a, err := arrivals.Parse(text)
 	if err != nil {
@@ -377,8 +372,7 @@ func (p *plan) takeProtocol() error {
 	p.Protocol = cmp.Or(o.Protocol, asked.Kind)
 	kind := scenario.Protocols[p.Protocol]
 	most := scenario.MaxBlocks
-	// A scenario's values fit its own protocol: with quick windows in a full run, full would not
-	// be full.
+	// A scenario's values fit its own protocol: with quick windows in a full run, full would not be full.
 	if o.Protocol == "" || o.Protocol == asked.Kind {
 		kind.Warmup = cmp.Or(time.Duration(asked.Warmup), kind.Warmup)
 		kind.Window = cmp.Or(time.Duration(asked.Window), kind.Window)
@@ -471,8 +465,7 @@ func (p plan) cost(blocks int) time.Duration { return p.costOf(record.Duration(p
 // costOf returns about how long a run of blocks blocks with windows of length window takes.
 func (p plan) costOf(window time.Duration, blocks int) time.Duration {
 	cost := time.Duration(blocks)*p.blockCost(window) + time.Duration(blocks*len(p.Arms))*judging + fixedCost
-	// The probes depend on the plan: of the load's share, and of each arm with a server of its own
-	// kind.
+	// The probes depend on the plan: of the load's share, and of each arm with a server of its own kind.
 	if _, ok := p.sharingArm(); ok {
 		cost += shareCost
 	}
@@ -497,9 +490,8 @@ func (p plan) blockCost(window time.Duration) (cost time.Duration) {
 	return cost
 }
 
-// takeOrder draws the order of the arms for each block independently. Only then is the sign of a
-// block's log-ratio a fair coin between two identical arms, whatever drifts on the machine. The
-// seed fixes all orders.
+// takeOrder draws the order of the arms for each block independently. Only then is the sign of a block's
+// log-ratio a fair coin between two identical arms, whatever drifts on the machine. The seed fixes all orders.
 func (p *plan) takeOrder() {
 	rng := rand.New(rand.NewPCG(p.Seed, 0))
 	for range p.Blocks {

@@ -282,10 +282,9 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err
 	}
 }
 
-// unevenness returns the difference in throughput between the two halves of a loop, as a ratio of
-// the throughput of the whole. (A second loop instead would meet the requests that the first one
-// left in a slow server's queue.) A large value means that the machine or the server changed
-// during the probe.
+// unevenness returns the difference in throughput between the two halves of a loop, as a ratio of the
+// throughput of the whole. (A second loop instead would meet the requests that the first one left in a slow
+// server's queue.) A large value means that the machine or the server changed during the probe.
 func unevenness(r load.ClosedResult) float64 {
 	middle := int64(probeWarmup + r.Elapsed/2)
 	// The first half has Answered - second replies, so the halves differ by Answered - 2 second.
@@ -299,9 +298,8 @@ func unevenness(r load.ClosedResult) float64 {
 }
 
 const (
-	// openFactor is an upper limit of the ratio of the engine's cost per request in an open loop
-	// to that in a closed loop. It and busiest apply to rates that are chosen here, not to rates
-	// that a user gives.
+	// openFactor is an upper limit of the ratio of the engine's cost per request in an open loop to that in a
+	// closed loop. It and busiest apply to rates that are chosen here, not to rates that a user gives.
 	openFactor = 2
 	// busiest is the highest ratio of the time that the engine may be busy at a rate chosen here. At a
 	// higher ratio, requests wait for each other in the engine.
@@ -349,8 +347,7 @@ func rehearse(ctx context.Context, p plan, server *process.Process, a arm, x, co
 	return 0, nil
 }
 
-// send sends an arm's load to a server for a span, with the collector off. It sends the arrivals
-// of block 0.
+// send sends an arm's load to a server for a span, with the collector off. It sends the arrivals of block 0.
 func (p plan) send(ctx context.Context, addr string, a arm, span time.Duration) (*load.Result, error) {
 	trace, err := p.trace(a, 0, span)
 	if err != nil {
@@ -372,10 +369,9 @@ const (
 	shareCost   = shareSpan*mostShares + 500*time.Millisecond
 )
 
-// sharingArm returns the first arm with a rate that the load's share of the CPUs may limit. Arms
-// that open a connection for each request come first, because they cost the load most. ok is false
-// if there is no such arm. If server and load share no CPU, there is none. Nor is there in a
-// search, which chooses its own rates.
+// sharingArm returns the first arm with a rate that the load's share of the CPUs may limit. Arms that open a
+// connection for each request come first, because they cost the load most. ok is false if there is no such arm.
+// If server and load share no CPU, there is none. Nor is there in a search, which chooses its own rates.
 func (p plan) sharingArm() (a arm, ok bool) {
 	if len(p.cpus.SharedCPUs()) == 0 || p.slo != nil || p.self == "" {
 		return arm{}, false

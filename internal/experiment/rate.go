@@ -31,9 +31,8 @@ type probed struct {
 	ring int // number of requests for which the servers keep stamps; see ringOf
 }
 
-// offered returns the plan with the rates that follow from the findings. With an error, it returns
-// the plan as far as it came. p itself stays as it is: the arms are copied first, because
-// chooseRates changes them.
+// offered returns the plan with the rates that follow from the findings. With an error, it returns the plan as
+// far as it came. p itself stays as it is: the arms are copied first, because chooseRates changes them.
 func (p plan) offered(found findings) (probed, error) {
 	p.Arms, p.Doubts = slices.Clone(p.Arms), slices.Clip(p.Doubts)
 	err := p.chooseRates(found)
@@ -73,8 +72,7 @@ func (p *plan) chooseRates(found findings) error {
 		a.Clients.Rate = rate
 	}
 	p.lower(func(a arm) float64 {
-		// A load that shares CPUs with the servers must leave them most of the time. The user's
-		// own rate stays.
+		// A load that shares CPUs with the servers must leave them most of the time. The user's own rate stays.
 		if a.Clients.Closed() || p.offeredAsTold(a) {
 			return 0
 		}
@@ -157,8 +155,7 @@ func (p *plan) settleArrivals() error {
 	return nil
 }
 
-// process returns the arrivals of an arm's open loop. Some arrivals depend on the number of
-// connections.
+// process returns the arrivals of an arm's open loop. Some arrivals depend on the number of connections.
 func (a arm) process() arrivals.Process { return a.arrivals.WithConnections(a.Clients.Connections) }
 
 // trace returns the arrivals of an arm's requests in a block. They are the same for every arm with the
@@ -182,9 +179,8 @@ func (p plan) trace(a arm, block int, span time.Duration) (arrivals.Trace, error
 	return t, nil
 }
 
-// blockSeed returns the seed of a block. The factor is 2^64 divided by the golden ratio, as in
-// splitmix64. Its multiples are spread evenly over all numbers, so neighbouring blocks get seeds
-// that are far apart.
+// blockSeed returns the seed of a block. The factor is 2^64 divided by the golden ratio, as in splitmix64. Its
+// multiples are spread evenly over all numbers, so neighbouring blocks get seeds that are far apart.
 func blockSeed(seed uint64, block int) uint64 { return seed + uint64(block)*0x9e3779b97f4a7c15 }
 
 // beyondBlocks is a block number that no run reaches. Draws for theory start there, so that they
@@ -228,9 +224,8 @@ func (p plan) withExpected(ctx context.Context, env record.Env) ([]arm, error) {
 }
 
 const (
-	// serverRing is the number of requests for which a server keeps stamps by default. A server
-	// with room for fewer requests than it serves loses the oldest stamps, and the trial with them
-	// a part of its breakdown.
+	// serverRing is the number of requests for which a server keeps stamps by default. A server with room for
+	// fewer requests than it serves loses the oldest stamps, and the trial with them a part of its breakdown.
 	serverRing = 1 << 18
 	// ringMargin is the ratio of the ring to the expected requests. pipelineMargin is the ratio of the
 	// expected throughput with a pipeline to the throughput of the probe, which has none.

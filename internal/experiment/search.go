@@ -25,9 +25,8 @@ const protocolCapacity = "capacity"
 
 // The defaults of a search (docs/guide/capacity.md).
 const (
-	// patience keeps requests of an overloaded server from waiting long after they broke the
-	// objective. searchProbe is longer than the probe of a comparison, because a search rests on
-	// one arm's X_max.
+	// patience keeps requests of an overloaded server from waiting long after they broke the objective.
+	// searchProbe is longer than the probe of a comparison, because a search rests on one arm's X_max.
 	capacityWarmup = 500 * time.Millisecond
 	capacityWindow = 3 * time.Second
 	capacityBudget = 90 * time.Second
@@ -36,11 +35,10 @@ const (
 	searchProbe = judge.ProbeCost - probeWarmup - judge.StepCost
 )
 
-// PlanCapacity plans a search for the highest rate at which each arm of a scenario keeps an
-// objective. It starts nothing. It ignores the options Protocol, Blocks and Rate; Budget is the
-// budget of each arm. One arm is enough. If the search is impossible as asked, the error is an
-// [*Impossible] that tells how to change it. The windows that fit into the budget are the only
-// limit of a search.
+// PlanCapacity plans a search for the highest rate at which each arm of a scenario keeps an objective. It
+// starts nothing. It ignores the options Protocol, Blocks and Rate; Budget is the budget of each arm. One arm
+// is enough. If the search is impossible as asked, the error is an [*Impossible] that tells how to change it.
+// The windows that fit into the budget are the only limit of a search.
 func PlanCapacity(s scenario.Scenario, o Options, slo stats.SLO) (*Comparison, error) {
 	if err := steady(s); err != nil {
 		return nil, err
@@ -104,9 +102,8 @@ func (p *plan) takeSearch() error {
 			slowest = max(slowest, t.Limit)
 		}
 	}
-	// A request that took a hundred times its limit has broken the objective. Longer timeouts
-	// would only delay the end of an overloaded window; shorter than a second they might cut off a
-	// pause.
+	// A request that took a hundred times its limit has broken the objective. Longer timeouts would only delay
+	// the end of an overloaded window; shorter than a second they might cut off a pause.
 	for i := range p.Arms {
 		c := &p.Arms[i].Clients
 		c.Rate = 0 // the search chooses it
@@ -257,10 +254,9 @@ func searchEnd(arm string, rate float64, err error) record.SearchEnd {
 	return record.SearchEnd{Died: died, Rate: rate, Why: strings.TrimPrefix(prose.FirstLine(err.Error()), fmt.Sprintf("arm %q: ", arm))}
 }
 
-// end records why the search of one arm ends early. The arm's windows so far are kept. The error
-// that it returns, a *[capacity.Lost], ends the search of this arm only. If recording fails, the
-// error ends the whole search. It writes the run at once, so that the reason is there even if this
-// program is killed.
+// end records why the search of one arm ends early. The arm's windows so far are kept. The error that it
+// returns, a *[capacity.Lost], ends the search of this arm only. If recording fails, the error ends the whole
+// search. It writes the run at once, so that the reason is there even if this program is killed.
 func (s *search) end(arm string, rate float64, err error) error {
 	s.run.Ends[arm] = searchEnd(arm, rate, err)
 	if werr := s.dir.WriteRun(s.run); werr != nil {
@@ -325,8 +321,7 @@ func (s *benchServer) Offer(ctx context.Context, step capacity.Step) (record.Rat
 	}
 	t.readCounters(ctx)
 	var died error
-	// A server that died during the window may have answered some requests. The trial is marked as
-	// failed.
+	// A server that died during the window may have answered some requests. The trial is marked as failed.
 	if !s.process.Alive() {
 		died = s.process.Died(fmt.Sprintf("at %.0f/s", step.Rate))
 		t.Failure, s.died = died.Error(), true

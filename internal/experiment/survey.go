@@ -83,9 +83,8 @@ func (s *Survey) Gap(ctx context.Context, mode string, span time.Duration) (long
 	return longest, replies, err
 }
 
-// longestGap returns the longest time between two good replies of one client, or between a reply
-// and an end of the span. The ends of the span count as replies, so a silence at an end is seen,
-// too.
+// longestGap returns the longest time between two good replies of one client, or between a reply and an end of
+// the span. The ends of the span count as replies, so a silence at an end is seen, too.
 func longestGap(r load.ClosedResult, span time.Duration) time.Duration {
 	ends := make([]int64, 0, len(r.Requests)+2)
 	ends = append(ends, int64(probeWarmup), int64(probeWarmup+span))
@@ -260,10 +259,9 @@ func (c capture) all(ctx context.Context) (files []CapturedFile, err error) {
 	return files, nil
 }
 
-// allocs returns a profile of the allocations within allocsFor; nil if the server has no heap
-// profile. A heap profile counts since the start, so the difference of two is what was allocated
-// between them. The garbage collector runs before each, because a profile is complete only up to
-// the last collection.
+// allocs returns a profile of the allocations within allocsFor; nil if the server has no heap profile. A heap
+// profile counts since the start, so the difference of two is what was allocated between them. The garbage
+// collector runs before each, because a profile is complete only up to the last collection.
 func (c capture) allocs(ctx context.Context) ([]byte, error) {
 	before, err := c.get(ctx, "heap?gc=1")
 	if err != nil || before == nil {
@@ -295,8 +293,7 @@ func (c capture) wall(ctx context.Context) ([]byte, error) {
 	return profile.Wall(samples, wallEvery)
 }
 
-// get returns a page of the profiles; nil if the page does not exist. A page beyond mostProfile is
-// cut off.
+// get returns a page of the profiles; nil if the page does not exist. A page beyond mostProfile is cut off.
 func (c capture) get(ctx context.Context, page string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, profileLimit)
 	defer cancel()

@@ -294,8 +294,7 @@ func scrapeForeign(ctx context.Context, p *process.Process, a scenario.Arm, side
 // over time, and its stamps of each request. All of that is optional. Only our own servers have it
 // in full, and a trial without it is judged by the client's side alone.
 func settle(ctx context.Context, server *process.Process, a scenario.Arm, side *record.ServerSide) []byte {
-	// Another program's metrics have names of their own, so nothing in them tells whether it has
-	// settled.
+	// Another program's metrics have names of their own, so nothing in them tells whether it has settled.
 	if a.Mode == "" {
 		return scrapeForeign(ctx, server, a, side)
 	}
@@ -315,9 +314,8 @@ func settle(ctx context.Context, server *process.Process, a scenario.Arm, side *
 	}
 }
 
-// readings returns the readings of connection counters that the server has kept. Their times count
-// from the moment from of the machine's clock, in nanoseconds. It returns none if the server is gone or
-// keeps none.
+// readings returns the readings of connection counters that the server has kept. Their times count from the
+// moment from of the machine's clock, in nanoseconds. It returns none if the server is gone or keeps none.
 func readings(ctx context.Context, server *process.Process, from int64) (all []record.Reading) {
 	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
 	defer cancel()

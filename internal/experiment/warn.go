@@ -27,8 +27,7 @@ import (
 func (p *plan) warn() {
 	if p.cpus.Shared {
 		f := record.Fact{Code: sharedCPUs}
-		// The load can be kept small if the servers have further CPUs. Otherwise the doubt advises
-		// more CPUs.
+		// The load can be kept small if the servers have further CPUs. Otherwise the doubt advises more CPUs.
 		if shared := p.cpus.SharedCPUs(); len(shared) > 0 {
 			f.Names, f.Values = record.Names{"cpus": shared.Words()}, record.Values{"share": window.ShareLimit}
 		}
@@ -75,9 +74,8 @@ func (p *plan) warnShortRound() {
 	}
 }
 
-// starves reports whether an arm's workers keep their connections and are fewer than its
-// connections. Sessions do not starve: each session ends and frees its worker. An idle connection
-// keeps a worker as well.
+// starves reports whether an arm's workers keep their connections and are fewer than its connections. Sessions
+// do not starve: each session ends and frees its worker. An idle connection keeps a worker as well.
 func (p plan) starves(a arm) bool {
 	return p.opts.Modes[a.Mode].Sticky && a.KeepAlive && a.Clients.Session == 0 && a.Clients.Connections+a.Clients.Idle > p.workers(a.asked)
 }
@@ -209,8 +207,7 @@ func (p *plan) differentLoads() {
 // An Impossible error tells why a plan cannot be carried out as asked, and what to change.
 type Impossible struct {
 	msg string
-	// Machine means that this machine is too small for the scenario: another machine could run it
-	// unchanged.
+	// Machine means that this machine is too small for the scenario: another machine could run it unchanged.
 	Machine bool
 	// Usage means that it is known only after the probes that the user's flags do not fit the load.
 	Usage bool
@@ -359,9 +356,8 @@ func (p plan) workers(a scenario.Arm) int {
 	return 1
 }
 
-// procs returns how many Ps an arm's server has: GOMAXPROCS of the arm or of the inherited
-// environment, else one for each of the servers' CPUs. Invalid values count as the Go runtime
-// counts them; see host.ProcsOf.
+// procs returns how many Ps an arm's server has: GOMAXPROCS of the arm or of the inherited environment, else
+// one for each of the servers' CPUs. Invalid values count as the Go runtime counts them; see host.ProcsOf.
 func (p plan) procs(a scenario.Arm) int {
 	value, own := a.Env[host.MaxProcs]
 	if !own {
@@ -370,8 +366,7 @@ func (p plan) procs(a scenario.Arm) int {
 	return host.ProcsOf(value, len(p.cpus.Server))
 }
 
-// threads returns how many Ps each process of an arm has: --threads if the mode has that flag, else
-// procs.
+// threads returns how many Ps each process of an arm has: --threads if the mode has that flag, else procs.
 func (p plan) threads(a scenario.Arm) int {
 	if p.opts.Modes[a.Mode].Has("threads") {
 		return cmp.Or(p.number(a, "threads", 0), 1)

@@ -19,10 +19,9 @@ import (
 // Attach returns the server that is already running at address. It sends one GET of path and looks
 // for the server's process. It starts, stops and pins nothing.
 //
-// An attached server is the user's. Stop and Kill leave it alone, and it keeps its state from one
-// trial to the next. Without its process, CPU time, memory and CPUs are unknown, which becomes a
-// doubt and not an error. An error tells the user what to do: most often the server is not
-// running.
+// An attached server is the user's. Stop and Kill leave it alone, and it keeps its state from one trial to the
+// next. Without its process, CPU time, memory and CPUs are unknown, which becomes a doubt and not an error. An
+// error tells the user what to do: most often the server is not running.
 func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, error) {
 	u, err := url.Parse(address)
 	if err != nil {

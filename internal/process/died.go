@@ -26,8 +26,7 @@ func (p *Process) Died(when string) error {
 	}
 	log := p.log.String()
 	said := "its log ends with: " + lastWords(log)
-	// A server that cannot read its flags has just started, so later its log is not searched for
-	// that.
+	// A server that cannot read its flags has just started, so later its log is not searched for that.
 	if words := complaint(log); when == atStart && words != "" {
 		said = "it says: " + words
 	}

@@ -1,6 +1,5 @@
-// Package process starts the servers of a run, waits until they reply, reads their metrics, and
-// ends them. Each server is a new process on the servers' CPUs. The package also attaches to a
-// server that is already running.
+// Package process starts the servers of a run, waits until they reply, reads their metrics, and ends them. Each
+// server is a new process on the servers' CPUs. The package also attaches to a server that is already running.
 package process
 
 import (
@@ -30,9 +29,8 @@ import (
 )
 
 const (
-	// The limits in seconds are long against any healthy server, so that running into one is a
-	// fault and not noise. bindTime is short, because every start waits for it where a server's
-	// socket cannot be seen.
+	// The limits in seconds are long against any healthy server, so that running into one is a fault and not
+	// noise. bindTime is short, because every start waits for it where a server's socket cannot be seen.
 	readyLimit = 10 * time.Second      // until a server's first reply
 	readyPoll  = 2 * time.Millisecond  // between two requests for it
 	bindTime   = 50 * time.Millisecond // a server that finds its port taken ends within this time
@@ -50,9 +48,8 @@ const (
 // A Process is the server of one arm. It is a new process for each trial, unless the arm names a
 // server that is already running.
 //
-// [Launcher.Start] returns it when the server replies. Its methods that wait take a context or
-// have a limit of their own. It is not safe for concurrent use, except for Alive, Pid, Output and
-// Scrape.
+// [Launcher.Start] returns it when the server replies. Its methods that wait take a context or have a limit of
+// their own. It is not safe for concurrent use, except for Alive, Pid, Output and Scrape.
 type Process struct {
 	cmd     *exec.Cmd // nil for a server that was already running
 	Found   int       // pid of a server that was already running, 0 when it is not known
@@ -114,8 +111,7 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 		return nil, errors.Join(fmt.Errorf("starting %q: %w", words[0], err), os.RemoveAll(p.dir))
 	}
 	began := time.Now()
-	// It ends with the server. err is written before exited is closed, so that readers of err see
-	// it.
+	// It ends with the server. err is written before exited is closed, so that readers of err see it.
 	go func() {
 		p.err = p.cmd.Wait()
 		close(p.exited)
@@ -173,16 +169,14 @@ func (p *Process) fill(argv []string, admin string) ([]string, error) {
 	return words, nil
 }
 
-// ServerEnv returns this process's environment without the SCHEDLAB_ variables, which would
-// configure a server without the plan's knowledge. The user sets the environment of an arm in its
-// command.
+// ServerEnv returns this process's environment without the SCHEDLAB_ variables, which would configure a server
+// without the plan's knowledge. The user sets the environment of an arm in its command.
 func ServerEnv() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SCHEDLAB_") })
 }
 
-// freePorts returns n loopback addresses, host:port, on which no program listens. Each stays
-// reserved until all are found, so that no two are the same. Another program may take one before
-// the server does; see Start.
+// freePorts returns n loopback addresses, host:port, on which no program listens. Each stays reserved until all
+// are found, so that no two are the same. Another program may take one before the server does; see Start.
 func freePorts(n int) (addrs []string, err error) {
 	for range n {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -354,10 +348,9 @@ func (e *LingeredError) Error() string {
 	return fmt.Sprintf("the server did not end within %v of SIGTERM and was killed", e.limit)
 }
 
-// Stop sends SIGTERM so that the server drains, and waits for its end. The error is a
-// *[LingeredError] if the server had to be killed, and a *[DiedError] if it had ended before. Stop
-// does nothing to a server that was already running. An exit status other than 0 after SIGTERM is
-// no error, because many servers end so.
+// Stop sends SIGTERM so that the server drains, and waits for its end. The error is a *[LingeredError] if the
+// server had to be killed, and a *[DiedError] if it had ended before. Stop does nothing to a server that was
+// already running. An exit status other than 0 after SIGTERM is no error, because many servers end so.
 func (p *Process) Stop() error {
 	if p.remote != nil {
 		return p.remote.Stop()
@@ -441,8 +434,7 @@ func NewLauncher(c host.Sides) (*Launcher, error) {
 	return l, <-bound
 }
 
-// run runs f on the launcher's thread and returns its error. It waits for f. After Close it
-// panics.
+// run runs f on the launcher's thread and returns its error. It waits for f. After Close it panics.
 func (l *Launcher) run(f func() error) error {
 	done := make(chan error, 1)
 	l.jobs <- func() { done <- f() }

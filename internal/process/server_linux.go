@@ -21,10 +21,9 @@ func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// listens reports whether the server, or a descendant of it, holds a listening socket at the
-// server's port, so that no other program replies there. It looks at the sockets of these
-// processes: the kernel's table of all sockets would be long, because it has every connection that
-// closed within the last minute.
+// listens reports whether the server, or a descendant of it, holds a listening socket at the server's port, so
+// that no other program replies there. It looks at the sockets of these processes: the kernel's table of all
+// sockets would be long, because it has every connection that closed within the last minute.
 //
 // It copies each socket of the server into this process with pidfd_getfd(2), and asks the kernel
 // whether the copy listens and where. That works for any program, without its help.
@@ -48,9 +47,8 @@ func (p *Process) listens() bool {
 	return false
 }
 
-// holdsListener reports whether a process has a socket that listens at port. It reports false if
-// this program may not see the process's sockets. handle is a pidfd of the process, and pid its
-// number.
+// holdsListener reports whether a process has a socket that listens at port. It reports false if this program
+// may not see the process's sockets. handle is a pidfd of the process, and pid its number.
 func holdsListener(handle, pid int, port uint16) bool {
 	dir := fmt.Sprintf("/proc/%d/fd", pid)
 	files, err := os.ReadDir(dir)
@@ -76,8 +74,7 @@ func holdsListener(handle, pid int, port uint16) bool {
 	return false
 }
 
-// takesConnections reports whether the socket fd listens at port. It reports false for any other
-// file.
+// takesConnections reports whether the socket fd listens at port. It reports false for any other file.
 func takesConnections(fd int, port uint16) bool {
 	if accepts, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil || accepts == 0 {
 		return false

@@ -13,8 +13,7 @@ const (
 	NoAnswer  Answer = "REFUSED" // the figures it is about were disturbed or are missing
 )
 
-// Decided reports whether a is Passed or Failed.
-// More blocks change nothing then.
+// Decided reports whether a is Passed or Failed. More blocks change nothing then.
 func (a Answer) Decided() bool { return a == Passed || a == Failed }
 
 // An Expectation is one assertion of a scenario and its answer.
@@ -73,10 +72,9 @@ type Station struct {
 	Turn time.Duration `json:"-"`
 }
 
-// A Twin is the result of an ideal scheduler of the arm's kind that serves the very requests the
-// arm was sent, block by block, without any cost of switching, kernel or network. Times are
-// seconds of a good reply. The measured time beyond Ideal is split into Overhead and
-// Interference.
+// A Twin is the result of an ideal scheduler of the arm's kind that serves the very requests the arm was sent,
+// block by block, without any cost of switching, kernel or network. Times are seconds of a good reply. The
+// measured time beyond Ideal is split into Overhead and Interference.
 //
 // The parts add up: Measured = Ideal + Overhead + Interference, block by block; their medians add up
 // only roughly.
@@ -87,9 +85,8 @@ type Twin struct {
 	Measured *Spread `json:"measured,omitempty"` // mean response time of good replies
 	Ideal    *Spread `json:"ideal,omitempty"`    // the twin's, if a request costs its demand alone
 	Mean     *Spread `json:"mean,omitempty"`     // the twin's, if a request costs its measured CPU time
-	// Overhead is Mean - Ideal: the time that CPU cost beyond the demand adds, with the longer
-	// queue that it causes. Interference is Measured - Mean: kernel, run queue, network, load
-	// generator, platform.
+	// Overhead is Mean - Ideal: the time that CPU cost beyond the demand adds, with the longer queue that it
+	// causes. Interference is Measured - Mean: kernel, run queue, network, load generator, platform.
 	Overhead     *Spread `json:"overhead,omitempty"`
 	Interference *Spread `json:"interference,omitempty"`
 	Beyond       *Spread `json:"cpu_beyond_demand,omitempty"` // CPU seconds of a good reply beyond its demand
@@ -115,9 +112,8 @@ type Allowance struct {
 	Watched bool    `json:"watched,omitempty"` // the gate passes also while this metric is open
 }
 
-// A Gated is a gate's answer for one metric: is the new build worse than the old one by more than a
-// margin? Ratios are new / old.
-// Metric is one of the compared metrics, such as p99.
+// A Gated is a gate's answer for one metric: is the new build worse than the old one by more than a margin?
+// Ratios are new / old. Metric is one of the compared metrics, such as p99.
 type Gated struct {
 	Metric string     `json:"metric"`
 	Allow  float64    `json:"allow"`           // largest worsening that is allowed, as a ratio: 0.1 is 10 %
@@ -143,9 +139,8 @@ const (
 	GateRefused GateAnswer = "refused" // the data cannot carry an answer
 )
 
-// GateOutcome returns the answer of a whole gate: worse if one metric is, fine if all are that are not
-// only watched, else open. It is "" without answers.
-// A refused metric leaves the gate open: it may hide a worsening.
+// GateOutcome returns the answer of a whole gate: worse if one metric is, fine if all are that are not only
+// watched, else open. It is "" without answers. A refused metric leaves the gate open: it may hide a worsening.
 func (r *Result) GateOutcome() GateAnswer {
 	outcome := GateFine
 	for _, g := range r.Gate {

@@ -28,9 +28,8 @@ type SLOTerm struct {
 type ArmCapacity struct {
 	Name string `json:"name"`
 	Mode string `json:"mode"` // "" for a foreign command
-	// Outcome is "between" Low and High, "beyond" Low, "below" High, "never" if no rate can keep
-	// the objective, "slow" if X_max is too low for a window to judge, "died" if the server died
-	// under load, or "undecided".
+	// Outcome is "between" Low and High, "beyond" Low, "below" High, "never" if no rate can keep the objective,
+	// "slow" if X_max is too low for a window to judge, "died" if the server died under load, or "undecided".
 	Outcome string `json:"outcome"`
 	// Stopped tells why a search "beyond" tried no higher rate, or a search "below" no lower one:
 	// "floor", "ceiling", "refused" or "budget"; "" when the search was cut short.
@@ -94,9 +93,8 @@ func (a ArmCapacity) Decided() bool {
 	return false
 }
 
-// Bounds returns the interval of a decided arm's capacity, in requests per second; high is +Inf
-// if there is no upper bound.
-// Call it only if Decided reports true.
+// Bounds returns the interval of a decided arm's capacity, in requests per second; high is +Inf if there is no
+// upper bound. Call it only if Decided reports true.
 func (a ArmCapacity) Bounds() (low, high float64) {
 	switch a.Outcome {
 	case "beyond":
@@ -114,11 +112,10 @@ type SearchEnd struct {
 	Why  string  `json:"why"`
 }
 
-// A RateLine is the line fitted to the reciprocal of the binding term's response time: 1/seconds
-// = Intercept + Slope·rate. Slope is negative. For the 99th percentile of M/M/1 it is
-// (mu - lambda)/ln 100.
-// Near saturation the response time of a queue grows like 1/(mu - lambda), so its reciprocal is close to
-// a straight line in the rate.
+// A RateLine is the line fitted to the reciprocal of the binding term's response time: 1/seconds = Intercept +
+// Slope·rate. Slope is negative. For the 99th percentile of M/M/1 it is (mu - lambda)/ln 100. Near saturation
+// the response time of a queue grows like 1/(mu - lambda), so its reciprocal is close to a straight line in the
+// rate.
 type RateLine struct {
 	Intercept float64 `json:"intercept"`
 	Slope     float64 `json:"slope"`
@@ -154,8 +151,7 @@ type RatePoint struct {
 	Seconds float64 `json:"s"`
 }
 
-// searchedArm is the JSON of an arm in a search for capacity. The arm's figures are in the
-// Capacity.
+// searchedArm is the JSON of an arm in a search for capacity. The arm's figures are in the Capacity.
 type searchedArm struct {
 	Name    string   `json:"name"`
 	Mode    string   `json:"mode"`

@@ -33,19 +33,17 @@ type Attack struct {
 	Statuses  map[uint16]int `json:"statuses"` // replies by status
 	Bytes     uint64         `json:"bytes"`    // of response bodies
 	SentRate  float64        `json:"sent_rate"`
-	// Goodput is the good replies per second, from the start to the last good reply but at least
-	// over the whole time of sending. The time that failed requests waited is not counted, since
-	// waiting for a timeout makes no server slower. An overloaded server that still answers after
-	// the sending has stopped is charged for that time, so Goodput is not more than the rate at
-	// which it worked.
+	// Goodput is the good replies per second, from the start to the last good reply but at least over the whole
+	// time of sending. The time that failed requests waited is not counted, since waiting for a timeout makes
+	// no server slower. An overloaded server that still answers after the sending has stopped is charged for
+	// that time, so Goodput is not more than the rate at which it worked.
 	Goodput float64 `json:"goodput"`
 
-	// Response counts from the scheduled time, over every request sent. A request without a reply
-	// counts as at least the timeout, so a server cannot look faster by refusing. A request that
-	// was cut off counts with the time it had waited. GoodResponse is over good replies only. Lag
-	// is the lateness of sending. Connect runs from the sending until the request has an open
-	// connection, and includes waiting for a free connection or opening one. Service runs from
-	// the writing of the request to its end.
+	// Response counts from the scheduled time, over every request sent. A request without a reply counts as at
+	// least the timeout, so a server cannot look faster by refusing. A request that was cut off counts with the
+	// time it had waited. GoodResponse is over good replies only. Lag is the lateness of sending. Connect runs
+	// from the sending until the request has an open connection, and includes waiting for a free connection or
+	// opening one. Service runs from the writing of the request to its end.
 	Response     Quantiles `json:"response"`
 	GoodResponse Quantiles `json:"good_response"`
 	Lag          Quantiles `json:"lag"`
@@ -89,10 +87,9 @@ type Sessions struct {
 	Duration Quantiles `json:"duration"` // of the complete ones
 }
 
-// A Generator is what the load generator itself did, so that its own delays are not blamed on the
-// server. Times are seconds.
-// CPU is its CPU time. GCs, Paused and LongestPause are of its own garbage collector. LongestLag is the
-// longest lateness of one request, and LagAt the time at which that request was due.
+// A Generator is what the load generator itself did, so that its own delays are not blamed on the server. Times
+// are seconds. CPU is its CPU time. GCs, Paused and LongestPause are of its own garbage collector. LongestLag
+// is the longest lateness of one request, and LagAt the time at which that request was due.
 type Generator struct {
 	Planned      int     `json:"planned"`        // requests of the schedule; 0 without one
 	Rest         string  `json:"rest,omitempty"` // what the engine spin did between requests: spins, waits, or waits, goes first
@@ -109,9 +106,8 @@ type Generator struct {
 	ReadLate *ReadLate `json:"read_late,omitempty"` // nil: not audited
 }
 
-// Quantiles summarise one time, in seconds, from an HDR histogram of three digits. A quantile q
-// needs at least 10/(1-q) requests to be evidence.
-// Count is the number of times that were recorded.
+// Quantiles summarise one time, in seconds, from an HDR histogram of three digits. A quantile q needs at least
+// 10/(1-q) requests to be evidence. Count is the number of times that were recorded.
 type Quantiles struct {
 	Count int64   `json:"count"`
 	Mean  float64 `json:"mean"`
@@ -255,8 +251,7 @@ type ChoiceTest struct {
 	Dir      string        `json:"dir"`           // of the run's record
 }
 
-// KindsOfRequests describes the kinds of requests, by the value of Choice.Does. It must not be
-// modified.
+// KindsOfRequests describes the kinds of requests, by the value of Choice.Does. It must not be modified.
 var KindsOfRequests = map[string]struct{ Name, About string }{
 	"short-cpu":  {"short CPU work", "A request computes, and waits for nothing else."},
 	"blocking":   {"requests that wait", "A request holds its goroutine while a database or another service answers, and computes a tenth of that time at most."},
@@ -268,8 +263,7 @@ var KindsOfRequests = map[string]struct{ Name, About string }{
 	"locks":      {"locks", "Much of the work is done under one lock."},
 }
 
-// Words returns k in words, for a cell of a choice.
-// A kind without words of its own counts as not decided.
+// Words returns k in words, for a cell of a choice. A kind without words of its own counts as not decided.
 func (k AnswerKind) Words() string {
 	switch k {
 	case OneWins:

@@ -21,8 +21,7 @@ import (
 const (
 	// DefaultRoot is the directory of runs if the user names none.
 	DefaultRoot = "schedlab-runs"
-	// MaxBytes bounds the bulky files of one record: requests, scraped
-	// metrics and server logs, 400 MB in all.
+	// MaxBytes bounds the bulky files of one record: requests, scraped metrics and server logs, 400 MB in all.
 	MaxBytes = 400_000_000
 
 	latest     = "latest"
@@ -62,10 +61,9 @@ type Dir struct {
 	full  bool // limit was reached: trials are written without their bulky files, and say so in Trial.Omitted
 }
 
-// Create makes a new, empty run directory root/YYYYMMDD-HHMMSS-scenario-xxxx,
-// proves that it can be written, and points root/latest at it. xxxx comes from
-// random (rand.Uint32 will do), which is asked again when the name is taken:
-// nothing is ever overwritten. Errors name the path and come before any load.
+// Create makes a new, empty run directory root/YYYYMMDD-HHMMSS-scenario-xxxx, proves that it can be written,
+// and points root/latest at it. xxxx comes from random (rand.Uint32 will do), which is asked again when the
+// name is taken: nothing is ever overwritten. Errors name the path and come before any load.
 func Create(root, scenario string, now time.Time, random func() uint32) (*Dir, error) {
 	return create("record", root, now.Format(begun)+"-"+slug(scenario), trialsDir, random)
 }
@@ -103,8 +101,7 @@ func create(what, root, stem, below string, random func() uint32) (*Dir, error) 
 	return &Dir{path: path, last: last, limit: MaxBytes}, nil
 }
 
-// Discard removes a record that holds no measurement, and points root/latest at the run that it
-// named before.
+// Discard removes a record that holds no measurement, and points root/latest at the run that it named before.
 func (d *Dir) Discard() error {
 	if err := d.RestoreLatest(); err != nil {
 		return err
@@ -249,11 +246,10 @@ type Files struct {
 	Stamps  []Stamps // one per request, in the order of requests
 }
 
-// WriteTrial writes trials/NNN-arm. The directory gets its name only when it is complete, so a
-// killed run is readable up to its last trial. A trial's number can be written only once. The
-// files of a trial are not synced one by one, since that would load the machine under test more
-// than the trial does. A power cut may spoil the last trials; [Dir.Trials] then returns an error
-// for each.
+// WriteTrial writes trials/NNN-arm. The directory gets its name only when it is complete, so a killed run is
+// readable up to its last trial. A trial's number can be written only once. The files of a trial are not synced
+// one by one, since that would load the machine under test more than the trial does. A power cut may spoil the
+// last trials; [Dir.Trials] then returns an error for each.
 func (d *Dir) WriteTrial(t Trial, requests []Request, files Files) error {
 	if err := d.writeTrial(t, requests, files); err != nil {
 		return fmt.Errorf("recording trial %d of %q: %w", t.Number, t.Arm, err)
@@ -382,8 +378,7 @@ func signature(plan any) ([]byte, error) {
 	return fmt.Appendf(nil, "%x\n", sum.Sum(nil)), nil
 }
 
-// makeKey writes a new key that only this user can read. If several processes make one at once,
-// the first wins.
+// makeKey writes a new key that only this user can read. If several processes make one at once, the first wins.
 func makeKey(path string) ([]byte, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -416,8 +411,7 @@ func (d *Dir) Sign(plan any) error {
 	return d.WriteFile(signatureFile, func(w io.Writer) error { _, err := w.Write(sum); return err })
 }
 
-// Signed reports whether this user made the record with this plan.
-// It compares in constant time.
+// Signed reports whether this user made the record with this plan. It compares in constant time.
 func (d *Dir) Signed(plan any) bool {
 	kept, err := os.ReadFile(filepath.Join(d.Path(), signatureFile))
 	if err != nil {

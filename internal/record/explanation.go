@@ -91,8 +91,7 @@ type Step struct {
 // Sure reports whether the interval excludes 0.
 func (s Step) Sure() bool { return s.Low > 0 || s.High < 0 }
 
-// A Waterfall divides the difference of two arms' means into pieces. By is the sum of the pieces'
-// By.
+// A Waterfall divides the difference of two arms' means into pieces. By is the sum of the pieces' By.
 type Waterfall struct {
 	Step
 	Pieces []Piece `json:"pieces"` // in the order in which a request meets them
@@ -137,8 +136,7 @@ type Suspect struct {
 	Stretch string  `json:"stretch"`
 	Share   float64 `json:"share"` // share of the difference that lies in the stretch, as a ratio
 	Tail    bool    `json:"tail"`  // the difference is of the slowest 1 %, not of the mean
-	// Witnesses are the witnesses of the cause's rule and whether each agrees; unknown ones are
-	// absent.
+	// Witnesses are the witnesses of the cause's rule and whether each agrees; unknown ones are absent.
 	Witnesses []Testimony  `json:"witnesses"`
 	State     SuspectState `json:"state"`
 	// Knob is the slower arm without the cause. Control is the slower arm with a change that must
@@ -204,8 +202,7 @@ type FunctionShare struct {
 	To       float64 `json:"to"`
 }
 
-// RequestTimes are times, in seconds, of the requests in a trace. The means of the states add up
-// to Mean.
+// RequestTimes are times, in seconds, of the requests in a trace. The means of the states add up to Mean.
 type RequestTimes struct {
 	Requests int         `json:"requests"`
 	Mean     float64     `json:"mean"`
@@ -230,9 +227,8 @@ type Flame struct {
 	Frames []Frame
 }
 
-// A Frame is one function in a flame graph, called by the frame below it. Left is the left edge
-// and Share the width, both as ratios of all samples.
-// Frames are in the order of profile.Tree.Layout: callers before callees.
+// A Frame is one function in a flame graph, called by the frame below it. Left is the left edge and Share the
+// width, both as ratios of all samples. Frames are in the order of profile.Tree.Layout: callers before callees.
 type Frame struct {
 	Name        string
 	Depth       int

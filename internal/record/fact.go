@@ -52,8 +52,7 @@ type Code string
 // None reports whether f has no code, as the zero Fact.
 func (f Fact) None() bool { return f.Code == "" }
 
-// RestsOn reports whether f, or a fact that it rests on, has the code.
-// It looks at the whole tree below f.
+// RestsOn reports whether f, or a fact that it rests on, has the code. It looks at the whole tree below f.
 func (f Fact) RestsOn(code Code) bool {
 	return f.Code == code || slices.ContainsFunc(f.Because, func(of Fact) bool { return of.RestsOn(code) })
 }
@@ -77,8 +76,7 @@ func marshal(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Facts that several packages find or branch on. Every other fact is in the package that finds
-// it.
+// Facts that several packages find or branch on. Every other fact is in the package that finds it.
 var (
 	GeneratorLimit  = Sentence("generator-limit", `its backlog grows through the window while the load's own CPUs are full: that is the generator's, and says nothing of the server; lower --rate, or give the load more with --load-cpus`)
 	Overloaded      = Sentence("overloaded", `overloaded: its backlog grows through the window, so only goodput is judged`)
@@ -98,9 +96,8 @@ var (
 		`{{if .Values.room}}--budget {{time .Values.needed}} has room for {{count .Values.room}} blocks, which may be enough{{else}}{{count .Values.most}} blocks, the most, would not be enough; {{if .Values.window}}--window {{time .Values.window}} --budget {{time .Values.needed}} would be{{else}}nor would a budget of half an hour{{end}}{{end}}`)
 )
 
-// byWeight lists doubts by their effect on the answer: first the doubts that decide whether there
-// is an answer, then all codes that are not listed (""), last the doubts that every run on such a
-// machine has.
+// byWeight lists doubts by their effect on the answer: first the doubts that decide whether there is an answer,
+// then all codes that are not listed (""), last the doubts that every run on such a machine has.
 var byWeight = []Code{
 	StickyPool, "short-round", "starved-connections", GeneratorLimit, Overloaded, "too-few-workers", DisturbedProbe,
 	"run-not-complete", "budget-too-short", "missing-trials", "blocks-left-out", AnsweredNone, "windows-refused", "load-took-cpu", "unsent-requests",
@@ -151,8 +148,7 @@ func ByWeight(doubts []Fact) []Fact {
 	return doubts
 }
 
-// sentences are the templates by code. Packages register them with [Sentence] when the program
-// starts.
+// sentences are the templates by code. Packages register them with [Sentence] when the program starts.
 var sentences = map[Code]string{
 	"because": `{{range .Because}}{{say .}}{{end}}`,
 	"list":    `{{range $i, $f := .Because}}{{if $i}}; {{end}}{{say $f}}{{end}}`,

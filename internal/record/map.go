@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// A Map is map.json: which arm wins over a grid of two factors. Each cell is one comparison.
-// Times are seconds.
+// A Map is map.json: which arm wins over a grid of two factors. Each cell is one comparison. Times are seconds.
 //
 // A map is a search: cells near a border between winners are measured, and cells among equals may be
 // inferred. It can be interrupted and resumed.
@@ -26,8 +25,7 @@ type Map struct {
 	Rate     string  `json:"rate"`
 	Estimate float64 `json:"estimate"` // planned time of one cell
 	Spent    float64 `json:"spent"`    // on all cells, repetitions included
-	// Sessions is how many times the map was started or resumed; Plan.Budget is of the last
-	// session. 0 unknown.
+	// Sessions is how many times the map was started or resumed; Plan.Budget is of the last session. 0 unknown.
 	Sessions int       `json:"sessions,omitempty"`
 	Started  time.Time `json:"started"`
 	Env      Env       `json:"env"`
@@ -83,8 +81,7 @@ const (
 	Voided    CellState = "refused"   // a comparison was run and cannot be trusted
 )
 
-// A Cell is one place of a map.
-// Verdicts are from its last comparison.
+// A Cell is one place of a map. Verdicts are from its last comparison.
 type Cell struct {
 	X     int       `json:"x"` // indexes into the factors' values
 	Y     int       `json:"y"`
@@ -142,9 +139,8 @@ type Border struct {
 	Lines []BorderLine `json:"lines"`
 }
 
-// A BorderLine is one column or row of a map. Places count cells from the low
-// end: a border at 2 lies between the second cell and the third.
-// Value is the value of the other factor, at which the line lies.
+// A BorderLine is one column or row of a map. Places count cells from the low end: a border at 2 lies between
+// the second cell and the third. Value is the value of the other factor, at which the line lies.
 type BorderLine struct {
 	Value   string `json:"value"`
 	Law     int    `json:"law"` // where the law puts the border; 0 or the number of cells: outside
@@ -157,8 +153,7 @@ type BorderLine struct {
 // mapFile is the file of a Map in its directory.
 const mapFile = "map.json"
 
-// CellRoot is the directory, not yet made, that holds the runs of the cell at x
-// and y.
+// CellRoot is the directory, not yet made, that holds the runs of the cell at x and y.
 func (d *Dir) CellRoot(x, y int) string {
 	return filepath.Join(d.path, "cells", fmt.Sprintf("x%d-y%d", x+1, y+1))
 }

@@ -105,11 +105,10 @@ type TrialRecord struct {
 	Stamps   []Stamps  // one per request; nil if none were stamped
 }
 
-// Trials reads the trials in the order they ran, one at a time, so that memory holds the requests
-// of one trial only. For a trial that cannot be read it yields the error and a TrialRecord with
-// only its Path, and goes on. It skips trials that a killed run left half-written: see
-// Unfinished.
-// The order is by the trials' numbers. It may be used again, and reads the files again then.
+// Trials reads the trials in the order they ran, one at a time, so that memory holds the requests of one trial
+// only. For a trial that cannot be read it yields the error and a TrialRecord with only its Path, and goes on.
+// It skips trials that a killed run left half-written: see Unfinished. The order is by the trials' numbers. It
+// may be used again, and reads the files again then.
 func (d *Dir) Trials() iter.Seq2[TrialRecord, error] {
 	return func(yield func(TrialRecord, error) bool) {
 		names, err := d.trialNames(true)

@@ -28,8 +28,7 @@ type Request struct {
 	Sleep     int64  // blocking demand, nanoseconds
 }
 
-// An Outcome tells how a request ended.
-// The numbers are stored in files, so they must not change.
+// An Outcome tells how a request ended. The numbers are stored in files, so they must not change.
 type Outcome uint8
 
 // The outcomes. Every scheduled request ends in exactly one.
@@ -136,8 +135,7 @@ func stampsLayout() layout[Stamps] {
 	return l
 }
 
-// EncodeStamps writes stamps in the columnar format of stamps.col.gz. It refuses
-// more than MaxRequests.
+// EncodeStamps writes stamps in the columnar format of stamps.col.gz. It refuses more than MaxRequests.
 func EncodeStamps(w io.Writer, stamps []Stamps) error { return stampsLayout().encode(w, stamps) }
 
 // DecodeStamps reads the output of EncodeStamps, with the checks of Decode. It refuses stamps of
@@ -171,18 +169,16 @@ type layout[T any] struct {
 	columns []column[T] // in file order
 }
 
-// A column converts one field of a row to and from a varint. A field that follows another one
-// closely is stored as its distance from it, so that a steady trial compresses to a few bytes a
-// request.
-// get computes the stored value of r; set undoes it. prev is the row before, the zero row at first.
+// A column converts one field of a row to and from a varint. A field that follows another one closely is stored
+// as its distance from it, so that a steady trial compresses to a few bytes a request. get computes the stored
+// value of r; set undoes it. prev is the row before, the zero row at first.
 type column[T any] struct {
 	name string
 	get  func(r, prev T) int64
 	set  func(r *T, prev T, v int64) bool // false: v is out of range
 }
 
-// requestLayout is version 1. Differences wrap, so every int64 survives the
-// round trip.
+// requestLayout is version 1. Differences wrap, so every int64 survives the round trip.
 func requestLayout() layout[Request] {
 	return layout[Request]{"requests", requestsMagic, 1, []column[Request]{
 		{"scheduled", func(r, p Request) int64 { return r.Scheduled - p.Scheduled },
@@ -329,8 +325,7 @@ func (l layout[T]) decodeHeader(in *offsetReader, most int) (count int, err erro
 	return int(n), nil
 }
 
-// whole turns an unexpected io.EOF into io.ErrUnexpectedEOF, so that the message says the file
-// was cut short.
+// whole turns an unexpected io.EOF into io.ErrUnexpectedEOF, so that the message says the file was cut short.
 func whole(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return io.ErrUnexpectedEOF

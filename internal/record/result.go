@@ -1,12 +1,10 @@
-// Package record is the run directory: the plan of a comparison, the measurements of every trial,
-// and the result computed from them. It holds types, codecs and files; it measures nothing and
-// decides nothing.
+// Package record is the run directory: the plan of a comparison, the measurements of every trial, and the
+// result computed from them. It holds types, codecs and files; it measures nothing and decides nothing.
 //
-// A run's directory is a Dir: dir.go writes it, open.go reads it. run.json holds a Run, which is the
-// Plan and later the Result (run.go, result.go). Each trial has a Trial (trial.go), its Requests and
-// its Stamps (request.go, with their file format). A Fact (fact.go) is any statement about a run.
-// The other files hold the outputs of the other commands: Attack, Audit, Capacity, Choice, Explanation,
-// Gated and Map.
+// A run's directory is a Dir: dir.go writes it, open.go reads it. run.json holds a Run, which is the Plan and
+// later the Result (run.go, result.go). Each trial has a Trial (trial.go), its Requests and its Stamps
+// (request.go, with their file format). A Fact (fact.go) is any statement about a run. The other files hold the
+// outputs of the other commands: Attack, Audit, Capacity, Choice, Explanation, Gated and Map.
 //
 // Types that are written as JSON have times in seconds and ratios 0..1, unless a comment tells otherwise. An
 // unknown figure is nil, below 0 or left out, as its comment tells.
@@ -19,8 +17,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Schema is the version of every JSON document this package writes. A reader
-// refuses a larger one.
+// Schema is the version of every JSON document this package writes. A reader refuses a larger one.
 const Schema = 1
 
 // A Result is the output of `compare --output json`: the whole answer of a run, computed from its
@@ -123,9 +120,8 @@ type Arm struct {
 	NEff               float64        `json:"n_eff,omitempty"`     // independent requests that a window is worth, given their correlation; 0 unknown
 	Levels             []Level        `json:"levels,omitempty"`    // its values of the varied factors
 	Family             string         `json:"family,omitempty"`    // name without the levels
-	// Switches is the context switches of the server's threads per ended request. Overflows is
-	// the number of connections that found an accept queue of the host full, over all valid
-	// windows. nil if unknown.
+	// Switches is the context switches of the server's threads per ended request. Overflows is the number of
+	// connections that found an accept queue of the host full, over all valid windows. nil if unknown.
 	Switches  *float64 `json:"switches_per_request,omitempty"`
 	Overflows *float64 `json:"listen_overflows,omitempty"`
 	// Loops is the share of the server's CPU time used by its event loops, 0..1, the median of
@@ -150,12 +146,10 @@ type Arm struct {
 	Heat []Heat `json:"-"`
 	// Footprint is the median over the ends of the windows; nil if unknown.
 	Footprint *Footprint `json:"footprint,omitempty"`
-	// Counters are its connections over time; nil unless its server reported them in every valid
-	// window.
+	// Counters are its connections over time; nil unless its server reported them in every valid window.
 	Counters *Counters `json:"counters,omitempty"`
-	// Phases are the parts of its good requests' response time, in the order in which they pass;
-	// nil if nothing was stamped. Mean adds up to the mean response time, Tail to the mean of the
-	// slowest 1 %.
+	// Phases are the parts of its good requests' response time, in the order in which they pass; nil if nothing
+	// was stamped. Mean adds up to the mean response time, Tail to the mean of the slowest 1 %.
 	Phases []Phase `json:"phases,omitempty"`
 	// Joined is the share of good requests with the server's stamps, 0..1.
 	Joined float64 `json:"joined,omitempty"`
@@ -169,9 +163,8 @@ func (a *Arm) Medians() map[string]**float64 {
 	return map[string]**float64{"p50": &a.P50, "p90": &a.P90, "p99": &a.P99, "goodput": &a.Goodput, "cpu_per_request": &a.CPUPerRequest}
 }
 
-// Median returns the arm's median of a compared metric; nil if it is not judged. A metric without a
-// field of its own has the median of its Blocks.
-// The median of Blocks is computed at every call.
+// Median returns the arm's median of a compared metric; nil if it is not judged. A metric without a field of
+// its own has the median of its Blocks. The median of Blocks is computed at every call.
 func (a *Arm) Median(metric string) *float64 {
 	if at, ok := a.Medians()[metric]; ok {
 		return *at
@@ -214,8 +207,7 @@ type Counters struct {
 	AcceptedPeak float64 `json:"accepted_peak"` // highest rate between two readings, per second
 	Done         float64 `json:"done"`          // served and closed, per second
 	DonePeak     float64 `json:"done_peak"`
-	// Readings are of one block, the same for all arms: the block with the median number of open
-	// connections.
+	// Readings are of one block, the same for all arms: the block with the median number of open connections.
 	Block    int       `json:"block"`
 	Readings []Reading `json:"readings"`
 }
@@ -223,8 +215,7 @@ type Counters struct {
 // Role is an arm's part in the comparison.
 type Role string
 
-// Every comparison has one baseline, one copy of it (the A/A control) and at
-// least one challenger.
+// Every comparison has one baseline, one copy of it (the A/A control) and at least one challenger.
 const (
 	Baseline   Role = "baseline"
 	Copy       Role = "copy"
@@ -247,8 +238,7 @@ type Verdict struct {
 	Ratio    float64        `json:"ratio,omitzero"` // arm / baseline, median over blocks; absent when refused
 	Low      float64        `json:"low,omitzero"`   // confidence interval of Ratio; absent when refused, and while there are too few blocks
 	High     float64        `json:"high,omitzero"`
-	// Plain is the ratio without the correction for lucky arrivals; nil if there is no
-	// correction.
+	// Plain is the ratio without the correction for lucky arrivals; nil if there is no correction.
 	Plain  *Spread        `json:"plain,omitempty"`
 	Blocks int            `json:"blocks"`         // blocks judged
 	Look   int            `json:"look,omitempty"` // a difference or SAME: the number of blocks since which the decision stands
@@ -269,9 +259,8 @@ func (v Verdict) Better() bool { return stats.MetricOf(v.Metric).Better(v.Verdic
 // Worse reports whether the arm is worse.
 func (v Verdict) Worse() bool { return stats.MetricOf(v.Metric).Worse(v.Verdict) }
 
-// Disturbed is the disturbances of an arm's windows and of the load in them: medians over the
-// blocks, and the worst block. They are noise that the intervals include, unless a verdict is
-// refused because of them.
+// Disturbed is the disturbances of an arm's windows and of the load in them: medians over the blocks, and the
+// worst block. They are noise that the intervals include, unless a verdict is refused because of them.
 type Disturbed struct {
 	Late      map[string]float64 `json:"late"`      // by quantile: lateness of sending, seconds
 	Foreign   float64            `json:"foreign"`   // share of the server's CPUs that other programs used; -1 unknown
@@ -329,8 +318,7 @@ type Conclusion struct {
 	Reason    Fact       `json:"reason,omitzero"`    // NoVerdict: why
 }
 
-// An AnswerKind is the kind of a Conclusion.
-// It decides the words of the headline.
+// An AnswerKind is the kind of a Conclusion. It decides the words of the headline.
 type AnswerKind string
 
 // The kinds.

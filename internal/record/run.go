@@ -69,8 +69,7 @@ func (e Env) SharedCPUs() CPUs {
 	return Shared(server, load)
 }
 
-// A Plan is a run before it starts. run.json keeps it, so a record can be read without other
-// files.
+// A Plan is a run before it starts. run.json keeps it, so a record can be read without other files.
 type Plan struct {
 	Scenario string `json:"scenario"` // name
 	Question string `json:"question"`
@@ -141,9 +140,8 @@ type Expected struct {
 	P99   float64 `json:"p99"`
 }
 
-// Clients are the load on one arm. Times are seconds.
-// Arrivals is written as in scenarios; KeepAlive tells whether connections carry several requests. A
-// setting that does not belong to the kind of loop is zero.
+// Clients are the load on one arm. Times are seconds. Arrivals is written as in scenarios; KeepAlive tells
+// whether connections carry several requests. A setting that does not belong to the kind of loop is zero.
 type Clients struct {
 	Loop        string  `json:"loop,omitempty"`   // open or closed
 	Engine      string  `json:"engine,omitempty"` // the engine that sends it, where one was chosen
@@ -159,8 +157,7 @@ type Clients struct {
 	Timeout     float64 `json:"timeout,omitempty"`
 }
 
-// Closed reports whether the load is a closed loop: each client waits for a reply before its next
-// request.
+// Closed reports whether the load is a closed loop: each client waits for a reply before its next request.
 func (c Clients) Closed() bool { return c.Loop == "closed" }
 
 // A Run is run.json: the plan and, once the run has ended, its result.
@@ -252,15 +249,13 @@ type WouldDo struct {
 	Blocks int     `json:"blocks,omitempty"`
 }
 
-// CPUs is a set of CPU numbers, ascending and without duplicates. Its text form is the kernel's,
-// such as 0-3,5.
+// CPUs is a set of CPU numbers, ascending and without duplicates. Its text form is the kernel's, such as 0-3,5.
 type CPUs []int
 
 // mostCPUs is above every CPU number that Linux supports.
 const mostCPUs = 1 << 13
 
-// ParseCPUs parses a list such as 0-3,5.
-// An empty list is an error. CPUs may be listed in any order, and twice.
+// ParseCPUs parses a list such as 0-3,5. An empty list is an error. CPUs may be listed in any order, and twice.
 func ParseCPUs(list string) (set CPUs, err error) {
 	for part := range strings.SplitSeq(list, ",") {
 		lo, hi, ranged := strings.Cut(part, "-")
@@ -280,8 +275,7 @@ func ParseCPUs(list string) (set CPUs, err error) {
 	return slices.Compact(set), nil
 }
 
-// CountCPUs returns the number of CPUs that list names. If it names none, it returns otherwise,
-// at least 1.
+// CountCPUs returns the number of CPUs that list names. If it names none, it returns otherwise, at least 1.
 func CountCPUs(list string, otherwise int) int {
 	if set, err := ParseCPUs(list); err == nil {
 		return len(set)

@@ -55,9 +55,8 @@ type ServerSide struct {
 	// most 200 (of neighbours the one with the most open connections), starting with the last one
 	// before the window. A server keeps the last minute of readings; nil for other programs.
 	Readings []Reading `json:"readings,omitempty"`
-	// LoopBusy is the CPU seconds of its event loops in the window, summed over the loops and
-	// estimated from some of their turns. nil if it has no loops, or if the scenario does not ask
-	// for it.
+	// LoopBusy is the CPU seconds of its event loops in the window, summed over the loops and estimated from
+	// some of their turns. nil if it has no loops, or if the scenario does not ask for it.
 	LoopBusy *float64 `json:"loop_busy,omitempty"`
 	// StampsLost counts requests of the whole trial that the server stamped, but dropped the
 	// stamps for lack of room before they were read.
@@ -83,9 +82,8 @@ type Footprint struct {
 	Processes int   `json:"processes"`
 }
 
-// Kernel is what the kernel counted in a window, read from outside the server; below 0 is
-// unknown. ListenOverflows counts the whole host, or a container's network, so other programs'
-// connections too.
+// Kernel is what the kernel counted in a window, read from outside the server; below 0 is unknown.
+// ListenOverflows counts the whole host, or a container's network, so other programs' connections too.
 type Kernel struct {
 	Voluntary       float64 `json:"voluntary"`        // context switches of the server's threads that waited for something
 	Involuntary     float64 `json:"involuntary"`      // context switches that took them off a CPU
@@ -120,8 +118,7 @@ type ClientSide struct {
 	Asked       int      `json:"asked,omitempty"`        // connections that were given a request
 	Starved     int      `json:"starved,omitempty"`      // Asked connections that waited for a reply and got none
 	FirstReply  float64  `json:"first_reply"`            // slowest first reply of a pre-opened connection, seconds
-	// Sessions are the sessions of a closed loop that ended in the window; nil if none were asked
-	// for.
+	// Sessions are the sessions of a closed loop that ended in the window; nil if none were asked for.
 	Sessions *Sessions `json:"sessions,omitempty"`
 	IdleLost int       `json:"idle_lost,omitempty"` // idle connections that ended before the window did
 	Proof    *Proof    `json:"proof,omitempty"`     // what the generator itself did; nil when the trial failed
@@ -139,8 +136,7 @@ type Pending struct {
 	Squares  float64 `json:"squares"`         // sum of the squares of the same times, in s²
 }
 
-// Add adds the counts and sums of q.
-// It is for sums over windows.
+// Add adds the counts and sums of q. It is for sums over windows.
 func (p *Pending) Add(q Pending) {
 	p.Requests, p.Early = p.Requests+q.Requests, p.Early+q.Early
 	p.Time, p.Squares = p.Time+q.Time, p.Squares+q.Squares
@@ -154,9 +150,8 @@ func (p *Pending) Add(q Pending) {
 type Proof struct {
 	Planned int `json:"planned"` // requests of the schedule; 0 in a closed loop without a pace
 	Sent    int `json:"sent"`    // requests of the schedule that were sent
-	// Busy is a ratio: of the time, in which the engine spin sent or handled something; with
-	// another engine, of the time that GOMAXPROCS threads could have used, its CPU time. Near 1
-	// the generator is at its limit.
+	// Busy is a ratio: of the time, in which the engine spin sent or handled something; with another engine, of
+	// the time that GOMAXPROCS threads could have used, its CPU time. Near 1 the generator is at its limit.
 	Busy         float64 `json:"busy"`
 	GCs          uint64  `json:"gcs"`           // garbage collections that ended
 	LongestPause float64 `json:"longest_pause"` // longest single stop by its garbage collector, an upper bound
@@ -242,8 +237,7 @@ func Stretches() []Stretch {
 	}
 }
 
-// In returns the sum of a figure over the phases that belong to s.
-// of picks the figure, such as Mean or Tail.
+// In returns the sum of a figure over the phases that belong to s. of picks the figure, such as Mean or Tail.
 func (s Stretch) In(phases []Phase, of func(Phase) float64) (sum float64) {
 	for _, p := range phases {
 		if slices.Contains(s.Phases, p.Name) {
@@ -305,8 +299,7 @@ const (
 	maxResponse = 600 * time.Second
 )
 
-// curveNine is the number of points of a Curve between one nine and the next
-// (between 0.9 and 0.99, say).
+// curveNine is the number of points of a Curve between one nine and the next (between 0.9 and 0.99, say).
 const curveNine = 20
 
 // between are the shares of requests above p50, p75, p95 and p99.5. People read these quantiles,
@@ -329,8 +322,7 @@ func NewHistogram() *Histogram {
 	return &Histogram{hdrhistogram.New(int64(minResponse), int64(maxResponse), 3)}
 }
 
-// Record counts one response time. A time outside the range counts as the nearest end of the
-// range.
+// Record counts one response time. A time outside the range counts as the nearest end of the range.
 func (h *Histogram) Record(d time.Duration) {
 	d = min(max(d, minResponse), maxResponse)
 	// The library refuses only values outside the range.
@@ -390,18 +382,16 @@ func (h *Histogram) WriteHGRM(w io.Writer) error {
 	return nil
 }
 
-// InWindow reports whether r was scheduled after the warm-up and before the
-// end of the window.
-// The window is decided by the schedule and not by the sending, so a late generator or server cannot push
-// slow requests out of it.
+// InWindow reports whether r was scheduled after the warm-up and before the end of the window. The window is
+// decided by the schedule and not by the sending, so a late generator or server cannot push slow requests out
+// of it.
 func (t Trial) InWindow(r Request) bool {
 	at := float64(r.Scheduled) / 1e9
 	return at >= t.Warmup && at < t.Warmup+t.Window
 }
 
-// Histogram counts the response times, from the scheduled time, of all requests in t's window. A
-// failed request counts with the time until it failed, so a timeout weighs at least the time for
-// which its client waited.
+// Histogram counts the response times, from the scheduled time, of all requests in t's window. A failed request
+// counts with the time until it failed, so a timeout weighs at least the time for which its client waited.
 func (t Trial) Histogram(requests []Request) *Histogram {
 	h := NewHistogram()
 	for _, r := range requests {

@@ -262,9 +262,8 @@ func IsFlag(key string) bool {
 // The last one is env.NAME, which stands for any environment variable.
 func armSettings() []string { return append(VaryFactors(), envPrefix+anyVariable) }
 
-// expand returns one arm for each combination of the varied values, in order.
-// Factors are in alphabetical order, and the last one changes fastest. An arm without varied values
-// gives one arm, itself.
+// expand returns one arm for each combination of the varied values, in order. Factors are in alphabetical
+// order, and the last one changes fastest. An arm without varied values gives one arm, itself.
 func (a *Arm) expand() []Arm {
 	plain := *a
 	plain.Vary, plain.Family = nil, a.Name
@@ -395,8 +394,7 @@ func parseForeign(name, text string, isCommand bool) (Arm, error) {
 	return a, a.check()
 }
 
-// changed returns a with the settings and the name of other, which is parsed from the name of a and
-// settings.
+// changed returns a with the settings and the name of other, which is parsed from the name of a and settings.
 func (a Arm) changed(other Arm) Arm {
 	a.Vary, a.Name = maps.Clone(a.Vary), other.Name
 	for _, kind := range []struct {
@@ -411,10 +409,9 @@ func (a Arm) changed(other Arm) Arm {
 	return a
 }
 
-// Select replaces the arms of s by the named arms, in that order. Each name is looked up in added,
-// then in the scenario's own arms. NAME,setting=value is the scenario's arm NAME with that setting, and
-// everything else is parsed by ParseArm. Without names, the scenario keeps
-// its arms. The remaining arms of added are appended.
+// Select replaces the arms of s by the named arms, in that order. Each name is looked up in added, then in the
+// scenario's own arms. NAME,setting=value is the scenario's arm NAME with that setting, and everything else is
+// parsed by ParseArm. Without names, the scenario keeps its arms. The remaining arms of added are appended.
 //
 // After an error s has only some of its arms and must not be used.
 func (s *Scenario) Select(names []string, added []Arm) error {

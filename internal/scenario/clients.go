@@ -128,9 +128,8 @@ func CheckEngine(engine string, l Load) error {
 	return nil
 }
 
-// Recorded returns the load in the form of a record, with the engine that sends it. Times are in
-// seconds; Think is the mean.
-// MinRate and MaxRate only choose the rate, so a record does not have them here.
+// Recorded returns the load in the form of a record, with the engine that sends it. Times are in seconds; Think
+// is the mean. MinRate and MaxRate only choose the rate, so a record does not have them here.
 func (l Load) Recorded(engine string) record.Clients {
 	return record.Clients{
 		Loop: l.Loop, Engine: engine, Arrivals: l.Arrivals, Rate: l.Rate.PerSecond, Connections: l.Connections, KeepAlive: l.KeepAlive,
@@ -178,8 +177,7 @@ func factors() []string {
 	return slices.Concat([]string{"cpu", "sleep", shareFactor}, VaryFactors())
 }
 
-// VaryFactors returns the names of an arm's settings, without environment variables, which can have
-// any name.
+// VaryFactors returns the names of an arm's settings, without environment variables, which can have any name.
 // These are the factors that help lists.
 func VaryFactors() []string { return slices.Concat(armFlags, clientKeys) }
 

@@ -30,9 +30,8 @@ const maxTokens = 10_000
 // A place is a position in a file. Line and column count from 1.
 type place struct{ line, column int }
 
-// A FieldError is the error for an impossible value. Path names the value, like load.rate or arms[2];
-// Msg tells what the fault is.
-// It has no position: decoder.fault adds the place of the value.
+// A FieldError is the error for an impossible value. Path names the value, like load.rate or arms[2]; Msg tells
+// what the fault is. It has no position: decoder.fault adds the place of the value.
 type FieldError struct {
 	Path, Msg string
 	within    string // the text of the value, if the fault is at one of its characters
@@ -44,9 +43,8 @@ func fieldErrorf(path, format string, args ...any) *FieldError {
 	return &FieldError{Path: path, Msg: fmt.Errorf(format, args...).Error()}
 }
 
-// A decoder fills structs from YAML and remembers the position of each value. It accepts text, whole
-// numbers, booleans, lists and mappings. It refuses the rest of YAML: anchors, tags, merges, several
-// documents.
+// A decoder fills structs from YAML and remembers the position of each value. It accepts text, whole numbers,
+// booleans, lists and mappings. It refuses the rest of YAML: anchors, tags, merges, several documents.
 //
 // Note: the library's decoder gives no position for errors in types with UnmarshalText (rates,
 // durations, demands), and most mistakes are there.
@@ -55,9 +53,8 @@ func fieldErrorf(path, format string, args ...any) *FieldError {
 // value again, and everything else to text and setText. Arm and Varied have forms of their own.
 type decoder struct{ at map[string]place } // position by path
 
-// decode reads one document into v.
-// It returns the decoder for errors that are found later, with the places of all values. Errors begin
-// with line:column.
+// decode reads one document into v. It returns the decoder for errors that are found later, with the places of
+// all values. Errors begin with line:column.
 func decode(text []byte, v any) (*decoder, error) {
 	body, err := document(text, "a scenario")
 	if err != nil {
@@ -179,9 +176,8 @@ func checkValue(text string) error {
 // maxTried is in how many lines syntax looks for a mistake.
 const maxTried = 200
 
-// syntax rewrites the parser's error about text as line:column: reason, on one line. The line is the
-// first with which the text no longer parses: the one that the parser names is often the line before or
-// after.
+// syntax rewrites the parser's error about text as line:column: reason, on one line. The line is the first with
+// which the text no longer parses: the one that the parser names is often the line before or after.
 func syntax(text []byte, err error) error {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	blamed := 0
@@ -330,8 +326,7 @@ func setText(v reflect.Value, text string) error {
 	return nil
 }
 
-// keysOf returns the YAML names of a struct's fields.
-// Fields that are not part of the file have the name "-".
+// keysOf returns the YAML names of a struct's fields. Fields that are not part of the file have the name "-".
 func keysOf(t reflect.Type) (keys []string) {
 	for f := range t.Fields() {
 		if key := f.Tag.Get("yaml"); key != "-" && f.IsExported() {
@@ -351,9 +346,8 @@ func fieldOf(t reflect.Type, key string) []int {
 	panic("no field has the key " + key)
 }
 
-// fields calls read for every key of a mapping. A key that is not in known is an error.
-// Keys are read in the order of the file. known may hold anyVariable, alone or after envPrefix, for keys
-// that can have any name.
+// fields calls read for every key of a mapping. A key that is not in known is an error. Keys are read in the
+// order of the file. known may hold anyVariable, alone or after envPrefix, for keys that can have any name.
 func (d *decoder) fields(path string, n ast.Node, known []string, read func(key, path string, value ast.Node) error) error {
 	m, ok := n.(ast.MapNode)
 	if !ok {
@@ -399,8 +393,7 @@ func (d *decoder) text(path string, n ast.Node) (string, error) {
 	return "", d.errorf(path, "want one value, not %s", describe(n))
 }
 
-// isTrue parses true or false.
-// YAML's other spellings, such as yes and on, are errors.
+// isTrue parses true or false. YAML's other spellings, such as yes and on, are errors.
 func isTrue(text string) (bool, error) {
 	if text != "true" && text != "false" {
 		return false, fmt.Errorf("%q is neither true nor false", text)
@@ -408,8 +401,7 @@ func isTrue(text string) (bool, error) {
 	return text == "true", nil
 }
 
-// describe returns a phrase for a node in a message.
-// Anchors, tags and the like come with the remedy.
+// describe returns a phrase for a node in a message. Anchors, tags and the like come with the remedy.
 func describe(n ast.Node) string {
 	switch n := n.(type) {
 	case ast.MapNode:

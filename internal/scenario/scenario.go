@@ -1,11 +1,10 @@
 // Package scenario reads and checks scenarios. A scenario is one question, from a file or a command
 // line: the workload, the load, the arms, and the expectations about them. The package runs nothing.
 //
-// A scenario takes this way. Library.Find or Parse reads YAML: decode fills the structs and keeps the
-// place of each value (decode.go, with arm.go for arms), setDefaults fills in the rest, and check
-// applies the rules. Ask makes a scenario from flags instead (source.go). Select, Vary and At then
-// change it as the command line or a map asks. Contestants are the arms as they run, and Clients is
-// the load of each (clients.go).
+// A scenario takes this way. Library.Find or Parse reads YAML: decode fills the structs and keeps the place of
+// each value (decode.go, with arm.go for arms), setDefaults fills in the rest, and check applies the rules. Ask
+// makes a scenario from flags instead (source.go). Select, Vary and At then change it as the command line or a
+// map asks. Contestants are the arms as they run, and Clients is the load of each (clients.go).
 package scenario
 
 import (
@@ -104,9 +103,8 @@ type Load struct {
 	Vary        Varied        `yaml:"vary"`     // settings above with several values; every arm runs with each
 }
 
-// Protocol sets the number and length of windows. Zero values leave the kind's defaults.
-// Protocols has the defaults by kind.
-// Warmup is the time under load before each window, which is the measured part.
+// Protocol sets the number and length of windows. Zero values leave the kind's defaults. Protocols has the
+// defaults by kind. Warmup is the time under load before each window, which is the measured part.
 type Protocol struct {
 	Kind   string   `yaml:"kind"`   // quick (default) or full
 	Blocks int      `yaml:"blocks"` // the most blocks, MinBlocks to MaxBlocks
@@ -115,14 +113,12 @@ type Protocol struct {
 	Budget Duration `yaml:"budget"` // longest duration of the whole comparison; default 75s, for full 10m per scenario
 }
 
-// Needs are the properties that a machine must have for the question to make sense.
-// 0 needs nothing.
+// Needs are the properties that a machine must have for the question to make sense. 0 needs nothing.
 type Needs struct {
 	ServerCPUs int `yaml:"server_cpus"`
 }
 
-// A Duration is a time like 1.05s.
-// In a file it is above 0, so that 0 can mean not set.
+// A Duration is a time like 1.05s. In a file it is above 0, so that 0 can mean not set.
 type Duration time.Duration
 
 // Longest is the upper limit of every duration of a plan.
@@ -344,9 +340,8 @@ func (s *Scenario) check() *FieldError {
 	return s.parseExpectations()
 }
 
-// Contestants returns the arms as they run, with varied arms expanded.
-// The order is the scenario's; the values of one factor are in the order given. The first arm is the
-// baseline.
+// Contestants returns the arms as they run, with varied arms expanded. The order is the scenario's; the values
+// of one factor are in the order given. The first arm is the baseline.
 func (s *Scenario) Contestants() (all []Arm) {
 	for _, a := range s.Arms {
 		all = append(all, a.expand()...)
@@ -371,8 +366,7 @@ func (s *Scenario) Assertions() []string {
 	return all
 }
 
-// First returns the first arm as it runs. A varied arm has its first values.
-// There must be an arm.
+// First returns the first arm as it runs. A varied arm has its first values. There must be an arm.
 func (s *Scenario) First() Arm {
 	return s.Arms[0].expand()[0]
 }
@@ -453,8 +447,7 @@ func mistake(path, text string, err error) *FieldError {
 	return bad
 }
 
-// All is the argument that stands for every scenario of a library.
-// Files of the user are not among them.
+// All is the argument that stands for every scenario of a library. Files of the user are not among them.
 const All = "all"
 
 // A Library holds scenarios in files NAME.yaml at its root. The program embeds one.

@@ -44,9 +44,8 @@ func isLog(spec string) bool {
 	return err == nil && a.Kind == arrivals.KindLog
 }
 
-// Open reads the file with the scenario's requests: its targets, or the access log to replay. Planning
-// calls it; call it yourself before [Scenario.Attack]. File names are relative to the working
-// directory.
+// Open reads the file with the scenario's requests: its targets, or the access log to replay. Planning calls
+// it; call it yourself before [Scenario.Attack]. File names are relative to the working directory.
 func (s *Scenario) Open() error {
 	switch {
 	case s.Workload.Targets != "":
@@ -100,9 +99,8 @@ func (s *Scenario) Targets(addr string) []load.Target {
 // workPath is the path at which our servers do the work of cpu and sleep.
 const workPath = "/work"
 
-// Which returns the order in which a closed loop sends the targets, as indices into Targets; nil if
-// they take turns.
-// An open loop has the order in its trace: see Replay.
+// Which returns the order in which a closed loop sends the targets, as indices into Targets; nil if they take
+// turns. An open loop has the order in its trace: see Replay.
 func (s *Scenario) Which() []uint32 {
 	if s.Log == nil {
 		return nil
@@ -115,8 +113,7 @@ func (s *Scenario) AsksWork() bool {
 	return s.Workload.Path == "" && s.Workload.Targets == "" && s.Workload.Requests == nil && !isLog(s.Load.Arrivals)
 }
 
-// Asked returns a phrase that describes the requests.
-// It is "" for requests without any work.
+// Asked returns a phrase that describes the requests. It is "" for requests without any work.
 func (s *Scenario) Asked() string {
 	cpu, sleep := s.Workload.CPU, s.Workload.Sleep
 	switch {
@@ -174,9 +171,8 @@ func (s *Scenario) ReadyPath(a Arm) string {
 	return s.Targets("x")[0].URL[len("http://x"):]
 }
 
-// Attack returns the options of a load on the server at addr (host:port): the clients, the targets, and
-// their order if a log gives one. The caller fills in the rest of the trace.
-// The engine is the default.
+// Attack returns the options of a load on the server at addr (host:port): the clients, the targets, and their
+// order if a log gives one. The caller fills in the rest of the trace. The engine is the default.
 func (s *Scenario) Attack(addr string) load.Options {
 	return load.Options{Clients: s.Load.Recorded(""), Targets: s.Targets(addr), Trace: arrivals.Trace{Which: s.Which()}}
 }

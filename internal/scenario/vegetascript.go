@@ -64,8 +64,7 @@ targets() {
 	return err
 }
 
-// stated returns url with the demand as distributions in its query. The server draws from them by
-// X-Vegeta-Seq.
+// stated returns url with the demand as distributions in its query. The server draws from them by X-Vegeta-Seq.
 func (s *Scenario) stated(url string) string {
 	if !s.AsksWork() {
 		return url
