@@ -37,8 +37,8 @@ var (
 )
 
 // Decide decides the expectation over the blocks of a run. The answers to all expectations of the run are right together
-// with probability 1 - [stats.Alpha]. statements is the sum of Statements over all of them, each of which gets an equal
-// part of the error (Bonferroni). Below 1, statements counts as 1.
+// with probability 1 - [stats.Alpha]. statements is the sum of Statements over all of them; each statement gets an
+// equal part of the error (Bonferroni). Below 1, statements counts as 1.
 func (e Expectation) Decide(r Run, statements int) Finding {
 	return decide(r, e.root, stats.Alpha/float64(max(statements, 1)), false)
 }

@@ -142,7 +142,7 @@ func calls(n ast.Node) (all []*ast.CallNode) {
 }
 
 // UsesAny reports whether one of the expectations calls one of the words. A word in quotes counts, too, which costs a
-// measurement that nobody needs.
+// needless measurement.
 func UsesAny(texts []string, words ...string) bool {
 	called := regexp.MustCompile(`\b(` + strings.Join(words, "|") + `)\(`)
 	return slices.ContainsFunc(texts, called.MatchString)

@@ -103,7 +103,7 @@ type scope struct {
 // vocabulary has the words without a run: their types, arguments and units.
 var vocabulary = (&scope{}).words()
 
-// words returns the language: all words by name. Figures have the value of the block, verdicts that of the run.
+// words returns the language: all words by name. Figures have the value of the block, verdicts the value of the run.
 func (s *scope) words() map[string]word {
 	of := func(kinds ...string) []string { return kinds }
 	w := map[string]word{

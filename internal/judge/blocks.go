@@ -139,7 +139,7 @@ func (b blocks) silent() (all []record.Fact) {
 	return all
 }
 
-// carried returns those of the plan's [JudgedQuantiles] for which the windows have enough requests. For a closed loop this
+// carried returns the plan's [JudgedQuantiles] for which the windows have enough requests. For a closed loop this
 // is known only after its windows have ended: the median number of requests decides.
 func carried(p record.Plan, taken windows) map[string]bool {
 	judged := JudgedQuantiles(p)

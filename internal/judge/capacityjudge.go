@@ -68,7 +68,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		found++
 		j.takeSearched(arms, t, err, slo)
 	}
-	// The arms of the result have no figures of blocks: what was found is in Capacity.
+	// The arms of the result have no figures of blocks. Capacity has the figures of the search.
 	r := header(dir.Name(), dir.Path(), run)
 	c := &record.Capacity{SLO: run.Plan.SLO, Budget: run.Plan.Budget, Arms: []record.ArmCapacity{}}
 	for _, t := range slo {
@@ -332,7 +332,7 @@ func (a *searched) generatorLimit() []record.Fact {
 	return []record.Fact{{Code: searchGenerator, Values: record.Values{"rate": least, "busy": min(full, 1)}}}
 }
 
-// refused returns the number of refused windows but those of an overload, by which nothing is judged.
+// refused returns the number of refused windows, without overloads, by which nothing is judged.
 func (a *searched) refused() (n int) {
 	for _, w := range a.windows {
 		n += stats.Count(!w.Refused.None() && w.Purpose != capacity.Overload)

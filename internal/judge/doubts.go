@@ -215,8 +215,8 @@ func TroubleSoFar(t record.Trouble) record.Fact {
 	return record.Fact{Code: stillGoingOn, Because: []record.Fact{took(t)}}
 }
 
-// doubtShare is the ratio of a CPU's time, over the whole run, from which a cause is a doubt, and doubtPassing that of time
-// without a known cause, which is the difference of two clocks that tick apart.
+// doubtShare is the ratio of a CPU's time, over the whole run, from which a cause is a doubt. Time without a known cause is a
+// difference of two clocks that tick apart, so its limit doubtPassing is higher.
 const doubtShare, doubtPassing = .01, .10
 
 // othersDoubts returns one doubt about everything else that used the CPUs over the whole run, with the causes as its

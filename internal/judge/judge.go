@@ -25,7 +25,7 @@ import (
 
 // FromRecord computes the result of a run from its record: first every figure from the raw
 // requests, then the rules, then the verdicts. A trial that cannot be read becomes a doubt and not
-// an error. A run that goes on or was cut short is judged by what it has. The error tells that the
+// an error. A run that goes on or was cut short is judged by the trials it has. The error tells that the
 // record itself is damaged or cannot be read.
 func FromRecord(dir *record.Dir, run record.Run) (*record.Result, error) {
 	if run.Plan.SLO != "" {
@@ -86,8 +86,8 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 }
 
 // admits reports whether a trial can be judged, and notes its server's side. If it cannot, the reason becomes a doubt. err
-// is the error of reading the trial. A second trial of one arm in a block is not used, because nobody knows which of the
-// two is right.
+// is the error of reading the trial. A second trial of one arm in a block is not used, because either
+// may be wrong.
 func (j *Judge) admits(t record.Trial, err error) bool {
 	plan, why := j.run.Plan, record.Fact{}
 	_, twice := j.windows[t.Block][t.Arm]

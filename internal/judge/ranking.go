@@ -357,8 +357,8 @@ func Outcome(r *record.Result, metric string) record.CellVerdict {
 	return c
 }
 
-// widest returns the verdict with the ratio farthest from 1 among those that count, first those that say who wins. It is the
-// zero Verdict if none counts.
+// widest returns the verdict with the ratio farthest from 1 among the verdicts that count. If there is a winner,
+// verdicts that say so come first. It is the zero Verdict if none counts.
 func (f ranking) widest(verdicts []record.Verdict, asked func(record.Verdict) bool, winner string) (found record.Verdict) {
 	says := func(v record.Verdict) bool {
 		return v.Arm == winner && v.Better() || v.Baseline == winner && v.Worse()

@@ -264,7 +264,7 @@ func (b blocks) starvedShare(arm string) float64 {
 	return starved / (starved + served)
 }
 
-// starvesTooMany reports whether an arm starved so many of its clients that the times of the others say nothing.
+// starvesTooMany reports whether an arm starved more than starvedLimit of its clients: the others' times then say nothing.
 func (b blocks) starvesTooMany(arm string) bool { return b.starvedShare(arm) > starvedLimit }
 
 // unsentShare returns the ratio of its paced requests that an arm never sent, the median over the valid blocks; 0 if it is

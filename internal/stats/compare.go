@@ -9,7 +9,7 @@ import (
 
 const (
 	// Alpha is the probability of error that all comparisons of a run share: each takes Alpha divided by their
-	// number (Bonferroni). leanAlpha is that of the plain interval that tells to which side an undecided one leans.
+	// number (Bonferroni). The plain interval that tells to which side an undecided one leans has leanAlpha.
 	Alpha     = 0.05
 	leanAlpha = 0.1
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// fewestRanks is the smallest sample whose p the series of Spearman computes.
+// fewestRanks is the smallest sample for which the series of Spearman computes p.
 const fewestRanks = 10
 
 // Spearman tests x for drift: it is the [RankCorrelation] of the values with their index, positive when they

@@ -426,8 +426,8 @@ func (p *Phases) List() (list []record.Phase) {
 	return list
 }
 
-// PartsOf divides the response time of a good request by its stamps. Without those of the server only the client's parts
-// are known.
+// PartsOf divides the response time of a good request by its stamps. Without stamps of the server only the client's
+// parts are known.
 func PartsOf(r record.Request, s record.Stamps) timeline.Parts {
 	c := timeline.Client{Scheduled: r.Scheduled, Sent: r.Sent, Ready: s.Ready, Wrote: s.Wrote, First: s.First, Done: r.Done}
 	if !s.Joined() {
