@@ -201,10 +201,7 @@ func (b blocks) stolen() float64 {
 			}
 		}
 	}
-	if total == 0 {
-		return 0
-	}
-	return stolen / (total * float64(max(b.run.Env.CPUs, 1)))
+	return stolen / max(total*float64(max(b.run.Env.CPUs, 1)), math.SmallestNonzeroFloat64)
 }
 
 // series returns a metric of one arm, one value per valid block, in block order. NaN is unknown. The slice is new.
@@ -224,23 +221,21 @@ func (b blocks) figures(arm string, figure func(modelled) float64) []float64 {
 // audit returns, for each queueing law, in the order in which they were first found, the valid window that came nearest to
 // breaking it, and the number of windows checked. One that broke a law is not valid.
 func (b blocks) audit() (laws []record.Law) {
-	places := map[string]int{} // in laws, by rule
 	// A law with limit 0 is kept exactly, so any value above 0 would be far from it.
 	near := func(l record.Law) float64 { return l.Value / max(l.Limit, math.SmallestNonzeroFloat32) }
 	for _, block := range b.valid {
 		for _, a := range b.run.Plan.Arms {
 			w := b.windows[block][a.Name]
 			for _, l := range w.Laws(serverCPUs(b.run.Env)) {
-				at, known := places[window.RuleOf(l)]
-				if !known {
-					at, laws = len(laws), append(laws, record.Law{})
-					places[window.RuleOf(l)] = at
+				at := slices.IndexFunc(laws, func(other record.Law) bool { return other.Name == l.Name && other.Unit == l.Unit })
+				if at < 0 {
+					laws = append(laws, l)
+					continue
 				}
-				windows := laws[at].Windows + l.Windows
-				if !known || near(l) > near(laws[at]) {
-					laws[at] = l
+				if near(l) > near(laws[at]) {
+					laws[at], l = l, laws[at]
 				}
-				laws[at].Windows = windows
+				laws[at].Windows += l.Windows
 			}
 		}
 	}

@@ -317,10 +317,7 @@ func (a *searched) generatorLimit() []record.Fact {
 	late := 0
 	least, full := math.Inf(1), 0.0
 	for i, w := range a.windows {
-		if w.Refused.None() || w.Purpose == capacity.Overload {
-			continue
-		}
-		if busy := a.figures[i].generator; ofGenerator(w.Refused) && busy >= busyShare {
+		if busy := a.figures[i].generator; ofGenerator(w.Refused) && w.Purpose != capacity.Overload && busy >= busyShare {
 			late++
 			least, full = min(least, w.Rate), max(full, busy)
 		}
@@ -512,16 +509,11 @@ func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 	response := t.Responses()
 	for _, term := range slo {
 		v := w.Values[term.Metric]
-		switch {
-		case w.Requests < term.Requests():
-			v = math.NaN()
-		// An objective may ask for any quantile, so take it from the requests and not from the
-		// named ones.
-		case term.Quantile > 0:
+		if term.Quantile > 0 { // any, and not only the named ones
 			v = stats.Quantile(response, term.Quantile)
 		}
 		switch {
-		case !math.IsNaN(v):
+		case w.Requests >= term.Requests() && !math.IsNaN(v):
 			out.Values[term.Metric] = v
 		case out.Refused.None() && out.Purpose != capacity.Overload:
 			out.Refused = record.Fact{Code: tooFewForTerm, Metric: term.Metric}
