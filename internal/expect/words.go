@@ -81,15 +81,9 @@ func (w word) names(i int, arms []string) (kind string, known []string) {
 	if len(w.arguments) == 0 {
 		return "", nil
 	}
-	switch kind = w.arguments[min(i, len(w.arguments)-1)]; kind {
-	case "arm":
-		return kind, arms
-	case "metric":
-		return kind, stats.Names(stats.Metrics())
-	case "prediction":
-		return kind, PredictedMetrics
-	}
-	return kind, PhaseNames()
+	kind = w.arguments[min(i, len(w.arguments)-1)]
+	all := map[string][]string{"arm": arms, "metric": stats.Names(stats.Metrics()), "prediction": PredictedMetrics, "phase": PhaseNames()}
+	return kind, all[kind]
 }
 
 // A scope gives the words of an expectation their values in one block of a run. Each statement is compiled once, with the

@@ -10,27 +10,27 @@ import (
 	"schedlab/internal/window"
 )
 
-// expected decides every expectation of the plan. An expectation that cannot be parsed, because
-// another version wrote it, is refused. The expectations are in the order of the plan.
+// expected decides every expectation of the plan, in its order. One that cannot be parsed, because another version wrote it, is
+// refused.
 func (g judgement) expected() []record.Expectation {
 	all, refused := []record.Expectation{}, g.refuseRun()
-	// All expectations share one probability of error, so count all statements before deciding
-	// any.
-	parsed, errs, statements := make([]expect.Expectation, len(g.run.Plan.Expect)), make([]error, len(g.run.Plan.Expect)), 0
-	for i, text := range g.run.Plan.Expect {
-		if parsed[i], errs[i] = expect.Parse(text, nil); errs[i] == nil {
-			statements += parsed[i].Statements()
+	// All expectations share one probability of error, so count all statements before deciding any.
+	statements := 0
+	for _, text := range g.run.Plan.Expect {
+		if parsed, err := expect.Parse(text, nil); err == nil {
+			statements += parsed.Statements()
 		}
 	}
-	for i, text := range g.run.Plan.Expect {
+	for _, text := range g.run.Plan.Expect {
+		parsed, err := expect.Parse(text, nil)
 		f := expect.Finding{Outcome: record.NoAnswer}
 		switch {
-		case errs[i] != nil:
-			f.Reason = record.Fact{Code: record.Unreadable, Names: record.Names{"error": errs[i].Error()}}
+		case err != nil:
+			f.Reason = record.Fact{Code: record.Unreadable, Names: record.Names{"error": err.Error()}}
 		case !refused.None():
 			f.Reason = refused
 		default:
-			f = parsed[i].Decide(g, statements)
+			f = parsed.Decide(g, statements)
 		}
 		e := record.Expectation{Text: text, Outcome: f.Outcome, Reason: f.Reason}
 		if s, err := expect.ParseSentence(g.run.Plan.Claims[text], nil); err == nil {
@@ -176,8 +176,8 @@ func (g judgement) Predicted(block int, arm, metric string) (float64, error) {
 		return 0, err
 	}
 	for _, name := range g.run.Plan.Predict {
-		if v := predictedFigure(w.predicted[name], metric); v != nil && !math.IsInf(*v, 0) && !math.IsNaN(*v) {
-			return *v, nil
+		if v := predictedFigure(w.predicted[name], metric); !math.IsNaN(v) {
+			return v, nil
 		}
 	}
 	return 0, record.Fact{Code: noPrediction, Arm: arm, Metric: metric}

@@ -166,12 +166,15 @@ func (b blocks) noPrediction(arm, model string) record.Fact {
 	return record.Fact{Code: modelBeyond}
 }
 
-// predictedFigure returns one of expect.PredictedMetrics; nil if the theory does not give it. The
-// pointer is into p.
-func predictedFigure(p queueing.Prediction, metric string) *float64 {
-	return map[string]*float64{
+// predictedFigure returns one of expect.PredictedMetrics; NaN if the theory does not give it, or beyond saturation.
+func predictedFigure(p queueing.Prediction, metric string) float64 {
+	v := map[string]*float64{
 		"mean": p.Mean, "p50": p.P50, "p90": p.P90, "p99": p.P99, "goodput": p.Throughput, "loss": p.Loss,
 	}[metric]
+	if v == nil || math.IsInf(*v, 0) {
+		return math.NaN()
+	}
+	return *v
 }
 
 // predictions returns the predictions of every theory in the plan for an arm: medians over the
@@ -182,23 +185,16 @@ func (b blocks) predictions(arm string) (all []record.Prediction) {
 			continue // a model of an older version
 		}
 		p := record.Prediction{Model: name, Values: map[string]float64{}}
-		series := map[string][]float64{}
 		for _, w := range b.of(arm) {
-			f, ok := w.predicted[name]
-			if !ok {
-				continue
-			}
-			p.Formula = f.Formula
-			for _, metric := range expect.PredictedMetrics {
-				if v := predictedFigure(f, metric); v != nil && !math.IsNaN(*v) && !math.IsInf(*v, 0) {
-					series[metric] = append(series[metric], *v)
-				}
+			if f, ok := w.predicted[name]; ok {
+				p.Formula = f.Formula
 			}
 		}
-		for _, metric := range slices.Sorted(maps.Keys(series)) {
-			// A median over some blocks could not be compared with the measured one over all.
-			if len(series[metric]) == len(b.valid) {
-				p.Values[metric] = stats.Median(series[metric])
+		for _, metric := range expect.PredictedMetrics {
+			// A median over some blocks could not be compared with the measured one over all, so one NaN makes it NaN.
+			v := stats.Median(b.figures(arm, func(w modelled) float64 { return predictedFigure(w.predicted[name], metric) }))
+			if !math.IsNaN(v) {
+				p.Values[metric] = v
 			}
 		}
 		if len(p.Values) == 0 {
@@ -400,9 +396,8 @@ func play(st record.Station, c record.Clients, t record.TrialRecord, perIter, be
 	return p
 }
 
-// twin sums up the twin's figures for an arm over the valid blocks. It returns nil if no block is
-// valid, or if the record has no station for the arm's mode. Times are seconds. Figures are
-// medians with intervals.
+// twin sums up the twin's figures for an arm over the valid blocks: medians with intervals, times in seconds. It returns nil if
+// no block is valid, or if the record has no station for the arm's mode.
 func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 	if pa.Mode != "" && pa.Station == nil || len(b.valid) == 0 {
 		return nil
@@ -412,21 +407,17 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 		return &record.Twin{Why: why}
 	}
 	// Interference is the rest that neither the demand nor the server's CPU time explains.
-	good, mean := b.series(pa.Name, "good_mean"), b.series(pa.Name, twinMean)
-	rest := make([]float64, len(good))
-	for i := range good {
-		rest[i] = good[i] - mean[i]
-	}
+	rest := b.figures(pa.Name, func(w modelled) float64 { return w.Values["good_mean"] - w.Values[twinMean] })
+	spread := func(metric string) *record.Spread { return record.SpreadOf(b.series(pa.Name, metric)) }
 	tw := &record.Twin{
-		Note: note, Measured: record.SpreadOf(good), Mean: record.SpreadOf(mean), Interference: record.SpreadOf(rest), Ideal: record.SpreadOf(b.series(pa.Name, twinIdeal)),
-		Overhead: record.SpreadOf(b.series(pa.Name, twinOverhead)), Beyond: record.SpreadOf(b.series(pa.Name, twinBeyond)),
+		Note: note, Measured: spread("good_mean"), Mean: spread(twinMean), Interference: record.SpreadOf(rest),
+		Ideal: spread(twinIdeal), Overhead: spread(twinOverhead), Beyond: spread(twinBeyond),
 	}
 	if b.refuseFigure("p99", a).None() {
-		tw.P99, tw.MeasuredP99 = record.SpreadOf(b.series(pa.Name, twinP99)), record.SpreadOf(b.series(pa.Name, "p99"))
+		tw.P99, tw.MeasuredP99 = spread(twinP99), spread("p99")
 	}
-	loss, lost := record.SpreadOf(b.series(pa.Name, twinLoss)), record.SpreadOf(b.series(pa.Name, "loss"))
 	// Losses are shown only if there are any, in theory or in fact.
-	if loss.High > 0 || lost.High > 0 {
+	if loss, lost := spread(twinLoss), spread("loss"); loss.High > 0 || lost.High > 0 {
 		tw.Loss, tw.MeasuredLoss = loss, lost
 	}
 	return tw
