@@ -383,8 +383,7 @@ func SumSessions(all []Session) *record.Sessions {
 // A Proof reports on the generator itself during a load, so that its own delays are not
 // taken for the server's. Times are seconds.
 //
-// Every load starts a processMeter before its first request, and takes a Proof from it at the end.
-// count then adds the lags, and the engine spin adds figures of its own turns (measured).
+// measureProcess makes one, count adds the lags, and the engine spin adds figures of its own turns.
 type Proof struct {
 	record.Proof
 	Elapsed float64 // from the start to the end of the last request
@@ -396,47 +395,34 @@ type Proof struct {
 // Work returns the time, in seconds, for which the engine was busy.
 func (p *Proof) Work() float64 { return p.Busy * p.Elapsed }
 
-// A processMeter holds the CPU time and the garbage collections of the process at a load's
-// start.
-type processMeter struct {
-	start time.Time
-	cpu   time.Duration
-	procs int
-	gcs   uint64
-	pause metrics.Float64Histogram
-}
-
-// startProcessMeter begins to measure for a Proof.
-func startProcessMeter() *processMeter {
-	w := &processMeter{start: time.Now(), cpu: processTime(), procs: runtime.GOMAXPROCS(0)}
-	w.gcs, w.pause = collections()
-	return w
-}
-
-// proof returns the Proof since the start, without the fields that count sets.
-// Busy is the share of GOMAXPROCS threads' time that the process computed; the engine spin replaces it.
-func (w *processMeter) proof() (p Proof) {
-	p.Elapsed, p.CPU = time.Since(w.start).Seconds(), (processTime() - w.cpu).Seconds()
-	if p.Elapsed > 0 {
-		p.Busy = min(1, p.CPU/p.Elapsed/float64(w.procs))
-	}
-	gcs, pauses := collections()
-	p.GCs = gcs - w.gcs
-	// The runtime only counts pauses by length. Each pause counts with the upper edge of its bucket, so
-	// that the figures are upper bounds. Buckets ascend: the last one that grew has the longest pause.
-	for i, n := range pauses.Counts {
-		if n -= w.pause.Counts[i]; n == 0 {
-			continue
+// measureProcess begins to measure this process for a Proof. proof ends that, and returns the Proof
+// without the fields that count sets. Its Busy is the share of GOMAXPROCS threads' time that the
+// process computed; the engine spin replaces it.
+func measureProcess() (proof func() Proof) {
+	start, cpu, procs := time.Now(), processTime(), runtime.GOMAXPROCS(0)
+	earlier, before := collections()
+	return func() (p Proof) {
+		p.Elapsed, p.CPU = time.Since(start).Seconds(), (processTime() - cpu).Seconds()
+		if p.Elapsed > 0 {
+			p.Busy = min(1, p.CPU/p.Elapsed/float64(procs))
 		}
-		most := pauses.Buckets[i+1]
-		if math.IsInf(most, 1) {
-			// The last bucket has no upper edge.
-			most = pauses.Buckets[i]
+		gcs, pauses := collections()
+		p.GCs = gcs - earlier
+		// The runtime only counts pauses by length. Each pause counts with the upper edge of its bucket, so
+		// that the figures are upper bounds. Buckets ascend: the last one that grew has the longest pause.
+		for i, n := range pauses.Counts {
+			if n -= before.Counts[i]; n == 0 {
+				continue
+			}
+			most := pauses.Buckets[i+1]
+			if math.IsInf(most, 1) { // the last bucket has no upper edge
+				most = pauses.Buckets[i]
+			}
+			p.LongestPause = most
+			p.Paused += float64(n) * most
 		}
-		p.LongestPause = most
-		p.Paused += float64(n) * most
+		return p
 	}
-	return p
 }
 
 // count adds a request to Sent, LongestLag and LagAt. Requests that were not sent do not count.

@@ -139,7 +139,7 @@ func (s *spinner) measured(ctx context.Context, open func()) Proof {
 	defer undo()
 	open()
 	// Opening the connections is not part of the load.
-	self := startProcessMeter()
+	proof := measureProcess()
 	s.start = time.Now().Add(lead)
 	if begin := s.options.Begin; !begin.IsZero() {
 		s.start = begin
@@ -148,7 +148,7 @@ func (s *spinner) measured(ctx context.Context, open func()) Proof {
 		started(s.start)
 	}
 	s.run()
-	p := self.proof()
+	p := proof()
 	w := &s.watch
 	p.Rest, p.LongestGap, p.Away = rest, time.Duration(w.longest).Seconds(), time.Duration(w.away).Seconds()
 	// Not the process's CPU time, which is near 1 for a spinner even if nothing is due.

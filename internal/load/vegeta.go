@@ -50,7 +50,7 @@ func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, er
 		vegeta.Workers(firstWorkers), vegeta.MaxWorkers(maxWorkers))
 	// vegeta asks for targets from many goroutines, in any order, so RoundTrip chooses the real one.
 	placeholder := vegeta.NewStaticTargeter(vegeta.Target{Method: http.MethodGet, URL: "/"})
-	self := startProcessMeter()
+	proof := measureProcess()
 	for hit := range attacker.Attack(placeholder, a, 0, "") {
 		// vegeta reports a hit after its RoundTrip, so the outcome is already there.
 		r := &res.Requests[hit.Seq]
@@ -60,7 +60,7 @@ func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, er
 			o.Ended(int(hit.Seq), *r, res.Stamps[hit.Seq])
 		}
 	}
-	res.Proof = self.proof()
+	res.Proof = proof()
 	res.Proof.Planned = n
 	if o.Closing != nil {
 		o.Closing()
