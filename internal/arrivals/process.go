@@ -1,6 +1,7 @@
 package arrivals
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -14,8 +15,7 @@ import (
 	"time"
 )
 
-// A Kind is a way in which requests arrive.
-// Its text is the name that Parse reads before the brackets.
+// A Kind is a way in which requests arrive: the name that Parse reads before the brackets.
 type Kind string
 
 // The kinds of a Process.
@@ -72,8 +72,8 @@ type Process struct {
 	offset time.Duration // start of the window within the log
 }
 
-// MaxBurst is the largest number of requests that arrive at one moment.
-// The engine vegeta has at most this number of goroutines, so that it can send such a burst.
+// MaxBurst is the largest number of requests that arrive at one moment. The engine vegeta has at most
+// this number of goroutines.
 const MaxBurst = 100_000
 
 // maxArrivalRate bounds the rates of a ramp, per second, and the speed of a log.
@@ -177,9 +177,8 @@ func (a Process) Times(rate float64, span time.Duration, rng *rand.Rand) iter.Se
 func (a Process) Fixed() bool { return a.Kind == KindTrace || a.Kind == KindRamp && !a.Relative }
 
 // MeanRate returns the mean rate over a window, in requests per second. That is rate, except for
-// a ramp, where it is the mean of both ends, and for a trace, where the file's arrivals in the
+// a ramp, where it is the mean of both ends, and for an opened trace, where the file's arrivals in the
 // window are counted.
-// A trace that has not been opened, and a window without length, have the mean rate rate.
 func (a Process) MeanRate(rate float64, span time.Duration) float64 {
 	switch {
 	case a.Kind == KindRamp && a.Relative:
@@ -233,13 +232,10 @@ func (a Process) Log() *AccessLog { return a.log }
 // OwnRate returns the mean rate of an opened log at its Speed, in requests per second; 0 for
 // other kinds.
 func (a Process) OwnRate() float64 {
-	switch {
-	case a.log == nil:
+	if a.log == nil {
 		return 0
-	case a.Speed > 0:
-		return a.log.Rate() * a.Speed
 	}
-	return a.log.Rate()
+	return a.log.Rate() * cmp.Or(a.Speed, 1)
 }
 
 // LogSpan returns the time that an opened log lasts at a mean rate in requests per second; 0 for
@@ -506,19 +502,16 @@ func constant(rate float64, span time.Duration) iter.Seq[time.Duration] {
 func warped(total float64, even bool, rng *rand.Rand, span time.Duration, when func(n float64) float64) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
 		// The events are the points of a Poisson process with rate one: sums of exponential gaps with mean 1.
-		n := 0.0
-		if !even {
-			n = rng.ExpFloat64()
+		gap, n := rng.ExpFloat64, 0.0
+		if even {
+			gap = func() float64 { return 1 }
+		} else {
+			n = gap()
 		}
-		for n < total {
+		for ; n < total; n += gap() {
 			// Rounding may place the last event at the window's end, which is outside of it.
 			if t := time.Duration(when(n)); t >= span || !yield(t) {
 				return
-			}
-			if even {
-				n++
-			} else {
-				n += rng.ExpFloat64()
 			}
 		}
 	}

@@ -108,15 +108,14 @@ func ReadTrace(name string, r io.Reader, itersPerMicro float64) (Trace, error) {
 	return p.trace, nil
 }
 
-// A traceParser holds the part of a trace that has been read so far. line takes the lines one by one,
-// and header decides about the columns at the first line that is not a comment.
+// A traceParser holds the part of a trace that has been read so far.
 type traceParser struct {
 	trace   Trace
 	columns []string
 	iters   float64 // per microsecond
 }
 
-// line adds one line of the file. The number is not needed: eachLine adds it to errors.
+// line adds one line of the file. The first that is not a comment may name the columns.
 func (p *traceParser) line(_ int, text string) error {
 	if text = strings.TrimSpace(text); text == "" || text[0] == '#' {
 		return nil
@@ -125,7 +124,6 @@ func (p *traceParser) line(_ int, text string) error {
 	for i := range fields {
 		fields[i] = strings.TrimSpace(fields[i])
 	}
-	// Only the first line can name the columns. If it does not, it is already an arrival.
 	if p.columns == nil {
 		named, err := p.header(fields)
 		if err != nil || named {
@@ -168,7 +166,8 @@ func (p *traceParser) line(_ int, text string) error {
 	return nil
 }
 
-// header sets the columns from the first line, and reports whether that line names them.
+// header sets the columns from the first line, and reports whether that line names them. If it does
+// not, it is already an arrival.
 func (p *traceParser) header(fields []string) (named bool, err error) {
 	if !slices.ContainsFunc(fields, func(f string) bool { return slices.Contains(traceColumns, f) }) {
 		p.columns = []string{"at", "iters", "sleep"}[:min(3, len(fields))]
@@ -252,8 +251,7 @@ const (
 // An AccessLog holds the requests of a server's access log, to be sent again. It does not
 // change once it is read, so it is safe for concurrent use.
 //
-// ReadAccessLog makes one with a logParser: line by line it collects the times and the distinct
-// requests, and finish sorts them. A Process of KindLog then draws its windows from it with part.
+// A Process of KindLog draws its windows from it with part.
 type AccessLog struct {
 	// At holds the requests' times, ascending. They count from the start of the second in
 	// which the first request came.
@@ -291,8 +289,7 @@ const (
 //
 // It returns an error if no request is left. It also returns one for more than 5,000,000
 // requests, more than 200,000 distinct ones, a line of more than 64 KiB, or more than a year
-// from the first request to the last.
-// Times may have any time zone; they are compared as moments.
+// from the first request to the last. Times may have any time zone; they are compared as moments.
 func ReadAccessLog(name string, r io.Reader) (*AccessLog, error) {
 	l := &AccessLog{Whole: true}
 	p := logParser{log: l, places: map[LogRequest]uint32{}}
@@ -348,8 +345,7 @@ func (p *logParser) line(number int, text string) error {
 		if len(p.places) == maxLogDifferent {
 			return fmt.Errorf("more than %d different requests; take a part of the log", maxLogDifferent)
 		}
-		// The copies let go of the much longer line.
-		request = LogRequest{Method: strings.Clone(request.Method), Path: strings.Clone(request.Path)}
+		request = LogRequest{strings.Clone(request.Method), strings.Clone(request.Path)} // lets go of the much longer line
 		place = uint32(len(p.log.Requests))
 		p.log.Requests = append(p.log.Requests, request)
 		p.places[request] = place

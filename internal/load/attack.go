@@ -300,8 +300,7 @@ type ClosedResult struct {
 }
 
 // A Session is a client's use of one connection. Times are nanoseconds from the
-// result's Start.
-// Began is the sending of its first request, Ended the end of its last.
+// result's Start: Began is the sending of its first request, Ended the end of its last.
 type Session struct {
 	Client       int // index of the client, from 0
 	Began, Ended int64
@@ -341,8 +340,8 @@ func (o *Options) checkClosed() error {
 	return CheckConnections(o.Connections)
 }
 
-// maxPipeline bounds the requests in flight on one connection.
-// With MaxConnections their queues (spinConn's rings) then take 64 MiB.
+// maxPipeline bounds the requests in flight on one connection. With MaxConnections their queues then
+// take 64 MiB.
 const maxPipeline = 1024
 
 // Closed runs clients that each send their next request when the last is answered, and
@@ -359,9 +358,8 @@ func Closed(ctx context.Context, o Options) (ClosedResult, error) {
 	return closedSpin(ctx, o, a)
 }
 
-// SumSessions counts the sessions of a closed loop and takes the quantiles of their durations.
-// Broken sessions count, but their durations are left out.
-// The result is never nil; it is all zero without sessions.
+// SumSessions counts the sessions of a closed loop and takes the quantiles of their durations,
+// without those of broken sessions. The result is never nil; it is all zero without sessions.
 func SumSessions(all []Session) *record.Sessions {
 	var sum record.Sessions
 	h := record.NewHistogram()
@@ -369,8 +367,7 @@ func SumSessions(all []Session) *record.Sessions {
 		sum.Good += s.Good
 		sum.Failed += s.Failed
 		if s.Broken {
-			sum.Broken++
-			// A session that was cut short would count as a fast one.
+			sum.Broken++ // cut short, it would count as a fast one
 			continue
 		}
 		sum.Complete++

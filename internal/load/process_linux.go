@@ -34,13 +34,11 @@ func Sleep(d time.Duration) {
 }
 
 // applyRest prepares the process for the way in which the load waits between requests, and
-// returns that way. undo reverses the preparations.
+// returns that way. undo reverses the preparations. With a CPU to itself the spinner polls all the
+// time. With a shared CPU it sleeps, and the process becomes SCHED_RR, so that it runs as soon as it
+// wakes. Where SCHED_RR is not permitted it sleeps under the normal policy.
 //
-// Note: the goroutine is not locked to a single thread with SCHED_RR: when Go takes the P
-// from a locked goroutine, another thread has to run before it comes back.
-// There are three ways. With a CPU to itself the spinner polls all the time. With a shared CPU it
-// sleeps, and the process becomes SCHED_RR, so that it runs as soon as it wakes. Where SCHED_RR is
-// not permitted it sleeps under the normal policy.
+// Note: with SCHED_RR, too, the goroutine is not locked to a thread. See spinner.
 func (s *spinner) applyRest() (rest string, undo func()) {
 	if !s.options.Shared {
 		return record.RestSpins, func() {}
@@ -83,9 +81,4 @@ func exactTimers() {
 		_ = os.WriteFile(f, []byte("1"), 0)
 	}
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-}
-
-// maxOpenConns returns the number of connections that this process may open.
-func maxOpenConns() int {
-	return max(1, int(min(descriptorLimit(), MaxConnections+spareDescriptors))-spareDescriptors)
 }

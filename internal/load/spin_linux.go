@@ -176,8 +176,8 @@ func (s *spinner) close() {
 // clock returns the time since the load's start, in nanoseconds; it is negative before the start.
 func (s *spinner) clock() int64 { return int64(time.Since(s.start)) }
 
-// run drives the load until its end.
-// It ends when the loop is over and every moment was called, when it is stopped, or at an error.
+// run drives the load until the loop is over and every moment was called, until it is stopped, or
+// until an error.
 func (s *spinner) run() {
 	s.running = true
 	s.now = s.clock()
@@ -290,8 +290,7 @@ func (s *spinner) expire() {
 	}
 }
 
-// finish gives a request its outcome.
-// Nothing changes the entry's outcome afterwards.
+// finish gives a request its outcome, which nothing changes afterwards.
 func (s *spinner) finish(i int, out record.Outcome) {
 	e := s.log.at(i)
 	// At least 1, because 0 stands for no outcome.
@@ -377,11 +376,9 @@ func (w *turnWatch) turn(now int64) {
 // audited read needs a slower system call and another clock.
 const auditedConns = 4
 
-// A readAudit measures, on a few connections, how long replies waited in the kernel until
-// the loop read them. The kernel stamps their arrival.
-//
-// The audit checks the claim that spin reads replies at once. Only open loops with kept connections
-// are audited; the result is Proof.ReadLate.
+// A readAudit measures, on a few connections, how long replies waited in the kernel, which stamps their
+// arrival, until the loop read them. So it checks the claim that spin reads replies at once. Only open
+// loops with kept connections are audited; the result is Proof.ReadLate.
 type readAudit struct {
 	waits   *record.Histogram // nil: no connection is audited
 	header  unix.Msghdr

@@ -60,8 +60,8 @@ func (l *closedLoop) begin() {
 	}
 }
 
-// pacedDue returns the time at which client i's next request is due; 0 without a rate.
-// This is the formula at Options.Rate, for request k = turns.
+// pacedDue returns the time at which client i's next request is due, by the formula at Options.Rate;
+// 0 without a rate.
 func (l *closedLoop) pacedDue(i int) int64 {
 	o := l.options
 	if o.Rate <= 0 {
@@ -105,9 +105,8 @@ func (l *closedLoop) free(k *spinConn) {
 	}
 }
 
-// release implements spinLoop.
-// Clients with a due time go first, since that time has already passed. The time that release returns
-// is never after the end of the loop.
+// release implements spinLoop. Clients with a due time go first, since that time has already passed. The
+// time that release returns is never after the end of the loop.
 func (l *closedLoop) release() (next int64) {
 	for range turnReleases {
 		switch {
@@ -159,8 +158,7 @@ func (l *closedLoop) sendFor(client int32) {
 	l.send(k)
 }
 
-// finished implements spinLoop.
-// The outcome tells free whether the client must pause before it connects again.
+// finished implements spinLoop. It notes for free whether the client must pause before it connects again.
 func (l *closedLoop) finished(i int) {
 	e := l.log.at(i)
 	l.clients[e.conn].refused = e.outcome == record.Refused

@@ -154,9 +154,8 @@ func (s *spinner) render(k *spinConn, i int) {
 	k.out = s.script.template(uint64(i)).request(k.out, uint64(i), s.script.demand(i))
 }
 
-// stampReady stamps the requests of k that have no stamp yet with the time at which k was
-// open.
-// Ready and Wrote are the same time, because an open connection's request is written at once.
+// stampReady stamps the requests of k that have no stamp yet with the present time. Ready and Wrote are
+// the same time, because an open connection's request is written at once.
 func (s *spinner) stampReady(k *spinConn) {
 	if k.inFlight.n == 0 {
 		return
@@ -210,9 +209,9 @@ func (s *spinner) flush(k *spinConn) bool {
 	return true
 }
 
-// watchFor registers k with epoll for reading, and for the events in more.
-// Events are edge-triggered (EPOLLET), so read must empty the socket. Pad comes back with the event
-// and tells an event of an earlier socket.
+// watchFor registers k with epoll for reading, and for the events in more. Events are edge-triggered
+// (EPOLLET), so read must empty the socket. Pad comes back with the event and tells an event of an
+// earlier socket.
 func (s *spinner) watchFor(k *spinConn, how int, more uint32) {
 	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET&0xffffffff | more, Fd: k.index, Pad: k.generation}
 	_, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(s.epoll), uintptr(how), uintptr(k.fd), uintptr(unsafe.Pointer(&e)), 0, 0)
@@ -266,8 +265,7 @@ func (s *spinner) read(k *spinConn, ending bool) {
 	}
 }
 
-// receive reads once from k's socket.
-// Audited connections use a slower system call. See readAudit.
+// receive reads once from k's socket, if it is audited with a slower system call: see readAudit.
 func (s *spinner) receive(k *spinConn) (n uintptr, errno unix.Errno) {
 	if k.audited && s.running {
 		return s.audit.receive(k.fd, s.in)
@@ -517,9 +515,7 @@ func (s *spinner) idleLost(k *spinConn) {
 	}
 }
 
-// openIdle opens the idle connections and waits until each has its reply or has failed.
-//
-// Idle connections (Options.Idle) cost the server memory and places in its tables while the load runs.
+// openIdle opens the idle connections (Options.Idle) and waits until each has its reply or has failed.
 // Each asks once, so that the server has accepted it and begun to serve it.
 func (s *spinner) openIdle(conns []spinConn) {
 	for i := range conns {

@@ -119,7 +119,7 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	if n <= 0 {
 		// Without a limit there is a place for a connection per request, as far as descriptors go. The stack
 		// keeps the number that is really opened small.
-		n = maxOpenConns() - o.Idle
+		n = int(min(descriptorLimit(), MaxConnections+spareDescriptors)) - spareDescriptors - o.Idle
 		if o.Times == nil {
 			n = min(len(o.Trace.At), n)
 		}
@@ -169,7 +169,7 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 		}
 		s.openIdle(s.conns[n:])
 	})
-	// The load is over. Requests without an outcome get one before they are copied and reported.
+	// Requests without an outcome get one before they are copied and reported.
 	cut, ahead := s.cutOff()
 	res := &Result{Start: s.start, Dialled: s.dialled, Exhausted: s.exhausted, Waited: l.waited, Proof: proof}
 	if o.Closing != nil {

@@ -119,9 +119,8 @@ func (t *tally) wait(sent int64) {
 }
 
 // addToSession counts a request that ended in the client's session. It returns the session
-// and over true when this request ended the session: it was the last of size, or the
-// connection is gone.
-// size is Options.Session; with 0 a session never ends here.
+// and over true when this request ended the session: it was the last of size, which is
+// Options.Session, or the connection is gone. With size 0 a session never ends here.
 func (t *tally) addToSession(r record.Request, size int, gone bool) (ended Session, over bool) {
 	s := &t.session
 	if s.Began < 0 {
@@ -207,8 +206,7 @@ func tallied(log *requestLog, a *script, o *Options, took time.Duration) (res Cl
 }
 
 // cutOff counts a request that was sent at time sent and was in flight when the measured time,
-// from until to, ended.
-// The sums of times leave out a request that was sent in the warm-up: it counts as Early.
+// from until to, ended. The sums of times leave out a request that was sent in the warm-up.
 func (r *ClosedResult) cutOff(sent, from, to int64) {
 	r.Cut.Requests++
 	if sent < from {
@@ -229,8 +227,7 @@ const fullTurns = 10
 // pipeline gets depth replies in one turn. from is the start of the measured time.
 func (r *ClosedResult) connections(clients []tally, from int64, depth int) {
 	live, replies, silent := 0, 0, 0
-	for i := range clients {
-		t := &clients[i]
+	for _, t := range clients {
 		if t.active {
 			r.ConnAnswers = append(r.ConnAnswers, t.replies)
 		}

@@ -22,13 +22,9 @@ import (
 	"schedlab/internal/record"
 )
 
-// A Target is one request to repeat. URL is absolute, http or https. Header names are sent
-// as they are spelled; a Host header overrides the URL's host. Connection, Content-Length,
-// Transfer-Encoding and X-Vegeta-Seq are set by the engine and refused in Header.
-//
-// A load does not send targets but templates, which hold the text of a request up to its demand and
-// its number.
-// Method is in the spelling that is sent. Body may be nil.
+// A Target is one request to repeat. URL is absolute, http or https. Method and the names in Header are
+// sent as they are spelled; a Host header overrides the URL's host. Connection, Content-Length,
+// Transfer-Encoding and X-Vegeta-Seq are set by the engine and refused in Header. Body may be nil.
 type Target struct {
 	Method string
 	URL    string
@@ -155,9 +151,6 @@ type template struct {
 // workPath is the one path that takes a demand.
 const workPath = "/work"
 
-// usualPort has the port of a URL that names none, by its scheme.
-var usualPort = map[string]string{"http": "80", "https": "443"}
-
 // template renders t.
 func (t Target) template(keepAlive bool) (tp template, err error) {
 	u, err := url.Parse(t.URL)
@@ -226,7 +219,7 @@ func (t Target) template(keepAlive bool) (tp template, err error) {
 	}
 	// The number comes last, because request appends it to the head.
 	tp.head = append(tp.head, "X-Vegeta-Seq: "...)
-	tp.Target, tp.addr = t, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), usualPort[u.Scheme]))
+	tp.Target, tp.addr = t, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	return tp, nil
 }
 
@@ -267,11 +260,8 @@ func (tp *template) demand(b []byte, d arrivals.Demand) []byte {
 	return b
 }
 
-// A script holds the requests that a load sends to one server, and their order. The requests
-// are rendered, except for their demand and number.
-//
-// Rendering happens once, before the load. While it runs, an engine only joins a template with a
-// request's demand and number.
+// A script holds the requests that a load sends to one server, and their order. They are rendered once,
+// before the load. While it runs, an engine only joins a template with a request's demand and number.
 type script struct {
 	templates []template
 	which     []uint32          // template of each request, used in turn; nil: in rotation
@@ -336,10 +326,8 @@ func (a *script) recordedDemand(i int) (d arrivals.Demand) {
 
 // maxRequestBytes returns an upper bound on the length of a rendered request.
 func (a *script) maxRequestBytes() (n int) {
-	// A demand takes up to 45 bytes, the number 20 and the line ends 4.
-	const numbers = 80 // demand and sequence number, with their names
-	for i := range a.templates {
-		tp := &a.templates[i]
+	const numbers = 80 // demand (up to 45 bytes), sequence number (20) and line ends (4)
+	for _, tp := range a.templates {
 		n = max(n, len(tp.line)+len(tp.head)+len(tp.Body)+numbers)
 	}
 	return n
@@ -351,8 +339,7 @@ const DefaultTimeout = 10 * time.Second
 // openers is the number of connections that are opened at the same time before a load.
 const openers = 64
 
-// timeout returns a timeout given in seconds, or DefaultTimeout when none is given.
-// A record has times in seconds.
+// timeout returns a timeout that a record gives in seconds, or DefaultTimeout when it gives none.
 func timeout(given float64) time.Duration {
 	if given <= 0 {
 		return DefaultTimeout

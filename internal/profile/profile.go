@@ -26,8 +26,7 @@ var ErrEmpty = errors.New("the profile holds no samples")
 // A Tree is the call tree of a profile: each node is a function on a stack, weighted by the
 // profile's last sample type (CPU time, bytes allocated, delay, goroutines or wall time).
 //
-// Parse makes one. Layout draws it, and Changes compares two of them. The fields are read only after
-// Parse, so a Tree may be shared.
+// Its fields do not change after Parse, so a Tree may be shared.
 type Tree struct {
 	name     string
 	total    int64
@@ -43,7 +42,7 @@ func Parse(data []byte) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parsing a profile: %w", err)
 	}
-	root := &Tree{name: "all"}
+	root := &Tree{name: "all", children: map[string]*Tree{}}
 	for _, s := range p.Sample {
 		// A CPU profile has two values for each sample: the number of samples, and the CPU time. A heap
 		// profile ends with bytes in use, or with bytes allocated after Allocated.
@@ -57,7 +56,7 @@ func Parse(data []byte) (*Tree, error) {
 		// Locations begin with the innermost function; the tree begins with the outermost.
 		for _, l := range slices.Backward(s.Location) {
 			for _, line := range slices.Backward(l.Line) { // pprof lists inlined functions first
-				at = at.child(named(line.Function))
+				at = at.child(cmp.Or(line.Function, &profile.Function{Name: "?"}).Name)
 				at.total += v
 			}
 		}
@@ -69,22 +68,11 @@ func Parse(data []byte) (*Tree, error) {
 	return root, nil
 }
 
-// named returns a function's name, "?" if the profile has none.
-func named(f *profile.Function) string {
-	if f == nil {
-		return "?"
-	}
-	return f.Name
-}
-
 // child returns the child of that name, which it adds if it is missing.
 func (t *Tree) child(name string) *Tree {
 	c := t.children[name]
 	if c == nil {
-		if t.children == nil {
-			t.children = map[string]*Tree{}
-		}
-		c = &Tree{name: name}
+		c = &Tree{name: name, children: map[string]*Tree{}}
 		t.children[name] = c
 	}
 	return c
@@ -118,8 +106,7 @@ func (t *Tree) Layout(base *Tree) (frames []record.Frame) {
 		frames = append(frames, f)
 		for _, name := range slices.Sorted(maps.Keys(at.children)) {
 			c := at.children[name]
-			// Stacks that only this tree has are compared with nothing.
-			var beside *Tree
+			var beside *Tree // nil: only this tree has the stack
 			if other != nil {
 				beside = other.children[name]
 			}
@@ -178,11 +165,8 @@ func Changes(from, to *Tree, n int) (all []record.FunctionShare) {
 	return all[:min(n, len(all))]
 }
 
-// Allocated returns a profile of the allocations between two heap profiles. All three are in
-// pprof's format.
-//
-// A heap profile counts from the program's start, so the difference shows what the time between the
-// two profiles allocated.
+// Allocated returns a profile of the allocations between two heap profiles, which count from the
+// program's start. All three are in pprof's format.
 func Allocated(before, after []byte) ([]byte, error) {
 	var heaps []*profile.Profile
 	for _, data := range [][]byte{before, after} {

@@ -32,7 +32,6 @@ const (
 )
 
 // A goroutine is the state of one goroutine at the current place in the trace.
-// It changes with each event of the trace, which are in the order of time.
 type goroutine struct {
 	state   string
 	assists bool
