@@ -135,7 +135,7 @@ func TestOneQueueMeetsTheory(t *testing.T) {
 	}{
 		{"M-M-1", 1, 700, exponential, queueing.MMc(700, s, 1)},
 		{"M-M-4", 4, 3200, exponential, queueing.MMc(3200, s, 4)},
-		{"M-G-1", 1, 600, heavy, queueing.MG1(600, s, 4.75)},
+		{"M-G-1", 1, 600, heavy, queueing.AllenCunneen(600, s, 1, 1, 4.75)},
 	} {
 		trace := poisson(enough, tt.rate, tt.demand)
 		for _, kind := range all {

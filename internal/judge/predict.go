@@ -64,7 +64,7 @@ func theories() []theory {
 			return queueing.Predict(alone(st, servers), l)
 		}},
 		{"ps", "M/G/1 with its core shared evenly", func(_ record.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
-			mean := queueing.MG1PS(l.Rate, l.Service) + l.Block
+			mean := queueing.MMc(l.Rate, l.Service, 1) + l.Block
 			return queueing.Prediction{Formula: "M/G/1 processor sharing", Mean: &mean}
 		}},
 		{"bounds", "a closed loop's X <= min(N/(D+Z), 1/Dmax)", func(st record.Station, l queueing.Load, c record.Clients) queueing.Prediction {

@@ -34,7 +34,7 @@ func ExampleRoundRobin() {
 	// The same at 3,200 requests a second.
 	fmt.Printf("one queue        %.2f ms\n", 1000*queueing.MMc(3200, 0.001, 4))
 	fmt.Printf("dealt in turn    %.2f ms\n", 1000*queueing.RoundRobin(3200, 0.001, 4))
-	fmt.Printf("by connection    %.2f ms\n", 1000*queueing.MG1(3200.0/4, 0.001, 1))
+	fmt.Printf("by connection    %.2f ms\n", 1000*queueing.MMc(3200.0/4, 0.001, 1))
 	// Output:
 	// one queue        1.75 ms
 	// dealt in turn    3.27 ms
@@ -54,10 +54,10 @@ func ExampleMMcK() {
 	// queue of 256: 1000/s served, 33 % refused, 255 ms
 }
 
-func ExampleMG1PS() {
+func ExampleAllenCunneen() {
 	// 2 ms on average at a load of 0.7: each whole, or all at once.
 	for _, scv := range []float64{0, 1, 25} {
-		fmt.Printf("C² %2.0f: in order %4.1f ms, shared %.1f ms\n", scv, 1000*queueing.MG1(350, 0.002, scv), 1000*queueing.MG1PS(350, 0.002))
+		fmt.Printf("C² %2.0f: in order %4.1f ms, shared %.1f ms\n", scv, 1000*queueing.AllenCunneen(350, 0.002, 1, 1, scv), 1000*queueing.MMc(350, 0.002, 1))
 	}
 	// Output:
 	// C²  0: in order  4.3 ms, shared 6.7 ms

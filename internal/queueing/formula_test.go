@@ -66,8 +66,8 @@ func TestPredictPicksTheFormula(t *testing.T) {
 		{"aging", with(pool(1, 1), func(s *Station) { s.Target, s.Interval = 1, 1 }), load(500, s, nil), "", 0, false, 0},
 		{"nowhere to wait outside of", with(pool(1, 1), func(s *Station) { s.Overflow = Blocks }), load(500, s, nil), "M/M/c", MMc(500, s, 1), true, 0},
 
-		{"M/D/1", pool(1, 1), load(700, s, scv(1e-7)), "M/D/1", MG1(700, s, 0), false, 700},
-		{"not quite", pool(1, 1), load(700, s, scv(1e-5)), "M/G/1 (Pollaczek-Khinchine)", MG1(700, s, 1e-5), false, 700},
+		{"M/D/1", pool(1, 1), load(700, s, scv(1e-7)), "M/D/1", mg1(700, s, 0), false, 700},
+		{"not quite", pool(1, 1), load(700, s, scv(1e-5)), "M/G/1 (Pollaczek-Khinchine)", mg1(700, s, 1e-5), false, 700},
 		{"two servers of the same", pool(2, 2), load(700, s, scv(0)), "G/G/c (Allen-Cunneen)", AllenCunneen(700, s, 2, 1, 0), false, 700},
 		{"even gaps", pool(1, 1), load(700, s, func(l *Load) { l.CA2, l.SCV = 0, 0 }), "G/G/1 (Kingman)", s, false, 700},
 

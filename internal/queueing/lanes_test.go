@@ -159,7 +159,7 @@ func TestOneQueueIsNeverWorse(t *testing.T) {
 		}
 	}
 	near(t, "stealing, which leaves no worker idle while jobs wait", order[1].mean/1.01, MMc(3200, ms.Seconds(), 4), within)
-	near(t, "separate queues", separate, MG1(800, ms.Seconds(), 1), within)
+	near(t, "separate queues", separate, mg1(800, ms.Seconds(), 1), within)
 }
 
 // A second replay is the first, chance included.

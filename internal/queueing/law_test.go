@@ -78,8 +78,6 @@ func TestFormulasAreHomogeneous(t *testing.T) {
 	t.Parallel()
 	const k = 4.0
 	for what, f := range map[string]func(lambda, service float64) float64{
-		"MG1":              func(l, s float64) float64 { return MG1(l, s, 3) },
-		"MG1PS":            MG1PS,
 		"MMc":              func(l, s float64) float64 { return MMc(l, s, 3) },
 		"MMcK":             func(l, s float64) float64 { return MMcK(l, s, 3, 7).Response },
 		"its throughput":   func(l, s float64) float64 { return 1 / MMcK(l, s, 3, 7).Throughput },

@@ -56,22 +56,6 @@ type Bounds struct {
 	LeastT float64 // shortest mean response time, seconds
 }
 
-// Response returns the mean response time of clients clients that together get
-// throughput answers a second and take think seconds between an answer and the
-// next request:
-//
-//	T = N/X - Z
-//
-// the interactive response time law (Denning and Buzen, "The Operational Analysis
-// of Queueing Network Models", ACM Computing Surveys 10(3), 1978). It assumes
-// nothing: a report of N, X and T that breaks it is wrong.
-func Response(clients int, throughput, think float64) float64 {
-	if clients < 1 || !(throughput > 0 && think >= 0) {
-		return math.NaN()
-	}
-	return float64(clients)/throughput - think
-}
-
 // Asymptotic bounds a closed loop of clients that take think seconds between an
 // answer and the next request, where a request needs total seconds of service and
 // longest seconds of the busiest resource (for c equal cores, its CPU time / c):
@@ -79,14 +63,16 @@ func Response(clients int, throughput, think float64) float64 {
 //	X <= min(N/(D+Z), 1/Dmax),  T = N/X - Z
 //
 // (Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance, 1984,
-// chapter 5.) Beyond N = (D+Z)/Dmax clients more of them only wait longer.
+// chapter 5.) Beyond N = (D+Z)/Dmax clients more of them only wait longer. T is by the interactive
+// response time law, which holds for any X (Denning and Buzen, "The Operational Analysis of Queueing
+// Network Models", ACM Computing Surveys 10(3), 1978).
 func Asymptotic(clients int, total, longest, think float64) Bounds {
 	if !(clients > 0 && longest > 0 && total >= longest && think >= 0) {
 		return Bounds{math.NaN(), math.NaN()}
 	}
 	n := float64(clients)
 	most := min(n/(total+think), 1/longest)
-	return Bounds{MostX: most, LeastT: Response(clients, most, think)}
+	return Bounds{MostX: most, LeastT: n/most - think}
 }
 
 // ErlangB returns the ratio of arrivals lost when servers take load erlangs and
@@ -131,7 +117,11 @@ func ErlangC(servers int, load float64) float64 {
 //
 //	T = S + C·S / (c·(1-rho)),  C = ErlangC(servers, lambda·S)
 //
-// It describes a worker pool with a processor for each worker, or with workers that only sleep.
+// It describes a worker pool with a processor for each worker, or with workers that only sleep. With
+// one server it is S/(1-rho), also the mean of M/G/1 with processor sharing: a server that shares itself
+// evenly among all requests present, whatever the distribution of their demand (Kleinrock, volume 2,
+// 1976, chapter 4). Goroutines on one P come near that when demands are far longer than the scheduler's
+// 10 ms quantum.
 func MMc(lambda, service float64, servers int) float64 {
 	load := lambda * service
 	switch {
@@ -342,38 +332,18 @@ func last(low, high, precision float64, is func(x float64) bool) float64 {
 	return low
 }
 
-// MG1 returns the mean response time of one server that serves requests whole
-// and in order of arrival, whatever the distribution of their demand, by the
-// formula of Pollaczek (1930) and Khinchine (1932) as in Kleinrock, Queueing
-// Systems, volume 1, 1975, chapter 5:
-//
-//	T = S + rho·S·(1+C²) / (2·(1-rho))
-//
-// With C² = 0 it is M/D/1, half the wait of exponential demands. This is a pool of one
-// worker, or an event loop that runs its handlers inline.
-func MG1(lambda, service, scv float64) float64 { return AllenCunneen(lambda, service, 1, 1, scv) }
-
-// MG1PS returns the mean response time of one server that shares itself evenly
-// among all requests present (Kleinrock, Queueing Systems, volume 2, 1976,
-// chapter 4):
-//
-//	T = S / (1-rho)
-//
-// It depends on the demand's mean alone, and is the same as the mean of M/M/1. Goroutines on one P
-// come near it when demands are far longer than the scheduler's 10 ms quantum. MG1 has the lower
-// mean exactly when C² < 1.
-func MG1PS(lambda, service float64) float64 { return MMc(lambda, service, 1) }
-
 // AllenCunneen returns an approximate mean response time of servers with one unbounded queue in
 // order of arrival, whatever the distributions of gaps and demands. It scales the wait of M/M/c by
 // the variability of both:
 //
 //	T ≈ S + (Ca²+Cs²)/2 · C·S / (c·(1-rho)),  C = ErlangC(servers, lambda·S)
 //
-// It is exact for M/M/c and for M/G/1, and commonly within 10 % for C² up to about 2 (A. O. Allen,
-// Probability, Statistics, and Queueing Theory, 2nd edition, 1990, chapter 5). With one server it
-// is Kingman's formula, which is good near saturation (J. F. C. Kingman, "The single server queue
-// in heavy traffic", Mathematical Proceedings of the Cambridge Philosophical Society 57(4), 1961).
+// It is exact for M/M/c, and commonly within 10 % for C² up to about 2 (A. O. Allen, Probability,
+// Statistics, and Queueing Theory, 2nd edition, 1990, chapter 5). With one server it is Kingman's
+// formula, which is good near saturation (J. F. C. Kingman, "The single server queue in heavy traffic",
+// Mathematical Proceedings of the Cambridge Philosophical Society 57(4), 1961). With Poisson arrivals
+// too it is the exact formula of Pollaczek (1930) and Khinchine (1932) for M/G/1, a pool of one worker
+// or an event loop that runs its handlers inline: lower than processor sharing where Cs² < 1.
 func AllenCunneen(lambda, service float64, servers int, ca2, scv float64) float64 {
 	if !(ca2 >= 0 && scv >= 0) {
 		return math.NaN()
@@ -392,8 +362,8 @@ func AllenCunneen(lambda, service float64, servers int, ca2, scv float64) float6
 //	T = S / (1-σ),  σ = (lambda / (lambda + (1-σ)/S))^c, the root below 1
 //
 // and its response times are exponential. (Kleinrock, Queueing Systems, volume 1, 1975, chapter 6,
-// on G/M/1.) T lies between [MMc], one queue for all, and c separate Poisson streams, MG1 at
-// lambda/c. The part above MMc is head-of-line blocking.
+// on G/M/1.) T lies between [MMc], one queue for all, and c separate Poisson streams, MMc with one
+// server at lambda/c. The part above MMc is head-of-line blocking.
 func RoundRobin(lambda, service float64, servers int) float64 {
 	c := float64(servers)
 	switch {
