@@ -148,11 +148,10 @@ func (e *fasthttpEngine) end(ctx *fasthttp.RequestCtx, err error) {
 // refuseBad answers a request that fasthttp could not parse; the connection then closes.
 func (r *requests) refuseBad(ctx *fasthttp.RequestCtx, err error) {
 	status := fasthttp.StatusBadRequest
-	var small *fasthttp.ErrSmallBuffer
-	var op *net.OpError
-	_ = errors.As(err, &op)
+	_, small := errors.AsType[*fasthttp.ErrSmallBuffer](err)
+	op, _ := errors.AsType[*net.OpError](err)
 	switch {
-	case errors.As(err, &small):
+	case small:
 		status = fasthttp.StatusRequestHeaderFieldsTooLarge
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		status = fasthttp.StatusRequestEntityTooLarge

@@ -53,7 +53,7 @@ func lockedPool(cfg Config) Model {
 // Serve accepts from the first socket only: every mode with this model has one.
 func (m *poolModel) Serve(l *Listener) error {
 	m.pool.Start()
-	defer m.refuser.wait()
+	defer m.refuser.active.Wait()
 	defer m.pool.Close() // the workers end once the queue is empty and their connections are closed
 	return eachConn(l.sockets[0], func(c *Conn) {
 		c.enqueue(timeline.Now())
@@ -124,11 +124,10 @@ func (e *submitter[T]) warn() {
 // with Retry-After and closes. If it did not read first, the kernel would reset the connection
 // of a client that is still sending.
 type refuser struct {
-	server *fasthttp.Server
-	slots  chan struct{}
-	active sync.WaitGroup
-
-	unansweredTime time.Duration // how long a client that gets no answer is left waiting
+	server     *fasthttp.Server
+	slots      chan struct{}
+	active     sync.WaitGroup
+	unanswered time.Duration // how long a client that gets no answer is left waiting
 }
 
 const (
@@ -138,7 +137,7 @@ const (
 
 // newRefuser makes a fasthttp server with a handler and shorter timeouts for refusals.
 func newRefuser(r *requests) *refuser {
-	s := &refuser{server: newServer(r.cfg), slots: make(chan struct{}, refuserSlots), unansweredTime: r.cfg.IdleTimeout}
+	s := &refuser{server: newServer(r.cfg), slots: make(chan struct{}, refuserSlots), unanswered: r.cfg.IdleTimeout}
 	s.server.Handler = func(ctx *fasthttp.RequestCtx) {
 		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
 		ctx.Response.Header.Set("Retry-After", retryAfter)
@@ -156,7 +155,7 @@ func newRefuser(r *requests) *refuser {
 func (s *refuser) turnAway(c *Conn, why dispatch.Why) {
 	c.waiting.Store(0)
 	if why == dispatch.Dropped {
-		s.active.Go(func() { leaveUnanswered(c, s.unansweredTime) })
+		s.active.Go(func() { leaveUnanswered(c, s.unanswered) })
 		return
 	}
 	select {
@@ -172,9 +171,6 @@ func (s *refuser) turnAway(c *Conn, why dispatch.Why) {
 		<-s.slots
 	})
 }
-
-// wait returns when every refusal has ended. Call it when no more can begin.
-func (s *refuser) wait() { s.active.Wait() }
 
 // leaveUnanswered gives c no answer. It closes c when the client does, or after longest.
 func leaveUnanswered(c openConn, longest time.Duration) {
@@ -212,7 +208,7 @@ func newPoolRequeue(cfg Config) Model {
 
 func (m *requeueModel) Serve(l *Listener) error {
 	m.pool.Start()
-	defer m.refuser.wait()
+	defer m.refuser.active.Wait()
 	defer m.pool.Close()
 	return onGoroutines(l, m.serveBursts)
 }
