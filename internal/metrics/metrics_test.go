@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -209,14 +210,23 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// HELP tells for every mode with workers what waits there, and where else a wait is.
+// HELP and docs/guide/serve.md tell for every mode with workers what waits there, and where else a
+// wait is.
 func TestHelpTellsWhatWaits(t *testing.T) {
 	t.Parallel()
+	page, err := os.ReadFile("../../docs/guide/serve.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := gather(t, full())
 	job := map[string]string{"connection": " a connection, once", "burst": " a connection each time", "request": " a request ("}
 	for _, mode := range model.Modes() {
 		if !mode.Has("workers") {
 			continue
+		}
+		_, row, _ := strings.Cut(string(page), "\n| "+mode.Axes.Unit+" | ")
+		if row, _, _ = strings.Cut(row, "\n"); !strings.Contains(row, "`"+mode.Name+"`") {
+			t.Errorf("docs/guide/serve.md does not have %s among the modes in which a %s waits: %q", mode.Name, mode.Axes.Unit, row)
 		}
 		for _, name := range []string{"queue_wait_seconds", "queue_oldest_wait_seconds", "queue_longest_wait_seconds", "queue_depth",
 			"queue_capacity", "workers_busy", "sojourn_seconds"} {
