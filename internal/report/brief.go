@@ -304,8 +304,17 @@ func short(verdicts []record.Verdict) []string {
 func openVerdicts(r *record.Result) string {
 	// Connections without an answer yet need longer windows, as their doubt says.
 	waits := func(arm string) bool { f := armOf(r, arm).Fairness; return f != nil && f.Short }
+	counts := func(of record.Verdict) bool {
+		overloaded := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool {
+			return (d.Code == record.Overloaded || d.Code == record.GeneratorLimit) && (d.Arm == of.Arm || d.Arm == of.Baseline)
+		})
+		hasTimes := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
+			return v.Primary && v.Arm == of.Arm && v.Baseline == of.Baseline && v.Verdict != stats.Refused
+		})
+		return of.Primary || of.Metric == "goodput" && (overloaded || !hasTimes)
+	}
 	open := only(r.Verdicts, func(v record.Verdict) bool {
-		return v.Verdict == stats.Inconclusive && !waits(v.Arm) && !waits(v.Baseline) && (v.Primary || v.Metric == "goodput" && (overloaded(r, v) || !hasTimes(r, v)))
+		return v.Verdict == stats.Inconclusive && !waits(v.Arm) && !waits(v.Baseline) && counts(v)
 	})
 	best := func(arm string) bool { return slices.Contains(r.Answer.Faster, arm) }
 	// Of several that beat the baseline, the best is asked for.
@@ -322,20 +331,6 @@ func openVerdicts(r *record.Result) string {
 		return strings.TrimSuffix(listed(group, name)+": "+remedy(r, group[0].Needed), ": ")
 	})
 	return when(parts != nil, "not decided: %s", strings.Join(parts, "; "))
-}
-
-// overloaded reports whether one of a verdict's arms is overloaded.
-func overloaded(r *record.Result, v record.Verdict) bool {
-	return slices.ContainsFunc(r.Doubts, func(d record.Fact) bool {
-		return (d.Code == record.Overloaded || d.Code == record.GeneratorLimit) && (d.Arm == v.Arm || d.Arm == v.Baseline)
-	})
-}
-
-// hasTimes reports whether a verdict's two arms have a verdict on times that was not refused.
-func hasTimes(r *record.Result, of record.Verdict) bool {
-	return slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
-		return v.Primary && v.Arm == of.Arm && v.Baseline == of.Baseline && v.Verdict != stats.Refused
-	})
 }
 
 // aaBriefly tells in a few words whether the baseline and its copy differ, as they must not.

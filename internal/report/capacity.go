@@ -50,16 +50,13 @@ func rateSection(r *record.Result) document.Part {
 	charts := each(all, func(c chart) document.Part { return document.Charts{c.figure()} })
 	first := &charts[0].(document.Charts)[0]
 	// Markdown links one file with the charts of all arms, so only the first chart names it.
-	first.Alt, first.File = "Response time over the rate, with the objective, the windows and theory", capacityChartFile // of all arms
+	first.Alt, first.File = "Response time over the rate, with the objective, the windows and theory", "capacity.svg" // by CapacitySVG
 	return document.Section{
 		ID: "curves", Title: "Response time over the rate", Parts: charts,
 		Lead: plotted(r.Capacity).Metric + " of every window: filled where the objective was kept, open where it was broken, grey where the window was refused. " +
 			"The thick line across is the promise, the band the interval, the drawn line the fit, the dashed one theory.",
 	}
 }
-
-// capacityChartFile is the name of the file that CapacitySVG writes in a record, next to its report.md.
-const capacityChartFile = "capacity.svg"
 
 // plotted returns the term of the objective to draw: the first that is a time; the zero term for
 // none, for example in an objective on errors alone.

@@ -350,13 +350,11 @@ func measuredDifference(c record.ChoiceCell) string {
 	ofBest := only(c.Verdicts, func(v record.Verdict) bool {
 		return v.Verdict != stats.Refused && (v.Arm == c.Best[0].Name || v.Baseline == c.Best[0].Name)
 	})
+	told := each(ofBest, func(v record.Verdict) string {
+		return fmt.Sprintf("%s against %s at %s: %s", v.Arm, v.Baseline, stats.MetricOf(v.Metric).Label, v.Verdict) +
+			when(v.Low != 0, ", %s (%s to %s)", stats.Change(v.Ratio), stats.Change(v.Low), stats.Change(v.High))
+	})
 	lead := c.Outcome.Words() + when(len(c.Best) > 1, ": %s", listed(c.Best, func(arm record.ChoiceArm) string { return arm.Name }))
 	lead = strings.Join(append([]string{lead}, each(c.Lacks, record.Fact.String)...), ". But ")
-	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead), strings.Join(each(ofBest, verdictInShort), "; "), link, c.Commit, prose.Plural(c.Verdicts[0].Blocks, "block"))
-}
-
-// verdictInShort formats a verdict in a few words, with the interval where there is one.
-func verdictInShort(v record.Verdict) string {
-	return fmt.Sprintf("%s against %s at %s: %s", v.Arm, v.Baseline, stats.MetricOf(v.Metric).Label, v.Verdict) +
-		when(v.Low != 0, ", %s (%s to %s)", stats.Change(v.Ratio), stats.Change(v.Low), stats.Change(v.High))
+	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead), strings.Join(told, "; "), link, c.Commit, prose.Plural(c.Verdicts[0].Blocks, "block"))
 }

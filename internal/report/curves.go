@@ -68,7 +68,11 @@ func curves(arms []record.Arm) (*chart, [][]string) {
 		l.Points = each(curve, func(at record.Point) point {
 			return point{ninesOf(at.Quantile), at.Seconds, "", percentile(at.Quantile) + " " + seconds(at.Seconds)}
 		})
-		row := append([]string{s.Name}, each(marks, func(q float64) string { return along(curve, q) })...)
+		// A neighbouring point is another quantile, and a time between two points was not measured.
+		row := append([]string{s.Name}, each(marks, func(q float64) string {
+			at := first(curve, func(p record.Point) bool { return math.Abs(p.Quantile-q) < 1e-8 })
+			return either(at.Seconds > 0, seconds(at.Seconds), none)
+		})...)
 		p.Lines, rows = append(p.Lines, l), append(rows, row)
 	}
 	const label = "Response time by percentile, one line per arm: every further nine of the percentile has the same room"
@@ -81,13 +85,6 @@ func moment(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) + nbsp
 // percentile names the quantile q, 0..1, with up to six digits.
 func percentile(q float64) string {
 	return either(q == 0, "least", "p"+strconv.FormatFloat(q*100, 'g', 6, 64))
-}
-
-// along formats the time of a curve at quantile q. It returns none if q is not a point of the curve, since a
-// neighbouring point is another quantile and a time between two points was not measured.
-func along(curve []record.Point, q float64) string {
-	at := first(curve, func(p record.Point) bool { return math.Abs(p.Quantile-q) < 1e-8 })
-	return either(at.Seconds > 0, seconds(at.Seconds), none)
 }
 
 // ninesOf returns the number of nines of q, at most nine: 1 for 0.9, 2 for 0.99. The limit

@@ -158,26 +158,19 @@ func shownBy(vs []record.Verdict) string {
 // metric returns the name of a verdict's metric, for a list.
 func metric(v record.Verdict) string { return v.Metric }
 
-// standings returns a clause for each challenger against the baseline, then for each duel of two challengers,
-// then for each arm that starved connections, and a sentence about unequal CPUs.
+// standings returns a clause for each challenger against the baseline, then for each duel of
+// two challengers, then for each arm that starved connections, and a sentence about arms that may run on
+// other CPUs than the rest, since a win may be due to that.
 func standings(r *record.Result) string {
 	clauses := slices.Concat(
 		each(r.Answer.Standings, func(s record.Standing) string { return standing(r, s, r.Verdicts) }),
 		each(r.Answer.Duels, func(d record.Duel) string { return standing(r, d.Standing, d.Verdicts) }),
 		starving(r),
 	)
-	return strings.Join(clauses, "; ") + "." + unequal(r)
-}
-
-// unequal returns a sentence about arms that may run on other CPUs than the rest, since a win may
-// be due to that; "" when there are none.
-func unequal(r *record.Result) string {
 	others := only(choices(r.Arms), func(a record.Arm) bool { return a.CPUs != "" })
-	if len(others) == 0 || r.Env.ServerCPUs == "" {
-		return ""
-	}
 	where := listed(others, func(a record.Arm) string { return fmt.Sprintf("%s may run on CPUs %s", a.Name, a.CPUs) })
-	return fmt.Sprintf(" Not on equal CPUs: %s; servers started here have %s.", where, r.Env.ServerCPUs)
+	return strings.Join(clauses, "; ") + "." +
+		when(where != "" && r.Env.ServerCPUs != "", " Not on equal CPUs: %s; servers started here have %s.", where, r.Env.ServerCPUs)
 }
 
 // starving returns a clause for each arm that starved connections and has no standing that mentions it.

@@ -408,17 +408,23 @@ func MapHeadline(m *record.Map) string {
 		cells[kindOf(m, &m.Cells[i]).Words]++
 	}
 	sampled := only(m.Cells, func(c record.Cell) bool { return c.State == record.Sampled || c.State == record.Voided }) // a refused cell was measured as well
-	var parts []string
 	winners := only(m.Arms, func(arm string) bool { return cells[wonBy(m, arm).Words] > 0 })
-	for _, arm := range winners {
-		parts = append(parts, fmt.Sprintf("%d won by %s", cells[wonBy(m, arm).Words], arm))
-	}
+	parts := each(winners, func(arm string) string { return fmt.Sprintf("%d won by %s", cells[wonBy(m, arm).Words], arm) })
 	for _, k := range unwon {
 		if n := cells[k.Words]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, k.Words))
 		}
 	}
-	text := overtaking(winners, cells[unwon[0].Words]) + fmt.Sprintf("Of %s, %d of them measured: %s.", prose.Plural(len(m.Cells), "cell"), len(sampled), strings.Join(parts, ", "))
+	text := ""
+	switch ties := cells[unwon[0].Words]; {
+	case len(winners) > 1:
+		text = strings.Join(winners, " and ") + " overtake one another here. "
+	case len(winners) == 1:
+		text = winners[0] + " wins where any of them does. "
+	case ties > 0:
+		text = "None of them wins anywhere here. "
+	}
+	text += fmt.Sprintf("Of %s, %d of them measured: %s.", prose.Plural(len(m.Cells), "cell"), len(sampled), strings.Join(parts, ", "))
 	if m.Theory == nil {
 		return text
 	}
@@ -427,18 +433,4 @@ func MapHeadline(m *record.Map) string {
 	return text + fmt.Sprintf(" Where %s loses lies within one cell of Little's law in %d of %s",
 		m.Theory.Arm, within, prose.Plural(len(m.Theory.Lines), either(m.Theory.Along == m.Plan.X.Name, "row", "column"))) +
 		when(unknown > 0, " (in %d no border can be told)", unknown) + "."
-}
-
-// overtaking answers the question of a map, whether one arm overtakes another, by the arms that
-// win cells and the number of ties; "" when nothing is decided. It ends with a space.
-func overtaking(winners []string, ties int) string {
-	switch {
-	case len(winners) == 0 && ties == 0:
-		return ""
-	case len(winners) == 0:
-		return "None of them wins anywhere here. "
-	case len(winners) == 1:
-		return winners[0] + " wins where any of them does. "
-	}
-	return strings.Join(winners, " and ") + " overtake one another here. "
 }

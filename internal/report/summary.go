@@ -21,7 +21,7 @@ import (
 // is written as a comment on its pull request.
 //
 // The pages of docs/experiments hold these tables, and [TopicSVG] reads them back to draw charts: it
-// depends on the form of the cells that summaryTable and found write.
+// depends on the form of the cells that summaryTable writes.
 func Summary(w io.Writer, r *record.Result) error {
 	if r.Capacity != nil {
 		return Markdown(w, r)
@@ -43,27 +43,17 @@ func Summary(w io.Writer, r *record.Result) error {
 }
 
 // summaryTable returns the figures of every arm but the copy. After a figure stands the change from the arm's
-// baseline with its interval, = for the same, or ~ for undecided. A figure without a verdict stands alone.
+// baseline with its interval, such as "+12 % (+9 % to +15 %)", with = for the same, or ~ for undecided. A
+// figure without a verdict stands alone. An arm's baseline is named unless it is the first arm.
 func summaryTable(r *record.Result) document.Part {
-	named := func(a record.Arm) string { return a.Name + against(r, a.Name) }
-	return document.Table{Rows: transposed(armColumns(choices(r.Arms), named, func(a record.Arm, m stats.Metric) string {
-		return found(verdictOn(r.Verdicts, a.Name, m.Name))
-	}))}
-}
-
-// found returns a verdict as it stands after its figure, such as "+12 % (+9 % to +15 %)"; "" if
-// it was refused or has no interval yet.
-func found(v record.Verdict) string {
-	if v.Verdict == stats.Refused || v.Low == 0 {
-		return ""
+	named := func(a record.Arm) string {
+		v := first(r.Verdicts, func(v record.Verdict) bool { return v.Arm == a.Name && v.Baseline != r.Arms[0].Name })
+		return a.Name + when(v.Arm != "", " (against %s)", v.Baseline)
 	}
-	return fmt.Sprintf("%s%s (%s)", nbsp, mark(v), between(v))
-}
-
-// against returns " (against NAME)" for an arm with a baseline other than the first arm; else "".
-func against(r *record.Result, arm string) string {
-	v := first(r.Verdicts, func(v record.Verdict) bool { return v.Arm == arm && v.Baseline != r.Arms[0].Name })
-	return when(v.Arm != "", " (against %s)", v.Baseline)
+	return document.Table{Rows: transposed(armColumns(choices(r.Arms), named, func(a record.Arm, m stats.Metric) string {
+		v := verdictOn(r.Verdicts, a.Name, m.Name)
+		return when(v.Verdict != stats.Refused && v.Low != 0, "%s%s (%s)", nbsp, mark(v), between(v))
+	}))}
 }
 
 // refusedBecause returns a line for each reason against verdicts, with the first verdict that

@@ -197,9 +197,13 @@ func state(r *record.Result) string {
 	return fmt.Sprintf("STATUS %q: unknown to this version, %s", string(r.Status), had)
 }
 
-// offered describes the load on every arm, the blocks, the windows and the seed, in one line.
+// offered describes the load on every arm, the blocks, the windows and the seed, in one line. It compares the
+// rate with the slowest arm's closed-loop throughput, which is about the rate that would overload it.
 func offered(r *record.Result) string {
-	load := loadOnEach(r, " offered to each arm"+share(r)) + when(r.Asked != "", " (%s)", r.Asked)
+	slowest, most := slowestMost(r)
+	limit := when(r.Sendable > 0, ", what the load's %s can send", cpus(r.Env.LoadCPUs))
+	share := when(most > 0 && r.Rate > 0, " (%.2f%s of X_max of the slowest, %s%s)", r.Rate/most, orLess(r, slowest), slowest, limit)
+	load := loadOnEach(r, " offered to each arm"+share) + when(r.Asked != "", " (%s)", r.Asked)
 	return strings.Join([]string{load, blocks(r), seconds(r.Window) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
 }
 
@@ -220,17 +224,6 @@ func loadOnEach(r *record.Result, more string) string {
 // old record without loads gives nil.
 func loads(arms []record.Arm) []string {
 	return unique(nonEmpty(each(arms, func(a record.Arm) string { return when(a.Clients.Loop != "", "%s", Load(a.Clients)) })...))
-}
-
-// share compares the offered rate with the slowest arm's closed-loop throughput, which is about
-// the rate that would overload it; "" where either is unknown.
-func share(r *record.Result) string {
-	slowest, x := slowestMost(r)
-	if x == 0 || r.Rate == 0 {
-		return ""
-	}
-	most := when(r.Sendable > 0, ", what the load's %s can send", cpus(r.Env.LoadCPUs))
-	return fmt.Sprintf(" (%.2f%s of X_max of the slowest, %s%s)", r.Rate/x, orLess(r, slowest), slowest, most)
 }
 
 // orLess qualifies the share of an arm's X_max that is offered: " or less" if the arm may do more than its
