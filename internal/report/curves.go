@@ -169,14 +169,13 @@ func sweeps(r *record.Result) (charts []chart) {
 // A sweptArm is an arm with its value of a varied factor, and the line that it belongs to.
 type sweptArm struct {
 	line, value string
-	arm         *record.Arm
+	arm         record.Arm
 }
 
 // levelled returns the arms that have a value of the factor. Arms that differ in this factor
 // alone share a line: its name is the arm's family and its values of the other factors.
-func levelled(r *record.Result, factor string) (all []sweptArm) {
-	for i := range r.Arms {
-		a := &r.Arms[i]
+func levelled(r *record.Result, factor string) []sweptArm {
+	all := each(r.Arms, func(a record.Arm) sweptArm {
 		s := sweptArm{line: a.Family, arm: a}
 		for _, l := range a.Levels {
 			if l.Factor == factor {
@@ -185,11 +184,9 @@ func levelled(r *record.Result, factor string) (all []sweptArm) {
 				s.line += "," + l.Factor + "=" + l.Value
 			}
 		}
-		if s.value != "" {
-			all = append(all, s)
-		}
-	}
-	return all
+		return s
+	})
+	return only(all, func(s sweptArm) bool { return s.value != "" })
 }
 
 // sweep draws one metric over a factor; nil for fewer than two values or figures. An arm

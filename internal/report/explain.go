@@ -55,7 +55,13 @@ func divided(x *record.Explanation) []document.Part {
 	if t := x.Tests; t != nil {
 		tested = fmt.Sprintf("in %s more, recorded in %s", plural(t.Blocks, "block"), command.Quote(t.Dir))
 	}
-	return append(parts, beside(x), append(labelled("Theory", theory), labelled("Tested", tested)...), profiled(x))
+	witnesses := [][]string{{"", x.From, x.To}}
+	for _, w := range x.Witnesses {
+		figure := func(v float64) string { return figureOf(v, w.Unit) }
+		witnesses = append(witnesses, []string{w.Name, orNone(w.From, figure), orNone(w.To, figure)})
+	}
+	known := document.Section{ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: witnesses}}}
+	return append(parts, known, append(labelled("Theory", theory), labelled("Tested", tested)...), profiled(x))
 }
 
 // explained returns the answer in one or two sentences, with a full stop. "because" stands only before
@@ -193,17 +199,6 @@ func waterfallChart(x *record.Explanation, w record.Waterfall, title string) bar
 	}
 	add(x.To, unit.format(w.To), "whole", seconds(w.To), 0, w.To)
 	return c
-}
-
-// beside returns the table of the witnesses, the figures that tell what the time was spent on,
-// of both arms; an empty part without any.
-func beside(x *record.Explanation) document.Part {
-	table := [][]string{{"", x.From, x.To}}
-	for _, w := range x.Witnesses {
-		figure := func(v float64) string { return figureOf(v, w.Unit) }
-		table = append(table, []string{w.Name, orNone(w.From, figure), orNone(w.To, figure)})
-	}
-	return document.Section{ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: table}}}
 }
 
 // ideal tells which part of the difference theory predicts, by the arms' ideal twins. x.Ideal

@@ -199,7 +199,12 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 	}
 	switch s.Rank {
 	case record.OtherLoad:
-		return fmt.Sprintf("%s against %s: %s, and response times follow the load (%s)", s.Arm, s.Baseline, workDone(r, s.Arm), strings.Join(s.Differs, ", "))
+		// Only work done and its cost can be compared where response times follow other loads.
+		work := only(r.Verdicts, func(v record.Verdict) bool { return v.Arm == s.Arm && !v.Primary })
+		done := listed(work, func(v record.Verdict) string {
+			return strings.ReplaceAll(v.Metric, "_", " ") + " " + string(v.Verdict) + when(v.Verdict != stats.Refused, " (%+.1f %%)", 100*(v.Ratio-1))
+		})
+		return fmt.Sprintf("%s against %s: %s, and response times follow the load (%s)", s.Arm, s.Baseline, done, strings.Join(s.Differs, ", "))
 	case record.StarvesClients:
 		return fmt.Sprintf("%s %s, so that it has no times to set against %s", s.Arm, starvedBy(r, s.Arm), s.Baseline)
 	case record.NoTimesBeside:
@@ -258,15 +263,6 @@ func undecided(s record.Standing, open []record.Verdict) string {
 		leaning = strings.TrimSuffix(fmt.Sprintf(" and leans %s (%s): %s", lower(leans[0].Lean), changes(leans), shownBy(leans)), ": ")
 	}
 	return fmt.Sprintf("%s against %s is undecided after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning)
-}
-
-// workDone lists the verdicts on work done and its cost, with a word for each. Only these can
-// be compared when loads differ, because response times follow the load.
-func workDone(r *record.Result, arm string) string {
-	of := only(r.Verdicts, func(v record.Verdict) bool { return v.Arm == arm && !v.Primary })
-	return listed(of, func(v record.Verdict) string {
-		return strings.ReplaceAll(v.Metric, "_", " ") + " " + string(v.Verdict) + when(v.Verdict != stats.Refused, " (%+.1f %%)", 100*(v.Ratio-1))
-	})
 }
 
 // verdictOn returns the verdict on an arm's metric; the zero Verdict if there is none.

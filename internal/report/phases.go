@@ -148,14 +148,18 @@ func (b breakdown) cells() [][]string {
 	return rows(b.Rows, append(fields, sum)...)
 }
 
-// breakdownParts returns a section for each breakdown. The last one has the legend and the
-// coverage, which hold for both.
+// breakdownParts returns a section for each breakdown. The last one has the legend, which holds for both, and
+// the share of requests that lack the server's stamps.
 func breakdownParts(r *record.Result) (parts []document.Part) {
 	tables := breakdowns(r)
 	for i, b := range tables {
 		notes := []document.Part{document.Lines(b.Differences)}
 		if i == len(tables)-1 {
-			notes = append(notes, document.Note(legend(tables)), document.Note(coverage(r)))
+			partly := only(r.Arms, func(a record.Arm) bool { return stamped(a) && a.Joined > 0 && a.Joined < 1 })
+			coverage := each(partly, func(a record.Arm) string {
+				return fmt.Sprintf("%s: %.3f %% of its requests were not accounted for by the server", a.Name, 100*(1-a.Joined))
+			})
+			notes = append(notes, document.Note(legend(tables)), document.Note(strings.Join(coverage, "; ")))
 		}
 		parts = append(parts, document.Section{
 			ID: fmt.Sprintf("phases-%d", i+1), Title: "Where the time went " + b.Title, About: overBlocks("means", b.Caveat),
@@ -190,15 +194,6 @@ func stackOf(b breakdown) document.Chart {
 
 // stretchClass returns the CSS class of a stretch, which gives it the same colour in every drawing.
 func stretchClass(name string) string { return "stretch s-" + strings.ReplaceAll(name, " ", "-") }
-
-// coverage tells, for each arm in which some requests lack the server's stamps, the share of
-// these; "" for none.
-func coverage(r *record.Result) string {
-	partly := only(r.Arms, func(a record.Arm) bool { return stamped(a) && a.Joined > 0 && a.Joined < 1 })
-	return strings.Join(each(partly, func(a record.Arm) string {
-		return fmt.Sprintf("%s: %.3f %% of its requests were not accounted for by the server", a.Name, 100*(1-a.Joined))
-	}), "; ")
-}
 
 // difference describes one difference of two arms' mean times in a sentence, its largest pieces
 // first. Pieces that are not sure are summed up as the rest.

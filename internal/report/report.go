@@ -165,15 +165,19 @@ func CSV(w io.Writer, r *record.Result) error {
 	rows := [][]string{{"run", "scenario", "arm", "mode", "role", "metric", "primary", "unit", "value",
 		"verdict", "ratio", "low", "high", "blocks", "won", "needed", "reason"}}
 	// Every arm has a row for every metric, measured or not, so that tables of different runs fit together.
-	for i := range r.Arms {
-		a := &r.Arms[i]
+	for _, a := range r.Arms {
 		for _, m := range stats.Metrics() {
-			value := ""
+			value, judged := "", make([]string, 8)
 			if v := a.Median(m.Name); v != nil {
 				value = float(*v)
 			}
-			row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Role), m.Name, strconv.FormatBool(m.Primary), m.Unit, value}
-			rows = append(rows, append(row, judged(r, a, m.Name)...))
+			if v := verdictOn(either(a.Role == record.Copy, r.AA, r.Verdicts), a.Name, m.Name); v.Arm != "" {
+				// A refused verdict counts no blocks as won; 0 would read as "lost all".
+				won := either(v.Verdict == stats.Refused, "", strconv.Itoa(v.Won))
+				judged = []string{string(v.Verdict), quotient(v.Ratio), quotient(v.Low), quotient(v.High),
+					strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason.String()}
+			}
+			rows = append(rows, append([]string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Role), m.Name, strconv.FormatBool(m.Primary), m.Unit, value}, judged...))
 		}
 	}
 	return writeCSV(w, rows)
@@ -185,19 +189,6 @@ func writeCSV(w io.Writer, rows [][]string) error {
 	var b strings.Builder
 	_ = csv.NewWriter(&b).WriteAll(each(rows, func(row []string) []string { return each(row, document.Harmless) })) // into memory: no error
 	return emit(w, "csv", b.String())
-}
-
-// judged returns the eight verdict columns of one arm and metric, in the order of the head in
-// CSV. All are empty without a verdict.
-func judged(r *record.Result, a *record.Arm, metric string) []string {
-	v := verdictOn(either(a.Role == record.Copy, r.AA, r.Verdicts), a.Name, metric)
-	if v.Arm == "" {
-		return make([]string, 8)
-	}
-	// A refused verdict counts no blocks as won; 0 would read as "lost all".
-	won := either(v.Verdict == stats.Refused, "", strconv.Itoa(v.Won))
-	return []string{string(v.Verdict), quotient(v.Ratio), quotient(v.Low), quotient(v.High),
-		strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason.String()}
 }
 
 // quotient formats a ratio; "" for 0, which means that there is none.

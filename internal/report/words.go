@@ -301,24 +301,20 @@ func silent(r *record.Result) []string {
 }
 
 // failings lists the arms that failed requests, starved connections or overflowed an accept
-// queue, a line for each failing.
+// queue, a line for each failing. How requests failed is told with the most frequent end first.
 func failings(arms []record.Arm) (lines []string) {
 	for _, a := range arms {
+		ends := slices.SortedFunc(maps.Keys(a.Failures), func(x, y string) int { return cmp.Or(cmp.Compare(a.Failures[y], a.Failures[x]), cmp.Compare(x, y)) })
+		counts := listed(ends, func(end string) string { return end + ": " + count(a.Failures[end]) })
 		overflows := int(*cmp.Or(a.Overflows, new(float64)))
 		lines = append(lines, nonEmpty(
-			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, plural(a.Errors, "request"), count(a.Requests), ends(a.Failures)),
+			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, plural(a.Errors, "request"), count(a.Requests), when(counts != "", " (%s)", counts)),
 			when(a.StarvedConnections > 0 && (a.Fairness == nil || !a.Fairness.Short), "%s STARVED %s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)",
 				a.Name, plural(a.StarvedConnections, "connection"), evenness(a, 2)),
 			when(overflows > 0, "%s: the host counted %s that found an accept queue full (ListenOverflows)", a.Name, plural(overflows, "connection")),
 		)...)
 	}
 	return lines
-}
-
-// ends lists how failed requests ended, the most frequent first: " (status 500: 12)"; "" if that is unknown.
-func ends(failures map[string]int) string {
-	names := slices.SortedFunc(maps.Keys(failures), func(a, b string) int { return cmp.Or(cmp.Compare(failures[b], failures[a]), cmp.Compare(a, b)) })
-	return when(len(names) > 0, " (%s)", listed(names, func(name string) string { return name + ": " + count(failures[name]) }))
 }
 
 // byArm groups verdicts by arm, in order of first appearance.
