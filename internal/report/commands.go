@@ -124,15 +124,11 @@ func since(a *record.Attack) string {
 // generated describes the work and the delays of the load generator, for the facts of an attack: how busy it
 // was, how late it sent, how it rested, how late it read, and how long garbage collection stopped it.
 func generated(g *record.Generator) string {
-	rest := ""
-	switch g.Rest {
-	case "":
+	rest := when(g.Rest != "", ", slept between requests: it shares the server's CPU") + when(g.Rest != "" && g.Rest != record.RestWaits, " (as SCHED_RR, so that it goes first when it wakes)")
 	// A generator that never sleeps needs CPUs for itself, and the longest gap between two
 	// looks bounds how late it reads a reply.
-	case "spins":
+	if g.Rest == record.RestSpins {
 		rest = fmt.Sprintf(", never slept, looked for replies every %s at least", seconds(g.LongestGap))
-	default:
-		rest = ", slept between requests: it shares the server's CPU" + when(g.Rest != record.RestWaits, " (as SCHED_RR, so that it goes first when it wakes)")
 	}
 	return fmt.Sprintf("%.0f %% busy, longest lag %s", 100*g.Busy, seconds(g.LongestLag)) + rest + readLate(g.ReadLate) +
 		when(g.GCs > 0, ", %s paused it for %s at most", plural(int(g.GCs), "garbage collection"), seconds(g.LongestPause))
@@ -173,16 +169,15 @@ func quantiles(q record.Quantiles) string {
 	return either(q.Count > 0, listed(known, func(at quantileOf) string { return at.name + " " + seconds(at.value) }), "none")
 }
 
-// judgements are the classes of an audit's findings in the order of the report: the heading of
-// each, and its word in the answer.
-var judgements = []struct {
-	kind  record.Judgement
-	title string
-	short string
-}{
-	{record.Impossible, "Impossible", "impossible"},
-	{record.Suspicious, "Suspicious", "suspicious"},
-	{record.CannotTell, "Cannot be told", "cannot be told"},
+// A judgement is a class of an audit's findings: its heading in the report, and its word in the answer.
+type judgement struct {
+	kind         record.Judgement
+	title, short string
+}
+
+// judgements are in the order of the report.
+var judgements = []judgement{
+	{record.Impossible, "Impossible", "impossible"}, {record.Suspicious, "Suspicious", "suspicious"}, {record.CannotTell, "Cannot be told", "cannot be told"},
 }
 
 // Audit writes an audit as json, markdown or, for any other format, text for a terminal. A text has each kind
@@ -236,31 +231,25 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 	return d
 }
 
-// auditAnswer tells how to treat the gravest finding, and counts the findings of each class, and
-// the runs that were read.
+// auditAnswer tells how to treat the first finding that is impossible or suspicious, as findings are in the
+// order of their weight, and counts the findings of each class and the runs that were read. Without such a
+// finding it tells what the first of the others means for all figures, where its code has such words.
 func auditAnswer(a *record.Audit) string {
-	counts := make([]string, len(judgements))
-	for i, j := range judgements {
-		n := len(only(a.Findings, func(f record.AuditFinding) bool { return f.Kind == j.kind }))
-		counts[i] = fmt.Sprintf("%d %s", n, j.short)
+	grave := first(a.Findings, func(f record.AuditFinding) bool { return f.Kind != record.CannotTell })
+	limits := first(a.Findings, func(f record.AuditFinding) bool { but := f.Fact().Part("but"); return but != "" && but != string(f.Code) })
+	advice := "Nothing speaks against these figures"
+	switch {
+	case grave.Code != "":
+		advice = where(a, grave) + grave.Fact().Part("do")
+	case limits.Code != "":
+		advice += ", but " + limits.Fact().Part("but")
+	case len(a.Findings) > 0:
+		advice += ", but see what they cannot tell"
 	}
-	return fmt.Sprintf("%s. %s, in %s of %s.", auditAdvice(a), strings.Join(counts, ", "), plural(len(a.Runs), "run"), a.Format)
-}
-
-// auditAdvice returns what to do about the first finding that is impossible or suspicious: findings
-// are in the order of their weight. Without one it returns what the first of the others means for
-// all figures, where its code has such words. It has no full stop.
-func auditAdvice(a *record.Audit) string {
-	const nothing = "Nothing speaks against these figures"
-	if f := first(a.Findings, func(f record.AuditFinding) bool { return f.Kind != record.CannotTell }); f.Code != "" {
-		return where(a, f) + f.Fact().Part("do")
-	}
-	for _, f := range a.Findings {
-		if but := f.Fact().Part("but"); but != "" && but != string(f.Code) {
-			return nothing + ", but " + but
-		}
-	}
-	return nothing + when(len(a.Findings) > 0, ", but see what they cannot tell")
+	counts := listed(judgements, func(j judgement) string {
+		return fmt.Sprintf("%d %s", len(only(a.Findings, func(f record.AuditFinding) bool { return f.Kind == j.kind })), j.short)
+	})
+	return fmt.Sprintf("%s. %s, in %s of %s.", advice, counts, plural(len(a.Runs), "run"), a.Format)
 }
 
 // where returns the line and name of the run that a finding is about, to put in front of its

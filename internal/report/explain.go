@@ -255,7 +255,10 @@ func flameChart(f record.Flame) flame {
 		}
 		if f.Base != "" { // the colours carry the comparison, so they cannot tell the package
 			box.Title += fmt.Sprintf(", %+.2f points", 100*b.Change)
-			box.Fill = changeColour(b.Change)
+			// Red for a larger share than in the other arm, blue for a smaller one. The colour is fullest from
+			// a tenth of the samples on, and grows with the square root, so that small changes can be seen.
+			pale := 255 - int(math.Round(150*min(1, math.Sqrt(math.Abs(b.Change)/.1))))
+			box.Fill = template.CSS(fmt.Sprintf(either(b.Change > 0, "rgb(255,%d,%d)", "rgb(%d,%d,255)"), pale, pale))
 		}
 		// 3 px stay free at both ends of a name.
 		if letters := int((box.Wide - 6) / flameLetter); letters >= 3 {
@@ -287,14 +290,6 @@ func flameColour(name string) template.CSS {
 		return "#b6d7a0"
 	}
 	return "#e8d588"
-}
-
-// changeColour returns red for a frame with a larger share than in the other arm, blue for a
-// smaller share. The colour is fullest from a tenth of the samples on. It grows with the square
-// root, so that small changes can be seen.
-func changeColour(by float64) template.CSS {
-	pale := 255 - int(math.Round(150*min(1, math.Sqrt(math.Abs(by)/.1))))
-	return template.CSS(fmt.Sprintf(either(by > 0, "rgb(255,%d,%d)", "rgb(%d,%d,255)"), pale, pale))
 }
 
 // FlameSVG writes a flame graph as an SVG file of its own.

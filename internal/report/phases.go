@@ -299,7 +299,11 @@ func twins(r *record.Result) document.Part {
 			if w.P99 != nil {
 				tails = append(tails, w.P99.Median, w.MeasuredP99.Median)
 			}
-			lines = append(lines, remarked(a)...)
+			lines = append(lines, nonEmpty(when(w.Note != "", "%s: %s", a.Name, w.Note))...)
+			if l := w.Loss; l != nil && l.Median+w.MeasuredLoss.Median > 0 {
+				lines = append(lines, fmt.Sprintf("%s: the twin turned away %s, measured %s; the times are those of the others",
+					a.Name, percent("%.3g", l.Median), percent("%.3g", w.MeasuredLoss.Median)))
+			}
 		}
 	}
 	// Each kind of figure has its unit, since CPU time may be in µs and the tail in s.
@@ -328,14 +332,4 @@ func twins(r *record.Result) document.Part {
 		Lead:  "Each arm beside its own requests in an ideal scheduler of its kind, block by block.",
 		Parts: []document.Part{document.Table{Rows: table}, lines, document.Note(legend)},
 	}
-}
-
-// remarked returns the notes about an arm's twin: its assumptions, and the losses.
-func remarked(a record.Arm) []string {
-	lines := nonEmpty(when(a.Twin.Note != "", "%s: %s", a.Name, a.Twin.Note))
-	if l := a.Twin.Loss; l != nil && l.Median+a.Twin.MeasuredLoss.Median > 0 {
-		lines = append(lines, fmt.Sprintf("%s: the twin turned away %s, measured %s; the times are those of the others",
-			a.Name, percent("%.3g", l.Median), percent("%.3g", a.Twin.MeasuredLoss.Median)))
-	}
-	return lines
 }

@@ -172,26 +172,17 @@ func gateEvidence(r *record.Result) document.Facts {
 	return append(sure, labelled("Open", remedies(r), remedy(r, needed)+when(needed > 0 && needed <= mostBlocks, "; raise --budget"))...)
 }
 
-// gateFigures returns the table of a gate with the rule for its answers.
-func gateFigures(r *record.Result) document.Part {
-	const rule = "worse: surely above no change, and in the median by more than half of what is allowed; fine: surely within what is allowed; a change is the median over blocks, not the quotient of two figures"
-	return document.Section{Parts: []document.Part{gateTable(r), document.Lines{rule}}}
-}
-
 // remedies returns what may close an open gate, apart from more blocks: it asks for less, or loads less.
 func remedies(r *record.Result) string {
-	text := "a lower --rate has less noise of queueing, and --allow can allow more"
 	fine := only(r.Gate, func(g record.Gated) bool { return g.Answer == record.GateFine })
 	// An open metric that looks worse must not be left out.
 	worse := slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
 		ratio := either(stats.MetricOf(g.Metric).HigherIsBetter, 1/g.Ratio, g.Ratio)
 		return g.Answer == record.GateOpen && ratio > 1+g.Allow/4
 	})
-	if len(fine) > 0 && !worse {
-		words := each(fine, func(g record.Gated) string { return cmp.Or(stats.MetricOf(g.Metric).Word, g.Metric) })
-		text += "; --metric " + strings.Join(words, ",") + " asks only for what this machine can tell"
-	}
-	return text
+	words := each(fine, func(g record.Gated) string { return cmp.Or(stats.MetricOf(g.Metric).Word, g.Metric) })
+	return "a lower --rate has less noise of queueing, and --allow can allow more" +
+		when(len(fine) > 0 && !worse, "; --metric %s asks only for what this machine can tell", strings.Join(words, ","))
 }
 
 // gateAnswer returns the answer of a gate in one or two sentences, with the metrics that decided it.
@@ -237,9 +228,11 @@ func allowed(g record.Gated) string {
 	return change(either(stats.MetricOf(g.Metric).HigherIsBetter, 1/(1+g.Allow), 1+g.Allow)) + " allowed"
 }
 
-// gateTable returns a row for each metric of the gate: both figures, the change with its
-// interval, the change that is allowed, and the answer. Cells without a figure are empty.
-func gateTable(r *record.Result) document.Table {
+// gateFigures returns the table of a gate with the rule for its answers: a row for each metric with both
+// figures, the change with its interval, the change that is allowed, and the answer. Cells without a figure
+// are empty.
+func gateFigures(r *record.Result) document.Part {
+	const rule = "worse: surely above no change, and in the median by more than half of what is allowed; fine: surely within what is allowed; a change is the median over blocks, not the quotient of two figures"
 	before, after := r.Arms[0], r.Arms[len(r.Arms)-1]
 	rows := [][]string{{"", before.Name, after.Name, "change", "surely between", "allowed", "answer"}}
 	for _, g := range r.Gate {
@@ -247,10 +240,7 @@ func gateTable(r *record.Result) document.Table {
 		figure := func(a record.Arm) string { return cells(m, []record.Arm{a})[0] }
 		if m.Name == "memory" { // which is no metric of blocks
 			figure = func(a record.Arm) string {
-				if a.Footprint == nil {
-					return ""
-				}
-				return bytesText(a.Footprint.Memory)
+				return when(a.Footprint != nil, "%s", bytesText(cmp.Or(a.Footprint, &record.Footprint{}).Memory))
 			}
 		}
 		rows = append(rows, []string{
@@ -258,7 +248,7 @@ func gateTable(r *record.Result) document.Table {
 			when(g.Low > 0, "%s to %s", bound(g.Low, false), bound(g.High, false)), strings.TrimSuffix(allowed(g), " allowed"), string(g.Answer),
 		})
 	}
-	return document.Table{Rows: rows}
+	return document.Section{Parts: []document.Part{document.Table{Rows: rows}, document.Lines{rule}}}
 }
 
 // A topicChart is the chart of a page of docs/experiments.

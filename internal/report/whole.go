@@ -304,12 +304,10 @@ func ratioAxis(verdicts []record.Verdict) axis {
 	return x
 }
 
-// ratioTicks returns ticks at ratio 1 and at round ratios, with room between the labels. The
-// ratios are in the order of their importance: each gets a tick if none before it is too near.
+// ratioTicks returns ticks at ratio 1 and at round ratios, in the order of their importance: each gets a
+// tick if there is room for its label.
 func ratioTicks(x axis) []tick {
-	// room is the width of a label such as "+100 %", in px. A label is centred on its tick, so
-	// two ticks need it between them.
-	const room = 46
+	const room = 46 // px, the width of a label such as "+100 %"
 	ticks := []tick{{x.At(1), "same", false}}
 	for _, v := range []float64{2, 0.5, 1.5, 1.25, 0.8, 10, 0.1, 5, 0.2, 3, 100, 0.01, 1.1, 0.9} {
 		near := func(t tick) bool { return math.Abs(float64(t.At-x.At(v))) < room }

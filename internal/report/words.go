@@ -430,18 +430,16 @@ func Load(c record.Clients) string {
 		when(c.Engine != "", ", sent by the engine %s", c.Engine)
 }
 
-// sizeFlags are the flags of `schedlab serve` that bound how much a server does at a time, with
-// the words for one and for several. They are the settings that a reader needs to compare two modes.
-var sizeFlags = []struct{ flag, one, many string }{
-	{"workers", "worker", "workers"}, {"listeners", "listener", "listeners"}, {"processes", "process", "processes"},
-	{"threads", "thread", "threads"}, {"kv-locks", "lock", "locks"},
-}
-
 // sizes tells what the arms' names leave out: the mode behind another name, and how many workers,
 // listeners or processes an arm has: "mine is pool-request with 4 workers". "" if the names say it
 // all, or if the line would name too many arms to be read.
 func sizes(arms []record.Arm) string {
 	const most = 3
+	// The flags of `schedlab serve` that bound how much a server does at a time.
+	flags := []struct{ name, one, many string }{
+		{"workers", "worker", "workers"}, {"listeners", "listener", "listeners"}, {"processes", "process", "processes"},
+		{"threads", "thread", "threads"}, {"kv-locks", "lock", "locks"},
+	}
 	var all []string
 	for _, a := range choices(arms) {
 		// The sizes are only in the command. A command of another program, without a mode, has
@@ -451,10 +449,10 @@ func sizes(arms []record.Arm) string {
 			continue
 		}
 		var has []string
-		for _, s := range sizeFlags {
-			i := slices.Index(words, "--"+s.flag)
-			if i >= 0 && i+1 < len(words) && !strings.Contains(a.Name, s.flag+"=") {
-				has = append(has, words[i+1]+nbsp+either(words[i+1] == "1", s.one, s.many)+when(s.flag == "workers" && a.Busy > 0, " (%.0f busy on average)", a.Busy))
+		for _, s := range flags {
+			i := slices.Index(words, "--"+s.name)
+			if i >= 0 && i+1 < len(words) && !strings.Contains(a.Name, s.name+"=") {
+				has = append(has, words[i+1]+nbsp+either(words[i+1] == "1", s.one, s.many)+when(s.name == "workers" && a.Busy > 0, " (%.0f busy on average)", a.Busy))
 			}
 		}
 		// The name of an arm begins with its mode unless the user chose another name.
