@@ -236,7 +236,10 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 // finding it tells what the first of the others means for all figures, where its code has such words.
 func auditAnswer(a *record.Audit) string {
 	grave := first(a.Findings, func(f record.AuditFinding) bool { return f.Kind != record.CannotTell })
-	limits := first(a.Findings, func(f record.AuditFinding) bool { but := f.Fact().Part("but"); return but != "" && but != string(f.Code) })
+	limits := first(a.Findings, func(f record.AuditFinding) bool {
+		but := f.Fact().Part("but")
+		return but != "" && but != string(f.Code)
+	})
 	advice := "Nothing speaks against these figures"
 	switch {
 	case grave.Code != "":
