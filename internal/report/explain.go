@@ -293,9 +293,7 @@ func flameColour(name string) template.CSS {
 }
 
 // FlameSVG writes a flame graph as an SVG file of its own.
-func FlameSVG(w io.Writer, f record.Flame) error {
-	return writeSVG(w, draw("flame", flameChart(f)))
-}
+func FlameSVG(w io.Writer, f record.Flame) error { return writeSVG(w, draw("flame", flameChart(f))) }
 
 // profiled returns the results of an explanation's profiles: the functions that changed most,
 // the states of requests in the traces, the commands that open the files, and the flame graphs.

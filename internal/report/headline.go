@@ -12,9 +12,7 @@ import (
 )
 
 // Doubt returns a fact in one line, with the name of its arm and a colon in front if it is about one arm.
-func Doubt(f record.Fact) string {
-	return when(f.Arm != "", "%s: ", f.Arm) + f.String()
-}
+func Doubt(f record.Fact) string { return when(f.Arm != "", "%s: ", f.Arm) + f.String() }
 
 // Headline returns the answer of a run in one or a few sentences: the answer of a gate, else
 // the claims of the scenario if the run decided one, else the ranking of its arms. Claims that

@@ -107,9 +107,7 @@ func newHeatGrid(arms []record.Arm) *heatGrid {
 }
 
 // columns returns the number of columns.
-func (g *heatGrid) columns() int {
-	return (len(g.blocks)*g.slices + g.perColumn - 1) / g.perColumn
-}
+func (g *heatGrid) columns() int { return (len(g.blocks)*g.slices + g.perColumn - 1) / g.perColumn }
 
 // span names the numbers of requests of a colour.
 func (g *heatGrid) span(step int) string {

@@ -164,23 +164,16 @@ type mapChart struct {
 	Left, Right, Bottom px // of the cells
 	X, Y                []tick
 	XMiddle, YMiddle    px // of the axes' names
-	Cells               []mapCell
+	Cells, Legend       []mapCell
 	Border, Law         string // SVG path data
-	Legend              []mapKey
 }
 
-// A mapCell is one cell as drawn, at its upper left corner. Sentence is shown under the pointer.
+// A mapCell is one cell as drawn, at its upper left corner, or one entry of the legend, with a swatch of Class;
+// "" for none. Sentence is shown under the pointer.
 type mapCell struct {
 	X, Y                          px
 	Class, Mark, Figure, Sentence string
 	Hatched                       bool
-}
-
-// A mapKey is one entry of the legend, with a swatch of Class; "" for none.
-type mapKey struct {
-	X, Y        px
-	Class, Text string
-	Hatched     bool
 }
 
 // Sizes of a map's chart.
@@ -254,7 +247,7 @@ func (c *mapChart) legend() {
 		if at > c.Left && at+width > wide {
 			at, line = c.Left, line+keyHeight
 		}
-		c.Legend = append(c.Legend, mapKey{at, line, class, text, hatched})
+		c.Legend = append(c.Legend, mapCell{X: at, Y: line, Class: class, Mark: text, Hatched: hatched})
 		at += width
 	}
 	for _, k := range kindsOn(c.Map) {
@@ -272,7 +265,7 @@ func (c *mapChart) legend() {
 	// The line about the figures has no swatch and may be longer than the map, so the drawing grows with it.
 	figures := "Figures: " + figuresOf(c.Map)
 	line += keyHeight
-	c.Legend = append(c.Legend, mapKey{X: c.Left, Y: line, Text: figures})
+	c.Legend = append(c.Legend, mapCell{X: c.Left, Y: line, Mark: figures})
 	c.Width = max(wide, c.Left+px(8*len([]rune(c.Title))), c.Left+px(7*len([]rune(figures)))) + 16
 	c.Height = line + 28
 }

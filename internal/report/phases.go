@@ -247,9 +247,7 @@ func modelled(arm, model, formula string) string {
 
 // lossText formats a loss, a ratio, in per cent with two digits. No run has enough requests to measure
 // a loss below one in a million.
-func lossText(v float64) string {
-	return either(v > 0 && v < 1e-6, "~0"+nbsp+"%", percent("%.2g", v))
-}
+func lossText(v float64) string { return either(v > 0 && v < 1e-6, "~0"+nbsp+"%", percent("%.2g", v)) }
 
 // compared lists a prediction's figures with the measured ones, and the change from theory to
 // measurement. For an arm that lost requests it compares the mean of good replies alone, as

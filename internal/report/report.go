@@ -112,9 +112,7 @@ func emit(w io.Writer, format, text string) error {
 // JSON writes the whole result, indented, with lists of numbers and points of curves on one
 // line each, so that a person can read it too. record.Result documents the fields; the headline
 // is added. Lists are never null. NaN or an infinite figure is an error.
-func JSON(w io.Writer, r *record.Result) error {
-	return writeJSON(w, complete(r))
-}
+func JSON(w io.Writer, r *record.Result) error { return writeJSON(w, complete(r)) }
 
 // complete returns a copy of r with its headline, and with empty lists in place of nil, so that
 // a program needs no case for null. The lists are copies too: r stays unchanged.
@@ -192,9 +190,7 @@ func writeCSV(w io.Writer, rows [][]string) error {
 }
 
 // quotient formats a ratio; "" for 0, which means that there is none.
-func quotient(v float64) string {
-	return when(v != 0, "%s", float(v))
-}
+func quotient(v float64) string { return when(v != 0, "%s", float(v)) }
 
 // float formats v with all its digits, for programs.
 func float(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

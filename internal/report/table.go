@@ -132,9 +132,7 @@ func first[T any](all []T, f func(T) bool) (found T) {
 func listed[T any](all []T, f func(T) string) string { return strings.Join(each(all, f), ", ") }
 
 // nonEmpty returns the lines that are not empty.
-func nonEmpty(lines ...string) []string {
-	return only(lines, func(l string) bool { return l != "" })
-}
+func nonEmpty(lines ...string) []string { return only(lines, func(l string) bool { return l != "" }) }
 
 // when returns a part of a sentence, formatted as by Sprintf, where it applies; else "". Its
 // arguments are evaluated in either case.
@@ -330,11 +328,7 @@ func plain(v float64) string {
 }
 
 // plural returns n and the word, with an s unless n is 1.
-func plural(n int, word string) string {
-	return count(n) + nbsp + word + when(n != 1, "s")
-}
+func plural(n int, word string) string { return count(n) + nbsp + word + when(n != 1, "s") }
 
 // Figure formats a value of a metric in its base unit, like 1.23 ms or 2,000/s.
-func Figure(m stats.Metric, v float64) string {
-	return either(m.Unit == "s", seconds(v), rate(v))
-}
+func Figure(m stats.Metric, v float64) string { return either(m.Unit == "s", seconds(v), rate(v)) }

@@ -41,9 +41,7 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error { return writeText
 func Markdown(w io.Writer, r *record.Result) error { return writeMarkdown(w, whole(r, false)) }
 
 // writeMarkdown writes any document as Markdown.
-func writeMarkdown(w io.Writer, d document.Document) error {
-	return emit(w, "markdown", d.Markdown())
-}
+func writeMarkdown(w io.Writer, d document.Document) error { return emit(w, "markdown", d.Markdown()) }
 
 // HTML writes r as one page that needs no script and loads no other file. Everything from outside
 // is escaped. The page contains the result as JSON in the element with id "result".

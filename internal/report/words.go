@@ -109,9 +109,7 @@ func needed(r *record.Result, v record.Verdict) string {
 }
 
 // reason returns the words for why a verdict was refused, also for a record that has none.
-func reason(v record.Verdict) string {
-	return cmp.Or(v.Reason.String(), "no reason recorded")
-}
+func reason(v record.Verdict) string { return cmp.Or(v.Reason.String(), "no reason recorded") }
 
 // oneReason returns the reason for which all of vs were refused; "" if the reasons differ, a
 // verdict was not refused, or vs is empty.
@@ -245,9 +243,7 @@ func slowestMost(r *record.Result) (arm string, most float64) {
 
 // cpus returns "CPU" if list names one CPU, else "CPUs". An empty list means a load that is not
 // pinned, which may use all CPUs.
-func cpus(list string) string {
-	return either(record.CountCPUs(list, 2) == 1, "CPU", "CPUs")
-}
+func cpus(list string) string { return either(record.CountCPUs(list, 2) == 1, "CPU", "CPUs") }
 
 // xmax formats an arm's closed-loop throughput, and how far apart the halves of its probe were:
 // halves far apart mean that the figure is rough.
