@@ -14,7 +14,7 @@
 //   - headline.go: the answer in one sentence
 //   - words.go: verdicts, loads and machines in words
 //   - table.go: tables, units and digits
-//   - chart.go: axes, lines and bars; curves.go, heat.go and phases.go: the drawings of a run, also
+//   - chart.go: axes, lines and bars; curves.go and phases.go: the drawings of a run, also
 //     while it goes on
 //   - capacity.go, map.go, explain.go, commands.go: the other results of schedlab
 //
