@@ -449,17 +449,14 @@ func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, tally *attack.Ta
 	}
 	if o.Closed() {
 		sum.Arrivals = closedWords(f.clients)
+		files.Start(clients.Start)
+		var werr error
 		for i, r := range clients.Requests {
 			tally.Add(r, clients.Stamps[i])
+			werr = cmp.Or(werr, files.Write(i, r))
 		}
 		tally.EndClosed(o, &clients)
-		files.Start(clients.Start)
-		for seq, r := range clients.Requests {
-			if werr := files.Write(seq, r); werr != nil {
-				return result, werr
-			}
-		}
-		return result, err
+		return result, cmp.Or(werr, err)
 	}
 	leftOut := ""
 	// The summary tells which lines of a log were not replayed.

@@ -14,7 +14,6 @@ import (
 	"schedlab/internal/history"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
 )
@@ -87,52 +86,15 @@ kernel or schedlab changed. Only a gate or a comparison decides whether a server
 			if err != nil {
 				return err
 			}
-			t, err := trendTable(all, stats.MetricOf(args[0]), arm)
+			t, err := history.Trend(all, stats.MetricOf(args[0]), arm)
 			if err != nil {
-				return err
+				return usage(err)
 			}
 			return writeTable(cmd, t, "A change may be the machine's: 'schedlab gate' compares two builds at the same time.")
 		},
 	}
 	cmd.Flags().StringVar(&arm, "arm", "", "the arm to show (default each run's first)")
 	return cmd
-}
-
-// trendTable returns a row for each run that has the metric, the oldest first.
-func trendTable(all []history.Run, m stats.Metric, arm string) (document.Table, error) {
-	type point struct {
-		history.Run
-		value float64
-	}
-	var points []point
-	most := 0.0
-	for _, p := range slices.Backward(all) {
-		if p.Record.Result == nil {
-			continue
-		}
-		for i, a := range p.Record.Result.Arms {
-			if v := a.Median(m.Name); v != nil && (a.Name == arm || arm == "" && i == 0) {
-				points, most = append(points, point{p, *v}), max(most, *v)
-			}
-		}
-	}
-	if len(points) == 0 {
-		return document.Table{}, usagef("no run here has a %s of the arm %q; 'schedlab history' lists them", m.Label, cmp.Or(arm, "named first"))
-	}
-	rows := [][]string{{"run", m.Label, "", ""}}
-	last := points[0]
-	for _, p := range points {
-		if p.Scenario != last.Scenario {
-			return document.Table{}, usagef("these are runs of several scenarios, as %s and %s; name one with --scenario", last.Scenario, p.Scenario)
-		}
-		changed := ""
-		if p.Machine != last.Machine || p.Version != last.Version {
-			changed = "now " + p.Machine + ", schedlab " + p.Version
-		}
-		rows = append(rows, []string{p.Name, report.Figure(m, p.value), strings.Repeat("#", int(30*p.value/most+.5)), changed})
-		last = p
-	}
-	return document.Table{Rows: rows, Words: true, Below: 3}, nil
 }
 
 // newHistoryDiff makes the command that shows in what two runs differ.
@@ -188,7 +150,7 @@ younger than --older. A run that is under way stays, too.`,
 			if err != nil {
 				return err
 			}
-			old, did := prunable(all, keep, time.Now().Add(-age)), "would remove"
+			old, did := history.Prunable(all, keep, time.Now().Add(-age)), "would remove"
 			if !dryRun {
 				did = "removed"
 				for _, p := range old {
@@ -207,20 +169,6 @@ younger than --older. A run that is under way stays, too.`,
 	cmd.Flags().StringVar(&older, "older", "", "remove only runs older than this, like 30d or 12h")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be removed")
 	return cmd
-}
-
-// prunable returns the runs that started before a time and are not among the newest keep of their
-// scenario. Runs that cannot be read, and those that may be under way, stay:
-// their files may still be needed.
-func prunable(all []history.Run, keep int, before time.Time) (old []history.Run) {
-	seen := map[string]int{}
-	for _, p := range all {
-		seen[p.Scenario]++
-		if p.Problem == "" && p.Status != string(record.Running) && seen[p.Scenario] > keep && p.Started.Before(before) {
-			old = append(old, p)
-		}
-	}
-	return old
 }
 
 // parseAge parses a duration, in days, too: 30d. "" is 0.

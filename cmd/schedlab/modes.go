@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"schedlab/internal/model"
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 	"schedlab/loadtests/recipes"
 )
 
@@ -38,19 +38,19 @@ func newModes() *cobra.Command {
 				modes = []model.Mode{m}
 			}
 			// JSON is for programs. Text is a page for one mode, else a table.
-			switch w := cmd.OutOrStdout(); {
+			switch {
 			case output == "json":
 				for i, m := range modes {
 					modes[i].Flags = append([]string{}, m.Flags...) // a list, where a mode has none, and not null
 				}
-				return record.WriteJSON(w, struct {
+				return record.WriteJSON(cmd.OutOrStdout(), struct {
 					Schema int          `json:"schema"`
 					Modes  []model.Mode `json:"modes"`
 				}{1, modes})
 			case len(args) == 1:
-				return writeMode(w, modes[0])
+				return writeMode(cmd, modes[0])
 			default:
-				return writeModes(w, modes)
+				return writeModes(cmd, modes)
 			}
 		},
 	}
@@ -69,27 +69,19 @@ func modeNames() (names []string) {
 
 // writeModes prints a table of modes with their places on the axes. The last line points at the
 // page of a mode.
-func writeModes(w io.Writer, modes []model.Mode) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "MODE\tSTACK\tACCEPT\tUNIT\tEXECUTOR\tQUEUE\tOVERFLOW\tTHREAD\tWHAT IT IS")
+func writeModes(cmd *cobra.Command, modes []model.Mode) error {
+	rows := [][]string{{"MODE", "STACK", "ACCEPT", "UNIT", "EXECUTOR", "QUEUE", "OVERFLOW", "THREAD", "WHAT IT IS"}}
 	for _, m := range modes {
 		a := m.Axes
-		fmt.Fprintln(tw, strings.Join([]string{m.Name, a.Stack, a.Accept, a.Unit, a.Executor, a.Queue, a.Overflow, a.Thread, m.Summary}, "\t"))
+		rows = append(rows, []string{m.Name, a.Stack, a.Accept, a.Unit, a.Executor, a.Queue, a.Overflow, a.Thread, m.Summary})
 	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(w, "\n'schedlab modes MODE' says when it wins and whom it starves.")
-	return err
+	return writeTable(cmd, document.Table{Rows: rows, Words: true}, "'schedlab modes MODE' says when it wins and whom it starves.")
 }
 
 // writeMode prints all that is known of one mode, with the flags that it has and others do not.
 // Flags that every mode has are left out.
-func writeMode(w io.Writer, m model.Mode) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(tw, "%s\t%s\n", m.Name, m.Summary)
-	fmt.Fprintf(tw, "axes\t%s\n", m.Axes)
-	fmt.Fprintf(tw, "imitates\t%s\nwins\t%s\nstarves\t%s\n", m.Imitates, m.Wins, m.Starves)
+func writeMode(cmd *cobra.Command, m model.Mode) error {
+	rows := [][]string{{m.Name, m.Summary}, {"axes", fmt.Sprint(m.Axes)}, {"imitates", m.Imitates}, {"wins", m.Wins}, {"starves", m.Starves}}
 	// The flags' help and defaults come from the declarations of serve.
 	var f serveFlags
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
@@ -100,10 +92,10 @@ func writeMode(w io.Writer, m model.Mode) error {
 		if !strings.Contains(help, "(default ") {
 			help += " (default " + flags.Lookup(name).DefValue + ")"
 		}
-		fmt.Fprintf(tw, "flag\t%s: %s\n", strings.TrimSpace("--"+name+" "+value), help)
+		rows = append(rows, []string{"flag", strings.TrimSpace("--"+name+" "+value) + ": " + help})
 	}
-	fmt.Fprintf(tw, "\tand what every mode has: 'schedlab serve --help'\n")
-	return tw.Flush()
+	rows = append(rows, []string{"", "and what every mode has: 'schedlab serve --help'"})
+	return writeTable(cmd, document.Table{Rows: rows, Words: true})
 }
 
 // newRecipe makes the command that prints a mode as one Go file. The files are in
@@ -131,7 +123,7 @@ an http.Handler without fasthttp take nethttp-gate, a limit on connections.`,
 			// Three answers: the list, a file, or a sentence.
 			w := cmd.OutOrStdout()
 			if len(args) == 0 {
-				return writeRecipes(w)
+				return writeRecipes(cmd)
 			}
 			m, err := model.Lookup(args[0])
 			if err != nil {
@@ -155,15 +147,14 @@ func instead(mode string) string {
 
 // writeRecipes lists all modes, and which have a recipe. The last column is a mode's summary, or
 // the sentence that instead returns.
-func writeRecipes(w io.Writer) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "MODE\tRECIPE\tWHAT IT IS, OR WHAT TO USE INSTEAD")
+func writeRecipes(cmd *cobra.Command) error {
+	rows := [][]string{{"MODE", "RECIPE", "WHAT IT IS, OR WHAT TO USE INSTEAD"}}
 	for _, m := range model.Modes() {
-		if _, ok := recipes.Of(m.Name); ok {
-			fmt.Fprintf(tw, "%s\tyes\t%s\n", m.Name, m.Summary)
-		} else {
-			fmt.Fprintf(tw, "%s\tno\t%s\n", m.Name, instead(m.Name))
+		has, what := "yes", m.Summary
+		if _, ok := recipes.Of(m.Name); !ok {
+			has, what = "no", instead(m.Name)
 		}
+		rows = append(rows, []string{m.Name, has, what})
 	}
-	return tw.Flush()
+	return writeTable(cmd, document.Table{Rows: rows, Words: true})
 }

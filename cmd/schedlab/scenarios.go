@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/experiment"
+	"schedlab/internal/report/document"
 	"schedlab/internal/scenario"
 	"schedlab/loadtests"
 )
@@ -122,18 +122,18 @@ func checkScenario(name string) (p experiment.Packed, embedded bool, err error) 
 // listScenarios prints the embedded scenarios with their questions, and marks those for larger
 // machines. Every one is planned for that.
 func listScenarios(cmd *cobra.Command) error {
-	tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, name := range library.Names() {
 		p, _, err := checkScenario(name)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(tw, "%s\t%s\n", name, p.Scenario.Question)
+		rows = append(rows, []string{name, p.Scenario.Question})
 		if p.Lacks != nil {
-			fmt.Fprintf(tw, "\tnot on this machine: %v\n", p.Lacks)
+			rows = append(rows, []string{"", fmt.Sprintf("not on this machine: %v", p.Lacks)})
 		}
 	}
-	return tw.Flush()
+	return writeTable(cmd, document.Table{Rows: rows, Words: true})
 }
 
 // library has the embedded scenarios. Its Find also reads files.

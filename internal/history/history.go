@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -111,6 +112,59 @@ func Table(all []Run) document.Table {
 		rows = append(rows, []string{p.Name, cmp.Or(p.Status, "unreadable"), Megabytes(p.Bytes), document.Cut(cmp.Or(p.Problem, p.Answer), 70)})
 	}
 	return document.Table{Rows: rows, Words: true}
+}
+
+// Trend returns a row for each run that has the metric, the oldest first, with a bar. It shows the named
+// arm, or each run's first if arm is "". It returns an error if no run has it, or if the runs are of
+// several scenarios.
+func Trend(all []Run, m stats.Metric, arm string) (document.Table, error) {
+	type point struct {
+		Run
+		value float64
+	}
+	var points []point
+	most := 0.0
+	for _, p := range slices.Backward(all) {
+		if p.Record.Result == nil {
+			continue
+		}
+		for i, a := range p.Record.Result.Arms {
+			if v := a.Median(m.Name); v != nil && (a.Name == arm || arm == "" && i == 0) {
+				points, most = append(points, point{p, *v}), max(most, *v)
+			}
+		}
+	}
+	if len(points) == 0 {
+		return document.Table{}, fmt.Errorf("no run here has a %s of the arm %q; 'schedlab history' lists them", m.Label, cmp.Or(arm, "named first"))
+	}
+	rows := [][]string{{"run", m.Label, "", ""}}
+	last := points[0]
+	for _, p := range points {
+		if p.Scenario != last.Scenario {
+			return document.Table{}, fmt.Errorf("these are runs of several scenarios, as %s and %s; name one with --scenario", last.Scenario, p.Scenario)
+		}
+		changed := ""
+		if p.Machine != last.Machine || p.Version != last.Version {
+			changed = "now " + p.Machine + ", schedlab " + p.Version
+		}
+		rows = append(rows, []string{p.Name, report.Figure(m, p.value), strings.Repeat("#", int(30*p.value/most+.5)), changed})
+		last = p
+	}
+	return document.Table{Rows: rows, Words: true, Below: 3}, nil
+}
+
+// Prunable returns the runs that started before a time and are not among the newest keep of their
+// scenario. Runs that cannot be read, and those that may be under way, are
+// left out: their files may still be needed. all has the newest first.
+func Prunable(all []Run, keep int, before time.Time) (old []Run) {
+	seen := map[string]int{}
+	for _, p := range all {
+		seen[p.Scenario]++
+		if p.Problem == "" && p.Status != string(record.Running) && seen[p.Scenario] > keep && p.Started.Before(before) {
+			old = append(old, p)
+		}
+	}
+	return old
 }
 
 // Diff returns a row for each setting that differs, and for each figure of an arm that both runs

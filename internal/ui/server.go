@@ -2,8 +2,8 @@
 // runs, and the runs that are recorded. It measures nothing. A comparison is a process of its own, the
 // command line of `schedlab compare`, so that it is measured and recorded the same way.
 //
-// The files: server.go is who may ask what; queue.go runs the comparisons, one at a time; form.go makes a
-// command line of the form; pages.go answers, with the templates in pages.html.
+// The files: server.go is who may ask what; queue.go makes a command line of the form and runs the
+// comparisons, one at a time; pages.go answers, with the templates in pages.html.
 //
 // While a window is measured, this package does nothing unless a browser asks: a browser is told of news
 // when the comparison writes a line of progress, which it does between windows. There is no clock.

@@ -1,0 +1,41 @@
+package history
+
+import (
+	"testing"
+	"time"
+
+	"schedlab/internal/record"
+)
+
+// The newest runs of each scenario stay, and so do young runs, those under way and those that cannot be
+// read.
+func TestPrunable(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	made := func(scenario, name string, days int, status record.Status) Run {
+		return Run{Name: name, Scenario: scenario, Status: string(status), Started: now.AddDate(0, 0, -days)}
+	}
+	all := []Run{
+		made("quick", "q1", 1, record.Complete), made("quick", "q2", 40, record.Complete), made("sticky", "s1", 50, record.Complete),
+		made("quick", "q3", 60, record.Partial), made("quick", "q4", 61, record.Running), made("sticky", "s2", 70, record.Interrupted),
+		{Name: "broken", Problem: "not JSON"},
+	}
+	for _, tt := range []struct {
+		keep, days int
+		want       string
+	}{
+		{0, 0, "q1 q2 s1 q3 s2 "},
+		{1, 0, "q2 q3 s2 "},
+		{1, 45, "q3 s2 "},
+		{2, 45, "q3 "},
+		{9, 0, ""},
+	} {
+		got := ""
+		for _, p := range Prunable(all, tt.keep, now.AddDate(0, 0, -tt.days)) {
+			got += p.Name + " "
+		}
+		if got != tt.want {
+			t.Errorf("--keep %d --older %dd removes %q, want %q", tt.keep, tt.days, got, tt.want)
+		}
+	}
+}
