@@ -37,8 +37,8 @@ import (
 // prints.
 //
 // clients has the load's settings, as a scenario has them; take fills in those of a scenario. Its
-// Rate stays zero: rate is the flag, and 0 in it means the default of the loop. replayed is the
-// access log of --arrivals log(FILE), nil without one. fl tells whether a flag was given, for flags
+// Rate stays zero: rate is the flag, and 0 in it means the default of the loop. leftOut names the lines
+// of an access log that are not replayed, "" for none. fl tells whether a flag was given, for flags
 // in which 0 is a value that can be given.
 type attackFlags struct {
 	target, targets  string
@@ -60,7 +60,7 @@ type attackFlags struct {
 	output        string
 	verbose       bool
 	allowRemote   bool
-	replayed      *arrivals.AccessLog
+	leftOut       string
 
 	fl *pflag.FlagSet
 }
@@ -306,17 +306,18 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 		if o.Trace, o.Times, err = t.Draw(o.Connections, sum, f.engine == load.EngineSpin); err != nil {
 			return o, usage(err)
 		}
-		// A trace or a log may have set another length.
-		f.duration, f.replayed = t.Duration, t.Log
+		f.duration = t.Duration // which a trace or a log may have set
+		if t.Log != nil {
+			f.leftOut = t.Log.LeftOut()
+		}
+		if t.Log != nil && s == nil { // it gives the requests as well as their times
+			if o.Targets, err = attack.Logged(f.arrivals, t.Log, f.target); err != nil {
+				return o, usage(err)
+			}
+		}
 	case s != nil:
 		// Only requests to /work have demands, which a scenario gives.
 		o.Trace.Demand = s.Demands(closedDemands, f.seed, workload.Calibrate())
-	}
-	// The log was read by Draw: it gives the requests as well as their times.
-	if s == nil && f.replayed != nil {
-		if o.Targets, err = attack.Logged(f.arrivals, f.replayed, f.target); err != nil {
-			return o, usage(err)
-		}
 	}
 	// Connections are a number to tell only if they are kept.
 	if sum.Duration = f.duration.Seconds(); o.KeepAlive {
@@ -458,12 +459,7 @@ func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, tally *attack.Ta
 		tally.EndClosed(o, &clients)
 		return result, cmp.Or(werr, err)
 	}
-	leftOut := ""
-	// The summary tells which lines of a log were not replayed.
-	if f.replayed != nil {
-		leftOut = f.replayed.LeftOut()
-	}
-	tally.EndOpen(o, f.duration, result, leftOut)
+	tally.EndOpen(o, f.duration, result, f.leftOut)
 	// The attack was cut short from here: the error of the file is the reason to tell.
 	if cause := context.Cause(ctx); cause != nil && cmd.Context().Err() == nil {
 		err = cause

@@ -173,14 +173,14 @@ func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
 	return answers
 }
 
-// copyHides returns the doubt that comes first where a gate cannot tell and its open metrics are not fine
-// for the old build's own copy either: the metric with the most noise for what it allows. It returns no
-// fact otherwise. Where the copy refuses a metric, the answer has the reason.
+// copyHides returns the doubt that comes first where a gate cannot tell, at a metric at which the old
+// build's own copy surely differs or is not fine either: the one with the most noise for what it allows.
+// It returns no fact otherwise. Where the copy refuses a metric, the answer has the reason.
 func (b blocks) copyHides(r *record.Result) (f record.Fact) {
 	if r.GateOutcome() != record.GateOpen {
 		return f
 	}
-	base, most := r.Arms[0].Name, 1.
+	base, most := r.Arms[0].Name, 0.
 	for _, g := range r.Gate {
 		m, allowed := stats.MetricOf(g.Metric), 1+g.Allow
 		aa := stats.Compare(m, b.series(base, g.Metric), b.series(r.Arms[1].Name, g.Metric), GateShares(len(r.Gate)))
@@ -191,7 +191,7 @@ func (b blocks) copyHides(r *record.Result) (f record.Fact) {
 		if m.HigherIsBetter {
 			allowed = 1 / allowed
 		}
-		if noise > most {
+		if noise > most && (noise > 1 || aa.Low > 1 || aa.High < 1) {
 			most = noise
 			f = record.Fact{Code: gateNoise, Baseline: base, Metric: g.Metric, Values: record.Values{"low": aa.Low, "high": aa.High, "allowed": allowed}}
 		}

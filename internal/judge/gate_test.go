@@ -196,18 +196,20 @@ func TestGateDoubtsTheCopyFirst(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
-		twin    float64 // how far the copy's p50 is above and below the old build's, in turn
+		shift   float64 // the copy's p50 is as much above the old build's
+		twin    float64 // and this far above and below that, in turn
 		watched bool
 		want    string
 	}{
-		{"both scatter", .3, false, "a against its own copy is -26 % to +35 % at p50, where +10 % is allowed: so much noise between equal builds hides the answer"},
-		{"the new build scatters", .01, false, ""},
-		{"the copy scatters where it does not count", .3, true, ""},
+		{"both scatter", 0, .3, false, "a against its own copy is -26 % to +35 % at p50, where +10 % is allowed: equal builds differ too much here to tell"},
+		{"the copy is slower", .05, .01, false, "a against its own copy is +4.1 % to +6.2 % at p50, where +10 % is allowed: equal builds differ too much here to tell"},
+		{"the new build scatters", 0, .01, false, ""},
+		{"the copy scatters where it does not count", 0, .3, true, ""},
 	} {
 		p50 := map[string][]float64{}
 		for i := range 12 {
 			sign := float64(1 - 2*(i%2))
-			p50["a"], p50["b"], p50["c"] = append(p50["a"], 1), append(p50["b"], math.Exp(sign*tt.twin)), append(p50["c"], math.Exp(-sign*.4))
+			p50["a"], p50["b"], p50["c"] = append(p50["a"], 1), append(p50["b"], math.Exp(tt.shift+sign*tt.twin)), append(p50["c"], math.Exp(-sign*.4))
 		}
 		b, arms := plain([]string{"a", "b", "c"}, map[string]map[string][]float64{"a": {"p50": p50["a"]}, "b": {"p50": p50["b"]}, "c": {"p50": p50["c"]}})
 		b.run.Plan.Gate = map[string]record.Allowance{"p50": {Share: .1, Watched: tt.watched}}
