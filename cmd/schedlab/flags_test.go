@@ -1,9 +1,13 @@
 package main
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"schedlab/internal/scenario"
 )
 
 // A choice takes its words in capitals or not, and names them to any other.
@@ -16,5 +20,72 @@ func TestChoice(t *testing.T) {
 	}
 	if err := fl.Set("log-level", "info+2"); err == nil || level != "debug" {
 		t.Errorf("info+2: got %q and %v, want an error and debug as before", level, err)
+	}
+}
+
+// plannersFlags are the serve flags that the planner gives, or that belong to the
+// program and not to a mode.
+var plannersFlags = []string{"mode", "addr", "admin", "iters", "child", "log-format", "log-level"}
+
+// An arm may set every other flag of serve, and no flag that serve has not.
+func TestArmsTakeServesFlags(t *testing.T) {
+	t.Parallel()
+	var f serveFlags
+	fl := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	f.bind(fl)
+	_, unknown := scenario.ParseArm("pool,nonsense=1")
+	_, list, ok := strings.Cut(unknown.Error(), "(want one of ")
+	if !ok {
+		t.Fatalf("got %v, want the settings listed", unknown)
+	}
+	known := strings.Split(strings.TrimSuffix(list, ")"), ", ")
+	fl.VisitAll(func(flag *pflag.Flag) {
+		_, err := scenario.ParseArm("pool," + flag.Name + "=1")
+		switch {
+		case slices.Contains(plannersFlags, flag.Name):
+			if err == nil {
+				t.Errorf("an arm may set --%s, which is the planner's", flag.Name)
+			}
+		case err != nil:
+			t.Errorf("an arm may not set serve's --%s: %v", flag.Name, err)
+		}
+	})
+	load := []string{"loop", "arrivals", "rate", "connections", "keepalive", "idle", "think", "session", "pipeline", "ramp", "timeout", "env.NAME"}
+	for _, name := range known {
+		if fl.Lookup(name) == nil && !slices.Contains(load, name) {
+			t.Errorf("an arm may set %s, which is no flag of serve", name)
+		}
+	}
+}
+
+// A mode takes the flags that mean something to it, as serve does.
+func TestModesCheckTheirFlags(t *testing.T) {
+	t.Parallel()
+	facts := modeFacts()
+	for _, c := range []struct{ arm, wrong string }{
+		{"pool-perworker,steal=true,queue=p2c,locked=true", ""},
+		{"pool-ring,spin=100", ""},
+		{"pool,job=closure,overflow=codel,codel-target=2ms,codel-interval=50ms", ""},
+		{"pool-request,executor=ring", ""},
+		{"nethttp,kv-locks=4,stamps=basic,timeline=1024,pprof=off,max-head=8KiB", ""},
+		{"reuseport,listeners=2,backlog=128", ""},
+		{"prefork,processes=2,threads=1", ""},
+		{"semaphore,wait=5ms", ""},
+		{"nethttp,steal=true", "--steal"},
+		{"pool,spin=4", "--spin"},
+		{"nethttp,executor=ring", "--executor"},
+		{"pool,stamps=some", "--stamps"},
+		{"pool-perworker,queue=p3c", "--queue"},
+		{"pool,codel-target=fast", "codel-target"},
+	} {
+		a, err := scenario.ParseArm(c.arm)
+		if err != nil {
+			t.Errorf("%s: %v", c.arm, err)
+			continue
+		}
+		err = facts[a.Mode].Check(a.Flags)
+		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%s: got %v, want %q", c.arm, err, c.wrong)
+		}
 	}
 }
