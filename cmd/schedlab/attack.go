@@ -329,7 +329,7 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 
 // fromScenario returns a scenario and its requests, directed at --target, and takes its clients.
 func (f *attackFlags) fromScenario(name string) (*scenario.Scenario, load.Options, error) {
-	s, _, err := findScenario(name)
+	s, err := findScenario(name)
 	if err != nil {
 		return nil, load.Options{}, err
 	}

@@ -234,7 +234,7 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err e
 // needs the flags for these. Values that a flag does not accept, as arrivals that are no shape for
 // it, are errors with the scenario's name.
 func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err error) {
-	s, _, err := findScenario(name)
+	s, err := findScenario(name)
 	if err != nil {
 		return "", err
 	}

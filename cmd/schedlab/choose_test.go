@@ -35,7 +35,7 @@ func TestChoosePageIsOfThePack(t *testing.T) {
 func TestTableIsOfThePack(t *testing.T) {
 	t.Parallel()
 	for _, c := range advise.Cells(nil, choosable()) {
-		s, _, err := findScenario(c.Scenario)
+		s, err := findScenario(c.Scenario)
 		if err != nil {
 			t.Errorf("%s, %s: %v", c.Does, c.Matters, err)
 			continue

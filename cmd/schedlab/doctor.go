@@ -110,7 +110,7 @@ func (f *doctorFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	f.name = append(args, defaultScenario)[0]
-	if f.asked, _, err = findScenario(f.name); err == nil {
+	if f.asked, err = findScenario(f.name); err == nil {
 		err = f.stayLocal(cmd.Context(), f.asked.Arms)
 	}
 	if err == nil {

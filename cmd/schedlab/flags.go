@@ -218,7 +218,7 @@ func fill(fl *pflag.FlagSet, said map[string]string) error {
 	return nil
 }
 
-// given returns those of the named flags that have a value. The command may lack some.
+// given returns the named flags that have a value. The command may lack some.
 func given(fl *pflag.FlagSet, names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !fl.Changed(name) })
 }
@@ -367,8 +367,7 @@ type adhocFlags struct {
 // --log.
 func (f *adhocFlags) given() bool { return f.path+f.targets+f.log != "" }
 
-// bind declares the flags that compare, gate, capacity and map have, and with logs those of compare and
-// gate besides.
+// bind declares --path and --targets, and with logs also --log and --speed.
 func (f *adhocFlags) bind(fl *pflag.FlagSet, logs bool) {
 	fl.StringVar(&f.path, "path", "", "ask GET of this path, without a scenario")
 	fl.StringVar(&f.targets, "targets", "", "ask what this file in vegeta's http format says, without a scenario; the hosts in it do not matter")
@@ -425,8 +424,7 @@ func (f *compareFlags) question(name string) (scenario.Scenario, error) {
 	if f.adhoc.given() {
 		return f.adhoc.scenario()
 	}
-	s, _, err := findScenario(name)
-	return s, err
+	return findScenario(name)
 }
 
 // runCommandsHelp is the help of --run-commands, which explain and map have.

@@ -82,7 +82,7 @@ func sections(t *testing.T) (all []section) {
 		}
 		p := section{name: name, measured: part[2]}
 		var err error
-		if p.scenario, _, err = findScenario(p.name); err != nil {
+		if p.scenario, err = findScenario(p.name); err != nil {
 			t.Errorf("raw/%s.md: figures without a scenario: %v", p.name, err)
 			continue
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,13 +59,13 @@ the same, and marked; only compare refuses it.`,
 				return usage(err)
 			}
 			for _, arg := range names {
-				p, embedded, err := checkScenario(arg)
+				p, err := checkScenario(arg)
 				if err != nil {
 					return err
 				}
 				// An embedded scenario is printed, to be copied; a file is only checked, as its
 				// user has it.
-				if embedded {
+				if slices.Contains(library.Names(), arg) {
 					fmt.Fprint(cmd.OutOrStdout(), p.Scenario.Source)
 				} else {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s: %s\n", arg, p.Scenario.Name, p.Scenario.Question)
@@ -95,7 +96,7 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 	}
 	// A scenario with faults would make a script with faults. A machine that is too small does not
 	// matter to vegeta.
-	p, _, err := checkScenario(args[0])
+	p, err := checkScenario(args[0])
 	if err != nil {
 		return err
 	}
@@ -106,17 +107,16 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 }
 
 // checkScenario finds a scenario and plans it, which finds all faults that parsing does not. It
-// starts nothing. A machine that is too small for it is no fault. The bool reports whether the
-// scenario is embedded.
-func checkScenario(name string) (p experiment.Packed, embedded bool, err error) {
-	s, embedded, err := findScenario(name)
+// starts nothing. A machine that is too small for it is no fault.
+func checkScenario(name string) (p experiment.Packed, err error) {
+	s, err := findScenario(name)
 	if err != nil {
-		return p, embedded, err
+		return p, err
 	}
 	if p, err = experiment.PlanPacked(s, experiment.Options{Modes: modeFacts()}); err != nil {
 		err = usagef("%s: %w", name, err)
 	}
-	return p, embedded, err
+	return p, err
 }
 
 // listScenarios prints the embedded scenarios with their questions, and marks those for larger
@@ -124,7 +124,7 @@ func checkScenario(name string) (p experiment.Packed, embedded bool, err error) 
 func listScenarios(cmd *cobra.Command) error {
 	var rows [][]string
 	for _, name := range library.Names() {
-		p, _, err := checkScenario(name)
+		p, err := checkScenario(name)
 		if err != nil {
 			return err
 		}
@@ -145,10 +145,9 @@ func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellC
 	return library.Names(), cobra.ShellCompDirectiveDefault
 }
 
-// findScenario reads an embedded scenario by name or one from a file. The bool reports whether it
-// is embedded. An unknown name and a faulty file are wrong usage. Its arms are not planned yet: see
-// checkScenario.
-func findScenario(arg string) (scenario.Scenario, bool, error) {
-	s, embedded, err := library.Find(arg)
-	return s, embedded, usage(err)
+// findScenario reads an embedded scenario by name or one from a file. An unknown name and a faulty file
+// are wrong usage. Its arms are not planned yet: see checkScenario.
+func findScenario(arg string) (scenario.Scenario, error) {
+	s, _, err := library.Find(arg)
+	return s, usage(err)
 }

@@ -43,7 +43,7 @@ On another machine take an ssh tunnel with the same port on both ends:
 			}
 			others := slices.DeleteFunc(library.Names(), func(name string) bool { return name == defaultScenario })
 			for _, name := range slices.Insert(others, 0, defaultScenario) {
-				s, _, err := findScenario(name)
+				s, err := findScenario(name)
 				if err != nil {
 					return err
 				}

@@ -45,7 +45,7 @@ func TestScenariosPrintForVegeta(t *testing.T) {
 			if err != nil || !strings.HasPrefix(all[0].URL, "http://"+addr+"/") {
 				t.Fatalf("%v, targets %+v; want some on %s from\n%s", err, all, addr, script)
 			}
-			s, _, err := findScenario(name)
+			s, err := findScenario(name)
 			if err != nil {
 				t.Fatal(err)
 			}

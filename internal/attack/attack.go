@@ -159,7 +159,7 @@ func (t *Tally) EndClosed(o load.Options, closed *load.ClosedResult) {
 	noteGenerator(sum, closed.Proof, o.Rate)
 }
 
-// end fills in what is known when all requests are added.
+// end fills in the figures that need all requests.
 func (t *Tally) end(result *load.Result) {
 	a := t.sum
 	a.Schema, a.Started = record.Schema, result.Start.UTC()

@@ -34,7 +34,7 @@ type Run struct {
 	Bytes    int64     `json:"bytes"`   // size of the record
 	Problem  string    `json:"problem,omitempty"`
 
-	// Record is what was recorded, without the curves of the result, which take most of its memory.
+	// Record is the recorded run, without the curves of the result, which take most of its memory.
 	Record record.Run `json:"-"`
 }
 

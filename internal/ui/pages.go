@@ -119,8 +119,8 @@ func (s *Server) live() template.HTML {
 	return template.HTML(document.Harmless(b.String())) // html/template has escaped it
 }
 
-// events tells a browser of the jobs, now and at each change: the newest state alone, so that a slow browser
-// misses what was in between, and one that does not read at all is dropped.
+// events tells a browser of the jobs, now and at each change. It sends the newest state only, so a slow
+// browser misses some states. A browser that does not read is dropped.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streams <- struct{}{}:
@@ -151,7 +151,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// event returns the jobs as an event, drawn once for all browsers, and what is closed when they change.
+// event returns the jobs as an event, drawn once for all browsers, and a channel that closes when they change.
 func (s *Server) event() (string, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,7 +234,7 @@ func (s *Server) busy() bool {
 	return slices.ContainsFunc(s.jobs, func(j *job) bool { return j.State == running || j.State == stopping })
 }
 
-// beside writes two runs next to each other, and in what they differ.
+// beside writes two runs next to each other, and their differences.
 func (s *Server) beside(w http.ResponseWriter, r *http.Request) {
 	p := page{Title: "Two runs"}
 	names := r.URL.Query()["run"]

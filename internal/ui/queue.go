@@ -27,7 +27,7 @@ type job struct {
 	State    state
 	Progress record.Progress
 	Notes    []string // sentences about the run
-	Said     []string // what it wrote that is no progress: why it failed
+	Said     []string // its other output, which tells why it failed
 	cancel   context.CancelFunc
 }
 
@@ -85,7 +85,7 @@ func (s *Server) add(args []string) (added bool) {
 	return added
 }
 
-// end stops a job. One that waits never begins; one that runs judges what it has and records it.
+// end stops a job. One that waits never begins; one that runs judges and records its blocks so far.
 func (s *Server) end(id int) {
 	s.change(func() {
 		i := slices.IndexFunc(s.jobs, func(j *job) bool { return j.ID == id && j.Open() })
@@ -133,7 +133,7 @@ func (s *Server) run(ctx context.Context, j *job) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stderr = &lines{take: func(line []byte) { s.take(j, line) }}
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, stopWithin
-	// A process group of its own: Ctrl-C on the terminal reaches it once, by us. If this program is killed,
+	// A separate process group: Ctrl-C on the terminal reaches it once, by us. If this program is killed,
 	// nobody reads the progress any longer, and the comparison ends as by Ctrl-C.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err := cmd.Run()

@@ -1,5 +1,5 @@
 // Package ui serves the pages of `schedlab ui`: a form that starts a comparison, the comparison that
-// runs, and the runs that are recorded. It measures nothing. A comparison is a process of its own, the
+// runs, and the runs that are recorded. It measures nothing. A comparison is a separate process, the
 // command line of `schedlab compare`, so that it is measured and recorded the same way.
 //
 // The files: server.go is who may ask what; queue.go makes a command line of the form and runs the
@@ -51,7 +51,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	entry   string        // token for the next browser
-	jobs    []*job        // the oldest first; of those that ended, the newest keepEnded
+	jobs    []*job        // the oldest first; keepEnded limits the ones that have ended
 	changed chan struct{} // closed and replaced when a job has changed
 	drawn   string        // the jobs as they are now, as an event; "" if not drawn yet
 
@@ -63,7 +63,7 @@ const (
 	maxForm    = 64 << 10 // bytes of a form
 	maxHead    = 16 << 10 // bytes of a request's head
 	cookieName = "schedlab-ui"
-	// stopWithin is how long a comparison may take to judge and record what it has after Ctrl-C.
+	// stopWithin is how long a comparison may take to judge and record its blocks after Ctrl-C.
 	stopWithin = time.Minute
 )
 
@@ -114,7 +114,7 @@ func (s *Server) tellEntry() {
 
 // policy is the Content-Security-Policy of every page but a report: nothing from elsewhere, and neither
 // script nor style within a page. reportPolicy adds to the policy that a report has itself: its script
-// runs as from a site of its own, so that not even a report can start anything here.
+// runs as if from another site, so that not even a report can start anything here.
 const (
 	policy       = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 	reportPolicy = "sandbox allow-scripts allow-popups; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -201,7 +201,7 @@ func (s *Server) enter(token string) bool {
 // same compares two secrets in a time that tells nothing about them.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// style and script are what a page needs beside the style sheet of reports.
+// Every page has this style, after the style sheet of reports, and this script.
 //
 //go:embed ui.css
 var style string
