@@ -316,7 +316,11 @@ func TestLaws(t *testing.T) {
 		{"requests=10000 rate=1000/s seconds=10 mean=5.0ms connections=10 timeouts=50 errors=50 tool=wrk", audit.Given{}, "failed late turnaround"},
 		{"requests=10000 rate=1000/s seconds=10 mean=5.0ms connections=10 timeouts=50 tool=wrk2", audit.Given{}, ""},
 		{"requests=10000 rate=1000/s seconds=10 mean=5.0ms connections=10 timeouts=50 tool=hey", audit.Given{}, "failed turnaround"},
-		{"rate=1000/s threads=4 thread_rate.mean=500/s tool=wrk", audit.Given{}, "unsteady"},
+		{"rate=1250/s threads=4 thread_rate.mean=500/s tool=wrk", audit.Given{}, "unsteady"},
+		{"rate=1000/s threads=4 thread_rate.mean=500/s tool=wrk", audit.Given{}, "starved-threads"},
+		{"rate=1000/s threads=4 thread_rate.mean=500/s timeouts=3 tool=wrk", audit.Given{}, "unsteady"},
+		{"rate=1000/s threads=4 thread_rate.mean=500/s max=6s seconds=10 tool=wrk", audit.Given{}, "unsteady"}, // which stood still
+		{"rate=1000/s threads=4 thread_rate.mean=500/s tool=wrk2", audit.Given{}, "unsteady"},
 		{"rate=1600/s threads=4 thread_rate.mean=500/s tool=wrk", audit.Given{}, ""},
 		{"rate=1000/s mean=1ms", audit.Given{Cores: 2, Service: 2.2e-3}, "utilisation"},
 		{"rate=1000/s mean=1ms", audit.Given{Cores: 2, Service: 2e-3}, ""},
@@ -420,12 +424,64 @@ func TestLateAnswersOfWrk(t *testing.T) {
 	}
 }
 
+// Sticky workers answer as many connections as they are and starve the others. Each tool prints
+// then times of the answered ones alone, and never one of a client that waited.
+func TestStarvedConnections(t *testing.T) {
+	t.Parallel()
+	const (
+		wrk = "Running 10s test @ http://127.0.0.1:8080/work\n  2 threads and 32 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n" +
+			"    Latency     1.03ms  112.40us   3.91ms   91.20%\n    Req/Sec     1.93k    31.02     2.01k    70.50%\n  38406 requests in 10.00s, 5.49MB read\n" +
+			"Requests/sec:   3840.15\nTransfer/sec:    562.41KB\n"
+		hey = "\nSummary:\n  Total:\t10.0011 secs\n  Slowest:\t0.0039 secs\n  Fastest:\t0.0010 secs\n  Average:\t0.00103 secs\n  Requests/sec:\t3840.1776\n\n" +
+			"Status code distribution:\n  [200]\t38406 responses\n"
+		ab = "Concurrency Level:      32\nTime taken for tests:   10.000 seconds\nComplete requests:      5000\nFailed requests:        0\nKeep-Alive requests:    5000\n" +
+			"Requests per second:    500.00 [#/sec] (mean)\nTime per request:       64.000 [ms] (mean)\nTime per request:       2.000 [ms] (mean, across all concurrent requests)\n" +
+			"\nConnection Times (ms)\n              min  mean[+/-sd] median   max\nConnect:        0    0   0.0      0       0\nProcessing:     7    8   0.4      8      11\n" +
+			"Waiting:        7    8   0.4      8      11\nTotal:          7    8   0.4      8      11\n"
+	)
+	for name, c := range map[string]struct {
+		text string
+		says map[string]string // by code: class and a part of the sentence
+	}{
+		"wrk": {wrk, map[string]string{
+			"audit-starved": "suspicious: 3,840/s × 1.03ms = 3.96 requests in flight, and 32 connections: only about 4 of them got answers, and the other 28 waited all the time, as with 4 workers",
+		}},
+		"wrk with all answers on one thread": {strings.NewReplacer("1.93k", "3.84k", "2.01k", "3.99k").Replace(wrk), map[string]string{
+			"audit-starved":         "suspicious: 3,840/s × 1.03ms",
+			"audit-starved-threads": "suspicious: 3,840/s in all is the 3,840/s of a thread, by its samples, 1 times, and there are 2 threads: wrk takes no sample of a thread without answers, so 1 of 2 threads got none",
+		}},
+		"wrk between two whole numbers": {strings.Replace(wrk, "1.03ms", "1.17ms", 1), map[string]string{"audit-turnaround": "suspicious: 32 in flight / 3,840/s"}},
+		"wrk with late answers":         {strings.Replace(wrk, "Requests/sec:", "  Socket errors: connect 0, read 0, write 0, timeout 28\nRequests/sec:", 1), map[string]string{"audit-turnaround": "of the other 225 some may be"}},
+		"hey":                           {hey, map[string]string{"audit-starved": "or hey was held to a rate, which it does not print"}},
+		"ab":                            {ab, map[string]string{"audit-starved": "suspicious: 500/s × 8ms = 4 requests in flight"}},
+	} {
+		said := map[string]string{}
+		for _, f := range judge(t, c.text, audit.Given{Connections: 32}).Findings {
+			if code := string(f.Code); code == "audit-turnaround" || strings.HasPrefix(code, "audit-starved") {
+				said[code] = string(f.Kind) + ": " + f.Fact().String()
+			} else if f.Kind != record.CannotTell && code != "audit-late" {
+				t.Errorf("%s: %s", name, f.Fact().String())
+			}
+		}
+		for code, want := range c.says {
+			if !strings.Contains(said[code], want) {
+				t.Errorf("%s: got %s %q, want %q", name, code, said[code], want)
+			}
+		}
+		if len(said) != len(c.says) {
+			t.Errorf("%s: got %v", name, said)
+		}
+	}
+}
+
 // The first line says what to do about the gravest finding, before it counts them.
 func TestHeadlineSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"requests=10000 rate=1000/s seconds=10 mean=5.0ms connections=10 timeouts=414 timeout=20ms loop=closed tool=wrk": "Do not use mean, max and quantiles: 414 answers that came after wrk's --timeout are not in them, which are 8 % of all waiting at 20ms each: look for connections that the server starves. 0 impossible, 1 suspicious, 1 cannot be told, in 1 run of wrk.",
 		"rate=1000/s mean=0.50ms connections=10 loop=closed":                                                             "Do not use the mean: it is 5 % of what the connections allow. 0 impossible, 1 suspicious, 0 cannot be told, in 1 run of figures.",
+		"rate=4000/s mean=1.00ms connections=32 loop=closed":                                                             "Do not use the times: only about 4 of 32 connections got answers, and the others waited all the time, so none of the times stand for a client. 0 impossible, 1 suspicious, 0 cannot be told, ",
+		"rate=4000/s mean=1.00ms connections=32 tool=hey loop=closed":                                                    "Nothing speaks against these figures, but only about 4 of 32 connections got answers and the others waited all the time, unless hey was held to a rate. ",
 		"rate=1000/s mean=6.0ms connections=10 loop=closed":                                                              "Nothing speaks against these figures, but see what they cannot tell. 0 impossible, 0 suspicious, 1 cannot be told, in 1 run of figures.",
 		"rate=1000/s mean=0.50ms connections=10 tool=hey loop=closed":                                                    "Nothing speaks against these figures, but see what they cannot tell. ",
 		"requests=1000 rate=90/s seconds=10 errors=50":                                                                   "Use neither rate nor requests / seconds: they contradict each other. 1 impossible, 1 suspicious, ",
@@ -677,7 +733,7 @@ func TestNamesAreInTheTables(t *testing.T) {
 		}
 	}
 	names := regexp.MustCompile(`[A-Za-z_][\w.]*`)
-	known := map[string]bool{"throughput": true, "slots": true, "open": true, "floor": true, "ceil": true, "larger": true, "over": true, "if": true, "unless": true}
+	known := map[string]bool{"throughput": true, "slots": true, "served": true, "served_threads": true, "open": true, "floor": true, "ceil": true, "larger": true, "over": true, "if": true, "unless": true}
 	for _, word := range names.FindAllString(tables.String(), -1) {
 		known[word] = true
 	}

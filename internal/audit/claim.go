@@ -64,8 +64,8 @@ func (c *Claim) get(name string) Figure { return c.Figures[name] }
 // value is a figure without its rounding, 0 where the run has none.
 func (c *Claim) value(name string) float64 { return c.Figures[name].Value }
 
-// figure is the lookup of expressions. Besides the run's figures it knows throughput and slots, and
-// the names of the run's tool and loop, which are 1. Other tools and loops are missing figures.
+// figure is the lookup of expressions. Besides the run's figures it knows throughput, slots, served
+// and served_threads, and the names of the run's tool and loop, which are 1. Other tools and loops are missing figures.
 func (c *Claim) figure(name string) (f Figure, ok bool) {
 	switch name {
 	case "throughput":
@@ -73,6 +73,9 @@ func (c *Claim) figure(name string) (f Figure, ok bool) {
 		return f, f.Value > 0
 	case "slots":
 		n := c.slots()
+		return Figure{Value: n}, n > 0
+	case "served", "served_threads":
+		n := map[string]func() float64{"served": c.served, "served_threads": c.servedThreads}[name]()
 		return Figure{Value: n}, n > 0
 	}
 	if name == c.Loop || name == c.Tool && slices.Contains(formats, name) {
@@ -298,4 +301,48 @@ func (c *Claim) late() (n, least float64, by string) {
 		return n, max(0, longest), "max"
 	}
 	return n, unset, "default"
+}
+
+// served is how many connections got answers where the others got none, 0 where the run does not
+// look so. In a closed loop without pauses each connection has a request in flight at all times,
+// but only answered requests have a time. So if the requests with a time fill a small whole
+// number of connections, these had all the answers: a server whose workers keep their connection
+// as long as it is open answers as many connections as it has workers. Late answers mean that
+// other connections had answers too.
+func (c *Claim) served() float64 {
+	const most = 16 // connections; a larger number is within rounding of a whole one too often
+	late, _, _ := c.late()
+	n := wholeNumber(c.throughput().times(c.get("mean")))
+	if c.Loop != closedLoop || c.has("concurrent") || late > 0 || n > most || n >= c.slots()/2 {
+		return 0
+	}
+	return n
+}
+
+// servedThreads is how many of wrk's threads got answers where the others got none, 0 where the
+// run does not look so. wrk takes a sample of a thread's rate only if the thread had an answer since
+// the sample before (record_rate in wrk.c), so the mean of the samples is the rate of a thread that
+// has answers. A server that stood still for a while lowers the rate as well; then a request took
+// that long, or was answered late.
+func (c *Claim) servedThreads() float64 {
+	threads, each := c.value("threads"), c.get("thread_rate.mean")
+	if c.Tool != "wrk" || !c.has("rate") || each.low() <= 0 || c.value("timeouts") > 0 {
+		return 0
+	}
+	n := wholeNumber(c.get("rate").per(each))
+	if n >= threads || c.has("max", "seconds") && c.value("max") >= (1-n/threads)*c.value("seconds") {
+		return 0
+	}
+	return n
+}
+
+// wholeNumber returns the whole number, 1 or more, that f is about, and 0 if there is none. The load
+// needs a moment between an answer and its next request, so f may be off by 5 %.
+func wholeNumber(f Figure) float64 {
+	const off, apart = .05, .3
+	n := math.Round(f.Value)
+	if f.Half > apart || math.Abs(f.Value-n) > min(off*n, apart) {
+		return 0
+	}
+	return n
 }

@@ -300,8 +300,8 @@ func offeredMissed(c *Claim, f *finding) bool {
 
 // closedCycle applies the interactive law, R = N / X - Z (Denning and Buzen 1978): in a closed
 // loop of N connections the response time R follows from the rate X and the pause Z between
-// requests. Comparing R of two servers then tells nothing more than comparing X. An R below half of
-// N / X is suspicious where the tool does not pause: the mean then leaves out most of the time that
+// requests. Comparing R of two servers then tells nothing more than comparing X. An R that fills a few
+// of the connections only is of these alone. Another R below half of N / X is suspicious where the tool does not pause: the mean then leaves out most of the time that
 // the connections were in use.
 func closedCycle(c *Claim, f *finding) bool {
 	const (
@@ -320,6 +320,13 @@ func closedCycle(c *Claim, f *finding) bool {
 		return false
 	case inFlight.high() >= allOfCycle*n:
 		f.Code = "audit-inverse"
+		return true
+	}
+	if c.served() > 0 {
+		f.Code, f.Names["tool"] = "audit-starved", c.Tool
+		if !c.neverPauses() {
+			f.Kind = record.CannotTell
+		}
 		return true
 	}
 	explained := inFlight.Value / n // share of the cycle
