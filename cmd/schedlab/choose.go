@@ -363,6 +363,10 @@ func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, 
 	}
 	slo := slices.DeleteFunc(slices.Clone(run.Result.Expectations), func(e record.Expectation) bool { return strings.HasPrefix(e.Text, notFaster) })
 	v := advise.Verify(run.Result.Arms[0], arms, t.Metrics, verdicts, slo)
-	v.Dir = dir.Path()
+	kept, err := judge.Keep(dir, run, t.Keeps)
+	if err != nil {
+		return nil, err
+	}
+	v.Dir, v.Keeps = dir.Path(), advise.Keeps(t.Keeps, kept)
 	return v, nil
 }

@@ -606,6 +606,22 @@ func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdic
 	return &t
 }
 
+// Keeps returns a fact for each arm of a test, in the order of kept: whether it kept slo, the terms of
+// the SLO for which its windows had enough requests. It returns nil without such a term.
+func Keeps(slo stats.SLO, kept []judge.Keeping) (all []record.Fact) {
+	for _, k := range kept {
+		if slo == nil {
+			break
+		}
+		f := record.Fact{Code: chooseKeeps, Arm: k.Arm, Names: record.Names{"slo": slo.String(), "answer": string(k.Answer)}, Values: record.Values{"kept": float64(k.Kept), "blocks": float64(k.Blocks)}}
+		if k.Answer == record.NoAnswer && !k.Reason.None() {
+			f.Because = []record.Fact{k.Reason}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
 // undecided returns the arms of which the verdicts do not say how they compare with the advised arm:
 // at least one is open, and none says that the arm is worse.
 func undecided(arms []string, verdicts []record.Verdict) []string {

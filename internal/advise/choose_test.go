@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/judge"
 	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -433,5 +434,35 @@ func TestVerify(t *testing.T) {
 		if got.Answer != c.want || len(got.Why.Because) != len(verdicts) || !strings.HasPrefix(got.Why.String(), c.says) {
 			t.Errorf("%s: got %s because of %v, want %s", c.name, got.Answer, got.Why, c.want)
 		}
+	}
+}
+
+// A test says for each of its arms whether it met the SLO.
+func TestEachArmMetTheSLO(t *testing.T) {
+	t.Parallel()
+	slo, err := stats.ParseSLO("p99<=10ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range Keeps(slo, []judge.Keeping{
+		{Arm: "pool", Blocks: 12, Kept: 12, Answer: record.Passed},
+		{Arm: "goroutine", Blocks: 12, Kept: 1, Answer: record.Failed},
+		{Arm: "loop", Blocks: 12, Kept: 7, Answer: record.Undecided},
+		{Arm: "semaphore", Answer: record.NoAnswer, Reason: record.Fact{Code: "test", Text: "the load was late"}},
+	}) {
+		got = append(got, f.String())
+	}
+	want := []string{
+		"pool met p99<=10ms: kept in 12 of 12 blocks",
+		"goroutine did NOT meet p99<=10ms: kept in 1 of 12 blocks",
+		"loop may or may not meet p99<=10ms: kept in 7 of 12 blocks",
+		"semaphore may or may not meet p99<=10ms: the load was late",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if Keeps(nil, []judge.Keeping{{Arm: "pool"}}) != nil {
+		t.Error("something is said about an SLO that nobody gave")
 	}
 }

@@ -29,7 +29,9 @@ var (
 	sizeOff     = record.Sentence("size-off", `{{.Metric}} {{percentf "%+.0f" .Values.by}}`)
 	sizeTooFew  = record.Sentence("size-too-few", `{{count .Values.workers}} workers are too few`)
 	sizeFewerDo = record.Sentence("size-fewer-do", `{{count .Values.workers}} would have done`)
-	sizeOpen    = record.Sentence("size-open", `With {{plural .Values.workers "worker"}}, {{template "because" .}}`)
+	sizeDecides = record.Sentence("size-decides", `{{with .Values.window}}windows of about {{count .}} s, by the share of blocks that kept it: --budget {{$.Names.budget}}{{else}}{{with .Values.blocks}}all {{count .}} blocks: --budget {{$.Names.budget}}{{else}}`+
+		`no window up to {{count .Values.longest}} s, for {{plural .Values.workers "worker"}} keep the SLO by a hair or miss it by one; {{with .Names.margin}}another number of workers may: --margin {{.}}{{else}}another --slo may{{end}}{{end}}{{end}}`)
+	sizeOpen = record.Sentence("size-open", `With {{plural .Values.workers "worker"}}, {{template "because" .}}`)
 )
 
 // Facts about the choice of a model: the answer, where it is from (the cell, a near one, theory or
@@ -65,10 +67,12 @@ var (
 		`{{with .Names.open}}; against {{.}} it is undecided{{end}}{{range .Because}}; {{say .}}{{end}}`)
 	chooseParser = record.Sentence("choose-parser", `{{.Names.mode}} is on fasthttp's parser: its handlers are fasthttp's (fasthttp.RequestHandler), not net/http's; `+
 		`{{if .Names.above}}how net/http did in the experiment is told above{{else if .Because}}net/http in the experiment: {{template "list" .}}{{else if .Names.scenario}}net/http was not measured in the experiment {{.Names.scenario}}{{else}}how net/http would do was not measured{{end}}`)
-	chooseWrong   = record.Sentence("choose-wrong", `the advice is wrong: another is better than {{.Names.mode}}{{range .Because}}; {{say .}}{{end}}`)
-	chooseOpen    = record.Sentence("choose-open", `nothing can be said: every verdict was refused{{range .Because}}; {{say .}}{{end}}`)
-	chooseShed    = record.Sentence("choose-shed", `not known to hold: {{.Names.mode}} left {{plural .Values.errors "request"}} of {{count .Values.requests}} without a good reply{{range .Because}}; {{say .}}{{end}}`)
-	chooseBroken  = record.Sentence("choose-broken", `the advice is wrong: {{.Names.mode}} breaks the SLO{{range .Because}}; {{say .}}{{end}}`)
+	chooseWrong  = record.Sentence("choose-wrong", `the advice is wrong: another is better than {{.Names.mode}}{{range .Because}}; {{say .}}{{end}}`)
+	chooseOpen   = record.Sentence("choose-open", `nothing can be said: every verdict was refused{{range .Because}}; {{say .}}{{end}}`)
+	chooseShed   = record.Sentence("choose-shed", `not known to hold: {{.Names.mode}} left {{plural .Values.errors "request"}} of {{count .Values.requests}} without a good reply{{range .Because}}; {{say .}}{{end}}`)
+	chooseBroken = record.Sentence("choose-broken", `the advice is wrong: {{.Names.mode}} breaks the SLO{{range .Because}}; {{say .}}{{end}}`)
+	chooseKeeps  = record.Sentence("choose-keeps", `{{.Arm}} {{if eq .Names.answer "pass"}}met{{else if eq .Names.answer "fail"}}did NOT meet{{else}}may or may not meet{{end}} {{.Names.slo}}`+
+		`{{if .Because}}: {{template "because" .}}{{else}}: kept in {{count .Values.kept}} of {{plural .Values.blocks "block"}}{{end}}`)
 	chooseOneMode = record.Sentence("choose-one-mode", `the experiment {{.Names.scenario}} compares settings of {{.Names.mode}} with one another, not models`)
 	chooseBelow   = record.Sentence("choose-below", `the experiment {{.Names.scenario}} asks for less than its arms can do: it shows no overload`)
 	_             = record.Sentence("choose-unless-short-cpu", `while few requests meet, below a third of the CPU time{{if gt .Values.busy .34}} (not so here){{end}}: under Poisson arrivals a third of them at most find the CPU busy then`)

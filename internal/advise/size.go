@@ -224,7 +224,7 @@ const (
 	testTrial     = 100 * time.Millisecond
 	testRequest   = 25e-6 // s
 	testBudget    = 75 * time.Second
-	longestWindow = 10 * time.Second
+	longestWindow = 30 * time.Second
 	longestWarmup = 2 * time.Second
 )
 
@@ -251,27 +251,30 @@ func (a Answer) windows(t PoolTest) (warmup, window, budget time.Duration, err e
 			need = max(need, time.Duration(math.Ceil(100*requests/a.Ask.Rate))*10*time.Millisecond)
 		}
 	}
-	// The duration of the test with trials of this length.
-	drawn := 1 + testRequest*a.Ask.Rate
-	cost := func(each time.Duration) time.Duration {
-		return TestBlocks*testArms*(time.Duration(drawn*float64(each))+testTrial) + testFixed
-	}
 	least, steady := a.settles()
-	full := max(testBudget, cost(steady+need)+time.Second)
+	full := max(testBudget, a.cost(steady+need)+time.Second)
 	budget = cmp.Or(t.Budget, full)
-	if cost(least+need) > budget {
+	if a.cost(least+need) > budget {
 		return 0, 0, 0, &ShortBudgetError{
 			Needs: full.Round(time.Second),
 			msg: fmt.Sprintf("--budget %v is too short: %s at %s needs windows of %v, and %d blocks of them %v",
-				budget, a.SLO, t.Rate, need, TestBlocks, cost(least+need).Round(time.Second)),
+				budget, a.SLO, t.Rate, need, TestBlocks, a.cost(least+need).Round(time.Second)),
 		}
 	}
 	// The other way round: the length of a trial that fills the budget.
-	each := time.Duration(float64((budget-testFixed)/(TestBlocks*testArms)-testTrial) / drawn)
+	each := time.Duration(float64((budget-testFixed)/(TestBlocks*testArms)-testTrial) / a.drawn())
 	warmup = min(steady, each-need).Truncate(10 * time.Millisecond)
 	window = min(each-warmup, max(need, longestWindow)).Truncate(10 * time.Millisecond)
 	return warmup, window, budget, nil
 }
+
+// cost returns how long a test takes with trials of the length each, warm-up and window.
+func (a Answer) cost(each time.Duration) time.Duration {
+	return TestBlocks*testArms*(time.Duration(a.drawn()*float64(each))+testTrial) + testFixed
+}
+
+// drawn is how long a trial takes with the work that its requests add, as a ratio of its own length.
+func (a Answer) drawn() float64 { return 1 + testRequest*a.Ask.Rate }
 
 // settles returns how long the arms take from empty to steady. least is ten times the time held.
 // steady, the better choice, also covers the time in which the queue of the arm with too few
@@ -356,6 +359,7 @@ type Verification struct {
 	Dir     string        `json:"dir"` // directory of the run's record
 	Window  float64       `json:"window"`
 	Doubts  []record.Fact `json:"doubts,omitempty"`
+	Decides record.Fact   `json:"decides,omitzero"` // the flag that would decide it, where the blocks left it open
 	sticky  bool          // of the mode
 	slo     stats.SLO
 }
@@ -405,7 +409,7 @@ func (v *Verification) text() []string {
 // lead returns what the test decided: for the advised workers, for fewer, and so for the advice.
 func (v *Verification) lead() string {
 	if v.Advised.Blocks == 0 {
-		return "The test decides nothing: no block can be trusted."
+		return strings.Join(append([]string{"The test decides nothing: no block can be trusted."}, v.reasons()...), " ")
 	}
 	a, l := v.Advised, v.Less
 	kept := fmt.Sprintf("kept in %d of %d blocks", a.Kept, a.Blocks)
@@ -427,16 +431,25 @@ func (v *Verification) lead() string {
 	default:
 		fewer = fmt.Sprintf("whether %s break it%s is not decided (%s)", fewer, v.by(l), broken)
 	}
-	parts := []string{advised + "; " + fewer + "."}
-	for _, k := range []judge.Keeping{a, l} {
-		if !k.Answer.Decided() && k.Answer != record.Undecided {
-			parts = append(parts, "Why: "+k.Reason.String()+".")
-		}
-	}
+	parts := append([]string{advised + "; " + fewer + "."}, v.reasons()...)
 	if v.Verdict != AdviceUndecided {
 		parts = append(parts, "So the advice is "+v.Verdict+".")
 	}
 	return strings.Join(parts, " ")
+}
+
+// reasons returns why the test could not judge its arms, each reason once, and what would decide it.
+func (v *Verification) reasons() (all []string) {
+	for _, k := range []judge.Keeping{v.Advised, v.Less} {
+		why := "Why: " + k.Reason.String() + "."
+		if !k.Answer.Decided() && k.Answer != record.Undecided && !k.Reason.None() && !slices.Contains(all, why) {
+			all = append(all, why)
+		}
+	}
+	if !v.Decides.None() {
+		all = append(all, "What would decide: "+v.Decides.String()+".")
+	}
+	return all
 }
 
 // by names the terms of the SLO that an arm's medians break, where there are others.
@@ -491,8 +504,54 @@ func (a Answer) Verify(t PoolTest, kept []judge.Keeping) *Verification {
 		}
 		v.Verdict = AdviceUndecided
 		v.Why = record.Fact{Code: sizeOpen, Values: record.Values{"workers": float64(workers)}, Because: []record.Fact{open.Reason}}
+		if open.Answer == record.Undecided {
+			v.Decides = a.decides(t, open, workers)
+		}
 	}
 	return v
+}
+
+// decides names the flag that would decide a test which left the arm k with so many workers open.
+//
+// A figure of a window scatters around its true value, and the scatter shrinks with the square root of
+// the window. A ratio p of the blocks kept the SLO, so the limit is the p-quantile of the scatter: z of
+// its deviations from the true value, z = Φ⁻¹(p). In windows (sure/|z|)² as long it is sure deviations
+// away, and 19 blocks of 20 agree. Where that takes too long the limit is the true value, nearly, and
+// another number of workers decides: --margin makes it higher, or lower where fewer workers are open.
+func (a Answer) decides(t PoolTest, k judge.Keeping, workers int) record.Fact {
+	const sure, step = 1.645, 0.1
+	f := record.Fact{Code: sizeDecides, Values: record.Values{"workers": float64(workers)}, Names: record.Names{}}
+	warmup, window, budget, err := a.windows(t)
+	if err != nil || k.Blocks == 0 {
+		return record.Fact{}
+	}
+	least := 0.5 / float64(k.Blocks) // no block would have been half a block
+	p := min(max(float64(k.Kept)/float64(k.Blocks), least), 1-least)
+	ratio := math.Pow(sure/(math.Sqrt2*math.Erfinv(2*p-1)), 2)
+	longer, most := max(1, ratio)*window.Seconds(), max(longestWindow, window).Seconds()
+	switch {
+	case k.Blocks < TestBlocks: // the budget ended before the last block
+		f.Values["blocks"] = TestBlocks
+		f.Names["budget"] = roundUp(budget * TestBlocks / time.Duration(k.Blocks)).String()
+	case longer <= most:
+		f.Values["window"] = math.Ceil(longer)
+		f.Names["budget"] = roundUp(a.cost(warmup + time.Duration(math.Ceil(longer))*time.Second)).String()
+	case workers == a.Advice.Workers:
+		f.Values["longest"], f.Values["margin"] = most, min(1, a.Ask.Margin+step)
+	default:
+		f.Values["longest"], f.Values["margin"] = most, max(0, a.Ask.Margin-step)
+	}
+	if margin, ok := f.Values["margin"]; ok && margin == a.Ask.Margin {
+		delete(f.Values, "margin")
+	} else if ok {
+		f.Names["margin"] = strconv.FormatFloat(margin, 'g', 2, 64)
+	}
+	return f
+}
+
+// roundUp rounds a budget up to ten seconds.
+func roundUp(d time.Duration) time.Duration {
+	return (d + 10*time.Second - 1).Truncate(10 * time.Second)
 }
 
 // patience returns how long a request may wait for a worker where a mode has no queue: as long as

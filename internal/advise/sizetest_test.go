@@ -141,3 +141,54 @@ func TestVerificationText(t *testing.T) {
 		t.Errorf("the short answer (-want +got):\n%s", diff)
 	}
 }
+
+// An undecided test names the flag that would decide it, and a budget that it names is enough.
+func TestUndecidedNamesWhatDecides(t *testing.T) {
+	t.Parallel()
+	d, err := ParseWorkload("cpu=60us,sleep=20ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slo, err := Objective("p95<=40ms", 1200, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Size(d, slo, Options{Rate: 1200, Cores: 1, Margin: .15, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed, failed := judge.Keeping{Blocks: 12, Kept: 12, Answer: record.Passed}, judge.Keeping{Blocks: 12, Answer: record.Failed}
+	open := func(blocks, kept int) judge.Keeping {
+		return judge.Keeping{Blocks: blocks, Kept: kept, Answer: record.Undecided, Reason: record.Fact{Code: "test", Text: "either may be the rule"}}
+	}
+	refused := judge.Keeping{Answer: record.NoAnswer, Reason: record.Fact{Code: "test", Text: "the load was late"}}
+	for _, c := range []struct {
+		margin        float64
+		advised, less judge.Keeping
+		says          string
+	}{
+		{0.15, open(12, 9), failed, "What would decide: windows of about 7 s, by the share of blocks that kept it: --budget 5m20s."},
+		{0.15, passed, open(12, 3), "What would decide: windows of about 7 s, by the share of blocks that kept it: --budget 5m20s."},
+		{0.15, open(12, 6), failed, "keep the SLO by a hair or miss it by one; another number of workers may: --margin 0.25."},
+		{0.15, passed, open(12, 7), "keep the SLO by a hair or miss it by one; another number of workers may: --margin 0.05."},
+		{0, passed, open(12, 6), "keep the SLO by a hair or miss it by one; another --slo may."},
+		{0.15, open(8, 6), open(8, 1), "What would decide: all 12 blocks: --budget 2m"},
+		{0.15, passed, failed, ""},
+		{0.15, refused, refused, "The test decides nothing: no block can be trusted. Why: the load was late."},
+	} {
+		a.Ask.Margin = c.margin
+		v := a.Verify(PoolTest{}, []judge.Keeping{c.advised, c.less})
+		if got := v.lead(); !strings.Contains(got, c.says) || (c.says == "") != v.Decides.None() && c.advised.Blocks > 0 {
+			t.Errorf("%d and %d kept: got %q, want %q", c.advised.Kept, c.less.Kept, got, c.says)
+		}
+		if wanted := v.Decides.Values["window"]; wanted > 0 {
+			budget, err := time.ParseDuration(v.Decides.Names["budget"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, window, _, err := a.windows(PoolTest{Budget: budget}); err != nil || window.Seconds() < wanted {
+				t.Errorf("--budget %s gives windows of %s, want %g s: %v", budget, window, wanted, err)
+			}
+		}
+	}
+}

@@ -292,7 +292,7 @@ func choiceDocument(c record.Choice) document.Document {
 		labelled("Handlers", c.Parser.String()), labelled("Note", "the choice does not matter "+c.Unless.String()))
 	test := labelled("Test it:", c.Test)
 	if v := c.Verified; v != nil {
-		facts = slices.Concat(facts, labelled("Tested", v.Why.String()), labelled("SLO", each(v.SLO, answered)...))
+		facts = slices.Concat(facts, labelled("Tested", v.Why.String()), labelled("SLO", each(v.SLO, answered)...), labelled("Met", each(v.Keeps, record.Fact.String)...))
 		test = labelled("Record:", v.Dir)
 	}
 	return document.Document{Answer: c.Headline, Parts: []document.Part{
