@@ -223,10 +223,7 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 		return d
 	}
 	// The text of unread lines would fill the screen, so their number has to do.
-	lines := 0
-	for _, l := range a.NotRead {
-		lines += l.End - l.Line + 1
-	}
+	lines := total(a.NotRead, func(l record.AuditLines) int { return l.End - l.Line + 1 })
 	d.Parts = append(d.Parts, append(labelled("Not read", when(lines > 0, "%s that are no run's", plural(lines, "line"))), document.Below(nil)...))
 	return d
 }

@@ -151,11 +151,8 @@ func sweepSection(r *record.Result) document.Part {
 // sweeps draws p50, p99, goodput and CPU per request over every factor with two or more values, with a
 // line for each family of arms. Factors are in the order in which the arms name them.
 func sweeps(r *record.Result) (charts []chart) {
-	var factors []string
-	for _, a := range r.Arms {
-		factors = append(factors, each(a.Levels, func(l record.Level) string { return l.Factor })...)
-	}
-	for _, factor := range unique(factors) {
+	levels := slices.Concat(each(r.Arms, func(a record.Arm) []record.Level { return a.Levels })...)
+	for _, factor := range unique(each(levels, func(l record.Level) string { return l.Factor })) {
 		arms := levelled(r, factor)
 		for _, m := range stats.Metrics() {
 			if c := sweep(factor, m, arms); c != nil && m.Name != "p90" {
@@ -286,12 +283,8 @@ func counted(arms []record.Arm) []record.Arm {
 // crowds reports whether the arms' open connections differ by more than a tenth and by at least ten, so
 // that one or two do not tell arms with few connections apart.
 func crowds(known []record.Arm) bool {
-	if len(known) == 0 {
-		return false
-	}
 	open := each(known, func(a record.Arm) float64 { return a.Counters.OpenPeak })
-	least, most := slices.Min(open), slices.Max(open)
-	return most > 1.1*least && most-least >= 10
+	return len(open) > 0 && slices.Max(open) > 1.1*slices.Min(open) && slices.Max(open)-slices.Min(open) >= 10
 }
 
 // mostOpen heads the column of the most connections that were open at once.
@@ -304,10 +297,8 @@ func openColumns(arms []record.Arm) [][]string {
 		return nil
 	}
 	of := func(a record.Arm) *record.Counters { return a.Counters }
-	return columns(arms,
-		optional(mostOpen, of, func(c record.Counters) string { return rounded(c.OpenPeak) }),
-		optional("accepted/s", of, func(c record.Counters) string { return rounded(c.Accepted) }),
-	)
+	return columns(arms, optional(mostOpen, of, func(c record.Counters) string { return rounded(c.OpenPeak) }),
+		optional("accepted/s", of, func(c record.Counters) string { return rounded(c.Accepted) }))
 }
 
 // countersCharts draws each arm's connections over the window, all with the same axes: open
@@ -457,22 +448,22 @@ func newHeatGrid(arms []record.Arm) *heatGrid {
 	g := &heatGrid{low: record.NoReply, left: map[int]bool{}, slices: 1}
 	high := -1
 	for _, a := range arms {
-		total := make([]int, record.NoReply+1)
+		inRows := make([]int, record.NoReply+1)
 		for _, h := range a.Heat {
 			g.blocks, g.left[h.Block] = append(g.blocks, h.Block), !h.Valid
 			for _, slice := range h.Counts {
 				for row, n := range slice {
-					total[row] += int(n)
+					inRows[row] += int(n)
 				}
 			}
 		}
-		for row, n := range total[:record.NoReply] {
+		for row, n := range inRows[:record.NoReply] {
 			if n > 0 {
 				g.low, high = min(g.low, row), max(high, row)
 			}
 		}
-		g.lost = g.lost || total[record.NoReply] > 0
-		g.total = append(g.total, total)
+		g.lost = g.lost || inRows[record.NoReply] > 0
+		g.total = append(g.total, inRows)
 	}
 	if high < 0 {
 		return nil
@@ -633,10 +624,7 @@ func (g *heatGrid) table(arms []record.Arm) [][]string {
 	add := func(head string, from, to int) {
 		column := []string{head}
 		for i := range arms {
-			n := 0
-			for _, v := range g.total[i][from:to] {
-				n += v
-			}
+			n := total(g.total[i][from:to], func(n int) int { return n })
 			column = append(column, either(len(arms[i].Heat) > 0, count(n), none))
 		}
 		columns = append(columns, column)

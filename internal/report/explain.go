@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"io"
@@ -47,21 +48,21 @@ func divided(x *record.Explanation) []document.Part {
 	if x.Tail.Sure() || !x.Mean.Sure() {
 		parts = append(parts, waterfall(x, x.Tail, "in the slowest 1"+nbsp+"% of requests"))
 	}
-	theory, tested := "", ""
-	// A confirmed cause says where the whole difference is from, which theory divides in another way.
-	if x.Ideal != nil && x.Outcome != record.Because {
-		theory = ideal(x)
-	}
-	if t := x.Tests; t != nil {
-		tested = fmt.Sprintf("in %s more, recorded in %s", plural(t.Blocks, "block"), command.Quote(t.Dir))
-	}
 	witnesses := [][]string{{"", x.From, x.To}}
 	for _, w := range x.Witnesses {
 		figure := func(v float64) string { return figureOf(v, w.Unit) }
 		witnesses = append(witnesses, []string{w.Name, orNone(w.From, figure), orNone(w.To, figure)})
 	}
+	var facts document.Facts
+	// A confirmed cause says where the whole difference is from, which theory divides in another way.
+	if x.Ideal != nil && x.Outcome != record.Because {
+		facts = labelled("Theory", ideal(x))
+	}
+	if t := x.Tests; t != nil {
+		facts = append(facts, labelled("Tested", fmt.Sprintf("in %s more, recorded in %s", plural(t.Blocks, "block"), command.Quote(t.Dir)))...)
+	}
 	known := document.Section{ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: witnesses}}}
-	return append(parts, known, append(labelled("Theory", theory), labelled("Tested", tested)...), profiled(x))
+	return append(parts, known, facts, profiled(x))
 }
 
 // explained returns the answer in one or two sentences, with a full stop. "because" stands only before
@@ -349,12 +350,10 @@ func profiled(x *record.Explanation) document.Part {
 // side by side, mean and p99; nil without any state. A state is a row if either arm has it. The last
 // row, all, has the whole time; the means above add up to it, the p99s do not.
 func requestStates(arms []record.ProfiledArm) [][]string {
-	var states []string
-	for _, a := range arms {
-		if a.Requests != nil {
-			states = append(states, each(a.Requests.States, func(t record.StateTime) string { return t.State })...)
-		}
-	}
+	known := each(arms, func(a record.ProfiledArm) []record.StateTime {
+		return cmp.Or(a.Requests, &record.RequestTimes{}).States
+	})
+	states := each(slices.Concat(known...), func(t record.StateTime) string { return t.State })
 	if states == nil {
 		return nil
 	}

@@ -231,13 +231,12 @@ func theory(r *record.Result) document.Part {
 
 // predictions compares theory with the measurement, one line for each arm and model. A model
 // that predicts nothing gives its reason.
-func predictions(r *record.Result) (lines []string) {
-	for _, a := range choices(r.Arms) {
-		lines = append(lines, each(a.Predictions, func(p record.Prediction) string {
+func predictions(r *record.Result) []string {
+	return slices.Concat(each(choices(r.Arms), func(a record.Arm) []string {
+		return each(a.Predictions, func(p record.Prediction) string {
 			return modelled(a.Name, p.Model, p.Formula) + ": " + either(p.Why.None(), strings.Join(compared(a, p), "; "), p.Why.String())
-		})...)
-	}
-	return lines
+		})
+	})...)
 }
 
 // modelled names an arm and a queueing model of it, with the formula where there is one.

@@ -120,22 +120,19 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 // PackSummary writes the table of a pack as text, with a line for each scenario in the order of
 // entries, and the totals below, which tell at a glance whether any scenario failed.
 func PackSummary(w io.Writer, entries []PackEntry) error {
-	rows := [][]string{{"scenario", "pass", "fail", "open", "REFUSED", "blocks", "answer"}}
-	row := func(name string, n map[record.Answer]int, blocks, answer string) {
-		rows = append(rows, []string{name, strconv.Itoa(n[record.Passed]), strconv.Itoa(n[record.Failed]), strconv.Itoa(n[record.Undecided]), strconv.Itoa(n[record.NoAnswer]), blocks, answer})
+	row := func(name, blocks, answer string, of ...PackEntry) []string {
+		counts := each([]record.Answer{record.Passed, record.Failed, record.Undecided, record.NoAnswer}, func(a record.Answer) string {
+			return strconv.Itoa(total(of, func(e PackEntry) int { return e.Answers()[a] }))
+		})
+		return slices.Concat([]string{name}, counts, []string{blocks, answer})
 	}
-	total := map[record.Answer]int{}
-	for _, e := range entries {
-		blocks, answer := none, "not run"
-		if e.Result != nil {
-			blocks, answer = fmt.Sprintf("%d/%d", e.Result.Valid, cmp.Or(e.Result.Ran, e.Result.Planned)), e.Result.Winner
+	rows := append([][]string{{"scenario", "pass", "fail", "open", "REFUSED", "blocks", "answer"}}, each(entries, func(e PackEntry) []string {
+		if e.Result == nil {
+			return row(e.Scenario, none, "not run", e)
 		}
-		row(e.Scenario, e.Answers(), blocks, answer)
-		for outcome, k := range e.Answers() {
-			total[outcome] += k
-		}
-	}
-	row(plural(len(entries), "scenario"), total, "", "")
+		return row(e.Scenario, fmt.Sprintf("%d/%d", e.Result.Valid, cmp.Or(e.Result.Ran, e.Result.Planned)), e.Result.Winner, e)
+	})...)
+	rows = append(rows, row(plural(len(entries), "scenario"), "", "", entries...))
 	return writeText(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}}, TextOptions{})
 }
 

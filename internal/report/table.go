@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -16,16 +17,11 @@ import (
 // cells formats one metric of every arm, in the order of arms, as one column: times in one
 // unit, anything else per second. An arm without the figure has a dash.
 //
-// This file turns figures into text for all reports: fields build tables, scale, rate, count and
-// change write numbers, when and either choose parts of sentences. A number and its unit are joined
-// by nbsp, which the writers of texts replace by a space.
+// This file turns figures into text for all reports: fields build tables, scale, rate, count and change write
+// numbers, when and either choose parts of sentences. A number and its unit are joined by nbsp, which the
+// writers of texts replace by a space.
 func cells(m stats.Metric, arms []record.Arm) []string {
-	var values []float64
-	for i := range arms {
-		if v := arms[i].Median(m.Name); v != nil {
-			values = append(values, *v)
-		}
-	}
+	values := each(arms, func(a record.Arm) float64 { return *cmp.Or(a.Median(m.Name), new(float64)) })
 	s := timeScale(values...)
 	low, high := span(values)
 	// Each time gets its best unit where one for all would show too many digits of the largest, or two of the smallest.
@@ -113,6 +109,14 @@ func only[T any](all []T, f func(T) bool) (kept []T) {
 		}
 	}
 	return kept
+}
+
+// total adds up f of every element.
+func total[T any](all []T, f func(T) int) (sum int) {
+	for _, x := range all {
+		sum += f(x)
+	}
+	return sum
 }
 
 // unique returns the different values of all, in order of first appearance.

@@ -235,14 +235,15 @@ type forestRow struct {
 	Sentence    string // the verdict in full
 }
 
-// forestOf returns the forest of all verdicts, a group for each arm in the order of the run,
-// with the A/A control last. The control is drawn like an arm, because its intervals show how
-// wide one is without any difference.
+// forestOf returns the forest of all verdicts, a group for each arm in the order of the run, with the A/A
+// control last. The control is drawn like an arm, because its intervals show how wide one is without any
+// difference.
 func forestOf(r *record.Result) forest {
+	challengers := byArm(r.Verdicts)
 	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
-	for i, group := range slices.Concat(byArm(r.Verdicts), byArm(r.AA)) {
-		control := i >= len(byArm(r.Verdicts))
+	for i, group := range append(challengers, byArm(r.AA)...) {
 		s := first(seriesOf(r.Arms), func(s series) bool { return s.Name == group[0].Arm })
+		control := i >= len(challengers)
 		rows := each(group, func(v record.Verdict) forestRow { return forestRowOf(r, v, control) })
 		f.Groups = append(f.Groups, forestGroup{series{group[0].Arm, s.Class}, control, rows})
 	}
@@ -405,8 +406,7 @@ func visiting(r *record.Result) string {
 	if len(shared) == 0 || len(known) == 0 {
 		return ""
 	}
-	rests := only(r.Arms, func(a record.Arm) bool { return a.Generator != nil })
-	rest := first(rests, func(record.Arm) bool { return true }).Generator
+	rest := first(r.Arms, func(a record.Arm) bool { return a.Generator != nil }).Generator
 	priority := map[string]string{
 		record.RestFirst: ", asleep while nothing is due, with real-time priority (SCHED_RR)",
 		record.RestWaits: ", asleep while nothing is due, without real-time priority, which is not permitted here",
@@ -466,12 +466,7 @@ func disturbed(arms []record.Arm) string {
 	known := only(arms, func(a record.Arm) bool { return a.Disturbed != nil })
 	share := func(v float64) string { return percent("%.1f", v) }
 	late := func(q string) func(*record.Disturbed) float64 {
-		return func(d *record.Disturbed) float64 {
-			if v, ok := d.Late[q]; ok {
-				return v
-			}
-			return -1
-		}
+		return func(d *record.Disturbed) float64 { v, ok := d.Late[q]; return either(ok, v, -1) }
 	}
 	var parts []string
 	for _, f := range []struct {
@@ -502,10 +497,7 @@ func disturbed(arms []record.Arm) string {
 // measurement. It returns "" when none was checked.
 func laws(all []record.Law) string {
 	const wide = .25 // tolerance, as a ratio, above which keeping a law means little
-	most := 0
-	for _, l := range all {
-		most = max(most, l.Windows)
-	}
+	most := slices.Max(append(each(all, func(l record.Law) int { return l.Windows }), 0))
 	parts := strings.Join(each(all, func(l record.Law) string {
 		// A limit of 0 allows no violation, as for counts that must agree.
 		allowed := either(l.Limit > 0, lawFigure(l.Limit, l.Unit), "none") + " allowed" +

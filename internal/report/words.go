@@ -174,10 +174,7 @@ func caveat(r *record.Result) string {
 func state(r *record.Result) string {
 	plan, had := "the plan", blocks(r)
 	if r.Capacity != nil {
-		windows := 0
-		for _, a := range r.Capacity.Arms {
-			windows += len(a.Windows)
-		}
+		windows := total(r.Capacity.Arms, func(a record.ArmCapacity) int { return len(a.Windows) })
 		plan, had = "the search", plural(windows, "window")+" measured"
 	} else if out := r.Ran - r.Valid; out > 0 {
 		had = fmt.Sprintf("%s measured; %d left out of the verdicts, because of %s", plural(r.Ran, "block"), out, strings.Join(r.LeftOutFor(), ", "))
@@ -284,10 +281,7 @@ func complaints(r *record.Result) []string {
 		a := slices.MinFunc(known, func(a, b record.Arm) int { return cmp.Compare(a.NEff, b.NEff) })
 		lines = append(lines, fmt.Sprintf("a window is worth %s independent requests at the least (n_eff of %s), since neighbours share their queue", count(int(a.NEff)), a.Name))
 	}
-	requests := 0
-	for _, a := range r.Arms {
-		requests += a.Requests
-	}
+	requests := total(r.Arms, func(a record.Arm) int { return a.Requests })
 	return append(lines, nonEmpty(when(requests > 0 && allGood(r), "every one of %s got a good reply", plural(requests, "request")))...)
 }
 
