@@ -194,20 +194,13 @@ func noQuotient(r *record.Result, arms []record.Arm) string {
 		label, change(worst.Ratio), change(worst.Plain.Median))
 }
 
-// mark returns a verdict in one word, to stand beside its figure: the change if it is sure, else
+// mark returns a verdict in one word, to stand after its figure: the change if it is sure, else
 // one of the marks of maps. It is "" without a verdict, as for the baseline.
 func mark(v record.Verdict) string {
-	switch {
-	case v.Verdict == "":
-		return ""
-	case v.Verdict.Differs():
+	if v.Verdict.Differs() {
 		return change(v.Ratio)
-	case v.Verdict == stats.Same:
-		return markSame
-	case v.Verdict == stats.Inconclusive:
-		return markOpen
 	}
-	return markRefused
+	return map[stats.Decision]string{stats.Same: markSame, stats.Inconclusive: markOpen, stats.Refused: markRefused}[v.Verdict]
 }
 
 // markLegend explains the marks in use, by the verdicts' baseline; "" without verdicts.
@@ -380,5 +373,5 @@ func unmet(r *record.Result) []string {
 
 // answered formats an expectation with its answer and the reason, as "fail p99<10ms: …".
 func answered(e record.Expectation) string {
-	return fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason.String())
+	return fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason)
 }

@@ -174,13 +174,7 @@ func details(r *record.Result) []document.Part {
 	row := func(x record.RateWindow) []string {
 		figures := each(terms, func(t record.SLOTerm) string {
 			v, ok := x.Values[t.Metric]
-			switch {
-			case !ok:
-				return none
-			case t.Metric == "errors":
-				return plain(100*v) + nbsp + "%"
-			}
-			return seconds(v)
+			return either(ok, either(t.Metric == "errors", plain(100*v)+nbsp+"%", seconds(v)), none)
 		})
 		objective := either(x.Refused.None(), either(x.Kept, "kept", "broken"), "refused: "+x.Refused.String())
 		return slices.Concat([]string{count(x.Trial), x.Purpose, rate(x.Rate), rate(x.Sent), rate(x.Goodput)}, figures, []string{objective})

@@ -353,15 +353,11 @@ func mapPlan(m *record.Map) string {
 // mapState tells why the map is incomplete and how to go on; "" when it is complete.
 func mapState(m *record.Map) string {
 	resume := "'schedlab map --resume " + command.Quote(m.Dir) + "' goes on"
-	switch m.Status {
-	case record.Interrupted:
-		return "INTERRUPTED: " + resume
-	case record.Partial:
-		return "PARTIAL: " + cmp.Or(m.Failure, "the budget ended before every cell was known") + "; " + resume
-	case record.Running:
-		return "INCOMPLETE: the map is being measured, or was cut off"
-	}
-	return ""
+	return map[record.Status]string{
+		record.Interrupted: "INTERRUPTED: " + resume,
+		record.Partial:     "PARTIAL: " + cmp.Or(m.Failure, "the budget ended before every cell was known") + "; " + resume,
+		record.Running:     "INCOMPLETE: the map is being measured, or was cut off",
+	}[m.Status]
 }
 
 // theoryLines compares the border that Little's law predicts with the measured one, one line of

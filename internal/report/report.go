@@ -255,12 +255,7 @@ func benchArm(b *strings.Builder, r *record.Result, a *record.Arm) {
 // token replaces characters that cannot stand in a value of a benchmark's name, which ends at a
 // slash or a space.
 func token(s string) string {
-	return strings.Map(func(c rune) rune {
-		if c == '/' || unicode.IsSpace(c) || !unicode.IsPrint(c) {
-			return '_'
-		}
-		return c
-	}, s)
+	return strings.Map(func(c rune) rune { return either(c == '/' || unicode.IsSpace(c) || !unicode.IsPrint(c), '_', c) }, s)
 }
 
 // oneLine replaces line breaks and control characters, so that s stays one line and cannot drive a terminal.

@@ -205,19 +205,18 @@ func gateAnswer(r *record.Result) string {
 		return fmt.Sprintf("%s is worse than %s: %s.", after, before, said[record.GateWorse])
 	case record.GateFine:
 		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, said[record.GateFine])
-		gained := each(only(r.Gate, improved), func(g record.Gated) string { return stats.MetricOf(g.Metric).Label + " " + change(g.Ratio) })
+		// Surely better, by half of what it may be worse.
+		better := only(r.Gate, func(g record.Gated) bool {
+			if stats.MetricOf(g.Metric).HigherIsBetter {
+				return g.Low > 1 && g.Ratio >= 1+g.Allow/2
+			}
+			return 0 < g.High && g.High < 1 && g.Ratio <= 1/(1+g.Allow/2)
+		})
+		gained := each(better, func(g record.Gated) string { return stats.MetricOf(g.Metric).Label + " " + change(g.Ratio) })
 		text += when(len(gained) > 0, " Surely better: %s.", strings.Join(gained, ", "))
 		return text + strings.ReplaceAll(open, " Open: ", " Open, and only watched: ")
 	}
 	return fmt.Sprintf("Cannot tell whether %s is worse than %s.%s", after, before, open)
-}
-
-// improved reports whether a metric is surely better, by half of what it may be worse.
-func improved(g record.Gated) bool {
-	if stats.MetricOf(g.Metric).HigherIsBetter {
-		return g.Low > 1 && g.Ratio >= 1+g.Allow/2
-	}
-	return 0 < g.High && g.High < 1 && g.Ratio <= 1/(1+g.Allow/2)
 }
 
 // allowed returns how much worse a metric may be: "+10 % allowed", or "-3 % allowed" for goodput.

@@ -254,15 +254,10 @@ func forestOf(r *record.Result) forest {
 // where a difference is a fault of the measurement; its words are CLEAN and NOT CLEAN.
 func forestRowOf(r *record.Result, v record.Verdict, control bool) forestRow {
 	row := forestRow{
-		Verdict: v, Word: string(v.Verdict), Class: string(v.Verdict), Sentence: sentence(r, v),
+		// For times lower is better, for goodput higher: better has the same colour for every metric.
+		Class:   string(either(v.Better(), stats.Faster, either(v.Worse(), stats.Slower, v.Verdict))),
+		Verdict: v, Word: string(v.Verdict), Sentence: sentence(r, v),
 		Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
-	}
-	// For times lower is better, for goodput higher: better has the same colour for every metric.
-	switch {
-	case v.Better():
-		row.Class = string(stats.Faster)
-	case v.Worse():
-		row.Class = string(stats.Slower)
 	}
 	switch {
 	case row.Drawn && control:

@@ -179,17 +179,12 @@ func state(r *record.Result) string {
 	} else if out := r.Ran - r.Valid; out > 0 {
 		had = fmt.Sprintf("%s measured; %d left out of the verdicts, because of %s", plural(r.Ran, "block"), out, strings.Join(r.LeftOutFor(), ", "))
 	}
-	switch r.Status {
-	case record.Complete:
-		return ""
-	case record.Interrupted:
-		return "INTERRUPTED: " + had
-	case record.Running:
-		return "INCOMPLETE: the run was cut off or still goes on, " + had
-	case record.Partial:
-		return "PARTIAL: " + plan + " could not be done in full, " + had
-	}
-	return fmt.Sprintf("STATUS %q: unknown to this version, %s", string(r.Status), had)
+	text, known := map[record.Status]string{
+		record.Complete: "", record.Interrupted: "INTERRUPTED: " + had,
+		record.Running: "INCOMPLETE: the run was cut off or still goes on, " + had,
+		record.Partial: "PARTIAL: " + plan + " could not be done in full, " + had,
+	}[r.Status]
+	return either(known, text, fmt.Sprintf("STATUS %q: unknown to this version, %s", string(r.Status), had))
 }
 
 // offered describes the load on every arm, the blocks, the windows and the seed, in one line. It compares the
