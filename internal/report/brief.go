@@ -62,7 +62,8 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 	return document.Document{
 		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, answerLines), Context: append(rankingBelow(r), askedBriefly(r)),
 		Parts: []document.Part{marked(r, width, most > 0), slices.Concat(
-			labelled("Why", why...), labelled("Sure", sure(r)...), labelled("Expected", few(unmet(r), min(max(most, 1)+1, most+2))...), rest(r, doubts),
+			labelled("Why", why...), labelled("Sure", sure(r)...),
+			labelled("Expected", few(unmet(r), min(max(most, 1)+1, most+2))...), rest(r, doubts),
 		)},
 	}
 }
@@ -317,7 +318,8 @@ func openVerdicts(r *record.Result) string {
 		})...)
 	}
 	name := func(v record.Verdict) string {
-		return v.Arm + when(best(v.Baseline), " against %s", v.Baseline) + " " + stats.MetricOf(v.Metric).In + when(v.Lean != "", " (leans %s)", lower(v.Lean))
+		against := when(best(v.Baseline), " against %s", v.Baseline)
+		return v.Arm + against + " " + stats.MetricOf(v.Metric).In + when(v.Lean != "", " (leans %s)", lower(v.Lean))
 	}
 	// Verdicts with the same remedy share it.
 	parts := each(grouped(open, func(v record.Verdict) string { return remedy(r, v.Needed) }), func(group []record.Verdict) string {

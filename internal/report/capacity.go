@@ -111,7 +111,8 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 		windows := line{series: s, Points: each(drawn(a), func(w record.RateWindow) point {
 			v, refused := w.Values[term.Metric], !w.Refused.None()
 			class := "window " + s.Class + when(refused, " refused") + when(w.Kept && !refused, " kept")
-			title := fmt.Sprintf("%s, trial %d (%s): %s at %s", a.Name, w.Trial, w.Purpose, seconds(v), rate(w.Rate)) + when(refused, ", refused: %s", w.Refused.String())
+			title := fmt.Sprintf("%s, trial %d (%s): %s at %s", a.Name, w.Trial, w.Purpose, seconds(v), rate(w.Rate)) +
+				when(refused, ", refused: %s", w.Refused.String())
 			return point{w.Rate, v, class, title}
 		})}
 		if len(windows.Points) > 0 {
@@ -180,7 +181,8 @@ func details(r *record.Result) []document.Part {
 		return slices.Concat([]string{count(x.Trial), x.Purpose, rate(x.Rate), rate(x.Sent), rate(x.Goodput)}, figures, []string{objective})
 	}
 	return each(r.Capacity.Arms, func(a record.ArmCapacity) document.Part {
-		return document.Details{Summary: a.Name, Parts: []document.Part{document.Table{Rows: append([][]string{head}, each(a.Windows, row)...), Words: true}}}
+		table := document.Table{Rows: append([][]string{head}, each(a.Windows, row)...), Words: true}
+		return document.Details{Summary: a.Name, Parts: []document.Part{table}}
 	})
 }
 

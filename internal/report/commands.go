@@ -124,7 +124,8 @@ func since(a *record.Attack) string {
 // generated describes the work and the delays of the load generator, for the facts of an attack: how busy it
 // was, how late it sent, how it rested, how late it read, and how long garbage collection stopped it.
 func generated(g *record.Generator) string {
-	rest := when(g.Rest != "", ", slept between requests: it shares the server's CPU") + when(g.Rest != "" && g.Rest != record.RestWaits, " (as SCHED_RR, so that it goes first when it wakes)")
+	rest := when(g.Rest != "", ", slept between requests: it shares the server's CPU") +
+		when(g.Rest != "" && g.Rest != record.RestWaits, " (as SCHED_RR, so that it goes first when it wakes)")
 	// A generator that never sleeps needs CPUs for itself, and the longest gap between two
 	// looks bounds how late it reads a reply.
 	if g.Rest == record.RestSpins {
@@ -177,7 +178,9 @@ type judgement struct {
 
 // judgements are in the order of the report.
 var judgements = []judgement{
-	{record.Impossible, "Impossible", "impossible"}, {record.Suspicious, "Suspicious", "suspicious"}, {record.CannotTell, "Cannot be told", "cannot be told"},
+	{record.Impossible, "Impossible", "impossible"},
+	{record.Suspicious, "Suspicious", "suspicious"},
+	{record.CannotTell, "Cannot be told", "cannot be told"},
 }
 
 // Audit writes an audit as json, markdown or, for any other format, text for a terminal. A text has each kind
@@ -345,5 +348,6 @@ func measuredDifference(c record.ChoiceCell) string {
 	})
 	lead := c.Outcome.Words() + when(len(c.Best) > 1, ": %s", listed(c.Best, func(arm record.ChoiceArm) string { return arm.Name }))
 	lead = strings.Join(append([]string{lead}, each(c.Lacks, record.Fact.String)...), ". But ")
-	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead), strings.Join(told, "; "), link, c.Commit, prose.Plural(c.Verdicts[0].Blocks, "block"))
+	blocks := prose.Plural(c.Verdicts[0].Blocks, "block")
+	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead), strings.Join(told, "; "), link, c.Commit, blocks)
 }

@@ -257,8 +257,10 @@ func connections(r *record.Result, all bool) document.Part {
 	}
 	flows := func(record.Arm) bool { return flow }
 	table := rows(known, armField{"arm", nil, name}, of("open at most", nil, func(c *record.Counters) float64 { return c.OpenPeak }),
-		of("accepted/s", flows, func(c *record.Counters) float64 { return c.Accepted }), of("at most", flows, func(c *record.Counters) float64 { return c.AcceptedPeak }),
-		of("done/s", flows, func(c *record.Counters) float64 { return c.Done }), of("at most", flows, func(c *record.Counters) float64 { return c.DonePeak }),
+		of("accepted/s", flows, func(c *record.Counters) float64 { return c.Accepted }),
+		of("at most", flows, func(c *record.Counters) float64 { return c.AcceptedPeak }),
+		of("done/s", flows, func(c *record.Counters) float64 { return c.Done }),
+		of("at most", flows, func(c *record.Counters) float64 { return c.DonePeak }),
 	)
 	charts := document.Page{countersCharts(r, known)}
 	if len(known) > briefArms {
@@ -324,7 +326,8 @@ func countersCharts(r *record.Result, known []record.Arm) document.Charts {
 		}
 		x := axis{high: r.Window, From: 60, To: 404}
 		return chart{
-			Caption: a.Name, Label: "Connections of " + a.Name + " over the window: open, and accepted and done per second", Width: 420, Height: 262,
+			Caption: a.Name, Width: 420, Height: 262,
+			Label:  "Connections of " + a.Name + " over the window: open, and accepted and done per second",
 			Panels: []panel{{Title: "open", X: x, Lines: lines[:1]}, {Title: "per second", X: x.marked(4, timeLabel), Lines: lines[1:]}},
 		}
 	})
@@ -362,7 +365,8 @@ func Live(p record.Progress) (table, charts document.Part) {
 		if c := a.Connections; c != nil {
 			connections = []string{count(int(c.Accepted)), count(int(c.Done)), count(int(c.Open))}
 		}
-		rows = append(rows, slices.Concat([]string{a.Name, count(len(a.P50.Blocks))}, ranged(a.P50.SoFar), ranged(a.P99.SoFar), []string{goodput}, connections))
+		row := append([]string{a.Name, count(len(a.P50.Blocks))}, ranged(a.P50.SoFar)...)
+		rows = append(rows, slices.Concat(row, ranged(a.P99.SoFar), []string{goodput}, connections))
 	}
 	return document.Table{Rows: rows, Marks: classes(all)}, slices.Concat(
 		narrowing("p50", p, all, func(a record.ArmProgress) record.BlockFigures { return a.P50 }),
@@ -387,7 +391,8 @@ func narrowing(label string, p record.Progress, all []series, of func(record.Arm
 	most := max(p.FirstLook, 6)
 	for i, a := range p.Arms {
 		var known []float64
-		middle, low, high := line{series: all[i], Stroke: "line"}, line{series: all[i], Stroke: "line fit", Width: 1.2}, line{series: all[i], Stroke: "line fit", Width: 1.2}
+		middle, low := line{series: all[i], Stroke: "line"}, line{series: all[i], Stroke: "line fit", Width: 1.2}
+		high := low
 		for k, v := range of(a).Blocks {
 			if v == nil {
 				continue
@@ -406,9 +411,11 @@ func narrowing(label string, p record.Progress, all []series, of func(record.Arm
 	if len(lines) == 0 {
 		return nil
 	}
+	x := axis{low: 1, high: float64(most), From: 56, To: 330}
 	return document.Charts{chart{
-		Caption: label + " after each block, with its interval", Width: 340, Height: 220, Label: label + " after each block, a line for each arm, with the ends of its 95 % interval",
-		Panels: []panel{{X: axis{low: 1, high: float64(most), From: 56, To: 330}.marked(5, countLabel), Y: closeAxis(values, 190, 10).marked(4, timeLabel), Lines: lines}},
+		Caption: label + " after each block, with its interval", Width: 340, Height: 220,
+		Label:  label + " after each block, a line for each arm, with the ends of its 95 % interval",
+		Panels: []panel{{X: x.marked(5, countLabel), Y: closeAxis(values, 190, 10).marked(4, timeLabel), Lines: lines}},
 	}.figure()}
 }
 
@@ -591,7 +598,8 @@ func heatSection(r *record.Result) document.Part {
 			continue
 		}
 		top := px(room*len(c.Panels) + 18)
-		y := axis{low: record.HeatTime(g.low), high: record.HeatTime(g.low + g.rows*g.per), From: top + height, To: top + height - high*px(g.rows), log: true}.marked(0, timeLabel)
+		y := axis{low: record.HeatTime(g.low), high: record.HeatTime(g.low + g.rows*g.per), log: true, From: top + height, To: top + height - high*px(g.rows)}
+		y = y.marked(0, timeLabel)
 		if len(y.Ticks) > 6 { // too close for their labels
 			y.Ticks = slices.DeleteFunc(y.Ticks, func(t tick) bool { return t.Minor })
 		}
@@ -610,10 +618,11 @@ func heatSection(r *record.Result) document.Part {
 	for i := range g.bounds {
 		figure.Keys = append(figure.Keys, document.Key{Class: g.class(i), Name: g.span(i)})
 	}
+	left := slices.ContainsFunc(g.blocks, func(b int) bool { return g.left[b] })
 	wide := either(g.perColumn > 1, strconv.Itoa(g.perColumn)+" windows", seconds(r.Window/float64(g.slices)))
 	return document.Section{ID: "heat", Title: "Response time over the run", Parts: []document.Part{document.Charts{figure}},
 		Lead: "From left to right the windows in the order they ran, further up longer response times (logarithmic): the more requests a cell has, the more its colour stands out from the page. " +
-			"A cell is " + wide + " wide; a line marks where each block begins" + when(slices.ContainsFunc(g.blocks, func(b int) bool { return g.left[b] }), ", and brackets one that was left out") + "." +
+			"A cell is " + wide + " wide; a line marks where each block begins" + when(left, ", and brackets one that was left out") + "." +
 			when(g.lost, " The top row has the requests without a reply, such as timeouts.")}
 }
 

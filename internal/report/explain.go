@@ -61,8 +61,9 @@ func divided(x *record.Explanation) []document.Part {
 	if t := x.Tests; t != nil {
 		facts = append(facts, labelled("Tested", fmt.Sprintf("in %s more, recorded in %s", plural(t.Blocks, "block"), command.Quote(t.Dir)))...)
 	}
-	known := document.Section{ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: witnesses}}}
-	return append(parts, known, facts, profiled(x))
+	return append(parts, document.Section{
+		ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: witnesses}},
+	}, facts, profiled(x))
 }
 
 // explained returns the answer in one or two sentences, with a full stop. "because" stands only before
@@ -103,8 +104,8 @@ func gap(x *record.Explanation) string {
 	if tail {
 		s, where = x.Tail.Step, "in its slowest 1"+nbsp+"% of requests"
 	}
-	by := math.Abs(s.By)
-	return fmt.Sprintf("%s is slower than %s by %s %s (%s instead of %s)", x.Slower, x.Faster(), timeScale(by).format(by), where, seconds(max(s.From, s.To)), seconds(min(s.From, s.To)))
+	return fmt.Sprintf("%s is slower than %s by %s %s (%s instead of %s)", x.Slower, x.Faster(),
+		seconds(math.Abs(s.By)), where, seconds(max(s.From, s.To)), seconds(min(s.From, s.To)))
 }
 
 // proof describes the test of a cause: how its stretch changed in the extra blocks with the knob, a setting
@@ -134,10 +135,13 @@ func causes(x *record.Explanation) document.Part {
 	all := each(x.Causes, func(c record.Suspect) document.Finding {
 		heard := each(c.Witnesses, func(t record.Testimony) string {
 			other := orNone(t.Faster, func(v float64) string { return figureOf(v, t.Unit) })
-			return t.Witness + " " + figureOf(t.Slower, t.Unit) + when(t.Faster != nil, ", of the other arm %s", other) + when(!t.Agrees, " (disagrees)")
+			return t.Witness + " " + figureOf(t.Slower, t.Unit) + when(t.Faster != nil, ", of the other arm %s", other) +
+				when(!t.Agrees, " (disagrees)")
 		})
-		share := either(c.Share <= 1, "%s of the difference lies in %s", "more than the whole difference (%s) lies in %s") // other stretches may be shorter
-		reason := fmt.Sprintf(share+"; medians over the blocks: %s", percent("%.0f", c.Share), c.Stretch, strings.Join(heard, "; ")) + when(c.Moved != nil, "; %s", proof(c))
+		// Other stretches may be shorter.
+		share := either(c.Share <= 1, "%s of the difference lies in %s", "more than the whole difference (%s) lies in %s")
+		reason := fmt.Sprintf(share+"; medians over the blocks: %s", percent("%.0f", c.Share), c.Stretch, strings.Join(heard, "; ")) +
+			when(c.Moved != nil, "; %s", proof(c))
 		return document.Finding{Mark: states[c.State], Class: string(c.State), Text: c.Fact.String(), Reason: reason}
 	})
 	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{document.Findings(all)}}
@@ -372,7 +376,8 @@ func requestStates(arms []record.ProfiledArm) [][]string {
 				return orNone(a.Requests, func(record.RequestTimes) string { return seconds(of(spent(state))) })
 			})...)
 		}
-		table = append(table, column(a.Arm, func(t record.StateTime) float64 { return t.Mean }), column("p99", func(t record.StateTime) float64 { return t.P99 }))
+		table = append(table, column(a.Arm, func(t record.StateTime) float64 { return t.Mean }))
+		table = append(table, column("p99", func(t record.StateTime) float64 { return t.P99 }))
 	}
 	return transposed(table)
 }

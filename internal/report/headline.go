@@ -181,7 +181,8 @@ func starving(r *record.Result) []string {
 func starvedBy(r *record.Result, name string) string {
 	a := armOf(r, name)
 	if f := a.Fairness; f != nil {
-		return fmt.Sprintf("%s %d of %s", either(f.Short, "has given no answer yet to", "starved"), a.StarvedConnections, prose.Plural(f.Asked, "connection"))
+		did := either(f.Short, "has given no answer yet to", "starved")
+		return fmt.Sprintf("%s %d of %s", did, a.StarvedConnections, prose.Plural(f.Asked, "connection"))
 	}
 	return "starved " + prose.Plural(a.StarvedConnections, "connection")
 }

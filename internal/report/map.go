@@ -122,7 +122,8 @@ func mapDocument(m *record.Map) document.Document {
 	}))
 	// A refused cell is a hole in the map, so its reason stands with the doubts.
 	refused := only(m.Cells, func(c record.Cell) bool { return c.Decision == record.Rejected })
-	doubts := document.Lines(slices.Concat(each(refused, sentence), each(m.Doubts, Doubt), nonEmpty(when(m.Plan.Note != "", "note: %s", m.Plan.Note))))
+	note := nonEmpty(when(m.Plan.Note != "", "note: %s", m.Plan.Note))
+	doubts := document.Lines(slices.Concat(each(refused, sentence), each(m.Doubts, Doubt), note))
 	return document.Document{
 		Name: mapTitle(m), Question: m.Question, State: mapState(m), Answer: m.Headline, Context: []string{mapPlan(m), machine(m.Env, nil)}, Data: m,
 		Parts: []document.Part{
@@ -382,7 +383,8 @@ func theoryLines(m *record.Map) []string {
 	return each(b.Lines, func(l record.BorderLine) string {
 		measured := "no one border measured"
 		if l.Known {
-			measured = "measured " + between(l.From) + when(l.From != l.To, " or up to %s", between(l.To)) + when(!l.Within1, ": more than a cell apart")
+			measured = "measured " + between(l.From) + when(l.From != l.To, " or up to %s", between(l.To)) +
+				when(!l.Within1, ": more than a cell apart")
 		}
 		return fmt.Sprintf("%s=%s: by law %s, %s", across.Name, l.Value, between(l.Law), measured)
 	})
@@ -396,7 +398,8 @@ func MapHeadline(m *record.Map) string {
 	for i := range m.Cells {
 		cells[kindOf(m, &m.Cells[i]).Words]++
 	}
-	sampled := only(m.Cells, func(c record.Cell) bool { return c.State == record.Sampled || c.State == record.Voided }) // a refused cell was measured as well
+	// A refused cell was measured as well.
+	sampled := only(m.Cells, func(c record.Cell) bool { return c.State == record.Sampled || c.State == record.Voided })
 	winners := only(m.Arms, func(arm string) bool { return cells[wonBy(m, arm).Words] > 0 })
 	parts := each(winners, func(arm string) string { return fmt.Sprintf("%d won by %s", cells[wonBy(m, arm).Words], arm) })
 	for _, k := range unwon {

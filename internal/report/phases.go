@@ -215,8 +215,9 @@ func difference(d record.Difference) string {
 	}
 	// "slower" and "faster" carry the sign, so the ends are without it, the smaller first.
 	low, high := math.Abs(d.Low), math.Abs(d.High)
-	return fmt.Sprintf("%s is %s %s %s than %s (%s to %s): %s", d.Arm, unit.format(math.Abs(d.By)), either(d.By < 0, "faster", "slower"),
-		either(d.Tail, "in the slowest 1"+nbsp+"%", "on average"), d.Baseline, unit.format(min(low, high)), unit.format(max(low, high)), strings.Join(told, ", "))
+	way, requests := either(d.By < 0, "faster", "slower"), either(d.Tail, "in the slowest 1"+nbsp+"%", "on average")
+	return fmt.Sprintf("%s is %s %s %s than %s (%s to %s): %s", d.Arm, unit.format(math.Abs(d.By)), way, requests, d.Baseline,
+		unit.format(min(low, high)), unit.format(max(low, high)), strings.Join(told, ", "))
 }
 
 // theory compares queueing models with the measurement, a line for each arm and model; an empty

@@ -175,7 +175,8 @@ func CSV(w io.Writer, r *record.Result) error {
 				judged = []string{string(v.Verdict), quotient(v.Ratio), quotient(v.Low), quotient(v.High),
 					strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason.String()}
 			}
-			rows = append(rows, append([]string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Role), m.Name, strconv.FormatBool(m.Primary), m.Unit, value}, judged...))
+			row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Role), m.Name, strconv.FormatBool(m.Primary), m.Unit, value}
+			rows = append(rows, append(row, judged...))
 		}
 	}
 	return writeCSV(w, rows)
@@ -207,7 +208,8 @@ func Bench(w io.Writer, r *record.Result) error {
 	var b strings.Builder
 	e := r.Env
 	for _, line := range [][2]string{
-		{"run", r.Run}, {"started", when(!r.Started.IsZero(), "%s", r.Started.UTC().Format("2006-01-02T15:04:05Z"))}, {"scenario", r.Scenario}, {"status", string(r.Status)},
+		{"run", r.Run}, {"started", when(!r.Started.IsZero(), "%s", r.Started.UTC().Format("2006-01-02T15:04:05Z"))},
+		{"scenario", r.Scenario}, {"status", string(r.Status)},
 		{"seed", strconv.FormatUint(r.Seed, 10)}, {"rate", when(r.Rate > 0, "%s", float(r.Rate))}, {"window-sec", float(r.Window)},
 		{"cpu", e.CPU}, {"kernel", e.Kernel}, {"go", e.Go}, {"schedlab", e.Version}, {"server-cpus", e.ServerCPUs}, {"load-cpus", e.LoadCPUs},
 		{"server-procs", strconv.Itoa(e.ServerProcs)}, {"load-procs", strconv.Itoa(e.LoadProcs)}, {"gogc", e.GOGC},

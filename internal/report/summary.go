@@ -332,7 +332,8 @@ func TopicSVG(w io.Writer, page string) error {
 func measuredArms(page, section string) (arms []measuredArm) {
 	_, page, _ = strings.Cut(page, "\n<!-- measured "+section+":")
 	page, _, _ = strings.Cut(page, "\n<!-- end -->")
-	lines := only(strings.Split(strings.ReplaceAll(page, `\`, ""), "\n"), func(line string) bool { return strings.HasPrefix(line, "| ") }) // without Markdown's escapes
+	page = strings.ReplaceAll(page, `\`, "") // Markdown's escapes
+	lines := only(strings.Split(page, "\n"), func(line string) bool { return strings.HasPrefix(line, "| ") })
 	rows := each(lines, func(line string) []string { return strings.Split(strings.Trim(line, "| "), " | ") })
 	for _, cells := range rows[min(1, len(rows)):] {
 		a := measuredArm{cells: map[string]string{}}

@@ -193,7 +193,9 @@ func asides(arms []record.Arm) [][]string {
 		optional("threads", of, func(f record.Footprint) string {
 			return count(f.Threads) + when(f.Processes > 1, " in %d processes", f.Processes)
 		}),
-		optional("switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string { return prose.Grouped(strconv.FormatFloat(v, 'f', decimals(v, 3), 64)) }),
+		optional("switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string {
+			return prose.Grouped(strconv.FormatFloat(v, 'f', decimals(v, 3), 64))
+		}),
 		optional("loops' CPU", func(a record.Arm) *float64 { return a.Loops }, func(v float64) string { return percent("%.0f", v) }),
 	)
 }

@@ -95,7 +95,8 @@ func figures(r *record.Result) document.Part {
 	if r.Valid > 0 { // else there are no medians to explain, but there may be failures
 		// A reader who divides two medians gets another change than the verdict has.
 		c := caveat(r)
-		says = slices.Insert(says, 0, "Medians over the blocks"+either(c != "", ". These figures are "+c, "; a verdict's change is the median of the blocks' own ratios"))
+		more := either(c != "", ". These figures are "+c, "; a verdict's change is the median of the blocks' own ratios")
+		says = slices.Insert(says, 0, "Medians over the blocks"+more)
 	}
 	return document.Section{
 		ID: "figures", Title: "Figures",
@@ -188,18 +189,22 @@ func fingerprint(r *record.Result) document.Part {
 	e := r.Env
 	known := func(s string) string { return cmp.Or(s, "not known") }
 	rows := [][2]string{
-		{"started", either(!r.Started.IsZero(), r.Started.Format("2006-01-02 15:04:05 -0700"), "not known")}, {"run", r.Run}, {"seed", strconv.FormatUint(r.Seed, 10)}, {"window", seconds(r.Window)},
+		{"started", either(!r.Started.IsZero(), r.Started.Format("2006-01-02 15:04:05 -0700"), "not known")},
+		{"run", r.Run}, {"seed", strconv.FormatUint(r.Seed, 10)}, {"window", seconds(r.Window)},
 	}
-	if r.Capacity == nil { // a search has no offered rate and no blocks
-		rows = append(rows, [2]string{"offered rate", either(r.Rate > 0, rate(r.Rate), none)}, [2]string{"blocks", blocks(r)}) // closed loops have no rate
+	if r.Capacity == nil { // a search has no offered rate and no blocks; closed loops have no rate
+		rows = append(rows, [2]string{"offered rate", either(r.Rate > 0, rate(r.Rate), none)}, [2]string{"blocks", blocks(r)})
 	}
 	rows = append(rows, [][2]string{
-		{"schedlab", known(e.Version)}, {"Go", known(e.Go)}, {"GOGC", known(e.GOGC)}, {"CPU", known(e.CPU)}, {"CPUs", count(e.CPUs)}, {"virtualised", either(e.Virtualised, "yes", "no")},
-		{"server's CPUs", cmp.Or(e.ServerCPUs, "not pinned")}, {"server's Go runtime", serverProcs(e, r.Arms)}, {"load's CPUs", cmp.Or(e.LoadCPUs, "not pinned")}, {"load's Go runtime", procs(e.LoadProcs)},
-		{"kernel", known(e.Kernel)}, {"clock source", known(e.Clocksource)}, {"governor", known(e.Governor)}, {"cgroup CPU limit", cmp.Or(e.CPUMax, "none")},
-		{"load average at start", plain(e.Load1)}, {"CPU pressure at start", known(e.PSI)}, {"CPU time stolen", plain(e.StealRatio*100) + nbsp + "%"}, {"somaxconn", count(e.Somaxconn)},
-		{"port range", known(e.PortRange)}, {"longest regular pause", either(e.Pause > 0, seconds(e.Pause), "not measured")}, {"descriptors", prose.Grouped(strconv.FormatUint(e.NoFile, 10))},
-		{"CPU demand", plain(e.ItersPerUsec) + " iterations/µs"},
+		{"schedlab", known(e.Version)}, {"Go", known(e.Go)}, {"GOGC", known(e.GOGC)},
+		{"CPU", known(e.CPU)}, {"CPUs", count(e.CPUs)}, {"virtualised", either(e.Virtualised, "yes", "no")},
+		{"server's CPUs", cmp.Or(e.ServerCPUs, "not pinned")}, {"server's Go runtime", serverProcs(e, r.Arms)},
+		{"load's CPUs", cmp.Or(e.LoadCPUs, "not pinned")}, {"load's Go runtime", procs(e.LoadProcs)},
+		{"kernel", known(e.Kernel)}, {"clock source", known(e.Clocksource)}, {"governor", known(e.Governor)},
+		{"cgroup CPU limit", cmp.Or(e.CPUMax, "none")}, {"load average at start", plain(e.Load1)}, {"CPU pressure at start", known(e.PSI)},
+		{"CPU time stolen", plain(e.StealRatio*100) + nbsp + "%"}, {"somaxconn", count(e.Somaxconn)}, {"port range", known(e.PortRange)},
+		{"longest regular pause", either(e.Pause > 0, seconds(e.Pause), "not measured")},
+		{"descriptors", prose.Grouped(strconv.FormatUint(e.NoFile, 10))}, {"CPU demand", plain(e.ItersPerUsec) + " iterations/µs"},
 	}...)
 	return document.Grid(each(rows, func(row [2]string) document.Fact { return document.Fact{Label: row[0], Text: row[1]} }))
 }
@@ -360,7 +365,8 @@ func floor(f *record.Floor) string {
 	case f == nil:
 		return ""
 	case f.LagP99 > late:
-		return fmt.Sprintf("; how much of every time is the load's and the kernel's is not known: their measurement, with a server that does nothing, was disturbed (sends %s late at p99)", seconds(f.LagP99))
+		return fmt.Sprintf("; how much of every time is the load's and the kernel's is not known: their measurement, "+
+			"with a server that does nothing, was disturbed (sends %s late at p99)", seconds(f.LagP99))
 	}
 	return fmt.Sprintf("; of a server that does nothing it measures p50 %s and p99 %s at %s: that much of every time is the load's and the kernel's",
 		seconds(f.P50), seconds(f.P99), rate(f.Rate))
@@ -388,7 +394,8 @@ func generator(r *record.Result) string {
 		return ""
 	}
 	return fmt.Sprintf("busy %s at most, latest send %s after its time", percent("%.0f", worst.Busy), seconds(worst.LongestLag)) +
-		either(worst.GCs > 0, fmt.Sprintf(", %s of garbage that stopped it for %s at most", plural(int(worst.GCs), "collection"), seconds(worst.LongestPause)), ", no garbage collected") +
+		when(worst.GCs > 0, ", %s of garbage that stopped it for %s at most", plural(int(worst.GCs), "collection"), seconds(worst.LongestPause)) +
+		when(worst.GCs == 0, ", no garbage collected") +
 		when(worst.Missing > 0, ", %s planned and never sent", plural(worst.Missing, "request")) +
 		readLate(worst.ReadLate) + floor(r.Env.Floor) + visiting(r)
 }
@@ -524,8 +531,9 @@ func refusals(all []record.Refusal) []string {
 			return cmp.Or(cmp.Compare(past(a), past(b)), cmp.Compare(a.Value, b.Value))
 		})
 		blocks := slices.Compact(each(windows, func(x record.Refusal) string { return strconv.Itoa(x.Block) }))
-		return fmt.Sprintf("%s: %s in block%s%s%s; worst %s (%s, block %d), %s %s", worst.Rule, plural(len(windows), "window"), when(len(blocks) > 1, "s"),
-			nbsp, strings.Join(blocks, ", "), plain(worst.Value), worst.Arm, worst.Block, either(worst.Value < worst.Limit, "below", "limit"), plain(worst.Limit))
+		in, side := "block"+when(len(blocks) > 1, "s")+nbsp+strings.Join(blocks, ", "), either(worst.Value < worst.Limit, "below", "limit")
+		return fmt.Sprintf("%s: %s in %s; worst %s (%s, block %d), %s %s", worst.Rule, plural(len(windows), "window"), in,
+			plain(worst.Value), worst.Arm, worst.Block, side, plain(worst.Limit))
 	})
 }
 

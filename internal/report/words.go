@@ -27,7 +27,8 @@ func sentence(r *record.Result, v record.Verdict) string {
 	case v.Verdict.Differs():
 		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s", v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict), agreeing(v, v.Verdict))
 	case v.Verdict == stats.Same:
-		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp))
+		within := when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
+		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within)
 	case v.Verdict == stats.Inconclusive:
 		text := fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by)
 		if v.Lean == "" {
@@ -114,7 +115,8 @@ func reason(v record.Verdict) string { return cmp.Or(v.Reason.String(), "no reas
 // oneReason returns the reason for which all of vs were refused; "" if the reasons differ, a
 // verdict was not refused, or vs is empty.
 func oneReason(vs []record.Verdict) string {
-	if len(vs) == 0 || slices.ContainsFunc(vs, func(v record.Verdict) bool { return v.Verdict != stats.Refused || reason(v) != reason(vs[0]) }) {
+	other := func(v record.Verdict) bool { return v.Verdict != stats.Refused || reason(v) != reason(vs[0]) }
+	if len(vs) == 0 || slices.ContainsFunc(vs, other) {
 		return ""
 	}
 	return reason(vs[0])
@@ -265,7 +267,8 @@ func allGood(r *record.Result) bool {
 		return d.Code == record.AnsweredNone || d.Code == record.Overloaded || d.Code == record.GeneratorLimit
 	}
 	less := func(v record.Verdict) bool { return v.Metric == "goodput" && v.Worse() }
-	return r.Valid > 0 && !slices.ContainsFunc(r.Arms, failed) && !slices.ContainsFunc(r.Doubts, behind) && !slices.ContainsFunc(r.Verdicts, less)
+	return r.Valid > 0 && !slices.ContainsFunc(r.Arms, failed) && !slices.ContainsFunc(r.Doubts, behind) &&
+		!slices.ContainsFunc(r.Verdicts, less)
 }
 
 // complaints lists the failures of requests, per arm, or one reassuring line if there were
@@ -289,11 +292,14 @@ func silent(r *record.Result) []string {
 // queue, a line for each failing. How requests failed is told with the most frequent end first.
 func failings(arms []record.Arm) (lines []string) {
 	for _, a := range arms {
-		ends := slices.SortedFunc(maps.Keys(a.Failures), func(x, y string) int { return cmp.Or(cmp.Compare(a.Failures[y], a.Failures[x]), cmp.Compare(x, y)) })
+		ends := slices.SortedFunc(maps.Keys(a.Failures), func(x, y string) int {
+			return cmp.Or(cmp.Compare(a.Failures[y], a.Failures[x]), cmp.Compare(x, y))
+		})
 		counts := listed(ends, func(end string) string { return end + ": " + count(a.Failures[end]) })
 		overflows := int(*cmp.Or(a.Overflows, new(float64)))
 		lines = append(lines, nonEmpty(
-			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, plural(a.Errors, "request"), count(a.Requests), when(counts != "", " (%s)", counts)),
+			when(a.Errors > 0, "%s: %s of %s without a good reply", a.Name, plural(a.Errors, "request"), count(a.Requests))+
+				when(a.Errors > 0 && counts != "", " (%s)", counts),
 			when(a.StarvedConnections > 0 && (a.Fairness == nil || !a.Fairness.Short), "%s STARVED %s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)",
 				a.Name, plural(a.StarvedConnections, "connection"), evenness(a, 2)),
 			when(overflows > 0, "%s: the host counted %s that found an accept queue full (ListenOverflows)", a.Name, plural(overflows, "connection")),
