@@ -271,11 +271,14 @@ func few(lines []string, most int) []string {
 // follow. The last line may be empty.
 func sure(r *record.Result) []string {
 	text := blocks(r)
-	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Refused }) {
-		// The intervals of the quantiles are corrected for several comparisons.
-		times := stats.Names(stats.Quantiles())
-		last := len(times) - 1
-		text += fmt.Sprintf("; verdicts on %s and %s hold together with 95%s%%", strings.Join(times[:last], ", "), times[last], nbsp)
+	// The intervals of the quantiles that were judged are corrected for several comparisons.
+	judged := only(stats.Names(stats.Quantiles()), func(m string) bool {
+		return slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Metric == m && v.Verdict != stats.Refused })
+	})
+	if last := len(judged) - 1; last > 0 {
+		text += fmt.Sprintf("; verdicts on %s and %s hold together with 95%s%%", strings.Join(judged[:last], ", "), judged[last], nbsp)
+	} else if last == 0 {
+		text += fmt.Sprintf("; verdicts on %s hold with 95%s%%", judged[0], nbsp)
 	}
 	failed := append(silent(r), failings(r.Arms)...)
 	text += "; " + aaBriefly(r.AA, r.Valid) + when(len(failed) == 0 && allGood(r), "; every request got a good reply")
