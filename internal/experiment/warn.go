@@ -119,14 +119,21 @@ func (p *plan) identify() {
 
 // differentParsers raises a doubt if the arms' modes are on different HTTP parsers.
 func (p *plan) differentParsers() {
-	on := map[string][]string{} // names of arms by stack, "" for another program
+	on := map[string][]string{} // names of arms by parser
 	for _, a := range p.originals() {
-		stack := p.opts.Modes[a.Mode].Axes.Stack
-		on[stack] = append(on[stack], a.Name)
+		if stack := p.opts.Modes[a.Mode].Axes.Stack; stack != "" { // another program's is not known
+			parser := strings.Replace(stack, "nethttp", "net/http", 1)
+			on[parser] = append(on[parser], a.Name)
+		}
 	}
-	if on["nethttp"] != nil && on["fasthttp"] != nil {
-		p.doubt(record.Fact{Code: record.ParsersDiffer, Names: record.Names{"nethttp": strings.Join(on["nethttp"], ", "), "fasthttp": strings.Join(on["fasthttp"], ", ")}})
+	if len(on) < 2 {
+		return
 	}
+	var parsers []string
+	for _, parser := range slices.Sorted(maps.Keys(on)) {
+		parsers = append(parsers, fmt.Sprintf("%s on %s's", strings.Join(on[parser], ", "), parser))
+	}
+	p.doubt(record.Fact{Code: record.ParsersDiffer, Names: record.Names{"parsers": strings.Join(parsers, "; ")}})
 }
 
 // inFlight returns the largest number of requests that a load can have in flight; 0 for no limit.
