@@ -68,8 +68,8 @@ func theories() []theory {
 			return queueing.Prediction{Formula: "M/G/1 processor sharing", Mean: &mean}
 		}},
 		{"bounds", "a closed loop's X <= min(N/(D+Z), 1/Dmax)", func(st record.Station, l queueing.Load, c record.Clients) queueing.Prediction {
-			b := queueing.Asymptotic(c.Connections*max(c.Pipeline, 1), l.Service+l.Block, l.Service/float64(st.Cores), c.Think)
-			return queueing.Prediction{Formula: "asymptotic bounds", Throughput: &b.MostX, Mean: &b.LeastT}
+			x, t := queueing.Asymptotic(c.Connections*max(c.Pipeline, 1), l.Service+l.Block, l.Service/float64(st.Cores), c.Think)
+			return queueing.Prediction{Formula: "asymptotic bounds", Throughput: &x, Mean: &t}
 		}},
 	}
 }

@@ -295,7 +295,7 @@ type ClosedResult struct {
 	// Cut describes the requests in flight at the end. They are counted nowhere else.
 	Cut     record.Pending
 	Elapsed time.Duration // the measured time
-	// Sessions holds the sessions that ended in the measured time, in the order they began.
+	// Sessions holds the sessions that ended in the measured time, in the order they ended.
 	Sessions []Session
 }
 

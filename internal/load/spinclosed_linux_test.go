@@ -262,7 +262,7 @@ func TestSpinClosedSessions(t *testing.T) {
 				}
 				res := closedRun(t, o)
 				for i, got := range res.Sessions {
-					if got.Began < 0 || got.Ended <= got.Began || got.Client < 0 || got.Client > 1 || i > 0 && got.Began < res.Sessions[i-1].Began {
+					if got.Began < 0 || got.Ended <= got.Began || got.Client < 0 || got.Client > 1 || i > 0 && got.Ended < res.Sessions[i-1].Ended {
 						t.Fatalf("session %d: %+v, after %+v", i, got, res.Sessions[max(0, i-1)])
 					}
 					if got.Began, got.Ended, got.Client = 0, 0, 0; got != test.want {

@@ -201,7 +201,6 @@ func tallied(log *requestLog, a *script, o *Options, took time.Duration) (res Cl
 		}
 	}
 	res.connections(clients, from, o.Pipeline)
-	slices.SortFunc(res.Sessions, func(a, b Session) int { return cmp.Compare(a.Began, b.Began) })
 	return res
 }
 

@@ -86,8 +86,8 @@ func ExampleReplay() {
 func ExampleAsymptotic() {
 	// Clients that wait for each answer, 2.4 ms of one resource per request.
 	for _, clients := range []int{1, 10, 64} {
-		b := queueing.Asymptotic(clients, 0.0024, 0.0024, 0)
-		fmt.Printf("%2d clients: at most %.0f/s, at least %.1f ms\n", clients, b.MostX, 1000*b.LeastT)
+		mostX, leastT := queueing.Asymptotic(clients, 0.0024, 0.0024, 0)
+		fmt.Printf("%2d clients: at most %.0f/s, at least %.1f ms\n", clients, mostX, 1000*leastT)
 	}
 	// Output:
 	//  1 clients: at most 417/s, at least 2.4 ms
