@@ -358,8 +358,8 @@ func Closed(ctx context.Context, o Options) (ClosedResult, error) {
 	return closedSpin(ctx, o, a)
 }
 
-// SumSessions counts the sessions of a closed loop and takes the quantiles of their durations,
-// without those of broken sessions. The result is never nil; it is all zero without sessions.
+// SumSessions counts the sessions of a closed loop and takes the quantiles of the durations of
+// complete ones. The result is never nil; it is all zero without sessions.
 func SumSessions(all []Session) *record.Sessions {
 	var sum record.Sessions
 	h := record.NewHistogram()

@@ -176,14 +176,21 @@ func (s *spinner) stamp(k *spinConn, at int64) {
 	}
 }
 
+// write writes what the kernel has not taken yet of k's rendered requests, as far as there is room.
+func (k *spinConn) write() unix.Errno {
+	rest := k.out[k.written:]
+	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(k.fd), uintptr(unsafe.Pointer(&rest[0])), uintptr(len(rest)), unix.MSG_NOSIGNAL, 0, 0)
+	if errno == 0 {
+		k.written += int(n)
+	}
+	return errno
+}
+
 // flush writes k's rendered requests. It reports whether k is still open.
 func (s *spinner) flush(k *spinConn) bool {
 	for k.written < len(k.out) {
-		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(k.fd), uintptr(unsafe.Pointer(&k.out[k.written])), uintptr(len(k.out)-k.written), unix.MSG_NOSIGNAL, 0, 0)
-		switch errno {
-		case 0:
-			k.written += int(n)
-		case unix.EINTR:
+		switch k.write() {
+		case 0, unix.EINTR:
 		// The socket's buffer is full. The rest is written when epoll reports room.
 		case unix.EAGAIN:
 			if !k.full {
@@ -395,12 +402,8 @@ func (s *spinner) connect(k *spinConn) {
 	}
 	if len(k.out) > 0 {
 		s.stampReady(k)
-		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(k.fd), uintptr(unsafe.Pointer(&k.out[0])), uintptr(len(k.out)), unix.MSG_NOSIGNAL, 0, 0)
-		switch errno {
-		case 0:
-			k.written = int(n)
-			fallthrough
-		case unix.EPIPE, unix.ECONNRESET: // it was open, and the server has closed it already
+		switch errno = k.write(); errno {
+		case 0, unix.EPIPE, unix.ECONNRESET: // with an error: it was open, and the server has closed it already
 			s.watchFor(k, unix.EPOLL_CTL_ADD, 0)
 			s.connected(k)
 			return
