@@ -204,17 +204,13 @@ func MMcTail(lambda, service float64, servers int, response float64) float64 {
 // do not exceed, 0 <= q < 1. For one server it is S·ln(1/(1-q))/(1-rho): p99 is
 // 4.6 times the mean.
 func MMcQuantile(lambda, service float64, servers int, q float64) float64 {
-	return quantile(q, MMc(lambda, service, servers), func(t float64) float64 {
-		return MMcTail(lambda, service, servers, t)
-	})
+	return quantile(q, MMc(lambda, service, servers), func(t float64) float64 { return MMcTail(lambda, service, servers, t) })
 }
 
 // MMcWaitQuantile returns the wait before service that the ratio q of the requests of [MMc] do not
 // exceed, 0 <= q < 1. It is 0 if at least this ratio finds a free server.
 func MMcWaitQuantile(lambda, service float64, servers int, q float64) float64 {
-	return quantile(q, MMc(lambda, service, servers), func(t float64) float64 {
-		return MMcWait(lambda, service, servers, t)
-	})
+	return quantile(q, MMc(lambda, service, servers), func(t float64) float64 { return MMcWait(lambda, service, servers, t) })
 }
 
 // MMcKQuantile returns the response time that the ratio q of the requests served
