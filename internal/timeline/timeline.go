@@ -143,38 +143,29 @@ func Unjoined(c Client) (p Parts) {
 	return p
 }
 
-// origin is one moment on two clocks: Go's, which gives only differences, and the
-// machine's, which all its processes share.
-var origin = calibrate()
-
-// A moment is one instant as both clocks show it.
-type moment struct {
-	at   time.Time
-	mono int64 // CLOCK_MONOTONIC, nanoseconds
-}
-
-// calibrations is the number of comparisons of the two clocks; the closest one counts.
-const calibrations = 100
+// originAt and originMono are one moment on two clocks: Go's, which gives only differences, and the
+// machine's CLOCK_MONOTONIC in nanoseconds, which all its processes share.
+var originAt, originMono = calibrate()
 
 // calibrate reads the machine's clock between two readings of Go's. On Linux
 // they are the same clock, and the error is half the time between the two
 // readings: some 25 ns.
-func calibrate() (best moment) {
+func calibrate() (at time.Time, mono int64) {
 	least := time.Duration(1<<63 - 1)
-	for range calibrations {
+	for range 100 { // the closest comparison counts
 		var ts unix.Timespec
 		before := time.Now()
 		err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // which every Linux has
 		if took := time.Since(before); err == nil && took < least {
-			least, best = took, moment{before.Add(took / 2), ts.Nano()}
+			least, at, mono = took, before.Add(took/2), ts.Nano()
 		}
 	}
-	return best
+	return at, mono
 }
 
 // Now returns the time on the machine's monotonic clock in nanoseconds. The clock is the same in
 // every process of the machine. Now is safe for concurrent use.
-func Now() int64 { return origin.mono + int64(time.Since(origin.at)) }
+func Now() int64 { return originMono + int64(time.Since(originAt)) }
 
 // At converts t to nanoseconds on the clock of [Now]. t must carry a monotonic reading.
-func At(t time.Time) int64 { return origin.mono + int64(t.Sub(origin.at)) }
+func At(t time.Time) int64 { return originMono + int64(t.Sub(originAt)) }
