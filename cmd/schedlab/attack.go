@@ -402,12 +402,12 @@ func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, tally *attack.Ta
 	} else {
 		// Requests are summed up and written as they end, from one goroutine.
 		o.Started = files.Start
-		due := func(at time.Duration) int {
+		due := func(at time.Duration) (n int, estimate bool) {
 			if o.Times != nil { // drawn as it is sent
-				return int(sum.Offered * min(at, f.duration).Seconds())
+				return int(sum.Offered * min(at, f.duration).Seconds()), true
 			}
-			n, _ := slices.BinarySearch(o.Trace.At, at)
-			return n
+			n, _ = slices.BinarySearch(o.Trace.At, at)
+			return n, false
 		}
 		o.Ended = func(seq int, r record.Request, s record.Stamps) {
 			tally.Add(r, s)

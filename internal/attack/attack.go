@@ -83,9 +83,10 @@ func (t *Tally) Response() *record.Histogram { return t.response }
 const soFarEvery = 10 * time.Second
 
 // SoFar returns a line about an attack under way if one is due, else "". It counts the requests that have
-// ended, of those that due returns for the time at since the attack's start. over is how long the attack
-// sends. From a second after that on, the line tells how many replies are awaited.
-func (t *Tally) SoFar(at, over time.Duration, due func(at time.Duration) int) string {
+// ended, of those that due returns for the time at since the attack's start, which may be an estimate.
+// over is how long the attack sends. From a second after that on, the line tells how many replies are
+// awaited.
+func (t *Tally) SoFar(at, over time.Duration, due func(at time.Duration) (n int, estimate bool)) string {
 	if t.next == 0 {
 		t.next = lineAfter(0, over)
 	}
@@ -94,12 +95,17 @@ func (t *Tally) SoFar(at, over time.Duration, due func(at time.Duration) int) st
 	}
 	t.next = lineAfter(at, over)
 	ended := t.sum.Sent
-	asked := max(due(at), ended)
+	asked, estimate := due(at)
+	asked = max(asked, ended)
 	lost := ended - t.sum.CutOff - t.sum.Outcomes[record.Answered.String()]
 	count := func(n int) string { return prose.Digits(float64(n)) }
 	where := fmt.Sprintf("after %v of %v", min(at.Round(time.Second), over), over)
 	if at >= over {
-		where = fmt.Sprintf("the %v are over, waiting for replies to %s", over, prose.Plural(asked-ended, "request"))
+		waiting := prose.Plural(asked-ended, "request")
+		if estimate {
+			waiting = "about " + waiting
+		}
+		where = fmt.Sprintf("the %v are over, waiting for replies to %s", over, waiting)
 	}
 	return fmt.Sprintf("%s: %s of %s requests ended, %s without a reply, %s not good; p50 %s, p99 %s", where, count(ended), count(asked),
 		count(lost), count(ended-lost-t.sum.CutOff-t.sum.Good), prose.Seconds(t.response.Quantile(.5).Seconds()), prose.Seconds(t.response.Quantile(.99).Seconds()))

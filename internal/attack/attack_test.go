@@ -74,14 +74,15 @@ func TestTallySoFar(t *testing.T) {
 	}
 	const counts = ": 2000 of 2100 requests ended, 3 without a reply, 7 not good; p50 2.00 ms, p99 2.00 ms"
 	for _, line := range []struct {
-		at   time.Duration
-		want string
+		at    time.Duration
+		about bool
+		want  string
 	}{
-		{9900 * time.Millisecond, ""}, {10100 * time.Millisecond, "after 10s of 15s" + counts}, {14 * time.Second, ""},
-		{15100 * time.Millisecond, ""}, {16 * time.Second, "the 15s are over, waiting for replies to 100 requests" + counts},
-		{17 * time.Second, ""}, {25 * time.Second, "the 15s are over, waiting for replies to 100 requests" + counts},
+		{9900 * time.Millisecond, false, ""}, {10100 * time.Millisecond, false, "after 10s of 15s" + counts}, {14 * time.Second, false, ""},
+		{15100 * time.Millisecond, false, ""}, {16 * time.Second, false, "the 15s are over, waiting for replies to 100 requests" + counts},
+		{17 * time.Second, false, ""}, {25 * time.Second, true, "the 15s are over, waiting for replies to about 100 requests" + counts},
 	} {
-		if got := tally.SoFar(line.at, 15*time.Second, func(time.Duration) int { return 2100 }); got != line.want {
+		if got := tally.SoFar(line.at, 15*time.Second, func(time.Duration) (int, bool) { return 2100, line.about }); got != line.want {
 			t.Errorf("at %v: got %q, want %q", line.at, got, line.want)
 		}
 	}
