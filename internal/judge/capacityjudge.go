@@ -89,7 +89,7 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 		return
 	}
 	a := arms[slices.IndexFunc(arms, func(a *searched) bool { return a.plan.Name == t.Arm })]
-	w, figures := reduced(t, j.run.Env, a.plan.Clients, slo)
+	w, figures := Reduced(t, j.run.Env, a.plan.Clients, slo)
 	a.windows = append(a.windows, w)
 	a.figures = append(a.figures, windowFigures{figures.Values["cpu_per_request"], figures.Generator})
 	// The requests of an overload would not be typical for theory.
@@ -366,6 +366,7 @@ func (a *searched) recovery(f capacity.Finding) []record.Fact {
 		"kept": float64(f.AgainKept), "of": float64(f.AgainOf), "rate": f.Low,
 	}}
 	switch {
+	// All windows that follow an overload were used, and they do not agree (see Recovers of a capacity.Finding).
 	case f.AgainOf >= capacity.MostAgain:
 		open.Names["ended"] = "noise"
 	case a.stopped() != nil:
@@ -489,16 +490,10 @@ func Hardest(slo stats.SLO) stats.Term {
 	return slices.MaxFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Requests(), b.Requests()) })
 }
 
-// Reduced reduces a trial of a search to the window that the search uses. It depends on nothing
-// else, so that the search and the judge of its record get the same windows.
-func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) record.RateWindow {
-	w, _ := reduced(t, e, c, slo)
-	return w
-}
-
-// reduced returns the same window as [Reduced] together with all its figures. A window with too few
-// requests to judge one of the terms is refused, unless it overloads the server.
-func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) (record.RateWindow, window.Window) {
+// Reduced reduces a trial of a search to the window that the search uses, and all its figures. It depends on nothing else, so
+// that the search and the judge of its record get the same windows. A window with too few requests to judge one of the terms
+// is refused, unless it overloads the server.
+func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) (record.RateWindow, window.Window) {
 	// The plan has no rate: the search chose it.
 	c.Rate = t.Rate
 	w := window.Reduce(t, e, c)
@@ -555,7 +550,7 @@ func ofGenerator(why record.Fact) bool {
 // looks for exactly that. Noise is no reason either, because the search tries every rate several
 // times.
 func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
-	for _, b := range w.Breaches(serverCPUs(e), nil, false) { // [reduced] handles too few requests
+	for _, b := range w.Breaches(serverCPUs(e), nil, false) { // [Reduced] handles too few requests
 		// Both break for a server that falls behind, which is an answer and no fault.
 		if b.Rule != window.RuleBacklog && !strings.HasPrefix(b.Rule, "Little") {
 			return record.Fact{Code: ruleBroken, Names: record.Names{"rule": b.Rule}, Values: record.Values{"value": b.Value, "limit": b.Limit}}

@@ -45,7 +45,7 @@ func TestAWindowsValuesAreTheObjectives(t *testing.T) {
 		}
 		return 2 * time.Millisecond
 	}
-	w := Reduced(searchedTrial(1, "a", "curve", 1000, took, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
+	w, _ := Reduced(searchedTrial(1, "a", "curve", 1000, took, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
 	if w.Refused.Code != tooFewForTerm || w.Purpose != capacity.Curve || w.Rate != 1000 || math.Abs(w.Sent-1000) > 1 {
 		t.Errorf("reduced to %+v", w)
 	}
@@ -60,8 +60,8 @@ func TestErrorsAreNotJudgedFromFewRequests(t *testing.T) {
 	t.Parallel()
 	brief := func(int) time.Duration { return time.Millisecond }
 	slo := objective(t, "p90<=10ms,errors<=0.1%")
-	few := Reduced(searchedTrial(1, "a", "curve", 300, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
-	enough := Reduced(searchedTrial(1, "a", "curve", 340, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
+	few, _ := Reduced(searchedTrial(1, "a", "curve", 300, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
+	enough, _ := Reduced(searchedTrial(1, "a", "curve", 340, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
 	_, told := few.Values["errors"]
 	if of, known := enough.Values["errors"]; told || few.Refused.Code != tooFewForTerm || few.Refused.Metric != "errors" || !enough.Refused.None() || !known || of != 0 {
 		t.Errorf("errors are %v in 900 requests and %v in 1,020; 0.1 %% needs 1,000", few, enough)
@@ -81,7 +81,7 @@ func TestOnlyTheInstrumentRefusesAWindow(t *testing.T) {
 	e := record.Env{CPUs: 2}
 	// Behind by a second at the end: what a search looks for.
 	behind := searchedTrial(1, "a", "refute", 1000, func(i int) time.Duration { return time.Duration(i) * time.Second / 3500 }, 200)
-	if w := Reduced(behind, e, record.Clients{}, slo); !w.Refused.None() || w.Kept {
+	if w, _ := Reduced(behind, e, record.Clients{}, slo); !w.Refused.None() || w.Kept {
 		t.Errorf("an overloaded window is refused: %v, kept: %v", w.Refused, w.Kept)
 	}
 	brief := func(int) time.Duration { return time.Millisecond }
@@ -114,7 +114,8 @@ func TestOnlyTheInstrumentRefusesAWindow(t *testing.T) {
 	} {
 		trial := searchedTrial(1, "a", "near", 1000, brief, 200)
 		c.spoil(&trial)
-		why := Reduced(trial, e, record.Clients{}, slo).Refused
+		w, _ := Reduced(trial, e, record.Clients{}, slo)
+		why := w.Refused
 		if why.None() != (c.refused == "") || !strings.HasPrefix(words(why), c.refused) || ofGenerator(why) != (c.refused != "") {
 			t.Errorf("%s: refused for %q, want %q", c.name, words(why), c.refused)
 		}

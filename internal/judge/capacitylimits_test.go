@@ -366,7 +366,7 @@ func TestAWindowsLimits(t *testing.T) {
 	for requests, want := range map[int]bool{stats.MinRequests(.9) - 1: true, stats.MinRequests(.9): false} {
 		trial := searchedTrial(1, "a", "curve", 1000, brief, 200)
 		trial.Requests = trial.Requests[:500+requests] // half a second of warm-up before
-		w := Reduced(trial, record.Env{CPUs: 2}, record.Clients{}, slo)
+		w, _ := Reduced(trial, record.Env{CPUs: 2}, record.Clients{}, slo)
 		if few := w.Refused.Code == tooFewForTerm; few != want {
 			t.Errorf("%d requests: too few %v, want %v", requests, few, want)
 		}

@@ -245,6 +245,7 @@ type unchecked struct {
 	lacks     func(w *modelled, stamped bool) bool
 }
 
+// dataRules holds the rules that need a figure which a record may lack. Their names are the ones in a report.
 var dataRules = []unchecked{
 	{"unjoined requests and negative parts", "no server-side stamps were taken", false, func(w *modelled, stamped bool) bool { return !stamped || !w.Phases.Stamped }},
 	{"imbalance of foreign load", "what others used of them is not known", false, func(w *modelled, _ bool) bool { return w.Trial.Server.Foreign < 0 }},

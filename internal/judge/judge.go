@@ -98,10 +98,12 @@ func (j *Judge) admits(t record.Trial, err error) bool {
 		why = record.Fact{Code: trialFailed, Names: record.Names{"error": t.Failure + t.Omitted}}
 	case planned(plan, t.Arm) == nil:
 		why = record.Fact{Code: trialOfNoArm, Arm: t.Arm}
+	// A trial with other lengths is from another run, or the record is damaged.
 	case t.Window != plan.Window || t.Warmup != plan.Warmup || t.Window <= 0:
 		why = record.Fact{Code: otherWindow, Values: record.Values{
 			"warmup": t.Warmup, "window": t.Window, "planned_warmup": plan.Warmup, "planned_window": plan.Window,
 		}}
+	// A search chose a rate for each of its windows.
 	case plan.SLO != "" && !(t.Rate > 0):
 		why = record.Fact{Code: trialOfNoSearch}
 	case twice:
