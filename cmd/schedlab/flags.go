@@ -143,14 +143,14 @@ func (f *compareFlags) ready(cmd *cobra.Command, args []string) (*progress, erro
 func (f *compareFlags) prepare(cmd *cobra.Command) *progress {
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	f.tell(show)
-	f.OnLook, f.OnPlan = show.soFar, func(changed record.Fact) { show.say(changed.String()) }
+	f.OnLook = show.soFar
 	drawSeed(cmd, &f.Seed)
 	return show
 }
 
 // tell has a plan tell on show what may spoil it, and knows this program.
 func (f *compareFlags) tell(show *progress) {
-	f.OnTrouble, f.OnCannot, f.OnDoubt, f.OnWindow = show.trouble, show.cannot, show.doubt, show.window
+	f.OnTrouble, f.OnDoubt, f.OnWindow = show.trouble, show.doubt, show.window
 	knowSelf(&f.Options)
 }
 

@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/term"
 
-	"schedlab/internal/experiment"
 	"schedlab/internal/judge"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -37,7 +36,7 @@ const plainEvery = 10 * time.Second
 // safe for concurrent use.
 //
 // update shows the step. The other methods are given to the planner as its functions OnTrouble,
-// OnCannot, OnDoubt, OnLook and OnWindow. The first three print a sentence each.
+// OnDoubt, OnLook and OnWindow. The first two print a sentence each.
 type progress struct {
 	w      io.Writer
 	live   bool // w is a terminal to draw on
@@ -231,14 +230,7 @@ func (p *progress) trouble(t record.Trouble) {
 	p.note(fmt.Sprint(t.Cause, t.CPU, t.Program), judge.TroubleSoFar(t).String())
 }
 
-// cannot prints which metrics the coming comparison cannot decide, and the flags that would help.
-func (p *progress) cannot(f record.Feasibility) {
-	for _, u := range experiment.Undecided(f, false) {
-		p.say(u.String())
-	}
-}
-
-// doubt prints a doubt that will break the answer: better known before the run than after it.
+// doubt prints what will break the answer or cannot be decided: better known before the run than after it.
 func (p *progress) doubt(d record.Fact) { p.say(report.Doubt(d)) }
 
 // A screen is what progress shows, live or to a program: the step that runs, the answer after the last

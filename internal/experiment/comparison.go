@@ -67,12 +67,9 @@ type Options struct {
 	// for a quantile that they name, the window grows, and so does the budget; if the user gave these,
 	// the plan is refused.
 	Must []string
-	// OnPlan is called before the blocks start with what the plan changed for Must, and with the
-	// expectations that it cannot judge.
-	OnPlan func(record.Fact)
-	// OnCannot is called before the blocks start if a metric that was asked for cannot be decided.
-	OnCannot func(record.Feasibility)
-	// OnDoubt is called before the blocks start with each kind of doubt that makes or breaks the answer.
+	// OnDoubt is called before the blocks start with each kind of doubt that makes or breaks the answer,
+	// with what the plan changed for Must, with the expectations that it cannot judge, and with each
+	// metric that was asked for and cannot be decided.
 	OnDoubt func(record.Fact)
 	// OnTrouble is called between windows, once for each cause that takes CPU time from server or load.
 	OnTrouble func(record.Trouble)
@@ -257,7 +254,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 		return nil, run, err
 	}
 	run.Name = dir.Name()
-	p.tellCannot()
+	p.tellFirst()
 	// Write the plan before anything runs: if this program is killed, the record still tells what was planned.
 	if err := dir.WriteRun(run); err != nil {
 		return dir, run, err
@@ -356,7 +353,7 @@ func (p plan) prepare(ctx context.Context, l lab, run record.Run) (probed, recor
 	if err != nil {
 		return offered, run, err
 	}
-	offered.tellCannot()
+	offered.tellFirst()
 	l.tell(offered.plan, "replaying the arrivals in theory", 0, len(p.Arms))
 	offered.Arms, err = offered.withExpected(ctx, run.Env)
 	run.Plan = offered.recorded()

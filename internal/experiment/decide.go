@@ -289,24 +289,23 @@ func (p plan) period() time.Duration {
 	return 0
 }
 
-// tellCannot calls OnDoubt with each kind of doubt that makes or breaks the answer, and OnCannot if the
-// run cannot decide a metric that was asked for.
-func (p plan) tellCannot() {
+// tellFirst calls OnDoubt with what the user should know before the blocks start; see [Options].
+func (p plan) tellFirst() {
+	if p.opts.OnDoubt == nil {
+		return
+	}
 	// Many arms may have the same doubt. Once is enough here: the report shows them all.
 	told := map[record.Code]bool{}
 	for _, d := range p.Doubts {
-		if p.opts.OnDoubt != nil && d.Code.Decides() && !told[d.Code] {
+		if d.Code.Decides() && !told[d.Code] {
 			told[d.Code] = true
 			p.opts.OnDoubt(d)
 		}
 	}
-	if p.opts.OnPlan != nil && p.Feasible != nil {
-		for _, f := range p.foreseen() {
-			p.opts.OnPlan(f)
+	if p.Feasible != nil {
+		for _, f := range append(p.foreseen(), Undecided(*p.Feasible, false)...) {
+			p.opts.OnDoubt(f)
 		}
-	}
-	if f := p.Feasible; f != nil && lacking(*f) && p.opts.OnCannot != nil {
-		p.opts.OnCannot(*f)
 	}
 }
 

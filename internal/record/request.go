@@ -11,6 +11,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"schedlab/internal/stats"
 )
 
 // A Request is one scheduled request and its outcome. Times are nanoseconds from the start of the
@@ -83,42 +85,15 @@ type Stamps struct {
 // Joined reports whether the server's stamps are set.
 func (s Stamps) Joined() bool { return s.Write != 0 }
 
-// stampsLayout is version 1. Each field is stored as its distance from Wrote, with distances from
-// 0 on moved up by one, so that a stored 0 means not stamped.
+// stampsLayout is version 1. Each field is stored as its distance from Wrote, with distances from 0 on moved up
+// by one, so that a stored 0 means not stamped.
 func stampsLayout() layout[Stamps] {
 	l := layout[Stamps]{what: "stamps", magic: "schedlab stamps", version: 1}
-	add := func(name string, field func(*Stamps) *int64, from func(s, prev *Stamps) int64) {
-		l.columns = append(l.columns, column[Stamps]{name,
-			func(s, prev Stamps) int64 {
-				at := *field(&s)
-				if at == 0 {
-					return 0
-				}
-				d := at - from(&s, &prev)
-				// 0 is taken by "not stamped".
-				if d >= 0 {
-					d++
-				}
-				return d
-			},
-			func(s *Stamps, prev Stamps, v int64) bool {
-				switch {
-				case v > 0:
-					*field(s) = from(s, &prev) + v - 1
-				case v < 0:
-					*field(s) = from(s, &prev) + v
-				}
-				return true
-			},
-		})
-	}
-	// Wrote is the first column, because all others are stored as distances from it.
-	add("wrote", func(s *Stamps) *int64 { return &s.Wrote }, func(_, prev *Stamps) int64 { return prev.Wrote })
-	wrote := func(s, _ *Stamps) int64 { return s.Wrote }
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name  string
 		field func(*Stamps) *int64
 	}{
+		{"wrote", func(s *Stamps) *int64 { return &s.Wrote }}, // first, because all others are distances from it
 		{"ready", func(s *Stamps) *int64 { return &s.Ready }},
 		{"first", func(s *Stamps) *int64 { return &s.First }},
 		{"accept", func(s *Stamps) *int64 { return &s.Accept }},
@@ -130,7 +105,29 @@ func stampsLayout() layout[Stamps] {
 		{"end", func(s *Stamps) *int64 { return &s.End }},
 		{"write", func(s *Stamps) *int64 { return &s.Write }},
 	} {
-		add(c.name, c.field, wrote)
+		// from returns the time from which the field's distance counts: Wrote itself follows that of the row before.
+		from := func(s, prev *Stamps) int64 { return s.Wrote }
+		if i == 0 {
+			from = func(s, prev *Stamps) int64 { return prev.Wrote }
+		}
+		get := func(s, prev Stamps) int64 {
+			at := *c.field(&s)
+			if at == 0 {
+				return 0
+			}
+			d := at - from(&s, &prev)
+			if d >= 0 { // 0 is taken by "not stamped"
+				d++
+			}
+			return d
+		}
+		set := func(s *Stamps, prev Stamps, v int64) bool {
+			if v != 0 {
+				*c.field(s) = from(s, &prev) + v - int64(stats.Count(v > 0))
+			}
+			return true
+		}
+		l.columns = append(l.columns, column[Stamps]{c.name, get, set})
 	}
 	return l
 }

@@ -133,13 +133,18 @@ func (a *Arm) in(setting string) (in *map[string]string, key string) {
 	return &a.Clients, setting
 }
 
-// set gives a setting of any kind a value. It copies the map, which other arms may share.
+// set gives a setting of any kind a value.
 func (a *Arm) set(setting, value string) {
 	in, key := a.in(setting)
-	all := map[string]string{}
-	maps.Copy(all, *in)
-	all[key] = value
-	*in = all
+	*in = with(*in, key, value)
+}
+
+// with returns a copy of all, which other arms may share, with another value of a key.
+func with[M ~map[string]V, V any](all M, key string, value V) M {
+	more := M{}
+	maps.Copy(more, all)
+	more[key] = value
+	return more
 }
 
 // drop removes the value of a setting. It copies the map, which other arms may share.

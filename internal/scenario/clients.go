@@ -30,15 +30,6 @@ var clientKeys = []string{
 // Values are in the order in which the file or the flag lists them.
 type Varied map[string][]string
 
-// vary sets the values of a factor in the arm. It copies the map, which other arms may share.
-// Earlier values of the factor are replaced.
-func (a *Arm) vary(factor string, values []string) {
-	all := Varied{}
-	maps.Copy(all, a.Vary)
-	all[factor] = values
-	a.Vary = all
-}
-
 // varied reads a mapping from factors to values into all. Each factor must be in known.
 func (d *decoder) varied(path string, n ast.Node, known []string, all *Varied) error {
 	*all = Varied{}
@@ -159,7 +150,7 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]mode.Mo
 	}
 	for _, a := range arms {
 		a.drop(factor) // a fixed value would contradict the varied ones
-		a.vary(factor, values)
+		a.Vary = with(a.Vary, factor, values)
 	}
 	return nil
 }

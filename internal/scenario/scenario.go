@@ -242,7 +242,7 @@ func (s *Scenario) setDefaults() {
 		// The arm's own value, or own list, goes before the list of the load.
 		for factor, values := range s.Load.Vary {
 			if a := &s.Arms[i]; a.Vary[factor] == nil && a.Clients[factor] == "" {
-				a.vary(factor, values)
+				a.Vary = with(a.Vary, factor, values)
 			}
 		}
 	}
