@@ -24,7 +24,7 @@ func (p *Process) Died(when string) error {
 	case p.err != nil:
 		state = p.err.Error()
 	}
-	log := p.log.String()
+	log := string(p.log.Bytes())
 	said := "its log ends with: " + lastWords(log)
 	// A server that cannot read its flags has just started, so later its log is not searched for that.
 	if words := complaint(log); when == atStart && words != "" {

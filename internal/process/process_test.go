@@ -200,8 +200,8 @@ func TestServerLeavesChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	var child int
-	if _, err := fmt.Sscanf(p.log.String(), "child %d\n", &child); err != nil {
-		t.Fatalf("log %q: %v", p.log, err)
+	if _, err := fmt.Sscanf(string(p.Output()), "child %d\n", &child); err != nil {
+		t.Fatalf("log %q: %v", p.Output(), err)
 	}
 	if err := p.Stop(); err != nil {
 		t.Error(err)
