@@ -110,7 +110,7 @@ func (l lab) probeArms(ctx context.Context, p plan) (findings, error) {
 			continue
 		}
 		l.tell(p, "measuring the throughput of "+a.Name, i, len(p.Arms))
-		got, err := calmest(func() (throughput, error) { return l.probeArm(ctx, p, a) })
+		got, err := calmest(p.mostProbes(), func() (throughput, error) { return l.probeArm(ctx, p, a) })
 		switch {
 		// A search goes on with the other arms.
 		case err != nil && p.slo != nil && ctx.Err() == nil:
@@ -149,14 +149,20 @@ func (t throughput) doubts(arm string) (all []record.Fact) {
 	return all
 }
 
-// mostProbes is how often an arm is probed while others take its CPU time.
-const mostProbes = 3
+// mostProbes returns how often an arm is probed while others take its CPU time. In a search one probe has to
+// do: it comes out of the arm's budget, and the search corrects a rate that it began too low.
+func (p plan) mostProbes() int {
+	if p.slo != nil {
+		return 1
+	}
+	return 3
+}
 
-// calmest probes an arm until others took next to nothing of its CPU time, at most mostProbes times. It
-// returns the probe from which others took least.
-func calmest(probe func() (throughput, error)) (throughput, error) {
+// calmest probes an arm until others took next to nothing of its CPU time, at most most times. It returns the
+// probe from which others took least.
+func calmest(most int, probe func() (throughput, error)) (throughput, error) {
 	best, err := probe()
-	for n := 1; n < mostProbes && err == nil && best.taken > expect.ProbeDoubt; n++ {
+	for n := 1; n < most && err == nil && best.taken > expect.ProbeDoubt; n++ {
 		var next throughput
 		if next, err = probe(); err == nil && next.taken < best.taken {
 			best = next

@@ -165,21 +165,21 @@ func TestDisturbedProbe(t *testing.T) {
 		{"disturbed once", []throughput{{x: 804, taken: .73, most: "cc"}, {x: 3019}}, 2, 3019, false},
 		{"always disturbed", []throughput{{x: 804, taken: .73, most: "cc"}, {x: 1500, taken: .5, most: "ld"}, {x: 700, taken: .8, most: "cc"}}, 3, 1500, true},
 	} {
-		asked := 0
-		got, err := calmest(func() (throughput, error) { asked++; return c.probes[asked-1], nil })
+		asked, p := 0, planned(t, demo.Swap("rate: 300/s", "rate: 0.5x"), nil)
+		got, err := calmest(p.mostProbes(), func() (throughput, error) { asked++; return c.probes[asked-1], nil })
 		if err != nil || asked != c.asked || got.x != c.want {
 			t.Errorf("%s: X_max %g after %d probes, error %v", c.name, got.x, asked, err)
 		}
-		p, err := planned(t, demo.Swap("rate: 300/s", "rate: 0.5x"), nil).offered(findings{
+		ready, err := p.offered(findings{
 			xmax: map[string]float64{"nethttp": 4000, "fasthttp": got.x}, doubts: got.doubts("fasthttp"),
 		})
-		found := slices.IndexFunc(p.Doubts, func(f record.Fact) bool { return f.Code == record.DisturbedProbe })
+		found := slices.IndexFunc(ready.Doubts, func(f record.Fact) bool { return f.Code == record.DisturbedProbe })
 		if err != nil || (found >= 0) != c.doubt {
-			t.Errorf("%s: doubts %v, error %v", c.name, p.Doubts, err)
+			t.Errorf("%s: doubts %v, error %v", c.name, ready.Doubts, err)
 		}
 		if found >= 0 {
 			const want = "others took 50 % of its CPU time (most: ld)"
-			if d := p.Doubts[found]; d.Arm != "fasthttp" || !strings.HasPrefix(d.String(), want) || !d.Code.Decides() {
+			if d := ready.Doubts[found]; d.Arm != "fasthttp" || !strings.HasPrefix(d.String(), want) || !d.Code.Decides() {
 				t.Errorf("%s: %s: %v", c.name, d.Arm, d)
 			}
 		}

@@ -45,6 +45,9 @@ func TestASearchIsPlannedWithoutACopyOfTheBaseline(t *testing.T) {
 	if got := p.Arms[0].Clients; got.Timeout != 1 || got.Rate != 0 {
 		t.Errorf("its clients are %+v, want a timeout of 100 limits and no rate", got)
 	}
+	if n := c.plan.mostProbes(); n != 1 {
+		t.Errorf("an arm is probed up to %d times, and its budget has room for one probe", n)
+	}
 }
 
 // All faults of a search's times are told at once, with flags that do together.
