@@ -262,13 +262,8 @@ func (m *Machine) pressure() seen {
 	return fine(pressure, values, nil).graded(false, memory > memoryPressure || cpu > cpuPressure)
 }
 
-// pressed returns avg10, in percent, of the line "some avg10=0.00 avg60=...".
+// pressed returns avg10, in percent, of the first line, "some avg10=0.00 avg60=...".
 func pressed(text string) (percent float64, ok bool) {
-	for line := range strings.Lines(text) {
-		n, err := fmt.Sscanf(line, "some avg10=%f", &percent)
-		if n == 1 && err == nil {
-			return percent, true
-		}
-	}
-	return 0, false
+	_, err := fmt.Sscanf(text, "some avg10=%f", &percent)
+	return percent, err == nil
 }

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"fmt"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -271,12 +272,7 @@ func (m *Machine) number(name string) (n int, ok bool) {
 
 // kibibytes returns the value of a line of /proc/meminfo, converted from KiB to bytes.
 func (m *Machine) kibibytes(key string) (bytes uint64, ok bool) {
-	for line := range strings.Lines(m.text("proc/meminfo")) {
-		name, value, _ := strings.Cut(line, ":")
-		if fields := strings.Fields(value); name == key && len(fields) > 0 {
-			n, err := strconv.ParseUint(fields[0], 10, 64)
-			return n << 10, err == nil
-		}
-	}
-	return 0, false
+	_, value, _ := strings.Cut("\n"+m.text("proc/meminfo"), "\n"+key+":")
+	_, err := fmt.Sscan(value, &bytes)
+	return bytes << 10, err == nil
 }
