@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 
 	"schedlab/internal/mode"
@@ -45,10 +46,8 @@ type condition struct {
 func whole(name string, stretches ...string) record.Stretch {
 	part := record.Stretch{Name: name}
 	for _, st := range record.Stretches() {
-		for _, s := range stretches {
-			if s == st.Name {
-				part.Phases = append(part.Phases, st.Phases...)
-			}
+		if slices.Contains(stretches, st.Name) {
+			part.Phases = append(part.Phases, st.Phases...)
 		}
 	}
 	return part

@@ -94,11 +94,7 @@ func hear(all []condition, quick, slow map[string]float64) (heard []record.Testi
 		if w.times > 0 && !math.IsNaN(q) {
 			ok = ok && s >= w.times*q
 		}
-		t := record.Testimony{Witness: w.witness.name, Unit: w.witness.unit, Slower: s, Agrees: ok}
-		if !math.IsNaN(q) {
-			t.Faster = &q
-		}
-		heard = append(heard, t)
+		heard = append(heard, record.Testimony{Witness: w.witness.name, Unit: w.witness.unit, Slower: s, Faster: orNil(q), Agrees: ok})
 		agree = agree && (ok || !w.must)
 	}
 	return heard, agree

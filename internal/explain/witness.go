@@ -222,12 +222,6 @@ func (a *arm) figures() map[string]float64 {
 // witnessed returns the witnesses that have a figure for at least one arm, in the order of
 // witnesses. from and to are what figures returned for the two arms.
 func witnessed(from, to map[string]float64) (all []record.Witness) {
-	orNil := func(v float64) *float64 {
-		if math.IsNaN(v) {
-			return nil
-		}
-		return &v
-	}
 	for _, w := range witnesses {
 		f, t := orNil(from[w.name]), orNil(to[w.name])
 		if f != nil || t != nil {
@@ -235,4 +229,12 @@ func witnessed(from, to map[string]float64) (all []record.Witness) {
 		}
 	}
 	return all
+}
+
+// orNil returns a figure for a record, in which an unknown one is left out.
+func orNil(v float64) *float64 {
+	if math.IsNaN(v) {
+		return nil
+	}
+	return &v
 }
