@@ -609,10 +609,10 @@ func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdic
 // Keeps returns a fact for each arm of a test, in the order of kept: whether it kept slo, the terms of
 // the SLO for which its windows had enough requests. It returns nil without such a term.
 func Keeps(slo stats.SLO, kept []judge.Keeping) (all []record.Fact) {
+	if slo == nil {
+		return nil
+	}
 	for _, k := range kept {
-		if slo == nil {
-			break
-		}
 		f := record.Fact{Code: chooseKeeps, Arm: k.Arm, Names: record.Names{"slo": slo.String(), "answer": string(k.Answer)}, Values: record.Values{"kept": float64(k.Kept), "blocks": float64(k.Blocks)}}
 		if k.Answer == record.NoAnswer && !k.Reason.None() {
 			f.Because = []record.Fact{k.Reason}

@@ -520,32 +520,31 @@ func (a Answer) Verify(t PoolTest, kept []judge.Keeping) *Verification {
 // another number of workers decides: --margin makes it higher, or lower where fewer workers are open.
 func (a Answer) decides(t PoolTest, k judge.Keeping, workers int) record.Fact {
 	const sure, step = 1.645, 0.1
-	f := record.Fact{Code: sizeDecides, Values: record.Values{"workers": float64(workers)}, Names: record.Names{}}
 	warmup, window, budget, err := a.windows(t)
 	if err != nil || k.Blocks == 0 {
 		return record.Fact{}
 	}
-	least := 0.5 / float64(k.Blocks) // no block would have been half a block
-	p := min(max(float64(k.Kept)/float64(k.Blocks), least), 1-least)
-	ratio := math.Pow(sure/(math.Sqrt2*math.Erfinv(2*p-1)), 2)
-	longer, most := max(1, ratio)*window.Seconds(), max(longestWindow, window).Seconds()
-	switch {
-	case k.Blocks < TestBlocks: // the budget ended before the last block
-		f.Values["blocks"] = TestBlocks
-		f.Names["budget"] = roundUp(budget * TestBlocks / time.Duration(k.Blocks)).String()
-	case longer <= most:
-		f.Values["window"] = math.Ceil(longer)
-		f.Names["budget"] = roundUp(a.cost(warmup + time.Duration(math.Ceil(longer))*time.Second)).String()
-	case workers == a.Advice.Workers:
-		f.Values["longest"], f.Values["margin"] = most, min(1, a.Ask.Margin+step)
-	default:
-		f.Values["longest"], f.Values["margin"] = most, max(0, a.Ask.Margin-step)
+	f := record.Fact{Code: sizeDecides, Values: record.Values{"workers": float64(workers)}, Names: record.Names{}}
+	if k.Blocks < TestBlocks { // the budget ended before the last block
+		f.Values["blocks"], f.Names["budget"] = TestBlocks, roundUp(budget*TestBlocks/time.Duration(k.Blocks)).String()
+		return f
 	}
-	if margin, ok := f.Values["margin"]; ok && margin == a.Ask.Margin {
-		delete(f.Values, "margin")
-	} else if ok {
+	least := 0.5 / float64(k.Blocks) // a share of 0 or 1 counts as half a block from it
+	p := min(max(float64(k.Kept)/float64(k.Blocks), least), 1-least)
+	z := math.Sqrt2 * math.Erfinv(2*p-1)
+	longer, most := math.Ceil(max(1, math.Pow(sure/z, 2))*window.Seconds()), max(longestWindow, window).Seconds()
+	if longer <= most {
+		f.Values["window"], f.Names["budget"] = longer, roundUp(a.cost(warmup+time.Duration(longer)*time.Second)).String()
+		return f
+	}
+	margin := a.Ask.Margin + step
+	if workers < a.Advice.Workers {
+		margin = a.Ask.Margin - step
+	}
+	if margin = min(max(margin, 0), 1); margin != a.Ask.Margin {
 		f.Names["margin"] = strconv.FormatFloat(margin, 'g', 2, 64)
 	}
+	f.Values["longest"] = most
 	return f
 }
 

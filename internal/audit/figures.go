@@ -25,17 +25,16 @@ func key(word string) string {
 // A line with one pair may have spaces, as in "p99 = 4 ms". With several pairs spaces would not tell
 // where a value ends.
 var (
-	pairLine  = regexp.MustCompile(`^\s*([A-Za-z][\w ./%]*?)\s*=\s*(\S.*?)\s*$`)
-	pairsLine = regexp.MustCompile(`^\s*[A-Za-z][\w.]*=\S+(?:\s+[A-Za-z][\w.]*=\S+)+\s*$`)
-	pairWord  = regexp.MustCompile(`([\w.]+)=(\S+)`)
+	pairLine = regexp.MustCompile(`^\s*([A-Za-z][\w ./%]*?)\s*=\s*(\S.*?)\s*$`)
+	pairWord = regexp.MustCompile(`(?:^|\s)([A-Za-z][\w.]*)=(\S+)`)
 )
 
 // pairsOf returns each pair key=value of a line as a match, with the key as group 1 and the
 // value as group 2. A line holds several pairs without spaces in them, or one pair, which may
 // have spaces in it and around the sign. It returns nil for any other line.
 func pairsOf(l string) [][]string {
-	if pairsLine.MatchString(l) {
-		return pairWord.FindAllStringSubmatch(l, -1)
+	if words := pairWord.FindAllStringSubmatch(l, -1); len(words) == len(strings.Fields(l)) {
+		return words
 	}
 	return pairLine.FindAllStringSubmatch(l, -1)
 }
