@@ -389,7 +389,7 @@ func TestLateAnswersOfWrk(t *testing.T) {
 		},
 		"none": {
 			edit:       [2]string{"timeout 213", "timeout 0"},
-			inTheMean:  "is 33 % of it: the rest is the load's own time, or its connections were idle",
+			inTheMean:  "is 33 % of it: the rest is the load's own time, or connections were idle or waited",
 			suspicious: true,
 		},
 		"too few to explain the mean": {
@@ -448,7 +448,7 @@ func TestStarvedConnections(t *testing.T) {
 		}},
 		"wrk with all answers on one thread": {strings.NewReplacer("1.93k", "3.84k", "2.01k", "3.99k").Replace(wrk), map[string]string{
 			"audit-starved":         "suspicious: 3,840/s × 1.03ms",
-			"audit-starved-threads": "suspicious: 3,840/s in all is the 3,840/s of a thread, by its samples, 1 times, and there are 2 threads: wrk takes no sample of a thread without answers, so 1 of 2 threads got none",
+			"audit-starved-threads": "suspicious: 3,840/s in all is what 1 thread did, at 3,840/s each by the samples, of 2 threads: wrk takes no sample of a thread without answers, so 1 of 2 threads got none",
 		}},
 		"wrk between two whole numbers": {strings.Replace(wrk, "1.03ms", "1.17ms", 1), map[string]string{"audit-turnaround": "suspicious: 32 in flight / 3,840/s"}},
 		"wrk with late answers":         {strings.Replace(wrk, "Requests/sec:", "  Socket errors: connect 0, read 0, write 0, timeout 28\nRequests/sec:", 1), map[string]string{"audit-turnaround": "of the other 225 some may be"}},
