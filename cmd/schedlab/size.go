@@ -131,8 +131,8 @@ blocks of the first and broken in those of the second. Samples are tested as a m
 of eight values, up to p99.5, on servers of --mode.
 
 Exit codes: 0 there is advice, and with --verify it is right; 3 no number of
-workers will do, or --verify found the advice wrong; 4 this machine could not
-decide.`,
+workers will do, or --verify found the advice wrong; 4 the test could not
+decide, and the page names the flag that would.`,
 		Example: `  schedlab size --rate 300/s --held 20ms --slo 'p99<=100ms'
   schedlab size --rate 1200/s --workload 'cpu=100us,sleep=exp(15ms)' --slo 'p99<=90ms,errors<=0.01%' --verify
   curl -s localhost:9090/metrics | schedlab size --rate 300/s --histogram - --metric handler_seconds --slo 'p99.9<=1s'

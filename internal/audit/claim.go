@@ -74,9 +74,12 @@ func (c *Claim) figure(name string) (f Figure, ok bool) {
 	case "slots":
 		n := c.slots()
 		return Figure{Value: n}, n > 0
-	case "served", "served_threads":
-		n := map[string]func() float64{"served": c.served, "served_threads": c.servedThreads}[name]()
-		return Figure{Value: n}, n > 0
+	case "served":
+		f.Value = c.served()
+		return f, f.Value > 0
+	case "served_threads":
+		f.Value = c.servedThreads()
+		return f, f.Value > 0
 	}
 	if name == c.Loop || name == c.Tool && slices.Contains(formats, name) {
 		return Figure{Value: 1}, true
