@@ -351,18 +351,10 @@ func (h *Histogram) Curve() []Point {
 	n := float64(h.Count())
 	// The small factor keeps 1000 requests at p99 despite rounding.
 	least := curveTail * (1 - 1e-9) / n
-	var shares []float64
-	for i := 0; ; i++ {
-		above := math.Pow(10, -float64(i)/curveNine)
-		if !(above >= least) { // also true without requests, when least is infinite
-			break
-		}
+	shares := slices.DeleteFunc(slices.Clone(between), func(above float64) bool { return above < least })
+	for i, above := 1, 1.; above >= least; i++ {
 		shares = append(shares, above)
-	}
-	for _, above := range between {
-		if above >= least {
-			shares = append(shares, above)
-		}
+		above = math.Pow(10, -float64(i)/curveNine)
 	}
 	slices.SortFunc(shares, func(a, b float64) int { return cmp.Compare(b, a) })
 	var points []Point
