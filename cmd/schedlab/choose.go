@@ -187,7 +187,7 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err e
 		}
 	}
 	a = f.asked
-	err = cmp.Or(f.adviceFlags.check(fl), mistakes{
+	err = firstError(f.adviceFlags.check(fl), mistakes{
 		{a.CPU == "" && a.Sleep == "" && a.Lock == 0,
 			"nothing says what a request asks; give --cpu 200us, --sleep 20ms or both, or name a scenario that says it"},
 		// The limits are those of serve's /work.

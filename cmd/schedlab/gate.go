@@ -164,7 +164,7 @@ func (f *gateFlags) asked(fl *pflag.FlagSet) (map[string]record.Allowance, error
 // exit code is the answer, for a CI job: 0 fine, 3 worse, 4 cannot tell; verdicts and expectations
 // have no part in it. Without --path, --targets or --log it asks for the path /.
 func (f *gateFlags) run(cmd *cobra.Command, _ []string) (err error) {
-	if err := cmp.Or(f.checkGiven(cmd.Flags(), nil), f.checkBuilds()); err != nil {
+	if err := firstError(f.checkGiven(cmd.Flags(), nil), f.checkBuilds()); err != nil {
 		return err
 	}
 	if f.Gate, err = f.asked(cmd.Flags()); err != nil {

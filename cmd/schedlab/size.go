@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -202,7 +201,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	// Exactly one source must be given.
 	sources := given(fl, "held", "workload", "histogram", "csv")
 	const lowest = 0.01 // requests per second
-	err := cmp.Or(f.adviceFlags.check(fl), mistakes{
+	err := firstError(f.adviceFlags.check(fl), mistakes{
 		{f.rate.PerSecond < lowest, fmt.Sprintf("--rate %s is below %g/s; no pool is needed for that", f.rate, lowest)},
 		{len(sources) == 0,
 			"nothing says what a request asks; give one of --held 20ms, --workload 'cpu=200us,sleep=exp(10ms)', --histogram FILE, --csv FILE"},

@@ -183,13 +183,14 @@ func ParseSentence(text string, arms []string) (s Sentence, err error) {
 // Say returns the sentence with the medians over a run's blocks: times as in 20.9 ms, rates as in 1,048/s, other numbers
 // with three digits, and … for a figure that the run does not have. The units of the words tell times and rates.
 func (s Sentence) Say(r Run) string {
-	said := ""
+	var said strings.Builder
 	for i, text := range s.texts {
-		if said += text; i < len(s.figures) {
-			said += figureSaid(r, s.figures[i])
+		said.WriteString(text)
+		if i < len(s.figures) {
+			said.WriteString(figureSaid(r, s.figures[i]))
 		}
 	}
-	return said
+	return said.String()
 }
 
 // figureSaid writes the median of a figure.

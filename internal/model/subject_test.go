@@ -39,7 +39,7 @@ type setup struct {
 // newSetup is four workers behind the mode's own queue and overflow policy, the
 // default limits but for idle connections, which no slow test loses, and the real
 // handlers.
-func newSetup(t testing.TB, mode model.Mode) setup {
+func newSetup(_ testing.TB, mode model.Mode) setup {
 	s := setup{
 		Config: model.Config{
 			Handle:   workload.New(workload.Options{ItersPerMicro: 1000}).Serve,

@@ -106,9 +106,9 @@ func stampsLayout() layout[Stamps] {
 		{"write", func(s *Stamps) *int64 { return &s.Write }},
 	} {
 		// from returns the time from which the field's distance counts: Wrote itself follows that of the row before.
-		from := func(s, prev *Stamps) int64 { return s.Wrote }
+		from := func(s, _ *Stamps) int64 { return s.Wrote }
 		if i == 0 {
-			from = func(s, prev *Stamps) int64 { return prev.Wrote }
+			from = func(_, prev *Stamps) int64 { return prev.Wrote }
 		}
 		get := func(s, prev Stamps) int64 {
 			at := *c.field(&s)

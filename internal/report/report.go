@@ -240,16 +240,16 @@ func benchArm(b *strings.Builder, r *record.Result, a *record.Arm) {
 	procs := cmp.Or(a.Procs, r.Env.ServerProcs)
 	name += when(procs > 1 || regexp.MustCompile(`-\d+$`).MatchString(name), "-%d", max(procs, 1))
 	for i := range blocks {
-		figures := ""
+		var figures strings.Builder
 		for _, m := range stats.Metrics() {
 			scale := either(m.Unit == "s", 1e9, 1.) // to ns
 			// A metric may lack blocks, where a window had too few requests for a quantile.
 			if values := a.Blocks[m.Name]; i < len(values) && !math.IsNaN(values[i]) && !math.IsInf(values[i], 0) {
-				figures += " " + strconv.FormatFloat(values[i]*scale, 'f', 3, 64) + " " + m.Bench
+				figures.WriteString(" " + strconv.FormatFloat(values[i]*scale, 'f', 3, 64) + " " + m.Bench)
 			}
 		}
-		if figures != "" { // a benchmark line needs at least one figure
-			fmt.Fprintf(b, "%s 1%s\n", name, figures)
+		if figures.Len() > 0 { // a benchmark line needs at least one figure
+			fmt.Fprintf(b, "%s 1%s\n", name, figures.String())
 		}
 	}
 }
