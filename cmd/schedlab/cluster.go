@@ -299,8 +299,9 @@ func (f *clusterFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if err != nil {
-		// Some objects may be there: a quota is counted object by object.
-		f.clean(say, job.Name)
+		if said != "" { // some objects are there: a quota is counted object by object
+			f.clean(say, job.Name)
+		}
 		return err
 	}
 	fmt.Fprintf(say, "run %s in namespace %s; if this is cut off: schedlab cluster collect %s%s\n", job.Name, f.Namespace, job.Name, f.where())
