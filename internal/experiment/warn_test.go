@@ -130,7 +130,7 @@ func TestDifferentLoads(t *testing.T) {
 // Arms on different HTTP parsers are told, whichever is the baseline; another program has none that is known.
 func TestDifferentParsers(t *testing.T) {
 	t.Parallel()
-	const want = "two HTTP parsers: pool on fasthttp's; nethttp on net/http's; "
+	const want = "HTTP parsers differ too: pool on fasthttp's; nethttp on net/http's"
 	for _, c := range []struct {
 		fast string // the stack of the other modes
 		told bool

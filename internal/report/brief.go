@@ -84,7 +84,7 @@ func rest(r *record.Result, most int) document.Facts {
 			all, most = slices.Insert(slices.Delete(all, i, i+1), most, doubt), most+1
 		}
 	}
-	return append(document.Doubts(each(all, Doubt), most), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or --verbose"})
+	return append(document.Doubts(each(all, Doubt), most, "in the report"), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or: schedlab report"})
 }
 
 // capacityBriefly builds the one-screen report of a search for capacity: the answer, the table

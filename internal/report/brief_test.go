@@ -161,7 +161,7 @@ func TestBriefSaysWhatMayMislead(t *testing.T) {
 	t.Parallel()
 	parsers := record.Fact{Code: record.ParsersDiffer, Names: record.Names{"parsers": "pool, fasthttp on fasthttp's; nethttp on net/http's"}}
 	short := record.Fact{Code: "few-requests", Metric: "p99", Values: record.Values{"requests": 563, "needed": 1100, "window": .98}}
-	const other, window = "two HTTP parsers: pool, fasthttp on fasthttp's; nethttp on net/http's", "not judged: too few requests: 563 a window, p99 needs 1100; --window 980ms holds as many"
+	const other, window = "HTTP parsers differ too: pool, fasthttp on fasthttp's; nethttp on net/http's", "not judged: too few requests: 563 a window, p99 needs 1100; --window 980ms holds as many"
 	for _, c := range []struct {
 		name           string
 		spoil          func(*record.Verdict)

@@ -184,21 +184,21 @@ func (in medium) shows(p Part) bool {
 // Below returns the end of a brief report: its first doubt with a count of the others, and how
 // to see the rest.
 func Below(doubts []string) Facts {
-	return append(Doubts(doubts, 1), Fact{Label: "More", Text: "--verbose, or --output json"})
+	return append(Doubts(doubts, 1, "with --verbose"), Fact{Label: "More", Text: "--verbose, or --output json"})
 }
 
-// Doubts returns the first doubts, at most most of them, and a line that counts the others.
-// With most 0 it is the count alone; without doubts it is empty.
-func Doubts(all []string, most int) (facts Facts) {
+// Doubts returns the first doubts, at most most of them, and a line that counts the others and says where
+// they are. With most 0 it is the count alone; without doubts it is empty.
+func Doubts(all []string, most int, where string) (facts Facts) {
 	for _, d := range all[:min(most, len(all))] {
 		facts = append(facts, Fact{"Doubts", d})
 	}
 	if left := len(all) - len(facts); left > 0 {
-		format := "%d, with --verbose"
+		format := "%d, %s"
 		if most > 0 {
-			format = "%d more with --verbose"
+			format = "%d more %s"
 		}
-		facts = append(facts, Fact{"Doubts", fmt.Sprintf(format, left)})
+		facts = append(facts, Fact{"Doubts", fmt.Sprintf(format, left, where)})
 	}
 	return facts
 }
