@@ -399,6 +399,10 @@ func (v *Verification) text() []string {
 			spread = "extremes"
 		}
 		lines = append(lines, fmt.Sprintf("Measured with %s of %s, medians over %s of %g s and their %s: %s.", prose.Plural(k.workers, "worker"), v.pool(), prose.Plural(k.Blocks, "block"), v.Window, spread, strings.Join(figures, ", ")))
+		if k.Failed > 0 {
+			lines = append(lines, fmt.Sprintf("With %s, %s of all %s requests had no good reply.",
+				prose.Plural(k.workers, "worker"), prose.Grouped(strconv.Itoa(k.Failed)), prose.Grouped(strconv.Itoa(k.Requests))))
+		}
 	}
 	for _, d := range v.Doubts {
 		lines = append(lines, "Doubt of the test: "+d.String()+".")

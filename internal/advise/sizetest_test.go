@@ -109,13 +109,14 @@ func TestVerificationText(t *testing.T) {
 	}
 	v := Verification{
 		Verdict: AdviceRight, Mode: "pool-request", Workers: 20, Fewer: 16, Dir: "runs/x", Window: 1.5, slo: slo,
-		Advised: judge.Keeping{Blocks: 12, Kept: 11, Answer: record.Passed, Figures: map[string]*record.Spread{"p99": {Median: 0.0713, Low: 0.065, High: 0.08}, "errors": {}}},
+		Advised: judge.Keeping{Blocks: 12, Kept: 11, Answer: record.Passed, Figures: map[string]*record.Spread{"p99": {Median: 0.0713, Low: 0.065, High: 0.08}, "errors": {}}, Requests: 13791, Failed: 60},
 		Less:    judge.Keeping{Blocks: 12, Kept: 0, Answer: record.Failed, Figures: map[string]*record.Spread{"p99": {Median: 0.2, Low: 0.18, High: 0.21}, "errors": {Median: 0.034, Low: 0.03, High: 0.04}}},
 		Doubts:  []record.Fact{{Code: "test", Text: "it asked less"}},
 	}
 	want := []string{
 		"20 workers keep the SLO (kept in 11 of 12 blocks); 16, 20 % fewer, break it (broken in 12 of 12). So the advice is right.",
 		"Measured with 20 workers of pool-request (a worker serves a request, not a whole connection), medians over 12 blocks of 1.5 s and their 95 % intervals: p99 71.3 ms (65 ms to 80 ms), errors 0 % (0 % to 0 %).",
+		"With 20 workers, 60 of all 13,791 requests had no good reply.",
 		"Measured with 16 workers of pool-request (a worker serves a request, not a whole connection), medians over 12 blocks of 1.5 s and their 95 % intervals: p99 200 ms (180 ms to 210 ms), errors 3.4 % (3 % to 4 %).",
 		"Doubt of the test: it asked less.",
 		"Record: runs/x",

@@ -39,6 +39,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 			hist.Merge(w.Hist)
 			a.Requests += w.Requests
 			a.Errors += w.Requests - w.Good
+			a.ErrorBlocks += stats.Count(w.Good < w.Requests)
 			for end, n := range w.Failures {
 				a.Failures[end] += n
 			}

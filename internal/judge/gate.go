@@ -223,6 +223,10 @@ type Keeping struct {
 	// Figures holds the spread of each term's metric over the blocks, by metric, in the term's
 	// unit.
 	Figures map[string]*record.Spread `json:"figures"`
+	// Requests are those of all valid blocks, and Failed of them had no good reply. A block with many
+	// failures does not show in a median.
+	Requests int `json:"requests"`
+	Failed   int `json:"failed"`
 }
 
 // Keep decides whether the baseline and each challenger keep an SLO, in plan order. It reads the
@@ -280,9 +284,9 @@ func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
 	values := map[string][]float64{}
 	for i, block := range g.valid {
 		// All terms together: a block that breaks one term breaks the SLO.
-		kept := true
+		kept, w := true, g.windows[block][arm]
+		k.Requests, k.Failed = k.Requests+w.Requests, k.Failed+w.Requests-w.Good
 		for _, term := range slo {
-			w := g.windows[block][arm]
 			v, ok := w.quantiles[term.Metric]
 			if term.Quantile == 0 {
 				v, ok = w.Values[term.Metric]

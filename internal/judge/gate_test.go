@@ -286,7 +286,7 @@ func TestKeep(t *testing.T) {
 		p99    float64
 	}{{"nethttp", 12, record.Passed, 0.0051}, {"fasthttp", 6, record.Undecided, 0.0077}, {"pool", 0, record.Failed, 0.0102}} {
 		k := got[i]
-		if k.Arm != want.arm || k.Kept != want.kept || k.Answer != want.answer || k.Blocks != 12 {
+		if k.Arm != want.arm || k.Kept != want.kept || k.Answer != want.answer || k.Blocks != 12 || k.Requests != 12*fakeRate*fakeWindow || k.Failed != 0 {
 			t.Errorf("got %+v, want %+v", k, want)
 		}
 		if p99 := k.Figures["p99"].Median; p99 < 0.95*want.p99 || p99 > 1.05*want.p99 {

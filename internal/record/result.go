@@ -109,8 +109,9 @@ type Arm struct {
 	Goodput  *float64 `json:"goodput"` // good replies per second; nil without a valid block
 	// CPUPerRequest is server CPU seconds per answered request; nil if unknown.
 	CPUPerRequest *float64 `json:"cpu_per_request"`
-	Errors        int      `json:"errors"`   // requests in valid windows without a good reply
-	Requests      int      `json:"requests"` // requests scheduled in valid windows
+	Errors        int      `json:"errors"`                 // requests in valid windows without a good reply
+	ErrorBlocks   int      `json:"error_blocks,omitempty"` // blocks in which they were
+	Requests      int      `json:"requests"`               // requests scheduled in valid windows
 	// Failures counts the Errors by how they ended: "status 500", "timed out".
 	Failures           map[string]int `json:"failures,omitempty"`
 	StarvedConnections int            `json:"starved_connections"` // worst window: connections that waited for a reply and got none

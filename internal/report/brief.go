@@ -159,7 +159,7 @@ func marked(r *record.Result, width int, note bool) document.Part {
 	more := len(arms) - len(shown)
 	below := nonEmpty(
 		markLegend(r, used),
-		when(opened, mostOpen+": connections open at once, at most."),
+		when(opened, mostOpen+": the most connections open at once, median over the blocks."),
 		when(note, "%s", noQuotient(r, shown)),
 		when(more > 0, "%s more", plural(more, "arm")),
 	)

@@ -31,11 +31,15 @@ func TestRateOfTheGeneratorIsTold(t *testing.T) {
 	}
 }
 
-// Of requests that failed it is told how they ended, the commonest first.
+// Of requests that failed it is told how they ended, the commonest first, and in how many blocks if not in all.
 func TestFailuresAreTold(t *testing.T) {
 	t.Parallel()
 	arm := record.Arm{Name: "new", Errors: 2007, Requests: 6023, Failures: map[string]int{"timed out": 7, "status 500": 2000}}
 	if got, want := complaints(&record.Result{Arms: []record.Arm{arm}})[0], "new: 2,007 requests of 6,023 without a good reply (status 500: 2,000, timed out: 7)"; strings.ReplaceAll(got, nbsp, " ") != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	arm.ErrorBlocks, arm.Blocks = 1, map[string][]float64{"goodput": {200, 210, 205}}
+	if got, want := complaints(&record.Result{Arms: []record.Arm{arm}})[0], "of 6,023 without a good reply, all in 1 of 3 blocks (status 500"; !strings.Contains(strings.ReplaceAll(got, nbsp, " "), want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
