@@ -80,7 +80,7 @@ could not run it.`,
 	}
 	f.bindSettings(cmd.Flags())
 	f.bindCollect(cmd.Flags())
-	oneOf(cmd.Flags(), &f.dryRun, "dry-run", "", "have the API server (server) or kubectl (client) check the objects, and create nothing", "server", "client")
+	oneOf(cmd.Flags(), &f.dryRun, "dry-run", "", "have the API server (server) or kubectl, which asks it for the kinds (client), check the objects, and create nothing", "server", "client")
 	return cmd
 }
 
@@ -233,6 +233,14 @@ func (f *clusterFlags) job(args []string) (cluster.Job, error) {
 		if i := slices.IndexFunc(args, func(w string) bool { return w == taken || strings.HasPrefix(w, taken+"=") }); i >= 0 {
 			return cluster.Job{}, usagef("%s of %s means nothing on a cluster; give --out, --server-cpu, --server-nodes and the like before --", taken, args[0])
 		}
+	}
+	// A mistake in its flags would be found in the collector's Pod, after the image was pulled.
+	measure, words, err := newRoot(io.Discard, io.Discard).Find(args)
+	if err == nil {
+		err = measure.ParseFlags(words)
+	}
+	if err != nil {
+		return cluster.Job{}, usage(err)
 	}
 	j := cluster.Job{Settings: f.Settings, Deadline: int(f.deadline.Seconds()), Files: map[string]string{}}
 	for _, w := range args {

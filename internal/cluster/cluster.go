@@ -83,6 +83,9 @@ func (j *Job) Send(word string) error {
 		}
 	}
 	about, err := os.Stat(name)
+	if ext := filepath.Ext(name); err != nil && (ext == ".yaml" || ext == ".yml") {
+		return err // a scenario that is not here is not in the Pod either
+	}
 	if err != nil || !about.Mode().IsRegular() {
 		j.Command = append(j.Command, word)
 		return nil

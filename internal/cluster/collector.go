@@ -50,7 +50,7 @@ func Collect(ctx context.Context, self string, argv []string, progress io.Writer
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(progress, "the command has ended with exit code %d; its record waits %v to be fetched\n", cmd.ProcessState.ExitCode(), KeepFor)
+	fmt.Fprintf(progress, "the command has ended with exit code %d; what it left can be fetched for %v\n", cmd.ProcessState.ExitCode(), KeepFor)
 	_ = pause(ctx, KeepFor) // told to end, or the time is over
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -55,7 +56,14 @@ func (k Kubectl) failed(ctx context.Context, verb string, err error, said string
 	case errors.Is(err, exec.ErrNotFound):
 		return errors.New("kubectl is not installed; schedlab reaches a cluster through it")
 	}
-	return fmt.Errorf("kubectl %s: %s", verb, strings.TrimSpace(said))
+	// It says the same of each object, and logs its own tries to learn the API's kinds.
+	var lines []string
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "memcache.go:") && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return fmt.Errorf("kubectl %s: %s", verb, strings.Join(lines, "; "))
 }
 
 // Create creates the objects. dryRun is server or client to have them only checked there, or "".
