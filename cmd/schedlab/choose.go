@@ -130,19 +130,22 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("planning the test of the advice: %w", err)
 	}
 	choice.Test = f.line(test)
+	var untested error // the advice stands all the same
+	if f.verify {
+		var tested *record.ChoiceTest
+		if tested, untested = f.test(cmd.Context(), planned, test, show); untested != nil {
+			choice.Unverified = untested.Error()
+		} else {
+			choice = advise.Tested(choice, tested)
+		}
+	}
 	if _, ok := recipes.Of(choice.Mode); ok {
 		choice.Recipe = "schedlab recipe " + choice.Mode
-		// The plainest mode is not known to be worse, and may need no other handlers.
-		if plain := choice.Answer.Names["plain"]; plain != "" {
+		// A plainer mode that is not known to be worse may need no other handlers.
+		if plain := choice.Answer.Names["plain"]; plain != "" && choice.Answer.Names["worse"] == "" {
 			if _, ok := recipes.Of(plain); ok {
 				choice.Recipe += ", or schedlab recipe " + plain
 			}
-		}
-	}
-	var untested error // the advice stands all the same
-	if f.verify {
-		if choice.Verified, untested = f.test(cmd.Context(), planned, test, show); untested != nil {
-			choice.Unverified = untested.Error()
 		}
 	}
 	if err := report.WriteChoice(cmd.OutOrStdout(), f.output, choice); err != nil || untested != nil {

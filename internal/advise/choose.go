@@ -2,6 +2,7 @@ package advise
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -537,17 +538,14 @@ func (a Ask) test(advised mode.Mode, candidates []mode.Mode, s size) Test {
 		}
 	}
 	switch a.Matters {
-	// The highest quantile decides for which a window has enough requests, unless it has enough for
-	// a quantile of the SLO's own (the last one, if it has several).
+	// The quantiles of the tail decide for which a window has enough requests, and those of the SLO;
+	// p50 if it has enough for none.
 	case Tail:
+		t.Metrics = nil
 		for _, e := range enough {
-			if a.tells(e.metric) {
-				t.Metrics = []string{e.metric}
-			}
-		}
-		for _, term := range t.Keeps {
-			if term.Quantile > 0 {
-				t.Metrics = []string{term.Metric}
+			inSLO := slices.ContainsFunc(t.Keeps, func(term stats.Term) bool { return term.Metric == e.metric })
+			if a.tells(e.metric) && (e.metric != "p50" || inSLO || !a.tells("p90")) {
+				t.Metrics = append(t.Metrics, e.metric)
 			}
 		}
 	case Overload:
@@ -604,6 +602,18 @@ func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdic
 		}
 	}
 	return &t
+}
+
+// Tested returns a choice with the result of its test. An answer that calls a plainer mode not known
+// to be worse says otherwise where the test found it worse.
+func Tested(c record.Choice, t *record.ChoiceTest) record.Choice {
+	c.Verified = t
+	plain := c.Answer.Names["plain"]
+	if slices.ContainsFunc(t.Verdicts, func(v record.Verdict) bool { return v.Arm == plain && v.Worse() }) {
+		c.Answer.Names = maps.Clone(c.Answer.Names)
+		c.Answer.Names["worse"] = plain
+	}
+	return c
 }
 
 // Keeps returns a fact for each arm of a test, in the order of kept: whether it kept slo, the terms of

@@ -379,13 +379,15 @@ func TestTestOfAnAdvice(t *testing.T) {
 		edit func(*Ask)
 		want Test
 	}{
-		{"p99", 1000, nil, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p99"}}},
+		{"p99", 1000, nil, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p90", "p99"}}},
 		{"few requests", 100, nil, Test{Path: "/work?x", Rate: 100, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p90"}}},
-		{"the SLO's quantile", 1000, func(a *Ask) { a.SLO = stats.SLO{{Metric: "p90", Quantile: .9, Limit: 1}} }, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p90"}, Keeps: stats.SLO{{Metric: "p90", Quantile: .9, Limit: 1}}}},
+		{"the SLO's quantile", 1000, func(a *Ask) { a.SLO = stats.SLO{{Metric: "p90", Quantile: .9, Limit: 1}} }, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p90", "p99"}, Keeps: stats.SLO{{Metric: "p90", Quantile: .9, Limit: 1}}}},
+		{"an SLO on the median", 200, func(a *Ask) { a.SLO = stats.SLO{{Metric: "p50", Quantile: .5, Limit: 1}} }, Test{Path: "/work?x", Rate: 200, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p50", "p90"}, Keeps: stats.SLO{{Metric: "p50", Quantile: .5, Limit: 1}}}},
+		{"next to no requests", 20, nil, Test{Path: "/work?x", Rate: 20, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p50"}}},
 		{"an SLO that no window tells", 200, func(a *Ask) { a.SLO = stats.SLO{{Metric: "p99", Quantile: .99, Limit: 1}, {Metric: "mean", Limit: 1}} }, Test{Path: "/work?x", Rate: 200, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"p90"}, Keeps: stats.SLO{{Metric: "mean", Limit: 1}}}},
 		{"a crowd", 1000, func(a *Ask) { a.Idle, a.Connections, a.Matters = 4000, 8, Memory }, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Vary: []string{"connections=8", "idle=4000"}, Metrics: []string{"memory"}}},
 		{"bursts", 1000, func(a *Ask) { a.Arrivals, a.Matters = "burst(12)", Throughput }, Test{Path: "/work?x", Rate: 1000, Arms: []string{"nethttp", "goroutine"}, Vary: []string{"arrivals=burst(12)"}, Metrics: []string{"cpu_per_request"}}},
-		{"pipelined", 1000, func(a *Ask) { a.Pipeline = 16 }, Test{Path: "/work?x", Arms: []string{"nethttp", "goroutine"}, Vary: []string{"loop=closed", "pipeline=16"}, Metrics: []string{"p99"}}},
+		{"pipelined", 1000, func(a *Ask) { a.Pipeline = 16 }, Test{Path: "/work?x", Arms: []string{"nethttp", "goroutine"}, Vary: []string{"loop=closed", "pipeline=16"}, Metrics: []string{"p90", "p99"}}},
 		{"overload is more than can be done", 1000, func(a *Ask) { a.Matters = Overload }, Test{Path: "/work?x", Rate: 7500, Arms: []string{"nethttp", "goroutine"}, Metrics: []string{"good_mean", "goodput"}}},
 	} {
 		a := asking(t, "cpu=200us", c.rate, c.edit)
@@ -414,6 +416,7 @@ func TestVerify(t *testing.T) {
 		{name: "slower others", verdicts: "p99 b a SLOWER\np99 c a SAME", want: record.Passed, says: "the advice held: nothing is surely better than a; b against a"},
 		{name: "a refused request", verdicts: "p99 b a SLOWER\np99 c a SAME", errors: 1, want: record.NoAnswer},
 		{name: "under overload that is the point", verdicts: "good_mean b a SLOWER\ngood_mean c a SAME", errors: 1, want: record.Passed},
+		{name: "worse at p90", verdicts: "p90 b a SLOWER\np99 b a INCONCLUSIVE\np90 c a SAME\np99 c a SAME", want: record.Passed, says: "the advice held: nothing is surely better than a; b against a at p90: SLOWER"},
 		{name: "a broken SLO", verdicts: "p99 b a SLOWER\np99 c a SAME", slo: broken, want: record.Failed},
 		{name: "undecided", verdicts: "p99 b a INCONCLUSIVE\np99 c a REFUSED", want: record.Passed,
 			says: "not refuted: nothing is surely better than a; against b and c it is undecided; b against a at p99: INCONCLUSIVE, +20 % (+10 % to +30 %); c against a at p99: REFUSED"},
@@ -433,6 +436,20 @@ func TestVerify(t *testing.T) {
 		got := Verify(record.Arm{Errors: c.errors, Requests: 1000}, []string{"a", "b", "c"}, metrics, verdicts, c.slo)
 		if got.Answer != c.want || len(got.Why.Because) != len(verdicts) || !strings.HasPrefix(got.Why.String(), c.says) {
 			t.Errorf("%s: got %s because of %v, want %s", c.name, got.Answer, got.Why, c.want)
+		}
+	}
+}
+
+// An answer that calls a plainer mode not known to be worse says otherwise after a test that found
+// it worse, and only then.
+func TestTestedPlainerMode(t *testing.T) {
+	t.Parallel()
+	asked := record.Choice{Answer: record.Fact{Code: chooseAdvice, Names: record.Names{"open": "open", "mode": "b", "summary": "about b", "plain": "a"}}}
+	for verdict, want := range map[stats.Decision]string{stats.Slower: "plainer still, was worse in the test", stats.Inconclusive: "plainer still, is not known to be worse"} {
+		test := record.ChoiceTest{Verdicts: []record.Verdict{{Metric: "p90", Arm: "a", Baseline: "b", Verdict: verdict}}}
+		got := Tested(asked, &test)
+		if !strings.HasSuffix(got.Answer.String(), want) || got.Verified != &test || asked.Answer.Names["worse"] != "" {
+			t.Errorf("%s: %s, want ... %s", verdict, got.Answer, want)
 		}
 	}
 }
