@@ -128,9 +128,9 @@ func (s *Page) sure() document.Facts {
 		switch {
 		case c.Kept:
 		case c.What == "workers":
-			broken = append(broken, fmt.Sprintf("%s instead of %d", prose.Plural(c.Workers, "worker"), s.Advice.Workers))
+			broken = append(broken, fmt.Sprintf("%s instead of %d (%s)", prose.Plural(c.Workers, "worker"), s.Advice.Workers, s.brokenTerms(c.Outcome)))
 		default:
-			broken = append(broken, wrong(c).String())
+			broken = append(broken, fmt.Sprintf("%s (%s)", wrong(c), s.brokenTerms(c.Outcome)))
 		}
 	}
 	text := fmt.Sprintf("the SLO is kept at %s requests/s too, %s more than asked; with rate, time held or workers 20 %% off it is kept in %d of %d cases",
@@ -310,16 +310,21 @@ func (s *Page) waits() []document.Part {
 
 // broken returns a phrase that names the SLO terms that an outcome breaks, "kept" if it keeps all.
 func (s *Page) broken(o queueing.Outcome) string {
+	if terms := s.brokenTerms(o); terms != "" {
+		return "BROKEN: " + terms
+	}
+	return "kept"
+}
+
+// brokenTerms returns the metrics of the SLO's terms that an outcome breaks, "" if it keeps the SLO.
+func (s *Page) brokenTerms(o queueing.Outcome) string {
 	var broken []string
 	for _, t := range s.SLO {
 		if !t.Holds(figureOf(t, o, s.Ask.Rate)) {
 			broken = append(broken, t.Metric)
 		}
 	}
-	if broken == nil {
-		return "kept"
-	}
-	return "BROKEN: " + strings.Join(broken, ", ")
+	return strings.Join(broken, ", ")
 }
 
 // formula returns the name of the formula, or of the replay, that gave an outcome.
