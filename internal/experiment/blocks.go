@@ -47,11 +47,12 @@ func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 		}
 		// Do not start a block that is not likely to end in time. The last block counts as well as
 		// the mean, because blocks may become slower.
-		if r.room(block, max(each, last)) <= block {
+		room := r.room(block, max(each, last))
+		if room <= block {
 			return r.budgetEnded(block, each), nil
 		}
 		begun := time.Now()
-		err := r.runBlock(ctx, block)
+		err := r.runBlock(ctx, block, room, each)
 		last = time.Since(begun)
 		switch {
 		case errors.Is(err, errBudget): // this block takes longer than the earlier ones
@@ -74,14 +75,17 @@ func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 }
 
 // runBlock runs one trial of every arm. The error is errBudget when the budget ended before the trials.
-func (r *running) runBlock(ctx context.Context, block int) error {
+// room is the number of blocks that the run has room for if each takes each, for its progress.
+func (r *running) runBlock(ctx context.Context, block, room int, each time.Duration) error {
 	p := r.plan
 	// The deadline leaves time to judge and record all blocks, this one included.
 	ctx, cancel := r.bounded(ctx, p.plan, (block+1)*len(p.Arms))
 	defer cancel()
 	for k, i := range p.Order[block] {
 		a, number := p.Arms[i], block*len(p.Arms)+k
-		r.tell(p.plan, fmt.Sprintf("block %d: %s", block+1, a.Name), number, p.Blocks*len(p.Arms))
+		trials := room * len(p.Arms)
+		left := each*time.Duration(trials-number)/time.Duration(len(p.Arms)) + after(trials)
+		r.tellLeft(fmt.Sprintf("block %d: %s", block+1, a.Name), number, trials, left)
 		t, err := r.trial(ctx, number+1, block, a)
 		// The deadline looks like an error of the trial, so ask the context for the cause.
 		if err != nil && errors.Is(context.Cause(ctx), errBudget) {

@@ -48,11 +48,16 @@ func withLab(cpus host.Sides, l lab, f func(lab) error) error {
 }
 
 // tell lets the watchdog look at the machine, and reports progress. doing, done and total are as
-// in [Progress]. It is called between windows only, because the look costs CPU time.
+// in [Progress]; the time left is the plan's estimate. It is called between windows only, because the
+// look costs CPU time.
 func (l lab) tell(p plan, doing string, done, total int) {
+	l.tellLeft(doing, done, total, record.Duration(p.Estimate)-time.Since(l.began))
+}
+
+// tellLeft does the same with the time left.
+func (l lab) tellLeft(doing string, done, total int, left time.Duration) {
 	l.others.Between()
 	if l.progress != nil {
-		left := record.Duration(p.Estimate) - time.Since(l.began)
 		l.progress(doing, done, total, max(0, left))
 	}
 }

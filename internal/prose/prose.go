@@ -57,14 +57,15 @@ func Digits(v float64) string {
 // Seconds formats v, a time in seconds, in s, ms, µs or ns, whichever suits it: three significant
 // digits and at most three decimals, as in "1.25 ms".
 func Seconds(v float64) string {
+	const rounded = 1.0005 // what three digits round up to the next power of ten, as 999.6 µs, is written as that
 	unit := "s"
 	switch {
 	case v < 0:
 		return "-" + Seconds(-v)
-	case v == 0 || v >= 1:
-	case v >= 1e-3:
+	case v == 0 || v*rounded >= 1:
+	case v*rounded >= 1e-3:
 		v, unit = 1e3*v, "ms"
-	case v >= 1e-6:
+	case v*rounded >= 1e-6:
 		v, unit = 1e6*v, "µs"
 	default:
 		v, unit = 1e9*v, "ns"
@@ -72,7 +73,7 @@ func Seconds(v float64) string {
 	// A value from 100 on needs no decimals for three digits, one from 10 on needs one, and so on.
 	decimals := 0
 	if v > 0 {
-		decimals = min(max(2-int(math.Floor(math.Log10(v))), 0), 3)
+		decimals = min(max(2-int(math.Floor(math.Log10(v*rounded))), 0), 3)
 	}
 	return Grouped(strconv.FormatFloat(v, 'f', decimals, 64)) + " " + unit
 }

@@ -17,7 +17,7 @@ func TestPlural(t *testing.T) {
 
 func TestSeconds(t *testing.T) {
 	t.Parallel()
-	for v, want := range map[float64]string{0: "0 s", 1.5: "1.50 s", 3e-3: "3.00 ms", -3e-3: "-3.00 ms", 235e-6: "235 µs", -2e-9: "-2.00 ns"} {
+	for v, want := range map[float64]string{0: "0 s", 1.5: "1.50 s", 3e-3: "3.00 ms", -3e-3: "-3.00 ms", 235e-6: "235 µs", 999.7e-9: "1.00 µs", 0.9998: "1.00 s", 9.996e-3: "10.0 ms", 0.9994: "999 ms", -2e-9: "-2.00 ns"} {
 		if got := prose.Seconds(v); got != want {
 			t.Errorf("%v: got %q, want %q", v, got, want)
 		}
