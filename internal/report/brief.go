@@ -54,7 +54,8 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 // only the count of expectations.
 func briefly(r *record.Result, width, most, doubts int) document.Document {
 	// The explanation comes first: it names a cause, while the other reasons only tell where the time went.
-	why := few(append(explanationOf(r), briefReasons(r)...), max(most, 0))
+	reasons := append(explanationOf(r), briefReasons(r)...)
+	why := few(reasons, max(most, 0))
 	// A mean in the claims is not the mean in "Why".
 	if len(why) > 0 && rankingBelow(r) != nil {
 		why = append(why, "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)")
@@ -63,15 +64,16 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, answerLines), Context: append(rankingBelow(r), askedBriefly(r)),
 		Parts: []document.Part{marked(r, width, most > 0), slices.Concat(
 			labelled("Why", why...), labelled("Sure", sure(r)...),
-			labelled("Expected", few(unmet(r), min(max(most, 1)+1, most+2))...), rest(r, doubts),
+			labelled("Expected", few(unmet(r), min(max(most, 1)+1, most+2))...), rest(r, doubts, when(len(why) == 0 && len(reasons) > 0, ", and where the time went")),
 		)},
 	}
 }
 
-// rest returns the first doubts, at most most of them, a count of the others, and the path of
-// the full report. Two doubts are always among them, as extra ones if need be, because they may be the
-// cause of what the report shows: a disturbance of the run, and different HTTP parsers where arms differ.
-func rest(r *record.Result, most int) document.Facts {
+// rest returns the first doubts, at most most of them, a count of the others with what else the report
+// has, and the path of the full report. Two doubts are always among them, as extra ones if need be,
+// because they may be the cause of what the report shows: a disturbance of the run, and different HTTP
+// parsers where arms differ.
+func rest(r *record.Result, most int, also string) document.Facts {
 	all := slices.Clone(r.Doubts)
 	for _, cause := range []func(record.Fact) bool{
 		record.Fact.Disturbs, func(d record.Fact) bool {
@@ -84,7 +86,7 @@ func rest(r *record.Result, most int) document.Facts {
 			all, most = slices.Insert(slices.Delete(all, i, i+1), most, doubt), most+1
 		}
 	}
-	return append(document.Doubts(each(all, Doubt), most, "in the report"), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or: schedlab report"})
+	return append(document.Doubts(each(all, Doubt), most, "in the report"+also), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or: schedlab report"})
 }
 
 // capacityBriefly builds the one-screen report of a search for capacity: the answer, the table
@@ -94,7 +96,7 @@ func capacityBriefly(r *record.Result, width int) document.Document {
 	rows := each(capacityTable(r), func(row []string) []string { return slices.Concat(row[:2], row[3:5], row[6:]) })
 	return document.Document{
 		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, searchLines), Context: []string{searched(r) + onCPUs(r.Env)},
-		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", capacityCompared(r)...), rest(r, 1)...)},
+		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", capacityCompared(r)...), rest(r, 1, "")...)},
 	}
 }
 
@@ -157,14 +159,22 @@ func marked(r *record.Result, width int, note bool) document.Part {
 		}
 	}
 	more := len(arms) - len(shown)
-	below := nonEmpty(
+	leftOut := each(only(shown, unanswered), func(a record.Arm) string {
+		return fmt.Sprintf("%s: %s of %s connections had no answer yet in a window, and its times leave them out.",
+			a.Name, count(a.Fairness.Asked-a.Fairness.Served), count(a.Fairness.Asked))
+	})
+	below := nonEmpty(slices.Concat([]string{
 		markLegend(r, used),
 		when(opened, mostOpen+": the most connections open at once, median over the blocks."),
 		when(note, "%s", noQuotient(r, shown)),
 		when(more > 0, "%s more", plural(more, "arm")),
-	)
+	}, leftOut)...)
 	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, document.Lines(below)}}
 }
+
+// unanswered reports whether windows were too short to tell an arm's connections without an answer from
+// starved ones.
+func unanswered(a record.Arm) bool { return a.Fairness != nil && a.Fairness.Short }
 
 // noQuotient explains the sure difference of these arms that lies furthest from the quotient of its
 // two figures; "" if each lies within 2 % of its quotient.
@@ -300,7 +310,7 @@ func short(verdicts []record.Verdict) []string {
 // offered rate for every arm.
 func openVerdicts(r *record.Result) string {
 	// Connections without an answer yet need longer windows, as their doubt says.
-	waits := func(arm string) bool { f := armOf(r, arm).Fairness; return f != nil && f.Short }
+	waits := func(arm string) bool { return unanswered(armOf(r, arm)) }
 	counts := func(of record.Verdict) bool {
 		overloaded := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool {
 			return (d.Code == record.Overloaded || d.Code == record.GeneratorLimit) && (d.Arm == of.Arm || d.Arm == of.Baseline)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
 )
 
@@ -203,6 +204,34 @@ func TestBriefSaysNewConnections(t *testing.T) {
 		got := strings.Join(strings.Fields(inBrief(t, r, 100)), " ")
 		if strings.Contains(got, "on a new connection") != (name == "none kept") {
 			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// Times of a closed loop leave out connections without an answer yet, the baseline's too, and the screen says so.
+func TestBriefNamesConnectionsWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	for _, short := range []bool{true, false} {
+		r.Arms[0].Fairness = &record.Fairness{Asked: 256, Served: 81, Turns: 2, Short: short}
+		var b bytes.Buffer
+		if err := Brief(&b, r, TextOptions{Width: 160}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(b.String(), r.Arms[0].Name+": 175 of 256 connections had no answer yet in a window, and its times leave them out."); got != short {
+			t.Errorf("too short: %v: got\n%s", short, b.String())
+		}
+	}
+}
+
+// A screen without room for reasons says where they are.
+func TestBriefSaysWhereReasonsAre(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	for most, want := range map[int]bool{1: false, 0: true} {
+		text := briefly(r, 100, most, 1).Text(document.Options{Width: 100})
+		if got := strings.Contains(text, "in the report, and where the time went"); got != want {
+			t.Errorf("room for %d reasons: got\n%s", most, text)
 		}
 	}
 }

@@ -144,7 +144,7 @@ func PackSummary(w io.Writer, entries []PackEntry) error {
 func gateBriefly(r *record.Result) document.Document {
 	return document.Document{
 		Name: "gate", State: state(r), Answer: gateAnswer(r), Context: []string{askedBriefly(r)},
-		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(r, 1)...)},
+		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(r, 1, "")...)},
 	}
 }
 
