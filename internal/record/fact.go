@@ -52,9 +52,23 @@ type Code string
 // None reports whether f has no code, as the zero Fact.
 func (f Fact) None() bool { return f.Code == "" }
 
-// RestsOn reports whether f, or a fact that it rests on, has the code. It looks at the whole tree below f.
+// RestsOn reports whether f, or a fact that it rests on, has the code.
 func (f Fact) RestsOn(code Code) bool {
-	return f.Code == code || slices.ContainsFunc(f.Because, func(of Fact) bool { return of.RestsOn(code) })
+	return !f.Find(func(of Fact) bool { return of.Code == code }).None()
+}
+
+// Find returns the first fact in the tree that f is the root of, depth first, for which is holds; no fact
+// if it holds for none.
+func (f Fact) Find(is func(Fact) bool) Fact {
+	if is(f) {
+		return f
+	}
+	for _, of := range f.Because {
+		if found := of.Find(is); !found.None() {
+			return found
+		}
+	}
+	return Fact{}
 }
 
 // Error returns the fact in words. It makes a Fact an error.

@@ -157,14 +157,17 @@ func shownBy(vs []record.Verdict) string {
 func metric(v record.Verdict) string { return v.Metric }
 
 // standings returns a clause for each challenger against the baseline, then for each duel of
-// two challengers, then for each arm that starved connections, and a sentence about arms that may run on
-// other CPUs than the rest, since a win may be due to that.
+// two challengers (before them if several beat the baseline), then for each arm that starved
+// connections, and a sentence about arms that may run on other CPUs than the rest, since a win may be due
+// to that.
 func standings(r *record.Result) string {
-	clauses := slices.Concat(
-		each(r.Answer.Standings, func(s record.Standing) string { return standing(r, s, r.Verdicts) }),
-		each(r.Answer.Duels, func(d record.Duel) string { return standing(r, d.Standing, d.Verdicts) }),
-		starving(r),
-	)
+	clauses := each(r.Answer.Standings, func(s record.Standing) string { return standing(r, s, r.Verdicts) })
+	duels := each(r.Answer.Duels, func(d record.Duel) string { return standing(r, d.Standing, d.Verdicts) })
+	// Where several beat the baseline, their duels are what is open.
+	if r.Answer.Outcome == record.SeveralWin {
+		clauses, duels = duels, clauses
+	}
+	clauses = slices.Concat(clauses, duels, starving(r))
 	others := only(choices(r.Arms), func(a record.Arm) bool { return a.CPUs != "" })
 	where := listed(others, func(a record.Arm) string { return fmt.Sprintf("%s may run on CPUs %s", a.Name, a.CPUs) })
 	return strings.Join(clauses, "; ") + "." +
@@ -246,15 +249,16 @@ func fallsBehind(r *record.Result, v record.Verdict) string {
 }
 
 // undecided describes a challenger without a decision: the blocks so far, and which way they
-// lean. If metrics lean both ways it names none. Where a third arm's growing backlog left the
-// baseline without a copy to judge by, it names that arm.
+// lean. If metrics lean both ways it names none. Where a baseline that is overloaded left two others
+// without a copy to judge by, it names the baseline.
 func undecided(s record.Standing, open []record.Verdict) string {
 	blocks, leaning := 0, ""
 	for _, v := range open {
 		blocks = max(blocks, v.Blocks)
-		third := first(v.Reason.Because, func(f record.Fact) bool { return f.Arm != "" && f.Arm != s.Arm && f.Arm != s.Baseline })
+		third := v.Reason.Find(func(f record.Fact) bool { return f.Arm != "" && f.Arm != s.Arm && f.Arm != s.Baseline })
 		if v.Verdict == stats.Refused && third.Arm != "" {
-			return fmt.Sprintf("%s and %s cannot be judged in a run with %s, whose backlog grows: compare them without it", s.Arm, s.Baseline, third.Arm)
+			return fmt.Sprintf("%s and %s cannot be judged in a run with %s, %s: compare them without it",
+				s.Arm, s.Baseline, third.Arm, either(third.Values["errors"] > 0, "which fails requests", "whose backlog grows"))
 		}
 	}
 	leans := only(open, func(v record.Verdict) bool { return v.Lean != "" })
