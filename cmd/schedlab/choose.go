@@ -133,10 +133,11 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	var untested error // the advice stands all the same
 	if f.verify {
 		var tested *record.ChoiceTest
-		if tested, untested = f.test(cmd.Context(), planned, test, show); untested != nil {
+		var disturbed []record.Fact
+		if tested, disturbed, untested = f.test(cmd.Context(), planned, test, show); untested != nil {
 			choice.Unverified = untested.Error()
 		} else {
-			choice = advise.Tested(choice, tested)
+			choice = advise.Tested(choice, tested, disturbed)
 		}
 	}
 	if _, ok := recipes.Of(choice.Mode); ok {
@@ -345,12 +346,12 @@ func (f *chooseFlags) planTest(ctx context.Context, t advise.Test, show *progres
 const notFaster = "not faster("
 
 // test runs the comparison that tests the advice, and judges it. The arms of the plan are in the
-// order of t.Arms, with the copy of the first left out. A run that was cut short has no answer: the
-// error is the reason.
-func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, t advise.Test, show *progress) (*record.ChoiceTest, error) {
+// order of t.Arms, with the copy of the first left out. The facts are what disturbed the run. A run
+// that was cut short has no answer: the error is the reason.
+func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, t advise.Test, show *progress) (*record.ChoiceTest, []record.Fact, error) {
 	dir, run, err := f.measure(ctx, planned, show)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var arms []string
 	for _, a := range run.Plan.Arms {
@@ -362,14 +363,14 @@ func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, 
 	// in the test's metrics.
 	_, verdicts, err := judge.Pairs(dir, run, advise.TestPairs(arms, t.Metrics))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	slo := slices.DeleteFunc(slices.Clone(run.Result.Expectations), func(e record.Expectation) bool { return strings.HasPrefix(e.Text, notFaster) })
 	v := advise.Verify(run.Result.Arms[0], arms, t.Metrics, verdicts, slo)
 	kept, err := judge.Keep(dir, run, t.Keeps)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	v.Dir, v.Keeps = dir.Path(), advise.Keeps(t.Keeps, kept)
-	return v, nil
+	return v, run.Result.Disturbances(), nil
 }

@@ -409,8 +409,9 @@ func (f *adhocFlags) check(fl *pflag.FlagSet, scenarios []string) error {
 }
 
 // scenario returns a scenario without arms that asks what the flags name, over kept connections at
-// 0.7 of the slowest arm's throughput, or at the pace of a log. Errors are the user's to mend.
-func (f *adhocFlags) scenario() (scenario.Scenario, error) {
+// 0.7 of the slowest arm's throughput, or at the pace of a log. own says that all arms will be servers
+// of this program, which know /work. Errors are the user's to mend.
+func (f *adhocFlags) scenario(own bool) (scenario.Scenario, error) {
 	l := scenario.Load{KeepAlive: true, Rate: scenario.Rate{OfSlowest: .7}}
 	name, asks := "path", fmt.Sprintf("%q", f.path)
 	switch {
@@ -425,7 +426,11 @@ func (f *adhocFlags) scenario() (scenario.Scenario, error) {
 			l.Arrivals = strings.TrimSuffix(l.Arrivals, ")") + "," + f.speed + ")"
 		}
 	}
-	s, err := scenario.Ask(name, "Which of the arms serves "+asks+" best?", scenario.Workload{Path: f.path, Targets: f.targets}, l)
+	w, isWork := scenario.WorkOf(f.path)
+	if !own || !isWork {
+		w = scenario.Workload{Path: f.path, Targets: f.targets}
+	}
+	s, err := scenario.Ask(name, "Which of the arms serves "+asks+" best?", w, l)
 	return s, usage(err)
 }
 
@@ -433,7 +438,10 @@ func (f *adhocFlags) scenario() (scenario.Scenario, error) {
 // scenario's own.
 func (f *compareFlags) question(name string) (scenario.Scenario, error) {
 	if f.adhoc.given() {
-		return f.adhoc.scenario()
+		return f.adhoc.scenario(!slices.ContainsFunc(f.addArms, func(text string) bool {
+			a, err := scenario.ParseArm(text)
+			return err != nil || a.Mode == ""
+		}))
 	}
 	return findScenario(name)
 }

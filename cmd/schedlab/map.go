@@ -232,7 +232,7 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 	}
 	var s scenario.Scenario
 	if f.adhoc.given() {
-		s, err = f.adhoc.scenario()
+		s, err = f.adhoc.scenario(false)
 	} else {
 		s, err = scenario.Recorded(m.Name, []byte(p.Source))
 	}

@@ -349,7 +349,7 @@ func (f *sizeFlags) test(cmd *cobra.Command, s *advise.Page) (*advise.Verificati
 		return nil, err
 	}
 	v := s.Verify(f.tested(f.Budget), kept)
-	v.Dir, v.Window = dir.Path(), run.Plan.Window
+	v.Dir, v.Window, v.Doubts = dir.Path(), run.Plan.Window, append(v.Doubts, run.Result.Disturbances()...)
 	return v, nil
 }
 

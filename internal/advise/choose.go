@@ -604,10 +604,11 @@ func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdic
 	return &t
 }
 
-// Tested returns a choice with the result of its test. An answer that calls a plainer mode not known
-// to be worse says otherwise where the test found it worse.
-func Tested(c record.Choice, t *record.ChoiceTest) record.Choice {
-	c.Verified = t
+// Tested returns a choice with the result of its test, and with what disturbed the test as its first
+// doubts. An answer that calls a plainer mode not known to be worse says otherwise where the test found
+// it worse.
+func Tested(c record.Choice, t *record.ChoiceTest, disturbed []record.Fact) record.Choice {
+	c.Verified, c.Doubts = t, slices.Concat(disturbed, c.Doubts)
 	plain := c.Answer.Names["plain"]
 	if slices.ContainsFunc(t.Verdicts, func(v record.Verdict) bool { return v.Arm == plain && v.Worse() }) {
 		c.Answer.Names = maps.Clone(c.Answer.Names)

@@ -447,8 +447,8 @@ func TestTestedPlainerMode(t *testing.T) {
 	asked := record.Choice{Answer: record.Fact{Code: chooseAdvice, Names: record.Names{"open": "open", "mode": "b", "summary": "about b", "plain": "a"}}}
 	for verdict, want := range map[stats.Decision]string{stats.Slower: "plainer still, was worse in the test", stats.Inconclusive: "plainer still, is not known to be worse"} {
 		test := record.ChoiceTest{Verdicts: []record.Verdict{{Metric: "p90", Arm: "a", Baseline: "b", Verdict: verdict}}}
-		got := Tested(asked, &test)
-		if !strings.HasSuffix(got.Answer.String(), want) || got.Verified != &test || asked.Answer.Names["worse"] != "" {
+		got := Tested(asked, &test, []record.Fact{{Code: "much-disturbed"}})
+		if !strings.HasSuffix(got.Answer.String(), want) || got.Verified != &test || asked.Answer.Names["worse"] != "" || len(got.Doubts) != 1 {
 			t.Errorf("%s: %s, want ... %s", verdict, got.Answer, want)
 		}
 	}

@@ -281,6 +281,16 @@ type Refusal struct {
 	Limit float64 `json:"limit"`
 }
 
+// Disturbances returns the doubts that something outside the comparison disturbed it; see Fact.Disturbs.
+func (r *Result) Disturbances() (all []Fact) {
+	for _, d := range r.Doubts {
+		if d.Disturbs() {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
 // LeftOutFor lists the rules that the left-out blocks broke, each once.
 func (r *Result) LeftOutFor() (rules []string) {
 	broken := map[int]bool{}

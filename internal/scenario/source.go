@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -32,9 +33,34 @@ func Ask(name, question string, w Workload, l Load) (Scenario, error) {
 		return s, fmt.Errorf("%s: %s", bad.Path, bad.Msg)
 	}
 	// A record keeps the source, so that it can be read without the command line.
-	s.Source = fmt.Sprintf("# made from the command line\nname: %s\nquestion: %q\nworkload: {path: %q, targets: %q}\nload: {arrivals: %q, rate: %q, keepalive: %v}\n",
-		s.Name, s.Question, w.Path, w.Targets, s.Load.Arrivals, s.Load.Rate, s.Load.KeepAlive)
+	asks := fmt.Sprintf("path: %q, targets: %q", w.Path, w.Targets)
+	if w.CPU.Mean() > 0 || w.Sleep.Mean() > 0 {
+		asks = fmt.Sprintf("cpu: %q, sleep: %q", w.CPU, w.Sleep)
+	}
+	s.Source = fmt.Sprintf("# made from the command line\nname: %s\nquestion: %q\nworkload: {%s}\nload: {arrivals: %q, rate: %q, keepalive: %v}\n",
+		s.Name, s.Question, asks, s.Load.Arrivals, s.Load.Rate, s.Load.KeepAlive)
 	return s, nil
+}
+
+// WorkOf returns what a path asks our own servers to do, if it is /work with nothing but CPU time and
+// sleep. As a demand, unlike as a path, it is the same for every arm, and queueing theory knows it.
+func WorkOf(path string) (w Workload, ok bool) {
+	page, query, _ := strings.Cut(path, "?")
+	// A query means a blank by +, which joins the terms of a mix.
+	values, err := url.ParseQuery(strings.ReplaceAll(query, "+", "%2B"))
+	if page != workPath || err != nil {
+		return w, false
+	}
+	for key, all := range values {
+		into := map[string]*workload.Dist{"cpu": &w.CPU, "sleep": &w.Sleep}[key]
+		if into == nil || len(all) != 1 {
+			return w, false
+		}
+		if *into, err = workload.ParseDist(all[0]); err != nil {
+			return w, false
+		}
+	}
+	return w, w.CPU.Mean() > 0 || w.Sleep.Mean() > 0
 }
 
 // isLog reports whether a scenario's arrivals come from an access log, which also holds the requests.
