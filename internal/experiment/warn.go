@@ -69,9 +69,16 @@ func (p *plan) warnShortRound() {
 			most = record.Values{"connections": n, "cpu": cpu, "round": round, "window": p.Window, "warmup": math.Ceil(2 * round), "needed": math.Ceil(5 * round)}
 		}
 	}
-	if most != nil {
-		p.doubt(record.Fact{Code: shortRound, Values: most})
+	if most == nil {
+		return
 	}
+	// Room for a few more blocks than the first look needs, since trials may take longer than planned.
+	longer := *p
+	longer.Warmup = most["warmup"]
+	if budget := roundUp(longer.costOf(record.Duration(most["needed"]), scenario.MinBlocks+2)); budget > p.budget {
+		most["budget"] = budget.Seconds()
+	}
+	p.doubt(record.Fact{Code: shortRound, Values: most})
 }
 
 // starves reports whether an arm's workers keep their connections and are fewer than its connections. Sessions
@@ -244,7 +251,7 @@ var (
 	machineUnfit = record.Sentence("machine-unfit", `{{with .Names.said}}{{.}}{{else}}machine: {{template "because" .}}{{end}}`)
 	sharedCPUs   = record.Sentence("shared-cpus", `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that the disturbance could explain is refused`+
 		`{{else}}server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs{{end}}`)
-	shortRound          = record.Sentence("short-round", `{{plural .Values.connections "client"}} that ask for {{lasts .Values.cpu}} of CPU time each take {{lasts .Values.round}} for a turn each, and a window has {{lasts .Values.window}}: some wait all through it; give --warmup {{count .Values.warmup}}s --window {{count .Values.needed}}s`)
+	shortRound          = record.Sentence("short-round", `{{plural .Values.connections "client"}} that ask for {{lasts .Values.cpu}} of CPU time each take {{lasts .Values.round}} for a turn each, and a window has {{lasts .Values.window}}: some wait all through it; give --warmup {{count .Values.warmup}}s --window {{count .Values.needed}}s{{with .Values.budget}} --budget {{time .}}{{end}}`)
 	otherMode           = record.Sentence("other-mode", `has mode {{.Names.mode}}, and the arm {{.Names.arm}} has mode {{.Names.other}}; write {{.Names.other}},FLAG=VALUE for that with another setting`)
 	tooFewWorkers       = record.Sentence("too-few-workers", `{{plural .Values.workers "worker"}} cannot keep up: by Little's law {{count .Values.rate}}/s x {{millisf "%.1f" .Values.held}} held needs {{count .Values.needed}}`)
 	idleWorkers         = record.Sentence("idle-workers", `not identifiable: no more than {{template "requests are" .Values.requests}} in flight, so {{count .Values.idle}} of {{count .Values.workers}} workers never work`)

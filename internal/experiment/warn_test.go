@@ -27,7 +27,7 @@ func TestPlanDoubts(t *testing.T) {
 		{"an arm of another mode than the one it is named after", strings.Replace(demo.Arm("{name: pool, mode: pool-request}"), "arms:", "arms:\n  - {mode: pool, workers: 4}", 1),
 			"pool,workers=4: has mode pool, and the arm pool has mode pool-request; write pool-request,FLAG=VALUE for that with another setting"},
 		{"clients that wait longer than a window", strings.Replace(strings.Replace(demo.Text, "rate: 300/s", "loop: closed\n  connections: 256", 1), "cpu: 100us", "cpu: 2ms", 1),
-			"256 clients that ask for 2.00 ms of CPU time each take 256 ms for a turn each, and a window has 500 ms: some wait all through it; give --warmup 1s --window 2s"},
+			"256 clients that ask for 2.00 ms of CPU time each take 256 ms for a turn each, and a window has 500 ms: some wait all through it; give --warmup 1s --window 2s --budget 1m57s"},
 		{"Little's law", strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1),
 			"pool,workers=4: 4 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
 		{"shared CPUs", demo.Text, "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs"},
