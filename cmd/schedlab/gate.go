@@ -180,10 +180,10 @@ func (f *gateFlags) run(cmd *cobra.Command, _ []string) (err error) {
 	if !f.adhoc.given() {
 		f.adhoc.path = "/"
 	}
-	// At half its throughput a server queues little. Queueing makes both a small difference and the
+	// At a third of its throughput a server queues little. Queueing makes both a small difference and the
 	// noise large.
 	if f.Rate == (scenario.Rate{}) && f.adhoc.log == "" {
-		f.Rate.OfSlowest = .5
+		f.Rate.OfSlowest = .35
 	}
 	show := f.prepare(cmd)
 	if f.oldRef != "" {
