@@ -206,7 +206,11 @@ func (b blocks) stolen() float64 {
 
 // series returns a metric of one arm, one value per valid block, in block order. NaN is unknown. The slice is new.
 func (b blocks) series(arm, metric string) []float64 {
-	return b.figures(arm, func(w modelled) float64 { return w.Values[metric] })
+	v := make([]float64, len(b.valid))
+	for i, block := range b.valid { // not by figures, which copies each window, since every comparison asks for several series
+		v[i] = b.windows[block][arm].Values[metric]
+	}
+	return v
 }
 
 // figures returns a figure of each of an arm's valid windows, in block order.

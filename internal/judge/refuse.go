@@ -124,6 +124,9 @@ func (b blocks) refusePair(m stats.Metric, base, arm record.Arm) record.Fact {
 // good reply there; no fact if there is none. An arm that is silent in most blocks is overloaded, and its goodput of 0
 // counts; in a few, something else may have stopped it.
 func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why record.Fact) {
+	if m.Quantile == 0 && m.Name != goodput {
+		return why
+	}
 	mostly := func(arm string) bool { return stats.Median(b.series(arm, goodput)) == 0 }
 	both := !slices.ContainsFunc(arms, func(arm string) bool { return !mostly(arm) })
 	for _, block := range b.valid {
@@ -200,11 +203,16 @@ func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
 // answer. A status that is absent from a block has the ratio 0 there.
 func (b blocks) statusMix(arm string) map[uint16]float64 {
 	mix := map[uint16]float64{}
-	for _, w := range b.of(arm) {
-		for code := range w.Status {
-			if _, known := mix[code]; !known {
-				mix[code] = stats.Median(b.figures(arm, func(w modelled) float64 { return w.Status[code] }))
+	for _, block := range b.valid { // not by of and figures, which copy each window: every comparison asks for this
+		for code := range b.windows[block][arm].Status {
+			if _, known := mix[code]; known {
+				continue
 			}
+			var ratios []float64
+			for _, block := range b.valid {
+				ratios = append(ratios, b.windows[block][arm].Status[code])
+			}
+			mix[code] = stats.Median(ratios)
 		}
 	}
 	return mix

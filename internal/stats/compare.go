@@ -114,21 +114,25 @@ func CompareCopies(m Metric, base, twin, arm []float64, comparisons int) Compari
 // the blocks; differs and same are the ranks among them of the intervals for a difference and for SAME.
 func (c *Comparison) look(ratios []float64, per int, differs, same [len(looks)]int, off float64) {
 	var apart, alike interval
+	sorted := make([]float64, 0, len(ratios)) // the ratios up to a look
 	for i, n := range looks {
 		if n > c.Blocks {
 			break
 		}
-		seen := ratios[:per*n]
-		apart.narrow(seen, differs[i], off)
-		alike.narrow(seen, same[i], off)
-		c.decide(middleRatio(seen), n, apart, alike)
+		sorted = append(sorted, ratios[len(sorted):per*n]...)
+		slices.Sort(sorted)
+		apart.narrow(sorted, differs[i], off)
+		alike.narrow(sorted, same[i], off)
+		c.decide(middleRatio(sorted), n, apart, alike)
 	}
-	c.decide(middleRatio(ratios), c.Blocks, apart, alike)
+	sorted = append(sorted, ratios[len(sorted):]...)
+	slices.Sort(sorted)
+	c.decide(middleRatio(sorted), c.Blocks, apart, alike)
 }
 
-// middleRatio returns the median of ratios, computed from their logarithms.
-func middleRatio(ratios []float64) float64 {
-	lower, upper := middle(slices.Sorted(slices.Values(ratios)))
+// middleRatio returns the median of sorted ratios, computed from their logarithms.
+func middleRatio(sorted []float64) float64 {
+	lower, upper := middle(sorted)
 	return min(max(math.Exp((math.Log(lower)+math.Log(upper))/2), lower), upper)
 }
 
@@ -138,13 +142,12 @@ type interval struct {
 	over      bool // two looks had nothing in common: the interval of the earlier ones stays
 }
 
-// narrow intersects the interval with the one of a look, which has this rank among its ratios and is
-// widened by off. A rank of 0 changes nothing.
-func (in *interval) narrow(ratios []float64, rank int, off float64) {
+// narrow intersects the interval with the one of a look, which has this rank among its sorted ratios and
+// is widened by off. A rank of 0 changes nothing.
+func (in *interval) narrow(sorted []float64, rank int, off float64) {
 	if rank == 0 || in.over {
 		return
 	}
-	sorted := slices.Sorted(slices.Values(ratios))
 	low, high := sorted[rank-1]*math.Exp(-off), sorted[len(sorted)-rank]*math.Exp(off)
 	if in.low > 0 {
 		low, high = max(low, in.low), min(high, in.high)

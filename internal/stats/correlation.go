@@ -206,6 +206,46 @@ func Jain(x []float64) float64 {
 	return sum * sum / (float64(len(x)) * squares)
 }
 
+// slopesWithout returns for each point [TheilSen] of all other points, with nothing else left out. It sorts the slopes of all
+// pairs once and then skips the pairs of each point in turn.
+func slopesWithout(x, y []float64) []float64 {
+	type pair struct {
+		slope float64
+		i, k  int
+	}
+	var pairs []pair // ascending by slope
+	of := make([]int, len(x))
+	for i := range x {
+		for k := range i {
+			if dx := x[i] - x[k]; dx != 0 {
+				pairs = append(pairs, pair{(y[i] - y[k]) / dx, i, k})
+				of[i], of[k] = of[i]+1, of[k]+1
+			}
+		}
+	}
+	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.slope, b.slope) })
+	medians := make([]float64, len(x))
+	for point := range x {
+		left := len(pairs) - of[point]
+		seen := 0
+		for _, p := range pairs {
+			if p.i == point || p.k == point {
+				continue
+			}
+			// The two middle ones of those left, which are one and the same of an odd number.
+			if seen == (left-1)/2 {
+				medians[point] += p.slope / 2
+			}
+			if seen == left/2 {
+				medians[point] += p.slope / 2
+				break
+			}
+			seen++
+		}
+	}
+	return medians
+}
+
 const (
 	// mostSlope bounds how much of the luck is taken out: a queue that is busier than its model follows the model's times by
 	// more than one to one, but not by more than two.
@@ -238,9 +278,9 @@ func WithoutLuck(base, arm, luck []float64) (clean []float64, effect float64) {
 	}
 	var squares float64
 	var left []float64 // ln(arm/base) without luck
+	slopes := slopesWithout(luck, d)
 	for i, l := range luck {
-		slope := TheilSen(slices.Delete(slices.Clone(luck), i, i+1), slices.Delete(slices.Clone(d), i, i+1), 0)
-		taken := l * min(max(slope, 0), mostSlope)
+		taken := l * min(max(slopes[i], 0), mostSlope)
 		squares += taken * taken
 		left = append(left, d[i]-taken)
 	}

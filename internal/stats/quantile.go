@@ -37,7 +37,8 @@ func Median(x []float64) float64 {
 	if len(x) == 0 || slices.ContainsFunc(x, math.IsNaN) {
 		return math.NaN()
 	}
-	s := slices.Sorted(slices.Values(x))
+	s := slices.Clone(x)
+	slices.Sort(s)
 	lower, upper := middle(s)
 	return lower/2 + upper/2 // halved first: the sum of two large values overflows
 }
