@@ -206,8 +206,10 @@ func TestOpenAgreesWithKernel(t *testing.T) {
 		for len(clients) > 0 {
 			s.open(len(clients))
 			s.kernelHolds(len(clients))
-			clients[0].Close()
-			clients = clients[1:]
+			for range 2 { // a listing of all tests' sockets takes a tenth of a second
+				clients[0].Close()
+				clients = clients[1:]
+			}
 		}
 		s.open(0)
 	})

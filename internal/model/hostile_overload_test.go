@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"os"
 	"runtime/metrics"
 	"slices"
 	"strings"
@@ -37,6 +38,10 @@ const (
 // Modes that refuse requests serve at their capacity under any overload, and recover when it
 // ends. Not parallel: it measures times.
 func TestHostileOverload(t *testing.T) {
+	lasts := 500 // ms, five of CoDel's intervals: long enough to see both answers and refusals
+	if os.Getenv(timed) != "" {
+		lasts = 1000 // for a goodput and quantiles that can be judged
+	}
 	for _, mode := range model.Modes() {
 		if !refuses(mode) {
 			continue
@@ -55,7 +60,7 @@ func TestHostileOverload(t *testing.T) {
 				t.Run(fmt.Sprintf("times=%g", times), func(t *testing.T) {
 					judged(t, func() string {
 						before := s.ln.Counts()
-						o := s.overload(times*overloadRate, time.Duration(sized(1000, 10_000))*time.Millisecond)
+						o := s.overload(times*overloadRate, time.Duration(sized(lasts, 10_000))*time.Millisecond)
 						t.Log(o)
 						if len(o.refused) == 0 || len(o.served) == 0 {
 							t.Errorf("got %d served, %d refused, want some of both", len(o.served), len(o.refused))
