@@ -1,8 +1,11 @@
 package host
 
 import (
+	"bufio"
+	"encoding/hex"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -161,34 +164,69 @@ func MayRun(pid int) (all record.CPUs) {
 	return slices.Compact(all)
 }
 
-// Listening returns the pids of the processes that listen at an address of this machine. It finds
-// only processes that this one may inspect.
-func Listening(at netip.AddrPort) (pids []int) {
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return nil
-	}
-	const listen = 10     // TCP_LISTEN
-	v4, _ := fs.NetTCP()  //nolint:staticcheck // netlink, which it names instead, is for tables read all the time
-	v6, _ := fs.NetTCP6() //nolint:staticcheck // as above
-	// A listener is found by the inode of its socket: /proc/net has it by address, and a process's
-	// descriptors name it.
-	var sockets []string
-	for _, s := range slices.Concat(v4, v6) {
-		local, _ := netip.AddrFromSlice(s.LocalAddr)
-		if s.St == listen && s.LocalPort == uint64(at.Port()) && (local.Unmap() == at.Addr() || local.IsUnspecified()) {
-			sockets = append(sockets, fmt.Sprintf("socket:[%d]", s.Inode))
-		}
-	}
+// Listening returns the processes among pids that listen at an address of this machine; nil stands for all
+// processes. It finds only processes that this one may inspect.
+func Listening(at netip.AddrPort, pids []int) (found []int) {
+	sockets := listeners(at)
 	if len(sockets) == 0 {
 		return nil
 	}
-	all, _ := fs.AllProcs()
-	for _, p := range all {
-		files, _ := p.FileDescriptorTargets() // none of a process that it may not inspect
-		if slices.ContainsFunc(files, func(file string) bool { return slices.Contains(sockets, file) }) {
+	if pids == nil {
+		all, _ := procfs.AllProcs()
+		for _, p := range all {
 			pids = append(pids, p.PID)
 		}
 	}
-	return pids
+	for _, pid := range pids {
+		p, err := procfs.NewProc(pid)
+		if err != nil {
+			continue // it has ended
+		}
+		files, _ := p.FileDescriptorTargets() // none of a process that it may not inspect
+		if slices.ContainsFunc(files, func(file string) bool { return slices.Contains(sockets, file) }) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// listeners returns the sockets that listen at an address, under the names that processes' descriptors link to.
+//
+// Note: procfs would parse the kernel's whole table, which has every connection that closed within the last
+// minute. The kernel lists the sockets that listen first, so a reader can stop at the first other one.
+func listeners(at netip.AddrPort) (sockets []string) {
+	const listen = "0A" // TCP_LISTEN
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		f, err := os.Open(table)
+		if err != nil {
+			continue
+		}
+		lines := bufio.NewScanner(f)
+		lines.Scan() // the heading
+		for lines.Scan() {
+			// The second field is the local address, the fourth the state, the tenth the inode.
+			fields := strings.Fields(lines.Text())
+			if len(fields) < 10 || fields[3] != listen {
+				break
+			}
+			if local := tableAddress(fields[1]); local.Port() == at.Port() && (local.Addr() == at.Addr() || local.Addr().IsUnspecified()) {
+				sockets = append(sockets, "socket:["+fields[9]+"]")
+			}
+		}
+		_ = f.Close()
+	}
+	return sockets
+}
+
+// tableAddress parses an address of the kernel's table, such as 0100007F:1F90 for 127.0.0.1:8080; it returns
+// the zero address for anything else. Each word of four bytes is printed as a little-endian number.
+func tableAddress(text string) netip.AddrPort {
+	digits, port, _ := strings.Cut(text, ":")
+	ip, _ := hex.DecodeString(digits)
+	for word := range slices.Chunk(ip, 4) {
+		slices.Reverse(word)
+	}
+	addr, _ := netip.AddrFromSlice(ip)
+	number, _ := strconv.ParseUint(port, 16, 16)
+	return netip.AddrPortFrom(addr.Unmap(), uint16(number))
 }

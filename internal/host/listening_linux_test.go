@@ -30,8 +30,14 @@ func TestListening(t *testing.T) {
 		}
 		defer ln.Close()
 		port := ln.Addr().(*net.TCPAddr).AddrPort().Port()
-		if got := Listening(netip.AddrPortFrom(netip.MustParseAddr(c.asked), port)); slices.Contains(got, os.Getpid()) != c.want {
-			t.Errorf("bound to %s: processes %v listen at %s, this one among them: want %v", c.bound, got, c.asked, c.want)
+		at := netip.AddrPortFrom(netip.MustParseAddr(c.asked), port)
+		for _, among := range [][]int{nil, {os.Getpid()}} {
+			if got := Listening(at, among); slices.Contains(got, os.Getpid()) != c.want {
+				t.Errorf("bound to %s: processes %v of %v listen at %s, this one among them: want %v", c.bound, got, among, c.asked, c.want)
+			}
+		}
+		if got := Listening(at, []int{os.Getppid()}); got != nil {
+			t.Errorf("bound to %s: got %v for a process that does not listen", c.bound, got)
 		}
 	}
 }

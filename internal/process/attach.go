@@ -64,7 +64,7 @@ func Listener(ctx context.Context, name, port string) int {
 		if a = a.Unmap(); !a.IsLoopback() {
 			return 0
 		}
-		pids = append(pids, host.Listening(netip.AddrPortFrom(a, uint16(number)))...)
+		pids = append(pids, host.Listening(netip.AddrPortFrom(a, uint16(number)), nil)...)
 	}
 	// A name may have an IPv4 and an IPv6 address with one process behind both.
 	slices.Sort(pids)

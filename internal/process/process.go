@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
@@ -122,7 +123,8 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	}
 	p.ShowsMetrics("")
 	// The reply may have come from another program that has the port.
-	if p.listens() {
+	at, err := netip.ParseAddrPort(p.Addr)
+	if err == nil && len(host.Listening(at, host.Family(p.Pid()))) > 0 {
 		return p, nil
 	}
 	select {

@@ -9,6 +9,3 @@ import (
 
 // isolate puts a server into its own process group. Here no signal ends it when this program dies.
 func isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
-
-// listens reports false: only Linux shows the sockets of another process. Start then waits for bindTime.
-func (p *Process) listens() bool { return false }
