@@ -178,7 +178,10 @@ func (l lab) profile(ctx context.Context, p probed, a arm) ([]CapturedFile, erro
 	}
 	defer server.Kill()
 	c := capture{server, server.Profiles()}
-	if c.at == "" || !c.shown(ctx) {
+	if c.at == "" {
+		return nil, nil
+	}
+	if _, err := c.get(ctx, "goroutine"); err != nil { // it serves no profiles
 		return nil, nil
 	}
 	sending, stop := context.WithCancel(ctx)
@@ -224,12 +227,6 @@ type capture struct {
 	at string // URL of the profiles
 }
 
-// shown reports whether the server serves profiles at the URL.
-func (c capture) shown(ctx context.Context) bool {
-	data, err := c.get(ctx, "goroutine")
-	return err == nil && data != nil
-}
-
 // all captures the profiles one after the other. It leaves out kinds that the server does not
 // know. The load runs all the while.
 func (c capture) all(ctx context.Context) (files []CapturedFile, err error) {
@@ -249,22 +246,22 @@ func (c capture) all(ctx context.Context) (files []CapturedFile, err error) {
 		{"trace.out", page("trace?seconds=%g", traceSeconds)},
 	} {
 		data, err := k.take()
-		if err != nil {
-			return nil, fmt.Errorf("capturing %s: %w", strings.TrimSuffix(k.file, ".pb.gz"), err)
-		}
-		if data != nil {
+		switch {
+		case err == nil:
 			files = append(files, CapturedFile{k.file, data})
+		case !errors.Is(err, process.ErrNoPage):
+			return nil, fmt.Errorf("capturing %s: %w", strings.TrimSuffix(k.file, ".pb.gz"), err)
 		}
 	}
 	return files, nil
 }
 
-// allocs returns a profile of the allocations within allocsFor; nil if the server has no heap profile. A heap
-// profile counts since the start, so the difference of two is what was allocated between them. The garbage
-// collector runs before each, because a profile is complete only up to the last collection.
+// allocs returns a profile of the allocations within allocsFor. A heap profile counts since the start, so the
+// difference of two is what was allocated between them. The garbage collector runs before each, because a
+// profile is complete only up to the last collection.
 func (c capture) allocs(ctx context.Context) ([]byte, error) {
 	before, err := c.get(ctx, "heap?gc=1")
-	if err != nil || before == nil {
+	if err != nil {
 		return nil, err
 	}
 	time.Sleep(allocsFor)
@@ -275,9 +272,8 @@ func (c capture) allocs(ctx context.Context) ([]byte, error) {
 	return profile.Allocated(before, after)
 }
 
-// wall samples the goroutine profile wallSamples times, and returns a profile of wall time; nil if
-// the server has no goroutine profile. Go has no profile of wall time. Where a goroutine is found
-// again and again, it spends its time: each sample stands for wallEvery.
+// wall samples the goroutine profile wallSamples times, and returns a profile of wall time. Go has none of
+// its own. Where a goroutine is found again and again, it spends its time: each sample stands for wallEvery.
 func (c capture) wall(ctx context.Context) ([]byte, error) {
 	var samples [][]byte
 	next := time.Now()
@@ -285,7 +281,7 @@ func (c capture) wall(ctx context.Context) ([]byte, error) {
 		time.Sleep(time.Until(next))
 		next = next.Add(wallEvery)
 		data, err := c.get(ctx, "goroutine")
-		if err != nil || data == nil {
+		if err != nil {
 			return nil, err
 		}
 		samples = append(samples, data)
@@ -293,21 +289,11 @@ func (c capture) wall(ctx context.Context) ([]byte, error) {
 	return profile.Wall(samples, wallEvery)
 }
 
-// get returns a page of the profiles; nil if the page does not exist. A page beyond mostProfile is cut off.
-func (c capture) get(ctx context.Context, page string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, profileLimit)
-	defer cancel()
-	reply, err := c.Ask(ctx, c.at+page, "application/octet-stream")
-	if err != nil {
-		return nil, err
-	}
-	defer reply.Body.Close()
-	switch reply.StatusCode {
-	case http.StatusOK:
-		return io.ReadAll(io.LimitReader(reply.Body, mostProfile))
-	case http.StatusNotFound:
-		return nil, nil
-	}
-	said, _ := io.ReadAll(io.LimitReader(reply.Body, 200))
-	return nil, fmt.Errorf("%s is answered %d, %q", c.at+page, reply.StatusCode, said)
+// get returns a page of the profiles. A page beyond mostProfile is cut off.
+func (c capture) get(ctx context.Context, page string) (data []byte, err error) {
+	err = c.Get(ctx, c.at+page, "application/octet-stream", profileLimit, func(reply *http.Response) error {
+		data, err = io.ReadAll(io.LimitReader(reply.Body, mostProfile))
+		return err
+	})
+	return data, err
 }

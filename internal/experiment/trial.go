@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -317,30 +316,23 @@ func settle(ctx context.Context, server *process.Process, a scenario.Arm, side *
 // readings returns the readings of connection counters that the server has kept. Their times count from the
 // moment from of the machine's clock, in nanoseconds. It returns none if the server is gone or keeps none.
 func readings(ctx context.Context, server *process.Process, from int64) (all []record.Reading) {
-	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
-	defer cancel()
-	reply, err := server.Ask(ctx, "http://"+server.Admin+"/debug/connections", "application/x-ndjson")
-	if err != nil {
-		return nil
-	}
-	defer reply.Body.Close()
-	if reply.StatusCode != http.StatusOK {
-		return nil
-	}
-	lines := json.NewDecoder(reply.Body)
-	for {
-		var r struct {
-			record.Reading
-			At int64 `json:"at_ns"`
+	// An error ends the list: the end of the stream, or a line cut off with the server. What came before is good.
+	_ = server.Get(ctx, "http://"+server.Admin+"/debug/connections", "application/x-ndjson", timelineLimit, func(reply *http.Response) error {
+		lines := json.NewDecoder(reply.Body)
+		for {
+			var r struct {
+				record.Reading
+				At int64 `json:"at_ns"`
+			}
+			if err := lines.Decode(&r); err != nil {
+				return err
+			}
+			// Server and load read the same clock of the machine, so their times can be subtracted.
+			r.Reading.At = time.Duration(r.At - from).Seconds()
+			all = append(all, r.Reading)
 		}
-		// The end of the stream, or a line cut off with the server: what came before is good.
-		if lines.Decode(&r) != nil {
-			return all
-		}
-		// Server and load read the same clock of the machine, so their times can be subtracted.
-		r.Reading.At = time.Duration(r.At - from).Seconds()
-		all = append(all, r.Reading)
-	}
+	})
+	return all
 }
 
 // within returns the readings of a window of window seconds, and the last reading before it. all
@@ -392,29 +384,24 @@ func counters(text []byte) map[string]float64 {
 	return sums
 }
 
-// timelineLimit is how long a server may take to send its stamps.
+// timelineLimit is how long a server may take to send its stamps or its readings.
 const timelineLimit = 10 * time.Second
 
 // readTimeline reads the server's stamps of the requests that it has answered. lost is the number
 // of further requests with overwritten stamps. The stamps are in the machine's monotonic clock, in
 // nanoseconds, in no order that join relies on.
 func readTimeline(ctx context.Context, p *process.Process) (stamps []timeline.Server, lost uint64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, timelineLimit)
-	defer cancel()
-	reply, err := p.Ask(ctx, "http://"+p.Admin+"/debug/timeline?format=binary", "application/octet-stream")
+	err = p.Get(ctx, "http://"+p.Admin+"/debug/timeline?format=binary", "application/octet-stream", timelineLimit, func(reply *http.Response) error {
+		if lost, err = strconv.ParseUint(cmp.Or(reply.Header.Get(timeline.LostHeader), "0"), 10, 64); err != nil {
+			return fmt.Errorf("its header %s: %w", timeline.LostHeader, err)
+		}
+		stamps, err = timeline.Read(reply.Body)
+		return err
+	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading the server's timeline: %w", err)
 	}
-	defer reply.Body.Close()
-	if reply.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(io.LimitReader(reply.Body, 200))
-		return nil, 0, fmt.Errorf("reading the server's timeline: answered %d, %q", reply.StatusCode, said)
-	}
-	if lost, err = strconv.ParseUint(cmp.Or(reply.Header.Get(timeline.LostHeader), "0"), 10, 64); err != nil {
-		return nil, 0, fmt.Errorf("reading the server's timeline: its header %s: %w", timeline.LostHeader, err)
-	}
-	stamps, err = timeline.Read(reply.Body)
-	return stamps, lost, err
+	return stamps, lost, nil
 }
 
 // join copies the server's stamps to the requests with the same number. A request without server

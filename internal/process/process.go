@@ -286,26 +286,20 @@ func (p *Process) Profiles() string {
 
 // Scrape returns the text of the server's metrics, in OpenMetrics format if the server has it. It
 // returns nil for a server without metrics. It waits 3 seconds and reads 4 MiB at most.
-func (p *Process) Scrape(ctx context.Context) ([]byte, error) {
+func (p *Process) Scrape(ctx context.Context) (text []byte, err error) {
 	if p.metrics == "" {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, stopLimit)
-	defer cancel()
-	reply, err := p.Ask(ctx, p.metrics, "application/openmetrics-text; version=1.0.0; charset=utf-8, text/plain; version=0.0.4; q=0.5")
+	const accept = "application/openmetrics-text; version=1.0.0; charset=utf-8, text/plain; version=0.0.4; q=0.5"
+	err = p.Get(ctx, p.metrics, accept, stopLimit, func(reply *http.Response) error {
+		// One byte more than allowed tells a page that is too long from one that just fits.
+		if text, err = io.ReadAll(io.LimitReader(reply.Body, mostMetrics+1)); err == nil && len(text) > mostMetrics {
+			err = fmt.Errorf("%s is longer than %d MiB", p.metrics, mostMetrics>>20)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer reply.Body.Close()
-	// One byte more than allowed tells a page that is too long from one that just fits.
-	text, err := io.ReadAll(io.LimitReader(reply.Body, mostMetrics+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case reply.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s is answered %d", p.metrics, reply.StatusCode)
-	case len(text) > mostMetrics:
-		return nil, fmt.Errorf("%s is longer than %d MiB", p.metrics, mostMetrics>>20)
 	}
 	return text, nil
 }
@@ -320,16 +314,34 @@ func (p *Process) General(text string) string {
 	return text
 }
 
-// Ask gets the URL page on a new connection. The caller closes the reply's body. Keep-alive is
-// off, so that no connection stays open afterwards.
-func (p *Process) Ask(ctx context.Context, page, accept string) (*http.Response, error) {
+// ErrNoPage is the error for a page that the server does not have.
+var ErrNoPage = errors.New("no such page")
+
+// Get asks for a page of the server and calls read with the reply, whose body it closes. The error is read's, or
+// tells a status other than 200; with 404 it wraps ErrNoPage. All together takes no longer than limit. The
+// connection is new and has no keep-alive, so that it does not stay open.
+func (p *Process) Get(ctx context.Context, page, accept string, limit time.Duration, read func(*http.Response) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	req.Header.Set("Accept", accept)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	return client.Do(req)
+	reply, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	switch reply.StatusCode {
+	case http.StatusOK:
+		return read(reply)
+	case http.StatusNotFound:
+		return fmt.Errorf("%s is answered 404: %w", page, ErrNoPage)
+	}
+	said, _ := io.ReadAll(io.LimitReader(reply.Body, 200))
+	return fmt.Errorf("%s is answered %d, %q", page, reply.StatusCode, said)
 }
 
 // AwaitDeath waits up to a second for a server that may be dying to end. Its sockets close before
