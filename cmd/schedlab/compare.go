@@ -164,7 +164,8 @@ func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progr
 	}
 	// One calibration for all arms and scenarios, or they would differ by its error.
 	f.Iters = workload.Calibrate()
-	all, alone := experiment.Pack{Total: f.total}, len(asked) == 1
+	var all []experiment.Packed
+	alone := len(asked) == 1
 	for _, q := range asked {
 		p, err := experiment.PlanPacked(q.Scenario, f.Options)
 		if err == nil && alone {
@@ -175,7 +176,7 @@ func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progr
 		if err != nil {
 			return about(q.name, len(asked), err)
 		}
-		all.Scenarios = append(all.Scenarios, p)
+		all = append(all, p)
 	}
 	// Asking a name server may take time, so it comes after everything that may be refused at once.
 	for _, q := range asked {
@@ -183,7 +184,7 @@ func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progr
 			return err
 		}
 	}
-	c := all.Scenarios[0].Planned // all there is, if it is alone
+	c := all[0].Planned // all there is, if it is alone
 	// Said before the run, because --budget alone does not tell it.
 	if f.why && alone {
 		budget, _ := c.Budget()
@@ -197,7 +198,7 @@ func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progr
 		return f.pack(cmd, all, show)
 	}
 	// --total may be too short even for one.
-	if why := all.Late(record.Duration(c.Planned().Estimate), 0); why != nil {
+	if why := f.late(c, 0); why != nil {
 		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %w", c.Planned().Scenario, why)}
 	}
 	r, err := f.carryOut(cmd, c, show)
@@ -337,14 +338,14 @@ func about(name string, several int, err error) error {
 // every expectation. After an interrupt the records are kept. A scenario that fails does not end
 // the pack: its error comes at the end. With another format than text, each result is rendered
 // whole and there is no table at the end.
-func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progress) error {
+func (f *compareFlags) pack(cmd *cobra.Command, all []experiment.Packed, show *progress) error {
 	out := cmd.OutOrStdout()
 	var entries []report.PackEntry
 	var failed error
+	began := time.Now()
 	// Results are printed as they come: a pack may take hours.
-	for r := range all.Run(cmd.Context(), f.out, show.update) {
-		show.ended(r.Dir, r.Run)
-		e, err := f.entry(r)
+	for _, s := range all {
+		e, err := f.entry(cmd.Context(), s, time.Since(began), show)
 		entries = append(entries, e)
 		if f.output == "text" {
 			if werr := report.PackScenario(out, e, report.TextOptions{}); werr != nil {
@@ -354,6 +355,9 @@ func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progr
 			err = errors.Join(err, render(cmd, f.output, e.Result, false))
 		}
 		failed = errors.Join(failed, err)
+		if cmd.Context().Err() != nil {
+			break
+		}
 	}
 	if f.output == "text" {
 		if err := report.PackSummary(out, entries); err != nil {
@@ -363,20 +367,40 @@ func (f *compareFlags) pack(cmd *cobra.Command, all experiment.Pack, show *progr
 	return packOutcome(entries, failed, f.strict)
 }
 
-// entry writes the files of one scenario and returns its row of the report. An error makes the
-// whole pack fail in the end. A scenario that turned out to be impossible is no error but a row
-// without a result. The reports of a run that was cut short are written, too.
-func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err error) {
-	e = report.PackEntry{Scenario: r.Scenario.Name, Question: r.Scenario.Question, Expect: r.Scenario.Assertions()}
-	// No room in --total, or a machine too small: told, and no error.
-	if r.NotRun != nil {
-		e.NotRun = r.NotRun.Error()
+// late returns an error if a comparison does not fit into --total after the time gone. The error tells the
+// time that is left.
+func (f *compareFlags) late(c *experiment.Comparison, gone time.Duration) error {
+	need := record.Duration(c.Planned().Estimate)
+	if f.total <= 0 || gone+need <= f.total {
+		return nil
+	}
+	return fmt.Errorf("it takes about %v, and of --total %v there are %v left", need.Round(time.Second), f.total, max(0, f.total-gone).Round(time.Second))
+}
+
+// entry runs one scenario of a pack that has lasted for the time gone, writes its files and returns its
+// row of the report. An error makes the whole pack fail in the end. A scenario that turned out to be
+// impossible is no error but a row without a result. The reports of a run that was cut short are written, too.
+func (f *compareFlags) entry(ctx context.Context, s experiment.Packed, gone time.Duration, show *progress) (e report.PackEntry, err error) {
+	e = report.PackEntry{Scenario: s.Scenario.Name, Question: s.Scenario.Question, Expect: s.Scenario.Assertions()}
+	// A machine too small, or no room in --total: told, and no error.
+	notRun := s.Lacks
+	if notRun == nil {
+		notRun = f.late(s.Planned, gone)
+	}
+	if notRun != nil {
+		e.NotRun = notRun.Error()
 		return e, nil
 	}
+	c := s.Planned
+	if f.total > 0 {
+		c = c.Within(f.total - gone)
+	}
+	dir, run, err := c.Run(ctx, f.out, show.update)
+	show.ended(dir, run)
 	// A run that was cut short still has a report of its blocks so far.
-	if err = r.Err; r.Run.Result != nil && r.Run.Trials > 0 {
-		e.Result = r.Run.Result
-		err = errors.Join(err, writeReports(r.Dir, e.Result))
+	if run.Result != nil && run.Trials > 0 {
+		e.Result = run.Result
+		err = errors.Join(err, writeReports(dir, e.Result))
 	}
 	if err != nil && e.Result == nil {
 		e.NotRun = err.Error()
@@ -385,7 +409,7 @@ func (f *compareFlags) entry(r experiment.PackedRun) (e report.PackEntry, err er
 	if _, impossible := errors.AsType[*experiment.Impossible](err); err == nil || impossible {
 		return e, nil
 	}
-	return e, f.failure(err, r.Dir, r.Run)
+	return e, f.failure(err, dir, run)
 }
 
 // packOutcome is the exit code a pack deserves. An interrupt counts most, then a failed expectation,
@@ -431,10 +455,10 @@ func outcome(entries []report.PackEntry, strict bool) (code, failed int) {
 
 // writePlans prints the plans of a pack, their time, and the scenarios that do not fit into --total
 // if each of the others takes as long as planned. It is --dry-run; a map's is in map.go.
-func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
+func (f *compareFlags) writePlans(w io.Writer, all []experiment.Packed) error {
 	// total is the time of the scenarios that fit so far.
 	total, late := time.Duration(0), []string{}
-	for _, s := range all.Scenarios {
+	for _, s := range all {
 		// Three kinds of lines: cannot run here, does not fit, and the plan.
 		if s.Lacks != nil {
 			fmt.Fprintf(w, "scenario    %s: %s\nrefused     %v\n\n", s.Scenario.Name, s.Scenario.Question, s.Lacks)
@@ -442,8 +466,7 @@ func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
 		}
 		// The same rule as when the pack runs, with planned times for the times that are not known
 		// yet.
-		need := record.Duration(s.Planned.Planned().Estimate)
-		if why := all.Late(need, total); why != nil {
+		if why := f.late(s.Planned, total); why != nil {
 			fmt.Fprintf(w, "scenario    %s: %s\nnot run     %v\n\n", s.Scenario.Name, s.Scenario.Question, why)
 			late = append(late, s.Scenario.Name)
 			continue
@@ -451,12 +474,12 @@ func (f *compareFlags) writePlans(w io.Writer, all experiment.Pack) error {
 		if err := writePlan(w, s.Planned); err != nil {
 			return err
 		}
-		total += need
+		total += record.Duration(s.Planned.Planned().Estimate)
 	}
-	if len(all.Scenarios) < 2 {
+	if len(all) < 2 {
 		return nil
 	}
-	fmt.Fprintf(w, "in all      %d scenarios, about %v", len(all.Scenarios), total.Round(time.Second))
+	fmt.Fprintf(w, "in all      %d scenarios, about %v", len(all), total.Round(time.Second))
 	if len(late) > 0 {
 		fmt.Fprintf(w, "; not within --total %v: %s", f.total, strings.Join(late, ", "))
 	}

@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -360,15 +359,8 @@ func (p plan) prepare(ctx context.Context, l lab, run record.Run) (probed, recor
 	return offered, run, err
 }
 
-// A Pack is a list of scenarios that run one after the other, each with its own record. It does
-// not change while it runs.
-type Pack struct {
-	Scenarios []Packed
-	Total     time.Duration // limit of the whole pack: a scenario that does not fit is not run; 0: no limit
-}
-
-// A Packed is a scenario of a pack, planned before anything runs so that its faults are found.
-// Either Planned or Lacks is set. Scenario is the scenario itself.
+// A Packed is a scenario of a pack, which runs several one after the other. It is planned before anything
+// runs, so that its faults are found. Either Planned or Lacks is set.
 type Packed struct {
 	Scenario scenario.Scenario
 	Planned  *Comparison // nil if the scenario is not run
@@ -383,49 +375,4 @@ func PlanPacked(s scenario.Scenario, o Options) (Packed, error) {
 		return Packed{Scenario: s, Lacks: bad}, nil
 	}
 	return Packed{Scenario: s, Planned: c}, err
-}
-
-// Late returns an error if a scenario that takes need does not fit into Total after the time gone.
-// The error tells the time that is left.
-func (p Pack) Late(need, gone time.Duration) error {
-	if p.Total <= 0 || gone+need <= p.Total {
-		return nil
-	}
-	return fmt.Errorf("it takes about %v, and of --total %v there are %v left", need.Round(time.Second), p.Total, max(0, p.Total-gone).Round(time.Second))
-}
-
-// A PackedRun is the outcome of a scenario of a pack. Dir, Run and Err are the results of
-// [Comparison.Run]. Dir is nil if nothing was recorded.
-type PackedRun struct {
-	Packed
-	NotRun error // why the scenario was not started; nil when it was
-	Dir    *record.Dir
-	Run    record.Run
-	Err    error
-}
-
-// Run returns an iterator that runs the scenarios and records them below root. It ends after the first scenario
-// that ctx cuts short. It yields each scenario once, in order, those not run included. Each scenario gets no
-// more than the time that is left of Total. The iterator runs on the caller's goroutine.
-func (p Pack) Run(ctx context.Context, root string, progress Progress) iter.Seq[PackedRun] {
-	return func(yield func(PackedRun) bool) {
-		began := time.Now()
-		for _, s := range p.Scenarios {
-			r := PackedRun{Packed: s, NotRun: s.Lacks}
-			gone := time.Since(began)
-			if r.NotRun == nil {
-				r.NotRun = p.Late(record.Duration(s.Planned.plan.Estimate), gone)
-			}
-			if r.NotRun == nil {
-				c := s.Planned
-				if p.Total > 0 {
-					c = c.Within(p.Total - gone)
-				}
-				r.Dir, r.Run, r.Err = c.Run(ctx, root, progress)
-			}
-			if !yield(r) || ctx.Err() != nil {
-				return
-			}
-		}
-	}
 }
