@@ -17,7 +17,7 @@ func BenchmarkMerge(b *testing.B) {
 	const requests = 1_000_000
 	o := drawn(requests, time.Second)
 	for _, n := range []int{1, 10, 100, 1000} {
-		dealt := parts(o, n, false)
+		dealt := parts(o, n)
 		answers := make([]*Answer, n)
 		for i, p := range dealt {
 			r := &load.Result{Requests: make([]record.Request, len(p.Trace.At)), Stamps: make([]record.Stamps, len(p.Trace.At))}
@@ -29,7 +29,7 @@ func BenchmarkMerge(b *testing.B) {
 		b.Run(fmt.Sprintf("shards=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				parts(o, n, false)
+				parts(o, n)
 				merge(o, dealt, answers)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/requests, "ns/request")

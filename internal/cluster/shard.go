@@ -25,7 +25,6 @@ import (
 // A job is a part of a load as it is sent to a shard.
 type job struct {
 	Options load.Options
-	Closed  bool
 	Think   string // of a closed loop
 	Begin   int64  // the load's start, in the shard's clock: nanoseconds since 1970
 }
@@ -95,7 +94,7 @@ func (s *Shard) send(ctx context.Context, j job) *Answer {
 	o.Shared = s.shared
 	o.Begin = time.Now().Add(time.Duration(j.Begin - time.Now().UnixNano()))
 	window := o.Duration
-	if n := len(o.Trace.At); !j.Closed && n > 0 {
+	if n := len(o.Trace.At); !o.Closed() && n > 0 {
 		window = max(o.Trace.At[n-1]-o.Warmup, time.Millisecond)
 	}
 	clocks := host.Watch(ctx, os.Getpid(), host.Sides{}, o.Warmup, window)
@@ -106,7 +105,7 @@ func (s *Shard) send(ctx context.Context, j job) *Answer {
 	}
 	percent := debug.SetGCPercent(-1)
 	var err error
-	if j.Closed {
+	if o.Closed() {
 		err = s.closed(ctx, o, j.Think, a)
 	} else {
 		a.Open, err = load.Attack(ctx, o)

@@ -231,39 +231,30 @@ func (s *Site) stop(name string) error {
 // kill ends a server at once. Should that fail, the collector's end removes it: it owns the Pod.
 func (s *Site) kill(name string) { _ = s.kube.delete(context.Background(), name, 0) }
 
-// Attack implements experiment.Site.
-func (s *Site) Attack(ctx context.Context, o load.Options) (*load.Result, experiment.Clocks, error) {
-	if err := s.findShards(ctx); err != nil {
-		return nil, experiment.Clocks{}, err
-	}
-	dealt := parts(o, len(s.shards), false)
-	answers, start, clocks, err := s.send(ctx, o, dealt, job{})
-	lost, some := errors.AsType[*LostError](err)
-	if err != nil && (!some || answers == nil) {
-		return nil, clocks, err
-	}
-	if some {
-		clocks.Lost = lost
-	}
-	r := merge(o, dealt, answers)
-	r.Start = start
-	return r, clocks, nil
-}
-
-// Closed implements experiment.Site.
-func (s *Site) Closed(ctx context.Context, o load.Options, think workload.Dist) (load.ClosedResult, experiment.Clocks, error) {
-	j := job{Closed: true}
+// Send implements experiment.Site. In an open loop it goes without the shards that were lost.
+func (s *Site) Send(ctx context.Context, o load.Options, think workload.Dist) (load.ClosedResult, experiment.Clocks, error) {
 	if err := s.findShards(ctx); err != nil {
 		return load.ClosedResult{}, experiment.Clocks{}, err
 	}
+	var j job
 	if think != (workload.Dist{}) {
 		j.Think = think.String()
 	}
-	answers, start, clocks, err := s.send(ctx, o, parts(o, len(s.shards), true), j)
-	if err != nil {
-		return load.ClosedResult{}, clocks, err
+	dealt := parts(o, len(s.shards))
+	answers, start, clocks, err := s.send(ctx, o, dealt, j)
+	var r load.ClosedResult
+	lost, some := errors.AsType[*LostError](err)
+	switch {
+	case err != nil && (o.Closed() || !some || answers == nil):
+		return r, clocks, err
+	case o.Closed():
+		r = mergeClosed(answers)
+	default:
+		if some {
+			clocks.Lost = lost
+		}
+		r.Result = *merge(o, dealt, answers)
 	}
-	r := mergeClosed(answers)
 	r.Start = start
 	return r, clocks, nil
 }

@@ -13,7 +13,8 @@ import (
 // parts deals a load out to at most n shards. Request i of an open loop goes to shard i modulo their
 // number. Kept connections, clients and rates are divided evenly, so there are no more shards than
 // connections. Every shard gets the targets.
-func parts(o load.Options, n int, closed bool) []load.Options {
+func parts(o load.Options, n int) []load.Options {
+	closed := o.Closed()
 	if o.Connections > 0 && (closed || o.KeepAlive) {
 		n = min(n, o.Connections)
 	}

@@ -36,7 +36,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 300} {
 		o := drawn(1000, time.Second)
 		o.Connections, o.KeepAlive, o.Idle, o.OpenRate = 10, true, 5, 100
-		dealt := parts(o, n, false)
+		dealt := parts(o, n)
 		if want := min(n, 10); len(dealt) != want {
 			t.Fatalf("%d shards: %d parts; want %d, since there are 10 connections", n, len(dealt), want)
 		}
@@ -63,8 +63,8 @@ func TestPartsAreTheWhole(t *testing.T) {
 // TestClosedParts: clients and pace are divided, and no two shards begin with the same demands.
 func TestClosedParts(t *testing.T) {
 	o := drawn(90, time.Second)
-	o.Trace.At, o.Connections, o.Rate, o.Seed = nil, 10, 100, 7
-	dealt := parts(o, 3, true)
+	o.Trace.At, o.Loop, o.Connections, o.Rate, o.Seed = nil, "closed", 10, 100, 7
+	dealt := parts(o, 3)
 	clients, rate := 0, 0.0
 	for i, p := range dealt {
 		clients, rate = clients+p.Connections, rate+p.Rate
@@ -75,7 +75,7 @@ func TestClosedParts(t *testing.T) {
 	if clients != 10 || rate < 99.9 || rate > 100.1 || dealt[0].Seed == dealt[1].Seed {
 		t.Errorf("%d clients, %v/s, seeds %d and %d; want 10, 100/s and different ones", clients, rate, dealt[0].Seed, dealt[1].Seed)
 	}
-	if alone := parts(o, 30, true); len(alone) != 10 {
+	if alone := parts(o, 30); len(alone) != 10 {
 		t.Errorf("%d parts for 10 clients; want 10", len(alone))
 	}
 }
@@ -113,7 +113,7 @@ func TestAttackFromShards(t *testing.T) {
 	var started time.Time
 	closing := 0
 	o.Started, o.Closing = func(at time.Time) { started = at }, func() { closing++ }
-	r, used, err := site.Attack(t.Context(), o)
+	r, used, err := site.Send(t.Context(), o, workload.Dist{})
 	if err != nil || used.Lost != nil {
 		t.Fatal(err, used.Lost)
 	}
@@ -141,7 +141,7 @@ func TestClosedFromShards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, _, err := site.Closed(t.Context(), load.Options{
+	r, _, err := site.Send(t.Context(), load.Options{
 		Clients: record.Clients{Loop: "closed", Connections: 5, KeepAlive: true}, Targets: []load.Target{{Method: "GET", URL: "http://" + addr + "/"}},
 		Duration: 200 * time.Millisecond,
 	}, think)
@@ -174,7 +174,7 @@ func TestLostShard(t *testing.T) {
 	for i := range o.Targets {
 		o.Targets[i] = o.Targets[i].At(addr)
 	}
-	r, used, err := site.Attack(t.Context(), o)
+	r, used, err := site.Send(t.Context(), o, workload.Dist{})
 	if err != nil || used.Lost == nil || !strings.Contains(used.Lost.Error(), "shard 1 (Pod load-1 on node node) is lost") || !strings.Contains(used.Lost.Error(), "kubectl -n ns describe pod load-1") {
 		t.Fatalf("lost: %v, error: %v", used.Lost, err)
 	}
@@ -184,7 +184,7 @@ func TestLostShard(t *testing.T) {
 		}
 	}
 	broken.Close()
-	if _, _, err := site.Attack(t.Context(), o); err == nil || !strings.Contains(err.Error(), "shard 1") {
+	if _, _, err := site.Send(t.Context(), o, workload.Dist{}); err == nil || !strings.Contains(err.Error(), "shard 1") {
 		t.Errorf("the shard is away: %v", err)
 	}
 }
@@ -223,7 +223,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	begun := time.Now()
-	if _, _, err := site.Attack(ctx, o); err == nil || time.Since(begun) > 10*time.Second {
+	if _, _, err := site.Send(ctx, o, workload.Dist{}); err == nil || time.Since(begun) > 10*time.Second {
 		t.Errorf("after %v: %v; want the context's error at once", time.Since(begun), err)
 	}
 }

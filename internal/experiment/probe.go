@@ -258,7 +258,7 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err
 		clients = crowdedClients
 	}
 	o := load.Options{
-		Clients: record.Clients{Connections: clients, KeepAlive: a.KeepAlive, Timeout: p.Timeout},
+		Clients: record.Clients{Loop: "closed", Connections: clients, KeepAlive: a.KeepAlive, Timeout: p.Timeout},
 		Targets: p.scenario.Targets(server.Addr), Trace: arrivals.Trace{Which: p.scenario.Which(), Demand: p.scenario.Demands(cycle, p.Seed, p.iters())},
 		Duration: p.probeFor(), Warmup: probeWarmup, Shared: p.cpus.Shared,
 	}
@@ -271,7 +271,7 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err
 			others = host.NewWatchdog(p.cpus, nil)
 			others.Guest(server.Found)
 		}
-		result, _, err := closed(ctx, p.opts.Site, o, workload.Dist{})
+		result, _, err := send(ctx, p.opts.Site, o, workload.Dist{})
 		switch {
 		case err != nil:
 			return found, err
@@ -330,7 +330,7 @@ func rehearse(ctx context.Context, p plan, server *process.Process, a arm, x, co
 	}
 	a.Clients.Rate = wanted
 	for range mostRehearsals {
-		result, err := p.send(ctx, server.Addr, a, min(rehearsal, p.span()))
+		result, err := p.rehearsed(ctx, server.Addr, a, min(rehearsal, p.span()))
 		switch {
 		case !server.Alive():
 			return 0, server.Died("while its load was rehearsed")
@@ -353,14 +353,14 @@ func rehearse(ctx context.Context, p plan, server *process.Process, a arm, x, co
 	return 0, nil
 }
 
-// send sends an arm's load to a server for a span, with the collector off. It sends the arrivals of block 0.
-func (p plan) send(ctx context.Context, addr string, a arm, span time.Duration) (*load.Result, error) {
+// rehearsed sends an arm's open loop to a server for a span, with the collector off. It sends the arrivals of block 0.
+func (p plan) rehearsed(ctx context.Context, addr string, a arm, span time.Duration) (result load.ClosedResult, err error) {
 	trace, err := p.trace(a, 0, span)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	defer pauseGC(quietRoom)()
-	result, _, err := attack(ctx, p.opts.Site, p.loadOn(addr, a.Clients, trace))
+	result, _, err = send(ctx, p.opts.Site, p.loadOn(addr, a.Clients, trace), workload.Dist{})
 	return result, err
 }
 
@@ -412,7 +412,7 @@ func (l lab) sharedMost(ctx context.Context, p plan) (rate float64, err error) {
 	a.Clients.Rate = cmp.Or(planned, firstShared)
 	const aim = shareAim * window.ShareLimit
 	for range mostShares {
-		got, err := p.send(ctx, server.Addr, a, shareSpan)
+		got, err := p.rehearsed(ctx, server.Addr, a, shareSpan)
 		if err != nil {
 			return 0, fmt.Errorf("measuring the load's share of the CPU: %w", err)
 		}
@@ -458,12 +458,12 @@ func (l lab) floor(ctx context.Context, self, engine string, shared bool) (*reco
 		rate, span = sharedFloorRate, sharedFloorWindow
 	}
 	defer pauseGC(quietRoom)()
-	got, _, err := attack(ctx, l.site, load.Options{
+	got, _, err := send(ctx, l.site, load.Options{
 		Clients: record.Clients{Engine: engine, Connections: floorConns, KeepAlive: true},
 		Targets: []load.Target{{Method: "GET", URL: "http://" + server.Addr + "/"}}, Shared: shared,
 		// The seed is fixed: every measurement gets the same arrivals.
 		Trace: arrivals.Trace{At: arrivals.Poisson(rate, floorWarmup+span, rand.New(rand.NewPCG(1, 1)))},
-	})
+	}, workload.Dist{})
 	if err != nil {
 		return nil, fmt.Errorf("measuring the null server: %w", err)
 	}

@@ -333,6 +333,6 @@ func (s *benchServer) Offer(ctx context.Context, step capacity.Step) (record.Rat
 	if died != nil {
 		return record.RateWindow{}, s.end(name, step.Rate, fmt.Errorf("arm %q: %w", name, died))
 	}
-	w, _ := judge.Reduced(record.TrialRecord{Trial: t.Trial, Requests: t.seen.requests}, s.run.Env, t.arm.Clients, p.slo)
+	w, _ := judge.Reduced(record.TrialRecord{Trial: t.Trial, Requests: t.seen.Requests}, s.run.Env, t.arm.Clients, p.slo)
 	return w, nil
 }

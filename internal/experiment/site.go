@@ -17,10 +17,10 @@ type Site interface {
 	ServerCPUs() int
 	// Start starts the server of a command with its marks. The server need not answer yet.
 	Start(ctx context.Context, argv []string) (*process.Remote, error)
-	// Attack and Closed are those of package load. Of the options' functions they call Started and
-	// Closing only. Think is a closed loop's time between a reply and the next request.
-	Attack(ctx context.Context, o load.Options) (*load.Result, Clocks, error)
-	Closed(ctx context.Context, o load.Options, think workload.Dist) (load.ClosedResult, Clocks, error)
+	// Send is Attack or Closed of package load, by the options' Loop. The result of an open loop is a
+	// Result alone. Of the options' functions it calls Started and Closing only. think is a closed
+	// loop's time between a reply and the next request.
+	Send(ctx context.Context, o load.Options, think workload.Dist) (load.ClosedResult, Clocks, error)
 	// Describe returns the site as the record tells it, as far as it is known.
 	Describe() *record.Cluster
 }
@@ -33,24 +33,21 @@ type Clocks struct {
 	Lost      error   // a part of the load that nobody knows of; its requests count as not sent
 }
 
-// attack sends an open loop from a site, or from this machine if it is nil; Clocks are nil then, too.
-func attack(ctx context.Context, from Site, o load.Options) (*load.Result, *Clocks, error) {
-	if from == nil {
-		r, err := load.Attack(ctx, o)
-		return r, nil, err
-	}
-	r, used, err := from.Attack(ctx, o)
-	return r, &used, err
-}
-
-// closed sends a closed loop in the same way.
-func closed(ctx context.Context, from Site, o load.Options, think workload.Dist) (load.ClosedResult, *Clocks, error) {
-	if from == nil {
+// send sends a load from a site as [Site] tells, or from this machine if it is nil; Clocks are nil then, too.
+func send(ctx context.Context, from Site, o load.Options, think workload.Dist) (load.ClosedResult, *Clocks, error) {
+	switch {
+	case from != nil:
+		r, used, err := from.Send(ctx, o, think)
+		return r, &used, err
+	case o.Closed():
 		r, err := load.Closed(ctx, o)
 		return r, nil, err
 	}
-	r, used, err := from.Closed(ctx, o, think)
-	return r, &used, err
+	r, err := load.Attack(ctx, o)
+	if err != nil {
+		return load.ClosedResult{}, nil, err
+	}
+	return load.ClosedResult{Result: *r}, nil, nil
 }
 
 // siteCPUs returns the CPUs of a site: the servers', numbered from 0, and one that stands for the

@@ -39,9 +39,9 @@ type trial struct {
 	plan   probed
 	arm    arm // a search has chosen the rate of its clients
 	server *process.Process
-	seen   observed     // the clients' view; set by measure
-	files  record.Files // files to record with the requests
-	lost   error        // a part of the load was lost, so the trial has failed
+	seen   load.ClosedResult // the clients' view, of an open loop too; set by measure
+	files  record.Files      // files to record with the requests
+	lost   error             // a part of the load was lost, so the trial has failed
 }
 
 // newTrial returns a trial of an arm on a running server. number counts trials from 1, block from
@@ -81,7 +81,7 @@ func (l lab) runTrial(ctx context.Context, p probed, dir *record.Dir, number, bl
 	if err := t.stop(); err != nil {
 		return record.TrialRecord{}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.asked.Given(), t.Block, err), t.write(dir))
 	}
-	return record.TrialRecord{Trial: t.Trial, Requests: t.seen.requests, Stamps: t.seen.stamps}, t.write(dir)
+	return record.TrialRecord{Trial: t.Trial, Requests: t.seen.Requests, Stamps: t.seen.Stamps}, t.write(dir)
 }
 
 // errOutOfPorts is the error when the load, not the server, was the limit.
@@ -104,12 +104,9 @@ func (t *trial) measure(ctx context.Context) error {
 			return sums
 		}
 	}
-	got, err := t.drive(ctx, clocks)
+	got, shards, err := t.drive(ctx, clocks)
 	// The window is over, so collect its garbage now.
 	quiet()
-	if err == nil && !got.ran {
-		err = errOutOfPorts
-	}
 	if err != nil {
 		clocks.Abandon()
 		return err
@@ -124,10 +121,10 @@ func (t *trial) measure(ctx context.Context) error {
 		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: cpuTimeUnknown})
 	}
 	t.server.Place(p.cpus, &t.Server)
-	t.Client = got.client
+	t.Client = clientSide(got, t.arm.Clients)
 	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.Load, used.Steal, used.Throttled
-	if got.clocks != nil {
-		t.remember(clocks, *got.clocks)
+	if shards != nil {
+		t.remember(clocks, *shards)
 	}
 	return nil
 }
@@ -136,12 +133,12 @@ func (t *trial) measure(ctx context.Context) error {
 // stays unknown.
 func (t *trial) readCounters(ctx context.Context) {
 	// A server that crashed may not be known to be dead yet.
-	if brokeOff(t.seen.requests) {
+	if brokeOff(t.seen.Requests) {
 		t.server.AwaitDeath()
 	}
 	t.files.Metrics = settle(ctx, t.server, t.arm.asked, &t.Server)
 	if t.arm.Mode != "" && t.server.Admin != "" {
-		from := timeline.At(t.seen.start.Add(record.Duration(t.Warmup)))
+		from := timeline.At(t.seen.Start.Add(record.Duration(t.Warmup)))
 		t.Server.Readings = thinned(within(readings(ctx, t.server, from), t.Window))
 	}
 }
@@ -149,7 +146,7 @@ func (t *trial) readCounters(ctx context.Context) {
 // joinStamps reads the server's stamps and joins them with the clients' stamps. Without stamps of
 // the server, the client's are recorded alone.
 func (t *trial) joinStamps(ctx context.Context) error {
-	t.files.Stamps = t.seen.stamps
+	t.files.Stamps = t.seen.Stamps
 	if !t.plan.accounts(t.arm) || !t.server.Alive() {
 		return nil
 	}
@@ -158,7 +155,7 @@ func (t *trial) joinStamps(ctx context.Context) error {
 		return err
 	}
 	t.Server.StampsLost = lost
-	join(t.seen.start, t.seen.stamps, t.seen.seqs, stamps)
+	join(t.seen.Start, t.seen.Stamps, t.seen.Seqs, stamps)
 	return nil
 }
 
@@ -182,7 +179,7 @@ func (t *trial) stop() error {
 // write records the trial in dir. It includes the end of the server's log, and is called once.
 func (t *trial) write(dir *record.Dir) error {
 	t.files.Log = t.server.Output()
-	return dir.WriteTrial(t.Trial, t.seen.requests, t.files)
+	return dir.WriteTrial(t.Trial, t.seen.Requests, t.files)
 }
 
 // brokeOff reports whether the last request to end was refused or reset: the server may be gone. A
@@ -204,62 +201,45 @@ func unknownServer() record.ServerSide {
 // beforehand how many requests a closed loop will send.
 const cycle = 4096
 
-// An observed holds the clients' view of a trial. requests and stamps have the same length and
-// order. Times are nanoseconds since start.
-type observed struct {
-	requests []record.Request
-	stamps   []record.Stamps // the client's stamps of each request
-	seqs     []uint64        // the numbers of a closed loop's requests, ascending; nil in an open loop: see join
-	start    time.Time       // zero of the times in requests and stamps
-	client   record.ClientSide
-	ran      bool    // false when the load ran out of ports or descriptors
-	clocks   *Clocks // of a load that another machine sent, else nil
-}
-
-// drive sends the arm's load to the server while clocks watches both.
-func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (observed, error) {
-	p, c := t.plan, t.arm.Clients
+// drive sends the arm's load to the server while clocks watches both. shards are the clocks of a load that
+// another machine sent, else nil.
+func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (got load.ClosedResult, shards *Clocks, err error) {
+	p, c, think := t.plan, t.arm.Clients, t.arm.load.Think
 	var trace arrivals.Trace
-	var err error
 	if c.Closed() {
 		trace.Which, trace.Demand = p.scenario.Which(), p.scenario.Demands(cycle, t.Seed, p.iters())
 	} else if trace, err = p.trace(t.arm, t.Block-1, p.span()); err != nil {
-		return observed{}, err
+		return got, nil, err
 	}
 	o := p.loadOn(t.server.Addr, c, trace)
 	// What starves since the warm-up need not time out before the trial ends.
 	o.Warmup = record.Duration(p.Warmup)
 	o.Started, o.Moments, o.Moment, o.Closing = clocks.Begin, clocks.Moments(), clocks.Moment, clocks.Closing
-	if !c.Closed() {
-		result, used, err := attack(ctx, p.opts.Site, o)
-		if err != nil {
-			return observed{}, err
+	if c.Closed() {
+		// A closed loop has no schedule, so it is told how long to go on.
+		o.Duration, o.Seed = record.Duration(p.Window), t.Seed
+		// Each client draws its pauses from a generator of its own.
+		if think != (workload.Dist{}) {
+			o.Pause = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
 		}
-		return seen(result, nil, used), nil
 	}
-	// A closed loop has no schedule, so it is told how long to go on.
-	o.Duration, o.Seed = record.Duration(p.Window), t.Seed
-	// Each client draws its pauses from a generator of its own.
-	if think := t.arm.load.Think; think != (workload.Dist{}) {
-		o.Pause = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
+	got, shards, err = send(ctx, p.opts.Site, o, think)
+	if err == nil && got.Exhausted > 0 {
+		err = errOutOfPorts
 	}
-	result, used, err := closed(ctx, p.opts.Site, o, t.arm.load.Think)
-	if err != nil {
-		return observed{}, err
-	}
-	got := seen(&result.Result, result.Seqs, used)
-	if got.client.Pending = result.Cut; c.Session > 0 {
-		got.client.Sessions = load.SumSessions(result.Sessions)
-	}
-	return got, nil
+	return got, shards, err
 }
 
-// seen returns a load's result as the clients' view. used is nil for a load of this machine.
-func seen(r *load.Result, seqs []uint64, used *Clocks) observed {
-	return observed{r.Requests, r.Stamps, seqs, r.Start, record.ClientSide{
+// clientSide returns what the clients c tell of a trial, apart from the clocks of their machine.
+func clientSide(r load.ClosedResult, c record.Clients) record.ClientSide {
+	side := record.ClientSide{
 		Dialled: r.Dialled, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
-		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: &r.Proof.Proof,
-	}, r.Exhausted == 0, used}
+		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: &r.Proof.Proof, Pending: r.Cut,
+	}
+	if c.Session > 0 {
+		side.Sessions = load.SumSessions(r.Sessions)
+	}
+	return side
 }
 
 // loadOn returns the options of a load that sends trace to the server at addr. The clients'
