@@ -105,7 +105,7 @@ func (f *doctorFlags) run(cmd *cobra.Command, args []string) (err error) {
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	knowSelf(&f.Options)
 	// Wrong --server-cpus or --load-cpus are found here.
-	survey, err := experiment.NewSurvey(f.Options)
+	cpus, err := experiment.CPUs(f.Options)
 	if err != nil {
 		return err
 	}
@@ -119,9 +119,9 @@ func (f *doctorFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	m := machine(survey, f.out)
+	m := machine(cpus, f.out)
 	m.Scenario, m.Window = f.asked.Name, time.Duration(f.asked.Protocol.Window)
-	err = f.measure(cmd.Context(), survey, m, show)
+	err = f.measure(cmd.Context(), cpus, m, show)
 	show.done()
 	if cmd.Context().Err() != nil {
 		return &exitError{exitInterrupted, errors.New("interrupted; nothing is judged")}
@@ -141,10 +141,10 @@ func (f *doctorFlags) run(cmd *cobra.Command, args []string) (err error) {
 
 // machine reads the properties of this machine that need no measuring. out is the directory for
 // records. The CPUs are the ones that a comparison would use now.
-func machine(survey *experiment.Survey, out string) *doctor.Machine {
+func machine(cpus host.Sides, out string) *doctor.Machine {
 	m := &doctor.Machine{
 		Root: os.DirFS("/"), Environ: os.Environ(), Out: out, Need: record.MaxBytes,
-		ServerCPUs: survey.CPUs.Server, LoadCPUs: survey.CPUs.Load, Pinned: survey.CPUs.Pin,
+		ServerCPUs: cpus.Server, LoadCPUs: cpus.Load, Pinned: cpus.Pin,
 	}
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
@@ -174,26 +174,32 @@ func watch(ctx context.Context, m *doctor.Machine, span time.Duration) {
 // measure fills in the properties that take time to measure. The clock is watched all along, and
 // steal is the larger of a quiet and a loaded time. It returns early without an error when ctx
 // ends; the caller asks ctx.
-func (f *doctorFlags) measure(ctx context.Context, survey *experiment.Survey, m *doctor.Machine, show *progress) error {
+func (f *doctorFlags) measure(ctx context.Context, cpus host.Sides, m *doctor.Machine, show *progress) error {
 	// The look at the clock ends with the function, however that ends.
 	clock := doctor.WatchClock(doctor.SystemClock(), watchClock)
 	defer func() { m.Clock = clock() }()
 	before := snap(m)
 	watch(ctx, m, watchOthers)
-	err := survey.OnLoadCPUs(func() { m.Lateness = doctor.Lateness(ctx, load.Sleep, sleeps, sleepOf) })
-	if err != nil || ctx.Err() != nil {
+	// The load's lateness is that of a thread on its CPUs.
+	undo, err := cpus.BindLoad()
+	if err != nil {
 		return err
 	}
+	m.Lateness = doctor.Lateness(ctx, load.Sleep, sleeps, sleepOf)
+	undo()
+	if ctx.Err() != nil {
+		return nil
+	}
 	// The steps run one after the other, as each would disturb the next.
-	m.Pause = survey.Pause()
+	m.Pause = host.Pause(cpus)
 	// All that needs servers.
 	if !f.quick && ctx.Err() == nil {
 		show.update("asking a null server", 0, 1, nullSpan)
 		m.Gap.Span = nullSpan
-		m.Gap.Longest, m.Gap.Replies, m.Gap.Err = survey.Gap(ctx, nullMode, nullSpan)
+		m.Gap.Longest, m.Gap.Replies, m.Gap.Err = experiment.Gap(ctx, cpus, f.Self, nullMode, nullSpan)
 		if ctx.Err() == nil {
 			show.update("measuring the load engine itself", 0, 1, nullSpan)
-			floor, err := survey.Floor(ctx)
+			floor, err := experiment.Floor(ctx, cpus, f.Self)
 			if m.Engine.Err = err; err == nil {
 				m.Engine = doctor.Engine{Rate: floor.Rate, P50: floor.P50, P99: floor.P99}
 			}
@@ -318,11 +324,11 @@ func (f *compareFlags) seeMachine(ctx context.Context) (line string, err error) 
 	if f.Site != nil {
 		return "", nil
 	}
-	survey, err := experiment.NewSurvey(f.Options)
+	cpus, err := experiment.CPUs(f.Options)
 	if err != nil {
 		return "", err
 	}
-	m := machine(survey, f.out)
+	m := machine(cpus, f.out)
 	clock := doctor.WatchClock(doctor.SystemClock(), briefWatch)
 	watch(ctx, m, briefWatch)
 	m.Clock = clock()

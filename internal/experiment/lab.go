@@ -134,12 +134,8 @@ func chooseCPUs(o Options, needs scenario.Needs) (host.Sides, error) {
 		return sets, nil
 	case err != nil:
 		return sets, err
-	// n CPUs for the server. If the scenario needs all of them, the load gets the last one as well.
-	case !told && len(all) >= 2:
-		n := max(len(all)/2, min(needs.ServerCPUs, len(all)))
-		sets.Server, sets.Load = all[:n], all[min(n, len(all)-1):]
-		sets.Shared = n == len(all)
-		return sets, nil
+	case !told:
+		sets.Server = all[:max(len(all)/2, min(needs.ServerCPUs, len(all)), 1)]
 	}
 	if o.ServerCPUs != "" {
 		if sets.Server, err = parseCPUs("--server-cpus", o.ServerCPUs, all); err != nil {
@@ -151,15 +147,15 @@ func chooseCPUs(o Options, needs scenario.Needs) (host.Sides, error) {
 			return sets, err
 		}
 	}
-	// If one side is given, the other takes the remaining CPUs, if there are any. If no CPU
-	// remains, the load shares the server's last one.
+	// A side without a list takes the remaining CPUs, if there are any. If no CPU remains, the load
+	// shares the server's last one.
 	if o.LoadCPUs == "" {
 		sets.Load = sets.Server[len(sets.Server)-1:]
 		if rest := all.Without(sets.Server); len(rest) > 0 {
 			sets.Load = rest
 		}
 	}
-	if rest := all.Without(sets.Load); o.ServerCPUs == "" && len(rest) > 0 {
+	if rest := all.Without(sets.Load); told && o.ServerCPUs == "" && len(rest) > 0 {
 		sets.Server = rest
 	}
 	// Flags may overlap in part.
@@ -182,9 +178,13 @@ func parseCPUs(flag, list string, allowed record.CPUs) (record.CPUs, error) {
 	return set, nil
 }
 
+// CPUs returns the CPUs that a comparison would give to server and load. It starts nothing, and of the
+// options it reads only Site, Engine, Pin and the lists of CPUs. An [*Impossible] error tells how to change them.
+func CPUs(o Options) (host.Sides, error) { return chooseCPUs(o, scenario.Needs{}) }
+
 // ServerCPUs returns how many CPUs a comparison would give to the server, at least 1. It starts nothing.
 func ServerCPUs(o Options) (int, error) {
-	sets, err := chooseCPUs(o, scenario.Needs{})
+	sets, err := CPUs(o)
 	return max(len(sets.Server), 1), err
 }
 

@@ -19,58 +19,26 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A Survey measures the machine in the way in which a comparison with the same options would use
-// it. It compares nothing. It is not safe for concurrent use.
+// Gap starts the program self as a server of the given mode and requests a short fixed reply over one
+// connection, each time as soon as the last reply has come, for the time span. longest is the longest time
+// between two replies, or from the last reply to the end.
 //
-// It serves the command doctor, which tells whether a machine is fit for measuring. Each method
-// starts what it needs and stops it again.
-type Survey struct {
-	CPUs host.Sides // CPUs of the servers and of the load
-	self string
-}
-
-// NewSurvey returns a Survey. It chooses the CPUs as [Plan] does, and reads only the options Self,
-// ServerCPUs, LoadCPUs, Pin and Engine. An [*Impossible] error tells how to change them.
-func NewSurvey(o Options) (*Survey, error) {
-	cpus, err := chooseCPUs(o, scenario.Needs{})
-	if err != nil {
-		return nil, err
-	}
-	return &Survey{cpus, o.Self}, nil
-}
-
-// Pause measures, in 0.6 s, how long the platform takes a busy thread off the first CPU of each side. It
-// returns a negative value where threads cannot be bound to CPUs.
-func (s *Survey) Pause() time.Duration { return host.Pause(s.CPUs) }
-
-// OnLoadCPUs runs f while all threads of this process are bound to the load's CPUs.
-func (s *Survey) OnLoadCPUs(f func()) error {
-	undo, err := s.CPUs.BindLoad()
-	if err != nil {
-		return err
-	}
-	defer undo()
-	f()
-	return nil
-}
-
-// Gap starts a server of the given mode and requests a short fixed reply over one connection, each time
-// as soon as the last reply has come, for the time span. longest is the longest time between two
-// replies, or from the last reply to the end.
-func (s *Survey) Gap(ctx context.Context, mode string, span time.Duration) (longest time.Duration, replies int, err error) {
-	err = withLab(s.CPUs, lab{}, func(l lab) error {
+// Gap and Floor serve the command doctor, which tells whether a machine is fit for measuring: they measure it
+// as a comparison on these CPUs would use it. Each stops what it starts.
+func Gap(ctx context.Context, cpus host.Sides, self, mode string, span time.Duration) (longest time.Duration, replies int, err error) {
+	err = withLab(cpus, lab{}, func(l lab) error {
 		// One connection and a reply that costs next to nothing: a long gap is most likely a pause
 		// of the machine.
 		arm := scenario.Arm{Mode: mode}
 		asked := scenario.Scenario{Workload: scenario.Workload{Method: http.MethodGet, Path: "/plaintext"}}
-		server, err := l.launcher.Start(ctx, arm.Argv(s.self, 1, record.StampsOff), asked.ReadyPath(arm))
+		server, err := l.launcher.Start(ctx, arm.Argv(self, 1, record.StampsOff), asked.ReadyPath(arm))
 		if err != nil {
 			return err
 		}
 		defer server.Kill()
 		result, err := load.Closed(ctx, load.Options{
 			Clients: record.Clients{Connections: 1, KeepAlive: true},
-			Targets: asked.Targets(server.Addr), Warmup: probeWarmup, Duration: span, Shared: s.CPUs.Shared,
+			Targets: asked.Targets(server.Addr), Warmup: probeWarmup, Duration: span, Shared: cpus.Shared,
 		})
 		if err != nil {
 			return err
@@ -103,10 +71,10 @@ func longestGap(r load.ClosedResult, span time.Duration) time.Duration {
 }
 
 // Floor measures, in half a second, the time that the load itself adds to every response time. It
-// uses a server that does next to nothing. The result tells at which rate.
-func (s *Survey) Floor(ctx context.Context) (f *record.Floor, err error) {
-	err = withLab(s.CPUs, lab{}, func(l lab) error {
-		f, err = l.floor(ctx, s.self, load.DefaultEngine, s.CPUs.Shared)
+// uses a server that does next to nothing, of the program self. The result tells at which rate.
+func Floor(ctx context.Context, cpus host.Sides, self string) (f *record.Floor, err error) {
+	err = withLab(cpus, lab{}, func(l lab) error {
+		f, err = l.floor(ctx, self, load.DefaultEngine, cpus.Shared)
 		return err
 	})
 	return f, err
