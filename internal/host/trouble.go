@@ -16,8 +16,8 @@ import (
 
 // A look holds the CPU times of the machine, in seconds since boot, at one moment.
 //
-// All figures of others are differences of two looks. A Watchdog takes a look between windows, and a
-// meter adds up the differences by their cause: hypervisor, interrupts, named programs, and the rest.
+// All figures of others are differences of two looks. A Watchdog takes a look between windows, and
+// adds up the differences by their cause: hypervisor, interrupts, named programs, and the rest.
 type look struct {
 	at       time.Time
 	cpus     map[int]cpuTime
@@ -40,12 +40,14 @@ type program struct {
 	used, waited float64 // CPU seconds of the program, and of the children it has waited for
 }
 
-// A meter adds up, by program, the CPU time used between its looks at the machine.
-type meter struct {
+// A Watchdog watches the machine during a run, adds up by program the CPU time used between its looks, and
+// reports what takes CPU time from the run. It is not safe for concurrent use. A nil Watchdog does nothing.
+type Watchdog struct {
 	parts []int // pids of this process and of servers that ran before the run; their descendants are part of the run
 	cpus  Sides
+	tell  func(record.Trouble)    // may be nil
+	told  map[record.Trouble]bool // by cause, CPU and PID alone
 
-	looks       int
 	first, last look
 	ours        float64           // CPU time of this process, its children and the other parts
 	taken       map[int]*consumer // CPU time of other programs on the CPUs in use, by pid
@@ -59,34 +61,47 @@ type consumer struct {
 	on   map[int]float64 // seconds, by the CPU where it was seen
 }
 
-// newMeter returns a meter for the process self and its descendants.
-func newMeter(self int, cpus Sides) *meter {
-	return &meter{parts: []int{self}, cpus: cpus, taken: map[int]*consumer{}, softirqd: map[int]float64{}, own: map[int]float64{}}
+// NewWatchdog returns a Watchdog that has taken its first look. tell is called from Between with each
+// cause; it may be nil.
+func NewWatchdog(cpus Sides, tell func(record.Trouble)) *Watchdog {
+	w := newWatchdog(os.Getpid(), cpus, tell)
+	w.add(lookAtMachine())
+	return w
 }
 
-// add adds the next look. The time that a program used since the last look counts for the CPU on
-// which the program is seen now.
-func (m *meter) add(now look) {
-	m.looks++
-	if m.looks == 1 {
-		m.first, m.last = now, now
+// newWatchdog returns a Watchdog without a look, for a run of the process self and its descendants.
+func newWatchdog(self int, cpus Sides, tell func(record.Trouble)) *Watchdog {
+	return &Watchdog{
+		parts: []int{self}, cpus: cpus, tell: tell, told: map[record.Trouble]bool{},
+		taken: map[int]*consumer{}, softirqd: map[int]float64{}, own: map[int]float64{},
+	}
+}
+
+// add adds the next look, unless the machine did not tell its counters. The time that a program used
+// since the last look counts for the CPU on which the program is seen now.
+func (w *Watchdog) add(now look) {
+	if len(now.cpus) == 0 {
 		return
 	}
-	m.ours += max(0, m.oursUntil(now)-m.oursUntil(m.last))
-	inUse := m.used(now)
+	if len(w.last.cpus) == 0 {
+		w.first, w.last = now, now
+		return
+	}
+	w.ours += max(0, w.oursUntil(now)-w.oursUntil(w.last))
+	inUse := w.used(now)
 	for pid, p := range now.programs {
-		used := since(p, m.last.programs, pid)
+		used := since(p, w.last.programs, pid)
 		cpu, daemon := softirqThread(p.name)
 		switch {
 		// Only time on the CPUs in use disturbs the run.
-		case used <= 0 || now.descends(pid, m.parts) || !slices.Contains(inUse, p.cpu):
+		case used <= 0 || now.descends(pid, w.parts) || !slices.Contains(inUse, p.cpu):
 		case daemon:
-			m.softirqd[cpu] += used
+			w.softirqd[cpu] += used
 		default:
-			c := m.taken[pid]
+			c := w.taken[pid]
 			if c == nil {
 				c = &consumer{on: map[int]float64{}}
-				m.taken[pid] = c
+				w.taken[pid] = c
 			}
 			// A program can change its name; the last one counts.
 			c.name = p.name
@@ -94,9 +109,9 @@ func (m *meter) add(now look) {
 		}
 	}
 	for tid, t := range now.threads {
-		m.own[t.cpu] += max(0, since(t, m.last.threads, tid))
+		w.own[t.cpu] += max(0, since(t, w.last.threads, tid))
 	}
-	m.last = now
+	w.last = now
 }
 
 // since returns the CPU time that a program used after an earlier look.
@@ -118,9 +133,9 @@ func softirqThread(name string) (cpu int, ok bool) {
 
 // oursUntil returns the CPU time of all processes of the run up to a look, including ended ones that
 // were waited for.
-func (m *meter) oursUntil(l look) (sum float64) {
+func (w *Watchdog) oursUntil(l look) (sum float64) {
 	for pid, p := range l.programs {
-		if l.descends(pid, m.parts) {
+		if l.descends(pid, w.parts) {
 			sum += p.used + p.waited
 		}
 	}
@@ -144,24 +159,24 @@ func (l look) descends(pid int, from []int) bool {
 }
 
 // used returns the CPUs of server and load, ascending; all CPUs if they are not bound.
-func (m *meter) used(l look) (set record.CPUs) {
-	if len(m.cpus.Server)+len(m.cpus.Load) == 0 || !m.cpus.Pin {
+func (w *Watchdog) used(l look) (set record.CPUs) {
+	if len(w.cpus.Server)+len(w.cpus.Load) == 0 || !w.cpus.Pin {
 		for cpu := range l.cpus {
 			set = append(set, cpu)
 		}
 	} else {
-		set = slices.Concat(m.cpus.Server, m.cpus.Load)
+		set = slices.Concat(w.cpus.Server, w.cpus.Load)
 	}
 	slices.Sort(set)
 	return slices.Compact(set)
 }
 
 // side returns which side uses a CPU: the server, the load, or both.
-func (m *meter) side(cpu int) record.Side {
-	server, load := slices.Contains(m.cpus.Server, cpu), slices.Contains(m.cpus.Load, cpu)
+func (w *Watchdog) side(cpu int) record.Side {
+	server, load := slices.Contains(w.cpus.Server, cpu), slices.Contains(w.cpus.Load, cpu)
 	switch {
 	// A CPU of both sides, or of neither, is not one side's.
-	case !m.cpus.Pin || m.cpus.Shared || server == load:
+	case !w.cpus.Pin || w.cpus.Shared || server == load:
 		return record.BothSides
 	case server:
 		return record.ServerSideCPU
@@ -173,9 +188,9 @@ func (m *meter) side(cpu int) record.Side {
 const leastShare = .001
 
 // others returns the sum of all looks; nil before the second look.
-func (m *meter) others() *record.Others {
-	span := m.last.at.Sub(m.first.at).Seconds()
-	if m.looks < 2 || span <= 0 || len(m.last.cpus) == 0 {
+func (w *Watchdog) others() *record.Others {
+	span := w.last.at.Sub(w.first.at).Seconds()
+	if span <= 0 {
 		return nil
 	}
 	o := &record.Others{Seconds: span, Troubles: []record.Trouble{}}
@@ -184,31 +199,31 @@ func (m *meter) others() *record.Others {
 			o.Troubles = append(o.Troubles, t)
 		}
 	}
-	used := m.used(m.last)
-	strange := m.strangePackets()
+	used := w.used(w.last)
+	strange := w.strangePackets()
 	// unnamed is the busy time of the CPUs in use, less the run's own and the named programs' time.
-	unnamed := -m.ours
-	for cpu, now := range m.last.cpus {
+	unnamed := -w.ours
+	for cpu, now := range w.last.cpus {
 		// Steal is over all CPUs of the machine; the causes below are of the CPUs in use.
-		then := m.first.cpus[cpu]
-		o.Steal += max(0, now.steal-then.steal) / span / float64(len(m.last.cpus))
+		then := w.first.cpus[cpu]
+		o.Steal += max(0, now.steal-then.steal) / span / float64(len(w.last.cpus))
 		if !slices.Contains(used, cpu) {
 			continue
 		}
-		unnamed += now.busy - then.busy - m.softirqd[cpu]
+		unnamed += now.busy - then.busy - w.softirqd[cpu]
 		lost := func(cause record.Cause, seconds float64) {
-			add(record.Trouble{Cause: cause, CPU: cpu, Side: m.side(cpu), Share: seconds / span})
+			add(record.Trouble{Cause: cause, CPU: cpu, Side: w.side(cpu), Share: seconds / span})
 		}
 		lost(record.Stolen, now.steal-then.steal)
 		lost(record.Interrupt, now.irq-then.irq)
 		// Only the share of packets from outside counts: the rest is the load's own traffic.
-		lost(record.SoftIRQ, strange*(now.softirq-then.softirq+m.softirqd[cpu]))
+		lost(record.SoftIRQ, strange*(now.softirq-then.softirq+w.softirqd[cpu]))
 		// This process belongs on the load's CPUs. Its threads on a server's CPU disturb the server.
-		if m.side(cpu) == record.ServerSideCPU {
-			lost(record.Own, m.own[cpu])
+		if w.side(cpu) == record.ServerSideCPU {
+			lost(record.Own, w.own[cpu])
 		}
 	}
-	for _, t := range m.named(span) {
+	for _, t := range w.named(span) {
 		unnamed -= t.Share * span
 		add(t)
 	}
@@ -221,9 +236,9 @@ func (m *meter) others() *record.Others {
 const mostNamed = 8
 
 // named returns the programs that took most CPU time over a span of seconds, the largest first.
-func (m *meter) named(span float64) (all []record.Trouble) {
+func (w *Watchdog) named(span float64) (all []record.Trouble) {
 	// A program counts as a whole, for the CPU where it was seen most; ties go to the lower CPU.
-	for pid, c := range m.taken {
+	for pid, c := range w.taken {
 		sum, most := 0., -1
 		for cpu, seconds := range c.on {
 			sum += seconds
@@ -232,7 +247,7 @@ func (m *meter) named(span float64) (all []record.Trouble) {
 			}
 		}
 		if sum/span >= leastShare {
-			all = append(all, record.Trouble{Cause: record.Program, CPU: most, Side: m.side(most), Share: sum / span, Program: c.name, PID: pid})
+			all = append(all, record.Trouble{Cause: record.Program, CPU: most, Side: w.side(most), Share: sum / span, Program: c.name, PID: pid})
 		}
 	}
 	slices.SortFunc(all, largestFirst)
@@ -246,8 +261,8 @@ func largestFirst(a, b record.Trouble) int {
 
 // strangePackets returns the ratio of the packets that did not come by loopback, 0 when unknown. The
 // kernel counts soft interrupts for all packets together; the loopback packets belong to the load.
-func (m *meter) strangePackets() float64 {
-	all, own := m.last.packets-m.first.packets, m.last.loopback-m.first.loopback
+func (w *Watchdog) strangePackets() float64 {
+	all, own := w.last.packets-w.first.packets, w.last.loopback-w.first.loopback
 	if all <= 0 {
 		return 0
 	}
@@ -259,7 +274,7 @@ const (
 	// belongs to no named program is the difference of two clocks that tick at different times, so
 	// its limit, toldPassing, is higher.
 	toldShare, toldPassing = .03, .10
-	// toldAfter is how long a meter watches before its first report.
+	// toldAfter is how long a Watchdog watches before its first report.
 	toldAfter = 3 * time.Second
 )
 
@@ -269,43 +284,19 @@ const lookEvery = time.Second
 
 const mostTold = 4 // reports during a run; the result holds all causes
 
-// A Watchdog watches the machine during a run and reports what takes CPU time from it. It is not safe
-// for concurrent use. A nil Watchdog does nothing in Between and Guest.
-type Watchdog struct {
-	meter *meter
-	looks func() look // an empty one where the machine does not tell
-	tell  func(record.Trouble)
-	told  map[record.Trouble]bool // by cause, CPU and PID alone
-}
-
-// NewWatchdog returns a Watchdog that has taken its first look. tell is called from Between with each
-// cause; it may be nil.
-func NewWatchdog(cpus Sides, tell func(record.Trouble)) *Watchdog {
-	w := &Watchdog{meter: newMeter(os.Getpid(), cpus), looks: lookAtMachine, tell: tell, told: map[record.Trouble]bool{}}
-	w.look()
-	return w
-}
-
-// look adds one look to the meter, if the machine tells its counters.
-func (w *Watchdog) look() {
-	if now := w.looks(); len(now.cpus) > 0 {
-		w.meter.add(now)
-	}
-}
-
 // Between takes a look and reports new causes. Call it between windows. A cause is reported once, when
 // it has taken enough CPU time.
 func (w *Watchdog) Between() {
-	if w == nil || time.Since(w.meter.last.at) < lookEvery {
+	if w == nil || time.Since(w.last.at) < lookEvery {
 		return
 	}
-	w.look()
+	w.add(lookAtMachine())
 	w.report()
 }
 
 // report calls tell with each new cause that matters, up to mostTold in all.
 func (w *Watchdog) report() {
-	o := w.meter.others()
+	o := w.others()
 	if o == nil || w.tell == nil || o.Seconds < toldAfter.Seconds() {
 		return
 	}
@@ -328,11 +319,11 @@ func (w *Watchdog) report() {
 
 // Guest makes a server that was already running, and its descendants, a part of the run.
 func (w *Watchdog) Guest(pid int) {
-	if w == nil || pid <= 0 || slices.Contains(w.meter.parts, pid) {
+	if w == nil || pid <= 0 || slices.Contains(w.parts, pid) {
 		return
 	}
-	w.meter.parts = append(w.meter.parts, pid)
-	delete(w.meter.taken, pid) // it may have been counted as a stranger
+	w.parts = append(w.parts, pid)
+	delete(w.taken, pid) // it may have been counted as a stranger
 }
 
 // End takes the last look and returns the sum over the whole run; nil where the machine does not tell.
@@ -340,8 +331,8 @@ func (w *Watchdog) End() *record.Others {
 	if w == nil {
 		return nil
 	}
-	w.look()
-	return w.meter.others()
+	w.add(lookAtMachine())
+	return w.others()
 }
 
 // lookAtMachine reads the kernel's counters. Parts that cannot be read stay empty, such as the programs

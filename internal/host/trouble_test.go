@@ -31,7 +31,7 @@ const (
 // Over 10 s every cause is told with its amount, and nothing of what the run uses itself.
 func TestTroubleSaysWhoTookWhat(t *testing.T) {
 	t.Parallel()
-	m := newMeter(selfPID, twoCPUs())
+	m := newWatchdog(selfPID, twoCPUs(), nil)
 	m.parts = append(m.parts, guestPID)
 	m.add(lookedAt(0, map[int]cpuTime{0: {idle: 5}, 1: {idle: 5}}, map[int]program{
 		selfPID: {name: "schedlab", cpu: 1, used: 1}, guestPID: {name: "prod", cpu: 0, used: 50}, noisyPID: {name: "ffmpeg", cpu: 0, began: 7, used: 90},
@@ -68,7 +68,7 @@ func TestTroubleSaysWhoTookWhat(t *testing.T) {
 // A pid that another program got is not charged with the first one's time.
 func TestTroubleKnowsReusedPids(t *testing.T) {
 	t.Parallel()
-	m := newMeter(selfPID, twoCPUs())
+	m := newWatchdog(selfPID, twoCPUs(), nil)
 	cpus := map[int]cpuTime{0: {}, 1: {}}
 	m.add(lookedAt(0, cpus, map[int]program{noisyPID: {name: "old", began: 1, used: 3}}, nil))
 	m.add(lookedAt(1, cpus, map[int]program{noisyPID: {name: "new", began: 2, used: .25}}, nil))
@@ -81,7 +81,7 @@ func TestTroubleKnowsReusedPids(t *testing.T) {
 // Where nothing is bound, all CPUs are in use by both sides.
 func TestTroubleUnpinned(t *testing.T) {
 	t.Parallel()
-	m := newMeter(selfPID, Sides{Shared: true})
+	m := newWatchdog(selfPID, Sides{Shared: true}, nil)
 	m.add(lookedAt(0, map[int]cpuTime{0: {}, 5: {}}, nil, map[int]program{selfPID: {}}))
 	m.add(lookedAt(1, map[int]cpuTime{0: {}, 5: {steal: .5}}, nil, map[int]program{selfPID: {used: 1}}))
 	want := []record.Trouble{{Cause: record.Stolen, CPU: 5, Side: record.BothSides, Share: .5}}
@@ -95,22 +95,21 @@ func TestTroubleUnpinned(t *testing.T) {
 func TestTroubleIsToldOnce(t *testing.T) {
 	t.Parallel()
 	var told []record.Trouble
-	w := &Watchdog{meter: newMeter(selfPID, twoCPUs()), told: map[record.Trouble]bool{}, tell: func(tr record.Trouble) { told = append(told, tr) }}
+	w := newWatchdog(selfPID, twoCPUs(), func(tr record.Trouble) { told = append(told, tr) })
 	second := 0.
-	w.looks = func() look {
-		defer func() { second++ }()
-		return lookedAt(second, map[int]cpuTime{0: {steal: .12 * second, busy: .1 * second}, 1: {steal: .02 * second}}, nil, nil)
+	look := func() {
+		w.add(lookedAt(second, map[int]cpuTime{0: {steal: .12 * second, busy: .1 * second}, 1: {steal: .02 * second}}, nil, nil))
+		w.report()
+		second++
 	}
 	for range 3 {
-		w.look()
-		w.report()
+		look()
 	}
 	if len(told) != 0 {
 		t.Errorf("told within three seconds: %+v", told)
 	}
 	for range 5 {
-		w.look()
-		w.report()
+		look()
 	}
 	want := []record.Trouble{{Cause: record.Stolen, CPU: 0, Side: record.ServerSideCPU, Share: .12}}
 	if diff := cmp.Diff(want, told, nearly); diff != "" {
@@ -144,7 +143,7 @@ func TestStealIsNotForeign(t *testing.T) {
 // A host with many small programs has the largest named and the others in one sum.
 func TestTroubleSumsSmallPrograms(t *testing.T) {
 	t.Parallel()
-	m := newMeter(selfPID, twoCPUs())
+	m := newWatchdog(selfPID, twoCPUs(), nil)
 	cpus := func(busy float64) map[int]cpuTime { return map[int]cpuTime{0: {busy: busy}, 1: {}} }
 	m.add(lookedAt(0, cpus(0), nil, nil))
 	many := map[int]program{}

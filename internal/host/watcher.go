@@ -166,14 +166,11 @@ func (w *Watcher) End() Reading {
 // wanted or could not be read. An overloaded server may answer a scrape most of a second late, so the
 // change is scaled from the time between the replies to the window.
 func (w *Watcher) Connections() *record.Connections {
-	last := w.counts[1]
-	if _, has := w.counts[0]["schedlab_connections_open"]; !has || last == nil {
+	accepted, done := w.Counted("schedlab_connections_accepted_total"), w.Counted("schedlab_connections_done_total")
+	if accepted == nil || done == nil {
 		return nil
 	}
-	change := func(name string) float64 { return w.counter("schedlab_connections_" + name + "_total") }
-	return &record.Connections{
-		Accepted: change("accepted"), Done: change("done"), Open: last["schedlab_connections_open"],
-	}
+	return &record.Connections{Accepted: *accepted, Done: *done, Open: w.counts[1]["schedlab_connections_open"]}
 }
 
 // Counted returns the growth of one of the server's counters in the window; nil if the server has
@@ -182,12 +179,8 @@ func (w *Watcher) Counted(name string) *float64 {
 	if _, has := w.counts[0][name]; !has || w.counts[1] == nil {
 		return nil
 	}
-	return new(w.counter(name))
-}
-
-// counter returns the growth of one of the server's counters, scaled to the window.
-func (w *Watcher) counter(name string) float64 {
-	return w.window.Seconds() / w.counted[1].Sub(w.counted[0]).Seconds() * (w.counts[1][name] - w.counts[0][name])
+	// The replies may be further apart than the window is long, or less.
+	return new(w.window.Seconds() / w.counted[1].Sub(w.counted[0]).Seconds() * (w.counts[1][name] - w.counts[0][name]))
 }
 
 // LoopBusy is the name of the server's counter of the CPU time of its event loops, in seconds.
