@@ -47,7 +47,8 @@ It needs kubectl, a namespace in which you may create Jobs, Pods, Secrets, Roles
 NetworkPolicies, and schedlab's image where the cluster can pull it
 (docs/guide/cluster.md). It installs no operator and no custom resource.`,
 	}
-	cmd.AddCommand(newClusterRun(), newClusterRender(), newClusterCollect(), newClusterClean(), newShard(), newCollector(), newPack(), newInterrupt())
+	cmd.AddCommand(newClusterRun(), newClusterRender(), newClusterCollect(), newClusterClean())
+	cmd.AddCommand(podCommands()...)
 	return cmd
 }
 
@@ -213,21 +214,18 @@ func (f *clusterFlags) job(args []string) (cluster.Job, error) {
 		f.Name = "schedlab-" + hex.EncodeToString(random[:3])
 	}
 	f.Token = hex.EncodeToString(random[3:])
-	switch {
-	case !slices.Contains(measures, args[0]):
-		return cluster.Job{}, usagef("a cluster runs %s, not %q; give it after --, like: schedlab cluster run --image IMAGE -- compare quick", strings.Join(measures, ", "), args[0])
-	case f.Image == "":
-		return cluster.Job{}, usagef("no --image: build deploy/Dockerfile, push it where the cluster can pull it, and name it, best by digest")
-	case !objectName.MatchString(f.Name):
-		return cluster.Job{}, usagef("--name %q: give 2 to 40 small letters, digits and hyphens, a letter first", f.Name)
-	case f.Shards < 1 || f.Shards > 1000:
-		return cluster.Job{}, usagef("--shards %d: give 1 to 1000", f.Shards)
-	case f.ServerCPU < 1:
-		return cluster.Job{}, usagef("--server-cpu %d: give whole CPUs, at least 1", f.ServerCPU)
-	case !quantity.MatchString(f.ShardCPU):
-		return cluster.Job{}, usagef("--shard-cpu %q: give a number of CPUs, like 2 or 500m", f.ShardCPU)
-	case f.deadline < time.Minute:
-		return cluster.Job{}, usagef("--deadline %v: give at least a minute", f.deadline)
+	err := mistakes{
+		{!slices.Contains(measures, args[0]), fmt.Sprintf("a cluster runs %s, not %q; give it after --, like: schedlab cluster run --image IMAGE -- compare quick",
+			strings.Join(measures, ", "), args[0])},
+		{f.Image == "", "no --image: build deploy/Dockerfile, push it where the cluster can pull it, and name it, best by digest"},
+		{!objectName.MatchString(f.Name), fmt.Sprintf("--name %q: give 2 to 40 small letters, digits and hyphens, a letter first", f.Name)},
+		{f.Shards < 1 || f.Shards > 1000, fmt.Sprintf("--shards %d: give 1 to 1000", f.Shards)},
+		{f.ServerCPU < 1, fmt.Sprintf("--server-cpu %d: give whole CPUs, at least 1", f.ServerCPU)},
+		{!quantity.MatchString(f.ShardCPU), fmt.Sprintf("--shard-cpu %q: give a number of CPUs, like 2 or 500m", f.ShardCPU)},
+		{f.deadline < time.Minute, fmt.Sprintf("--deadline %v: give at least a minute", f.deadline)},
+	}.first()
+	if err != nil {
+		return cluster.Job{}, err
 	}
 	for _, taken := range []string{"--out", "--progress", "--cluster", "--pin", "--server-cpus", "--load-cpus"} {
 		if i := slices.IndexFunc(args, func(w string) bool { return w == taken || strings.HasPrefix(w, taken+"=") }); i >= 0 {
@@ -251,43 +249,29 @@ func (f *clusterFlags) job(args []string) (cluster.Job, error) {
 	return j, nil
 }
 
-// newShard makes the command of a shard's Pod.
-func newShard() *cobra.Command {
+// podCommands makes the commands that run in a run's Pods: a shard's, and three in the collector's Pod. They run a
+// measuring command, wait for its end and write its record, and end it early.
+func podCommands() []*cobra.Command {
 	var rest string
-	cmd := &cobra.Command{
-		Use: "shard", Short: "Send parts of a load as a collector asks (in a Pod)", Hidden: true, Args: cobra.NoArgs,
+	shard := &cobra.Command{Use: "shard", Short: "Send parts of a load as a collector asks (in a Pod)", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cluster.NewShard(os.Getenv("SHARD_TOKEN"), rest).Serve(cmd.Context(), cluster.ShardAddr)
-		},
+		}}
+	oneOf(shard.Flags(), &rest, "rest", "auto", "what it does while nothing is due", "auto", "spin", "wait")
+	all := []*cobra.Command{shard,
+		{Use: "collector -- COMMAND...", Short: "Run a measuring command on the cluster (in a Pod)", Args: cobra.MinimumNArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return cluster.Collect(cmd.Context(), self(), args, cmd.ErrOrStderr())
+			}},
+		{Use: "pack", Short: "Wait for the command's end and write its record (in a Pod)", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return cluster.Pack(cmd.Context(), cmd.OutOrStdout()) }},
+		{Use: "interrupt", Short: "End the command early (in a Pod)", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return cluster.Interrupt() }},
 	}
-	oneOf(cmd.Flags(), &rest, "rest", "auto", "what it does while nothing is due", "auto", "spin", "wait")
-	return cmd
-}
-
-// newCollector makes the command of the collector's Pod.
-func newCollector() *cobra.Command {
-	return &cobra.Command{
-		Use: "collector -- COMMAND...", Short: "Run a measuring command on the cluster (in a Pod)", Hidden: true, Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return cluster.Collect(cmd.Context(), self(), args, cmd.ErrOrStderr())
-		},
+	for _, cmd := range all {
+		cmd.Hidden = true
 	}
-}
-
-// newPack makes the command that writes the record of the collector's Pod.
-func newPack() *cobra.Command {
-	return &cobra.Command{
-		Use: "pack", Short: "Wait for the command's end and write its record (in a Pod)", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cluster.Pack(cmd.Context(), cmd.OutOrStdout()) },
-	}
-}
-
-// newInterrupt makes the command that ends the collector's command early.
-func newInterrupt() *cobra.Command {
-	return &cobra.Command{
-		Use: "interrupt", Short: "End the command early (in a Pod)", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return cluster.Interrupt() },
-	}
+	return all
 }
 
 // run creates a run's objects and collects it.

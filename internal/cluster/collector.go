@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,8 +71,8 @@ func Interrupt() error {
 	return nil
 }
 
-// Pack waits until the command of the collector's Pod has ended, and writes what it left as a tar file
-// compressed by gzip.
+// Pack waits until the command of the collector's Pod has ended, and writes the working directory as a tar
+// file compressed by gzip.
 func Pack(ctx context.Context, out io.Writer) error {
 	for {
 		if _, err := os.Stat(exitFile); err == nil {
@@ -85,37 +84,7 @@ func Pack(ctx context.Context, out io.Writer) error {
 	}
 	zipped := gzip.NewWriter(out)
 	packed := tar.NewWriter(zipped)
-	err := errors.Join(packOne(packed, answerFile), packOne(packed, exitFile))
-	if err != nil {
-		return err
-	}
-	if _, none := os.Stat(runsDir); none == nil {
-		err = filepath.WalkDir(runsDir, func(name string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
-				return err
-			}
-			return packOne(packed, name)
-		})
-	}
-	return errors.Join(err, packed.Close(), zipped.Close())
-}
-
-// packOne adds a file.
-func packOne(to *tar.Writer, name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	about, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	err = to.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: about.Size(), ModTime: about.ModTime()})
-	if err == nil {
-		_, err = io.CopyN(to, f, about.Size())
-	}
-	return err
+	return errors.Join(packed.AddFS(os.DirFS(".")), packed.Close(), zipped.Close())
 }
 
 // A Fetched is what a run left.
@@ -154,6 +123,7 @@ func unpack(in io.Reader, root string) (got Fetched, err error) {
 		}
 		name, record := strings.CutPrefix(h.Name, runsDir+"/")
 		switch {
+		case h.Typeflag != tar.TypeReg: // a directory, or the link to the newest run
 		case record:
 			err = unpackOne(below, name, packed)
 			if dir, _, _ := strings.Cut(name, "/"); err == nil {

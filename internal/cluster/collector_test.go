@@ -14,7 +14,7 @@ import (
 // of the root; a stream that breaks off is an error.
 func TestCollected(t *testing.T) {
 	t.Chdir(t.TempDir())
-	script := "#!/bin/sh\nmkdir -p runs/r1/trials && echo figures > runs/r1/trials/1 && echo the answer && exit 3\n"
+	script := "#!/bin/sh\nmkdir -p runs/r1/trials && echo figures > runs/r1/trials/1 && ln -s r1 runs/latest && echo the answer && exit 3\n"
 	if err := os.WriteFile("program", []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
