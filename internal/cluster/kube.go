@@ -199,7 +199,8 @@ func (k *kube) pods(ctx context.Context, labels string) ([]pod, error) {
 
 // pod returns a Pod.
 func (k *kube) pod(ctx context.Context, name string) (p pod, err error) {
-	return p, k.do(ctx, http.MethodGet, "/pods/"+name, "application/json", nil, &p)
+	err = k.do(ctx, http.MethodGet, "/pods/"+name, "application/json", nil, &p)
+	return p, err
 }
 
 // log returns the end of a Pod's log, nil if it cannot be read.

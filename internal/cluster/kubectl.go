@@ -76,14 +76,14 @@ func (k Kubectl) Create(ctx context.Context, objects []byte, dryRun string) (str
 	return string(out), err
 }
 
-// pods returns the Pods with these labels.
-func (k Kubectl) pods(ctx context.Context, labels string) ([]pod, error) {
-	text, err := k.run(ctx, nil, "get", "pods", "-l", labels, "-o", "json")
-	if err != nil {
-		return nil, err
-	}
+// get returns the objects of a kind with these labels, as far as they have the fields of a Pod.
+func (k Kubectl) get(ctx context.Context, kind, labels string) ([]pod, error) {
+	text, err := k.run(ctx, nil, "get", kind, "-l", labels, "-o", "json")
 	var list struct{ Items []pod }
-	return list.Items, json.Unmarshal(text, &list)
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	return list.Items, err
 }
 
 // A GoneError says why a run has no record to fetch, and never will. After any other error it may
@@ -97,7 +97,7 @@ func (e *GoneError) Error() string { return e.msg }
 func (k Kubectl) Await(ctx context.Context, run string) (string, error) {
 	deadline := time.Now().Add(shardLimit)
 	for {
-		pods, err := k.pods(ctx, partLabels(run, "collector"))
+		pods, err := k.get(ctx, "pods", partLabels(run, "collector"))
 		if err != nil {
 			return "", err
 		}
@@ -138,7 +138,7 @@ func (k Kubectl) Fetch(ctx context.Context, run, pod, root string) (Fetched, err
 		if _, here := errors.AsType[*fs.PathError](err); err == nil || here || ctx.Err() != nil {
 			return got, err
 		}
-		pods, asked := k.pods(ctx, partLabels(run, "collector"))
+		pods, asked := k.get(ctx, "pods", partLabels(run, "collector"))
 		if asked == nil && (len(pods) == 0 || !pods[0].running()) {
 			return got, &GoneError{fmt.Sprintf("the collector is gone, and its record with it (%v); see kubectl -n %s get events", err, k.Namespace)}
 		}
@@ -196,16 +196,9 @@ func (k Kubectl) Clean(ctx context.Context, run string) (string, error) {
 
 // Runs returns the names of the runs in the namespace.
 func (k Kubectl) Runs(ctx context.Context) (names []string, err error) {
-	text, err := k.run(ctx, nil, "get", "job", "-l", runLabel, "-o", "json")
-	if err != nil {
-		return nil, err
-	}
-	var list struct{ Items []pod }
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, err
-	}
-	for _, job := range list.Items {
+	jobs, err := k.get(ctx, "job", runLabel)
+	for _, job := range jobs {
 		names = with(names, job.Metadata.Labels[runLabel])
 	}
-	return names, nil
+	return names, err
 }

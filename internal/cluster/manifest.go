@@ -35,12 +35,6 @@ const KeepFor = 30 * time.Minute
 // Render returns the run's objects as YAML.
 func (j Job) Render() ([]byte, error) { return render("objects", j) }
 
-// JSON returns the settings as a Pod reads them.
-func (j Job) JSON() (string, error) {
-	text, err := json.Marshal(j.Settings)
-	return string(text), err
-}
-
 // A serverPod is the Pod of a server.
 type serverPod struct {
 	Settings
@@ -50,30 +44,24 @@ type serverPod struct {
 	Env        [][2]string
 }
 
-// yaml returns the Pod as YAML.
-func (p serverPod) yaml() ([]byte, error) { return render("server", p) }
-
 // OwnerName returns the name of the collector's Pod. The server's Pod belongs to it, so the cluster
 // removes the server when the collector is gone.
 func (p serverPod) OwnerName() string { return os.Getenv("POD_NAME") }
 
-// render executes a template. Text from users is quoted as JSON, which YAML contains.
+// objects are the templates of manifest.yaml. They write text from users as JSON, which YAML contains.
+var objects = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
+	"json": func(v any) (string, error) {
+		text, err := json.Marshal(v)
+		return string(text), err
+	},
+	"labels": func(s Settings, part string) string {
+		return fmt.Sprintf("{app.kubernetes.io/name: schedlab, app.kubernetes.io/managed-by: schedlab, %s: %s, %s: %s}", runLabel, s.Name, partLabel, part)
+	},
+}).Parse(manifests))
+
+// render returns the YAML of a template: objects of a Job, or server of a serverPod.
 func render(name string, data any) ([]byte, error) {
-	t, err := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-		"quote": func(s string) (string, error) {
-			text, err := json.Marshal(s)
-			return string(text), err
-		},
-		"labels": func(s Settings, part string) string {
-			return fmt.Sprintf("{app.kubernetes.io/name: schedlab, app.kubernetes.io/managed-by: schedlab, %s: %s, %s: %s}", runLabel, s.Name, partLabel, part)
-		},
-	}).Parse(manifests)
-	if err != nil {
-		return nil, err
-	}
 	var text bytes.Buffer
-	if err := t.ExecuteTemplate(&text, name, data); err != nil {
-		return nil, err
-	}
-	return text.Bytes(), nil
+	err := objects.ExecuteTemplate(&text, name, data)
+	return text.Bytes(), err
 }

@@ -164,7 +164,7 @@ func (s *Site) Start(ctx context.Context, argv []string) (*process.Remote, error
 		name, value, _ := strings.Cut(marks.Replace(v), "=")
 		p.Env = append(p.Env, [2]string{name, value})
 	}
-	text, err := p.yaml()
+	text, err := render("server", p)
 	if err != nil {
 		return nil, err
 	}
