@@ -228,7 +228,11 @@ func invocation(cmd *cobra.Command, without ...string) []string {
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")
 		}
-		if !slices.Contains(without, f.Name) {
+		switch {
+		case slices.Contains(without, f.Name):
+		case f.NoOptDefVal != "": // the next word would not be its value
+			words = append(words, "--"+f.Name+"="+value)
+		default:
 			words = append(words, "--"+f.Name, value)
 		}
 	})

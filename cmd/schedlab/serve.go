@@ -140,12 +140,8 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 // respawn is the command of this program with cmd's flags, wherever they came from, and then more.
 // A later flag wins over an earlier one. Err makes the start fail if this program has no path.
 func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
-	args := []string{os.Args[0], cmd.Name()} // under the name it was started by
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if f.Name != configFlag { // its flags are here
-			args = append(args, "--"+f.Name+"="+f.Value.String())
-		}
-	})
+	args := invocation(cmd, configFlag) // the flags in the file are here
+	args[0] = os.Args[0]                // the name it was started by
 	exe, err := os.Executable()
 	return &exec.Cmd{Path: exe, Args: append(args, more...), Env: process.ServerEnv(), Stderr: cmd.ErrOrStderr(), Err: err}
 }
