@@ -169,7 +169,8 @@ func (l *cappedListener) Accept() (net.Conn, error) {
 		// Its state changes to closed later, on another goroutine; track then finds that it has no
 		// place any more.
 		oldest := l.waiting[0]
-		l.forget(oldest)
+		l.waiting = l.waiting[1:]
+		delete(l.open, oldest)
 		oldest.Close()
 	}
 	if l.closed {
@@ -188,21 +189,14 @@ func (l *cappedListener) track(c net.Conn, state http.ConnState) {
 	if _, ok := l.open[c]; !ok {
 		return // it was closed to make room
 	}
+	l.waiting = slices.DeleteFunc(l.waiting, func(w net.Conn) bool { return w == c })
 	switch state {
-	case http.StateActive: // its head is complete
-		l.waiting = slices.DeleteFunc(l.waiting, func(w net.Conn) bool { return w == c })
-	case http.StateIdle:
+	case http.StateNew, http.StateIdle: // an active connection has sent a whole head
 		l.waiting = append(l.waiting, c)
 	case http.StateClosed, http.StateHijacked:
-		l.forget(c)
+		delete(l.open, c)
 	}
 	l.change.Signal()
-}
-
-// forget frees c's place. The caller holds l.mu.
-func (l *cappedListener) forget(c net.Conn) {
-	delete(l.open, c)
-	l.waiting = slices.DeleteFunc(l.waiting, func(w net.Conn) bool { return w == c })
 }
 
 // Close implements net.Listener.

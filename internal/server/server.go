@@ -45,6 +45,7 @@ type backend interface {
 	Addr() net.Addr
 	Backlog() int
 	Counts() model.Counts
+	Requests() model.RequestCounts
 	Draining() bool
 	Close() error
 	// serve serves until ctx is done, then drains for at most timeout. It calls begun when
@@ -52,16 +53,16 @@ type backend interface {
 	serve(ctx context.Context, timeout time.Duration, begun func()) (model.Drain, error)
 }
 
-// inProcess is the backend of every mode with a single process. The embedded listener has all
-// methods but serve.
+// inProcess is the backend of every mode with a single process. The embedded listener and model have
+// all methods but serve.
 type inProcess struct {
 	*model.Listener
-	model model.Model
+	model.Model
 }
 
 func (p inProcess) serve(ctx context.Context, timeout time.Duration, begun func()) (model.Drain, error) {
 	begun() // the kernel has taken connections since Listen
-	return model.Serve(ctx, p.model, p.Listener, timeout)
+	return model.Serve(ctx, p.Model, p.Listener, timeout)
 }
 
 // New returns a server that has not opened its sockets yet. If a setting is wrong it returns a
@@ -147,27 +148,24 @@ func (s *Server) listen(ctx context.Context) error {
 			return err
 		}
 		s.ln = fleet
-		s.metrics.WatchOverflows()
-		s.metrics.WatchConnections(fleet.Counts, fleet.Requests)
 		s.metrics.WatchProcesses(fleet.processes)
 		s.metrics.AddSnapshots(fleet.snapshots)
-		return nil
+	} else {
+		ln, err := socket.Listen(ctx, s.cfg.Log.Warn)
+		if err != nil {
+			return err
+		}
+		s.ln = inProcess{ln, s.model}
+		if q := s.model.Queue(); q != nil {
+			s.metrics.WatchQueue(q, ln.OldestWait)
+		}
+		s.metrics.WatchSockets(ln)
 	}
-	ln, err := socket.Listen(ctx, s.cfg.Log.Warn)
-	if err != nil {
-		return err
+	// The parent of a process has the sums of all processes: they must not be on its page twice.
+	if s.cfg.Child == nil {
+		s.metrics.WatchOverflows()
+		s.metrics.WatchConnections(s.ln.Counts, s.ln.Requests)
 	}
-	s.ln = inProcess{ln, s.model}
-	if q := s.model.Queue(); q != nil {
-		s.metrics.WatchQueue(q, ln.OldestWait)
-	}
-	s.metrics.WatchSockets(ln)
-	// The sums of the counters must not appear twice on the parent's page.
-	if s.cfg.Child != nil { // the parent has the counters of all processes
-		return nil
-	}
-	s.metrics.WatchOverflows()
-	s.metrics.WatchConnections(ln.Counts, s.model.Requests)
 	return nil
 }
 
