@@ -37,30 +37,28 @@ import (
 // prints.
 //
 // clients has the load's settings, as a scenario has them; take fills in those of a scenario. Its
-// Rate stays zero: rate is the flag, and 0 in it means the default of the loop. leftOut names the lines
-// of an access log that are not replayed, "" for none. fl tells whether a flag was given, for flags
-// in which 0 is a value that can be given.
+// Rate stays zero: rate is the flag, and 0 in it means the default of the loop. The Timetable has the flags of
+// an open loop's schedule; Duration and Seed in it are a closed loop's, too. fl tells whether a flag was given,
+// for flags in which 0 is a value that can be given.
 type attackFlags struct {
-	target, targets  string
-	engine           string
-	insecure         bool
-	rate             perSecond
-	duration, warmup time.Duration
-	arrivals         arrivals.Process
-	clients          scenario.Load
-	openRate         float64
-	rest             string
+	attack.Timetable
+	target, targets string
+	engine          string
+	insecure        bool
+	rate            perSecond
+	warmup          time.Duration
+	clients         scenario.Load
+	openRate        float64
+	rest            string
 
 	// The request without a scenario, the files to write, and the output.
 	method, body  string
 	headers       []string
-	seed          uint64
 	results, hgrm string
 	timestamps    string
 	output        string
 	verbose       bool
 	allowRemote   bool
-	leftOut       string
 
 	fl *pflag.FlagSet
 }
@@ -121,8 +119,8 @@ no reply was good, 130 interrupted.`,
 	oneOf(fl, &f.engine, "engine", load.DefaultEngine, "what sends an open loop: spin, or vegeta, which speaks https (docs/reference/engines.md)", load.Engines()...)
 	fl.BoolVar(&f.insecure, "insecure", false, "of an https target: take any certificate")
 	fl.VarP(&f.rate, "rate", "r", "requests per second, like 2000/s (open: default 100/s, or the scenario's; closed: default as many as come)")
-	fl.DurationVarP(&f.duration, "duration", "z", 10*time.Second, "how long to send (of a trace or log: default all of it)")
-	fl.Var(&f.arrivals, "arrivals", "shape of an open loop: "+arrivals.Help+" (default poisson, or the scenario's)")
+	fl.DurationVarP(&f.Duration, "duration", "z", 10*time.Second, "how long to send (of a trace or log: default all of it)")
+	fl.Var(&f.Arrivals, "arrivals", "shape of an open loop: "+arrivals.Help+" (default poisson, or the scenario's)")
 	fl.IntVarP(&l.Connections, "connections", "c", 64, "kept connections, opened beforehand; 0 opens as many as an open loop needs")
 	fl.IntVar(&l.Idle, "idle", 0, "more connections, asked once and kept open without a request beside an open loop")
 	fl.Float64Var(&f.openRate, "open-rate", 0, "connections opened per second beforehand (default as fast as they are accepted)")
@@ -141,7 +139,7 @@ no reply was good, 130 interrupted.`,
 	fl.StringVar(&f.method, "method", http.MethodGet, "method, with --target and no scenario")
 	fl.StringVar(&f.body, "body", "", "request body, or @file")
 	fl.StringArrayVar(&f.headers, "header", nil, "'Name: value' to send (repeatable)")
-	fl.Uint64Var(&f.seed, "seed", 0, "seed of arrivals, demand and think times (default random, printed)")
+	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demand and think times (default random, printed)")
 	fl.StringVar(&f.results, "results", "", "write every result to this new file in vegeta's format, for vegeta report")
 	oneOf(fl, &f.timestamps, "timestamps", "scheduled", "what those results count from: scheduled or sent", "scheduled", "sent")
 	fl.StringVar(&f.hgrm, "hgrm", "", "write the response-time distribution to this new file (HdrHistogram, milliseconds)")
@@ -163,9 +161,9 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	drawSeed(cmd, &f.seed)
+	drawSeed(cmd, &f.Seed)
 	// sum begins as the request for an attack and ends as its result.
-	sum := record.Attack{Seed: f.seed, Status: record.Complete, Loop: f.clients.Loop}
+	sum := record.Attack{Seed: f.Seed, Status: record.Complete, Loop: f.clients.Loop}
 	// A record names the engine only if one was chosen.
 	if f.fl.Changed("engine") {
 		sum.Engine = f.engine
@@ -244,7 +242,7 @@ func (f *attackFlags) check() error {
 		}
 	}
 	closed, vegeta := l.Loop == "closed", f.engine == load.EngineVegeta
-	longest := max(f.duration, f.warmup, time.Duration(l.Ramp))
+	longest := max(f.Duration, f.warmup, time.Duration(l.Ramp))
 	return mistakes{
 		// vegeta's attacker is one for open loops, and spin speaks no TLS.
 		{vegeta && closed, "--engine vegeta sends open loops; leave out --loop closed, or --engine"},
@@ -257,7 +255,7 @@ func (f *attackFlags) check() error {
 		{f.target != "" && !strings.Contains(f.target, "://"),
 			fmt.Sprintf("--target %q has no scheme; add http://, as in --target http://%[1]s", f.target)},
 		// Limits that keep a slip of the finger from filling the memory or running for days.
-		{f.duration <= 0 || f.duration > 24*time.Hour, fmt.Sprintf("--duration %v is outside 0 to 24h", f.duration)},
+		{f.Duration <= 0 || f.Duration > 24*time.Hour, fmt.Sprintf("--duration %v is outside 0 to 24h", f.Duration)},
 		{closed && longest > longestClosed,
 			fmt.Sprintf("--duration, --warmup and --ramp of a closed loop are at most %v, because it keeps every request", longestClosed)},
 		{l.Connections < 0, fmt.Sprintf("--connections %d must not be negative", l.Connections)},
@@ -275,17 +273,16 @@ const closedDemands = 10_000
 // holds demands only. There are three sources of requests: a scenario, an access log, or --target
 // and --targets. Errors about the flags or files have the exit code of wrong usage.
 func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options, err error) {
-	var s *scenario.Scenario
-	log := f.arrivals.Kind == arrivals.KindLog
+	log := f.Arrivals.Kind == arrivals.KindLog
 	sum.Target = cmp.Or(f.targets, f.target)
 	switch {
 	case len(args) == 1:
-		if s, o, err = f.fromScenario(args[0]); err != nil {
+		if o, err = f.fromScenario(args[0]); err != nil {
 			return o, err
 		}
-		sum.Scenario = s.Name
+		sum.Scenario = f.Scenario.Name
 	case log && (f.targets != "" || f.fl.Changed("method") || f.fl.Changed("body") || len(f.headers) > 0):
-		return o, usage(attack.LogAsks(f.arrivals))
+		return o, usage(attack.LogAsks(f.Arrivals))
 	case !log:
 		if o.Targets, err = attack.Asked(f.target, f.targets, f.method, f.body, f.headers, os.Stdin); err != nil {
 			return o, usage(err)
@@ -299,42 +296,35 @@ func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options
 	o.Rate, o.OpenRate, o.SkipVerify = f.rate.PerSecond, f.openRate, f.insecure
 	switch {
 	case !o.Closed():
-		t := attack.Timetable{
-			Scenario: s, Arrivals: f.arrivals, Given: f.fl.Changed("arrivals"), Rate: o.Rate,
-			Duration: f.duration, Whole: !f.fl.Changed("duration"), Seed: f.seed,
-		}
-		if o.Trace, o.Times, err = t.Draw(o.Connections, sum, f.engine == load.EngineSpin); err != nil {
+		f.Rate, f.Given, f.Whole = o.Rate, f.fl.Changed("arrivals"), !f.fl.Changed("duration")
+		if o.Trace, o.Times, err = f.Draw(o.Connections, sum, f.engine == load.EngineSpin); err != nil {
 			return o, usage(err)
 		}
-		f.duration = t.Duration // which a trace or a log may have set
-		if t.Log != nil {
-			f.leftOut = t.Log.LeftOut()
-		}
-		if t.Log != nil && s == nil { // it gives the requests as well as their times
-			if o.Targets, err = attack.Logged(f.arrivals, t.Log, f.target); err != nil {
+		if f.Log != nil && f.Scenario == nil { // it gives the requests as well as their times
+			if o.Targets, err = attack.Logged(f.Arrivals, f.Log, f.target); err != nil {
 				return o, usage(err)
 			}
 		}
-	case s != nil:
+	case f.Scenario != nil:
 		// Only requests to /work have demands, which a scenario gives.
-		o.Trace.Demand = s.Demands(closedDemands, f.seed, workload.Calibrate())
+		o.Trace.Demand = f.Scenario.Demands(closedDemands, f.Seed, workload.Calibrate())
 	}
 	// Connections are a number to tell only if they are kept.
-	if sum.Duration = f.duration.Seconds(); o.KeepAlive {
+	if sum.Duration = f.Duration.Seconds(); o.KeepAlive {
 		sum.Connections = o.Connections
 	}
 	sum.Timeout = o.Timeout
 	return o, nil
 }
 
-// fromScenario returns a scenario and its requests, directed at --target, and takes its clients.
-func (f *attackFlags) fromScenario(name string) (*scenario.Scenario, load.Options, error) {
+// fromScenario returns the requests of a scenario, directed at --target, and takes its clients.
+func (f *attackFlags) fromScenario(name string) (o load.Options, err error) {
 	s, err := findScenario(name)
 	if err != nil {
-		return nil, load.Options{}, err
+		return o, err
 	}
 	if err := s.Open(); err != nil {
-		return nil, load.Options{}, usage(err)
+		return o, usage(err)
 	}
 	// The scenario has the path, --target only the server.
 	u, err := url.Parse(f.target)
@@ -343,19 +333,19 @@ func (f *attackFlags) fromScenario(name string) (*scenario.Scenario, load.Option
 		{!aimed, fmt.Sprintf("with scenario %q give the server as --target http://host:port, without a path", s.Name)},
 		// The scenario's clients and their pauses would mean nothing in an open loop.
 		{s.Load.Loop == "closed" && f.clients.Loop != "closed", fmt.Sprintf("scenario %q is a closed loop; add --loop closed", s.Name)},
-		{f.arrivals.Kind == arrivals.KindLog,
-			fmt.Sprintf("--arrivals %s says what is asked, and scenario %q does too; drop one", f.arrivals, s.Name)},
+		{f.Arrivals.Kind == arrivals.KindLog,
+			fmt.Sprintf("--arrivals %s says what is asked, and scenario %q does too; drop one", f.Arrivals, s.Name)},
 	}.first()
 	if err != nil {
-		return nil, load.Options{}, err
+		return o, err
 	}
-	o := s.Attack(u.Host)
+	f.Scenario, o = &s, s.Attack(u.Host)
 	attack.Secured(o.Targets, u)
 	if err := f.take(s.Load); err != nil {
-		return nil, o, usagef("scenario %q: %w", s.Name, err)
+		return o, usagef("scenario %q: %w", s.Name, err)
 	}
 	// A flag and a setting of the scenario may contradict each other.
-	return &s, o, f.check()
+	return o, f.check()
 }
 
 // take fills flags that were not given from a scenario's load. All but the connections is taken only
@@ -387,13 +377,13 @@ func (f *attackFlags) take(l scenario.Load) error {
 func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, tally *attack.Tally, sum *record.Attack, files *attack.Files) (*load.Result, error) {
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
-	doing := fmt.Sprintf("sending %s in %v", prose.Plural(len(o.Trace.At), "request"), f.duration)
+	doing := fmt.Sprintf("sending %s in %v", prose.Plural(len(o.Trace.At), "request"), f.Duration)
 	if o.Times != nil {
-		doing = fmt.Sprintf("sending about %s requests in %v", prose.Digits(sum.Offered*f.duration.Seconds()), f.duration)
+		doing = fmt.Sprintf("sending about %s requests in %v", prose.Digits(sum.Offered*f.Duration.Seconds()), f.Duration)
 	}
 	if o.Closed() {
-		doing = fmt.Sprintf("driving %s for %v", prose.Plural(o.Connections, "client"), f.warmup+f.duration)
-		o.Duration, o.Warmup, o.Seed = f.duration, f.warmup, f.seed
+		doing = fmt.Sprintf("driving %s for %v", prose.Plural(o.Connections, "client"), f.warmup+f.Duration)
+		o.Duration, o.Warmup, o.Seed = f.Duration, f.warmup, f.Seed
 		if think := f.clients.Think; think != (workload.Dist{}) {
 			// Each client has its own generator, so that think times do not depend on the order in
 			// which clients run.
@@ -404,14 +394,14 @@ func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, tally *attack.Ta
 		o.Started = files.Start
 		due := func(at time.Duration) (n int, estimate bool) {
 			if o.Times != nil { // drawn as it is sent
-				return int(sum.Offered * min(at, f.duration).Seconds()), true
+				return int(sum.Offered * min(at, f.Duration).Seconds()), true
 			}
 			n, _ = slices.BinarySearch(o.Trace.At, at)
 			return n, false
 		}
 		o.Ended = func(seq int, r record.Request, s record.Stamps) {
 			tally.Add(r, s)
-			if text := tally.SoFar(time.Duration(r.Done), f.duration, due); text != "" {
+			if text := tally.SoFar(time.Duration(r.Done), f.Duration, due); text != "" {
 				fmt.Fprintln(cmd.ErrOrStderr(), text)
 			}
 			if err := files.Write(seq, r); err != nil {
@@ -459,7 +449,7 @@ func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, tally *attack.Ta
 		tally.EndClosed(o, &clients)
 		return result, cmp.Or(werr, err)
 	}
-	tally.EndOpen(o, f.duration, result, f.leftOut)
+	tally.EndOpen(o, &f.Timetable, result)
 	// The attack was cut short from here: the error of the file is the reason to tell.
 	if cause := context.Cause(ctx); cause != nil && cmd.Context().Err() == nil {
 		err = cause

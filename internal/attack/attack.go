@@ -120,19 +120,21 @@ func lineAfter(at, over time.Duration) time.Duration {
 	return next
 }
 
-// EndOpen completes the sum of an open loop that ran with the options o. over is the planned
-// duration. leftOut names the lines of an access log that were not replayed, "" for none. Doubts are
-// in the order in which they are found.
-func (t *Tally) EndOpen(o load.Options, over time.Duration, result *load.Result, leftOut string) {
+// EndOpen completes the sum of an open loop that ran with the options o as the timetable drew it. Doubts
+// are in the order in which they are found.
+func (t *Tally) EndOpen(o load.Options, drawn *Timetable, result *load.Result) {
 	t.sum.Scheduled = result.Proof.Planned
 	t.end(result)
-	raise(t.sum, doubt{leftOut != "", record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"said": leftOut}}})
+	if drawn.Log != nil {
+		leftOut := drawn.Log.LeftOut()
+		raise(t.sum, doubt{leftOut != "", record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"said": leftOut}}})
+	}
 	if o.Idle > 0 {
 		t.sum.Idle = &result.Idle
 	}
 	// The rate to be sent is the schedule over the planned duration. Of a stream that was
 	// interrupted, not all of the schedule was drawn.
-	wanted := float64(result.Proof.Planned) / over.Seconds()
+	wanted := float64(result.Proof.Planned) / drawn.Duration.Seconds()
 	if o.Times != nil && t.sum.Status == record.Interrupted {
 		wanted = t.sum.Offered
 	}
