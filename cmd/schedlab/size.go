@@ -125,7 +125,8 @@ a server that refuses every request has no slow ones. Without --slo, a table of
 workers against waits.
 
 --verify runs the comparison that tests the advice: the advised workers against
-about 20 % fewer, same queue, same load. It is right when the SLO is kept in the
+about 20 % fewer, same queue, same load (fewer still where by the replay these break
+the SLO in some blocks only). It is right when the SLO is kept in the
 blocks of the first and broken in those of the second. Samples are tested as a mix
 of eight values, up to p99.5, on servers of --mode.
 

@@ -1,7 +1,6 @@
 package advise
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,46 +19,6 @@ const (
 	late  = 800 * time.Microsecond
 	extra = 80 * time.Microsecond
 )
-
-// windowKept replays one window of a verification, and says whether the SLO was kept.
-func windowKept(t *testing.T, a Answer, test PoolTest, workers int, seed uint64) bool {
-	t.Helper()
-	warmup, window, _, err := a.windows(test)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := int(1.3 * a.Ask.Rate * (warmup + window).Seconds())
-	jobs := a.Demand.Load(a.Ask.Rate, n, seed).Trace
-	for i := range jobs {
-		jobs[i].CPU += extra
-		jobs[i].Block += late
-	}
-	jobs = slices.DeleteFunc(jobs, func(j queueing.Job) bool { return j.At >= warmup+window })
-	completions, err := queueing.Replay(queueing.Station{Workers: workers, Cores: 1, Turn: queueing.GoTurn, Places: workers + a.Advice.Queue}, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var took []float64
-	var lost, sum float64
-	for i, f := range completions {
-		if jobs[i].At < warmup {
-			continue
-		}
-		if f.Lost {
-			lost++
-		}
-		took = append(took, (f.Finish - jobs[i].At).Seconds())
-		sum += took[len(took)-1]
-	}
-	slices.Sort(took)
-	return !slices.ContainsFunc(a.SLO, func(term stats.Term) bool {
-		v := map[string]float64{"errors": lost / float64(len(took)), "mean": sum / float64(len(took))}[term.Metric]
-		if term.Quantile > 0 {
-			v = stats.Quantile(took, term.Quantile)
-		}
-		return !term.Holds(v)
-	})
-}
 
 // In windows as short as those of --verify, with a server's overhead on top, the
 // advice keeps the SLO and 20 % fewer workers break it, in so many as the verdict
@@ -85,18 +44,44 @@ func TestAdviceStandsInShortWindows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		warmup, window, _, err := a.windows(PoolTest{Budget: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
 		advised, fewer := 0, 0
 		for block := range uint64(TestBlocks) {
-			if windowKept(t, a, PoolTest{Budget: time.Minute}, a.Advice.Workers, 100+block) {
-				advised++
-			}
-			if windowKept(t, a, PoolTest{Budget: time.Minute}, queueing.Fewer(a.Advice.Workers), 100+block) {
-				fewer++
-			}
+			advised += stats.Count(a.windowKept(a.Advice.Workers, warmup, window, 100+block, late, extra))
+			fewer += stats.Count(a.windowKept(queueing.Fewer(a.Advice.Workers), warmup, window, 100+block, late, extra))
 		}
 		if advised < 10 || fewer > 2 {
 			t.Errorf("%g/s of %s, %s: %d workers keep it in %d of %d windows, %d in %d",
 				c.rate, c.workload, c.slo, a.Advice.Workers, advised, TestBlocks, queueing.Fewer(a.Advice.Workers), fewer)
+		}
+	}
+}
+
+// A test takes a fifth fewer workers, and fewer still where these break the SLO in some windows only.
+func TestTestedWithSoFewThatTheyBreakIt(t *testing.T) {
+	t.Parallel()
+	slo, err := stats.ParseSLO("p99<=60ms,errors<=0.1%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rate, want := range map[float64]struct{ advised, fewer int }{300: {8, 6}, 400: {11, 8}} { // a fifth fewer are 6 and 9
+		d, err := Held(20*time.Millisecond, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Size(d, slo, Options{Rate: rate, Cores: 1, Margin: .15, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		warmup, window, _, err := a.windows(PoolTest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.fewer(warmup, window); a.Advice.Workers != want.advised || got != want.fewer {
+			t.Errorf("%g/s: %d workers against %d, want %v", rate, a.Advice.Workers, got, want)
 		}
 	}
 }
@@ -132,6 +117,11 @@ func TestVerificationText(t *testing.T) {
 	if got, want := v.lead(), "20 workers keep the SLO (kept in 11 of 12 blocks); whether 16, 20 % fewer, break it by errors is not decided (broken in 10 of 12)."; got != want {
 		t.Errorf("undecided: %q; want %q", got, want)
 	}
+	v.Fewer = 14
+	if got, want := v.lead(), "whether 14, 30 % fewer, break it by errors is not decided (broken in 10 of 12; in theory 16 would break it in some blocks only)."; !strings.HasSuffix(got, want) {
+		t.Errorf("more than a fifth fewer: %q; want %q", got, want)
+	}
+	v.Fewer = 16
 	v.Verdict, v.Less.Answer, v.Less.Kept, v.Less.Figures["p99"].Median = AdviceRight, record.Failed, 0, 0.2
 	v.Mode, v.sticky = "pool-request", false
 	var short []string
