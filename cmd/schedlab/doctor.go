@@ -153,22 +153,16 @@ func machine(cpus host.Sides, out string) *doctor.Machine {
 	return m
 }
 
-// snap looks at the CPUs that server and load would have, each once where they share some.
-func snap(m *doctor.Machine) host.Snapshot {
-	cpus := slices.Sorted(slices.Values(slices.Concat(m.ServerCPUs, m.LoadCPUs)))
-	return host.Snap(slices.Compact(cpus))
-}
-
 // watch measures the CPU time of other programs for a span, or until ctx ends. It sleeps meanwhile,
 // so that it measures itself as little as possible. The result is in m.Usage; it is zero where the
 // machine does not tell.
 func watch(ctx context.Context, m *doctor.Machine, span time.Duration) {
-	before := snap(m)
+	used := host.Use(slices.Concat(m.ServerCPUs, m.LoadCPUs))
 	select {
 	case <-time.After(span):
 	case <-ctx.Done():
 	}
-	m.Usage = snap(m).Since(before)
+	m.Usage = used()
 }
 
 // measure fills in the properties that take time to measure. The clock is watched all along, and
@@ -178,7 +172,7 @@ func (f *doctorFlags) measure(ctx context.Context, cpus host.Sides, m *doctor.Ma
 	// The look at the clock ends with the function, however that ends.
 	clock := doctor.WatchClock(doctor.SystemClock(), watchClock)
 	defer func() { m.Clock = clock() }()
-	before := snap(m)
+	used := host.Use(slices.Concat(m.ServerCPUs, m.LoadCPUs))
 	watch(ctx, m, watchOthers)
 	// The load's lateness is that of a thread on its CPUs.
 	undo, err := cpus.BindLoad()
@@ -209,7 +203,7 @@ func (f *doctorFlags) measure(ctx context.Context, cpus host.Sides, m *doctor.Ma
 		}
 	}
 	// Steal may begin only when the CPUs are in use.
-	m.Usage.Steal = max(m.Usage.Steal, snap(m).Since(before).Steal)
+	m.Usage.Steal = max(m.Usage.Steal, used().Steal)
 	return nil
 }
 
