@@ -3,7 +3,9 @@ package host
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -67,6 +69,12 @@ func bindThreads(set record.CPUs) error {
 		}
 	}
 	return nil
+}
+
+// Isolate puts a command that has not started into its own process group, so that Ctrl-C reaches only this
+// program, and a kill of the group reaches its children. The kernel kills it when the thread that starts it ends.
+func Isolate(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 // ProcessCPU returns the CPU time of a process in seconds, -1 when unknown. It reads the process's

@@ -3,7 +3,9 @@
 package host
 
 import (
+	"os/exec"
 	"runtime"
+	"syscall"
 
 	"schedlab/internal/record"
 )
@@ -20,6 +22,9 @@ func Affinity() (record.CPUs, error) {
 // BindThread returns ErrNoAffinity.
 func BindThread(record.CPUs) error  { return ErrNoAffinity }
 func bindThreads(record.CPUs) error { return ErrNoAffinity }
+
+// Isolate puts a command into its own process group. Here no signal ends it when this program dies.
+func Isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // ProcessCPU returns -1: only Linux's CPU clocks are read.
 func ProcessCPU(int) float64 { return -1 }

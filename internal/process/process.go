@@ -106,7 +106,7 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	p.cmd.Env = append(ServerEnv(), variables...)
 	// Without a limit, Wait would go on as long as a child of a dead server holds its output open.
 	p.cmd.WaitDelay = pipeLimit
-	isolate(p.cmd)
+	host.Isolate(p.cmd)
 	// Start on the launcher's thread, so that the server inherits its CPUs.
 	if err := l.run(p.cmd.Start); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting %q: %w", words[0], err), os.RemoveAll(p.dir))
