@@ -416,7 +416,6 @@ func (p *plan) takeProtocol() error {
 			p.Looks = append(p.Looks, n)
 		}
 	}
-	p.Estimate = min(p.cost(most), p.budget).Seconds()
 	return nil
 }
 

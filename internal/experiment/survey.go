@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,7 +178,10 @@ func keepSending(ctx context.Context, p probed, a arm, server *process.Process) 
 		clocks := host.Watch(ctx, server.Pid(), p.cpus, 0, profileLoad)
 		_, _, err := newTrial(p, round+1, round, a, server).drive(ctx, clocks)
 		clocks.Abandon()
-		if err = cmp.Or(ctx.Err(), err); err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
 			return err
 		}
 	}
