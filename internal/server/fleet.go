@@ -41,12 +41,12 @@ type fleet struct {
 	draining atomic.Bool
 	starting atomic.Int64  // processes that have not served yet
 	complete chan struct{} // closed when every process has served
+	restarts atomic.Uint64
 
-	mu       sync.Mutex // guards the fields below, and the reports of the processes
-	running  []*process // by index; nil while there is none
-	gone     Report     // the sum of the last reports of processes that have ended
-	restarts uint64
-	failed   error // why a process could not be started
+	mu      sync.Mutex // guards the fields below, and the reports of the processes
+	running []*process // by index; nil while there is none
+	gone    Report     // the sum of the last reports of processes that have ended
+	failed  error      // why a process could not be started
 }
 
 // The wait before a process is started again doubles from firstRestart to lastRestart.
@@ -152,9 +152,7 @@ func (f *fleet) keep(ctx context.Context, stop context.CancelFunc, index int) {
 			return
 		case <-time.After(backoff):
 		}
-		f.mu.Lock()
-		f.restarts++
-		f.mu.Unlock()
+		f.restarts.Add(1)
 	}
 }
 
@@ -227,7 +225,7 @@ func (f *fleet) processes() (serving int, restarts uint64) {
 			serving++
 		}
 	}
-	return serving, f.restarts
+	return serving, f.restarts.Load()
 }
 
 // each calls do for all processes concurrently, so that a process that does not answer delays no
