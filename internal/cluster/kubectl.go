@@ -76,7 +76,7 @@ func (k Kubectl) Create(ctx context.Context, objects []byte, dryRun string) (str
 	return string(out), err
 }
 
-// get returns the objects of a kind with these labels, as far as they have the fields of a Pod.
+// get returns the objects of a kind with these labels. A pod holds the name and the labels of each, whatever its kind.
 func (k Kubectl) get(ctx context.Context, kind, labels string) ([]pod, error) {
 	text, err := k.run(ctx, nil, "get", kind, "-l", labels, "-o", "json")
 	var list struct{ Items []pod }

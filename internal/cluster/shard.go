@@ -6,14 +6,12 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"time"
 
@@ -177,13 +175,10 @@ func (s *remoteShard) setClock(ctx context.Context, client *http.Client) error {
 		if err != nil {
 			return err
 		}
-		text, err := io.ReadAll(io.LimitReader(reply.Body, 32))
+		var there int64
+		_, err = fmt.Fscan(reply.Body, &there)
 		reply.Body.Close()
 		way := time.Since(sent)
-		if err != nil {
-			return fmt.Errorf("reading its clock: %w", err)
-		}
-		there, err := strconv.ParseInt(string(text), 10, 64)
 		if err != nil {
 			return fmt.Errorf("reading its clock: %w", err)
 		}

@@ -133,8 +133,7 @@ func mergeClosed(answers []*Answer) load.ClosedResult {
 		}
 		add(&sum.Result, &c.Result)
 		sum.Answered, sum.Failed = sum.Answered+c.Answered, sum.Failed+c.Failed
-		sum.Cut.Requests, sum.Cut.Early = sum.Cut.Requests+c.Cut.Requests, sum.Cut.Early+c.Cut.Early
-		sum.Cut.Time, sum.Cut.Squares = sum.Cut.Time+c.Cut.Time, sum.Cut.Squares+c.Cut.Squares
+		sum.Cut.Add(c.Cut)
 		sum.Elapsed = max(sum.Elapsed, c.Elapsed)
 		sum.Sessions = append(sum.Sessions, c.Sessions...)
 	}

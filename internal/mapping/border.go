@@ -42,14 +42,11 @@ func border(m *record.Map) *record.Border {
 	return &b
 }
 
-// short reports whether the arm has too few workers in a cell.
-func short(arm string, c record.Cell) bool { return slices.Contains(c.Short, arm) }
-
 // crossings returns the border in every line of cells; nil if the law crosses none. values has that of each line.
 func crossings(arm string, lines [][]record.Cell, values []string) (all []record.BorderLine) {
 	low, high := 0, 0 // lines with a short cell at the low end only, and at the high end only
 	for _, cells := range lines {
-		first, last := short(arm, cells[0]), short(arm, cells[len(cells)-1])
+		first, last := slices.Contains(cells[0].Short, arm), slices.Contains(cells[len(cells)-1].Short, arm)
 		low += stats.Count(first && !last)
 		high += stats.Count(!first && last)
 	}
@@ -78,7 +75,7 @@ func crossings(arm string, lines [][]record.Cell, values []string) (all []record
 func crossing(arm string, cells []record.Cell) record.BorderLine {
 	l := record.BorderLine{Known: true}
 	for i, c := range cells {
-		if short(arm, c) {
+		if slices.Contains(c.Short, arm) {
 			l.Known = l.Known && l.Law == i // false if a cell that is not short comes before a short one
 			l.Law = i + 1
 		}
