@@ -324,12 +324,11 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 		return err
 	}
 	// The two arms' graphs and their difference stand together.
+	var err error
 	for _, kind := range kinds {
 		for i, a := range arms {
 			if tree := trees[i][kind]; tree != nil {
-				if err := draw(record.Flame{Kind: kind, Arm: a.Arm, Frames: tree.Layout(nil)}, kind+".svg"); err != nil {
-					return kept, err
-				}
+				err = errors.Join(err, draw(record.Flame{Kind: kind, Arm: a.Arm, Frames: tree.Layout(nil)}, kind+".svg"))
 			}
 		}
 		base, tree := trees[0][kind], trees[1][kind]
@@ -337,12 +336,10 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 			continue
 		}
 		f := record.Flame{Kind: kind, Arm: arms[1].Arm, Base: arms[0].Arm, Frames: tree.Layout(base)}
-		if err := draw(f, kind+"-difference.svg"); err != nil {
-			return kept, err
-		}
+		err = errors.Join(err, draw(f, kind+"-difference.svg"))
 		if kind == "cpu" {
 			kept.Moved = append(kept.Moved, profile.Changes(base, tree, mostMoved)...)
 		}
 	}
-	return kept, nil
+	return kept, err
 }
