@@ -213,10 +213,6 @@ func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progr
 func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, show *progress) (*record.Result, error) {
 	dir, run, err := c.Run(cmd.Context(), f.out, show.update)
 	show.ended(dir, run)
-	// Nothing to report on.
-	if run.Result == nil || run.Trials == 0 {
-		return nil, f.failure(err, dir, run)
-	}
 	// An explanation needs two blocks. It runs before the reports are written, so that they hold
 	// it.
 	if f.why && err == nil && run.Result.Valid > 1 {
@@ -225,12 +221,11 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 		e.runCommands = true // they have just run
 		run.Result.Explained, err = e.explain(cmd, dir, run, nil, show)
 	}
-	werr := errors.Join(writeReports(dir, run.Result), render(cmd, f.output, run.Result, !f.verbose))
-	// The result is printed already: an error only sets the exit code and is printed below it.
-	if err != nil || werr != nil {
-		return nil, f.failure(errors.Join(err, werr), dir, run)
+	// An error only sets the exit code and is printed below the result.
+	if err = finish(dir, run, err); run.Result != nil && run.Trials > 0 {
+		err = errors.Join(err, render(cmd, f.output, run.Result, !f.verbose))
 	}
-	return run.Result, nil
+	return run.Result, err
 }
 
 // measure runs a comparison that serves another command, and writes its reports. It prints no
@@ -238,21 +233,22 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 func (f *compareFlags) measure(ctx context.Context, c *experiment.Comparison, show *progress) (*record.Dir, record.Run, error) {
 	dir, run, err := c.Run(ctx, f.out, show.update)
 	show.ended(dir, run)
-	if err != nil {
-		return dir, run, f.failure(err, dir, run)
-	}
-	return dir, run, writeReports(dir, run.Result)
+	return dir, run, finish(dir, run, err)
 }
 
-// failure adds the exit code and the place of the record to an error that cut a comparison short. A
-// record without a measurement is removed. A run that began and turned out to be impossible, as by
-// a rate that an arm cannot serve, has no answer: exit code 4. Without a record (dir is nil)
-// nothing was begun, and the error is returned as it is.
-func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error {
-	if dir == nil {
+// finish writes the reports of a run, also of one that was cut short. It returns the run's error with
+// the exit code and the place of the record. A record without a measurement is removed. A run that began
+// and turned out to be impossible, as by a rate that an arm cannot serve, has no answer: exit code 4.
+// Without a record (dir is nil) nothing was begun, and the error is returned as it is.
+func finish(dir *record.Dir, run record.Run, err error) error {
+	if run.Result != nil && run.Trials > 0 {
+		err = errors.Join(err, writeReports(dir, run.Result))
+	}
+	if dir == nil || err == nil {
 		return err
 	}
 	refused, impossible := errors.AsType[*experiment.Impossible](err)
+	_, lost := errors.AsType[*cluster.LostError](err)
 	kept := "what was measured is kept in " + dir.Path()
 	// Probes alone are worth keeping: they tell why a plan was impossible.
 	if run.Trials <= 0 && len(run.XMax) == 0 && dir.Discard() == nil {
@@ -266,8 +262,7 @@ func (f *compareFlags) failure(err error, dir *record.Dir, run record.Run) error
 		return usage(err)
 	case impossible:
 		return &exitError{exitPartial, err}
-	}
-	if _, lost := errors.AsType[*cluster.LostError](err); lost {
+	case lost:
 		return &exitError{exitPartial, fmt.Errorf("%w; %s", err, kept)}
 	}
 	return fmt.Errorf("%w; %s", err, kept)
@@ -288,8 +283,7 @@ func writeReports(dir *record.Dir, r *record.Result) error {
 }
 
 // A question is a scenario with the arms of the command line, by the name it has there. The name is
-// "" if flags replace the scenario. Where there are several, pack runs them one after the other, and
-// packOutcome sums up.
+// "" if flags replace the scenario.
 type question struct {
 	scenario.Scenario
 	name string
@@ -395,21 +389,18 @@ func (f *compareFlags) entry(ctx context.Context, s experiment.Packed, gone time
 	if f.total > 0 {
 		c = c.Within(f.total - gone)
 	}
-	dir, run, err := c.Run(ctx, f.out, show.update)
-	show.ended(dir, run)
-	// A run that was cut short still has a report of its blocks so far.
-	if run.Result != nil && run.Trials > 0 {
+	_, run, err := f.measure(ctx, c, show)
+	if run.Trials > 0 {
 		e.Result = run.Result
-		err = errors.Join(err, writeReports(dir, e.Result))
 	}
 	if err != nil && e.Result == nil {
 		e.NotRun = err.Error()
 	}
 	// An impossible scenario is told as the reason, of this scenario alone.
-	if _, impossible := errors.AsType[*experiment.Impossible](err); err == nil || impossible {
-		return e, nil
+	if _, impossible := errors.AsType[*experiment.Impossible](err); impossible {
+		err = nil
 	}
-	return e, f.failure(err, dir, run)
+	return e, err
 }
 
 // packOutcome is the exit code a pack deserves. An interrupt counts most, then a failed expectation,
@@ -459,16 +450,17 @@ func (f *compareFlags) writePlans(w io.Writer, all []experiment.Packed) error {
 	// total is the time of the scenarios that fit so far.
 	total, late := time.Duration(0), []string{}
 	for _, s := range all {
-		// Three kinds of lines: cannot run here, does not fit, and the plan.
-		if s.Lacks != nil {
-			fmt.Fprintf(w, "scenario    %s: %s\nrefused     %v\n\n", s.Scenario.Name, s.Scenario.Question, s.Lacks)
-			continue
+		// Of a scenario that is not run there is the reason in place of the plan. Planned times stand for
+		// times that are not known yet.
+		label, why := "refused", s.Lacks
+		if why == nil {
+			label, why = "not run", f.late(s.Planned, total)
 		}
-		// The same rule as when the pack runs, with planned times for the times that are not known
-		// yet.
-		if why := f.late(s.Planned, total); why != nil {
-			fmt.Fprintf(w, "scenario    %s: %s\nnot run     %v\n\n", s.Scenario.Name, s.Scenario.Question, why)
-			late = append(late, s.Scenario.Name)
+		if why != nil {
+			fmt.Fprintf(w, "scenario    %s: %s\n%-11s %v\n\n", s.Scenario.Name, s.Scenario.Question, label, why)
+			if s.Lacks == nil {
+				late = append(late, s.Scenario.Name)
+			}
 			continue
 		}
 		if err := writePlan(w, s.Planned); err != nil {

@@ -99,7 +99,7 @@ func (f *doctorFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return usagef("--quick and --full exclude each other; drop one of them")
 	}
 	// An empty --out would leave the check of the directory out.
-	if err := checkEmpty(cmd.Flags(), "out"); err != nil {
+	if err := checkValues(cmd.Flags(), "out"); err != nil {
 		return err
 	}
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
@@ -210,7 +210,7 @@ func (f *doctorFlags) measure(ctx context.Context, cpus host.Sides, m *doctor.Ma
 // noise measures by how much copies of one program seem to differ. A comparison that cannot run
 // here is a finding and no error. Fewer blocks than a real comparison's are enough: package doctor
 // computes from their spread what the protocol's own number would tell. Its error is a context that
-// has ended, or a scenario that cannot be planned.
+// has ended.
 func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progress) error {
 	// Blocks to run of each protocol. Four show a spread in ten seconds or so. --full runs both
 	// protocols, so that nothing has to be scaled.
@@ -227,27 +227,24 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 		f.rate, err = throughput.Shortened(0).Offered(ctx, show.update)
 	}
 	var runs []record.Run
-	for i, n := range blocks {
-		var run record.Run
+	var plans []record.Plan // of both protocols, whatever is run
+	for i, protocol := range protocols {
+		var c *experiment.Comparison
 		if err == nil {
-			run, err = f.compareAlike(ctx, protocols[i], n, show)
+			c, err = f.alike(protocol)
+		}
+		if err == nil && i < len(blocks) {
+			var run record.Run
+			run, err = runAside(ctx, c.Shortened(blocks[i]), show)
+			runs = append(runs, run)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil: // a finding, not the end
-			names := record.Names{"protocol": protocols[i], "error": err.Error()}
+			names := record.Names{"protocol": protocol, "error": err.Error()}
 			m.Noise = doctor.NoNoise(f.name, record.Fact{Code: doctor.NoiseNotRun, Names: names})
 			return nil
-		}
-		runs = append(runs, run)
-	}
-	// Both protocols are judged, whatever was run.
-	var plans []record.Plan
-	for _, name := range protocols {
-		c, err := f.alike(name)
-		if err != nil {
-			return err
 		}
 		// A real comparison runs up to as many blocks as its budget has room for.
 		p := c.Planned()
@@ -289,20 +286,15 @@ func (f *doctorFlags) plan(s scenario.Scenario, protocol string, budget time.Dur
 	return experiment.Plan(s, o)
 }
 
-// compareAlike compares copies of the baseline in some blocks of a protocol, in a directory that is
-// removed. The run is returned with its result. Servers that die, or too few files, are errors here
-// and findings of noise.
-func (f *doctorFlags) compareAlike(ctx context.Context, protocol string, blocks int, show *progress) (run record.Run, err error) {
-	c, err := f.alike(protocol)
-	if err != nil {
-		return run, err
-	}
+// runAside runs a comparison in a directory that is removed. The run is returned with its result. Servers
+// that die, or too few files, are errors here and findings of noise.
+func runAside(ctx context.Context, c *experiment.Comparison, show *progress) (run record.Run, err error) {
 	dir, err := os.MkdirTemp("", "schedlab-doctor-")
 	if err != nil {
 		return run, fmt.Errorf("measuring the noise: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	_, run, err = c.Shortened(blocks).Run(ctx, dir, show.update)
+	_, run, err = c.Run(ctx, dir, show.update)
 	return run, err
 }
 

@@ -234,12 +234,16 @@ func given(fl *pflag.FlagSet, names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !fl.Changed(name) })
 }
 
-// checkAboveZero refuses the named flags if one was given 0 or less: 0 means "not given", and a user
-// who writes --blocks 0 must not get the default silently. It looks at the text of the value, so it
-// serves numbers and durations alike.
-func checkAboveZero(fl *pflag.FlagSet, names ...string) error {
+// checkValues refuses the named flags if one was given a value that means "not given": 0 or less, as a user
+// who writes --blocks 0 must not get the default silently, or an empty text, as by a shell variable
+// that is not set. It looks at the text of the value, so it serves numbers and durations alike.
+func checkValues(fl *pflag.FlagSet, names ...string) error {
 	for _, name := range given(fl, names...) {
-		if v := fl.Lookup(name).Value.String(); v == "0" || v == "0s" || v[0] == '-' {
+		value := fl.Lookup(name).Value
+		switch v := value.String(); {
+		case v == "":
+			return usagef("--%s is empty; give it a value or leave it out", name)
+		case value.Type() != "string" && (v == "0" || v == "0s" || v[0] == '-'):
 			return usagef("--%s %s must be above 0; leave it out for the default", name, v)
 		}
 	}
@@ -261,17 +265,6 @@ func joined(items []string) (arms []string) {
 	return arms
 }
 
-// checkEmpty refuses the named flags if one was given an empty value, as by a shell variable that
-// is not set.
-func checkEmpty(fl *pflag.FlagSet, names ...string) error {
-	for _, name := range given(fl, names...) {
-		if fl.Lookup(name).Value.String() == "" {
-			return usagef("--%s is empty; give it a value or leave it out", name)
-		}
-	}
-	return nil
-}
-
 // checkGiven refuses values that a comparison, a gate, a search or a map cannot mean, whichever of
 // the flags it has: values that mean "not given", an arm without a name, as in --arms a,,b, and two
 // flags that say the same.
@@ -281,9 +274,8 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet, scenarios []string) error {
 		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
 	}
 	return cmp.Or(
-		checkAboveZero(fl, "blocks", "window", "warmup", "budget"),
+		checkValues(fl, "blocks", "window", "warmup", "budget", "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed"),
 		f.checkVary(fl),
-		checkEmpty(fl, "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed"),
 		f.adhoc.check(fl, scenarios),
 	)
 }

@@ -155,7 +155,7 @@ var plant func(name string) (server.Fault, error)
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
 	// 0 in these means the default, so it cannot be asked for.
 	aboveZero := []string{"workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"}
-	err := firstError(checkAboveZero(fl, aboveZero...), mistakes{
+	err := firstError(checkValues(fl, aboveZero...), mistakes{
 		// 0 measures how fast this machine computes.
 		{fl.Changed("iters") && f.Iters == 0, "--iters 0 must be above 0; leave it out to measure"},
 		{fl.Changed("timeline") && f.Stamps == "off",

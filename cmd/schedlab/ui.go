@@ -33,7 +33,7 @@ On another machine take an ssh tunnel with the same port on both ends:
   schedlab ui --allow-commands    # arms may also be commands: old='./old -listen {addr}'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkEmpty(cmd.Flags(), "addr", "out"); err != nil {
+			if err := checkValues(cmd.Flags(), "addr", "out"); err != nil {
 				return err
 			}
 			if !allowRemote {
