@@ -24,7 +24,7 @@ func BenchmarkMerge(b *testing.B) {
 			for k, at := range p.Trace.At {
 				r.Requests[k] = record.Request{Scheduled: int64(at), Sent: int64(at), Done: int64(at) + 1000}
 			}
-			answers[i] = &Answer{Open: r}
+			answers[i] = &Answer{Load: load.ClosedResult{Result: *r}}
 		}
 		b.Run(fmt.Sprintf("shards=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
@@ -48,7 +48,7 @@ func BenchmarkAnswer(b *testing.B) {
 		r.Requests = append(r.Requests, record.Request{Scheduled: t, Sent: t + 12_000, Done: done, Bytes: 13, Status: 200, Iters: o.Trace.Demand[i].Iters})
 		r.Stamps = append(r.Stamps, record.Stamps{Ready: t + 13_000, Wrote: t + 14_000, First: done})
 	}
-	for name, value := range map[string]any{"job": job{Options: o}, "answer": Answer{Open: r}} {
+	for name, value := range map[string]any{"job": job{Options: o}, "answer": Answer{Load: load.ClosedResult{Result: *r}}} {
 		b.Run(name, func(b *testing.B) {
 			var text bytes.Buffer
 			for b.Loop() {
@@ -62,7 +62,7 @@ func BenchmarkAnswer(b *testing.B) {
 		})
 	}
 	var text bytes.Buffer
-	if err := gob.NewEncoder(&text).Encode(Answer{Open: r}); err != nil {
+	if err := gob.NewEncoder(&text).Encode(Answer{Load: load.ClosedResult{Result: *r}}); err != nil {
 		b.Fatal(err)
 	}
 	b.Run("read", func(b *testing.B) {

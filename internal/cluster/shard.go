@@ -89,6 +89,14 @@ func (s *Shard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // send sends a job's load when it is time.
 func (s *Shard) send(ctx context.Context, j job) *Answer {
 	o, a := j.Options, &Answer{}
+	if j.Think != "" {
+		think, err := workload.ParseDist(j.Think)
+		if err != nil {
+			a.Error = err.Error()
+			return a
+		}
+		o.Pause = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
+	}
 	o.Shared = s.shared
 	o.Begin = time.Now().Add(time.Duration(j.Begin - time.Now().UnixNano()))
 	window := o.Duration
@@ -103,10 +111,11 @@ func (s *Shard) send(ctx context.Context, j job) *Answer {
 	}
 	percent := debug.SetGCPercent(-1)
 	var err error
+	var open *load.Result
 	if o.Closed() {
-		err = s.closed(ctx, o, j.Think, a)
-	} else {
-		a.Open, err = load.Attack(ctx, o)
+		a.Load, err = load.Closed(ctx, o)
+	} else if open, err = load.Attack(ctx, o); open != nil {
+		a.Load.Result = *open
 	}
 	debug.SetGCPercent(percent)
 	if err != nil {
@@ -117,20 +126,6 @@ func (s *Shard) send(ctx context.Context, j job) *Answer {
 	used := clocks.End()
 	a.CPU, a.Steal, a.Throttled = used.Load, used.Steal, used.Throttled
 	return a
-}
-
-// closed sends a closed loop, in which clients think between a reply and their next request.
-func (s *Shard) closed(ctx context.Context, o load.Options, think string, a *Answer) error {
-	if think != "" {
-		dist, err := workload.ParseDist(think)
-		if err != nil {
-			return fmt.Errorf("think time %q: %w", think, err)
-		}
-		o.Pause = func(rng *rand.Rand) time.Duration { return dist.Sample(workload.NewRand(rng.Uint64())) }
-	}
-	got, err := load.Closed(ctx, o)
-	a.Closed = &got
-	return err
 }
 
 // A remoteShard is a shard as the collector knows it.

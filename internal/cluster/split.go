@@ -75,13 +75,12 @@ func rotated(t arrivals.Trace, i, n int) arrivals.Trace {
 	}
 }
 
-// An Answer is what a shard returns of its part of a load. Exactly one of Open and Closed is set, or
-// Error.
+// An Answer is what a shard returns of its part of a load: Load, of an open loop its Result alone, or
+// else Error.
 type Answer struct {
-	Open   *load.Result
-	Closed *load.ClosedResult
-	Error  string
-	Late   time.Duration // from the time agreed to the end of its preparations; 0 if it was ready
+	Load  load.ClosedResult
+	Error string
+	Late  time.Duration // from the time agreed to the end of its preparations; 0 if it was ready
 	// Seconds in the load's window on the shard.
 	CPU, Steal, Throttled float64
 }
@@ -98,10 +97,10 @@ func merge(o load.Options, parts []load.Options, answers []*Answer) *load.Result
 			}
 			continue
 		}
-		for k, r := range a.Open.Requests {
-			sum.Requests[i+k*n], sum.Stamps[i+k*n] = r, a.Open.Stamps[k]
+		for k, r := range a.Load.Requests {
+			sum.Requests[i+k*n], sum.Stamps[i+k*n] = r, a.Load.Stamps[k]
 		}
-		add(sum, a.Open)
+		add(sum, &a.Load.Result)
 	}
 	sum.Proof.Planned = len(o.Trace.At)
 	return sum
@@ -127,7 +126,7 @@ func mergeClosed(answers []*Answer) load.ClosedResult {
 	}
 	var all []sent
 	for _, a := range answers {
-		c := a.Closed
+		c := &a.Load
 		for k, r := range c.Requests {
 			all = append(all, sent{r, c.Stamps[k]})
 		}
