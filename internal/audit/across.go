@@ -77,7 +77,7 @@ func twoReports(server, client *Claim) record.Values {
 	// them were inside the server at once on average, if both reports are about the same span
 	// of time.
 	sum, mean, seconds := server.value("sum"), server.get("mean"), client.value("seconds")
-	n, inside, most := sum/mean.Value, sum/seconds, client.slots()
+	n, inside, most := sum/mean.Value, sum/seconds, client.value("slots")
 	tooMany := most > 0 && inside > most*(1+slack)
 	switch {
 	// Reports with another number of requests belong to other runs, so they are not compared.
@@ -156,7 +156,7 @@ func (a *audit) growth() {
 		}
 		group, first, last := rest[:n], rest[0], rest[n-1]
 		rest = rest[n:]
-		x, y, from, to := first.throughput().Value, last.throughput().Value, first.value("connections"), last.value("connections")
+		x, y, from, to := first.value("throughput"), last.value("throughput"), first.value("connections"), last.value("connections")
 		// mean and cycle are how many times longer the response time and N / X are at the end
 		// of the series. Both must have grown by a fifth. Smaller changes are within the noise
 		// of a run.
@@ -180,7 +180,7 @@ func (a *audit) sameRate() {
 		if offered := c.value("offered"); c.has("offered", "rate") && c.value("rate") >= (1-missed)*offered && c.Tool != "vegeta" {
 			byOffer[offered] = append(byOffer[offered], c)
 		}
-		if c.slots() == 1 {
+		if c.value("slots") == 1 {
 			single = append(single, c)
 		}
 	}

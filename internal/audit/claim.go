@@ -39,10 +39,11 @@ type Claim struct {
 	record.AuditRun
 	Figures map[string]Figure // by name; tools/figures.txt has the names and their units
 
-	of      *layout   // nil unless a tool printed the run
-	part    string    // what the figures are about: "" for whole requests, "-" for nothing of use
-	bars    []bar     // histogram of the response times
-	clashes []finding // figures that the run prints twice with two values
+	of      *layout           // nil unless a tool printed the run
+	part    string            // what the figures are about: "" for whole requests, "-" for nothing of use
+	bars    []bar             // histogram of the response times
+	derived map[string]Figure // what laws need and no tool prints, such as throughput; nil before derive
+	clashes []finding         // figures that the run prints twice with two values
 }
 
 // A bar of a histogram counts the times up to its end and above the end of the bar before.
@@ -55,37 +56,40 @@ func newClaim(tool, loop string, line int) *Claim {
 
 // has reports whether the run has all of these figures. It is true for no names.
 func (c *Claim) has(names ...string) bool {
-	return !slices.ContainsFunc(names, func(n string) bool { _, ok := c.Figures[n]; return !ok })
+	return !slices.ContainsFunc(names, func(n string) bool { _, ok := c.figure(n); return !ok })
 }
 
 // get returns a figure with its rounding, the zero Figure where the run has none.
-func (c *Claim) get(name string) Figure { return c.Figures[name] }
+func (c *Claim) get(name string) Figure { f, _ := c.figure(name); return f }
 
 // value is a figure without its rounding, 0 where the run has none.
-func (c *Claim) value(name string) float64 { return c.Figures[name].Value }
+func (c *Claim) value(name string) float64 { return c.get(name).Value }
 
-// figure is the lookup of expressions. Besides the run's figures it knows throughput, slots, served
-// and served_threads, and the names of the run's tool and loop, which are 1. Other tools and loops are missing figures.
+// figure is the lookup of expressions. Besides the run's figures it knows the derived ones, and the
+// names of the run's tool and loop, which are 1, as is printed for the output of a tool.
 func (c *Claim) figure(name string) (f Figure, ok bool) {
-	switch name {
-	case "throughput":
-		f = c.throughput()
-		return f, f.Value > 0
-	case "slots":
-		n := c.slots()
-		return Figure{Value: n}, n > 0
-	case "served":
-		f.Value = c.served()
-		return f, f.Value > 0
-	case "served_threads":
-		f.Value = c.servedThreads()
+	if f, ok = c.Figures[name]; ok {
+		return f, true
+	}
+	if f, ok = c.derived[name]; ok {
 		return f, f.Value > 0
 	}
-	if name == c.Loop || name == c.Tool && slices.Contains(formats, name) {
+	if name == c.Loop || name == c.Tool && slices.Contains(formats, name) || name == "printed" && c.of != nil {
 		return Figure{Value: 1}, true
 	}
-	f, ok = c.Figures[name]
-	return f, ok
+	return Figure{}, false
+}
+
+// derive works out the derived figures. The first equation for a figure counts that has all it needs;
+// a result of 0 means that the text does not tell.
+func (c *Claim) derive() {
+	c.derived = map[string]Figure{}
+	for _, e := range tools().derived {
+		_, has := c.derived[e.left]
+		if v, ok := lookup(c.figure).compute(e.value); ok && !has && e.applies(c.figure) {
+			c.derived[e.left] = v
+		}
+	}
 }
 
 // set stores a figure, unless it is too large for a float64.
@@ -241,51 +245,8 @@ func (c *Claim) measured() bool {
 	return false
 }
 
-// slots is the largest number of requests that the connections can hold at once, N in Little's
-// law; 0 if the text does not tell. It uses the upper end of a rounded number, so that a law
-// broken with it is broken for certain.
-func (c *Claim) slots() float64 {
-	n, threads := c.get("connections").high(), c.value("threads")
-	switch {
-	case c.has("concurrent"): // what the tool saw open counts more than what it was told to open
-		n = c.get("concurrent").high()
-	case threads >= 1 && strings.HasPrefix(c.Tool, "wrk"): // each thread opens the same number
-		n = threads * math.Floor(c.value("connections")/threads)
-	}
-	if c.has("depth") {
-		n *= c.value("depth")
-	}
-	return n
-}
-
 // paced reports whether the requests keep to a rate or a schedule.
 func (c *Claim) paced() bool { return c.Loop == openLoop || c.Loop == pacedLoop }
-
-// neverPauses reports whether the tool sends in a closed loop that it surely does not pace: some
-// tools can be held to a rate that they do not print.
-func (c *Claim) neverPauses() bool {
-	return c.Loop == closedLoop && !slices.Contains([]string{"hey", "bombardier", "h2load"}, c.Tool)
-}
-
-// throughput is the rate of the whole run in requests per second: printed, or requests by
-// seconds, or from the samples of wrk's threads. It is the zero Figure if the text does not tell.
-func (c *Claim) throughput() Figure {
-	switch {
-	case c.has("rate"):
-		return c.get("rate")
-	case c.has("requests", "seconds") && c.get("seconds").low() > 0:
-		return c.get("requests").per(c.get("seconds"))
-	case c.has("thread_rate.mean", "threads"): // wrk's samples leave its calibration out
-		r := c.get("thread_rate.mean").times(c.get("threads"))
-		// A paced run cannot do more than its plan, but a mean of samples can be above it by
-		// chance. The samples may differ from the whole run by .15 of the rate.
-		if c.has("offered") {
-			r.Value = min(r.Value, c.value("offered"))
-		}
-		return Figure{r.Value, r.Half + .15*r.Value}
-	}
-	return Figure{}
-}
 
 // late returns how many requests wrk 4 calls timeouts and the least time that each took, which is
 // "set" in the command line, wrk's "default", or the "max" that it printed. They are among the
@@ -293,59 +254,15 @@ func (c *Claim) throughput() Figure {
 // refuses its time because it is not below --timeout. So every printed time is below --timeout.
 func (c *Claim) late() (n, least float64, by string) {
 	const unset = 2. // seconds
-	n = c.value("timeouts")
+	n = c.value("late")
 	longest := c.get("max").low()
 	switch {
-	case c.Tool != "wrk" || n == 0 || n > c.value("requests"): // before wrk 4 one request could be many timeouts
+	case n == 0:
 		return 0, 0, ""
 	case c.has("timeout"):
 		return n, c.value("timeout"), "set"
-	case longest > unset || n*unset > c.slots()*c.value("seconds"): // another --timeout
+	case longest > unset || n*unset > c.value("slots")*c.value("seconds"): // another --timeout
 		return n, max(0, longest), "max"
 	}
 	return n, unset, "default"
-}
-
-// served is how many connections got answers where the others got none, 0 where the run does not
-// look so. In a closed loop without pauses each connection has a request in flight at all times,
-// but only answered requests have a time. So if the requests with a time fill a small whole
-// number of connections, these had all the answers: a server whose workers keep their connection
-// as long as it is open answers as many connections as it has workers. Late answers mean that
-// other connections had answers too.
-func (c *Claim) served() float64 {
-	const most = 16 // connections; a larger number is within rounding of a whole one too often
-	late, _, _ := c.late()
-	n := wholeNumber(c.throughput().times(c.get("mean")))
-	if c.Loop != closedLoop || c.has("concurrent") || late > 0 || n > most || n >= c.slots()/2 {
-		return 0
-	}
-	return n
-}
-
-// servedThreads is how many of wrk's threads got answers where the others got none, 0 where the
-// run does not look so. wrk takes a sample of a thread's rate only if the thread had an answer since
-// the sample before (record_rate in wrk.c), so the mean of the samples is the rate of a thread that
-// has answers. A server that stood still for a while lowers the rate as well; then a request took
-// that long, or was answered late.
-func (c *Claim) servedThreads() float64 {
-	threads, each := c.value("threads"), c.get("thread_rate.mean")
-	if c.Tool != "wrk" || !c.has("rate") || each.low() <= 0 || c.value("timeouts") > 0 {
-		return 0
-	}
-	n := wholeNumber(c.get("rate").per(each))
-	if n >= threads || c.has("max", "seconds") && c.value("max") >= (1-n/threads)*c.value("seconds") {
-		return 0
-	}
-	return n
-}
-
-// wholeNumber returns the whole number, 1 or more, that f is about, and 0 if there is none. The load
-// needs a moment between an answer and its next request, so f may be off by 5 %.
-func wholeNumber(f Figure) float64 {
-	const off, apart = .05, .3
-	n := math.Round(f.Value)
-	if f.Half > apart || math.Abs(f.Value-n) > min(off*n, apart) {
-		return 0
-	}
-	return n
 }

@@ -16,12 +16,14 @@ import (
 //
 // The signs = <= >= allow for rounding alone, ~ <~ >~ for clocks that were read at different
 // moments as well, and ~~ for a part of the run that the tool's samples leave out. A figure with
-// a question mark counts as 0 where it is missing. An equation is checked only where all figures
-// behind "if" and none behind "unless" are other than 0.
+// a question mark counts as 0 where it is missing. An equation is checked only where all conditions
+// behind "if" and none behind "unless" are other than 0. A condition is a figure, or an expression
+// without spaces. A comparison is 1 where it holds and missing elsewhere: a > b holds where a is
+// above b for certain, and a >= b where it may not be below.
 type equation struct {
 	left, sign, right string // as they are written
 	leftSide, value   ast.Expr
-	when, unless      []string
+	when, unless      []ast.Expr
 }
 
 var (
@@ -39,24 +41,45 @@ func newEquation(l string) *equation {
 	if m == nil {
 		panic("no equation: " + l)
 	}
-	left, err := parser.ParseExpr(notation.Replace(m[1]))
-	value, err2 := parser.ParseExpr(notation.Replace(m[3]))
-	if err != nil || err2 != nil {
-		panic("no expression: " + l)
+	parse := func(texts ...string) (all []ast.Expr) {
+		for _, text := range texts {
+			x, err := parser.ParseExpr(notation.Replace(text))
+			if err != nil {
+				panic("no expression: " + l)
+			}
+			all = append(all, x)
+		}
+		return all
 	}
-	return &equation{m[1], m[2], m[3], left, value, strings.Fields(m[4]), strings.Fields(m[5])}
+	sides := parse(m[1], m[3])
+	return &equation{m[1], m[2], m[3], sides[0], sides[1], parse(strings.Fields(m[4])...), parse(strings.Fields(m[5])...)}
 }
 
 // A lookup finds a figure by its name. It returns false for a figure that is not known.
 type lookup func(name string) (Figure, bool)
 
-// functions are those that expressions can call. over is how far a is surely above b, and 0
-// where it may not be.
+// functions are those that expressions can call.
 var functions = map[string]func(a, b Figure) Figure{
-	"floor":  func(a, _ Figure) Figure { return Figure{Value: math.Floor(a.Value)} },
-	"ceil":   func(a, _ Figure) Figure { return Figure{Value: math.Ceil(a.Value)} },
-	"larger": func(a, b Figure) Figure { return Figure{max(a.Value, b.Value), max(a.Half, b.Half)} },
-	"over":   func(a, b Figure) Figure { return Figure{Value: max(0, a.low()-b.high())} },
+	"floor":   func(a, _ Figure) Figure { return Figure{Value: math.Floor(a.Value)} },
+	"ceil":    func(a, _ Figure) Figure { return Figure{Value: math.Ceil(a.Value)} },
+	"larger":  func(a, b Figure) Figure { return Figure{max(a.Value, b.Value), max(a.Half, b.Half)} },
+	"smaller": func(a, b Figure) Figure { return Figure{min(a.Value, b.Value), max(a.Half, b.Half)} },
+	// A law that is broken with the most that a figure can be is broken for certain.
+	"most": func(a, _ Figure) Figure { return Figure{Value: a.high()} },
+	// wrk's samples leave its calibration out, so they may differ from the whole run.
+	"sampled": func(a, _ Figure) Figure { return Figure{a.Value, a.Half + .15*a.Value} },
+	"whole":   func(a, _ Figure) Figure { return Figure{Value: wholeNumber(a)} },
+}
+
+// wholeNumber returns the whole number, 1 or more, that f is about, and 0 if there is none. The load
+// needs a moment between an answer and its next request, so f may be off by 5 %.
+func wholeNumber(f Figure) float64 {
+	const off, apart = .05, .3
+	n := math.Round(f.Value)
+	if f.Half > apart || math.Abs(f.Value-n) > min(off*n, apart) {
+		return 0
+	}
+	return n
 }
 
 // nameOf returns the name of the figure at a node of an expression: an identifier, or a
@@ -100,6 +123,10 @@ func (of lookup) compute(x ast.Expr) (f Figure, ok bool) {
 			return a.plus(b.times(Figure{Value: -1})), ok
 		case token.MUL:
 			return a.times(b), ok
+		case token.GTR:
+			return Figure{Value: 1}, ok && a.low() > b.high()
+		case token.GEQ:
+			return Figure{Value: 1}, ok && a.high() >= b.low()
 		}
 		return a.per(b), ok && b.low() > 0
 	}
@@ -108,8 +135,8 @@ func (of lookup) compute(x ast.Expr) (f Figure, ok bool) {
 
 // applies reports whether the conditions of the equation are met.
 func (e *equation) applies(of lookup) bool {
-	is0 := func(name string) bool { f, _ := of(name); return f.Value == 0 }
-	not0 := func(name string) bool { return !is0(name) }
+	is0 := func(x ast.Expr) bool { f, ok := of.compute(x); return !ok || f.Value == 0 }
+	not0 := func(x ast.Expr) bool { return !is0(x) }
 	return !slices.ContainsFunc(e.when, is0) && !slices.ContainsFunc(e.unless, not0)
 }
 

@@ -49,6 +49,7 @@ type habits struct {
 	layouts []*layout
 	laws    map[string][]law       // by tool; "all" for every run
 	sets    map[string][]*equation // by tool: figures that follow from printed ones
+	derived []*equation            // figures that laws need, for every run
 	words   map[string]string      // words for figures in key=value lines and tables
 }
 
@@ -63,10 +64,11 @@ var tables embed.FS
 //	text TOOL LOOP         lines of text, see newRow
 //	json TOOL LOOP KEY…    paths in a JSON object with these keys, see newRow
 //	sets TOOL…             figures that follow from others: name = expression
+//	derived                figures for laws alone: name = expression
 //	laws TOOL…             a finding and the equation that must hold, see newEquation
 //	words                  figure: other words for it
 var tools = sync.OnceValue(func() habits {
-	all := habits{nil, map[string][]law{}, map[string][]*equation{}, map[string]string{}}
+	all := habits{laws: map[string][]law{}, sets: map[string][]*equation{}, words: map[string]string{}}
 	files, _ := fs.Glob(tables, "tools/*.txt")
 	for _, file := range files {
 		text, _ := tables.ReadFile(file)
@@ -87,6 +89,8 @@ var tools = sync.OnceValue(func() habits {
 				for _, tool := range head[1:] {
 					all.sets[tool] = append(all.sets[tool], newEquation(l))
 				}
+			case "derived":
+				all.derived = append(all.derived, newEquation(l))
 			case "laws":
 				code, rest, _ := strings.Cut(l, " ")
 				for _, tool := range head[1:] {
