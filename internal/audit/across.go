@@ -2,7 +2,6 @@ package audit
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -13,14 +12,13 @@ import (
 )
 
 // across holds the runs of a text against each other, after judge has looked at each run alone.
-// guessed are the numbers of the lines, from 1, with table rows that are marked as approximate.
 // There must be at least one run.
 //
 // Two runs can contradict each other: a server's report that does not fit the client's, or the
 // same figures twice. A series of runs can have a simple explanation that needs no server: more
 // connections in a closed loop, or a column of changes that was computed wrongly. And runs can be
 // unable to differ, so that their comparison answers nothing.
-func (a *audit) across(guessed []int) {
+func (a *audit) across() {
 	first, seen := 0, map[string]*Claim{}
 	for i, c := range a.runs {
 		found := func(code record.Code, v record.Values) {
@@ -48,24 +46,16 @@ func (a *audit) across(guessed []int) {
 	a.growth()
 	a.sameRate()
 	a.repeats()
-	if len(guessed) > 0 {
-		a.addGroup("audit-approximate", guessed, record.Values{"rows": float64(len(guessed))})
-	}
 }
 
-// addGroup adds a finding about several runs together. lines are the first lines of these runs,
-// from 1; there is at least one. Its Run is -1, because it belongs to no single run.
-func (a *audit) addGroup(code record.Code, lines []int, v record.Values) {
-	list := strings.ReplaceAll(strings.Trim(fmt.Sprint(lines), "[]"), " ", ", ")
-	a.add(finding{Code: code, Numbers: v, Names: record.Names{"lines": list}, Run: -1, Line: lines[0]})
-}
-
-// linesOf returns the first line of each run, in the order of the group.
-func linesOf(group []*Claim) (lines []int) {
+// addGroup adds a finding about several runs together, of which there is at least one. Its Run is
+// -1, because it belongs to no single run.
+func (a *audit) addGroup(code record.Code, group []*Claim, v record.Values) {
+	var lines []string
 	for _, c := range group {
-		lines = append(lines, c.Line)
+		lines = append(lines, strconv.Itoa(c.Line))
 	}
-	return lines
+	a.add(finding{Code: code, Numbers: v, Names: record.Names{"lines": strings.Join(lines, ", ")}, Run: -1, Line: group[0].Line})
 }
 
 // twoReports compares a server's own report, which has times and no duration, with the
@@ -138,7 +128,7 @@ func (a *audit) backlog() {
 		}
 	}
 	if n >= 3 {
-		a.addGroup("audit-backlog-grows", linesOf(of), record.Values{"first": waiting(of[0]), "last": waiting(of[n-1]), "times": float64(n)})
+		a.addGroup("audit-backlog-grows", of, record.Values{"first": waiting(of[0]), "last": waiting(of[n-1]), "times": float64(n)})
 	}
 }
 
@@ -162,7 +152,7 @@ func (a *audit) growth() {
 		// of a run.
 		mean, cycle := last.value("mean")/first.value("mean"), to/y/(from/x)
 		if x > 0 && y > 0 && first.has("mean", "connections") && !first.paced() && mean >= 1.2 && cycle >= 1.2 {
-			a.addGroup("audit-growth", linesOf(group), record.Values{"from": from, "to": to, "mean": mean, "cycle": cycle, "rate": y/x - 1})
+			a.addGroup("audit-growth", group, record.Values{"from": from, "to": to, "mean": mean, "cycle": cycle, "rate": y/x - 1})
 		}
 	}
 }
@@ -189,7 +179,7 @@ func (a *audit) sameRate() {
 		if len(group) > 1 {
 			by := func(x, y *Claim) int { return cmp.Compare(x.value(name), y.value(name)) }
 			v["runs"], v["low"], v["high"] = float64(len(group)), slices.MinFunc(group, by).value(name), slices.MaxFunc(group, by).value(name)
-			a.addGroup(code, linesOf(group), v)
+			a.addGroup(code, group, v)
 		}
 	}
 	for _, offered := range slices.Sorted(maps.Keys(byOffer)) {
@@ -220,10 +210,10 @@ func (a *audit) repeats() {
 	}
 	// Both findings stand at the first run, because they are about all.
 	if !repeated && len(a.runs) > 1 {
-		a.addGroup("audit-one-trial", linesOf(a.runs[:1]), record.Values{"runs": float64(len(a.runs))})
+		a.addGroup("audit-one-trial", a.runs[:1], record.Values{"runs": float64(len(a.runs))})
 	} else if len(means) > 1 {
 		if difference := slices.Max(middles)/slices.Min(middles) - 1; difference <= noise {
-			a.addGroup("audit-within-noise", linesOf(a.runs[:1]), record.Values{"noise": noise, "difference": difference, "runs": float64(len(means))})
+			a.addGroup("audit-within-noise", a.runs[:1], record.Values{"noise": noise, "difference": difference, "runs": float64(len(means))})
 		}
 	}
 }

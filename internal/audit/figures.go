@@ -134,8 +134,8 @@ func cells(l string) (all []string) {
 }
 
 // table reads each row of a Markdown table as a run, if the head names two figures or more. It
-// ignores cells that are no figures. Rows with an approximate figure are no runs; their lines
-// go to Guessed. It returns true for every table, read or not, since its lines need no other
+// ignores cells that are no figures. Rows with an approximate figure are no runs; they go to
+// Guessed. It returns true for every table, read or not, since its lines need no other
 // try. A heading above tells the depth of all rows.
 func (r *reader) table() (bool, error) {
 	if strings.HasPrefix(r.lines[r.at], "#") {
@@ -155,11 +155,11 @@ func (r *reader) table() (bool, error) {
 		if row == nil {
 			break
 		}
+		c := newClaim("table", unknownLoop, r.at+1)
 		if slices.ContainsFunc(row, tilde.MatchString) {
-			r.Guessed = append(r.Guessed, r.at+1)
+			r.Guessed = append(r.Guessed, c)
 			continue
 		}
-		c := newClaim("table", unknownLoop, r.at+1)
 		if r.depth.Value > 0 {
 			c.set("depth", r.depth)
 		}

@@ -200,7 +200,10 @@ func Judge(text *Text, given Given) *record.Audit {
 			from = append(from, c.Tool)
 		}
 	}
-	a.across(text.Guessed)
+	a.across()
+	if n := len(text.Guessed); n > 0 {
+		a.addGroup("audit-approximate", text.Guessed, record.Values{"rows": float64(n)})
+	}
 	slices.SortStableFunc(a.findings, func(x, y finding) int {
 		return cmp.Or(slices.Index(classes, x.Kind)-slices.Index(classes, y.Kind), checkOf(x.Code)-checkOf(y.Code))
 	})

@@ -21,7 +21,7 @@ const mostBytes = 16 << 20
 type Text struct {
 	Claims  []*Claim            // by ascending first line
 	Unread  []record.AuditLines // lines that belong to no run, consecutive ones as one span, without the empty ones
-	Guessed []int               // lines of table rows that are marked as approximate
+	Guessed []*Claim            // table rows that are marked as approximate, without figures
 }
 
 // A SyntaxError is the first line that cannot be read, and the reason in Err.
@@ -151,7 +151,7 @@ func (r *reader) next() error {
 // dropped, and its lines count as unread.
 func (r *reader) block(c *Claim) error {
 	const patience = 2 // lines in a row that may be unknown
-	first, unknown := r.at, 0
+	first, unknown, read := r.at, 0, []int(nil)
 	// A tool may print two lines that could begin a run, such as its command and its heading.
 	// The second belongs to the same run as long as nothing was measured.
 	other := func(l string) bool {
@@ -170,14 +170,12 @@ func (r *reader) block(c *Claim) error {
 			return &SyntaxError{i + 1, fmt.Errorf("%s: %w", c.Tool, err)}
 		}
 		if unknown++; known {
-			c.End, r.read[i], unknown = i+1, true, 0
+			c.End, read, unknown = i+1, append(read, i), 0
 		}
 	}
 	// What follows the last known line was only looked at, and may begin another run.
 	if r.at = max(c.End, first+1); c.measured() {
-		r.keep(c)
-	} else {
-		clear(r.read[first:r.at])
+		r.keep(c, read...)
 	}
 	return nil
 }
