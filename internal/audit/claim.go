@@ -248,21 +248,21 @@ func (c *Claim) measured() bool {
 // paced reports whether the requests keep to a rate or a schedule.
 func (c *Claim) paced() bool { return c.Loop == openLoop || c.Loop == pacedLoop }
 
-// late returns how many requests wrk 4 calls timeouts and the least time that each took, which is
-// "set" in the command line, wrk's "default", or the "max" that it printed. They are among the
-// requests: response_complete in wrk.c counts every answer, and calls it a timeout if stats_record
-// refuses its time because it is not below --timeout. So every printed time is below --timeout.
-func (c *Claim) late() (n, least float64, by string) {
-	const unset = 2. // seconds
-	n = c.value("late")
-	longest := c.get("max").low()
+// name returns what a sentence calls the tool or the loop of the run, and by what it is known how long
+// wrk's late answers took at least: "set" in the command line, the "default", or the "max" that it
+// printed; "" without such answers.
+func (c *Claim) name(of string) string {
 	switch {
-	case n == 0:
-		return 0, 0, ""
+	case of == "tool":
+		return c.Tool
+	case of == "loop":
+		return c.Loop
+	case of != "by" || !c.has("late"):
+		return ""
 	case c.has("timeout"):
-		return n, c.value("timeout"), "set"
-	case longest > unset || n*unset > c.value("slots")*c.value("seconds"): // another --timeout
-		return n, max(0, longest), "max"
+		return "set"
+	case c.has("beyond_default"):
+		return "max"
 	}
-	return n, unset, "default"
+	return "default"
 }

@@ -64,8 +64,11 @@ var functions = map[string]func(a, b Figure) Figure{
 	"ceil":    func(a, _ Figure) Figure { return Figure{Value: math.Ceil(a.Value)} },
 	"larger":  func(a, b Figure) Figure { return Figure{max(a.Value, b.Value), max(a.Half, b.Half)} },
 	"smaller": func(a, b Figure) Figure { return Figure{min(a.Value, b.Value), max(a.Half, b.Half)} },
-	// A law that is broken with the most that a figure can be is broken for certain.
-	"most": func(a, _ Figure) Figure { return Figure{Value: a.high()} },
+	// The ends and the middle of what a figure can be, without rounding, and how much its rounding is of it.
+	"most":   func(a, _ Figure) Figure { return Figure{Value: a.high()} },
+	"least":  func(a, _ Figure) Figure { return Figure{Value: max(0, a.low())} },
+	"middle": func(a, _ Figure) Figure { return Figure{Value: a.Value} },
+	"blur":   func(a, _ Figure) Figure { return Figure{Value: a.Half / math.Abs(a.Value)} },
 	// wrk's samples leave its calibration out, so they may differ from the whole run.
 	"sampled": func(a, _ Figure) Figure { return Figure{a.Value, a.Half + .15*a.Value} },
 	"whole":   func(a, _ Figure) Figure { return Figure{Value: wholeNumber(a)} },

@@ -24,12 +24,14 @@ type check struct {
 	finding             // its class, law and code
 	with    []*equation // numbers that are worked out for its sentences: name = expression
 	names   []string    // all numbers that its sentences use
+	words   []string    // all names that its sentences use
+	sure    string      // without this figure the finding is undecidable; "" for none
 	tools   []string    // the tools that holds are about, "all" for any
 	holds   []*equation // what a run must keep; nil for a check in Go
 }
 
-// valueNames finds the numbers that a sentence uses.
-var valueNames = regexp.MustCompile(`\.Values\.(\w+)`)
+// used finds the numbers and the names that a sentence uses.
+var used = regexp.MustCompile(`\.(Values|Names)\.(\w+)`)
 
 // checks are the checks of findings.txt. Reading them registers their sentences: CODE+" do" says
 // what to do about a finding, and CODE+" but" what it means for the headline.
@@ -48,14 +50,20 @@ var checks = func() (all []*check) {
 			all = append(all, last)
 		case first == "with":
 			last.with = append(last.with, newEquation(rest))
+		case first == "sure":
+			last.sure = rest
 		case first == "holds":
 			tools, law, _ := strings.Cut(rest, ": ")
 			last.tools, last.holds = strings.Fields(tools), append(last.holds, newEquation(law))
 		default:
 			record.Sentence(last.Code+record.Code(" "+first), rest)
 		}
-		for _, m := range valueNames.FindAllStringSubmatch(l, -1) {
-			last.names = append(last.names, m[1])
+		for _, m := range used.FindAllStringSubmatch(l, -1) {
+			if m[1] == "Names" {
+				last.words = append(last.words, m[2])
+			} else {
+				last.names = append(last.names, m[2])
+			}
 		}
 	}
 	return all
@@ -137,7 +145,7 @@ type law struct {
 
 // A test is a check that takes more than an equation. broken reports whether there is a finding.
 // It may set numbers and names of f, and replace its code where the same figures have another
-// reading. It is called only where the run has all figures in needs.
+// reading. It is called only where the part has all figures in needs.
 type test struct {
 	code   record.Code
 	needs  string
@@ -150,22 +158,6 @@ var ofTimes = []test{
 	{"audit-order", "", order},
 	{"audit-mean-bounds", "mean", meanBounds},
 	{"audit-spread", "stdev mean max", spread},
-}
-
-// ofRuns are the tests of a run as a whole. Sources: Denning and Buzen 1978 for the
-// interactive law; the tools' own code.
-var ofRuns = []test{
-	{"audit-turnaround", "mean", closedCycle},
-	// wrk 4 answers a request after --timeout like any other, but keeps no time of it.
-	{"audit-late", "requests", func(c *Claim, f *finding) bool {
-		n, least, by := c.late()
-		share := n / c.value("requests")
-		f.Numbers, f.Names["by"] = record.Values{"late": n, "share": share, "known": 1 - share, "least": least}, by
-		if all := c.value("slots") * c.value("seconds"); all > 0 {
-			f.Numbers["waited"] = n * least / all
-		}
-		return n > 0
-	}},
 }
 
 // Judge checks the runs of a text against all laws and returns the findings, the gravest class
@@ -212,14 +204,17 @@ func Judge(text *Text, given Given) *record.Audit {
 }
 
 // judge holds run i to all laws of one run: the clashes that were found while reading, the laws
-// of each distribution in it, the equations of its tool, and the checks of whole runs.
+// of each distribution in it, the equations of its tool, and those of whole runs.
 func (a *audit) judge(i int, c *Claim) {
 	found := func(f finding) {
 		f.Run, f.Line = i, c.Line
 		a.add(f)
 	}
-	run := func(tests []test, part *Claim) {
-		for _, t := range tests {
+	for _, f := range c.clashes {
+		found(f)
+	}
+	for _, part := range c.parts() {
+		for _, t := range ofTimes {
 			f := finding{Code: t.code, Names: record.Names{}}
 			if part.has(strings.Fields(t.needs)...) && t.broken(part, &f) {
 				k := checks[checkOf(f.Code)]
@@ -227,12 +222,6 @@ func (a *audit) judge(i int, c *Claim) {
 				found(f)
 			}
 		}
-	}
-	for _, f := range c.clashes {
-		found(f)
-	}
-	for _, part := range c.parts() {
-		run(ofTimes, part)
 		for _, l := range slices.Concat(tools().laws["all"], tools().laws[c.Tool]) {
 			// An equation is not checked on a part that lacks its figures.
 			if left, right, broken := l.broken(part.figure); broken {
@@ -250,11 +239,16 @@ func (a *audit) judge(i int, c *Claim) {
 		of := k.lookup(c, nil)
 		if slices.ContainsFunc(k.holds, func(e *equation) bool { _, _, broken := e.broken(of); return broken }) {
 			f := finding{Code: k.Code, Names: record.Names{"tool": c.Tool}}
+			for _, name := range k.words {
+				f.Names[name] = c.name(name)
+			}
+			if _, known := of(k.sure); k.sure != "" && !known {
+				f.Kind = record.CannotTell
+			}
 			k.fill(&f, of)
 			found(f)
 		}
 	}
-	run(ofRuns, c)
 }
 
 // add adds a finding with the law of its code, and with its class unless it has one. It drops a
@@ -280,58 +274,6 @@ func twice(code record.Code, of, name string, value Figure, is, other string, ot
 		Numbers: record.Values{"left": value.Value, "right": otherValue.Value},
 		Names:   record.Names{"left": name, "right": other, "is": is, "unit": unitOf(name), "of": of},
 	}
-}
-
-// closedCycle applies the interactive law, R = N / X - Z (Denning and Buzen 1978): in a closed
-// loop of N connections the response time R follows from the rate X and the pause Z between
-// requests. Comparing R of two servers then tells nothing more than comparing X. An R that fills a few
-// of the connections only is of these alone. Another R below half of N / X is suspicious where the tool does not pause: the mean then leaves out most of the time that
-// the connections were in use.
-func closedCycle(c *Claim, f *finding) bool {
-	const (
-		allOfCycle = .9 // of the cycle N / X: a response time above is all of it
-		busy       = .2 // below, a loop that may be open is no busy one
-		half       = .5 // of the cycle: a mean below it leaves out most of the requests' time
-		oneDigit   = .3 // rounding of a mean with one digit
-	)
-	n, rate, mean := c.value("slots"), c.get("throughput"), c.get("mean")
-	inFlight := rate.times(mean)
-	switch {
-	case n == 0, rate.Value <= 0, c.paced(), c.has("concurrent"):
-		return false
-	// A mean of one digit cannot tell whether it is all of the cycle.
-	case inFlight.Half > oneDigit*inFlight.Value, inFlight.low() > n*(1+slack): // little reports the latter
-		return false
-	case inFlight.high() >= allOfCycle*n:
-		f.Code = "audit-inverse"
-		return true
-	}
-	neverPauses := c.has("never_pauses")
-	if c.value("served") > 0 {
-		f.Code, f.Names["tool"] = "audit-starved", c.Tool
-		if !neverPauses {
-			f.Kind = record.CannotTell
-		}
-		return true
-	}
-	explained := inFlight.Value / n // share of the cycle
-	late, least, by := c.late()
-	f.Names["loop"], f.Names["by"] = c.Loop, by
-	if late > 0 {
-		// wrk's late answers count as well, each as --timeout. Its stats_correct makes the mean
-		// longer, never shorter, so kept is a most.
-		requests := c.value("requests")
-		all, kept := n/rate.Value*requests, (requests-late)*mean.Value
-		explained = (late*least + kept) / all
-		f.Numbers = record.Values{"late": late, "least": least, "all_seconds": all, "late_seconds": late * least, "kept_seconds": kept}
-		if rest := 1 - explained; rest > slack {
-			f.Numbers["rest_seconds"] = rest * all
-		}
-	}
-	if f.Kind = record.CannotTell; neverPauses && by != "max" && explained < half {
-		f.Kind = record.Suspicious
-	}
-	return inFlight.high() >= busy*n || c.Loop == closedLoop
 }
 
 // order checks that quantiles do not fall as their share rises: min <= p50 <= p99 <= max, and
