@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -25,9 +26,12 @@ func (a *audit) across() {
 			a.add(finding{Code: code, Numbers: v, Run: i, Line: c.Line})
 		}
 		// Runs that agree in every digit are no two measurements. Every copy points to the original.
-		figures, n := c.fingerprint()
-		if original := seen[figures]; original != nil && n >= 4 {
-			found("audit-identical", record.Values{"figures": float64(n), "line": float64(original.Line)})
+		results, figures := c.results(), ""
+		for _, name := range results {
+			figures += fmt.Sprint(name, c.value(name), " ")
+		}
+		if original := seen[figures]; original != nil && len(results) >= 4 {
+			found("audit-identical", record.Values{"figures": float64(len(results)), "line": float64(original.Line)})
 		} else {
 			seen[figures] = c
 		}
@@ -87,19 +91,6 @@ func twoReports(server, client *Claim) record.Values {
 	return v
 }
 
-// fingerprint joins what a run measured, to the last digit, and counts the figures. Settings such
-// as the number of connections are left out, because honest repetitions share them.
-func (c *Claim) fingerprint() (figures string, n int) {
-	results := []string{"mean", "stdev", "max", "min", "thread_rate.mean", "thread_rate.max", "rate", "bytes", "sum"}
-	for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
-		if _, ok := quantileOf(name); ok || slices.Contains(results, name) {
-			figures += name + strconv.FormatFloat(c.value(name), 'g', -1, 64) + " "
-			n++
-		}
-	}
-	return figures, n
-}
-
 // changed checks a change of the rate, which people compute by hand. It must be right against the
 // row before or against the first row of its column, because texts use both. It returns nil if it
 // is.
@@ -151,7 +142,7 @@ func (a *audit) growth() {
 		// of the series. Both must have grown by a fifth. Smaller changes are within the noise
 		// of a run.
 		mean, cycle := last.value("mean")/first.value("mean"), to/y/(from/x)
-		if x > 0 && y > 0 && first.has("mean", "connections") && !first.paced() && mean >= 1.2 && cycle >= 1.2 {
+		if x > 0 && y > 0 && first.has("mean", "connections") && first.Loop != openLoop && first.Loop != pacedLoop && mean >= 1.2 && cycle >= 1.2 {
 			a.addGroup("audit-growth", group, record.Values{"from": from, "to": to, "mean": mean, "cycle": cycle, "rate": y/x - 1})
 		}
 	}

@@ -234,19 +234,21 @@ func (c *Claim) parts() []*Claim {
 	return all
 }
 
-// measured reports whether the claim has any result beyond its settings.
-func (c *Claim) measured() bool {
-	results := []string{"rate", "requests", "mean", "max", "sum", "thread_rate.mean", "accepted"}
-	for name := range c.Figures {
-		if _, ok := quantileOf(name); ok || slices.Contains(results, name) {
-			return true
-		}
-	}
-	return false
+// results returns the names of the figures that were measured, in alphabetical order. Settings such as the
+// number of connections are left out, because honest repetitions share them, and so are counts: with
+// some tools they are settings too.
+func (c *Claim) results() []string {
+	known := []string{"mean", "stdev", "max", "min", "thread_rate.mean", "thread_rate.max", "rate", "bytes", "sum"}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.Figures)), func(name string) bool {
+		_, ok := quantileOf(name)
+		return !ok && !slices.Contains(known, name)
+	})
 }
 
-// paced reports whether the requests keep to a rate or a schedule.
-func (c *Claim) paced() bool { return c.Loop == openLoop || c.Loop == pacedLoop }
+// measured reports whether the claim has any result beyond its settings.
+func (c *Claim) measured() bool {
+	return c.has("requests") || c.has("accepted") || len(c.results()) > 0
+}
 
 // name returns what a sentence calls the tool or the loop of the run, and by what it is known how long
 // wrk's late answers took at least: "set" in the command line, the "default", or the "max" that it

@@ -143,22 +143,10 @@ type law struct {
 	*equation
 }
 
-// A test is a check that takes more than an equation. broken reports whether there is a finding.
-// It may set numbers and names of f, and replace its code where the same figures have another
-// reading. It is called only where the part has all figures in needs.
-type test struct {
-	code   record.Code
-	needs  string
-	broken func(c *Claim, f *finding) bool
-}
-
-// ofTimes are the tests of any distribution: of the response times, and of each other part of a
-// request that the tool measures. They are arithmetic, so no server can break them.
-var ofTimes = []test{
-	{"audit-order", "", order},
-	{"audit-mean-bounds", "mean", meanBounds},
-	{"audit-spread", "stdev mean max", spread},
-}
+// ofTimes are the checks of any distribution that take more than an equation: of the response times, and
+// of each other part of a request that the tool measures. They are arithmetic, so no server can break
+// them. Each reports whether its law is broken, and then f has the code, the names and some numbers.
+var ofTimes = []func(c *Claim, f *finding) bool{order, meanBounds, spread}
 
 // Judge checks the runs of a text against all laws and returns the findings, the gravest class
 // first, then in the order of findings.txt and of the text. It stores figures of given in the
@@ -214,9 +202,8 @@ func (a *audit) judge(i int, c *Claim) {
 		found(f)
 	}
 	for _, part := range c.parts() {
-		for _, t := range ofTimes {
-			f := finding{Code: t.code, Names: record.Names{}}
-			if part.has(strings.Fields(t.needs)...) && t.broken(part, &f) {
+		for _, broken := range ofTimes {
+			if f := (finding{Names: record.Names{}}); broken(part, &f) {
 				k := checks[checkOf(f.Code)]
 				k.fill(&f, k.lookup(part, f.Numbers))
 				found(f)
@@ -281,7 +268,7 @@ func twice(code record.Code, of, name string, value Figure, is, other string, ot
 // the same request, so their order is not checked. f gets the first pair that is wrong.
 func order(c *Claim, f *finding) bool {
 	above := func(low, high quantile) bool {
-		f.Numbers = record.Values{"less": low.Value, "more": high.Value}
+		f.Code, f.Numbers = "audit-order", record.Values{"less": low.Value, "more": high.Value}
 		f.Names = c.names(record.Names{"less": low.name, "more": high.name})
 		return low.low()*(1-hdr) > high.high()
 	}
@@ -317,7 +304,7 @@ func (c *Claim) one() float64 {
 // to order.
 func meanBounds(c *Claim, f *finding) bool {
 	all := c.quantiles()
-	if len(all) == 0 || order(c, f) {
+	if len(all) == 0 || !c.has("mean") || order(c, f) {
 		return false
 	}
 	low, high, before := 0., 0., quantile{}
@@ -331,7 +318,7 @@ func meanBounds(c *Claim, f *finding) bool {
 	low += (1-before.Q)*before.low() - before.Value*c.one()
 	high += before.Value * c.one()
 	mean := c.get("mean")
-	f.Numbers, f.Names = record.Values{"low": max(low, 0)}, c.names(record.Names{})
+	f.Code, f.Numbers, f.Names = "audit-mean-bounds", record.Values{"low": max(low, 0)}, c.names(record.Names{})
 	if before.Q == 1 {
 		f.Numbers["high"] = high
 	}
@@ -349,8 +336,8 @@ func spread(c *Claim, f *finding) bool {
 	limit := math.Sqrt(max(0, most-m.low()) * max(0, m.high()-max(least, 0)))
 	n := max(2, c.value("requests")) // tools divide by n - 1
 	limit *= math.Sqrt(n / (n - 1))
-	f.Numbers, f.Names = record.Values{"limit": limit}, c.names(f.Names)
-	return c.get("stdev").low() > limit*(1+slack)
+	f.Code, f.Numbers, f.Names = "audit-spread", record.Values{"limit": limit}, c.names(f.Names)
+	return c.has("stdev", "mean", "max") && c.get("stdev").low() > limit*(1+slack)
 }
 
 // names adds to n the part that the figures are about, "" for whole requests, and the unit of
