@@ -84,7 +84,7 @@ func (c *Claim) figure(name string) (f Figure, ok bool) {
 // a result of 0 means that the text does not tell.
 func (c *Claim) derive() {
 	c.derived = map[string]Figure{}
-	for _, e := range tools().derived {
+	for _, e := range tools().sets["derived"] {
 		_, has := c.derived[e.left]
 		if v, ok := lookup(c.figure).compute(e.value); ok && !has && e.applies(c.figure) {
 			c.derived[e.left] = v

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"schedlab/internal/record"
 )
 
 // An equation is one law of the tables: a relation that holds between the figures of a run,
@@ -21,7 +23,8 @@ import (
 // without spaces. A comparison is 1 where it holds and missing elsewhere: a > b holds where a is
 // above b for certain, and a >= b where it may not be below.
 type equation struct {
-	left, sign, right string // as they are written
+	code              record.Code // of the finding if it is broken; "" for one that is no law
+	left, sign, right string      // as they are written
 	leftSide, value   ast.Expr
 	when, unless      []ast.Expr
 }
@@ -36,7 +39,7 @@ var (
 
 // newEquation parses an equation. Go's own parser reads both sides, so the tables need none here.
 // It panics for text that is no equation, which is a bug in the tables.
-func newEquation(l string) *equation {
+func newEquation(code, l string) *equation {
 	m := equationLine.FindStringSubmatch(l)
 	if m == nil {
 		panic("no equation: " + l)
@@ -52,7 +55,7 @@ func newEquation(l string) *equation {
 		return all
 	}
 	sides := parse(m[1], m[3])
-	return &equation{m[1], m[2], m[3], sides[0], sides[1], parse(strings.Fields(m[4])...), parse(strings.Fields(m[5])...)}
+	return &equation{record.Code(code), m[1], m[2], m[3], sides[0], sides[1], parse(strings.Fields(m[4])...), parse(strings.Fields(m[5])...)}
 }
 
 // A lookup finds a figure by its name. It returns false for a figure that is not known.

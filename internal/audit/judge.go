@@ -49,12 +49,12 @@ var checks = func() (all []*check) {
 			last = &check{finding: finding{Code: record.Sentence(record.Code(first), rest), Kind: record.Judgement(kind), Law: law}}
 			all = append(all, last)
 		case first == "with":
-			last.with = append(last.with, newEquation(rest))
+			last.with = append(last.with, newEquation("", rest))
 		case first == "sure":
 			last.sure = rest
 		case first == "holds":
 			tools, law, _ := strings.Cut(rest, ": ")
-			last.tools, last.holds = strings.Fields(tools), append(last.holds, newEquation(law))
+			last.tools, last.holds = strings.Fields(tools), append(last.holds, newEquation("", law))
 		default:
 			record.Sentence(last.Code+record.Code(" "+first), rest)
 		}
@@ -137,12 +137,6 @@ type audit struct {
 	findings []finding
 }
 
-// A law is an equation that tools/*.txt hold a run to, and the code of its finding.
-type law struct {
-	code record.Code
-	*equation
-}
-
 // ofTimes are the checks of any distribution that take more than an equation: of the response times, and
 // of each other part of a request that the tool measures. They are arithmetic, so no server can break
 // them. Each reports whether its law is broken, and then f has the code, the names and some numbers.
@@ -192,7 +186,7 @@ func Judge(text *Text, given Given) *record.Audit {
 }
 
 // judge holds run i to all laws of one run: the clashes that were found while reading, the laws
-// of each distribution in it, the equations of its tool, and those of whole runs.
+// of each distribution in it, the equations of its tool, and the checks of whole runs.
 func (a *audit) judge(i int, c *Claim) {
 	found := func(f finding) {
 		f.Run, f.Line = i, c.Line

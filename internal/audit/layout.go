@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"schedlab/internal/record"
 )
 
 // A layout is how a tool prints a run: as lines of text, or as JSON, which is read as lines of
@@ -47,9 +45,8 @@ type field struct{ op, name, kind, unit string }
 // habits is what the tables know of tools.
 type habits struct {
 	layouts []*layout
-	laws    map[string][]law       // by tool; "all" for every run
-	sets    map[string][]*equation // by tool: figures that follow from printed ones
-	derived []*equation            // figures that laws need, for every run
+	laws    map[string][]*equation // by tool; "all" for every run
+	sets    map[string][]*equation // by tool: figures that follow from printed ones; "derived" for laws alone
 	words   map[string]string      // words for figures in key=value lines and tables
 }
 
@@ -64,11 +61,11 @@ var tables embed.FS
 //	text TOOL LOOP         lines of text, see newRow
 //	json TOOL LOOP KEY…    paths in a JSON object with these keys, see newRow
 //	sets TOOL…             figures that follow from others: name = expression
-//	derived                figures for laws alone: name = expression
+//	sets derived           such figures of any tool, for laws alone
 //	laws TOOL…             a finding and the equation that must hold, see newEquation
 //	words                  figure: other words for it
 var tools = sync.OnceValue(func() habits {
-	all := habits{laws: map[string][]law{}, sets: map[string][]*equation{}, words: map[string]string{}}
+	all := habits{nil, map[string][]*equation{}, map[string][]*equation{}, map[string]string{}}
 	files, _ := fs.Glob(tables, "tools/*.txt")
 	for _, file := range files {
 		text, _ := tables.ReadFile(file)
@@ -87,14 +84,12 @@ var tools = sync.OnceValue(func() habits {
 				last.rows = append(last.rows, newRow(l))
 			case "sets":
 				for _, tool := range head[1:] {
-					all.sets[tool] = append(all.sets[tool], newEquation(l))
+					all.sets[tool] = append(all.sets[tool], newEquation("", l))
 				}
-			case "derived":
-				all.derived = append(all.derived, newEquation(l))
 			case "laws":
 				code, rest, _ := strings.Cut(l, " ")
 				for _, tool := range head[1:] {
-					all.laws[tool] = append(all.laws[tool], law{record.Code("audit-" + code), newEquation(rest)})
+					all.laws[tool] = append(all.laws[tool], newEquation("audit-"+code, rest))
 				}
 			case "words":
 				name, others, _ := strings.Cut(l, ":")
