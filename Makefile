@@ -10,6 +10,7 @@ FUZZTIME ?= 20s
 BENCH    ?= .
 COUNT    ?= 10
 OLD      ?=
+PLAIN    ?=
 # Packages for mutate: the pure rooms. FILES=regexp takes only some files of them.
 PKG      ?= $(addprefix internal/,arrivals command expect judge prose queueing stats timeline window)
 
@@ -32,8 +33,9 @@ help: ## list these targets
 	@echo
 	@echo 'Variables: ARGS="$(ARGS)" FUZZTIME=$(FUZZTIME) BENCH=$(BENCH) COUNT=$(COUNT) OLD=$(OLD)'
 
+# With PLAIN=1 it is linked of what go test has compiled; else every package is compiled for it alone.
 build: ## build bin/schedlab, static and reproducible
-	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION) -X main.revision=$(REVISION)' -o bin/schedlab ./cmd/schedlab
+	$(if $(PLAIN),,CGO_ENABLED=0) go build $(if $(PLAIN),,-trimpath) -ldflags '-X main.version=$(VERSION) -X main.revision=$(REVISION)' -o bin/schedlab ./cmd/schedlab
 
 arms: ## build the ready arms, echo, gin and others, into bin/arms (docs/guide/ready-arms.md)
 	cd loadtests/arms && CGO_ENABLED=0 go build -trimpath -o ../../bin/arms/ ./...
@@ -58,10 +60,12 @@ RACED = $(addprefix ./,$(sort internal/experiment/ $(dir \
 	$(shell grep -rlE --include='*.go' '^\s*go [a-z]|sync/atomic|sync\.(Cond|Map|Mutex|Pool|RWMutex|WaitGroup)' cmd internal loadtests/recipes))))
 # What of these it can find nothing in, and would take minutes of: simulations; a browser,
 # Prometheus, nginx, vegeta and a program built without the detector, where our own processes
-# do what they do in other tests; commands that plan, refuse and print. A test that is not
-# named runs.
+# do what they do in other tests; commands that plan, refuse and print; what a server of a process
+# of its own costs, and a load of as many connections as there can be, where few do the same in
+# other tests. A test that is not named runs.
 UNRACED = TestIdentifiability TestStationOf MeetsTheory MeetsPollaczekKhinchine TestCoDelFaresAsInTheSimulator TestReplyReaderInRandomPieces TestRunEndsWhenItKnows \
 	TestClockIsSet TestToolsTest Browser Prom Nginx TestTwoBuildsAsArms TestRunningServerAsArm TestLogReplayed TestVegetaAttacks TestVegetaReadsResults TestScenariosPrintForVegeta \
+	TestHostileCrowdsCost TestLockedWorkersCost TestSpinMostConnections \
 	TestAudit TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
 	TestScripts/^(arms|audit|capacity|compare_disk|compare_pack|config|doctor|environment|help|modes|recipe|scenarios|size|version|.*_mistakes)$$
 
@@ -69,8 +73,9 @@ test-cluster: ## schedlab cluster on a real Kubernetes of two nodes: comparisons
 	apt-get install -y --no-install-recommends $$(cat tools/cluster/packages) >/dev/null
 	tools/cluster/test
 
+# make test and make lint run go vet.
 race: deps bin/gotestsum ## the tests of what runs concurrently, under the race detector; RACED and UNRACED in the Makefile say what that is
-	$(call RETRIED,$(RACED)) -race -skip '$(subst $(space),|,$(strip $(UNRACED)))'
+	$(call RETRIED,$(RACED)) -race -vet=off -skip '$(subst $(space),|,$(strip $(UNRACED)))'
 
 lint: ## gofmt, go vet (golangci-lint runs it for Linux, macOS here), tidy and unmodified modules, golangci-lint
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt -w these:"; echo "$$unformatted"; exit 1; }
