@@ -251,9 +251,11 @@ func conditions(r *record.Result) string {
 	if primary == 0 || oneReason(r.Verdicts) != "" {
 		return ""
 	}
-	rest := len(r.Verdicts) - primary // same interval width, but not counted in the correction
+	// The others have the same width, but are not counted in the correction.
+	rest := only(r.Verdicts, func(v record.Verdict) bool { return !v.Primary })
+	of := unique(each(rest, func(v record.Verdict) string { return strings.TrimPrefix(stats.MetricOf(v.Metric).In, "in ") }))
 	return fmt.Sprintf("%s of times, 95%s%% together", plural(primary, "comparison"), nbsp) +
-		when(rest > 0, "; %d of goodput and CPU time, %s each", rest, percent("%.1f", 1-stats.Alpha/float64(primary))) +
+		when(rest != nil, "; %d of %s, %s each", len(rest), strings.Join(of, " and "), percent("%.1f", 1-stats.Alpha/float64(primary))) +
 		when(len(r.Gate) > 0, "; as compare judges, against one run of %s a block, where the gate takes both", r.Arms[0].Name)
 }
 
