@@ -23,8 +23,9 @@ empty :=
 space := $(empty) $(empty)
 GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 
-# go test, which runs the tests of tools/flaky again when they fail, and no others.
-RETRIED = SCHEDLAB_REQUIRE=1 $(CURDIR)/tools/test '$(1)' -shuffle=on -timeout 15m
+# go test, which runs the tests of tools/flaky again when they fail, and no others. Without go vet,
+# which make lint runs for all of its checks.
+RETRIED = SCHEDLAB_REQUIRE=1 $(CURDIR)/tools/test '$(1)' -vet=off -shuffle=on -timeout 15m
 
 .PHONY: help build arms run test test-cluster test-explain check race lint fuzz golden dashboards release-check snapshot bench deps clean experiments-short mutate timed
 
@@ -73,13 +74,12 @@ test-cluster: ## schedlab cluster on a real Kubernetes of two nodes: comparisons
 	apt-get install -y --no-install-recommends $$(cat tools/cluster/packages) >/dev/null
 	tools/cluster/test
 
-# make test and make lint run go vet.
 race: deps bin/gotestsum ## the tests of what runs concurrently, under the race detector; RACED and UNRACED in the Makefile say what that is
-	$(call RETRIED,$(RACED)) -race -vet=off -skip '$(subst $(space),|,$(strip $(UNRACED)))'
+	$(call RETRIED,$(RACED)) -race -skip '$(subst $(space),|,$(strip $(UNRACED)))'
 
 lint: ## gofmt, go vet (golangci-lint runs it for Linux, macOS here), tidy and unmodified modules, golangci-lint
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt -w these:"; echo "$$unformatted"; exit 1; }
-	GOOS=darwin go vet ./...
+	GOOS=darwin go vet -gcflags='all=-N -l -dwarf=false' ./... # nobody runs what this compiles, so it is compiled the fast way
 	go mod tidy -diff && go mod verify
 	cd tools && go vet ./... && go mod tidy -diff && go mod verify
 	cd tools/cluster && go vet ./pause
