@@ -115,7 +115,7 @@ var (
 var byWeight = []Code{
 	StickyPool, "short-round", "starved-connections", GeneratorLimit, Overloaded, "too-few-workers", DisturbedProbe,
 	"run-not-complete", "budget-too-short", "missing-trials", "blocks-left-out", AnsweredNone, "windows-refused", "load-took-cpu", "unsent-requests",
-	"other-mode", "idle-workers", "queue-never-full", "queue-unused", "one-cpu-shared", "one-p-shared",
+	"other-mode", "idle-workers", "queue-never-full", "queue-unused", "one-cpu-shared", "one-p-shared", ParsersDiffer,
 	"",
 	"runs-already", "other-program", "shared-cpus", "one-cpu", Virtualised, OneHost,
 }
