@@ -82,7 +82,7 @@ Exit codes: 0 not worse, 3 worse, 4 cannot tell, 1 something failed, 2 wrong usa
 	fl.StringSliceVar(&f.watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, and need not be fine: tails are noisy (default nothing with --metric)")
 	fl.StringSliceVar(&f.allowances, "allow", nil, "how much worse a metric may be, like p99=20% (default "+strings.Join(defaults, ",")+")")
 	f.adhoc.bind(fl, true)
-	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slower build's throughput (default 0.35x)")
+	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slower build's throughput (default 0.25x)")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default 0.5s, and longer where p99 or a small --allow needs it)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest it may take (default 75s, and longer for a low rate, of which p99 needs long windows, or a small --allow)")
 	oneOf(fl, &f.output, "output", "text", "text, json, or markdown for a comment on a pull request", "text", "json", "markdown")
@@ -180,10 +180,10 @@ func (f *gateFlags) run(cmd *cobra.Command, _ []string) (err error) {
 	if !f.adhoc.given() {
 		f.adhoc.path = "/"
 	}
-	// At a third of its throughput a server queues little. Queueing makes both a small difference and the
+	// At a quarter of its throughput a server queues little. Queueing makes both a small difference and the
 	// noise large.
 	if f.Rate == (scenario.Rate{}) && f.adhoc.log == "" {
-		f.Rate.OfSlowest = .35
+		f.Rate.OfSlowest = .25
 	}
 	show := f.prepare(cmd)
 	if f.oldRef != "" {
