@@ -87,6 +87,8 @@ as it stands, or what the file of --targets says, in rotation.
   log(FILE)             as an access log has them (Common or Combined Log Format); it
                         says what is asked, too; log(FILE,10x) ten times as fast
 A ramp or sine is random like poisson, unless it ends with even: sine(0.5,2s,even).
+The default, poisson over 64 kept connections, is harder on a server than vegeta's
+rhythm; --arrivals constant -c 0 sends as vegeta does.
 
 --loop closed has each connection wait for its answer, then --think, and send the
 next: it finds the highest throughput, and its response times leave out what the

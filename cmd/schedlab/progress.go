@@ -209,7 +209,7 @@ func (p *progress) say(text string) { p.note(text, text) }
 // shows each answer, and so do lines for a program.
 func (p *progress) soFar(r *record.Result) {
 	answer := report.Headline(r)
-	if p.screen.Answer = fmt.Sprintf("after %d blocks: %s", r.Valid, answer); p.live || p.lines != nil {
+	if p.screen.Answer = fmt.Sprintf("so far, after %d blocks: %s", r.Valid, answer); p.live || p.lines != nil {
 		return
 	}
 	look := r.Scenario + ": " + figures.ReplaceAllString(answer, "")

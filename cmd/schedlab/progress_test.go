@@ -34,9 +34,9 @@ func TestAnswerSoFarIsToldOnce(t *testing.T) {
 	}
 	var told []string
 	for line := range strings.Lines(b.String()) {
-		told = append(told, strings.TrimPrefix(line, "schedlab: ")[:len("after 10 blocks: p")])
+		told = append(told, strings.TrimPrefix(line, "schedlab: ")[:len("so far, after 10 blocks: p")])
 	}
-	if want := "after 10 blocks: O after 14 blocks: p after 18 blocks: p after 22 blocks: O"; strings.Join(told, " ") != want {
+	if want := "so far, after 10 blocks: O so far, after 14 blocks: p so far, after 18 blocks: p so far, after 22 blocks: O"; strings.Join(told, " ") != want {
 		t.Errorf("told %q, want %q", told, want)
 	}
 	show.soFar(&record.Result{Scenario: "other", Valid: 10, Headline: "Open: a request takes 56.6 µs with 64 locks, and 1,200/s end."})
@@ -110,7 +110,7 @@ func TestProgressForPrograms(t *testing.T) {
 		t.Fatalf("got %d lines: %s", len(lines), &b)
 	}
 	step, end := lines[1], lines[3]
-	if step.Step != "block 13: pool" || step.Done != 49 || step.Total != 160 || step.Left != 83 || step.FirstLook != 10 || !strings.HasPrefix(step.Answer, "after 12 blocks: pool") {
+	if step.Step != "block 13: pool" || step.Done != 49 || step.Total != 160 || step.Left != 83 || step.FirstLook != 10 || !strings.HasPrefix(step.Answer, "so far, after 12 blocks: pool") {
 		t.Errorf("the step is %+v", step)
 	}
 	first, unknown, other := step.Arms[0], step.Arms[2], step.Arms[3]

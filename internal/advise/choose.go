@@ -205,7 +205,7 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	c.Answer = record.Fact{Code: chooseAdvice, Names: names, Values: record.Values{"workers": float64(c.Workers), "queue": float64(c.Queue)}}
 	c.Parser = a.parser(mode, c.Cell, modes)
 	c.Asked = record.Fact{
-		Code: chooseAsked, Names: record.Names{"does": c.Does, "matters": a.Matters, "arrivals": a.Arrivals},
+		Code: chooseAsked, Names: record.Names{"does": c.Does, "matters": a.Matters, "arrivals": a.Arrivals, "slo": a.SLO.String()},
 		Values: record.Values{
 			"cpu": a.Demand.CPU.Mean().Seconds(), "sleep": (a.Demand.Held() - a.Demand.CPU.Mean()).Seconds(), "lock": a.Lock.Seconds(), "rate": a.Rate,
 			"connections": float64(a.Connections), "idle": float64(a.Idle), "pipeline": float64(a.Pipeline), "busy": a.busy(),
@@ -606,13 +606,17 @@ func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdic
 
 // Tested returns a choice with the result of its test, and with what disturbed the test as its first
 // doubts. An answer that calls a plainer mode not known to be worse says otherwise where the test found
-// it worse.
+// it worse, and one whose models all kept the SLO says that too.
 func Tested(c record.Choice, t *record.ChoiceTest, disturbed []record.Fact) record.Choice {
 	c.Verified, c.Doubts = t, slices.Concat(disturbed, c.Doubts)
 	plain := c.Answer.Names["plain"]
+	c.Answer.Names, c.Answer.Values = maps.Clone(c.Answer.Names), maps.Clone(c.Answer.Values)
 	if slices.ContainsFunc(t.Verdicts, func(v record.Verdict) bool { return v.Arm == plain && v.Worse() }) {
-		c.Answer.Names = maps.Clone(c.Answer.Names)
 		c.Answer.Names["worse"] = plain
+	}
+	broke := func(f record.Fact) bool { return f.Names["answer"] != string(record.Passed) }
+	if len(t.Keeps) > 0 && !slices.ContainsFunc(t.Keeps, broke) {
+		c.Answer.Names["kept"], c.Answer.Values["tested"] = t.Keeps[0].Names["slo"], float64(len(t.Keeps))
 	}
 	return c
 }

@@ -444,9 +444,10 @@ func TestVerify(t *testing.T) {
 // it worse, and only then.
 func TestTestedPlainerMode(t *testing.T) {
 	t.Parallel()
-	asked := record.Choice{Answer: record.Fact{Code: chooseAdvice, Names: record.Names{"open": "open", "mode": "b", "summary": "about b", "plain": "a"}}}
-	for verdict, want := range map[stats.Decision]string{stats.Slower: "plainer still, was worse in the test", stats.Inconclusive: "plainer still, is not known to be worse"} {
-		test := record.ChoiceTest{Verdicts: []record.Verdict{{Metric: "p90", Arm: "a", Baseline: "b", Verdict: verdict}}}
+	asked := record.Choice{Answer: record.Fact{Code: chooseAdvice, Names: record.Names{"open": "open", "mode": "b", "summary": "about b", "plain": "a"}, Values: record.Values{}}}
+	for verdict, want := range map[stats.Decision]string{stats.Slower: "the plainest, was worse in the test. Each of the 2 tested models kept p99<=10ms", stats.Inconclusive: "the plainest, is not known to be worse. Each of the 2 tested models kept p99<=10ms"} {
+		kept := record.Fact{Code: chooseKeeps, Names: record.Names{"answer": "pass", "slo": "p99<=10ms"}}
+		test := record.ChoiceTest{Keeps: []record.Fact{kept, kept}, Verdicts: []record.Verdict{{Metric: "p90", Arm: "a", Baseline: "b", Verdict: verdict}}}
 		got := Tested(asked, &test, []record.Fact{{Code: "much-disturbed"}})
 		if !strings.HasSuffix(got.Answer.String(), want) || got.Verified != &test || asked.Answer.Names["worse"] != "" || len(got.Doubts) != 1 {
 			t.Errorf("%s: %s, want ... %s", verdict, got.Answer, want)

@@ -182,8 +182,8 @@ func TestFaults(t *testing.T) {
 		{"pause", func(m *Machine) { m.Pause = 20 * time.Millisecond }, Warn, "up to 20ms: the p99 of any window shorter than 2s that it falls into", "--window 2s"},
 		{"null server", func(m *Machine) { m.Gap.Longest = 30 * time.Millisecond }, Warn, "the longest gap between two of 20000 replies in 2s is 30ms", "isolcpus"},
 		{"output", func(m *Machine) { m.Need = 1 << 62 }, Warn, "; a record takes up to 4398046511104 MiB", "make room"},
-		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.5)}, protocols) }, Bad, "cannot tell times 10 % apart", "compare --protocol full --window 9.5s;"},
-		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 8)}, protocols) }, Bad, "cannot tell times 10 % apart", "quieter machine: no --window up to a minute will do;"},
+		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.5)}, protocols) }, Bad, "cannot tell p50, p90, p99 10 % apart", "compare --protocol full --window 9.5s;"},
+		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 8)}, protocols) }, Bad, "cannot tell p50, p90, p99 10 % apart", "quieter machine: no --window up to a minute will do;"},
 		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.15)}, protocols) }, Warn, "p99 in a quick comparison", "compare --protocol full --window 3.6s;"},
 		{"noise", func(m *Machine) {
 			m.Noise = NewNoise("quick", []AA{{Result: &record.Result{Ran: 4, Refused: refused(1, 7)}}}, protocols)

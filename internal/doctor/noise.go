@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -233,6 +234,7 @@ func (m *Machine) noise() seen {
 		return seen{Bad, m.Noise.err}
 	}
 	told, undecided := record.Fact{Code: noiseList}, record.Fact{Code: noiseList}
+	var open []string // metrics
 	for _, j := range m.Noise.Judges {
 		if !j.timed() {
 			continue
@@ -240,13 +242,16 @@ func (m *Machine) noise() seen {
 		told.Because = append(told.Because, j.fact(noiseOf))
 		if j.HalfWidth == nil || *j.HalfWidth > stats.MetricOf(j.Metric).Same { // identical programs would stay undecided
 			undecided.Because = append(undecided.Because, j.fact(noiseOpen))
+			if label := stats.MetricOf(j.Metric).Label; !slices.Contains(open, label) {
+				open = append(open, label)
+			}
 		}
 	}
 	if len(undecided.Because) == 0 {
 		return fine(noiseKnown, nil, nil, append([]record.Fact{told}, m.Noise.left()...)...)
 	}
 	nothing := len(undecided.Because) == len(told.Because)
-	return fine(noiseTooHigh, record.Values{"all": float64(stats.Count(nothing)), "window": m.Noise.enough()}, nil, append([]record.Fact{undecided}, m.Noise.left()...)...).
+	return fine(noiseTooHigh, record.Values{"all": float64(stats.Count(nothing)), "window": m.Noise.enough()}, record.Names{"metrics": strings.Join(open, ", ")}, append([]record.Fact{undecided}, m.Noise.left()...)...).
 		graded(nothing, true)
 }
 

@@ -97,7 +97,7 @@ func TestWhatIsNotJudgedIsUndecided(t *testing.T) {
 	m := healthy(t)
 	m.Noise = NewNoise("quick", []AA{slow}, protocols)
 	found := m.noise()
-	want := "cannot tell times 10 % apart: p99 in a quick comparison (needs windows > 2.8 s), p99 in a full comparison (not judged)"
+	want := "cannot tell p99 10 % apart: p99 in a quick comparison (needs windows > 2.8 s), p99 in a full comparison (not judged)"
 	if text := found.fact.String(); found.state != Warn || text != want {
 		t.Errorf("got %s %q\nwant %q", found.state, text, want)
 	}

@@ -124,13 +124,33 @@ func (p *plan) identify() {
 	p.differentParsers()
 }
 
-// differentParsers raises a doubt if the arms' modes are on different HTTP parsers.
+// differentParsers raises a doubt if the arms' modes are on different HTTP parsers. It names the arms on
+// another parser than the baseline's, and a mode to add that has a goroutine per connection as well as
+// their parser, which tells parser and model apart, if no arm is one.
 func (p *plan) differentParsers() {
 	on := map[string][]string{} // names of arms by parser
+	names := record.Names{}
+	var other []string
 	for _, a := range p.originals() {
-		if stack := p.opts.Modes[a.Mode].Axes.Stack; stack != "" { // another program's is not known
-			parser := strings.Replace(stack, "nethttp", "net/http", 1)
-			on[parser] = append(on[parser], a.Name)
+		stack := p.opts.Modes[a.Mode].Axes.Stack
+		if stack == "" { // another program's is not known
+			continue
+		}
+		parser := strings.Replace(stack, "nethttp", "net/http", 1)
+		on[parser] = append(on[parser], a.Name)
+		if first := p.opts.Modes[p.Arms[0].Mode].Axes.Stack; first == "" || first == stack {
+			continue
+		}
+		other = append(other, a.Name)
+		plain := func(mode string) bool {
+			m := p.opts.Modes[mode]
+			return m.Axes.Stack == stack && m.Station == "goroutines"
+		}
+		if !slices.ContainsFunc(p.Arms, func(a arm) bool { return plain(a.Mode) }) {
+			all := slices.Sorted(maps.Keys(p.opts.Modes))
+			if i := slices.IndexFunc(all, plain); i >= 0 {
+				names["control"] = all[i]
+			}
 		}
 	}
 	if len(on) < 2 {
@@ -140,7 +160,8 @@ func (p *plan) differentParsers() {
 	for _, parser := range slices.Sorted(maps.Keys(on)) {
 		parsers = append(parsers, fmt.Sprintf("%s on %s's", strings.Join(on[parser], ", "), parser))
 	}
-	p.doubt(record.Fact{Code: record.ParsersDiffer, Names: record.Names{"parsers": strings.Join(parsers, "; ")}})
+	names["parsers"], names["other"] = strings.Join(parsers, "; "), strings.Join(other, "; ")
+	p.doubt(record.Fact{Code: record.ParsersDiffer, Names: names})
 }
 
 // inFlight returns the largest number of requests that a load can have in flight; 0 for no limit.

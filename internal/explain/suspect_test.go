@@ -258,7 +258,7 @@ func TestNothingToExplain(t *testing.T) {
 	t.Parallel()
 	modes := map[string]mode.Mode{"made": {}, "plain": {}}
 	for micros, want := range map[float64]string{
-		0: "on average it is not sure that they differ (", 1: "on average they differ by 1,000 ns, and the least that is explained is ",
+		0: "on average it is not sure that they differ (", 1: "on average they differ by 1.00 µs, and the least that is explained is ",
 	} {
 		fast, slow := seen{parts: parts(timeline.Service, .5e-3)}, seen{parts: parts(timeline.Service, .5e-3+micros*1e-6)}
 		x, err := madeCase(fast, slow, scenario.Arm{}, "").Explain("fast", "slow", modes)

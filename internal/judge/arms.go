@@ -47,6 +47,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 			a.NEff += float64(w.Requests) / w.Tau / float64(len(b.valid))
 			// The worst block counts, for starvation and for fairness.
 			a.StarvedConnections = max(a.StarvedConnections, w.Starved)
+			a.StarvedBlocks += stats.Count(w.Starved > 0)
 			if w.Jain > 0 && (a.Jain == nil || w.Jain < *a.Jain) {
 				a.Jain = &w.Jain
 			}

@@ -60,7 +60,7 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 		add(record.Fact{Code: blocksLeftOut, Values: record.Values{"blocks": float64(n), "ran": float64(r.Ran)}, Names: record.Names{"rules": strings.Join(r.LeftOutFor(), ", ")}})
 	}
 	for _, a := range r.Arms {
-		if a.StarvedConnections > 0 {
+		if a.Starves() {
 			add(b.starved(a))
 		}
 		if d := a.Disturbed; d != nil && d.Load > window.ShareLimit && a.Role != record.Copy {

@@ -35,7 +35,7 @@ func newRanking(r *record.Result, asked func(record.Verdict) bool, byLoad bool) 
 	f.ranks, f.excused = make([][]record.Rank, len(f.arms)), make([]bool, len(f.arms))
 	for i := range f.arms {
 		f.ranks[i] = make([]record.Rank, len(f.arms))
-		f.excused[i] = f.arms[i].StarvedConnections > 0
+		f.excused[i] = f.arms[i].Starves()
 	}
 	// Arms in order: when arm i is ranked, all arms before it have their ranks against the
 	// reference.
@@ -304,9 +304,9 @@ func conclude(r *record.Result) (winner string, a record.Conclusion) {
 // without its baseline.
 func starving(arms []record.Arm, standings []record.Standing) (names []string) {
 	for _, a := range arms {
-		told := a.Role == record.Copy && arms[0].StarvedConnections > 0 ||
+		told := a.Role == record.Copy && arms[0].Starves() ||
 			slices.ContainsFunc(standings, func(s record.Standing) bool { return s.Arm == a.Name && s.Rank == record.StarvesClients })
-		if a.StarvedConnections > 0 && !told {
+		if a.Starves() && !told {
 			names = append(names, a.Name)
 		}
 	}

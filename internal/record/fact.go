@@ -105,7 +105,7 @@ var (
 	Unreadable      = Sentence("unreadable", `{{.Names.error}}`)
 	TooFewBlocks    = Sentence("too-few-blocks", `{{plural .Values.blocks "block"}}: too few to decide`)
 	DisturbedProbe  = Sentence("disturbed-probe", `others took {{percent .Values.taken}} of its CPU time{{with .Names.most}} (most: {{.}}){{end}} in every measurement of its highest rate (X_max): it may do more, so a rate that is a share of X_max may be a smaller share; end them and run it again`)
-	ParsersDiffer   = Sentence("parsers-differ", `HTTP parsers differ too: {{.Names.parsers}}`)
+	ParsersDiffer   = Sentence("parsers-differ", `HTTP parsers differ too: {{.Names.parsers}}{{with .Names.control}}; --arm {{.}} tells parser and model apart{{end}}`)
 	BudgetEnded     = Sentence("budget-ended", `{{with .Names.open}}{{.}}{{else}}{{plural .Values.open "verdict"}}{{end}} {{if eq .Values.open 1.0}}is{{else}}are{{end}} open after {{plural .Values.blocks "block"}}, and the budget of {{time .Values.budget}} has no room for the blocks that would decide {{if eq .Values.open 1.0}}it{{else}}them{{end}}: `+
 		`{{if .Values.room}}--budget {{time .Values.needed}} has room for {{count .Values.room}} blocks, which may be enough{{else}}{{count .Values.most}} blocks, the most, would not be enough; {{if .Values.window}}--window {{time .Values.window}} --budget {{time .Values.needed}} would be{{else}}nor would a budget of half an hour{{end}}{{end}}`)
 )
@@ -115,7 +115,7 @@ var (
 var byWeight = []Code{
 	StickyPool, "short-round", "starved-connections", GeneratorLimit, Overloaded, "too-few-workers", DisturbedProbe,
 	"run-not-complete", "budget-too-short", "missing-trials", "blocks-left-out", AnsweredNone, "windows-refused", "load-took-cpu", "unsent-requests",
-	"other-mode", "idle-workers", "queue-never-full", "queue-unused", "one-cpu-shared", "one-p-shared", ParsersDiffer,
+	"other-mode", "queue-unused", "one-cpu-shared", "one-p-shared", ParsersDiffer, "idle-workers", "queue-never-full",
 	"",
 	"runs-already", "other-program", "shared-cpus", "one-cpu", Virtualised, OneHost,
 }

@@ -114,13 +114,14 @@ type Arm struct {
 	Requests      int      `json:"requests"`               // requests scheduled in valid windows
 	// Failures counts the Errors by how they ended: "status 500", "timed out".
 	Failures           map[string]int `json:"failures,omitempty"`
-	StarvedConnections int            `json:"starved_connections"` // worst window: connections that waited for a reply and got none
-	Jain               *float64       `json:"jain"`                // worst window: Jain's index of replies per connection, 1 is even; nil if no connections are kept or none got a reply
-	Mean               *float64       `json:"mean,omitempty"`      // mean response time, seconds
-	GoodMean           *float64       `json:"good_mean,omitempty"` // mean response time of good replies, if more than 0.1 % are not good
-	NEff               float64        `json:"n_eff,omitempty"`     // independent requests that a window is worth, given their correlation; 0 unknown
-	Levels             []Level        `json:"levels,omitempty"`    // its values of the varied factors
-	Family             string         `json:"family,omitempty"`    // name without the levels
+	StarvedConnections int            `json:"starved_connections"`      // worst window: connections that waited for a reply and got none
+	StarvedBlocks      int            `json:"starved_blocks,omitempty"` // valid blocks with such connections
+	Jain               *float64       `json:"jain"`                     // worst window: Jain's index of replies per connection, 1 is even; nil if no connections are kept or none got a reply
+	Mean               *float64       `json:"mean,omitempty"`           // mean response time, seconds
+	GoodMean           *float64       `json:"good_mean,omitempty"`      // mean response time of good replies, if more than 0.1 % are not good
+	NEff               float64        `json:"n_eff,omitempty"`          // independent requests that a window is worth, given their correlation; 0 unknown
+	Levels             []Level        `json:"levels,omitempty"`         // its values of the varied factors
+	Family             string         `json:"family,omitempty"`         // name without the levels
 	// Switches is the context switches of the server's threads per ended request. Overflows is the number of
 	// connections that found an accept queue of the host full, over all valid windows. nil if unknown.
 	Switches  *float64 `json:"switches_per_request,omitempty"`
@@ -279,6 +280,12 @@ type Refusal struct {
 	Rule  string  `json:"rule"`  // e.g. "stamps out of order"
 	Value float64 `json:"value"` // as measured, in the rule's unit
 	Limit float64 `json:"limit"`
+}
+
+// Starves reports whether the arm left connections without a reply in more than a tenth of its blocks, not
+// by a chance of one short window. An arm that does not count its blocks does.
+func (a Arm) Starves() bool {
+	return a.StarvedConnections > 0 && (a.StarvedBlocks == 0 || 10*a.StarvedBlocks > len(a.Blocks["goodput"]))
 }
 
 // Disturbances returns the doubts that something outside the comparison disturbed it; see Fact.Disturbs.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -55,6 +56,9 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 func briefly(r *record.Result, width, most, doubts int) document.Document {
 	// The explanation comes first: it names a cause, while the other reasons only tell where the time went.
 	reasons := append(explanationOf(r), briefReasons(r)...)
+	if r.Explained != nil && r.Explained.Outcome == record.NoCause { // where the time went says more then
+		reasons = append(briefReasons(r), explanationOf(r)...)
+	}
 	why := few(reasons, max(most, 0))
 	// A mean in the claims is not the mean in "Why".
 	if len(why) > 0 && rankingBelow(r) != nil {
@@ -86,7 +90,8 @@ func rest(r *record.Result, most int, also string) document.Facts {
 			all, most = slices.Insert(slices.Delete(all, i, i+1), most, doubt), most+1
 		}
 	}
-	return append(document.Doubts(each(all, Doubt), most, "in the report"+also), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or: schedlab report"})
+	named := when(filepath.Dir(r.Dir) != record.DefaultRoot, " %s", command.Quote(r.Dir)) // which is the latest where records go by default
+	return append(document.Doubts(each(all, Doubt), most, "in the report"+also), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or: schedlab report" + named})
 }
 
 // capacityBriefly builds the one-screen report of a search for capacity: the answer, the table
@@ -142,7 +147,9 @@ func marked(r *record.Result, width int, note bool) document.Part {
 	table := columns(shown, armField{"", nil, name})
 	var used []string
 	for _, m := range stats.Metrics() {
-		marks := each(shown, func(a record.Arm) string { return mark(verdictOn(r.Verdicts, a.Name, m.Name)) })
+		marks := each(shown, func(a record.Arm) string {
+			return cmp.Or(mark(verdictOn(r.Verdicts, a.Name, m.Name)), unjudged(r, a, m))
+		})
 		used = append(used, marks...)
 		table = append(table, append([]string{m.Label}, cells(m, shown)...), append([]string{""}, marks...))
 	}
@@ -214,6 +221,17 @@ func mark(v record.Verdict) string {
 	return map[stats.Decision]string{stats.Same: markSame, stats.Inconclusive: markOpen, stats.Refused: markRefused}[v.Verdict]
 }
 
+// unjudged returns the mark of the baseline's own time where every verdict against it is refused, as when
+// its backlog grows; "" otherwise.
+func unjudged(r *record.Result, baseline record.Arm, m stats.Metric) string {
+	against := only(r.Verdicts, func(v record.Verdict) bool { return v.Baseline == baseline.Name && v.Metric == m.Name })
+	judged := slices.ContainsFunc(against, func(v record.Verdict) bool { return v.Verdict != stats.Refused })
+	if len(against) == 0 || judged || m.Quantile == 0 || baseline.Median(m.Name) == nil {
+		return ""
+	}
+	return markRefused
+}
+
 // markLegend explains the marks in use, by the verdicts' baseline; "" without verdicts.
 func markLegend(r *record.Result, used []string) string {
 	if len(r.Verdicts) == 0 {
@@ -273,7 +291,7 @@ func few(lines []string, most int) []string {
 	if len(lines) <= most || most == 0 {
 		return lines[:min(len(lines), most)]
 	}
-	return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more", len(lines)-most))
+	return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more in the report", len(lines)-most))
 }
 
 // sure describes the evidence for the verdicts, and what would change them: the first line has

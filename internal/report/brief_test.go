@@ -235,3 +235,34 @@ func TestBriefSaysWhereReasonsAre(t *testing.T) {
 		}
 	}
 }
+
+// A baseline's times that every verdict refuses are marked as refused, too.
+func TestBriefMarksABaselineThatIsNotJudged(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	p90 := stats.MetricOf("p90")
+	if got := unjudged(r, r.Arms[0], p90); got != "" {
+		t.Errorf("of a judged baseline: got %q", got)
+	}
+	for i := range r.Verdicts {
+		r.Verdicts[i].Verdict = stats.Refused
+	}
+	if got := unjudged(r, r.Arms[0], p90); got != markRefused {
+		t.Errorf("of one that is not: got %q", got)
+	}
+	if got := unjudged(r, r.Arms[0], stats.MetricOf("goodput")); got != "" {
+		t.Errorf("of its goodput: got %q", got)
+	}
+}
+
+// A record in another directory than usual is named in the command that prints it.
+func TestBriefNamesARecordElsewhere(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	for dir, want := range map[string]string{"schedlab-runs/x": "or: schedlab report", "elsewhere/x": "or: schedlab report elsewhere/x"} {
+		r.Dir = dir
+		if got := rest(r, 1, ""); !strings.HasSuffix(got[len(got)-1].Text, want) {
+			t.Errorf("%s: got %q", dir, got[len(got)-1].Text)
+		}
+	}
+}

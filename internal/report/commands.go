@@ -79,7 +79,7 @@ func attacked(a *record.Attack) string {
 	case a.Good == 0:
 		return "No request got a good reply."
 	}
-	text := either(a.Good < ended, count(a.Good)+" of "+plural(ended, "request"), "All "+plural(a.Good, "request")) + " got a good reply"
+	text := either(a.Good < ended, count(a.Good)+" of "+plural(ended, "request"), "All "+plural(a.Good, "request")+when(a.CutOff > 0, " that ended")) + " got a good reply"
 	// A time from the sending hides the wait of requests that were sent late (coordinated
 	// omission), so the answer says where times begin.
 	from := since(a) + when(!a.Paced(), ", as there is no schedule")
@@ -88,7 +88,7 @@ func attacked(a *record.Attack) string {
 		shown = either(q.known, q, shown)
 	}
 	// Where most connections get no answer, nearly all requests go over the others.
-	return when(a.Starved > 0, "%d of %s got no reply at all, and these times are mostly of the others: ", a.Starved, plural(a.Asked, "connection")) +
+	return when(a.Starved > 0, "%d of %s got no reply at all, and the times of good replies are those of the others: ", a.Starved, plural(a.Asked, "connection")) +
 		fmt.Sprintf("%s: %s %s, %s.", text, shown.name, seconds(shown.value), from)
 }
 
@@ -290,6 +290,7 @@ func WriteChoice(w io.Writer, format string, c record.Choice) error {
 func choiceDocument(c record.Choice) document.Document {
 	facts := slices.Concat(labelled("For", c.Asked.String()), labelled("Why", c.Why.String()), labelled("Size", c.Size.String()),
 		labelled("Handlers", c.Parser.String()), labelled("Note", "the choice does not matter "+c.Unless.String()))
+	facts = append(facts, labelled("SLO", when(c.Verified == nil && c.Asked.Names["slo"] != "", "%s is not judged yet: the test does that for each model (--verify)", c.Asked.Names["slo"]))...)
 	test := labelled("Test it:", c.Test)
 	if v := c.Verified; v != nil {
 		facts = slices.Concat(facts, labelled("Tested", v.Why.String()), labelled("SLO", each(v.SLO, answered)...), labelled("Met", each(v.Keeps, record.Fact.String)...))

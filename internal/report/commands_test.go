@@ -71,7 +71,7 @@ func TestAttackTellsWhatItsLoopHas(t *testing.T) {
 func TestAttackAnswersForStarvedConnections(t *testing.T) {
 	t.Parallel()
 	a := record.Attack{Loop: "open", Offered: 200, Scheduled: 20, Sent: 20, Good: 20, Asked: 64, FirstError: -1}
-	const starved = "60 of 64 connections got no reply at all, and these times are mostly of the others: "
+	const starved = "60 of 64 connections got no reply at all, and the times of good replies are those of the others: "
 	if got := summary(t, a); strings.Contains(got, "no reply at all") {
 		t.Errorf("starved connections where none is:\n%s", got)
 	}

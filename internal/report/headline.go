@@ -79,10 +79,21 @@ func answer(r *record.Result) string {
 		return fmt.Sprintf("%s each beat %s, and which of them is best is open: %s", strings.Join(r.Answer.Faster, " and "), r.Arms[0].Name, standings(r))
 	}
 	lead := map[record.AnswerKind]string{
-		record.OtherLoads: "No one winner, for the arms' loads differ", record.OneWins: r.Winner + " wins",
+		record.OtherLoads: "No one winner, for the arms' loads differ", record.OneWins: r.Winner + " wins" + otherParser(r, r.Winner),
 		record.ATrade: "A trade", record.ATie: "A tie", record.TieForBest: "A tie for the best",
 	}[r.Answer.Outcome]
 	return cmp.Or(lead, "No single winner") + ": " + standings(r)
+}
+
+// otherParser returns a clause that an arm's HTTP parser is not the baseline's, if the run has no arm that
+// tells parser and model apart; else "".
+func otherParser(r *record.Result, arm string) string {
+	d := first(r.Doubts, func(d record.Fact) bool { return d.Code == record.ParsersDiffer })
+	apart := arm != "" && d.Names["control"] != "" && slices.Contains(strings.Split(d.Names["other"], "; "), arm)
+	if !apart {
+		return ""
+	}
+	return fmt.Sprintf(", or its HTTP parser does, which is not %s's", r.Arms[0].Name)
 }
 
 // noVerdict returns the headline of a run in which no verdict was reached. Starved connections
@@ -185,7 +196,9 @@ func starvedBy(r *record.Result, name string) string {
 	a := armOf(r, name)
 	if f := a.Fairness; f != nil {
 		did := either(f.Short, "has given no answer yet to", "starved")
-		return fmt.Sprintf("%s %d of %s", did, a.StarvedConnections, prose.Plural(f.Asked, "connection"))
+		blocks := len(a.Blocks["goodput"])
+		return fmt.Sprintf("%s %d of %s", did, a.StarvedConnections, prose.Plural(f.Asked, "connection")) +
+			when(a.StarvedBlocks > 0 && a.StarvedBlocks < blocks, " in %d of %d blocks", a.StarvedBlocks, blocks)
 	}
 	return "starved " + prose.Plural(a.StarvedConnections, "connection")
 }

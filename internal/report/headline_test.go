@@ -173,3 +173,17 @@ func TestHeadlineOfAnArmWithLessGoodput(t *testing.T) {
 		}
 	}
 }
+
+// A winner on another HTTP parser than the baseline's is called so, unless an arm tells parser and model apart.
+func TestWinnerOnAnotherParser(t *testing.T) {
+	t.Parallel()
+	r := &record.Result{Winner: "b", Arms: []record.Arm{{Name: "a"}, {Name: "b"}}, Answer: record.Conclusion{Outcome: record.OneWins}}
+	for _, c := range []struct{ control, other, want string }{
+		{"goroutine", "c; b", "b wins, or its HTTP parser does, which is not a's: "}, {"", "c; b", "b wins: "}, {"goroutine", "c", "b wins: "},
+	} {
+		r.Doubts = []record.Fact{{Code: record.ParsersDiffer, Names: record.Names{"control": c.control, "other": c.other}}}
+		if got := Headline(r); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%+v: got %q", c, got)
+		}
+	}
+}

@@ -228,8 +228,8 @@ func allowed(g record.Gated) string {
 // figures, the change with its interval, the change that is allowed, and the answer. Cells without a figure
 // are empty.
 func gateFigures(r *record.Result) document.Part {
-	const rule = "worse: surely above no change, and in the median by more than half of what is allowed; fine: surely within what is allowed; a change is the median over blocks, not the quotient of two figures"
-	before, after := r.Arms[0], r.Arms[len(r.Arms)-1]
+	const rule = "worse: surely above no change, and in the median by more than half of what is allowed; fine: surely within what is allowed; the first build's figure is the median over its two runs in each block, a change that of the blocks' changes and not the quotient of two figures"
+	before, after := bothRuns(r.Arms[0], r.Arms[1]), r.Arms[len(r.Arms)-1]
 	rows := [][]string{{"", before.Name, after.Name, "change", "surely between", "allowed", "answer"}}
 	for _, g := range r.Gate {
 		m := stats.MetricOf(g.Metric)
@@ -245,6 +245,16 @@ func gateFigures(r *record.Result) document.Part {
 		})
 	}
 	return document.Section{Parts: []document.Part{document.Table{Rows: rows}, document.Lines{rule}}}
+}
+
+// bothRuns returns the arm of a build that ran twice in each block with the medians over both runs.
+func bothRuns(a, copied record.Arm) record.Arm {
+	for name, figure := range a.Medians() {
+		if both := slices.Concat(a.Blocks[name], copied.Blocks[name]); len(both) > 0 {
+			*figure = new(stats.Median(both))
+		}
+	}
+	return a
 }
 
 // A topicChart is the chart of a page of docs/experiments.

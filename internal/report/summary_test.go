@@ -96,3 +96,12 @@ func TestTopicSVG(t *testing.T) {
 		}
 	}
 }
+
+// The old build ran twice in each block of a gate: its figure is the median over both runs.
+func TestBothRunsOfTheOldBuild(t *testing.T) {
+	t.Parallel()
+	a := record.Arm{P50: new(1.), P99: new(9.), Blocks: map[string][]float64{"p50": {1, 1, 2}}}
+	if got := bothRuns(a, record.Arm{Blocks: map[string][]float64{"p50": {3, 4, 4}}}); *got.P50 != 2.5 || *got.P99 != 9 || *a.P50 != 1 {
+		t.Errorf("got p50 %v, p99 %v, and %v of the first run; want 2.5, 9 as it was, and 1", *got.P50, *got.P99, *a.P50)
+	}
+}

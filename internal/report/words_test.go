@@ -44,6 +44,21 @@ func TestFailuresAreTold(t *testing.T) {
 	}
 }
 
+// Connections without an answer in one block of many are named with it, and are not called starved.
+func TestStarvationIsToldWithItsBlocks(t *testing.T) {
+	t.Parallel()
+	arm := record.Arm{Name: "new", StarvedConnections: 67, Blocks: map[string][]float64{"goodput": make([]float64, 20)}}
+	for blocks, want := range map[int]string{
+		0: "new STARVED 67 connections that waited", 20: "new STARVED 67 connections that waited", 3: "new STARVED 67 connections in 3 of 20 blocks that waited",
+		1: "new: 67 connections got no answer in 1 of 20 blocks, too few blocks to call it starving",
+	} {
+		arm.StarvedBlocks = blocks
+		if got := strings.ReplaceAll(complaints(&record.Result{Arms: []record.Arm{arm}})[0], nbsp, " "); !strings.HasPrefix(got, want) {
+			t.Errorf("%d blocks: got %q, want %q", blocks, got, want)
+		}
+	}
+}
+
 // An arm that ran already is not said to have the servers' CPUs and Ps.
 func TestServersElsewhereAreTold(t *testing.T) {
 	t.Parallel()

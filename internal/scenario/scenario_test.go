@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"io/fs"
 	"reflect"
 	"regexp"
@@ -296,6 +297,20 @@ func TestParseSettings(t *testing.T) {
 	} {
 		if _, err := ParseSettings([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// A path of our own /work is the demand that it asks for, if it asks for nothing else.
+func TestWorkOfAPath(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/work?sleep=20ms": "0s, 20ms", "/work?cpu=exp(200us)&sleep=1ms": "exp(200us), 1ms", "/work?cpu=0.9*1ms+0.1*9ms": "0.9*1ms+0.1*9ms, 0s",
+		"/work": "", "/work?cpu=1ms&lock=1ms": "", "/work?cpu=1ms&cpu=2ms": "", "/work?cpu=fast": "", "/other?cpu=1ms": "", "/work?sleep=0s": "",
+	} {
+		w, ok := WorkOf(path)
+		if got := fmt.Sprintf("%s, %s", w.CPU, w.Sleep); ok != (want != "") || ok && got != want {
+			t.Errorf("%s: got %s, %v; want %q", path, got, ok, want)
 		}
 	}
 }
