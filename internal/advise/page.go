@@ -100,7 +100,7 @@ func (s *Page) derivation() document.Facts {
 	return append(facts,
 		fact("margin", "kept at %s too, %s more than asked, for what theory leaves out and a short window may meet; without it %s would do",
 			s.strained(), percentText(a.Margin), prose.Plural(s.Advice.Least, "worker")),
-		fact("queue", "%d is the least that loses no more than promised at %s; a longer one serves no more, it only lets more wait under overload", s.Advice.Queue, s.strained()))
+		fact("queue", "%d is the least that loses no more than promised at %s; a longer one loses fewer, of requests that then wait longer", s.Advice.Queue, s.strained()))
 }
 
 // fact returns a labelled line of a document.
@@ -133,7 +133,7 @@ func (s *Page) sure() document.Facts {
 			broken = append(broken, fmt.Sprintf("%s (%s)", wrong(c), s.brokenTerms(c.Outcome)))
 		}
 	}
-	text := fmt.Sprintf("the SLO is kept at %s requests/s too, %s more than asked; with rate, time held or workers 20 %% off it is kept in %d of %d cases",
+	text := fmt.Sprintf("the SLO is kept at %s requests/s too, %s more than asked; with this queue, and rate, time held or workers 20 %% off, it is kept in %d of %d cases",
 		prose.Digits(s.Advice.Strained.Rate), percentText(s.Ask.Margin), len(s.Advice.Wrong)-len(broken), len(s.Advice.Wrong))
 	if len(broken) > 0 {
 		text += ", and BROKEN by " + strings.Join(broken, ", ")

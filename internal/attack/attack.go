@@ -107,7 +107,7 @@ func (t *Tally) SoFar(at, over time.Duration, due func(at time.Duration) (n int,
 		}
 		where = fmt.Sprintf("the %v are over, waiting for replies to %s", over, waiting)
 	}
-	return fmt.Sprintf("%s: %s of %s requests ended, %s without a reply, %s not good; p50 %s, p99 %s", where, count(ended), count(asked),
+	return fmt.Sprintf("%s: %s of %s requests ended, %s without a reply, %s not good; of those that ended p50 %s, p99 %s", where, count(ended), count(asked),
 		count(lost), count(ended-lost-t.sum.CutOff-t.sum.Good), prose.Seconds(t.response.Quantile(.5).Seconds()), prose.Seconds(t.response.Quantile(.99).Seconds()))
 }
 

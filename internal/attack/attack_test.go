@@ -72,7 +72,7 @@ func TestTallySoFar(t *testing.T) {
 		}
 		tally.Add(r, record.Stamps{Ready: i, Wrote: i})
 	}
-	const counts = ": 2000 of 2100 requests ended, 3 without a reply, 7 not good; p50 2.00 ms, p99 2.00 ms"
+	const counts = ": 2000 of 2100 requests ended, 3 without a reply, 7 not good; of those that ended p50 2.00 ms, p99 2.00 ms"
 	for _, line := range []struct {
 		at    time.Duration
 		about bool

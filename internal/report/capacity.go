@@ -215,7 +215,7 @@ func capacityTable(r *record.Result) [][]string {
 	marked := func(a record.ArmCapacity, cell string) string {
 		return cell + when(!a.Starves.None() && cell != none, ofSome)
 	}
-	head := []string{"arm", "capacity", "estimate", "verified", "refuted", "saturation", "X_max", "recovers", "CPU a request"}
+	head := []string{"arm", "capacity", "estimate", "verified", "refuted", "saturation (extrapolated)", "X_max", "recovers", "CPU a request"}
 	return append([][]string{head}, each(r.Capacity.Arms, func(a record.ArmCapacity) []string {
 		return []string{
 			a.Name, marked(a, interval(a)), known(a.Estimate, rate), tried(a.LowKept, a.LowOf, a.Low, a.LastRate("verify")), tried(a.HighBroken, a.HighOf, a.High, a.LastRate("refute")),
