@@ -188,7 +188,11 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	if c.Cell != nil && c.Cell.Outcome == record.OpenOutcome {
 		names["open"] = string(c.Cell.Outcome)
 		if plain := a.plainest(*c.Cell, modes); plain.Name != mode.Name {
-			names["plain"] = plain.Name
+			var at []string
+			for _, metric := range c.Cell.Metrics {
+				at = append(at, stats.MetricOf(metric).Label)
+			}
+			names["plain"], names["at"] = plain.Name, strings.Join(at, " and ")
 		}
 	}
 	switch {

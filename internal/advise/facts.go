@@ -40,7 +40,7 @@ var (
 // code of such a fact from the kind of the requests.
 var (
 	chooseAdvice = record.Sentence("choose-advice", `{{if .Names.open}}Not decided which model is best: {{else}}Choose {{end}}{{.Names.mode}}{{with .Values.workers}} with {{plural . "worker"}}{{end}}{{with .Values.queue}} and a queue of {{count .}}{{end}}`+
-		`{{if .Names.open}} ({{.Names.summary}}){{if .Names.plain}} has about the best figures; {{.Names.plain}}, the plainest, {{if .Names.worse}}was worse in the test{{else}}is not known to be worse{{end}}{{else}}, the plainest, is not known to be worse than another{{end}}{{else}}: {{.Names.summary}}{{end}}{{with .Names.kept}}. Each of the {{count $.Values.tested}} tested models kept {{.}}{{end}}`)
+		`{{if .Names.open}} ({{.Names.summary}}){{if .Names.plain}} has about the best figures; {{.Names.plain}}, the plainest, {{if .Names.worse}}was worse in the test{{else}}is not known to be worse{{with .Names.at}} at {{.}}{{end}}{{end}}{{else}}, the plainest, is not known to be worse than another{{end}}{{else}}: {{.Names.summary}}{{end}}{{with .Names.kept}}. Each of the {{count $.Values.tested}} tested models kept {{.}}{{end}}`)
 	chooseAsked = record.Sentence("choose-asked", `{{with .Values.cpu}}{{time .}} of CPU{{with $.Values.lock}} ({{time .}} of it under one lock){{end}}{{if $.Values.sleep}} and {{end}}{{end}}{{with .Values.sleep}}{{time .}} of waiting{{end}} a request, `+
 		`{{if gt .Values.pipeline 1.0}}{{count .Values.pipeline}} at a time on each of {{count .Values.connections}} connections`+
 		`{{else}}{{per .Values.rate}} on {{count .Values.connections}} kept connections{{with .Values.idle}} beside {{count .}} idle ones{{end}}{{end}}: `+

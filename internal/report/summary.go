@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -170,16 +171,31 @@ func gateEvidence(r *record.Result) document.Facts {
 }
 
 // remedies returns what may close an open gate, apart from more blocks: it asks for less, or loads less.
+// What is asked for less must include a time or the CPU time, which a slower build does not leave alone.
 func remedies(r *record.Result) string {
+	const mostBusy = .4 // ratio of the servers' CPU time above which queueing makes much of the noise
+	word := func(g record.Gated) string { return cmp.Or(stats.MetricOf(g.Metric).Word, g.Metric) }
 	fine := only(r.Gate, func(g record.Gated) bool { return g.Answer == record.GateFine })
-	// An open metric that looks worse must not be left out.
-	worse := slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
+	open := only(r.Gate, func(g record.Gated) bool { return g.Answer == record.GateOpen && !g.Watched })
+	// An open metric that looks worse must not be left out, nor allowed.
+	looksWorse := slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
 		ratio := either(stats.MetricOf(g.Metric).HigherIsBetter, 1/g.Ratio, g.Ratio)
 		return g.Answer == record.GateOpen && ratio > 1+g.Allow/4
 	})
-	words := each(fine, func(g record.Gated) string { return cmp.Or(stats.MetricOf(g.Metric).Word, g.Metric) })
-	return "a lower --rate has less noise of queueing, and --allow can allow more" +
-		when(len(fine) > 0 && !worse, "; --metric %s asks only for what this machine can tell", strings.Join(words, ","))
+	slows := slices.ContainsFunc(fine, func(g record.Gated) bool {
+		return stats.MetricOf(g.Metric).Quantile > 0 || g.Metric == "cpu_per_request"
+	})
+	known := len(open) > 0 && !slices.ContainsFunc(open, func(g record.Gated) bool { return g.Low <= 0 })
+	allows := listed(open, func(g record.Gated) string {
+		most := either(stats.MetricOf(g.Metric).HigherIsBetter, 1/g.Low, g.High)
+		return fmt.Sprintf("%s=%.0f%%", word(g), math.Ceil(100*(most-1)))
+	})
+	busy := *cmp.Or(r.Arms[0].CPUPerRequest, new(0.)) * r.Rate / float64(max(r.Env.ServerProcs, 1))
+	return strings.Join(nonEmpty(
+		when(busy > mostBusy, "a lower --rate has less noise of queueing"),
+		either(known && !looksWorse, "--allow "+strings.ReplaceAll(allows, ", ", ",")+" is what this machine can tell", "--allow can allow more"),
+		when(slows && !looksWorse, "--metric %s asks only for what this machine can tell", strings.Join(each(fine, word), ",")),
+	), "; ")
 }
 
 // gateAnswer returns the answer of a gate in one or two sentences, with the metrics that decided it.

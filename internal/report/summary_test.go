@@ -105,3 +105,29 @@ func TestBothRunsOfTheOldBuild(t *testing.T) {
 		t.Errorf("got p50 %v, p99 %v, and %v of the first run; want 2.5, 9 as it was, and 1", *got.P50, *got.P99, *a.P50)
 	}
 }
+
+// What would close an open gate: less load only where the server is busy, what this machine can allow or
+// tell, and never metrics alone that a slower build leaves as they are.
+func TestRemediesOfAnOpenGate(t *testing.T) {
+	t.Parallel()
+	r := &record.Result{
+		Rate: 2000, Arms: []record.Arm{{Name: "old", CPUPerRequest: new(100e-6)}, {Name: "old'"}, {Name: "new"}},
+		Gate: []record.Gated{
+			{Metric: "p50", Allow: .1, Ratio: 1.01, Low: .94, High: 1.122, Answer: record.GateOpen},
+			{Metric: "p99", Allow: .2, Ratio: 1, Low: .6, High: 2, Answer: record.GateOpen, Watched: true},
+			{Metric: "goodput", Allow: .03, Ratio: 1, Low: 1, High: 1, Answer: record.GateFine},
+		},
+	}
+	check := func(want string) {
+		t.Helper()
+		if got := remedies(r); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	check("--allow p50=13% is what this machine can tell")
+	r.Gate = append(r.Gate, record.Gated{Metric: "cpu_per_request", Allow: .1, Ratio: 1, Low: .99, High: 1.01, Answer: record.GateFine})
+	check("--allow p50=13% is what this machine can tell; --metric goodput,cpu asks only for what this machine can tell")
+	r.Rate = 6000
+	r.Gate[0].Ratio = 1.08
+	check("a lower --rate has less noise of queueing; --allow can allow more")
+}
