@@ -110,7 +110,7 @@ func TestProgressForPrograms(t *testing.T) {
 		t.Fatalf("got %d lines: %s", len(lines), &b)
 	}
 	step, end := lines[1], lines[3]
-	if step.Step != "block 13: pool" || step.Done != 49 || step.Total != 160 || step.Left != 83 || step.FirstLook != 10 || !strings.HasPrefix(step.Answer, "so far, after 12 blocks: pool") {
+	if step.Step != "block 13: pool" || step.Done != 49 || step.Total != 160 || step.Left != 83 || step.FirstLook != 10 || !strings.HasPrefix(step.Answer, "after 12 blocks: pool") {
 		t.Errorf("the step is %+v", step)
 	}
 	first, unknown, other := step.Arms[0], step.Arms[2], step.Arms[3]

@@ -311,7 +311,8 @@ func (a Answer) fewer(warmup, window time.Duration) int {
 	return n
 }
 
-// windowKept replays one window of a test with so many workers, and reports whether it keeps the SLO.
+// windowKept replays one window of a test with so many workers, and reports whether it keeps the SLO; false if
+// the pool cannot be replayed.
 // Each request takes block and cpu more than the demand says.
 func (a Answer) windowKept(workers int, warmup, window time.Duration, seed uint64, block, cpu time.Duration) bool {
 	n := int(1.3*a.Ask.Rate*(warmup+window).Seconds()) + 10
@@ -322,8 +323,8 @@ func (a Answer) windowKept(workers int, warmup, window time.Duration, seed uint6
 	}
 	jobs = slices.DeleteFunc(jobs, func(j queueing.Job) bool { return j.At >= warmup+window })
 	completions, err := queueing.Replay(queueing.Station{Workers: workers, Cores: a.Ask.Cores, Turn: queueing.GoTurn, Places: workers + a.Advice.Queue}, jobs)
-	if err != nil { // Size has checked all that Replay does
-		panic(err)
+	if err != nil { // of an Answer that Size did not make
+		return false
 	}
 	var took []float64
 	var lost, sum float64
