@@ -349,7 +349,8 @@ func (f *sizeFlags) test(cmd *cobra.Command, s *advise.Page) (*advise.Verificati
 	if err != nil {
 		return nil, err
 	}
-	v := s.Verify(f.tested(f.Budget), kept)
+	fewer := run.Plan.Arms[len(run.Plan.Arms)-1].Station.Workers
+	v := s.Verify(f.tested(f.Budget), fewer, kept)
 	v.Dir, v.Window, v.Doubts = dir.Path(), run.Plan.Window, append(v.Doubts, run.Result.Disturbances()...)
 	return v, nil
 }

@@ -60,7 +60,7 @@ func TestVerdictOnAdvice(t *testing.T) {
 		{record.Passed, record.Undecided, advise.AdviceUndecided, exitPartial},
 	} {
 		s := &advise.Page{Answer: advise.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}
-		s.Verified = s.Verify(advise.PoolTest{}, []judge.Keeping{{Answer: c.advised, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}, {Answer: c.fewer, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}})
+		s.Verified = s.Verify(advise.PoolTest{}, queueing.Fewer(s.Advice.Workers), []judge.Keeping{{Answer: c.advised, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}, {Answer: c.fewer, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}})
 		if s.Verified.Verdict != c.verdict || s.Verified.Why.None() != (c.verdict == advise.AdviceRight) {
 			t.Errorf("%s and %s: %q because %q, want %q", c.advised, c.fewer, s.Verified.Verdict, s.Verified.Why, c.verdict)
 		}
@@ -86,7 +86,7 @@ func TestVerificationOfSamplesIsDoubted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		v := s.Verify(advise.PoolTest{}, kept)
+		v := s.Verify(advise.PoolTest{}, 8, kept)
 		if len(v.Doubts) != want || v.Verdict != advise.AdviceRight {
 			t.Errorf("samples %q: %s with the doubts %q, want %d", text, v.Verdict, v.Doubts, want)
 		}

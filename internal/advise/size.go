@@ -295,14 +295,14 @@ func (a Answer) settles() (least, steady time.Duration) {
 // Where these would break the SLO in some windows only, of which no test could tell, it is the largest
 // number below them that breaks it in nearly all, if there is one above half of them. 0 if the advice is
 // one worker.
-func (a Answer) fewer(warmup, window time.Duration) int {
+func (a Answer) fewer(window time.Duration) int {
 	const most, jobs = 40, 200_000.0 // windows, and their requests together
 	n := queueing.Fewer(a.Advice.Workers)
-	windows := max(10, int(min(most, jobs/(a.Ask.Rate*(warmup+window).Seconds()))))
+	windows := max(10, int(min(most, jobs/(a.Ask.Rate*window.Seconds()))))
 	for fewer := n; fewer > n/2; fewer-- {
 		kept := 0
 		for seed := range windows {
-			kept += stats.Count(a.windowKept(fewer, warmup, window, uint64(seed), 0, 0))
+			kept += stats.Count(a.windowKept(fewer, window, uint64(seed)))
 		}
 		if kept <= windows/20 {
 			return fewer
@@ -311,39 +311,12 @@ func (a Answer) fewer(warmup, window time.Duration) int {
 	return n
 }
 
-// windowKept replays one window of a test with so many workers, and reports whether it keeps the SLO; false if
-// the pool cannot be replayed.
-// Each request takes block and cpu more than the demand says.
-func (a Answer) windowKept(workers int, warmup, window time.Duration, seed uint64, block, cpu time.Duration) bool {
-	n := int(1.3*a.Ask.Rate*(warmup+window).Seconds()) + 10
-	jobs := a.Demand.Load(a.Ask.Rate, n, seed).Trace
-	for i := range jobs {
-		jobs[i].CPU += cpu
-		jobs[i].Block += block
-	}
-	jobs = slices.DeleteFunc(jobs, func(j queueing.Job) bool { return j.At >= warmup+window })
-	completions, err := queueing.Replay(queueing.Station{Workers: workers, Cores: a.Ask.Cores, Turn: queueing.GoTurn, Places: workers + a.Advice.Queue}, jobs)
-	if err != nil { // of an Answer that Size did not make
-		return false
-	}
-	var took []float64
-	var lost, sum float64
-	for i, f := range completions {
-		if jobs[i].At < warmup {
-			continue
-		}
-		lost += float64(stats.Count(f.Lost))
-		took = append(took, (f.Finish - jobs[i].At).Seconds())
-		sum += took[len(took)-1]
-	}
-	slices.Sort(took)
-	return !slices.ContainsFunc(a.SLO, func(term stats.Term) bool {
-		v := map[string]float64{"errors": lost / float64(len(took)), "mean": sum / float64(len(took)), "goodput": (float64(len(took)) - lost) / window.Seconds()}[term.Metric]
-		if term.Quantile > 0 {
-			v = stats.Quantile(took, term.Quantile)
-		}
-		return !term.Holds(v)
-	})
+// windowKept replays one window of a test with so many workers, and reports whether it keeps the SLO.
+func (a Answer) windowKept(workers int, window time.Duration, seed uint64) bool {
+	ask := a.Ask
+	ask.Exponential = false // Erlang's formulas know no windows
+	ask.Load = a.Demand.Load(ask.Rate, int(ask.Rate*window.Seconds()), seed)
+	return ask.Keep(ask.Pool(workers, a.Advice.Queue))
 }
 
 // Scenario returns the scenario that compares the advised number of workers with about a fifth
@@ -354,7 +327,7 @@ func (a Answer) Scenario(t PoolTest) (s scenario.Scenario, err error) {
 		return s, err
 	}
 	cpu, sleep := a.Demand.Workload()
-	advised, fewer := a.Advice.Workers, a.fewer(warmup, window)
+	advised, fewer := a.Advice.Workers, a.fewer(window)
 	if fewer < 1 {
 		return s, fmt.Errorf("--verify compares with fewer workers, and the advice is one; ask for a higher --rate or a longer time held")
 	}
@@ -541,13 +514,9 @@ func termText(t stats.Term, v float64) string {
 
 // Verify returns the verdict on the advice: right if the advised workers kept the SLO and fewer
 // broke it, wrong if the advised workers broke it or fewer kept it, else undecided. kept[0] is
-// about the advised arm, kept[1] about the arm with fewer workers, and t is the test that ran. An
+// about the advised arm, kept[1] about the arm with so many fewer workers, and t is the test that ran. An
 // advice with too many workers is wrong too: the fewest that keep the SLO were asked for.
-func (a Answer) Verify(t PoolTest, kept []judge.Keeping) *Verification {
-	fewer := queueing.Fewer(a.Advice.Workers)
-	if warmup, window, _, err := a.windows(t); err == nil {
-		fewer = a.fewer(warmup, window)
-	}
+func (a Answer) Verify(t PoolTest, fewer int, kept []judge.Keeping) *Verification {
 	v := &Verification{
 		Verdict: AdviceWrong, Mode: t.Mode.Name, Workers: a.Advice.Workers, Fewer: fewer, Advised: kept[0], Less: kept[1],
 		sticky: t.Mode.Sticky, slo: a.SLO,

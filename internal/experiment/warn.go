@@ -125,8 +125,8 @@ func (p *plan) identify() {
 }
 
 // differentParsers raises a doubt if the arms' modes are on different HTTP parsers. It names the arms on
-// another parser than the baseline's, and a mode to add that has a goroutine per connection as well as
-// their parser, which tells parser and model apart, if no arm is one.
+// another parser than the baseline's. If none of them has goroutines, it names a mode to add that is the
+// baseline's but for the parser, which tells parser and model apart.
 func (p *plan) differentParsers() {
 	on := map[string][]string{} // names of arms by parser
 	names := record.Names{}
@@ -138,18 +138,21 @@ func (p *plan) differentParsers() {
 		}
 		parser := strings.Replace(stack, "nethttp", "net/http", 1)
 		on[parser] = append(on[parser], a.Name)
-		if first := p.opts.Modes[p.Arms[0].Mode].Axes.Stack; first == "" || first == stack {
+		control := p.opts.Modes[p.Arms[0].Mode].Axes // the baseline's, to be on this parser
+		if control.Stack == "" || control.Stack == stack {
 			continue
 		}
-		other = append(other, a.Name)
-		plain := func(mode string) bool {
-			m := p.opts.Modes[mode]
+		other, control.Stack = append(other, a.Name), stack
+		goroutines := func(a arm) bool {
+			m := p.opts.Modes[a.Mode]
 			return m.Axes.Stack == stack && m.Station == "goroutines"
 		}
-		if !slices.ContainsFunc(p.Arms, func(a arm) bool { return plain(a.Mode) }) {
-			all := slices.Sorted(maps.Keys(p.opts.Modes))
-			if i := slices.IndexFunc(all, plain); i >= 0 {
-				names["control"] = all[i]
+		if slices.ContainsFunc(p.Arms, goroutines) {
+			continue
+		}
+		for name, m := range p.opts.Modes {
+			if m.Axes == control {
+				names["control"] = name
 			}
 		}
 	}

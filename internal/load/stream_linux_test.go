@@ -44,7 +44,7 @@ func spaced(n int, gap time.Duration) iter.Seq[time.Duration] {
 // A schedule that is drawn while the load runs is sent whole, each request is told once with its own
 // time, and the counts are those of all requests, though the log holds a few slabs only.
 func TestStreamIsSentWhole(t *testing.T) {
-	const n, gap = 2*slabSize + 17, 10 * time.Microsecond
+	const n, gap = 3*slabSize + 17, 10 * time.Microsecond
 	o := openTo(quickServer(t))
 	o.Connections, o.Timeout, o.Times = 8, 300, spaced(n, gap)
 	told := make([]bool, n)

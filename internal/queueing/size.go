@@ -280,6 +280,10 @@ func (a *Ask) outcome(s setting) Outcome {
 	return o
 }
 
+// Pool predicts a pool of this many workers and places in its queue at the rate asked for, as Size does. It
+// loses the first tenth of the trace, in which the pool fills.
+func (a Ask) Pool(workers, queue int) Outcome { return a.outcome(setting{workers, queue, 1, 1}) }
+
 // erlang reports whether workers behave like servers with exponential demands.
 func (a *Ask) erlang(s setting) bool {
 	st := Station{Cores: a.Cores}

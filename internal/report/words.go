@@ -299,17 +299,18 @@ func failings(arms []record.Arm) (lines []string) {
 		})
 		counts := listed(ends, func(end string) string { return end + ": " + count(a.Failures[end]) })
 		blocks := len(a.Blocks["goodput"])
-		in := func(some int) string {
-			return when(some > 0 && some < blocks, "in %d of %s", some, plural(blocks, "block"))
+		// in names the blocks in which something was, after lead, if these are not all.
+		in := func(lead string, some int) string {
+			return when(some > 0 && some < blocks, "%s in %d of %s", lead, some, plural(blocks, "block"))
 		}
 		overflows := int(*cmp.Or(a.Overflows, new(float64)))
 		lines = append(lines, nonEmpty(
-			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, plural(a.Errors, "request"), count(a.Requests), strings.TrimSuffix(", all "+in(a.ErrorBlocks), ", all "))+
+			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, plural(a.Errors, "request"), count(a.Requests), in(", all", a.ErrorBlocks))+
 				when(a.Errors > 0 && counts != "", " (%s)", counts),
 			when(a.Starves() && !unanswered(a), "%s STARVED %s%s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)",
-				a.Name, plural(a.StarvedConnections, "connection"), strings.TrimSuffix(" "+in(a.StarvedBlocks), " "), evenness(a, 2)),
-			when(a.StarvedConnections > 0 && !a.Starves(), "%s: %s got no answer %s, too few blocks to call it starving",
-				a.Name, plural(a.StarvedConnections, "connection"), in(a.StarvedBlocks)),
+				a.Name, plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks), evenness(a, 2)),
+			when(a.StarvedConnections > 0 && !a.Starves(), "%s: %s got no answer%s, too few blocks to call it starving",
+				a.Name, plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks)),
 			when(overflows > 0, "%s: the host counted %s that found an accept queue full (ListenOverflows)", a.Name, plural(overflows, "connection")),
 		)...)
 	}
