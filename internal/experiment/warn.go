@@ -34,6 +34,9 @@ func (p *plan) warn() {
 		p.doubt(f)
 	}
 	p.warnShortRound()
+	if !p.relative() {
+		p.warnShort()
+	}
 	for _, a := range p.originals() {
 		if w, n := p.workers(a.asked), a.Clients.Connections+a.Clients.Idle; p.starves(a) {
 			p.doubt(record.Fact{Code: record.StickyPool, Arm: a.Name, Values: record.Values{
@@ -88,8 +91,10 @@ func (p plan) starves(a arm) bool {
 }
 
 // warnShort notes how many workers of each pool are busy on average, by Little's law, and raises a
-// doubt if the pool has fewer. It needs the rate, so it is called after the probes, and not with warn.
+// doubt if the pool has fewer. A rate is known after the probes, which may lower one that the scenario gives: then the doubt is
+// about the new rate.
 func (p *plan) warnShort() {
+	p.Doubts = slices.DeleteFunc(p.Doubts, func(f record.Fact) bool { return f.Code == tooFewWorkers })
 	if !p.scenario.AsksWork() {
 		return
 	}

@@ -105,7 +105,7 @@ func (c *Case) Pair(names []string) (from, to string, err error) {
 
 // The reasons why there is no cause.
 var (
-	notSure       = record.Sentence("difference-not-sure", `{{.Names.where}} it is not sure that they differ ({{lasts .Values.low}} to {{lasts .Values.high}})`)
+	notSure       = record.Sentence("difference-not-sure", `{{.Names.where}} it is not sure that they differ ({{lasts .Values.low}} to {{lasts .Values.high}}{{with .Values.middle}}; a few blocks decide the mean, in the middle one it is {{lasts .}}{{end}})`)
 	withinNoise   = record.Sentence("difference-within-noise", `{{.Names.where}} they differ by {{lasts .Values.by}}, and {{.Names.noise}} by up to {{lasts .Values.noise}}`)
 	tooLittle     = record.Sentence("difference-too-little", `{{.Names.where}} they differ by {{lasts .Values.by}}, and the least that is explained is {{lasts .Values.least}}`)
 	noRuleApplies = record.Sentence("no-rule-applies", `no rule fits what the stamps and the witnesses show`)
@@ -246,6 +246,9 @@ func (c *Case) whatDiffers(x *record.Explanation) (all []difference, why []recor
 		switch limit := judge.Noise(d.copied, c.run.Env.Floor); {
 		case !d.of.Sure():
 			f.Code, f.Values = notSure, record.Values{"low": d.of.Low, "high": d.of.High}
+			if (d.of.High-d.of.Low)/2 > 3*math.Abs(d.of.Middle) && d.of.Middle != 0 {
+				f.Values["middle"] = d.of.Middle
+			}
 		case f.Values["by"] < limit:
 			f.Code, f.Values["noise"], f.Names["noise"] = withinNoise, limit, noise
 			if limit > judge.Noise(d.copied, nil) {

@@ -370,11 +370,12 @@ func Paired(from, to []float64) (s record.Step) {
 		s.To += to[i] / n
 	}
 	s.By = s.To - s.From
-	squares := 0.0
+	squares, all := 0.0, make([]float64, len(from))
 	for i := range from {
-		d := to[i] - from[i] - s.By
-		squares += d * d
+		all[i] = to[i] - from[i]
+		squares += (all[i] - s.By) * (all[i] - s.By)
 	}
+	s.Middle = stats.Median(all)
 	half := math.Inf(1)
 	if n > 1 {
 		half = stats.StudentT(len(from)-1) * math.Sqrt(squares/(n-1)/n)
@@ -407,11 +408,15 @@ const (
 )
 
 // differences returns a waterfall for each challenger with a mean, or a slowest 1 %, that surely differs from its
-// reference. Both arms need stamps.
-func (b blocks) differences(arms []record.Arm) (all []record.Difference) {
+// reference. Both arms need stamps, and times of which one at least could be judged: those of a server that starves
+// clients leave the starved ones out.
+func (b blocks) differences(arms []record.Arm, verdicts []record.Verdict) (all []record.Difference) {
 	for i, a := range arms {
 		base := arms[reference(b.run.Plan.Arms, i)]
-		if a.Role != record.Challenger || a.Joined == 0 || base.Joined == 0 {
+		judged := slices.ContainsFunc(verdicts, func(v record.Verdict) bool {
+			return v.Arm == a.Name && v.Primary && v.Verdict != stats.Refused && stats.MetricOf(v.Metric).Quantile > 0
+		})
+		if a.Role != record.Challenger || a.Joined == 0 || base.Joined == 0 || !judged {
 			continue
 		}
 		for i, of := range []func(record.Phase) float64{MeanOf, TailOf} {

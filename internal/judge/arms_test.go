@@ -252,6 +252,7 @@ func TestDifferencesThatAreTold(t *testing.T) {
 	t.Parallel()
 	const kernel, service = 4, timeline.Service // ingress
 	var noise float64                           // by which blocks differ, of the pool
+	said := stats.Faster                        // the verdict on the pool's p50
 	made := func(copied, copyNoise, pool float64, floor *record.Floor) []record.Difference {
 		b := blocks{windows: windows{}, run: record.Run{Env: record.Env{Floor: floor}}}
 		arms := []record.Arm{{Name: "a", Role: record.Baseline, Joined: 1}, {Name: "a'", Role: record.Copy, Joined: 1}, {Name: "pool", Role: record.Challenger, Joined: 1}}
@@ -268,7 +269,7 @@ func TestDifferencesThatAreTold(t *testing.T) {
 				b.windows[block][name] = modelled{Window: window.Window{Phases: p}}
 			}
 		}
-		return b.differences(arms)
+		return b.differences(arms, []record.Verdict{{Arm: "pool", Baseline: "a", Metric: "p50", Primary: true, Verdict: said}})
 	}
 	for _, c := range []struct {
 		name                           string
@@ -292,5 +293,13 @@ func TestDifferencesThatAreTold(t *testing.T) {
 		if c.want && (got[0].Tail || got[0].Baseline != "a" || len(got[0].Pieces) != 1 || got[0].Pieces[0].Stretch != "kernel") {
 			t.Errorf("%s: got %+v, want the kernel's piece alone: the handler's is not sure", c.name, got[0])
 		}
+		if c.want && got[0].Middle == 0 {
+			t.Errorf("%s: the median of the blocks' differences is not known", c.name)
+		}
+	}
+	// Times that could not be judged, as of a server that starves clients, are no finding.
+	said, noise = stats.Refused, 10e-6
+	if got := made(0, 10e-6, 321e-6, nil); len(got) > 0 {
+		t.Errorf("with every verdict refused: got %+v", got)
 	}
 }

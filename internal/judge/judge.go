@@ -164,7 +164,7 @@ func (j *Judge) judge() judgement {
 	if r.Others == nil {
 		r.Env.StealRatio = b.stolen()
 	}
-	r.Arms, r.AA, r.Verdicts, r.Duels, r.Differences = arms, v.aa, v.all, v.duels, b.differences(arms)
+	r.Arms, r.AA, r.Verdicts, r.Duels, r.Differences = arms, v.aa, v.all, v.duels, b.differences(arms, v.all)
 	r.Laws, r.NotChecked, r.Gate = b.audit(), b.notChecked(), b.gated(arms)
 	g := judgement{b, r}
 	r.Expectations = g.expected()

@@ -116,7 +116,7 @@ func (a *answers) tell(s scrape) {
 	for r := range a.counts {
 		for i, code := range append(codes[:], 0) {
 			n := a.counts[r][i].Load()
-			s.counter("requests_total", "Requests answered, by route and status code.", float64(n), "route", "code", workload.Route(r).String(), codeLabel(code))
+			s.counter("requests_total", "Requests answered, by route and status code; also those of a client that had gone by then (gave_up), whose answer nobody read.", float64(n), "route", "code", workload.Route(r).String(), codeLabel(code))
 		}
 	}
 }

@@ -86,6 +86,8 @@ type Step struct {
 	By   float64 `json:"by"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
+	// Middle is the median of the blocks' differences, where By is their mean; 0 if it is not known.
+	Middle float64 `json:"middle,omitempty"`
 }
 
 // Sure reports whether the interval excludes 0.

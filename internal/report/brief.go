@@ -28,7 +28,7 @@ const (
 // differences, the reasons, how sure the answer is, and where the full report is.
 //
 // It gives up reasons and doubts until the report fits the screen. The table and the evidence are never
-// cut to fit, so a report may still be longer.
+// cut to fit, nor is an explanation that was asked for, so a report may still be longer.
 func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 	o.Width = either(o.Width <= 0, 100, o.Width)
 	switch {
@@ -59,14 +59,14 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 	if r.Explained != nil && r.Explained.Outcome == record.NoCause { // where the time went says more then
 		reasons = append(briefReasons(r), explanationOf(r)...)
 	}
-	why := few(reasons, max(most, 0))
+	why := few(reasons, max(most, min(len(explanationOf(r)), 1), 0)) // who asked why gets an answer
 	// A mean in the claims is not the mean in "Why".
 	if len(why) > 0 && rankingBelow(r) != nil {
 		why = append(why, "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)")
 	}
 	return document.Document{
 		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, answerLines), Context: append(rankingBelow(r), askedBriefly(r)),
-		Parts: []document.Part{marked(r, width, most > 0), slices.Concat(
+		Parts: []document.Part{marked(r, width), slices.Concat(
 			labelled("Why", why...), labelled("Sure", sure(r)...),
 			labelled("Expected", few(unmet(r), min(max(most, 1)+1, most+2))...), rest(r, doubts, when(len(why) == 0 && len(reasons) > 0, ", and where the time went")),
 		)},
@@ -101,7 +101,7 @@ func capacityBriefly(r *record.Result, width int) document.Document {
 	rows := each(capacityTable(r), func(row []string) []string { return slices.Concat(row[:2], row[3:5], row[6:]) })
 	return document.Document{
 		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, searchLines), Context: []string{searched(r) + onCPUs(r.Env)},
-		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", capacityCompared(r)...), rest(r, 1, "")...)},
+		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", append(capacityOpen(r), capacityCompared(r)...)...), rest(r, 1, "")...)},
 	}
 }
 
@@ -139,9 +139,9 @@ func onCPUs(e record.Env) string {
 }
 
 // marked returns the table of the arms' figures. After each figure stands a mark for the arm's
-// verdict on it, and below the table the legend of the marks in use. If note is set, a line
-// explains a change that is not the quotient of its two figures.
-func marked(r *record.Result, width int, note bool) document.Part {
+// verdict on it, and below the table the legend of the marks in use, with a line that explains a
+// change that is not the quotient of its two figures.
+func marked(r *record.Result, width int) document.Part {
 	arms := choices(r.Arms) // the copy of the baseline is no choice
 	shown := arms[:min(len(arms), briefArms)]
 	table := columns(shown, armField{"", nil, name})
@@ -173,7 +173,7 @@ func marked(r *record.Result, width int, note bool) document.Part {
 	below := nonEmpty(slices.Concat([]string{
 		markLegend(r, used),
 		when(opened, mostOpen+": the most connections open at once, median over the blocks."),
-		when(note, "%s", noQuotient(r, shown)),
+		noQuotient(r, shown),
 		when(more > 0, "%s more", plural(more, "arm")),
 	}, leftOut)...)
 	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, document.Lines(below)}}
@@ -206,9 +206,9 @@ func noQuotient(r *record.Result, arms []record.Arm) string {
 	case worst.Arm == "":
 		return ""
 	case worst.Plain == nil:
-		return fmt.Sprintf("Differences are medians over blocks: %s is %s, its two figures are %s apart.", label, change(worst.Ratio), change(quotient))
+		return fmt.Sprintf("Differences are medians over blocks, least like their two figures at %s: %s, and the figures are %s apart.", label, change(worst.Ratio), change(quotient))
 	}
-	return fmt.Sprintf("Differences are medians over blocks, corrected for lucky arrivals: %s is %s, as measured %s.",
+	return fmt.Sprintf("Differences are medians over blocks, corrected for lucky arrivals, most at %s: %s, as measured %s.",
 		label, change(worst.Ratio), change(worst.Plain.Median))
 }
 
@@ -377,13 +377,15 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 }
 
 // alike compares the baseline with its copy at the primary metrics. It returns "do not differ"
-// if all are SAME, else the widest interval, which is how much the control can miss.
+// if all that could be judged are SAME, and in what where others were refused, else the widest interval, which is how much the control can miss.
 func alike(aa []record.Verdict) string {
 	const noisy = 1.5 // ratio of an interval's ends from which a run is noisy
-	open := only(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Refused && v.Verdict != stats.Same })
+	judged := only(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Refused })
+	open := only(judged, func(v record.Verdict) bool { return v.Verdict != stats.Same })
 	switch {
 	case len(open) == 0:
-		return "do not differ"
+		refused := slices.ContainsFunc(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict == stats.Refused })
+		return "do not differ" + when(refused && len(judged) > 0, " in %s, and nothing else of them is judged", listed(judged, func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label }))
 	case slices.ContainsFunc(open, func(v record.Verdict) bool { return v.Low == 0 }):
 		return "cannot be told apart yet"
 	}
@@ -401,7 +403,9 @@ func unmet(r *record.Result) []string {
 	open := only(r.Expectations, func(e record.Expectation) bool { return e.Outcome != record.Passed })
 	failed := slices.ContainsFunc(open, func(e record.Expectation) bool { return e.Outcome == record.Failed })
 	note := when(open != nil && !failed, "; none failed, so the exit code is 0 (with --strict 4)")
-	return append([]string{tally(r.Expectations) + note}, each(open, answered)...)
+	passed := listed(only(r.Expectations, func(e record.Expectation) bool { return e.Outcome == record.Passed }), func(e record.Expectation) string { return e.Text })
+	// What passed is named where it is short, as an SLO is.
+	return append([]string{tally(r.Expectations) + note + when(passed != "" && !failed && len(passed) < 45, "; passed: %s", passed)}, each(open, answered)...)
 }
 
 // answered formats an expectation with its answer and the reason, as "fail p99<10ms: …".

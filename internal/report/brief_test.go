@@ -140,8 +140,8 @@ func TestBriefExplainsWhatIsNoQuotient(t *testing.T) {
 		want  string
 	}{
 		{"near", 1.17, &record.Spread{Median: 1.16}, ""},
-		{"corrected", 1.25, &record.Spread{Median: 1.19}, "Differences are medians over blocks, corrected for lucky arrivals: pool's p90 is +25 %, as measured +19 %."},
-		{"not corrected", 1.25, nil, "Differences are medians over blocks: pool's p90 is +25 %, its two figures are +17 % apart."},
+		{"corrected", 1.25, &record.Spread{Median: 1.19}, "Differences are medians over blocks, corrected for lucky arrivals, most at pool's p90: +25 %, as measured +19 %."},
+		{"not corrected", 1.25, nil, "Differences are medians over blocks, least like their two figures at pool's p90: +25 %, and the figures are +17 % apart."},
 	} {
 		r := quick()
 		for i := range r.Verdicts {

@@ -299,6 +299,12 @@ func capacityCompared(r *record.Result) []string {
 	)
 }
 
+// capacityOpen tells why arms are undecided, and what would decide them; nil where the headline does.
+func capacityOpen(r *record.Result) []string {
+	open := only(r.Capacity.Arms, func(a record.ArmCapacity) bool { return !a.Decided() && a.Starves.None() })
+	return either(len(open) == len(r.Capacity.Arms), nil, each(open, func(a record.ArmCapacity) string { return a.Answer.String() }))
+}
+
 // capacityTheory compares the rate at which theory expects the objective to break with the measured interval,
 // one line per arm and model. Only a prediction for the term that really breaks first can be compared.
 func capacityTheory(r *record.Result) (lines []string) {

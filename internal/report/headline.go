@@ -253,7 +253,7 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 	if behind := behindInAll(r, goodput); behind != "" {
 		return behind
 	}
-	return undecided(s, of(stats.Inconclusive, stats.Refused))
+	return undecided(r, s, of(stats.Inconclusive, stats.Refused))
 }
 
 // fallsBehind returns a clause about an arm that has less goodput than another, by the verdict on goodput.
@@ -264,14 +264,14 @@ func fallsBehind(r *record.Result, v record.Verdict) string {
 // undecided describes a challenger without a decision: the blocks so far, and which way they
 // lean. If metrics lean both ways it names none. Where a baseline that is overloaded left two others
 // without a copy to judge by, it names the baseline.
-func undecided(s record.Standing, open []record.Verdict) string {
+func undecided(r *record.Result, s record.Standing, open []record.Verdict) string {
 	blocks, leaning := 0, ""
 	for _, v := range open {
 		blocks = max(blocks, v.Blocks)
 		third := v.Reason.Find(func(f record.Fact) bool { return f.Arm != "" && f.Arm != s.Arm && f.Arm != s.Baseline })
 		if v.Verdict == stats.Refused && third.Arm != "" {
-			return fmt.Sprintf("%s and %s cannot be judged in a run with %s, %s: compare them without it",
-				s.Arm, s.Baseline, third.Arm, either(third.Values["errors"] > 0, "which fails requests", "whose backlog grows"))
+			return fmt.Sprintf("%s and %s cannot be judged in a run with %s, %s: compare them without it%s",
+				s.Arm, s.Baseline, third.Arm, either(third.Values["errors"] > 0, "which fails requests", "whose backlog grows"), flagsFor(r, s.Baseline, s.Arm))
 		}
 	}
 	leans := only(open, func(v record.Verdict) bool { return v.Lean != "" })
@@ -279,6 +279,21 @@ func undecided(s record.Standing, open []record.Verdict) string {
 		leaning = strings.TrimSuffix(fmt.Sprintf(" and leans %s (%s): %s", lower(leans[0].Lean), changes(leans), shownBy(leans)), ": ")
 	}
 	return fmt.Sprintf("%s against %s is undecided after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning)
+}
+
+// flagsFor returns the flags, after a comma, with which a comparison has these two arms alone and windows long enough
+// for the quantiles that this run has too few requests for; "" if an arm's name is not its mode with settings.
+func flagsFor(r *record.Result, arms ...string) string {
+	for _, name := range arms {
+		if mode, _, _ := strings.Cut(name, ","); mode != armOf(r, name).Mode || strings.ContainsAny(name, " '\"") {
+			return ""
+		}
+	}
+	longest := 0.0
+	for _, v := range r.Verdicts {
+		longest = max(longest, v.Reason.Values["window"])
+	}
+	return fmt.Sprintf(", --arms %s --arm %s", arms[0], arms[1]) + when(longest > 0, " --window %s", record.Duration(longest))
 }
 
 // verdictOn returns the verdict on an arm's metric; the zero Verdict if there is none.

@@ -215,9 +215,11 @@ func difference(d record.Difference) string {
 	}
 	// "slower" and "faster" carry the sign, so the ends are without it, the smaller first.
 	low, high := math.Abs(d.Low), math.Abs(d.High)
+	// A few blocks with long queues can make most of a mean, and the answer's figures are medians.
+	few := when(d.Middle != 0 && (d.By/d.Middle > 1.5 || d.By/d.Middle < 0), "; %s in the middle one of the blocks", unit.signed(d.Middle))
 	way, requests := either(d.By < 0, "faster", "slower"), either(d.Tail, "in the slowest 1"+nbsp+"%", "on average")
-	return fmt.Sprintf("%s is %s %s %s than %s (%s to %s): %s", d.Arm, unit.format(math.Abs(d.By)), way, requests, d.Baseline,
-		unit.format(min(low, high)), unit.format(max(low, high)), strings.Join(told, ", "))
+	return fmt.Sprintf("%s is %s %s %s than %s (%s to %s%s): %s", d.Arm, unit.format(math.Abs(d.By)), way, requests, d.Baseline,
+		unit.format(min(low, high)), unit.format(max(low, high)), few, strings.Join(told, ", "))
 }
 
 // theory compares queueing models with the measurement, a line for each arm and model; an empty

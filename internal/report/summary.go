@@ -243,7 +243,7 @@ func allowed(g record.Gated) string {
 // gateFigures returns the table of a gate with the rule for its answers: a row for each metric with both
 // figures, the change with its interval, the change that is allowed, and the answer. Cells without a figure
 // are empty.
-func gateFigures(r *record.Result) document.Part {
+func gateFigures(r *record.Result) document.Section {
 	const rule = "worse: surely above no change, and in the median by more than half of what is allowed; fine: surely within what is allowed; the first build's figure is the median over its two runs in each block, a change that of the blocks' changes and not the quotient of two figures"
 	before, after := bothRuns(r.Arms[0], r.Arms[1]), r.Arms[len(r.Arms)-1]
 	rows := [][]string{{"", before.Name, after.Name, "change", "surely between", "allowed", "answer"}}

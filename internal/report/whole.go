@@ -130,8 +130,13 @@ func verdictLines(r *record.Result) []document.Part {
 
 // verdicts describes how the arms differ: a forest plot in a page, sentences elsewhere.
 func verdicts(r *record.Result) document.Part {
-	if len(r.Verdicts) == 0 && len(r.AA) == 0 {
+	switch {
+	case len(r.Verdicts) == 0 && len(r.AA) == 0:
 		return document.Section{}
+	case len(r.Gate) > 0: // which is judged by both runs of the first build, and verdicts by one
+		gate := gateFigures(r)
+		gate.ID, gate.Title = "verdicts", "Verdicts"
+		return gate
 	}
 	lead := "Each arm against " + r.Arms[0].Name + ", block by block. The line is the 95" + nbsp + "% interval of the ratio, the dot its median, " +
 		"the band where arms count as the same. For times and CPU left is better, for goodput right."

@@ -255,8 +255,7 @@ func conditions(r *record.Result) string {
 	rest := only(r.Verdicts, func(v record.Verdict) bool { return !v.Primary })
 	of := unique(each(rest, func(v record.Verdict) string { return strings.TrimPrefix(stats.MetricOf(v.Metric).In, "in ") }))
 	return fmt.Sprintf("%s of times, 95%s%% together", plural(primary, "comparison"), nbsp) +
-		when(rest != nil, "; %d of %s, %s each", len(rest), strings.Join(of, " and "), percent("%.1f", 1-stats.Alpha/float64(primary))) +
-		when(len(r.Gate) > 0, "; as compare judges, against one run of %s a block, where the gate takes both", r.Arms[0].Name)
+		when(rest != nil, "; %d of %s, %s each", len(rest), strings.Join(of, " and "), percent("%.1f", 1-stats.Alpha/float64(primary)))
 }
 
 // allGood reports whether every request was sent and got a good reply in time, no arm is
