@@ -44,21 +44,15 @@ arms: ## build the ready arms, echo, gin and others, into bin/arms (docs/guide/r
 run: ## go run ./cmd/schedlab $(ARGS)
 	go run ./cmd/schedlab $(ARGS)
 
-test: deps bin/gotestsum ## every test, with a real Prometheus and a real Chromium
-	$(call RETRIED,./...)
-	cd loadtests/arms && $(call RETRIED,./...)
-	cd tools && $(call RETRIED,./...)
-
 test-explain: ## ten planted faults and ten pairs of equal arms: does explain name the faults, and nothing else? 15 minutes, alone on two CPUs; adds a table to docs/evidence/explain-pack.md
 	go test ./cmd/schedlab -run TestExplainNamesPlantedFaults -explain-pack $(CURDIR)/docs/evidence/explain-pack.md -count 1 -timeout 30m -v
-
-check: lint test race ## all that CI holds a change to: lint, test, race
 
 # What the race detector can find something in: the packages whose code or tests start
 # goroutines, take locks or use atomics, and experiment, which runs them together. All
 # others compute on one goroutine.
 RACED = $(addprefix ./,$(sort internal/experiment/ $(dir \
 	$(shell grep -rlE --include='*.go' '^\s*go [a-z]|sync/atomic|sync\.(Cond|Map|Mutex|Pool|RWMutex|WaitGroup)' cmd internal loadtests/recipes))))
+OTHERS = $(filter-out $(patsubst ./%/,schedlab/%,$(RACED)),$(shell go list ./...))
 # What of these it can find nothing in, and would take minutes of: simulations; a browser,
 # Prometheus, nginx, vegeta and a program built without the detector, where our own processes
 # do what they do in other tests; commands that plan, refuse and print; what a server of a process
@@ -70,12 +64,20 @@ UNRACED = TestIdentifiability TestStationOf MeetsTheory MeetsPollaczekKhinchine 
 	TestAudit TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
 	TestScripts/^(arms|audit|capacity|compare_disk|compare_pack|config|doctor|environment|help|modes|recipe|scenarios|size|version|.*_mistakes)$$
 
+unraced := '$(subst $(space),|,$(strip $(UNRACED)))'
+
+test: deps bin/gotestsum ## every test, with a real Prometheus and a real Chromium; what runs concurrently under the race detector
+	$(call RETRIED,$(RACED)) -race -skip $(unraced)
+	$(call RETRIED,$(RACED)) -run $(unraced)
+	$(call RETRIED,$(OTHERS))
+	cd loadtests/arms && $(call RETRIED,./...)
+	cd tools && $(call RETRIED,./...)
+
+check: lint test ## all that CI holds a change to
+
 test-cluster: ## schedlab cluster on a real Kubernetes of two nodes: comparisons, and each fault; five minutes, as root, after ten that build Kubernetes once
 	apt-get install -y --no-install-recommends $$(cat tools/cluster/packages) >/dev/null
 	tools/cluster/test
-
-race: deps bin/gotestsum ## the tests of what runs concurrently, under the race detector; RACED and UNRACED in the Makefile say what that is
-	$(call RETRIED,$(RACED)) -race -skip '$(subst $(space),|,$(strip $(UNRACED)))'
 
 lint: ## gofmt, go vet (golangci-lint runs it for Linux, macOS here), tidy and unmodified modules, golangci-lint
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt -w these:"; echo "$$unformatted"; exit 1; }

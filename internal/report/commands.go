@@ -68,8 +68,11 @@ func tallied[K cmp.Ordered](counts map[K]int) string {
 	return listed(slices.Sorted(maps.Keys(counts)), func(k K) string { return fmt.Sprintf("%v: %s", k, count(counts[k])) })
 }
 
+// lateShare is the lag of the load, as a ratio of the response time, above which the answer says so.
+const lateShare = .1
+
 // attacked returns the answer in one or two sentences: how many requests got a good reply, the
-// highest quantile up to p99 that the number of requests can show, and starved connections.
+// highest quantile up to p99 that the number of requests can show, starved connections, and a load that was late.
 func attacked(a *record.Attack) string {
 	ended := a.Sent - a.CutOff // a request that was cut off at the end has neither failed nor succeeded
 	switch {
@@ -89,7 +92,8 @@ func attacked(a *record.Attack) string {
 	}
 	// Where most connections get no answer, nearly all requests go over the others.
 	return when(a.Starved > 0, "%d of %s got no reply at all, and the times of good replies are those of the others: ", a.Starved, plural(a.Asked, "connection")) +
-		fmt.Sprintf("%s: %s %s, %s.", text, shown.name, seconds(shown.value), from)
+		fmt.Sprintf("%s: %s %s, %s.", text, shown.name, seconds(shown.value), from) +
+		when(a.Paced() && a.Lag.P99 > max(lateShare*a.Response.P99, 1e-3), " The load itself was late by %s at p99: do not take that for the server's.", seconds(a.Lag.P99))
 }
 
 // attackTimes returns the table of times, with a row for each kind: response, good replies
