@@ -73,13 +73,15 @@ func (j *job) Run() string {
 func (s *Server) add(args []string) (added bool) {
 	s.change(func() {
 		j := &job{ID: 1, args: args, State: waiting}
-		if n := len(s.jobs); n > 0 {
-			j.ID = s.jobs[n-1].ID + 1
+		queued := 0
+		for _, other := range s.jobs {
+			j.ID = other.ID + 1
+			if other.State == waiting {
+				queued++
+			}
 		}
-		select {
-		case s.queue <- j:
-			s.jobs, added = append(s.jobs, j), true
-		default:
+		if added = queued < maxQueued; added {
+			s.jobs = append(s.jobs, j)
 		}
 	})
 	return added
@@ -105,12 +107,21 @@ func (s *Server) end(id int) {
 func (s *Server) work(ctx context.Context) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	for {
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		changed, i := s.changed, slices.IndexFunc(s.jobs, func(j *job) bool { return j.State == waiting })
+		var next *job
+		if i >= 0 {
+			next = s.jobs[i]
+		}
+		s.mu.Unlock()
+		if next != nil {
+			s.run(ctx, next)
+			continue
+		}
 		select {
 		case <-ctx.Done():
-			return
-		case j := <-s.queue:
-			s.run(ctx, j)
+		case <-changed:
 		}
 	}
 }

@@ -47,7 +47,6 @@ type Server struct {
 	session, action string // what the cookie and each form must have
 	cross           *http.CrossOriginProtection
 	streams         chan struct{} // one element for each browser that watches
-	queue           chan *job
 
 	mu      sync.Mutex
 	entry   string        // token for the next browser
@@ -75,7 +74,7 @@ func New(c Config, ln net.Listener) (*Server, error) {
 	}
 	return &Server{
 		Config: c, addr: addr, session: rand.Text(), action: rand.Text(), entry: rand.Text(), cross: http.NewCrossOriginProtection(),
-		streams: make(chan struct{}, maxStreams), queue: make(chan *job, maxQueued), changed: make(chan struct{}),
+		streams: make(chan struct{}, maxStreams), changed: make(chan struct{}),
 	}, nil
 }
 

@@ -339,6 +339,11 @@ func TestQueue(t *testing.T) {
 		!strings.Contains(body, `value="workers=3"`) || !strings.Contains(body, `value="pool" checked`) {
 		t.Errorf("a full queue: %d\n%s", code, body)
 	}
+	// Who takes his comparison back leaves his place.
+	v.end(20)
+	if code, body := v.post("/start", v.form("wait")); code != http.StatusOK {
+		t.Errorf("a queue with a place: %d\n%s", code, body)
+	}
 	for id := 30; id > 0; id-- {
 		v.end(id)
 	}
