@@ -99,9 +99,11 @@ func rest(r *record.Result, most int, also string) document.Facts {
 // arms compare, and one doubt.
 func capacityBriefly(r *record.Result, width int) document.Document {
 	rows := each(capacityTable(r), func(row []string) []string { return slices.Concat(row[:2], row[3:5], row[6:]) })
+	others := *r // what the plan says of starving clients stands in the answer and below the table
+	others.Doubts = only(r.Doubts, func(d record.Fact) bool { return d.Code != record.StickyPool })
 	return document.Document{
 		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, searchLines), Context: []string{searched(r) + onCPUs(r.Env)},
-		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", append(capacityOpen(r), capacityCompared(r)...)...), rest(r, 1, "")...)},
+		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", append(capacityOpen(r), capacityCompared(r)...)...), rest(&others, 1, "")...)},
 	}
 }
 
