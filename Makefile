@@ -25,9 +25,9 @@ GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 
 # go test, which runs the tests of tools/flaky again when they fail, and no others. Without go vet,
 # which make lint runs for all of its checks.
-RETRIED = SCHEDLAB_REQUIRE=1 $(CURDIR)/tools/test '$(1)' -vet=off -shuffle=on -timeout 15m
+RETRIED = SCHEDLAB_REQUIRE=1 $(CURDIR)/tools/test '$(1)' -p 3 -vet=off -shuffle=on -timeout 15m
 
-.PHONY: help build arms run test test-cluster test-explain check race lint fuzz golden dashboards release-check snapshot bench deps clean experiments-short mutate timed
+.PHONY: help build arms run test test-cluster test-explain check lint fuzz golden dashboards release-check snapshot bench deps clean experiments-short mutate timed
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -382,12 +382,14 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 // if all that could be judged are SAME, and in what where others were refused, else the widest interval, which is how much the control can miss.
 func alike(aa []record.Verdict) string {
 	const noisy = 1.5 // ratio of an interval's ends from which a run is noisy
-	judged := only(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Refused })
-	open := only(judged, func(v record.Verdict) bool { return v.Verdict != stats.Same })
+	refused := slices.ContainsFunc(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict == stats.Refused })
+	open := only(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Refused && v.Verdict != stats.Same })
+	same := only(aa, func(v record.Verdict) bool { return v.Verdict == stats.Same })
 	switch {
+	case len(open) == 0 && refused && len(same) > 0:
+		return "do not differ in " + listed(same, func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label }) + ", and more of them is not judged"
 	case len(open) == 0:
-		refused := slices.ContainsFunc(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict == stats.Refused })
-		return "do not differ" + when(refused && len(judged) > 0, " in %s, and nothing else of them is judged", listed(judged, func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label }))
+		return "do not differ"
 	case slices.ContainsFunc(open, func(v record.Verdict) bool { return v.Low == 0 }):
 		return "cannot be told apart yet"
 	}

@@ -58,10 +58,13 @@ func TestHowLikeTheCopyIs(t *testing.T) {
 	wide := record.Verdict{Primary: true, Metric: "p99", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1.3, Low: .36, High: 2.75}
 	early := record.Verdict{Primary: true, Metric: "p90", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1}
 	cpu := record.Verdict{Metric: "cpu_per_request", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1, Low: .8, High: 1.1}
+	overloaded := record.Verdict{Primary: true, Metric: "p50", Baseline: "nethttp", Verdict: "REFUSED"}
+	goodput := record.Verdict{Metric: "goodput", Baseline: "nethttp", Verdict: "SAME", Ratio: 1, Low: .99, High: 1.01}
 	for want, aa := range map[string][]record.Verdict{
-		"nethttp and its own copy do not differ":                                    {narrow, cpu},
-		"nethttp and its own copy may differ by -64 % to +175 % at p99: much noise": {narrow, wide},
-		"nethttp and its own copy cannot be told apart yet":                         {narrow, early},
+		"nethttp and its own copy do not differ in goodput, and more of them is not judged": {overloaded, goodput},
+		"nethttp and its own copy do not differ":                                            {narrow, cpu},
+		"nethttp and its own copy may differ by -64 % to +175 % at p99: much noise":         {narrow, wide},
+		"nethttp and its own copy cannot be told apart yet":                                 {narrow, early},
 	} {
 		if got := strings.ReplaceAll(aaBriefly(aa, 12), nbsp, " "); got != want {
 			t.Errorf("got %q, want %q", got, want)
