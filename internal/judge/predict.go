@@ -197,7 +197,9 @@ func (b blocks) predictions(arm string) (all []record.Prediction) {
 				p.Values[metric] = v
 			}
 		}
-		if len(p.Values) == 0 {
+		if p.Why = b.noAnswerYet(arm); !p.Why.None() {
+			p.Values = map[string]float64{}
+		} else if len(p.Values) == 0 {
 			p.Why = b.noPrediction(arm, name)
 		}
 		all = append(all, p)
@@ -430,6 +432,9 @@ func (b blocks) withoutTwin(arm string, st record.Station) (why record.Fact) {
 	// window was.
 	if endless := st.Places == 0 || st.Overflow == queueing.Blocks; b.over[arm] && endless {
 		return record.Fact{Code: twinOverload}
+	}
+	if why = b.noAnswerYet(arm); !why.None() {
+		return why
 	}
 	for _, w := range b.of(arm) {
 		if !w.noTwin.None() {

@@ -236,7 +236,7 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 		return record.Fact{Code: causeOverload, Arm: a.Name}
 	// The times are of the clients that were served, which are not the clients as a whole.
 	case m.Proof < stats.InStarvation && b.starvesTooMany(a.Name):
-		return record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}
+		return firstOf(b.noAnswerYet(a.Name), record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
 	case m.Proof < stats.InStarvation && b.unsentShare(a.Name) > 0:
 		return record.Fact{Code: causeUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}}
 	}
@@ -274,6 +274,15 @@ func (b blocks) starvedShare(arm string) float64 {
 
 // starvesTooMany reports whether an arm starved more than starvedLimit of its clients: the others' times then say nothing.
 func (b blocks) starvesTooMany(arm string) bool { return b.starvedShare(arm) > starvedLimit }
+
+// noAnswerYet returns the fact that windows were too short to answer each client of an arm once; no fact if they were not.
+// Then neither its times nor what theory says of all its clients is a figure of this arm.
+func (b blocks) noAnswerYet(arm string) (why record.Fact) {
+	if f := b.fairness(arm); f != nil && f.Short && b.starvesTooMany(arm) {
+		return record.Fact{Code: record.CauseStarvation, Arm: arm, Values: record.Values{"starved": float64(f.Asked - f.Served), "short": 1}}
+	}
+	return why
+}
 
 // unsentShare returns the ratio of its paced requests that an arm never sent, the median over the valid blocks; 0 if it is
 // within unsentLimit. A client that waits for a reply cannot send, and requests that were not sent have no times.

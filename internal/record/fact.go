@@ -97,7 +97,7 @@ var (
 	AnsweredNone    = Sentence("answered-none", `it answered none of its requests{{if .Values.late}} before the window ended{{end}} in block{{if ne .Values.blocks 1.0}}s{{end}} {{.Names.blocks}}`)
 	StickyPool      = Sentence("sticky-pool", `starves {{count .Values.waiting}} of {{count .Values.connections}} kept connections, because a worker keeps its connection until it closes: what it does is for {{plural .Values.workers "client"}} only; give it workers={{count .Values.connections}}, take pool-requeue, or give --close`)
 	CauseTurnedAway = Sentence("cause-turned-away", `its queue is full, and it turns {{percentf "%.3g" .Values.away}} of its connections away`)
-	CauseStarvation = Sentence("starvation", `starvation: {{.Arm}} left {{count .Values.starved}} of its connections without an answer, and its times lack their waits`)
+	CauseStarvation = Sentence("starvation", `{{if .Values.short}}short windows: {{.Arm}} has given no answer yet to{{else}}starvation: {{.Arm}} left{{end}} {{count .Values.starved}} of its connections{{if not .Values.short}} without an answer{{end}}, and its times lack their waits`)
 	Virtualised     = Sentence("virtualised", `a virtual machine: neighbours and the hypervisor are in the noise`)
 	OneHost         = Sentence("one-host", `one host, loopback, synthetic demand{{if .Names}}; each {{.Names.part}} has its own doubts in its record{{end}}`)
 	LogLinesLeftOut = Sentence("log-lines-left-out", `{{with .Names.file}}{{.}}: {{end}}{{.Names.said}}`)

@@ -386,8 +386,9 @@ func alike(aa []record.Verdict) string {
 	open := only(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Refused && v.Verdict != stats.Same })
 	same := only(aa, func(v record.Verdict) bool { return v.Verdict == stats.Same })
 	switch {
-	case len(open) == 0 && refused && len(same) > 0:
-		return "do not differ in " + listed(same, func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label }) + ", and more of them is not judged"
+	case len(open) == 0 && refused:
+		in := listed(same, func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
+		return either(in == "", "are not compared: no metric of both could be judged", "do not differ in "+in+", and more of them is not judged")
 	case len(open) == 0:
 		return "do not differ"
 	case slices.ContainsFunc(open, func(v record.Verdict) bool { return v.Low == 0 }):
