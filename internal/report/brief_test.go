@@ -239,6 +239,20 @@ func TestBriefSaysWhereReasonsAre(t *testing.T) {
 	}
 }
 
+// Who asked why gets an answer, whatever the room, and what was asked and holds is named.
+func TestBriefAnswersWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	r.Explained = &record.Explanation{From: "nethttp", To: "pool", Outcome: record.NoDifference, Reason: said("no difference is sure")}
+	r.Expectations = []record.Expectation{{Text: "p99 <= 10ms", Outcome: record.Passed}, {Text: "p50 <= 1us", Outcome: record.Undecided}}
+	got := briefly(r, 100, -1, 0).Text(document.Options{Width: 100})
+	for _, want := range []string{"no difference is sure", "passed: p99 <= 10ms"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
 // A baseline's times that every verdict refuses are marked as refused, too.
 func TestBriefMarksABaselineThatIsNotJudged(t *testing.T) {
 	t.Parallel()

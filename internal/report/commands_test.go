@@ -81,6 +81,19 @@ func TestAttackAnswersForStarvedConnections(t *testing.T) {
 	}
 }
 
+// The answer says that the load was late where that is much of the time.
+func TestAttackAnswersForALateLoad(t *testing.T) {
+	t.Parallel()
+	a := record.Attack{Loop: "open", Offered: 200, Scheduled: 2000, Sent: 2000, Good: 2000, FirstError: -1}
+	a.Response, a.Lag = record.Quantiles{Count: 2000, P99: 12.4e-3}, record.Quantiles{Count: 2000}
+	for lag, want := range map[float64]bool{2.36e-3: true, 1.1e-3: false, .9e-3: false} {
+		a.Lag.P99 = lag
+		if got := summary(t, a); strings.Contains(got, "The load itself was late by") != want {
+			t.Errorf("late by %g s: got\n%s", lag, got)
+		}
+	}
+}
+
 // The summary of an attack that has everything to tell fits on a screen, the answer first;
 // what the generator did is for those who ask.
 func TestAttackAnswersOnAScreen(t *testing.T) {

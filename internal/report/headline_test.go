@@ -49,6 +49,14 @@ func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 	if got, want := Headline(r), "is open: c and b cannot be judged in a run with a, whose backlog grows: compare them without it; b keeps up"; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %q in it", got, want)
 	}
+	// Arms that are modes with settings can be compared by flags, with windows for what was too short.
+	for i := range r.Arms {
+		r.Arms[i].Mode = r.Arms[i].Name
+	}
+	r.Verdicts[0].Reason = record.Fact{Code: "few-requests", Values: record.Values{"window": 3.7}}
+	if got, want := Headline(r), "compare them without it, --arms b --arm c --window 3.7s; "; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %q in it", got, want)
+	}
 	if got := strings.Join(sure(r), "\n"); strings.Contains(got, "hold together") {
 		t.Errorf("got %s, want no promise about verdicts on times", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/document"
 )
 
 func TestPack(t *testing.T) {
@@ -103,6 +104,17 @@ func TestBothRunsOfTheOldBuild(t *testing.T) {
 	a := record.Arm{P50: new(1.), P99: new(9.), Blocks: map[string][]float64{"p50": {1, 1, 2}}}
 	if got := bothRuns(a, record.Arm{Blocks: map[string][]float64{"p50": {3, 4, 4}}}); *got.P50 != 2.5 || *got.P99 != 9 || *a.P50 != 1 {
 		t.Errorf("got p50 %v, p99 %v, and %v of the first run; want 2.5, 9 as it was, and 1", *got.P50, *got.P99, *a.P50)
+	}
+}
+
+// The report of a gate has the answers of the gate, and no others about the same figures.
+func TestReportOfAGateHasItsAnswers(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	r.Gate = []record.Gated{{Metric: "p50", Allow: .1, Ratio: 1.2, Low: 1.1, High: 1.3, Answer: record.GateWorse}}
+	got := whole(r, true).Text(document.Options{Width: 100})
+	if !strings.Contains(got, "surely between") || strings.Contains(got, "is SLOWER than") {
+		t.Errorf("got\n%s", got)
 	}
 }
 
