@@ -91,8 +91,8 @@ func (p plan) starves(a arm) bool {
 }
 
 // warnShort notes how many workers of each pool are busy on average, by Little's law, and raises a
-// doubt if the pool has fewer. A rate is known after the probes, which may lower one that the scenario gives: then the doubt is
-// about the new rate.
+// doubt if the pool has fewer. It is called again after the probes, which find a relative rate and may lower
+// another.
 func (p *plan) warnShort() {
 	p.Doubts = slices.DeleteFunc(p.Doubts, func(f record.Fact) bool { return f.Code == tooFewWorkers })
 	if !p.scenario.AsksWork() {

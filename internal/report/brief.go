@@ -379,7 +379,8 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 }
 
 // alike compares the baseline with its copy at the primary metrics. It returns "do not differ"
-// if all that could be judged are SAME, and in what where others were refused, else the widest interval, which is how much the control can miss.
+// if all that could be judged are SAME, and in what where others were refused. Else it returns the widest
+// interval, which is how much the control can miss.
 func alike(aa []record.Verdict) string {
 	const noisy = 1.5 // ratio of an interval's ends from which a run is noisy
 	refused := slices.ContainsFunc(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict == stats.Refused })
