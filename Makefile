@@ -52,7 +52,6 @@ test-explain: ## ten planted faults and ten pairs of equal arms: does explain na
 # others compute on one goroutine.
 RACED = $(addprefix ./,$(sort internal/experiment/ $(dir \
 	$(shell grep -rlE --include='*.go' '^\s*go [a-z]|sync/atomic|sync\.(Cond|Map|Mutex|Pool|RWMutex|WaitGroup)' cmd internal loadtests/recipes))))
-OTHERS = $(filter-out $(patsubst ./%/,schedlab/%,$(RACED)),$(shell go list ./...))
 # What of these it can find nothing in, and would take minutes of: simulations; a browser,
 # Prometheus, nginx, vegeta and a program built without the detector, where our own processes
 # do what they do in other tests; commands that plan, refuse and print; what a server of a process
@@ -64,6 +63,7 @@ UNRACED = TestIdentifiability TestStationOf MeetsTheory MeetsPollaczekKhinchine 
 	TestAudit TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
 	TestScripts/^(arms|audit|capacity|compare_disk|compare_pack|config|doctor|environment|help|modes|recipe|scenarios|size|version|.*_mistakes)$$
 
+OTHERS = $(filter-out $(patsubst ./%/,schedlab/%,$(RACED)),$(shell go list ./...))
 unraced := '$(subst $(space),|,$(strip $(UNRACED)))'
 
 test: deps bin/gotestsum ## every test, with a real Prometheus and a real Chromium; what runs concurrently under the race detector

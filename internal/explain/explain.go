@@ -105,7 +105,7 @@ func (c *Case) Pair(names []string) (from, to string, err error) {
 
 // The reasons why there is no cause.
 var (
-	notSure       = record.Sentence("difference-not-sure", `{{.Names.where}} it is not sure that they differ ({{lasts .Values.low}} to {{lasts .Values.high}}{{with .Values.middle}}; a few blocks decide the mean, in the middle one it is {{lasts .}}{{end}})`)
+	notSure       = record.Sentence("difference-not-sure", `{{.Names.where}} it is not sure that they differ ({{lasts .Values.low}} to {{lasts .Values.high}}{{with .Values.middle}}; {{lasts .}} in the middle one of the blocks{{end}})`)
 	withinNoise   = record.Sentence("difference-within-noise", `{{.Names.where}} they differ by {{lasts .Values.by}}, and {{.Names.noise}} by up to {{lasts .Values.noise}}`)
 	tooLittle     = record.Sentence("difference-too-little", `{{.Names.where}} they differ by {{lasts .Values.by}}, and the least that is explained is {{lasts .Values.least}}`)
 	noRuleApplies = record.Sentence("no-rule-applies", `no rule fits what the stamps and the witnesses show`)

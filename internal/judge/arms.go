@@ -408,8 +408,8 @@ const (
 )
 
 // differences returns a waterfall for each challenger with a mean, or a slowest 1 %, that surely differs from its
-// reference. Both arms need stamps, and times of which one at least could be judged: those of a server that starves
-// clients leave the starved ones out.
+// reference. Both arms need stamps, and the challenger a quantile that could be judged: a server that starves clients
+// has none, and its mean is only of the clients it served.
 func (b blocks) differences(arms []record.Arm, verdicts []record.Verdict) (all []record.Difference) {
 	for i, a := range arms {
 		base := arms[reference(b.run.Plan.Arms, i)]

@@ -68,7 +68,8 @@ func tallied[K cmp.Ordered](counts map[K]int) string {
 	return listed(slices.Sorted(maps.Keys(counts)), func(k K) string { return fmt.Sprintf("%v: %s", k, count(counts[k])) })
 }
 
-// lateShare is the lag of the load, as a ratio of the response time, above which the answer says so.
+// lateShare is the lag of the load, as a ratio of the response time, above which the answer says so. It never
+// does below a millisecond, where attack has no doubt either.
 const lateShare = .1
 
 // attacked returns the answer in one or two sentences: how many requests got a good reply, the
