@@ -123,7 +123,7 @@ timed: ## the tests with limits of time, alone; for a machine that does nothing 
 mutate: bin/gremlins ## change operators of the pure rooms one by one and list those that no test notices (PKG=internal/stats does one, an hour for all)
 	@tools/mutate $(PKG)
 
-deps: ## install what the tests drive: Prometheus with promtool, Chromium, nginx, systemd-analyze, wrk, ab, httperf, h2load; and jq, gcc for the measuring tools (apt)
+deps: ## install what the tests drive: Prometheus with promtool, Chromium, nginx, systemd-analyze, wrk, ab, httperf, h2load; jq, gcc for the measuring tools; and ip (apt)
 	@tools/deps
 
 experiments-short: ## the pack of experiments as CI runs it: loadtests/short, in four minutes

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
@@ -177,13 +178,23 @@ func ServerEnv() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SCHEDLAB_") })
 }
 
-// freePorts returns n loopback addresses, host:port, on which no program listens. Each stays reserved until all
-// are found, so that no two are the same. Another program may take one before the server does; see Start.
+// freePorts returns n loopback addresses, host:port, on which no program listens. They are below the ports that
+// Linux and macOS give to whoever asks for any (from 32768 and 49152), so no client's connection takes one before
+// the server does; another program that asks for it by number may, see Start. Each stays reserved until all are
+// found, so that no two are the same.
 func freePorts(n int) (addrs []string, err error) {
-	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+	const lowest, count, tries = 20_000, 12_000, 100
+	for try := 0; len(addrs) < n; try++ {
+		port := lowest + rand.IntN(count)
+		if try >= tries {
+			port = 0 // where all of these are taken, or forbidden, any port
+		}
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil && port == 0 {
 			return nil, fmt.Errorf("finding a free port: %w", err)
+		}
+		if err != nil {
+			continue
 		}
 		defer ln.Close()
 		addrs = append(addrs, ln.Addr().String())

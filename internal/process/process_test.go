@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -277,6 +279,9 @@ func TestFreePorts(t *testing.T) {
 	for _, a := range addrs {
 		if seen[a] || !strings.HasPrefix(a, "127.0.0.1:") {
 			t.Errorf("got %v, want distinct addresses on loopback", addrs)
+		}
+		if at := netip.MustParseAddrPort(a); runtime.GOOS == "linux" && at.Port() >= 32_768 {
+			t.Errorf("%v may be taken by any connection before the server has it", at)
 		}
 		seen[a] = true
 	}
