@@ -370,18 +370,15 @@ type size struct {
 	fact           record.Fact   // where the size comes from
 }
 
-// A flag is a serve flag with its value.
-type flag struct {
-	name  string
-	value any
-}
-
-// flags returns the flags that give a pool of a mode this size. A mode without a queue turns a
-// request away after a wait instead.
-func (s size) flags(m mode.Mode) (flags []flag) {
-	for _, f := range []flag{{"workers", s.workers}, {"queue-depth", s.queue}, {"wait", s.wait}} {
+// flags returns the serve flags that give a pool of a mode this size, each as its name, is and its
+// value. A mode without a queue turns a request away after a wait instead.
+func (s size) flags(m mode.Mode, is string) (flags []string) {
+	for _, f := range []struct {
+		name  string
+		value any
+	}{{"workers", s.workers}, {"queue-depth", s.queue}, {"wait", s.wait}} {
 		if m.Has(f.name) {
-			flags = append(flags, f)
+			flags = append(flags, fmt.Sprint(f.name, is, f.value))
 		}
 	}
 	return flags
@@ -463,10 +460,7 @@ func (a Ask) predict(candidates []mode.Mode, workers int) (mode.Mode, record.Fac
 		if p.P99 == nil {
 			p = queueing.Twin(s, l.Trace)
 		}
-		p99[i] = math.Inf(1)
-		if p.P99 != nil {
-			p99[i] = *p.P99
-		}
+		p99[i] = *p.P99
 		why.Because = append(why.Because, record.Fact{Code: chooseExpected, Arm: m.Name, Metric: "p99", Values: record.Values{"p99": p99[i]}})
 	}
 	least := slices.Min(p99)
@@ -513,11 +507,8 @@ func (a Ask) tells(metric string) bool {
 func (a Ask) test(advised mode.Mode, candidates []mode.Mode, s size) Test {
 	t := Test{Path: a.Path, Rate: a.Rate, Metrics: strings.Fields(deciding[a.Matters])}
 	for _, m := range slices.Concat([]mode.Mode{advised}, candidates) {
-		words := []string{m.Name}
-		for _, flag := range s.flags(m) {
-			words = append(words, fmt.Sprintf("%s=%v", flag.name, flag.value))
-		}
-		if arm := strings.Join(words, ","); len(t.Arms) <= others && !slices.Contains(t.Arms, arm) {
+		arm := strings.Join(append([]string{m.Name}, s.flags(m, "=")...), ",")
+		if len(t.Arms) <= others && !slices.Contains(t.Arms, arm) {
 			t.Arms = append(t.Arms, arm)
 		}
 	}

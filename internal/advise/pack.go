@@ -358,8 +358,7 @@ func ParsePack(text string) (Pack, error) {
 // With returns a copy of the pack with the rows of one scenario replaced. Scenarios are in the
 // order of their names.
 func (p Pack) With(scenario string, rows Pack) Pack {
-	all := slices.DeleteFunc(slices.Clone(p), func(r Row) bool { return r.Scenario == scenario })
-	all = append(all, rows...)
+	all := append(slices.DeleteFunc(slices.Clone(p), func(r Row) bool { return r.Scenario == scenario }), rows...)
 	slices.SortStableFunc(all, func(a, b Row) int { return strings.Compare(a.Scenario, b.Scenario) })
 	return all
 }

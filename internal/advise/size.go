@@ -358,11 +358,8 @@ predict: [fit, twin]
 // that do not fit. Where a mode has a wait instead, it is that of the advised workers, also in the arm
 // with fewer, so that both lose requests by the same rule.
 func (a Answer) arm(t PoolTest, name string, workers int) string {
-	keys := []string{"name: " + name, "mode: " + t.Mode.Name}
 	s := size{workers: workers, queue: a.Advice.Queue, wait: patience(a.Advice.Queue, a.Advice.Workers, a.Ask.Service+a.Ask.Block)}
-	for _, flag := range s.flags(t.Mode) {
-		keys = append(keys, fmt.Sprintf("%s: %v", flag.name, flag.value))
-	}
+	keys := append([]string{"name: " + name, "mode: " + t.Mode.Name}, s.flags(t.Mode, ": ")...)
 	if t.Mode.Has("queue-depth") {
 		keys = append(keys, "overflow: reject")
 	}

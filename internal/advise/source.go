@@ -266,6 +266,7 @@ func added(series []*dto.Metric) string {
 type histogram struct {
 	bounds, counts []float64 // bounds in seconds, ascending
 	beyond         float64   // number of times above the last bound
+	total          float64   // number of all times
 	sum            float64   // of all times, seconds; NaN if the exposition has none
 }
 
@@ -291,21 +292,13 @@ func addUp(name string, series []*dto.Metric) (h histogram, err error) {
 			h.counts[k] += one.counts[k]
 		}
 		h.beyond += one.beyond
+		h.total += one.total
 		h.sum += one.sum
 	}
-	if total := h.total(); total == 0 || math.IsInf(total, 0) {
+	if h.total == 0 {
 		return h, fmt.Errorf("%s: no time was observed", name)
 	}
 	return h, nil
-}
-
-// total returns the number of times counted.
-func (h histogram) total() float64 {
-	total := h.beyond
-	for _, n := range h.counts {
-		total += n
-	}
-	return total
 }
 
 // read converts a classic histogram from cumulative to plain counts, and checks that it is
@@ -332,7 +325,7 @@ func read(m *dto.Histogram) (h histogram, err error) {
 	if len(h.bounds) == 0 {
 		return h, fmt.Errorf("it has no bucket with a bound; classic buckets are needed")
 	}
-	h.beyond, h.sum = count-below, math.NaN()
+	h.beyond, h.total, h.sum = count-below, count, math.NaN()
 	switch {
 	case h.beyond < 0:
 		return h, fmt.Errorf("its count of %.0f is less than its buckets'", count)
@@ -372,7 +365,6 @@ func (h histogram) checkSum() error {
 // the samples' mean is more than 5 % off the histogram's own, a doubt says that the buckets are
 // coarse.
 func (h histogram) demand(from string) Demand {
-	total := h.total()
 	samples := make([]time.Duration, 0, drawn)
 	low, before, known := 0.0, 0.0, 0.0
 	for i, high := range h.bounds {
@@ -381,7 +373,7 @@ func (h histogram) demand(from string) Demand {
 			// The next sample stands for the time of this rank among all that were counted. It is
 			// in this bucket if the bucket's bound is the first with at least this many times below
 			// it.
-			rank := (float64(len(samples)) + 0.5) / drawn * total
+			rank := (float64(len(samples)) + 0.5) / drawn * h.total
 			if rank >= before+h.counts[i] {
 				break
 			}
@@ -404,11 +396,11 @@ func (h histogram) demand(from string) Demand {
 			samples = append(samples, time.Duration(math.Round(tail*1e9)))
 		}
 		doubts = append(doubts, record.Fact{Code: sizeBeyond, Values: record.Values{
-			"share": h.beyond / total, "bound": low, "taken": tail, "no_sum": float64(stats.Count(math.IsNaN(h.sum))),
+			"share": h.beyond / h.total, "bound": low, "taken": tail, "no_sum": float64(stats.Count(math.IsNaN(h.sum))),
 		}})
 	}
 	d := sampled(samples, from, doubts)
-	if mean, ours := h.sum/total, d.Held().Seconds(); h.sum > 0 && math.Abs(ours/mean-1) > 0.05 {
+	if mean, ours := h.sum/h.total, d.Held().Seconds(); h.sum > 0 && math.Abs(ours/mean-1) > 0.05 {
 		d.Doubts = append(d.Doubts, record.Fact{Code: sizeCoarse, Values: record.Values{"own": ours, "mean": mean}})
 	}
 	return d
