@@ -26,7 +26,7 @@ var source string
 
 var pages = template.Must(template.New("ui").Funcs(template.FuncMap{
 	"has": slices.Contains[[]string], "megabytes": history.Megabytes,
-	"part":    func(parts ...document.Part) (template.HTML, error) { return document.Fragment(parts...) },
+	"part":    document.Fragment,
 	"figures": report.Figures, "diff": history.Diff,
 	"dict": func(j *job, token string) map[string]any { return map[string]any{"Job": j, "Token": token} }, // for a form about a job
 	"span": func(seconds float64) time.Duration { return record.Duration(seconds).Round(time.Second) },
@@ -97,17 +97,12 @@ func (s *Server) read(name string) history.Run {
 // live draws the jobs, as parts of the page that change. s.mu is held.
 func (s *Server) live() template.HTML {
 	var now *job // the job that runs, or else the one that ended last
-	var rest []*job
 	for _, j := range slices.Backward(s.jobs) {
 		if j.State != waiting && (now == nil || j.State == running || j.State == stopping) {
 			now = j
 		}
 	}
-	for _, j := range s.jobs {
-		if j != now {
-			rest = append(rest, j)
-		}
-	}
+	rest := slices.DeleteFunc(slices.Clone(s.jobs), func(j *job) bool { return j == now })
 	var table, charts document.Part = document.Lines{}, document.Charts{}
 	if now != nil {
 		table, charts = report.Live(now.Progress)
