@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -208,12 +208,8 @@ func (f *clusterFlags) job(args []string) (cluster.Job, error) {
 	if len(args) == 0 {
 		args = []string{"compare"}
 	}
-	random := make([]byte, 19)
-	_, _ = rand.Read(random) // it never fails
-	if f.Name == "" {
-		f.Name = "schedlab-" + hex.EncodeToString(random[:3])
-	}
-	f.Token = hex.EncodeToString(random[3:])
+	f.Name = cmp.Or(f.Name, fmt.Sprintf("schedlab-%06x", mathrand.Uint32N(1<<24)))
+	f.Token = rand.Text()
 	err := mistakes{
 		{!slices.Contains(measures, args[0]), fmt.Sprintf("a cluster runs %s, not %q; give it after --, like: schedlab cluster run --image IMAGE -- compare quick",
 			strings.Join(measures, ", "), args[0])},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -61,7 +60,7 @@ func pastRuns(root, scenario string) ([]history.Run, error) {
 // writeTable prints a table and a sentence below it.
 func writeTable(cmd *cobra.Command, t document.Table, below ...string) error {
 	d := document.Document{Parts: []document.Part{t, document.Lines(below)}}
-	_, err := fmt.Fprint(cmd.OutOrStdout(), d.Text(document.Options{Width: cmp.Or(textOptions(cmd.OutOrStdout()).Width, 100)}))
+	_, err := fmt.Fprint(cmd.OutOrStdout(), d.Text(document.Options{Width: textOptions(cmd.OutOrStdout()).Width}))
 	return err
 }
 

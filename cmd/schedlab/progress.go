@@ -106,9 +106,7 @@ func (p *progress) write(line record.Progress) {
 		return
 	}
 	p.unread = true
-	if self, err := os.FindProcess(os.Getpid()); err == nil {
-		_ = self.Signal(os.Interrupt)
-	}
+	_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
 }
 
 // ended tells a program where the record of a run is, and its answer, and then is done. A run without a

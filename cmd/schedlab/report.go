@@ -116,11 +116,8 @@ func render(cmd *cobra.Command, format string, r *record.Result, brief bool) err
 // NO_COLOR is set (no-color.org). A file gets neither. A width of 0 is report's default.
 func textOptions(w io.Writer) (o report.TextOptions) {
 	is, width, _ := terminalSize(w)
-	if !is {
-		return o
-	}
 	o.Width = width
-	if os.Getenv("NO_COLOR") == "" {
+	if is && os.Getenv("NO_COLOR") == "" {
 		o.Colour = report.Colours
 	}
 	return o
