@@ -191,7 +191,7 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err e
 		}
 	}
 	a = f.asked
-	err = firstError(f.adviceFlags.check(fl), mistakes{
+	err = append(f.mistakes(fl), mistakes{
 		{a.CPU == "" && a.Sleep == "" && a.Lock == 0,
 			"nothing says what a request asks; give --cpu 200us, --sleep 20ms or both, or name a scenario that says it"},
 		// The limits are those of serve's /work.
@@ -203,7 +203,7 @@ func (f *chooseFlags) ask(fl *pflag.FlagSet, args []string) (a advise.Ask, err e
 		{a.Pipeline > 1 && a.Idle > 0,
 			fmt.Sprintf("--idle %d beside --pipeline %d: clients that send without pause leave no time for others; drop one", a.Idle, a.Pipeline)},
 		{f.Budget <= 0, fmt.Sprintf("--budget %v must be above 0", f.Budget)},
-	}.first())
+	}...).first()
 	if err != nil {
 		return a, err
 	}

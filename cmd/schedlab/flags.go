@@ -188,17 +188,6 @@ func modeFacts() map[string]mode.Mode {
 	return facts
 }
 
-// firstError returns the first of these that is not nil; nil if there is none. (staticcheck takes an error
-// from cmp.Or for one that is never nil.)
-func firstError(all ...error) error {
-	for _, err := range all {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // mistakes are what may be wrong with a command's flags: conditions that must not hold, each with a
 // message that quotes the flag and tells what to give instead.
 type mistakes []struct {

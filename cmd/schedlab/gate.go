@@ -164,10 +164,13 @@ func (f *gateFlags) asked(fl *pflag.FlagSet) (map[string]record.Allowance, error
 // exit code is the answer, for a CI job: 0 fine, 3 worse, 4 cannot tell; verdicts and expectations
 // have no part in it. Without --path, --targets or --log it asks for the path /.
 func (f *gateFlags) run(cmd *cobra.Command, _ []string) (err error) {
-	if err := firstError(f.checkGiven(cmd.Flags(), nil), f.checkBuilds()); err != nil {
-		return err
+	if err = f.checkGiven(cmd.Flags(), nil); err == nil {
+		err = f.checkBuilds()
 	}
-	if f.Gate, err = f.asked(cmd.Flags()); err != nil {
+	if err == nil {
+		f.Gate, err = f.asked(cmd.Flags())
+	}
+	if err != nil {
 		return err
 	}
 	// Windows must hold enough requests for every quantile that is asked for, or the plan is

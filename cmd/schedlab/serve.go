@@ -62,12 +62,11 @@ A second signal exits at once.`,
 			if f.Mode == "" {
 				return usagef("--mode is missing; 'schedlab modes' lists them")
 			}
-			// The log goes to stderr; stdout stays empty.
-			log := newLog(cmd.ErrOrStderr(), f.logFormat, f.logLevel)
 			if err := f.check(cmd.Flags()); err != nil {
 				return err
 			}
-			f.Log = log
+			// The log goes to stderr; stdout stays empty.
+			f.Log = newLog(cmd.ErrOrStderr(), f.logFormat, f.logLevel)
 			f.Version, f.Revision = program()
 			// A prefork server starts its processes by this. Each gets its index as a flag, and
 			// logs it.
@@ -75,7 +74,7 @@ A second signal exits at once.`,
 			// A process of a prefork server, which talks with its parent over ChildFD.
 			if f.child >= 0 {
 				var err error
-				f.Log = log.With("process", f.child)
+				f.Log = f.Log.With("process", f.child)
 				if f.Child, err = server.NewChild(f.child, server.ChildFD); err != nil {
 					return usage(err)
 				}
@@ -155,7 +154,10 @@ var plant func(name string) (server.Fault, error)
 func (f *serveFlags) check(fl *pflag.FlagSet) error {
 	// 0 in these means the default, so it cannot be asked for.
 	aboveZero := []string{"workers", "max-conns", "listeners", "processes", "threads", "kv-locks", "codel-target", "codel-interval", "plant-cpu"}
-	err := firstError(checkValues(fl, aboveZero...), mistakes{
+	if err := checkValues(fl, aboveZero...); err != nil {
+		return err
+	}
+	err := mistakes{
 		// 0 measures how fast this machine computes.
 		{fl.Changed("iters") && f.Iters == 0, "--iters 0 must be above 0; leave it out to measure"},
 		{fl.Changed("timeline") && f.Stamps == "off",
@@ -164,7 +166,7 @@ func (f *serveFlags) check(fl *pflag.FlagSet) error {
 		{fl.Changed("wait") && f.Wait < 0, fmt.Sprintf("--wait %v must not be negative", f.Wait)},
 		{f.Plant.Name != "" && plant == nil,
 			fmt.Sprintf("--plant %s: this program has no faults to plant; only that of its tests has (make test-explain)", f.Plant.Name)},
-	}.first())
+	}.first()
 	if err != nil || f.Plant.Name == "" {
 		return err
 	}

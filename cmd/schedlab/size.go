@@ -69,12 +69,12 @@ func (f *adviceFlags) bind(fl *pflag.FlagSet) {
 	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify"+progressHelp, progressKinds...)
 }
 
-// check refuses flags that both commands have.
-func (f *adviceFlags) check(fl *pflag.FlagSet) error {
+// mistakes are those of the flags that both commands have.
+func (f *adviceFlags) mistakes(fl *pflag.FlagSet) mistakes {
 	return mistakes{
 		{f.rate.PerSecond == 0, "--rate is missing; say how many requests come, like --rate 300/s"},
 		{f.cores < 0 || fl.Changed("cores") && f.cores == 0, fmt.Sprintf("--cores %d; give 1 or more", f.cores)},
-	}.first()
+	}
 }
 
 // serverCores returns --cores, or else the CPUs that a comparison here gives the server. So an
@@ -202,7 +202,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	// Exactly one source must be given.
 	sources := given(fl, "held", "workload", "histogram", "csv")
 	const lowest = 0.01 // requests per second
-	err := firstError(f.adviceFlags.check(fl), mistakes{
+	err := append(f.mistakes(fl), mistakes{
 		{f.rate.PerSecond < lowest, fmt.Sprintf("--rate %s is below %g/s; no pool is needed for that", f.rate, lowest)},
 		{len(sources) == 0,
 			"nothing says what a request asks; give one of --held 20ms, --workload 'cpu=200us,sleep=exp(10ms)', --histogram FILE, --csv FILE"},
@@ -210,7 +210,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 		// Written so that NaN is refused as well.
 		{!(f.margin >= 0 && f.margin <= 1), fmt.Sprintf("--margin %g is outside 0 to 1; 0.15 is 15 %%", f.margin)},
 		{f.verify && f.slo == "", "--verify tests an SLO; give one with --slo, like 'p99<=100ms'"},
-	}.first())
+	}...).first()
 	if err != nil {
 		return nil, err
 	}
