@@ -143,10 +143,9 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	if _, ok := recipes.Of(choice.Mode); ok {
 		choice.Recipe = "schedlab recipe " + choice.Mode
 		// A plainer mode that is not known to be worse may need no other handlers.
-		if plain := choice.Answer.Names["plain"]; plain != "" && choice.Answer.Names["worse"] == "" {
-			if _, ok := recipes.Of(plain); ok {
-				choice.Recipe += ", or schedlab recipe " + plain
-			}
+		plain := choice.Answer.Names["plain"]
+		if _, ok := recipes.Of(plain); ok && choice.Answer.Names["worse"] == "" {
+			choice.Recipe += ", or schedlab recipe " + plain
 		}
 	}
 	if err := report.WriteChoice(cmd.OutOrStdout(), f.output, choice); err != nil || untested != nil {
