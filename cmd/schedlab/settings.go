@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
 
@@ -161,7 +162,7 @@ const configFlag = "config"
 // key that is ignored would be a setting that the user believes in. Errors name the file and the
 // line.
 func fromFile(cmd *cobra.Command, name string) error {
-	text, err := scenario.ReadFile(name, scenario.MaxScenario)
+	text, err := record.ReadFile(name, scenario.MaxScenario)
 	if err != nil {
 		return usagef("--config: %w", err)
 	}

@@ -1,6 +1,9 @@
 package record
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // An Attack is the output of `attack --output json`: the summary of one attack on one server.
 // Times are seconds.
@@ -265,18 +268,12 @@ var KindsOfRequests = map[string]struct{ Name, About string }{
 }
 
 // Words returns k in words, for a cell of a choice. A kind without words of its own counts as not decided.
-func (k AnswerKind) Words() string {
-	switch k {
-	case OneWins:
-		return "one wins"
-	case ATie:
-		return "a tie"
-	case TieForBest:
-		return "a tie for the best"
-	case SeveralWin:
-		return "several win, and which of them is open"
-	case ATrade:
-		return "better at one and worse at another"
-	}
-	return "not decided"
+func (k AnswerKind) Words() string { return cmp.Or(answerWords[k], "not decided") }
+
+var answerWords = map[AnswerKind]string{
+	OneWins:    "one wins",
+	ATie:       "a tie",
+	TieForBest: "a tie for the best",
+	SeveralWin: "several win, and which of them is open",
+	ATrade:     "better at one and worse at another",
 }

@@ -130,10 +130,7 @@ func DropLatest(root string) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return os.RemoveAll(path) // no error where there is no link
 }
 
 // claim makes a directory with a new name.
@@ -151,11 +148,14 @@ func claim(root, stem string, random func() uint32) (path string, err error) {
 // probe writes and removes a file, since directories can still be made on a full disk.
 func probe(dir string) error {
 	name := filepath.Join(dir, ".probe")
-	err := writeTo(name, true, func(w io.Writer) error {
-		_, err := w.Write(make([]byte, probeBytes))
+	f, err := os.Create(name)
+	if err != nil {
 		return err
-	})
-	return errors.Join(err, os.RemoveAll(name))
+	}
+	if _, err = f.Write(make([]byte, probeBytes)); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close(), os.RemoveAll(name))
 }
 
 // link points root/latest at name in one step.
@@ -215,14 +215,18 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("writing %q: %w", path, err)
 	}
-	if err = temp.Close(); err == nil {
-		err = writeTo(temp.Name(), true, write)
+	buf := bufio.NewWriter(temp)
+	if err = write(buf); err == nil {
+		err = buf.Flush()
 	}
 	if err == nil {
 		// CreateTemp makes a file that only this user can read.
-		err = os.Chmod(temp.Name(), 0o644)
+		err = temp.Chmod(0o644)
 	}
 	if err == nil {
+		err = temp.Sync()
+	}
+	if err = errors.Join(err, temp.Close()); err == nil {
 		err = os.Rename(temp.Name(), path)
 	}
 	if err != nil {
@@ -263,24 +267,29 @@ func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
 	if err := Encode(&encoded, requests); err != nil {
 		return err
 	}
-	bulk := map[string][]byte{requestsFile: encoded.Bytes(), metricsFile: files.Metrics, beforeFile: files.Before, logFile: files.Log}
+	all := map[string][]byte{requestsFile: encoded.Bytes(), metricsFile: files.Metrics, beforeFile: files.Before, logFile: files.Log}
 	if files.Stamps != nil {
 		var stamps bytes.Buffer
 		if err := EncodeStamps(&stamps, files.Stamps); err != nil {
 			return err
 		}
-		bulk[stampsFile] = stamps.Bytes()
+		all[stampsFile] = stamps.Bytes()
 	}
 	var size int64
-	for _, b := range bulk {
+	for _, b := range all {
 		size += int64(len(b))
 	}
 	// Once full the record stays full, even if a later trial would fit.
 	if d.full = d.full || d.bulk+size > d.limit; d.full {
-		bulk, size = nil, 0
+		all, size = map[string][]byte{}, 0
 		t.Omitted = fmt.Sprintf("requests, metrics and log left out: the record is full (%d MB)", d.limit/1_000_000)
 	}
 	t.Schema = Schema
+	var response, trial bytes.Buffer
+	if err := errors.Join(t.Histogram(requests).WriteHGRM(&response), WriteJSON(&trial, t)); err != nil {
+		return err
+	}
+	all[responseFile], all[trialFile] = response.Bytes(), trial.Bytes()
 
 	path := filepath.Join(d.path, trialsDir, fmt.Sprintf("%03d-%s", t.Number, slug(t.Arm)))
 	if _, err := os.Lstat(path); err == nil {
@@ -291,23 +300,15 @@ func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
 	if err := os.Mkdir(temp, 0o755); err != nil {
 		return err
 	}
-	err := func() error {
-		for name, b := range bulk {
-			if b == nil {
-				continue
-			}
-			if err := os.WriteFile(filepath.Join(temp, name), b, 0o644); err != nil {
-				return err
-			}
+	var err error
+	for name, b := range all {
+		if b != nil && err == nil {
+			err = os.WriteFile(filepath.Join(temp, name), b, 0o644)
 		}
-		if err := writeTo(filepath.Join(temp, responseFile), false, t.Histogram(requests).WriteHGRM); err != nil {
-			return err
-		}
-		if err := writeTo(filepath.Join(temp, trialFile), false, func(w io.Writer) error { return WriteJSON(w, t) }); err != nil {
-			return err
-		}
-		return os.Rename(temp, path)
-	}()
+	}
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(temp))
 	}
@@ -322,24 +323,6 @@ func WriteJSON(w io.Writer, v any) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
-}
-
-// writeTo creates or truncates path and writes the output of write to it, buffered. If sync is set, it
-// returns only when the data is on the disk.
-func writeTo(path string, sync bool, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	buf := bufio.NewWriter(f)
-	err = write(buf)
-	if err == nil {
-		err = buf.Flush()
-	}
-	if err == nil && sync {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
 }
 
 // A record is signed with a key of this user. A record without a valid signature was made by

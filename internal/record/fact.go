@@ -199,16 +199,10 @@ func (f Fact) Part(name string) string {
 	return b.String()
 }
 
-var (
-	parseOnce sync.Once
-	parsed    *template.Template
-)
+// templates returns the sentences, parsed at the first call. They use facts, which use them, so init sets it.
+var templates func() *template.Template
 
-// templates returns the sentences, parsed at the first call.
-func templates() *template.Template {
-	parseOnce.Do(func() { parsed = parse() })
-	return parsed
-}
+func init() { templates = sync.OnceValue(parse) }
 
 // parse compiles all sentences, with the functions that they can call. Values in facts are in
 // base units: seconds, ratios, bytes.

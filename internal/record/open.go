@@ -91,8 +91,7 @@ func Runs(root string) ([]string, error) {
 			names = append(names, e.Name())
 		}
 	}
-	// A name begins with the start time, so that names sort by it.
-	slices.Sort(names)
+	// A name begins with the start time, and ReadDir sorts by name.
 	slices.Reverse(names)
 	return names, nil
 }
@@ -201,15 +200,21 @@ func readColumns[T any](file string, decode func(r io.Reader, size int64) ([]T, 
 	return rows, nil
 }
 
+// ReadFile reads a file of at most most bytes. Of a larger file it reads one byte more, so that the
+// caller can refuse it.
+func ReadFile(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most+1))
+}
+
 // readJSON reads one of schedlab's JSON files into v. It refuses a file that is too large, was
 // not written by schedlab, or has a newer schema.
 func readJSON(path string, v any) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("reading the record: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxJSON+1))
+	data, err := ReadFile(path, maxJSON)
 	if err != nil {
 		return fmt.Errorf("reading the record: %w", err)
 	}

@@ -63,11 +63,8 @@ type Cluster struct {
 // SharedCPUs returns the servers' CPUs that the load used too. It returns nil if either side was
 // not bound to CPUs, or if the servers had no CPU for themselves.
 func (e Env) SharedCPUs() CPUs {
-	server, err1 := ParseCPUs(e.ServerCPUs)
-	load, err2 := ParseCPUs(e.LoadCPUs)
-	if err1 != nil || err2 != nil {
-		return nil
-	}
+	server, _ := ParseCPUs(e.ServerCPUs) // none if it was not bound
+	load, _ := ParseCPUs(e.LoadCPUs)
 	return Shared(server, load)
 }
 

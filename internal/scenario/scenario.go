@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,6 +24,7 @@ import (
 	"schedlab/internal/arrivals"
 	"schedlab/internal/expect"
 	"schedlab/internal/load"
+	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
@@ -503,7 +503,7 @@ func (l Library) Find(arg string) (s Scenario, embedded bool, err error) {
 		return s, false, fmt.Errorf("unknown scenario %q (embedded are %s; a file needs its path, like ./%s.yaml)", arg, strings.Join(l.Names(), ", "), arg)
 	}
 	if !embedded {
-		text, err = ReadFile(arg, MaxScenario)
+		text, err = record.ReadFile(arg, MaxScenario)
 	}
 	if err != nil {
 		// The path is already in the message.
@@ -514,15 +514,4 @@ func (l Library) Find(arg string) (s Scenario, embedded bool, err error) {
 	}
 	s, err = Parse(arg, text)
 	return s, embedded, err
-}
-
-// ReadFile reads a file of at most most bytes. Of a larger file it reads one byte more, so that the
-// caller can refuse it.
-func ReadFile(name string, most int64) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most+1))
 }
