@@ -42,12 +42,8 @@ func (p *Process) Died(when string) error {
 // killed reports whether err is an exit by SIGKILL. A program cannot catch that signal, so its log
 // does not mention it.
 func killed(err error) bool {
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return false
-	}
-	status, ok := exit.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return ok && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL // -1 if no signal ended it
 }
 
 // portTaken reports whether a log has a message for EADDRINUSE: of the C library, of Go, or of our

@@ -142,16 +142,13 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 
 // process returns a server on addr, which is not started yet.
 func (l *Launcher) process(addr string) *Process {
-	return &Process{Addr: addr, log: &tail{limit: logLimit}, exited: make(chan struct{}), readyLimit: l.readyLimit, stopLimit: l.stopLimit}
+	return &Process{Addr: addr, log: &tail{}, exited: make(chan struct{}), readyLimit: l.readyLimit, stopLimit: l.stopLimit}
 }
 
 // fill replaces the marks in argv, such as {addr}. It makes the temporary directory if argv has the
 // mark for it.
 func (p *Process) fill(argv []string, admin string) ([]string, error) {
-	host, port, err := net.SplitHostPort(p.Addr)
-	if err != nil {
-		return nil, fmt.Errorf("the address %s: %w", p.Addr, err)
-	}
+	host, port, _ := net.SplitHostPort(p.Addr) // no error: freePorts found it
 	says := func(mark string) bool {
 		return slices.ContainsFunc(argv, func(w string) bool { return strings.Contains(w, mark) })
 	}
@@ -159,6 +156,7 @@ func (p *Process) fill(argv []string, admin string) ([]string, error) {
 		p.Admin = admin
 	}
 	if says(command.DirMark) {
+		var err error
 		if p.dir, err = os.MkdirTemp("", "schedlab-arm-"); err != nil {
 			return nil, fmt.Errorf("making a directory for the server: %w", err)
 		}
@@ -469,12 +467,11 @@ func (l *Launcher) run(f func() error) error {
 // Close ends the thread, and with it the servers that it started. Call it once.
 func (l *Launcher) Close() { close(l.jobs) }
 
-// A tail keeps the last limit bytes written to it. It is safe for concurrent use. A server that
+// A tail keeps the last logLimit bytes written to it. It is safe for concurrent use. A server that
 // logs every request would otherwise fill the memory.
 type tail struct {
-	mu    sync.Mutex
-	buf   bytes.Buffer
-	limit int
+	mu  sync.Mutex
+	buf bytes.Buffer
 }
 
 // Write implements io.Writer. It never fails.
@@ -482,7 +479,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buf.Write(b)
-	if extra := t.buf.Len() - t.limit; extra > 0 {
+	if extra := t.buf.Len() - logLimit; extra > 0 {
 		t.buf.Next(extra)
 	}
 	return len(b), nil
