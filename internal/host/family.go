@@ -25,10 +25,7 @@ func Family(pid int) []int {
 	// all grows while it is read: the children of each process are added at its end. The kernel lists
 	// children by the thread that made them.
 	for i := 0; i < len(all); i++ {
-		lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i]))
-		if err != nil {
-			continue
-		}
+		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i])) // no error: the pattern is valid
 		for _, list := range lists {
 			for field := range strings.FieldsSeq(readFile(list)) {
 				if child, err := strconv.Atoi(field); err == nil && !slices.Contains(all, child) {
@@ -147,12 +144,8 @@ func MayRun(pid int) (all record.CPUs) {
 	if pid <= 0 {
 		return nil
 	}
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return nil
-	}
 	for _, p := range Family(pid) {
-		threads, _ := fs.AllThreads(p) // a process that has ended has none
+		threads, _ := procfs.AllThreads(p) // a process that has ended has none
 		for _, t := range threads {
 			status, _ := t.NewStatus()
 			for _, cpu := range status.CpusAllowedList {

@@ -167,6 +167,8 @@ func Fingerprint(version string, cpus Sides) record.Env {
 		LoadProcs:   cpus.loadProcs(),
 		GOGC:        cmp.Or(os.Getenv("GOGC"), "100"),
 		PortRange:   line("/proc/sys/net/ipv4/ip_local_port_range"),
+		// The line "some" comes first: the share of time in which at least one task waited for a CPU.
+		PSI: line("/proc/pressure/cpu"),
 	}
 	if !cpus.Pin {
 		e.ServerCPUs, e.LoadCPUs = "", ""
@@ -179,15 +181,7 @@ func Fingerprint(version string, cpus Sides) record.Env {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err == nil {
 		e.NoFile = files.Cur
 	}
-	if fields := strings.Fields(line("/proc/loadavg")); len(fields) > 0 {
-		e.Load1, _ = strconv.ParseFloat(fields[0], 64)
-	}
-	// "some" is the share of time in which at least one task waited for a CPU (pressure stall information).
-	for l := range strings.Lines(readFile("/proc/pressure/cpu")) {
-		if strings.HasPrefix(l, "some") {
-			e.PSI = strings.TrimSpace(l)
-		}
-	}
+	_, _ = fmt.Sscan(line("/proc/loadavg"), &e.Load1)
 	return e
 }
 
