@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"schedlab/internal/host"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -82,7 +84,7 @@ type Machine struct {
 	Root                 fs.FS // root of the machine's files: it contains proc and sys
 	ServerCPUs, LoadCPUs record.CPUs
 	Pinned               bool          // servers and load are bound to their CPUs
-	Files                Limit         // on open descriptors
+	Files                unix.Rlimit   // on open descriptors; zero if it was not read
 	Environ              []string      // like os.Environ
 	Out                  string        // directory of run records
 	Need                 uint64        // bytes that a record may take there
@@ -256,10 +258,7 @@ func checks() []check {
 // text returns a file's content without surrounding space. It returns "" when the file cannot be
 // read: the machine does not tell.
 func (m *Machine) text(name string) string {
-	data, err := fs.ReadFile(m.Root, name)
-	if err != nil {
-		return ""
-	}
+	data, _ := fs.ReadFile(m.Root, name)
 	return strings.TrimSpace(string(data))
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"schedlab/internal/host"
 	"schedlab/internal/record"
 )
@@ -53,7 +55,7 @@ func healthy(t *testing.T) *Machine {
 	t.Helper()
 	return &Machine{
 		Root: root(files()), ServerCPUs: []int{0, 1}, LoadCPUs: []int{2, 3}, Pinned: true,
-		Files: Limit{Soft: 65536, Hard: 65536}, Environ: []string{"HOME=/root", "GOFLAGS=-mod=mod"},
+		Files: unix.Rlimit{Cur: 65536, Max: 65536}, Environ: []string{"HOME=/root", "GOFLAGS=-mod=mod"},
 		Out: filepath.Join(t.TempDir(), "runs"), Need: 1,
 		Usage:    host.Usage{Interval: 500 * time.Millisecond, Others: []host.Program{{PID: 7, Name: "sshd", CPU: 2, CPUs: .02}}},
 		Clock:    Steps{Watched: time.Second},
@@ -140,8 +142,8 @@ func TestFaults(t *testing.T) {
 		state      State
 		found, fix string
 	}{
-		{"descriptors", func(m *Machine) { m.Files = Limit{256, 256} }, Bad, "256 descriptors, hard limit 256: 192 connections", "prlimit --nofile=65536:65536 --pid $$"},
-		{"descriptors", func(m *Machine) { m.Files = Limit{4096, 524288} }, Warn, "4032 connections", "ulimit -n 65536"},
+		{"descriptors", func(m *Machine) { m.Files = unix.Rlimit{Cur: 256, Max: 256} }, Bad, "256 descriptors, hard limit 256: 192 connections", "prlimit --nofile=65536:65536 --pid $$"},
+		{"descriptors", func(m *Machine) { m.Files = unix.Rlimit{Cur: 4096, Max: 524288} }, Warn, "4032 connections", "ulimit -n 65536"},
 		{"ports", set("proc/sys/net/ipv4/ip_local_port_range", "40000 40999"), Bad, "1000 local ports, so as many connections a window, 1429/s in a quick one", "sysctl -w net.ipv4.ip_local_port_range='1024 65535'"},
 		{"ports", set("proc/sys/net/ipv4/ip_local_port_range", "32768 36767"), Warn, "4000 local ports, so as many connections a window, 5714/s in a quick one; 28 sockets in TIME_WAIT", "1024 65535"},
 		{"backlog", set("proc/sys/net/core/somaxconn", "16"), Bad, "somaxconn 16 and tcp_max_syn_backlog 1024", "sysctl -w net.core.somaxconn=4096"},

@@ -14,12 +14,8 @@ import (
 	"schedlab/internal/record"
 )
 
-// A Limit is a resource limit of a process. Soft is in force; the process may raise it up to Hard.
-// The zero value means that it was not read.
-//
 // The checks of this file compare a limit of the system with the need of a comparison: descriptors,
 // local ports, accept queues, memory, swap, room on disk, and variables of the environment.
-type Limit struct{ Soft, Hard uint64 }
 
 // Limits on descriptors: bad below fewConnections, a warning below mostConnections.
 const (
@@ -30,11 +26,11 @@ const (
 
 // descriptors judges the soft limit on open files by the connections that it allows.
 func (m *Machine) descriptors() seen {
-	if m.Files == (Limit{}) {
+	if m.Files == (unix.Rlimit{}) {
 		return seen{}
 	}
-	connections := m.Files.Soft - min(m.Files.Soft, keptFree)
-	return fine(descriptors, record.Values{"soft": float64(m.Files.Soft), "hard": float64(m.Files.Hard), "connections": float64(connections)}, nil).
+	connections := m.Files.Cur - min(m.Files.Cur, keptFree)
+	return fine(descriptors, record.Values{"soft": float64(m.Files.Cur), "hard": float64(m.Files.Max), "connections": float64(connections)}, nil).
 		graded(connections < fewConnections, connections < mostConnections)
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/sys/unix"
 
 	"schedlab/internal/host"
 	"schedlab/internal/stats"
@@ -145,7 +146,7 @@ func TestGolden(t *testing.T) {
 	t.Parallel()
 	m := healthy(t)
 	m.Out = ""
-	m.Files = Limit{256, 256}
+	m.Files = unix.Rlimit{Cur: 256, Max: 256}
 	m.Usage.Others = []host.Program{{PID: 1234, Name: "hog", CPU: 1, CPUs: .07}}
 	m.Pause = 20 * time.Millisecond
 	m.Noise = NewNoise("quick", []AA{alike(4, 1.08)}, protocols)

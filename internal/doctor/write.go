@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -149,9 +148,8 @@ func (r Report) table() (rows [][]string) {
 
 // about formats seconds like 50 s or 6 min.
 func about(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	if d < 100*time.Second {
-		return fmt.Sprintf("%.0f s", d.Seconds())
+	if seconds < 100 {
+		return fmt.Sprintf("%.0f s", seconds)
 	}
-	return fmt.Sprintf("%.0f min", d.Minutes())
+	return fmt.Sprintf("%.0f min", seconds/60)
 }
