@@ -8,7 +8,6 @@ import (
 	"net"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"schedlab/internal/command"
@@ -170,10 +169,8 @@ func parseCPUs(flag, list string, allowed record.CPUs) (record.CPUs, error) {
 	if err != nil {
 		return nil, impossible("%s %v", flag, err)
 	}
-	for _, cpu := range set {
-		if !slices.Contains(allowed, cpu) {
-			return nil, impossible("%s %q: CPU %d is not one this process may use (%s)", flag, list, cpu, allowed)
-		}
+	if others := set.Without(allowed); len(others) > 0 {
+		return nil, impossible("%s %q: CPU %d is not one this process may use (%s)", flag, list, others[0], allowed)
 	}
 	return set, nil
 }

@@ -126,7 +126,8 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{opts: o, scenario: s, cpus: cpus, self: runnable(o.Self), slo: slo}
+	self, _ := exec.LookPath(o.Self) // "" if it cannot be started
+	p := plan{opts: o, scenario: s, cpus: cpus, self: self, slo: slo}
 	p.settings = settings{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Seed: o.Seed, Note: o.Note, Gate: o.Gate, Predict: s.Predict,
 		Connections: s.Load.Connections, Stamps: cmp.Or(o.Stamps, "basic"),
@@ -165,15 +166,6 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 	p.warn()
 	p.identify()
 	return p, nil
-}
-
-// runnable returns the path of a program if it can be started, else "".
-func runnable(path string) string {
-	found, err := exec.LookPath(path)
-	if err != nil {
-		return ""
-	}
-	return found
 }
 
 // openFiles opens the scenario's files, and raises doubts about gaps in an access log. A log may

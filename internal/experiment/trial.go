@@ -47,12 +47,13 @@ type trial struct {
 // newTrial returns a trial of an arm on a running server. number counts trials from 1, block from
 // 0. Figures of the server are unknown until a step sets them.
 func newTrial(p probed, number, block int, a arm, server *process.Process) *trial {
-	t := &trial{plan: p, arm: a, server: server, Trial: record.Trial{
+	return &trial{plan: p, arm: a, server: server, Trial: record.Trial{
 		Number: number, Block: block + 1, Arm: a.Name, Seed: blockSeed(p.Seed, block),
-		Warmup: p.Warmup, Window: p.Window, Server: unknownServer(),
+		Warmup: p.Warmup, Window: p.Window, Server: record.ServerSide{
+			PID: server.Pid(), Doubts: server.Doubts,
+			CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1,
+		},
 	}}
-	t.Server.PID, t.Server.Doubts = server.Pid(), server.Doubts
-	return t
 }
 
 // runTrial measures one window of one arm with a fresh server, and records it in dir. It is an error if
@@ -190,11 +191,6 @@ func brokeOff(requests []record.Request) bool {
 	}
 	last := slices.MaxFunc(requests, func(a, b record.Request) int { return cmp.Compare(a.Done, b.Done) })
 	return last.Outcome == record.Refused || last.Outcome == record.Reset
-}
-
-// unknownServer returns a ServerSide in which all figures are unknown, -1.
-func unknownServer() record.ServerSide {
-	return record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
 }
 
 // cycle is how many demands a closed loop draws. Its requests use them in turn. Nobody knows

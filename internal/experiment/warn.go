@@ -321,22 +321,14 @@ var (
 func (p plan) stationOf(a scenario.Arm) record.Station {
 	mode := p.opts.Modes[a.Mode]
 	s := record.Station{
-		Kind: mode.Station, Cores: min(p.threads(a), len(p.cpus.Server)),
+		Kind: mode.Station, Cores: min(p.threads(a), len(p.cpus.Server)), Pick: a.Flags["queue"], Steal: a.Flags["steal"] == "true",
 		Sticky: mode.Sticky, Adaptive: mode.Adaptive, Unknown: p.unknown(a),
 	}
 	// Goroutines are as many as there are requests.
 	if s.Kind != queueing.Goroutines {
 		s.Workers = p.workers(a)
 	}
-	p.queueOf(a, &s)
-	return s
-}
-
-// queueOf adds the limits of an arm's queue to s, where they can have an effect. A limit that can
-// never be reached is left out, because theory is simpler without it.
-func (p plan) queueOf(a scenario.Arm, s *record.Station) {
-	mode := p.opts.Modes[a.Mode]
-	s.Pick, s.Steal = a.Flags["queue"], a.Flags["steal"] == "true"
+	// A limit of the queue that can never be reached is left out, because theory is simpler without it.
 	wait := length(a, "wait", mode.Wait())
 	// Without any wait, the requests in service are all that there is room for.
 	if s.Patience = wait.Seconds(); wait == 0 && mode.Has("wait") { // refused at once
@@ -360,6 +352,7 @@ func (p plan) queueOf(a scenario.Arm, s *record.Station) {
 		target := length(a, "codel-target", queueing.CoDelTarget)
 		s.Target, s.Interval = target.Seconds(), length(a, "codel-interval", max(codelTargets*target, queueing.CoDelInterval)).Seconds()
 	}
+	return s
 }
 
 // codelTargets is the ratio of CoDel's interval to its target in a server that is given only a
