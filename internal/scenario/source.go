@@ -85,12 +85,9 @@ func (s *Scenario) Open() error {
 			return fmt.Errorf("workload.targets: %s: %w", s.Workload.Targets, err)
 		}
 	case isLog(s.Load.Arrivals):
-		a, err := arrivals.Parse(s.Load.Arrivals)
+		a, _ := arrivals.Parse(s.Load.Arrivals) // isLog has parsed it
+		a, err := a.Open(0)                     // a log has no CPU times, so it needs no calibration
 		if err != nil {
-			return fmt.Errorf("load.arrivals: %w", err)
-		}
-		// A log has no CPU times, so it needs no calibration.
-		if a, err = a.Open(0); err != nil {
 			return fmt.Errorf("load.arrivals: %w", err)
 		}
 		s.Log, s.asks = &a, load.LogTargets(a.Log())
