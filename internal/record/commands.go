@@ -123,9 +123,6 @@ type Quantiles struct {
 
 // Quantiles returns the mean, the usual quantiles and the maximum; all zero when h is empty.
 func (h *Histogram) Quantiles() Quantiles {
-	if h.Count() == 0 {
-		return Quantiles{}
-	}
 	at := func(q float64) float64 { return h.Quantile(q).Seconds() }
 	return Quantiles{h.Count(), h.hdr.Mean() / 1e9, at(.5), at(.9), at(.99), at(.999), at(1)}
 }

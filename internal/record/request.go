@@ -293,23 +293,25 @@ func (l layout[T]) decode(r io.Reader, most int) ([]T, error) {
 // decodeHeader checks magic words and version, and returns the number of rows.
 func (l layout[T]) decodeHeader(in *offsetReader, most int) (count int, err error) {
 	head := make([]byte, len(l.magic)+1)
-	if _, err := io.ReadFull(in, head); err != nil {
+	n, err := io.ReadFull(in.r, head)
+	if err != nil {
 		return 0, fmt.Errorf("header: %w", whole(err))
 	}
+	in.offset += int64(n)
 	if !bytes.HasPrefix(head, []byte(l.magic)) {
 		return 0, fmt.Errorf("header: not a %s file", l.magic)
 	}
 	if v := head[len(l.magic)]; v != l.version {
 		return 0, fmt.Errorf("format version %d, this schedlab reads version %d: use a newer schedlab", v, l.version)
 	}
-	n, err := binary.ReadUvarint(in)
+	rows, err := binary.ReadUvarint(in)
 	if err != nil {
 		return 0, fmt.Errorf("count: %w", whole(err))
 	}
-	if n > uint64(most) {
-		return 0, fmt.Errorf("count: %d requests, and the file may hold %d", n, most)
+	if rows > uint64(most) {
+		return 0, fmt.Errorf("count: %d requests, and the file may hold %d", rows, most)
 	}
-	return int(n), nil
+	return int(rows), nil
 }
 
 // whole turns an unexpected io.EOF into io.ErrUnexpectedEOF, so that the message says the file was cut short.
@@ -324,13 +326,6 @@ func whole(err error) error {
 type offsetReader struct {
 	r      *bufio.Reader
 	offset int64
-}
-
-// Read implements io.Reader.
-func (o *offsetReader) Read(p []byte) (int, error) {
-	n, err := o.r.Read(p)
-	o.offset += int64(n)
-	return n, err
 }
 
 // ReadByte implements io.ByteReader, which binary.ReadVarint needs.
