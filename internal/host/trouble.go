@@ -160,12 +160,9 @@ func (l look) descends(pid int, from []int) bool {
 
 // used returns the CPUs of server and load, ascending; all CPUs if they are not bound.
 func (w *Watchdog) used(l look) (set record.CPUs) {
-	if len(w.cpus.Server)+len(w.cpus.Load) == 0 || !w.cpus.Pin {
-		for cpu := range l.cpus {
-			set = append(set, cpu)
-		}
-	} else {
-		set = slices.Concat(w.cpus.Server, w.cpus.Load)
+	set = slices.Concat(w.cpus.Server, w.cpus.Load)
+	if len(set) == 0 || !w.cpus.Pin {
+		set = slices.Collect(maps.Keys(l.cpus))
 	}
 	slices.Sort(set)
 	return slices.Compact(set)
@@ -350,12 +347,9 @@ func lookAtMachine() look {
 	for cpu, s := range stat.CPU { // User and Nice include the time of guests
 		l.cpus[int(cpu)] = cpuTime{busy: s.User + s.Nice + s.System, idle: s.Idle + s.Iowait, irq: s.IRQ, softirq: s.SoftIRQ, steal: s.Steal}
 	}
-	if all, err := fs.AllProcs(); err == nil {
-		l.programs = programs(all)
-	}
-	if threads, err := fs.AllThreads(os.Getpid()); err == nil {
-		l.threads = programs(threads)
-	}
+	all, _ := fs.AllProcs()
+	threads, _ := fs.AllThreads(os.Getpid())
+	l.programs, l.threads = programs(all), programs(threads)
 	// Packets are known only if both counters are, since their difference is used.
 	queues, err := fs.NetSoftnetStat()
 	devices, err2 := fs.NetDev()
