@@ -359,11 +359,7 @@ func (d *decoder) fields(path string, n ast.Node, known []string, read func(key,
 		// An error before the value is read points at its key.
 		d.at[inner] = placeOf(pair.Key().GetToken())
 		if !slices.Contains(known, key) && !(strings.HasPrefix(key, envPrefix) && slices.Contains(known, envPrefix+anyVariable)) && !slices.Contains(known, anyVariable) {
-			err := fmt.Errorf("unknown key %q (want one of %s)", key, strings.Join(known, ", "))
-			if path != "" {
-				err = fmt.Errorf("%s: %w", path, err)
-			}
-			return d.at[inner].errorf("%w", err)
+			return d.at[inner].errorf("%sunknown key %q (want one of %s)", strings.TrimPrefix(path+": ", ": "), key, strings.Join(known, ", "))
 		}
 		// A key without a value is more likely a mistake than a wish for the default.
 		if pair.Value().Type() == ast.NullType {
