@@ -146,10 +146,7 @@ func (l lab) profile(ctx context.Context, p probed, a arm) ([]CapturedFile, erro
 	}
 	defer server.Kill()
 	c := capture{server, server.Profiles()}
-	if c.at == "" {
-		return nil, nil
-	}
-	if _, err := c.get(ctx, "goroutine"); err != nil { // it serves no profiles
+	if _, err := c.get(ctx, "goroutine"); err != nil { // it serves no profiles, or has no address for them
 		return nil, nil
 	}
 	sending, stop := context.WithCancel(ctx)

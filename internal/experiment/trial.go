@@ -1,8 +1,6 @@
 package experiment
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -341,9 +339,7 @@ func thinned(all []record.Reading) []record.Reading {
 // skipped, because a scrape during a window must be quick.
 func counters(text []byte) map[string]float64 {
 	sums := map[string]float64{}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() {
-		l := lines.Text()
+	for l := range strings.SplitSeq(string(text), "\n") {
 		if !strings.HasPrefix(l, "schedlab_connections_") && !strings.HasPrefix(l, host.LoopBusy) && !strings.HasPrefix(l, cpuCounter) {
 			continue
 		}
