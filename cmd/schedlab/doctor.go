@@ -257,7 +257,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 // has a copy. The rate is the scenario's, or the one that noise found.
 func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
 	s := f.asked
-	one := s.First()
+	one := s.Contestants()[0]
 	// The found rate replaces the relative one, also where the arm itself has a rate.
 	if f.rate > 0 {
 		s.Load.Rate, s.Load.MinRate = scenario.Rate{PerSecond: f.rate}, scenario.Rate{}

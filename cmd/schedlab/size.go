@@ -365,7 +365,7 @@ func (f *sizeFlags) planTest(s *advise.Page, show *progress) (*experiment.Compar
 	f.tell(show)
 	f.Asks = []string{} // the windows are long enough for the objective's other quantiles
 	for _, t := range s.SLO {
-		if slices.Contains(experiment.Quantiles(), t.Metric) {
+		if slices.Contains(stats.Names(stats.Quantiles()), t.Metric) {
 			f.Asks = append(f.Asks, t.Metric)
 		}
 	}

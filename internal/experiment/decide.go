@@ -17,10 +17,6 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Quantiles returns the names of the metrics that are quantiles, in ascending order. A window must
-// have enough requests for them. The slice is a copy.
-func Quantiles() []string { return stats.Names(stats.Quantiles()) }
-
 // A decision holds the inputs from which decide finds what a plan can decide.
 //
 // A quantile can be judged only from enough requests beyond it, so a window must be long enough at the planned
@@ -229,11 +225,11 @@ func (p plan) asks() []string {
 	case len(p.Expect) > 0:
 		return namedQuantiles(p.Expect)
 	}
-	return Quantiles()
+	return stats.Names(stats.Quantiles())
 }
 
 // quantileName finds the name of a quantile as a whole word.
-var quantileName = regexp.MustCompile(`\b(` + strings.Join(Quantiles(), "|") + `)\b`)
+var quantileName = regexp.MustCompile(`\b(` + strings.Join(stats.Names(stats.Quantiles()), "|") + `)\b`)
 
 // namedQuantiles returns the quantiles that expectations name, without duplicates.
 func namedQuantiles(expect []string) (names []string) {

@@ -20,7 +20,7 @@ import (
 // asking is a decision about all quantiles at a rate, of 14 blocks of four arms.
 func asking(rate float64, budget time.Duration) decision {
 	return decision{
-		rate: rate, window: 1050 * time.Millisecond, budget: budget, first: 14, asked: Quantiles(), most: scenario.Longest,
+		rate: rate, window: 1050 * time.Millisecond, budget: budget, first: 14, asked: stats.Names(stats.Quantiles()), most: scenario.Longest,
 		cost: func(window time.Duration, blocks int) time.Duration {
 			return time.Duration(4*blocks)*(window+230*time.Millisecond) + 5*time.Second
 		},

@@ -16,6 +16,7 @@ import (
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
 )
 
 // A Run plans the cells of a map and measures them. Make one with [Plan]. It is not safe for
@@ -101,7 +102,7 @@ func Plan(s scenario.Scenario, o experiment.Options, m record.Map) (*Run, error)
 // one if metric is a quantile, else none. An empty list differs from nil, with which the scenario
 // would decide.
 func asked(metric string) []string {
-	switch all := experiment.Quantiles(); {
+	switch all := stats.Names(stats.Quantiles()); {
 	case metric == "":
 		return all
 	case slices.Contains(all, metric):

@@ -366,11 +366,6 @@ func (s *Scenario) Assertions() []string {
 	return all
 }
 
-// First returns the first arm as it runs. A varied arm has its first values. There must be an arm.
-func (s *Scenario) First() Arm {
-	return s.Arms[0].expand()[0]
-}
-
 // anyKeepAlive reports whether the clients of any arm keep their connections.
 // The scenario's connections are meant for these arms.
 func (s *Scenario) anyKeepAlive() bool {
