@@ -2,6 +2,7 @@ package record
 
 import (
 	"math"
+	"slices"
 
 	"schedlab/internal/stats"
 )
@@ -86,11 +87,7 @@ func (a ArmCapacity) LastRate(purpose string) (rate float64) {
 // Decided reports whether the search found a bound of the arm's capacity.
 // "never" is a bound too: no rate keeps the objective.
 func (a ArmCapacity) Decided() bool {
-	switch a.Outcome {
-	case "between", "beyond", "below", "never":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"between", "beyond", "below", "never"}, a.Outcome)
 }
 
 // Bounds returns the interval of a decided arm's capacity, in requests per second; high is +Inf if there is no
