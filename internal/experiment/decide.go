@@ -168,11 +168,12 @@ func (p plan) comparisons() (n, bases int) {
 	return stats.Primaries() * (len(p.Arms) - 2), 1
 }
 
-// short returns which of the quantiles named have too few requests in a window of this length. A
-// rate that is not known yet is short of nothing.
-func (d decision) short(window time.Duration, names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return d.rate == 0 || d.rate*window.Seconds() >= judge.RequestsFor(stats.MetricOf(name).Quantile)
+// short returns which of the quantiles that expectations name have too few requests in a window of this
+// length, ascending. A rate that is not known yet is short of nothing.
+func (p plan) short(window time.Duration, expect ...string) []string {
+	rate := p.leastRate()
+	return slices.DeleteFunc(namedQuantiles(expect), func(name string) bool {
+		return rate == 0 || rate*window.Seconds() >= judge.RequestsFor(stats.MetricOf(name).Quantile)
 	})
 }
 
@@ -185,7 +186,7 @@ const roomyBlocks = 16
 func (p plan) moreBudget(d decision, f record.Feasibility, window time.Duration) time.Duration {
 	// A limit that somebody chose is kept; mustJudge then tells what to change.
 	given := p.opts.Budget > 0 || p.scenario.Protocol.Budget > 0 || d.fixed
-	if given || f.Would == nil || f.Would.Window == 0 || len(d.short(window, namedQuantiles(p.opts.Must))) == 0 {
+	if given || f.Would == nil || f.Would.Window == 0 || len(p.short(window, p.opts.Must...)) == 0 {
 		return 0
 	}
 	most, length := scenario.Protocols["full"].Budget, record.Duration(f.Would.Window)
@@ -199,20 +200,19 @@ func (p plan) moreBudget(d decision, f record.Feasibility, window time.Duration)
 // mustJudge returns an error if a window holds too few requests for a quantile of Options.Must. It names the
 // flags that help. Refusing at once is better than a run that ends without the answer that was asked for.
 func (p plan) mustJudge() error {
-	d := decision{rate: p.leastRate()}
-	window := record.Duration(p.Window)
-	short := d.short(window, namedQuantiles(p.opts.Must))
+	rate, window := p.leastRate(), record.Duration(p.Window)
+	short := p.short(window, p.opts.Must...)
 	if len(short) == 0 {
 		return nil
 	}
-	// The names are sorted, so the last is the highest quantile, which needs the most requests.
+	// The last is the highest quantile, which needs the most requests.
 	metric := stats.MetricOf(short[len(short)-1])
 	advice := "raise --rate, or expect a lower quantile"
 	if flags := wouldDo(p.Feasible.Would); flags != "" {
 		advice = "give " + flags
 	}
 	return &Impossible{Usage: true, msg: fmt.Sprintf("%s asks for %s, and it cannot be judged: a window of %v holds %.0f requests at %s, and %s needs %.0f; %s",
-		p.askingFlag(), metric.Name, window, math.Floor(d.rate*window.Seconds()), scenario.Rate{PerSecond: d.rate}, metric.Name, math.Ceil(judge.RequestsFor(metric.Quantile)), advice)}
+		p.askingFlag(), metric.Name, window, math.Floor(rate*window.Seconds()), scenario.Rate{PerSecond: rate}, metric.Name, math.Ceil(judge.RequestsFor(metric.Quantile)), advice)}
 }
 
 // asks returns the quantiles that must be decidable. The first rule that applies decides.
@@ -323,10 +323,9 @@ func (p plan) foreseen() (facts []record.Fact) {
 		}
 		facts = append(facts, f)
 	}
-	d := decision{rate: p.leastRate()}
 	var open []string
 	for _, text := range p.Expect {
-		if len(d.short(record.Duration(p.Window), namedQuantiles([]string{text}))) > 0 {
+		if len(p.short(record.Duration(p.Window), text)) > 0 {
 			open = append(open, text)
 		}
 	}

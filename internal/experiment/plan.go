@@ -292,7 +292,7 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 		if _, err := exec.LookPath(asked.Command[0]); err != nil && !image {
 			return impossible("arm %q: %v; give a program's path, or a name in PATH", asked.Name, err)
 		}
-		doubt(record.Fact{Code: otherProgram, Names: record.Names{"path": strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark)}})
+		doubt(record.Fact{Code: otherProgram, Names: record.Names{"path": p.scenario.ReadyPath(asked)}})
 	}
 	if asked.URL != "" {
 		doubt(record.Fact{Code: runsAlready})

@@ -250,7 +250,6 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err
 	}
 	defer server.Kill()
 	l.others.Guest(server.Found)
-	timeout := record.Duration(p.Timeout)
 	// A probe that only has to show that an arm can take a rate needs more clients: if a pool has one
 	// worker per client, each worker waits for the next connection of its client.
 	clients := probeClients
@@ -282,7 +281,7 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err
 			found.taken, found.most = takenBy(others.End(), p.cpus)
 			found.sendable, err = rehearse(ctx, p, server, a, found.x, result.Proof.Work()/float64(result.Answered))
 			return found, err
-		case result.Failed > 0 || o.Duration >= timeout:
+		case result.Failed > 0 || o.Duration >= record.Duration(p.Timeout):
 			return found, fmt.Errorf("not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", o.Targets[0].URL, o.Duration, result.Failed)
 		}
 	}

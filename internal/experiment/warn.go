@@ -228,18 +228,16 @@ func (p plan) onlyComputes() bool {
 
 // differentLoads raises doubts if the arms get different loads, or a closed loop without a rate.
 func (p *plan) differentLoads() {
-	differ := map[string]bool{}
+	var differ []string
 	for _, a := range p.Arms {
-		keys := judge.Differing(a.Clients, p.Arms[0].Clients)
+		differ = append(differ, judge.Differing(a.Clients, p.Arms[0].Clients)...)
 		if a.load.Rate != p.Arms[0].load.Rate { // relative rates are not known yet
-			keys = append(keys, "rate")
-		}
-		for _, key := range keys {
-			differ[key] = true
+			differ = append(differ, "rate")
 		}
 	}
+	slices.Sort(differ)
 	if len(differ) > 0 {
-		p.doubt(record.Fact{Code: clientsDiffer, Names: record.Names{"settings": strings.Join(slices.Sorted(maps.Keys(differ)), ", ")}})
+		p.doubt(record.Fact{Code: clientsDiffer, Names: record.Names{"settings": strings.Join(slices.Compact(differ), ", ")}})
 	}
 	// A closed loop with a rate sends at its pace, unless a client still waits.
 	if slices.ContainsFunc(p.Arms, func(a arm) bool { return a.load.Loop == "closed" && a.load.Rate == (scenario.Rate{}) }) {
