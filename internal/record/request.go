@@ -116,10 +116,7 @@ func stampsLayout() layout[Stamps] {
 				return 0
 			}
 			d := at - from(&s, &prev)
-			if d >= 0 { // 0 is taken by "not stamped"
-				d++
-			}
-			return d
+			return d + int64(stats.Count(d >= 0)) // 0 is taken by "not stamped"
 		}
 		set := func(s *Stamps, prev Stamps, v int64) bool {
 			if v != 0 {

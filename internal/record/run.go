@@ -301,15 +301,14 @@ func Shared(server, load CPUs) CPUs {
 func (s CPUs) String() string {
 	var parts []string
 	for i := 0; i < len(s); i++ {
-		first := i
+		first, part := i, strconv.Itoa(s[i])
 		for i+1 < len(s) && s[i+1] == s[i]+1 {
 			i++
 		}
 		if i > first {
-			parts = append(parts, fmt.Sprintf("%d-%d", s[first], s[i]))
-		} else {
-			parts = append(parts, strconv.Itoa(s[i]))
+			part += "-" + strconv.Itoa(s[i])
 		}
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, ",")
 }
