@@ -340,15 +340,12 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 // openArrivals returns the arrivals of an open loop, ready to draw from. A trace file is read once for all
 // arms; every trial draws from its content then. text is as in a scenario, such as poisson or trace(FILE).
 func (p *plan) openArrivals(text string) (arrivals.Process, error) {
-	a, err := arrivals.Parse(text)
-	if err != nil {
-		return a, err
-	}
 	for _, earlier := range p.Arms {
 		if !earlier.Clients.Closed() && earlier.Clients.Arrivals == text {
 			return earlier.arrivals, nil
 		}
 	}
+	a, _ := arrivals.Parse(text) // Load.Check has parsed it
 	return a.Open(p.iters())
 }
 
