@@ -58,10 +58,7 @@ func bindThreads(set record.CPUs) error {
 		}
 		seen = len(tasks)
 		for _, t := range tasks {
-			tid, err := strconv.Atoi(t.Name())
-			if err != nil {
-				continue
-			}
+			tid, _ := strconv.Atoi(t.Name()) // a thread's directory is its number
 			// A thread that has ended meanwhile (ESRCH) needs no affinity.
 			if err := unix.SchedSetaffinity(tid, mask(set)); err != nil && err != unix.ESRCH {
 				return err
