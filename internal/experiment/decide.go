@@ -104,12 +104,13 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 		}
 	}
 	// Would holds the flags that would help together. No flag helps if the window cannot be that long.
-	if lacking(f) && all <= d.most {
+	lacking := slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked })
+	if lacking && all <= d.most {
 		f.Would = &record.WouldDo{}
-		if all > length && d.probed {
-			all = min((all+all/probeSpare+windowStep-1)/windowStep*windowStep, d.most)
-		}
 		if all > length {
+			if d.probed {
+				all = min((all+all/probeSpare+windowStep-1)/windowStep*windowStep, d.most)
+			}
 			f.Would.Window = all.Seconds()
 		}
 		if cost := d.cost(all, d.first); cost > d.budget {
@@ -124,11 +125,6 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 
 // roundUp rounds a duration up to whole seconds.
 func roundUp(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
-
-// lacking reports whether a metric that was asked for cannot be decided.
-func lacking(f record.Feasibility) bool {
-	return slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked })
-}
 
 // settleWindow lengthens the window for the quantiles asked for, and notes what still cannot be
 // decided. It is called when the plan is made, and again when the rate is known.
@@ -271,16 +267,11 @@ func (p plan) longestWindow() time.Duration {
 // period returns the unit by which a window may grow. If the arrivals have a shape over the window, that is the
 // window's own length; else it is 0, any unit. A part of a period would have another mean rate than the whole.
 func (p plan) period() time.Duration {
-	shaped := slices.ContainsFunc(p.Arms, func(arm arm) bool {
-		switch a := arm.arrivals; a.Kind {
-		case "", arrivals.KindPoisson, arrivals.KindConstant, arrivals.KindLog:
-			return false
-		default:
-			return a.Kind != arrivals.KindBurst || a.Period > 0
+	shapeless := []arrivals.Kind{"", arrivals.KindPoisson, arrivals.KindConstant, arrivals.KindLog}
+	for _, a := range p.Arms {
+		if kind := a.arrivals.Kind; !slices.Contains(shapeless, kind) && (kind != arrivals.KindBurst || a.arrivals.Period > 0) {
+			return record.Duration(p.Window)
 		}
-	})
-	if shaped {
-		return record.Duration(p.Window)
 	}
 	return 0
 }

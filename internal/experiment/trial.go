@@ -120,8 +120,14 @@ func (t *trial) measure(ctx context.Context) error {
 		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: cpuTimeUnknown})
 	}
 	t.server.Place(p.cpus, &t.Server)
-	t.Client = clientSide(got, t.arm.Clients)
-	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.Load, used.Steal, used.Throttled
+	t.Client = record.ClientSide{
+		CPU: used.Load, Steal: used.Steal, Throttled: used.Throttled,
+		Dialled: got.Dialled, ConnAnswers: got.ConnAnswers, Asked: got.Asked, Starved: got.Starved,
+		FirstReply: got.FirstReply.Seconds(), IdleLost: got.Idle.Lost, Proof: &got.Proof.Proof, Pending: got.Cut,
+	}
+	if t.arm.Clients.Session > 0 {
+		t.Client.Sessions = load.SumSessions(got.Sessions)
+	}
 	if shards != nil {
 		t.remember(clocks, *shards)
 	}
@@ -222,18 +228,6 @@ func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (got load.Close
 		err = errOutOfPorts
 	}
 	return got, shards, err
-}
-
-// clientSide returns what the clients c tell of a trial, apart from the clocks of their machine.
-func clientSide(r load.ClosedResult, c record.Clients) record.ClientSide {
-	side := record.ClientSide{
-		Dialled: r.Dialled, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
-		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: &r.Proof.Proof, Pending: r.Cut,
-	}
-	if c.Session > 0 {
-		side.Sessions = load.SumSessions(r.Sessions)
-	}
-	return side
 }
 
 // loadOn returns the options of a load that sends trace to the server at addr. The clients'
