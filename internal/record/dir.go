@@ -254,15 +254,12 @@ type Files struct {
 // readable up to its last trial. A trial's number can be written only once. The files of a trial are not synced
 // one by one, since that would load the machine under test more than the trial does. A power cut may spoil the
 // last trials; [Dir.Trials] then returns an error for each.
-func (d *Dir) WriteTrial(t Trial, requests []Request, files Files) error {
-	if err := d.writeTrial(t, requests, files); err != nil {
-		return fmt.Errorf("recording trial %d of %q: %w", t.Number, t.Arm, err)
-	}
-	return nil
-}
-
-// writeTrial is WriteTrial without the words around its errors.
-func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
+func (d *Dir) WriteTrial(t Trial, requests []Request, files Files) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("recording trial %d of %q: %w", t.Number, t.Arm, err)
+		}
+	}()
 	var encoded bytes.Buffer
 	if err := Encode(&encoded, requests); err != nil {
 		return err
@@ -300,7 +297,6 @@ func (d *Dir) writeTrial(t Trial, requests []Request, files Files) error {
 	if err := os.Mkdir(temp, 0o755); err != nil {
 		return err
 	}
-	var err error
 	for name, b := range all {
 		if b != nil && err == nil {
 			err = os.WriteFile(filepath.Join(temp, name), b, 0o644)
