@@ -460,7 +460,10 @@ func (a Ask) predict(candidates []mode.Mode, workers int) (mode.Mode, record.Fac
 		if p.P99 == nil {
 			p = queueing.Twin(s, l.Trace)
 		}
-		p99[i] = *p.P99
+		p99[i] = math.Inf(1)
+		if p.P99 != nil {
+			p99[i] = *p.P99
+		}
 		why.Because = append(why.Because, record.Fact{Code: chooseExpected, Arm: m.Name, Metric: "p99", Values: record.Values{"p99": p99[i]}})
 	}
 	least := slices.Min(p99)

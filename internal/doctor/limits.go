@@ -17,7 +17,8 @@ import (
 // The checks of this file compare a limit of the system with the need of a comparison: descriptors,
 // local ports, accept queues, memory, swap, room on disk, and variables of the environment.
 
-// Limits on descriptors: bad below fewConnections, a warning below mostConnections.
+// Numbers of connections that descriptors must allow: below fewConnections is bad, below mostConnections
+// a warning.
 const (
 	keptFree        = 64     // descriptors that a server does not use for connections
 	fewConnections  = 1024   // fewer spoil even small scenarios

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -123,7 +124,7 @@ func Trend(all []Run, m stats.Metric, arm string) (document.Table, error) {
 		value float64
 	}
 	var points []point
-	most := 0.0
+	most := math.SmallestNonzeroFloat64 // values of 0 are drawn as nothing
 	for _, p := range slices.Backward(all) {
 		if p.Record.Result == nil {
 			continue

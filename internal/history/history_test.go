@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // The newest runs of each scenario stay, and so do young runs, those under way and those that cannot be
@@ -36,6 +37,27 @@ func TestPrunable(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("--keep %d --older %dd removes %q, want %q", tt.keep, tt.days, got, tt.want)
+		}
+	}
+}
+
+// The longest bar is that of the largest value; values that are all 0 have none.
+func TestTrend(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		first, last float64
+		bars        []string
+	}{
+		{1000, 500, []string{"##############################", "###############"}},
+		{0, 0, []string{"", ""}},
+	} {
+		var all []Run
+		for _, goodput := range []float64{tt.last, tt.first} { // the newest first
+			all = append(all, Run{Record: record.Run{Result: &record.Result{Arms: []record.Arm{{Name: "a", Goodput: &goodput}}}}})
+		}
+		table, err := Trend(all, stats.MetricOf("goodput"), "")
+		if err != nil || len(table.Rows) != 3 || table.Rows[1][2] != tt.bars[0] || table.Rows[2][2] != tt.bars[1] {
+			t.Errorf("%g, %g: got %q, %v; want the bars %q", tt.first, tt.last, table.Rows, err, tt.bars)
 		}
 	}
 }

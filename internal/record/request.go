@@ -116,7 +116,10 @@ func stampsLayout() layout[Stamps] {
 				return 0
 			}
 			d := at - from(&s, &prev)
-			return d + int64(stats.Count(d >= 0)) // 0 is taken by "not stamped"
+			if d >= 0 { // 0 is taken by "not stamped"
+				d++
+			}
+			return d
 		}
 		set := func(s *Stamps, prev Stamps, v int64) bool {
 			if v != 0 {
