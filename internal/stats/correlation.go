@@ -214,33 +214,25 @@ func slopesWithout(x, y []float64) []float64 {
 		i, k  int
 	}
 	var pairs []pair // ascending by slope
-	of := make([]int, len(x))
 	for i := range x {
 		for k := range i {
 			if dx := x[i] - x[k]; dx != 0 {
 				pairs = append(pairs, pair{(y[i] - y[k]) / dx, i, k})
-				of[i], of[k] = of[i]+1, of[k]+1
 			}
 		}
 	}
 	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.slope, b.slope) })
-	medians := make([]float64, len(x))
+	medians, left := make([]float64, len(x)), make([]float64, 0, len(pairs))
 	for point := range x {
-		left := len(pairs) - of[point]
-		seen := 0
+		left = left[:0]
 		for _, p := range pairs {
-			if p.i == point || p.k == point {
-				continue
+			if p.i != point && p.k != point {
+				left = append(left, p.slope)
 			}
-			// The two middle ones of those left, which are one and the same of an odd number.
-			if seen == (left-1)/2 {
-				medians[point] += p.slope / 2
-			}
-			if seen == left/2 {
-				medians[point] += p.slope / 2
-				break
-			}
-			seen++
+		}
+		if len(left) > 0 {
+			lower, upper := middle(left)
+			medians[point] = lower/2 + upper/2
 		}
 	}
 	return medians
