@@ -62,7 +62,7 @@ func boundOf(term stats.Term, windows []record.RateWindow) bound {
 			continue
 		}
 		at = append(at, place{w.Rate, term.Holds(v)})
-		if timed(term) && v >= term.Limit/nearLimit && v <= term.Limit*nearLimit {
+		if term.Timed() && v >= term.Limit/nearLimit && v <= term.Limit*nearLimit {
 			// Take the rate that was really sent: random arrivals differ from the planned rate,
 			// and the response time follows what came.
 			x, y = append(x, cmp.Or(w.Sent, w.Rate)), append(y, 1/v)
@@ -90,9 +90,6 @@ func boundOf(term stats.Term, windows []record.RateWindow) bound {
 	b.half = (high - low) / 2 / b.rate
 	return b
 }
-
-// timed reports whether a term has a line: a quantile or the mean.
-func timed(t stats.Term) bool { return t.Quantile > 0 || t.Metric == "mean" }
 
 // temper limits the estimate of a line to rates near the windows' own: from 0.8 of the bracket's lower end to 1.25
 // of its upper end. A line through few windows may meet the limit far away from all of them.

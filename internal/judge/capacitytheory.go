@@ -26,7 +26,7 @@ const (
 // no time, and theory no curve for them.
 func timedTerms(slo stats.SLO, binding int) (terms []stats.Term) {
 	for i, t := range slo {
-		if timed := t.Quantile > 0 || t.Metric == "mean"; timed && (len(terms) == 0 || i == binding) {
+		if t.Timed() && (len(terms) == 0 || i == binding) {
 			terms = append(terms, t)
 		}
 	}

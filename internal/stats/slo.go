@@ -189,6 +189,9 @@ func (t Term) Requests() int {
 	return 1
 }
 
+// Timed reports whether the term promises a response time: a quantile or the mean.
+func (t Term) Timed() bool { return t.Quantile > 0 || t.Metric == "mean" }
+
 // Holds reports whether a measured or predicted value, in the unit of Limit, keeps the term. NaN keeps none.
 func (t Term) Holds(value float64) bool {
 	if t.AtLeast {
