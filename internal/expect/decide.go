@@ -1,6 +1,7 @@
 package expect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -346,8 +347,12 @@ func power(n ast.Node) int {
 		return stats.Count(unit == "s") - stats.Count(unit == "1/s")
 	case *ast.CallNode:
 		return power(n.Callee)
-	case *ast.BuiltinNode: // abs, min, max
-		return powerOfAny(n.Arguments...)
+	case *ast.BuiltinNode: // abs, min, max: the arguments have one unit, which some may not show
+		for _, argument := range n.Arguments {
+			if p := power(argument); p != 0 {
+				return p
+			}
+		}
 	case *ast.UnaryNode:
 		return power(n.Node)
 	case *ast.BinaryNode:
@@ -357,17 +362,7 @@ func power(n ast.Node) int {
 		case "/":
 			return power(n.Left) - power(n.Right)
 		}
-		return powerOfAny(n.Left, n.Right)
-	}
-	return 0
-}
-
-// powerOfAny returns the power of numbers that all have the same unit. One that does not show its unit has power 0.
-func powerOfAny(nodes ...ast.Node) int {
-	for _, n := range nodes {
-		if p := power(n); p != 0 {
-			return p
-		}
+		return cmp.Or(power(n.Left), power(n.Right))
 	}
 	return 0
 }

@@ -72,41 +72,31 @@ func rewrite(text string) (code string, from []int) {
 }
 
 // language returns the options that every expectation is compiled with. Of the library's own functions they keep only abs,
-// min and max. So a statement has no loops and reads no clock.
-func language(words map[string]any, more ...expr.Option) []expr.Option {
-	// The optimizer may rewrite the tree, and the tree is what decide walks. So it stays off.
-	kept := []expr.Option{expr.Env(words), expr.DisableAllBuiltins(), expr.Optimize(false)}
-	for _, name := range []string{"abs", "min", "max"} {
-		kept = append(kept, expr.EnableBuiltin(name))
+// min and max. So a statement has no loops and reads no clock. result is the option for the type of its value.
+func language(words map[string]any, result expr.Option) []expr.Option {
+	return []expr.Option{
+		expr.Env(words), result,
+		expr.DisableAllBuiltins(), expr.EnableBuiltin("abs"), expr.EnableBuiltin("min"), expr.EnableBuiltin("max"),
+		expr.Optimize(false), // the optimizer may rewrite the tree, and the tree is what decide walks
 	}
-	return append(kept, more...)
 }
 
 // Parse parses an assertion. It checks the grammar, the types, and that the arms, metrics and phases it names exist. If
 // arms is nil, it does not check arms. The error is an [*Error]. Parse may be called by many goroutines.
 func Parse(text string, arms []string) (Expectation, error) {
 	root, err := parse(text, arms, expr.AsBool())
-	if err != nil {
-		return Expectation{}, err
-	}
-	return Expectation{root}, nil
+	return Expectation{root}, err
 }
 
 // parse parses an assertion or a figure, with the same checks. result is the option for its type.
 func parse(text string, arms []string, result expr.Option) (ast.Node, error) {
 	code, from := rewrite(text)
-	// expr counts positions in the rewritten code.
-	fault := func(err error) error {
-		bad, ok := errors.AsType[*file.Error](err)
-		if !ok {
-			return &Error{0, prose.FirstLine(err.Error())}
-		}
-		return &Error{from[bad.From], bad.Message}
-	}
 	// Only the types of the words matter here.
 	program, err := expr.Compile(code, language(values(vocabulary), result)...)
-	if err != nil {
-		return nil, fault(err)
+	if bad, ok := errors.AsType[*file.Error](err); ok {
+		return nil, &Error{from[bad.From], bad.Message} // expr counts positions in the rewritten code
+	} else if err != nil {
+		return nil, &Error{0, prose.FirstLine(err.Error())}
 	}
 	root := program.Node()
 	for _, c := range calls(root) {

@@ -100,11 +100,15 @@ var vocabulary = (&scope{}).words()
 // words returns the language: all words by name. Figures have the value of the block, verdicts the value of the run.
 func (s *scope) words() map[string]word {
 	of := func(kinds ...string) []string { return kinds }
+	rate, window := 0.0, 0.0 // unknown while an expectation is only parsed, because there is no run
+	if s.run != nil {
+		rate, window = s.run.Rate(), s.run.Window()
+	}
 	w := map[string]word{
 		"ns": {value: 1e-9, unit: "s"}, "us": {value: 1e-6, unit: "s"}, "ms": {value: 1e-3, unit: "s"}, "s": {value: 1.0, unit: "s"},
 		// Of the plan.
-		"rate":   {value: 0.0, unit: "1/s"},
-		"window": {value: 0.0, unit: "s"},
+		"rate":   {value: rate, unit: "1/s"},
+		"window": {value: window, unit: "s"},
 		// Whether a value is within ±share of a target.
 		"within": {value: within},
 		// An arm's closed-loop throughput, moved by what settled tries.
@@ -138,10 +142,6 @@ func (s *scope) words() map[string]word {
 		"predicted": {arguments: of("arm", "prediction"), value: func(arm, metric string) (float64, error) {
 			return s.run.Predicted(s.block, arm, metric)
 		}},
-	}
-	// There is no run while an expectation is only parsed.
-	if s.run != nil {
-		w["rate"], w["window"] = word{value: s.run.Rate(), unit: "1/s"}, word{value: s.run.Window(), unit: "s"}
 	}
 	for _, m := range stats.Figures() {
 		if m.Word == "" {
