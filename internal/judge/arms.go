@@ -274,15 +274,11 @@ func (b blocks) counters(arm string) *record.Counters {
 	if all == nil {
 		return nil
 	}
-	accepted := func(r record.Reading) int64 { return r.Accepted }
-	done := func(r record.Reading) int64 { return r.Done }
 	shown := b.middle()
-	return &record.Counters{
-		OpenPeak: medianOf(all, mostOpen),
-		Accepted: medianOf(all, meanRate(accepted)), AcceptedPeak: medianOf(all, peakRate(accepted)),
-		Done: medianOf(all, meanRate(done)), DonePeak: medianOf(all, peakRate(done)),
-		Block: shown, Readings: b.windows[shown][arm].Trial.Server.Readings,
-	}
+	c := &record.Counters{OpenPeak: medianOf(all, mostOpen), Block: shown, Readings: b.windows[shown][arm].Trial.Server.Readings}
+	c.Accepted, c.AcceptedPeak = rates(all, func(r record.Reading) int64 { return r.Accepted })
+	c.Done, c.DonePeak = rates(all, func(r record.Reading) int64 { return r.Done })
+	return c
 }
 
 // middle returns the valid block, of one or more, with the median peak of open connections, summed over the arms.
@@ -305,22 +301,20 @@ func mostOpen(all []record.Reading) (most float64) {
 	return most
 }
 
-// meanRate returns a function for the mean rate, per second, at which a counter rose from the first reading to the last,
-// and peakRate one for its fastest rise between two neighbours. There are two readings or more, in the order of time.
-func meanRate(of func(record.Reading) int64) func([]record.Reading) float64 {
-	return func(all []record.Reading) float64 {
+// rates returns the medians over windows of the rates, per second, at which a counter rose: from the first reading to the
+// last, and between the two neighbours with the fastest rise. Each window has two readings or more, in the order of time.
+func rates(windows [][]record.Reading, count func(record.Reading) int64) (mean, peak float64) {
+	rate := func(all []record.Reading) float64 {
 		first, last := all[0], all[len(all)-1]
-		return float64(of(last)-of(first)) / (last.At - first.At)
+		return float64(count(last)-count(first)) / (last.At - first.At)
 	}
-}
-
-func peakRate(of func(record.Reading) int64) func([]record.Reading) float64 {
-	return func(all []record.Reading) (peak float64) {
+	fastest := func(all []record.Reading) (peak float64) {
 		for i := range all[1:] {
-			peak = max(peak, meanRate(of)(all[i:i+2]))
+			peak = max(peak, rate(all[i:i+2]))
 		}
 		return peak
 	}
+	return medianOf(windows, rate), medianOf(windows, fastest)
 }
 
 // A Block holds the phases of two arms' good requests in one block, the same phases in the same order.
@@ -338,12 +332,14 @@ func Waterfall(blocks []Block, stretches []record.Stretch, of func(record.Phase)
 		}
 		return sum
 	})
+	in := func(st record.Stretch) record.Step {
+		return step(blocks, func(phases []record.Phase) float64 { return st.In(phases, of) })
+	}
 	for _, st := range stretches {
-		piece := record.Piece{Stretch: st.Name, Step: step(blocks, func(phases []record.Phase) float64 { return st.In(phases, of) })}
+		piece := record.Piece{Stretch: st.Name, Step: in(st)}
 		if len(st.Phases) > 1 {
 			for _, name := range st.Phases {
-				one := record.Stretch{Phases: []string{name}}
-				piece.Phases = append(piece.Phases, record.PhaseStep{Phase: name, Step: step(blocks, func(phases []record.Phase) float64 { return one.In(phases, of) })})
+				piece.Phases = append(piece.Phases, record.PhaseStep{Phase: name, Step: in(record.Stretch{Phases: []string{name}})})
 			}
 		}
 		w.Pieces = append(w.Pieces, piece)
