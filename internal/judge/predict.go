@@ -98,11 +98,19 @@ func jobs(t record.TrialRecord, perIter, beyond float64, c record.Clients) (all 
 	return all
 }
 
-// model returns a measured window with its predictions. It does the expensive part of judging: two
-// replays of each window.
+// model returns a measured window with the figures of its twin, and its predictions. It does the
+// expensive part of judging: two replays of each window. Figures that the twin does not know are NaN.
 func model(measured window.Window, t record.TrialRecord, arm record.PlanArm, run record.Run) modelled {
 	w := modelled{Window: measured}
-	replayTwin(&w, t, arm, run.Env)
+	for _, name := range []string{twinMean, twinOverhead, twinIdeal, twinP99, twinLoss, twinBeyond} {
+		w.Values[name] = math.NaN()
+	}
+	noteLuck(&w, queueing.Prediction{}, arm.Expected)
+	st, _, why := TwinOf(arm)
+	if why.None() {
+		why = replay(&w, t, st, arm, run.Env)
+	}
+	w.noTwin = why
 	predict(&w, t, arm, run)
 	return w
 }
@@ -279,22 +287,8 @@ func TwinOf(a record.PlanArm) (st record.Station, note string, why record.Fact) 
 	return st, note, why
 }
 
-// replayTwin adds the figures of the twin to a window, or the reason why there are none. Figures
-// that it does not know are NaN.
-func replayTwin(w *modelled, t record.TrialRecord, arm record.PlanArm, env record.Env) {
-	for _, name := range []string{twinMean, twinOverhead, twinIdeal, twinP99, twinLoss, twinBeyond} {
-		w.Values[name] = math.NaN()
-	}
-	noteLuck(w, queueing.Prediction{}, arm.Expected)
-	st, _, why := TwinOf(arm)
-	if why.None() {
-		why = replay(w, t, st, arm, env)
-	}
-	w.noTwin = why
-}
-
-// replay runs a window through its twin. It returns the reason if it cannot. It changes w only if
-// it succeeds.
+// replay adds the figures of the twin to a window. It returns the reason if there are none, and
+// changes w only if it succeeds.
 func replay(w *modelled, t record.TrialRecord, st record.Station, arm record.PlanArm, env record.Env) (why record.Fact) {
 	c, iter := arm.Clients, window.PerIter(env)
 	switch {
