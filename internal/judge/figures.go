@@ -191,12 +191,8 @@ func (b blocks) refuseFigure(metric string, a record.Arm) (why record.Fact) {
 	if m.Proof == stats.InOverload {
 		return why
 	}
-	if why := b.refuseMetric(m, a); !why.None() {
-		return why
-	}
-	ratio := float64(a.Errors) / float64(max(a.Requests, 1))
-	if metric != "good_mean" && b.fails(a.Name) {
-		return record.Fact{Code: badReplies, Values: record.Values{"share": ratio}}
+	if why = b.refuseMetric(m, a); why.None() && metric != "good_mean" && b.fails(a.Name) {
+		return record.Fact{Code: badReplies, Values: record.Values{"share": float64(a.Errors) / float64(max(a.Requests, 1))}}
 	}
 	return why
 }

@@ -36,14 +36,13 @@ func Pairs(dir *record.Dir, run record.Run, pairs []Pair) (*record.Result, []rec
 // pair returns the verdict on one pair.
 func (g judgement) pair(p Pair) record.Verdict {
 	arms := g.result.Arms
-	base, arm := armOf(arms, p.Baseline), armOf(arms, p.Arm)
 	m := stats.MetricOf(p.Metric)
-	for i, a := range []*record.Arm{base, arm} {
-		if a == nil {
-			name := []string{p.Baseline, p.Arm}[i]
+	for _, name := range []string{p.Baseline, p.Arm} {
+		if armOf(arms, name) == nil {
 			return verdict(stats.Comparison{Metric: m}, record.Arm{Name: p.Baseline}, record.Arm{Name: p.Arm}, record.Fact{Code: noSuchArm, Arm: name})
 		}
 	}
+	base, arm := *armOf(arms, p.Baseline), *armOf(arms, p.Arm)
 	own := slices.IndexFunc(g.result.Verdicts, func(v record.Verdict) bool {
 		return v.Metric == p.Metric && v.Baseline == p.Baseline && v.Arm == p.Arm && v.Verdict != stats.Refused
 	})
@@ -54,9 +53,9 @@ func (g judgement) pair(p Pair) record.Verdict {
 	switch p.Metric {
 	case "goodput", "memory", "good_mean": // whatever became of the requests
 	default:
-		why = g.refusePair(m, *base, *arm)
+		why = g.refusePair(m, base, arm)
 	}
-	for _, a := range []*record.Arm{base, arm} { // a mean over some clients is not the mean over all
+	for _, a := range []record.Arm{base, arm} { // a mean over some clients is not the mean over all
 		if p.Metric == "good_mean" && g.starvesTooMany(a.Name) {
 			why = firstOf(why, record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
 		}
@@ -64,7 +63,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 	// As many shares as there are pairs of arms and primary metrics, since any pair may be asked
 	// for.
 	c := g.compared(m, base.Name, arm.Name, stats.Primaries()*(len(arms)-1)*(len(arms)-2)/2)
-	return verdict(c, *base, *arm, g.against(c, *base, *arm, why, ruler{}))
+	return verdict(c, base, arm, g.against(c, base, arm, why, ruler{}))
 }
 
 // Leaders names the best arms by the verdicts on some metrics, by the same rule that names a

@@ -27,11 +27,7 @@ type ranking struct {
 // challengers are ranked by the verdicts of their duel (record.Result.Duels), unless it follows from the baseline (implied).
 func newRanking(r *record.Result, asked func(record.Verdict) bool, byLoad bool) ranking {
 	var f ranking
-	for _, a := range r.Arms {
-		if a.Role != record.Copy {
-			f.arms = append(f.arms, a)
-		}
-	}
+	f.arms = slices.DeleteFunc(slices.Clone(r.Arms), func(a record.Arm) bool { return a.Role == record.Copy })
 	f.ranks, f.excused = make([][]record.Rank, len(f.arms)), make([]bool, len(f.arms))
 	for i := range f.arms {
 		f.ranks[i] = make([]record.Rank, len(f.arms))
