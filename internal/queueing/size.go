@@ -125,26 +125,20 @@ func Size(a Ask) (Advice, error) {
 	if !ok {
 		return none(NoQueue, workers)
 	}
-	adv.Expected = a.outcome(setting{adv.Workers, adv.Queue, 1, 1})
-	adv.Strained = a.outcome(setting{adv.Workers, adv.Queue, strained, 1})
-	fewer, more := Fewer(adv.Workers), More(adv.Workers)
-	for _, c := range []struct {
-		what string
-		by   float64
-		setting
-	}{
-		{"rate", -0.2, setting{adv.Workers, adv.Queue, 0.8, 1}},
-		{"rate", 0.2, setting{adv.Workers, adv.Queue, 1.2, 1}},
-		{"time held", -0.2, setting{adv.Workers, adv.Queue, 1, 0.8}},
-		{"time held", 0.2, setting{adv.Workers, adv.Queue, 1, 1.2}},
-		{"workers", float64(fewer)/float64(adv.Workers) - 1, setting{fewer, adv.Queue, 1, 1}},
-		{"workers", float64(more)/float64(adv.Workers) - 1, setting{more, adv.Queue, 1, 1}},
-	} {
-		if c.workers == 0 { // one worker less than one
-			continue
+	adv.Expected = a.outcome(setting{workers, adv.Queue, 1, 1})
+	adv.Strained = a.outcome(setting{workers, adv.Queue, strained, 1})
+	wrong := func(what string, by float64, s setting) {
+		o := a.outcome(s)
+		adv.Wrong = append(adv.Wrong, Case{what, by, o, a.Keep(o)})
+	}
+	wrong("rate", -0.2, setting{workers, adv.Queue, 0.8, 1})
+	wrong("rate", 0.2, setting{workers, adv.Queue, 1.2, 1})
+	wrong("time held", -0.2, setting{workers, adv.Queue, 1, 0.8})
+	wrong("time held", 0.2, setting{workers, adv.Queue, 1, 1.2})
+	for _, other := range []int{Fewer(workers), More(workers)} {
+		if other > 0 {
+			wrong("workers", float64(other)/float64(workers)-1, setting{other, adv.Queue, 1, 1})
 		}
-		o := a.outcome(c.setting)
-		adv.Wrong = append(adv.Wrong, Case{c.what, c.by, o, a.Keep(o)})
 	}
 	return adv, nil
 }
