@@ -126,10 +126,7 @@ func (o Options) stop(f Finding, windows []record.RateWindow) string {
 	// Windows that look for the limit. They may not use up the windows reserved for the verdict.
 	looking := 0
 	for _, w := range windows {
-		switch w.Purpose {
-		case Curve, Reach, Near:
-			looking++
-		}
+		looking += stats.Count(w.Purpose == Curve || w.Purpose == Reach || w.Purpose == Near)
 	}
 	switch {
 	case f.Outcome != Below && f.Outcome != Beyond:

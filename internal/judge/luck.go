@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -87,9 +88,7 @@ func (b blocks) times(base, arm, metric, suffix string) (x, y []float64, off flo
 		// A goodput of 0 has no logarithm. Half a reply in the window stands for it, which is more.
 		for _, v := range [][]float64{x, y} {
 			for i := range v {
-				if v[i] == 0 {
-					v[i] = .5 / b.run.Plan.Window
-				}
+				v[i] = cmp.Or(v[i], .5/b.run.Plan.Window)
 			}
 		}
 	}

@@ -52,8 +52,7 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	from := int64(record.Duration(t.Warmup))
 	to := from + int64(record.Duration(t.Window))
 	var response, service, good, lag []float64 // service counts from the sending
-	var lost int
-	var sent, goodDone int
+	var lost, sent, goodDone int
 	w.presence = presence{from: from, to: to}
 	within := w.presence.within
 	for _, r := range t.Requests {
