@@ -46,8 +46,8 @@ func TestLimitsOfAnArm(t *testing.T) {
 			t.Errorf("%s, %v: too much %v, want %v", c.name, c.v, got, c.want)
 		}
 	}
-	if share := of(map[string]float64{"starved": 0, "served": 0}).starvedShare("a"); share != 0 {
-		t.Errorf("of no connection %v starved", share)
+	if of(map[string]float64{"starved": 0, "served": 0}).starvesTooMany("a") {
+		t.Error("of no connection too many starved")
 	}
 }
 

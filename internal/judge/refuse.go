@@ -255,25 +255,16 @@ func (b blocks) windowFor(m stats.Metric, least float64) float64 {
 	return stats.Widened(least, 0)
 }
 
-// starvedShare returns the ratio of an arm's connections that starved in a window while no time has their wait, the median
-// over the valid blocks. In an open loop these have a request from before the window.
-func (b blocks) starvedShare(arm string) float64 {
-	p := planned(b.run.Plan, arm)
-	if p == nil || len(b.valid) == 0 {
-		return 0
-	}
-	if !p.Clients.Closed() {
-		return stats.Median(b.figures(arm, func(w modelled) float64 { return float64(w.Unclocked) / float64(max(w.Asked, 1)) }))
+// starvesTooMany reports whether more than starvedLimit of an arm's connections starved in a window while no time has their
+// wait, in the median over the valid blocks: the others' times then say nothing. In an open loop these have a request from
+// before the window. It is false if the connections are not known.
+func (b blocks) starvesTooMany(arm string) bool {
+	if p := planned(b.run.Plan, arm); p != nil && !p.Clients.Closed() {
+		return stats.Median(b.figures(arm, func(w modelled) float64 { return float64(w.Unclocked) / float64(max(w.Asked, 1)) })) > starvedLimit
 	}
 	starved, served := stats.Median(b.series(arm, "starved")), stats.Median(b.series(arm, "served"))
-	if !(starved > 0) { // NaN, if unknown, too
-		return 0
-	}
-	return starved / (starved + served)
+	return starved/(starved+served) > starvedLimit // NaN, of unknown ones or of none, is not
 }
-
-// starvesTooMany reports whether an arm starved more than starvedLimit of its clients: the others' times then say nothing.
-func (b blocks) starvesTooMany(arm string) bool { return b.starvedShare(arm) > starvedLimit }
 
 // noAnswerYet returns the fact that windows were too short to answer each client of an arm once; no fact if they were not.
 // Then neither its times nor what theory says of all its clients is a figure of this arm.
