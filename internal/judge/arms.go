@@ -275,7 +275,8 @@ func (b blocks) counters(arm string) *record.Counters {
 		return nil
 	}
 	shown := b.middle()
-	c := &record.Counters{OpenPeak: medianOf(all, mostOpen), Block: shown, Readings: b.windows[shown][arm].Trial.Server.Readings}
+	readings := b.windows[shown][arm].Trial.Server.Readings
+	c := &record.Counters{OpenPeak: medianOf(all, mostOpen), Block: shown, Readings: readings}
 	c.Accepted, c.AcceptedPeak = rates(all, func(r record.Reading) int64 { return r.Accepted })
 	c.Done, c.DonePeak = rates(all, func(r record.Reading) int64 { return r.Done })
 	return c
@@ -301,8 +302,9 @@ func mostOpen(all []record.Reading) (most float64) {
 	return most
 }
 
-// rates returns the medians over windows of the rates, per second, at which a counter rose: from the first reading to the
-// last, and between the two neighbours with the fastest rise. Each window has two readings or more, in the order of time.
+// rates returns the medians over windows of the rates, per second, at which a counter rose: from the first reading to
+// the last, and between the two neighbours with the fastest rise. Each window has two readings or more, in the order
+// of time.
 func rates(windows [][]record.Reading, count func(record.Reading) int64) (mean, peak float64) {
 	rate := func(all []record.Reading) float64 {
 		first, last := all[0], all[len(all)-1]
@@ -339,7 +341,8 @@ func Waterfall(blocks []Block, stretches []record.Stretch, of func(record.Phase)
 		piece := record.Piece{Stretch: st.Name, Step: in(st)}
 		if len(st.Phases) > 1 {
 			for _, name := range st.Phases {
-				piece.Phases = append(piece.Phases, record.PhaseStep{Phase: name, Step: in(record.Stretch{Phases: []string{name}})})
+				one := record.Stretch{Phases: []string{name}}
+				piece.Phases = append(piece.Phases, record.PhaseStep{Phase: name, Step: in(one)})
 			}
 		}
 		w.Pieces = append(w.Pieces, piece)

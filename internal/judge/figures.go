@@ -192,7 +192,8 @@ func (b blocks) refuseFigure(metric string, a record.Arm) (why record.Fact) {
 		return why
 	}
 	if why = b.refuseMetric(m, a); why.None() && metric != "good_mean" && b.fails(a.Name) {
-		return record.Fact{Code: badReplies, Values: record.Values{"share": float64(a.Errors) / float64(max(a.Requests, 1))}}
+		share := float64(a.Errors) / float64(max(a.Requests, 1))
+		return record.Fact{Code: badReplies, Values: record.Values{"share": share}}
 	}
 	return why
 }

@@ -255,12 +255,13 @@ func (b blocks) windowFor(m stats.Metric, least float64) float64 {
 	return stats.Widened(least, 0)
 }
 
-// starvesTooMany reports whether more than starvedLimit of an arm's connections starved in a window while no time has their
-// wait, in the median over the valid blocks: the others' times then say nothing. In an open loop these have a request from
-// before the window. It is false if the connections are not known.
+// starvesTooMany reports whether more than starvedLimit of an arm's connections starved in a window while no time
+// has their wait, in the median over the valid blocks: the others' times then say nothing. In an open loop these have
+// a request from before the window. It is false if the connections are not known.
 func (b blocks) starvesTooMany(arm string) bool {
 	if p := planned(b.run.Plan, arm); p != nil && !p.Clients.Closed() {
-		return stats.Median(b.figures(arm, func(w modelled) float64 { return float64(w.Unclocked) / float64(max(w.Asked, 1)) })) > starvedLimit
+		share := func(w modelled) float64 { return float64(w.Unclocked) / float64(max(w.Asked, 1)) }
+		return stats.Median(b.figures(arm, share)) > starvedLimit
 	}
 	starved, served := stats.Median(b.series(arm, "starved")), stats.Median(b.series(arm, "served"))
 	return starved/(starved+served) > starvedLimit // NaN, of unknown ones or of none, is not
