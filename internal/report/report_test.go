@@ -395,6 +395,10 @@ func TestHintsSayHowMuch(t *testing.T) {
 			t.Errorf("%d blocks with a doubt: got %q, want %q", needed, got, want)
 		}
 	}
+	roomy := record.Fact{Code: "budget-ended", Values: record.Values{"room": 36, "needed": 130}}
+	if got, want := remedy(&record.Result{Doubts: []record.Fact{roomy}}, 36), "about 36\u00a0blocks would decide (--budget 2m10s)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	ended.Names = record.Names{"open": "pool in goodput"}
 	ended.Values["open"] = 1
 	const named = "pool in goodput is open after 40 blocks, and the budget of 1m15s has no room for the blocks that would decide it: 40 blocks"

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"schedlab/internal/command"
 	"schedlab/internal/prose"
@@ -81,27 +82,29 @@ var mostBlocks = slices.Max(stats.Looks())
 // for longer windows where a run cannot have enough blocks. It is "" for 0, an unknown number.
 func remedy(r *record.Result, needed int) string {
 	const trial = .1 // seconds to start and end the server of a trial
-	switch {
-	case needed == 0:
+	// The budget by the doubt about an ended one, which has the plan's own estimate for all verdicts with
+	// the same remedy; 0 if none has room for that much of it.
+	planned := func(of string, least float64) time.Duration {
+		ended := first(r.Doubts, func(d record.Fact) bool { return d.Code == record.BudgetEnded && d.Values[of] >= least })
+		return record.Duration(ended.Values["needed"])
+	}
+	if needed == 0 {
 		return ""
-	case needed <= mostBlocks:
-		return fmt.Sprintf("about %s would decide", plural(needed, "block"))
+	}
+	if needed <= mostBlocks {
+		budget := planned("room", float64(needed))
+		return fmt.Sprintf("about %s would decide", plural(needed, "block")) + when(budget > 0, " (--budget %v)", budget)
 	}
 	window := stats.Widened(r.Window, needed)
 	if window == 0 {
 		return "no --window up to a minute would decide: it is too noisy here"
 	}
-	// The doubt about an ended budget has the plan's own estimate, for all verdicts that need longer windows.
-	ended := first(r.Doubts, func(d record.Fact) bool { return d.Code == record.BudgetEnded && d.Values["window"] >= window })
-	if !ended.None() {
-		return fmt.Sprintf("--window %v --budget %v would decide", record.Duration(ended.Values["window"]), record.Duration(ended.Values["needed"]))
-	}
 	// Else the budget is in whole minutes, for every arm has a trial in each block.
-	budget := math.Ceil(float64(mostBlocks*len(r.Arms)) * (r.Warmup + window + trial) / 60)
-	if budget > stats.LongestBudget.Minutes() {
+	budget := cmp.Or(planned("window", window), time.Duration(math.Ceil(float64(mostBlocks*len(r.Arms))*(r.Warmup+window+trial)/60))*time.Minute)
+	if budget > stats.LongestBudget {
 		return fmt.Sprintf("no --budget up to %.0fm would decide: it is too noisy here", stats.LongestBudget.Minutes())
 	}
-	return fmt.Sprintf("--window %v --budget %.0fm would decide", record.Duration(window), budget)
+	return fmt.Sprintf("--window %v --budget %s would decide", record.Duration(window), strings.Replace(budget.String(), "m0s", "m", 1))
 }
 
 // needed describes what would decide an undecided verdict, after a comma; "" if that is unknown.
