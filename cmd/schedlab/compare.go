@@ -104,7 +104,7 @@ interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
 	oneOf(fl, &f.Protocol, "protocol", "", "quick (windows of 0.5 s, 75 s at most) or full (3.6 s, 10 min); either ends when everything is decided, or the standing of every arm if nothing is expected", "quick", "full")
 	fl.IntVar(&f.Blocks, "blocks", 0, "most blocks to run, 10 to 40 (default 40); a run ends as soon as everything is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the protocol's or the scenario's, and longer where what is asked for needs it)")
-	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; no block begins that does not fit (default 75s, or the scenario's)")
+	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; no block begins that does not fit (default 75s, or the scenario's, which a run leaves unused where it seems too short for what is open)")
 	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are refused (default no limit)")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
 	oneOf(fl, &f.Engine, "engine", "", "what sends open loops: "+strings.Join(load.Engines(), " or ")+" (default "+load.DefaultEngine+"; docs/reference/engines.md)", load.Engines()...)
@@ -141,8 +141,9 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	// A single comparison asks for the expectations of the command line alone, or without any
-	// expectation for the standing of every arm. A pack wants every verdict.
-	f.Aim.Expectations = len(f.expect) > 0 && len(asked) == 1
+	// expectation for the standing of every arm. A pack wants every verdict. Whoever gives a budget wants
+	// it used: what a run needs is estimated from its blocks so far, and a disturbed one spoils the estimate.
+	f.Aim.Expectations, f.Aim.Whole = len(f.expect) > 0 && len(asked) == 1, f.Budget > 0
 	f.Aim.Standings = len(asked) == 1 && len(asked[0].Assertions()) == 0
 	if f.Aim.Expectations {
 		f.Must = f.expect

@@ -612,10 +612,24 @@ func Tested(c record.Choice, t *record.ChoiceTest, disturbed []record.Fact) reco
 	if slices.ContainsFunc(t.Verdicts, func(v record.Verdict) bool { return v.Arm == plain && v.Worse() }) {
 		c.Answer.Names["worse"] = plain
 	}
-	broke := func(f record.Fact) bool { return f.Names["answer"] != string(record.Passed) }
-	if len(t.Keeps) > 0 && !slices.ContainsFunc(t.Keeps, broke) {
-		c.Answer.Names["kept"], c.Answer.Values["tested"] = t.Keeps[0].Names["slo"], float64(len(t.Keeps))
+	if len(t.Keeps) == 0 {
+		return c
 	}
+	least, broken := t.Keeps[0], []string{} // in the fewest blocks
+	for _, k := range t.Keeps {
+		if k.Names["answer"] != string(record.Passed) {
+			return c
+		}
+		if k.Values["kept"] < least.Values["kept"] {
+			least = k
+		}
+		if k.Names["broken"] != "" {
+			broken = append(broken, k.Arm)
+		}
+	}
+	names, values := c.Answer.Names, c.Answer.Values
+	names["kept"], names["broken"] = least.Names["slo"], strings.Join(broken, " and ")
+	values["tested"], values["least"], values["blocks"] = float64(len(t.Keeps)), least.Values["kept"], least.Values["blocks"]
 	return c
 }
 
@@ -626,7 +640,9 @@ func Keeps(slo stats.SLO, kept []judge.Keeping) (all []record.Fact) {
 		return nil
 	}
 	for _, k := range kept {
-		f := record.Fact{Code: chooseKeeps, Arm: k.Arm, Names: record.Names{"slo": slo.String(), "answer": string(k.Answer)}, Values: record.Values{"kept": float64(k.Kept), "blocks": float64(k.Blocks)}}
+		f := record.Fact{Code: chooseKeeps, Arm: k.Arm, Values: record.Values{"kept": float64(k.Kept), "blocks": float64(k.Blocks)}, Names: record.Names{
+			"slo": slo.String(), "answer": string(k.Answer), "broken": strings.Join(k.Breaks(slo), ", "),
+		}}
 		if k.Answer == record.NoAnswer && !k.Reason.None() {
 			f.Because = []record.Fact{k.Reason}
 		}

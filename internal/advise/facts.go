@@ -40,7 +40,8 @@ var (
 // code of such a fact from the kind of the requests.
 var (
 	chooseAdvice = record.Sentence("choose-advice", `{{if .Names.open}}Not decided which model is best: {{else}}Choose {{end}}{{.Names.mode}}{{with .Values.workers}} with {{plural . "worker"}}{{end}}{{with .Values.queue}} and a queue of {{count .}}{{end}}`+
-		`{{if .Names.open}} ({{.Names.summary}}){{if .Names.plain}} has about the best figures; {{.Names.plain}}, the plainest, {{if .Names.worse}}was worse in the test{{else}}is not known to be worse{{with .Names.at}} at {{.}}{{end}}{{end}}{{else}}, the plainest, is not known to be worse than another{{end}}{{else}}: {{.Names.summary}}{{end}}{{with .Names.kept}}. Each of the {{count $.Values.tested}} tested models kept {{.}}{{end}}`)
+		`{{if .Names.open}} ({{.Names.summary}}){{if .Names.plain}} has about the best figures; {{.Names.plain}}, the plainest, {{if .Names.worse}}was worse in the test{{else}}is not known to be worse{{with .Names.at}} at {{.}}{{end}}{{end}}{{else}}, the plainest, is not known to be worse than another{{end}}{{else}}: {{.Names.summary}}{{end}}`+
+		`{{with .Names.kept}}. Each of the {{count $.Values.tested}} tested models kept {{.}} in {{if eq $.Values.least $.Values.blocks}}all {{count $.Values.blocks}} blocks{{else}}{{count $.Values.least}} of {{plural $.Values.blocks "block"}} or more{{end}}{{with $.Names.broken}}, but over all requests {{.}} did not{{end}}{{end}}`)
 	chooseAsked = record.Sentence("choose-asked", `{{with .Values.cpu}}{{time .}} of CPU{{with $.Values.lock}} ({{time .}} of it under one lock){{end}}{{if $.Values.sleep}} and {{end}}{{end}}{{with .Values.sleep}}{{time .}} of waiting{{end}} a request, `+
 		`{{if gt .Values.pipeline 1.0}}{{count .Values.pipeline}} at a time on each of {{count .Values.connections}} connections`+
 		`{{else}}{{per .Values.rate}} on {{count .Values.connections}} kept connections{{with .Values.idle}} beside {{count .}} idle ones{{end}}{{end}}: `+
@@ -71,8 +72,8 @@ var (
 	chooseOpen   = record.Sentence("choose-open", `nothing can be said: every verdict was refused{{range .Because}}; {{say .}}{{end}}`)
 	chooseShed   = record.Sentence("choose-shed", `not known to hold: {{.Names.mode}} left {{plural .Values.errors "request"}} of {{count .Values.requests}} without a good reply{{range .Because}}; {{say .}}{{end}}`)
 	chooseBroken = record.Sentence("choose-broken", `the advice is wrong: {{.Names.mode}} breaks the SLO{{range .Because}}; {{say .}}{{end}}`)
-	chooseKeeps  = record.Sentence("choose-keeps", `{{.Arm}} {{if eq .Names.answer "pass"}}met{{else if eq .Names.answer "fail"}}did NOT meet{{else}}may or may not meet{{end}} {{.Names.slo}}`+
-		`{{if .Because}}: {{template "because" .}}{{else}}: kept in {{count .Values.kept}} of {{plural .Values.blocks "block"}}{{end}}`)
+	chooseKeeps  = record.Sentence("choose-keeps", `{{.Arm}} {{if eq .Names.answer "pass"}}kept{{else if eq .Names.answer "fail"}}did NOT keep{{else}}may or may not keep{{end}} {{.Names.slo}}`+
+		`{{if .Because}}: {{template "because" .}}{{else}}{{if ne .Names.answer "pass"}}: kept{{end}} in {{count .Values.kept}} of {{plural .Values.blocks "block"}}{{end}}{{with .Names.broken}}; over all requests {{.}}{{end}}`)
 	chooseOneMode = record.Sentence("choose-one-mode", `the experiment {{.Names.scenario}} compares settings of {{.Names.mode}} with one another, not models`)
 	chooseBelow   = record.Sentence("choose-below", `the experiment {{.Names.scenario}} asks for less than its arms can do: it shows no overload`)
 	_             = record.Sentence("choose-unless-short-cpu", `while few requests meet, below a third of the CPU time{{if gt .Values.busy .34}} (not so here){{end}}: under Poisson arrivals a third of them at most find the CPU busy then`)

@@ -424,6 +424,9 @@ func (v *Verification) text() []string {
 			spread = "extremes"
 		}
 		lines = append(lines, fmt.Sprintf("Measured with %s of %s, medians over %s of %g s and their %s: %s.", prose.Plural(k.workers, "worker"), v.pool(), prose.Plural(k.Blocks, "block"), v.Window, spread, strings.Join(figures, ", ")))
+		if broken := k.Breaks(v.slo); broken != nil {
+			lines = append(lines, fmt.Sprintf("With %s, %s over all requests.", prose.Plural(k.workers, "worker"), strings.Join(broken, " and ")))
+		}
 		if k.Failed > 0 {
 			lines = append(lines, fmt.Sprintf("With %s, %s of all %s requests had no good reply.",
 				prose.Plural(k.workers, "worker"), prose.Grouped(strconv.Itoa(k.Failed)), prose.Grouped(strconv.Itoa(k.Requests))))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"schedlab/internal/expect"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -222,10 +223,24 @@ type Keeping struct {
 	// Figures holds the spread of each term's metric over the blocks, by metric, in the term's
 	// unit.
 	Figures map[string]*record.Spread `json:"figures"`
+	// Whole holds each quantile of the terms over the requests of all valid blocks together, in seconds. It
+	// can break a term that most blocks keep.
+	Whole map[string]float64 `json:"whole"`
 	// Requests are those of all valid blocks, and Failed of them had no good reply. A block with many
 	// failures does not show in a median.
 	Requests int `json:"requests"`
 	Failed   int `json:"failed"`
+}
+
+// Breaks returns the quantiles of an SLO that the requests of all blocks together break, each with its
+// figure: "p99 13.6 ms".
+func (k Keeping) Breaks(slo stats.SLO) (broken []string) {
+	for _, term := range slo {
+		if v, ok := k.Whole[term.Metric]; ok && !term.Holds(v) {
+			broken = append(broken, term.Metric+" "+prose.Seconds(v))
+		}
+	}
+	return broken
 }
 
 // Keep decides whether the baseline and each challenger keep an SLO, in plan order. It reads the
@@ -275,16 +290,17 @@ func quantiles(t record.TrialRecord, slo stats.SLO) map[string]float64 {
 
 // keeping decides whether one arm keeps the SLO.
 func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
-	k := Keeping{Arm: arm, Blocks: len(g.valid), Answer: record.Undecided, Figures: map[string]*record.Spread{}}
+	k := Keeping{Arm: arm, Blocks: len(g.valid), Answer: record.Undecided, Figures: map[string]*record.Spread{}, Whole: map[string]float64{}}
 	if why := g.refuseRun(); !why.None() {
 		k.Answer, k.Reason = record.NoAnswer, why
 		return k
 	}
-	values := map[string][]float64{}
+	values, all := map[string][]float64{}, record.NewHistogram()
 	for i, block := range g.valid {
 		// All terms together: a block that breaks one term breaks the SLO.
 		kept, w := true, g.windows[block][arm]
 		k.Requests, k.Failed = k.Requests+w.Requests, k.Failed+w.Requests-w.Good
+		all.Merge(w.Hist)
 		for _, term := range slo {
 			v, ok := w.quantiles[term.Metric]
 			if term.Quantile == 0 {
@@ -305,6 +321,11 @@ func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
 	}
 	for metric, v := range values {
 		k.Figures[metric] = record.SpreadOf(v)
+	}
+	for _, term := range slo {
+		if term.Quantile > 0 {
+			k.Whole[term.Metric] = all.Quantile(term.Quantile).Seconds()
+		}
 	}
 	switch {
 	case k.Answer != record.Undecided:

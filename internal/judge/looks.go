@@ -17,6 +17,7 @@ import (
 type Aim struct {
 	Expectations bool      // ask for the expectations alone, whatever verdicts are open
 	Standings    bool      // do not wait for verdicts that cannot change an arm's standing
+	Whole        bool      // wait for verdicts that seem to need more blocks than there is room for
 	SLO          stats.SLO // ask whether each arm keeps it, if not nil
 	Outcome      *string   // ask for the [Outcome] of this metric, if not nil
 }
@@ -30,6 +31,9 @@ func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
 		return nil, false
 	}
 	now, aim := j.judge(), j.aim
+	if aim.Whole {
+		room = 0
+	}
 	switch {
 	case aim.SLO != nil:
 		ends = !slices.ContainsFunc(now.keepings(aim.SLO), func(k Keeping) bool { return !k.Answer.Decided() })

@@ -106,8 +106,8 @@ var (
 	TooFewBlocks    = Sentence("too-few-blocks", `{{plural .Values.blocks "block"}}: too few to decide`)
 	DisturbedProbe  = Sentence("disturbed-probe", `others took {{percent .Values.taken}} of its CPU time{{with .Names.most}} (most: {{.}}){{end}} in every measurement of its highest rate (X_max): it may do more, so a rate that is a share of X_max may be a smaller share; end them and run it again`)
 	ParsersDiffer   = Sentence("parsers-differ", `HTTP parsers differ too: {{.Names.parsers}}{{with .Names.control}}; --arm {{.}} tells parser and model apart{{end}}`)
-	BudgetEnded     = Sentence("budget-ended", `{{with .Names.open}}{{.}}{{else}}{{plural .Values.open "verdict"}}{{end}} {{if eq .Values.open 1.0}}is{{else}}are{{end}} open after {{plural .Values.blocks "block"}}, and the budget of {{time .Values.budget}} has no room for the blocks that would decide {{if eq .Values.open 1.0}}it{{else}}them{{end}}: `+
-		`{{if .Values.room}}--budget {{time .Values.needed}} has room for {{count .Values.room}} blocks, which may be enough{{else}}{{count .Values.most}} blocks, the most, would not be enough; {{if .Values.window}}--window {{time .Values.window}} --budget {{time .Values.needed}} would be{{else}}nor would a budget of half an hour{{end}}{{end}}`)
+	BudgetEnded     = Sentence("budget-ended", `{{with .Names.open}}{{.}}{{else}}{{plural .Values.open "verdict"}}{{end}} {{if eq .Values.open 1.0}}is{{else}}are{{end}} open after {{plural .Values.blocks "block"}}: `+
+		`{{if .Values.room}}--budget {{time .Values.needed}} has room for {{count .Values.room}}, which may be enough{{else}}{{if lt .Values.blocks .Values.most}}as noisy as these, {{end}}{{count .Values.most}} blocks, the most, are not enough; {{if .Values.window}}--window {{time .Values.window}} --budget {{time .Values.needed}} should be{{else}}nor is a budget of half an hour{{end}}{{end}}`)
 )
 
 // byWeight lists doubts by their effect on the answer: first the doubts that decide whether there is an answer,

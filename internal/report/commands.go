@@ -298,7 +298,7 @@ func choiceDocument(c record.Choice) document.Document {
 	facts = append(facts, labelled("SLO", when(c.Verified == nil && c.Asked.Names["slo"] != "", "%s is not judged yet: the test does that for each model (--verify)", c.Asked.Names["slo"]))...)
 	test := labelled("Test it:", c.Test)
 	if v := c.Verified; v != nil {
-		facts = slices.Concat(facts, labelled("Tested", v.Why.String()), labelled("SLO", each(v.SLO, answered)...), labelled("Met", each(v.Keeps, record.Fact.String)...))
+		facts = slices.Concat(facts, labelled("Tested", v.Why.String()), labelled("SLO", each(v.SLO, answered)...), labelled("Kept", each(v.Keeps, record.Fact.String)...))
 		test = labelled("Record:", v.Dir)
 	}
 	return document.Document{Answer: c.Headline, Parts: []document.Part{

@@ -121,16 +121,16 @@ func TestAttackAnswersOnAScreen(t *testing.T) {
 	}
 }
 
-// A tested choice says for each model whether it met the SLO.
-func TestChoiceSaysWhoMetTheSLO(t *testing.T) {
+// A tested choice says for each model whether it kept the SLO.
+func TestChoiceSaysWhoKeptTheSLO(t *testing.T) {
 	t.Parallel()
-	met := record.Fact{Code: "test", Text: "pool met p99<=10ms"}
-	broke := record.Fact{Code: "test", Text: "goroutine did NOT meet p99<=10ms"}
+	kept := record.Fact{Code: "test", Text: "pool kept p99<=10ms in 12 of 12 blocks"}
+	broke := record.Fact{Code: "test", Text: "goroutine did NOT keep p99<=10ms"}
 	var got strings.Builder
-	if err := WriteChoice(&got, "text", record.Choice{Verified: &record.ChoiceTest{Keeps: []record.Fact{met, broke}, Dir: "runs/x"}}); err != nil {
+	if err := WriteChoice(&got, "text", record.Choice{Verified: &record.ChoiceTest{Keeps: []record.Fact{kept, broke}, Dir: "runs/x"}}); err != nil {
 		t.Fatal(err)
 	}
-	if !regexp.MustCompile(`(?m)^ *Met +pool met p99<=10ms\n +goroutine did NOT meet p99<=10ms`).MatchString(got.String()) {
+	if !regexp.MustCompile(`(?m)^ *Kept +pool kept p99<=10ms in 12 of 12 blocks\n +goroutine did NOT keep p99<=10ms`).MatchString(got.String()) {
 		t.Errorf("got %s", &got)
 	}
 }

@@ -142,7 +142,7 @@ func TestHintsNameWhatTheyAreAbout(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, headline)
 	}
 	const below = "not decided: pool at p50 (leans slower): about 20 blocks would decide; pool at p90 (leans slower): about 28 blocks would decide; " +
-		"pool at p99: no --window up to a minute would decide: it is too noisy here"
+		"pool at p99: as noisy as here, no --window up to a minute would decide"
 	if got := strings.ReplaceAll(openVerdicts(r), nbsp, " "); got != below {
 		t.Errorf("got  %s\nwant %s", got, below)
 	}

@@ -136,8 +136,8 @@ func TestSentences(t *testing.T) {
 		{v("SLOWER", 5.25, 4, 12.5, 0, 0, ""), "b is SLOWER than a at p50: ×5.2 (95 % interval ×4.0 to ×12), slower in 12 of 12 blocks"},
 		{v("SAME", 1.0001, 0.985, 1.013, 5, 0, ""), "b is the SAME as a at p50: ±0 % (95 % interval -1.5 % to +1.3 %), within ±10 %"},
 		{v("INCONCLUSIVE", 1.03, 0.9, 1.2, 5, 31, ""), "b against a at p50 is INCONCLUSIVE after 12 blocks: +3.0 % (95 % interval -10 % to +20 %), about 31 blocks would decide"},
-		{v("INCONCLUSIVE", 1.03, 0.2, 9, 5, 201, ""), "b against a at p50 is INCONCLUSIVE after 12 blocks: +3.0 % (95 % interval -80 % to ×9.0), --window 5.1s --budget 7m would decide"},
-		{v("INCONCLUSIVE", 1.03, 0.1, 9, 5, 8784, ""), "b against a at p50 is INCONCLUSIVE after 12 blocks: +3.0 % (95 % interval -90 % to ×9.0), no --window up to a minute would decide: it is too noisy here"},
+		{v("INCONCLUSIVE", 1.03, 0.2, 9, 5, 201, ""), "b against a at p50 is INCONCLUSIVE after 12 blocks: +3.0 % (95 % interval -80 % to ×9.0), --window 5.1s --budget 7m should decide"},
+		{v("INCONCLUSIVE", 1.03, 0.1, 9, 5, 8784, ""), "b against a at p50 is INCONCLUSIVE after 12 blocks: +3.0 % (95 % interval -90 % to ×9.0), as noisy as here, no --window up to a minute would decide"},
 		{v("REFUSED", 0, 0, 0, 0, 0, "lag p99 3 ms, limit 1 ms"), "b against a at p50 is REFUSED: lag p99 3 ms, limit 1 ms"},
 		{v("", 0, 0, 0, 0, 0, ""), "b against a at p50 is REFUSED: no reason recorded"},
 		{v("FASTER", 0.8, 0.68, 0.9996, 11, 0, ""), "b is FASTER than a at p50: -20 % (95 % interval -32 % to -0.04 %), faster in 11 of 12 blocks"},
@@ -379,18 +379,18 @@ func TestErrors(t *testing.T) {
 // A hint has the flags that would do, from the noise that was seen.
 func TestHintsSayHowMuch(t *testing.T) {
 	t.Parallel()
-	for needed, want := range map[int]string{161: "--window 2.1s --budget 6m would decide", 4_000: "no --budget up to 30m would decide: it is too noisy here", 50_000: "no --window up to a minute would decide: it is too noisy here"} {
+	for needed, want := range map[int]string{161: "--window 2.1s --budget 6m should decide", 4_000: "as noisy as here, no --budget up to 30m would decide", 50_000: "as noisy as here, no --window up to a minute would decide"} {
 		if got := remedy(&record.Result{Warmup: .4, Window: .5, Arms: make([]record.Arm, 3)}, needed); got != want {
 			t.Errorf("%d blocks: got %q, want %q", needed, got, want)
 		}
 	}
 	ended := record.Fact{Code: "budget-ended", Values: record.Values{"budget": 75, "blocks": 40, "open": 2, "most": 40, "window": 2.1, "needed": 341}}
-	const want = "2 verdicts are open after 40 blocks, and the budget of 1m15s has no room for the blocks that would decide them: 40 blocks, the most, would not be enough; --window 2.1s --budget 5m41s would be"
+	const want = "2 verdicts are open after 40 blocks: 40 blocks, the most, are not enough; --window 2.1s --budget 5m41s should be"
 	if got := ended.String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	// The remedy of a verdict is the doubt's where that covers it, so that a report has one estimate.
-	for needed, want := range map[int]string{161: "--window 2.1s --budget 5m41s would decide", 200: "--window 2.5s --budget 6m would decide"} {
+	for needed, want := range map[int]string{161: "--window 2.1s --budget 5m41s should decide", 200: "--window 2.5s --budget 6m should decide"} {
 		if got := remedy(&record.Result{Warmup: .4, Window: .5, Arms: make([]record.Arm, 3), Doubts: []record.Fact{ended}}, needed); got != want {
 			t.Errorf("%d blocks with a doubt: got %q, want %q", needed, got, want)
 		}
@@ -401,7 +401,7 @@ func TestHintsSayHowMuch(t *testing.T) {
 	}
 	ended.Names = record.Names{"open": "pool in goodput"}
 	ended.Values["open"] = 1
-	const named = "pool in goodput is open after 40 blocks, and the budget of 1m15s has no room for the blocks that would decide it: 40 blocks"
+	const named = "pool in goodput is open after 40 blocks: 40 blocks"
 	if got := ended.String(); !strings.HasPrefix(got, named) {
 		t.Errorf("got  %q\nwant %q", got, named)
 	}

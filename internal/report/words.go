@@ -97,14 +97,14 @@ func remedy(r *record.Result, needed int) string {
 	}
 	window := stats.Widened(r.Window, needed)
 	if window == 0 {
-		return "no --window up to a minute would decide: it is too noisy here"
+		return "as noisy as here, no --window up to a minute would decide"
 	}
 	// Else the budget is in whole minutes, for every arm has a trial in each block.
 	budget := cmp.Or(planned("window", window), time.Duration(math.Ceil(float64(mostBlocks*len(r.Arms))*(r.Warmup+window+trial)/60))*time.Minute)
 	if budget > stats.LongestBudget {
-		return fmt.Sprintf("no --budget up to %.0fm would decide: it is too noisy here", stats.LongestBudget.Minutes())
+		return fmt.Sprintf("as noisy as here, no --budget up to %.0fm would decide", stats.LongestBudget.Minutes())
 	}
-	return fmt.Sprintf("--window %v --budget %s would decide", record.Duration(window), strings.Replace(budget.String(), "m0s", "m", 1))
+	return fmt.Sprintf("--window %v --budget %s should decide", record.Duration(window), strings.Replace(budget.String(), "m0s", "m", 1))
 }
 
 // needed describes what would decide an undecided verdict, after a comma; "" if that is unknown.
