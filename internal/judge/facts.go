@@ -53,7 +53,7 @@ var (
 	causeNoBlocks    = record.Sentence("no-blocks", `{{if .Values.ran}}the data of {{plural .Values.ran "block"}} are wrong or not whole{{else}}no block has run{{end}}{{if ne .Names.status "complete"}}: the run was cut short{{end}}`)
 	causeUnfit       = record.Sentence("unfit", `{{if .Values.block}}in block {{count .Values.block}} {{.Arm}} has no {{.Metric}} that can be compared{{else}}{{.Names.error}}{{end}}`)
 	causeNoReplies   = record.Sentence("no-replies", `in block {{count .Values.block}} {{.Arm}} answered none of its requests{{if .Values.late}} before the window ended{{end}}, so that it has no {{.Metric}}`)
-	causeFewRequests = record.Sentence("few-requests", `too few requests: {{with .Values.requests}}{{count .}} a window, {{end}}{{.Metric}} needs {{count .Values.needed}}{{with .Values.window}}; --window {{time .}} holds as many{{else}}{{if not .Values.requests}} (--window){{end}}{{end}}`)
+	causeFewRequests = record.Sentence("few-requests", `too few requests: {{with .Values.requests}}{{count .}} a window, {{end}}{{.Metric}} needs {{count .Values.needed}}{{with .Values.window}}; --window {{time .}}{{with $.Values.budget}} --budget {{time .}} hold{{else}} holds{{end}} as many{{else}}{{if not .Values.requests}} (--window){{end}}{{end}}`)
 	causeUnknownCPU  = record.Sentence("unknown-cpu", `the server CPU time of {{.Arm}} is not known`)
 	causeErrors      = record.Sentence("errors", `errors: {{range $i, $f := .Because}}{{if $i}} and {{end}}{{say $f}}{{end}}, above {{printf "%.1f" .Values.limit_percent}} %: mostly {{.Names.mostly}}`)
 	tooManyFailed    = record.Sentence("too-many-failed", `{{.Arm}} failed {{count .Values.errors}} of {{count .Values.requests}} requests ({{percentf "%.2f" .Values.share}})`)

@@ -225,8 +225,8 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 		values := record.Values{"needed": runMargin * float64(stats.MinRequests(m.Quantile))}
 		if rate := LowestRate(b.run.Plan); !math.IsInf(rate, 1) {
 			values["requests"] = rate * b.run.Plan.Window
-			if window := b.windowFor(m, values["needed"]/rate); window > 0 {
-				values["window"] = window
+			if would := b.windowFor(m, values["needed"]/rate); would.Window > 0 {
+				values["window"], values["budget"] = would.Window, would.Budget
 			}
 		}
 		return record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values}
@@ -243,16 +243,16 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 	return why
 }
 
-// windowFor returns the window, in seconds, that would hold enough requests for a quantile which needs
-// a window of least seconds: the one that the plan's doubt advises, if it has that doubt; 0 for none.
-func (b blocks) windowFor(m stats.Metric, least float64) float64 {
+// windowFor returns the window that would hold enough requests for a quantile which needs one of least
+// seconds, and the budget for it: what the plan's doubt advises, if it has that doubt; zero for none.
+func (b blocks) windowFor(m stats.Metric, least float64) (would record.WouldDo) {
 	if f := b.run.Plan.Feasible; f != nil && f.Would != nil && slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked && u.Metric == m.Name }) {
-		return f.Would.Window
+		return *f.Would
 	}
-	if math.IsInf(least, 1) {
-		return 0
+	if !math.IsInf(least, 1) {
+		would.Window = stats.Widened(least, 0)
 	}
-	return stats.Widened(least, 0)
+	return would
 }
 
 // starvesTooMany reports whether more than starvedLimit of an arm's connections starved in a window while no time
