@@ -162,6 +162,7 @@ func TestFaults(t *testing.T) {
 		{"governor", set("sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "powersave"), Warn, "powersave on CPU 3", "echo performance"},
 		{"governor", set("sys/devices/system/cpu/cpufreq/boost", "1"), Warn, "turbo on", "echo 0 > /sys/devices/system/cpu/cpufreq/boost"},
 		{"other programs", func(m *Machine) { m.Usage.Others = []host.Program{{PID: 1234, Name: "hog", CPU: 1, CPUs: .98}} }, Bad, "hog (pid 1234) 98 % of CPU 1", "measure when they are idle, or stop them if they are yours"},
+		{"other programs", func(m *Machine) { m.Usage.Others = []host.Program{{PID: 1234, Name: "hog", CPU: 1, CPUs: 1.97}} }, Bad, "hog (pid 1234) 197 % of a CPU, last on CPU 1", "measure when they are idle, or stop them if they are yours"},
 		{"other programs", func(m *Machine) {
 			m.Usage.Others = []host.Program{{PID: 12, Name: "a", CPU: 1, CPUs: .04}, {PID: 13, Name: "b", CPU: 2, CPUs: .05}}
 		}, Warn, "b (pid 13)", "measure when they are idle"},

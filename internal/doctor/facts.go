@@ -22,7 +22,7 @@ var (
 	clockRate        = sentences("clock-rate", `{{template "first" .}}`, `{{template "others" .}}`, `as root: {{with .Names.turbo}}echo {{$.Names.off}} > /{{.}}{{if $.Values.governors}}; {{end}}{{end}}{{if .Values.governors}}for f in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance > $f; done{{end}}`)
 	governor         = record.Sentence("governor", `{{with .Names.turbo}}turbo {{.}}{{else}}{{.Names.governor}} on CPU {{.Names.cpus}}{{end}}`)
 	othersNow        = sentences("others-now", `{{template "first" .}}`, `{{template "others" .}}{{if .Because}}, {{end}}over {{round .Values.watched .01}}`, `{{if .Names.pids}}measure when they are idle, or stop them if they are yours{{else}}look for them on the host (top), and let them end or keep them off these CPUs (taskset, --cpuset-cpus){{end}}`)
-	programNow       = record.Sentence("program-now", `{{.Names.program}} (pid {{count .Values.pid}}) {{percent .Values.share}} of CPU {{count .Values.cpu}}`)
+	programNow       = record.Sentence("program-now", `{{.Names.program}} (pid {{count .Values.pid}}) {{percent .Values.share}} of {{if gt .Values.share 1.0}}a CPU, last on {{end}}CPU {{count .Values.cpu}}`)
 	unseenNow        = record.Sentence("unseen-now", `{{printf "%.1f" .Values.cpus}} CPUs busy with programs that are not seen from here`)
 	loadAverage      = record.Sentence("load-average", `load average {{.Names.average}}`)
 	stealNow         = sentences("steal-now", `{{percentf "%.1f" .Values.share}} of the CPUs' time over {{round .Values.watched .01}}`, ``, `use a machine with CPUs of its own (a dedicated instance), or another hour`)
