@@ -628,7 +628,9 @@ func Tested(c record.Choice, t *record.ChoiceTest, disturbed []record.Fact) reco
 		}
 	}
 	names, values := c.Answer.Names, c.Answer.Values
-	names["kept"], names["broken"] = least.Names["slo"], strings.Join(broken, " and ")
+	if names["kept"] = least.Names["slo"]; len(broken) > 0 {
+		names["broken"] = strings.Join(broken, " and ")
+	}
 	values["tested"], values["least"], values["blocks"] = float64(len(t.Keeps)), least.Values["kept"], least.Values["blocks"]
 	return c
 }
@@ -640,9 +642,10 @@ func Keeps(slo stats.SLO, kept []judge.Keeping) (all []record.Fact) {
 		return nil
 	}
 	for _, k := range kept {
-		f := record.Fact{Code: chooseKeeps, Arm: k.Arm, Values: record.Values{"kept": float64(k.Kept), "blocks": float64(k.Blocks)}, Names: record.Names{
-			"slo": slo.String(), "answer": string(k.Answer), "broken": strings.Join(k.Breaks(slo), ", "),
-		}}
+		f := record.Fact{Code: chooseKeeps, Arm: k.Arm, Names: record.Names{"slo": slo.String(), "answer": string(k.Answer)}, Values: record.Values{"kept": float64(k.Kept), "blocks": float64(k.Blocks)}}
+		if broken := k.Breaks(slo); broken != nil {
+			f.Names["broken"] = strings.Join(broken, ", ")
+		}
 		if k.Answer == record.NoAnswer && !k.Reason.None() {
 			f.Because = []record.Fact{k.Reason}
 		}
