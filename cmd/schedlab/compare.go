@@ -143,7 +143,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	// A single comparison asks for the expectations of the command line alone, or without any
 	// expectation for the standing of every arm. A pack wants every verdict. Whoever gives a budget wants
 	// it used: what a run needs is estimated from its blocks so far, and a disturbed one spoils the estimate.
-	f.Aim.Expectations, f.Aim.Whole = len(f.expect) > 0 && len(asked) == 1, f.Budget > 0
+	f.Aim.Expectations, f.Aim.WholeBudget = len(f.expect) > 0 && len(asked) == 1, f.Budget > 0
 	f.Aim.Standings = len(asked) == 1 && len(asked[0].Assertions()) == 0
 	if f.Aim.Expectations {
 		f.Must = f.expect

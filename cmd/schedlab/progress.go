@@ -100,7 +100,7 @@ func (p *progress) update(doing string, done, total int, left time.Duration) {
 	}
 }
 
-// write writes a line for a program. If nobody reads any longer, the run ends as by Ctrl-C.
+// write writes a line for a program. When the program has stopped reading, the run stops as on Ctrl-C.
 func (p *progress) write(line record.Progress) {
 	if p.lines.Encode(line) == nil || p.unread {
 		return
@@ -308,7 +308,7 @@ func (s screen) draw(columns, rows int, colour bool) string {
 	for _, a := range s.Arms {
 		names = max(names, utf8.RuneCountInString(a.Name))
 	}
-	// A sparkline has a column for each block, as far as there is room.
+	// A sparkline has one column per block, if there is room.
 	room := max(columns-utf8.RuneCountInString(row("", 0, "p50", "p99", "goodput", "accepted", "done", "open", "")), 1)
 	names = max(min(names, room*2/3), 2)
 	room = max(min(room-names, slices.Max(stats.Looks())), 0)

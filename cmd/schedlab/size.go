@@ -69,7 +69,7 @@ func (f *adviceFlags) bind(fl *pflag.FlagSet) {
 	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify"+progressHelp, progressKinds...)
 }
 
-// mistakes are those of the flags that both commands have.
+// mistakes checks the flags that size and choose share.
 func (f *adviceFlags) mistakes(fl *pflag.FlagSet) mistakes {
 	return mistakes{
 		{f.rate.PerSecond == 0, "--rate is missing; say how many requests come, like --rate 300/s"},

@@ -10,8 +10,8 @@ import (
 	"schedlab/internal/ui"
 )
 
-// newUI makes the command that serves the pages of package ui. A comparison that they start is this
-// program's compare, as a process of its own.
+// newUI makes the command that serves the pages of package ui. They start each comparison as a separate
+// `schedlab compare`.
 func newUI() *cobra.Command {
 	var c ui.Config
 	var addr string

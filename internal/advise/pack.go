@@ -342,7 +342,7 @@ func ParsePack(text string) (Pack, error) {
 				}
 			}
 		}
-		// Whether a metric is primary is not in the file: it is what this program takes it for now.
+		// The file does not say which metrics are primary: this program's own table does.
 		v := record.Verdict{
 			Metric: line[2], Primary: stats.MetricOf(line[2]).Primary, Arm: line[3], Baseline: line[4], Verdict: stats.Decision(line[5]),
 			Ratio: figures[0], Low: figures[1], High: figures[2], Blocks: int(figures[3]),

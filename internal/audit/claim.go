@@ -10,8 +10,8 @@
 //
 // Most knowledge is data. tools/*.txt tell how each tool prints its figures and which equations
 // hold between them. findings.txt lists every check: its class, its law, its sentence, its
-// numbers and, where an equation is enough, what must hold. The other checks are Go functions:
-// judge.go has those of one run, across.go those of several.
+// numbers and, where an equation is enough, what must hold. The other checks are Go functions, in
+// judge.go for one run and in across.go for several.
 package audit
 
 import (

@@ -98,7 +98,7 @@ func (p *plan) takeSearch() error {
 	p.Estimate = (p.budget + fixedCost).Seconds()
 	slowest := 0.0 // largest time limit of the objective, seconds
 	for _, t := range p.slo {
-		if t.Quantile > 0 || t.Metric == "mean" {
+		if t.Timed() {
 			slowest = max(slowest, t.Limit)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 type Aim struct {
 	Expectations bool      // ask for the expectations alone, whatever verdicts are open
 	Standings    bool      // do not wait for verdicts that cannot change an arm's standing
-	Whole        bool      // wait for verdicts that seem to need more blocks than there is room for
+	WholeBudget  bool      // wait for verdicts that seem to need more blocks than there is room for
 	SLO          stats.SLO // ask whether each arm keeps it, if not nil
 	Outcome      *string   // ask for the [Outcome] of this metric, if not nil
 }
@@ -31,7 +31,7 @@ func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
 		return nil, false
 	}
 	now, aim := j.judge(), j.aim
-	if aim.Whole {
+	if aim.WholeBudget {
 		room = 0
 	}
 	switch {

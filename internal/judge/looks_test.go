@@ -207,7 +207,7 @@ func TestLookKnowsItsRoom(t *testing.T) {
 			t.Errorf("slower in %d of 12 blocks, room for %d: ends %v, want %v", c.blocks, c.room, ends, c.ends)
 		}
 	}
-	if _, ends := toward(t, Aim{Whole: true}, slowerIn(6)).Look(14); ends {
+	if _, ends := toward(t, Aim{WholeBudget: true}, slowerIn(6)).Look(14); ends {
 		t.Error("the whole budget is to be used: the run ends with an open verdict")
 	}
 	if _, ends := taken(t, synthetic{times: noisy}).Look(14); ends {

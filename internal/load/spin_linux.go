@@ -54,7 +54,7 @@ type spinner struct {
 	stop    atomic.Bool
 	err     error // ends the load
 
-	ends   *endings // nil: nobody is told when a request of an open loop ends
+	ends   *endings // told when a request of an open loop ends; may be nil
 	stream *stream  // nil: the log holds the whole schedule
 
 	dialled, exhausted uint64

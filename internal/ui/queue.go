@@ -145,7 +145,7 @@ func (s *Server) run(ctx context.Context, j *job) {
 	cmd.Stderr = &lines{take: func(line []byte) { s.take(j, line) }}
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, stopWithin
 	// A separate process group: Ctrl-C on the terminal reaches it once, by us. If this program is killed,
-	// nobody reads the progress any longer, and the comparison ends as by Ctrl-C.
+	// the comparison can write no more progress, and stops as on Ctrl-C.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err := cmd.Run()
 	s.change(func() {

@@ -5,8 +5,8 @@
 // The files: server.go is who may ask what; queue.go makes a command line of the form and runs the
 // comparisons, one at a time; pages.go answers, with the templates in pages.html.
 //
-// While a window is measured, this package does nothing unless a browser asks: a browser is told of news
-// when the comparison writes a line of progress, which it does between windows. There is no clock.
+// While a window is measured, this package does nothing unless a browser asks. It has no clock: browsers get
+// news when the comparison writes a line of progress, which it does between windows.
 package ui
 
 import (
