@@ -443,3 +443,102 @@ func TestCompareCopiesRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A factor that all ratios may be wrong by widens the interval to both sides, and can undo a decision.
+func TestCompareOff(t *testing.T) {
+	t.Parallel()
+	near := func(a, b float64) bool { return math.Abs(a/b-1) < 1e-12 }
+	base, arm := blocks(1.2, 1.3, 1.4)
+	for off, want := range map[float64]Decision{0: Slower, 0.1: Slower, 0.19: Inconclusive} {
+		c := CompareOff(metric(t, "p50"), base, arm, 1, off)
+		if c.Decision != want || !near(c.Ratio, 1.3) || !near(c.Low, 1.2/math.Exp(off)) || !near(c.High, 1.4*math.Exp(off)) {
+			t.Errorf("off by %v: got %s, %v (%v to %v), want %s", off, c.Decision, c.Ratio, c.Low, c.High, want)
+		}
+	}
+	base, arm = blocks(1/1.05, 1, 1.05)
+	for off, want := range map[float64]Decision{0: Same, 0.04: Same, 0.05: Inconclusive} {
+		if c := CompareOff(metric(t, "p50"), base, arm, 1, off); c.Decision != want {
+			t.Errorf("off by %v: got %s, want %s", off, c.Decision, want)
+		}
+	}
+	// An interval 1.23 times as wide as SAME allows needs 19 blocks, so the look at 20. The factor leaves 4.5 % of the 10 %,
+	// and no block lies within: none is bad luck.
+	base, arm = blocks(1/1.07, 1, 1.07)
+	if c := CompareOff(metric(t, "p50"), base, arm, 1, 0.05); c.Needed != 20 || c.Least != 20 {
+		t.Errorf("needs %d, at least %d", c.Needed, c.Least)
+	}
+}
+
+// Ten blocks with two runs of the baseline decide what ten with one do, from the ratios to both.
+func TestCompareCopiesDecides(t *testing.T) {
+	t.Parallel()
+	base, twin := slices.Repeat([]float64{2}, 12), slices.Repeat([]float64{4}, 12)
+	for _, tt := range []struct {
+		arm, ratio, low, high float64
+		want                  Decision
+		needed                int
+	}{
+		{8, math.Sqrt(8), 2, 4, Slower, 0},
+		{1, math.Sqrt(.125), .25, .5, Faster, 0},
+		{math.Sqrt(8), 1, math.Sqrt(.5), math.Sqrt2, Inconclusive, 159}, // a block in 13.2 as wide as twice the margin
+		{4, math.Sqrt2, 1, 2, Inconclusive, 159},
+	} {
+		c := CompareCopies(metric(t, "p50"), base, twin, slices.Repeat([]float64{tt.arm}, 12), 1)
+		if c.Decision != tt.want || math.Abs(c.Ratio-tt.ratio)+math.Abs(c.Low-tt.low)+math.Abs(c.High-tt.high) > 1e-12 || c.Needed != tt.needed || c.Blocks != 12 {
+			t.Errorf("an arm of %v: got %+v, want %s, %v (%v to %v), %d needed", tt.arm, c, tt.want, tt.ratio, tt.low, tt.high, tt.needed)
+		}
+	}
+	// The more comparisons, the wider.
+	mixed := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	low := func(comparisons int) float64 {
+		return CompareCopies(metric(t, "p50"), base[:10], base[:10], mixed, comparisons).Low
+	}
+	if one, ten := low(1), low(10); one != 1 || ten != .5 {
+		t.Errorf("the interval of one comparison begins at %v and of ten at %v", one, ten)
+	}
+}
+
+// How many blocks an undecided comparison needs, as they fell so far and with one dissenting block less.
+func TestCompareNeeds(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name          string
+		up, same      int // blocks with 30 % more, and with 2 % more
+		down          int // with 30 % less
+		lean          Decision
+		needed, least int
+	}{
+		{"one against", 10, 0, 1, Slower, 20, 12},
+		{"two against", 14, 0, 2, Slower, 24, 20},
+		{"one beyond the margin", 1, 11, 0, "", 20, 13},
+		{"two beyond it", 2, 12, 0, "", 20, 20},
+		{"two beyond it to each side", 2, 12, 2, "", 20, 20},
+	} {
+		var base, arm []float64
+		for i := range tt.up + tt.same + tt.down {
+			r := 1.02
+			if i < tt.down {
+				r = 1 / 1.3
+			} else if i < tt.down+tt.up {
+				r = 1.3
+			}
+			base, arm = append(base, 1), append(arm, r)
+		}
+		c := Compare(metric(t, "p50"), base, arm, 6)
+		if c.Decision != Inconclusive || c.Lean != tt.lean || c.Needed != tt.needed || c.Least != tt.least {
+			t.Errorf("%s: %s, leans %q, needs %d, at least %d; want %q, %d, %d", tt.name, c.Decision, c.Lean, c.Needed, c.Least, tt.lean, tt.needed, tt.least)
+		}
+	}
+}
+
+func TestDecisions(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[Decision]bool{Faster: true, Slower: true, Higher: true, Lower: true, Same: false, Inconclusive: false, Refused: false, "": false} {
+		if d.Differs() != want {
+			t.Errorf("%q differs: %v", d, !want)
+		}
+	}
+	if got := strings.Join(Names(Quantiles()), " "); got != "p50 p90 p99" {
+		t.Errorf("quantiles: %s", got)
+	}
+}

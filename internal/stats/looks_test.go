@@ -239,3 +239,13 @@ func TestSameErrsAtOneEnd(t *testing.T) {
 		}
 	}
 }
+
+// Ranks are whole numbers, so a part of the error is never spent: an eighth of it at most of one comparison.
+func TestUnspent(t *testing.T) {
+	t.Parallel()
+	for comparisons, want := range map[int]float64{0: .0063868, 1: .0063868, 6: .0032076} {
+		if got := Unspent(comparisons); math.Abs(got-want) > 1e-7 {
+			t.Errorf("%d comparisons: %v left, want %v", comparisons, got, want)
+		}
+	}
+}

@@ -143,3 +143,22 @@ func TestTermRequests(t *testing.T) {
 		}
 	}
 }
+
+func TestTermsOfTime(t *testing.T) {
+	t.Parallel()
+	slo, err := ParseSLO("mean<=2ms,p99<=10ms,errors<=0.1%,goodput>=500/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, timed := range []bool{true, true, false, false} {
+		if slo[i].Timed() != timed {
+			t.Errorf("%v promises a time: %v", slo[i], !timed)
+		}
+	}
+	if g := slo.Goodput(); g != slo[3] {
+		t.Errorf("the goodput term is %v", g)
+	}
+	if none := slo[:3].Goodput(); none != (Term{}) {
+		t.Errorf("a goodput term of %v", none)
+	}
+}
