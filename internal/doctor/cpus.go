@@ -179,31 +179,32 @@ const (
 // tick is the resolution of the CPU times that Linux shows to user space: USER_HZ is 100.
 const tick = 10 * time.Millisecond
 
-// others looks for programs other than this one on the CPUs in use. A program counts with the CPU
-// on which it ran last. The load average is only told: it covers all CPUs.
+// others looks for programs other than this one on the CPUs in use. The load average is only told: it
+// covers all CPUs.
 func (m *Machine) others() seen {
-	u := m.Usage
-	if u.Interval == 0 {
+	o := m.Others
+	if o == nil {
 		return untold(nil)
 	}
-	used := m.used()
 	// A ratio of less than 2.5 ticks cannot be told from 0.
-	least := max(someForeign, 2.5*float64(tick)/float64(u.Interval))
-	sum := 0.0
+	least := max(someForeign, 2.5*tick.Seconds()/o.Seconds)
+	sum, unseen := 0.0, 0.0
 	var found []record.Fact
 	var pids []string
-	for _, p := range u.Others {
-		if len(used) > 0 && !slices.Contains(used, p.CPU) {
-			continue
-		}
-		sum += p.CPUs
-		// The list begins with the busiest. A program that takes a trifle is not worth a name.
-		if len(pids) < mostNamed && p.CPUs > someForeign/mostNamed {
-			pids = append(pids, strconv.Itoa(p.PID))
-			found = append(found, record.Fact{
-				Code: programNow, Names: record.Names{"program": p.Name},
-				Values: record.Values{"pid": float64(p.PID), "share": p.CPUs, "cpu": float64(p.CPU)},
-			})
+	for _, t := range o.Troubles {
+		switch t.Cause {
+		case record.Passing:
+			unseen = t.Share * float64(len(m.used()))
+		case record.Program:
+			sum += t.Share
+			// The list begins with the busiest. A program that takes a trifle is not worth a name.
+			if len(pids) < mostNamed && t.Share > someForeign/mostNamed {
+				pids = append(pids, strconv.Itoa(t.PID))
+				found = append(found, record.Fact{
+					Code: programNow, Names: record.Names{"program": t.Program},
+					Values: record.Values{"pid": float64(t.PID), "share": t.Share, "cpu": float64(t.CPU)},
+				})
+			}
 		}
 	}
 	if sum <= least { // no program is in the way; if sum is larger and pids is empty, many small programs run
@@ -211,18 +212,18 @@ func (m *Machine) others() seen {
 	}
 	// Programs of another container, or of the host, show only as CPU time that no visible program
 	// used.
-	if u.Unseen > muchForeign {
+	if unseen > muchForeign {
 		at := len(found)
-		if u.Unseen > sum { // what takes more is told first, since a headline has room for one
+		if unseen > sum { // what takes more is told first, since a headline has room for one
 			at = 0
 		}
-		found = slices.Insert(found, at, record.Fact{Code: unseenNow, Values: record.Values{"cpus": u.Unseen}})
-		sum += u.Unseen
+		found = slices.Insert(found, at, record.Fact{Code: unseenNow, Values: record.Values{"cpus": unseen}})
+		sum += unseen
 	}
 	if average, _, ok := strings.Cut(m.text("proc/loadavg"), " "); ok {
 		found = append(found, record.Fact{Code: loadAverage, Names: record.Names{"average": average}})
 	}
-	return fine(othersNow, record.Values{"watched": u.Interval.Seconds()}, record.Names{"pids": strings.Join(pids, " ")}, found...).
+	return fine(othersNow, record.Values{"watched": o.Seconds}, record.Names{"pids": strings.Join(pids, " ")}, found...).
 		graded(sum > muchForeign, sum > least)
 }
 
@@ -235,11 +236,28 @@ const (
 
 // steal judges the ratio of CPU time that the hypervisor took.
 func (m *Machine) steal() seen {
-	if m.Usage.Interval == 0 {
+	if m.Others == nil {
 		return untold(nil)
 	}
-	return fine(stealNow, record.Values{"share": m.Usage.Steal, "watched": m.Usage.Interval.Seconds()}, nil).
-		graded(m.Usage.Steal > muchSteal, m.Usage.Steal > someSteal)
+	return fine(stealNow, record.Values{"share": m.stolen(), "watched": m.Others.Seconds}, nil).
+		graded(m.stolen() > muchSteal, m.stolen() > someSteal)
+}
+
+// stolen returns the ratio of the time of the CPUs in use that the hypervisor took: the larger one of
+// Others and Loaded.
+func (m *Machine) stolen() float64 {
+	sum := func(o *record.Others) (sum float64) {
+		if o == nil {
+			return 0
+		}
+		for _, t := range o.Troubles {
+			if t.Cause == record.Stolen {
+				sum += t.Share
+			}
+		}
+		return sum
+	}
+	return max(sum(m.Others), sum(m.Loaded)) / float64(max(len(m.used()), 1))
 }
 
 // Limits on the percentage of the last ten seconds in which some task waited.

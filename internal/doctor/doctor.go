@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"schedlab/internal/host"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -92,8 +91,10 @@ type Machine struct {
 	Window               time.Duration // its own window; 0: the protocol quick's
 
 	// Below are measured figures; above, what the machine or the command line tells at once.
-	Usage host.Usage // use of the CPUs, watched for some time
-	Clock Steps
+	// Others tells who used the CPUs while they were only watched. Loaded covers the other measurements
+	// as well, since a hypervisor may take more of CPUs in use. Each is nil where the machine does not tell.
+	Others, Loaded *record.Others
+	Clock          Steps
 	// Lateness holds, ascending, how late the sleeps of the generator ended.
 	Lateness []time.Duration
 	// Pause is how long the platform takes a busy thread off its CPU; negative if it cannot be
@@ -178,7 +179,7 @@ func (m *Machine) limits() record.Fact {
 	pause := max(m.Pause, m.Gap.Longest)
 	add(len(m.ServerCPUs) == 1, limitOneCPU, nil)
 	add(strings.Contains(m.text("proc/cpuinfo"), " hypervisor"), limitVirtual, nil)
-	add(m.Usage.Steal >= leastSteal, limitSteal, record.Values{"share": m.Usage.Steal})
+	add(m.stolen() >= leastSteal, limitSteal, record.Values{"share": m.stolen()})
 	add(pause > 0, limitPause, record.Values{"longest": pause.Seconds()})
 	if len(found) == 0 {
 		return record.Fact{}

@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/sys/unix"
 
-	"schedlab/internal/host"
 	"schedlab/internal/stats"
 )
 
@@ -147,7 +146,7 @@ func TestGolden(t *testing.T) {
 	m := healthy(t)
 	m.Out = ""
 	m.Files = unix.Rlimit{Cur: 256, Max: 256}
-	m.Usage.Others = []host.Program{{PID: 1234, Name: "hog", CPU: 1, CPUs: .07}}
+	m.Others = others(program(1234, "hog", 1, .07))
 	m.Pause = 20 * time.Millisecond
 	m.Noise = NewNoise("quick", []AA{alike(4, 1.08)}, protocols)
 	m.Noise.Sleeps = true
