@@ -390,12 +390,12 @@ func (p *plan) takeProtocol() error {
 	// The same number of blocks takes longer on a cluster.
 	if o.Site != nil && o.Budget == 0 {
 		here := record.Duration(p.Warmup+p.Window) + trialCost
-		p.budget = roundUp(time.Duration(float64(p.budget) * float64(here+podCost) / float64(here)))
+		p.budget = roundUp(time.Duration(float64(p.budget)*float64(here+podCost)/float64(here)), time.Second)
 		p.givenBudget = p.budget
 	}
 	// Fewer blocks than MinBlocks decide nothing, so do not even start.
 	if cost := p.cost(scenario.MinBlocks); cost > p.budget {
-		return &Impossible{Needs: roundUp(cost), msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
+		return &Impossible{Needs: roundUp(cost, time.Second), msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
 			scenario.MinBlocks, len(p.Arms), p.Arms[1].Name, cost.Round(time.Second), p.budget)}
 	}
 	p.Blocks = most

@@ -78,7 +78,7 @@ func (p *plan) warnShortRound() {
 	// Room for a few more blocks than the first look needs, since trials may take longer than planned.
 	longer := *p
 	longer.Warmup = most["warmup"]
-	if budget := roundUp(longer.costOf(record.Duration(most["needed"]), scenario.MinBlocks+2)); budget > p.budget {
+	if budget := roundUp(longer.costOf(record.Duration(most["needed"]), scenario.MinBlocks+2), time.Second); budget > p.budget {
 		most["budget"] = budget.Seconds()
 	}
 	p.doubt(record.Fact{Code: shortRound, Values: most})
