@@ -164,7 +164,6 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 		p.doubt(record.Fact{Code: machineUnfit, Because: []record.Fact{o.Machine}})
 	}
 	p.warn()
-	p.identify()
 	return p, nil
 }
 
@@ -320,7 +319,7 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	a := arm{asked: asked, load: l, PlanArm: record.PlanArm{
 		Name: asked.Name, Mode: asked.Mode, Role: role, Command: asked.Argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
 		Clients: l.Recorded(o.Engine), Stamps: asked.Flags["stamps"], Levels: asked.Levels, Family: asked.Family,
-		URL: asked.URL, Metrics: asked.Metrics, Procs: p.ownProcs(asked),
+		URL: asked.URL, Metrics: asked.Metrics, Procs: p.setup(asked).own,
 	}}
 	if mode.Station != "" {
 		a.Station = new(p.stationOf(asked))
