@@ -131,19 +131,25 @@ func (m *Machine) engine() seen {
 		graded(false, e.P50 > slowEngineP50 || e.P99 > slowEngineP99)
 }
 
-// A Clock reads the time of day and a monotonic clock at one moment. Each is the time since a fixed
-// origin; the two origins may differ. Tests give a Clock of their own.
+// A Clock returns by how much the time of day is ahead of a monotonic clock. Each counts from an origin of
+// its own, so only changes mean something. Tests give a Clock of their own.
 //
 // Two checks are about clocks: clockSteps, of a time of day that jumps while WatchClock watches it, and
 // clockSource, of a clock that is slow to read.
-type Clock func() (wall, mono time.Duration)
+type Clock func() time.Duration
 
 // SystemClock returns the clock of this system. The clock is safe for concurrent use.
 func SystemClock() Clock {
 	start := time.Now()
-	return func() (wall, mono time.Duration) {
-		now := time.Now()
-		return time.Duration(now.UnixNano() - start.UnixNano()), now.Sub(start)
+	return func() time.Duration {
+		// The thread may be preempted between reading one clock and the other, so the median counts.
+		var ahead [5]time.Duration
+		for i := range ahead {
+			now := time.Now()
+			ahead[i] = time.Duration(now.UnixNano()-start.UnixNano()) - now.Sub(start)
+		}
+		slices.Sort(ahead[:])
+		return ahead[len(ahead)/2]
 	}
 }
 
@@ -164,55 +170,34 @@ const stepLimit = time.Millisecond
 // with stop.
 func WatchClock(clock Clock, every time.Duration) (stop func() Steps) {
 	end, result := make(chan struct{}), make(chan Steps)
-	last := read(clock)
-	first := last
-	var s Steps
-	look := func() {
-		now := read(clock)
-		// The monotonic clock does not step, so a change of the difference is the time of day's.
-		// Looks more than a second apart may see as much more slewing.
-		moved := (now.wall - now.mono) - (last.wall - last.mono)
-		if abs := max(moved, -moved); float64(abs) > float64(stepLimit)*max(1, (now.mono-last.mono).Seconds()) {
-			s.Count++
-			if abs > max(s.Largest, -s.Largest) {
-				s.Largest = moved
-			}
-		}
-		last = now
-	}
+	began, ahead := time.Now(), clock()
 	go func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
-		for {
+		var s Steps
+		for ended := false; !ended; {
 			select {
 			case <-tick.C:
-				look()
 			case <-end:
-				look()
-				s.Watched = last.mono - first.mono
-				result <- s
-				return
+				ended = true
+			}
+			before, watched := ahead, s.Watched
+			ahead, s.Watched = clock(), time.Since(began)
+			moved := ahead - before
+			// Looks more than a second apart may see as much more slewing.
+			if abs := max(moved, -moved); float64(abs) > float64(stepLimit)*max(1, (s.Watched-watched).Seconds()) {
+				s.Count++
+				if abs > max(s.Largest, -s.Largest) {
+					s.Largest = moved
+				}
 			}
 		}
+		result <- s
 	}()
 	return func() Steps {
 		close(end)
 		return <-result
 	}
-}
-
-// A moment is one reading of a Clock: two times, read one after the other.
-type moment struct{ wall, mono time.Duration }
-
-// read reads the clock several times and returns the reading with the median difference between the
-// two clocks: the thread may be preempted between reading one and the other.
-func read(clock Clock) moment {
-	var all [5]moment
-	for i := range all {
-		all[i].wall, all[i].mono = clock()
-	}
-	slices.SortFunc(all[:], func(a, b moment) int { return cmp.Compare(a.wall-a.mono, b.wall-b.mono) })
-	return all[len(all)/2]
 }
 
 // clockSteps warns if the time of day stepped while it was watched.
@@ -221,11 +206,11 @@ func (m *Machine) clockSteps() seen {
 	if c.Watched == 0 {
 		return seen{}
 	}
-	s := fine(clockSteady, record.Values{"watched": c.Watched.Seconds()}, nil)
-	if c.Count > 0 {
-		s = fine(clockStepped, record.Values{"watched": c.Watched.Seconds(), "steps": float64(c.Count), "largest": c.Largest.Seconds()}, nil)
+	if c.Count == 0 {
+		return fine(clockSteady, record.Values{"watched": c.Watched.Seconds()}, nil)
 	}
-	return s.graded(false, c.Count > 0)
+	return fine(clockStepped, record.Values{"watched": c.Watched.Seconds(), "steps": float64(c.Count), "largest": c.Largest.Seconds()}, nil).
+		graded(false, true)
 }
 
 // slowClocks are clock sources that need a system call, and up to microseconds, for each reading.
