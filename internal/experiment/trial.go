@@ -107,7 +107,7 @@ func (t *trial) measure(ctx context.Context) error {
 	// The window is over, so collect its garbage now.
 	quiet()
 	if err != nil {
-		clocks.Abandon()
+		clocks.End()
 		return err
 	}
 	t.seen = got

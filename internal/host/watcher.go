@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,8 +31,7 @@ type Watcher struct {
 	warmup, window time.Duration
 	ctx            context.Context
 	cancel         context.CancelFunc
-	done           chan struct{} // closed when Begin's goroutine has ended
-	began          bool
+	begun          sync.WaitGroup // Begin's goroutine
 	first, last    *Reading
 	family         atomic.Pointer[[]int] // the server's processes, when first was read
 	exact          [2]Reading            // the CPU times of server and load at the window's ends; at is 0 where they were not read
@@ -50,18 +50,16 @@ type Watcher struct {
 const beforeWindow = 30 * time.Millisecond
 
 // Watch returns a watcher for one window of the server pid. warmup is the time from the load's start
-// to the window. The caller calls End or Abandon; either waits for Begin's goroutine.
+// to the window. The caller calls End, also if the load has failed; it waits for Begin's goroutine.
 func Watch(ctx context.Context, pid int, cpus Sides, warmup, window time.Duration) *Watcher {
-	w := &Watcher{pid: pid, cpus: cpus, warmup: warmup, window: window, done: make(chan struct{})}
+	w := &Watcher{pid: pid, cpus: cpus, warmup: warmup, window: window}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	return w
 }
 
 // Begin starts to watch in a goroutine. Call it once, with the load's start.
 func (w *Watcher) Begin(start time.Time) {
-	w.began = true
-	go func() {
-		defer close(w.done)
+	w.begun.Go(func() {
 		if !w.sleep(start.Add(max(0, w.warmup-beforeWindow))) {
 			return
 		}
@@ -77,7 +75,7 @@ func (w *Watcher) Begin(start time.Time) {
 		if w.sleep(start.Add(w.warmup + w.window)) {
 			w.counts[1], w.counted[1] = w.Count(), time.Now()
 		}
-	}()
+	})
 }
 
 // Moments returns the times, from the load's start, at which the load calls Moment: the window's ends.
@@ -111,20 +109,12 @@ func (w *Watcher) Closing() {
 
 // sleep waits until a time. It returns false if the context ends first.
 func (w *Watcher) sleep(until time.Time) bool {
-	alarm := time.NewTimer(time.Until(until))
-	defer alarm.Stop()
 	select {
-	case <-alarm.C:
+	case <-time.After(time.Until(until)):
 		return true
 	case <-w.ctx.Done():
 		return false
 	}
-}
-
-// Abandon ends the watch of a load that has failed.
-func (w *Watcher) Abandon() {
-	w.cancel()
-	w.End()
 }
 
 // End returns the change over the window. CPU times of server and load are those read at its ends.
@@ -133,13 +123,10 @@ func (w *Watcher) Abandon() {
 // began or did not finish.
 func (w *Watcher) End() Reading {
 	defer w.cancel()
-	if !w.began {
-		return unread()
-	}
 	if w.last == nil { // the load has failed
 		w.cancel()
 	}
-	<-w.done
+	w.begun.Wait()
 	if w.first == nil || w.last == nil {
 		return unread()
 	}
