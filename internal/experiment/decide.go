@@ -107,7 +107,7 @@ func (p *plan) settleWindow() {
 	f, window := p.decide()
 	// Decide once more, because a larger budget may have room for a longer window.
 	if more := p.moreBudget(f, window); more > 0 {
-		p.budget = more
+		p.budget, p.grown = more, true
 		f, window = p.decide()
 	}
 	// The second call starts from the window of the first one. Keep the length that was planned at first.
@@ -273,7 +273,7 @@ func (p plan) askingFlag() string {
 func (p plan) foreseen() (facts []record.Fact) {
 	if p.Feasible.Planned > 0 && len(p.opts.Must) > 0 {
 		f := record.Fact{Code: windowsLonger, Names: record.Names{"flag": p.askingFlag()}, Values: record.Values{"window": p.Window, "planned": p.Feasible.Planned}}
-		if p.budget != p.givenBudget {
+		if p.grown {
 			f.Values["budget"] = p.budget.Seconds()
 		}
 		facts = append(facts, f)

@@ -52,10 +52,9 @@ type plan struct {
 	scenario scenario.Scenario
 	cpus     host.Sides
 	budget   time.Duration
-	// givenBudget is the budget before it grew for longer windows.
-	givenBudget time.Duration
-	self        string    // path of this program, "" when the caller named none
-	slo         stats.SLO // objective of a search for capacity, which has no copy of the baseline; else nil
+	grown    bool      // the budget has grown for longer windows
+	self     string    // path of this program, "" when the caller named none
+	slo      stats.SLO // objective of a search for capacity, which has no copy of the baseline; else nil
 }
 
 // Settings are the recorded form of a plan, but for its arms; see recorded. The type has a name of
@@ -111,9 +110,20 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 func (p *plan) settle() error {
 	// After this the window is long enough for what was asked, or mustJudge refuses.
 	p.settleWindow()
-	for _, check := range []func() error{p.mustJudge, p.checkRamps, p.settleArrivals, p.checkVolume} {
-		if err := check(); err != nil {
-			return err
+	if err := p.mustJudge(); err != nil {
+		return err
+	}
+	if err := p.settleArrivals(); err != nil {
+		return err
+	}
+	for _, a := range p.Arms {
+		// Until all clients have started, their number N is not the arm's.
+		if ramp := time.Duration(a.load.Ramp); ramp.Seconds() > p.Warmup {
+			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", a.Name, ramp, record.Duration(p.Warmup))
+		}
+		// A trial keeps all its requests in memory until it is recorded.
+		if n := a.Clients.Rate * (p.Warmup + p.Window); n > judge.MostRequests {
+			return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, judge.MostRequests)
 		}
 	}
 	return nil
@@ -196,7 +206,7 @@ func (p *plan) takeExpectations() {
 		arms = append(arms, a.Name)
 	}
 	absent := 0
-	take := func(text string) bool {
+	take := func(text string) (known bool) {
 		if _, err := expect.Parse(text, arms); err != nil {
 			absent++
 			return false
@@ -207,14 +217,15 @@ func (p *plan) takeExpectations() {
 	for _, text := range p.scenario.Expect {
 		take(text)
 	}
-	// A claim is an assertion with a sentence to print, and the sentence may name arms, too.
+	claims := map[string]string{}
 	for _, c := range p.scenario.Claims {
+		// A claim is an assertion with a sentence to print, and the sentence may name arms, too.
 		if _, err := expect.ParseSentence(c.Says, arms); err == nil && take(c.When) {
-			if p.Claims == nil {
-				p.Claims = map[string]string{}
-			}
-			p.Claims[c.When] = c.Says
+			claims[c.When] = c.Says
 		}
+	}
+	if len(claims) > 0 {
+		p.Claims = claims
 	}
 	if absent > 0 {
 		p.doubt(record.Fact{Code: expectationsLeftOut, Values: record.Values{"expectations": float64(absent)}})
@@ -353,61 +364,44 @@ func (p *plan) openArrivals(text string) (arrivals.Process, error) {
 func (p plan) iters() float64 { return cmp.Or(p.opts.Iters, 1) }
 
 // takeProtocol sets windows, blocks, looks and budget. Flags override the scenario, and the
-// scenario overrides the protocol. The scenario's values are ignored if a flag chooses another
-// protocol. Impossible settings are an error that names the flag.
+// scenario overrides the protocol. Impossible settings are an error that names the flag.
 func (p *plan) takeProtocol() error {
 	o, asked := p.opts, p.scenario.Protocol
 	p.Protocol = cmp.Or(o.Protocol, asked.Kind)
-	kind := scenario.Protocols[p.Protocol]
-	most := scenario.MaxBlocks
 	// A scenario's values fit its own protocol: with quick windows in a full run, full would not be full.
-	if o.Protocol == "" || o.Protocol == asked.Kind {
-		kind.Warmup = cmp.Or(time.Duration(asked.Warmup), kind.Warmup)
-		kind.Window = cmp.Or(time.Duration(asked.Window), kind.Window)
-		kind.Budget = cmp.Or(time.Duration(asked.Budget), kind.Budget)
-		most = cmp.Or(asked.Blocks, most)
+	if p.Protocol != asked.Kind {
+		asked = scenario.Protocol{}
 	}
-	finer := judge.GateFineness(o.Gate)
-	kind.Window, kind.Budget = stretch(kind.Window, finer), stretch(kind.Budget, finer)
-	most = cmp.Or(o.Blocks, most)
-	kind.Warmup, kind.Window = cmp.Or(o.Warmup, kind.Warmup), cmp.Or(o.Window, kind.Window)
-	// A warm-up that somebody chose is kept.
-	if o.Warmup == 0 && asked.Warmup == 0 {
-		kind.Warmup = max(kind.Warmup, p.untilStarved())
-	}
-	p.budget = cmp.Or(o.Budget, kind.Budget)
-	p.givenBudget = p.budget
+	kind, finer := scenario.Protocols[p.Protocol], judge.GateFineness(o.Gate)
+	stretched := func(d time.Duration) time.Duration { return time.Duration(float64(d) * finer) }
+	window := cmp.Or(o.Window, stretched(cmp.Or(time.Duration(asked.Window), kind.Window)))
+	warmup := cmp.Or(o.Warmup, time.Duration(asked.Warmup), max(kind.Warmup, p.untilStarved()))
+	p.Blocks = cmp.Or(o.Blocks, asked.Blocks, scenario.MaxBlocks)
 	switch {
-	case most < scenario.MinBlocks:
-		return impossible("--blocks %d is below %d, too few for any verdict", most, scenario.MinBlocks)
-	case most > scenario.MaxBlocks:
-		return impossible("--blocks %d is above %d, the last look; lengthen the windows instead", most, scenario.MaxBlocks)
+	case p.Blocks < scenario.MinBlocks:
+		return impossible("--blocks %d is below %d, too few for any verdict", p.Blocks, scenario.MinBlocks)
+	case p.Blocks > scenario.MaxBlocks:
+		return impossible("--blocks %d is above %d, the last look; lengthen the windows instead", p.Blocks, scenario.MaxBlocks)
 	}
-	if err := p.takeSpan(kind.Warmup, kind.Window); err != nil {
+	if err := p.takeSpan(warmup, window); err != nil {
 		return err
 	}
+	p.budget = stretched(cmp.Or(time.Duration(asked.Budget), kind.Budget))
 	// The same number of blocks takes longer on a cluster.
-	if o.Site != nil && o.Budget == 0 {
-		here := record.Duration(p.Warmup+p.Window) + trialCost
+	if o.Site != nil {
+		here := p.span() + trialCost
 		p.budget = roundUp(time.Duration(float64(p.budget)*float64(here+podCost)/float64(here)), time.Second)
-		p.givenBudget = p.budget
 	}
+	p.budget = cmp.Or(o.Budget, p.budget)
 	// Fewer blocks than MinBlocks decide nothing, so do not even start.
 	if cost := p.cost(scenario.MinBlocks); cost > p.budget {
 		return &Impossible{Needs: roundUp(cost, time.Second), msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
 			scenario.MinBlocks, len(p.Arms), p.Arms[1].Name, cost.Round(time.Second), p.budget)}
 	}
-	p.Blocks = most
 	// Looks beyond the last block never come.
-	for _, n := range stats.Looks() {
-		if n <= most {
-			p.Looks = append(p.Looks, n)
-		}
-	}
+	p.Looks = slices.DeleteFunc(stats.Looks(), func(n int) bool { return n > p.Blocks })
 	return nil
 }
-
-func stretch(d time.Duration, by float64) time.Duration { return time.Duration(float64(d) * by) }
 
 // shortestWindow is the shortest window of a trial.
 const shortestWindow = 100 * time.Millisecond
@@ -488,25 +482,3 @@ func (p *plan) takeOrder() {
 
 // doubt adds a doubt to the plan.
 func (p *plan) doubt(f record.Fact) { p.Doubts = append(p.Doubts, f) }
-
-// checkRamps returns an error if the clients of a load have not all started when the window begins.
-// Until then, their number N is not the arm's.
-func (p *plan) checkRamps() error {
-	for _, a := range p.Arms {
-		if ramp := time.Duration(a.load.Ramp); ramp.Seconds() > p.Warmup {
-			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", a.Name, ramp, record.Duration(p.Warmup))
-		}
-	}
-	return nil
-}
-
-// checkVolume returns an error if the requests of a trial would take too much memory. A trial
-// keeps all its requests in memory until it is recorded.
-func (p *plan) checkVolume() error {
-	for _, a := range p.Arms {
-		if n := a.Clients.Rate * (p.Warmup + p.Window); n > judge.MostRequests {
-			return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, judge.MostRequests)
-		}
-	}
-	return nil
-}
