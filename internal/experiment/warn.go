@@ -69,26 +69,25 @@ func (p *plan) warnShortRound() {
 	if !p.scenario.AsksWork() || p.slo != nil {
 		return
 	}
-	var most record.Values
+	cpu, clients, round := p.scenario.Workload.CPU.Mean().Seconds(), 0, 0.0
 	for _, a := range p.originals() {
-		if !a.Clients.Closed() || a.Clients.Think > 0 || a.Station == nil {
-			continue
-		}
-		n, cpu := float64(a.Clients.Connections), p.scenario.Workload.CPU.Mean().Seconds()
-		if round := n * cpu / float64(max(a.Station.Cores, 1)); p.Window < fewRounds*round && round > most["round"] {
-			most = record.Values{"connections": n, "cpu": cpu, "round": round, "window": p.Window, "warmup": math.Ceil(2 * round), "needed": math.Ceil(5 * round)}
+		if c := a.Clients; c.Closed() && c.Think == 0 && a.Station != nil {
+			if r := float64(c.Connections) * cpu / float64(max(a.Station.Cores, 1)); r > round {
+				clients, round = c.Connections, r
+			}
 		}
 	}
-	if most == nil {
+	if p.Window >= fewRounds*round {
 		return
 	}
+	longer, window := *p, math.Ceil(5*round)
+	longer.Warmup = math.Ceil(2 * round)
+	values := record.Values{"connections": float64(clients), "cpu": cpu, "round": round, "window": p.Window, "warmup": longer.Warmup, "needed": window}
 	// Room for a few more blocks than the first look needs, since trials may take longer than planned.
-	longer := *p
-	longer.Warmup = most["warmup"]
-	if budget := roundUp(longer.costOf(record.Duration(most["needed"]), scenario.MinBlocks+2), time.Second); budget > p.budget {
-		most["budget"] = budget.Seconds()
+	if budget := roundUp(longer.costOf(record.Duration(window), scenario.MinBlocks+2), time.Second); budget > p.budget {
+		values["budget"] = budget.Seconds()
 	}
-	p.doubt(record.Fact{Code: shortRound, Values: most})
+	p.doubt(record.Fact{Code: shortRound, Values: values})
 }
 
 // starves reports whether an arm's workers keep their connections and are fewer than its connections. Sessions
