@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -269,13 +270,13 @@ func (p *plan) takeArms() error {
 			role = record.Copy
 		}
 		if err := p.takeArm(a, role); err != nil {
-			return err
+			return impossible("arm %q: %v", a.Name, err)
 		}
 	}
 	return nil
 }
 
-// takeArm adds an arm to the plan.
+// takeArm adds an arm to the plan. The error does not name the arm.
 func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	o, mode := p.opts, p.opts.Modes[asked.Mode] // the mode of another program is the zero mode
 	// The copy would repeat every doubt about the baseline.
@@ -284,23 +285,22 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 			p.doubt(f)
 		}
 	}
-	refuse := func(err error) error { return impossible("arm %q: %v", asked.Name, err) }
 	// Ask the mode whether its server would take the flags, instead of finding out when it has started.
 	if mode.Check != nil {
 		if err := mode.Check(asked.Flags); err != nil {
-			return refuse(err)
+			return err
 		}
 	}
 	if len(asked.Command) > 0 {
 		_, image := strings.CutPrefix(asked.Command[0], command.ImageMark)
 		switch {
 		case image && p.opts.Site == nil:
-			return impossible("arm %q: an image runs on a cluster only; see schedlab cluster run --help", asked.Name)
+			return errors.New("an image runs on a cluster only; see schedlab cluster run --help")
 		case !image && p.opts.Site != nil:
-			return impossible("arm %q: a cluster runs images, no programs: give name='%sREGISTRY/NAME@sha256:... -listen %s'", asked.Name, command.ImageMark, command.AddrMark)
+			return fmt.Errorf("a cluster runs images, no programs: give name='%sREGISTRY/NAME@sha256:... -listen %s'", command.ImageMark, command.AddrMark)
 		}
 		if _, err := exec.LookPath(asked.Command[0]); err != nil && !image {
-			return impossible("arm %q: %v; give a program's path, or a name in PATH", asked.Name, err)
+			return fmt.Errorf("%w; give a program's path, or a name in PATH", err)
 		}
 		doubt(record.Fact{Code: otherProgram, Names: record.Names{"path": p.scenario.ReadyPath(asked)}})
 	}
@@ -309,13 +309,13 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	}
 	l, err := p.scenario.Clients(asked)
 	if err != nil {
-		return refuse(err)
+		return err
 	}
 	if bad := l.Check(); bad != nil {
-		return impossible("arm %q: %s %s", asked.Name, bad.Path, bad.Msg)
+		return fmt.Errorf("%s %s", bad.Path, bad.Msg)
 	}
 	if err := scenario.CheckEngine(o.Engine, l); err != nil {
-		return refuse(err)
+		return err
 	}
 	// Without another rate, a log is replayed at its own speed.
 	if p.scenario.Log != nil && l.Rate == (scenario.Rate{}) {
@@ -340,7 +340,7 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	}
 	if !a.Clients.Closed() && p.scenario.Log == nil {
 		if a.arrivals, err = p.openArrivals(l.Arrivals); err != nil {
-			return refuse(err)
+			return err
 		}
 	}
 	p.Arms = append(p.Arms, a)

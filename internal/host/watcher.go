@@ -1,11 +1,10 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -284,7 +283,7 @@ func switches(pid int) (voluntary, involuntary float64) {
 	if pid <= 0 {
 		return -1, -1
 	}
-	threads, buf := 0, make([]byte, 8<<10)
+	threads := 0
 	for _, p := range Family(pid) {
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p))
 		if err != nil {
@@ -293,38 +292,17 @@ func switches(pid int) (voluntary, involuntary float64) {
 		if threads += len(tasks); threads > mostThreads {
 			return -1, -1
 		}
-		// The counts are at the end of a thread's status, and the file is shorter than buf.
 		for _, t := range tasks {
-			v, i := threadSwitches(head(fmt.Sprintf("/proc/%d/task/%s/status", p, t.Name()), buf))
+			var v, i float64 // stay 0 if the thread has ended
+			var word string
+			_, counts, _ := strings.Cut(readFile(fmt.Sprintf("/proc/%d/task/%s/status", p, t.Name())), "\nvoluntary_ctxt_switches:")
+			_, _ = fmt.Sscan(counts, &v, &word, &i)
 			voluntary, involuntary = voluntary+v, involuntary+i
 		}
 	}
 	if voluntary == 0 { // every thread waits at some time, so this kernel does not count
 		return -1, -1
 	}
-	return voluntary, involuntary
-}
-
-// head returns the beginning of a file, as much as fits into buf; nil if the file cannot be opened.
-func head(name string, buf []byte) []byte {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	n, _ := f.Read(buf)
-	return buf[:n]
-}
-
-// threadSwitches returns the counts in the last two lines of a thread's status, 0 if it has ended.
-func threadSwitches(status []byte) (voluntary, involuntary float64) {
-	_, counts, _ := bytes.Cut(status, []byte("\nvoluntary_ctxt_switches:"))
-	fields := bytes.Fields(counts)
-	if len(fields) < 3 {
-		return 0, 0
-	}
-	voluntary, _ = strconv.ParseFloat(string(fields[0]), 64)
-	involuntary, _ = strconv.ParseFloat(string(fields[2]), 64)
 	return voluntary, involuntary
 }
 
