@@ -227,12 +227,8 @@ func (m *Machine) others() seen {
 		graded(sum > muchForeign, sum > least)
 }
 
-// Limits on the ratio of the CPUs' time that the hypervisor gives to others.
-const (
-	leastSteal = .0005 // the least that is printed as more than 0.0 %
-	someSteal  = .01
-	muchSteal  = .10
-)
+// leastSteal is the least steal that is printed as more than 0.0 %.
+const leastSteal = .0005
 
 // steal judges the ratio of CPU time that the hypervisor took.
 func (m *Machine) steal() seen {
@@ -240,7 +236,7 @@ func (m *Machine) steal() seen {
 		return untold(nil)
 	}
 	return fine(stealNow, record.Values{"share": m.stolen(), "watched": m.Others.Seconds}, nil).
-		graded(m.stolen() > muchSteal, m.stolen() > someSteal)
+		graded(m.stolen() > .10, m.stolen() > .01)
 }
 
 // stolen returns the ratio of the time of the CPUs in use that the hypervisor took: the larger one of
@@ -260,14 +256,6 @@ func (m *Machine) stolen() float64 {
 	return max(sum(m.Others), sum(m.Loaded)) / float64(max(len(m.used()), 1))
 }
 
-// Limits on the percentage of the last ten seconds in which some task waited.
-const (
-	// Waiting for a CPU is common on a machine in use; waiting for memory means that the kernel is
-	// short of it.
-	cpuPressure    = 20.0
-	memoryPressure = 1.0
-)
-
 // pressure warns if tasks waited for CPU or memory in the last ten seconds (pressure stall
 // information, Documentation/accounting/psi.rst of the Linux kernel).
 func (m *Machine) pressure() seen {
@@ -276,12 +264,15 @@ func (m *Machine) pressure() seen {
 	if !ok || !ok2 {
 		return untold(nil)
 	}
-	values := record.Values{"cpu": cpu / 100, "memory": memory / 100, "short_of_memory": float64(stats.Count(memory > memoryPressure))}
-	return fine(pressure, values, nil).graded(false, memory > memoryPressure || cpu > cpuPressure)
+	// Waiting for a CPU is common on a machine in use; waiting for memory means that the kernel is
+	// short of it.
+	short := memory > .01
+	return fine(pressure, record.Values{"cpu": cpu, "memory": memory, "short_of_memory": float64(stats.Count(short))}, nil).
+		graded(false, short || cpu > .20)
 }
 
-// pressed returns avg10, in percent, of the first line, "some avg10=0.00 avg60=...".
-func pressed(text string) (percent float64, ok bool) {
-	_, err := fmt.Sscanf(text, "some avg10=%f", &percent)
-	return percent, err == nil
+// pressed returns the ratio of a first line like "some avg10=0.00 avg60=...", which is in percent.
+func pressed(text string) (ratio float64, ok bool) {
+	_, err := fmt.Sscanf(text, "some avg10=%f", &ratio)
+	return ratio / 100, err == nil
 }

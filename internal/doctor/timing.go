@@ -29,17 +29,14 @@ func Lateness(ctx context.Context, sleep func(time.Duration), n int, d time.Dura
 	return late
 }
 
-// lateTimer is the limit on the 99th percentile of how late sleeps end.
-const lateTimer = 300 * time.Microsecond
-
-// timer warns if sleeps end late.
+// timer warns if a hundredth of the sleeps end late.
 func (m *Machine) timer() seen {
 	n := len(m.Lateness)
 	if n == 0 {
 		return seen{}
 	}
 	p50, p99 := m.Lateness[n/2], m.Lateness[n*99/100]
-	return fine(timerLate, record.Values{"p50": p50.Seconds(), "p99": p99.Seconds()}, nil).graded(false, p99 > lateTimer)
+	return fine(timerLate, record.Values{"p50": p50.Seconds(), "p99": p99.Seconds()}, nil).graded(false, p99 > 300*time.Microsecond)
 }
 
 // quickWindow is the window length of the protocol quick, the shortest that has to bear a pause.
@@ -109,14 +106,6 @@ type Engine struct {
 	Err  error   `json:"-"` // why it could not be measured
 }
 
-// Limits on the time that the engine may add. On a virtual machine, an engine that spins on a CPU by
-// itself adds some 40 µs at p50 and 100 µs at p99. An engine that sleeps, or that waits for its CPU,
-// adds several times as long.
-const (
-	slowEngineP50 = 150e-6 // seconds
-	slowEngineP99 = 1e-3
-)
-
 // engine judges the time that the load engine adds.
 func (m *Machine) engine() seen {
 	e := m.Engine
@@ -127,8 +116,10 @@ func (m *Machine) engine() seen {
 		return seen{}
 	}
 	_, mend := m.turns()
+	// On a virtual machine, an engine that spins on a CPU by itself adds some 40 µs at p50 and 100 µs at p99.
+	// An engine that sleeps, or that waits for its CPU, adds several times as long.
 	return fine(engineAdds, record.Values{"p50": e.P50, "p99": e.P99, "rate": e.Rate}, nil, mend...).
-		graded(false, e.P50 > slowEngineP50 || e.P99 > slowEngineP99)
+		graded(false, e.P50 > 150e-6 || e.P99 > 1e-3)
 }
 
 // A Clock returns by how much the time of day is ahead of a monotonic clock. Each counts from an origin of
