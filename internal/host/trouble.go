@@ -266,48 +266,34 @@ func (w *Watchdog) strangePackets() float64 {
 	return min(1, max(0, 1-own/all))
 }
 
-const (
-	// toldShare is the ratio of a CPU that a cause must take to be reported during the run. Time that
-	// belongs to no named program is the difference of two clocks that tick at different times, so
-	// its limit, toldPassing, is higher.
-	toldShare, toldPassing = .03, .10
-	// toldAfter is how long a Watchdog watches before its first report.
-	toldAfter = 3 * time.Second
-)
-
-// lookEvery is the shortest time between two looks at all processes. A look costs some milliseconds,
-// and happens between windows only.
-const lookEvery = time.Second
-
-const mostTold = 4 // reports during a run; the result holds all causes
-
-// Between takes a look and reports new causes. Call it between windows. A cause is reported once, when
+// Between takes a look, at most one a second, and reports new causes: up to four, since the result holds all. A
+// look at all processes costs some milliseconds, so call it between windows. A cause is reported once, when
 // it has taken enough CPU time.
 func (w *Watchdog) Between() {
-	if w == nil || time.Since(w.last.at) < lookEvery {
+	if w == nil || time.Since(w.last.at) < time.Second {
 		return
 	}
 	w.add(lookAtMachine())
 	w.report()
 }
 
-// report calls tell with each new cause that matters, up to mostTold in all.
+// report calls tell with each new cause that matters, once it has been watched for three seconds.
 func (w *Watchdog) report() {
 	o := w.others()
-	if o == nil || w.tell == nil || o.Seconds < toldAfter.Seconds() {
+	if o == nil || w.tell == nil || o.Seconds < 3 {
 		return
 	}
 	for _, t := range o.Troubles {
 		// One program or one CPU's interrupts are told once, however large they grow later.
 		key := record.Trouble{Cause: t.Cause, CPU: t.CPU, PID: t.PID}
-		if t.Cause == record.Program {
+		least := .03 // of a CPU
+		switch t.Cause {
+		case record.Program:
 			key.CPU = 0 // a program may move between CPUs
+		case record.Passing:
+			least = .10 // it is the difference of two clocks that tick at different times
 		}
-		least := toldShare
-		if t.Cause == record.Passing {
-			least = toldPassing
-		}
-		if t.Share >= least && !w.told[key] && len(w.told) < mostTold {
+		if t.Share >= least && !w.told[key] && len(w.told) < 4 {
 			w.told[key] = true
 			w.tell(t)
 		}
