@@ -129,40 +129,33 @@ func (p *plan) warnShort() {
 // another parser than the baseline's. If none of them has goroutines, it names a mode to add that is the
 // baseline's but for the parser, which tells parser and model apart.
 func (p *plan) differentParsers() {
-	on := map[string][]string{} // names of arms by parser
-	names := record.Names{}
-	var other []string
+	on := map[string][]string{} // names of arms by stack
 	for _, a := range p.originals() {
-		stack := p.opts.Modes[a.Mode].Axes.Stack
-		if stack == "" { // another program's is not known
-			continue
-		}
-		parser := strings.Replace(stack, "nethttp", "net/http", 1)
-		on[parser] = append(on[parser], a.Name)
-		control := p.opts.Modes[p.Arms[0].Mode].Axes // the baseline's, to be on this parser
-		if control.Stack == "" || control.Stack == stack {
-			continue
-		}
-		other, control.Stack = append(other, a.Name), stack
-		goroutines := func(a arm) bool {
-			m := p.opts.Modes[a.Mode]
-			return m.Axes.Stack == stack && m.Station == "goroutines"
-		}
-		if slices.ContainsFunc(p.Arms, goroutines) {
-			continue
-		}
-		for name, m := range p.opts.Modes {
-			if m.Axes == control {
-				names["control"] = name
-			}
+		if stack := p.opts.Modes[a.Mode].Axes.Stack; stack != "" { // another program's is not known
+			on[stack] = append(on[stack], a.Name)
 		}
 	}
 	if len(on) < 2 {
 		return
 	}
-	var parsers []string
-	for _, parser := range slices.Sorted(maps.Keys(on)) {
-		parsers = append(parsers, fmt.Sprintf("%s on %s's", strings.Join(on[parser], ", "), parser))
+	names := record.Names{}
+	var parsers, other []string
+	for _, stack := range slices.Sorted(maps.Keys(on)) {
+		parsers = append(parsers, fmt.Sprintf("%s on %s's", strings.Join(on[stack], ", "), strings.Replace(stack, "nethttp", "net/http", 1)))
+		control := p.opts.Modes[p.Arms[0].Mode].Axes // the baseline's, to be on this parser
+		if control.Stack == "" || control.Stack == stack {
+			continue
+		}
+		other, control.Stack = append(other, on[stack]...), stack
+		told := slices.ContainsFunc(p.Arms, func(a arm) bool {
+			m := p.opts.Modes[a.Mode]
+			return m.Axes.Stack == stack && m.Station == queueing.Goroutines
+		})
+		for name, m := range p.opts.Modes {
+			if !told && m.Axes == control {
+				names["control"] = name
+			}
+		}
 	}
 	names["parsers"], names["other"] = strings.Join(parsers, "; "), strings.Join(other, "; ")
 	p.doubt(record.Fact{Code: record.ParsersDiffer, Names: names})
