@@ -49,16 +49,16 @@ type Watchdog struct {
 	told  map[record.Trouble]bool // by cause, CPU and PID alone
 
 	first, last look
-	ours        float64           // CPU time of this process, its children and the other parts
-	taken       map[int]*consumer // CPU time of other programs on the CPUs in use, by pid
-	softirqd    map[int]float64   // CPU time of the kernel's softirq threads, by CPU
-	own         map[int]float64   // CPU time of this process's threads, by the CPU where they were seen
+	ours        float64 // CPU time of this process, its children and the other parts
+	taken       map[taker]float64
+	names       map[int]string // of the other programs, by pid; the last one counts if a program changes its name
 }
 
-// A consumer is a program outside the run, with the CPU time that it took of the CPUs in use.
-type consumer struct {
-	name string
-	on   map[int]float64 // seconds, by the CPU where it was seen
+// A taker used CPU time: a program outside the run on one of the CPUs in use, the kernel's softirq thread
+// of a CPU, or this process's own threads. cpu is the CPU where it was seen, pid is 0 but for a program.
+type taker struct {
+	cause    record.Cause
+	pid, cpu int
 }
 
 // NewWatchdog returns a Watchdog that has taken its first look. tell is called from Between with each
@@ -73,7 +73,7 @@ func NewWatchdog(cpus Sides, tell func(record.Trouble)) *Watchdog {
 func newWatchdog(self int, cpus Sides, tell func(record.Trouble)) *Watchdog {
 	return &Watchdog{
 		parts: []int{self}, cpus: cpus, tell: tell, told: map[record.Trouble]bool{},
-		taken: map[int]*consumer{}, softirqd: map[int]float64{}, own: map[int]float64{},
+		taken: map[taker]float64{}, names: map[int]string{},
 	}
 }
 
@@ -91,25 +91,20 @@ func (w *Watchdog) add(now look) {
 	inUse := w.used(now)
 	for pid, p := range now.programs {
 		used := since(p, w.last.programs, pid)
-		cpu, daemon := softirqThread(p.name)
-		switch {
 		// Only time on the CPUs in use disturbs the run.
-		case used <= 0 || now.descends(pid, w.parts) || !slices.Contains(inUse, p.cpu):
-		case daemon:
-			w.softirqd[cpu] += used
-		default:
-			c := w.taken[pid]
-			if c == nil {
-				c = &consumer{on: map[int]float64{}}
-				w.taken[pid] = c
-			}
-			// A program can change its name; the last one counts.
-			c.name = p.name
-			c.on[p.cpu] += used
+		if used <= 0 || now.descends(pid, w.parts) || !slices.Contains(inUse, p.cpu) {
+			continue
 		}
+		by := taker{record.Program, pid, p.cpu}
+		if number, ok := strings.CutPrefix(p.name, "ksoftirqd/"); ok {
+			by = taker{cause: record.SoftIRQ}
+			by.cpu, _ = strconv.Atoi(number)
+		}
+		w.taken[by] += used
+		w.names[pid] = p.name
 	}
 	for tid, t := range now.threads {
-		w.own[t.cpu] += max(0, since(t, w.last.threads, tid))
+		w.taken[taker{cause: record.Own, cpu: t.cpu}] += max(0, since(t, w.last.threads, tid))
 	}
 	w.last = now
 }
@@ -121,14 +116,6 @@ func since(p program, earlier map[int]program, id int) float64 {
 		return p.used - before.used
 	}
 	return p.used
-}
-
-// softirqThread reports whether name is the name of a kernel thread that handles the soft interrupts
-// of a CPU, and of which CPU.
-func softirqThread(name string) (cpu int, ok bool) {
-	number, ok := strings.CutPrefix(name, "ksoftirqd/")
-	cpu, err := strconv.Atoi(number)
-	return cpu, ok && err == nil
 }
 
 // oursUntil returns the CPU time of all processes of the run up to a look, including ended ones that
@@ -207,17 +194,18 @@ func (w *Watchdog) others() *record.Others {
 		if !slices.Contains(used, cpu) {
 			continue
 		}
-		unnamed += now.busy - then.busy - w.softirqd[cpu]
+		softirqd := w.taken[taker{cause: record.SoftIRQ, cpu: cpu}]
+		unnamed += now.busy - then.busy - softirqd
 		lost := func(cause record.Cause, seconds float64) {
 			add(record.Trouble{Cause: cause, CPU: cpu, Side: w.side(cpu), Share: seconds / span})
 		}
 		lost(record.Stolen, now.steal-then.steal)
 		lost(record.Interrupt, now.irq-then.irq)
 		// Only the share of packets from outside counts: the rest is the load's own traffic.
-		lost(record.SoftIRQ, strange*(now.softirq-then.softirq+w.softirqd[cpu]))
+		lost(record.SoftIRQ, strange*(now.softirq-then.softirq+softirqd))
 		// This process belongs on the load's CPUs. Its threads on a server's CPU disturb the server.
 		if w.side(cpu) == record.ServerSideCPU {
-			lost(record.Own, w.own[cpu])
+			lost(record.Own, w.taken[taker{cause: record.Own, cpu: cpu}])
 		}
 	}
 	for _, t := range w.named(span) {
@@ -235,16 +223,18 @@ const mostNamed = 8
 // named returns the programs that took most CPU time over a span of seconds, the largest first.
 func (w *Watchdog) named(span float64) (all []record.Trouble) {
 	// A program counts as a whole, for the CPU where it was seen most; ties go to the lower CPU.
-	for pid, c := range w.taken {
-		sum, most := 0., -1
-		for cpu, seconds := range c.on {
-			sum += seconds
-			if most < 0 || seconds > c.on[most] || seconds == c.on[most] && cpu < most {
-				most = cpu
+	sum, most := map[int]float64{}, map[int]taker{}
+	for by, seconds := range w.taken {
+		if by.cause == record.Program {
+			sum[by.pid] += seconds
+			if before := w.taken[most[by.pid]]; seconds > before || seconds == before && by.cpu < most[by.pid].cpu {
+				most[by.pid] = by
 			}
 		}
-		if sum/span >= leastShare {
-			all = append(all, record.Trouble{Cause: record.Program, CPU: most, Side: w.side(most), Share: sum / span, Program: c.name, PID: pid})
+	}
+	for pid, seconds := range sum {
+		if cpu := most[pid].cpu; seconds/span >= leastShare {
+			all = append(all, record.Trouble{Cause: record.Program, CPU: cpu, Side: w.side(cpu), Share: seconds / span, Program: w.names[pid], PID: pid})
 		}
 	}
 	slices.SortFunc(all, largestFirst)
@@ -306,7 +296,8 @@ func (w *Watchdog) Guest(pid int) {
 		return
 	}
 	w.parts = append(w.parts, pid)
-	delete(w.taken, pid) // it may have been counted as a stranger
+	// It may have been counted as a stranger.
+	maps.DeleteFunc(w.taken, func(by taker, _ float64) bool { return by.pid == pid })
 }
 
 // End takes the last look and returns the sum over the whole run; nil where the machine does not tell.
