@@ -37,31 +37,29 @@ type running struct {
 // budget cut off are in the record, but the block does not count.
 func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 	p := r.plan
-	first, last := time.Now(), time.Duration(0)
+	begun, last := time.Now(), time.Duration(0)
+	// Before the first block only an estimate of its time is known, then the mean of the blocks that have
+	// run. A server that lingers makes blocks longer than planned.
+	mean := p.blockCost(record.Duration(p.Window))
 	for block := range p.Order {
-		// Before the first block only an estimate is known, then the mean of the blocks that have
-		// run. A server that lingers makes blocks longer than planned.
-		each := p.blockCost(record.Duration(p.Window))
-		if block > 0 {
-			each = time.Since(first) / time.Duration(block)
-		}
 		// Do not start a block that is not likely to end in time. The last block counts as well as
 		// the mean, because blocks may become slower.
-		room := r.room(block, max(each, last))
+		room := r.room(block, max(mean, last))
 		if room <= block {
-			return r.budgetEnded(block, each), nil
+			return r.budgetEnded(block, mean), nil
 		}
-		begun := time.Now()
-		err := r.runBlock(ctx, block, room, each)
-		last = time.Since(begun)
+		began := time.Now()
+		err := r.runBlock(ctx, block, room, mean)
+		last = time.Since(began)
 		switch {
 		case errors.Is(err, errBudget): // this block takes longer than the earlier ones
-			return r.budgetEnded(block, max(each, last)), nil
+			return r.budgetEnded(block, max(mean, last)), nil
 		case err != nil:
 			return nil, err
 		}
+		mean = time.Since(begun) / time.Duration(block+1)
 		// The judge waits for no verdict that needs more blocks than there is room for.
-		soFar, ends := r.judge.Look(r.room(block+1, max(last, time.Since(first)/time.Duration(block+1))))
+		soFar, ends := r.judge.Look(r.room(block+1, max(last, mean)))
 		switch {
 		case ends && p.Blocks == scenario.MaxBlocks: // otherwise --blocks ended the run, not the budget
 			return r.leftOpen(block+1, last), nil
