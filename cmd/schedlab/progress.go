@@ -190,11 +190,10 @@ func (p *progress) note(key, text string) {
 
 // machine prints the sentence about the machine, also with --progress none.
 func (p *progress) machine(text string) {
-	if p.lines != nil {
+	switch {
+	case p.lines != nil:
 		p.say(text)
-		return
-	}
-	if text != "" {
+	case text != "":
 		fmt.Fprintln(p.w, text)
 	}
 }

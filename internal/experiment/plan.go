@@ -237,18 +237,12 @@ func (p *plan) takeExpectations() {
 // search has no copy. The copy is called as the baseline with an apostrophe. It shows how much two
 // identical arms differ on this machine (the A/A control).
 func (p *plan) takeArms() error {
-	arms, modes := p.scenario.Contestants(), p.opts.Modes
+	arms := p.scenario.Contestants()
 	if len(arms) > scenario.MaxArms {
 		return impossible("%d arms are more than %d; drop some", len(arms), scenario.MaxArms)
 	}
 	if p.slo != nil && len(arms) == 0 {
 		return impossible("a search needs an arm; name one with --arm or --arms")
-	}
-	// Check all modes first, so that a misspelt mode is told before anything else about its arm.
-	for _, a := range arms {
-		if _, ok := modes[a.Mode]; a.Mode != "" && !ok {
-			return impossible("arm %q: unknown mode %q (want one of %s)", a.Name, a.Mode, strings.Join(slices.Sorted(maps.Keys(modes)), ", "))
-		}
 	}
 	if p.slo == nil {
 		if len(arms) < 2 {
@@ -256,6 +250,7 @@ func (p *plan) takeArms() error {
 		}
 		twin := arms[0]
 		twin.Name += "'"
+		twin.Levels, twin.Family = nil, "" // it serves only as the A/A control
 		arms = slices.Insert(arms, 1, twin)
 	}
 	for i, a := range arms {
@@ -278,7 +273,11 @@ func (p *plan) takeArms() error {
 
 // takeArm adds an arm to the plan. The error does not name the arm.
 func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
-	o, mode := p.opts, p.opts.Modes[asked.Mode] // the mode of another program is the zero mode
+	o := p.opts
+	mode, ours := o.Modes[asked.Mode] // the mode of another program is the zero mode
+	if asked.Mode != "" && !ours {
+		return fmt.Errorf("unknown mode %q (want one of %s)", asked.Mode, strings.Join(slices.Sorted(maps.Keys(o.Modes)), ", "))
+	}
 	// The copy would repeat every doubt about the baseline.
 	doubt := func(f record.Fact) {
 		if f.Arm = asked.Name; role != record.Copy {
@@ -334,9 +333,6 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	}}
 	if mode.Station != "" {
 		a.Station = new(p.stationOf(asked))
-	}
-	if role == record.Copy {
-		a.Levels, a.Family = nil, "" // the copy serves only as the A/A control
 	}
 	if !a.Clients.Closed() && p.scenario.Log == nil {
 		if a.arrivals, err = p.openArrivals(l.Arrivals); err != nil {

@@ -40,19 +40,15 @@ func (p *plan) warn() {
 		p.warnShort()
 	}
 	for _, a := range p.originals() {
-		if w, n := p.setup(a.asked).workers, a.Clients.Connections+a.Clients.Idle; p.starves(a) {
-			p.doubt(record.Fact{Code: record.StickyPool, Arm: a.Name, Values: record.Values{
-				"waiting": float64(n - w), "connections": float64(n), "workers": float64(w),
-			}})
+		if p.starves(a) {
+			w, n := float64(p.setup(a.asked).workers), float64(a.Clients.Connections+a.Clients.Idle)
+			p.doubt(record.Fact{Code: record.StickyPool, Arm: a.Name, Values: record.Values{"waiting": n - w, "connections": n, "workers": w}})
 		}
 		// In the scenario pool-cpu the arm pool has the mode pool-request, and pool,workers=1 is a pool.
 		base, _, more := strings.Cut(a.Name, ",")
-		i := slices.IndexFunc(p.Arms, func(b arm) bool { return more && b.Name == base && b.Mode != a.Mode })
-		if i >= 0 {
+		if i := slices.IndexFunc(p.Arms, func(b arm) bool { return more && b.Name == base && b.Mode != a.Mode }); i >= 0 {
 			p.doubt(record.Fact{Code: otherMode, Arm: a.Name, Names: record.Names{"mode": a.Mode, "arm": base, "other": p.Arms[i].Mode}})
 		}
-	}
-	for _, a := range p.originals() {
 		p.cannotMatter(a)
 	}
 	p.differentLoads()
@@ -118,9 +114,8 @@ func (p *plan) warnShort() {
 			continue
 		}
 		if need := queueing.Workers(rate, held); s.workers < need {
-			p.doubt(record.Fact{Code: tooFewWorkers, Arm: a.Name, Values: record.Values{
-				"workers": float64(s.workers), "rate": rate, "held": held, "needed": float64(need),
-			}})
+			values := record.Values{"workers": float64(s.workers), "rate": rate, "held": held, "needed": float64(need)}
+			p.doubt(record.Fact{Code: tooFewWorkers, Arm: a.Name, Values: values})
 		}
 	}
 }

@@ -301,14 +301,15 @@ func (p *Process) Scrape(ctx context.Context) (text []byte, err error) {
 	const accept = "application/openmetrics-text; version=1.0.0; charset=utf-8, text/plain; version=0.0.4; q=0.5"
 	err = p.Get(ctx, p.metrics, accept, stopLimit, func(reply *http.Response) error {
 		// One byte more than allowed tells a page that is too long from one that just fits.
-		all, err := io.ReadAll(io.LimitReader(reply.Body, mostMetrics+1))
-		if len(all) > mostMetrics {
-			return fmt.Errorf("%s is longer than %d MiB", p.metrics, mostMetrics>>20)
+		if text, err = io.ReadAll(io.LimitReader(reply.Body, mostMetrics+1)); err == nil && len(text) > mostMetrics {
+			err = fmt.Errorf("%s is longer than %d MiB", p.metrics, mostMetrics>>20)
 		}
-		text = all
 		return err
 	})
-	return text, err
+	if err != nil {
+		return nil, err
+	}
+	return text, nil
 }
 
 // General returns text with this trial's addresses replaced by their marks, so that it is the same
