@@ -101,7 +101,6 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 		if err := p.takeProtocol(); err != nil {
 			return err
 		}
-		p.takeOrder()
 		return p.settle()
 	})
 }
@@ -157,14 +156,10 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 		p.Stamps = record.StampsOff
 	}
 	// The arms need the files: a log has a rate of its own.
-	if err := p.openFiles(); err != nil {
-		return plan{}, err
-	}
-	if err := p.takeArms(); err != nil {
-		return plan{}, err
-	}
-	if err := schedule(&p); err != nil {
-		return plan{}, err
+	for _, step := range []func(p *plan) error{(*plan).openFiles, (*plan).takeArms, schedule} {
+		if err := step(&p); err != nil {
+			return plan{}, err
+		}
 	}
 	// This check is last, so that faults in a scenario are found on every machine.
 	if n := len(cpus.Server); s.Needs.ServerCPUs > n {
@@ -359,7 +354,7 @@ func (p *plan) openArrivals(text string) (arrivals.Process, error) {
 // Without a calibration, one iteration counts as a microsecond.
 func (p plan) iters() float64 { return cmp.Or(p.opts.Iters, 1) }
 
-// takeProtocol sets windows, blocks, looks and budget. Flags override the scenario, and the
+// takeProtocol sets windows, blocks and their orders, looks and budget. Flags override the scenario, and the
 // scenario overrides the protocol. Impossible settings are an error that names the flag.
 func (p *plan) takeProtocol() error {
 	o, asked := p.opts, p.scenario.Protocol
@@ -396,6 +391,12 @@ func (p *plan) takeProtocol() error {
 	}
 	// Looks beyond the last block never come.
 	p.Looks = slices.DeleteFunc(stats.Looks(), func(n int) bool { return n > p.Blocks })
+	// Each block's order is drawn independently. Only then is the sign of a block's log-ratio a fair coin
+	// between two identical arms, whatever drifts on the machine. The seed fixes all orders.
+	rng := rand.New(rand.NewPCG(p.Seed, 0))
+	for range p.Blocks {
+		p.Order = append(p.Order, rng.Perm(len(p.Arms)))
+	}
 	return nil
 }
 
@@ -465,15 +466,6 @@ func (p plan) blockCost(window time.Duration) (cost time.Duration) {
 		cost += span + each + time.Duration(min(a.Clients.Rate*span.Seconds(), judge.MostRequests))*requestCost
 	}
 	return cost
-}
-
-// takeOrder draws the order of the arms for each block independently. Only then is the sign of a block's
-// log-ratio a fair coin between two identical arms, whatever drifts on the machine. The seed fixes all orders.
-func (p *plan) takeOrder() {
-	rng := rand.New(rand.NewPCG(p.Seed, 0))
-	for range p.Blocks {
-		p.Order = append(p.Order, rng.Perm(len(p.Arms)))
-	}
 }
 
 // doubt adds a doubt to the plan.
