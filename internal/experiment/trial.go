@@ -113,7 +113,7 @@ func (t *trial) measure(ctx context.Context) error {
 	}
 	t.seen = got
 	used := clocks.End()
-	t.Server.CPU, t.Server.Foreign = used.Server, p.cpus.Foreign(used, p.Window)
+	t.Server.CPU, t.Server.Foreign = used.Server, used.Foreign
 	t.Server.Within, t.Server.Footprint, t.Server.Kernel = clocks.Connections(), clocks.Footprint, used.Kernel()
 	t.Server.LoopBusy = clocks.Counted(host.LoopBusy)
 	// The server is still there, but the CPU time of some of its children is lost.

@@ -81,15 +81,13 @@ func (c Sides) SharedCPUs() record.CPUs {
 	return record.Shared(c.Server, c.Load)
 }
 
-// Foreign returns the CPU time, in seconds, that other programs took of the server's CPUs in a window
+// foreign returns the CPU time, in seconds, that other programs took of the server's CPUs in a window
 // of window seconds: the time that was neither idle, nor stolen, nor used by the server (or by the
-// load, if it shares CPUs). It is -1 when one of these is unknown.
-func (c Sides) Foreign(used Reading, window float64) float64 {
-	// All terms must be of the same span. Idle time is read some milliseconds outside of the window, so
-	// the server's and the load's times are those of the same readings, and not the exact ones.
-	own := used.spanServer
+// load, if it shares CPUs). It is -1 when one of these is unknown. All must be of the same span.
+func (c Sides) foreign(used Reading, window float64) float64 {
+	own := used.Server
 	if c.Shared && own >= 0 {
-		own += max(0, used.spanLoad)
+		own += max(0, used.Load)
 	}
 	if used.Idle < 0 || used.stolen < 0 || own < 0 {
 		return -1

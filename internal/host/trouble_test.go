@@ -132,8 +132,8 @@ func TestStealIsNotForeign(t *testing.T) {
 		{1, 1, .5, -1, .5, -1},
 		{1, 1, .5, 0, -1, -1},
 	} {
-		used := Reading{Idle: c.idle, stolen: c.stolen, spanServer: c.own}
-		if got := (Sides{Server: make(record.CPUs, c.cpus)}).Foreign(used, c.window); math.Abs(got-c.want) > 1e-9 {
+		used := Reading{Idle: c.idle, stolen: c.stolen, Server: c.own}
+		if got := (Sides{Server: make(record.CPUs, c.cpus)}).foreign(used, c.window); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: got %g", c, got)
 		}
 	}

@@ -139,8 +139,8 @@ func (w *Watcher) End() Reading {
 		}
 	}
 	used.overflows = overflows
-	// Foreign needs times of the same span as Idle. All others need the exact ones.
-	used.spanServer, used.spanLoad = used.Server, used.Load
+	// Foreign needs all times of the same span. All others need the exact ones.
+	used.Foreign = w.cpus.foreign(used, w.window.Seconds())
 	if a, b := w.exact[0], w.exact[1]; !a.at.IsZero() && b.at.After(a.at) && used.Server >= 0 {
 		scale = w.window.Seconds() / b.at.Sub(a.at).Seconds()
 		used.Server, used.Load = scale*max(0, b.Server-a.Server), scale*max(0, b.Load-a.Load)
@@ -186,9 +186,7 @@ type Reading struct {
 	Steal     float64 // steal time of all CPUs, summed
 	Throttled float64 // time in which CPU limits throttled this process's control groups
 
-	// spanServer and spanLoad are the changes of Server and Load between the same two moments as the
-	// change of Idle. Server and Load themselves are read exactly at the window's ends.
-	spanServer, spanLoad float64
+	Foreign float64 // in a window: time of the server's CPUs that other programs took
 
 	// Counts: the server's context switches, and the connections of the whole host that found an
 	// accept queue full.
@@ -204,7 +202,7 @@ const kernelCounts = 6
 
 // unread returns a reading in which every value is unknown.
 func unread() Reading {
-	r := Reading{spanServer: -1, spanLoad: -1}
+	r := Reading{Foreign: -1}
 	for _, v := range r.values() {
 		*v = -1
 	}
