@@ -36,7 +36,7 @@ func (m *Machine) shared() bool {
 // cpus judges the split of CPUs between server and load. One CPU for both is bad, and so is a
 // pinned load that has all CPUs of the server. Sharing some, or sharing without pinning, is a
 // warning.
-func (m *Machine) cpus() seen {
+func (m *Machine) cpus() Finding {
 	used := m.used()
 	online, _ := record.ParseCPUs(m.text("sys/devices/system/cpu/online")) // empty if the machine does not tell
 	names := record.Names{"server": m.ServerCPUs.String(), "load": m.LoadCPUs.String(), "used": used.String()}
@@ -62,7 +62,7 @@ func (m *Machine) cpus() seen {
 
 // siblings looks for a core with one hardware thread used by the server and another by the load. A
 // core that both sides use with the same threads is the check "cpus"'s affair.
-func (m *Machine) siblings() seen {
+func (m *Machine) siblings() Finding {
 	cores, known := m.cores()
 	if !known {
 		return untold(nil)
@@ -90,7 +90,7 @@ func (m *Machine) turns() (cpu string, mend []record.Fact) {
 	if len(m.ServerCPUs) == 0 || len(m.LoadCPUs) == 0 || m.ServerCPUs[0] != m.LoadCPUs[0] {
 		return "", nil
 	}
-	return strconv.Itoa(m.ServerCPUs[0]), []record.Fact{m.cpus().fact}
+	return strconv.Itoa(m.ServerCPUs[0]), []record.Fact{m.cpus().Fact}
 }
 
 // cores groups the CPUs in use by core: the hardware threads of each core, ascending. Threads that
@@ -113,7 +113,7 @@ func (m *Machine) cores() (cores []record.CPUs, known bool) {
 // cpuLimit looks for a CPU quota of this process's cgroup, or of one above it. The smallest quota
 // counts. It is bad if it is less than the CPUs in use: the kernel then stops server and load
 // together.
-func (m *Machine) cpuLimit() seen {
+func (m *Machine) cpuLimit() Finding {
 	if m.text(cgroup.Self) == "" {
 		return untold(nil)
 	}
@@ -127,7 +127,7 @@ func (m *Machine) cpuLimit() seen {
 
 // governor warns of a frequency governor other than performance, and of turbo. Both let the clock
 // rate depend on the load, and turbo on the temperature, too.
-func (m *Machine) governor() seen {
+func (m *Machine) governor() Finding {
 	governors := map[string]record.CPUs{}
 	for _, cpu := range m.used() {
 		if g := m.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", cpu)); g != "" {
@@ -181,7 +181,7 @@ const tick = 10 * time.Millisecond
 
 // others looks for programs other than this one on the CPUs in use. The load average is only told: it
 // covers all CPUs.
-func (m *Machine) others() seen {
+func (m *Machine) others() Finding {
 	o := m.Others
 	if o == nil {
 		return untold(nil)
@@ -231,7 +231,7 @@ func (m *Machine) others() seen {
 const leastSteal = .0005
 
 // steal judges the ratio of CPU time that the hypervisor took.
-func (m *Machine) steal() seen {
+func (m *Machine) steal() Finding {
 	if m.Others == nil {
 		return untold(nil)
 	}
@@ -258,7 +258,7 @@ func (m *Machine) stolen() float64 {
 
 // pressure warns if tasks waited for CPU or memory in the last ten seconds (pressure stall
 // information, Documentation/accounting/psi.rst of the Linux kernel).
-func (m *Machine) pressure() seen {
+func (m *Machine) pressure() Finding {
 	cpu, ok := pressed(m.text("proc/pressure/cpu"))
 	memory, ok2 := pressed(m.text("proc/pressure/memory"))
 	if !ok || !ok2 {

@@ -18,9 +18,9 @@ import (
 // local ports, accept queues, memory, swap, room on disk, and variables of the environment.
 
 // descriptors judges the soft limit on open files by the connections that it allows.
-func (m *Machine) descriptors() seen {
+func (m *Machine) descriptors() Finding {
 	if m.Files == (unix.Rlimit{}) {
-		return seen{}
+		return Finding{}
 	}
 	const keptFree = 64 // descriptors that a server does not use for connections
 	connections := m.Files.Cur - min(m.Files.Cur, keptFree)
@@ -32,7 +32,7 @@ func (m *Machine) descriptors() seen {
 // ports counts the local ports that one trial may use up. Each trial has another server port, and a
 // socket in TIME_WAIT blocks its local port for that server port only. So earlier trials take none
 // away; the number of sockets in TIME_WAIT is told all the same.
-func (m *Machine) ports() seen {
+func (m *Machine) ports() Finding {
 	var from, to int
 	if _, err := fmt.Sscan(m.text("proc/sys/net/ipv4/ip_local_port_range"), &from, &to); err != nil {
 		return untold(nil)
@@ -52,7 +52,7 @@ func (m *Machine) ports() seen {
 
 // backlog judges the kernel's limits on the accept queue and on the SYN queue. A server's own
 // --backlog is cut to the first.
-func (m *Machine) backlog() seen {
+func (m *Machine) backlog() Finding {
 	accept, ok := m.number("proc/sys/net/core/somaxconn")
 	if !ok {
 		return untold(nil)
@@ -71,7 +71,7 @@ func (m *Machine) backlog() seen {
 
 // memory judges the memory available: MemAvailable, the kernel's estimate of the memory that
 // programs can get without swapping.
-func (m *Machine) memory() seen {
+func (m *Machine) memory() Finding {
 	free, ok := m.kibibytes("MemAvailable")
 	if !ok {
 		return untold(nil)
@@ -81,7 +81,7 @@ func (m *Machine) memory() seen {
 
 // swap warns if more than 16 MiB of swap space is in use. A few pages that were swapped out long ago and
 // are not needed do no harm.
-func (m *Machine) swap() seen {
+func (m *Machine) swap() Finding {
 	total, ok := m.kibibytes("SwapTotal")
 	free, ok2 := m.kibibytes("SwapFree")
 	if !ok || !ok2 {
@@ -98,11 +98,11 @@ const leastRoom = 2 << 20
 // output checks that the directory of records can be written, and has room for a record. It creates
 // nothing: it asks about the nearest directory that exists. Less than leastRoom is bad; less than a
 // record of the largest size needs is a warning.
-func (m *Machine) output() seen {
+func (m *Machine) output() Finding {
 	if m.Out == "" {
-		return seen{}
+		return Finding{}
 	}
-	blocked := func(err error, readOnly string) seen {
+	blocked := func(err error, readOnly string) Finding {
 		return fine(outputBlocked, nil, record.Names{"dir": m.Out, "error": err.Error(), "read_only": readOnly}).graded(true, false)
 	}
 	dir, err := existing(m.Out)
@@ -118,7 +118,7 @@ func (m *Machine) output() seen {
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
-		return seen{Unknown, record.Fact{Code: outputUntold, Names: record.Names{"dir": m.Out, "error": err.Error()}}}
+		return Finding{State: Unknown, Fact: record.Fact{Code: outputUntold, Names: record.Names{"dir": m.Out, "error": err.Error()}}}
 	}
 	// Pseudo file systems like /proc have no blocks and take no files.
 	if disk.Blocks == 0 {
@@ -157,7 +157,7 @@ var building = []string{"-race", "-gcflags", "-ldflags", "-cover", "-tags", "-ms
 
 // environment warns of variables that change how Go programs are built or run. They reach every
 // server of a comparison alike, so no arm gains, but the figures hold for these settings only.
-func (m *Machine) environment() seen {
+func (m *Machine) environment() Finding {
 	var set, names []string
 	for _, v := range m.Environ {
 		name, value, _ := strings.Cut(v, "=")

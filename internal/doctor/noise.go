@@ -211,13 +211,13 @@ func (j Judgement) excess() float64 {
 
 // noise judges whether the machine can tell differences of a tenth in the response times. It is bad
 // if it can in none of them, a warning if it can in some.
-func (m *Machine) noise() seen {
+func (m *Machine) noise() Finding {
 	n := m.Noise
 	switch {
 	case n == nil:
-		return seen{}
+		return Finding{}
 	case !n.err.None():
-		return seen{Bad, n.err}
+		return Finding{State: Bad, Fact: n.err}
 	}
 	told, undecided := record.Fact{Code: noiseList}, record.Fact{Code: noiseList}
 	var open []string // metrics

@@ -30,10 +30,10 @@ func Lateness(ctx context.Context, sleep func(time.Duration), n int, d time.Dura
 }
 
 // timer warns if a hundredth of the sleeps end late.
-func (m *Machine) timer() seen {
+func (m *Machine) timer() Finding {
 	n := len(m.Lateness)
 	if n == 0 {
-		return seen{}
+		return Finding{}
 	}
 	p50, p99 := m.Lateness[n/2], m.Lateness[n*99/100]
 	return fine(timerLate, record.Values{"p50": p50.Seconds(), "p99": p99.Seconds()}, nil).graded(false, p99 > 300*time.Microsecond)
@@ -44,10 +44,10 @@ const quickWindow = 500 * time.Millisecond
 
 // pause judges how long a busy thread is taken off its CPU: by the hypervisor, by interrupts, or by
 // other programs.
-func (m *Machine) pause() seen {
+func (m *Machine) pause() Finding {
 	switch {
 	case m.Pause == 0:
-		return seen{}
+		return Finding{}
 	case m.Pause < 0:
 		return untold(nil)
 	}
@@ -59,12 +59,12 @@ func (m *Machine) pause() seen {
 // only if it is at least a tenth longer than the scenario's own; otherwise these do. If server and
 // load take turns on a CPU, they may have caused the pause themselves, and the fix is to separate
 // them. v holds further values for the sentence of code; paused adds to it, so it must not be nil.
-func (m *Machine) paused(code record.Code, d time.Duration, v record.Values) seen {
+func (m *Machine) paused(code record.Code, d time.Duration, v record.Values) Finding {
 	cpu, mend := m.turns()
 	s := fine(code, v, record.Names{}, mend...)
 	v["longest"] = d.Seconds()
 	if cpu != "" {
-		s.fact.Names["cpu"] = cpu
+		s.Fact.Names["cpu"] = cpu
 	}
 	needs, own := 100*d, cmp.Or(m.Window, quickWindow)
 	short := 10*needs >= 11*own
@@ -72,7 +72,7 @@ func (m *Machine) paused(code record.Code, d time.Duration, v record.Values) see
 	case short:
 		v["needs"] = needs.Seconds()
 	case needs > quickWindow:
-		v["own"], s.fact.Names["scenario"] = own.Seconds(), cmp.Or(m.Scenario, "quick")
+		v["own"], s.Fact.Names["scenario"] = own.Seconds(), cmp.Or(m.Scenario, "quick")
 	}
 	return s.graded(false, short)
 }
@@ -87,12 +87,12 @@ type Gap struct {
 }
 
 // gap judges the longest time without a reply.
-func (m *Machine) gap() seen {
+func (m *Machine) gap() Finding {
 	switch {
 	case m.Gap.Err != nil:
 		return untold(m.Gap.Err)
 	case m.Gap.Longest == 0:
-		return seen{}
+		return Finding{}
 	}
 	return m.paused(replyGap, m.Gap.Longest, record.Values{"replies": float64(m.Gap.Replies), "span": m.Gap.Span.Seconds()})
 }
@@ -107,13 +107,13 @@ type Engine struct {
 }
 
 // engine judges the time that the load engine adds.
-func (m *Machine) engine() seen {
+func (m *Machine) engine() Finding {
 	e := m.Engine
 	switch {
 	case e.Err != nil:
 		return untold(e.Err)
 	case e.Rate == 0:
-		return seen{}
+		return Finding{}
 	}
 	_, mend := m.turns()
 	// On a virtual machine, an engine that spins on a CPU by itself adds some 40 µs at p50 and 100 µs at p99.
@@ -192,10 +192,10 @@ func WatchClock(clock Clock, every time.Duration) (stop func() Steps) {
 }
 
 // clockSteps warns if the time of day stepped while it was watched.
-func (m *Machine) clockSteps() seen {
+func (m *Machine) clockSteps() Finding {
 	c := m.Clock
 	if c.Watched == 0 {
-		return seen{}
+		return Finding{}
 	}
 	if c.Count == 0 {
 		return fine(clockSteady, record.Values{"watched": c.Watched.Seconds()}, nil)
@@ -209,7 +209,7 @@ var slowClocks = []string{"hpet", "acpi_pm", "refined-jiffies", "jiffies", "xen"
 
 // clockSource warns of a slow clock source, and names a faster one that the machine has. Linux
 // lists the sources in the order in which it prefers them, so the first that is not slow is named.
-func (m *Machine) clockSource() seen {
+func (m *Machine) clockSource() Finding {
 	const dir = "sys/devices/system/clocksource/clocksource0/"
 	source := m.text(dir + "current_clocksource")
 	if source == "" {
@@ -221,7 +221,7 @@ func (m *Machine) clockSource() seen {
 	s := fine(clockSlow, nil, record.Names{"source": source}).graded(false, true)
 	for other := range strings.FieldsSeq(m.text(dir + "available_clocksource")) {
 		if !slices.Contains(slowClocks, other) {
-			s.fact.Names["faster"], s.fact.Names["file"] = other, "/"+dir+"current_clocksource"
+			s.Fact.Names["faster"], s.Fact.Names["file"] = other, "/"+dir+"current_clocksource"
 			break
 		}
 	}
