@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -150,27 +149,31 @@ func machine(cpus host.Sides, out string) *doctor.Machine {
 	return m
 }
 
-// watch measures the CPU time of other programs for a span, or until ctx ends. It sleeps meanwhile,
-// so that it measures itself as little as possible. The result is in m.Usage; it is zero where the
-// machine does not tell.
-func watch(ctx context.Context, m *doctor.Machine, span time.Duration) {
-	used := host.Use(slices.Concat(m.ServerCPUs, m.LoadCPUs))
+// watch looks for a span, or until ctx ends, at who uses the CPUs. It sleeps meanwhile, so that it
+// measures itself as little as possible.
+func watch(ctx context.Context, cpus host.Sides, span time.Duration) *record.Others {
+	others := watchdog(cpus)
 	select {
 	case <-time.After(span):
 	case <-ctx.Done():
 	}
-	m.Usage = used()
+	return others.End()
 }
 
-// measure fills in the properties that take time to measure. The clock is watched all along, and
-// steal is the larger of a quiet and a loaded time. It returns early without an error when ctx
-// ends; the caller asks ctx.
+// watchdog watches the CPUs that server and load would have, though nothing is bound to them yet.
+func watchdog(cpus host.Sides) *host.Watchdog {
+	cpus.Pin = true
+	return host.NewWatchdog(cpus, nil)
+}
+
+// measure fills in the properties that take time to measure. The clock is watched all along. It returns
+// early without an error when ctx ends; the caller asks ctx.
 func (f *doctorFlags) measure(ctx context.Context, cpus host.Sides, m *doctor.Machine, show *progress) error {
 	// The look at the clock ends with the function, however that ends.
 	clock := doctor.WatchClock(doctor.SystemClock(), watchClock)
 	defer func() { m.Clock = clock() }()
-	used := host.Use(slices.Concat(m.ServerCPUs, m.LoadCPUs))
-	watch(ctx, m, watchOthers)
+	others := watchdog(cpus)
+	m.Others = watch(ctx, cpus, watchOthers)
 	// The load's lateness is that of a thread on its CPUs.
 	undo, err := cpus.BindLoad()
 	if err != nil {
@@ -199,8 +202,7 @@ func (f *doctorFlags) measure(ctx context.Context, cpus host.Sides, m *doctor.Ma
 			return err
 		}
 	}
-	// Steal may begin only when the CPUs are in use.
-	m.Usage.Steal = max(m.Usage.Steal, used().Steal)
+	m.Loaded = others.End()
 	return nil
 }
 
@@ -313,7 +315,7 @@ func (f *compareFlags) seeMachine(ctx context.Context) (line string, err error) 
 	}
 	m := machine(cpus, f.out)
 	clock := doctor.WatchClock(doctor.SystemClock(), briefWatch)
-	watch(ctx, m, briefWatch)
+	m.Others = watch(ctx, cpus, briefWatch)
 	m.Clock = clock()
 	report := doctor.Examine(m)
 	if report.Verdict != doctor.Fit {

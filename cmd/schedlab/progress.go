@@ -190,11 +190,10 @@ func (p *progress) note(key, text string) {
 
 // machine prints the sentence about the machine, also with --progress none.
 func (p *progress) machine(text string) {
-	if p.lines != nil {
+	switch {
+	case p.lines != nil:
 		p.say(text)
-		return
-	}
-	if text != "" {
+	case text != "":
 		fmt.Fprintln(p.w, text)
 	}
 }
@@ -274,23 +273,18 @@ const bold, faint = "1", "2"
 // could not be erased. Arms without room are counted on the last line.
 func (s screen) draw(columns, rows int, colour bool) string {
 	columns, rows = max(columns-1, 1), max(rows-1, 1)
-	var b strings.Builder
-	used := 0
+	var drawn []string
 	line := func(style, text string) {
-		if used >= rows {
-			return
-		}
 		text = document.Cut(strings.NewReplacer("\n", " ", "\t", " ").Replace(document.Harmless(text)), columns)
 		if text = strings.TrimRight(text, " "); colour && style != "" {
 			text = "\x1b[" + style + "m" + text + "\x1b[0m"
 		}
-		b.WriteString(text + "\n")
-		used++
+		drawn = append(drawn, text+"\n")
 	}
 	width := max(columns-len(" 99 %   about 1h59m59s left"), 1)
 	line("", s.step(document.Cut(s.Step, width), min(stepWidth, width)))
 	if len(s.Arms) == 0 {
-		return b.String()
+		return drawn[0]
 	}
 	answer := s.Answer
 	if answer == "" && len(s.Arms[0].P50.Blocks) <= s.FirstLook {
@@ -318,8 +312,8 @@ func (s screen) draw(columns, rows int, colour bool) string {
 	}
 	line(faint, row("", names, "p50", "p99", "goodput", "accepted", "done", "open", spark))
 	shown := s.Arms
-	if len(shown) > rows-used {
-		shown = shown[:max(rows-used-1, 0)]
+	if free := rows - len(drawn); len(shown) > free {
+		shown = shown[:max(free-1, 0)]
 	}
 	low, high := s.span()
 	for _, a := range shown {
@@ -333,7 +327,7 @@ func (s screen) draw(columns, rows int, colour bool) string {
 	if more := len(s.Arms) - len(shown); more > 0 {
 		line(faint, fmt.Sprintf("and %s more; the terminal is too low", prose.Plural(more, "arm")))
 	}
-	return b.String()
+	return strings.Join(drawn[:min(len(drawn), rows)], "")
 }
 
 // label shortens the name of an arm to width columns so that it differs from the other arms' labels: of

@@ -120,7 +120,7 @@ func (s *Shard) send(ctx context.Context, j job) *Answer {
 	debug.SetGCPercent(percent)
 	if err != nil {
 		a.Error = err.Error()
-		clocks.Abandon()
+		clocks.End()
 		return a
 	}
 	used := clocks.End()

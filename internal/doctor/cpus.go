@@ -36,7 +36,7 @@ func (m *Machine) shared() bool {
 // cpus judges the split of CPUs between server and load. One CPU for both is bad, and so is a
 // pinned load that has all CPUs of the server. Sharing some, or sharing without pinning, is a
 // warning.
-func (m *Machine) cpus() seen {
+func (m *Machine) cpus() Finding {
 	used := m.used()
 	online, _ := record.ParseCPUs(m.text("sys/devices/system/cpu/online")) // empty if the machine does not tell
 	names := record.Names{"server": m.ServerCPUs.String(), "load": m.LoadCPUs.String(), "used": used.String()}
@@ -62,7 +62,7 @@ func (m *Machine) cpus() seen {
 
 // siblings looks for a core with one hardware thread used by the server and another by the load. A
 // core that both sides use with the same threads is the check "cpus"'s affair.
-func (m *Machine) siblings() seen {
+func (m *Machine) siblings() Finding {
 	cores, known := m.cores()
 	if !known {
 		return untold(nil)
@@ -90,7 +90,7 @@ func (m *Machine) turns() (cpu string, mend []record.Fact) {
 	if len(m.ServerCPUs) == 0 || len(m.LoadCPUs) == 0 || m.ServerCPUs[0] != m.LoadCPUs[0] {
 		return "", nil
 	}
-	return strconv.Itoa(m.ServerCPUs[0]), []record.Fact{m.cpus().fact}
+	return strconv.Itoa(m.ServerCPUs[0]), []record.Fact{m.cpus().Fact}
 }
 
 // cores groups the CPUs in use by core: the hardware threads of each core, ascending. Threads that
@@ -113,7 +113,7 @@ func (m *Machine) cores() (cores []record.CPUs, known bool) {
 // cpuLimit looks for a CPU quota of this process's cgroup, or of one above it. The smallest quota
 // counts. It is bad if it is less than the CPUs in use: the kernel then stops server and load
 // together.
-func (m *Machine) cpuLimit() seen {
+func (m *Machine) cpuLimit() Finding {
 	if m.text(cgroup.Self) == "" {
 		return untold(nil)
 	}
@@ -127,7 +127,7 @@ func (m *Machine) cpuLimit() seen {
 
 // governor warns of a frequency governor other than performance, and of turbo. Both let the clock
 // rate depend on the load, and turbo on the temperature, too.
-func (m *Machine) governor() seen {
+func (m *Machine) governor() Finding {
 	governors := map[string]record.CPUs{}
 	for _, cpu := range m.used() {
 		if g := m.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", cpu)); g != "" {
@@ -179,31 +179,32 @@ const (
 // tick is the resolution of the CPU times that Linux shows to user space: USER_HZ is 100.
 const tick = 10 * time.Millisecond
 
-// others looks for programs other than this one on the CPUs in use. A program counts with the CPU
-// on which it ran last. The load average is only told: it covers all CPUs.
-func (m *Machine) others() seen {
-	u := m.Usage
-	if u.Interval == 0 {
+// others looks for programs other than this one on the CPUs in use. The load average is only told: it
+// covers all CPUs.
+func (m *Machine) others() Finding {
+	o := m.Others
+	if o == nil {
 		return untold(nil)
 	}
-	used := m.used()
 	// A ratio of less than 2.5 ticks cannot be told from 0.
-	least := max(someForeign, 2.5*float64(tick)/float64(u.Interval))
-	sum := 0.0
+	least := max(someForeign, 2.5*tick.Seconds()/o.Seconds)
+	sum, unseen := 0.0, 0.0
 	var found []record.Fact
 	var pids []string
-	for _, p := range u.Others {
-		if len(used) > 0 && !slices.Contains(used, p.CPU) {
-			continue
-		}
-		sum += p.CPUs
-		// The list begins with the busiest. A program that takes a trifle is not worth a name.
-		if len(pids) < mostNamed && p.CPUs > someForeign/mostNamed {
-			pids = append(pids, strconv.Itoa(p.PID))
-			found = append(found, record.Fact{
-				Code: programNow, Names: record.Names{"program": p.Name},
-				Values: record.Values{"pid": float64(p.PID), "share": p.CPUs, "cpu": float64(p.CPU)},
-			})
+	for _, t := range o.Troubles {
+		switch t.Cause {
+		case record.Passing:
+			unseen = t.Share * float64(len(m.used()))
+		case record.Program:
+			sum += t.Share
+			// The list begins with the busiest. A program that takes a trifle is not worth a name.
+			if len(pids) < mostNamed && t.Share > someForeign/mostNamed {
+				pids = append(pids, strconv.Itoa(t.PID))
+				found = append(found, record.Fact{
+					Code: programNow, Names: record.Names{"program": t.Program},
+					Values: record.Values{"pid": float64(t.PID), "share": t.Share, "cpu": float64(t.CPU)},
+				})
+			}
 		}
 	}
 	if sum <= least { // no program is in the way; if sum is larger and pids is empty, many small programs run
@@ -211,59 +212,67 @@ func (m *Machine) others() seen {
 	}
 	// Programs of another container, or of the host, show only as CPU time that no visible program
 	// used.
-	if u.Unseen > muchForeign {
+	if unseen > muchForeign {
 		at := len(found)
-		if u.Unseen > sum { // what takes more is told first, since a headline has room for one
+		if unseen > sum { // what takes more is told first, since a headline has room for one
 			at = 0
 		}
-		found = slices.Insert(found, at, record.Fact{Code: unseenNow, Values: record.Values{"cpus": u.Unseen}})
-		sum += u.Unseen
+		found = slices.Insert(found, at, record.Fact{Code: unseenNow, Values: record.Values{"cpus": unseen}})
+		sum += unseen
 	}
 	if average, _, ok := strings.Cut(m.text("proc/loadavg"), " "); ok {
 		found = append(found, record.Fact{Code: loadAverage, Names: record.Names{"average": average}})
 	}
-	return fine(othersNow, record.Values{"watched": u.Interval.Seconds()}, record.Names{"pids": strings.Join(pids, " ")}, found...).
+	return fine(othersNow, record.Values{"watched": o.Seconds}, record.Names{"pids": strings.Join(pids, " ")}, found...).
 		graded(sum > muchForeign, sum > least)
 }
 
-// Limits on the ratio of the CPUs' time that the hypervisor gives to others.
-const (
-	leastSteal = .0005 // the least that is printed as more than 0.0 %
-	someSteal  = .01
-	muchSteal  = .10
-)
+// leastSteal is the least steal that is printed as more than 0.0 %.
+const leastSteal = .0005
 
 // steal judges the ratio of CPU time that the hypervisor took.
-func (m *Machine) steal() seen {
-	if m.Usage.Interval == 0 {
+func (m *Machine) steal() Finding {
+	if m.Others == nil {
 		return untold(nil)
 	}
-	return fine(stealNow, record.Values{"share": m.Usage.Steal, "watched": m.Usage.Interval.Seconds()}, nil).
-		graded(m.Usage.Steal > muchSteal, m.Usage.Steal > someSteal)
+	return fine(stealNow, record.Values{"share": m.stolen(), "watched": m.Others.Seconds}, nil).
+		graded(m.stolen() > .10, m.stolen() > .01)
 }
 
-// Limits on the percentage of the last ten seconds in which some task waited.
-const (
-	// Waiting for a CPU is common on a machine in use; waiting for memory means that the kernel is
-	// short of it.
-	cpuPressure    = 20.0
-	memoryPressure = 1.0
-)
+// stolen returns the ratio of the time of the CPUs in use that the hypervisor took: the larger one of
+// Others and Loaded.
+func (m *Machine) stolen() float64 {
+	sum := func(o *record.Others) (sum float64) {
+		if o == nil {
+			return 0
+		}
+		for _, t := range o.Troubles {
+			if t.Cause == record.Stolen {
+				sum += t.Share
+			}
+		}
+		return sum
+	}
+	return max(sum(m.Others), sum(m.Loaded)) / float64(max(len(m.used()), 1))
+}
 
 // pressure warns if tasks waited for CPU or memory in the last ten seconds (pressure stall
 // information, Documentation/accounting/psi.rst of the Linux kernel).
-func (m *Machine) pressure() seen {
+func (m *Machine) pressure() Finding {
 	cpu, ok := pressed(m.text("proc/pressure/cpu"))
 	memory, ok2 := pressed(m.text("proc/pressure/memory"))
 	if !ok || !ok2 {
 		return untold(nil)
 	}
-	values := record.Values{"cpu": cpu / 100, "memory": memory / 100, "short_of_memory": float64(stats.Count(memory > memoryPressure))}
-	return fine(pressure, values, nil).graded(false, memory > memoryPressure || cpu > cpuPressure)
+	// Waiting for a CPU is common on a machine in use; waiting for memory means that the kernel is
+	// short of it.
+	short := memory > .01
+	return fine(pressure, record.Values{"cpu": cpu, "memory": memory, "short_of_memory": float64(stats.Count(short))}, nil).
+		graded(false, short || cpu > .20)
 }
 
-// pressed returns avg10, in percent, of the first line, "some avg10=0.00 avg60=...".
-func pressed(text string) (percent float64, ok bool) {
-	_, err := fmt.Sscanf(text, "some avg10=%f", &percent)
-	return percent, err == nil
+// pressed returns the ratio of a first line like "some avg10=0.00 avg60=...", which is in percent.
+func pressed(text string) (ratio float64, ok bool) {
+	_, err := fmt.Sscanf(text, "some avg10=%f", &ratio)
+	return ratio / 100, err == nil
 }

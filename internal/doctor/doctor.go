@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"schedlab/internal/host"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -92,8 +91,10 @@ type Machine struct {
 	Window               time.Duration // its own window; 0: the protocol quick's
 
 	// Below are measured figures; above, what the machine or the command line tells at once.
-	Usage host.Usage // use of the CPUs, watched for some time
-	Clock Steps
+	// Others tells who used the CPUs while they were only watched. Loaded covers the other measurements
+	// as well, since a hypervisor may take more of CPUs in use. Each is nil where the machine does not tell.
+	Others, Loaded *record.Others
+	Clock          Steps
 	// Lateness holds, ascending, how late the sleeps of the generator ended.
 	Lateness []time.Duration
 	// Pause is how long the platform takes a busy thread off its CPU; negative if it cannot be
@@ -113,25 +114,25 @@ func Examine(m *Machine) Report {
 		r.Engine = &m.Engine
 	}
 	for _, c := range checks() {
-		s := c.look(m)
-		if s.state == "" {
+		f := c.look(m)
+		if f.State == "" {
 			continue
 		}
 		// The sentences of a finding name its check, so every fact carries the name.
-		if s.fact.Names == nil {
-			s.fact.Names = record.Names{}
+		if f.Fact.Names == nil {
+			f.Fact.Names = record.Names{}
 		}
-		s.fact.Names["check"] = c.name
-		if s.state == Unknown {
-			s.fact.Names["untold"] = c.untold
+		f.Fact.Names["check"] = c.name
+		if f.State == Unknown {
+			f.Fact.Names["untold"] = c.untold
 		}
-		f := Finding{Check: c.name, State: s.state, Fact: s.fact, Found: s.fact.String(), Spoils: c.spoils}
+		f.Check, f.Found, f.Spoils = c.name, f.Fact.String(), c.spoils
 		if f.wrong() {
-			f.Fix = s.fact.Part("fix")
+			f.Fix = f.Fact.Part("fix")
 		}
-		if s.state == Bad {
+		if f.State == Bad {
 			r.Verdict = Unfit
-		} else if s.state == Warn && r.Verdict == Fit {
+		} else if f.State == Warn && r.Verdict == Fit {
 			r.Verdict = Reservations
 		}
 		r.Findings = append(r.Findings, f)
@@ -178,7 +179,7 @@ func (m *Machine) limits() record.Fact {
 	pause := max(m.Pause, m.Gap.Longest)
 	add(len(m.ServerCPUs) == 1, limitOneCPU, nil)
 	add(strings.Contains(m.text("proc/cpuinfo"), " hypervisor"), limitVirtual, nil)
-	add(m.Usage.Steal >= leastSteal, limitSteal, record.Values{"share": m.Usage.Steal})
+	add(m.stolen() >= leastSteal, limitSteal, record.Values{"share": m.stolen()})
 	add(pause > 0, limitPause, record.Values{"longest": pause.Seconds()})
 	if len(found) == 0 {
 		return record.Fact{}
@@ -186,43 +187,37 @@ func (m *Machine) limits() record.Fact {
 	return record.Fact{Code: machineLimits, Because: found}
 }
 
-// A check examines one property of the machine. The report prints spoils and untold as they are.
+// A check examines one property of the machine. The report prints spoils and untold as they are. look returns a
+// finding's State and Fact alone; the zero Finding if there was nothing to look at, which leaves the check out.
 type check struct {
 	name   string
-	look   func(*Machine) seen
+	look   func(*Machine) Finding
 	spoils string // what a bad finding does to a measurement
 	untold string // text of the finding where the machine does not tell; "" for a check that always can
 }
 
-// seen is the result of a check. The zero value means that there was nothing to look at: the check
-// is left out of the report.
-type seen struct {
-	state State
-	fact  record.Fact
-}
-
-// fine returns the result OK with a fact. [seen.graded] makes it worse. A check can thus be written
+// fine returns the result OK with a fact. [Finding.graded] makes it worse. A check can thus be written
 // as one expression: the fact, and the conditions for Bad and Warn.
-func fine(code record.Code, v record.Values, n record.Names, because ...record.Fact) seen {
-	return seen{OK, record.Fact{Code: code, Values: v, Names: n, Because: because}}
+func fine(code record.Code, v record.Values, n record.Names, because ...record.Fact) Finding {
+	return Finding{State: OK, Fact: record.Fact{Code: code, Values: v, Names: n, Because: because}}
 }
 
-// graded returns s with state Bad if bad, else Warn if warn, else its own state.
-func (s seen) graded(bad, warn bool) seen {
+// graded returns f with state Bad if bad, else Warn if warn, else its own state.
+func (f Finding) graded(bad, warn bool) Finding {
 	switch {
 	case bad:
-		s.state = Bad
+		f.State = Bad
 	case warn:
-		s.state = Warn
+		f.State = Warn
 	}
-	return s
+	return f
 }
 
 // untold returns the result Unknown, with err as the reason if it is not nil.
-func untold(err error) seen {
-	s := seen{Unknown, record.Fact{Code: notTold}}
+func untold(err error) Finding {
+	s := Finding{State: Unknown, Fact: record.Fact{Code: notTold}}
 	if err != nil {
-		s.fact.Names = record.Names{"error": err.Error()}
+		s.Fact.Names = record.Names{"error": err.Error()}
 	}
 	return s
 }

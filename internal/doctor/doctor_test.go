@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"schedlab/internal/host"
 	"schedlab/internal/record"
 )
 
@@ -57,7 +56,7 @@ func healthy(t *testing.T) *Machine {
 		Root: root(files()), ServerCPUs: []int{0, 1}, LoadCPUs: []int{2, 3}, Pinned: true,
 		Files: unix.Rlimit{Cur: 65536, Max: 65536}, Environ: []string{"HOME=/root", "GOFLAGS=-mod=mod"},
 		Out: filepath.Join(t.TempDir(), "runs"), Need: 1,
-		Usage:    host.Usage{Interval: 500 * time.Millisecond, Others: []host.Program{{PID: 7, Name: "sshd", CPU: 2, CPUs: .02}}},
+		Others:   others(program(7, "sshd", 2, .02)),
 		Clock:    Steps{Watched: time.Second},
 		Lateness: slices.Repeat([]time.Duration{60 * time.Microsecond}, 100),
 		Pause:    200 * time.Microsecond,
@@ -66,6 +65,22 @@ func healthy(t *testing.T) *Machine {
 		Noise:    NewNoise("quick", []AA{alike(4, 1.02)}, protocols),
 	}
 }
+
+// others are causes seen over half a second.
+func others(all ...record.Trouble) *record.Others {
+	return &record.Others{Seconds: .5, Troubles: all}
+}
+
+func program(pid int, name string, cpu int, share float64) record.Trouble {
+	return record.Trouble{Cause: record.Program, PID: pid, Program: name, CPU: cpu, Share: share}
+}
+
+// unseen is of the four CPUs of files, in CPUs.
+func unseen(cpus float64) record.Trouble {
+	return record.Trouble{Cause: record.Passing, Share: cpus / 4}
+}
+
+func stolen(share float64) record.Trouble { return record.Trouble{Cause: record.Stolen, Share: share} }
 
 func finding(t *testing.T, r Report, check string) Finding {
 	t.Helper()
@@ -95,7 +110,7 @@ func TestFitNamesLoadAndLimits(t *testing.T) {
 	m := healthy(t)
 	all := files()
 	all["proc/cpuinfo"] = "processor\t: 0\nflags\t\t: fpu hypervisor lahf_lm\n"
-	m.Root, m.ServerCPUs, m.Usage.Steal = root(all), []int{0}, .004
+	m.Root, m.ServerCPUs, m.Others = root(all), []int{0}, others(stolen(.012))
 	m.Noise.Sleeps = true
 	r := Examine(m)
 	want := "fit; noise measured with scenario quick (each request computes 20us and sleeps 28ms); requests that only compute may see more: `schedlab doctor pool-cpu`"
@@ -161,20 +176,20 @@ func TestFaults(t *testing.T) {
 		{"cpu limit", set("sys/fs/cgroup/user.slice/cpu.max", "50000 100000"), Bad, "0.50 CPUs", "echo max > /sys/fs/cgroup/user.slice/cpu.max"},
 		{"governor", set("sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "powersave"), Warn, "powersave on CPU 3", "echo performance"},
 		{"governor", set("sys/devices/system/cpu/cpufreq/boost", "1"), Warn, "turbo on", "echo 0 > /sys/devices/system/cpu/cpufreq/boost"},
-		{"other programs", func(m *Machine) { m.Usage.Others = []host.Program{{PID: 1234, Name: "hog", CPU: 1, CPUs: .98}} }, Bad, "hog (pid 1234) 98 % of CPU 1", "measure when they are idle, or stop them if they are yours"},
-		{"other programs", func(m *Machine) { m.Usage.Others = []host.Program{{PID: 1234, Name: "hog", CPU: 1, CPUs: 1.97}} }, Bad, "hog (pid 1234) 197 % of a CPU, last on CPU 1", "measure when they are idle, or stop them if they are yours"},
+		{"other programs", func(m *Machine) { m.Others = others(program(1234, "hog", 1, .98)) }, Bad, "hog (pid 1234) 98 % of CPU 1", "measure when they are idle, or stop them if they are yours"},
+		{"other programs", func(m *Machine) { m.Others = others(program(1234, "hog", 1, 1.97)) }, Bad, "hog (pid 1234) 197 % of a CPU, last on CPU 1", "measure when they are idle, or stop them if they are yours"},
 		{"other programs", func(m *Machine) {
-			m.Usage.Others = []host.Program{{PID: 12, Name: "a", CPU: 1, CPUs: .04}, {PID: 13, Name: "b", CPU: 2, CPUs: .05}}
+			m.Others = others(program(12, "a", 1, .04), program(13, "b", 2, .05))
 		}, Warn, "b (pid 13)", "measure when they are idle"},
 		{"other programs", func(m *Machine) {
-			m.Usage.Others = slices.Repeat([]host.Program{{PID: 12, Name: "a", CPU: 1, CPUs: .009}}, 40)
+			m.Others = others(slices.Repeat([]record.Trouble{program(12, "a", 1, .009)}, 40)...)
 		}, Bad, "", "look for them on the host"},
-		{"other programs", func(m *Machine) { m.Usage.Unseen = .8 }, Bad, "0.8 CPUs busy with programs that are not seen", "on the host"},
+		{"other programs", func(m *Machine) { m.Others = others(unseen(.8)) }, Bad, "0.8 CPUs busy with programs that are not seen", "on the host"},
 		{"other programs", func(m *Machine) { // the headline has room for the first: what takes more
-			m.Usage.Unseen, m.Usage.Others = .8, []host.Program{{PID: 77, Name: "kdamond.0", CPUs: .02}}
+			m.Others = others(program(77, "kdamond.0", 0, .02), unseen(.8))
 		}, Bad, "0.8 CPUs busy with programs that are not seen from here, kdamond.0", "on the host"},
-		{"steal", func(m *Machine) { m.Usage.Steal = .03 }, Warn, "3.0 %", "CPUs of its own"},
-		{"steal", func(m *Machine) { m.Usage.Steal = .13 }, Bad, "13.0 %", "CPUs of its own"},
+		{"steal", func(m *Machine) { m.Loaded = others(stolen(.06), stolen(.06)) }, Warn, "3.0 %", "CPUs of its own"},
+		{"steal", func(m *Machine) { m.Others = others(stolen(.52)) }, Bad, "13.0 %", "CPUs of its own"},
 		{"pressure", set("proc/pressure/cpu", "some avg10=31.00 avg60=0.00"), Warn, "31.0 %", "ask again after ten seconds"},
 		{"pressure", set("proc/pressure/memory", "some avg10=2.00 avg60=0.00"), Warn, "for memory in 2.0 %", "end programs that hold memory"},
 		{"environment", func(m *Machine) { m.Environ = []string{"GOGC=off", "GODEBUG=gctrace=1", "GOFLAGS=-race"} }, Warn, "GODEBUG=gctrace=1, GOFLAGS=-race, GOGC=off", "env -u GODEBUG -u GOFLAGS -u GOGC schedlab"},

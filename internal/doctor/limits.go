@@ -17,39 +17,27 @@ import (
 // The checks of this file compare a limit of the system with the need of a comparison: descriptors,
 // local ports, accept queues, memory, swap, room on disk, and variables of the environment.
 
-// Numbers of connections that descriptors must allow: below fewConnections is bad, below mostConnections
-// a warning.
-const (
-	keptFree        = 64     // descriptors that a server does not use for connections
-	fewConnections  = 1024   // fewer spoil even small scenarios
-	mostConnections = 10_000 // a server's limit on connections by default
-)
-
 // descriptors judges the soft limit on open files by the connections that it allows.
-func (m *Machine) descriptors() seen {
+func (m *Machine) descriptors() Finding {
 	if m.Files == (unix.Rlimit{}) {
-		return seen{}
+		return Finding{}
 	}
+	const keptFree = 64 // descriptors that a server does not use for connections
 	connections := m.Files.Cur - min(m.Files.Cur, keptFree)
+	// Fewer than 1024 spoil even small scenarios; 10,000 is a server's limit on connections by default.
 	return fine(descriptors, record.Values{"soft": float64(m.Files.Cur), "hard": float64(m.Files.Max), "connections": float64(connections)}, nil).
-		graded(connections < fewConnections, connections < mostConnections)
+		graded(connections < 1024, connections < 10_000)
 }
-
-// Limits on local ports: bad below tooFewPorts, a warning below fewPorts.
-const (
-	fewPorts    = 10_000
-	tooFewPorts = 2_000 // a quick trial at its lowest rate takes 1,540
-	quickSpan   = 0.7   // seconds of a quick trial, warm-up included
-)
 
 // ports counts the local ports that one trial may use up. Each trial has another server port, and a
 // socket in TIME_WAIT blocks its local port for that server port only. So earlier trials take none
 // away; the number of sockets in TIME_WAIT is told all the same.
-func (m *Machine) ports() seen {
+func (m *Machine) ports() Finding {
 	var from, to int
 	if _, err := fmt.Sscan(m.text("proc/sys/net/ipv4/ip_local_port_range"), &from, &to); err != nil {
 		return untold(nil)
 	}
+	const quickSpan = 0.7 // seconds of a quick trial, warm-up included
 	n := to - from + 1
 	values := record.Values{"ports": float64(n), "rate": float64(n) / quickSpan}
 	// Of TCP only, in a line like "TCP: inuse 9 orphan 0 tw 14 alloc 10 mem 2".
@@ -58,65 +46,49 @@ func (m *Machine) ports() seen {
 	if _, err := fmt.Sscan(rest, &waiting); err == nil {
 		values["waiting"] = waiting
 	}
-	return fine(localPorts, values, nil).graded(n < tooFewPorts, n < fewPorts)
+	// A quick trial at its lowest rate takes 1,540.
+	return fine(localPorts, values, nil).graded(n < 2_000, n < 10_000)
 }
-
-// Limits on queues, in connections: an accept queue below tinyBacklog is bad; one below smallBacklog, or
-// a SYN queue below smallSyn, is a warning.
-const (
-	smallBacklog = 1024
-	tinyBacklog  = 128
-	smallSyn     = 256
-)
 
 // backlog judges the kernel's limits on the accept queue and on the SYN queue. A server's own
 // --backlog is cut to the first.
-func (m *Machine) backlog() seen {
+func (m *Machine) backlog() Finding {
 	accept, ok := m.number("proc/sys/net/core/somaxconn")
 	if !ok {
 		return untold(nil)
 	}
 	syn, known := m.number("proc/sys/net/ipv4/tcp_max_syn_backlog")
 	var fixes []string
-	if accept < smallBacklog {
+	if accept < 1024 {
 		fixes = append(fixes, "net.core.somaxconn=4096")
 	}
-	if known && syn < smallSyn {
+	if known && syn < 256 {
 		fixes = append(fixes, "net.ipv4.tcp_max_syn_backlog=4096")
 	}
 	return fine(listenBacklog, record.Values{"accept": float64(accept), "syn": float64(syn)}, record.Names{"settings": strings.Join(fixes, " ")}).
-		graded(accept < tinyBacklog, len(fixes) > 0)
+		graded(accept < 128, len(fixes) > 0)
 }
-
-// Limits on available memory, in bytes: bad below tooLittle, a warning below littleMemory.
-const (
-	littleMemory = 1 << 30
-	tooLittle    = 256 << 20
-)
 
 // memory judges the memory available: MemAvailable, the kernel's estimate of the memory that
 // programs can get without swapping.
-func (m *Machine) memory() seen {
+func (m *Machine) memory() Finding {
 	free, ok := m.kibibytes("MemAvailable")
 	if !ok {
 		return untold(nil)
 	}
-	return fine(memoryFree, record.Values{"free": float64(free)}, nil).graded(free < tooLittle, free < littleMemory)
+	return fine(memoryFree, record.Values{"free": float64(free)}, nil).graded(free < 256<<20, free < 1<<30)
 }
 
-// littleSwap is the swap in use, in bytes, above which swap warns. A few pages that were swapped
-// out long ago and are not needed do no harm.
-const littleSwap = 16 << 20
-
-// swap warns if more than littleSwap of swap space is in use.
-func (m *Machine) swap() seen {
+// swap warns if more than 16 MiB of swap space is in use. A few pages that were swapped out long ago and
+// are not needed do no harm.
+func (m *Machine) swap() Finding {
 	total, ok := m.kibibytes("SwapTotal")
 	free, ok2 := m.kibibytes("SwapFree")
 	if !ok || !ok2 {
 		return untold(nil)
 	}
 	used := total - min(total, free)
-	return fine(swapUsed, record.Values{"used": float64(used), "total": float64(total)}, nil).graded(false, used > littleSwap)
+	return fine(swapUsed, record.Values{"used": float64(used), "total": float64(total)}, nil).graded(false, used > 16<<20)
 }
 
 // leastRoom is the free space, in bytes, below which output is bad. It is twice the space that a
@@ -126,11 +98,11 @@ const leastRoom = 2 << 20
 // output checks that the directory of records can be written, and has room for a record. It creates
 // nothing: it asks about the nearest directory that exists. Less than leastRoom is bad; less than a
 // record of the largest size needs is a warning.
-func (m *Machine) output() seen {
+func (m *Machine) output() Finding {
 	if m.Out == "" {
-		return seen{}
+		return Finding{}
 	}
-	blocked := func(err error, readOnly string) seen {
+	blocked := func(err error, readOnly string) Finding {
 		return fine(outputBlocked, nil, record.Names{"dir": m.Out, "error": err.Error(), "read_only": readOnly}).graded(true, false)
 	}
 	dir, err := existing(m.Out)
@@ -146,7 +118,7 @@ func (m *Machine) output() seen {
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
-		return seen{Unknown, record.Fact{Code: outputUntold, Names: record.Names{"dir": m.Out, "error": err.Error()}}}
+		return Finding{State: Unknown, Fact: record.Fact{Code: outputUntold, Names: record.Names{"dir": m.Out, "error": err.Error()}}}
 	}
 	// Pseudo file systems like /proc have no blocks and take no files.
 	if disk.Blocks == 0 {
@@ -164,17 +136,17 @@ func (m *Machine) output() seen {
 // created. It returns an error for a file in the way.
 func existing(path string) (string, error) {
 	path, err := filepath.Abs(path)
-	for err == nil {
-		info, statErr := os.Stat(path)
-		switch {
-		case statErr == nil && !info.IsDir():
-			return "", fmt.Errorf("%s is no directory", path)
-		case !errors.Is(statErr, fs.ErrNotExist) || path == filepath.Dir(path):
-			return path, statErr
-		}
-		path = filepath.Dir(path)
+	if err != nil {
+		return "", err
 	}
-	return "", err
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && !info.IsDir():
+		return "", fmt.Errorf("%s is no directory", path)
+	case errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path):
+		return existing(filepath.Dir(path))
+	}
+	return path, err
 }
 
 // shaping are the environment variables that the Go runtime of every server reads.
@@ -185,7 +157,7 @@ var building = []string{"-race", "-gcflags", "-ldflags", "-cover", "-tags", "-ms
 
 // environment warns of variables that change how Go programs are built or run. They reach every
 // server of a comparison alike, so no arm gains, but the figures hold for these settings only.
-func (m *Machine) environment() seen {
+func (m *Machine) environment() Finding {
 	var set, names []string
 	for _, v := range m.Environ {
 		name, value, _ := strings.Cut(v, "=")

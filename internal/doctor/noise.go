@@ -74,65 +74,39 @@ const fewestBlocks = 3
 func NewNoise(scenario string, runs []record.Run, protocols []record.Plan) *Noise {
 	n := &Noise{Scenario: scenario, Asked: runs[0].Plan.Asked, Rate: runs[0].Plan.Rate}
 	for _, run := range runs {
-		blocks, refused := counted(run.Result), firstRefused(run.Result)
-		n.Ran += run.Result.Ran
-		n.Blocks += blocks
-		if n.refused == nil && refused != nil {
-			n.refused, n.Refused = refused, refused[0].String()
+		r := run.Result
+		n.Ran, n.Blocks = n.Ran+r.Ran, n.Blocks+r.Valid
+		if n.refused == nil && len(r.Refused) > 0 {
+			b := r.Refused[0]
+			n.refused = []record.Fact{{
+				Code: blockRefused, Arm: b.Arm, Names: record.Names{"rule": b.Rule},
+				Values: record.Values{"block": float64(b.Block), "value": b.Value, "limit": b.Limit},
+			}}
+			n.Refused = n.refused[0].String()
 		}
-		if blocks < fewestBlocks {
-			n.err = record.Fact{Code: noiseFewBlocks, Values: record.Values{"blocks": float64(blocks), "ran": float64(run.Result.Ran)}, Because: refused}
+		if r.Valid < fewestBlocks {
+			n.err = record.Fact{Code: noiseFewBlocks, Values: record.Values{"blocks": float64(r.Valid), "ran": float64(r.Ran)}, Because: n.refused}
 			n.Err = n.err.String()
 			return n
 		}
 	}
+	widest := map[string]float64{} // of the quantiles so far, by protocol
 	for _, m := range stats.Metrics() {
 		for _, p := range protocols {
 			// The run with the nearest window length needs the least scaling.
 			off := func(run record.Run) float64 { return math.Abs(run.Plan.Window - p.Window) }
 			nearest := slices.MinFunc(runs, func(a, b record.Run) int { return cmp.Compare(off(a), off(b)) })
-			n.Judges = append(n.Judges, judge(m.Name, nearest, p))
-		}
-	}
-	n.raise()
-	return n
-}
-
-// raise makes no quantile look quieter than a lower one of the same protocol. In a few blocks p99 may
-// happen to lie close together where p50 scatters; in forty blocks it scatters more.
-func (n *Noise) raise() {
-	widest := map[string]float64{} // so far, by protocol
-	for i := range n.Judges {
-		j := &n.Judges[i]
-		if !j.timed() || j.HalfWidth == nil {
-			continue
-		}
-		widest[j.Protocol] = max(widest[j.Protocol], *j.HalfWidth)
-		j.HalfWidth = new(widest[j.Protocol])
-	}
-}
-
-// counted returns how many blocks count: an arm has a value of a metric for each. The metric with
-// the most values tells.
-func counted(r *record.Result) (n int) {
-	for _, arm := range r.Arms {
-		for _, values := range arm.Blocks {
-			n = max(n, len(values))
+			j := judge(m.Name, nearest, p)
+			// No quantile looks quieter than a lower one. In a few blocks p99 may happen to lie close
+			// together where p50 scatters; in forty blocks it scatters more.
+			if m.Quantile > 0 && j.Judged {
+				*j.HalfWidth = max(*j.HalfWidth, widest[p.Protocol])
+				widest[p.Protocol] = *j.HalfWidth
+			}
+			n.Judges = append(n.Judges, j)
 		}
 	}
 	return n
-}
-
-// firstRefused returns why the first refused block does not count; nil when all count.
-func firstRefused(r *record.Result) []record.Fact {
-	if len(r.Refused) == 0 {
-		return nil
-	}
-	b := r.Refused[0]
-	return []record.Fact{{
-		Code: blockRefused, Arm: b.Arm, Names: record.Names{"rule": b.Rule},
-		Values: record.Values{"block": float64(b.Block), "value": b.Value, "limit": b.Limit},
-	}}
 }
 
 // judge returns the judgement on a metric under a protocol, from an A/A comparison. Without a value
@@ -221,38 +195,50 @@ func atLeast(r, n int, p float64) float64 {
 	return min(sum, 1)
 }
 
-// timed reports whether the metric is a quantile of the response times.
-func (j Judgement) timed() bool { return stats.MetricOf(j.Metric).Quantile > 0 }
+// timed returns the judgements on quantiles of the response times.
+func (n *Noise) timed() []Judgement {
+	return slices.DeleteFunc(slices.Clone(n.Judges), func(j Judgement) bool { return stats.MetricOf(j.Metric).Quantile == 0 })
+}
+
+// excess returns the ratio of the half-width to the largest one with which identical programs are found to be
+// the same; +Inf if the metric is not judged.
+func (j Judgement) excess() float64 {
+	if j.HalfWidth == nil {
+		return math.Inf(1)
+	}
+	return *j.HalfWidth / stats.MetricOf(j.Metric).Same
+}
 
 // noise judges whether the machine can tell differences of a tenth in the response times. It is bad
 // if it can in none of them, a warning if it can in some.
-func (m *Machine) noise() seen {
+func (m *Machine) noise() Finding {
+	n := m.Noise
 	switch {
-	case m.Noise == nil:
-		return seen{}
-	case !m.Noise.err.None():
-		return seen{Bad, m.Noise.err}
+	case n == nil:
+		return Finding{}
+	case !n.err.None():
+		return Finding{State: Bad, Fact: n.err}
 	}
 	told, undecided := record.Fact{Code: noiseList}, record.Fact{Code: noiseList}
 	var open []string // metrics
-	for _, j := range m.Noise.Judges {
-		if !j.timed() {
-			continue
-		}
+	for _, j := range n.timed() {
 		told.Because = append(told.Because, j.fact(noiseOf))
-		if j.HalfWidth == nil || *j.HalfWidth > stats.MetricOf(j.Metric).Same { // identical programs would stay undecided
+		if j.excess() > 1 { // identical programs would stay undecided
 			undecided.Because = append(undecided.Because, j.fact(noiseOpen))
-			if label := stats.MetricOf(j.Metric).Label; !slices.Contains(open, label) {
-				open = append(open, label)
-			}
+			open = append(open, stats.MetricOf(j.Metric).Label)
 		}
 	}
-	if len(undecided.Because) == 0 {
-		return fine(noiseKnown, nil, nil, append([]record.Fact{told}, m.Noise.left()...)...)
+	var left []record.Fact
+	if n.Blocks < n.Ran {
+		left = []record.Fact{{Code: noiseBlocksLeft, Values: record.Values{"left": float64(n.Ran - n.Blocks), "ran": float64(n.Ran)}, Because: n.refused}}
 	}
-	nothing := len(undecided.Because) == len(told.Because)
-	return fine(noiseTooHigh, record.Values{"all": float64(stats.Count(nothing)), "window": m.Noise.enough()}, record.Names{"metrics": strings.Join(open, ", ")}, append([]record.Fact{undecided}, m.Noise.left()...)...).
-		graded(nothing, true)
+	if open == nil {
+		return fine(noiseKnown, nil, nil, append([]record.Fact{told}, left...)...)
+	}
+	nothing := len(open) == len(told.Because)
+	values := record.Values{"all": float64(stats.Count(nothing)), "window": n.enough()}
+	names := record.Names{"metrics": strings.Join(slices.Compact(open), ", ")} // ordered by metric
+	return fine(noiseTooHigh, values, names, append([]record.Fact{undecided}, left...)...).graded(nothing, true)
 }
 
 // enough returns the window, in seconds, with which the longest protocol would tell differences of
@@ -260,13 +246,13 @@ func (m *Machine) noise() seen {
 // shrinks with the square root of the blocks, so an interval twice too wide needs four times the
 // blocks, or as much more time in each.
 func (n *Noise) enough() (window float64) {
-	for _, j := range n.Judges {
-		if !j.timed() || j.Window < n.Judges[len(n.Judges)-1].Window {
+	for _, j := range n.timed() {
+		if j.Window < n.Judges[len(n.Judges)-1].Window {
 			continue
 		}
 		excess := 1.
-		if j.HalfWidth != nil {
-			excess = max(1, *j.HalfWidth/stats.MetricOf(j.Metric).Same)
+		if j.Judged {
+			excess = max(1, j.excess())
 		}
 		needs := stats.Widened(max(j.Window, j.NeedsWindow), int(math.Ceil(float64(j.Blocks)*excess*excess)))
 		if needs == 0 {
@@ -277,18 +263,10 @@ func (n *Noise) enough() (window float64) {
 	return window
 }
 
-// left returns a fact with the number of refused blocks and the reason of the first; nil if all count.
-func (n *Noise) left() []record.Fact {
-	if n.Blocks >= n.Ran {
-		return nil
-	}
-	return []record.Fact{{Code: noiseBlocksLeft, Values: record.Values{"left": float64(n.Ran - n.Blocks), "ran": float64(n.Ran)}, Because: n.refused}}
-}
-
 // fact returns the judgement as a fact of the given code.
 func (j Judgement) fact(code record.Code) record.Fact {
 	f := record.Fact{Code: code, Metric: j.Metric, Names: record.Names{"protocol": j.Protocol}, Values: record.Values{"needs_window": j.NeedsWindow}}
-	if j.HalfWidth != nil {
+	if j.Judged {
 		f.Values["judged"], f.Values["half_width"], f.Values["least"] = 1, *j.HalfWidth, stats.MetricOf(j.Metric).Effect
 		f.Values["scaled"] = float64(stats.Count(j.Scaled))
 	}

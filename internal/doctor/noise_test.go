@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/sys/unix"
 
-	"schedlab/internal/host"
 	"schedlab/internal/stats"
 )
 
@@ -43,7 +42,7 @@ func alike(blocks int, factor float64) AA {
 			b[m.Name] = append(b[m.Name], math.Pow(factor, float64(1-2*(i%2))))
 		}
 	}
-	return AA{Plan: record.Plan{Asked: "each request computes 20us and sleeps 28ms", Rate: 2500, Window: quickWindow.Seconds()}, Result: &record.Result{Ran: blocks, Arms: []record.Arm{{Blocks: a}, {Blocks: b}}}}
+	return AA{Plan: record.Plan{Asked: "each request computes 20us and sleeps 28ms", Rate: 2500, Window: quickWindow.Seconds()}, Result: &record.Result{Ran: blocks, Valid: blocks, Arms: []record.Arm{{Blocks: a}, {Blocks: b}}}}
 }
 
 // The expected half-width is that of order statistics: known for two values, and
@@ -99,8 +98,8 @@ func TestWhatIsNotJudgedIsUndecided(t *testing.T) {
 	m.Noise = NewNoise("quick", []AA{slow}, protocols)
 	found := m.noise()
 	want := "cannot tell p99 10 % apart: p99 in a quick comparison (needs windows > 2.8 s), p99 in a full comparison (not judged)"
-	if text := found.fact.String(); found.state != Warn || text != want {
-		t.Errorf("got %s %q\nwant %q", found.state, text, want)
+	if text := found.Fact.String(); found.State != Warn || text != want {
+		t.Errorf("got %s %q\nwant %q", found.State, text, want)
 	}
 	text, err := json.Marshal(m.Noise)
 	if err != nil {
@@ -147,7 +146,7 @@ func TestGolden(t *testing.T) {
 	m := healthy(t)
 	m.Out = ""
 	m.Files = unix.Rlimit{Cur: 256, Max: 256}
-	m.Usage.Others = []host.Program{{PID: 1234, Name: "hog", CPU: 1, CPUs: .07}}
+	m.Others = others(program(1234, "hog", 1, .07))
 	m.Pause = 20 * time.Millisecond
 	m.Noise = NewNoise("quick", []AA{alike(4, 1.08)}, protocols)
 	m.Noise.Sleeps = true
@@ -209,17 +208,20 @@ func TestDocumented(t *testing.T) {
 // doctor promise more of p99 than of p50.
 func TestNoQuantileIsQuieterThanALowerOne(t *testing.T) {
 	t.Parallel()
-	width := func(v float64) *float64 { return &v }
-	n := Noise{Judges: []Judgement{
-		{Metric: "p50", Protocol: "quick", HalfWidth: width(.13)}, {Metric: "p50", Protocol: "full", HalfWidth: width(.04)},
-		{Metric: "p90", Protocol: "quick"}, {Metric: "p90", Protocol: "full", HalfWidth: width(.05)},
-		{Metric: "p99", Protocol: "quick", HalfWidth: width(.08)}, {Metric: "p99", Protocol: "full", HalfWidth: width(.02)},
-		{Metric: "goodput", Protocol: "quick", HalfWidth: width(.01)},
-	}}
-	n.raise()
-	for i, want := range []float64{.13, .04, 0, .05, .13, .05, .01} {
-		if got := n.Judges[i].HalfWidth; want > 0 && *got != want || want == 0 && got != nil {
-			t.Errorf("%s of %s: %v; want %v", n.Judges[i].Metric, n.Judges[i].Protocol, got, want)
+	quick, full := alike(4, 1.02), alike(4, 1.01)
+	full.Plan.Window = fullWindow.Seconds()
+	quick.Result.Arms[1].Blocks["p50"] = []float64{1.3, 1 / 1.3, 1.3, 1 / 1.3}
+	n := NewNoise("quick", []AA{quick, full}, protocols)
+	for _, j := range n.Judges {
+		want := .02
+		switch {
+		case j.Protocol == "full":
+			want = .01
+		case stats.MetricOf(j.Metric).Quantile > 0: // p50's
+			want = .3
+		}
+		if got := half(j); math.Abs(got-want) > .005 {
+			t.Errorf("%s of %s: %v; want %v", j.Metric, j.Protocol, got, want)
 		}
 	}
 }

@@ -29,17 +29,14 @@ func Lateness(ctx context.Context, sleep func(time.Duration), n int, d time.Dura
 	return late
 }
 
-// lateTimer is the limit on the 99th percentile of how late sleeps end.
-const lateTimer = 300 * time.Microsecond
-
-// timer warns if sleeps end late.
-func (m *Machine) timer() seen {
+// timer warns if a hundredth of the sleeps end late.
+func (m *Machine) timer() Finding {
 	n := len(m.Lateness)
 	if n == 0 {
-		return seen{}
+		return Finding{}
 	}
 	p50, p99 := m.Lateness[n/2], m.Lateness[n*99/100]
-	return fine(timerLate, record.Values{"p50": p50.Seconds(), "p99": p99.Seconds()}, nil).graded(false, p99 > lateTimer)
+	return fine(timerLate, record.Values{"p50": p50.Seconds(), "p99": p99.Seconds()}, nil).graded(false, p99 > 300*time.Microsecond)
 }
 
 // quickWindow is the window length of the protocol quick, the shortest that has to bear a pause.
@@ -47,10 +44,10 @@ const quickWindow = 500 * time.Millisecond
 
 // pause judges how long a busy thread is taken off its CPU: by the hypervisor, by interrupts, or by
 // other programs.
-func (m *Machine) pause() seen {
+func (m *Machine) pause() Finding {
 	switch {
 	case m.Pause == 0:
-		return seen{}
+		return Finding{}
 	case m.Pause < 0:
 		return untold(nil)
 	}
@@ -62,12 +59,12 @@ func (m *Machine) pause() seen {
 // only if it is at least a tenth longer than the scenario's own; otherwise these do. If server and
 // load take turns on a CPU, they may have caused the pause themselves, and the fix is to separate
 // them. v holds further values for the sentence of code; paused adds to it, so it must not be nil.
-func (m *Machine) paused(code record.Code, d time.Duration, v record.Values) seen {
+func (m *Machine) paused(code record.Code, d time.Duration, v record.Values) Finding {
 	cpu, mend := m.turns()
 	s := fine(code, v, record.Names{}, mend...)
 	v["longest"] = d.Seconds()
 	if cpu != "" {
-		s.fact.Names["cpu"] = cpu
+		s.Fact.Names["cpu"] = cpu
 	}
 	needs, own := 100*d, cmp.Or(m.Window, quickWindow)
 	short := 10*needs >= 11*own
@@ -75,7 +72,7 @@ func (m *Machine) paused(code record.Code, d time.Duration, v record.Values) see
 	case short:
 		v["needs"] = needs.Seconds()
 	case needs > quickWindow:
-		v["own"], s.fact.Names["scenario"] = own.Seconds(), cmp.Or(m.Scenario, "quick")
+		v["own"], s.Fact.Names["scenario"] = own.Seconds(), cmp.Or(m.Scenario, "quick")
 	}
 	return s.graded(false, short)
 }
@@ -90,12 +87,12 @@ type Gap struct {
 }
 
 // gap judges the longest time without a reply.
-func (m *Machine) gap() seen {
+func (m *Machine) gap() Finding {
 	switch {
 	case m.Gap.Err != nil:
 		return untold(m.Gap.Err)
 	case m.Gap.Longest == 0:
-		return seen{}
+		return Finding{}
 	}
 	return m.paused(replyGap, m.Gap.Longest, record.Values{"replies": float64(m.Gap.Replies), "span": m.Gap.Span.Seconds()})
 }
@@ -109,41 +106,41 @@ type Engine struct {
 	Err  error   `json:"-"` // why it could not be measured
 }
 
-// Limits on the time that the engine may add. On a virtual machine, an engine that spins on a CPU by
-// itself adds some 40 µs at p50 and 100 µs at p99. An engine that sleeps, or that waits for its CPU,
-// adds several times as long.
-const (
-	slowEngineP50 = 150e-6 // seconds
-	slowEngineP99 = 1e-3
-)
-
 // engine judges the time that the load engine adds.
-func (m *Machine) engine() seen {
+func (m *Machine) engine() Finding {
 	e := m.Engine
 	switch {
 	case e.Err != nil:
 		return untold(e.Err)
 	case e.Rate == 0:
-		return seen{}
+		return Finding{}
 	}
 	_, mend := m.turns()
+	// On a virtual machine, an engine that spins on a CPU by itself adds some 40 µs at p50 and 100 µs at p99.
+	// An engine that sleeps, or that waits for its CPU, adds several times as long.
 	return fine(engineAdds, record.Values{"p50": e.P50, "p99": e.P99, "rate": e.Rate}, nil, mend...).
-		graded(false, e.P50 > slowEngineP50 || e.P99 > slowEngineP99)
+		graded(false, e.P50 > 150e-6 || e.P99 > 1e-3)
 }
 
-// A Clock reads the time of day and a monotonic clock at one moment. Each is the time since a fixed
-// origin; the two origins may differ. Tests give a Clock of their own.
+// A Clock returns by how much the time of day is ahead of a monotonic clock. Each counts from an origin of
+// its own, so only changes mean something. Tests give a Clock of their own.
 //
 // Two checks are about clocks: clockSteps, of a time of day that jumps while WatchClock watches it, and
 // clockSource, of a clock that is slow to read.
-type Clock func() (wall, mono time.Duration)
+type Clock func() time.Duration
 
 // SystemClock returns the clock of this system. The clock is safe for concurrent use.
 func SystemClock() Clock {
 	start := time.Now()
-	return func() (wall, mono time.Duration) {
-		now := time.Now()
-		return time.Duration(now.UnixNano() - start.UnixNano()), now.Sub(start)
+	return func() time.Duration {
+		// The thread may be preempted between reading one clock and the other, so the median counts.
+		var ahead [5]time.Duration
+		for i := range ahead {
+			now := time.Now()
+			ahead[i] = time.Duration(now.UnixNano()-start.UnixNano()) - now.Sub(start)
+		}
+		slices.Sort(ahead[:])
+		return ahead[len(ahead)/2]
 	}
 }
 
@@ -164,36 +161,29 @@ const stepLimit = time.Millisecond
 // with stop.
 func WatchClock(clock Clock, every time.Duration) (stop func() Steps) {
 	end, result := make(chan struct{}), make(chan Steps)
-	last := read(clock)
-	first := last
-	var s Steps
-	look := func() {
-		now := read(clock)
-		// The monotonic clock does not step, so a change of the difference is the time of day's.
-		// Looks more than a second apart may see as much more slewing.
-		moved := (now.wall - now.mono) - (last.wall - last.mono)
-		if abs := max(moved, -moved); float64(abs) > float64(stepLimit)*max(1, (now.mono-last.mono).Seconds()) {
-			s.Count++
-			if abs > max(s.Largest, -s.Largest) {
-				s.Largest = moved
-			}
-		}
-		last = now
-	}
+	began, ahead := time.Now(), clock()
 	go func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
-		for {
+		var s Steps
+		for ended := false; !ended; {
 			select {
 			case <-tick.C:
-				look()
 			case <-end:
-				look()
-				s.Watched = last.mono - first.mono
-				result <- s
-				return
+				ended = true
+			}
+			before, watched := ahead, s.Watched
+			ahead, s.Watched = clock(), time.Since(began)
+			moved := ahead - before
+			// Looks more than a second apart may see as much more slewing.
+			if abs := max(moved, -moved); float64(abs) > float64(stepLimit)*max(1, (s.Watched-watched).Seconds()) {
+				s.Count++
+				if abs > max(s.Largest, -s.Largest) {
+					s.Largest = moved
+				}
 			}
 		}
+		result <- s
 	}()
 	return func() Steps {
 		close(end)
@@ -201,31 +191,17 @@ func WatchClock(clock Clock, every time.Duration) (stop func() Steps) {
 	}
 }
 
-// A moment is one reading of a Clock: two times, read one after the other.
-type moment struct{ wall, mono time.Duration }
-
-// read reads the clock several times and returns the reading with the median difference between the
-// two clocks: the thread may be preempted between reading one and the other.
-func read(clock Clock) moment {
-	var all [5]moment
-	for i := range all {
-		all[i].wall, all[i].mono = clock()
-	}
-	slices.SortFunc(all[:], func(a, b moment) int { return cmp.Compare(a.wall-a.mono, b.wall-b.mono) })
-	return all[len(all)/2]
-}
-
 // clockSteps warns if the time of day stepped while it was watched.
-func (m *Machine) clockSteps() seen {
+func (m *Machine) clockSteps() Finding {
 	c := m.Clock
 	if c.Watched == 0 {
-		return seen{}
+		return Finding{}
 	}
-	s := fine(clockSteady, record.Values{"watched": c.Watched.Seconds()}, nil)
-	if c.Count > 0 {
-		s = fine(clockStepped, record.Values{"watched": c.Watched.Seconds(), "steps": float64(c.Count), "largest": c.Largest.Seconds()}, nil)
+	if c.Count == 0 {
+		return fine(clockSteady, record.Values{"watched": c.Watched.Seconds()}, nil)
 	}
-	return s.graded(false, c.Count > 0)
+	return fine(clockStepped, record.Values{"watched": c.Watched.Seconds(), "steps": float64(c.Count), "largest": c.Largest.Seconds()}, nil).
+		graded(false, true)
 }
 
 // slowClocks are clock sources that need a system call, and up to microseconds, for each reading.
@@ -233,7 +209,7 @@ var slowClocks = []string{"hpet", "acpi_pm", "refined-jiffies", "jiffies", "xen"
 
 // clockSource warns of a slow clock source, and names a faster one that the machine has. Linux
 // lists the sources in the order in which it prefers them, so the first that is not slow is named.
-func (m *Machine) clockSource() seen {
+func (m *Machine) clockSource() Finding {
 	const dir = "sys/devices/system/clocksource/clocksource0/"
 	source := m.text(dir + "current_clocksource")
 	if source == "" {
@@ -245,7 +221,7 @@ func (m *Machine) clockSource() seen {
 	s := fine(clockSlow, nil, record.Names{"source": source}).graded(false, true)
 	for other := range strings.FieldsSeq(m.text(dir + "available_clocksource")) {
 		if !slices.Contains(slowClocks, other) {
-			s.fact.Names["faster"], s.fact.Names["file"] = other, "/"+dir+"current_clocksource"
+			s.Fact.Names["faster"], s.Fact.Names["file"] = other, "/"+dir+"current_clocksource"
 			break
 		}
 	}

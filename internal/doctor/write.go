@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -97,59 +98,33 @@ func (r Report) document(answer string, shown []Finding, below document.Facts) d
 	if len(findings.Rows) > 1 {
 		d.Parts = append(d.Parts, findings)
 	}
-	if rows := r.table(); len(rows) > 0 {
+	if n := r.Noise; n != nil && len(n.Judges) > 0 {
+		about := fmt.Sprintf("found in half of the runs; noise is half of the interval to expect, a rough figure (a run may have twice as much) from %d of %d blocks of scenario %s's baseline against itself, and more for an arm near its limit",
+			n.Blocks, n.Ran, n.Scenario)
+		if n.Rate > 0 {
+			about += fmt.Sprintf("; offered %.0f requests/s", n.Rate)
+		}
 		d.Parts = append(d.Parts, document.Section{
-			Title: "Smallest difference that compare can tell here", About: r.Noise.origin(), Parts: []document.Part{document.Table{Rows: rows, Words: true}},
+			Title: "Smallest difference that compare can tell here", About: about, Parts: []document.Part{document.Table{Rows: n.table(), Words: true}},
 		})
 	}
 	d.Parts = append(d.Parts, below)
 	return d
 }
 
-// origin returns a phrase that says what the table expects and by which measurement: scenario,
-// blocks and rate.
-func (n *Noise) origin() string {
-	blocks := fmt.Sprint(n.Blocks)
-	if n.Ran > n.Blocks {
-		blocks += fmt.Sprintf(" of %d", n.Ran)
-	}
-	at := ""
-	if n.Rate > 0 {
-		at = fmt.Sprintf(" at %.0f requests/s", n.Rate)
-	}
-	return fmt.Sprintf("found in half of the runs; noise is half of the interval to expect, a rough figure (a run may have twice as much) from %s blocks of scenario %s's baseline against itself%s, and more for an arm near its limit",
-		blocks, n.Scenario, at)
-}
-
 // table returns a header row and a row for each metric, with a column for each protocol. It relies
 // on the order of the judgements: by metric, then by protocol.
-func (r Report) table() (rows [][]string) {
-	if r.Noise == nil || len(r.Noise.Judges) == 0 {
-		return nil
-	}
-	all, protocols := r.Noise.Judges, 0
+func (n *Noise) table() [][]string {
 	head := []string{""}
-	for _, j := range all {
-		if j.Metric == all[0].Metric {
-			protocols++
-			head = append(head, fmt.Sprintf("%s: %d blocks of %.3g s in %s", j.Protocol, j.Blocks, j.Window, about(j.Takes)))
+	var rows [][]string
+	for _, j := range n.Judges {
+		if j.Metric == n.Judges[0].Metric {
+			head = append(head, fmt.Sprintf("%s: %d blocks of %.3g s in %v", j.Protocol, j.Blocks, j.Window, record.Duration(j.Takes).Round(time.Second)))
 		}
-	}
-	rows = append(rows, head)
-	for judges := range slices.Chunk(all, protocols) {
-		row := []string{judges[0].Metric}
-		for _, j := range judges {
-			row = append(row, j.fact(noiseWidth).String())
+		if last := len(rows) - 1; last < 0 || rows[last][0] != j.Metric {
+			rows = append(rows, []string{j.Metric})
 		}
-		rows = append(rows, row)
+		rows[len(rows)-1] = append(rows[len(rows)-1], j.fact(noiseWidth).String())
 	}
-	return rows
-}
-
-// about formats seconds like 50 s or 6 min.
-func about(seconds float64) string {
-	if seconds < 100 {
-		return fmt.Sprintf("%.0f s", seconds)
-	}
-	return fmt.Sprintf("%.0f min", seconds/60)
+	return slices.Insert(rows, 0, head)
 }

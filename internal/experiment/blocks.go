@@ -37,31 +37,29 @@ type running struct {
 // budget cut off are in the record, but the block does not count.
 func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 	p := r.plan
-	first, last := time.Now(), time.Duration(0)
+	begun, last := time.Now(), time.Duration(0)
+	// Before the first block only an estimate of its time is known, then the mean of the blocks that have
+	// run. A server that lingers makes blocks longer than planned.
+	mean := p.blockCost(record.Duration(p.Window))
 	for block := range p.Order {
-		// Before the first block only an estimate is known, then the mean of the blocks that have
-		// run. A server that lingers makes blocks longer than planned.
-		each := p.blockCost(record.Duration(p.Window))
-		if block > 0 {
-			each = time.Since(first) / time.Duration(block)
-		}
 		// Do not start a block that is not likely to end in time. The last block counts as well as
 		// the mean, because blocks may become slower.
-		room := r.room(block, max(each, last))
+		room := r.room(block, max(mean, last))
 		if room <= block {
-			return r.budgetEnded(block, each), nil
+			return r.budgetEnded(block, mean), nil
 		}
-		begun := time.Now()
-		err := r.runBlock(ctx, block, room, each)
-		last = time.Since(begun)
+		began := time.Now()
+		err := r.runBlock(ctx, block, room, mean)
+		last = time.Since(began)
 		switch {
 		case errors.Is(err, errBudget): // this block takes longer than the earlier ones
-			return r.budgetEnded(block, max(each, last)), nil
+			return r.budgetEnded(block, max(mean, last)), nil
 		case err != nil:
 			return nil, err
 		}
+		mean = time.Since(begun) / time.Duration(block+1)
 		// The judge waits for no verdict that needs more blocks than there is room for.
-		soFar, ends := r.judge.Look(r.room(block+1, max(last, time.Since(first)/time.Duration(block+1))))
+		soFar, ends := r.judge.Look(r.room(block+1, max(last, mean)))
 		switch {
 		case ends && p.Blocks == scenario.MaxBlocks: // otherwise --blocks ended the run, not the budget
 			return r.leftOpen(block+1, last), nil
@@ -140,60 +138,49 @@ func (r *running) budgetEnded(blocks int, each time.Duration) []record.Fact {
 	}}}
 }
 
-// leftOpen returns doubts about the verdicts that are open after the given number of blocks: which they
-// are, and the budget or window that would decide them. Verdicts with the same remedy share a doubt.
+// leftOpen returns doubts about the verdicts that are open after the given number of blocks, which take each:
+// which they are, and the budget or window that would decide them. Verdicts with the same remedy share a doubt.
 func (r *running) leftOpen(blocks int, each time.Duration) (doubts []record.Fact) {
-	// The remedies: more blocks, longer windows with the most blocks, or none within the longest
-	// budget that is worth advising.
-	var few, many, hopeless []record.Verdict
+	p, looks := r.plan, stats.Looks()
+	const moreBlocks, longerWindows, hopeless = 0, 1, 2
+	var names [3][]string
+	var needed [3]int // blocks that decide all of them
 	for _, v := range r.judge.Open() {
-		switch {
-		case v.Needed <= scenario.MaxBlocks:
-			few = append(few, v)
-		case r.longer(v.Needed) > 0:
-			many = append(many, v)
-		default:
-			hopeless = append(hopeless, v)
+		remedy := moreBlocks
+		if v.Needed > scenario.MaxBlocks {
+			remedy = hopeless
+			if window, _ := p.longer(v.Needed); window > 0 {
+				remedy = longerWindows
+			}
 		}
+		names[remedy] = append(names[remedy], v.Arm+" "+stats.MetricOf(v.Metric).In)
+		needed[remedy] = max(needed[remedy], v.Needed)
 	}
-	for _, open := range [][]record.Verdict{few, many, hopeless} {
-		if len(open) > 0 {
-			doubts = append(doubts, r.openFor(open, blocks, each))
+	for remedy, open := range names {
+		if open == nil {
+			continue
 		}
+		values := record.Values{"budget": p.budget.Seconds(), "blocks": float64(blocks), "open": float64(len(open)), "most": float64(scenario.MaxBlocks)}
+		// A verdict is given at looks only, so advise the next look, with time to judge the additional trials.
+		if i, _ := slices.BinarySearch(looks, max(needed[remedy], blocks+1)); i < len(looks) {
+			budget := p.budget + time.Duration(looks[i]-blocks)*(each+time.Duration(len(p.Arms))*judging)
+			values["needed"], values["room"] = roundUp(budget, time.Second).Seconds(), float64(looks[i])
+		} else if window, budget := p.longer(needed[remedy]); window > 0 {
+			values["needed"], values["window"] = budget.Seconds(), window
+		}
+		doubts = append(doubts, record.Fact{Code: record.BudgetEnded, Names: record.Names{"open": strings.Join(open, ", ")}, Values: values})
 	}
 	return doubts
 }
 
 // longer returns the window, in seconds, that would decide a verdict that needs more blocks than a
-// run may have; 0 if that would take too long. The width of an interval shrinks with the square
-// root of the measured time, so longer windows stand in for more blocks.
-func (r *running) longer(needed int) float64 {
-	window := stats.Widened(r.plan.Window, needed)
-	if window > 0 && roundUp(r.plan.costOf(record.Duration(window), scenario.MaxBlocks)) <= stats.LongestBudget {
-		return window
+// run may have, and the budget for it; 0 if that would take too long. The width of an interval shrinks with
+// the square root of the measured time, so longer windows stand in for more blocks.
+func (p plan) longer(needed int) (window float64, budget time.Duration) {
+	window = stats.Widened(p.Window, needed)
+	budget = roundUp(p.costOf(record.Duration(window), scenario.MaxBlocks), time.Second)
+	if budget > stats.LongestBudget {
+		return 0, 0
 	}
-	return 0
-}
-
-// openFor returns the doubt about open verdicts with the same remedy. Its budget is the one that
-// would do for all of them.
-func (r *running) openFor(open []record.Verdict, blocks int, each time.Duration) record.Fact {
-	p, needed := r.plan, 0
-	var names []string
-	for _, v := range open {
-		needed = max(needed, v.Needed)
-		names = append(names, v.Arm+" "+stats.MetricOf(v.Metric).In)
-	}
-	f := record.Fact{Code: record.BudgetEnded, Names: record.Names{"open": strings.Join(names, ", ")}, Values: record.Values{
-		"budget": p.budget.Seconds(), "blocks": float64(blocks), "open": float64(len(open)), "most": float64(scenario.MaxBlocks),
-	}}
-	// A verdict is given at looks only, so advise the next look, with time to judge the additional trials.
-	if i, _ := slices.BinarySearch(stats.Looks(), max(needed, blocks+1)); i < len(stats.Looks()) {
-		more := stats.Looks()[i]
-		budget := p.budget + time.Duration(more-blocks)*(each+time.Duration(len(p.Arms))*judging)
-		f.Values["needed"], f.Values["room"] = roundUp(budget).Seconds(), float64(more)
-	} else if window := r.longer(needed); window > 0 {
-		f.Values["needed"], f.Values["window"] = roundUp(p.costOf(record.Duration(window), scenario.MaxBlocks)).Seconds(), window
-	}
-	return f
+	return window, budget
 }

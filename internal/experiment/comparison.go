@@ -14,7 +14,6 @@ package experiment
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -163,56 +162,45 @@ func (c *Comparison) Env() record.Env {
 // clients only. Ask before a run, so that the user does not wait for a result that says no more than this.
 func (c *Comparison) CanAnswer() error {
 	p := c.plan
-	fed := func(a arm) bool { return (a.Role == record.Challenger || p.slo != nil) && !p.starves(a) }
-	if len(p.Expect) > 0 || p.slo != nil && slices.ContainsFunc(p.Arms, fed) || !p.starves(p.Arms[0]) && slices.ContainsFunc(p.Arms, fed) {
+	serving := slices.DeleteFunc(p.originals(), p.starves)
+	if len(p.Expect) > 0 || p.slo != nil && len(serving) > 0 || len(serving) > 1 && serving[0].Role == record.Baseline {
 		return nil
+	}
+	what, which := "comparison", "the baseline and a challenger"
+	if p.slo != nil {
+		what, which = "search", "one arm or more"
 	}
 	first := p.Arms[slices.IndexFunc(p.Arms, p.starves)]
 	n := first.Clients.Connections + first.Clients.Idle
-	what, rest := "comparison", ", and no two arms serve all of theirs; give two arms of"
-	serving := slices.DeleteFunc(p.originals(), p.starves)
-	switch {
-	case p.slo != nil:
-		what, rest = "search", "; give arms of"
-	case len(serving) == 1:
-		rest = fmt.Sprintf(", and only %s serves all of its clients; give another arm of", serving[0].Name)
-	case len(serving) > 1: // then the baseline is what starves clients
-		rest = ", and every verdict is against it; give it"
-	}
-	return impossible("this %s cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections%s workers=%d or more, take pool-requeue, whose workers serve all clients, or give --close for clients that open a connection for each request, which is another question",
-		what, first.Name, n-p.workers(first.asked), n, rest, n)
+	return impossible("this %s cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections, and %s must serve all of theirs; give them workers=%d or more, take pool-requeue, whose workers serve all clients, or give --close for clients that open a connection for each request, which is another question",
+		what, first.Name, n-p.setup(first.asked).workers, n, which, n)
 }
 
 // Short returns the names of the arms with too few workers by Little's law: no more than are busy
 // on average, which is rate × time per request. The baseline's copy is left out. known is false if
 // the law does not apply to some arm. That is so for a rate that is not known yet, for a closed
 // loop, for a server that is not ours, for workers that keep their connections, and for requests
-// that need more CPU time than the cores have. Little's law is L = λW: at a rate of λ requests per
-// second that hold a worker for W seconds each, λW workers are busy on average.
+// that need more CPU time than the cores have.
 func (c *Comparison) Short() (arms []string, known bool) {
-	w := c.plan.scenario.Workload
-	if !c.plan.scenario.AsksWork() {
+	p := c.plan
+	if !p.scenario.AsksWork() {
 		return nil, false
 	}
-	for _, a := range c.plan.originals() {
-		rate := a.Clients.Rate
+	for _, a := range p.originals() {
+		s, rate := a.Station, a.Clients.Rate
 		// Beyond saturation there is no average to speak of.
-		if a.Station == nil || a.Clients.Closed() || rate == 0 || rate*w.CPU.Mean().Seconds() >= float64(max(a.Station.Cores, 1)) {
+		if s == nil || a.Clients.Closed() || rate == 0 || rate*p.scenario.Workload.CPU.Mean().Seconds() >= float64(max(s.Cores, 1)) {
 			return nil, false
 		}
-		switch a.Station.Kind {
-		// A goroutine for each request: there is no worker to lack.
-		case queueing.Goroutines:
-		case queueing.Pool, queueing.PerWorker:
-			// A worker that keeps its connection is taken even while its client is silent.
-			if a.KeepAlive && a.Station.Sticky {
-				return nil, false
-			}
-			if a.Station.Workers < queueing.Workers(rate, (w.CPU.Mean()+w.Sleep.Mean()).Seconds()) {
-				arms = append(arms, a.Name)
-			}
-		default:
+		// A worker that keeps its connection is taken even while its client is silent.
+		pool := s.Kind == queueing.Pool || s.Kind == queueing.PerWorker
+		if s.Kind != queueing.Goroutines && !pool || pool && a.KeepAlive && s.Sticky {
 			return nil, false
+		}
+	}
+	for _, f := range p.Doubts {
+		if f.Code == tooFewWorkers {
+			arms = append(arms, f.Arm)
 		}
 	}
 	return arms, true

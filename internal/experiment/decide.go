@@ -17,29 +17,6 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A decision holds the inputs from which decide finds what a plan can decide.
-//
-// A quantile can be judged only from enough requests beyond it, so a window must be long enough at the planned
-// rate; longer windows need a larger budget. This file finds the shortest window that does, and tells what
-// would help where the plan leaves no room. It only calculates: nothing is measured.
-type decision struct {
-	rate   float64 // lowest rate of an arm, requests per second; 0: not known yet, +Inf: closed loops only
-	floor  float64 // lower limit of rate, if rate is not known yet
-	window time.Duration
-	budget time.Duration
-	blocks int // most blocks that may run; 0: any number
-	first  int // blocks of the first look
-	// cost returns the duration of a run with a number of blocks and a length of window.
-	cost  func(window time.Duration, blocks int) time.Duration
-	asked []string      // metrics to decide, if possible
-	fixed bool          // the user gave the window
-	most  time.Duration // longest possible window: the length of a trace or log that is replayed
-	// step is the unit by which a window grows: a period of the arrivals, or 0 for windowStep.
-	step time.Duration
-	// probed says that the rate is a share of what the probes found.
-	probed bool
-}
-
 // probeSpare is the part (one in so many) by which an advised window is longer where the probes choose
 // the rate, since the next run's probes may choose a lower one.
 const probeSpare = 10
@@ -47,50 +24,51 @@ const probeSpare = 10
 // windowStep is the unit to which windows are rounded up. Round lengths are easier to read and to repeat.
 const windowStep = 50 * time.Millisecond
 
-// needs returns the shortest window with enough requests for quantile q, rounded up. It is the
-// planned window if that is long enough. rate must be above 0 and finite.
-func (d decision) needs(q float64) time.Duration {
-	exact := time.Duration(judge.RequestsFor(q) / d.rate * float64(time.Second))
-	if exact <= d.window {
-		return d.window
-	}
-	// A window grows by whole steps, so that arrivals with a shape have whole periods in it.
-	step := max(d.step, windowStep)
-	return d.window + (exact-d.window+step-1)/step*step
-}
+// roundUp rounds a duration up to a multiple of step.
+func roundUp(d, step time.Duration) time.Duration { return (d + step - 1).Truncate(step) }
 
-// decide returns what can be decided, and the window for it. The window is the shortest with enough
+// decide returns what the plan can decide, and the window for it. The window is the shortest with enough
 // requests for every quantile asked for. If the budget has no room for that, it is the shortest for
 // those quantiles that fit.
-func (d decision) decide() (record.Feasibility, time.Duration) {
-	f := record.Feasibility{First: d.first}
-	known := d.rate > 0 && !math.IsInf(d.rate, 1)
+//
+// A quantile can be judged only from enough requests beyond it, so a window must be long enough at the planned
+// rate; longer windows need a larger budget. This file finds the shortest window that does, and tells what
+// would help where the plan leaves no room. It only calculates: nothing is measured.
+func (p plan) decide() (record.Feasibility, time.Duration) {
+	window, longest, rate, asked := record.Duration(p.Window), p.longestWindow(), p.leastRate(), p.asks()
+	// More comparisons share the probability of error and leave a smaller one to each, and so need more
+	// blocks. With too many, no number of blocks decides.
+	first := cmp.Or(stats.FirstLook(p.comparisons()), scenario.MaxBlocks+1)
+	f := record.Feasibility{First: first}
 	// length is the window with room in the budget, all the window for everything that was asked for.
-	length, all := d.window, d.window
+	length, all := window, window
 	for _, m := range stats.Quantiles() { // p50 first: it needs the fewest requests
-		if !known || !slices.Contains(d.asked, m.Name) {
+		if rate == 0 || !slices.Contains(asked, m.Name) {
 			continue
 		}
-		need := d.needs(m.Quantile)
+		// A window grows by whole steps, so that arrivals with a shape have whole periods in it.
+		exact := time.Duration(judge.RequestsFor(m.Quantile) / rate * float64(time.Second))
+		need := window + roundUp(max(exact-window, 0), p.step())
 		all = max(all, need)
-		if !d.fixed && need <= d.most && d.cost(need, d.first) <= d.budget {
+		if p.opts.Window == 0 && need <= longest && p.costOf(need, first) <= p.budget {
 			length = max(length, need)
 		}
 	}
-	if length > d.window {
-		f.Planned = d.window.Seconds()
+	if length > window {
+		f.Planned = p.Window
 	}
+	few := p.opts.Blocks > 0 && p.opts.Blocks < first
 	for _, m := range stats.Quantiles() {
 		// The first cause that applies is told: too few blocks or a short budget leave every
 		// metric undecided, too few requests only this one.
-		u := record.Undecidable{Metric: m.Name, Asked: slices.Contains(d.asked, m.Name)}
+		u := record.Undecidable{Metric: m.Name, Asked: slices.Contains(asked, m.Name)}
 		switch {
-		case d.blocks > 0 && d.blocks < d.first:
-			u.Code, u.Value, u.Limit = record.ShortBlocks, float64(d.blocks), float64(d.first)
-		case d.cost(length, d.first) > d.budget:
-			u.Code, u.Value, u.Limit = record.ShortBudget, d.budget.Seconds(), d.cost(length, d.first).Seconds()
-		case known && d.rate*length.Seconds() < judge.RequestsFor(m.Quantile):
-			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(d.rate*length.Seconds()), math.Ceil(judge.RequestsFor(m.Quantile))
+		case few:
+			u.Code, u.Value, u.Limit = record.ShortBlocks, float64(p.opts.Blocks), float64(first)
+		case p.costOf(length, first) > p.budget:
+			u.Code, u.Value, u.Limit = record.ShortBudget, p.budget.Seconds(), p.costOf(length, first).Seconds()
+		case rate > 0 && rate*length.Seconds() < judge.RequestsFor(m.Quantile):
+			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(rate*length.Seconds()), math.Ceil(judge.RequestsFor(m.Quantile))
 		default:
 			continue
 		}
@@ -98,59 +76,45 @@ func (d decision) decide() (record.Feasibility, time.Duration) {
 	}
 	// While the rate is not known, tell the rate that would be enough, if even the lowest rate is
 	// not sure to be.
-	for _, name := range d.asked {
-		if need := judge.RequestsFor(stats.MetricOf(name).Quantile) / length.Seconds(); d.rate == 0 && need > d.floor {
+	for _, name := range asked {
+		if need := judge.RequestsFor(stats.MetricOf(name).Quantile) / length.Seconds(); rate == 0 && need > p.leastFloor() {
 			f.NeedsRate = max(f.NeedsRate, math.Ceil(need))
 		}
 	}
 	// Would holds the flags that would help together. No flag helps if the window cannot be that long.
 	lacking := slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked })
-	if lacking && all <= d.most {
+	if lacking && all <= longest {
 		f.Would = &record.WouldDo{}
 		if all > length {
-			if d.probed {
-				all = min((all+all/probeSpare+windowStep-1)/windowStep*windowStep, d.most)
+			if p.relative() {
+				all = min(roundUp(all+all/probeSpare, windowStep), longest)
 			}
 			f.Would.Window = all.Seconds()
 		}
-		if cost := d.cost(all, d.first); cost > d.budget {
-			f.Would.Budget = roundUp(cost).Seconds()
+		if cost := p.costOf(all, first); cost > p.budget {
+			f.Would.Budget = roundUp(cost, time.Second).Seconds()
 		}
-		if d.blocks > 0 && d.blocks < d.first {
-			f.Would.Blocks = d.first
+		if few {
+			f.Would.Blocks = first
 		}
 	}
 	return f, length
 }
 
-// roundUp rounds a duration up to whole seconds.
-func roundUp(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
-
 // settleWindow lengthens the window for the quantiles asked for, and notes what still cannot be
 // decided. It is called when the plan is made, and again when the rate is known.
 func (p *plan) settleWindow() {
-	// More comparisons share the probability of error and leave a smaller one to each, and so need more
-	// blocks. With too many, no number of blocks decides.
-	first := cmp.Or(stats.FirstLook(p.comparisons()), scenario.MaxBlocks+1)
-	d := decision{
-		rate: p.leastRate(), floor: p.leastFloor(), window: record.Duration(p.Window), budget: p.budget, blocks: p.opts.Blocks,
-		first: first, asked: p.asks(), fixed: p.opts.Window > 0, step: p.period(), most: p.longestWindow(),
-		cost: p.costOf, probed: p.relative(),
-	}
-	f, window := d.decide()
+	f, window := p.decide()
 	// Decide once more, because a larger budget may have room for a longer window.
-	if more := p.moreBudget(d, f, window); more > 0 {
-		p.budget, d.budget = more, more
-		f, window = d.decide()
+	if more := p.moreBudget(f, window); more > 0 {
+		p.budget, p.grown = more, true
+		f, window = p.decide()
 	}
 	// The second call starts from the window of the first one. Keep the length that was planned at first.
 	if p.Feasible != nil && p.Feasible.Planned > 0 {
 		f.Planned = p.Feasible.Planned
 	}
-	p.Feasible = &f
-	if window > d.window {
-		p.Window = window.Seconds()
-	}
+	p.Feasible, p.Window = &f, window.Seconds()
 	p.Estimate = min(p.cost(p.Blocks), p.budget).Seconds()
 }
 
@@ -179,18 +143,18 @@ const roomyBlocks = 16
 
 // moreBudget returns a budget in which the window can grow for Options.Must, no longer than the full
 // protocol's. It is 0 if none is needed, or if the budget or the window is the user's.
-func (p plan) moreBudget(d decision, f record.Feasibility, window time.Duration) time.Duration {
+func (p plan) moreBudget(f record.Feasibility, window time.Duration) time.Duration {
 	// A limit that somebody chose is kept; mustJudge then tells what to change.
-	given := p.opts.Budget > 0 || p.scenario.Protocol.Budget > 0 || d.fixed
+	given := p.opts.Budget > 0 || p.scenario.Protocol.Budget > 0 || p.opts.Window > 0
 	if given || f.Would == nil || f.Would.Window == 0 || len(p.short(window, p.opts.Must...)) == 0 {
 		return 0
 	}
 	most, length := scenario.Protocols["full"].Budget, record.Duration(f.Would.Window)
-	if d.cost(length, d.first) > most {
+	if p.costOf(length, f.First) > most {
 		return 0
 	}
 	// Some blocks beyond the first look, as far as the full protocol goes.
-	return min(roundUp(d.cost(length, max(d.first, roomyBlocks))), most)
+	return min(roundUp(p.costOf(length, max(f.First, roomyBlocks)), time.Second), most)
 }
 
 // mustJudge returns an error if a window holds too few requests for a quantile of Options.Must. It names the
@@ -264,16 +228,16 @@ func (p plan) longestWindow() time.Duration {
 	return scenario.Longest
 }
 
-// period returns the unit by which a window may grow. If the arrivals have a shape over the window, that is the
-// window's own length; else it is 0, any unit. A part of a period would have another mean rate than the whole.
-func (p plan) period() time.Duration {
+// step returns the unit by which a window may grow. If the arrivals have a shape over the window, that is the
+// window's own length. A part of a period would have another mean rate than the whole.
+func (p plan) step() time.Duration {
 	shapeless := []arrivals.Kind{"", arrivals.KindPoisson, arrivals.KindConstant, arrivals.KindLog}
 	for _, a := range p.Arms {
 		if kind := a.arrivals.Kind; !slices.Contains(shapeless, kind) && (kind != arrivals.KindBurst || a.arrivals.Period > 0) {
-			return record.Duration(p.Window)
+			return max(record.Duration(p.Window), windowStep)
 		}
 	}
-	return 0
+	return windowStep
 }
 
 // tellFirst calls OnDoubt with what the user should know before the blocks start; see [Options].
@@ -309,7 +273,7 @@ func (p plan) askingFlag() string {
 func (p plan) foreseen() (facts []record.Fact) {
 	if p.Feasible.Planned > 0 && len(p.opts.Must) > 0 {
 		f := record.Fact{Code: windowsLonger, Names: record.Names{"flag": p.askingFlag()}, Values: record.Values{"window": p.Window, "planned": p.Feasible.Planned}}
-		if p.budget != p.givenBudget {
+		if p.grown {
 			f.Values["budget"] = p.budget.Seconds()
 		}
 		facts = append(facts, f)

@@ -10,21 +10,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
-	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 	"schedlab/internal/stats"
 )
 
-// asking is a decision about all quantiles at a rate, of 14 blocks of four arms.
-func asking(rate float64, budget time.Duration) decision {
-	return decision{
-		rate: rate, window: 1050 * time.Millisecond, budget: budget, first: 14, asked: stats.Names(stats.Quantiles()), most: scenario.Longest,
-		cost: func(window time.Duration, blocks int) time.Duration {
-			return time.Duration(4*blocks)*(window+230*time.Millisecond) + 5*time.Second
-		},
+// asking is a plan of 40 blocks of four arms that asks for all quantiles at a rate.
+func asking(rate float64, budget time.Duration) plan {
+	p := plan{opts: Options{Asks: stats.Names(stats.Quantiles())}, budget: budget, settings: settings{Warmup: .13, Window: 1.05}}
+	for range 4 {
+		a := arm{PlanArm: record.PlanArm{Clients: record.Clients{Loop: "open", Rate: rate}}}
+		if rate == 0 {
+			a.load.Rate.OfSlowest = .7
+		}
+		p.Arms = append(p.Arms, a)
 	}
+	return p
 }
 
 func TestDecide(t *testing.T) {
@@ -38,31 +41,39 @@ func TestDecide(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		change func(*decision)
+		change func(*plan)
 		rate   float64
 		budget time.Duration
 		window time.Duration
 		want   record.Feasibility
 	}{
-		{"enough requests", nil, 2000, 80 * time.Second, 1050 * time.Millisecond, record.Feasibility{First: 14}},
-		{"a longer window", nil, 800, 2 * time.Minute, 1400 * time.Millisecond, record.Feasibility{First: 14, Planned: 1.05}},
-		{"a longer window and no budget for it", nil, 800, 80 * time.Second, 1050 * time.Millisecond, record.Feasibility{
-			First: 14, Cannot: []record.Undecidable{requests("p99", 840, 1100, true)}, Would: &record.WouldDo{Window: 1.4, Budget: 97},
+		{"enough requests", nil, 2000, 80 * time.Second, 1050 * time.Millisecond, record.Feasibility{First: 10}},
+		{"a longer window", nil, 800, 2 * time.Minute, 1400 * time.Millisecond, record.Feasibility{First: 10, Planned: 1.05}},
+		{"a longer window and no budget for it", nil, 800, time.Minute, 1050 * time.Millisecond, record.Feasibility{
+			First: 10, Cannot: []record.Undecidable{requests("p99", 840, 1100, true)}, Would: &record.WouldDo{Window: 1.4, Budget: 70},
 		}},
 		{"budget for p90 alone", nil, 50, 4 * time.Minute, 2200 * time.Millisecond, record.Feasibility{
-			First: 14, Planned: 1.05, Cannot: []record.Undecidable{requests("p99", 110, 1100, true)}, Would: &record.WouldDo{Window: 22, Budget: 1250},
+			First: 10, Planned: 1.05, Cannot: []record.Undecidable{requests("p99", 110, 1100, true)}, Would: &record.WouldDo{Window: 22, Budget: 894},
 		}},
-		{"a window of the user's", func(d *decision) { d.fixed = true }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
-			First: 14, Cannot: []record.Undecidable{requests("p99", 840, 1100, true)}, Would: &record.WouldDo{Window: 1.4},
+		{"a window of the user's", func(p *plan) { p.opts.Window = 1050 * time.Millisecond }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
+			First: 10, Cannot: []record.Undecidable{requests("p99", 840, 1100, true)}, Would: &record.WouldDo{Window: 1.4},
 		}},
-		{"nothing asks for p99", func(d *decision) { d.asked = []string{"p50", "p90"} }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
-			First: 14, Cannot: []record.Undecidable{requests("p99", 840, 1100, false)},
+		{"nothing asks for p99", func(p *plan) { p.opts.Asks = []string{"p50", "p90"} }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
+			First: 10, Cannot: []record.Undecidable{requests("p99", 840, 1100, false)},
 		}},
-		{"whole periods of the arrivals", func(d *decision) { d.step = d.window }, 800, 3 * time.Minute, 2100 * time.Millisecond, record.Feasibility{First: 14, Planned: 1.05}},
-		{"a rate not known yet", nil, 0, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 14, NeedsRate: 1048}},
-		{"a rate not known yet, with a floor", func(d *decision) { d.floor = 1100 }, 0, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 14}},
-		{"closed loops", nil, math.Inf(1), 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 14}},
-		{"a rate that no window makes up for", nil, .001, time.Hour, 1050 * time.Millisecond, record.Feasibility{First: 14, Cannot: all}},
+		{"whole periods of the arrivals", func(p *plan) { p.Arms[0].arrivals.Kind = arrivals.KindSine }, 800, 3 * time.Minute, 2100 * time.Millisecond, record.Feasibility{First: 10, Planned: 1.05}},
+		{"a rate not known yet", nil, 0, time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 10, NeedsRate: 1048}},
+		{"a rate not known yet, with a floor", func(p *plan) {
+			for i := range p.Arms {
+				p.Arms[i].load.MinRate.PerSecond = 1100
+			}
+		}, 0, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 10}},
+		{"closed loops", func(p *plan) {
+			for i := range p.Arms {
+				p.Arms[i].Clients.Loop = "closed"
+			}
+		}, 0, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 10}},
+		{"a rate that no window makes up for", nil, .001, time.Hour, 1050 * time.Millisecond, record.Feasibility{First: 10, Cannot: all}},
 	} {
 		d := asking(c.rate, c.budget)
 		if c.change != nil {
@@ -86,27 +97,27 @@ func undecided(f record.Feasibility, all bool) (lines []string) {
 // A budget or a number of blocks short of the first look decides nothing at all.
 func TestDecideNothing(t *testing.T) {
 	t.Parallel()
-	d := asking(2000, time.Minute)
+	d := asking(2000, 50*time.Second)
 	f, _ := d.decide()
-	if got := undecided(f, true); !slices.Equal(got, []string{"nothing can be decided: the first 14 blocks take 77 s, and the budget is 60 s; --budget 1m17s would do"}) {
+	if got := undecided(f, true); !slices.Equal(got, []string{"nothing can be decided: the first 10 blocks take 56 s, and the budget is 50 s; --budget 57s would do"}) {
 		t.Errorf("a short budget: got %q", got)
 	}
 	d = asking(2000, 2*time.Minute)
-	d.blocks = 10
+	d.opts.Blocks = 9
 	f, _ = d.decide()
-	if got := undecided(f, true); !slices.Equal(got, []string{"nothing can be decided: --blocks 10, and the first that decide anything are 14; --blocks 14 would do"}) {
+	if got := undecided(f, true); !slices.Equal(got, []string{"nothing can be decided: --blocks 9, and the first that decide anything are 10; --blocks 10 would do"}) {
 		t.Errorf("few blocks: got %q", got)
 	}
 }
 
 func TestUndecided(t *testing.T) {
 	t.Parallel()
-	f, _ := asking(800, 80*time.Second).decide()
-	if got := undecided(f, false); !slices.Equal(got, []string{"p99 cannot be decided: a window holds 840 requests, it needs 1100; --window 1.4s --budget 1m37s would do"}) {
+	f, _ := asking(800, time.Minute).decide()
+	if got := undecided(f, false); !slices.Equal(got, []string{"p99 cannot be decided: a window holds 840 requests, it needs 1100; --window 1.4s --budget 1m10s would do"}) {
 		t.Errorf("got %q", got)
 	}
-	d := asking(800, 80*time.Second)
-	d.asked = []string{}
+	d := asking(800, time.Minute)
+	d.opts.Asks = []string{}
 	f, _ = d.decide()
 	if got := undecided(f, false); len(got) != 0 {
 		t.Errorf("nothing is asked for: got %q", got)

@@ -216,15 +216,14 @@ func SettleGenerator(ctx context.Context, addr, engine, rest string, long bool) 
 	}
 	sets := host.Sides{Server: ours, Load: ours, Vegeta: cmp.Or(engine, load.DefaultEngine) == load.EngineVegeta}
 	name, port, _ := net.SplitHostPort(addr)
-	// Without the server's process nobody knows its CPUs. Then assume that it may run everywhere.
-	if pid := process.Listener(ctx, name, port); pid > 0 {
-		if own := ours.Without(host.MayRun(pid)); len(own) > 0 {
-			sets.Load, sets.Pin = own, len(own) < len(ours)
-		} else {
-			sets.Shared = len(ours) < manyCPUs
-		}
-	} else {
+	pid := process.Listener(ctx, name, port)
+	switch own := ours.Without(host.MayRun(pid)); {
+	case pid == 0: // nobody knows the server's CPUs, so assume that it may run everywhere
 		sets.Shared = len(ours) == 1
+	case len(own) == 0:
+		sets.Shared = len(ours) < manyCPUs
+	default:
+		sets.Load, sets.Pin = own, len(own) < len(ours)
 	}
 	if rest != RestAuto {
 		sets.Shared = rest == RestWait

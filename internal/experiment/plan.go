@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -52,10 +53,9 @@ type plan struct {
 	scenario scenario.Scenario
 	cpus     host.Sides
 	budget   time.Duration
-	// givenBudget is the budget before it grew for longer windows.
-	givenBudget time.Duration
-	self        string    // path of this program, "" when the caller named none
-	slo         stats.SLO // objective of a search for capacity, which has no copy of the baseline; else nil
+	grown    bool      // the budget has grown for longer windows
+	self     string    // path of this program, "" when the caller named none
+	slo      stats.SLO // objective of a search for capacity, which has no copy of the baseline; else nil
 }
 
 // Settings are the recorded form of a plan, but for its arms; see recorded. The type has a name of
@@ -101,7 +101,6 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 		if err := p.takeProtocol(); err != nil {
 			return err
 		}
-		p.takeOrder()
 		return p.settle()
 	})
 }
@@ -111,9 +110,20 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 func (p *plan) settle() error {
 	// After this the window is long enough for what was asked, or mustJudge refuses.
 	p.settleWindow()
-	for _, check := range []func() error{p.mustJudge, p.checkRamps, p.settleArrivals, p.checkVolume} {
-		if err := check(); err != nil {
-			return err
+	if err := p.mustJudge(); err != nil {
+		return err
+	}
+	if err := p.settleArrivals(); err != nil {
+		return err
+	}
+	for _, a := range p.Arms {
+		// Until all clients have started, their number N is not the arm's.
+		if ramp := time.Duration(a.load.Ramp); ramp.Seconds() > p.Warmup {
+			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", a.Name, ramp, record.Duration(p.Warmup))
+		}
+		// A trial keeps all its requests in memory until it is recorded.
+		if n := a.Clients.Rate * (p.Warmup + p.Window); n > judge.MostRequests {
+			return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, judge.MostRequests)
 		}
 	}
 	return nil
@@ -146,14 +156,10 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 		p.Stamps = record.StampsOff
 	}
 	// The arms need the files: a log has a rate of its own.
-	if err := p.openFiles(); err != nil {
-		return plan{}, err
-	}
-	if err := p.takeArms(); err != nil {
-		return plan{}, err
-	}
-	if err := schedule(&p); err != nil {
-		return plan{}, err
+	for _, step := range []func(p *plan) error{(*plan).openFiles, (*plan).takeArms, schedule} {
+		if err := step(&p); err != nil {
+			return plan{}, err
+		}
 	}
 	// This check is last, so that faults in a scenario are found on every machine.
 	if n := len(cpus.Server); s.Needs.ServerCPUs > n {
@@ -164,7 +170,6 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 		p.doubt(record.Fact{Code: machineUnfit, Because: []record.Fact{o.Machine}})
 	}
 	p.warn()
-	p.identify()
 	return p, nil
 }
 
@@ -197,7 +202,7 @@ func (p *plan) takeExpectations() {
 		arms = append(arms, a.Name)
 	}
 	absent := 0
-	take := func(text string) bool {
+	take := func(text string) (known bool) {
 		if _, err := expect.Parse(text, arms); err != nil {
 			absent++
 			return false
@@ -208,14 +213,15 @@ func (p *plan) takeExpectations() {
 	for _, text := range p.scenario.Expect {
 		take(text)
 	}
-	// A claim is an assertion with a sentence to print, and the sentence may name arms, too.
+	claims := map[string]string{}
 	for _, c := range p.scenario.Claims {
+		// A claim is an assertion with a sentence to print, and the sentence may name arms, too.
 		if _, err := expect.ParseSentence(c.Says, arms); err == nil && take(c.When) {
-			if p.Claims == nil {
-				p.Claims = map[string]string{}
-			}
-			p.Claims[c.When] = c.Says
+			claims[c.When] = c.Says
 		}
+	}
+	if len(claims) > 0 {
+		p.Claims = claims
 	}
 	if absent > 0 {
 		p.doubt(record.Fact{Code: expectationsLeftOut, Values: record.Values{"expectations": float64(absent)}})
@@ -226,18 +232,12 @@ func (p *plan) takeExpectations() {
 // search has no copy. The copy is called as the baseline with an apostrophe. It shows how much two
 // identical arms differ on this machine (the A/A control).
 func (p *plan) takeArms() error {
-	arms, modes := p.scenario.Contestants(), p.opts.Modes
+	arms := p.scenario.Contestants()
 	if len(arms) > scenario.MaxArms {
 		return impossible("%d arms are more than %d; drop some", len(arms), scenario.MaxArms)
 	}
 	if p.slo != nil && len(arms) == 0 {
 		return impossible("a search needs an arm; name one with --arm or --arms")
-	}
-	// Check all modes first, so that a misspelt mode is told before anything else about its arm.
-	for _, a := range arms {
-		if _, ok := modes[a.Mode]; a.Mode != "" && !ok {
-			return impossible("arm %q: unknown mode %q (want one of %s)", a.Name, a.Mode, strings.Join(slices.Sorted(maps.Keys(modes)), ", "))
-		}
 	}
 	if p.slo == nil {
 		if len(arms) < 2 {
@@ -245,6 +245,7 @@ func (p *plan) takeArms() error {
 		}
 		twin := arms[0]
 		twin.Name += "'"
+		twin.Levels, twin.Family = nil, "" // it serves only as the A/A control
 		arms = slices.Insert(arms, 1, twin)
 	}
 	for i, a := range arms {
@@ -259,38 +260,41 @@ func (p *plan) takeArms() error {
 			role = record.Copy
 		}
 		if err := p.takeArm(a, role); err != nil {
-			return err
+			return impossible("arm %q: %v", a.Name, err)
 		}
 	}
 	return nil
 }
 
-// takeArm adds an arm to the plan.
+// takeArm adds an arm to the plan. The error does not name the arm.
 func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
-	o, mode := p.opts, p.opts.Modes[asked.Mode] // the mode of another program is the zero mode
+	o := p.opts
+	mode, ours := o.Modes[asked.Mode] // the mode of another program is the zero mode
+	if asked.Mode != "" && !ours {
+		return fmt.Errorf("unknown mode %q (want one of %s)", asked.Mode, strings.Join(slices.Sorted(maps.Keys(o.Modes)), ", "))
+	}
 	// The copy would repeat every doubt about the baseline.
 	doubt := func(f record.Fact) {
 		if f.Arm = asked.Name; role != record.Copy {
 			p.doubt(f)
 		}
 	}
-	refuse := func(err error) error { return impossible("arm %q: %v", asked.Name, err) }
 	// Ask the mode whether its server would take the flags, instead of finding out when it has started.
 	if mode.Check != nil {
 		if err := mode.Check(asked.Flags); err != nil {
-			return refuse(err)
+			return err
 		}
 	}
 	if len(asked.Command) > 0 {
 		_, image := strings.CutPrefix(asked.Command[0], command.ImageMark)
 		switch {
 		case image && p.opts.Site == nil:
-			return impossible("arm %q: an image runs on a cluster only; see schedlab cluster run --help", asked.Name)
+			return errors.New("an image runs on a cluster only; see schedlab cluster run --help")
 		case !image && p.opts.Site != nil:
-			return impossible("arm %q: a cluster runs images, no programs: give name='%sREGISTRY/NAME@sha256:... -listen %s'", asked.Name, command.ImageMark, command.AddrMark)
+			return fmt.Errorf("a cluster runs images, no programs: give name='%sREGISTRY/NAME@sha256:... -listen %s'", command.ImageMark, command.AddrMark)
 		}
 		if _, err := exec.LookPath(asked.Command[0]); err != nil && !image {
-			return impossible("arm %q: %v; give a program's path, or a name in PATH", asked.Name, err)
+			return fmt.Errorf("%w; give a program's path, or a name in PATH", err)
 		}
 		doubt(record.Fact{Code: otherProgram, Names: record.Names{"path": p.scenario.ReadyPath(asked)}})
 	}
@@ -299,13 +303,13 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	}
 	l, err := p.scenario.Clients(asked)
 	if err != nil {
-		return refuse(err)
+		return err
 	}
 	if bad := l.Check(); bad != nil {
-		return impossible("arm %q: %s %s", asked.Name, bad.Path, bad.Msg)
+		return fmt.Errorf("%s %s", bad.Path, bad.Msg)
 	}
 	if err := scenario.CheckEngine(o.Engine, l); err != nil {
-		return refuse(err)
+		return err
 	}
 	// Without another rate, a log is replayed at its own speed.
 	if p.scenario.Log != nil && l.Rate == (scenario.Rate{}) {
@@ -320,17 +324,14 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	a := arm{asked: asked, load: l, PlanArm: record.PlanArm{
 		Name: asked.Name, Mode: asked.Mode, Role: role, Command: asked.Argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
 		Clients: l.Recorded(o.Engine), Stamps: asked.Flags["stamps"], Levels: asked.Levels, Family: asked.Family,
-		URL: asked.URL, Metrics: asked.Metrics, Procs: p.ownProcs(asked),
+		URL: asked.URL, Metrics: asked.Metrics, Procs: p.setup(asked).own,
 	}}
 	if mode.Station != "" {
 		a.Station = new(p.stationOf(asked))
 	}
-	if role == record.Copy {
-		a.Levels, a.Family = nil, "" // the copy serves only as the A/A control
-	}
 	if !a.Clients.Closed() && p.scenario.Log == nil {
 		if a.arrivals, err = p.openArrivals(l.Arrivals); err != nil {
-			return refuse(err)
+			return err
 		}
 	}
 	p.Arms = append(p.Arms, a)
@@ -353,62 +354,51 @@ func (p *plan) openArrivals(text string) (arrivals.Process, error) {
 // Without a calibration, one iteration counts as a microsecond.
 func (p plan) iters() float64 { return cmp.Or(p.opts.Iters, 1) }
 
-// takeProtocol sets windows, blocks, looks and budget. Flags override the scenario, and the
-// scenario overrides the protocol. The scenario's values are ignored if a flag chooses another
-// protocol. Impossible settings are an error that names the flag.
+// takeProtocol sets windows, blocks and their orders, looks and budget. Flags override the scenario, and the
+// scenario overrides the protocol. Impossible settings are an error that names the flag.
 func (p *plan) takeProtocol() error {
 	o, asked := p.opts, p.scenario.Protocol
 	p.Protocol = cmp.Or(o.Protocol, asked.Kind)
-	kind := scenario.Protocols[p.Protocol]
-	most := scenario.MaxBlocks
 	// A scenario's values fit its own protocol: with quick windows in a full run, full would not be full.
-	if o.Protocol == "" || o.Protocol == asked.Kind {
-		kind.Warmup = cmp.Or(time.Duration(asked.Warmup), kind.Warmup)
-		kind.Window = cmp.Or(time.Duration(asked.Window), kind.Window)
-		kind.Budget = cmp.Or(time.Duration(asked.Budget), kind.Budget)
-		most = cmp.Or(asked.Blocks, most)
+	if p.Protocol != asked.Kind {
+		asked = scenario.Protocol{}
 	}
-	finer := judge.GateFineness(o.Gate)
-	kind.Window, kind.Budget = stretch(kind.Window, finer), stretch(kind.Budget, finer)
-	most = cmp.Or(o.Blocks, most)
-	kind.Warmup, kind.Window = cmp.Or(o.Warmup, kind.Warmup), cmp.Or(o.Window, kind.Window)
-	// A warm-up that somebody chose is kept.
-	if o.Warmup == 0 && asked.Warmup == 0 {
-		kind.Warmup = max(kind.Warmup, p.untilStarved())
-	}
-	p.budget = cmp.Or(o.Budget, kind.Budget)
-	p.givenBudget = p.budget
+	kind, finer := scenario.Protocols[p.Protocol], judge.GateFineness(o.Gate)
+	stretched := func(d time.Duration) time.Duration { return time.Duration(float64(d) * finer) }
+	window := cmp.Or(o.Window, stretched(cmp.Or(time.Duration(asked.Window), kind.Window)))
+	warmup := cmp.Or(o.Warmup, time.Duration(asked.Warmup), max(kind.Warmup, p.untilStarved()))
+	p.Blocks = cmp.Or(o.Blocks, asked.Blocks, scenario.MaxBlocks)
 	switch {
-	case most < scenario.MinBlocks:
-		return impossible("--blocks %d is below %d, too few for any verdict", most, scenario.MinBlocks)
-	case most > scenario.MaxBlocks:
-		return impossible("--blocks %d is above %d, the last look; lengthen the windows instead", most, scenario.MaxBlocks)
+	case p.Blocks < scenario.MinBlocks:
+		return impossible("--blocks %d is below %d, too few for any verdict", p.Blocks, scenario.MinBlocks)
+	case p.Blocks > scenario.MaxBlocks:
+		return impossible("--blocks %d is above %d, the last look; lengthen the windows instead", p.Blocks, scenario.MaxBlocks)
 	}
-	if err := p.takeSpan(kind.Warmup, kind.Window); err != nil {
+	if err := p.takeSpan(warmup, window); err != nil {
 		return err
 	}
+	p.budget = stretched(cmp.Or(time.Duration(asked.Budget), kind.Budget))
 	// The same number of blocks takes longer on a cluster.
-	if o.Site != nil && o.Budget == 0 {
-		here := record.Duration(p.Warmup+p.Window) + trialCost
-		p.budget = roundUp(time.Duration(float64(p.budget) * float64(here+podCost) / float64(here)))
-		p.givenBudget = p.budget
+	if o.Site != nil {
+		here := p.span() + trialCost
+		p.budget = roundUp(time.Duration(float64(p.budget)*float64(here+podCost)/float64(here)), time.Second)
 	}
+	p.budget = cmp.Or(o.Budget, p.budget)
 	// Fewer blocks than MinBlocks decide nothing, so do not even start.
 	if cost := p.cost(scenario.MinBlocks); cost > p.budget {
-		return &Impossible{Needs: roundUp(cost), msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
+		return &Impossible{Needs: roundUp(cost, time.Second), msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
 			scenario.MinBlocks, len(p.Arms), p.Arms[1].Name, cost.Round(time.Second), p.budget)}
 	}
-	p.Blocks = most
 	// Looks beyond the last block never come.
-	for _, n := range stats.Looks() {
-		if n <= most {
-			p.Looks = append(p.Looks, n)
-		}
+	p.Looks = slices.DeleteFunc(stats.Looks(), func(n int) bool { return n > p.Blocks })
+	// Each block's order is drawn independently. Only then is the sign of a block's log-ratio a fair coin
+	// between two identical arms, whatever drifts on the machine. The seed fixes all orders.
+	rng := rand.New(rand.NewPCG(p.Seed, 0))
+	for range p.Blocks {
+		p.Order = append(p.Order, rng.Perm(len(p.Arms)))
 	}
 	return nil
 }
-
-func stretch(d time.Duration, by float64) time.Duration { return time.Duration(float64(d) * by) }
 
 // shortestWindow is the shortest window of a trial.
 const shortestWindow = 100 * time.Millisecond
@@ -478,36 +468,5 @@ func (p plan) blockCost(window time.Duration) (cost time.Duration) {
 	return cost
 }
 
-// takeOrder draws the order of the arms for each block independently. Only then is the sign of a block's
-// log-ratio a fair coin between two identical arms, whatever drifts on the machine. The seed fixes all orders.
-func (p *plan) takeOrder() {
-	rng := rand.New(rand.NewPCG(p.Seed, 0))
-	for range p.Blocks {
-		p.Order = append(p.Order, rng.Perm(len(p.Arms)))
-	}
-}
-
 // doubt adds a doubt to the plan.
 func (p *plan) doubt(f record.Fact) { p.Doubts = append(p.Doubts, f) }
-
-// checkRamps returns an error if the clients of a load have not all started when the window begins.
-// Until then, their number N is not the arm's.
-func (p *plan) checkRamps() error {
-	for _, a := range p.Arms {
-		if ramp := time.Duration(a.load.Ramp); ramp.Seconds() > p.Warmup {
-			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", a.Name, ramp, record.Duration(p.Warmup))
-		}
-	}
-	return nil
-}
-
-// checkVolume returns an error if the requests of a trial would take too much memory. A trial
-// keeps all its requests in memory until it is recorded.
-func (p *plan) checkVolume() error {
-	for _, a := range p.Arms {
-		if n := a.Clients.Rate * (p.Warmup + p.Window); n > judge.MostRequests {
-			return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, judge.MostRequests)
-		}
-	}
-	return nil
-}

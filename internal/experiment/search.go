@@ -191,7 +191,7 @@ func (p *plan) most() (most float64) {
 			limit = min(limit, float64(a.Clients.Connections)/held)
 		}
 		if mode.Has("workers") {
-			limit = min(limit, float64(p.workers(a.asked))/held)
+			limit = min(limit, float64(p.setup(a.asked).workers)/held)
 		}
 		most = max(most, limit)
 	}

@@ -174,7 +174,7 @@ func keepSending(ctx context.Context, p probed, a arm, server *process.Process) 
 	for round := 0; ; round++ {
 		clocks := host.Watch(ctx, server.Pid(), p.cpus, 0, profileLoad)
 		_, _, err := newTrial(p, round+1, round, a, server).drive(ctx, clocks)
-		clocks.Abandon()
+		clocks.End()
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -107,12 +108,12 @@ func (t *trial) measure(ctx context.Context) error {
 	// The window is over, so collect its garbage now.
 	quiet()
 	if err != nil {
-		clocks.Abandon()
+		clocks.End()
 		return err
 	}
 	t.seen = got
 	used := clocks.End()
-	t.Server.CPU, t.Server.Foreign = used.Server, p.cpus.Foreign(used, p.Window)
+	t.Server.CPU, t.Server.Foreign = used.Server, used.Foreign
 	t.Server.Within, t.Server.Footprint, t.Server.Kernel = clocks.Connections(), clocks.Footprint, used.Kernel()
 	t.Server.LoopBusy = clocks.Counted(host.LoopBusy)
 	// The server is still there, but the CPU time of some of its children is lost.
@@ -144,7 +145,11 @@ func (t *trial) readCounters(ctx context.Context) {
 	t.files.Metrics = settle(ctx, t.server, t.arm.asked, &t.Server)
 	if t.arm.Mode != "" && t.server.Admin != "" {
 		from := timeline.At(t.seen.Start.Add(record.Duration(t.Warmup)))
-		t.Server.Readings = thinned(within(readings(ctx, t.server, from), t.Window))
+		// What a server that is gone, or keeps none, does not tell is missing.
+		_ = t.server.Get(ctx, "http://"+t.server.Admin+"/debug/connections", "application/x-ndjson", timelineLimit, func(reply *http.Response) error {
+			t.Server.Readings = readings(reply.Body, from, t.Window)
+			return nil
+		})
 	}
 }
 
@@ -281,42 +286,29 @@ func settle(ctx context.Context, server *process.Process, a scenario.Arm, side *
 	}
 }
 
-// readings returns the readings of connection counters that the server has kept. Their times count from the
-// moment from of the machine's clock, in nanoseconds. It returns none if the server is gone or keeps none.
-func readings(ctx context.Context, server *process.Process, from int64) (all []record.Reading) {
-	// An error ends the list: the end of the stream, or a line cut off with the server. What came before is good.
-	_ = server.Get(ctx, "http://"+server.Admin+"/debug/connections", "application/x-ndjson", timelineLimit, func(reply *http.Response) error {
-		lines := json.NewDecoder(reply.Body)
-		for {
-			var r struct {
-				record.Reading
-				At int64 `json:"at_ns"`
-			}
-			if err := lines.Decode(&r); err != nil {
-				return err
-			}
-			// Server and load read the same clock of the machine, so their times can be subtracted.
-			r.Reading.At = time.Duration(r.At - from).Seconds()
-			all = append(all, r.Reading)
-		}
-	})
-	return all
-}
-
-// within returns the readings of a window of window seconds, and the last reading before it. all
-// is in the order of time. The reading before the window tells the counters as the window begins.
-func within(all []record.Reading, window float64) []record.Reading {
-	first, _ := slices.BinarySearchFunc(all, 0, func(r record.Reading, at float64) int { return cmp.Compare(r.At, at) })
-	end, _ := slices.BinarySearchFunc(all, window, func(r record.Reading, at float64) int { return cmp.Compare(r.At, at) })
-	return all[max(first-1, 0):end]
-}
-
 // mostReadings is the largest number of readings that are recorded of a window.
 const mostReadings = 200
 
-// thinned returns at most mostReadings of all. It keeps one of each group of neighbours: the
-// reading with the most open connections. So a peak stays visible. The order stays, too.
-func thinned(all []record.Reading) []record.Reading {
+// readings returns the readings of connection counters in a window of window seconds, and the last one before
+// it, which tells the counters as the window begins. Their times count from the moment from of the machine's
+// clock, in nanoseconds: server and load read the same clock. Of more than mostReadings it keeps one
+// of each group of neighbours: the reading with the most open connections. So a peak stays visible.
+func readings(lines io.Reader, from int64, window float64) (all []record.Reading) {
+	for next := json.NewDecoder(lines); ; {
+		var r struct {
+			record.Reading
+			At int64 `json:"at_ns"`
+		}
+		// An error ends the list: the end of the stream, or a line cut off with the server. What came before is good.
+		err := next.Decode(&r)
+		if r.Reading.At = time.Duration(r.At - from).Seconds(); err != nil || r.Reading.At >= window {
+			break
+		}
+		if r.Reading.At < 0 {
+			all = all[:0]
+		}
+		all = append(all, r.Reading)
+	}
 	if len(all) <= mostReadings {
 		return all
 	}

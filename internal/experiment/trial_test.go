@@ -1,6 +1,9 @@
 package experiment
 
 import (
+	"fmt"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,22 +39,28 @@ func TestBrokeOff(t *testing.T) {
 // long window so many readings as a chart needs, with the one that has most connections open.
 func TestReadingsOfAWindow(t *testing.T) {
 	t.Parallel()
-	var all []record.Reading
-	for i := range 601 { // from 2 s before the window on
-		all = append(all, record.Reading{At: float64(i-20)/10 + .03, Accepted: int64(i), Open: int64(i % 7)})
+	var lines []string // from 2 s before the window on
+	for i := range 601 {
+		open := i % 7
+		if i == 333 {
+			open = 1000
+		}
+		lines = append(lines, fmt.Sprintf(`{"at_ns": %d, "accepted": %d, "open": %d}`, 5e9+int64(i-20)*1e8+3e7, i, open))
 	}
-	all[333].Open = 1000
-	got := within(all, 1)
-	if len(got) != 11 || got[0].Accepted != 19 || got[10].Accepted != 29 {
+	read := func(lines []string, window float64) []record.Reading {
+		return readings(strings.NewReader(strings.Join(lines, "\n")+"\n{\"at_ns\": 99"), 5e9, window)
+	}
+	got := read(lines, 1)
+	if len(got) != 11 || got[0].Accepted != 19 || got[10].Accepted != 29 || math.Abs(got[10].At-.93) > 1e-9 {
 		t.Errorf("a window of 1 s has %+v, want the last reading before it and ten", got)
 	}
-	if got := within(all, 100); len(got) != 582 {
+	if got := read(lines[:100], 100); len(got) != 81 {
 		t.Errorf("a window beyond the last reading has %d, want all from the last before it", len(got))
 	}
-	if got := within(all[30:], 1); len(got) != 0 {
+	if got := read(lines[30:], 1); len(got) != 0 {
 		t.Errorf("a window before the first reading has %+v", got)
 	}
-	thin, peak, last := thinned(within(all, 58)), int64(0), int64(-1)
+	thin, peak, last := read(lines, 58), int64(0), int64(-1)
 	for _, r := range thin {
 		if r.Accepted <= last {
 			t.Errorf("%d follows %d", r.Accepted, last)

@@ -7,11 +7,13 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
+	"schedlab/internal/mode"
 	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
@@ -38,18 +40,19 @@ func (p *plan) warn() {
 		p.warnShort()
 	}
 	for _, a := range p.originals() {
-		if w, n := p.workers(a.asked), a.Clients.Connections+a.Clients.Idle; p.starves(a) {
-			p.doubt(record.Fact{Code: record.StickyPool, Arm: a.Name, Values: record.Values{
-				"waiting": float64(n - w), "connections": float64(n), "workers": float64(w),
-			}})
+		if p.starves(a) {
+			w, n := float64(p.setup(a.asked).workers), float64(a.Clients.Connections+a.Clients.Idle)
+			p.doubt(record.Fact{Code: record.StickyPool, Arm: a.Name, Values: record.Values{"waiting": n - w, "connections": n, "workers": w}})
 		}
 		// In the scenario pool-cpu the arm pool has the mode pool-request, and pool,workers=1 is a pool.
 		base, _, more := strings.Cut(a.Name, ",")
-		i := slices.IndexFunc(p.Arms, func(b arm) bool { return more && b.Name == base && b.Mode != a.Mode })
-		if i >= 0 {
+		if i := slices.IndexFunc(p.Arms, func(b arm) bool { return more && b.Name == base && b.Mode != a.Mode }); i >= 0 {
 			p.doubt(record.Fact{Code: otherMode, Arm: a.Name, Names: record.Names{"mode": a.Mode, "arm": base, "other": p.Arms[i].Mode}})
 		}
+		p.cannotMatter(a)
 	}
+	p.differentLoads()
+	p.differentParsers()
 }
 
 // fewRounds is the number of turns of each client below which a window is too short: what a client
@@ -62,32 +65,32 @@ func (p *plan) warnShortRound() {
 	if !p.scenario.AsksWork() || p.slo != nil {
 		return
 	}
-	var most record.Values
+	cpu, clients, round := p.scenario.Workload.CPU.Mean().Seconds(), 0, 0.0
 	for _, a := range p.originals() {
-		if !a.Clients.Closed() || a.Clients.Think > 0 || a.Station == nil {
-			continue
-		}
-		n, cpu := float64(a.Clients.Connections), p.scenario.Workload.CPU.Mean().Seconds()
-		if round := n * cpu / float64(max(a.Station.Cores, 1)); p.Window < fewRounds*round && round > most["round"] {
-			most = record.Values{"connections": n, "cpu": cpu, "round": round, "window": p.Window, "warmup": math.Ceil(2 * round), "needed": math.Ceil(5 * round)}
+		if c := a.Clients; c.Closed() && c.Think == 0 && a.Station != nil {
+			if r := float64(c.Connections) * cpu / float64(max(a.Station.Cores, 1)); r > round {
+				clients, round = c.Connections, r
+			}
 		}
 	}
-	if most == nil {
+	if p.Window >= fewRounds*round {
 		return
 	}
+	longer, window := *p, math.Ceil(5*round)
+	longer.Warmup = math.Ceil(2 * round)
+	values := record.Values{"connections": float64(clients), "cpu": cpu, "round": round, "window": p.Window, "warmup": longer.Warmup, "needed": window}
 	// Room for a few more blocks than the first look needs, since trials may take longer than planned.
-	longer := *p
-	longer.Warmup = most["warmup"]
-	if budget := roundUp(longer.costOf(record.Duration(most["needed"]), scenario.MinBlocks+2)); budget > p.budget {
-		most["budget"] = budget.Seconds()
+	if budget := roundUp(longer.costOf(record.Duration(window), scenario.MinBlocks+2), time.Second); budget > p.budget {
+		values["budget"] = budget.Seconds()
 	}
-	p.doubt(record.Fact{Code: shortRound, Values: most})
+	p.doubt(record.Fact{Code: shortRound, Values: values})
 }
 
 // starves reports whether an arm's workers keep their connections and are fewer than its connections. Sessions
 // do not starve: each session ends and frees its worker. An idle connection keeps a worker as well.
 func (p plan) starves(a arm) bool {
-	return p.opts.Modes[a.Mode].Sticky && a.KeepAlive && a.Clients.Session == 0 && a.Clients.Connections+a.Clients.Idle > p.workers(a.asked)
+	s := p.setup(a.asked)
+	return s.mode.Sticky && a.KeepAlive && a.Clients.Session == 0 && a.Clients.Connections+a.Clients.Idle > s.workers
 }
 
 // warnShort notes how many workers of each pool are busy on average, by Little's law, and raises a
@@ -100,73 +103,54 @@ func (p *plan) warnShort() {
 	}
 	held := (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
 	for i, a := range p.Arms {
-		if !p.opts.Modes[a.Mode].Has("workers") || a.Clients.Closed() {
+		s, rate := p.setup(a.asked), a.Clients.Rate
+		if !s.mode.Has("workers") || a.Clients.Closed() {
 			continue
 		}
-		rate := a.Clients.Rate
 		if !p.starves(a) {
 			p.Arms[i].Busy = queueing.Little(rate, held)
 		}
 		if a.Role == record.Copy {
 			continue
 		}
-		if w, need := p.workers(a.asked), queueing.Workers(rate, held); w < need {
-			p.doubt(record.Fact{Code: tooFewWorkers, Arm: a.Name, Values: record.Values{
-				"workers": float64(w), "rate": rate, "held": held, "needed": float64(need),
-			}})
+		if need := queueing.Workers(rate, held); s.workers < need {
+			values := record.Values{"workers": float64(s.workers), "rate": rate, "held": held, "needed": float64(need)}
+			p.doubt(record.Fact{Code: tooFewWorkers, Arm: a.Name, Values: values})
 		}
 	}
-}
-
-// identify raises a doubt for each setting of an arm that cannot have an effect in this set-up,
-// whatever the measurement shows. The plan shows these doubts before anything runs. A comparison
-// of such a setting would find "no difference", which says nothing about the setting.
-func (p *plan) identify() {
-	for _, a := range p.originals() {
-		p.cannotMatter(a)
-	}
-	p.differentLoads()
-	p.differentParsers()
 }
 
 // differentParsers raises a doubt if the arms' modes are on different HTTP parsers. It names the arms on
 // another parser than the baseline's. If none of them has goroutines, it names a mode to add that is the
 // baseline's but for the parser, which tells parser and model apart.
 func (p *plan) differentParsers() {
-	on := map[string][]string{} // names of arms by parser
-	names := record.Names{}
-	var other []string
+	on := map[string][]string{} // names of arms by stack
 	for _, a := range p.originals() {
-		stack := p.opts.Modes[a.Mode].Axes.Stack
-		if stack == "" { // another program's is not known
-			continue
-		}
-		parser := strings.Replace(stack, "nethttp", "net/http", 1)
-		on[parser] = append(on[parser], a.Name)
-		control := p.opts.Modes[p.Arms[0].Mode].Axes // the baseline's, to be on this parser
-		if control.Stack == "" || control.Stack == stack {
-			continue
-		}
-		other, control.Stack = append(other, a.Name), stack
-		goroutines := func(a arm) bool {
-			m := p.opts.Modes[a.Mode]
-			return m.Axes.Stack == stack && m.Station == "goroutines"
-		}
-		if slices.ContainsFunc(p.Arms, goroutines) {
-			continue
-		}
-		for name, m := range p.opts.Modes {
-			if m.Axes == control {
-				names["control"] = name
-			}
+		if stack := p.opts.Modes[a.Mode].Axes.Stack; stack != "" { // another program's is not known
+			on[stack] = append(on[stack], a.Name)
 		}
 	}
 	if len(on) < 2 {
 		return
 	}
-	var parsers []string
-	for _, parser := range slices.Sorted(maps.Keys(on)) {
-		parsers = append(parsers, fmt.Sprintf("%s on %s's", strings.Join(on[parser], ", "), parser))
+	names := record.Names{}
+	var parsers, other []string
+	for _, stack := range slices.Sorted(maps.Keys(on)) {
+		parsers = append(parsers, fmt.Sprintf("%s on %s's", strings.Join(on[stack], ", "), strings.Replace(stack, "nethttp", "net/http", 1)))
+		control := p.opts.Modes[p.Arms[0].Mode].Axes // the baseline's, to be on this parser
+		if control.Stack == "" || control.Stack == stack {
+			continue
+		}
+		other, control.Stack = append(other, on[stack]...), stack
+		told := slices.ContainsFunc(p.Arms, func(a arm) bool {
+			m := p.opts.Modes[a.Mode]
+			return m.Axes.Stack == stack && m.Station == queueing.Goroutines
+		})
+		for name, m := range p.opts.Modes {
+			if !told && m.Axes == control {
+				names["control"] = name
+			}
+		}
 	}
 	names["parsers"], names["other"] = strings.Join(parsers, "; "), strings.Join(other, "; ")
 	p.doubt(record.Fact{Code: record.ParsersDiffer, Names: names})
@@ -184,38 +168,33 @@ func inFlight(c record.Clients) int {
 	return 0
 }
 
-// cannotMatter raises the doubts about the settings of one arm.
+// cannotMatter raises a doubt for each setting of an arm that cannot have an effect in this set-up,
+// whatever the measurement shows. A comparison of such a setting would find "no difference", which says
+// nothing about the setting.
 func (p *plan) cannotMatter(planned arm) {
-	a, most := planned.asked, inFlight(planned.Clients)
-	mode := p.opts.Modes[a.Mode]
-	add := func(f record.Fact) {
-		f.Arm = a.Name
-		p.doubt(f)
-	}
-	if mode.Has("workers") {
-		workers, depth := p.workers(a), p.number(a, "queue-depth", -1)
-		// With fewer requests in flight than workers, more workers change nothing.
-		if most > 0 && most < workers {
-			add(record.Fact{Code: idleWorkers, Values: record.Values{"requests": float64(most), "idle": float64(workers - most), "workers": float64(workers)}})
-		}
-		if most > 0 && depth >= 0 && workers+depth >= most && p.overflows(a) && asksOfQueue(a) {
-			add(record.Fact{Code: queueNeverFull, Values: record.Values{"depth": float64(depth), "workers": float64(workers), "requests": float64(most)}})
+	a, most := planned.asked, float64(inFlight(planned.Clients))
+	s := p.setup(a)
+	workers, depth, cpus := float64(s.workers), float64(s.depth), len(p.cpus.Server)
+	doubt := func(is bool, code record.Code, v record.Values, n record.Names) {
+		if is {
+			p.doubt(record.Fact{Code: code, Arm: a.Name, Values: v, Names: n})
 		}
 	}
+	known := most > 0 && s.mode.Has("workers")
+	// With fewer requests in flight than workers, more workers change nothing.
+	doubt(known && most < workers, idleWorkers, record.Values{"requests": most, "idle": workers - most, "workers": workers}, nil)
+	// An arm that sets the overflow policy or the depth of its queue asks of the queue.
+	asks := s.loses && (a.Flags["overflow"] != "" || a.Flags["queue-depth"] != "")
+	doubt(known && asks && depth >= 0 && workers+depth >= most, queueNeverFull, record.Values{"depth": depth, "workers": workers, "requests": most}, nil)
 	// On one P a handler that computes keeps the goroutine that reads from running, so requests
 	// wait in the sockets and not in the queue (docs/decisions/history.md, 10).
-	procs, cpus := p.procs(a), len(p.cpus.Server)
-	if procs == 1 && mode.QueuesRequests() && asksOfQueue(a) && p.overflows(a) && p.onlyComputes() {
-		add(record.Fact{Code: queueUnused})
-	}
+	doubt(s.procs == 1 && s.mode.QueuesRequests() && asks && p.onlyComputes(), queueUnused, nil, nil)
 	for _, flag := range []string{"listeners", "processes", "threads"} {
-		switch n := p.number(a, flag, 1); {
 		// Several listeners or processes can only take turns on one CPU.
-		case n > 1 && cpus == 1:
-			add(record.Fact{Code: oneCPUShared, Values: record.Values{"of": float64(n)}, Names: record.Names{"setting": flag}})
-		case n > 1 && procs == 1 && flag == "listeners":
-			add(record.Fact{Code: onePShared, Values: record.Values{"of": float64(n)}, Names: record.Names{"setting": flag}})
-		}
+		n, names := number(a, flag, 1), record.Names{"setting": flag}
+		values := record.Values{"of": float64(n)}
+		doubt(n > 1 && cpus == 1, oneCPUShared, values, names)
+		doubt(n > 1 && cpus != 1 && s.procs == 1 && flag == "listeners", onePShared, values, names)
 	}
 }
 
@@ -310,43 +289,76 @@ var (
 	_ = record.Sentence("short", `{{if eq .Names.short "requests"}}{{.Metric}} cannot be decided: a window holds {{count .Values.has}} requests, it needs {{count .Values.needs}}{{else if eq .Names.short "budget"}}nothing can be decided: the first {{plural .Values.first "block"}} take {{count .Values.needs}} s, and the budget is {{count .Values.has}} s{{else}}nothing can be decided: --blocks {{count .Values.has}}, and the first that decide anything are {{count .Values.needs}}{{end}}`)
 )
 
-// stationOf returns an arm's scheduling as a station of queueing theory, for the record.
-//
-// The functions below translate an arm's flags into queueing theory. The flags that matter are workers,
-// threads, listeners, processes, the queue's depth and policy, and GOMAXPROCS; each falls back on
-// the default of the server, so that the station is what will really run. What theory cannot
+// A setup is what an arm's server will be, by its flags, its environment and the defaults of its mode.
+type setup struct {
+	mode    mode.Mode
+	procs   int    // Ps: GOMAXPROCS of the arm or of the inherited environment, else one for each of the servers' CPUs
+	own     int    // procs, if the arm sets GOMAXPROCS, else 0
+	threads int    // Ps of each process
+	workers int    // workers or event loops
+	policy  string // overflow policy of its queue; "" without a queue
+	loses   bool   // it loses requests when its queue is full; with the policy block they wait outside
+	depth   int    // depth of its queue, -1 if the arm does not set it
+}
+
+// setup returns the set-up of an arm.
+func (p plan) setup(a scenario.Arm) setup {
+	s := setup{mode: p.opts.Modes[a.Mode], workers: 1, depth: number(a, "queue-depth", -1)}
+	// Invalid values count as the Go runtime counts them; see host.ProcsOf.
+	if value, own := a.Env[host.MaxProcs]; own {
+		s.procs = host.ProcsOf(value, len(p.cpus.Server))
+		s.own = s.procs
+	} else {
+		s.procs = host.ProcsOf(os.Getenv(host.MaxProcs), len(p.cpus.Server))
+	}
+	s.threads = s.procs
+	if s.mode.Has("threads") {
+		s.threads = cmp.Or(number(a, "threads", 0), 1)
+	}
+	switch {
+	case s.mode.Has("workers"):
+		s.workers = cmp.Or(number(a, "workers", 0), 2*s.procs)
+	case s.mode.Has("listeners"):
+		s.workers = cmp.Or(number(a, "listeners", 0), s.procs)
+	}
+	s.policy = cmp.Or(a.Flags["overflow"], s.mode.Overflow)
+	s.loses = s.policy != "" && s.policy != "block"
+	return s
+}
+
+// stationOf returns an arm's scheduling as a station of queueing theory, for the record. What theory cannot
 // express makes the station unknown, with the reason.
 func (p plan) stationOf(a scenario.Arm) record.Station {
-	mode := p.opts.Modes[a.Mode]
+	of := p.setup(a)
 	s := record.Station{
-		Kind: mode.Station, Cores: min(p.threads(a), len(p.cpus.Server)), Pick: a.Flags["queue"], Steal: a.Flags["steal"] == "true",
-		Sticky: mode.Sticky, Adaptive: mode.Adaptive, Unknown: p.unknown(a),
+		Kind: of.mode.Station, Cores: min(of.threads, len(p.cpus.Server)), Pick: a.Flags["queue"], Steal: a.Flags["steal"] == "true",
+		Sticky: of.mode.Sticky, Adaptive: of.mode.Adaptive, Unknown: p.unknown(a, of),
 	}
 	// Goroutines are as many as there are requests.
 	if s.Kind != queueing.Goroutines {
-		s.Workers = p.workers(a)
+		s.Workers = of.workers
 	}
 	// A limit of the queue that can never be reached is left out, because theory is simpler without it.
-	wait := length(a, "wait", mode.Wait())
+	wait := length(a, "wait", of.mode.Wait())
 	// Without any wait, the requests in service are all that there is room for.
-	if s.Patience = wait.Seconds(); wait == 0 && mode.Has("wait") { // refused at once
+	if s.Patience = wait.Seconds(); wait == 0 && of.mode.Has("wait") { // refused at once
 		s.Places, s.Overflow = s.Workers, "reject"
 	}
-	policy, depth := p.policy(a), p.number(a, "queue-depth", -1)
+	depth := of.depth
 	// Without a flag the server uses its own depth, which depends on the workers.
-	if depth < 0 && p.overflows(a) && mode.Depth != nil {
-		depth = mode.Depth(s.Workers)
+	if depth < 0 && of.loses && of.mode.Depth != nil {
+		depth = of.mode.Depth(s.Workers)
 	}
 	switch {
 	case depth < 0:
 	// depth counts all queues together. Each worker has its part, and one place more in service.
 	case s.Kind == queueing.PerWorker:
-		s.Places, s.Overflow = depth/s.Workers+1, policy
-	case p.overflows(a):
-		s.Places, s.Overflow = depth+s.Workers, policy
+		s.Places, s.Overflow = depth/s.Workers+1, of.policy
+	case of.loses:
+		s.Places, s.Overflow = depth+s.Workers, of.policy
 	}
 	// The server derives an interval from the target in the same way.
-	if s.Adaptive || policy == "codel" {
+	if s.Adaptive || of.policy == "codel" {
 		target := length(a, "codel-target", queueing.CoDelTarget)
 		s.Target, s.Interval = target.Seconds(), length(a, "codel-interval", max(codelTargets*target, queueing.CoDelInterval)).Seconds()
 	}
@@ -359,89 +371,32 @@ const codelTargets = 20
 
 // unknown returns the reason why the theory has no ideal scheduler for an arm; "" if it has one.
 // The report shows the reason as it is, after the arm.
-func (p plan) unknown(a scenario.Arm) string {
-	mode, procs, cpus := p.opts.Modes[a.Mode], p.threads(a), len(p.cpus.Server)
+func (p plan) unknown(a scenario.Arm, s setup) string {
+	cpus := len(p.cpus.Server)
 	switch {
-	case mode.Adaptive && p.policy(a) == "drop-oldest":
+	case s.mode.Adaptive && s.policy == "drop-oldest":
 		return "its queue refuses by age and drops the oldest, too"
-	case mode.Has("processes") && cmp.Or(p.number(a, "processes", 0), p.procs(a)) > 1:
+	case s.mode.Has("processes") && cmp.Or(number(a, "processes", 0), s.procs) > 1:
 		return "which process has a connection is the kernel's choice, and not recorded"
-	case procs > cpus:
-		return fmt.Sprintf("its %d Ps share %s, which the kernel divides among them", procs, prose.Plural(cpus, "CPU"))
-	case p.number(a, "spin", 0) > 0:
+	case s.threads > cpus:
+		return fmt.Sprintf("its %d Ps share %s, which the kernel divides among them", s.threads, prose.Plural(cpus, "CPU"))
+	case number(a, "spin", 0) > 0:
 		return "its workers spin, so its CPU time is no demand"
 	case a.Flags["max-conns"] != "" || a.Flags["backlog"] != "":
 		return "its listener keeps connections waiting or turns them away (--max-conns, --backlog)"
-	case mode.Station == queueing.PerWorker && p.overflows(a) && p.number(a, "queue-depth", 0)%p.workers(a) != 0:
+	case s.mode.Station == queueing.PerWorker && s.loses && max(s.depth, 0)%s.workers != 0:
 		return "its workers' queues are of different length"
 	}
 	return ""
 }
 
-// workers returns how many workers, or event loops, an arm will have. The defaults are the
-// server's: two workers for each P, or one event loop for each P.
-func (p plan) workers(a scenario.Arm) int {
-	switch mode := p.opts.Modes[a.Mode]; {
-	case mode.Has("workers"):
-		return cmp.Or(p.number(a, "workers", 0), 2*p.procs(a))
-	case mode.Has("listeners"):
-		return cmp.Or(p.number(a, "listeners", 0), p.procs(a))
-	}
-	return 1
-}
-
-// procs returns how many Ps an arm's server has: GOMAXPROCS of the arm or of the inherited environment, else
-// one for each of the servers' CPUs. Invalid values count as the Go runtime counts them; see host.ProcsOf.
-func (p plan) procs(a scenario.Arm) int {
-	value, own := a.Env[host.MaxProcs]
-	if !own {
-		value = os.Getenv(host.MaxProcs)
-	}
-	return host.ProcsOf(value, len(p.cpus.Server))
-}
-
-// threads returns how many Ps each process of an arm has: --threads if the mode has that flag, else procs.
-func (p plan) threads(a scenario.Arm) int {
-	if p.opts.Modes[a.Mode].Has("threads") {
-		return cmp.Or(p.number(a, "threads", 0), 1)
-	}
-	return p.procs(a)
-}
-
-// ownProcs returns the number of Ps for the record: 0 for an arm that does not set GOMAXPROCS.
-func (p plan) ownProcs(a scenario.Arm) int {
-	if _, own := a.Env[host.MaxProcs]; !own {
-		return 0
-	}
-	return p.procs(a)
-}
-
-// policy returns the overflow policy of an arm's queue; "" without a queue. It is the flag's, else
-// the mode's default.
-func (p plan) policy(a scenario.Arm) string {
-	return cmp.Or(a.Flags["overflow"], p.opts.Modes[a.Mode].Overflow)
-}
-
-// overflows reports whether an arm loses requests when its queue is full. With the policy block,
-// requests wait outside of the queue instead.
-func (p plan) overflows(a scenario.Arm) bool {
-	policy := p.policy(a)
-	return policy != "" && policy != "block"
-}
-
-// asksOfQueue reports whether an arm sets the overflow policy or the depth of its queue.
-func asksOfQueue(a scenario.Arm) bool {
-	return a.Flags["overflow"] != "" || a.Flags["queue-depth"] != ""
-}
-
 // number returns the value of an integer flag of an arm, or otherwise when the flag is not set. A
 // value that is no integer counts as not set.
-func (p plan) number(a scenario.Arm, flag string, otherwise int) int {
-	var n int
-	if _, err := fmt.Sscan(a.Flags[flag], &n); err != nil {
-		return otherwise
+func number(a scenario.Arm, flag string, otherwise int) int {
+	if n, err := strconv.ParseInt(a.Flags[flag], 0, 0); err == nil {
+		return int(n)
 	}
-	return n
+	return otherwise
 }
 
 // length returns the value of a duration flag of an arm, or otherwise when the flag is not set.

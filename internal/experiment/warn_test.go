@@ -167,8 +167,6 @@ func TestDefaultWorkersAreOfTheArmsProcs(t *testing.T) {
 		p.cpus.Server = record.CPUs{0, 1}
 		p.Doubts = nil
 		p.warn()
-		p.warnShort()
-		p.identify()
 		if !slices.ContainsFunc(doubts(p.recorded()), func(d string) bool { return strings.Contains(d, c.want) }) {
 			t.Errorf("%s: doubts %q, want %q", c.text, doubts(p.recorded()), c.want)
 		}
@@ -344,10 +342,10 @@ func TestProcsAreTheArms(t *testing.T) {
 			p := planned(t, demo.Arm(c.arm), onTwo)
 			p.cpus.Server = record.CPUs{0, 1}
 			a := p.Arms[2].asked
-			s := p.stationOf(a)
-			if p.procs(a) != c.procs || p.ownProcs(a) != c.own || s.Workers != c.workers || s.Cores != c.cores {
+			s, of := p.stationOf(a), p.setup(a)
+			if of.procs != c.procs || of.own != c.own || s.Workers != c.workers || s.Cores != c.cores {
 				t.Errorf("got %d Ps (its own: %d), %d workers, %d cores; want %d (%d), %d, %d",
-					p.procs(a), p.ownProcs(a), s.Workers, s.Cores, c.procs, c.own, c.workers, c.cores)
+					of.procs, of.own, s.Workers, s.Cores, c.procs, c.own, c.workers, c.cores)
 			}
 			if (c.unknown == "") != (s.Unknown == "") || !strings.Contains(s.Unknown, c.unknown) {
 				t.Errorf("it has no twin because %q, want %q", s.Unknown, c.unknown)

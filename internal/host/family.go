@@ -59,11 +59,7 @@ func FamilyCPU(pid int) float64 {
 func addCPU(pids []int) (sum float64, steady bool) {
 	// When a child ends, its time moves from its own clock to the time its parent has waited for. The
 	// waited times are read before and after the clocks: if they are equal, nothing has moved.
-	waited := make([]float64, len(pids))
-	for i, pid := range pids {
-		waited[i] = waitedCPU(pid)
-	}
-	steady = true
+	before, steady := waitedCPU(pids), true
 	for i, pid := range pids {
 		own := ProcessCPU(pid)
 		// The server itself is gone, so no further try can succeed.
@@ -73,33 +69,23 @@ func addCPU(pids []int) (sum float64, steady bool) {
 		steady = steady && own >= 0
 		sum += max(0, own)
 	}
-	for i, pid := range pids {
-		after := waitedCPU(pid)
-		steady = steady && after == waited[i]
-		sum += after
-	}
-	return sum, steady
+	after := waitedCPU(pids)
+	return sum + after, steady && after == before
 }
 
-// waitedCPU returns the CPU time, in seconds, of the children that a process has waited for.
-func waitedCPU(pid int) float64 {
-	s := stat(pid)
-	return float64(s.CUTime+s.CSTime) / userHZ
+// waitedCPU returns the CPU time, in seconds, of the children that processes have waited for.
+func waitedCPU(pids []int) (sum float64) {
+	for _, pid := range pids {
+		if p, err := procfs.NewProc(pid); err == nil {
+			s, _ := p.Stat() // all 0 if it has ended
+			sum += float64(s.CUTime+s.CSTime) / userHZ
+		}
+	}
+	return sum
 }
 
 // backwards is the largest fall of a family's CPU time, in seconds, that rounding can cause.
 const backwards = 3. / userHZ
-
-// stat returns the values of /proc/PID/stat, all 0 when it cannot be read.
-func stat(pid int) (s procfs.ProcStat) {
-	if p, err := procfs.NewProc(pid); err == nil {
-		s, _ = p.Stat()
-	}
-	return s
-}
-
-// Parent returns the pid of a process's parent, 0 when it is unknown.
-func Parent(pid int) int { return stat(pid).PPID }
 
 // footprint returns the memory, threads and processes of a server and its children at this moment;
 // nil when unknown.

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/cgroup"
@@ -80,15 +81,13 @@ func (c Sides) SharedCPUs() record.CPUs {
 	return record.Shared(c.Server, c.Load)
 }
 
-// Foreign returns the CPU time, in seconds, that other programs took of the server's CPUs in a window
+// foreign returns the CPU time, in seconds, that other programs took of the server's CPUs in a window
 // of window seconds: the time that was neither idle, nor stolen, nor used by the server (or by the
-// load, if it shares CPUs). It is -1 when one of these is unknown.
-func (c Sides) Foreign(used Reading, window float64) float64 {
-	// All terms must be of the same span. Idle time is read some milliseconds outside of the window, so
-	// the server's and the load's times are those of the same readings, and not the exact ones.
-	own := used.spanServer
+// load, if it shares CPUs). It is -1 when one of these is unknown. All must be of the same span.
+func (c Sides) foreign(used Reading, window float64) float64 {
+	own := used.Server
 	if c.Shared && own >= 0 {
-		own += max(0, used.spanLoad)
+		own += max(0, used.Load)
 	}
 	if used.Idle < 0 || used.stolen < 0 || own < 0 {
 		return -1
@@ -106,15 +105,13 @@ const (
 // single event does not count. It returns a negative value where threads cannot be bound to CPUs.
 // It takes as long as all rounds together, 0.6 s.
 func Pause(cpus Sides) time.Duration {
-	var rounds []time.Duration
-	for range pauseRounds {
-		d := longestPause(cpus, pauseRound)
-		if d < 0 {
+	var rounds [pauseRounds]time.Duration
+	for i := range rounds {
+		if rounds[i] = longestPause(cpus, pauseRound); rounds[i] < 0 {
 			return -1
 		}
-		rounds = append(rounds, d)
 	}
-	slices.Sort(rounds)
+	slices.Sort(rounds[:])
 	return rounds[pauseRounds/2]
 }
 
@@ -153,9 +150,7 @@ func longestPause(cpus Sides, span time.Duration) time.Duration {
 // sides.
 func Fingerprint(version string, cpus Sides) record.Env {
 	e := record.Env{
-		CPU:         cpuinfo("model name"),
 		CPUs:        runtime.NumCPU(),
-		Virtualised: strings.Contains(" "+cpuinfo("flags")+" ", " hypervisor "),
 		Kernel:      line("/proc/sys/kernel/osrelease"),
 		Clocksource: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
 		Governor:    line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
@@ -172,6 +167,11 @@ func Fingerprint(version string, cpus Sides) record.Env {
 	}
 	if !cpus.Pin {
 		e.ServerCPUs, e.LoadCPUs = "", ""
+	}
+	if fs, err := procfs.NewDefaultFS(); err == nil {
+		if all, _ := fs.CPUInfo(); len(all) > 0 { // all CPUs are taken for alike
+			e.CPU, e.Virtualised = all[0].ModelName, slices.Contains(all[0].Flags, "hypervisor")
+		}
 	}
 	if cpus, file, ok := cgroup.Least(fromRoot); ok {
 		e.CPUMax = fmt.Sprintf("%.2f CPUs (/%s)", cpus, file)
@@ -194,17 +194,6 @@ func readFile(name string) string {
 func line(name string) string {
 	l, _, _ := strings.Cut(readFile(name), "\n")
 	return strings.Join(strings.Fields(l), " ")
-}
-
-// cpuinfo returns the first value of a key in /proc/cpuinfo, "" for none.
-// All CPUs are taken for alike: the first one answers.
-func cpuinfo(key string) string {
-	for l := range strings.Lines(readFile("/proc/cpuinfo")) {
-		if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == key {
-			return strings.TrimSpace(v)
-		}
-	}
-	return ""
 }
 
 // MaxProcs is the environment variable that sets a Go program's number of Ps.

@@ -49,16 +49,16 @@ type Watchdog struct {
 	told  map[record.Trouble]bool // by cause, CPU and PID alone
 
 	first, last look
-	ours        float64           // CPU time of this process, its children and the other parts
-	taken       map[int]*consumer // CPU time of other programs on the CPUs in use, by pid
-	softirqd    map[int]float64   // CPU time of the kernel's softirq threads, by CPU
-	own         map[int]float64   // CPU time of this process's threads, by the CPU where they were seen
+	ours        float64 // CPU time of this process, its children and the other parts
+	taken       map[taker]float64
+	names       map[int]string // of the other programs, by pid; the last one counts if a program changes its name
 }
 
-// A consumer is a program outside the run, with the CPU time that it took of the CPUs in use.
-type consumer struct {
-	name string
-	on   map[int]float64 // seconds, by the CPU where it was seen
+// A taker used CPU time: a program outside the run on one of the CPUs in use, the kernel's softirq thread
+// of a CPU, or this process's own threads. cpu is the CPU where it was seen, pid is 0 but for a program.
+type taker struct {
+	cause    record.Cause
+	pid, cpu int
 }
 
 // NewWatchdog returns a Watchdog that has taken its first look. tell is called from Between with each
@@ -73,7 +73,7 @@ func NewWatchdog(cpus Sides, tell func(record.Trouble)) *Watchdog {
 func newWatchdog(self int, cpus Sides, tell func(record.Trouble)) *Watchdog {
 	return &Watchdog{
 		parts: []int{self}, cpus: cpus, tell: tell, told: map[record.Trouble]bool{},
-		taken: map[int]*consumer{}, softirqd: map[int]float64{}, own: map[int]float64{},
+		taken: map[taker]float64{}, names: map[int]string{},
 	}
 }
 
@@ -91,25 +91,20 @@ func (w *Watchdog) add(now look) {
 	inUse := w.used(now)
 	for pid, p := range now.programs {
 		used := since(p, w.last.programs, pid)
-		cpu, daemon := softirqThread(p.name)
-		switch {
 		// Only time on the CPUs in use disturbs the run.
-		case used <= 0 || now.descends(pid, w.parts) || !slices.Contains(inUse, p.cpu):
-		case daemon:
-			w.softirqd[cpu] += used
-		default:
-			c := w.taken[pid]
-			if c == nil {
-				c = &consumer{on: map[int]float64{}}
-				w.taken[pid] = c
-			}
-			// A program can change its name; the last one counts.
-			c.name = p.name
-			c.on[p.cpu] += used
+		if used <= 0 || now.descends(pid, w.parts) || !slices.Contains(inUse, p.cpu) {
+			continue
 		}
+		by := taker{record.Program, pid, p.cpu}
+		if number, ok := strings.CutPrefix(p.name, "ksoftirqd/"); ok {
+			by = taker{cause: record.SoftIRQ}
+			by.cpu, _ = strconv.Atoi(number)
+		}
+		w.taken[by] += used
+		w.names[pid] = p.name
 	}
 	for tid, t := range now.threads {
-		w.own[t.cpu] += max(0, since(t, w.last.threads, tid))
+		w.taken[taker{cause: record.Own, cpu: t.cpu}] += max(0, since(t, w.last.threads, tid))
 	}
 	w.last = now
 }
@@ -121,14 +116,6 @@ func since(p program, earlier map[int]program, id int) float64 {
 		return p.used - before.used
 	}
 	return p.used
-}
-
-// softirqThread reports whether name is the name of a kernel thread that handles the soft interrupts
-// of a CPU, and of which CPU.
-func softirqThread(name string) (cpu int, ok bool) {
-	number, ok := strings.CutPrefix(name, "ksoftirqd/")
-	cpu, err := strconv.Atoi(number)
-	return cpu, ok && err == nil
 }
 
 // oursUntil returns the CPU time of all processes of the run up to a look, including ended ones that
@@ -207,17 +194,18 @@ func (w *Watchdog) others() *record.Others {
 		if !slices.Contains(used, cpu) {
 			continue
 		}
-		unnamed += now.busy - then.busy - w.softirqd[cpu]
+		softirqd := w.taken[taker{cause: record.SoftIRQ, cpu: cpu}]
+		unnamed += now.busy - then.busy - softirqd
 		lost := func(cause record.Cause, seconds float64) {
 			add(record.Trouble{Cause: cause, CPU: cpu, Side: w.side(cpu), Share: seconds / span})
 		}
 		lost(record.Stolen, now.steal-then.steal)
 		lost(record.Interrupt, now.irq-then.irq)
 		// Only the share of packets from outside counts: the rest is the load's own traffic.
-		lost(record.SoftIRQ, strange*(now.softirq-then.softirq+w.softirqd[cpu]))
+		lost(record.SoftIRQ, strange*(now.softirq-then.softirq+softirqd))
 		// This process belongs on the load's CPUs. Its threads on a server's CPU disturb the server.
 		if w.side(cpu) == record.ServerSideCPU {
-			lost(record.Own, w.own[cpu])
+			lost(record.Own, w.taken[taker{cause: record.Own, cpu: cpu}])
 		}
 	}
 	for _, t := range w.named(span) {
@@ -235,16 +223,18 @@ const mostNamed = 8
 // named returns the programs that took most CPU time over a span of seconds, the largest first.
 func (w *Watchdog) named(span float64) (all []record.Trouble) {
 	// A program counts as a whole, for the CPU where it was seen most; ties go to the lower CPU.
-	for pid, c := range w.taken {
-		sum, most := 0., -1
-		for cpu, seconds := range c.on {
-			sum += seconds
-			if most < 0 || seconds > c.on[most] || seconds == c.on[most] && cpu < most {
-				most = cpu
+	sum, most := map[int]float64{}, map[int]taker{}
+	for by, seconds := range w.taken {
+		if by.cause == record.Program {
+			sum[by.pid] += seconds
+			if before := w.taken[most[by.pid]]; seconds > before || seconds == before && by.cpu < most[by.pid].cpu {
+				most[by.pid] = by
 			}
 		}
-		if sum/span >= leastShare {
-			all = append(all, record.Trouble{Cause: record.Program, CPU: most, Side: w.side(most), Share: sum / span, Program: c.name, PID: pid})
+	}
+	for pid, seconds := range sum {
+		if cpu := most[pid].cpu; seconds/span >= leastShare {
+			all = append(all, record.Trouble{Cause: record.Program, CPU: cpu, Side: w.side(cpu), Share: seconds / span, Program: w.names[pid], PID: pid})
 		}
 	}
 	slices.SortFunc(all, largestFirst)
@@ -266,48 +256,34 @@ func (w *Watchdog) strangePackets() float64 {
 	return min(1, max(0, 1-own/all))
 }
 
-const (
-	// toldShare is the ratio of a CPU that a cause must take to be reported during the run. Time that
-	// belongs to no named program is the difference of two clocks that tick at different times, so
-	// its limit, toldPassing, is higher.
-	toldShare, toldPassing = .03, .10
-	// toldAfter is how long a Watchdog watches before its first report.
-	toldAfter = 3 * time.Second
-)
-
-// lookEvery is the shortest time between two looks at all processes. A look costs some milliseconds,
-// and happens between windows only.
-const lookEvery = time.Second
-
-const mostTold = 4 // reports during a run; the result holds all causes
-
-// Between takes a look and reports new causes. Call it between windows. A cause is reported once, when
+// Between takes a look, at most one a second, and reports new causes: up to four, since the result holds all. A
+// look at all processes costs some milliseconds, so call it between windows. A cause is reported once, when
 // it has taken enough CPU time.
 func (w *Watchdog) Between() {
-	if w == nil || time.Since(w.last.at) < lookEvery {
+	if w == nil || time.Since(w.last.at) < time.Second {
 		return
 	}
 	w.add(lookAtMachine())
 	w.report()
 }
 
-// report calls tell with each new cause that matters, up to mostTold in all.
+// report calls tell with each new cause that matters, once it has been watched for three seconds.
 func (w *Watchdog) report() {
 	o := w.others()
-	if o == nil || w.tell == nil || o.Seconds < toldAfter.Seconds() {
+	if o == nil || w.tell == nil || o.Seconds < 3 {
 		return
 	}
 	for _, t := range o.Troubles {
 		// One program or one CPU's interrupts are told once, however large they grow later.
 		key := record.Trouble{Cause: t.Cause, CPU: t.CPU, PID: t.PID}
-		if t.Cause == record.Program {
+		least := .03 // of a CPU
+		switch t.Cause {
+		case record.Program:
 			key.CPU = 0 // a program may move between CPUs
+		case record.Passing:
+			least = .10 // it is the difference of two clocks that tick at different times
 		}
-		least := toldShare
-		if t.Cause == record.Passing {
-			least = toldPassing
-		}
-		if t.Share >= least && !w.told[key] && len(w.told) < mostTold {
+		if t.Share >= least && !w.told[key] && len(w.told) < 4 {
 			w.told[key] = true
 			w.tell(t)
 		}
@@ -320,7 +296,8 @@ func (w *Watchdog) Guest(pid int) {
 		return
 	}
 	w.parts = append(w.parts, pid)
-	delete(w.taken, pid) // it may have been counted as a stranger
+	// It may have been counted as a stranger.
+	maps.DeleteFunc(w.taken, func(by taker, _ float64) bool { return by.pid == pid })
 }
 
 // End takes the last look and returns the sum over the whole run; nil where the machine does not tell.
@@ -374,63 +351,4 @@ func programs(all procfs.Procs) map[int]program {
 		}
 	}
 	return read
-}
-
-// Use looks at the CPUs that are of interest, at all CPUs if there are none. used looks again, and returns how
-// they were used in between; the zero Usage where the machine does not tell. A look takes some milliseconds on a
-// machine with hundreds of processes.
-func Use(cpus record.CPUs) (used func() Usage) {
-	before := lookAtMachine()
-	return func() Usage { return lookAtMachine().since(before, cpus, os.Getpid()) }
-}
-
-// Usage tells how the CPUs of interest were used between two looks.
-type Usage struct {
-	Interval time.Duration // 0: not measured
-	Steal    float64       // ratio of the CPUs' time that the hypervisor took
-	// Others are all programs but this one and its children, the busiest first.
-	Others []Program
-	// Unseen is the CPU time, in CPUs, that no visible program used. Programs of other containers used
-	// it, or programs that began and ended in between. It may be a little below 0.
-	Unseen float64
-}
-
-// A Program is a process with its CPU time.
-type Program struct {
-	PID  int
-	Name string
-	CPU  int     // CPU on which it ran last
-	CPUs float64 // CPU time used, in CPUs: 1 is all the time of one CPU
-}
-
-// since returns the use of the CPUs of interest from an earlier look to l, for the process self.
-func (l look) since(earlier look, cpus record.CPUs, self int) Usage {
-	// The times of all three kinds together are the whole time of the CPUs of interest.
-	looked := func(cpu int) bool { return len(cpus) == 0 || slices.Contains(cpus, cpu) }
-	var busy, idle, steal float64
-	for cpu, now := range l.cpus {
-		if then := earlier.cpus[cpu]; looked(cpu) {
-			busy += now.busy + now.irq + now.softirq - then.busy - then.irq - then.softirq
-			idle += now.idle - then.idle
-			steal += now.steal - then.steal
-		}
-	}
-	span := l.at.Sub(earlier.at)
-	if busy+idle+steal <= 0 || span <= 0 || len(l.programs) == 0 {
-		return Usage{}
-	}
-	// Unseen begins with all busy time; each program's share is then taken off.
-	u := Usage{Interval: span, Steal: max(0, steal) / (busy + idle + steal), Unseen: busy / span.Seconds()}
-	for _, pid := range slices.Sorted(maps.Keys(l.programs)) {
-		p := l.programs[pid]
-		used := max(0, since(p, earlier.programs, pid)) / span.Seconds()
-		if looked(p.cpu) {
-			u.Unseen -= used
-		}
-		if used > 0 && !l.descends(pid, []int{self}) {
-			u.Others = append(u.Others, Program{pid, p.name, p.cpu, used})
-		}
-	}
-	slices.SortStableFunc(u.Others, func(a, b Program) int { return cmp.Compare(b.CPUs, a.CPUs) })
-	return u
 }

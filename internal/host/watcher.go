@@ -1,11 +1,11 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,8 +30,7 @@ type Watcher struct {
 	warmup, window time.Duration
 	ctx            context.Context
 	cancel         context.CancelFunc
-	done           chan struct{} // closed when Begin's goroutine has ended
-	began          bool
+	begun          sync.WaitGroup // Begin's goroutine
 	first, last    *Reading
 	family         atomic.Pointer[[]int] // the server's processes, when first was read
 	exact          [2]Reading            // the CPU times of server and load at the window's ends; at is 0 where they were not read
@@ -50,18 +49,16 @@ type Watcher struct {
 const beforeWindow = 30 * time.Millisecond
 
 // Watch returns a watcher for one window of the server pid. warmup is the time from the load's start
-// to the window. The caller calls End or Abandon; either waits for Begin's goroutine.
+// to the window. The caller calls End, also if the load has failed; it waits for Begin's goroutine.
 func Watch(ctx context.Context, pid int, cpus Sides, warmup, window time.Duration) *Watcher {
-	w := &Watcher{pid: pid, cpus: cpus, warmup: warmup, window: window, done: make(chan struct{})}
+	w := &Watcher{pid: pid, cpus: cpus, warmup: warmup, window: window}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	return w
 }
 
 // Begin starts to watch in a goroutine. Call it once, with the load's start.
 func (w *Watcher) Begin(start time.Time) {
-	w.began = true
-	go func() {
-		defer close(w.done)
+	w.begun.Go(func() {
 		if !w.sleep(start.Add(max(0, w.warmup-beforeWindow))) {
 			return
 		}
@@ -77,7 +74,7 @@ func (w *Watcher) Begin(start time.Time) {
 		if w.sleep(start.Add(w.warmup + w.window)) {
 			w.counts[1], w.counted[1] = w.Count(), time.Now()
 		}
-	}()
+	})
 }
 
 // Moments returns the times, from the load's start, at which the load calls Moment: the window's ends.
@@ -111,20 +108,12 @@ func (w *Watcher) Closing() {
 
 // sleep waits until a time. It returns false if the context ends first.
 func (w *Watcher) sleep(until time.Time) bool {
-	alarm := time.NewTimer(time.Until(until))
-	defer alarm.Stop()
 	select {
-	case <-alarm.C:
+	case <-time.After(time.Until(until)):
 		return true
 	case <-w.ctx.Done():
 		return false
 	}
-}
-
-// Abandon ends the watch of a load that has failed.
-func (w *Watcher) Abandon() {
-	w.cancel()
-	w.End()
 }
 
 // End returns the change over the window. CPU times of server and load are those read at its ends.
@@ -133,13 +122,10 @@ func (w *Watcher) Abandon() {
 // began or did not finish.
 func (w *Watcher) End() Reading {
 	defer w.cancel()
-	if !w.began {
-		return unread()
-	}
 	if w.last == nil { // the load has failed
 		w.cancel()
 	}
-	<-w.done
+	w.begun.Wait()
 	if w.first == nil || w.last == nil {
 		return unread()
 	}
@@ -153,8 +139,8 @@ func (w *Watcher) End() Reading {
 		}
 	}
 	used.overflows = overflows
-	// Foreign needs times of the same span as Idle. All others need the exact ones.
-	used.spanServer, used.spanLoad = used.Server, used.Load
+	// Foreign needs all times of the same span. All others need the exact ones.
+	used.Foreign = w.cpus.foreign(used, w.window.Seconds())
 	if a, b := w.exact[0], w.exact[1]; !a.at.IsZero() && b.at.After(a.at) && used.Server >= 0 {
 		scale = w.window.Seconds() / b.at.Sub(a.at).Seconds()
 		used.Server, used.Load = scale*max(0, b.Server-a.Server), scale*max(0, b.Load-a.Load)
@@ -200,9 +186,7 @@ type Reading struct {
 	Steal     float64 // steal time of all CPUs, summed
 	Throttled float64 // time in which CPU limits throttled this process's control groups
 
-	// spanServer and spanLoad are the changes of Server and Load between the same two moments as the
-	// change of Idle. Server and Load themselves are read exactly at the window's ends.
-	spanServer, spanLoad float64
+	Foreign float64 // in a window: time of the server's CPUs that other programs took
 
 	// Counts: the server's context switches, and the connections of the whole host that found an
 	// accept queue full.
@@ -218,7 +202,7 @@ const kernelCounts = 6
 
 // unread returns a reading in which every value is unknown.
 func unread() Reading {
-	r := Reading{spanServer: -1, spanLoad: -1}
+	r := Reading{Foreign: -1}
 	for _, v := range r.values() {
 		*v = -1
 	}
@@ -297,7 +281,7 @@ func switches(pid int) (voluntary, involuntary float64) {
 	if pid <= 0 {
 		return -1, -1
 	}
-	threads, buf := 0, make([]byte, 8<<10)
+	threads := 0
 	for _, p := range Family(pid) {
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p))
 		if err != nil {
@@ -306,38 +290,17 @@ func switches(pid int) (voluntary, involuntary float64) {
 		if threads += len(tasks); threads > mostThreads {
 			return -1, -1
 		}
-		// The counts are at the end of a thread's status, and the file is shorter than buf.
 		for _, t := range tasks {
-			v, i := threadSwitches(head(fmt.Sprintf("/proc/%d/task/%s/status", p, t.Name()), buf))
+			var v, i float64 // stay 0 if the thread has ended
+			var word string
+			_, counts, _ := strings.Cut(readFile(fmt.Sprintf("/proc/%d/task/%s/status", p, t.Name())), "\nvoluntary_ctxt_switches:")
+			_, _ = fmt.Sscan(counts, &v, &word, &i)
 			voluntary, involuntary = voluntary+v, involuntary+i
 		}
 	}
 	if voluntary == 0 { // every thread waits at some time, so this kernel does not count
 		return -1, -1
 	}
-	return voluntary, involuntary
-}
-
-// head returns the beginning of a file, as much as fits into buf; nil if the file cannot be opened.
-func head(name string, buf []byte) []byte {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	n, _ := f.Read(buf)
-	return buf[:n]
-}
-
-// threadSwitches returns the counts in the last two lines of a thread's status, 0 if it has ended.
-func threadSwitches(status []byte) (voluntary, involuntary float64) {
-	_, counts, _ := bytes.Cut(status, []byte("\nvoluntary_ctxt_switches:"))
-	fields := bytes.Fields(counts)
-	if len(fields) < 3 {
-		return 0, 0
-	}
-	voluntary, _ = strconv.ParseFloat(string(fields[0]), 64)
-	involuntary, _ = strconv.ParseFloat(string(fields[2]), 64)
 	return voluntary, involuntary
 }
 

@@ -26,7 +26,7 @@ func TestWatcherEnds(t *testing.T) {
 			if began {
 				w.Begin(start)
 			}
-			w.Abandon()
+			w.End()
 			if took := time.Since(start); took > 0 {
 				t.Errorf("began %v: abandoned after %v", began, took)
 			}

@@ -71,27 +71,19 @@ func Listener(ctx context.Context, name, port string) int {
 	return eldest(slices.Compact(pids))
 }
 
-// eldest returns the only process of pids that descends from no other, 0 when there are several.
+// eldest returns the process of pids from which all others descend, 0 when there is none.
 // An init (pid 1) that opened the socket for its service does not count.
 func eldest(pids []int) int {
 	if len(pids) > 1 {
-		pids = slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return pid == 1 })
+		pids = slices.DeleteFunc(pids, func(pid int) bool { return pid == 1 })
 	}
-	var roots []int
 	for _, pid := range pids {
-		// Climb until another process of pids, or until init or the top.
-		above := host.Parent(pid)
-		for above > 1 && !slices.Contains(pids, above) {
-			above = host.Parent(above)
-		}
-		if !slices.Contains(pids, above) {
-			roots = append(roots, pid)
+		family := host.Family(pid)
+		if !slices.ContainsFunc(pids, func(other int) bool { return !slices.Contains(family, other) }) {
+			return pid
 		}
 	}
-	if len(roots) != 1 {
-		return 0
-	}
-	return roots[0]
+	return 0
 }
 
 // Doubts about a server, the load or the machine.

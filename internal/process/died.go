@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -8,6 +9,19 @@ import (
 	"strings"
 	"syscall"
 )
+
+// DiedError is the error for a server that ended before it was stopped. It ends the trial, and the
+// record tells why.
+//
+// This file turns the end of a process into a sentence for the user: which line of its log matters
+// depends on when and how it ended.
+type DiedError struct {
+	msg  string
+	port bool // its log says that its port is taken
+}
+
+// Error tells when and how the server ended, and the line of its log that explains it best.
+func (e *DiedError) Error() string { return e.msg }
 
 // atStart is Died's "when" for a server that ended before its first reply, as one does that cannot
 // read its command line.
@@ -26,82 +40,50 @@ func (p *Process) Died(when string) error {
 	}
 	log := string(p.log.Bytes())
 	said := "its log ends with: " + lastWords(log)
+	exit, failed := errors.AsType[*exec.ExitError](p.err)
+	switch words := complaint(log); {
+	// A program cannot catch this signal, so its log does not mention it.
+	case failed && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
+		said = "signal 9 leaves no last words: somebody's kill -9, or the kernel when memory ran out (dmesg tells)"
 	// A server that cannot read its flags has just started, so later its log is not searched for that.
-	if words := complaint(log); when == atStart && words != "" {
+	case when == atStart && words != "":
 		said = "it says: " + words
 	}
-	if killed(p.err) {
-		said = "signal 9 leaves no last words: somebody's kill -9, or the kernel when memory ran out (dmesg tells)"
-	}
-	return &DiedError{
-		msg:  fmt.Sprintf("the server ended %s (%s); %s", when, state, said),
-		port: portTaken(log),
-	}
+	return &DiedError{fmt.Sprintf("the server ended %s (%s); %s", when, state, said), portTaken.MatchString(log)}
 }
 
-// killed reports whether err is an exit by SIGKILL. A program cannot catch that signal, so its log
-// does not mention it.
-func killed(err error) bool {
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	return ok && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL // -1 if no signal ended it
-}
-
-// portTaken reports whether a log has a message for EADDRINUSE: of the C library, of Go, or of our
-// own server. Start then tries another port.
-func portTaken(log string) bool {
-	log = strings.ToLower(log)
-	return strings.Contains(log, "address already in use") || strings.Contains(log, "the port is in use")
-}
-
-// DiedError is the error for a server that ended before it was stopped. It ends the trial, and the
-// record tells why.
-//
-// This file turns the end of a process into a sentence for the user: which line of its log matters
-// depends on when and how it ended.
-type DiedError struct {
-	msg  string
-	port bool // its log says that its port is taken
-}
-
-// Error tells when and how the server ended, and the line of its log that explains it best.
-func (e *DiedError) Error() string { return e.msg }
-
-// badFlag matches messages of common flag parsers about a flag that they cannot read.
-var badFlag = regexp.MustCompile(`(?i)flag provided but not defined|(unknown|unrecogni[sz]ed|invalid|illegal) (\S+ )?(flag|option|argument|value)|^error: |: error: `)
+var (
+	// portTaken matches messages for EADDRINUSE: of the C library, of Go, or of our own server. Start then
+	// tries another port.
+	portTaken = regexp.MustCompile(`(?i)address already in use|the port is in use`)
+	// badFlag matches messages of common flag parsers about a flag that they cannot read.
+	badFlag = regexp.MustCompile(`(?im)^(.*(flag provided but not defined|(unknown|unrecogni[sz]ed|invalid|illegal) (\S+ )?(flag|option|argument|value)|: error: )|\s*error: ).*`)
+	// beforeUsage matches the first line of a log that goes on to print a usage.
+	beforeUsage = regexp.MustCompile(`(?is)^\s*([^\n]+)\n(.*\n)?[ \t]*usage`)
+	// panics matches the line that a stack follows.
+	panics = regexp.MustCompile(`(?m)^\s*(panic: |fatal error: ).*`)
+)
 
 // complaint returns the line of a log that says which flag the program cannot read. Programs print
 // their usage after that line, so the last line would not help. If no line looks like such a
 // message, complaint returns the first line of a log that goes on to print a usage, else "".
 func complaint(log string) string {
-	first, usage := "", false
-	for l := range strings.Lines(log) {
-		switch l = strings.TrimSpace(l); {
-		case badFlag.MatchString(l):
-			return l[:min(len(l), logTail)]
-		case first == "":
-			first = l
-		case strings.HasPrefix(strings.ToLower(l), "usage"):
-			usage = true
-		}
+	line := badFlag.FindString(log)
+	if first := beforeUsage.FindStringSubmatch(log); line == "" && first != nil {
+		line = first[1]
 	}
-	if !usage {
-		return ""
-	}
-	return first[:min(len(first), logTail)]
+	line = strings.TrimSpace(line)
+	return line[:min(len(line), logTail)]
 }
 
 // lastWords returns the line of a log that best explains why the server ended: the last panic (a
 // stack follows it), or else the last line. The result has at most logTail bytes.
 func lastWords(log string) string {
-	last := "(nothing)"
-	panicked := false
-	for l := range strings.Lines(log) {
-		l = strings.TrimSpace(l)
-		now := strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ")
-		// After a panic only another panic replaces the line: the lines that follow are its stack.
-		if now || l != "" && !panicked {
-			last, panicked = l, now
-		}
+	log = strings.TrimSpace(log)
+	last := cmp.Or(log[strings.LastIndexByte(log, '\n')+1:], "(nothing)")
+	if all := panics.FindAllString(log, -1); all != nil {
+		last = all[len(all)-1]
 	}
+	last = strings.TrimSpace(last)
 	return last[max(0, len(last)-logTail):]
 }

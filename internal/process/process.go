@@ -109,7 +109,9 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	p.cmd.WaitDelay = pipeLimit
 	host.Isolate(p.cmd)
 	// Start on the launcher's thread, so that the server inherits its CPUs.
-	if err := l.run(p.cmd.Start); err != nil {
+	started := make(chan error, 1)
+	l.jobs <- func() { started <- p.cmd.Start() }
+	if err := <-started; err != nil {
 		return nil, errors.Join(fmt.Errorf("starting %q: %w", words[0], err), os.RemoveAll(p.dir))
 	}
 	began := time.Now()
@@ -149,22 +151,19 @@ func (l *Launcher) process(addr string) *Process {
 // mark for it.
 func (p *Process) fill(argv []string, admin string) ([]string, error) {
 	host, port, _ := net.SplitHostPort(p.Addr) // no error: freePorts found it
-	says := func(mark string) bool {
-		return slices.ContainsFunc(argv, func(w string) bool { return strings.Contains(w, mark) })
-	}
-	if says(command.AdminMark) {
+	all := strings.Join(argv, " ")
+	if strings.Contains(all, command.AdminMark) {
 		p.Admin = admin
 	}
-	if says(command.DirMark) {
+	if strings.Contains(all, command.DirMark) {
 		var err error
 		if p.dir, err = os.MkdirTemp("", "schedlab-arm-"); err != nil {
 			return nil, fmt.Errorf("making a directory for the server: %w", err)
 		}
 	}
 	marks := strings.NewReplacer(command.AddrMark, p.Addr, command.HostMark, host, command.PortMark, port, command.AdminMark, admin, command.DirMark, p.dir)
-	// A copy: the arm's command is used again for the next trial.
-	words := make([]string, len(argv))
-	for i, w := range argv {
+	words := slices.Clone(argv) // the arm's command is used again for the next trial
+	for i, w := range words {
 		words[i] = marks.Replace(w)
 	}
 	return words, nil
@@ -455,13 +454,6 @@ func NewLauncher(c host.Sides) (*Launcher, error) {
 		}
 	}()
 	return l, <-bound
-}
-
-// run runs f on the launcher's thread and returns its error. It waits for f. After Close it panics.
-func (l *Launcher) run(f func() error) error {
-	done := make(chan error, 1)
-	l.jobs <- func() { done <- f() }
-	return <-done
 }
 
 // Close ends the thread, and with it the servers that it started. Call it once.

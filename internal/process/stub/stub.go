@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -33,9 +34,7 @@ func serve(addr, how string) int {
 		fmt.Fprintln(os.Stderr, text)
 		return code
 	}
-	ok := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
-	answer := ok
-	var asked atomic.Int64
+	status, before := http.StatusOK, func(*http.Request) {} // before runs before each reply
 	switch how {
 	case "good":
 	case "fails":
@@ -51,33 +50,28 @@ func serve(addr, how string) int {
 		<-ended
 		return 0
 	case "mute": // accepts and never answers
-		answer = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+		before = func(r *http.Request) { <-r.Context().Done() }
 	case "brittle": // exits with 7 on a request for /die
-		answer = func(w http.ResponseWriter, r *http.Request) {
+		before = func(r *http.Request) {
 			if r.URL.Path == "/die" {
 				os.Exit(say("asked to", 7))
 			}
-			ok(w, r)
 		}
 	case "slow": // one request at a time, which takes 20 ms
-		turn := make(chan struct{}, 1)
-		answer = func(w http.ResponseWriter, r *http.Request) {
-			turn <- struct{}{}
+		var turn sync.Mutex
+		before = func(*http.Request) {
+			turn.Lock()
+			defer turn.Unlock()
 			time.Sleep(20 * time.Millisecond)
-			<-turn
-			ok(w, r)
 		}
 	case "tardy": // answers after 50 ms
-		answer = func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(50 * time.Millisecond)
-			ok(w, r)
-		}
+		before = func(*http.Request) { time.Sleep(50 * time.Millisecond) }
 	case "late", "homeless": // finds its port taken: late in its first two starts, homeless in all; arg names the file that counts starts
 		if started(arg) <= 2 || how == "homeless" {
 			return say("bind: Address already in use", 1)
 		}
 	case "refusing":
-		answer = http.NotFound
+		status = http.StatusNotFound
 	case "stubborn": // ignores SIGTERM; with arg, the file that counts starts, only in its second start
 		if arg == "" || started(arg) == 2 {
 			signal.Ignore(syscall.SIGTERM)
@@ -90,17 +84,21 @@ func serve(addr, how string) int {
 		must(child.Start())
 		fmt.Printf("child %d\n", child.Process.Pid)
 	case "mortal": // from its fifth start on, exits after 10 requests; arg names the file that counts starts
+		var asked atomic.Int64
 		mortal := started(arg) >= 5
-		answer = func(w http.ResponseWriter, r *http.Request) {
+		before = func(*http.Request) {
 			if mortal && asked.Add(1) > 10 {
 				os.Exit(say("out of requests", 7))
 			}
-			ok(w, r)
 		}
 	default:
 		return say("stub: unknown manner "+how, 2)
 	}
-	return say(http.ListenAndServe(addr, http.HandlerFunc(answer)).Error(), 1)
+	return say(http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		before(r)
+		w.WriteHeader(status)
+		fmt.Fprintln(w, "ok")
+	})).Error(), 1)
 }
 
 // must ends the server if a step that never fails has failed.
