@@ -356,21 +356,19 @@ func Outcome(r *record.Result, metric string) record.CellVerdict {
 // widest returns the verdict with the ratio farthest from 1 among the verdicts that count. If there is a winner,
 // verdicts that say so come first. It is the zero Verdict if none counts.
 func (f ranking) widest(verdicts []record.Verdict, asked func(record.Verdict) bool, winner string) (found record.Verdict) {
-	says := func(v record.Verdict) bool {
-		return v.Arm == winner && v.Better() || v.Baseline == winner && v.Worse()
+	says := func(v record.Verdict) int {
+		return stats.Count(v.Arm == winner && v.Better() || v.Baseline == winner && v.Worse())
 	}
+	width := func(v record.Verdict) float64 { return math.Abs(math.Log(v.Ratio)) } // half and double are equally wide
 	for _, v := range verdicts {
 		rank := f.ranks[slices.IndexFunc(f.arms, func(a record.Arm) bool { return a.Name == v.Arm })][0]
 		counts := asked(v) || v.Metric == goodput && (rank == record.KeepsUp || rank == record.FallsBehind)
 		if !counts || v.Verdict == stats.Refused {
 			continue
 		}
-		if found.Arm == "" || cmp.Or(stats.Count(says(v))-stats.Count(says(found)), cmp.Compare(width(v.Ratio), width(found.Ratio))) > 0 {
+		if found.Arm == "" || cmp.Or(says(v)-says(found), cmp.Compare(width(v), width(found))) > 0 {
 			found = v
 		}
 	}
 	return found
 }
-
-// width returns how far a ratio is from 1, in the logarithm. So half and double are equally wide.
-func width(ratio float64) float64 { return math.Abs(math.Log(ratio)) }
