@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -369,11 +370,12 @@ func (c checkedVerdict) calm(d disturbance) (median float64, ok bool) {
 	if len(sum) == 0 || slices.Max(sum) == slices.Min(sum) {
 		return 0, false
 	}
-	var half []float64
-	for _, i := range stats.Lowest(sum, (len(sum)+1)/2) {
-		half = append(half, c.x[i])
+	places := make([]int, len(sum))
+	for i := range places {
+		places[i] = i
 	}
-	return stats.Median(half), true
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(sum[a], sum[b]) })
+	return medianOf(places[:(len(places)+1)/2], func(i int) float64 { return c.x[i] }), true
 }
 
 // drifts reports whether the ratios drift during the run so far that its two halves contradict each other. first and last are
