@@ -76,21 +76,20 @@ func checkStation(s Station) error {
 	return nil
 }
 
-// layout returns the number of queues, and for each how many workers take jobs from it and how many
-// jobs may wait in it.
-func layout(s Station) (queues, workers, room int) {
-	queues, workers, room = 1, s.Workers, math.MaxInt
+// lanesOf returns a station's queues, empty.
+func lanesOf(s Station) []lane {
+	queues, l := 1, lane{workers: s.Workers, room: math.MaxInt}
 	switch s.Kind {
 	case PerWorker, Loops:
-		queues, workers = s.Workers, 1
+		queues, l.workers = s.Workers, 1
 	case Goroutines:
-		workers = math.MaxInt
+		l.workers = math.MaxInt
 	}
 	if s.Places > 0 {
-		workers = min(workers, s.Places)
-		room = s.Places - workers
+		l.workers = min(l.workers, s.Places)
+		l.room = s.Places - l.workers
 	}
-	return queues, workers, room
+	return slices.Repeat([]lane{l}, queues)
 }
 
 // aging reports whether the station's queue ages. An aging queue refuses jobs that have waited too
@@ -241,13 +240,11 @@ func newReplay(s Station, jobs []Job) (*replay, error) {
 	}
 	r := &replay{
 		station: s, jobs: jobs, completions: make([]Completion, len(jobs)), cores: s.Cores, left: make([]time.Duration, len(jobs)),
-		own: slices.Repeat([]int32{-1}, len(jobs)), chance: rand.New(rand.NewPCG(uint64(len(jobs)), 2)),
+		lanes: lanesOf(s), reach: 1, own: slices.Repeat([]int32{-1}, len(jobs)), chance: rand.New(rand.NewPCG(uint64(len(jobs)), 2)),
 	}
 	if aging(s) {
 		r.law = &codel{target: record.Duration(s.Target), interval: record.Duration(s.Interval)}
 	}
-	queues, workers, room := layout(s)
-	r.lanes, r.reach = slices.Repeat([]lane{{workers: workers, room: room}}, queues), 1
 	if s.Steal {
 		r.reach = len(r.lanes)
 	}
@@ -420,14 +417,6 @@ func (l *lane) oldest() int {
 	return job
 }
 
-// newest removes the job that has waited shortest.
-func (l *lane) newest() int {
-	last := len(l.waiting) - 1
-	job := l.waiting[last]
-	l.waiting = l.waiting[:last]
-	return job
-}
-
 // waited returns how long the oldest job in a lane has been there.
 func (r *replay) waited(l *lane) time.Duration { return r.now - r.jobs[l.waiting[0]].At }
 
@@ -450,12 +439,13 @@ func (r *replay) take(lane int) int {
 		l := &r.lanes[(lane+k)%len(r.lanes)]
 		r.expire(l)
 		for len(l.waiting) > 0 {
-			stale := r.law != nil && r.law.turn(r.now, r.waited(l))
-			switch {
-			case stale:
+			switch last := len(l.waiting) - 1; {
+			case r.law != nil && r.law.turn(r.now, r.waited(l)):
 				r.lose(l.oldest(), r.now)
-			case r.station.Adaptive && r.law.standing:
-				return l.newest()
+			case r.station.Adaptive && r.law.standing: // the newest first
+				job := l.waiting[last]
+				l.waiting = l.waiting[:last]
+				return job
 			default:
 				return l.oldest()
 			}
