@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -239,39 +238,34 @@ func (b blocks) sessions(arm string) *record.SessionTimes {
 // counters returns an arm's connections over time, rates per second: medians over the valid blocks, and the readings of
 // one typical block. It returns nil if a valid window has fewer than two readings, which give no rate.
 func (b blocks) counters(arm string) *record.Counters {
-	var all [][]record.Reading
-	for _, w := range b.of(arm) {
-		if len(w.Trial.Server.Readings) < 2 {
-			return nil
-		}
-		all = append(all, w.Trial.Server.Readings)
-	}
-	if all == nil {
+	windows, shown := b.of(arm), b.middle()
+	if len(windows) == 0 || slices.ContainsFunc(windows, func(w *modelled) bool { return len(w.Trial.Server.Readings) < 2 }) {
 		return nil
 	}
-	shown := b.middle()
-	readings := b.windows[shown][arm].Trial.Server.Readings
-	c := &record.Counters{OpenPeak: medianOf(all, mostOpen), Block: shown, Readings: readings}
-	c.Accepted, c.AcceptedPeak = rates(all, func(r record.Reading) int64 { return r.Accepted })
-	c.Done, c.DonePeak = rates(all, func(r record.Reading) int64 { return r.Done })
+	c := &record.Counters{OpenPeak: medianOf(windows, mostOpen), Block: b.valid[shown], Readings: windows[shown].Trial.Server.Readings}
+	c.Accepted, c.AcceptedPeak = rates(windows, func(r record.Reading) int64 { return r.Accepted })
+	c.Done, c.DonePeak = rates(windows, func(r record.Reading) int64 { return r.Done })
 	return c
 }
 
-// middle returns the valid block, of one or more, with the median peak of open connections, summed over the arms.
-func (b blocks) middle() int {
-	open := func(block int) (sum float64) {
-		for _, a := range b.run.Plan.Arms {
-			sum += mostOpen(b.windows[block][a.Name].Trial.Server.Readings)
+// middle returns the index of the valid block with the median peak of open connections, summed over the arms; 0 if there is
+// none.
+func (b blocks) middle() (middle int) {
+	open := make([]float64, len(b.valid))
+	for _, a := range b.run.Plan.Arms {
+		for i, w := range b.of(a.Name) {
+			open[i] += mostOpen(w)
 		}
-		return sum
 	}
-	sorted := slices.SortedStableFunc(slices.Values(b.valid), func(x, y int) int { return cmp.Compare(open(x), open(y)) })
-	return sorted[(len(sorted)-1)/2]
+	if sorted := ascending(open); len(sorted) > 0 {
+		middle = sorted[(len(sorted)-1)/2]
+	}
+	return middle
 }
 
-// mostOpen returns the largest number of open connections in any reading.
-func mostOpen(all []record.Reading) (most float64) {
-	for _, r := range all {
+// mostOpen returns the largest number of open connections in any reading of a window.
+func mostOpen(w *modelled) (most float64) {
+	for _, r := range w.Trial.Server.Readings {
 		most = max(most, float64(r.Open))
 	}
 	return most
@@ -280,18 +274,18 @@ func mostOpen(all []record.Reading) (most float64) {
 // rates returns the medians over windows of the rates, per second, at which a counter rose: from the first reading to
 // the last, and between the two neighbours with the fastest rise. Each window has two readings or more, in the order
 // of time.
-func rates(windows [][]record.Reading, count func(record.Reading) int64) (mean, peak float64) {
+func rates(windows []*modelled, count func(record.Reading) int64) (mean, peak float64) {
 	rate := func(all []record.Reading) float64 {
 		first, last := all[0], all[len(all)-1]
 		return float64(count(last)-count(first)) / (last.At - first.At)
 	}
-	fastest := func(all []record.Reading) (peak float64) {
-		for i := range all[1:] {
-			peak = max(peak, rate(all[i:i+2]))
+	fastest := func(w *modelled) (peak float64) {
+		for i := range w.Trial.Server.Readings[1:] {
+			peak = max(peak, rate(w.Trial.Server.Readings[i:i+2]))
 		}
 		return peak
 	}
-	return medianOf(windows, rate), medianOf(windows, fastest)
+	return medianOf(windows, func(w *modelled) float64 { return rate(w.Trial.Server.Readings) }), medianOf(windows, fastest)
 }
 
 // A Block holds the phases of two arms' good requests in one block, the same phases in the same order.
