@@ -194,7 +194,11 @@ func StudentT(degrees int) float64 {
 		c = (((0.05*d*x-5)*x-7)*x-2)*x + b + c
 		y = (((((0.4*y+6.3)*y+36)*y+94.5)/c-y-3)/b + 1) * x
 		y = a * y * y
-		y = math.Exp(y) - 1
+		if y > 0.002 {
+			y = math.Exp(y) - 1
+		} else {
+			y += y * y / 2
+		}
 	} else {
 		y = ((1/(((n+6)/(n*y)-0.089*d-0.822)*(n+2)*3)+0.5/(n+4))*y-1)*(n+1)/(n+2) + 1/y
 	}
