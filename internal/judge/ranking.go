@@ -292,21 +292,15 @@ func conclude(r *record.Result) (winner string, a record.Conclusion) {
 			a.Reason = r.Verdicts[i].Reason
 		}
 	}
-	a.Starving = starving(r.Arms, a.Standings)
-	return winner, a
-}
-
-// starving returns the names of the arms that starved connections, unless an arm's standing says so already; the copy only
-// without its baseline.
-func starving(arms []record.Arm, standings []record.Standing) (names []string) {
-	for _, a := range arms {
-		told := a.Role == record.Copy && arms[0].Starves() ||
-			slices.ContainsFunc(standings, func(s record.Standing) bool { return s.Arm == a.Name && s.Rank == record.StarvesClients })
-		if a.Starves() && !told {
-			names = append(names, a.Name)
+	// Arms that starved connections, unless a standing says so already; the copy only without its baseline.
+	for _, arm := range r.Arms {
+		told := arm.Role == record.Copy && r.Arms[0].Starves() ||
+			slices.ContainsFunc(a.Standings, func(s record.Standing) bool { return s.Arm == arm.Name && s.Rank == record.StarvesClients })
+		if arm.Starves() && !told {
+			a.Starving = append(a.Starving, arm.Name)
 		}
 	}
-	return names
+	return winner, a
 }
 
 // goodput is the metric that decides where times cannot: an arm with a growing backlog has no times to compare.
