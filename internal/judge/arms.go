@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -34,7 +33,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		}
 		a.Mean, a.Loops, a.Switches = b.median(pa.Name, "mean"), b.median(pa.Name, "loops"), b.median(pa.Name, "switches")
 		// The curve shows all requests of all valid windows together.
-		hist := record.NewHistogram()
+		hist, overflows, joined, good := record.NewHistogram(), 0., 0, 0
 		for _, w := range b.of(pa.Name) {
 			hist.Merge(w.Hist)
 			a.Requests += w.Requests
@@ -51,13 +50,16 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 			if w.Jain > 0 && (a.Jain == nil || w.Jain < *a.Jain) {
 				a.Jain = &w.Jain
 			}
+			overflows += w.Values["overflows"] // NaN where they are unknown
+			joined, good = joined+w.Phases.Joined, good+w.Phases.Good
 		}
+		a.Joined = float64(joined) / float64(max(good, 1))
 		// With failures, the mean of all requests has timeouts in it, so show the good ones on their own.
 		if float64(a.Errors) > errorLimit*float64(a.Requests) {
 			a.GoodMean = b.median(pa.Name, "good_mean")
 		}
 		if len(b.valid) > 0 {
-			a.Curve = hist.Curve()
+			a.Curve, a.Overflows = hist.Curve(), known(overflows)
 		}
 		// The heat map also shows windows of blocks that were left out, so that a reader sees why.
 		for _, block := range slices.Sorted(maps.Keys(b.windows)) {
@@ -66,8 +68,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 			}
 		}
 		a.Disturbed, a.Generator, a.Predictions = b.disturbed(pa.Name), b.generator(pa.Name), b.predictions(pa.Name)
-		a.Footprint, a.Counters, a.Overflows = b.footprint(pa.Name), b.counters(pa.Name), b.overflows(pa.Name)
-		a.Phases, a.Joined = b.armPhases(pa.Name), b.joined(pa.Name)
+		a.Footprint, a.Counters, a.Phases = b.footprint(pa.Name), b.counters(pa.Name), b.armPhases(pa.Name)
 		a.Fairness, a.Sessions = b.fairness(pa.Name), b.sessions(pa.Name)
 		a.Twin = b.twin(pa, a)
 		all = append(all, a)
@@ -89,15 +90,19 @@ func newArm(run record.Run, pa record.PlanArm, s servers) record.Arm {
 
 // median returns the median of a figure over an arm's valid windows; nil if one lacks the figure, or none is valid.
 func (b blocks) median(arm, figure string) *float64 {
-	m := stats.Median(b.series(arm, figure))
-	if math.IsNaN(m) {
+	return known(stats.Median(b.series(arm, figure)))
+}
+
+// known returns a pointer to a figure; nil if it is NaN.
+func known(figure float64) *float64 {
+	if math.IsNaN(figure) {
 		return nil
 	}
-	return &m
+	return &figure
 }
 
 // ofWindows returns a part of each of an arm's valid windows, in block order; nil if one lacks it, or none is valid.
-func ofWindows[T any](b blocks, arm string, part func(modelled) *T) (all []*T) {
+func ofWindows[T any](b blocks, arm string, part func(*modelled) *T) (all []*T) {
 	for _, w := range b.of(arm) {
 		p := part(w)
 		if p == nil {
@@ -108,19 +113,10 @@ func ofWindows[T any](b blocks, arm string, part func(modelled) *T) (all []*T) {
 	return all
 }
 
-// medianOf returns the median of a figure over all; NaN if all is empty.
-func medianOf[T any](all []T, figure func(T) float64) float64 {
-	v := make([]float64, len(all))
-	for i, x := range all {
-		v[i] = figure(x)
-	}
-	return stats.Median(v)
-}
-
 // generator sums up what the load generator did in an arm's valid windows: medians of ratios and of read lateness, sums
 // of counts, the longest pause and the longest lag. It returns nil if a window did not record this. Times are seconds.
 func (b blocks) generator(arm string) *record.Proofs {
-	all := ofWindows(b, arm, func(w modelled) *record.Proof { return w.Trial.Client.Proof })
+	all := ofWindows(b, arm, func(w *modelled) *record.Proof { return w.Trial.Client.Proof })
 	if all == nil {
 		return nil
 	}
@@ -148,7 +144,7 @@ func (b blocks) generator(arm string) *record.Proofs {
 // footprint returns the medians of the footprint of an arm's server over its valid windows; nil if it is unknown in one.
 // Resident is set if a window has only the larger figure.
 func (b blocks) footprint(arm string) *record.Footprint {
-	all := ofWindows(b, arm, func(w modelled) *record.Footprint { return w.Trial.Server.Footprint })
+	all := ofWindows(b, arm, func(w *modelled) *record.Footprint { return w.Trial.Server.Footprint })
 	if all == nil {
 		return nil
 	}
@@ -184,15 +180,6 @@ func (b blocks) armPhases(arm string) []record.Phase {
 		sum[i].Tail /= float64(len(b.valid))
 	}
 	return sum
-}
-
-// joined returns the ratio of an arm's good requests that its server stamped; 0 without good requests.
-func (b blocks) joined(arm string) float64 {
-	joined, good := 0, 0
-	for _, w := range b.of(arm) {
-		joined, good = joined+w.Phases.Joined, good+w.Phases.Good
-	}
-	return float64(joined) / float64(max(good, 1))
 }
 
 // fairness returns how the server spread its replies over an arm's connections. The numbers of connections come from the
@@ -231,7 +218,7 @@ const fullTurns = 10
 // the fewest complete ones of a window, and medians of the quantiles, nil where a window has too few sessions for one. It
 // returns nil if a window recorded no sessions.
 func (b blocks) sessions(arm string) *record.SessionTimes {
-	all := ofWindows(b, arm, func(w modelled) *record.Sessions { return w.Trial.Client.Sessions })
+	all := ofWindows(b, arm, func(w *modelled) *record.Sessions { return w.Trial.Client.Sessions })
 	if all == nil {
 		return nil
 	}
@@ -248,55 +235,37 @@ func (b blocks) sessions(arm string) *record.SessionTimes {
 	return t
 }
 
-// overflows returns how many of an arm's connections found an accept queue full, over all valid windows; nil if that is
-// unknown in one, or none is valid.
-func (b blocks) overflows(arm string) *float64 {
-	sum := 0.
-	for _, v := range b.series(arm, "overflows") {
-		sum += v // NaN where it is unknown
-	}
-	if len(b.valid) == 0 || math.IsNaN(sum) {
-		return nil
-	}
-	return &sum
-}
-
 // counters returns an arm's connections over time, rates per second: medians over the valid blocks, and the readings of
 // one typical block. It returns nil if a valid window has fewer than two readings, which give no rate.
 func (b blocks) counters(arm string) *record.Counters {
-	var all [][]record.Reading
-	for _, w := range b.of(arm) {
-		if len(w.Trial.Server.Readings) < 2 {
-			return nil
-		}
-		all = append(all, w.Trial.Server.Readings)
-	}
-	if all == nil {
+	windows, shown := b.of(arm), b.middle()
+	if len(windows) == 0 || slices.ContainsFunc(windows, func(w *modelled) bool { return len(w.Trial.Server.Readings) < 2 }) {
 		return nil
 	}
-	shown := b.middle()
-	readings := b.windows[shown][arm].Trial.Server.Readings
-	c := &record.Counters{OpenPeak: medianOf(all, mostOpen), Block: shown, Readings: readings}
-	c.Accepted, c.AcceptedPeak = rates(all, func(r record.Reading) int64 { return r.Accepted })
-	c.Done, c.DonePeak = rates(all, func(r record.Reading) int64 { return r.Done })
+	c := &record.Counters{OpenPeak: medianOf(windows, mostOpen), Block: b.valid[shown], Readings: windows[shown].Trial.Server.Readings}
+	c.Accepted, c.AcceptedPeak = rates(windows, func(r record.Reading) int64 { return r.Accepted })
+	c.Done, c.DonePeak = rates(windows, func(r record.Reading) int64 { return r.Done })
 	return c
 }
 
-// middle returns the valid block, of one or more, with the median peak of open connections, summed over the arms.
-func (b blocks) middle() int {
-	open := func(block int) (sum float64) {
-		for _, a := range b.run.Plan.Arms {
-			sum += mostOpen(b.windows[block][a.Name].Trial.Server.Readings)
+// middle returns the index of the valid block with the median peak of open connections, summed over the arms; 0 if there is
+// none.
+func (b blocks) middle() (middle int) {
+	open := make([]float64, len(b.valid))
+	for _, a := range b.run.Plan.Arms {
+		for i, w := range b.of(a.Name) {
+			open[i] += mostOpen(w)
 		}
-		return sum
 	}
-	sorted := slices.SortedStableFunc(slices.Values(b.valid), func(x, y int) int { return cmp.Compare(open(x), open(y)) })
-	return sorted[(len(sorted)-1)/2]
+	if sorted := ascending(open); len(sorted) > 0 {
+		middle = sorted[(len(sorted)-1)/2]
+	}
+	return middle
 }
 
-// mostOpen returns the largest number of open connections in any reading.
-func mostOpen(all []record.Reading) (most float64) {
-	for _, r := range all {
+// mostOpen returns the largest number of open connections in any reading of a window.
+func mostOpen(w *modelled) (most float64) {
+	for _, r := range w.Trial.Server.Readings {
 		most = max(most, float64(r.Open))
 	}
 	return most
@@ -305,18 +274,18 @@ func mostOpen(all []record.Reading) (most float64) {
 // rates returns the medians over windows of the rates, per second, at which a counter rose: from the first reading to
 // the last, and between the two neighbours with the fastest rise. Each window has two readings or more, in the order
 // of time.
-func rates(windows [][]record.Reading, count func(record.Reading) int64) (mean, peak float64) {
+func rates(windows []*modelled, count func(record.Reading) int64) (mean, peak float64) {
 	rate := func(all []record.Reading) float64 {
 		first, last := all[0], all[len(all)-1]
 		return float64(count(last)-count(first)) / (last.At - first.At)
 	}
-	fastest := func(all []record.Reading) (peak float64) {
-		for i := range all[1:] {
-			peak = max(peak, rate(all[i:i+2]))
+	fastest := func(w *modelled) (peak float64) {
+		for i := range w.Trial.Server.Readings[1:] {
+			peak = max(peak, rate(w.Trial.Server.Readings[i:i+2]))
 		}
 		return peak
 	}
-	return medianOf(windows, rate), medianOf(windows, fastest)
+	return medianOf(windows, func(w *modelled) float64 { return rate(w.Trial.Server.Readings) }), medianOf(windows, fastest)
 }
 
 // A Block holds the phases of two arms' good requests in one block, the same phases in the same order.
@@ -328,35 +297,27 @@ type Block struct {
 // [TailOf]. Each piece is the mean over the blocks of how much longer, in seconds, the arm takes there. The pieces add up
 // to the difference, because the phases add up to a response time (docs/reference/timeline.md).
 func Waterfall(blocks []Block, stretches []record.Stretch, of func(record.Phase) float64) (w record.Waterfall) {
-	w.Step = step(blocks, func(phases []record.Phase) (sum float64) {
-		for _, p := range phases {
-			sum += of(p)
-		}
-		return sum
-	})
-	in := func(st record.Stretch) record.Step {
-		return step(blocks, func(phases []record.Phase) float64 { return st.In(phases, of) })
+	in := func(names []string) record.Step {
+		part := record.Stretch{Phases: names}
+		return Paired(
+			figures(blocks, func(b Block) float64 { return part.In(b.From, of) }), figures(blocks, func(b Block) float64 { return part.In(b.To, of) }),
+		)
 	}
+	var all []string
+	for _, p := range blocks[0].From {
+		all = append(all, p.Name)
+	}
+	w.Step = in(all)
 	for _, st := range stretches {
-		piece := record.Piece{Stretch: st.Name, Step: in(st)}
+		piece := record.Piece{Stretch: st.Name, Step: in(st.Phases)}
 		if len(st.Phases) > 1 {
 			for _, name := range st.Phases {
-				one := record.Stretch{Phases: []string{name}}
-				piece.Phases = append(piece.Phases, record.PhaseStep{Phase: name, Step: in(one)})
+				piece.Phases = append(piece.Phases, record.PhaseStep{Phase: name, Step: in([]string{name})})
 			}
 		}
 		w.Pieces = append(w.Pieces, piece)
 	}
 	return w
-}
-
-// step compares a figure of the two arms over the blocks.
-func step(blocks []Block, figure func([]record.Phase) float64) record.Step {
-	from, to := make([]float64, len(blocks)), make([]float64, len(blocks))
-	for i, b := range blocks {
-		from[i], to[i] = figure(b.From), figure(b.To)
-	}
-	return Paired(from, to)
 }
 
 // Paired returns the mean difference to - from over the blocks, with Student's 95 % interval, infinite for a single block.

@@ -261,12 +261,12 @@ func TestDifferencesThatAreTold(t *testing.T) {
 		}
 		for block := range 12 {
 			b.valid = append(b.valid, block)
-			b.windows[block] = map[string]modelled{}
+			b.windows[block] = map[string]*modelled{}
 			sign := float64(block%2*2 - 1)
 			for name, more := range map[string]float64{"a": 0, "a'": copied + sign*copyNoise, "pool": pool + sign*noise} {
 				p := window.Phases{Stamped: true, Good: 1000, Joined: 1000}
 				p.Mean[kernel], p.Mean[service] = 200e-6+more, 1e-3+sign*5e-6*more/pool
-				b.windows[block][name] = modelled{Window: window.Window{Phases: p}}
+				b.windows[block][name] = &modelled{Window: window.Window{Phases: p}}
 			}
 		}
 		return b.differences(arms, []record.Verdict{{Arm: "pool", Baseline: "a", Metric: "p50", Primary: true, Verdict: said}})

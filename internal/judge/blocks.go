@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -24,7 +23,7 @@ type modelled struct {
 }
 
 // windows holds the windows of a run by block number, from 1, and arm name. A block that was cut off lacks some arms.
-type windows map[int]map[string]modelled
+type windows map[int]map[string]*modelled
 
 // blocks holds the windows of a run and tells which blocks count. Its methods only read it.
 type blocks struct {
@@ -45,44 +44,38 @@ type blocks struct {
 // leaving out blocks by their values would bias the rest.
 func validate(run record.Run, taken windows) blocks {
 	b := blocks{
-		run: run, windows: taken, judged: carried(run.Plan, taken), refused: []record.Refusal{},
+		run: run, windows: taken, judged: judgedQuantiles(run.Plan, taken), refused: []record.Refusal{},
 		over: map[string]bool{}, generatorBound: map[string]bool{},
 	}
-	whole := map[int]map[string][]record.Refusal{}      // the rules that each window of a complete block broke
-	growing, full := map[string]int{}, map[string]int{} // windows in which the backlog grew, and how many of them had the load's CPUs full
-	for block, arms := range taken {
+	var complete []int
+	for _, block := range slices.Sorted(maps.Keys(taken)) {
 		// Blocks are compared in pairs of arms, so a block that lacks an arm has nothing to give.
-		if len(arms) < len(run.Plan.Arms) {
-			continue
-		}
-		whole[block] = map[string][]record.Refusal{}
-		for name, w := range arms {
-			whole[block][name] = w.Breaches(serverCPUs(run.Env), b.judged, Accounts(run.Plan, name))
-			grows := slices.ContainsFunc(whole[block][name], func(broken record.Refusal) bool { return broken.Rule == window.RuleBacklog })
-			growing[name] += stats.Count(grows)
-			full[name] += stats.Count(grows && w.Behind())
+		if len(taken[block]) == len(run.Plan.Arms) {
+			complete = append(complete, block)
 		}
 	}
-	// Where the load's CPUs were full in more than half of these windows, the generator may be at fault.
-	for name, n := range growing {
-		b.over[name], b.generatorBound[name] = 2*n > len(whole), 2*full[name] > n
-	}
-	// Add the rule about the whole block, and keep the blocks without any breach but a growing backlog.
-	stood := stalled(run.Plan.Arms, whole, taken)
-	for _, block := range slices.Sorted(maps.Keys(whole)) {
-		wrong := false
-		for _, a := range run.Plan.Arms {
-			if stood[block] {
-				whole[block][a.Name] = append(whole[block][a.Name], record.Refusal{Block: block, Arm: a.Name, Rule: ruleStalled, Value: 0, Limit: 1})
-			}
-			for _, broken := range whole[block][a.Name] {
-				if broken.Rule != window.RuleBacklog {
-					wrong = true
-					b.refused = append(b.refused, broken)
+	wrong, stood := map[int][]record.Refusal{}, stalled(run.Plan.Arms, complete, taken)
+	for _, a := range run.Plan.Arms {
+		growing, full := 0, 0 // windows in which the backlog grew, and how many of them had the load's CPUs full
+		for _, block := range complete {
+			w := taken[block][a.Name]
+			for _, broken := range w.Breaches(serverCPUs(run.Env), b.judged, Accounts(run.Plan, a.Name)) {
+				if broken.Rule == window.RuleBacklog {
+					growing, full = growing+1, full+stats.Count(w.Behind())
+				} else {
+					wrong[block] = append(wrong[block], broken)
 				}
 			}
+			if stood[block] {
+				wrong[block] = append(wrong[block], record.Refusal{Block: block, Arm: a.Name, Rule: ruleStalled, Value: 0, Limit: 1})
+			}
 		}
-		if !wrong {
+		// Where the load's CPUs were full in more than half of these windows, the generator may be at fault.
+		b.over[a.Name], b.generatorBound[a.Name] = 2*growing > len(complete), 2*full > growing
+	}
+	for _, block := range complete {
+		b.refused = append(b.refused, wrong[block]...)
+		if len(wrong[block]) == 0 {
 			b.valid = append(b.valid, block)
 		}
 	}
@@ -94,29 +87,30 @@ const ruleStalled = "good replies (no arm gave one: the machine stood still)"
 
 // stalled returns the complete blocks in which no arm gave a good reply before its window ended; nil if an arm gave none in
 // most of its windows, because then the arm is at fault and not the machine.
-func stalled(arms []record.PlanArm, whole map[int]map[string][]record.Refusal, taken windows) map[int]bool {
-	blocks, silent := map[int]bool{}, map[string]int{}
-	for block := range whole {
-		blocks[block] = true
-		for _, a := range arms {
-			none := answeredLate(taken[block][a.Name].Window)
-			silent[a.Name] += stats.Count(none)
-			blocks[block] = blocks[block] && none
+func stalled(arms []record.PlanArm, complete []int, taken windows) map[int]bool {
+	silent := map[int]int{} // arms without a good reply, by block
+	for _, a := range arms {
+		windows := 0
+		for _, block := range complete {
+			none := stats.Count(answeredLate(taken[block][a.Name]))
+			silent[block], windows = silent[block]+none, windows+none
 		}
-	}
-	for _, n := range silent {
-		if 2*n > len(whole) {
+		if 2*windows > len(complete) {
 			return nil
 		}
 	}
-	return blocks
+	stood := map[int]bool{}
+	for block, n := range silent {
+		stood[block] = n == len(arms)
+	}
+	return stood
 }
 
 // answeredLate reports whether no good reply came before the end of a window that had requests: a goodput of 0.
-func answeredLate(w window.Window) bool { return w.Requests > 0 && w.Values[goodput] == 0 }
+func answeredLate(w *modelled) bool { return w.Requests > 0 && w.Values[goodput] == 0 }
 
 // answeredNone reports whether no request of a window ever got a good reply, so that its times are all of failures.
-func answeredNone(w window.Window) bool { return w.Requests > 0 && w.Good == 0 }
+func answeredNone(w *modelled) bool { return w.Requests > 0 && w.Good == 0 }
 
 // silent returns a doubt for each arm that gave no good reply in the window of a valid block. late in its values is 1 if
 // some of these windows had replies after their end.
@@ -124,9 +118,9 @@ func (b blocks) silent() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		var numbers []string
 		never := true
-		for block, w := range b.of(a.Name) {
-			if answeredLate(w.Window) || answeredNone(w.Window) {
-				numbers, never = append(numbers, strconv.Itoa(block)), never && answeredNone(w.Window)
+		for i, w := range b.of(a.Name) {
+			if answeredLate(w) || answeredNone(w) {
+				numbers, never = append(numbers, strconv.Itoa(b.valid[i])), never && answeredNone(w)
 			}
 		}
 		if len(numbers) > 0 {
@@ -139,10 +133,14 @@ func (b blocks) silent() (all []record.Fact) {
 	return all
 }
 
-// carried returns the plan's [JudgedQuantiles] for which the windows have enough requests. For a closed loop this
-// is known only after its windows have ended: the median number of requests decides.
-func carried(p record.Plan, taken windows) map[string]bool {
-	judged := JudgedQuantiles(p)
+// judgedQuantiles tells for each quantile, by metric name, whether the windows have enough requests to judge it. The plan
+// tells it for open loops. For a closed loop it is known only after its windows have ended: the median number of requests
+// decides.
+func judgedQuantiles(p record.Plan, taken windows) map[string]bool {
+	judged := map[string]bool{}
+	for _, m := range stats.Quantiles() {
+		judged[m.Name] = LowestRate(p)*p.Window >= RequestsFor(m.Quantile)
+	}
 	for _, a := range p.Arms {
 		if !a.Clients.Closed() {
 			continue
@@ -163,15 +161,13 @@ func carried(p record.Plan, taken windows) map[string]bool {
 // serverCPUs returns the number of CPUs that the plan's servers may use; an arm may have CPUs of its own choice.
 func serverCPUs(e record.Env) int { return record.CountCPUs(e.ServerCPUs, e.CPUs) }
 
-// of yields the valid blocks, ascending, each with its number and the arm's window.
-func (b blocks) of(arm string) iter.Seq2[int, modelled] {
-	return func(yield func(int, modelled) bool) {
-		for _, block := range b.valid {
-			if !yield(block, b.windows[block][arm]) {
-				return
-			}
-		}
+// of returns an arm's window in each valid block, in block order.
+func (b blocks) of(arm string) []*modelled {
+	all := make([]*modelled, len(b.valid))
+	for i, block := range b.valid {
+		all[i] = b.windows[block][arm]
 	}
+	return all
 }
 
 // order returns the names of the arms of each block that ran, in the order they ran.
@@ -206,20 +202,21 @@ func (b blocks) stolen() float64 {
 
 // series returns a metric of one arm, one value per valid block, in block order. NaN is unknown. The slice is new.
 func (b blocks) series(arm, metric string) []float64 {
-	v := make([]float64, len(b.valid))
-	for i, block := range b.valid { // not by figures, which copies each window, since every comparison asks for several series
-		v[i] = b.windows[block][arm].Values[metric]
+	return figures(b.of(arm), func(w *modelled) float64 { return w.Values[metric] })
+}
+
+// figures returns a figure of each of all.
+func figures[T any](all []T, figure func(T) float64) []float64 {
+	v := make([]float64, len(all))
+	for i, x := range all {
+		v[i] = figure(x)
 	}
 	return v
 }
 
-// figures returns a figure of each of an arm's valid windows, in block order.
-func (b blocks) figures(arm string, figure func(modelled) float64) []float64 {
-	v := make([]float64, 0, len(b.valid))
-	for _, w := range b.of(arm) {
-		v = append(v, figure(w))
-	}
-	return v
+// medianOf returns the median of a figure over all; NaN if all is empty.
+func medianOf[T any](all []T, figure func(T) float64) float64 {
+	return stats.Median(figures(all, figure))
 }
 
 // audit returns, for each queueing law, in the order in which they were first found, the valid window that came nearest to

@@ -10,7 +10,6 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/window"
-	"schedlab/internal/window/closedloop"
 )
 
 // Requests that the pace has and that were never sent are told beside the result, and
@@ -33,6 +32,27 @@ func TestOwedRequests(t *testing.T) {
 	}
 }
 
+// thinkingTrial is a trial of 8 clients that wait 5 ms for a reply and then think for 20 ms.
+func thinkingTrial() record.TrialRecord {
+	t := record.TrialRecord{Trial: record.Trial{Warmup: 1, Window: 1, Server: record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}}}
+	const took, cycle = 5e6, 25e6
+	for i := range 8 {
+		answers := uint32(0)
+		for at := int64(i) * cycle / 8; at < 2e9; at += cycle {
+			if done := at + took; done >= 2e9 {
+				left := 2 - float64(at)/1e9
+				t.Client.Pending.Add(record.Pending{Requests: 1, Time: left, Squares: left * left})
+			} else if done >= 1e9 {
+				answers++
+				t.Requests = append(t.Requests, record.Request{Scheduled: at, Sent: at, Done: done, Status: 200})
+			}
+		}
+		t.Client.ConnAnswers = append(t.Client.ConnAnswers, answers)
+	}
+	t.Client.Asked = 8
+	return t
+}
+
 // closedRun is a judged run of closed loops alike, of 8 clients that ask 40 times a
 // second each.
 func closedRun(t *testing.T, edit func(*record.Trial, []record.Request), more record.Clients) *record.Result {
@@ -44,8 +64,7 @@ func closedRun(t *testing.T, edit func(*record.Trial, []record.Request), more re
 	for range fakeBlocks {
 		run.Plan.Order = append(run.Plan.Order, []int{0, 1, 2})
 	}
-	_, clients := closedloop.Clients{N: 8, Took: .005, Pause: .02}.Window()
-	clients.Rate = more.Rate
+	clients := record.Clients{Loop: "closed", Connections: 8, KeepAlive: true, Think: .02, Rate: more.Rate}
 	for i := range run.Plan.Arms {
 		run.Plan.Arms[i].Clients = clients
 	}
@@ -55,7 +74,7 @@ func closedRun(t *testing.T, edit func(*record.Trial, []record.Request), more re
 	}
 	for block := range fakeBlocks {
 		for i, a := range run.Plan.Arms {
-			trial, _ := closedloop.Clients{N: 8, Took: .005, Pause: .02}.Window()
+			trial := thinkingTrial()
 			trial.Number, trial.Block, trial.Arm = block*3+i+1, block+1, a.Name
 			edit(&trial.Trial, trial.Requests)
 			j.Take(trial, nil)

@@ -18,7 +18,7 @@ import (
 // strong enough refuses it instead (refuse.go, verdicts.go).
 func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	all := record.ByWeight(slices.Concat(
-		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.silent(), b.lost(), b.unsent(), b.limited(), HostDoubts(r.Env),
+		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.silent(), b.lost(r.Arms), b.unsent(), b.limited(), HostDoubts(r.Env),
 	))
 	if undecided(r) {
 		slices.SortStableFunc(all, func(a, b record.Fact) int { return stats.Count(b.Disturbs()) - stats.Count(a.Disturbs()) })
@@ -131,8 +131,8 @@ func HostDoubts(e record.Env) (all []record.Fact) {
 
 // lost returns a doubt for each arm with a server that could not keep all its stamps. It refuses
 // no verdict, because the newest requests have their stamps.
-func (b blocks) lost() (all []record.Fact) {
-	for _, a := range b.run.Plan.Arms {
+func (b blocks) lost(arms []record.Arm) (all []record.Fact) {
+	for _, a := range arms {
 		windows := 0
 		for _, w := range b.of(a.Name) {
 			// A server may drop stamps of requests outside the window, which lacks nothing then.
@@ -140,7 +140,7 @@ func (b blocks) lost() (all []record.Fact) {
 		}
 		if windows > 0 {
 			all = append(all, record.Fact{Code: stampsLost, Arm: a.Name, Values: record.Values{
-				"windows": float64(windows), "of": float64(len(b.valid)), "joined": b.joined(a.Name),
+				"windows": float64(windows), "of": float64(len(b.valid)), "joined": a.Joined,
 			}})
 		}
 	}
@@ -161,7 +161,7 @@ func (b blocks) unsent() (all []record.Fact) {
 // than 1 % of the median window. It refuses no verdict: an arm that wants more CPU is stopped more.
 func (b blocks) limited() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
-		share := stats.Median(b.figures(a.Name, func(w modelled) float64 { return w.Trial.Server.Throttled / w.Trial.Window }))
+		share := medianOf(b.of(a.Name), func(w *modelled) float64 { return w.Trial.Server.Throttled / w.Trial.Window })
 		if share > .01 && a.Role != record.Copy {
 			all = append(all, record.Fact{Code: serverLimited, Arm: a.Name, Values: record.Values{"share": share}})
 		}
@@ -261,30 +261,25 @@ var dataRules = []unchecked{
 func (b blocks) notChecked() []string {
 	missing := []string{}
 	for _, u := range dataRules {
-		if names, all := b.lacking(u); len(names) > 0 && (all || u.machine) {
+		var names []string // arms that lack the figure in a valid window, or in any if none is valid; the copy only without its baseline
+		all := true
+		for _, a := range b.run.Plan.Arms {
+			lacks := false
+			for block, arms := range b.windows {
+				if w, ok := arms[a.Name]; ok && (len(b.valid) == 0 || slices.Contains(b.valid, block)) {
+					lacks = lacks || u.lacks(w, Accounts(b.run.Plan, a.Name))
+				}
+			}
+			all = all && lacks
+			if lacks && (a.Role != record.Copy || len(names) == 0) {
+				names = append(names, a.Name)
+			}
+		}
+		if len(names) > 0 && (all || u.machine) {
 			missing = append(missing, u.rule+": "+u.why)
 		} else if len(names) > 0 {
 			missing = append(missing, u.rule+" of "+strings.Join(names, ", ")+": "+u.why)
 		}
 	}
 	return missing
-}
-
-// lacking returns the arms that lack a figure in a valid window, or in any window if no block is valid; the copy only if the
-// baseline has the figure. all reports that every arm lacks it.
-func (b blocks) lacking(u unchecked) (names []string, all bool) {
-	all = true
-	for _, a := range b.run.Plan.Arms {
-		lacks := false
-		for block, arms := range b.windows {
-			if w, ok := arms[a.Name]; ok && (len(b.valid) == 0 || slices.Contains(b.valid, block)) {
-				lacks = lacks || u.lacks(&w, Accounts(b.run.Plan, a.Name))
-			}
-		}
-		all = all && lacks
-		if lacks && (a.Role != record.Copy || len(names) == 0) {
-			names = append(names, a.Name)
-		}
-	}
-	return names, all
 }

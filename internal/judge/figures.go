@@ -45,7 +45,7 @@ func (g judgement) expected() []record.Expectation {
 // figure that no verdict could stand on.
 
 // window returns an arm's window in the i-th valid block.
-func (g judgement) window(i int, arm string) (modelled, error) {
+func (g judgement) window(i int, arm string) (*modelled, error) {
 	w, ok := g.windows[g.valid[i]][arm]
 	if !ok {
 		return w, record.Fact{Code: noSuchArm, Arm: arm}

@@ -136,14 +136,12 @@ func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
 	}
 	base, twin, challenger := arms[0], arms[1], arms[len(arms)-1]
 	shares := GateShares(len(gate))
-	names, _ := GateMetrics()
-	for _, name := range names {
-		asked, is := gate[name]
+	for _, m := range stats.Figures() {
+		asked, is := gate[m.Name]
 		if !is {
 			continue
 		}
-		allow := asked.Share
-		m := stats.MetricOf(name)
+		name, allow := m.Name, asked.Share
 		// The smallest effect that counts is half of the allowed worsening, so that a small sure
 		// difference does not make a build worse.
 		m.Effect, m.Same = allow/2, allow

@@ -78,7 +78,7 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 	}
 	arm := planned(j.run.Plan, t.Arm)
 	if j.windows[t.Block] == nil {
-		j.windows[t.Block] = map[string]modelled{}
+		j.windows[t.Block] = map[string]*modelled{}
 	}
 	w := model(window.Reduce(t, j.run.Env, arm.Clients), t, *arm, j.run)
 	w.quantiles = quantiles(t, j.aim.SLO)
@@ -144,7 +144,12 @@ func read(dir *record.Dir, run record.Run, aim Aim, show func(record.TrialRecord
 
 // Taken returns the window of an arm in a block; blocks count from 1. It returns the zero Window
 // if none was taken.
-func (j *Judge) Taken(block int, arm string) window.Window { return j.windows[block][arm].Window }
+func (j *Judge) Taken(block int, arm string) (w window.Window) {
+	if taken := j.windows[block][arm]; taken != nil {
+		w = taken.Window
+	}
+	return w
+}
 
 // A judgement is a run's result together with the blocks it was made of. They agree: they come from the
 // same trials. It is the [expect.Run] of its expectations.
@@ -218,17 +223,6 @@ func LowestRate(p record.Plan) float64 {
 	return lowest
 }
 
-// JudgedQuantiles tells for each quantile, by metric name, whether the plan's windows should hold
-// enough requests to judge it. The plan tells it before anything runs. For closed loops see
-// carried.
-func JudgedQuantiles(p record.Plan) map[string]bool {
-	judged := map[string]bool{}
-	for _, m := range stats.Quantiles() {
-		judged[m.Name] = LowestRate(p)*p.Window >= RequestsFor(m.Quantile)
-	}
-	return judged
-}
-
 // Accounts reports whether an arm's server stamps the requests of its clients. Only our own
 // servers stamp. With a deep pipeline a server has no room for the stamps.
 func Accounts(p record.Plan, arm string) bool {
@@ -251,8 +245,8 @@ func Evidence(dir *record.Dir, run record.Run, see func(record.TrialRecord)) (*r
 	}
 	windows := map[string][]window.Window{}
 	for _, a := range run.Plan.Arms {
-		for _, block := range g.valid {
-			windows[a.Name] = append(windows[a.Name], g.windows[block][a.Name].Window)
+		for _, w := range g.of(a.Name) {
+			windows[a.Name] = append(windows[a.Name], w.Window)
 		}
 	}
 	return g.result, windows, nil

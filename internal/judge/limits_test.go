@@ -16,7 +16,7 @@ func of(values ...map[string]float64) blocks {
 	b := blocks{windows: windows{}, run: record.Run{Plan: record.Plan{Window: 2, Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "closed"}}}}}}
 	for i, v := range values {
 		b.valid = append(b.valid, i+1)
-		b.windows[i+1] = map[string]modelled{"a": {Window: window.Window{Values: v}}}
+		b.windows[i+1] = map[string]*modelled{"a": {Window: window.Window{Values: v}}}
 	}
 	return b
 }
@@ -56,7 +56,7 @@ func TestStatusesAtTheirLimit(t *testing.T) {
 	t.Parallel()
 	for share, want := range map[float64]bool{statusLimit: false, statusLimit * 1.01: true} {
 		b := of(nil)
-		b.windows[1] = map[string]modelled{"a": {Window: window.Window{Status: map[uint16]float64{404: share}}}, "base": {Window: window.Window{Status: map[uint16]float64{404: 0}}}}
+		b.windows[1] = map[string]*modelled{"a": {Window: window.Window{Status: map[uint16]float64{404: share}}}, "base": {Window: window.Window{Status: map[uint16]float64{404: 0}}}}
 		if refused := !b.refuseArm(stats.MetricOf("p50"), record.Arm{Name: "a"}, record.Arm{Name: "base"}).None(); refused != want {
 			t.Errorf("a share of %v more: refused %v, want %v", share, refused, want)
 		}
@@ -78,7 +78,7 @@ func TestRequestsOfAPlan(t *testing.T) {
 		return record.Plan{Window: 2, Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "open", Rate: rate}}, {Name: "b", Clients: record.Clients{Loop: "open", Rate: 10 * rate}}}}
 	}
 	for rate, want := range map[float64]bool{RequestsFor(.5) / 2: true, 10.9: false, 11: true} {
-		if got := JudgedQuantiles(plan(rate))["p50"]; got != want {
+		if got := judgedQuantiles(plan(rate), nil)["p50"]; got != want {
 			t.Errorf("%v/s in windows of 2 s: judged %v, want %v", rate, got, want)
 		}
 	}
@@ -91,7 +91,7 @@ func TestRequestsOfAPlan(t *testing.T) {
 	closed := record.Plan{Window: 2, Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "closed"}}}}
 	for requests, want := range map[int]bool{21: false, 22: true} {
 		taken := windows{1: {"a": {Window: window.Window{Requests: requests}}}}
-		if got := carried(closed, taken)["p50"]; got != want {
+		if got := judgedQuantiles(closed, taken)["p50"]; got != want {
 			t.Errorf("a closed loop of %d requests: judged %v, want %v", requests, got, want)
 		}
 	}
@@ -112,7 +112,7 @@ func TestMostWindows(t *testing.T) {
 	r.Env.CPUs = 2
 	b := blocks{run: r, windows: windows{}}
 	for block := range 4 {
-		b.windows[block+1] = map[string]modelled{"pool": {Window: window.Window{Trial: record.Trial{Window: 1, Client: record.ClientSide{Steal: .1}}}}}
+		b.windows[block+1] = map[string]*modelled{"pool": {Window: window.Window{Trial: record.Trial{Window: 1, Client: record.ClientSide{Steal: .1}}}}}
 	}
 	if got := b.stolen(); math.Abs(got-.05) > 1e-12 {
 		t.Errorf("0.1 s of two CPUs' second stolen: %v, want 5 %%", got)
@@ -175,13 +175,13 @@ func TestWhatIsNotChecked(t *testing.T) {
 		arms := []record.PlanArm{{Name: "a", Mode: "pool", Role: record.Baseline}, {Name: "a'", Mode: "pool", Role: record.Copy}, {Name: "b", Mode: "pool"}}
 		b := blocks{valid: valid, windows: windows{}, run: record.Run{Plan: record.Plan{Arms: arms, Stamps: "full"}}}
 		for block := 1; block <= 2; block++ {
-			b.windows[block] = map[string]modelled{}
+			b.windows[block] = map[string]*modelled{}
 			for _, a := range arms {
 				w := window.Window{Phases: window.Phases{Stamped: true}, Trial: record.Trial{Client: record.ClientSide{Proof: &record.Proof{}}}}
 				if a.Name != "b" && block == 2 {
 					w.Trial.Server = server
 				}
-				b.windows[block][a.Name] = modelled{Window: w}
+				b.windows[block][a.Name] = &modelled{Window: w}
 			}
 		}
 		return b.notChecked()

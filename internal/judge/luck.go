@@ -92,12 +92,9 @@ func (b blocks) times(base, arm, metric, suffix string) (x, y []float64, off flo
 			}
 		}
 	}
-	luck := b.series(arm, luckOf+metric)
 	// Arms with the same load get the same arrivals in a block, so only the difference of their
 	// luck changes the ratio.
-	for i, l := range b.series(base, luckOf+metric) {
-		luck[i] -= l
-	}
+	luck := paired(b.series(base, luckOf+metric), b.series(arm, luckOf+metric), func(b, a float64) float64 { return a - b })
 	y, effect := stats.WithoutLuck(x, y, luck)
 	if effect > 0 {
 		off = meanErrors * effect / math.Sqrt(b.draws(arm, base))

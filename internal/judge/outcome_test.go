@@ -25,10 +25,10 @@ func plain(names []string, figures map[string]map[string][]float64) (blocks, []r
 		for metric, values := range figures[name] {
 			for i, v := range values {
 				if b.windows[i+1] == nil {
-					b.windows[i+1] = map[string]modelled{}
+					b.windows[i+1] = map[string]*modelled{}
 				}
-				if b.windows[i+1][name].Values == nil {
-					b.windows[i+1][name] = modelled{Window: window.Window{Values: map[string]float64{}}}
+				if b.windows[i+1][name] == nil {
+					b.windows[i+1][name] = &modelled{Window: window.Window{Values: map[string]float64{}}}
 				}
 				b.windows[i+1][name].Values[metric] = v
 				b.windows[i+1][name].Values[metric+window.FromSent] = v

@@ -10,7 +10,6 @@ import (
 	"schedlab/internal/expect"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
-	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
 
@@ -100,18 +99,18 @@ func jobs(t record.TrialRecord, perIter, beyond float64, c record.Clients) (all 
 
 // model returns a measured window with the figures of its twin, and its predictions. It does the
 // expensive part of judging: two replays of each window. Figures that the twin does not know are NaN.
-func model(measured window.Window, t record.TrialRecord, arm record.PlanArm, run record.Run) modelled {
-	w := modelled{Window: measured}
+func model(measured window.Window, t record.TrialRecord, arm record.PlanArm, run record.Run) *modelled {
+	w := &modelled{Window: measured}
 	for _, name := range []string{twinMean, twinOverhead, twinIdeal, twinP99, twinLoss, twinBeyond} {
 		w.Values[name] = math.NaN()
 	}
-	noteLuck(&w, queueing.Prediction{}, arm.Expected)
+	noteLuck(w, queueing.Prediction{}, arm.Expected)
 	st, _, why := TwinOf(arm)
 	if why.None() {
-		why = replay(&w, t, st, arm, run.Env)
+		why = replay(w, t, st, arm, run.Env)
 	}
 	w.noTwin = why
-	predict(&w, t, arm, run)
+	predict(w, t, arm, run)
 	return w
 }
 
@@ -200,7 +199,7 @@ func (b blocks) predictions(arm string) (all []record.Prediction) {
 		}
 		for _, metric := range expect.PredictedMetrics {
 			// A median over some blocks could not be compared with the measured one over all, so one NaN makes it NaN.
-			v := stats.Median(b.figures(arm, func(w modelled) float64 { return predictedFigure(w.predicted[name], metric) }))
+			v := medianOf(b.of(arm), func(w *modelled) float64 { return predictedFigure(w.predicted[name], metric) })
 			if !math.IsNaN(v) {
 				p.Values[metric] = v
 			}
@@ -403,7 +402,7 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 		return &record.Twin{Why: why}
 	}
 	// Interference is the rest that neither the demand nor the server's CPU time explains.
-	rest := b.figures(pa.Name, func(w modelled) float64 { return w.Values["good_mean"] - w.Values[twinMean] })
+	rest := figures(b.of(pa.Name), func(w *modelled) float64 { return w.Values["good_mean"] - w.Values[twinMean] })
 	spread := func(metric string) *record.Spread { return record.SpreadOf(b.series(pa.Name, metric)) }
 	tw := &record.Twin{
 		Note: note, Measured: spread("good_mean"), Mean: spread(twinMean), Interference: record.SpreadOf(rest),

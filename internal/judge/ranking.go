@@ -292,21 +292,15 @@ func conclude(r *record.Result) (winner string, a record.Conclusion) {
 			a.Reason = r.Verdicts[i].Reason
 		}
 	}
-	a.Starving = starving(r.Arms, a.Standings)
-	return winner, a
-}
-
-// starving returns the names of the arms that starved connections, unless an arm's standing says so already; the copy only
-// without its baseline.
-func starving(arms []record.Arm, standings []record.Standing) (names []string) {
-	for _, a := range arms {
-		told := a.Role == record.Copy && arms[0].Starves() ||
-			slices.ContainsFunc(standings, func(s record.Standing) bool { return s.Arm == a.Name && s.Rank == record.StarvesClients })
-		if a.Starves() && !told {
-			names = append(names, a.Name)
+	// Arms that starved connections, unless a standing says so already; the copy only without its baseline.
+	for _, arm := range r.Arms {
+		told := arm.Role == record.Copy && r.Arms[0].Starves() ||
+			slices.ContainsFunc(a.Standings, func(s record.Standing) bool { return s.Arm == arm.Name && s.Rank == record.StarvesClients })
+		if arm.Starves() && !told {
+			a.Starving = append(a.Starving, arm.Name)
 		}
 	}
-	return names
+	return winner, a
 }
 
 // goodput is the metric that decides where times cannot: an arm with a growing backlog has no times to compare.
@@ -356,21 +350,19 @@ func Outcome(r *record.Result, metric string) record.CellVerdict {
 // widest returns the verdict with the ratio farthest from 1 among the verdicts that count. If there is a winner,
 // verdicts that say so come first. It is the zero Verdict if none counts.
 func (f ranking) widest(verdicts []record.Verdict, asked func(record.Verdict) bool, winner string) (found record.Verdict) {
-	says := func(v record.Verdict) bool {
-		return v.Arm == winner && v.Better() || v.Baseline == winner && v.Worse()
+	says := func(v record.Verdict) int {
+		return stats.Count(v.Arm == winner && v.Better() || v.Baseline == winner && v.Worse())
 	}
+	width := func(v record.Verdict) float64 { return math.Abs(math.Log(v.Ratio)) } // half and double are equally wide
 	for _, v := range verdicts {
 		rank := f.ranks[slices.IndexFunc(f.arms, func(a record.Arm) bool { return a.Name == v.Arm })][0]
 		counts := asked(v) || v.Metric == goodput && (rank == record.KeepsUp || rank == record.FallsBehind)
 		if !counts || v.Verdict == stats.Refused {
 			continue
 		}
-		if found.Arm == "" || cmp.Or(stats.Count(says(v))-stats.Count(says(found)), cmp.Compare(width(v.Ratio), width(found.Ratio))) > 0 {
+		if found.Arm == "" || cmp.Or(says(v)-says(found), cmp.Compare(width(v), width(found))) > 0 {
 			found = v
 		}
 	}
 	return found
 }
-
-// width returns how far a ratio is from 1, in the logarithm. So half and double are equally wide.
-func width(ratio float64) float64 { return math.Abs(math.Log(ratio)) }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
+	"strings"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -15,24 +17,15 @@ import (
 // no server can change, so their times may be shown side by side even then; in a closed loop the clients' settings
 // themselves make the times (docs/decisions, 16).
 func Differing(a, b record.Clients) (keys []string) {
-	for _, k := range []struct {
-		name    string
-		differs bool
-	}{
-		{"loop", a.Loop != b.Loop},
-		{"arrivals", a.Arrivals != b.Arrivals},
-		{"rate", a.Rate != b.Rate},
-		{"keepalive", a.KeepAlive != b.KeepAlive},
-		// Without keep-alive the number of connections means something else.
-		{"connections", a.Connections != b.Connections && a.KeepAlive == b.KeepAlive},
-		{"idle", a.Idle != b.Idle},
-		{"think", a.Think != b.Think},
-		{"session", a.Session != b.Session},
-		{"pipeline", a.Pipeline != b.Pipeline},
-		{"timeout", a.Timeout != b.Timeout},
-	} {
-		if k.differs {
-			keys = append(keys, k.name)
+	own, other := reflect.ValueOf(a), reflect.ValueOf(b)
+	for i := range own.NumField() {
+		key, _, _ := strings.Cut(own.Type().Field(i).Tag.Get("json"), ",")
+		switch {
+		case own.Field(i).Equal(other.Field(i)):
+		case key == "engine" || key == "ramp": // how a load is sent and begins, which is not in the windows
+		case key == "connections" && a.KeepAlive != b.KeepAlive: // without keep-alive their number means something else
+		default:
+			keys = append(keys, key)
 		}
 	}
 	return keys
@@ -131,7 +124,7 @@ func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why record.Fact) {
 	both := !slices.ContainsFunc(arms, func(arm string) bool { return !mostly(arm) })
 	for _, block := range b.valid {
 		for _, arm := range arms {
-			w := b.windows[block][arm].Window
+			w := b.windows[block][arm]
 			// Without a good reply a quantile is about failures only, and two goodputs of 0 have no ratio.
 			if never := answeredNone(w); m.Quantile > 0 && never || m.Name == goodput && answeredLate(w) && (both || !mostly(arm)) {
 				return record.Fact{Code: causeNoReplies, Arm: arm, Metric: m.Name, Values: record.Values{
@@ -156,13 +149,18 @@ func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) (why record.Fact) 
 	if b.over[a.Name] || b.over[base.Name] {
 		return why
 	}
-	mix, other := b.statusMix(a.Name), b.statusMix(base.Name)
-	codes := maps.Clone(mix)
-	maps.Copy(codes, other)
+	codes := map[uint16]bool{}
+	for _, w := range slices.Concat(b.of(a.Name), b.of(base.Name)) {
+		for code := range w.Status {
+			codes[code] = true
+		}
+	}
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
-		if d := math.Abs(mix[code] - other[code]); d > statusLimit {
+		share := func(w *modelled) float64 { return w.Status[code] } // 0 where it is absent; status 0 is no answer
+		own, other := medianOf(b.of(a.Name), share), medianOf(b.of(base.Name), share)
+		if math.Abs(own-other) > statusLimit {
 			return record.Fact{Code: causeStatusMix, Arm: a.Name, Baseline: base.Name, Values: record.Values{
-				"status": float64(code), "arm": mix[code], "baseline": other[code],
+				"status": float64(code), "arm": own, "baseline": other,
 			}}
 		}
 	}
@@ -197,25 +195,6 @@ func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
 	return record.Fact{
 		Code: causeErrors, Values: record.Values{"limit_percent": 100 * errorLimit}, Names: record.Names{"mostly": common[0]}, Because: who,
 	}
-}
-
-// statusMix returns the ratio of each status among an arm's requests, the median over the valid blocks. Status 0 is no
-// answer. A status that is absent from a block has the ratio 0 there.
-func (b blocks) statusMix(arm string) map[uint16]float64 {
-	mix := map[uint16]float64{}
-	for _, block := range b.valid { // not by of and figures, which copy each window: every comparison asks for this
-		for code := range b.windows[block][arm].Status {
-			if _, known := mix[code]; known {
-				continue
-			}
-			var ratios []float64
-			for _, block := range b.valid {
-				ratios = append(ratios, b.windows[block][arm].Status[code])
-			}
-			mix[code] = stats.Median(ratios)
-		}
-	}
-	return mix
 }
 
 // refuseMetric returns the reason against one metric of an arm; no fact if there is none.
@@ -260,8 +239,8 @@ func (b blocks) windowFor(m stats.Metric, least float64) (would record.WouldDo) 
 // a request from before the window. It is false if the connections are not known.
 func (b blocks) starvesTooMany(arm string) bool {
 	if p := planned(b.run.Plan, arm); p != nil && !p.Clients.Closed() {
-		share := func(w modelled) float64 { return float64(w.Unclocked) / float64(max(w.Asked, 1)) }
-		return stats.Median(b.figures(arm, share)) > starvedLimit
+		share := func(w *modelled) float64 { return float64(w.Unclocked) / float64(max(w.Asked, 1)) }
+		return medianOf(b.of(arm), share) > starvedLimit
 	}
 	starved, served := stats.Median(b.series(arm, "starved")), stats.Median(b.series(arm, "served"))
 	return starved/(starved+served) > starvedLimit // NaN, of unknown ones or of none, is not

@@ -87,7 +87,7 @@ func TestStarvedClosedLoopHasNoTimes(t *testing.T) {
 		b := blocks{
 			run:     record.Run{Plan: record.Plan{Window: 1, Arms: []record.PlanArm{{Name: "pool", Clients: record.Clients{Loop: c.loop}}}}},
 			judged:  map[string]bool{"p50": true},
-			windows: map[int]map[string]modelled{1: {"pool": {Window: window.Window{Values: map[string]float64{"starved": c.starved, "served": 200 - c.starved}}}}},
+			windows: map[int]map[string]*modelled{1: {"pool": {Window: window.Window{Values: map[string]float64{"starved": c.starved, "served": 200 - c.starved}}}}},
 			valid:   []int{1}, over: map[string]bool{},
 		}
 		for metric, times := range map[string]bool{"p50": true, "mean": true, "goodput": false, "cpu_per_request": false} {

@@ -410,6 +410,7 @@ func TestGoodputOfAFailingArmIsAwaited(t *testing.T) {
 	t.Parallel()
 	for errors, want := range map[float64]bool{errorLimit: false, .3: true} {
 		g := judgement{blocks: of(map[string]float64{"errors": errors})}
+		g.windows[1]["base"] = &modelled{}
 		if got := g.awaited(record.Verdict{Metric: goodput, Arm: "a", Baseline: "base"}); got != want {
 			t.Errorf("%v of its requests fail: awaited %v, want %v", errors, got, want)
 		}

@@ -69,9 +69,9 @@ func TestTheWindowAsALoad(t *testing.T) {
 	run := record.Run{Env: record.Env{ItersPerUsec: 1}, Plan: record.Plan{Predict: []string{"ps"}}}
 	station := &record.Station{Kind: "pool", Workers: 1, Cores: 1}
 	predicts := func(edit func(*modelled, *record.PlanArm, *record.Run)) map[string]queueing.Prediction {
-		w, arm, own := modelled{Window: window.Window{Values: map[string]float64{"cpu_per_request": .001}}}, record.PlanArm{Station: station}, run
-		edit(&w, &arm, &own)
-		predict(&w, trial, arm, own)
+		w, arm, own := &modelled{Window: window.Window{Values: map[string]float64{"cpu_per_request": .001}}}, record.PlanArm{Station: station}, run
+		edit(w, &arm, &own)
+		predict(w, trial, arm, own)
 		return w.predicted
 	}
 	p := predicts(func(*modelled, *record.PlanArm, *record.Run) {})["ps"]
@@ -157,8 +157,8 @@ func TestReplaysThatCannotBe(t *testing.T) {
 		"demand unknown":            {trial(10, 500, .01), 0, twinCPUUnknown},
 		"no reply":                  {trial(0, 500, .01), 1, twinCostUnknown},
 	} {
-		w := modelled{Window: window.Window{Values: map[string]float64{}}}
-		why := replay(&w, c.t, record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn}, record.PlanArm{}, record.Env{ItersPerUsec: c.iters})
+		w := &modelled{Window: window.Window{Values: map[string]float64{}}}
+		why := replay(w, c.t, record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn}, record.PlanArm{}, record.Env{ItersPerUsec: c.iters})
 		if why.Code != c.want {
 			t.Errorf("%s: %+v, want %q", name, why, c.want)
 		}

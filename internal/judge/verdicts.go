@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -52,11 +53,14 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 			return v.Metric == metric && v.Arm == arm && (v.Low > 1 || v.High > 0 && v.High < 1)
 		})
 	}
+	judged := func(c stats.Comparison, base, arm record.Arm) record.Verdict {
+		return verdict(c, base, arm, b.against(c, base, arm, b.refusePair(c.Metric, base, arm), rulers[c.Metric.Name]))
+	}
 	for i, a := range arms[2:] {
 		against := arms[reference(b.run.Plan.Arms, i+2)]
 		for _, m := range stats.Metrics() {
 			c := b.compared(m, against.Name, a.Name, stats.Primaries()*challengers)
-			said := verdict(c, against, a, b.against(c, against, a, b.refusePair(m, against, a), rulers[m.Name]))
+			said := judged(c, against, a)
 			if said.Verdict != stats.Refused {
 				said.Plain = b.withLuck(c, against.Name, a.Name, stats.Primaries()*challengers)
 			}
@@ -70,7 +74,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 				if c.Decision.Differs() && !differs(m.Name, a.Name) && !differs(m.Name, other.Name) {
 					c = b.compared(m, other.Name, a.Name, spareShares(challengers))
 				}
-				v.duels = append(v.duels, verdict(c, other, a, b.against(c, other, a, b.refusePair(m, other, a), rulers[m.Name])))
+				v.duels = append(v.duels, judged(c, other, a))
 			}
 		}
 	}
@@ -369,11 +373,18 @@ func (c checkedVerdict) calm(d disturbance) (median float64, ok bool) {
 	if len(sum) == 0 || slices.Max(sum) == slices.Min(sum) {
 		return 0, false
 	}
-	var half []float64
-	for _, i := range stats.Lowest(sum, (len(sum)+1)/2) {
-		half = append(half, c.x[i])
+	half := ascending(sum)[:(len(sum)+1)/2]
+	return medianOf(half, func(i int) float64 { return c.x[i] }), true
+}
+
+// ascending returns the indices of x in the order of its values. Equal values keep their order.
+func ascending(x []float64) []int {
+	places := make([]int, len(x))
+	for i := range places {
+		places[i] = i
 	}
-	return stats.Median(half), true
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	return places
 }
 
 // drifts reports whether the ratios drift during the run so far that its two halves contradict each other. first and last are

@@ -255,11 +255,11 @@ func TestBlocksWithoutErrors(t *testing.T) {
 	b := blocks{windows: windows{}}
 	var said checkedVerdict
 	for i, errors := range [][2]float64{{0, 0}, {.01, 0}, {0, .01}, {errorLimit, 0}, {0, errorLimit / 2}} {
-		of := func(v float64) modelled {
-			return modelled{Window: window.Window{Values: map[string]float64{"errors": v}}}
+		of := func(v float64) *modelled {
+			return &modelled{Window: window.Window{Values: map[string]float64{"errors": v}}}
 		}
 		b.valid, said.x = append(b.valid, i+1), append(said.x, float64(i))
-		b.windows[i+1] = map[string]modelled{"a": of(errors[0]), "b": of(errors[1])}
+		b.windows[i+1] = map[string]*modelled{"a": of(errors[0]), "b": of(errors[1])}
 	}
 	if clean, failing := b.without(said, "a", "b"); !slices.Equal(clean, []float64{0, 3, 4}) || failing != 2 {
 		t.Errorf("got the blocks %v and %d left out, want 0, 3 and 4, and 2", clean, failing)

@@ -13,8 +13,6 @@ func TestApproximationsMeetWhatTheyGeneralize(t *testing.T) {
 	}
 	near(t, "D/D/1 never waits", AllenCunneen(0.99, 1, 1, 0, 0), 1, exact)
 	near(t, "M/D/4 waits half as long", AllenCunneen(3.2, 1, 4, 1, 0), 1+0.7455/2, printed)
-	near(t, "negative variability", AllenCunneen(0.5, 1, 1, -1, 0), nan, 0)
-	near(t, "no variability known", AllenCunneen(0.5, 1, 2, nan, 0), nan, 0)
 }
 
 func TestRoundRobin(t *testing.T) {
@@ -25,7 +23,6 @@ func TestRoundRobin(t *testing.T) {
 	near(t, "E_2/M/1", RoundRobin(1, 1, 2), 1/(1-sigma), 1e-9)
 	near(t, "no arrivals", RoundRobin(0, 2, 3), 2, 1e-9)
 	near(t, "saturated", RoundRobin(3, 1, 3), inf, 0)
-	near(t, "no worker", RoundRobin(1, 1, 0), nan, 0)
 	for _, c := range []int{2, 4, 16} {
 		lambda := 0.8 * float64(c)
 		one, dealt, random := MMc(lambda, 1, c), RoundRobin(lambda, 1, c), MMc(0.8, 1, 1)

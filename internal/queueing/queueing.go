@@ -16,8 +16,9 @@
 //	scv      C² = variance/mean² of the demand: 0 constant, 1 exponential
 //	ca2      the same of the gaps between arrivals: 0 even, 1 Poisson
 //
-// A queue with rho >= 1 has no steady state and its response time is +Inf. Arguments without
-// meaning (a rate below 0, no service time, no server) give NaN.
+// A queue with rho >= 1 has no steady state and its response time is +Inf. For arguments without
+// meaning (a rate below 0, no service time, no server) [Predict] has no figure, and [MMc], [Little]
+// and [Asymptotic] give NaN. The other formulas expect arguments with a meaning.
 package queueing
 
 import "math"
@@ -79,9 +80,6 @@ func Asymptotic(clients int, total, longest, think float64) (mostX, leastT float
 // chapter 3). It depends on the demand's mean alone and costs one step per
 // server. No server loses everything: B(0) = 1.
 func ErlangB(servers int, load float64) float64 {
-	if servers < 0 || !(load >= 0) || math.IsInf(load, 1) {
-		return math.NaN()
-	}
 	b := 1.0
 	for k := range servers {
 		b = load * b / (float64(k+1) + load*b)
@@ -96,14 +94,10 @@ func ErlangB(servers int, load float64) float64 {
 //
 // (Erlang's second formula, 1917). It is 1 at and beyond saturation.
 func ErlangC(servers int, load float64) float64 {
-	b := ErlangB(servers, load)
-	switch {
-	case servers < 1 || math.IsNaN(b):
-		return math.NaN()
-	case load >= float64(servers):
+	b, rho := ErlangB(servers, load), load/float64(servers)
+	if rho >= 1 {
 		return 1
 	}
-	rho := load / float64(servers)
 	return b / (1 - rho*(1-b))
 }
 
@@ -146,9 +140,6 @@ type Bounded struct {
 // (Kleinrock, Queueing Systems, volume 1, 1975, chapter 3; T by Little's law).
 // Without arrivals the response time is service, as in an empty queue.
 func MMcK(lambda, service float64, servers, places int) Bounded {
-	if !meaningful(lambda, service) || servers < 1 || places < 1 {
-		return Bounded{Loss: math.NaN(), Throughput: math.NaN(), Response: math.NaN()}
-	}
 	if lambda == 0 {
 		return Bounded{Response: service}
 	}
@@ -171,9 +162,6 @@ func MMcK(lambda, service float64, servers, places int) Bounded {
 //
 // With wait 0 it is [ErlangC]; at and beyond saturation it is 1.
 func MMcWait(lambda, service float64, servers int, wait float64) float64 {
-	if !meaningful(lambda, service) || !(wait >= 0) {
-		return math.NaN()
-	}
 	load := lambda * service
 	return ErlangC(servers, load) * math.Exp(-max(0, float64(servers)-load)*wait/service)
 }
@@ -186,10 +174,7 @@ func MMcWait(lambda, service float64, servers int, wait float64) float64 {
 // (Kleinrock, Queueing Systems, volume 1, 1975, chapter 5.)
 func MMcTail(lambda, service float64, servers int, response float64) float64 {
 	load := lambda * service
-	switch {
-	case !meaningful(lambda, service) || servers < 1 || !(response >= 0):
-		return math.NaN()
-	case load >= float64(servers):
+	if load >= float64(servers) {
 		return 1
 	}
 	b, t := float64(servers)-1-load, response/service
@@ -269,7 +254,7 @@ func tailMMcK(lambda, service float64, servers, places int, response bool) func(
 // foundMMcK returns the probabilities that a request that is let in finds n present, n =
 // 0..places-1.
 func foundMMcK(load float64, servers, places int) []float64 {
-	found := make([]float64, max(places, 0)) // first as logarithms: a long queue overflows
+	found := make([]float64, places) // first as logarithms: a long queue overflows
 	most, sum := 0.0, 0.0
 	for n := 1; n < places; n++ {
 		found[n] = found[n-1] + math.Log(load/float64(min(n, servers)))
@@ -336,9 +321,6 @@ func last(low, high, precision float64, is func(x float64) bool) float64 {
 // too it is the exact formula of Pollaczek (1930) and Khinchine (1932) for M/G/1, a pool of one worker
 // or an event loop that runs its handlers inline: lower than processor sharing where Cs² < 1.
 func AllenCunneen(lambda, service float64, servers int, ca2, scv float64) float64 {
-	if !(ca2 >= 0 && scv >= 0) {
-		return math.NaN()
-	}
 	markov := MMc(lambda, service, servers)
 	if math.IsInf(markov, 1) {
 		return markov
@@ -357,10 +339,7 @@ func AllenCunneen(lambda, service float64, servers int, ca2, scv float64) float6
 // server at lambda/c. The part above MMc is head-of-line blocking.
 func RoundRobin(lambda, service float64, servers int) float64 {
 	c := float64(servers)
-	switch {
-	case !meaningful(lambda, service) || servers < 1:
-		return math.NaN()
-	case lambda*service >= c:
+	if lambda*service >= c {
 		return math.Inf(1)
 	}
 	deals := func(sigma float64) float64 { return math.Pow(lambda/(lambda+(1-sigma)/service), c) }

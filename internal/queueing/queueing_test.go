@@ -46,7 +46,6 @@ func TestMG1(t *testing.T) {
 		{2, 1, 1, inf, 0},
 		{-1, 1, 1, nan, 0},
 		{0.5, 0, 1, nan, 0},
-		{0.5, 1, -1, nan, 0},
 		{nan, 1, 1, nan, 0},
 	} {
 		near(t, fmt.Sprintf("M/G/1(%v, %v, %v)", tt.lambda, tt.service, tt.scv), mg1(tt.lambda, tt.service, tt.scv), tt.want, tt.tol)
@@ -80,10 +79,6 @@ func TestErlang(t *testing.T) {
 		{4, 0, 0, 0},
 		{4, 4, 0.310680, 1},
 		{4, 40, 0.902702, 1},
-		{0, 3, 1, nan},
-		{-1, 3, nan, nan},
-		{2, -1, nan, nan},
-		{2, inf, nan, nan},
 	} {
 		near(t, fmt.Sprintf("ErlangB(%d, %v)", tt.servers, tt.load), ErlangB(tt.servers, tt.load), tt.b, printed)
 		near(t, fmt.Sprintf("ErlangC(%d, %v)", tt.servers, tt.load), ErlangC(tt.servers, tt.load), tt.c, printed)
@@ -162,11 +157,6 @@ func TestMMcKStaysFinite(t *testing.T) {
 	}
 	if got, want := MMcK(0, 3, 2, 5), (Bounded{Response: 3}); got != want {
 		t.Errorf("without arrivals: got %+v, want %+v", got, want)
-	}
-	for _, got := range []Bounded{MMcK(1, 1, 0, 5), MMcK(1, 1, 1, 0), MMcK(-1, 1, 1, 1), MMcK(1, nan, 1, 1)} {
-		if !math.IsNaN(got.Loss) || !math.IsNaN(got.Throughput) || !math.IsNaN(got.Response) {
-			t.Errorf("meaningless arguments: got %+v, want NaN", got)
-		}
 	}
 }
 

@@ -107,18 +107,42 @@ func CorrelationTime(x []float64) float64 {
 // the American Statistical Association 63, 1968). It leaves out pairs with equal x, and pairs with x closer together than the
 // ratio apart of the larger x. It returns 0 if no pair is left.
 func TheilSen(x, y []float64, apart float64) float64 {
-	var slopes []float64
+	return medianSlope(slopes(x, y, apart), -1)
+}
+
+// A slope of the line through points i and k.
+type slope struct {
+	value float64
+	i, k  int
+}
+
+// slopes returns the slopes of all pairs of points that [TheilSen] takes, ascending.
+func slopes(x, y []float64, apart float64) (all []slope) {
 	for i := range x {
 		for k := range i {
 			if dx := x[i] - x[k]; dx != 0 && math.Abs(dx) > apart*max(x[i], x[k]) {
-				slopes = append(slopes, (y[i]-y[k])/dx)
+				all = append(all, slope{(y[i] - y[k]) / dx, i, k})
 			}
 		}
 	}
-	if len(slopes) == 0 {
+	slices.SortFunc(all, func(a, b slope) int { return cmp.Compare(a.value, b.value) })
+	return all
+}
+
+// medianSlope returns the median of ascending slopes without the pairs of one point; 0 if none is left. A point of -1 leaves
+// out none.
+func medianSlope(sorted []slope, without int) float64 {
+	left := make([]float64, 0, len(sorted))
+	for _, s := range sorted {
+		if s.i != without && s.k != without {
+			left = append(left, s.value)
+		}
+	}
+	if len(left) == 0 {
 		return 0
 	}
-	return Median(slopes)
+	lower, upper := middle(left)
+	return lower/2 + upper/2
 }
 
 // RankCorrelation returns Spearman's rank correlation of x and y, slices of the same length, in -1..1. p is the
@@ -140,16 +164,6 @@ func RankCorrelation(x, y []float64) (rho, p float64) {
 		return rho, 1
 	}
 	return rho, edgeworthP(rho, len(a))
-}
-
-// Lowest returns the indices of the n smallest values of x, ascending by value. Equal values keep their order.
-func Lowest(x []float64, n int) []int {
-	places := make([]int, len(x))
-	for i := range places {
-		places[i] = i
-	}
-	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
-	return places[:min(max(n, 0), len(x))]
 }
 
 // StudentT returns the 97.5 % quantile of Student's distribution with this number of degrees of
@@ -201,38 +215,6 @@ func Jain(x []float64) float64 {
 	return sum * sum / (float64(len(x)) * squares)
 }
 
-// slopesWithout returns for each point [TheilSen] of all other points, with nothing else left out. It sorts the slopes of all
-// pairs once and then skips the pairs of each point in turn.
-func slopesWithout(x, y []float64) []float64 {
-	type pair struct {
-		slope float64
-		i, k  int
-	}
-	var pairs []pair // ascending by slope
-	for i := range x {
-		for k := range i {
-			if dx := x[i] - x[k]; dx != 0 {
-				pairs = append(pairs, pair{(y[i] - y[k]) / dx, i, k})
-			}
-		}
-	}
-	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.slope, b.slope) })
-	medians, left := make([]float64, len(x)), make([]float64, 0, len(pairs))
-	for point := range x {
-		left = left[:0]
-		for _, p := range pairs {
-			if p.i != point && p.k != point {
-				left = append(left, p.slope)
-			}
-		}
-		if len(left) > 0 {
-			lower, upper := middle(left)
-			medians[point] = lower/2 + upper/2
-		}
-	}
-	return medians
-}
-
 const (
 	// mostSlope bounds how much of the luck is taken out: a queue that is busier than its model follows the model's times by
 	// more than one to one, but not by more than two.
@@ -265,9 +247,9 @@ func WithoutLuck(base, arm, luck []float64) (clean []float64, effect float64) {
 	}
 	var squares float64
 	var left []float64 // ln(arm/base) without luck
-	slopes := slopesWithout(luck, d)
+	sorted := slopes(luck, d, 0)
 	for i, l := range luck {
-		taken := l * min(max(slopes[i], 0), mostSlope)
+		taken := l * min(max(medianSlope(sorted, i), 0), mostSlope)
 		squares += taken * taken
 		left = append(left, d[i]-taken)
 	}

@@ -308,16 +308,6 @@ func TestRankCorrelation(t *testing.T) {
 	}
 }
 
-func TestLowest(t *testing.T) {
-	t.Parallel()
-	x := []float64{3, 1, 2, 1}
-	for n, want := range map[int][]int{-1: {}, 0: {}, 2: {1, 3}, 3: {1, 3, 2}, 9: {1, 3, 2, 0}} {
-		if got := Lowest(x, n); !slices.Equal(got, want) {
-			t.Errorf("the lowest %d: %v, want %v", n, got, want)
-		}
-	}
-}
-
 // It is Pearson's correlation of the ranks, equal values sharing their mean rank.
 func TestRankCorrelationIsThatOfTheRanks(t *testing.T) {
 	t.Parallel()
@@ -372,11 +362,11 @@ func TestSlopesWithoutAPoint(t *testing.T) {
 					x[len(x)-1], y[len(y)-1] = math.Round(x[len(x)-1]), math.Round(y[len(y)-1])
 				}
 			}
-			got := slopesWithout(x, y)
+			sorted := slopes(x, y, 0)
 			for i := range x {
 				want := TheilSen(slices.Delete(slices.Clone(x), i, i+1), slices.Delete(slices.Clone(y), i, i+1), 0)
-				if got[i] != want {
-					t.Errorf("%d points, coarse %v, without %d: slope %v, want %v", n, coarse, i, got[i], want)
+				if got := medianSlope(sorted, i); got != want {
+					t.Errorf("%d points, coarse %v, without %d: slope %v, want %v", n, coarse, i, got, want)
 				}
 			}
 		}

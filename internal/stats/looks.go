@@ -34,9 +34,6 @@ func LookRank(n int, alpha float64) int {
 // block has the arm once and the baseline bases times. If all are alike, each order of them is as likely, so how many of a
 // block's ratios are below 1 is any of 0 to bases with the same probability: with one base a fair coin.
 func spend(alpha float64, bases int) (ranks [len(looks)]int, spent float64) {
-	if !(alpha > 0) {
-		return ranks, 0
-	}
 	q := make([]float64, bases*lastLook+1)
 	q[0] = 1
 	look := 0

@@ -74,9 +74,6 @@ func Count(is bool) int {
 // Statistics, 2003, section 7.1). It is 0 when n values are too few for any interval at alpha, and never beyond
 // the middle rank (n+1)/2.
 func IntervalRank(n int, alpha float64) int {
-	if n < 1 || !(alpha > 0) {
-		return 0
-	}
 	limit := alpha * (1 + rounding)
 	cdf := 0.0 // P(Bin(n, 1/2) <= k)
 	for k := range (n + 1) / 2 {

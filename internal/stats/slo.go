@@ -1,8 +1,10 @@
 package stats
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,52 +45,38 @@ func ParseSLO(text string) (SLO, error) {
 	return slo, nil
 }
 
-// promises maps each metric of a term to how its limit is written and read; a quantile's is like the mean's.
-var promises = map[string]struct {
-	example string
-	read    func(limit string) (float64, error)
-}{"mean": {"10ms", parseTime}, "errors": {"0.1%", parseRatio}, "goodput": {"500/s", parseRate}}
+// termText matches a term: its metric, the percentage of a quantile, the comparison and the limit.
+var termText = regexp.MustCompile(`^(p([0-9.]+)|mean|errors|goodput)\s*(<=|>=)\s*(.*)$`)
 
-func parseTerm(text string) (Term, error) {
-	at := strings.IndexAny(text, "<>=")
-	if at < 0 {
-		return Term{}, fmt.Errorf(`no comparison: write a metric, <= or >=, and a limit, as in "p99<=10ms"`)
+func parseTerm(text string) (t Term, err error) {
+	parts := termText.FindStringSubmatch(text)
+	if parts == nil || (parts[1] == "goodput") != (parts[3] == ">=") {
+		return t, errors.New(`write a quantile (p50, p99, p99.9), mean or errors with <=, or goodput with >=, and a limit, as in "p99<=10ms"`)
 	}
-	t := Term{Metric: strings.TrimSpace(text[:at])}
-	t.AtLeast = t.Metric == "goodput"
-	want := "<="
-	if t.AtLeast {
-		want = ">="
-	}
-	promise, known := promises[t.Metric]
-	var err error
-	if percent, isQuantile := strings.CutPrefix(t.Metric, "p"); isQuantile {
+	t.Metric, t.AtLeast = parts[1], parts[3] == ">="
+	if percent := parts[2]; percent != "" {
 		t.Quantile, err = hundredth(percent)
 		if err != nil || t.Quantile <= 0 || t.Quantile >= 1 || len(percent) > mostDigits {
-			return Term{}, fmt.Errorf("%q is not a quantile: p and a percentage above 0 and below 100, as in p99 or p99.9", t.Metric)
+			return t, fmt.Errorf("%q is not a quantile: p and a percentage above 0 and below 100, as in p99 or p99.9", t.Metric)
 		}
 		t.Metric = "p" + percentage(t.Quantile)
-		promise, known = promises["mean"], true
 	}
-	if !known {
-		return Term{}, fmt.Errorf("unknown metric %q: use a quantile (p50, p99, p99.9), mean, errors or goodput", t.Metric)
+	read := parseTime
+	switch t.Metric {
+	case "errors":
+		read = parseRatio
+	case "goodput":
+		read = parseRate
 	}
-	limit, found := strings.CutPrefix(text[at:], want)
-	if !found {
-		return Term{}, fmt.Errorf("%s is promised with %s, as in %q", t.Metric, want, t.Metric+want+promise.example)
-	}
-	t.Limit, err = promise.read(strings.TrimSpace(limit))
+	t.Limit, err = read(parts[4])
 	return t, err
 }
 
 // parseTime reads a time with a unit, above 0 and at most mostSLO, in seconds.
 func parseTime(text string) (float64, error) {
 	d, err := time.ParseDuration(text)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a time: use a number and a unit, as in 10ms or 1.5s", text)
-	}
-	if d <= 0 || d > mostSLO {
-		return 0, fmt.Errorf("a time of %s: use one above 0 and at most %v", text, mostSLO)
+	if err != nil || d <= 0 || d > mostSLO {
+		return 0, fmt.Errorf("%q is not a time above 0 and at most %v: use a number and a unit, as in 10ms or 1.5s", text, mostSLO)
 	}
 	return d.Seconds(), nil
 }

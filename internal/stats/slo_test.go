@@ -37,24 +37,24 @@ func TestParseSLO(t *testing.T) {
 func TestParseSLOErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"":                   `parsing SLO term "": no comparison: write a metric, <= or >=, and a limit, as in "p99<=10ms"`,
-		"p99=10ms":           `parsing SLO term "p99=10ms": p99 is promised with <=, as in "p99<=10ms"`,
-		"p99<10ms":           `parsing SLO term "p99<10ms": p99 is promised with <=, as in "p99<=10ms"`,
-		"p99>=10ms":          `parsing SLO term "p99>=10ms": p99 is promised with <=, as in "p99<=10ms"`,
-		"goodput<=5":         `parsing SLO term "goodput<=5": goodput is promised with >=, as in "goodput>=500/s"`,
+		"":                   `parsing SLO term "": write a quantile (p50, p99, p99.9), mean or errors with <=, or goodput with >=, and a limit, as in "p99<=10ms"`,
+		"p99=10ms":           `parsing SLO term "p99=10ms": write a quantile (p50, p99, p99.9), mean or errors with <=, or goodput with >=, and a limit, as in "p99<=10ms"`,
+		"p99<10ms":           `parsing SLO term "p99<10ms": write a quantile (p50, p99, p99.9), mean or errors with <=, or goodput with >=, and a limit, as in "p99<=10ms"`,
+		"p99>=10ms":          `parsing SLO term "p99>=10ms": write a quantile (p50, p99, p99.9), mean or errors with <=, or goodput with >=, and a limit, as in "p99<=10ms"`,
+		"goodput<=5":         `parsing SLO term "goodput<=5": write a quantile (p50, p99, p99.9), mean or errors with <=, or goodput with >=, and a limit, as in "p99<=10ms"`,
 		"p100<=1s":           `parsing SLO term "p100<=1s": "p100" is not a quantile: p and a percentage above 0 and below 100, as in p99 or p99.9`,
-		"p-1<=1s":            `parsing SLO term "p-1<=1s": "p-1" is not a quantile: p and a percentage above 0 and below 100, as in p99 or p99.9`,
-		"p99<=10":            `parsing SLO term "p99<=10": "10" is not a time: use a number and a unit, as in 10ms or 1.5s`,
-		"mean<=-1s":          `parsing SLO term "mean<=-1s": a time of -1s: use one above 0 and at most 24h0m0s`,
-		"mean<=25h":          `parsing SLO term "mean<=25h": a time of 25h: use one above 0 and at most 24h0m0s`,
+		"p-1<=1s":            `parsing SLO term "p-1<=1s": write a quantile (p50, p99, p99.9), mean or errors with <=, or goodput with >=, and a limit, as in "p99<=10ms"`,
+		"p99<=10":            `parsing SLO term "p99<=10": "10" is not a time above 0 and at most 24h0m0s: use a number and a unit, as in 10ms or 1.5s`,
+		"mean<=-1s":          `parsing SLO term "mean<=-1s": "-1s" is not a time above 0 and at most 24h0m0s: use a number and a unit, as in 10ms or 1.5s`,
+		"mean<=25h":          `parsing SLO term "mean<=25h": "25h" is not a time above 0 and at most 24h0m0s: use a number and a unit, as in 10ms or 1.5s`,
 		"errors<=2":          `parsing SLO term "errors<=2": "2" is not a share of requests: use a percentage from 0% to 100%, or a ratio from 0 to 1`,
 		"errors<=NaN":        `parsing SLO term "errors<=NaN": "NaN" is not a share of requests: use a percentage from 0% to 100%, or a ratio from 0 to 1`,
 		"goodput>=0":         `parsing SLO term "goodput>=0": "0" is not a rate: use a number above 0, as in 500/s`,
 		"p99<=1s,p99.0<=2s":  `parsing SLO term "p99.0<=2s": p99 has a limit already; give each metric once`,
-		"<=1s":               `parsing SLO term "<=1s": unknown metric "": use a quantile (p50, p99, p99.9), mean, errors or goodput`,
-		"latency<=1s":        `parsing SLO term "latency<=1s": unknown metric "latency": use a quantile (p50, p99, p99.9), mean, errors or goodput`,
-		"p99<=1s,":           `parsing SLO term "": no comparison: write a metric, <= or >=, and a limit, as in "p99<=10ms"`,
-		"p99<=10ms errors<=": `parsing SLO term "p99<=10ms errors<=": "10ms errors<=" is not a time: use a number and a unit, as in 10ms or 1.5s`,
+		"<=1s":               `parsing SLO term "<=1s": write a quantile (p50, p99, p99.9), mean or errors with <=, or goodput with >=, and a limit, as in "p99<=10ms"`,
+		"latency<=1s":        `parsing SLO term "latency<=1s": write a quantile (p50, p99, p99.9), mean or errors with <=, or goodput with >=, and a limit, as in "p99<=10ms"`,
+		"p99<=1s,":           `parsing SLO term "": write a quantile (p50, p99, p99.9), mean or errors with <=, or goodput with >=, and a limit, as in "p99<=10ms"`,
+		"p99<=10ms errors<=": `parsing SLO term "p99<=10ms errors<=": "10ms errors<=" is not a time above 0 and at most 24h0m0s: use a number and a unit, as in 10ms or 1.5s`,
 	} {
 		if slo, err := ParseSLO(text); err == nil || err.Error() != want {
 			t.Errorf("ParseSLO(%q) = %v\n got %v\nwant %s", text, slo, err, want)

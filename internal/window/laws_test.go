@@ -10,8 +10,48 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
-	"schedlab/internal/window/closedloop"
 )
+
+// looping describes N clients that wait for their replies. Each waits Took seconds for its reply and then pauses for Pause
+// seconds. The first Starved of them have waited since the warm-up.
+type looping struct {
+	N           int
+	Took, Pause float64
+	Starved     int
+	Stall       float64 // seconds into the window from which on no reply comes within it; 0: never
+}
+
+// window returns a trial with one second of warm-up and a window of one second, and its clients.
+// The clients begin spread over one cycle.
+func (l looping) window() (record.TrialRecord, record.Clients) {
+	t := record.TrialRecord{Trial: record.Trial{Warmup: 1, Window: 1, Server: record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}}}
+	pending := &t.Client.Pending
+	if l.Stall == 0 {
+		l.Stall = math.Inf(1)
+	}
+	for i := range l.N {
+		answers := uint32(0)
+		if i < l.Starved {
+			pending.Add(record.Pending{Requests: 1, Early: 1})
+		} else {
+			at := (l.Took + l.Pause) * float64(i) / float64(l.N)
+			for ; at < 2 && at+l.Took < 1+l.Stall; at += l.Took + l.Pause {
+				if done := at + l.Took; done >= 2 {
+					break
+				} else if done >= 1 {
+					answers++
+					t.Requests = append(t.Requests, record.Request{Scheduled: int64(at * 1e9), Sent: int64(at * 1e9), Done: int64(done * 1e9), Status: 200})
+				}
+			}
+			if at < 2 && at+l.Took >= 2 || at+l.Took >= 1+l.Stall && at < 2 {
+				pending.Add(record.Pending{Requests: 1, Time: 2 - at, Squares: (2 - at) * (2 - at)})
+			}
+		}
+		t.Client.ConnAnswers = append(t.Client.ConnAnswers, answers)
+	}
+	t.Client.Asked, t.Client.Starved = l.N, l.Starved
+	return t, record.Clients{Loop: "closed", Connections: l.N, KeepAlive: true, Think: l.Pause}
+}
 
 // The laws of a closed loop hold with requests at the window's ends as long as they
 // are, so that they can fail however many clients there are and however few cycles.
@@ -19,25 +59,25 @@ func TestClosedLaws(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
-		loop  closedloop.Clients
+		loop  looping
 		think float64 // that the record tells of
 		edit  func(*record.Trial, *record.Clients)
 		broke string
 	}{
-		{"no pause", closedloop.Clients{N: 8, Took: .005}, 0, nil, ""},
-		{"a pause", closedloop.Clients{N: 8, Took: .005, Pause: .02}, .02, nil, ""},
-		{"a pause not told", closedloop.Clients{N: 8, Took: .005, Pause: .02}, 0, nil, LawInteractive},
-		{"a short one not told", closedloop.Clients{N: 8, Took: .005, Pause: .001}, 0, nil, LawInteractive},
-		{"starved clients", closedloop.Clients{N: 8, Took: .005, Starved: 6}, 0, nil, ""},
-		{"thousands of clients, three cycles", closedloop.Clients{N: 4096, Took: .3}, 0, nil, ""},
-		{"the same, and the load late for a tenth", closedloop.Clients{N: 4096, Took: .3, Pause: .033}, 0, nil, LawInteractive},
-		{"clients that never came", closedloop.Clients{N: 4096, Took: .3}, 0, func(_ *record.Trial, c *record.Clients) { c.Connections = 5000 }, LawInteractive},
-		{"paced", closedloop.Clients{N: 8, Took: .005, Pause: .02}, 0, func(_ *record.Trial, c *record.Clients) { c.Rate = 320 }, ""},
-		{"a pipeline that is never full", closedloop.Clients{N: 8, Took: .005, Pause: .001}, 0, func(_ *record.Trial, c *record.Clients) { c.Connections, c.Pipeline = 4, 2 }, ""},
-		{"a server that stops", closedloop.Clients{N: 64, Took: .001, Stall: .8}, 0, nil, LawLittle},
-		{"requests that are lost", closedloop.Clients{N: 8, Took: .005}, 0, func(t *record.Trial, _ *record.Clients) { t.Client.Proof = &record.Proof{Sent: 1} }, LawFlow},
+		{"no pause", looping{N: 8, Took: .005}, 0, nil, ""},
+		{"a pause", looping{N: 8, Took: .005, Pause: .02}, .02, nil, ""},
+		{"a pause not told", looping{N: 8, Took: .005, Pause: .02}, 0, nil, LawInteractive},
+		{"a short one not told", looping{N: 8, Took: .005, Pause: .001}, 0, nil, LawInteractive},
+		{"starved clients", looping{N: 8, Took: .005, Starved: 6}, 0, nil, ""},
+		{"thousands of clients, three cycles", looping{N: 4096, Took: .3}, 0, nil, ""},
+		{"the same, and the load late for a tenth", looping{N: 4096, Took: .3, Pause: .033}, 0, nil, LawInteractive},
+		{"clients that never came", looping{N: 4096, Took: .3}, 0, func(_ *record.Trial, c *record.Clients) { c.Connections = 5000 }, LawInteractive},
+		{"paced", looping{N: 8, Took: .005, Pause: .02}, 0, func(_ *record.Trial, c *record.Clients) { c.Rate = 320 }, ""},
+		{"a pipeline that is never full", looping{N: 8, Took: .005, Pause: .001}, 0, func(_ *record.Trial, c *record.Clients) { c.Connections, c.Pipeline = 4, 2 }, ""},
+		{"a server that stops", looping{N: 64, Took: .001, Stall: .8}, 0, nil, LawLittle},
+		{"requests that are lost", looping{N: 8, Took: .005}, 0, func(t *record.Trial, _ *record.Clients) { t.Client.Proof = &record.Proof{Sent: 1} }, LawFlow},
 	} {
-		trial, clients := c.loop.Window()
+		trial, clients := c.loop.window()
 		clients.Think = c.think
 		if c.edit != nil {
 			c.edit(&trial.Trial, &clients)

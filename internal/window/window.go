@@ -113,26 +113,22 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	w.Values["tail"] = mean(response[len(response)-len(response)/100:])
 	w.Values["errors"] = float64(w.Requests-w.Good) / float64(max(w.Requests, 1))
 	w.Values["loss"] = float64(lost) / float64(max(w.Requests, 1))
-	if t.Server.CPU >= 0 && w.completions > 0 {
-		w.Values["cpu_per_request"] = t.Server.CPU / float64(w.completions)
-	}
-	if f := t.Server.Footprint; f != nil {
-		w.Values["memory"] = float64(f.Memory)
-	}
 	w.RateOff = math.Abs(float64(sent)/float64(max(w.Requests, 1)) - 1)
 	w.Generator = t.Client.CPU / (t.Window * float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
 	if p := t.Client.Proof; p != nil && p.Rest != "" { // the engine spin uses all of its CPU whatever it does, so take its own count
 		w.Generator = p.Busy
 	}
 	w.Values["unsent"] = 0
-	if clients.Closed() {
-		w.Values["unsent"] = w.finishClosed(sent)
+	if q := t.Client.Pending; clients.Closed() {
+		w.presence.pending(q)
+		// Coordinated omission: a client that waits for a slow reply cannot send the requests that are due by its pace meanwhile.
+		if due := clients.Rate * t.Window; due > 0 {
+			w.Values["unsent"] = max(0, 1-float64(sent+q.Requests-q.Early)/due)
+		}
 	} else {
 		w.Unclocked = w.presence.leave(t.Client.Starved)
 	}
-	w.fairness()
-	w.disturb(e)
-	w.counted()
+	w.recorded(e)
 	w.Phases = PhasesOf(t, PerIter(e))
 	return w
 }
@@ -145,28 +141,55 @@ func PerIter(e record.Env) float64 {
 	return 1e-6 / e.ItersPerUsec
 }
 
-// fairness adds the figures about connections and event loops that are known. The others stay NaN, and Jain is 0
-// without replies.
-func (w *Window) fairness() {
-	c := w.Trial.Client
+// recorded adds the figures that come from the load's and the server's side of the record, and not from the requests. One that
+// the record lacks is NaN; Jain is 0 without replies.
+func (w *Window) recorded(e record.Env) {
+	c, s, window := w.Trial.Client, w.Trial.Server, w.Trial.Window
 	answers := make([]float64, len(c.ConnAnswers))
 	for i, n := range c.ConnAnswers {
 		answers[i] = float64(n)
 	}
-	w.Jain = stats.Jain(answers)
-	w.Asked, w.Starved = c.Asked, c.Starved
+	w.Jain, w.Asked, w.Starved = stats.Jain(answers), c.Asked, c.Starved
 	if w.Asked > 0 {
 		w.Values["starved"], w.Values["served"] = float64(w.Starved), float64(w.Asked-w.Starved)
 		w.Values["first_reply"] = c.FirstReply
 	}
-	if p := w.Trial.Client.Proof; p != nil {
-		w.Values["busy"] = p.Busy
+	if c.Proof != nil {
+		w.Values["busy"] = c.Proof.Busy
 	}
-	if c := w.Trial.Server.Within; c != nil {
-		w.Values["accepted"], w.Values["done"], w.Values["open"] = c.Accepted, c.Done, c.Open
+	if s.CPU >= 0 && w.completions > 0 {
+		w.Values["cpu_per_request"] = s.CPU / float64(w.completions)
 	}
-	if busy := w.Trial.Server.LoopBusy; busy != nil && w.Trial.Server.CPU > 0 {
-		w.Values["loops"] = min(1, *busy/w.Trial.Server.CPU) // a loop counts as busy by the clock, even while something interrupts it
+	if s.Footprint != nil {
+		w.Values["memory"] = float64(s.Footprint.Memory)
+	}
+	if n := s.Within; n != nil {
+		w.Values["accepted"], w.Values["done"], w.Values["open"] = n.Accepted, n.Done, n.Open
+	}
+	if s.LoopBusy != nil && s.CPU > 0 {
+		w.Values["loops"] = min(1, *s.LoopBusy/s.CPU) // a loop counts as busy by the clock, even while something interrupts it
+	}
+	if k := s.Kernel; k != nil {
+		if k.Voluntary >= 0 && k.Involuntary >= 0 && w.completions > 0 {
+			w.Values["switches"] = (k.Voluntary + k.Involuntary) / float64(w.completions)
+		}
+		if k.ListenOverflows >= 0 {
+			w.Values["overflows"] = k.ListenOverflows
+		}
+	}
+	// What took CPU time from the server.
+	share := func(seconds, of float64) float64 {
+		if seconds < 0 {
+			return math.NaN()
+		}
+		return seconds / of
+	}
+	w.Values[Stealing] = share(c.Steal, window*float64(max(e.CPUs, 1)))
+	w.Values[Throttling] = share(c.Throttled, window)
+	w.Values[ForeignLoad] = share(s.Foreign, window*float64(record.CountCPUs(e.ServerCPUs, e.CPUs)))
+	w.Values[LoadShare] = math.NaN()
+	if len(e.SharedCPUs()) > 0 {
+		w.Values[LoadShare] = share(c.CPU, window*float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
 	}
 }
 
@@ -246,24 +269,6 @@ const GeneratorLimit = .80
 // FromSent is the suffix of the name of a quantile that counts from the time of sending.
 const FromSent = " from sent"
 
-// disturb adds what took CPU time from the server, as ratios; NaN is unknown.
-func (w *Window) disturb(e record.Env) {
-	share := func(seconds, of float64) float64 {
-		if seconds < 0 {
-			return math.NaN()
-		}
-		return seconds / of
-	}
-	c := w.Trial.Client
-	w.Values[Stealing] = share(c.Steal, w.Trial.Window*float64(max(e.CPUs, 1)))
-	w.Values[Throttling] = share(c.Throttled, w.Trial.Window)
-	w.Values[ForeignLoad] = share(w.Trial.Server.Foreign, w.Trial.Window*float64(record.CountCPUs(e.ServerCPUs, e.CPUs)))
-	w.Values[LoadShare] = math.NaN()
-	if len(e.SharedCPUs()) > 0 {
-		w.Values[LoadShare] = share(c.CPU, w.Trial.Window*float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
-	}
-}
-
 // Names of disturbances among a window's values. All but Lateness are shares.
 const (
 	Lateness    = "late "                // seconds from a request's schedule to its sending; the name of a quantile follows
@@ -276,35 +281,6 @@ const (
 // ShareLimit is the ratio of a CPU's time that a load may use if it shares the CPU with servers.
 // The plan chooses the rate so that the load stays below it.
 const ShareLimit = .15
-
-// finishClosed adds the requests that a closed loop had in flight at the window's end. It returns the ratio of the
-// requests due in the window by the clients' pace that were not sent, because a client that waits for a slow reply
-// cannot send the requests due meanwhile (coordinated omission); 0 without a pace. sent is the number of recorded
-// requests that were sent in the window.
-func (w *Window) finishClosed(sent int) (unsent float64) {
-	q := w.Trial.Client.Pending
-	w.presence.pending(q)
-	planned := w.Clients.Rate * w.Trial.Window
-	if planned == 0 {
-		return 0
-	}
-	return max(0, 1-float64(sent+q.Requests-q.Early)/planned)
-}
-
-// counted adds the kernel's counts where they are known: context switches per request and
-// overflows of the accept queue. An unknown figure stays NaN.
-func (w *Window) counted() {
-	k := w.Trial.Server.Kernel
-	if k == nil {
-		return
-	}
-	if k.Voluntary >= 0 && k.Involuntary >= 0 && w.completions > 0 {
-		w.Values["switches"] = (k.Voluntary + k.Involuntary) / float64(w.completions)
-	}
-	if k.ListenOverflows >= 0 {
-		w.Values["overflows"] = k.ListenOverflows
-	}
-}
 
 // slowest is the ratio of requests that make up the tail. Their mean time is the sum of the means of its parts, which a
 // quantile is not.
