@@ -115,10 +115,10 @@ func (p *plan) takeSearch() error {
 	return nil
 }
 
-// refuseSearch returns an error if a search with such a warm-up, window and budget is impossible. It
-// tells all faults at once, and flags that do together: a longer window also needs a larger budget.
+// refuseSearch returns an error if a search with such a warm-up, window and budget is impossible. It tells all
+// faults at once, and the flags that do together: a longer window also needs a larger budget.
 func (p *plan) refuseSearch(asked Options) error {
-	var faults []string
+	var faults, flags []string
 	do := asked // times with which a search is possible
 	if err := new(plan).takeSpan(capacityWarmup, asked.Window); err != nil {
 		do.Window, faults = min(max(asked.Window, shortestWindow), scenario.Longest), append(faults, err.Error())
@@ -126,28 +126,22 @@ func (p *plan) refuseSearch(asked Options) error {
 	if err := new(plan).takeSpan(asked.Warmup, capacityWindow); err != nil {
 		do.Warmup, faults = capacityWarmup, append(faults, err.Error())
 	}
-	step, least := do.Warmup+do.Window+judge.StepCost, judge.SearchBudget(do.Warmup, do.Window)
 	if floor, most := judge.SearchOptions(record.Plan{Window: do.Window.Seconds()}, p.slo).Floor, p.most(); floor > mostSlack*most {
-		longer := judge.SearchWindow(do.Window, floor, most)
-		faults = append(faults, fmt.Sprintf("%s needs %s in windows of %v, and no arm does more than %s; lengthen --window to %v",
-			judge.Hardest(p.slo), prose.PerSecond(floor), do.Window, prose.PerSecond(most), longer))
-		do.Window = longer
+		faults = append(faults, fmt.Sprintf("%s needs %s in windows of %v, and no arm does more than %s",
+			judge.Hardest(p.slo), prose.PerSecond(floor), do.Window, prose.PerSecond(most)))
+		do.Window = judge.SearchWindow(do.Window, floor, most)
 	}
-	needs := judge.SearchBudget(do.Warmup, do.Window)
-	do.Budget = max(asked.Budget, needs)
+	step, needs := do.Warmup+do.Window+judge.StepCost, judge.SearchBudget(do.Warmup, do.Window)
 	switch {
 	case asked.Budget < 0 || asked.Budget > scenario.Longest:
-		do.Budget = needs
-		faults = append(faults, fmt.Sprintf("--budget %v is outside 0 to %v", asked.Budget, scenario.Longest))
-	case asked.Budget < least:
-		fault := fmt.Sprintf("a budget of %v for each arm holds %d windows of %v, and a search needs %d; raise --budget to %v",
-			asked.Budget, max(0, int((asked.Budget-judge.ProbeCost)/step)), step, capacity.Least, needs)
-		if do.Window == asked.Window {
-			fault += " or shorten --window"
-		}
-		faults = append(faults, fault)
+		do.Budget, faults = needs, append(faults, fmt.Sprintf("--budget %v is outside 0 to %v", asked.Budget, scenario.Longest))
+	case asked.Budget < needs:
+		do.Budget, faults = needs, append(faults, fmt.Sprintf("a budget of %v for each arm holds %d windows of %v, and a search needs %d",
+			asked.Budget, max(0, int((asked.Budget-judge.ProbeCost)/step)), step, capacity.Least))
 	}
-	var flags []string
+	if len(faults) == 0 {
+		return nil
+	}
 	for _, f := range []struct {
 		name      string
 		asked, do time.Duration
@@ -156,14 +150,7 @@ func (p *plan) refuseSearch(asked Options) error {
 			flags = append(flags, fmt.Sprintf("%s %v", f.name, f.do))
 		}
 	}
-	switch said := strings.Join(faults, "; "); {
-	case len(faults) == 0:
-		return nil
-	case len(flags) > 1:
-		return impossible("%s; these do together: %s", said, strings.Join(flags, " "))
-	default:
-		return impossible("%s", said)
-	}
+	return impossible("%s; this would do: %s", strings.Join(faults, "; "), strings.Join(flags, " "))
 }
 
 // mostSlack is how far, as a factor, a server may exceed the rate that its demands allow.

@@ -67,7 +67,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	}
 	c.Lines = comparedCapacities(c.Arms)
 	r.Capacity = c
-	r.Doubts = record.ByWeight(slices.Concat(j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), xmaxDoubts(c.Arms), capacityDoubts(r, run, arms)))
+	r.Doubts = record.ByWeight(slices.Concat(j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms)))
 	return r, nil
 }
 
@@ -135,31 +135,22 @@ func (a *searched) diedOverloaded() bool {
 }
 
 // aboveXMax is the ratio of a verified rate to X_max from which they contradict each other. More
-// clients at a time, or a machine that changed, can explain it.
+// clients at a time, or a machine that changed, can explain it. The rates of the search were chosen
+// by X_max, so a wrong one matters.
 const aboveXMax = 1.03
 
-// xmaxDoubts returns a doubt for each arm with a verified rate above its X_max. The rates of the
-// search were chosen by X_max, so a wrong one matters.
-func xmaxDoubts(arms []record.ArmCapacity) (all []record.Fact) {
+// capacityDoubts returns the doubts about the arms' answers, and those that apply to every answer of the run.
+func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []record.Fact) {
 	for _, a := range arms {
 		if a.XMax > 0 && a.Low > aboveXMax*a.XMax {
 			all = append(all, record.Fact{Code: lowXMax, Arm: a.Name, Values: record.Values{"low": a.Low, "xmax": a.XMax}})
 		}
+		all = append(all, a.refusals(windowsRefused, a.Name)...)
 	}
-	return all
-}
-
-// capacityDoubts returns the doubts that apply to every answer of the run.
-func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []record.Fact) {
-	all = Planted(run.Plan)
 	if r.Status != record.Complete {
 		all = append(all, notComplete(run))
 	}
-	all = append(all, oneCPU(r)...)
-	for _, a := range arms {
-		all = append(all, a.refusals(windowsRefused, a.Name)...)
-	}
-	return slices.Concat(all, run.Plan.Doubts, HostDoubts(r.Env))
+	return slices.Concat(Planted(run.Plan), all, oneCPU(r), run.Plan.Doubts, HostDoubts(r.Env))
 }
 
 // conclusion returns an arm's answer with the clauses that explain it. The answer's values are rates per second and counts.

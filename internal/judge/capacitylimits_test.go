@@ -285,10 +285,12 @@ func TestDoubtsOfASearch(t *testing.T) {
 // X_max is measured before the search. A rate that was verified well above it contradicts it.
 func TestARateAboveXMaxIsADoubt(t *testing.T) {
 	t.Parallel()
-	for low, doubts := range map[float64]int{1000: 0, 1029: 0, 1040: 1} {
-		got := xmaxDoubts([]record.ArmCapacity{{Name: "a", Low: low, XMax: 1000}, {Name: "attached", Low: low}})
-		if len(got) != doubts || doubts == 1 && (got[0].Arm != "a" || got[0].Code != lowXMax) {
-			t.Errorf("verified %v/s with an X_max of 1,000/s: %v, want %d", low, got, doubts)
+	for low, want := range map[float64]bool{1000: false, 1029: false, 1040: true} {
+		a, attached := arm(t), arm(t)
+		a.Name, a.Low, a.XMax, attached.Low = "a", low, 1000, low
+		got := slices.DeleteFunc(capacityDoubts(&record.Result{Status: record.Complete}, record.Run{}, []*searched{&attached, &a}), func(d record.Fact) bool { return d.Code != lowXMax })
+		if (len(got) == 1) != want || want && got[0].Arm != "a" {
+			t.Errorf("verified %v/s with an X_max of 1,000/s: %v, want a doubt %v", low, got, want)
 		}
 	}
 }
