@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -33,9 +34,11 @@ const (
 // these windows are measured, and whether any limit is in sight.
 type Finding struct {
 	record.ArmCapacity
-	Least         float64 // lowest rate of a window that counts, requests per second
-	Binding       int     // index of the binding term
-	Used, Refused int     // windows that count, and windows that do not
+	Least         float64           // lowest rate of a window that counts, requests per second
+	Binding       int               // index of the binding term
+	Used, Refused int               // windows that count, and windows that were refused; a refused overload is neither
+	Refusal       record.Fact       // why the last of these was refused
+	Unoffered     record.RateWindow // if Stopped is AtBench: the first window above Low that was refused
 }
 
 // recovers returns whether the server recovered from its overload, "yes" or "no"; "" if this was
@@ -66,43 +69,37 @@ func finite(v float64) float64 {
 // Judge computes the finding from the windows of one arm and the options of its search, at any time during it. The
 // outcome is [Undecided] unless the windows settle another one.
 func Judge(o Options, windows []record.RateWindow) (f Finding) {
-	f.Outcome = Undecided
+	f.Outcome, f.Windows = Undecided, windows
 	slo := o.SLO
 	b, term := o.binding(windows)
 	f.Estimate, f.HalfWidth, f.Binding = finite(b.rate), finite(b.half), term
 	if f.Estimate > 0 {
-		f.Term = stats.SLO{slo[term]}.String()
+		f.Term = slo[term].String()
 	}
 	if f.Line = b.line; f.Line != nil {
 		// The line is 1/time, so the time is infinite where the line meets 0.
 		f.Saturation = -f.Line.Intercept / f.Line.Slope
 	}
-	var verified, refuted tally
 	kept := false
 	for _, w := range windows {
 		switch {
-		case !w.Refused.None():
-			f.Refused++
+		// An overload is meant to break the objective, so it tells nothing about the capacity.
+		case !w.Refused.None() && w.Purpose == Overload:
 			continue
-		// It is meant to break the objective, so it tells nothing about the capacity.
-		case w.Purpose == Overload:
+		case !w.Refused.None():
+			f.Refused, f.Refusal = f.Refused+1, w.Refused
+			continue
 		case w.Purpose == Again:
 			f.AgainOf++
 			f.AgainKept += stats.Count(Keeps(w, slo))
-		case w.Purpose == Verify && w.Rate < slo.Goodput().Limit: // below the promised goodput it cannot tell
-		case w.Purpose == Verify:
-			verified.add(w.Rate, Keeps(w, slo))
-		case w.Purpose == Refute:
-			refuted.add(w.Rate, !Keeps(w, slo))
 		}
 		f.Used++
 		kept = kept || evidence(w) && Keeps(w, slo)
 	}
 	f.Recovers = recovers(f.AgainKept, f.AgainOf)
 	f.Least, _ = span(windows)
-	// One broken window is enough against a verified rate, but noise alone may break one of a refuted rate.
-	f.Low, f.LowKept, f.LowOf = verified.best(func(v, than float64) bool { return v > than }, func(c counted) bool { return c.yes >= trials && c.yes == c.of })
-	f.High, f.HighBroken, f.HighOf = refuted.best(func(v, than float64) bool { return v < than }, func(c counted) bool { return c.yes >= refuting && 2*c.yes > c.of })
+	f.Low, f.LowKept, f.LowOf = settled(windows, slo, Verify)
+	f.High, f.HighBroken, f.HighOf = settled(windows, slo, Refute)
 	switch {
 	// At lower rates fewer requests are offered than the goodput term promises, so no rate can keep it.
 	case f.High > 0 && f.High <= slo.Goodput().Limit:
@@ -115,64 +112,60 @@ func Judge(o Options, windows []record.RateWindow) (f Finding) {
 	case f.High > 0 && !kept:
 		f.Outcome = Below
 	}
-	f.Stopped = o.stop(f, windows)
+	f.Stopped = o.stop(&f)
 	return f
 }
 
-// stop returns the reason why the search found no interval.
-func (o Options) stop(f Finding, windows []record.RateWindow) string {
-	// The bench could not offer the higher rate, even after the retries.
-	refused := func(w record.RateWindow) bool { return w.Purpose == Reach && !w.Refused.None() && w.Rate > f.Low }
-	// Windows that look for the limit. They may not use up the windows reserved for the verdict.
+// stop returns the reason why the search found no interval, and sets Unoffered.
+func (o Options) stop(f *Finding) string {
+	// Windows that look for the limit may not use up the windows reserved for the verdict.
 	looking := 0
-	for _, w := range windows {
+	for _, w := range f.Windows {
 		looking += stats.Count(w.Purpose == Curve || w.Purpose == Reach || w.Purpose == Near)
 	}
+	// The bench could not offer the higher rate, even after the retries.
+	refused := slices.IndexFunc(f.Windows, func(w record.RateWindow) bool {
+		return w.Purpose == Reach && !w.Refused.None() && w.Rate > f.Low
+	})
 	switch {
 	case f.Outcome != Below && f.Outcome != Beyond:
 	case f.Outcome == Below && f.Least <= o.Floor:
 		return AtFloor
 	case f.Outcome == Beyond && o.Ceiling > 0 && f.Low >= o.Ceiling:
 		return AtCeiling
-	case f.Outcome == Beyond && slices.ContainsFunc(windows, refused):
+	case f.Outcome == Beyond && refused >= 0:
+		f.Unoffered = f.Windows[refused]
 		return AtBench
-	case looking >= o.Windows-Reserved || len(windows) >= o.Windows:
+	case looking >= o.Windows-Reserved || len(f.Windows) >= o.Windows:
 		return AtBudget
 	}
 	return ""
 }
 
-// A tally counts, for each rate in the order in which they were first tried, how many of its windows are a yes.
-type tally []counted
-
-type counted struct {
-	rate    float64
-	yes, of int
-}
-
-// add counts one window.
-func (t *tally) add(rate float64, yes bool) {
-	i := slices.IndexFunc(*t, func(c counted) bool { return c.rate == rate })
-	if i < 0 {
-		i = len(*t)
-		*t = append(*t, counted{rate: rate})
-	}
-	(*t)[i].of++
-	(*t)[i].yes += stats.Count(yes)
-}
-
-// best returns the best settled rate with its counts; 0 and the counts at the last rate tried if none is settled.
-// better reports whether v is the better of two settled rates: the higher verified one, or the lower refuted one.
-func (t tally) best(better func(v, than float64) bool, settled func(counted) bool) (rate float64, yes, of int) {
-	for _, c := range t {
-		switch {
-		case settled(c):
-			if rate == 0 || better(c.rate, rate) {
-				rate, yes, of = c.rate, c.yes, c.of
-			}
-		case rate == 0:
-			yes, of = c.yes, c.of
+// settled returns the highest rate that was verified, or the lowest that was refuted, as purpose asks, and how many of its
+// windows say so. If no rate is settled, rate is 0 and the counts are those at the last rate tried.
+//
+// One broken window is enough against a verified rate, but noise alone may break one of a refuted rate.
+func settled(windows []record.RateWindow, slo stats.SLO, purpose string) (rate float64, yes, of int) {
+	verify, last := purpose == Verify, 0.
+	all, good := map[float64]int{}, map[float64]int{} // windows by rate, and those that say yes
+	for _, w := range windows {
+		// Below the promised goodput a window cannot verify.
+		if w.Purpose == purpose && w.Refused.None() && !(verify && w.Rate < slo.Goodput().Limit) {
+			all[w.Rate]++
+			good[w.Rate] += stats.Count(Keeps(w, slo) == verify)
+			last = w.Rate
 		}
 	}
-	return rate, yes, of
+	rates := slices.Sorted(maps.Keys(all))
+	if verify {
+		slices.Reverse(rates)
+	}
+	for _, r := range rates {
+		yes, of = good[r], all[r]
+		if verify && yes >= trials && yes == of || !verify && yes >= refuting && 2*yes > of {
+			return r, yes, of
+		}
+	}
+	return 0, good[last], all[last]
 }

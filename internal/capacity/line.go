@@ -93,15 +93,7 @@ func boundOf(term stats.Term, windows []record.RateWindow) bound {
 
 // temper limits the estimate of a line to rates near the windows' own: from 0.8 of the bracket's lower end to 1.25
 // of its upper end. A line through few windows may meet the limit far away from all of them.
-func (b bound) temper(rate float64) float64 {
-	if b.kept > 0 {
-		rate = max(rate, b.kept*.8)
-	}
-	if !math.IsInf(b.broken, 1) {
-		rate = min(rate, b.broken*1.25)
-	}
-	return max(rate, 0)
-}
+func (b bound) temper(rate float64) float64 { return min(max(rate, .8*b.kept), 1.25*b.broken) }
 
 // A place is a window's rate and whether it kept the term.
 type place struct {
@@ -110,39 +102,31 @@ type place struct {
 }
 
 // bracket finds the rate below which windows keep the term and above which they break it, with the fewest
-// exceptions. If several rates are equally good, the bracket is their range. It moves a border up through the sorted
-// windows; an exception is a window that kept the term above the border, or broke it below.
+// exceptions. If several rates are equally good, the bracket is their range. An exception is a window that kept the
+// term above the border, or broke it below.
 func bracket(at []place) bound {
-	at = slices.SortedFunc(slices.Values(at), func(a, b place) int { return cmp.Compare(a.rate, b.rate) })
-	wrong := 0 // exceptions if the rate is below all windows
-	for _, p := range at {
-		wrong += stats.Count(p.kept)
-	}
-	// first and last are borders, as the number of windows below them, with the fewest exceptions.
-	least, first, last := wrong, 0, 0
-	for i, p := range at {
-		// Now wrong is the number of exceptions for a border just above window i.
-		wrong += stats.Count(!p.kept) - stats.Count(p.kept)
-		if i+1 < len(at) && at[i+1].rate == p.rate {
+	// Places at both ends stand for "no window on this side", and are never exceptions.
+	at = append(slices.Clone(at), place{0, true}, place{math.Inf(1), false})
+	slices.SortFunc(at, func(a, b place) int { return cmp.Compare(a.rate, b.rate) })
+	b, fewest := bound{half: math.Inf(1)}, len(at)
+	for border := 1; border < len(at); border++ {
+		if at[border].rate == at[border-1].rate {
 			continue // no border between windows of one rate
 		}
-		switch {
-		case wrong < least:
-			least, first, last = wrong, i+1, i+1
-		case wrong == least:
-			last = i + 1
+		wrong := 0
+		for i, p := range at {
+			wrong += stats.Count(p.kept == (i >= border))
 		}
-	}
-	b := bound{broken: math.Inf(1), half: math.Inf(1)}
-	if first > 0 {
-		b.kept = at[first-1].rate
-	}
-	if last < len(at) {
-		b.broken = at[last].rate
+		if wrong < fewest {
+			fewest, b.kept = wrong, at[border-1].rate
+		}
+		if wrong == fewest {
+			b.broken = at[border].rate
+		}
 	}
 	switch {
 	case math.IsInf(b.broken, 1):
-		b.rate = math.Inf(1)
+		b.rate = b.broken
 	case b.kept > 0:
 		b.rate = (b.kept + b.broken) / 2
 		b.half = (b.broken - b.kept) / 2 / b.rate

@@ -9,7 +9,6 @@
 package capacity
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -38,29 +37,15 @@ type Step struct {
 	Purpose string
 }
 
-// A Lost is the error of a [Bench] for an arm that cannot be measured any more. It ends the search of this arm only.
-type Lost struct{ Err error }
+// A Bench measures windows of an arm on one fresh server; arm is its index in the xmax of [Run]. It measures the step, passes
+// the window to next, and goes on with the step that next returns, until more is false. It refuses a window that has no value
+// for a term of the objective, unless its purpose is Overload. A Sent of 0 counts as the rate.
+//
+// [Run] calls it for one arm after the other. An error ends the search of all arms, but [ErrLost] only the search of this one.
+type Bench func(ctx context.Context, arm int, step Step, next func(record.RateWindow) (step Step, more bool)) error
 
-// Error returns the text of Err.
-func (l *Lost) Error() string { return l.Err.Error() }
-
-// Unwrap returns Err.
-func (l *Lost) Unwrap() error { return l.Err }
-
-// A Bench measures servers. Its methods are called one at a time. An error ends the search of all arms, unless a [*Lost].
-type Bench interface {
-	// Start starts a fresh server of an arm; arm is its index in the xmax of [Run].
-	Start(ctx context.Context, arm int) (Server, error)
-}
-
-// A Server is a running server of one arm. [Run] offers it one window, or an overload with the windows after it.
-type Server interface {
-	// Offer measures one window. It refuses the window if it has no value for a term of the objective, unless its purpose is
-	// Overload. A Sent of 0 counts as the rate. [Run] sets Purpose and Rate from the step.
-	Offer(ctx context.Context, s Step) (record.RateWindow, error)
-	// Stop ends the server; nothing is offered to it afterwards. Its error is returned if Offer had none.
-	Stop() error
-}
+// ErrLost is the error of a [Bench] for an arm that cannot be measured any more.
+var ErrLost = errors.New("the arm cannot be measured any more")
 
 // Options are the settings of a search. Rates are requests per second. One seed gives the same orders again.
 type Options struct {
@@ -114,7 +99,6 @@ type search struct {
 	windows []record.RateWindow
 	offsets []float64           // entries of around that are not used yet
 	ask     func(Step) bool     // yields a step to the caller; false if the caller ended the search
-	over    bool                // the caller ended the search
 	next    func() (Step, bool) // the iterator
 	step    Step                // that it asked for
 	more    bool                // step is valid
@@ -136,12 +120,12 @@ func (s *search) left() int { return s.Windows - len(s.windows) }
 // be used.
 func (s *search) offer(rate float64, why string, more int) (w record.RateWindow, ok bool) {
 	for range 1 + more {
-		if s.over || s.left() <= 0 {
+		if s.left() <= 0 {
 			return w, false
 		}
 		// The caller measures the window now, and has appended it when ask returns true.
 		if !s.ask(Step{s.clamp(rate), why}) {
-			s.over = true
+			s.Windows = 0 // the caller ended the search
 			return w, false
 		}
 		w = s.windows[len(s.windows)-1]
@@ -186,7 +170,7 @@ func span(windows []record.RateWindow) (low, high float64) {
 // narrow measures around the estimate until that is good enough. While nothing breaks the objective, or nothing
 // keeps it, there is no estimate, and narrow goes on beyond the range. It leaves [Reserved] windows for the verdict.
 func (s *search) narrow() {
-	for near := 0; s.left() > Reserved && !s.over; {
+	for near := 0; s.left() > Reserved; {
 		b, _ := s.binding(s.windows)
 		switch {
 		case b.rate == 0 || math.IsInf(b.rate, 1):
@@ -206,22 +190,16 @@ func (s *search) narrow() {
 // the rate, upwards it adds a quarter: a rate far above the limit fills the server's queues and tells little.
 func (s *search) extend(b bound) bool {
 	low, high := span(s.windows)
-	switch {
-	case high == 0:
-		return false // not one window could be used
-	// The rate is as low as it may be: below Floor a window has too few requests, and below the
-	// promised goodput the objective cannot hold.
-	case b.rate == 0 && max(s.clamp(low/2), s.SLO.Goodput().Limit) >= low:
-		return false
-	case b.rate == 0:
-		s.offer(max(low/2, s.SLO.Goodput().Limit), Reach, 1)
-		return true
-	// The ceiling is reached.
-	case s.clamp(high*reach) <= high:
+	next, down := s.clamp(high*reach), b.rate == 0
+	if down {
+		next = max(s.clamp(low/2), s.SLO.Goodput().Limit) // below the promised goodput the objective cannot hold
+	}
+	// Not one window could be used, or the rate is as low or as high as it may be.
+	if high == 0 || down && next >= low || !down && next <= high {
 		return false
 	}
-	_, ok := s.offer(high*reach, Reach, 1)
-	return ok // if not, the bench is at its limit
+	_, ok := s.offer(next, Reach, 1)
+	return ok || down // if a higher rate is refused, the bench is at its limit
 }
 
 // telling returns the rate that tells most about the bound: the middle of a wide bracket, or a place
@@ -277,7 +255,7 @@ func (s *search) confirm() {
 	if b.rate < promised {
 		high = promised
 	}
-	for lowDone, highDone := false, false; !(lowDone && highDone) && s.left() > 0 && !s.over; {
+	for lowDone, highDone := false, false; !(lowDone && highDone) && s.left() > 0; {
 		// Every round takes the newest estimate, but moves by at least wider: a wrong estimate could use up all windows.
 		if !lowDone {
 			lowDone = s.all(low, Verify) || low <= max(s.Floor, promised)
@@ -329,13 +307,9 @@ func (s *search) recover() {
 	// A refused window is good enough: the server has been overloaded all the same. Its data are
 	// not used.
 	s.offer(max(f.High, overload*max(s.xmax, f.Low)), Overload, 0)
-	// These windows run on the server that was just overloaded; see round.
-	for kept, of := 0, 1; of <= MostAgain; of++ {
-		w, ok := s.offer(f.Low, Again, 1)
-		if !ok {
-			return
-		}
-		if kept += stats.Count(Keeps(w, s.SLO)); recovers(kept, of) != "" {
+	// These windows run on the server that was just overloaded; see Run.
+	for range MostAgain {
+		if _, ok := s.offer(f.Low, Again, 1); !ok || Judge(s.Options, s.windows).Recovers != "" {
 			return
 		}
 	}
@@ -343,10 +317,8 @@ func (s *search) recover() {
 
 // Run searches every arm's capacity. xmax is each arm's X_max: closed-loop throughput, requests per second. A round
 // measures one window of every arm that is not done, in random order, so that changes on the machine meet all arms.
-// Run returns each arm's windows in the order they were measured; with an error, the windows until then. A lost arm
-// does not end the search of the others: the [*Lost] of the first one is returned after they are done.
-func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]record.RateWindow, error) {
-	var arms []*search
+func Run(ctx context.Context, bench Bench, xmax []float64, o Options) (err error) {
+	var open []*search
 	for i, x := range xmax {
 		// Each arm has its own random orders; stream 0 is left for the order of the arms.
 		s := &search{Options: o, arm: i, xmax: x, rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1))}
@@ -354,52 +326,32 @@ func Run(ctx context.Context, b Bench, xmax []float64, o Options) ([][]record.Ra
 		next, stop := iter.Pull(s.steps)
 		defer stop()
 		s.next = next
-		s.step, s.more = s.next()
-		arms = append(arms, s)
+		s.step, s.more = next()
+		open = append(open, s)
 	}
-	open, order := slices.Clone(arms), rand.New(rand.NewPCG(o.Seed, 0))
-	var err, lost error
+	order := rand.New(rand.NewPCG(o.Seed, 0))
 	for len(open) > 0 && err == nil {
 		order.Shuffle(len(open), func(i, j int) { open[i], open[j] = open[j], open[i] })
 		for _, a := range open {
 			if a.more && err == nil {
-				err = a.round(ctx, b)
+				err = bench(ctx, a.arm, a.step, a.measured)
 			}
-			// This arm is over, and the others go on.
-			if gone, ok := errors.AsType[*Lost](err); ok {
-				a.more, err, lost = false, nil, cmp.Or(lost, error(gone))
+			if errors.Is(err, ErrLost) {
+				a.more, err = false, nil
 			}
 		}
 		open = slices.DeleteFunc(open, func(a *search) bool { return !a.more })
 	}
-	windows := make([][]record.RateWindow, len(arms))
-	for i, a := range arms {
-		windows[i] = a.windows
-	}
-	return windows, cmp.Or(err, lost)
+	return err
 }
 
-// round measures the arm's next window on a fresh server, and then the windows that want the same
-// server.
-func (s *search) round(ctx context.Context, b Bench) (err error) {
-	server, err := b.Start(ctx, s.arm)
-	if err != nil {
-		return err
-	}
-	defer func() { err = cmp.Or(err, server.Stop()) }()
-	for {
-		w, err := server.Offer(ctx, s.step)
-		if err != nil {
-			return err
-		}
-		w.Purpose, w.Rate = s.step.Purpose, s.step.Rate
-		s.windows = append(s.windows, w)
-		// The search reads this window before it asks for the next one. Only the windows after an overload share
-		// its server.
-		if s.step, s.more = s.next(); !s.more || s.step.Purpose != Again {
-			return nil
-		}
-	}
+// measured takes a window of the step. It returns the next step, and whether it is for the same server: only the windows
+// after an overload share its server.
+func (s *search) measured(w record.RateWindow) (next Step, same bool) {
+	// The search reads this window before it asks for the next one.
+	s.windows = append(s.windows, w)
+	s.step, s.more = s.next()
+	return s.step, s.more && s.step.Purpose == Again
 }
 
 // evidence reports whether the window tells something about a fresh server, which one from an overload on does not.

@@ -72,6 +72,29 @@ func TestWhyNothingHigherWasOffered(t *testing.T) {
 	}
 }
 
+// A refused window is the reason why nothing higher was offered only if it was to reach further, and is above the rate
+// that is verified.
+func TestWhatTheBenchRefused(t *testing.T) {
+	t.Parallel()
+	s := newSimulated(t, 2000, "p99<=50ms", 3)
+	window := func(purpose string, rate float64, refused record.Code) record.RateWindow {
+		return record.RateWindow{Purpose: purpose, Rate: rate, Values: map[string]float64{"p99": .005}, Refused: record.Fact{Code: refused}}
+	}
+	for _, c := range []struct {
+		w    record.RateWindow
+		want string
+	}{
+		{window(Reach, 1001, "refused"), AtBench}, {window(Reach, 1000, "refused"), ""},
+		{window(Verify, 1001, "refused"), ""}, {window(Reach, 1001, ""), ""},
+	} {
+		windows := append(slices.Repeat([]record.RateWindow{window(Verify, 1000, "")}, trials), c.w)
+		f := Judge(Options{SLO: s.slo, Windows: 24}, windows)
+		if f.Outcome != Beyond || f.Low != 1000 || f.Stopped != c.want || (f.Unoffered.Rate == c.w.Rate) != (c.want != "") {
+			t.Errorf("%+v: ended in %+v, want it stopped by %q", c.w, f, c.want)
+		}
+	}
+}
+
 func TestAnObjectiveThatNoRateKeeps(t *testing.T) {
 	t.Parallel()
 	s := newSimulated(t, 2000, "p99<=1ms", 5) // p99 of the demand alone is 2.3 ms
@@ -155,7 +178,11 @@ func TestRefusedWindowsAreRepeatedAndBounded(t *testing.T) {
 	s := newSimulated(t, 2000, "p99<=20ms", 13)
 	s.refuses = .2
 	f, windows := s.search(t, 2000, 40, 13)
-	if f.Outcome != Between || f.Refused == 0 || f.Used+f.Refused != len(windows) {
+	overloads := 0
+	for _, w := range windows {
+		overloads += stats.Count(w.Purpose == Overload && !w.Refused.None())
+	}
+	if f.Outcome != Between || f.Refused == 0 || f.Used+f.Refused+overloads != len(windows) {
 		t.Errorf("ended in %+v of %d windows, want an interval in spite of refused ones", f, len(windows))
 	}
 
@@ -177,6 +204,7 @@ func TestTooFewRequestsForTheQuantileAreNoEvidence(t *testing.T) {
 // A spying bench notes whose turn it is.
 type spying struct {
 	*simulated
+	all   [][]record.RateWindow
 	turns []int
 	fail  int   // the turn that fails, from 1
 	with  error // how
@@ -184,25 +212,28 @@ type spying struct {
 
 var errFailed = errors.New("the disk is full")
 
-func (s *spying) Start(ctx context.Context, arm int) (Server, error) {
-	s.turns = append(s.turns, arm)
-	if len(s.turns) == s.fail {
-		return nil, s.with
-	}
-	return s.simulated.Start(ctx, arm)
+// search runs a search of several arms.
+func (s *spying) search(t *testing.T, o Options, xmax ...float64) error {
+	s.all = make([][]record.RateWindow, len(xmax))
+	return Run(t.Context(), func(ctx context.Context, arm int, step Step, next func(record.RateWindow) (Step, bool)) error {
+		s.turns = append(s.turns, arm)
+		if len(s.turns) == s.fail {
+			return s.with
+		}
+		return s.bench(s.all)(ctx, arm, step, next)
+	}, xmax, o)
 }
 
 func TestArmsTakeTurns(t *testing.T) {
 	t.Parallel()
-	measure := func() (*spying, [][]record.RateWindow) {
+	measure := func() *spying {
 		b := &spying{simulated: newSimulated(t, 2000, "p99<=20ms", 19)}
-		all, err := Run(t.Context(), b, []float64{2000, 2000, 2000}, Options{SLO: b.slo, Seed: 4, Windows: 18, Floor: 370})
-		if err != nil {
+		if err := b.search(t, Options{SLO: b.slo, Seed: 4, Windows: 18, Floor: 370}, 2000, 2000, 2000); err != nil {
 			t.Fatal(err)
 		}
-		return b, all
+		return b
 	}
-	b, all := measure()
+	b, again := measure(), measure()
 	for round := range looks {
 		var seen [3]int
 		for _, arm := range b.turns[3*round : 3*round+3] {
@@ -212,31 +243,27 @@ func TestArmsTakeTurns(t *testing.T) {
 			t.Errorf("round %d has the arms %v", round+1, b.turns[3*round:3*round+3])
 		}
 	}
-	again, same := measure()
-	if diff := cmp.Diff(b.turns, again.turns) + cmp.Diff(all, same); diff != "" {
+	if diff := cmp.Diff(b.turns, again.turns) + cmp.Diff(b.all, again.all); diff != "" {
 		t.Errorf("the same seed and bench measure differently: %s", diff)
 	}
 }
 
-func TestAnErrorKeepsWhatWasMeasured(t *testing.T) {
+// A lost arm ends no other, and any other error ends the search.
+func TestAnErrorOfTheBench(t *testing.T) {
 	t.Parallel()
 	b := &spying{simulated: newSimulated(t, 2000, "p99<=20ms", 23), fail: 6, with: errFailed}
-	all, err := Run(t.Context(), b, []float64{2000, 2000}, Options{SLO: b.slo, Seed: 1, Windows: 18, Floor: 370})
-	if !errors.Is(err, errFailed) || len(all[0])+len(all[1]) != 5 {
-		t.Errorf("%d and %d windows, error %v; want 5 in all and the server's error", len(all[0]), len(all[1]), err)
-	}
-}
-
-func TestOneLostArmEndsNoOther(t *testing.T) {
-	t.Parallel()
-	b := &spying{simulated: newSimulated(t, 2000, "p99<=20ms", 23), fail: 6, with: &Lost{errFailed}}
 	o := Options{SLO: b.slo, Seed: 1, Windows: 18, Floor: 370}
-	all, err := Run(t.Context(), b, []float64{2000, 2000}, o)
-	lost := b.turns[5]
-	if !errors.Is(err, errFailed) || len(all[lost]) > 3 {
-		t.Errorf("%d windows of the lost arm, error %v; want 3 at most and the server's error", len(all[lost]), err)
+	if err := b.search(t, o, 2000, 2000); !errors.Is(err, errFailed) || len(b.turns) != 6 {
+		t.Errorf("%d turns, error %v; want 6 and the error of the last", len(b.turns), err)
 	}
-	if f := Judge(o, all[1-lost]); f.Outcome != Between {
+
+	b = &spying{simulated: newSimulated(t, 2000, "p99<=20ms", 23), fail: 6, with: ErrLost}
+	err := b.search(t, o, 2000, 2000)
+	lost := b.turns[5]
+	if err != nil || len(b.all[lost]) > 3 {
+		t.Errorf("%d windows of the lost arm, error %v; want 3 at most and none", len(b.all[lost]), err)
+	}
+	if f := Judge(o, b.all[1-lost]); f.Outcome != Between {
 		t.Errorf("the other arm ended in %+v, want an interval", f)
 	}
 }

@@ -37,25 +37,30 @@ func newSimulated(t *testing.T, mu float64, slo string, seed uint64) *simulated 
 	return &simulated{mu: mu, slo: terms, rng: rand.New(rand.NewPCG(seed, 99)), warmup: .5, window: 3}
 }
 
-func (s *simulated) Start(context.Context, int) (Server, error) {
-	return &simulatedServer{simulated: s}, nil
+// bench measures an arm's windows on a server of its own, and appends them to measured.
+func (s *simulated) bench(measured [][]record.RateWindow) Bench {
+	return func(_ context.Context, arm int, step Step, next func(record.RateWindow) (Step, bool)) error {
+		broken := false
+		for more := true; more; {
+			w := s.offer(step, broken)
+			w.Purpose, w.Rate = step.Purpose, step.Rate
+			measured[arm] = append(measured[arm], w)
+			broken = broken || step.Purpose == Overload && s.breaks && w.Refused.None()
+			step, more = next(w)
+		}
+		return nil
+	}
 }
 
-type simulatedServer struct {
-	*simulated
-	broken bool
-}
-
-func (s *simulatedServer) Stop() error { return nil }
-
-func (s *simulatedServer) Offer(_ context.Context, step Step) (record.RateWindow, error) {
+// offer measures one window of a server, which is broken after an overload.
+func (s *simulated) offer(step Step, broken bool) record.RateWindow {
 	w := record.RateWindow{Values: map[string]float64{}}
 	if s.rng.Float64() < s.refuses || s.refusesFrom > 0 && step.Rate >= s.refusesFrom {
 		w.Refused = record.Fact{Code: "refused"}
-		return w, nil
+		return w
 	}
 	mu := s.mu
-	if s.broken {
+	if broken {
 		mu /= 2
 	}
 	from, until := -1., -1.
@@ -102,9 +107,6 @@ func (s *simulatedServer) Offer(_ context.Context, step Step) (record.RateWindow
 		}
 	}
 	slices.Sort(took)
-	if step.Purpose == Overload && s.breaks {
-		s.broken = true
-	}
 	w.Sent = float64(all) / s.window
 	w.Errors = float64(lost) / float64(max(all, 1))
 	for _, t := range s.slo {
@@ -121,15 +123,15 @@ func (s *simulatedServer) Offer(_ context.Context, step Step) (record.RateWindow
 			w.Values[t.Metric] = float64(good) / s.window
 		}
 	}
-	return w, nil
+	return w
 }
 
 // search runs one search to its end.
 func (s *simulated) search(t *testing.T, xmax float64, windows int, seed uint64) (Finding, []record.RateWindow) {
 	t.Helper()
 	o := Options{SLO: s.slo, Seed: seed, Windows: windows, Floor: 1.1 * 1000 / s.window, Ceiling: s.ceiling}
-	all, err := Run(t.Context(), s, []float64{xmax}, o)
-	if err != nil {
+	all := make([][]record.RateWindow, 1)
+	if err := Run(t.Context(), s.bench(all), []float64{xmax}, o); err != nil {
 		t.Fatal(err)
 	}
 	return Judge(o, all[0]), all[0]

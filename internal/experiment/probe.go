@@ -61,13 +61,13 @@ func (l lab) probe(ctx context.Context, p plan) (findings, error) {
 	if err := l.checkRunning(ctx, p); err != nil {
 		return findings{}, err
 	}
-	if p.self == "" {
-		return l.probeArms(ctx, p)
-	}
-	l.tell(p, "measuring the load itself", 0, len(p.Arms))
-	floor, err := l.floor(ctx, p.self, p.Arms[0].Clients.Engine, p.cpus.Shared)
-	if err != nil {
-		return findings{}, err
+	var floor *record.Floor
+	if p.self != "" {
+		l.tell(p, "measuring the load itself", 0, len(p.Arms))
+		var err error
+		if floor, err = l.floor(ctx, p.self, p.Arms[0].Clients.Engine, p.cpus.Shared); err != nil {
+			return findings{}, err
+		}
 	}
 	found, err := l.probeArms(ctx, p)
 	found.floor = floor
@@ -101,26 +101,30 @@ func (l lab) probeArms(ctx context.Context, p plan) (findings, error) {
 	if found.sharedMost, err = l.sharedMost(ctx, p); err != nil {
 		return found, err
 	}
+	results := make([]throughput, len(p.Arms))
 	for i, a := range p.Arms {
 		if !p.probes(a) {
 			continue
 		}
+		got := &results[i]
 		if same := p.sameAs(i); same >= 0 {
-			found.share(p.Arms[same].Name, a.Name)
-			continue
+			*got = results[same]
+		} else {
+			l.tell(p, "measuring the throughput of "+a.Name, i, len(p.Arms))
+			*got, err = p.calmest(func() (throughput, error) { return l.probeArm(ctx, p, a) })
+			// A search goes on with the other arms.
+			if err != nil && (p.slo == nil || ctx.Err() != nil) {
+				return found, fmt.Errorf("arm %q: %w", a.Name, err)
+			}
+			got.failed = err
+			found.doubts = append(found.doubts, got.doubts(a.Name)...)
 		}
-		l.tell(p, "measuring the throughput of "+a.Name, i, len(p.Arms))
-		got, err := calmest(p.mostProbes(), func() (throughput, error) { return l.probeArm(ctx, p, a) })
 		switch {
-		// A search goes on with the other arms.
-		case err != nil && p.slo != nil && ctx.Err() == nil:
-			found.ends[a.Name] = searchEnd(a.Name, 0, err)
-			continue
-		case err != nil:
-			return found, fmt.Errorf("arm %q: %w", a.Name, err)
+		case got.failed != nil:
+			found.ends[a.Name] = searchEnd(a.Name, 0, got.failed)
+		case got.x > 0: // not so if the arm with the same server needed no probe
+			found.xmax[a.Name], found.apart[a.Name] = got.x, got.apart
 		}
-		found.xmax[a.Name], found.apart[a.Name] = got.x, got.apart
-		found.doubts = append(found.doubts, got.doubts(a.Name)...)
 		// It applies to every arm, so the lowest limit counts.
 		if got.sendable > 0 && (found.sendable == 0 || got.sendable < found.sendable) {
 			found.sendable = got.sendable
@@ -136,6 +140,7 @@ type throughput struct {
 	taken    float64 // ratio of the CPU time of server and load that others took during the probe; 0 unknown
 	most     string  // the program that took most of it, "" for none
 	sendable float64 // see rehearse
+	failed   error   // why nothing was found; nil if something was
 }
 
 // doubts returns the doubts about x.
@@ -149,20 +154,12 @@ func (t throughput) doubts(arm string) (all []record.Fact) {
 	return all
 }
 
-// mostProbes returns how often an arm is probed while others take its CPU time. In a search one probe has to
-// do: it comes out of the arm's budget, and the search corrects a rate that it began too low.
-func (p plan) mostProbes() int {
-	if p.slo != nil {
-		return 1
-	}
-	return 3
-}
-
-// calmest probes an arm until others took next to nothing of its CPU time, at most most times. It returns the
-// probe from which others took least.
-func calmest(most int, probe func() (throughput, error)) (throughput, error) {
+// calmest probes an arm until others took next to nothing of its CPU time, three times at most, and returns the
+// probe from which others took least. In a search one probe has to do: it comes out of the arm's budget, and the
+// search corrects a rate that it began too low.
+func (p plan) calmest(probe func() (throughput, error)) (throughput, error) {
 	best, err := probe()
-	for n := 1; n < most && err == nil && best.taken > expect.ProbeDoubt; n++ {
+	for n := 1; n < 3 && p.slo == nil && err == nil && best.taken > expect.ProbeDoubt; n++ {
 		var next throughput
 		if next, err = probe(); err == nil && next.taken < best.taken {
 			best = next
@@ -191,16 +188,6 @@ func takenBy(o *record.Others, cpus host.Sides) (taken float64, most string) {
 		most = cmp.Or(most, t.Program)
 	}
 	return taken, most
-}
-
-// share copies the findings about one arm to another arm with the same server and clients.
-func (f findings) share(probed, arm string) {
-	if x, ok := f.xmax[probed]; ok {
-		f.xmax[arm], f.apart[arm] = x, f.apart[probed]
-	}
-	if end, ok := f.ends[probed]; ok {
-		f.ends[arm] = end
-	}
 }
 
 // sameAs returns the index of an earlier arm with the same server and clients, so that one probe

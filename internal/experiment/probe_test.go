@@ -166,7 +166,7 @@ func TestDisturbedProbe(t *testing.T) {
 		{"always disturbed", []throughput{{x: 804, taken: .73, most: "cc"}, {x: 1500, taken: .5, most: "ld"}, {x: 700, taken: .8, most: "cc"}}, 3, 1500, true},
 	} {
 		asked, p := 0, planned(t, demo.Swap("rate: 300/s", "rate: 0.5x"), nil)
-		got, err := calmest(p.mostProbes(), func() (throughput, error) { asked++; return c.probes[asked-1], nil })
+		got, err := p.calmest(func() (throughput, error) { asked++; return c.probes[asked-1], nil })
 		if err != nil || asked != c.asked || got.x != c.want {
 			t.Errorf("%s: X_max %g after %d probes, error %v", c.name, got.x, asked, err)
 		}

@@ -49,37 +49,34 @@ func (p *plan) chooseRates(found findings) error {
 		}
 	}
 	p.Doubts = append(p.Doubts, found.doubts...)
-	// A fixed rate may have a limit that is relative (max_rate).
-	p.lower(func(a arm) float64 { return scenario.Rounded(a.load.MaxRate.OfSlowest * slowest) }, func(rate, asked float64) record.Fact {
-		return record.Fact{Code: rateLowered, Values: record.Values{"rate": rate, "asked": asked, "most": slowest}, Names: record.Names{"slowest": name}}
-	})
 	for i := range p.Arms {
 		a := &p.Arms[i]
-		if a.load.Rate.OfSlowest == 0 {
-			continue
-		}
 		least := a.load.MinRate.PerSecond
-		rate := max(scenario.Rounded(a.load.Rate.OfSlowest*slowest), least)
-		// Offer what the generator can send, unless that is below the scenario's min_rate.
-		if found.sendable > 0 && rate > found.sendable && least <= found.sendable {
-			rate, p.Sendable = found.sendable, found.sendable
+		if a.load.Rate.OfSlowest == 0 {
+			// A fixed rate may have a limit that is relative (max_rate).
+			p.lower(a, scenario.Rounded(a.load.MaxRate.OfSlowest*slowest), record.Fact{
+				Code: rateLowered, Values: record.Values{"most": slowest}, Names: record.Names{"slowest": name},
+			})
+		} else {
+			rate := max(scenario.Rounded(a.load.Rate.OfSlowest*slowest), least)
+			// Offer what the generator can send, unless that is below the scenario's min_rate.
+			if found.sendable > 0 && rate > found.sendable && least <= found.sendable {
+				rate, p.Sendable = found.sendable, found.sendable
+			}
+			// This happens if the ratio asked for, or min_rate, is too high for the slowest arm.
+			if rate > highestLoad*slowest {
+				return impossible("the rate %.0f/s is above %.2f of what arm %q can do (%.0f/s): it would never keep up; drop that arm, lower --rate or give it more workers",
+					rate, highestLoad, name, slowest)
+			}
+			a.Clients.Rate = rate
 		}
-		// This happens if the ratio asked for, or min_rate, is too high for the slowest arm.
-		if rate > highestLoad*slowest {
-			return impossible("the rate %.0f/s is above %.2f of what arm %q can do (%.0f/s): it would never keep up; drop that arm, lower --rate or give it more workers",
-				rate, highestLoad, name, slowest)
-		}
-		a.Clients.Rate = rate
-	}
-	p.lower(func(a arm) float64 {
 		// A load that shares CPUs with the servers must leave them most of the time. The user's own rate stays.
-		if a.Clients.Closed() || p.offeredAsTold(a) {
-			return 0
+		if !a.Clients.Closed() && !p.offeredAsTold(*a) {
+			p.lower(a, found.sharedMost, record.Fact{
+				Code: rateShared, Values: record.Values{"share": window.ShareLimit}, Names: record.Names{"cpus": p.cpus.SharedCPUs().Words()},
+			})
 		}
-		return found.sharedMost
-	}, func(rate, asked float64) record.Fact {
-		return record.Fact{Code: rateShared, Values: record.Values{"rate": rate, "asked": asked, "share": window.ShareLimit}, Names: record.Names{"cpus": p.cpus.SharedCPUs().Words()}}
-	})
+	}
 	if p.Sendable > 0 {
 		p.doubt(record.Fact{Code: rateSendable, Values: record.Values{"rate": p.Sendable}, Names: record.Names{"cpus": p.cpus.Load.Words()}})
 	}
@@ -91,22 +88,17 @@ func (p *plan) chooseRates(found findings) error {
 	return nil
 }
 
-// lower lowers the rates that exceed a limit, but not below their min_rate. A limit of 0 is none.
-// It raises a doubt for each rate that it lowers, which several arms may have had. limit returns
-// the limit of an arm, in requests per second, and doubt the doubt about a lowered rate.
-func (p *plan) lower(limit func(arm) float64, doubt func(rate, asked float64) record.Fact) {
-	told := map[float64]bool{}
-	for i := range p.Arms {
-		a := &p.Arms[i]
-		asked, most := a.Clients.Rate, limit(*a)
-		if most == 0 || asked <= most {
-			continue
-		}
-		a.Clients.Rate = max(most, a.load.MinRate.PerSecond)
-		if !told[asked] {
-			told[asked] = true
-			p.doubt(doubt(a.Clients.Rate, asked))
-		}
+// lower lowers an arm's rate to most, in requests per second, but not below its min_rate. A limit of 0 is none. It adds the
+// two rates to the doubt, which is raised once for a rate that several arms had.
+func (p *plan) lower(a *arm, most float64, doubt record.Fact) {
+	asked := a.Clients.Rate
+	if most == 0 || asked <= most {
+		return
+	}
+	a.Clients.Rate = max(most, a.load.MinRate.PerSecond)
+	doubt.Values["rate"], doubt.Values["asked"] = a.Clients.Rate, asked
+	if !slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == doubt.Code && d.Values["asked"] == asked }) {
+		p.doubt(doubt)
 	}
 }
 

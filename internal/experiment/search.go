@@ -115,14 +115,33 @@ func (p *plan) takeSearch() error {
 	return nil
 }
 
-// refuseSearch returns an error if a search with such a warm-up, window and budget is impossible. It
-// tells all faults at once, and flags that do together: a longer window also needs a larger budget.
+// refuseSearch returns an error if a search with such a warm-up, window and budget is impossible. It tells all
+// faults at once, and the flags that do together: a longer window also needs a larger budget.
 func (p *plan) refuseSearch(asked Options) error {
-	do, faults := p.mended(asked)
+	var faults, flags []string
+	do := asked // times with which a search is possible
+	if err := new(plan).takeSpan(capacityWarmup, asked.Window); err != nil {
+		do.Window, faults = min(max(asked.Window, shortestWindow), scenario.Longest), append(faults, err.Error())
+	}
+	if err := new(plan).takeSpan(asked.Warmup, capacityWindow); err != nil {
+		do.Warmup, faults = capacityWarmup, append(faults, err.Error())
+	}
+	if floor, most := judge.SearchOptions(record.Plan{Window: do.Window.Seconds()}, p.slo).Floor, p.most(); floor > mostSlack*most {
+		faults = append(faults, fmt.Sprintf("%s needs %s in windows of %v, and no arm does more than %s",
+			judge.Hardest(p.slo), prose.PerSecond(floor), do.Window, prose.PerSecond(most)))
+		do.Window = judge.SearchWindow(do.Window, floor, most)
+	}
+	step, needs := do.Warmup+do.Window+judge.StepCost, judge.SearchBudget(do.Warmup, do.Window)
+	switch {
+	case asked.Budget < 0 || asked.Budget > scenario.Longest:
+		do.Budget, faults = needs, append(faults, fmt.Sprintf("--budget %v is outside 0 to %v", asked.Budget, scenario.Longest))
+	case asked.Budget < needs:
+		do.Budget, faults = needs, append(faults, fmt.Sprintf("a budget of %v for each arm holds %d windows of %v, and a search needs %d",
+			asked.Budget, max(0, int((asked.Budget-judge.ProbeCost)/step)), step, capacity.Least))
+	}
 	if len(faults) == 0 {
 		return nil
 	}
-	var flags []string
 	for _, f := range []struct {
 		name      string
 		asked, do time.Duration
@@ -131,43 +150,7 @@ func (p *plan) refuseSearch(asked Options) error {
 			flags = append(flags, fmt.Sprintf("%s %v", f.name, f.do))
 		}
 	}
-	said := strings.Join(faults, "; ")
-	if len(flags) > 1 {
-		said += "; these do together: " + strings.Join(flags, " ")
-	}
-	return impossible("%s", said)
-}
-
-// mended returns times with which a search is possible, and what is wrong with the ones asked for.
-func (p *plan) mended(asked Options) (do Options, faults []string) {
-	do = asked
-	if err := new(plan).takeSpan(capacityWarmup, asked.Window); err != nil {
-		do.Window, faults = min(max(asked.Window, shortestWindow), scenario.Longest), append(faults, err.Error())
-	}
-	if err := new(plan).takeSpan(asked.Warmup, capacityWindow); err != nil {
-		do.Warmup, faults = capacityWarmup, append(faults, err.Error())
-	}
-	step, least := do.Warmup+do.Window+judge.StepCost, judge.SearchBudget(do.Warmup, do.Window)
-	if floor, most := judge.SearchOptions(record.Plan{Window: do.Window.Seconds()}, p.slo).Floor, p.most(); floor > mostSlack*most {
-		longer := judge.SearchWindow(do.Window, floor, most)
-		faults = append(faults, fmt.Sprintf("%s needs %s in windows of %v, and no arm does more than %s; lengthen --window to %v",
-			judge.Hardest(p.slo), prose.PerSecond(floor), do.Window, prose.PerSecond(most), longer))
-		do.Window = longer
-	}
-	do.Budget = max(asked.Budget, judge.SearchBudget(do.Warmup, do.Window))
-	switch {
-	case asked.Budget < 0 || asked.Budget > scenario.Longest:
-		do.Budget = judge.SearchBudget(do.Warmup, do.Window)
-		faults = append(faults, fmt.Sprintf("--budget %v is outside 0 to %v", asked.Budget, scenario.Longest))
-	case asked.Budget < least:
-		fault := fmt.Sprintf("a budget of %v for each arm holds %d windows of %v, and a search needs %d; raise --budget to %v",
-			asked.Budget, max(0, int((asked.Budget-judge.ProbeCost)/step)), step, capacity.Least, do.Budget)
-		if do.Window == asked.Window {
-			fault += " or shorten --window"
-		}
-		faults = append(faults, fault)
-	}
-	return do, faults
+	return impossible("%s; this would do: %s", strings.Join(faults, "; "), strings.Join(flags, " "))
 }
 
 // mostSlack is how far, as a factor, a server may exceed the rate that its demands allow.
@@ -200,9 +183,9 @@ func (p *plan) most() (most float64) {
 
 // A search finds the capacities of arms. It starts their servers, one at a time.
 //
-// It is the bench of package capacity (capacity.Bench): that package decides which rates to offer,
-// and this file starts servers, offers the rates and records what came of it. A window is a trial
-// like the trials of a comparison, so the record can be judged again.
+// Package capacity decides which rates to offer, and this file starts servers, offers the rates and
+// records what came of it. A window is a trial like the trials of a comparison, so the record can be
+// judged again.
 type search struct {
 	lab
 	plan    probed
@@ -211,6 +194,7 @@ type search struct {
 	trials  int            // number of windows recorded
 	arms    []arm          // the arms that are searched
 	windows map[string]int // number of windows measured, by arm
+	lost    error          // the error of the first arm that could not be measured any more
 }
 
 // findCapacities finds the capacity of every arm that can be searched. Each window is a trial of
@@ -230,7 +214,7 @@ func (l lab) findCapacities(ctx context.Context, p probed, dir *record.Dir, run 
 			failed = cmp.Or(failed, fmt.Errorf("arm %q: %s", a.Name, run.Ends[a.Name].Why))
 		// Not even its throughput is enough to judge the objective in a window.
 		case x < o.Floor:
-			slow = cmp.Or(slow, impossible("arm %q %s", a.Name, judge.TooSlow(o, record.Duration(p.Warmup), record.Duration(p.Window), record.Duration(p.Budget), x)))
+			slow = cmp.Or(slow, impossible("arm %q %s", a.Name, judge.TooSlow(p.recorded(), o, x)))
 		default:
 			s.arms, xmax = append(s.arms, a), append(xmax, x)
 		}
@@ -242,9 +226,9 @@ func (l lab) findCapacities(ctx context.Context, p probed, dir *record.Dir, run 
 	if err := dir.WriteRun(run); err != nil {
 		return run, err
 	}
-	_, err := capacity.Run(ctx, s, xmax, o)
+	err := capacity.Run(ctx, s.bench, xmax, o)
 	s.run.Trials = s.trials
-	return s.run, cmp.Or(err, failed)
+	return s.run, cmp.Or(err, s.lost, failed)
 }
 
 // searchEnd returns the reason for the record why the search of an arm ends early, at a rate if it
@@ -254,85 +238,73 @@ func searchEnd(arm string, rate float64, err error) record.SearchEnd {
 	return record.SearchEnd{Died: died, Rate: rate, Why: strings.TrimPrefix(prose.FirstLine(err.Error()), fmt.Sprintf("arm %q: ", arm))}
 }
 
-// end records why the search of one arm ends early. The arm's windows so far are kept. The error that it
-// returns, a *[capacity.Lost], ends the search of this arm only. If recording fails, the error ends the whole
-// search. It writes the run at once, so that the reason is there even if this program is killed.
-func (s *search) end(arm string, rate float64, err error) error {
-	s.run.Ends[arm] = searchEnd(arm, rate, err)
+// end records why the search of one arm ends early, at a rate if it is not 0. The arm's windows so far are kept. It
+// returns [capacity.ErrLost], which ends the search of this arm only. If the user interrupts or recording fails, the
+// error ends the whole search. It writes the run at once, so that the reason is there even if this program is killed.
+func (s *search) end(ctx context.Context, a arm, rate float64, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	s.run.Ends[a.Name], s.lost = searchEnd(a.Name, rate, err), cmp.Or(s.lost, err)
 	if werr := s.dir.WriteRun(s.run); werr != nil {
 		return errors.Join(err, werr)
 	}
-	return &capacity.Lost{Err: err}
+	return capacity.ErrLost
 }
 
-// Start implements capacity.Bench. searched is an index of arms. If the user interrupts, the error
-// ends the search of all arms.
-func (s *search) Start(ctx context.Context, searched int) (capacity.Server, error) {
+// bench is a [capacity.Bench]. searched is an index of arms. A server that has to be killed is no error here.
+func (s *search) bench(ctx context.Context, searched int, step capacity.Step, next func(record.RateWindow) (capacity.Step, bool)) error {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	a := s.arms[searched]
 	server, err := s.start(ctx, s.plan, a)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, err
-	case err != nil:
-		return nil, s.end(a.Name, 0, err)
+	if err != nil {
+		return s.end(ctx, a, 0, err)
 	}
-	return &benchServer{search: s, arm: a, process: server}, nil
-}
-
-// A benchServer is a running server on which windows are measured. It embeds its search, which it
-// adds trials to.
-type benchServer struct {
-	*search
-	arm     arm
-	process *process.Process
-	died    bool // the record of the last window says that the server died
-}
-
-// Stop implements capacity.Server. A server that has to be killed is no error here.
-func (s *benchServer) Stop() error {
-	defer s.process.Kill()
-	err := s.process.Stop()
-	if _, slow := errors.AsType[*process.LingeredError](err); err == nil || slow || s.died {
+	defer server.Kill()
+	for more := true; more; {
+		w, err := s.offer(ctx, step, a, server)
+		if err != nil {
+			return err
+		}
+		step, more = next(w)
+	}
+	err = server.Stop()
+	if _, slow := errors.AsType[*process.LingeredError](err); err == nil || slow {
 		return nil
 	}
-	return s.end(s.arm.Name, 0, fmt.Errorf("arm %q: %w", s.arm.Name, err))
+	return s.end(ctx, a, 0, fmt.Errorf("arm %q: %w", a.Name, err))
 }
 
-// Offer implements capacity.Server. It runs and records one trial. The trial counts in the record
-// even if its window is refused. If the server dies under the load, the trial is recorded first,
-// as proof, and then the arm's search ends.
-func (s *benchServer) Offer(ctx context.Context, step capacity.Step) (record.RateWindow, error) {
-	p, name := s.plan, s.arm.Name
-	s.tell(p.plan, fmt.Sprintf("%s at %.0f/s: %s", name, step.Rate, step.Purpose), s.trials, len(p.Arms)*p.Windows)
-	t := newTrial(p, s.trials+1, s.windows[name], s.arm, s.process)
+// offer measures one window: it runs and records a trial. The trial counts in the record even if its window is
+// refused. If the server dies under the load, the trial is recorded first, as proof, and then the arm's search ends.
+func (s *search) offer(ctx context.Context, step capacity.Step, a arm, server *process.Process) (w record.RateWindow, err error) {
+	p := s.plan
+	s.tell(p.plan, fmt.Sprintf("%s at %.0f/s: %s", a.Name, step.Rate, step.Purpose), s.trials, len(p.Arms)*p.Windows)
+	t := newTrial(p, s.trials+1, s.windows[a.Name], a, server)
 	t.Rate, t.Purpose, t.arm.Clients.Rate = step.Rate, step.Purpose, step.Rate
-	s.windows[name]++
-	switch err := t.measure(ctx); {
-	// A limit of the load, not of the server: no higher rate can be offered to this arm.
-	case errors.Is(err, errOutOfPorts):
-		return record.RateWindow{}, s.end(name, step.Rate, fmt.Errorf("arm %q: %w at %.0f/s; keep connections or raise the limits", name, err, step.Rate))
-	case err != nil && ctx.Err() != nil:
-		return record.RateWindow{}, fmt.Errorf("arm %q: %w", name, err)
-	case err != nil:
-		return record.RateWindow{}, s.end(name, step.Rate, fmt.Errorf("arm %q: %w", name, err))
+	s.windows[a.Name]++
+	if err := t.measure(ctx); err != nil {
+		// A limit of the load, not of the server: no higher rate can be offered to this arm.
+		if errors.Is(err, errOutOfPorts) {
+			err = fmt.Errorf("%w at %.0f/s; keep connections or raise the limits", err, step.Rate)
+		}
+		return w, s.end(ctx, a, step.Rate, fmt.Errorf("arm %q: %w", a.Name, err))
 	}
 	t.readCounters(ctx)
-	var died error
 	// A server that died during the window may have answered some requests. The trial is marked as failed.
-	if !s.process.Alive() {
-		died = s.process.Died(fmt.Sprintf("at %.0f/s", step.Rate))
-		t.Failure, s.died = died.Error(), true
+	var died error
+	if !server.Alive() {
+		err := server.Died(fmt.Sprintf("at %.0f/s", step.Rate))
+		t.Failure, died = err.Error(), fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	if err := t.write(s.dir); err != nil {
-		return record.RateWindow{}, errors.Join(died, err)
+		return w, errors.Join(died, err)
 	}
 	s.trials++
 	if died != nil {
-		return record.RateWindow{}, s.end(name, step.Rate, fmt.Errorf("arm %q: %w", name, died))
+		return w, s.end(ctx, a, step.Rate, died)
 	}
-	w, _ := judge.Reduced(record.TrialRecord{Trial: t.Trial, Requests: t.seen.Requests}, s.run.Env, t.arm.Clients, p.slo)
-	return w, nil
+	return judge.Reduced(record.TrialRecord{Trial: t.Trial, Requests: t.seen.Requests}, s.run.Env, t.arm.Clients, p.slo), nil
 }

@@ -3,7 +3,6 @@ package judge
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -17,16 +16,13 @@ import (
 	"schedlab/internal/window"
 )
 
-// searched is one arm of a search, as the record holds it. jobs are requests of its windows, from
-// which theory predicts; see take.
+// searched is one arm of a search. Its Windows are from the record, and answer sets the rest of the Finding.
 type searched struct {
+	capacity.Finding
 	run     record.Run
 	plan    record.PlanArm
-	windows []record.RateWindow
-	figures []windowFigures // one per window, in the same order
-	jobs    []queueing.Job
-	end     *record.SearchEnd // nil if the search of this arm was not cut short
 	options capacity.Options
+	jobs    []queueing.Job // requests of the windows, from which theory predicts; see take
 }
 
 // Outcomes that package capacity does not know.
@@ -35,12 +31,6 @@ const (
 	slow = "slow" // X_max is below the lowest rate that a window can judge
 	died = "died" // the server died before there was an answer
 )
-
-// windowFigures are figures of a window that the search itself does not use.
-type windowFigures struct {
-	cpu       float64 // CPU seconds per request, NaN if unknown
-	generator float64 // ratio of time that the load's CPUs were busy with its process
-}
 
 // judgeCapacity computes the result of a search from its record.
 //
@@ -59,9 +49,6 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	arms := make([]*searched, len(run.Plan.Arms))
 	for i, a := range run.Plan.Arms {
 		arms[i] = &searched{run: run, plan: a, options: SearchOptions(run.Plan, slo)}
-		if end, ok := run.Ends[a.Name]; ok {
-			arms[i].end = &end
-		}
 	}
 	found := 0
 	for t, err := range dir.Trials() {
@@ -75,11 +62,12 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		c.Terms = append(c.Terms, record.SLOTerm{Text: t.String(), Term: t})
 	}
 	for _, a := range arms {
-		c.Arms, r.Arms = append(c.Arms, a.answer()), append(r.Arms, newArm(run, a.plan, j.servers))
+		a.answer()
+		c.Arms, r.Arms = append(c.Arms, a.ArmCapacity), append(r.Arms, newArm(run, a.plan, j.servers))
 	}
 	c.Lines = comparedCapacities(c.Arms)
 	r.Capacity = c
-	r.Doubts = record.ByWeight(slices.Concat(j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), xmaxDoubts(c.Arms), capacityDoubts(r, run, arms)))
+	r.Doubts = record.ByWeight(slices.Concat(j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms)))
 	return r, nil
 }
 
@@ -89,221 +77,222 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 		return
 	}
 	a := arms[slices.IndexFunc(arms, func(a *searched) bool { return a.plan.Name == t.Arm })]
-	w, figures := Reduced(t, j.run.Env, a.plan.Clients, slo)
-	a.windows = append(a.windows, w)
-	a.figures = append(a.figures, windowFigures{figures.Values["cpu_per_request"], figures.Generator})
+	w := Reduced(t, j.run.Env, a.plan.Clients, slo)
+	a.Windows = append(a.Windows, w)
 	// The requests of an overload would not be typical for theory.
 	if w.Refused.None() && w.Purpose != capacity.Overload {
 		a.take(t, j.run.Env)
 	}
 }
 
-// answer returns an arm's answer with all its windows and theories. Lists are empty and not nil,
-// so that JSON shows [] and not null.
-func (a *searched) answer() record.ArmCapacity {
-	xmax := a.run.XMax[a.plan.Name]
-	f := a.find(xmax)
-	r := f.ArmCapacity
-	r.Name, r.Mode, r.End, r.XMax = a.plan.Name, a.plan.Mode, a.end, xmax
-	if a.diedOverloaded(f) {
-		r.Recovers = "no"
+// answer sets the arm's answer from its windows and the run, with all theories.
+func (a *searched) answer() {
+	a.find()
+	a.Answer = a.conclusion()
+	if a.diedOverloaded() {
+		a.Recovers = "no"
 	}
 	for _, d := range a.run.Plan.Doubts {
-		if d.Code == record.StickyPool && d.Arm == r.Name {
-			r.Starves = d
+		if d.Code == record.StickyPool && d.Arm == a.Name {
+			a.Starves = d
 		}
 	}
 	var cpu, rates []float64
-	for i, w := range a.windows {
+	for _, w := range a.Windows {
 		// Failed requests cost more or less CPU time, so take windows without errors only.
-		if v := a.figures[i].cpu; v > 0 && w.Refused.None() && w.Errors == 0 && w.Purpose != capacity.Overload {
-			cpu, rates = append(cpu, v), append(rates, w.Rate)
+		if w.CPU > 0 && w.Refused.None() && w.Errors == 0 && w.Purpose != capacity.Overload {
+			cpu, rates = append(cpu, w.CPU), append(rates, w.Rate)
 		}
 	}
 	if len(cpu) > 0 {
-		r.CPUPerRequest, r.CPURates = stats.Median(cpu), []float64{slices.Min(rates), slices.Max(rates)}
+		a.CPUPerRequest, a.CPURates = stats.Median(cpu), []float64{slices.Min(rates), slices.Max(rates)}
 	}
-	r.Answer = a.conclusion(f, xmax)
-	r.Theories, r.NoTheory = a.theories(timedTerms(a.options.SLO, f.Binding), r)
-	return r
+	a.Theories, a.NoTheory = a.theories(timedTerms(a.options.SLO, a.Binding))
 }
 
-// find returns what an arm's windows show, with the windows. It adds the outcomes slow and died. What the windows
-// settle has precedence.
-func (a *searched) find(xmax float64) capacity.Finding {
-	f := capacity.Judge(a.options, a.windows)
-	f.Windows = append([]record.RateWindow{}, a.windows...)
-	switch {
-	case f.Outcome != capacity.Undecided:
-	case a.end != nil && a.end.Died:
-		f.Outcome = died
-	case len(a.windows) == 0 && xmax > 0 && xmax < a.options.Floor:
-		f.Outcome = slow
+// find sets what the arm's windows and the run show. It adds the outcomes slow and died to those of package capacity;
+// what the windows settle has precedence.
+func (a *searched) find() {
+	// An empty list and not nil, so that JSON shows [] and not null.
+	a.Finding = capacity.Judge(a.options, append([]record.RateWindow{}, a.Windows...))
+	a.Name, a.Mode, a.XMax = a.plan.Name, a.plan.Mode, a.run.XMax[a.plan.Name]
+	if end, ok := a.run.Ends[a.Name]; ok {
+		a.End = &end
 	}
-	return f
+	switch {
+	case a.Outcome != capacity.Undecided:
+	case a.End != nil && a.End.Died:
+		a.Outcome = died
+	case len(a.Windows) == 0 && a.XMax > 0 && a.XMax < a.options.Floor:
+		a.Outcome = slow
+	}
 }
 
 // diedOverloaded reports whether the server died at a higher rate after its capacity was found.
 // The capacity stands, but the server does not survive an overload.
-func (a *searched) diedOverloaded(f capacity.Finding) bool {
-	return a.end != nil && a.end.Died && a.end.Rate > f.Low && f.Outcome == capacity.Between
+func (a *searched) diedOverloaded() bool {
+	return a.End != nil && a.End.Died && a.End.Rate > a.Low && a.Outcome == capacity.Between
 }
 
 // aboveXMax is the ratio of a verified rate to X_max from which they contradict each other. More
-// clients at a time, or a machine that changed, can explain it.
+// clients at a time, or a machine that changed, can explain it. The rates of the search were chosen
+// by X_max, so a wrong one matters.
 const aboveXMax = 1.03
 
-// xmaxDoubts returns a doubt for each arm with a verified rate above its X_max. The rates of the
-// search were chosen by X_max, so a wrong one matters.
-func xmaxDoubts(arms []record.ArmCapacity) (all []record.Fact) {
+// capacityDoubts returns the doubts about the arms' answers, and those that apply to every answer of the run.
+func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []record.Fact) {
 	for _, a := range arms {
 		if a.XMax > 0 && a.Low > aboveXMax*a.XMax {
 			all = append(all, record.Fact{Code: lowXMax, Arm: a.Name, Values: record.Values{"low": a.Low, "xmax": a.XMax}})
 		}
+		all = append(all, a.refusals(windowsRefused, a.Name)...)
 	}
-	return all
-}
-
-// capacityDoubts returns the doubts that apply to every answer of the run.
-func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []record.Fact) {
-	all = Planted(run.Plan)
 	if r.Status != record.Complete {
 		all = append(all, notComplete(run))
 	}
-	all = append(all, oneCPU(r)...)
-	for _, a := range arms {
-		if refused := a.refused(); refused > 0 {
-			all = append(all, record.Fact{
-				Code: windowsRefused, Arm: a.plan.Name, Values: record.Values{"refused": float64(refused), "windows": float64(len(a.windows))},
-				Because: append([]record.Fact{a.lastRefusal()}, a.generatorLimit()...),
-			})
-		}
-	}
-	return slices.Concat(all, run.Plan.Doubts, HostDoubts(r.Env))
+	return slices.Concat(Planted(run.Plan), all, oneCPU(r), run.Plan.Doubts, HostDoubts(r.Env))
 }
 
-// losing returns a warning if, at a rate that keeps the objective, more than errorLimit of a
-// window's requests failed; else nil.
-func (a *searched) losing(rate float64) []record.Fact {
-	i := slices.IndexFunc(a.windows, func(w record.RateWindow) bool { return w.Refused.None() && w.Rate == rate && w.Errors > errorLimit })
-	if i < 0 {
-		return nil
-	}
-	return []record.Fact{{Code: losingRequests, Values: record.Values{"share": a.windows[i].Errors}}}
-}
-
-// conclusion returns an arm's answer with the clauses that explain it. xmax is in requests per
-// second. The answer's values are rates per second and counts.
+// conclusion returns an arm's answer with the clauses that explain it. The answer's values are rates per second and counts.
 //
-// This file puts the outcome of a search into facts: one answer per arm, and in its Because the
-// clauses that explain why the search found no more: refused windows, the end of the budget, an
-// interrupt, or noise. A reader should learn what to change: the budget, the window, the objective, or
-// the load. The functions of the clauses return nil for none, so that they can be concatenated.
-func (a *searched) conclusion(f capacity.Finding, xmax float64) record.Fact {
-	wants, plan := a.options.SLO.Goodput(), a.run.Plan
-	// names and values are what the sentence of the code needs beyond what all of them have.
-	answer := func(code record.Code, names record.Names, values record.Values, because ...[]record.Fact) record.Fact {
-		fact := record.Fact{
-			Code: code, Arm: a.plan.Name, Names: record.Names{"slo": a.options.SLO.String()},
-			Values:  record.Values{"low": f.Low, "high": f.High, "broken": float64(f.HighBroken), "of": float64(f.HighOf)},
-			Because: slices.Concat(because...),
-		}
-		maps.Copy(fact.Names, names)
-		maps.Copy(fact.Values, values)
-		return fact
-	}
-	// The outcomes that are settled come first.
-	switch f.Outcome {
-	case capacity.Between:
-		var recovers []record.Fact
-		if f.Recovers == "no" {
-			recovers = append(recovers, record.Fact{Code: noRecovery, Values: record.Values{"rate": f.Low}})
-		}
-		if a.diedOverloaded(f) {
-			recovers = append(recovers, record.Fact{Code: diedOverloaded, Values: record.Values{"rate": a.end.Rate}, Names: record.Names{"error": a.end.Why}})
-		}
-		return answer(capacityBetween, nil, nil, recovers, a.recovery(f), a.losing(f.Low))
-	case capacity.Beyond:
-		return answer(capacityBeyond, nil, nil, a.above(f), a.recovery(f), a.losing(f.Low))
-	case capacity.Below:
-		return answer(capacityBelow, nil, nil, a.under(f))
-	case capacity.Never:
-		return answer(capacityNever, record.Names{"wants": wants.String()}, nil)
-	case slow:
-		said := TooSlow(a.options, record.Duration(plan.Warmup), record.Duration(plan.Window), record.Duration(plan.Budget), xmax)
-		return answer(capacitySlow, record.Names{"said": said}, nil)
-	case died:
-		return answer(capacityDied, record.Names{"error": a.end.Why}, record.Values{"rate": a.end.Rate})
-	}
-	cut := a.stopped()
+// It puts the outcome of a search into facts: one answer per arm, and in its Because the clauses that explain why the
+// search found no more: refused windows, the end of the budget, an interrupt, or noise. A reader should learn what to
+// change: the budget, the window, the objective, or the load. The functions of the clauses return nil for none, so that
+// they can be concatenated.
+func (a *searched) conclusion() record.Fact {
+	wants := a.options.SLO.Goodput()
+	answer := record.Fact{Arm: a.Name, Names: record.Names{"slo": a.options.SLO.String()}, Values: record.Values{
+		"low": a.Low, "high": a.High, "broken": float64(a.HighBroken), "of": float64(a.HighOf),
+	}}
 	switch {
+	// The outcomes that are settled come first.
+	case a.Outcome == capacity.Between:
+		answer.Code, answer.Because = capacityBetween, slices.Concat(a.recovery(), a.losing())
+	case a.Outcome == capacity.Beyond:
+		answer.Code, answer.Because = capacityBeyond, slices.Concat(a.above(), a.recovery(), a.losing())
+	case a.Outcome == capacity.Below:
+		answer.Code, answer.Because = capacityBelow, a.under()
+	case a.Outcome == capacity.Never:
+		answer.Code, answer.Names["wants"] = capacityNever, wants.String()
+	case a.Outcome == slow:
+		answer.Code, answer.Names["said"] = capacitySlow, TooSlow(a.run.Plan, a.options, a.XMax)
+	case a.Outcome == died:
+		answer.Code, answer.Names["error"], answer.Values["rate"] = capacityDied, a.End.Why, a.End.Rate
 	// From here on the outcome is undecided. The first reason that applies is told.
-	case a.end != nil:
-		return answer(capacityEnded, record.Names{"error": a.end.Why}, nil)
-	case f.Low == 0 && f.High > 0 && wants.AtLeast:
-		return answer(capacityWants, record.Names{"wants": wants.String()}, record.Values{"wants": wants.Limit}, a.why(f))
-	case f.Used == 0 && f.Refused > 0:
-		return answer(capacityRefused, nil, record.Values{"refused": float64(f.Refused)}, []record.Fact{a.lastRefusal()}, a.helps(), cut)
-	case f.Low > 0:
-		return answer(capacityVerified, nil, record.Values{"tried": f.LastRate(capacity.Refute)}, a.why(f))
-	case f.High > 0:
-		tried := record.Values{"tried": f.LastRate(capacity.Verify), "kept": float64(f.LowKept), "kept_of": float64(f.LowOf)}
-		return answer(capacityRefuted, nil, tried, a.why(f))
-	case cut != nil:
-		return answer(capacityCut, nil, nil, cut, a.refusals(f))
+	case a.End != nil:
+		answer.Code, answer.Names["error"] = capacityEnded, a.End.Why
+	case a.Low == 0 && a.High > 0 && wants.AtLeast:
+		answer.Code, answer.Because = capacityWants, a.why()
+		answer.Names["wants"], answer.Values["wants"] = wants.String(), wants.Limit
+	case a.Low > 0:
+		answer.Code, answer.Because = capacityVerified, a.why()
+		answer.Values["tried"] = a.LastRate(capacity.Refute)
+	case a.High > 0:
+		answer.Code, answer.Because = capacityRefuted, a.why()
+		answer.Values["tried"], answer.Values["kept"], answer.Values["kept_of"] = a.LastRate(capacity.Verify), float64(a.LowKept), float64(a.LowOf)
+	default:
+		answer.Code, answer.Because = capacityOpen, a.why()
+		answer.Values["windows"] = float64(len(a.Windows))
 	}
-	return answer(capacityOpen, nil, record.Values{"windows": float64(len(a.windows))}, a.why(f))
+	return answer
+}
+
+// losing returns a warning if, at the verified rate, more than errorLimit of a window's requests failed; else nil.
+func (a *searched) losing() []record.Fact {
+	for _, w := range a.Windows {
+		if w.Refused.None() && w.Rate == a.Low && w.Errors > errorLimit {
+			return []record.Fact{{Code: losingRequests, Values: record.Values{"share": w.Errors}}}
+		}
+	}
+	return nil
 }
 
 // above explains why the search offered no rate above the highest one that kept the objective. It
 // is for an outcome [capacity.Beyond].
-func (a *searched) above(f capacity.Finding) []record.Fact {
+func (a *searched) above() []record.Fact {
 	because := a.ended()
-	switch f.Stopped {
-	case capacity.AtBudget:
-		because = []record.Fact{{Code: searchBudget}}
+	switch a.Stopped {
 	case capacity.AtCeiling:
 		return []record.Fact{{Code: atCeiling, Values: record.Values{"rate": a.options.Ceiling}}}
 	case capacity.AtBench:
-		// Find the refused window beyond the verified rate. Its reason tells whether the generator
-		// or other programs are the limit.
-		for _, w := range a.windows {
-			if w.Refused.None() || w.Purpose != capacity.Reach || w.Rate <= f.Low {
-				continue
-			}
-			refused := record.Fact{Code: rateRefused, Values: record.Values{"rate": w.Rate}, Because: []record.Fact{w.Refused}}
-			if ofGenerator(w.Refused) {
-				return []record.Fact{{Code: nothingOffered, Because: []record.Fact{refused}}}
-			}
-			because = []record.Fact{refused, {Code: searchOthers}}
-			break
+		// The reason of the refused window tells whether the generator or other programs are the limit.
+		refused := record.Fact{Code: rateRefused, Values: record.Values{"rate": a.Unoffered.Rate}, Because: []record.Fact{a.Unoffered.Refused}}
+		if ofGenerator(a.Unoffered.Refused) {
+			return []record.Fact{{Code: nothingOffered, Because: []record.Fact{refused}}}
 		}
+		because = []record.Fact{refused, {Code: searchOthers}}
 	}
-	return []record.Fact{{Code: nothingBroke, Values: record.Values{"rate": f.Low}, Because: because}}
+	return []record.Fact{{Code: nothingBroke, Values: record.Values{"rate": a.Low}, Because: because}}
 }
 
-// ended explains why a search ended without finding a limit.
+// under explains why the search offered no rate below the lowest one that broke the objective. It
+// is for an outcome [capacity.Below].
+func (a *searched) under() (all []record.Fact) {
+	// Lower rates than High were offered, and none kept the objective either.
+	if a.Least < a.High {
+		all = append(all, record.Fact{Code: noneKeeps, Values: record.Values{"rate": a.Least}})
+	}
+	if a.Stopped == capacity.AtFloor {
+		return append(all, record.Fact{Code: atFloor, Values: record.Values{"window": a.run.Plan.Window, "twice": 2 * a.run.Plan.Window}})
+	}
+	return append(all, a.ended()...)
+}
+
+// recovery tells that the server does not recover from its overload, or that this is not known; nil if it recovers or
+// was not overloaded.
+func (a *searched) recovery() []record.Fact {
+	switch {
+	case a.diedOverloaded():
+		return []record.Fact{{Code: diedOverloaded, Values: record.Values{"rate": a.End.Rate}, Names: record.Names{"error": a.End.Why}}}
+	case a.Recovers == "no":
+		return []record.Fact{{Code: noRecovery, Values: record.Values{"rate": a.Low}}}
+	case a.Recovers == "yes" || a.AgainOf == 0:
+		return nil
+	}
+	because := a.ended()
+	// All windows that follow an overload were used, and they do not agree (see Recovers of a capacity.Finding).
+	if a.AgainOf >= capacity.MostAgain {
+		because = []record.Fact{{Code: recoveryNoise}}
+	}
+	values := record.Values{"kept": float64(a.AgainKept), "of": float64(a.AgainOf), "rate": a.Low}
+	return []record.Fact{{Code: recoveryOpen, Values: values, Because: because}}
+}
+
+// ended explains why a search ended before it found more.
 func (a *searched) ended() []record.Fact {
-	if cut := a.stopped(); cut != nil {
+	if a.Stopped == capacity.AtBudget || len(a.Windows) >= a.options.Windows {
+		return []record.Fact{{Code: searchBudget}}
+	}
+	if cut := a.cut(); cut != nil {
 		return cut
 	}
 	return []record.Fact{{Code: searchEnded}}
 }
 
-// under explains why the search offered no rate below the lowest one that broke the objective. It
-// is for an outcome [capacity.Below].
-func (a *searched) under(f capacity.Finding) (all []record.Fact) {
-	// Lower rates than High were offered, and none kept the objective either.
-	if f.Least < f.High {
-		all = append(all, record.Fact{Code: noneKeeps, Values: record.Values{"rate": f.Least}})
+// cut returns what ended the whole run early; nil if the search came to its end. A search that
+// had used all its windows was not cut short. A run that is still Running was killed, or goes on.
+func (a *searched) cut() []record.Fact {
+	early := a.run.Status == record.Interrupted || a.run.Status == record.Running
+	if !early || len(a.Windows) >= a.options.Windows {
+		return nil
 	}
-	switch f.Stopped {
-	case capacity.AtFloor:
-		return append(all, record.Fact{Code: atFloor, Values: record.Values{"window": a.run.Plan.Window, "twice": 2 * a.run.Plan.Window}})
-	case capacity.AtBudget:
-		return append(all, record.Fact{Code: searchBudget})
+	return []record.Fact{{Code: searchStopped, Names: record.Names{"status": string(a.run.Status)}, Values: record.Values{"windows": float64(len(a.Windows))}}}
+}
+
+// why returns the most likely reason why the search has no answer. If nothing else explains it,
+// the windows of one rate differ too much from each other.
+func (a *searched) why() []record.Fact {
+	plan, most := a.run.Plan, float64(a.options.Windows)
+	why := append(a.cut(), a.refusals(searchRefusals, "")...)
+	// All windows were used before it was settled, but none of them contradicts it.
+	if agree := a.LowKept == a.LowOf && a.HighBroken == a.HighOf; agree && a.Used > 0 && len(a.Windows) >= a.options.Windows {
+		// The budget pays for windows, so it grows in proportion.
+		why = append(why, record.Fact{Code: searchShort, Values: record.Values{"budget": math.Ceil(plan.Budget * (most + capacity.Reserved) / most)}})
 	}
-	return append(all, a.ended()...)
+	if len(why) > 0 {
+		return why
+	}
+	return []record.Fact{{Code: searchScatter, Values: record.Values{"window": 2 * plan.Window, "budget": 2 * plan.Budget}}}
 }
 
 // busyShare is the busy ratio of the load's CPUs from which the load's lateness is no longer
@@ -311,108 +300,25 @@ func (a *searched) under(f capacity.Finding) (all []record.Fact) {
 // its CPUs had time to spare was held up by something else.
 const busyShare = window.GeneratorLimit / 2
 
-// generatorLimit returns the fact that the arm is too fast for the generator, if most refused
-// windows were refused because the generator was late while it was busy; else nil.
-func (a *searched) generatorLimit() []record.Fact {
-	late := 0
-	least, full := math.Inf(1), 0.0
-	for i, w := range a.windows {
-		if busy := a.figures[i].generator; ofGenerator(w.Refused) && w.Purpose != capacity.Overload && busy >= busyShare {
+// refusals tells how many of the arm's windows were refused, the last reason, and what helps: less of a load if most of
+// them were refused because the generator was late while it was busy, else to stop other programs. It is nil if none
+// were refused. The fact has the given code and arm.
+func (a *searched) refusals(code record.Code, arm string) []record.Fact {
+	if a.Refused == 0 {
+		return nil
+	}
+	late, least, full, helps := 0, math.Inf(1), 0.0, record.Fact{Code: searchOthers}
+	for _, w := range a.Windows {
+		if ofGenerator(w.Refused) && w.Purpose != capacity.Overload && w.Busy >= busyShare {
 			late++
-			least, full = min(least, w.Rate), max(full, busy)
+			least, full = min(least, w.Rate), max(full, w.Busy)
 		}
 	}
-	// Not the generator alone.
-	if 2*late <= a.refused() {
-		return nil
+	if 2*late > a.Refused {
+		helps = record.Fact{Code: searchGenerator, Values: record.Values{"rate": least, "busy": min(full, 1)}}
 	}
-	return []record.Fact{{Code: searchGenerator, Values: record.Values{"rate": least, "busy": min(full, 1)}}}
-}
-
-// refused returns the number of refused windows, without overloads, by which nothing is judged.
-func (a *searched) refused() (n int) {
-	for _, w := range a.windows {
-		n += stats.Count(!w.Refused.None() && w.Purpose != capacity.Overload)
-	}
-	return n
-}
-
-// helps returns the advice against an arm's refused windows: use a faster generator, or stop other
-// programs.
-func (a *searched) helps() []record.Fact {
-	if limit := a.generatorLimit(); limit != nil {
-		return limit
-	}
-	return []record.Fact{{Code: searchOthers}}
-}
-
-// stopped returns what ended the whole run early; nil if the search came to its end. A search that
-// had used all its windows was not cut short. A run that is still Running was killed, or goes on.
-func (a *searched) stopped() []record.Fact {
-	cut := a.run.Status == record.Interrupted || a.run.Status == record.Running
-	if !cut || len(a.windows) >= a.options.Windows {
-		return nil
-	}
-	return []record.Fact{{Code: searchStopped, Names: record.Names{"status": string(a.run.Status)}, Values: record.Values{"windows": float64(len(a.windows))}}}
-}
-
-// recovery returns a fact if the server was overloaded and it is not known whether it recovers;
-// else nil.
-func (a *searched) recovery(f capacity.Finding) []record.Fact {
-	if f.Recovers != "" || f.AgainOf == 0 || a.diedOverloaded(f) {
-		return nil
-	}
-	open := record.Fact{Code: recoveryOpen, Names: record.Names{"ended": "out of use"}, Values: record.Values{
-		"kept": float64(f.AgainKept), "of": float64(f.AgainOf), "rate": f.Low,
-	}}
-	switch {
-	// All windows that follow an overload were used, and they do not agree (see Recovers of a capacity.Finding).
-	case f.AgainOf >= capacity.MostAgain:
-		open.Names["ended"] = "noise"
-	case a.stopped() != nil:
-		open.Names["ended"] = string(a.run.Status)
-	case len(a.windows) >= a.options.Windows:
-		open.Names["ended"] = "budget"
-	}
-	return []record.Fact{open}
-}
-
-// refusals returns how many of the arm's windows were refused, the last reason and what helps; nil
-// if none were.
-func (a *searched) refusals(f capacity.Finding) []record.Fact {
-	if f.Refused == 0 {
-		return nil
-	}
-	return []record.Fact{{
-		Code: searchRefusals, Values: record.Values{"refused": float64(f.Refused), "windows": float64(len(a.windows))},
-		Because: append([]record.Fact{a.lastRefusal()}, a.helps()...),
-	}}
-}
-
-// why returns the most likely reason why the search has no answer. If nothing else explains it,
-// the windows of one rate differ too much from each other.
-func (a *searched) why(f capacity.Finding) []record.Fact {
-	why := slices.Concat(a.stopped(), a.refusals(f))
-	// All windows were used before it was settled, but none of them contradicts it.
-	if agree := f.LowKept == f.LowOf && f.HighBroken == f.HighOf; agree && len(a.windows) >= a.options.Windows {
-		// The budget pays for windows, so it grows in proportion.
-		budget := a.run.Plan.Budget * float64(a.options.Windows+capacity.Reserved) / float64(a.options.Windows)
-		why = append(why, record.Fact{Code: searchShort, Values: record.Values{"budget": math.Ceil(budget)}})
-	}
-	if len(why) > 0 {
-		return why
-	}
-	return []record.Fact{{Code: searchScatter, Values: record.Values{"window": 2 * a.run.Plan.Window, "budget": 2 * a.run.Plan.Budget}}}
-}
-
-// lastRefusal returns the reason of the last refused window; no fact if none was refused.
-func (a *searched) lastRefusal() (why record.Fact) {
-	for _, w := range a.windows {
-		if !w.Refused.None() {
-			why = w.Refused
-		}
-	}
-	return why
+	values := record.Values{"refused": float64(a.Refused), "windows": float64(len(a.Windows))}
+	return []record.Fact{{Code: code, Arm: arm, Values: values, Because: []record.Fact{a.Refusal, helps}}}
 }
 
 // comparedCapacities states which arms have more or less capacity than the first arm, and which
@@ -490,16 +396,17 @@ func Hardest(slo stats.SLO) stats.Term {
 	return slices.MaxFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Requests(), b.Requests()) })
 }
 
-// Reduced reduces a trial of a search to the window that the search uses, and all its figures. It depends on nothing else, so
-// that the search and the judge of its record get the same windows. A window with too few requests to judge one of the terms
-// is refused, unless it overloads the server.
-func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) (record.RateWindow, window.Window) {
+// Reduced reduces a trial of a search to its window. It depends on nothing else, so that the search and the judge of its
+// record get the same windows. A window with too few requests to judge one of the terms is refused, unless it overloads the
+// server.
+func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) record.RateWindow {
 	// The plan has no rate: the search chose it.
 	c.Rate = t.Rate
 	w := window.Reduce(t, e, c)
 	out := record.RateWindow{
 		Trial: t.Number, Purpose: t.Purpose, Rate: t.Rate, Sent: float64(w.Requests) / t.Window,
 		Goodput: w.Values["goodput"], Errors: w.Values["errors"], Values: map[string]float64{}, Refused: unfit(&w, e, slo),
+		CPU: w.Values["cpu_per_request"], Busy: w.Generator,
 	}
 	response := t.Responses()
 	for _, term := range slo {
@@ -515,24 +422,23 @@ func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 		}
 	}
 	out.Kept = out.Refused.None() && capacity.Keeps(out, slo)
-	return out, w
+	return out
 }
 
 // TooSlow explains, for an error or an answer, why an arm with this X_max (requests per second)
-// cannot be searched in windows of this length, and which window would do, with the budget that it
-// takes if that is above this one. It begins with a verb, to follow the arm's name.
-func TooSlow(o capacity.Options, warmup, window, budget time.Duration, xmax float64) string {
-	term := Hardest(o.SLO)
-	other := "promise less"
+// cannot be searched in windows of this plan, and which window would do, with the budget that it
+// takes if that is above the plan's. It begins with a verb, to follow the arm's name.
+func TooSlow(p record.Plan, o capacity.Options, xmax float64) string {
+	term, other, with := Hardest(o.SLO), "promise less", ""
 	if term.Quantile > 0 {
 		other = "ask for a lower quantile"
 	}
-	longer, with := SearchWindow(window, o.Floor, xmax), ""
-	if needs := SearchBudget(warmup, longer); needs > budget {
+	longer := SearchWindow(record.Duration(p.Window), o.Floor, xmax)
+	if needs := SearchBudget(record.Duration(p.Warmup), longer); needs > record.Duration(p.Budget) {
 		with = fmt.Sprintf(" with --budget %v", needs)
 	}
 	return fmt.Sprintf("does %s at most, and a window of %g s needs %s to judge %s; lengthen --window to %.0fs%s or %s",
-		prose.PerSecond(xmax), window.Seconds(), prose.PerSecond(o.Floor), term, longer.Seconds(), with, other)
+		prose.PerSecond(xmax), p.Window, prose.PerSecond(o.Floor), term, longer.Seconds(), with, other)
 }
 
 // rateLimit is the largest relative difference allowed between the sent rate and the planned rate,

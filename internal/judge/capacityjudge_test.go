@@ -45,7 +45,7 @@ func TestAWindowsValuesAreTheObjectives(t *testing.T) {
 		}
 		return 2 * time.Millisecond
 	}
-	w, _ := Reduced(searchedTrial(1, "a", "curve", 1000, took, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
+	w := Reduced(searchedTrial(1, "a", "curve", 1000, took, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
 	if w.Refused.Code != tooFewForTerm || w.Purpose != capacity.Curve || w.Rate != 1000 || math.Abs(w.Sent-1000) > 1 {
 		t.Errorf("reduced to %+v", w)
 	}
@@ -60,8 +60,8 @@ func TestErrorsAreNotJudgedFromFewRequests(t *testing.T) {
 	t.Parallel()
 	brief := func(int) time.Duration { return time.Millisecond }
 	slo := objective(t, "p90<=10ms,errors<=0.1%")
-	few, _ := Reduced(searchedTrial(1, "a", "curve", 300, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
-	enough, _ := Reduced(searchedTrial(1, "a", "curve", 340, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
+	few := Reduced(searchedTrial(1, "a", "curve", 300, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
+	enough := Reduced(searchedTrial(1, "a", "curve", 340, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
 	_, told := few.Values["errors"]
 	if of, known := enough.Values["errors"]; told || few.Refused.Code != tooFewForTerm || few.Refused.Metric != "errors" || !enough.Refused.None() || !known || of != 0 {
 		t.Errorf("errors are %v in 900 requests and %v in 1,020; 0.1 %% needs 1,000", few, enough)
@@ -81,7 +81,7 @@ func TestOnlyTheInstrumentRefusesAWindow(t *testing.T) {
 	e := record.Env{CPUs: 2}
 	// Behind by a second at the end: what a search looks for.
 	behind := searchedTrial(1, "a", "refute", 1000, func(i int) time.Duration { return time.Duration(i) * time.Second / 3500 }, 200)
-	if w, _ := Reduced(behind, e, record.Clients{}, slo); !w.Refused.None() || w.Kept {
+	if w := Reduced(behind, e, record.Clients{}, slo); !w.Refused.None() || w.Kept {
 		t.Errorf("an overloaded window is refused: %v, kept: %v", w.Refused, w.Kept)
 	}
 	brief := func(int) time.Duration { return time.Millisecond }
@@ -114,7 +114,7 @@ func TestOnlyTheInstrumentRefusesAWindow(t *testing.T) {
 	} {
 		trial := searchedTrial(1, "a", "near", 1000, brief, 200)
 		c.spoil(&trial)
-		w, _ := Reduced(trial, e, record.Clients{}, slo)
+		w := Reduced(trial, e, record.Clients{}, slo)
 		why := w.Refused
 		if why.None() != (c.refused == "") || !strings.HasPrefix(words(why), c.refused) || ofGenerator(why) != (c.refused != "") {
 			t.Errorf("%s: refused for %q, want %q", c.name, words(why), c.refused)
@@ -263,18 +263,22 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 		{broken(900), 24, 1700, nil, "p99<=10ms,goodput>=1000/s", "a keeps p99<=10ms,goodput>=1000/s at no rate: 2 of 2 windows at 900/s break it, and no lower one has goodput>=1000/s"},
 		{append(kept(490), times(2, window(capacity.Refute, 545, .050))...), 24, 600, nil, "p99<=10ms,goodput>=500/s",
 			"a is undecided for p99<=10ms,goodput>=500/s: 545/s is refuted, and 500/s itself, which goodput>=500/s asks for, is neither verified nor refuted; windows of one rate differ too much, or the budget is too small: twice as much of both, --window 6s --budget 3m0s, may tell"},
-		{nil, 24, 40, nil, "", "a is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s with --budget 14m3.7s or ask for a lower quantile"},
-		{nil, 24, 1000, nil, "p99<=10ms,errors<=0.03%", "a is too slow to judge: it does 1,000/s at most, and a window of 3 s needs 1,222/s to judge errors<=0.03%; lengthen --window to 8s with --budget 2m3.7s or promise less"},
+		{nil, 24, 40, nil, "", "a is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s with --budget 14m11.2s or ask for a lower quantile"},
+		{nil, 24, 1000, nil, "p99<=10ms,errors<=0.03%", "a is too slow to judge: it does 1,000/s at most, and a window of 3 s needs 1,222/s to judge errors<=0.03%; lengthen --window to 8s with --budget 2m11.2s or promise less"},
 		{broken(5000)[:4], 24, 4700, died, "", "a died at 4,800/s: the server ended at 4800/s (exit status 7)"},
 		{append(kept(4000), times(2, window(capacity.Refute, 4400, .050))...), 24, 4700, died, "",
 			"a keeps p99<=10ms up to between 4,000/s and 4,400/s; it does not recover: at 4,800/s it died (the server ended at 4800/s (exit status 7))"},
 		{nil, 24, 0, &record.SearchEnd{Why: "not one good reply"}, "", "a is undecided for p99<=10ms: not one good reply"},
 	} {
 		slo := objective(t, cmp.Or(c.slo, "p99<=10ms"))
-		a := searched{plan: record.PlanArm{Name: "a"}, windows: c.windows, run: record.Run{Plan: record.Plan{Window: 3, Budget: 90}}, end: c.end,
-			options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: c.budget}, slo), figures: make([]windowFigures, len(c.windows))}
-		if got := words(a.conclusion(a.find(c.xmax), c.xmax)); got != c.want {
-			t.Errorf("says %q, want %q", got, c.want)
+		run := record.Run{Plan: record.Plan{Window: 3, Warmup: .5, Budget: 90, Windows: c.budget}, XMax: map[string]float64{"a": c.xmax}}
+		if c.end != nil {
+			run.Ends = map[string]record.SearchEnd{"a": *c.end}
+		}
+		a := searched{plan: record.PlanArm{Name: "a"}, run: run, options: SearchOptions(run.Plan, slo)}
+		a.Windows = c.windows
+		if a.find(); words(a.conclusion()) != c.want {
+			t.Errorf("says %q, want %q", words(a.conclusion()), c.want)
 		}
 	}
 }

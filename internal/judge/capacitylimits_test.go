@@ -13,10 +13,9 @@ import (
 
 // arm is a search for p99<=10ms in windows of 3 s, of 24 at most.
 func arm(t *testing.T, windows ...record.RateWindow) searched {
-	return searched{
-		plan: record.PlanArm{Name: "a"}, windows: windows, figures: make([]windowFigures, len(windows)), run: record.Run{Plan: record.Plan{Window: 3}},
-		options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: 24}, objective(t, "p99<=10ms")),
-	}
+	a := searched{plan: record.PlanArm{Name: "a"}, run: record.Run{Plan: record.Plan{Window: 3, Warmup: .5, Windows: 24}}}
+	a.options, a.Windows = SearchOptions(a.run.Plan, objective(t, "p99<=10ms")), windows
+	return a
 }
 
 func at99(why string, rate, p99 float64) record.RateWindow {
@@ -40,7 +39,8 @@ func TestLosingAtTheRate(t *testing.T) {
 		"in a refused window": {record.RateWindow{Rate: 100, Errors: .002, Refused: noEvidence}, 0},
 	} {
 		a := arm(t, c.w)
-		if got := a.losing(100); len(got) != c.want {
+		a.Low = 100
+		if got := a.losing(); len(got) != c.want {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -75,9 +75,9 @@ func TestAStarvingArmIsNotCompared(t *testing.T) {
 	of := func(name string, low, high float64) record.ArmCapacity {
 		a := arm(t)
 		a.plan.Name, a.run = name, run
-		answer := a.answer()
-		answer.Outcome, answer.Low, answer.High = capacity.Between, low, high
-		return answer
+		a.answer()
+		a.Outcome, a.Low, a.High = capacity.Between, low, high
+		return a.ArmCapacity
 	}
 	pool, a, b := of("pool", 300, 367), of("a", 1000, 1100), of("b", 2000, 2200)
 	if pool.Starves.Values["workers"] != 2 || !a.Starves.None() {
@@ -90,32 +90,6 @@ func TestAStarvingArmIsNotCompared(t *testing.T) {
 	}
 	if got := comparedCapacities([]record.ArmCapacity{pool, a}); len(got) != 0 {
 		t.Errorf("got %+v, want no comparison with pool", got)
-	}
-}
-
-// What a rate that was refused says of the rates above: it must have been asked for to get
-// higher, and be higher.
-func TestAboveTheHighestKept(t *testing.T) {
-	t.Parallel()
-	refused := func(why string, rate float64) record.RateWindow {
-		w := at99(why, rate, .005)
-		w.Refused = noEvidence
-		return w
-	}
-	for name, c := range map[string]struct {
-		w    record.RateWindow
-		want int // reasons
-	}{
-		"higher":        {refused(capacity.Reach, 1001), 2},
-		"the same rate": {refused(capacity.Reach, 1000), 1},
-		"to verify":     {refused(capacity.Verify, 1001), 1},
-		"and counts":    {at99(capacity.Reach, 1001, .005), 1},
-	} {
-		a := arm(t, c.w)
-		got := a.above(capacity.Finding{ArmCapacity: record.ArmCapacity{Low: 1000, Stopped: capacity.AtBench}})
-		if len(got) != 1 || got[0].Code != nothingBroke || len(got[0].Because) != c.want {
-			t.Errorf("%s: %+v", name, got)
-		}
 	}
 }
 
@@ -135,14 +109,14 @@ func TestOpenAnswers(t *testing.T) {
 		{capacity.Finding{}, "p99<=10ms,goodput>=500/s", capacityOpen},
 		{found(0, 900), "p99<=10ms", capacityRefuted},
 		{found(800, 900), "p99<=10ms,goodput>=500/s", capacityVerified},
-		{capacity.Finding{Refused: 1}, "p99<=10ms", capacityRefused},
+		{capacity.Finding{Refused: 1}, "p99<=10ms", capacityOpen},
 		{capacity.Finding{Refused: 1, Used: 1}, "p99<=10ms", capacityOpen},
 		{capacity.Finding{}, "p99<=10ms", capacityOpen},
 	} {
-		c.f.Outcome = capacity.Undecided
-		a := arm(t, at99(capacity.Curve, 100, .005))
-		a.options.SLO = objective(t, c.slo)
-		if got := a.conclusion(c.f, 1000); got.Code != c.want {
+		a := arm(t)
+		a.Finding, a.options.SLO = c.f, objective(t, c.slo)
+		a.Outcome = capacity.Undecided
+		if got := a.conclusion(); got.Code != c.want {
 			t.Errorf("%+v for %s: %q, want %q", c.f, c.slo, got.Code, c.want)
 		}
 	}
@@ -153,15 +127,15 @@ func TestOpenAnswerNamesRateAndBudget(t *testing.T) {
 	t.Parallel()
 	a := arm(t, at99(capacity.Refute, 900, .02), at99(capacity.Refute, 900, .02), at99(capacity.Verify, 800, .005), at99(capacity.Verify, 800, .005))
 	a.options.Windows, a.run.Plan.Budget = 4, 60
-	f := a.find(1000)
+	a.find()
 	want := "a is undecided for p99<=10ms: 900/s is refuted, and no lower rate is verified (2 of 2 windows at 800/s kept it, and 3 of 3 have to)" +
 		"; the budget ended before that was settled: --budget 3m0s has room for the windows that decide"
-	if got := a.conclusion(f, 1000).String(); got != want {
+	if got := a.conclusion().String(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	a.windows[3].Values["p99"] = .02 // the windows contradict each other
-	f = a.find(1000)
-	if got := a.conclusion(f, 1000).String(); !strings.Contains(got, "(1 of 2 windows at 800/s kept it") || !strings.Contains(got, "--window 6s --budget 2m") {
+	a.Windows[3].Values["p99"] = .02 // the windows contradict each other
+	a.find()
+	if got := a.conclusion().String(); !strings.Contains(got, "(1 of 2 windows at 800/s kept it") || !strings.Contains(got, "--window 6s --budget 2m") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -192,8 +166,8 @@ func TestWhatASearchTakes(t *testing.T) {
 		}
 		a := arm(t)
 		j.takeSearched([]*searched{&a}, trial, nil, slo)
-		if len(j.doubts) != c.doubts || len(a.windows) != 1-c.doubts {
-			t.Errorf("%s: %d windows and the doubts %+v, want %d", name, len(a.windows), j.doubts, c.doubts)
+		if len(j.doubts) != c.doubts || len(a.Windows) != 1-c.doubts {
+			t.Errorf("%s: %d windows and the doubts %+v, want %d", name, len(a.Windows), j.doubts, c.doubts)
 		}
 	}
 
@@ -235,8 +209,9 @@ func TestCPUOfASearch(t *testing.T) {
 		"at the limit": {window(func(w *record.RateWindow) { w.Values = map[string]float64{"p99": .01} }), .002, .002},
 	} {
 		a := arm(t, c.w)
-		a.figures[0].cpu = c.cpu
-		r := a.answer()
+		a.Windows[0].CPU = c.cpu
+		a.answer()
+		r := a.ArmCapacity
 		if r.CPUPerRequest != c.want || (r.CPURates != nil) != (c.want > 0) {
 			t.Errorf("%s: %v s a request at %v, want %v", name, r.CPUPerRequest, r.CPURates, c.want)
 		}
@@ -253,18 +228,20 @@ func TestFindingsBesideTheSearch(t *testing.T) {
 	floor := arm(t).options.Floor
 	for xmax, want := range map[float64]string{0: capacity.Undecided, floor - 1: slow, floor: capacity.Undecided} {
 		a := arm(t)
-		if got := a.find(xmax).Outcome; got != want {
-			t.Errorf("X_max %v of %v: %q, want %q", xmax, floor, got, want)
+		a.run.XMax = map[string]float64{"a": xmax}
+		if a.find(); a.Outcome != want {
+			t.Errorf("X_max %v of %v: %q, want %q", xmax, floor, a.Outcome, want)
 		}
 	}
 	measured := arm(t, at99(capacity.Curve, 100, .005))
-	if got := measured.find(1).Outcome; got != capacity.Undecided {
-		t.Errorf("with a window: %q", got)
+	measured.run.XMax = map[string]float64{"a": 1}
+	if measured.find(); measured.Outcome != capacity.Undecided {
+		t.Errorf("with a window: %q", measured.Outcome)
 	}
 	for rate, want := range map[float64]bool{1000: false, 1001: true} {
 		a := arm(t)
-		a.end = &record.SearchEnd{Died: true, Rate: rate}
-		if got := a.diedOverloaded(capacity.Finding{ArmCapacity: record.ArmCapacity{Outcome: capacity.Between, Low: 1000}}); got != want {
+		a.Outcome, a.Low, a.End = capacity.Between, 1000, &record.SearchEnd{Died: true, Rate: rate}
+		if got := a.diedOverloaded(); got != want {
 			t.Errorf("died at %v/s, and keeps 1,000/s: %v", rate, got)
 		}
 	}
@@ -289,6 +266,7 @@ func TestDoubtsOfASearch(t *testing.T) {
 		"a run that was ended": {record.Interrupted, nil, []record.Code{notComplete(record.Run{Status: record.Interrupted}).Code}, 0},
 	} {
 		a := arm(t, c.windows...)
+		a.find()
 		var got []record.Code
 		for _, d := range capacityDoubts(&record.Result{Status: c.status, Env: record.Env{ServerCPUs: "0-1"}}, record.Run{Status: c.status}, []*searched{&a}) {
 			if d.Code != record.OneHost {
@@ -307,10 +285,12 @@ func TestDoubtsOfASearch(t *testing.T) {
 // X_max is measured before the search. A rate that was verified well above it contradicts it.
 func TestARateAboveXMaxIsADoubt(t *testing.T) {
 	t.Parallel()
-	for low, doubts := range map[float64]int{1000: 0, 1029: 0, 1040: 1} {
-		got := xmaxDoubts([]record.ArmCapacity{{Name: "a", Low: low, XMax: 1000}, {Name: "attached", Low: low}})
-		if len(got) != doubts || doubts == 1 && (got[0].Arm != "a" || got[0].Code != lowXMax) {
-			t.Errorf("verified %v/s with an X_max of 1,000/s: %v, want %d", low, got, doubts)
+	for low, want := range map[float64]bool{1000: false, 1029: false, 1040: true} {
+		a, attached := arm(t), arm(t)
+		a.Name, a.Low, a.XMax, attached.Low = "a", low, 1000, low
+		got := slices.DeleteFunc(capacityDoubts(&record.Result{Status: record.Complete}, record.Run{}, []*searched{&attached, &a}), func(d record.Fact) bool { return d.Code != lowXMax })
+		if (len(got) == 1) != want || want && got[0].Arm != "a" {
+			t.Errorf("verified %v/s with an X_max of 1,000/s: %v, want a doubt %v", low, got, want)
 		}
 	}
 }
@@ -341,17 +321,17 @@ func TestTheGeneratorsShareOfRefusals(t *testing.T) {
 	} {
 		a := arm(t, make([]record.RateWindow, len(c.why))...)
 		for i, why := range c.why {
-			a.windows[i] = record.RateWindow{Purpose: capacity.Curve, Rate: 100, Refused: why}
-			a.figures[i].generator = c.busy
+			a.Windows[i] = record.RateWindow{Purpose: capacity.Curve, Rate: 100, Refused: why, Busy: c.busy}
 		}
-		if got := a.generatorLimit() != nil; got != c.want {
+		a.find()
+		if got := a.refusals(searchRefusals, "")[0].RestsOn(searchGenerator); got != c.want {
 			t.Errorf("%+v at %v busy: %v, want %v", c.why, c.busy, got, c.want)
 		}
 	}
 	for windows, want := range map[int]bool{23: true, 24: false} {
 		a := arm(t, make([]record.RateWindow, windows)...)
 		a.run.Status = record.Interrupted
-		if got := a.stopped() != nil; got != want {
+		if got := a.cut() != nil; got != want {
 			t.Errorf("cut after %d of 24 windows: %v, want %v", windows, got, want)
 		}
 	}
@@ -366,7 +346,7 @@ func TestAWindowsLimits(t *testing.T) {
 	for requests, want := range map[int]bool{stats.MinRequests(.9) - 1: true, stats.MinRequests(.9): false} {
 		trial := searchedTrial(1, "a", "curve", 1000, brief, 200)
 		trial.Requests = trial.Requests[:500+requests] // half a second of warm-up before
-		w, _ := Reduced(trial, record.Env{CPUs: 2}, record.Clients{}, slo)
+		w := Reduced(trial, record.Env{CPUs: 2}, record.Clients{}, slo)
 		if few := w.Refused.Code == tooFewForTerm; few != want {
 			t.Errorf("%d requests: too few %v, want %v", requests, few, want)
 		}

@@ -39,8 +39,8 @@ func timedTerms(slo stats.SLO, binding int) (terms []stats.Term) {
 // Theory gets what was measured of a request (its demand and the server's CPU time) and the way
 // the arm schedules, and nothing of its response times. If measured and predicted limits agree,
 // the scheduling explains the capacity; if not, something else does.
-func (a *searched) theories(terms []stats.Term, found record.ArmCapacity) (all []record.RateTheory, why record.Fact) {
-	trace := a.trace(found.CPUPerRequest)
+func (a *searched) theories(terms []stats.Term) (all []record.RateTheory, why record.Fact) {
+	trace := a.trace(a.CPUPerRequest)
 	switch {
 	case len(terms) == 0:
 		return nil, record.Fact{Code: theoryNoTime}
@@ -48,13 +48,12 @@ func (a *searched) theories(terms []stats.Term, found record.ArmCapacity) (all [
 		return nil, record.Fact{Code: theoryOfProgram}
 	case a.plan.Station == nil:
 		return nil, record.Fact{Code: theoryNoStation}
-	case found.CPUPerRequest <= 0:
+	case a.CPUPerRequest <= 0:
 		return nil, record.Fact{Code: theoryNoCPU}
 	case len(trace) < 2 || a.run.Env.ItersPerUsec <= 0:
 		return nil, record.Fact{Code: twinCostUnknown}
 	}
 	names := a.run.Plan.Predict
-	// The formula that fits the arm is the default.
 	if len(names) == 0 {
 		names = []string{"fit"}
 	}
@@ -72,12 +71,11 @@ func (a *searched) theories(terms []stats.Term, found record.ArmCapacity) (all [
 			st, not = ideal, none
 		}
 		for _, term := range terms {
-			c := curve{theory: th, station: st, load: load, clients: a.plan.Clients, term: term}
+			r := record.RateTheory{Model: th.name, Metric: term.Metric, Curve: []record.RatePoint{}, Why: not}
 			if not.None() {
-				all = append(all, c.over(found))
-			} else {
-				all = append(all, c.without(not))
+				curve{th, st, load, a.plan.Clients, term}.over(a.Windows, &r)
 			}
+			all = append(all, r)
 		}
 	}
 	return all, why
@@ -97,9 +95,9 @@ func (a *searched) take(t record.TrialRecord, e record.Env) {
 	}
 	// Stretch the times of a window with a higher rate, and add it one mean gap after the last
 	// request.
-	pace, offset := t.Rate/a.windows[0].Rate, time.Duration(0)
+	pace, offset := t.Rate/a.Windows[0].Rate, time.Duration(0)
 	if n := len(a.jobs); n > 0 {
-		offset = a.jobs[n-1].At + record.Duration(1/a.windows[0].Rate)
+		offset = a.jobs[n-1].At + record.Duration(1/a.Windows[0].Rate)
 	}
 	start := own[0].At
 	for _, job := range own[:min(len(own), room)] {
@@ -138,23 +136,19 @@ type curve struct {
 	term    stats.Term
 }
 
-// without returns the theory without figures; why is the reason.
-func (c curve) without(why record.Fact) record.RateTheory {
-	return record.RateTheory{Model: c.name, Metric: c.term.Metric, Curve: []record.RatePoint{}, Why: why}
-}
-
-// figure returns the term's figure from a prediction. ok is false if the prediction does not have
+// figure returns the term's figure from a prediction, in seconds; NaN if the prediction does not have
 // it. A term without a quantile is about the mean. A replay gives a quantile only if it has enough
 // requests beyond it.
-func (c curve) figure(p queueing.Prediction) (seconds float64, ok bool) {
+func (c curve) figure(p queueing.Prediction) float64 {
 	q := c.term.Quantile
+	short := p.Formula == "replay" && len(c.load.Trace) < stats.MinRequests(q)
 	switch {
 	case q == 0 && p.Mean != nil:
-		return *p.Mean, true
-	case q == 0 || p.Quantile == nil || p.Formula == "replay" && len(c.load.Trace) < stats.MinRequests(q):
-		return 0, false
+		return *p.Mean
+	case q > 0 && p.Quantile != nil && !short:
+		return p.Quantile(q)
 	}
-	return p.Quantile(q), true
+	return math.NaN()
 }
 
 // at returns the response time at a rate in requests per second: +Inf beyond saturation, NaN if
@@ -169,39 +163,32 @@ func (c curve) at(rate float64) (seconds float64, formula string) {
 		l.Trace[i].At = time.Duration(float64(l.Trace[i].At) * scale)
 	}
 	p := c.predict(c.station, l, c.clients)
-	v, ok := c.figure(p)
+	seconds = c.figure(p)
 	switch {
-	case ok:
-		return v, p.Formula
+	case !math.IsNaN(seconds):
 	case p.Formula != "" && p.Utilization >= 1:
-		return math.Inf(1), p.Formula
-	case c.name != "fit":
-		return math.NaN(), p.Formula
-	}
+		seconds = math.Inf(1)
 	// The formula that fits has no such figure, so replay the trace in an ideal scheduler.
-	p = queueing.Twin(c.station, l.Trace)
-	if v, ok = c.figure(p); !ok {
-		return math.NaN(), ""
+	case c.name == "fit":
+		p = queueing.Twin(c.station, l.Trace)
+		seconds = c.figure(p)
 	}
-	return v, p.Formula
+	return seconds, p.Formula
 }
 
-// over draws the curve over the range of measured rates, and finds the rate at which it meets the
+// over draws the curve over the range of the windows' rates, and finds the rate at which it meets the
 // limit. Points without a finite time are left out.
-func (c curve) over(found record.ArmCapacity) record.RateTheory {
-	r := c.without(record.Fact{})
+func (c curve) over(windows []record.RateWindow, r *record.RateTheory) {
 	least, most := math.Inf(1), 0.
-	for _, w := range found.Windows {
+	for _, w := range windows {
 		least, most = min(least, w.Rate), max(most, w.Rate)
 	}
 	for i := range curvePoints {
 		rate := least + (most-least)*float64(i)/(curvePoints-1)
-		v, formula := c.at(rate)
-		if math.IsNaN(v) || math.IsInf(v, 0) || rate <= 0 {
-			continue
+		if v, formula := c.at(rate); rate > 0 && v < math.Inf(1) {
+			r.Formula = cmp.Or(r.Formula, formula)
+			r.Curve = append(r.Curve, record.RatePoint{Rate: rate, Seconds: v})
 		}
-		r.Formula = cmp.Or(r.Formula, formula)
-		r.Curve = append(r.Curve, record.RatePoint{Rate: rate, Seconds: v})
 	}
 	// Look below the lowest rate offered as well, but not above the highest.
 	low, high := least/4, most
@@ -210,27 +197,24 @@ func (c curve) over(found record.ArmCapacity) record.RateTheory {
 	switch {
 	case math.IsNaN(atLow) || math.IsNaN(atHigh):
 		r.Why = record.Fact{Code: theoryNoFigure, Metric: c.term.Metric}
-		if n := stats.MinRequests(c.term.Quantile); c.term.Quantile > 0 && len(c.load.Trace) < n {
+		if c.term.Quantile > 0 && len(c.load.Trace) < stats.MinRequests(c.term.Quantile) {
 			r.Why.Values = record.Values{"replayed": float64(len(c.load.Trace))}
 		}
-		return r
-	case !(atLow <= c.term.Limit):
+	case atLow > c.term.Limit:
 		r.Why = record.Fact{Code: theoryAbove, Values: record.Values{"rate": low}}
-		return r
-	case !(atHigh > c.term.Limit):
+	case atHigh <= c.term.Limit:
 		r.Why = record.Fact{Code: theoryWithin, Values: record.Values{"rate": high}}
-		return r
-	}
-	// Response time grows with the rate, so bisection works: at low it is within the limit, at
-	// high not.
-	for range halvings {
-		mid := (low + high) / 2
-		if v, _ := c.at(mid); v <= c.term.Limit {
-			low = mid
-		} else {
-			high = mid
+	default:
+		// Response time grows with the rate, so bisection works: at low it is within the limit, at
+		// high not.
+		for range halvings {
+			mid := (low + high) / 2
+			if v, _ := c.at(mid); v <= c.term.Limit {
+				low = mid
+			} else {
+				high = mid
+			}
 		}
+		r.Rate = (low + high) / 2
 	}
-	r.Rate = (low + high) / 2
-	return r
 }

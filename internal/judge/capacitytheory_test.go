@@ -23,11 +23,13 @@ func straight(name string, term stats.Term, edit func(*queueing.Prediction, floa
 }
 
 func over(c curve, rates ...float64) record.RateTheory {
-	var found record.ArmCapacity
-	for _, r := range rates {
-		found.Windows = append(found.Windows, record.RateWindow{Rate: r})
+	var windows []record.RateWindow
+	for _, rate := range rates {
+		windows = append(windows, record.RateWindow{Rate: rate})
 	}
-	return c.over(found)
+	var r record.RateTheory
+	c.over(windows, &r)
+	return r
 }
 
 // A theory's curve has sixteen points from the lowest rate measured to the highest; where it
@@ -135,7 +137,8 @@ func TestTheTraceOfASearch(t *testing.T) {
 		}
 		return r
 	}
-	a := searched{plan: record.PlanArm{Clients: record.Clients{KeepAlive: true, Connections: 2}}, windows: []record.RateWindow{{Rate: 100}}}
+	a := searched{plan: record.PlanArm{Clients: record.Clients{KeepAlive: true, Connections: 2}}}
+	a.Windows = []record.RateWindow{{Rate: 100}}
 	a.take(window(100, 2), env)
 	a.take(window(400, 3), env) // four times as dense, and stretched
 	want := []time.Duration{0, 10, 20, 30, 40}
@@ -196,25 +199,26 @@ func TestTheoriesNeedGround(t *testing.T) {
 	term := []stats.Term{{Metric: "mean", Limit: 1}}
 	jobs := []queueing.Job{{CPU: time.Millisecond}, {At: time.Second, CPU: time.Millisecond}}
 	full := func() searched {
-		return searched{run: record.Run{Env: env}, plan: record.PlanArm{Mode: "pool", Station: &record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}}, jobs: jobs}
+		a := searched{run: record.Run{Env: env}, plan: record.PlanArm{Mode: "pool", Station: &record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1}}, jobs: jobs}
+		a.CPUPerRequest, a.Windows = .001, []record.RateWindow{{Rate: 10}, {Rate: 100}}
+		return a
 	}
-	found := record.ArmCapacity{CPUPerRequest: .001, Windows: []record.RateWindow{{Rate: 10}, {Rate: 100}}}
 	for name, c := range map[string]struct {
-		edit  func(*searched, *record.ArmCapacity, *record.Env)
+		edit  func(*searched)
 		terms []stats.Term
 		want  record.Code
 	}{
-		"all there":             {func(*searched, *record.ArmCapacity, *record.Env) {}, term, ""},
-		"no term":               {func(*searched, *record.ArmCapacity, *record.Env) {}, nil, theoryNoTime},
-		"no mode":               {func(a *searched, _ *record.ArmCapacity, _ *record.Env) { a.plan.Mode = "" }, term, theoryOfProgram},
-		"no station":            {func(a *searched, _ *record.ArmCapacity, _ *record.Env) { a.plan.Station = nil }, term, theoryNoStation},
-		"no CPU time":           {func(_ *searched, f *record.ArmCapacity, _ *record.Env) { f.CPUPerRequest = 0 }, term, theoryNoCPU},
-		"one request":           {func(a *searched, _ *record.ArmCapacity, _ *record.Env) { a.jobs = a.jobs[:1] }, term, twinCostUnknown},
-		"a demand of no length": {func(_ *searched, _ *record.ArmCapacity, e *record.Env) { e.ItersPerUsec = 0 }, term, twinCostUnknown},
+		"all there":             {func(*searched) {}, term, ""},
+		"no term":               {func(*searched) {}, nil, theoryNoTime},
+		"no mode":               {func(a *searched) { a.plan.Mode = "" }, term, theoryOfProgram},
+		"no station":            {func(a *searched) { a.plan.Station = nil }, term, theoryNoStation},
+		"no CPU time":           {func(a *searched) { a.CPUPerRequest = 0 }, term, theoryNoCPU},
+		"one request":           {func(a *searched) { a.jobs = a.jobs[:1] }, term, twinCostUnknown},
+		"a demand of no length": {func(a *searched) { a.run.Env.ItersPerUsec = 0 }, term, twinCostUnknown},
 	} {
-		a, f := full(), found
-		c.edit(&a, &f, &a.run.Env)
-		all, why := a.theories(c.terms, f)
+		a := full()
+		c.edit(&a)
+		all, why := a.theories(c.terms)
 		if why.Code != c.want || (len(all) == 1) != (c.want == "") {
 			t.Errorf("%s: %+v for %+v, want %q", name, all, why, c.want)
 		}
@@ -222,7 +226,7 @@ func TestTheoriesNeedGround(t *testing.T) {
 
 	a := full()
 	a.run.Plan.Predict = []string{"bounds", "mm1", "twin", "fit"}
-	all, _ := a.theories(append(term, term...), found)
+	all, _ := a.theories(append(term, term...))
 	for _, th := range all {
 		if closed := th.Why.Code == theoryOfClosed; closed != (th.Model == "bounds") {
 			t.Errorf("%s: %+v; bounds are of closed loops, and no other theory", th.Model, th.Why)
@@ -233,7 +237,7 @@ func TestTheoriesNeedGround(t *testing.T) {
 	}
 	a.plan.Clients = record.Clients{Loop: "closed", Connections: 4, Think: .1} // of which there is no twin
 	a.run.Plan.Predict = []string{"mm1", "twin", "fit"}
-	all, _ = a.theories(term, found)
+	all, _ = a.theories(term)
 	for _, th := range all {
 		if none := len(th.Curve) == 0 && !th.Why.None(); none != (th.Model != "mm1") {
 			t.Errorf("without a twin %s says %+v", th.Model, th)

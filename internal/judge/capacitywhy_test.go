@@ -21,8 +21,8 @@ func TestASearchThatWasCutSaysSo(t *testing.T) {
 	}
 	add("curve", 600)
 	for status, want := range map[record.Status]string{
-		record.Interrupted: "a is undecided for p99<=10ms: interrupted after 1 window, before a rate was verified or refuted",
-		record.Running:     "a is undecided for p99<=10ms: cut off after 1 window, before a rate was verified or refuted",
+		record.Interrupted: "a is undecided for p99<=10ms: no rate is verified or refuted in 1 window; interrupted after 1 window",
+		record.Running:     "a is undecided for p99<=10ms: no rate is verified or refuted in 1 window; cut off after 1 window",
 		record.Complete:    "a is undecided for p99<=10ms: no rate is verified or refuted in 1 window; windows of one rate differ too much, or the budget is too small: twice as much of both, --window 6s --budget 3m0s, may tell",
 	} {
 		if r := recordSearchAs(t, status, "p99<=10ms", trials...); words(r.Capacity.Arms[0].Answer) != want {
@@ -53,17 +53,17 @@ func TestAnOpenRecoveryIsSaid(t *testing.T) {
 		budget int // windows
 		want   string
 	}{
-		{[]record.RateWindow{broken, kept}, 8, "recovery undecided: after the overload 1 of 2 windows at 1,000/s kept it, and the budget ended"},
-		{[]record.RateWindow{broken, kept}, 24, "recovery undecided: after the overload 1 of 2 windows at 1,000/s kept it, and no more could be used"},
-		{[]record.RateWindow{broken, broken}, 8, "recovery undecided: after the overload 0 of 2 windows at 1,000/s kept it, and the budget ended"},
+		{[]record.RateWindow{broken, kept}, 8, "recovery undecided: after the overload 1 of 2 windows at 1,000/s kept it; the budget ended there: raise --budget"},
+		{[]record.RateWindow{broken, kept}, 24, "recovery undecided: after the overload 1 of 2 windows at 1,000/s kept it; the search ended there"},
+		{[]record.RateWindow{broken, broken}, 8, "recovery undecided: after the overload 0 of 2 windows at 1,000/s kept it; the budget ended there: raise --budget"},
 		{[]record.RateWindow{broken, broken, kept}, 24, "recovery undecided: after the overload 1 of 3 windows at 1,000/s kept it, and noise alone may break it so near its limit"},
 		{[]record.RateWindow{broken, broken, broken}, 24, "it does not recover: overloaded once, it breaks it at 1,000/s, too"},
 	} {
-		a := searched{plan: record.PlanArm{Name: "a"}, windows: slices.Concat(first, c.again), run: record.Run{Plan: record.Plan{Window: 3}},
-			options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: c.budget}, objective(t, "p99<=10ms"))}
+		a := arm(t, slices.Concat(first, c.again)...)
+		a.options.Windows = c.budget
 		want := "a keeps p99<=10ms up to between 1,000/s and 1,100/s; " + c.want
-		if got := words(a.conclusion(a.find(1200), 1200)); got != want {
-			t.Errorf("with %d windows: says %q, want %q", c.budget, got, want)
+		if a.find(); words(a.conclusion()) != want {
+			t.Errorf("with %d windows: says %q, want %q", c.budget, words(a.conclusion()), want)
 		}
 	}
 }
@@ -86,14 +86,14 @@ func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 		{[]record.Fact{late, late}, .1, words(late) + others},
 		{[]record.Fact{late, wrong, wrong}, .62, words(wrong) + others},
 	} {
-		a := searched{plan: record.PlanArm{Name: "a"}, run: record.Run{Plan: record.Plan{Window: 3}}, options: SearchOptions(record.Plan{Window: 3, Warmup: .5, Windows: 24}, objective(t, "p99<=10ms"))}
+		a := arm(t)
 		for _, why := range c.refused {
-			a.windows = append(a.windows, record.RateWindow{Purpose: capacity.Curve, Rate: 41000, Values: map[string]float64{"p99": .001}, Refused: why})
-			a.figures = append(a.figures, windowFigures{generator: c.generator})
+			a.Windows = append(a.Windows, record.RateWindow{Purpose: capacity.Curve, Rate: 41000, Values: map[string]float64{"p99": .001}, Refused: why, Busy: c.generator})
 		}
-		want := fmt.Sprintf("a is undecided for p99<=10ms: all %d windows are refused, the last for %s", len(c.refused), c.want)
-		if got := words(a.conclusion(a.find(50000), 50000)); got != want {
-			t.Errorf("says %q, want %q", got, want)
+		n := len(c.refused)
+		want := fmt.Sprintf("a is undecided for p99<=10ms: no rate is verified or refuted in %[1]d windows; %[1]d of %[1]d windows are refused, the last for %[2]s", n, c.want)
+		if a.find(); words(a.conclusion()) != want {
+			t.Errorf("says %q, want %q", words(a.conclusion()), want)
 		}
 	}
 }

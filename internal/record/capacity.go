@@ -129,6 +129,8 @@ type RateWindow struct {
 	Values  map[string]float64 `json:"values"`           // by the metrics of the terms; a metric with too few requests is absent
 	Kept    bool               `json:"kept"`             // whether every term held
 	Refused Fact               `json:"refused,omitzero"` // why the window is no evidence about the server
+	CPU     float64            `json:"-"`                // server CPU seconds per request; NaN or below 0 if unknown
+	Busy    float64            `json:"-"`                // ratio of time that the load's CPUs were busy with its process
 }
 
 // A RateTheory is a queueing model's prediction for an arm: the rate at which a term breaks its

@@ -266,37 +266,35 @@ func capacityLines(r *record.Result) (lines []string) {
 // capacityCompared tells which arms have more capacity, which starve clients, which intervals reach above
 // X_max, and, for an objective of several terms, which term breaks first in each arm.
 func capacityCompared(r *record.Result) []string {
-	starving := only(r.Capacity.Arms, func(a record.ArmCapacity) bool { return !a.Starves.None() })
-	broken := only(r.Capacity.Arms, func(a record.ArmCapacity) bool { return a.Term != "" && len(r.Capacity.Terms) > 1 })
-	// The upper end is a rate that was offered, and X_max a rate that was served. A Low above X_max is a
-	// contradiction, which has a doubt of its own.
-	beyond := each(only(r.Capacity.Arms, func(a record.ArmCapacity) bool {
-		return a.Starves.None() && a.XMax > 0 && a.Low <= a.XMax && a.XMax < a.High
-	}), func(a record.ArmCapacity) string { return a.Name })
-	var above []string
-	if len(beyond) > 0 {
-		above = []string{strings.Join(beyond, ", ") + ": the interval reaches above X_max, because it ends at the lowest rate that was offered and broke the objective; " +
-			"expect no more than X_max, which one short probe tells to about 10" + nbsp + "%"}
-	}
-	return slices.Concat(
-		each(r.Capacity.Lines, record.Fact.String),
-		each(starving, func(a record.ArmCapacity) string {
-			v := a.Starves.Values
-			missed := ""
+	var notes, beyond, broken []string
+	for _, a := range r.Capacity.Arms {
+		switch v := a.Starves.Values; {
+		case !a.Starves.None():
+			note := fmt.Sprintf("%s %s: of %s only, for it starves %.0f of %.0f kept connections; it is compared with no other arm",
+				ofSome, a.Name, plural(int(v["workers"]), "client"), v["waiting"], v["connections"])
 			if interval(a) == noRate {
 				lowest := a.High
-				for _, w := range only(a.Windows, func(w record.RateWindow) bool { return w.Refused.None() }) {
-					lowest = min(lowest, w.Rate)
+				for _, w := range a.Windows {
+					lowest = min(lowest, either(w.Refused.None(), w.Rate, lowest))
 				}
-				missed = fmt.Sprintf("; none: with %.0f clients it missed %s at %s already, the lowest rate that was tried, so nothing below was judged",
+				note += fmt.Sprintf("; none: with %.0f clients it missed %s at %s already, the lowest rate that was tried, so nothing below was judged",
 					v["connections"], r.Capacity.SLO, rate(lowest))
 			}
-			return fmt.Sprintf("%s %s: of %s only, for it starves %.0f of %.0f kept connections; it is compared with no other arm%s",
-				ofSome, a.Name, plural(int(v["workers"]), "client"), v["waiting"], v["connections"], missed)
-		}),
-		above,
-		each(broken, func(a record.ArmCapacity) string { return fmt.Sprintf("%s: %s gives way first", a.Name, a.Term) }),
-	)
+			notes = append(notes, note)
+		// The upper end is a rate that was offered, and X_max a rate that was served. A Low above X_max is a
+		// contradiction, which has a doubt of its own.
+		case a.XMax > 0 && a.Low <= a.XMax && a.XMax < a.High:
+			beyond = append(beyond, a.Name)
+		}
+		if a.Term != "" && len(r.Capacity.Terms) > 1 {
+			broken = append(broken, a.Name+": "+a.Term+" gives way first")
+		}
+	}
+	if len(beyond) > 0 {
+		notes = append(notes, strings.Join(beyond, ", ")+": the interval reaches above X_max, because it ends at the lowest rate that was offered and broke the objective; "+
+			"expect no more than X_max, which one short probe tells to about 10"+nbsp+"%")
+	}
+	return slices.Concat(each(r.Capacity.Lines, record.Fact.String), notes, broken)
 }
 
 // capacityOpen tells why arms are undecided, and what would decide them; nil where the headline does.
