@@ -103,8 +103,8 @@ func figures(r *record.Result) document.Part {
 		Lead: "Response time counts from the scheduled time, so waiting caused by the server is never left out.",
 		Parts: []document.Part{
 			medians(r.Arms, marks(r)),
-			document.Page{document.Details{Summary: "More figures", Parts: []document.Part{moreFigures(r)}}},
 			document.Lines(says),
+			document.Details{Summary: "More figures", Parts: []document.Part{moreFigures(r)}},
 		},
 	}
 }
@@ -159,11 +159,12 @@ func verdicts(r *record.Result) document.Part {
 func reservations(r *record.Result) document.Part {
 	// Each label stands only where its function has a line, so a quiet run has a short list.
 	known := slices.Concat(
-		labelled("A/A", controls(r.AA, r.Valid)), labelled("Generator", generator(r)), labelled("Disturbed", disturbed(r.Arms)), labelled("Laws", laws(r.Laws)),
-		labelled("Fairness", fairness(r.Arms)...), labelled("Sessions", sessions(r.Arms)...), labelled("Left out", refusals(r.Refused)...),
+		labelled("A/A", controls(r.AA, r.Valid)), labelled("Generator", visiting(r), floor(r.Env.Floor)), labelled("Laws", laws(r.Laws)), labelled("Left out", refusals(r.Refused)...),
 		labelled("Unchecked", when(len(r.NotChecked) > 0, "rules that were not checked: %s", strings.Join(r.NotChecked, "; "))), labelled("Note", r.Note),
 	)
-	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), known}}
+	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{
+		doubts(r), known, document.Details{Summary: "What disturbed the windows: medians, which the intervals include, and the load at its worst", Parts: []document.Part{disturbed(r.Arms)}},
+	}}
 }
 
 // doubts returns the run's doubts, to be numbered.
@@ -370,47 +371,18 @@ func floor(f *record.Floor) string {
 	case f == nil:
 		return ""
 	case f.LagP99 > late:
-		return fmt.Sprintf("; how much of every time is the load's and the kernel's is not known: their measurement, "+
+		return fmt.Sprintf("how much of every time is the load's and the kernel's is not known: their measurement, "+
 			"with a server that does nothing, was disturbed (sends %s late at p99)", seconds(f.LagP99))
 	}
-	return fmt.Sprintf("; of a server that does nothing it measures p50 %s and p99 %s at %s: that much of every time is the load's and the kernel's",
+	return fmt.Sprintf("of a server that does nothing it measures p50 %s and p99 %s at %s: that much of every time is the load's and the kernel's",
 		seconds(f.P50), seconds(f.P99), rate(f.Rate))
 }
 
-// generator describes the work and the delays of the load, at their worst over the arms; "" when they were
-// not recorded. A load that is busy or late measures itself, so a reader must see that it was neither.
-func generator(r *record.Result) string {
-	var worst *record.Proofs
-	for _, a := range r.Arms {
-		g := a.Generator
-		if g == nil {
-			continue
-		}
-		worst = cmp.Or(worst, &record.Proofs{})
-		// Counts add up over the arms; shares and delays do not.
-		worst.GCs, worst.Missing = worst.GCs+g.GCs, worst.Missing+g.Missing
-		worst.Busy = max(worst.Busy, g.Busy)
-		worst.LongestPause, worst.LongestLag = max(worst.LongestPause, g.LongestPause), max(worst.LongestLag, g.LongestLag)
-		if l := g.ReadLate; l != nil && (worst.ReadLate == nil || l.P99 > worst.ReadLate.P99) {
-			worst.ReadLate = l
-		}
-	}
-	if worst == nil {
-		return ""
-	}
-	return fmt.Sprintf("busy %s at most, latest send %s after its time", percent("%.0f", worst.Busy), seconds(worst.LongestLag)) +
-		when(worst.GCs > 0, ", %s of garbage that stopped it for %s at most", plural(int(worst.GCs), "collection"), seconds(worst.LongestPause)) +
-		when(worst.GCs == 0, ", no garbage collected") +
-		when(worst.Missing > 0, ", %s planned and never sent", plural(worst.Missing, "request")) +
-		readLate(worst.ReadLate) + floor(r.Env.Floor) + visiting(r)
-}
-
-// visiting tells how much CPU time the load took on CPUs that it shares with the servers, and
-// whether it had priority there; "" where the load has its own CPUs.
+// visiting tells that the load shares CPUs with the servers, and whether it had priority there; "" where
+// the load has its own CPUs. The table of disturbances has its share of them.
 func visiting(r *record.Result) string {
 	shared := r.Env.SharedCPUs()
-	known := only(choices(r.Arms), func(a record.Arm) bool { return a.Disturbed != nil })
-	if len(shared) == 0 || len(known) == 0 {
+	if len(shared) == 0 {
 		return ""
 	}
 	rest := first(r.Arms, func(a record.Arm) bool { return a.Generator != nil }).Generator
@@ -418,8 +390,7 @@ func visiting(r *record.Result) string {
 		record.RestFirst: ", asleep while nothing is due, with real-time priority (SCHED_RR)",
 		record.RestWaits: ", asleep while nothing is due, without real-time priority, which is not permitted here",
 	}[cmp.Or(rest, &record.Proofs{}).Rest]
-	return "; it shares " + shared.Words() + " with the servers" + priority + "; in the median it took of that CPU " +
-		listed(known, func(a record.Arm) string { return percent("%.1f", a.Disturbed.Load) + " in " + a.Name })
+	return "the load shares " + shared.Words() + " with the servers" + priority
 }
 
 // readLate tells how long replies waited in the kernel before the load read them, which is part of
@@ -429,74 +400,6 @@ func readLate(l *record.ReadLate) string {
 		return ""
 	}
 	return fmt.Sprintf(", replies read %s after they came at p50 and %s at p99 (%s replies, by the kernel's stamps)", seconds(l.P50), seconds(l.P99), count(int(l.Replies)))
-}
-
-// fairness tells how replies are spread over connections: one line for each arm that starved
-// connections or served them unevenly, and one for all others at their worst. It returns nil if
-// that is unknown, for example where each request opens a connection. Jain's index (Jain, Chiu and
-// Hawe 1984) is 1 if all connections get the same number of replies, and 1/n if one of n gets all.
-func fairness(arms []record.Arm) []string {
-	const uneven = .9 // Jain's index
-	known := only(arms, func(a record.Arm) bool { return a.Fairness != nil })
-	// Without an index no connection got a reply at all.
-	unfair := func(a record.Arm) bool {
-		return a.Fairness.Served < a.Fairness.Asked || a.Jain == nil || *a.Jain < uneven
-	}
-	lines := each(only(known, unfair), func(a record.Arm) string {
-		return fmt.Sprintf("%s: %s of %s got answers, Jain's index %s, slowest first reply %s",
-			a.Name, count(a.Fairness.Served), plural(a.Fairness.Asked, "connection"), evenness(a, 2), firstReply(a))
-	})
-	if even := slices.DeleteFunc(known, unfair); len(even) > 0 {
-		least := slices.MinFunc(even, func(a, b record.Arm) int { return cmp.Compare(*a.Jain, *b.Jain) })
-		slowest := slices.MaxFunc(even, func(a, b record.Arm) int { return cmp.Compare(a.Fairness.FirstReply, b.Fairness.FirstReply) })
-		lines = append(lines, fmt.Sprintf("every connection%s got answers; Jain's index %s at worst (%s), slowest first reply %s (%s)",
-			when(len(lines) > 0, " of the others"), evenness(least, 2), least.Name, firstReply(slowest), slowest.Name))
-	}
-	return lines
-}
-
-// evenness formats an arm's Jain's index with this number of decimals.
-func evenness(a record.Arm, decimals int) string {
-	return orNone(a.Jain, func(v float64) string { return strconv.FormatFloat(v, 'f', decimals, 64) })
-}
-
-// firstReply formats the slowest first reply of an arm's connections.
-func firstReply(a record.Arm) string {
-	return orNone(a.Fairness, func(f record.Fairness) string { return either(f.Served > 0, seconds(f.FirstReply), none) })
-}
-
-// disturbed describes in a line the disturbances of the windows, as the lowest and highest
-// median over all arms: late sends, the CPU time that other programs and the hypervisor (steal)
-// took, and the time in which a CPU limit stopped processes (throttled). The intervals of
-// verdicts include them. It returns "" when nothing is known.
-func disturbed(arms []record.Arm) string {
-	known := only(arms, func(a record.Arm) bool { return a.Disturbed != nil })
-	share := func(v float64) string { return percent("%.1f", v) }
-	late := func(q string) func(*record.Disturbed) float64 {
-		return func(d *record.Disturbed) float64 { v, ok := d.Late[q]; return either(ok, v, -1) }
-	}
-	var parts []string
-	for _, f := range []struct {
-		name  string
-		of    func(*record.Disturbed) float64 // below 0 where the machine could not tell
-		write func(float64) string
-	}{
-		{"load late at p50", late("p50"), seconds}, {"load late at p99", late("p99"), seconds},
-		{"other programs on the server's CPUs", func(d *record.Disturbed) float64 { return d.Foreign }, share},
-		{"steal", func(d *record.Disturbed) float64 { return d.Steal }, share},
-		{"throttled", func(d *record.Disturbed) float64 { return d.Throttled }, share},
-	} {
-		values := only(each(known, func(a record.Arm) float64 { return f.of(a.Disturbed) }), func(v float64) bool { return v >= 0 })
-		if len(values) == 0 {
-			continue
-		}
-		low, high := f.write(slices.Min(values)), f.write(slices.Max(values))
-		// Most machines throttle nothing, so a share of 0 is left out.
-		if f.name != "throttled" || high != share(0) {
-			parts = append(parts, f.name+" "+low+when(low != high, " to %s", high))
-		}
-	}
-	return when(parts != nil, "medians of the arms, in the intervals: %s", strings.Join(parts, ", "))
 }
 
 // laws tells how near the valid windows came to breaking each law of the audit: the worst value
@@ -539,17 +442,5 @@ func refusals(all []record.Refusal) []string {
 		in, side := "block"+when(len(blocks) > 1, "s")+nbsp+strings.Join(blocks, ", "), either(worst.Value < worst.Limit, "below", "limit")
 		return fmt.Sprintf("%s: %s in %s; worst %s (%s, block %d), %s %s", worst.Rule, plural(len(windows), "window"), in,
 			plain(worst.Value), worst.Arm, worst.Block, side, plain(worst.Limit))
-	})
-}
-
-// sessions tells how many sessions completed and how long they took, with a line for each arm
-// that had any. A session is a series of requests on one connection.
-func sessions(arms []record.Arm) []string {
-	return each(only(arms, func(a record.Arm) bool { return a.Sessions != nil }), func(a record.Arm) string {
-		s := a.Sessions
-		return fmt.Sprintf("%s: %s complete, %s broken", a.Name, count(s.Complete), count(s.Broken)) +
-			when(s.P50 != nil, "; first request to last answer p50 %s", orNone(s.P50, seconds)) +
-			when(s.P90 != nil, ", p90 %s", orNone(s.P90, seconds)) +
-			when(s.P90 == nil, "; too few for %s (%s in a window)", either(s.P50 == nil, "p50", "p90"), count(s.PerWindow))
 	})
 }

@@ -242,12 +242,6 @@ func slowestMost(r *record.Result) (arm string, most float64) {
 // pinned, which may use all CPUs.
 func cpus(list string) string { return either(record.CountCPUs(list, 2) == 1, "CPU", "CPUs") }
 
-// xmax formats an arm's closed-loop throughput, and how far apart the halves of its probe were:
-// halves far apart mean that the figure is rough.
-func xmax(a record.Arm) string {
-	return orNone(a.XMax, rate) + when(a.XMax != nil && a.Apart > 0, ", halves of the probe %s apart", percent("%.0f", a.Apart))
-}
-
 // conditions describes the confidence of all intervals together; "" without verdicts.
 func conditions(r *record.Result) string {
 	primary := len(only(r.Verdicts, func(v record.Verdict) bool { return v.Primary }))
@@ -275,14 +269,9 @@ func allGood(r *record.Result) bool {
 		!slices.ContainsFunc(r.Verdicts, less)
 }
 
-// complaints lists the failures of requests, per arm, or one reassuring line if there were
-// none, and how many independent requests a window is worth.
+// complaints lists the failures of requests, per arm, or one reassuring line if there were none.
 func complaints(r *record.Result) []string {
 	lines := append(silent(r), failings(r.Arms)...)
-	if known := only(r.Arms, func(a record.Arm) bool { return a.NEff > 0 }); len(known) > 0 {
-		a := slices.MinFunc(known, func(a, b record.Arm) int { return cmp.Compare(a.NEff, b.NEff) })
-		lines = append(lines, fmt.Sprintf("a window is worth %s independent requests at the least (n_eff of %s), since neighbours share their queue", count(int(a.NEff)), a.Name))
-	}
 	requests := total(r.Arms, func(a record.Arm) int { return a.Requests })
 	return append(lines, nonEmpty(when(requests > 0 && allGood(r), "every one of %s got a good reply", plural(requests, "request")))...)
 }
@@ -310,7 +299,7 @@ func failings(arms []record.Arm) (lines []string) {
 			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, plural(a.Errors, "request"), count(a.Requests), in(", all", a.ErrorBlocks))+
 				when(a.Errors > 0 && counts != "", " (%s)", counts),
 			when(a.Starves() && !unanswered(a), "%s STARVED %s%s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)",
-				a.Name, plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks), evenness(a, 2)),
+				a.Name, plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks), orNone(a.Jain, jain)),
 			when(a.StarvedConnections > 0 && !a.Starves(), "%s: %s got no answer%s, too few blocks to call it starving",
 				a.Name, plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks)),
 			when(overflows > 0, "%s: the host counted %s that found an accept queue full (ListenOverflows)", a.Name, plural(overflows, "connection")),
