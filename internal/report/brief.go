@@ -116,8 +116,7 @@ func briefAnswer(r *record.Result, width, lines int) string {
 // askedBriefly describes the load on every arm, the requests, the windows, the sizes of the
 // servers and the CPUs in one line.
 func askedBriefly(r *record.Result) string {
-	slowest, most := slowestMost(r)
-	text := loadOnEach(r, " to each arm"+when(most > 0, " (%s%s of the slowest arm's highest rate)", percent("%.0f", r.Rate/most), orLess(r, slowest)))
+	text := loadOnEach(r)
 	// Arms with loads of their own would not fit in a line.
 	if len(loads(r.Arms)) > 1 {
 		text = "each arm's own load"
@@ -361,43 +360,34 @@ func openVerdicts(r *record.Result) string {
 	return when(parts != nil, "not decided: %s", strings.Join(parts, "; "))
 }
 
-// aaBriefly tells in a few words whether the baseline and its copy differ, as they must not.
+// aaBriefly tells in a few words whether the baseline and its copy differ, as they must not. If they do not,
+// it names the metrics that are the same, or the widest interval, which is how much the control can miss.
 // blocks is the number of valid blocks.
 func aaBriefly(aa []record.Verdict, blocks int) string {
 	if len(aa) == 0 {
 		return "no copy of the baseline to check it by"
 	}
-	bad := listed(only(aa, differs), func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
+	baseline := aa[0].Baseline
+	label := func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label }
+	judged := only(aa, func(v record.Verdict) bool { return v.Verdict != stats.Refused })
+	same := only(judged, func(v record.Verdict) bool { return v.Verdict == stats.Same })
+	open := only(judged, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Same })
+	bad := only(judged, differs)
 	switch {
 	// The number of blocks is tested before the result: with too few, nothing can differ yet.
-	case !slices.ContainsFunc(aa, func(v record.Verdict) bool { return v.Verdict != stats.Refused }), blocks < stats.Looks()[0]:
-		return aa[0].Baseline + " against its own copy is not judged"
-	case bad != "":
-		return fmt.Sprintf("%s DIFFERS from its own copy in %s, and only a difference beyond that stands", aa[0].Baseline, bad)
-	}
-	return aa[0].Baseline + " and its own copy " + alike(aa)
-}
-
-// alike compares the baseline with its copy at the primary metrics. It returns "do not differ"
-// if all that could be judged are SAME, and in what where others were refused. Else it returns the widest
-// interval, which is how much the control can miss.
-func alike(aa []record.Verdict) string {
-	const noisy = 1.5 // ratio of an interval's ends from which a run is noisy
-	refused := slices.ContainsFunc(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict == stats.Refused })
-	open := only(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Refused && v.Verdict != stats.Same })
-	same := only(aa, func(v record.Verdict) bool { return v.Verdict == stats.Same })
-	switch {
-	case len(open) == 0 && refused:
-		in := listed(same, func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
-		return either(in == "", "are not compared: no metric of both could be judged", "do not differ in "+in+", and more of them is not judged")
-	case len(open) == 0:
-		return "do not differ"
+	case len(judged) == 0 || blocks < stats.Looks()[0]:
+		return baseline + " against its own copy is not judged"
+	case len(bad) > 0:
+		return fmt.Sprintf("%s DIFFERS from its own copy in %s, and only a difference beyond that stands", baseline, listed(bad, label))
 	case slices.ContainsFunc(open, func(v record.Verdict) bool { return v.Low == 0 }):
-		return "cannot be told apart yet"
+		return baseline + " and its own copy cannot be told apart yet"
+	case len(open) > 0:
+		widest := slices.MaxFunc(open, func(a, b record.Verdict) int { return cmp.Compare(a.High/a.Low, b.High/b.Low) })
+		return fmt.Sprintf("%s and its own copy are within %s of each other at %s", baseline, between(widest), label(widest))
+	case len(same) == 0:
+		return baseline + " against its own copy is not judged in any time"
 	}
-	widest := slices.MaxFunc(open, func(a, b record.Verdict) int { return cmp.Compare(a.High/a.Low, b.High/b.Low) })
-	says := either(widest.High/widest.Low > noisy, "may differ by %s at %s: much noise", "are within %s of each other at %s")
-	return fmt.Sprintf(says, between(widest), stats.MetricOf(widest.Metric).Label)
+	return fmt.Sprintf("%s and its own copy do not differ in %s", baseline, listed(same, label))
 }
 
 // unmet returns the expectations that did not pass, after a line that counts the answers; nil

@@ -109,7 +109,7 @@ func TestTextSaysWhatAReaderNeedsFirst(t *testing.T) {
 	t.Parallel()
 	text := strings.Join(strings.Fields(rendered(t, "text", quick())), " ")
 	for _, want := range []string{
-		"1,127 requests/s offered to each arm", "12 blocks, none left out", "server on CPU 0 (1 CPU, GOMAXPROCS 1)", "seed 42",
+		"1,127 requests/s to each arm", "12 blocks, none left out", "server on CPU 0 (1 CPU, GOMAXPROCS 1)", "seed 42",
 		"Verdicts (6 comparisons of times, 95 % together; 4 of goodput and CPU per request, 99.2 % each)", "fasthttp is the SAME as nethttp at p99",
 		"schedlab report schedlab-runs/20261107-123005-quick-beef --output html",
 	} {
@@ -183,12 +183,12 @@ func TestControlThatWasNotJudged(t *testing.T) {
 		{Metric: "p50", Baseline: "a", Arm: "a'", Verdict: "SAME", Ratio: 1.01, Low: .98, High: 1.03},
 		{Metric: "p99", Baseline: "a", Arm: "a'", Verdict: "REFUSED", Reason: said("too few requests")},
 	}
-	got := strings.ReplaceAll(controls(aa, 12), nbsp, " ")
-	if want := "a and its own copy do not differ: p50 +1.0 % (-2.0 % to +3.0 %), p99 not judged: too few requests"; got != want {
+	got := strings.ReplaceAll(controls(&record.Result{AA: aa, Valid: 12}), nbsp, " ")
+	if want := "a and its own copy do not differ in p50: p50 SAME, +1.0 % (-2.0 % to +3.0 %); p99 REFUSED: too few requests"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	aa[0].Verdict, aa[0].Low = "SLOWER", 1.005
-	if got := controls(aa, 12); !strings.HasPrefix(got, "a DIFFERS from its own copy in p50, and only a difference beyond that stands: ") {
+	if got := controls(&record.Result{AA: aa, Valid: 12}); !strings.HasPrefix(got, "a DIFFERS from its own copy in p50, and only a difference beyond that stands: ") {
 		t.Errorf("got %s", got)
 	}
 }

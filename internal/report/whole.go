@@ -159,7 +159,7 @@ func verdicts(r *record.Result) document.Part {
 func reservations(r *record.Result) document.Part {
 	// Each label stands only where its function has a line, so a quiet run has a short list.
 	known := slices.Concat(
-		labelled("A/A", controls(r.AA, r.Valid)), labelled("Generator", visiting(r), floor(r.Env.Floor)), labelled("Laws", laws(r.Laws)), labelled("Left out", refusals(r.Refused)...),
+		labelled("A/A", controls(r)), labelled("Generator", visiting(r), floor(r.Env.Floor)), labelled("Laws", laws(r.Laws)), labelled("Left out", refusals(r.Refused)...),
 		labelled("Unchecked", when(len(r.NotChecked) > 0, "rules that were not checked: %s", strings.Join(r.NotChecked, "; "))), labelled("Note", r.Note),
 	)
 	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{
@@ -204,8 +204,7 @@ func fingerprint(r *record.Result) document.Part {
 	rows = append(rows, [][2]string{
 		{"schedlab", known(e.Version)}, {"Go", known(e.Go)}, {"GOGC", known(e.GOGC)},
 		{"CPU", known(e.CPU)}, {"CPUs", count(e.CPUs)}, {"virtualised", either(e.Virtualised, "yes", "no")},
-		{"server's CPUs", cmp.Or(e.ServerCPUs, "not pinned")}, {"server's Go runtime", serverProcs(e, r.Arms)},
-		{"load's CPUs", cmp.Or(e.LoadCPUs, "not pinned")}, {"load's Go runtime", procs(e.LoadProcs)},
+		{"servers", servers(e, r.Arms)}, {"load", side(e.LoadCPUs, e.CPUs, e.LoadProcs)},
 		{"kernel", known(e.Kernel)}, {"clock source", known(e.Clocksource)}, {"governor", known(e.Governor)},
 		{"cgroup CPU limit", cmp.Or(e.CPUMax, "none")}, {"load average at start", plain(e.Load1)}, {"CPU pressure at start", known(e.PSI)},
 		{"CPU time stolen", plain(e.StealRatio*100) + nbsp + "%"}, {"somaxconn", count(e.Somaxconn)}, {"port range", known(e.PortRange)},
@@ -323,23 +322,11 @@ func ratioTicks(x axis) []tick {
 	return ticks
 }
 
-// control tells how one metric of the baseline differs from its own copy, in a few words.
-func control(v record.Verdict) string {
-	label := stats.MetricOf(v.Metric).Label
-	switch {
-	case v.Verdict == stats.Refused:
-		return fmt.Sprintf("%s not judged: %s", label, reason(v))
-	case v.Low == 0:
-		return fmt.Sprintf("%s %s (no interval yet)", label, change(v.Ratio))
-	}
-	return fmt.Sprintf("%s %s (%s)", label, change(v.Ratio), between(v))
-}
-
 // controls describes the A/A comparison in one sentence, with the figures. Baseline and copy are the same
 // program, so a sure difference between them shows how large a difference the measurement itself can make up.
-func controls(aa []record.Verdict, blocks int) string {
-	why := oneReason(aa)
-	return aaBriefly(aa, blocks) + when(len(aa) > 0, ": %s", either(why != "", why, listed(aa, control)))
+func controls(r *record.Result) string {
+	figures := strings.Join(each(r.AA, func(v record.Verdict) string { return aside(r, v) }), "; ")
+	return aaBriefly(r.AA, r.Valid) + when(len(r.AA) > 0, ": %s", cmp.Or(oneReason(r.AA), figures))
 }
 
 // expectations returns the scenario's assertions and their answers.

@@ -192,19 +192,15 @@ func state(r *record.Result) string {
 	return either(known, text, fmt.Sprintf("STATUS %q: unknown to this version, %s", string(r.Status), had))
 }
 
-// offered describes the load on every arm, the blocks, the windows and the seed, in one line. It compares the
-// rate with the slowest arm's closed-loop throughput, which is about the rate that would overload it.
+// offered describes the load on every arm, the blocks, the windows and the seed, in one line.
 func offered(r *record.Result) string {
-	slowest, most := slowestMost(r)
-	limit := when(r.Sendable > 0, ", what the load's %s can send", cpus(r.Env.LoadCPUs))
-	share := when(most > 0 && r.Rate > 0, " (%.2f%s of X_max of the slowest, %s%s)", r.Rate/most, orLess(r, slowest), slowest, limit)
-	load := loadOnEach(r, " offered to each arm"+share) + when(r.Asked != "", " (%s)", r.Asked)
-	return strings.Join([]string{load, blocks(r), seconds(r.Window) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
+	return strings.Join([]string{loadOnEach(r) + when(r.Asked != "", " (%s)", r.Asked), blocks(r), seconds(r.Window) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
 }
 
-// loadOnEach describes the load on every arm: the rate, with more words about it, or the clients
-// where there is no one rate, as in closed loops.
-func loadOnEach(r *record.Result, more string) string {
+// loadOnEach describes the load on every arm: the rate, or the clients where there is no one rate, as in
+// closed loops. It compares the rate with the slowest arm's closed-loop throughput (X_max), which is about
+// the rate that would overload it; "or less" means that the probe of that arm was disturbed.
+func loadOnEach(r *record.Result) string {
 	loads := loads(r.Arms)
 	switch {
 	case len(loads) > 1 || r.Rate == 0 && len(loads) == 1:
@@ -212,30 +208,21 @@ func loadOnEach(r *record.Result, more string) string {
 	case r.Rate == 0:
 		return "no rate chosen yet"
 	}
-	return strings.TrimSuffix(rate(r.Rate), "/s") + nbsp + "requests/s" + more
+	text := strings.TrimSuffix(rate(r.Rate), "/s") + nbsp + "requests/s to each arm"
+	probed := only(r.Arms, func(a record.Arm) bool { return a.XMax != nil })
+	if len(probed) == 0 {
+		return text
+	}
+	slowest := slices.MinFunc(probed, func(a, b record.Arm) int { return cmp.Compare(*a.XMax, *b.XMax) })
+	disturbed := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == record.DisturbedProbe && d.Arm == slowest.Name })
+	return fmt.Sprintf("%s (%s%s of the slowest arm's highest rate%s)", text, percent("%.0f", r.Rate / *slowest.XMax),
+		when(disturbed, " or less"), when(r.Sendable > 0, ", what the load's %s can send", cpus(r.Env.LoadCPUs)))
 }
 
 // loads describes the loads of the arms, each different load once, in the order of the arms. An
 // old record without loads gives nil.
 func loads(arms []record.Arm) []string {
 	return unique(nonEmpty(each(arms, func(a record.Arm) string { return when(a.Clients.Loop != "", "%s", Load(a.Clients)) })...))
-}
-
-// orLess qualifies the share of an arm's X_max that is offered: " or less" if the arm may do more than its
-// disturbed probe found, else "".
-func orLess(r *record.Result, arm string) string {
-	return when(slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == record.DisturbedProbe && d.Arm == arm }), " or less")
-}
-
-// slowestMost returns the arm with the lowest closed-loop throughput (X_max), in requests per
-// second; "" and 0 when none was measured.
-func slowestMost(r *record.Result) (arm string, most float64) {
-	for _, a := range r.Arms {
-		if a.XMax != nil && (most == 0 || *a.XMax < most) {
-			arm, most = a.Name, *a.XMax
-		}
-	}
-	return arm, most
 }
 
 // cpus returns "CPU" if list names one CPU, else "CPUs". An empty list means a load that is not
@@ -335,8 +322,7 @@ func machine(e record.Env, arms []record.Arm) string {
 	if e.Cluster != nil {
 		return strings.Join(nonEmpty(inPods(e.Cluster), e.Go), "; ")
 	}
-	load := side(e.LoadCPUs, e.CPUs, procs(e.LoadProcs))
-	return strings.Join(nonEmpty("server "+servers(e, arms), "load "+load, e.CPU, when(e.Virtualised, "virtual machine"), e.Go), "; ")
+	return strings.Join(nonEmpty("server "+servers(e, arms), "load "+side(e.LoadCPUs, e.CPUs, e.LoadProcs), e.CPU, when(e.Virtualised, "virtual machine"), e.Go), "; ")
 }
 
 // inPods tells where servers and load of a run on a cluster were.
@@ -350,56 +336,37 @@ func inPods(c *record.Cluster) string {
 	return fmt.Sprintf("each server in a Pod with %s%s, load from %s%s", plural(c.ServerCPUs, "CPU"), on(c.ServerNodes), plural(c.Shards, "Pod"), on(c.LoadNodes))
 }
 
-// side describes the CPUs and the GOMAXPROCS of one side, servers or load. list is a set of
-// CPUs such as "0-3"; a list that is none means that the side is not pinned and may use all
-// cpus CPUs. procs is GOMAXPROCS in words.
-func side(list string, cpus int, procs string) string {
-	set, err := record.ParseCPUs(list)
-	if err != nil {
-		return fmt.Sprintf("not pinned (%s, %s)", plural(cpus, "CPU"), procs)
+// side describes the CPUs and the GOMAXPROCS of one side, servers or load. list is a set of CPUs such as
+// "0-3"; a list that is none means that the side is not pinned and may use all cpus CPUs.
+func side(list string, cpus, procs int) string {
+	where, set := "not pinned", make([]int, cpus)
+	if pinned, err := record.ParseCPUs(list); err == nil {
+		where, set = "on CPU"+nbsp+list, pinned
 	}
-	return fmt.Sprintf("on CPU%s%s (%s, %s)", nbsp, list, plural(len(set), "CPU"), procs)
+	return fmt.Sprintf("%s (%s, GOMAXPROCS%s%d)", where, plural(len(set), "CPU"), nbsp, procs)
 }
 
-// servers describes where the arms' servers ran, and their GOMAXPROCS. Servers that ran elsewhere than
-// planned are named one by one, since arms on other CPUs do not compare equally.
+// servers describes where the arms' servers ran, with the arms' names where they differ, since arms on other
+// CPUs do not compare equally. A server may run elsewhere than planned because it ran before schedlab did, or
+// because its command pins it.
 func servers(e record.Env, arms []record.Arm) string {
-	here := func(arms []record.Arm) string { return side(e.ServerCPUs, e.CPUs, serverProcs(e, arms)) }
-	arms = choices(arms)
-	placed := only(arms, func(a record.Arm) bool { return elsewhere(a) == "" })
-	if len(placed) == len(arms) {
-		return here(arms)
+	where := func(a record.Arm) string {
+		switch {
+		case a.CPUs != "":
+			return cpus(a.CPUs) + nbsp + a.CPUs + either(a.Attached, ", not pinned", " by its own choice")
+		case a.Attached:
+			return "ran already, not pinned"
+		}
+		return side(e.ServerCPUs, e.CPUs, cmp.Or(a.Procs, e.ServerProcs))
 	}
-	moved := only(arms, func(a record.Arm) bool { return elsewhere(a) != "" })
-	return strings.Join(each(moved, func(a record.Arm) string { return a.Name + ": " + elsewhere(a) }), "; ") +
-		when(len(placed) > 0, "; %s: %s", listed(placed, name), here(placed))
-}
-
-// elsewhere describes where an arm's server ran, if not where the plan has servers; "" if it
-// ran there. It may run elsewhere because it ran before schedlab did, or because its command pins it.
-func elsewhere(a record.Arm) string {
-	switch {
-	case a.CPUs == "":
-		return when(a.Attached, "ran already, not pinned")
-	case a.Attached:
-		return cpus(a.CPUs) + nbsp + a.CPUs + ", not pinned"
+	groups := grouped(choices(arms), where)
+	if len(groups) == 0 {
+		return where(record.Arm{})
 	}
-	return cpus(a.CPUs) + nbsp + a.CPUs + " by its own choice"
+	return strings.Join(each(groups, func(of []record.Arm) string {
+		return when(len(groups) > 1, "%s: ", listed(of, name)) + where(of[0])
+	}), "; ")
 }
-
-// serverProcs returns the GOMAXPROCS of the servers, with the arms' names behind each number if they differ.
-func serverProcs(e record.Env, arms []record.Arm) string {
-	of := func(a record.Arm) int { return cmp.Or(a.Procs, e.ServerProcs) }
-	groups := grouped(choices(arms), of)
-	slices.SortFunc(groups, func(a, b []record.Arm) int { return cmp.Compare(of(a[0]), of(b[0])) })
-	all := listed(groups, func(arms []record.Arm) string {
-		return procs(of(arms[0])) + when(len(groups) > 1, " in %s", listed(arms, name))
-	})
-	return cmp.Or(all, procs(e.ServerProcs))
-}
-
-// procs returns "GOMAXPROCS 4".
-func procs(n int) string { return fmt.Sprintf("GOMAXPROCS%s%d", nbsp, n) }
 
 // Load describes a load in a few words, for the plan and the reports: the kind of loop, and then each setting
 // that is not the usual one. A closed loop sends when it is answered; an open loop keeps to arrivals.

@@ -17,8 +17,8 @@ func TestRateOfTheGeneratorIsTold(t *testing.T) {
 		sendable float64
 		want     string
 	}{
-		{0, "31,900 requests/s offered to each arm (0.39 of X_max of the slowest, b), "},
-		{31900, "31,900 requests/s offered to each arm (0.39 of X_max of the slowest, b, what the load's CPU can send), "},
+		{0, "31,900 requests/s to each arm (39 % of the slowest arm's highest rate), "},
+		{31900, "31,900 requests/s to each arm (39 % of the slowest arm's highest rate, what the load's CPU can send), "},
 	} {
 		r.Sendable = c.sendable
 		if got := strings.ReplaceAll(offered(r), nbsp, " "); !strings.HasPrefix(got, c.want) {
@@ -89,13 +89,13 @@ func TestProcsOfTheArmsAreTold(t *testing.T) {
 		arms []record.Arm
 		want string
 	}{
-		{nil, "1 CPU, GOMAXPROCS 1"},
-		{[]record.Arm{base, twin, arm("b", 0)}, "1 CPU, GOMAXPROCS 1"},
-		{[]record.Arm{base, twin, arm("b", 1)}, "1 CPU, GOMAXPROCS 1"},
-		{[]record.Arm{arm("a", 2), twin, arm("b", 2)}, "1 CPU, GOMAXPROCS 2"},
-		{[]record.Arm{base, twin, arm("b", 4), arm("c", 2), arm("d", 2)}, "1 CPU, GOMAXPROCS 1 in a, GOMAXPROCS 2 in c, d, GOMAXPROCS 4 in b"},
+		{nil, "on CPU 0 (1 CPU, GOMAXPROCS 1)"},
+		{[]record.Arm{base, twin, arm("b", 0)}, "on CPU 0 (1 CPU, GOMAXPROCS 1)"},
+		{[]record.Arm{base, twin, arm("b", 1)}, "on CPU 0 (1 CPU, GOMAXPROCS 1)"},
+		{[]record.Arm{arm("a", 2), twin, arm("b", 2)}, "on CPU 0 (1 CPU, GOMAXPROCS 2)"},
+		{[]record.Arm{base, twin, arm("b", 4), arm("c", 4)}, "a: on CPU 0 (1 CPU, GOMAXPROCS 1); b, c: on CPU 0 (1 CPU, GOMAXPROCS 4)"},
 	} {
-		if got, want := strings.ReplaceAll(machine(e, c.arms), nbsp, " "), "server on CPU 0 ("+c.want+"); load on CPU 1 (1 CPU, GOMAXPROCS 2)"; !strings.HasPrefix(got, want) {
+		if got, want := strings.ReplaceAll(machine(e, c.arms), nbsp, " "), "server "+c.want+"; load on CPU 1 (1 CPU, GOMAXPROCS 2)"; !strings.HasPrefix(got, want) {
 			t.Errorf("got %q, want %q first", got, want)
 		}
 	}
