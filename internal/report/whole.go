@@ -159,7 +159,7 @@ func verdicts(r *record.Result) document.Part {
 func reservations(r *record.Result) document.Part {
 	// Each label stands only where its function has a line, so a quiet run has a short list.
 	known := slices.Concat(
-		labelled("A/A", controls(r)), labelled("Generator", visiting(r), floor(r.Env.Floor)), labelled("Laws", laws(r.Laws)), labelled("Left out", refusals(r.Refused)...),
+		labelled("A/A", append([]string{aaBriefly(r.AA, r.Valid)}, sentences(r, r.AA)...)...), labelled("Generator", visiting(r), floor(r.Env.Floor)), labelled("Laws", laws(r.Laws)), labelled("Left out", refusals(r.Refused)...),
 		labelled("Unchecked", when(len(r.NotChecked) > 0, "rules that were not checked: %s", strings.Join(r.NotChecked, "; "))), labelled("Note", r.Note),
 	)
 	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{
@@ -273,10 +273,8 @@ func forestRowOf(r *record.Result, v record.Verdict, control bool) forestRow {
 	case row.Drawn && control:
 		row.Word, row.Note = either(differs(v), "NOT CLEAN", "CLEAN"), plural(v.Blocks, "block")
 		row.Class = strings.ReplaceAll(row.Word, " ", "-")
-	case v.Lean != "":
-		row.Note = "leans " + lean(r, v)
-	case v.Needed > 0:
-		row.Note = remedy(r, v.Needed)
+	case hint(r, v) != "":
+		row.Note = hint(r, v)
 	case !row.Drawn:
 		row.Note = reason(v)
 	case v.Worse():
@@ -320,13 +318,6 @@ func ratioTicks(x axis) []tick {
 		}
 	}
 	return ticks
-}
-
-// controls describes the A/A comparison in one sentence, with the figures. Baseline and copy are the same
-// program, so a sure difference between them shows how large a difference the measurement itself can make up.
-func controls(r *record.Result) string {
-	figures := strings.Join(each(r.AA, func(v record.Verdict) string { return aside(r, v) }), "; ")
-	return aaBriefly(r.AA, r.Valid) + when(len(r.AA) > 0, ": %s", cmp.Or(oneReason(r.AA), figures))
 }
 
 // expectations returns the scenario's assertions and their answers.

@@ -16,14 +16,18 @@ import (
 	"schedlab/internal/stats"
 )
 
-// sentence describes one primary verdict in full: who against whom, the decision, the change
-// with its interval, and the evidence for it. The words of decisions stay in capitals, as in
-// stats.Decision, so that a reader can search for them.
+// sentence describes one verdict in full: who against whom, the decision, the change with its interval, and
+// the evidence for it. The words of decisions stay in capitals, as in stats.Decision, so that a reader can
+// search for them.
 //
 // This file puts verdicts, the state of a run, its loads and its machine in words.
 func sentence(r *record.Result, v record.Verdict) string {
 	m := stats.MetricOf(v.Metric)
 	by := change(v.Ratio) + when(v.Low > 0, " (95%s%% interval %s)", nbsp, between(v))
+	// The plain ratios of the blocks, without the correction for each block's lucky arrivals.
+	if p := v.Plain; p != nil {
+		by += fmt.Sprintf(", with the luck of each block's arrivals %s (%s to %s)", change(p.Median), change(p.Low), change(p.High))
+	}
 	switch {
 	case v.Verdict.Differs():
 		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s", v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict), agreeing(v, v.Verdict))
@@ -31,11 +35,8 @@ func sentence(r *record.Result, v record.Verdict) string {
 		within := when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
 		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within)
 	case v.Verdict == stats.Inconclusive:
-		text := fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by)
-		if v.Lean == "" {
-			return text + needed(r, v)
-		}
-		return text + ", it leans " + lean(r, v)
+		hint := hint(r, v)
+		return fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by) + when(hint != "", ", %s", hint)
 	}
 	return fmt.Sprintf("%s against %s %s is REFUSED: %s", v.Arm, v.Baseline, m.In, reason(v))
 }
@@ -49,25 +50,10 @@ func agreeing(v record.Verdict, way stats.Decision) string {
 // lower returns a decision in lower case, as a word of a sentence.
 func lower(d stats.Decision) string { return strings.ToLower(string(d)) }
 
-// aside describes one secondary verdict in a few words, to be joined with others in one line.
-func aside(r *record.Result, v record.Verdict) string {
-	m := stats.MetricOf(v.Metric)
-	if v.Verdict == stats.Refused {
-		return fmt.Sprintf("%s REFUSED: %s", m.Label, reason(v))
-	}
-	by := change(v.Ratio)
-	if more, ok := strings.CutPrefix(by, "+"); ok && v.Verdict.Differs() {
-		by = more + " more"
-	} else if less, ok := strings.CutPrefix(by, "-"); ok && v.Verdict.Differs() {
-		by = less + " less"
-	}
-	return fmt.Sprintf("%s %s, %s%s", m.Label, v.Verdict, by, either(v.Low > 0, " ("+between(v)+")", needed(r, v)))
-}
-
-// lean tells which way an undecided verdict leans, in how many blocks, and how many would decide:
-// "slower: 9 of 9 blocks, about 10 blocks would decide".
-func lean(r *record.Result, v record.Verdict) string {
-	return lower(v.Lean) + ": " + agreeing(v, v.Lean) + needed(r, v)
+// hint tells which way an undecided verdict leans, in how many blocks, and what would decide it: "leans
+// slower: 9 of 9 blocks, about 10 blocks would decide". It is "" if neither is known.
+func hint(r *record.Result, v record.Verdict) string {
+	return strings.Join(nonEmpty(when(v.Lean != "", "leans %s: %s", lower(v.Lean), agreeing(v, v.Lean)), remedy(r, v.Needed)), ", ")
 }
 
 // between formats the interval of a verdict's ratio as changes: "+5 % to +9 %". v must have an interval.
@@ -107,11 +93,6 @@ func remedy(r *record.Result, needed int) string {
 	return fmt.Sprintf("--window %v --budget %s should decide", record.Duration(window), strings.Replace(budget.String(), "m0s", "m", 1))
 }
 
-// needed describes what would decide an undecided verdict, after a comma; "" if that is unknown.
-func needed(r *record.Result, v record.Verdict) string {
-	return when(v.Needed > 0, ", %s", remedy(r, v.Needed))
-}
-
 // reason returns the words for why a verdict was refused, also for a record that has none.
 func reason(v record.Verdict) string { return cmp.Or(v.Reason.String(), "no reason recorded") }
 
@@ -125,29 +106,13 @@ func oneReason(vs []record.Verdict) string {
 	return reason(vs[0])
 }
 
-// sentences describes the verdicts on one arm: a sentence for each primary metric, and one for
-// all secondary metrics. If all are refused for the same reason, it says so once.
-func sentences(r *record.Result, group []record.Verdict) (lines []string) {
+// sentences describes the verdicts on one arm, each in a sentence. If all are refused for the same reason, it
+// says so once.
+func sentences(r *record.Result, group []record.Verdict) []string {
 	if why := oneReason(group); why != "" && len(group) > 1 {
 		return []string{fmt.Sprintf("%s against %s is REFUSED: %s", group[0].Arm, group[0].Baseline, why)}
 	}
-	var asides []string
-	for _, v := range group {
-		if !v.Primary {
-			asides = append(asides, aside(r, v))
-			continue
-		}
-		line := sentence(r, v)
-		// The plain ratios of the blocks, without the correction for each block's lucky arrivals.
-		if p := v.Plain; p != nil {
-			line += fmt.Sprintf("; as measured, with the luck of each block's arrivals: %s (%s to %s)", change(p.Median), change(p.Low), change(p.High))
-		}
-		lines = append(lines, line)
-	}
-	if len(asides) > 0 {
-		lines = append(lines, group[0].Arm+", also: "+strings.Join(asides, "; "))
-	}
-	return lines
+	return each(group, func(v record.Verdict) string { return sentence(r, v) })
 }
 
 // blocks tells how many blocks count, and how many ran but were left out: "9 blocks, 1 left out".
