@@ -37,29 +37,26 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 	case len(r.Gate) > 0:
 		return writeText(w, gateBriefly(r), o)
 	}
-	var d document.Document
-	// Each step gives up the line that is needed least: the third and the second reason, the
-	// doubt, the last reason, and the expectations that did not pass. The count of doubts stays.
-	for _, room := range []struct{ reasons, doubts int }{{3, 1}, {2, 1}, {1, 1}, {1, 0}, {0, 0}, {-1, 0}} {
-		// Writing the document is the only way to know its height, as sentences wrap.
-		d = briefly(r, o.Width, room.reasons, room.doubts)
-		if strings.Count(d.Text(document.Options{Width: o.Width}), "\n") <= briefLines {
-			break
-		}
+	d := briefly(r, o.Width, 3)
+	// Each step gives up the line that is needed least: the third reason, the second with the doubt, and the
+	// last with the expectations that did not pass. Their counts stay. Writing the document is the
+	// only way to know its height, as sentences wrap.
+	for most := 2; most >= 0 && strings.Count(d.Text(document.Options{Width: o.Width}), "\n") > briefLines; most-- {
+		d = briefly(r, o.Width, most)
 	}
 	return writeText(w, d, o)
 }
 
-// briefly builds the one-screen report. It keeps at most most "Why" lines, at most max(most, 1)
-// expectations that did not pass, and at most doubts "Doubts" lines. If most is below 0, it keeps
-// only the count of expectations.
-func briefly(r *record.Result, width, most, doubts int) document.Document {
+// briefly builds the one-screen report. It keeps at most most "Why" lines, as many expectations that did not
+// pass, and one doubt if most is 2 or more.
+func briefly(r *record.Result, width, most int) document.Document {
 	// The explanation comes first: it names a cause, while the other reasons only tell where the time went.
-	reasons := append(explanationOf(r), briefReasons(r)...)
+	explained := explanationOf(r)
+	reasons := append(explained, briefReasons(r)...)
 	if r.Explained != nil && r.Explained.Outcome == record.NoCause { // where the time went says more then
-		reasons = append(briefReasons(r), explanationOf(r)...)
+		reasons = append(briefReasons(r), explained...)
 	}
-	why := few(reasons, max(most, min(len(explanationOf(r)), 1), 0)) // who asked why gets an answer
+	why := few(reasons, max(most, len(explained))) // who asked why gets an answer
 	// A mean in the claims is not the mean in "Why".
 	if len(why) > 0 && rankingBelow(r) != nil {
 		why = append(why, "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)")
@@ -67,8 +64,8 @@ func briefly(r *record.Result, width, most, doubts int) document.Document {
 	return document.Document{
 		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, answerLines), Context: append(rankingBelow(r), askedBriefly(r)),
 		Parts: []document.Part{marked(r, width), slices.Concat(
-			labelled("Why", why...), labelled("Sure", sure(r)...),
-			labelled("Expected", few(unmet(r), min(max(most, 1)+1, most+2))...), rest(r, doubts, when(len(why) == 0 && len(reasons) > 0, ", and where the time went")),
+			labelled("Why", why...), labelled("Sure", sure(r)...), labelled("Expected", few(unmet(r), most+1)...),
+			rest(r, min(most/2, 1), when(len(why) == 0 && len(reasons) > 0, ", and where the time went")),
 		)},
 	}
 }

@@ -232,8 +232,8 @@ func TestBriefSaysWhereReasonsAre(t *testing.T) {
 	t.Parallel()
 	r := quick()
 	for most, want := range map[int]bool{1: false, 0: true} {
-		text := briefly(r, 100, most, 1).Text(document.Options{Width: 100})
-		if got := strings.Contains(text, "in the report, and where the time went"); got != want {
+		text := briefly(r, 100, most).Text(document.Options{Width: 100})
+		if got := strings.Contains(text, ", in the report, and where the time went"); got != want {
 			t.Errorf("room for %d reasons: got\n%s", most, text)
 		}
 	}
@@ -245,7 +245,7 @@ func TestBriefAnswersWhatWasAsked(t *testing.T) {
 	r := quick()
 	r.Explained = &record.Explanation{From: "nethttp", To: "pool", Outcome: record.NoDifference, Reason: said("no difference is sure")}
 	r.Expectations = []record.Expectation{{Text: "p99 <= 10ms", Outcome: record.Passed}, {Text: "p50 <= 1us", Outcome: record.Undecided}}
-	got := briefly(r, 100, -1, 0).Text(document.Options{Width: 100})
+	got := briefly(r, 100, 0).Text(document.Options{Width: 100})
 	for _, want := range []string{"no difference is sure", "passed: p99 <= 10ms"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -200,27 +200,25 @@ func remedies(r *record.Result) string {
 
 // gateAnswer returns the answer of a gate in one or two sentences, with the metrics that decided it.
 func gateAnswer(r *record.Result) string {
-	// said holds the metrics by their answers, in the order of the gate.
-	said := map[record.GateAnswer]string{}
-	for _, g := range r.Gate {
-		// A metric that is fine needs no figure in the sentence, and one that is only watched does not keep
-		// the gate open; the table has them.
-		if g.Watched && g.Answer == record.GateOpen && r.GateOutcome() == record.GateOpen {
-			continue
-		}
-		text := stats.MetricOf(g.Metric).Label +
-			when(g.Low > 0 && g.Answer != record.GateFine, " %s (%s to %s%s)", change(g.Ratio), bound(g.Low, false), bound(g.High, false), when(g.Answer == record.GateOpen, "; %s", allowed(g))) +
-			when(g.Answer == record.GateRefused, " (%s)", g.Reason.String())
-		said[g.Answer] = strings.TrimPrefix(said[g.Answer]+", "+text, ", ")
+	// A metric that is fine needs no figure in the sentence, and one that is only watched does not keep the gate
+	// open; the table has them.
+	of := func(answer record.GateAnswer) string {
+		said := only(r.Gate, func(g record.Gated) bool {
+			return g.Answer == answer && !(g.Watched && answer == record.GateOpen && r.GateOutcome() == record.GateOpen)
+		})
+		return listed(said, func(g record.Gated) string {
+			return stats.MetricOf(g.Metric).Label +
+				when(g.Low > 0 && answer != record.GateFine, " %s (%s to %s%s)", change(g.Ratio), bound(g.Low, false), bound(g.High, false), when(answer == record.GateOpen, "; %s", allowed(g))) +
+				when(answer == record.GateRefused, " (%s)", g.Reason.String())
+		})
 	}
 	before, after := r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name
-	open := when(said[record.GateOpen] != "", " Open: %s.", said[record.GateOpen]) +
-		when(said[record.GateRefused] != "", " Refused: %s.", said[record.GateRefused])
+	open := when(of(record.GateOpen) != "", " Open: %s.", of(record.GateOpen)) + when(of(record.GateRefused) != "", " Refused: %s.", of(record.GateRefused))
 	switch r.GateOutcome() {
 	case record.GateWorse:
-		return fmt.Sprintf("%s is worse than %s: %s.", after, before, said[record.GateWorse])
+		return fmt.Sprintf("%s is worse than %s: %s.", after, before, of(record.GateWorse))
 	case record.GateFine:
-		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, said[record.GateFine])
+		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, of(record.GateFine))
 		// Surely better, by half of what it may be worse.
 		better := only(r.Gate, func(g record.Gated) bool {
 			if stats.MetricOf(g.Metric).HigherIsBetter {

@@ -159,11 +159,12 @@ func verdicts(r *record.Result) document.Part {
 func reservations(r *record.Result) document.Part {
 	// Each label stands only where its function has a line, so a quiet run has a short list.
 	known := slices.Concat(
-		labelled("A/A", append([]string{aaBriefly(r.AA, r.Valid)}, sentences(r, r.AA)...)...), labelled("Generator", visiting(r), floor(r.Env.Floor)), labelled("Laws", laws(r.Laws)), labelled("Left out", refusals(r.Refused)...),
+		labelled("A/A", append([]string{aaBriefly(r.AA, r.Valid)}, sentences(r, r.AA)...)...), labelled("Generator", visiting(r), floor(r.Env.Floor)), labelled("Left out", refusals(r.Refused)...),
 		labelled("Unchecked", when(len(r.NotChecked) > 0, "rules that were not checked: %s", strings.Join(r.NotChecked, "; "))), labelled("Note", r.Note),
 	)
 	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{
-		doubts(r), known, document.Details{Summary: "What disturbed the windows: medians, which the intervals include, and the load at its worst", Parts: []document.Part{disturbed(r.Arms)}},
+		doubts(r), known, document.Details{Summary: "How near the windows came to breaking laws of queues, which hold for any server", Parts: []document.Part{laws(r.Laws)}},
+		document.Details{Summary: "What disturbed the windows: medians, which the intervals include, and the load at its worst", Parts: []document.Part{disturbed(r.Arms)}},
 	}}
 }
 
@@ -380,30 +381,25 @@ func readLate(l *record.ReadLate) string {
 	return fmt.Sprintf(", replies read %s after they came at p50 and %s at p99 (%s replies, by the kernel's stamps)", seconds(l.P50), seconds(l.P99), count(int(l.Replies)))
 }
 
-// laws tells how near the valid windows came to breaking each law of the audit: the worst value
-// and the tolerance. Such a law holds for any server, so a broken one means a fault in the
-// measurement. It returns "" when none was checked.
-func laws(all []record.Law) string {
-	const wide = .25 // tolerance, as a ratio, above which keeping a law means little
-	most := slices.Max(append(each(all, func(l record.Law) int { return l.Windows }), 0))
-	parts := strings.Join(each(all, func(l record.Law) string {
+// laws tells how near the valid windows came to breaking each law of the audit: the worst value and the
+// tolerance, and in how many windows it was checked. Such a law holds for any server, so a broken one means a
+// fault in the measurement.
+func laws(all []record.Law) document.Part {
+	return document.Table{Rows: rows(all,
+		field[record.Law]{"law", nil, func(l record.Law) string { return strings.TrimSuffix(l.Name+", "+l.Unit, ", ratio") }},
+		field[record.Law]{"worst", nil, func(l record.Law) string { return lawFigure(l.Value, l.Unit) }},
 		// A limit of 0 allows no violation, as for counts that must agree.
-		allowed := either(l.Limit > 0, lawFigure(l.Limit, l.Unit), "none") + " allowed" +
-			when(l.Unit == "ratio" && l.Limit > wide, ", which checks little") +
-			// A law that fewer windows could check is weaker, so the line tells their number.
-			when(l.Windows < most, ", %s", plural(l.Windows, "window"))
-		_, of, _ := strings.Cut(l.Unit, "ratio")
-		return fmt.Sprintf("%s %s%s (%s)", l.Name, lawFigure(l.Value, l.Unit), of, allowed)
-	}), "; ")
-	return when(most > 0, "worst of %s: %s", plural(most, "window"), parts)
+		field[record.Law]{"allowed", nil, func(l record.Law) string { return either(l.Limit > 0, lawFigure(l.Limit, l.Unit), "none") }},
+		field[record.Law]{"windows", nil, func(l record.Law) string { return count(l.Windows) }},
+	)}
 }
 
-// lawFigure formats a value or a limit. For a ratio it leaves out the words that say of what.
+// lawFigure formats a value or a limit of a law: a ratio in per cent, or a count.
 func lawFigure(v float64, unit string) string {
 	if strings.HasPrefix(unit, "ratio") {
 		return percent(fmt.Sprintf("%%.%df", decimals(100*v, 2)), v)
 	}
-	return plural(int(v), strings.TrimSuffix(unit, "s"))
+	return count(int(v))
 }
 
 // refusals tells why blocks were left out, in one line per rule with its worst window, since a

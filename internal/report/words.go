@@ -202,9 +202,8 @@ func conditions(r *record.Result) string {
 	}
 	// The others have the same width, but are not counted in the correction.
 	rest := only(r.Verdicts, func(v record.Verdict) bool { return !v.Primary })
-	of := unique(each(rest, func(v record.Verdict) string { return strings.TrimPrefix(stats.MetricOf(v.Metric).In, "in ") }))
 	return fmt.Sprintf("%s of times, 95%s%% together", plural(primary, "comparison"), nbsp) +
-		when(rest != nil, "; %d of %s, %s each", len(rest), strings.Join(of, " and "), percent("%.1f", 1-stats.Alpha/float64(primary)))
+		when(rest != nil, "; %d others, %s each", len(rest), percent("%.1f", 1-stats.Alpha/float64(primary)))
 }
 
 // allGood reports whether every request was sent and got a good reply in time, no arm is
