@@ -153,9 +153,8 @@ func sweepSection(r *record.Result) document.Part {
 func sweeps(r *record.Result) (charts []chart) {
 	levels := slices.Concat(each(r.Arms, func(a record.Arm) []record.Level { return a.Levels })...)
 	for _, factor := range unique(each(levels, func(l record.Level) string { return l.Factor })) {
-		arms := levelled(r, factor)
 		for _, m := range stats.Metrics() {
-			if c := sweep(factor, m, arms); c != nil && m.Name != "p90" {
+			if c := sweep(factor, m, r.Arms); c != nil && m.Name != "p90" {
 				charts = append(charts, *c)
 			}
 		}
@@ -163,52 +162,48 @@ func sweeps(r *record.Result) (charts []chart) {
 	return charts
 }
 
-// A sweptArm is an arm with its value of a varied factor, and the line that it belongs to.
-type sweptArm struct {
-	line, value string
-	arm         record.Arm
-}
-
-// levelled returns the arms that have a value of the factor. Arms that differ in this factor
-// alone share a line: its name is the arm's family and its values of the other factors.
-func levelled(r *record.Result, factor string) []sweptArm {
-	all := each(r.Arms, func(a record.Arm) sweptArm {
-		s := sweptArm{line: a.Family, arm: a}
-		for _, l := range a.Levels {
-			if l.Factor == factor {
-				s.value = l.Value
-			} else {
-				s.line += "," + l.Factor + "=" + l.Value
-			}
+// levelled returns an arm's value of a factor, "" if it has none, and the line that it belongs to. Arms that
+// differ in this factor alone share a line: its name is the arm's family and its values of the other factors.
+func levelled(a record.Arm, factor string) (value, line string) {
+	line = a.Family
+	for _, l := range a.Levels {
+		if l.Factor == factor {
+			value = l.Value
+		} else {
+			line += "," + l.Factor + "=" + l.Value
 		}
-		return s
-	})
-	return only(all, func(s sweptArm) bool { return s.value != "" })
+	}
+	return value, line
 }
 
 // sweep draws one metric over a factor; nil for fewer than two values or figures. An arm
 // without the figure has no point.
-func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
-	values := unique(each(arms, func(a sweptArm) string { return a.value }))
+func sweep(factor string, m stats.Metric, arms []record.Arm) *chart {
+	valueOf := func(a record.Arm) string { value, _ := levelled(a, factor); return value }
+	lineOf := func(a record.Arm) string { _, line := levelled(a, factor); return line }
+	values := unique(nonEmpty(each(arms, valueOf)...))
 	place, x := places(values, 74, 400)
-	arms = only(arms, func(a sweptArm) bool { v := a.arm.Median(m.Name); return v != nil && (*v != 0 || m.Unit != "s") })
+	arms = only(arms, func(a record.Arm) bool {
+		v := a.Median(m.Name)
+		return valueOf(a) != "" && v != nil && (*v != 0 || m.Unit != "s")
+	})
 	if len(values) < 2 || len(arms) < 2 {
 		return nil
 	}
 	var lines []line
-	for i, group := range grouped(arms, func(a sweptArm) string { return a.line }) {
-		name := group[0].line
+	for i, group := range grouped(arms, lineOf) {
+		name := lineOf(group[0])
 		l := line{series: series{name, "c" + strconv.Itoa(i%7)}, Title: name, Stroke: "line"}
-		l.Points = each(group, func(a sweptArm) point {
-			v := *a.arm.Median(m.Name)
-			return point{place[a.value], v, "dot", fmt.Sprintf("%s, %s %s: %s", name, factor, a.value, Figure(m, v))}
+		l.Points = each(group, func(a record.Arm) point {
+			v := *a.Median(m.Name)
+			return point{place[valueOf(a)], v, "dot", fmt.Sprintf("%s, %s %s: %s", name, factor, valueOf(a), Figure(m, v))}
 		})
 		slices.SortStableFunc(l.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
 		lines = append(lines, l)
 	}
 	x.Ticks = each(values, func(v string) tick { return tick{At: x.At(place[v]), Label: v} })
 	thin(x.Ticks)
-	figures := each(arms, func(a sweptArm) float64 { return *a.arm.Median(m.Name) })
+	figures := each(arms, func(a record.Arm) float64 { return *a.Median(m.Name) })
 	p := panel{X: x, Y: newAxis(figures, 216, 14).marked(5, either(m.Unit == "s", timeLabel, countLabel)), Lines: lines}
 	return &chart{Caption: m.Label + " over " + factor, Label: m.Label + " over " + factor, Width: 420, Height: 260, Panels: []panel{p}}
 }

@@ -33,9 +33,10 @@ func Summary(w io.Writer, r *record.Result) error {
 	// The claims are a separate list, so the headline must not repeat them.
 	ranked := ranking(r)
 	answered := Headline(r) == ranked
+	refused := only(r.Verdicts, func(v record.Verdict) bool { return v.Verdict == stats.Refused })
 	own := only(r.Doubts, func(f record.Fact) bool { return !f.Code.General() })
 	notes := slices.Concat(
-		nonEmpty(when(!answered, "Ranking: %s", ranked)), refusedBecause(r), each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) }),
+		nonEmpty(when(!answered, "Ranking: %s", ranked)), slices.Concat(each(byArm(refused), func(of []record.Verdict) []string { return sentences(r, of) })...), each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) }),
 	)
 	return writeMarkdown(w, document.Document{
 		Question: r.Question, State: state(r), Answer: either(answered, ranked, ""), Context: []string{offered(r), machine(r.Env, r.Arms)},
@@ -55,17 +56,6 @@ func summaryTable(r *record.Result) document.Part {
 		v := verdictOn(r.Verdicts, a.Name, m.Name)
 		return when(v.Verdict != stats.Refused && v.Low != 0, "%s%s (%s)", nbsp, mark(v), between(v))
 	}))}
-}
-
-// refusedBecause returns a line for each reason against verdicts, with the first verdict that
-// it refuses and how many more.
-func refusedBecause(r *record.Result) []string {
-	refused := only(r.Verdicts, func(v record.Verdict) bool { return v.Verdict == stats.Refused })
-	return each(grouped(refused, func(v record.Verdict) string { return string(v.Reason.Code) }), func(vs []record.Verdict) string {
-		v, more := vs[0], len(vs)-1
-		others := when(more > 0, " and %s more", plural(more, "verdict"))
-		return fmt.Sprintf("Refused: %s at %s%s: %s", v.Arm, stats.MetricOf(v.Metric).Label, others, reason(v))
-	})
 }
 
 // answers returns the scenario's claims and then its other assertions, each with its answer and
