@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"schedlab/internal/judge"
-	"schedlab/internal/mode"
 	"schedlab/internal/record"
 )
 
