@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"schedlab/internal/command"
 	"schedlab/internal/record"
@@ -63,7 +62,7 @@ func briefly(r *record.Result, width, most int) document.Document {
 	}
 	return document.Document{
 		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, answerLines), Context: append(rankingBelow(r), askedBriefly(r)),
-		Parts: []document.Part{marked(r, width), slices.Concat(
+		Parts: []document.Part{marked(r), slices.Concat(
 			labelled("Why", why...), labelled("Sure", sure(r)...), labelled("Expected", few(unmet(r), most+1)...),
 			rest(r, min(most/2, 1), when(len(why) == 0 && len(reasons) > 0, ", and where the time went")),
 		)},
@@ -139,7 +138,7 @@ func onCPUs(e record.Env) string {
 // marked returns the table of the arms' figures. After each figure stands a mark for the arm's
 // verdict on it, and below the table the legend of the marks in use, with a line that explains a
 // change that is not the quotient of its two figures.
-func marked(r *record.Result, width int) document.Part {
+func marked(r *record.Result) document.Part {
 	arms := choices(r.Arms) // the copy of the baseline is no choice
 	shown := arms[:min(len(arms), briefArms)]
 	table := columns(shown, armField{"", nil, name})
@@ -151,18 +150,6 @@ func marked(r *record.Result, width int) document.Part {
 		used = append(used, marks...)
 		table = append(table, append([]string{m.Label}, cells(m, shown)...), append([]string{""}, marks...))
 	}
-	// Text tables are never wrapped, so a column that is only nice to have must fit: the widest cell
-	// of each column, and two spaces between columns.
-	opened := false
-	for _, c := range openColumns(shown) {
-		more, wide := append(table, c), -2
-		for _, column := range more {
-			wide += slices.Max(each(column, utf8.RuneCountInString)) + 2
-		}
-		if wide <= width {
-			table, opened = more, opened || c[0] == mostOpen
-		}
-	}
 	more := len(arms) - len(shown)
 	leftOut := each(only(shown, unanswered), func(a record.Arm) string {
 		return fmt.Sprintf("%s: %s of %s connections had no answer yet in a window, and its times leave them out.",
@@ -170,7 +157,9 @@ func marked(r *record.Result, width int) document.Part {
 	})
 	below := nonEmpty(slices.Concat([]string{
 		markLegend(r, used),
-		when(opened, mostOpen+": the most connections open at once, median over the blocks."),
+		when(crowds(counted(shown)), "Most connections open at once, and accepted, medians over the blocks: %s.", listed(counted(shown), func(a record.Arm) string {
+			return fmt.Sprintf("%s %s and %s/s", a.Name, rounded(a.Counters.OpenPeak), rounded(a.Counters.Accepted))
+		})),
 		noQuotient(r, shown),
 		when(more > 0, "%s more", plural(more, "arm")),
 	}, leftOut)...)

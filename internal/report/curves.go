@@ -284,20 +284,6 @@ func crowds(known []record.Arm) bool {
 	return len(open) > 0 && slices.Max(open) > 1.1*slices.Min(open) && slices.Max(open)-slices.Min(open) >= 10
 }
 
-// mostOpen heads the column of the most connections that were open at once.
-const mostOpen = "most open"
-
-// openColumns returns the columns of most open and of accepted connections per second, if the
-// arms differ in the number open; else nil.
-func openColumns(arms []record.Arm) [][]string {
-	if !crowds(counted(arms)) {
-		return nil
-	}
-	of := func(a record.Arm) *record.Counters { return a.Counters }
-	return columns(arms, optional(mostOpen, of, func(c record.Counters) string { return rounded(c.OpenPeak) }),
-		optional("accepted/s", of, func(c record.Counters) string { return rounded(c.Accepted) }))
-}
-
 // countersCharts draws each arm's connections over the window, all with the same axes: open
 // ones, and below them the rates of accepted and done ones. Counters only grow, so a rate is
 // the growth between two readings, drawn in the middle between them.
