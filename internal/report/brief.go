@@ -131,8 +131,8 @@ func onCPUs(e record.Env) string {
 		return "; " + inPods(e.Cluster)
 	}
 	shared := e.SharedCPUs()
-	load := either(len(shared) > 0, "load shares "+shared.Words(), fmt.Sprintf("load on %s %s", cpus(e.LoadCPUs), e.LoadCPUs))
-	return when(e.ServerCPUs != "", "; servers on %s %s, %s", cpus(e.ServerCPUs), e.ServerCPUs, load)
+	load := either(len(shared) > 0, "load shares "+shared.Words(), "load on CPU"+nbsp+e.LoadCPUs)
+	return when(e.ServerCPUs != "", "; servers on CPU%s%s, %s", nbsp, e.ServerCPUs, load)
 }
 
 // marked returns the table of the arms' figures. After each figure stands a mark for the arm's
@@ -290,11 +290,7 @@ func sure(r *record.Result) []string {
 	judged := only(stats.Names(stats.Quantiles()), func(m string) bool {
 		return slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Metric == m && v.Verdict != stats.Refused })
 	})
-	if last := len(judged) - 1; last > 0 {
-		text += fmt.Sprintf("; verdicts on %s and %s hold together with 95%s%%", strings.Join(judged[:last], ", "), judged[last], nbsp)
-	} else if last == 0 {
-		text += fmt.Sprintf("; verdicts on %s hold with 95%s%%", judged[0], nbsp)
-	}
+	text += when(judged != nil, "; verdicts on %s hold together with 95%s%%", strings.Join(judged, ", "), nbsp)
 	failed := append(silent(r), failings(r.Arms)...)
 	text += "; " + aaBriefly(r.AA, r.Valid) + when(len(failed) == 0 && allGood(r), "; every request got a good reply")
 	return slices.Concat([]string{text}, failed, short(r.Verdicts), []string{openVerdicts(r)})

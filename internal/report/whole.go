@@ -353,7 +353,7 @@ func floor(f *record.Floor) string {
 		return fmt.Sprintf("how much of every time is the load's and the kernel's is not known: their measurement, "+
 			"with a server that does nothing, was disturbed (sends %s late at p99)", seconds(f.LagP99))
 	}
-	return fmt.Sprintf("of a server that does nothing it measures p50 %s and p99 %s at %s: that much of every time is the load's and the kernel's",
+	return fmt.Sprintf("with a server that does nothing it measures p50 %s and p99 %s at %s: that much of every time is the load's and the kernel's",
 		seconds(f.P50), seconds(f.P99), rate(f.Rate))
 }
 

@@ -26,7 +26,7 @@ func TestLaws(t *testing.T) {
 func TestDisturbedFloorHasNoFigures(t *testing.T) {
 	t.Parallel()
 	for lag, want := range map[float64]string{
-		30e-6: "of a server that does nothing it measures p50 100 µs and p99 44.3 ms at 10,000/s: that much of every time is the load's and the kernel's",
+		30e-6: "with a server that does nothing it measures p50 100 µs and p99 44.3 ms at 10,000/s: that much of every time is the load's and the kernel's",
 		38e-3: "how much of every time is the load's and the kernel's is not known: their measurement, with a server that does nothing, was disturbed (sends 38.0 ms late at p99)",
 	} {
 		if got := plainText(floor(&record.Floor{Rate: 10_000, P50: 1e-4, P99: 44.3e-3, LagP99: lag})); got != want {
@@ -54,7 +54,7 @@ func TestSharedCPUIsTold(t *testing.T) {
 		if got := strings.ReplaceAll(visiting(r), nbsp, " "); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
-		if got := askedBriefly(r); strings.Contains(got, "servers on CPUs 0-1, load shares CPU 1") != (c.want != "") {
+		if got := plainText(askedBriefly(r)); strings.Contains(got, "servers on CPU 0-1, load shares CPU 1") != (c.want != "") {
 			t.Errorf("load on %s: the brief says %q", c.load, got)
 		}
 		if got := plainText(fmt.Sprint(disturbed(r.Arms))); !strings.Contains(got, "[a 6.1 %] [a' 6.2 %] [b 12.3 %]") {

@@ -24,19 +24,19 @@ import (
 func sentence(r *record.Result, v record.Verdict) string {
 	m := stats.MetricOf(v.Metric)
 	by := change(v.Ratio) + when(v.Low > 0, " (95%s%% interval %s)", nbsp, between(v))
-	// The plain ratios of the blocks, without the correction for each block's lucky arrivals.
+	plain := "" // the ratios of the blocks without the correction for each block's lucky arrivals
 	if p := v.Plain; p != nil {
-		by += fmt.Sprintf(", with the luck of each block's arrivals %s (%s to %s)", change(p.Median), change(p.Low), change(p.High))
+		plain = fmt.Sprintf("; as measured, with the luck of each block's arrivals: %s (%s to %s)", change(p.Median), change(p.Low), change(p.High))
 	}
 	switch {
 	case v.Verdict.Differs():
-		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s", v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict), agreeing(v, v.Verdict))
+		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s", v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict), agreeing(v, v.Verdict)) + plain
 	case v.Verdict == stats.Same:
 		within := when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
-		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within)
+		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within) + plain
 	case v.Verdict == stats.Inconclusive:
 		hint := hint(r, v)
-		return fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by) + when(hint != "", ", %s", hint)
+		return fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by) + when(hint != "", ", %s", hint) + plain
 	}
 	return fmt.Sprintf("%s against %s %s is REFUSED: %s", v.Arm, v.Baseline, m.In, reason(v))
 }
@@ -181,7 +181,7 @@ func loadOnEach(r *record.Result) string {
 	slowest := slices.MinFunc(probed, func(a, b record.Arm) int { return cmp.Compare(*a.XMax, *b.XMax) })
 	disturbed := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == record.DisturbedProbe && d.Arm == slowest.Name })
 	return fmt.Sprintf("%s (%s%s of the slowest arm's highest rate%s)", text, percent("%.0f", r.Rate / *slowest.XMax),
-		when(disturbed, " or less"), when(r.Sendable > 0, ", what the load's %s can send", cpus(r.Env.LoadCPUs)))
+		when(disturbed, " or less"), when(r.Sendable > 0, ", what the load's CPUs can send"))
 }
 
 // loads describes the loads of the arms, each different load once, in the order of the arms. An
@@ -189,10 +189,6 @@ func loadOnEach(r *record.Result) string {
 func loads(arms []record.Arm) []string {
 	return unique(nonEmpty(each(arms, func(a record.Arm) string { return when(a.Clients.Loop != "", "%s", Load(a.Clients)) })...))
 }
-
-// cpus returns "CPU" if list names one CPU, else "CPUs". An empty list means a load that is not
-// pinned, which may use all CPUs.
-func cpus(list string) string { return either(record.CountCPUs(list, 2) == 1, "CPU", "CPUs") }
 
 // conditions describes the confidence of all intervals together; "" without verdicts.
 func conditions(r *record.Result) string {
@@ -317,7 +313,7 @@ func servers(e record.Env, arms []record.Arm) string {
 	where := func(a record.Arm) string {
 		switch {
 		case a.CPUs != "":
-			return cpus(a.CPUs) + nbsp + a.CPUs + either(a.Attached, ", not pinned", " by its own choice")
+			return "CPU" + nbsp + a.CPUs + either(a.Attached, ", not pinned", " by its own choice")
 		case a.Attached:
 			return "ran already, not pinned"
 		}

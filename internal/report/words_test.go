@@ -18,7 +18,7 @@ func TestRateOfTheGeneratorIsTold(t *testing.T) {
 		want     string
 	}{
 		{0, "31,900 requests/s to each arm (39 % of the slowest arm's highest rate), "},
-		{31900, "31,900 requests/s to each arm (39 % of the slowest arm's highest rate, what the load's CPU can send), "},
+		{31900, "31,900 requests/s to each arm (39 % of the slowest arm's highest rate, what the load's CPUs can send), "},
 	} {
 		r.Sendable = c.sendable
 		if got := strings.ReplaceAll(offered(r), nbsp, " "); !strings.HasPrefix(got, c.want) {
@@ -67,7 +67,7 @@ func TestServersElsewhereAreTold(t *testing.T) {
 		arm  record.Arm
 		want string
 	}{
-		{record.Arm{Name: "prod", Attached: true, CPUs: "0-1"}, "prod: CPUs 0-1, not pinned; new: "},
+		{record.Arm{Name: "prod", Attached: true, CPUs: "0-1"}, "prod: CPU 0-1, not pinned; new: "},
 		{record.Arm{Name: "prod", Attached: true}, "prod: ran already, not pinned; new: "},
 		{record.Arm{Name: "prod", CPUs: "1"}, "prod: CPU 1 by its own choice; new: "},
 	} {
