@@ -167,7 +167,7 @@ func TestWordsOfWhatIsNoTime(t *testing.T) {
 	} {
 		v := record.Verdict{Metric: c.metric, Baseline: "a", Arm: "b", Verdict: c.verdict, Ratio: .87, Low: .85, High: .89, Blocks: 12, Won: 10, Lost: 2}
 		r := &record.Result{}
-		row := forestRowOf(r, v, false)
+		row := forestRowOf(r, v)
 		for got, want := range map[string]string{sentence(r, v): c.sentence, row.Class: c.class} {
 			if got = strings.ReplaceAll(got, nbsp, " "); got != want {
 				t.Errorf("got  %s\nwant %s", got, want)

@@ -239,11 +239,11 @@ type forestGroup struct {
 // note tells then why.
 type forestRow struct {
 	record.Verdict
-	Word, Class string  // of the verdict; the class tells whether the arm is better
-	Same        float64 // the ratio up to which two arms count as the same
-	Drawn       bool
-	Note        string // the number of blocks, or why nothing is drawn
-	Sentence    string // the verdict in full
+	Class    string  // tells whether the arm is better
+	Same     float64 // the ratio up to which two arms count as the same
+	Drawn    bool
+	Note     string // how many blocks agree, what would decide, or why nothing is drawn
+	Sentence string // the verdict in full
 }
 
 // forestOf returns the forest of all verdicts, a group for each arm in the order of the run, with the A/A
@@ -254,34 +254,27 @@ func forestOf(r *record.Result) forest {
 	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
 	for i, group := range append(challengers, byArm(r.AA)...) {
 		s := first(seriesOf(r.Arms), func(s series) bool { return s.Name == group[0].Arm })
-		control := i >= len(challengers)
-		rows := each(group, func(v record.Verdict) forestRow { return forestRowOf(r, v, control) })
-		f.Groups = append(f.Groups, forestGroup{series{group[0].Arm, s.Class}, control, rows})
+		rows := each(group, func(v record.Verdict) forestRow { return forestRowOf(r, v) })
+		f.Groups = append(f.Groups, forestGroup{series{group[0].Arm, s.Class}, i >= len(challengers), rows})
 	}
 	return f
 }
 
-// forestRowOf returns the row of a verdict. A control is the baseline against its own copy,
-// where a difference is a fault of the measurement; its words are CLEAN and NOT CLEAN.
-func forestRowOf(r *record.Result, v record.Verdict, control bool) forestRow {
+// forestRowOf returns the row of a verdict.
+func forestRowOf(r *record.Result, v record.Verdict) forestRow {
 	row := forestRow{
 		// For times lower is better, for goodput higher: better has the same colour for every metric.
 		Class:   string(either(v.Better(), stats.Faster, either(v.Worse(), stats.Slower, v.Verdict))),
-		Verdict: v, Word: string(v.Verdict), Sentence: sentence(r, v),
+		Verdict: v, Sentence: sentence(r, v),
 		Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
 	}
 	switch {
-	case row.Drawn && control:
-		row.Word, row.Note = either(differs(v), "NOT CLEAN", "CLEAN"), plural(v.Blocks, "block")
-		row.Class = strings.ReplaceAll(row.Word, " ", "-")
 	case hint(r, v) != "":
 		row.Note = hint(r, v)
 	case !row.Drawn:
 		row.Note = reason(v)
-	case v.Worse():
-		row.Note = "worse in " + agreeing(v, v.Verdict)
-	case v.Better() || v.Verdict == stats.Inconclusive:
-		row.Note = "better in " + agreeing(v, v.Verdict)
+	case differs(v):
+		row.Note = lower(v.Verdict) + " in " + agreeing(v, v.Verdict)
 	default:
 		row.Note = plural(v.Blocks, "block")
 	}
