@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"schedlab/internal/judge"
@@ -79,7 +78,6 @@ func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget ti
 	if err != nil {
 		return Test{}, false, err
 	}
-	f.Name = strings.TrimSuffix(x.Faster(), "'")
 	arms := []scenario.Arm{s.copied(), f}
 	// Causes may share a knob or a control: each arm runs once.
 	add := func(a scenario.Arm) {
@@ -147,7 +145,6 @@ func (c *Case) Profiled(x *record.Explanation) (Test, error) {
 		if err != nil {
 			return Test{}, err
 		}
-		a.Name = strings.TrimSuffix(name, "'")
 		arms = append(arms, a)
 	}
 	if arms[0].Name == arms[1].Name {

@@ -6,8 +6,10 @@
 package explain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -86,13 +88,9 @@ func (c *Case) Pair(names []string) (from, to string, err error) {
 		}
 		return from, to, nil
 	case 2:
-		var all []string
-		for _, a := range c.Result.Arms {
-			all = append(all, a.Name)
-		}
 		for _, name := range names {
 			if c.arms[name] == nil {
-				return "", "", fmt.Errorf("run %s has no arm %q; its arms are %s", c.run.Name, name, all)
+				return "", "", fmt.Errorf("run %s has no arm %q; its arms are %s", c.run.Name, name, slices.Sorted(maps.Keys(c.arms)))
 			}
 		}
 		if names[0] == names[1] {
@@ -151,14 +149,19 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 		return x, nil
 	}
 	x.Slower = all[0].slower(from, to)
-	// Causes are sought for one slower arm only. Once there are causes, only the tail can add some.
+	// Causes are sought for one slower arm only. Once there are causes, or where the mean differs too, only
+	// rules about the tail alone can add a cause: a cause of the mean lengthens the tail as well.
+	s, err := sideOf(c.arms[x.Slower], c.scenario, modes)
+	if err != nil {
+		return nil, err
+	}
+	tailOnly := false
 	for _, about := range all {
 		if about.slower(from, to) != x.Slower || len(x.Causes) > 0 && !about.tail {
 			break
 		}
-		if err := c.suspect(x, about, modes); err != nil {
-			return nil, err
-		}
+		c.suspect(x, about, s, tailOnly || len(x.Causes) > 0)
+		tailOnly = tailOnly || !about.lost
 	}
 	conclude(x)
 	return x, nil
@@ -197,21 +200,14 @@ func (c *Case) waterfalls(from, to string) *record.Explanation {
 // step returns the difference of a figure between the arms, to - from, paired by block. of reads
 // the figure of an arm in a block.
 func (c *Case) step(from, to string, of func(*arm, int) float64) record.Step {
-	f, t := c.arms[from], c.arms[to]
-	var was, is []float64
-	for i := range f.windows {
-		was, is = append(was, of(f, i)), append(is, of(t, i))
-	}
-	return judge.Paired(was, is)
+	return judge.Paired(c.series(of, from), c.series(of, to))
 }
 
 // A difference is one difference of the two arms that needs a cause: of lost requests, of the mean,
 // or of the slowest 1 %. Neither lost nor tail means the mean.
 type difference struct {
-	step record.Step
-	lost bool
-	tail bool
-	also bool // the mean differs too, so only rules of the tail apply
+	step       record.Step
+	lost, tail bool
 }
 
 // slower returns the arm with the larger figure: more time, or more lost requests.
@@ -236,7 +232,6 @@ func (c *Case) whatDiffers(x *record.Explanation) (all []difference, why []recor
 	if arms := c.Result.Arms; len(arms) > 1 && arms[1].Role == record.Copy {
 		copied, noise = *c.waterfalls(arms[0].Name, arms[1].Name), arms[0].Name+" and its own copy may differ"
 	}
-	also := false
 	for _, d := range []struct {
 		of, copied record.Step
 		where      string
@@ -257,9 +252,7 @@ func (c *Case) whatDiffers(x *record.Explanation) (all []difference, why []recor
 		case f.Values["by"] < least:
 			f.Code, f.Values["least"] = tooLittle, least
 		default:
-			tail := d.where != "on average"
-			all = append(all, difference{step: d.of, tail: tail, also: tail && also})
-			also = true
+			all = append(all, difference{step: d.of, tail: d.where != "on average"})
 			continue
 		}
 		why = append(why, f)
@@ -267,21 +260,14 @@ func (c *Case) whatDiffers(x *record.Explanation) (all []difference, why []recor
 	return all, why
 }
 
-// conclude sets x.Outcome from the states of the causes. The surest state of any cause decides.
+// conclude sets x.Outcome from the state of the first cause, which is the surest.
 func conclude(x *record.Explanation) {
-	is := func(s record.SuspectState) bool {
-		return slices.ContainsFunc(x.Causes, func(c record.Suspect) bool { return c.State == s })
-	}
-	switch {
-	case is(record.Confirmed):
-		x.Outcome = record.Because
-	case is(record.ShownBy):
-		x.Outcome = record.Shown
-	case len(x.Causes) > 0:
-		x.Outcome = record.Correlated
-	default:
+	if len(x.Causes) == 0 {
 		x.Outcome, x.Reason = record.NoCause, record.Fact{Code: noRuleApplies}
+		return
 	}
+	sure := map[record.SuspectState]record.Finding{record.Confirmed: record.Because, record.ShownBy: record.Shown}
+	x.Outcome = cmp.Or(sure[x.Causes[0].State], record.Correlated)
 }
 
 // Beside merges a new explanation with the one in the record. For the same two arms, the old tests

@@ -55,16 +55,18 @@ func askedFor(p record.PlanArm, s scenario.Scenario) (scenario.Arm, error) {
 			return a, nil
 		}
 	}
+	text := name
 	switch {
 	case p.URL != "":
-		name += "=" + p.URL
+		text += "=" + p.URL
 	case p.Mode == "":
 		return scenario.CommandArm(name, p.Command), nil
 	}
-	a, err := scenario.ParseArm(name)
+	a, err := scenario.ParseArm(text)
 	if err != nil {
 		return a, fmt.Errorf("what arm %q was cannot be told from its record: %w", p.Name, err)
 	}
+	a.Name = name
 	return a, nil
 }
 
@@ -89,20 +91,16 @@ func (s *side) depth() int {
 	return s.mode.Depth(s.workers())
 }
 
-// copied returns the arm's settings under its own name, with maps that may be changed. The maps of
+// copied returns the arm's settings with maps that may be changed. The maps of
 // the scenario are shared by all arms made from it, so they must not be.
 func (s *side) copied() scenario.Arm {
 	a := s.asked
-	a.Name = s.plain()
 	a.Flags, a.Env = maps.Collect(maps.All(a.Flags)), maps.Collect(maps.All(a.Env))
 	return a
 }
 
 // reversed reports whether the arm's event loop was asked to serve the newest request first.
 func (s *side) reversed() bool { return s.asked.Flags["batch"] == "newest-first" }
-
-// plain returns the arm's name without the ' of a copy.
-func (s *side) plain() string { return strings.TrimSuffix(s.Name, "'") }
 
 // named gives a changed arm its name: mode and settings, or for another program its name and the
 // change. For schedlab's modes the name is what `compare --arm` takes, so that a reader can run the

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"schedlab/internal/judge"
-	"schedlab/internal/mode"
 	"schedlab/internal/record"
 )
 
@@ -14,20 +13,12 @@ import (
 const mostCauses = 3
 
 // suspect checks every rule against a difference and adds the causes that fit to x.Causes. It keeps
-// mostCauses of them. It may be called again for another difference of the same slower arm: then
-// only rules of the tail are checked.
-func (c *Case) suspect(x *record.Explanation, about difference, modes map[string]mode.Mode) error {
+// mostCauses of them. With tailOnly it checks only the rules of the tail.
+func (c *Case) suspect(x *record.Explanation, about difference, s *side, tailOnly bool) {
 	fast := x.Faster()
-	s, err := sideOf(c.arms[x.Slower], c.scenario, modes)
-	if err != nil {
-		return err
-	}
-	slow, quick := c.arms[x.Slower].figures(), c.arms[fast].figures()
-	// A cause of the mean lengthens the tail as well. So where the mean differs too, only rules
-	// about the tail alone can add a cause.
-	also := about.also || len(x.Causes) > 0
+	slow, quick := s.figures(), c.arms[fast].figures()
 	for _, r := range rules {
-		if about.lost != (len(r.part.Phases) == 0) || !about.tail && r.tail || also && !r.tail || !r.applies(s) {
+		if about.lost != (len(r.part.Phases) == 0) || !about.tail && r.tail || tailOnly && !r.tail || !r.applies(s) {
 			continue
 		}
 		// The part must surely be longer, and must explain enough of the difference.
@@ -62,7 +53,6 @@ func (c *Case) suspect(x *record.Explanation, about difference, modes map[string
 		return cmp.Or(order(a.State)-order(b.State), cmp.Compare(b.Share, a.Share))
 	})
 	x.Causes = x.Causes[:min(len(x.Causes), mostCauses)]
-	return nil
 }
 
 // figure returns the function that reads the rule's figure in one block: seconds in the rule's part

@@ -38,12 +38,12 @@ type Tree struct {
 
 // Parse reads a profile in pprof's format. It returns ErrEmpty if the profile has no samples.
 func Parse(data []byte) (*Tree, error) {
-	p, err := profile.ParseData(data)
+	all, err := parsed(data)
 	if err != nil {
-		return nil, fmt.Errorf("parsing a profile: %w", err)
+		return nil, err
 	}
 	root := &Tree{name: "all", children: map[string]*Tree{}}
-	for _, s := range p.Sample {
+	for _, s := range all[0].Sample {
 		// A CPU profile has two values for each sample: the number of samples, and the CPU time. A heap
 		// profile ends with bytes in use, or with bytes allocated after Allocated.
 		v := s.Value[len(s.Value)-1]
@@ -168,13 +168,9 @@ func Changes(from, to *Tree, n int) (all []record.FunctionShare) {
 // Allocated returns a profile of the allocations between two heap profiles, which count from the
 // program's start. All three are in pprof's format.
 func Allocated(before, after []byte) ([]byte, error) {
-	var heaps []*profile.Profile
-	for _, data := range [][]byte{before, after} {
-		p, err := profile.ParseData(data)
-		if err != nil {
-			return nil, fmt.Errorf("parsing a heap profile: %w", err)
-		}
-		heaps = append(heaps, p)
+	heaps, err := parsed(before, after)
+	if err != nil {
+		return nil, err
 	}
 	// Merging with the negated first profile subtracts it, stack by stack.
 	heaps[0].Scale(-1)
@@ -200,15 +196,12 @@ func Allocated(before, after []byte) ([]byte, error) {
 // This is a sampling profiler for waiting as well as for running (felixge/fgprof has the same idea).
 // every must be the real interval, or the total is wrong.
 func Wall(samples [][]byte, every time.Duration) ([]byte, error) {
-	var all []*profile.Profile
-	for _, data := range samples {
-		p, err := profile.ParseData(data)
-		if err != nil {
-			return nil, fmt.Errorf("parsing a goroutine profile: %w", err)
-		}
-		// Taking a profile is not the server's work.
-		p.Sample = slices.DeleteFunc(p.Sample, servesProfiles)
-		all = append(all, p)
+	all, err := parsed(samples...)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		p.Sample = slices.DeleteFunc(p.Sample, servesProfiles) // taking a profile is not the server's work
 	}
 	p, err := profile.Merge(all)
 	if err != nil {
@@ -221,6 +214,18 @@ func Wall(samples [][]byte, every time.Duration) ([]byte, error) {
 		s.Value = []int64{s.Value[0] * int64(every)}
 	}
 	return written(p)
+}
+
+// parsed reads profiles in pprof's format.
+func parsed(all ...[]byte) (profiles []*profile.Profile, err error) {
+	for _, data := range all {
+		p, err := profile.ParseData(data)
+		if err != nil {
+			return nil, fmt.Errorf("parsing a profile: %w", err)
+		}
+		profiles = append(profiles, p)
+	}
+	return profiles, nil
 }
 
 // servesProfiles reports whether a sample's goroutine was serving a profile.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"schedlab/internal/command"
 	"schedlab/internal/record"
@@ -37,38 +36,35 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 	case len(r.Gate) > 0:
 		return writeText(w, gateBriefly(r), o)
 	}
-	var d document.Document
-	// Each step gives up the line that is needed least: the third and the second reason, the
-	// doubt, the last reason, and the expectations that did not pass. The count of doubts stays.
-	for _, room := range []struct{ reasons, doubts int }{{3, 1}, {2, 1}, {1, 1}, {1, 0}, {0, 0}, {-1, 0}} {
-		// Writing the document is the only way to know its height, as sentences wrap.
-		d = briefly(r, o.Width, room.reasons, room.doubts)
-		if strings.Count(d.Text(document.Options{Width: o.Width}), "\n") <= briefLines {
-			break
-		}
+	d := briefly(r, o.Width, 3)
+	// Each step gives up the line that is needed least: the third reason, the second with the doubt, and the
+	// last with the expectations that did not pass. Their counts stay. Writing the document is the
+	// only way to know its height, as sentences wrap.
+	for most := 2; most >= 0 && strings.Count(d.Text(document.Options{Width: o.Width}), "\n") > briefLines; most-- {
+		d = briefly(r, o.Width, most)
 	}
 	return writeText(w, d, o)
 }
 
-// briefly builds the one-screen report. It keeps at most most "Why" lines, at most max(most, 1)
-// expectations that did not pass, and at most doubts "Doubts" lines. If most is below 0, it keeps
-// only the count of expectations.
-func briefly(r *record.Result, width, most, doubts int) document.Document {
+// briefly builds the one-screen report. It keeps at most most "Why" lines, as many expectations that did not
+// pass, and one doubt if most is 2 or more.
+func briefly(r *record.Result, width, most int) document.Document {
 	// The explanation comes first: it names a cause, while the other reasons only tell where the time went.
-	reasons := append(explanationOf(r), briefReasons(r)...)
+	explained := explanationOf(r)
+	reasons := append(explained, briefReasons(r)...)
 	if r.Explained != nil && r.Explained.Outcome == record.NoCause { // where the time went says more then
-		reasons = append(briefReasons(r), explanationOf(r)...)
+		reasons = append(briefReasons(r), explained...)
 	}
-	why := few(reasons, max(most, min(len(explanationOf(r)), 1), 0)) // who asked why gets an answer
+	why := few(reasons, max(most, len(explained))) // who asked why gets an answer
 	// A mean in the claims is not the mean in "Why".
 	if len(why) > 0 && rankingBelow(r) != nil {
 		why = append(why, "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)")
 	}
 	return document.Document{
 		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, answerLines), Context: append(rankingBelow(r), askedBriefly(r)),
-		Parts: []document.Part{marked(r, width), slices.Concat(
-			labelled("Why", why...), labelled("Sure", sure(r)...),
-			labelled("Expected", few(unmet(r), min(max(most, 1)+1, most+2))...), rest(r, doubts, when(len(why) == 0 && len(reasons) > 0, ", and where the time went")),
+		Parts: []document.Part{marked(r), slices.Concat(
+			labelled("Why", why...), labelled("Sure", sure(r)...), labelled("Expected", few(unmet(r), most+1)...),
+			rest(r, min(most/2, 1), when(len(why) == 0 && len(reasons) > 0, ", and where the time went")),
 		)},
 	}
 }
@@ -116,8 +112,7 @@ func briefAnswer(r *record.Result, width, lines int) string {
 // askedBriefly describes the load on every arm, the requests, the windows, the sizes of the
 // servers and the CPUs in one line.
 func askedBriefly(r *record.Result) string {
-	slowest, most := slowestMost(r)
-	text := loadOnEach(r, " to each arm"+when(most > 0, " (%s%s of the slowest arm's highest rate)", percent("%.0f", r.Rate/most), orLess(r, slowest)))
+	text := loadOnEach(r)
 	// Arms with loads of their own would not fit in a line.
 	if len(loads(r.Arms)) > 1 {
 		text = "each arm's own load"
@@ -136,14 +131,14 @@ func onCPUs(e record.Env) string {
 		return "; " + inPods(e.Cluster)
 	}
 	shared := e.SharedCPUs()
-	load := either(len(shared) > 0, "load shares "+shared.Words(), fmt.Sprintf("load on %s %s", cpus(e.LoadCPUs), e.LoadCPUs))
-	return when(e.ServerCPUs != "", "; servers on %s %s, %s", cpus(e.ServerCPUs), e.ServerCPUs, load)
+	load := either(len(shared) > 0, "load shares "+shared.Words(), "load on CPU"+nbsp+e.LoadCPUs)
+	return when(e.ServerCPUs != "", "; servers on CPU%s%s, %s", nbsp, e.ServerCPUs, load)
 }
 
 // marked returns the table of the arms' figures. After each figure stands a mark for the arm's
 // verdict on it, and below the table the legend of the marks in use, with a line that explains a
 // change that is not the quotient of its two figures.
-func marked(r *record.Result, width int) document.Part {
+func marked(r *record.Result) document.Part {
 	arms := choices(r.Arms) // the copy of the baseline is no choice
 	shown := arms[:min(len(arms), briefArms)]
 	table := columns(shown, armField{"", nil, name})
@@ -155,18 +150,6 @@ func marked(r *record.Result, width int) document.Part {
 		used = append(used, marks...)
 		table = append(table, append([]string{m.Label}, cells(m, shown)...), append([]string{""}, marks...))
 	}
-	// Text tables are never wrapped, so a column that is only nice to have must fit: the widest cell
-	// of each column, and two spaces between columns.
-	opened := false
-	for _, c := range openColumns(shown) {
-		more, wide := append(table, c), -2
-		for _, column := range more {
-			wide += slices.Max(each(column, utf8.RuneCountInString)) + 2
-		}
-		if wide <= width {
-			table, opened = more, opened || c[0] == mostOpen
-		}
-	}
 	more := len(arms) - len(shown)
 	leftOut := each(only(shown, unanswered), func(a record.Arm) string {
 		return fmt.Sprintf("%s: %s of %s connections had no answer yet in a window, and its times leave them out.",
@@ -174,7 +157,9 @@ func marked(r *record.Result, width int) document.Part {
 	})
 	below := nonEmpty(slices.Concat([]string{
 		markLegend(r, used),
-		when(opened, mostOpen+": the most connections open at once, median over the blocks."),
+		when(crowds(counted(shown)), "Most connections open at once, and accepted, medians over the blocks: %s.", listed(counted(shown), func(a record.Arm) string {
+			return fmt.Sprintf("%s %s and %s/s", a.Name, rounded(a.Counters.OpenPeak), rounded(a.Counters.Accepted))
+		})),
 		noQuotient(r, shown),
 		when(more > 0, "%s more", plural(more, "arm")),
 	}, leftOut)...)
@@ -305,11 +290,7 @@ func sure(r *record.Result) []string {
 	judged := only(stats.Names(stats.Quantiles()), func(m string) bool {
 		return slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Metric == m && v.Verdict != stats.Refused })
 	})
-	if last := len(judged) - 1; last > 0 {
-		text += fmt.Sprintf("; verdicts on %s and %s hold together with 95%s%%", strings.Join(judged[:last], ", "), judged[last], nbsp)
-	} else if last == 0 {
-		text += fmt.Sprintf("; verdicts on %s hold with 95%s%%", judged[0], nbsp)
-	}
+	text += when(judged != nil, "; verdicts on %s hold together with 95%s%%", strings.Join(judged, ", "), nbsp)
 	failed := append(silent(r), failings(r.Arms)...)
 	text += "; " + aaBriefly(r.AA, r.Valid) + when(len(failed) == 0 && allGood(r), "; every request got a good reply")
 	return slices.Concat([]string{text}, failed, short(r.Verdicts), []string{openVerdicts(r)})
@@ -361,43 +342,34 @@ func openVerdicts(r *record.Result) string {
 	return when(parts != nil, "not decided: %s", strings.Join(parts, "; "))
 }
 
-// aaBriefly tells in a few words whether the baseline and its copy differ, as they must not.
+// aaBriefly tells in a few words whether the baseline and its copy differ, as they must not. If they do not,
+// it names the metrics that are the same, or the widest interval, which is how much the control can miss.
 // blocks is the number of valid blocks.
 func aaBriefly(aa []record.Verdict, blocks int) string {
 	if len(aa) == 0 {
 		return "no copy of the baseline to check it by"
 	}
-	bad := listed(only(aa, differs), func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
+	baseline := aa[0].Baseline
+	label := func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label }
+	judged := only(aa, func(v record.Verdict) bool { return v.Verdict != stats.Refused })
+	same := only(judged, func(v record.Verdict) bool { return v.Verdict == stats.Same })
+	open := only(judged, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Same })
+	bad := only(judged, differs)
 	switch {
 	// The number of blocks is tested before the result: with too few, nothing can differ yet.
-	case !slices.ContainsFunc(aa, func(v record.Verdict) bool { return v.Verdict != stats.Refused }), blocks < stats.Looks()[0]:
-		return aa[0].Baseline + " against its own copy is not judged"
-	case bad != "":
-		return fmt.Sprintf("%s DIFFERS from its own copy in %s, and only a difference beyond that stands", aa[0].Baseline, bad)
-	}
-	return aa[0].Baseline + " and its own copy " + alike(aa)
-}
-
-// alike compares the baseline with its copy at the primary metrics. It returns "do not differ"
-// if all that could be judged are SAME, and in what where others were refused. Else it returns the widest
-// interval, which is how much the control can miss.
-func alike(aa []record.Verdict) string {
-	const noisy = 1.5 // ratio of an interval's ends from which a run is noisy
-	refused := slices.ContainsFunc(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict == stats.Refused })
-	open := only(aa, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Refused && v.Verdict != stats.Same })
-	same := only(aa, func(v record.Verdict) bool { return v.Verdict == stats.Same })
-	switch {
-	case len(open) == 0 && refused:
-		in := listed(same, func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
-		return either(in == "", "are not compared: no metric of both could be judged", "do not differ in "+in+", and more of them is not judged")
-	case len(open) == 0:
-		return "do not differ"
+	case len(judged) == 0 || blocks < stats.Looks()[0]:
+		return baseline + " against its own copy is not judged"
+	case len(bad) > 0:
+		return fmt.Sprintf("%s DIFFERS from its own copy in %s, and only a difference beyond that stands", baseline, listed(bad, label))
 	case slices.ContainsFunc(open, func(v record.Verdict) bool { return v.Low == 0 }):
-		return "cannot be told apart yet"
+		return baseline + " and its own copy cannot be told apart yet"
+	case len(open) > 0:
+		widest := slices.MaxFunc(open, func(a, b record.Verdict) int { return cmp.Compare(a.High/a.Low, b.High/b.Low) })
+		return fmt.Sprintf("%s and its own copy are within %s of each other at %s", baseline, between(widest), label(widest))
+	case len(same) == 0:
+		return baseline + " against its own copy is not judged in any time"
 	}
-	widest := slices.MaxFunc(open, func(a, b record.Verdict) int { return cmp.Compare(a.High/a.Low, b.High/b.Low) })
-	says := either(widest.High/widest.Low > noisy, "may differ by %s at %s: much noise", "are within %s of each other at %s")
-	return fmt.Sprintf(says, between(widest), stats.MetricOf(widest.Metric).Label)
+	return fmt.Sprintf("%s and its own copy do not differ in %s", baseline, listed(same, label))
 }
 
 // unmet returns the expectations that did not pass, after a line that counts the answers; nil

@@ -153,9 +153,8 @@ func sweepSection(r *record.Result) document.Part {
 func sweeps(r *record.Result) (charts []chart) {
 	levels := slices.Concat(each(r.Arms, func(a record.Arm) []record.Level { return a.Levels })...)
 	for _, factor := range unique(each(levels, func(l record.Level) string { return l.Factor })) {
-		arms := levelled(r, factor)
 		for _, m := range stats.Metrics() {
-			if c := sweep(factor, m, arms); c != nil && m.Name != "p90" {
+			if c := sweep(factor, m, r.Arms); c != nil && m.Name != "p90" {
 				charts = append(charts, *c)
 			}
 		}
@@ -163,52 +162,48 @@ func sweeps(r *record.Result) (charts []chart) {
 	return charts
 }
 
-// A sweptArm is an arm with its value of a varied factor, and the line that it belongs to.
-type sweptArm struct {
-	line, value string
-	arm         record.Arm
-}
-
-// levelled returns the arms that have a value of the factor. Arms that differ in this factor
-// alone share a line: its name is the arm's family and its values of the other factors.
-func levelled(r *record.Result, factor string) []sweptArm {
-	all := each(r.Arms, func(a record.Arm) sweptArm {
-		s := sweptArm{line: a.Family, arm: a}
-		for _, l := range a.Levels {
-			if l.Factor == factor {
-				s.value = l.Value
-			} else {
-				s.line += "," + l.Factor + "=" + l.Value
-			}
+// levelled returns an arm's value of a factor, "" if it has none, and the line that it belongs to. Arms that
+// differ in this factor alone share a line: its name is the arm's family and its values of the other factors.
+func levelled(a record.Arm, factor string) (value, line string) {
+	line = a.Family
+	for _, l := range a.Levels {
+		if l.Factor == factor {
+			value = l.Value
+		} else {
+			line += "," + l.Factor + "=" + l.Value
 		}
-		return s
-	})
-	return only(all, func(s sweptArm) bool { return s.value != "" })
+	}
+	return value, line
 }
 
 // sweep draws one metric over a factor; nil for fewer than two values or figures. An arm
 // without the figure has no point.
-func sweep(factor string, m stats.Metric, arms []sweptArm) *chart {
-	values := unique(each(arms, func(a sweptArm) string { return a.value }))
+func sweep(factor string, m stats.Metric, arms []record.Arm) *chart {
+	valueOf := func(a record.Arm) string { value, _ := levelled(a, factor); return value }
+	lineOf := func(a record.Arm) string { _, line := levelled(a, factor); return line }
+	values := unique(nonEmpty(each(arms, valueOf)...))
 	place, x := places(values, 74, 400)
-	arms = only(arms, func(a sweptArm) bool { v := a.arm.Median(m.Name); return v != nil && (*v != 0 || m.Unit != "s") })
+	arms = only(arms, func(a record.Arm) bool {
+		v := a.Median(m.Name)
+		return valueOf(a) != "" && v != nil && (*v != 0 || m.Unit != "s")
+	})
 	if len(values) < 2 || len(arms) < 2 {
 		return nil
 	}
 	var lines []line
-	for i, group := range grouped(arms, func(a sweptArm) string { return a.line }) {
-		name := group[0].line
+	for i, group := range grouped(arms, lineOf) {
+		name := lineOf(group[0])
 		l := line{series: series{name, "c" + strconv.Itoa(i%7)}, Title: name, Stroke: "line"}
-		l.Points = each(group, func(a sweptArm) point {
-			v := *a.arm.Median(m.Name)
-			return point{place[a.value], v, "dot", fmt.Sprintf("%s, %s %s: %s", name, factor, a.value, Figure(m, v))}
+		l.Points = each(group, func(a record.Arm) point {
+			v := *a.Median(m.Name)
+			return point{place[valueOf(a)], v, "dot", fmt.Sprintf("%s, %s %s: %s", name, factor, valueOf(a), Figure(m, v))}
 		})
 		slices.SortStableFunc(l.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
 		lines = append(lines, l)
 	}
 	x.Ticks = each(values, func(v string) tick { return tick{At: x.At(place[v]), Label: v} })
 	thin(x.Ticks)
-	figures := each(arms, func(a sweptArm) float64 { return *a.arm.Median(m.Name) })
+	figures := each(arms, func(a record.Arm) float64 { return *a.Median(m.Name) })
 	p := panel{X: x, Y: newAxis(figures, 216, 14).marked(5, either(m.Unit == "s", timeLabel, countLabel)), Lines: lines}
 	return &chart{Caption: m.Label + " over " + factor, Label: m.Label + " over " + factor, Width: 420, Height: 260, Panels: []panel{p}}
 }
@@ -287,20 +282,6 @@ func counted(arms []record.Arm) []record.Arm {
 func crowds(known []record.Arm) bool {
 	open := each(known, func(a record.Arm) float64 { return a.Counters.OpenPeak })
 	return len(open) > 0 && slices.Max(open) > 1.1*slices.Min(open) && slices.Max(open)-slices.Min(open) >= 10
-}
-
-// mostOpen heads the column of the most connections that were open at once.
-const mostOpen = "most open"
-
-// openColumns returns the columns of most open and of accepted connections per second, if the
-// arms differ in the number open; else nil.
-func openColumns(arms []record.Arm) [][]string {
-	if !crowds(counted(arms)) {
-		return nil
-	}
-	of := func(a record.Arm) *record.Counters { return a.Counters }
-	return columns(arms, optional(mostOpen, of, func(c record.Counters) string { return rounded(c.OpenPeak) }),
-		optional("accepted/s", of, func(c record.Counters) string { return rounded(c.Accepted) }))
 }
 
 // countersCharts draws each arm's connections over the window, all with the same axes: open
@@ -436,68 +417,69 @@ type heat struct {
 // A heatStep is all cells of one colour as one path, whose stroke is as wide as a row.
 type heatStep struct{ Class, Title, Path string }
 
-// A heatGrid tells how the windows of all arms become cells. It is the same for all arms, so that
-// their panels can be compared.
+// A heatGrid counts the requests of all arms in cells. Columns, rows and colours are the same for all
+// arms, so that their panels can be compared.
 type heatGrid struct {
-	blocks         []int        // that ran, ascending
-	left           map[int]bool // blocks that were left out
-	slices         int          // columns for each block, a divisor of record.HeatSlices
-	perColumn      int          // blocks in a column, more than 1 in long runs
-	low, rows, per int          // lowest row of the record, number of rows, rows of the record in a row
-	lost           bool         // whether requests are without a reply
-	cells          [][][]int    // by arm, column and row; the row after the last is that of requests without a reply
-	bounds         []int        // the smallest number of requests for each colour, ascending
-	total          [][]int      // by arm, requests in each row of the record
+	valid  map[int]bool // by block, whether it counts in the figures
+	blocks []int        // that ran, ascending
+	slices int          // of the record in a column: a part of a window, or whole windows in a long run
+	low    int          // lowest row of the record that has requests
+	rows   int          // number of rows, without the one for requests without a reply
+	tall   int          // rows of the record in a row
+	cells  [][][]int    // by arm, column and row; the row after the last is that of requests without a reply
+	bounds []int        // the smallest number of requests for each colour, ascending
+	lost   bool         // whether requests are without a reply
+}
+
+// inRows counts an arm's requests in each row of the record.
+func inRows(a record.Arm) (sum [record.NoReply + 1]int) {
+	for _, h := range a.Heat {
+		for _, slice := range h.Counts {
+			for row, n := range slice {
+				sum[row] += int(n)
+			}
+		}
+	}
+	return sum
 }
 
 // newHeatGrid counts the requests of all arms in cells. It returns nil if nothing is known.
 func newHeatGrid(arms []record.Arm) *heatGrid {
-	g := &heatGrid{low: record.NoReply, left: map[int]bool{}, slices: 1}
+	g := &heatGrid{valid: map[int]bool{}, slices: 1, low: record.NoReply}
 	high := -1
 	for _, a := range arms {
-		inRows := make([]int, record.NoReply+1)
 		for _, h := range a.Heat {
-			g.blocks, g.left[h.Block] = append(g.blocks, h.Block), !h.Valid
-			for _, slice := range h.Counts {
-				for row, n := range slice {
-					inRows[row] += int(n)
-				}
-			}
+			g.valid[h.Block] = h.Valid
 		}
-		for row, n := range inRows[:record.NoReply] {
-			if n > 0 {
+		for row, n := range inRows(a) {
+			switch {
+			case n > 0 && row < record.NoReply:
 				g.low, high = min(g.low, row), max(high, row)
+			case n > 0:
+				g.lost = true
 			}
 		}
-		g.lost = g.lost || inRows[record.NoReply] > 0
-		g.total = append(g.total, inRows)
 	}
 	if high < 0 {
 		return nil
 	}
-	slices.Sort(g.blocks)
-	g.blocks = slices.Compact(g.blocks)
-	for n := 1; n <= record.HeatSlices; n++ {
-		if record.HeatSlices%n == 0 && n*len(g.blocks) <= heatColumns {
-			g.slices = n
-		}
+	g.blocks = slices.Sorted(maps.Keys(g.valid))
+	// The narrowest columns of which there are not too many, and which end where windows end.
+	for g.columns() > heatColumns || record.HeatSlices%g.slices != 0 && g.slices%record.HeatSlices != 0 {
+		g.slices++
 	}
-	g.perColumn = (len(g.blocks) + heatColumns - 1) / heatColumns
-	g.per = (high-g.low)/heatRows + 1
-	g.rows = (high-g.low)/g.per + 1
+	g.tall = (high-g.low)/heatRows + 1
+	g.rows = (high-g.low)/g.tall + 1
 	most := 0
 	for _, a := range arms {
-		cells := make([][]int, g.columns())
-		for i := range cells {
-			cells[i] = make([]int, g.rows+1)
-		}
+		cells := slices.Collect(slices.Chunk(make([]int, g.columns()*(g.rows+1)), g.rows+1))
 		for _, h := range a.Heat {
 			block, _ := slices.BinarySearch(g.blocks, h.Block)
 			for s, slice := range h.Counts {
-				column := cells[(block*g.slices+s*g.slices/record.HeatSlices)/g.perColumn]
-				for row, n := range slice {
-					if n > 0 { // rows below the lowest have none
-						at := either(row < record.NoReply, (row-g.low)/g.per, g.rows)
+				column := cells[(block*record.HeatSlices+s)/g.slices]
+				for row, n := range slice[g.low:] {
+					if n > 0 {
+						at := either(g.low+row < record.NoReply, row/g.tall, g.rows)
 						column[at] += int(n)
 						most = max(most, column[at])
 					}
@@ -515,7 +497,7 @@ func newHeatGrid(arms []record.Arm) *heatGrid {
 }
 
 // columns returns the number of columns.
-func (g *heatGrid) columns() int { return (len(g.blocks)*g.slices + g.perColumn - 1) / g.perColumn }
+func (g *heatGrid) columns() int { return (len(g.blocks)*record.HeatSlices + g.slices - 1) / g.slices }
 
 // span names the numbers of requests of a colour.
 func (g *heatGrid) span(step int) string {
@@ -538,14 +520,16 @@ const strip = 3
 
 // steps returns the cells of an arm, a path for each colour. Neighbours of one colour in a row are
 // one stroke.
-func (g *heatGrid) steps(arm int) []heatStep {
-	paths := make([][2]strings.Builder, len(g.bounds)) // with a reply, and without
+func (g *heatGrid) steps(arm int) (all []heatStep) {
+	for i := range g.bounds {
+		all = append(all, heatStep{g.class(i), g.span(i) + " requests", ""}, heatStep{g.class(i) + " lost", g.span(i) + " requests without a reply", ""})
+	}
 	columns := g.cells[arm]
 	for row := range g.rows + 1 {
 		// The middle of the row. SVG counts downwards.
-		y, of := strconv.FormatFloat(-float64(row)-.5, 'f', -1, 64), 0
+		y, lost := -float64(row)-.5, 0
 		if row == g.rows {
-			y, of = strconv.Itoa(-g.rows-strip+1), 1
+			y, lost = float64(-g.rows-strip+1), 1
 		}
 		step := func(column int) int {
 			i, found := slices.BinarySearch(g.bounds, columns[column][row])
@@ -556,14 +540,9 @@ func (g *heatGrid) steps(arm int) []heatStep {
 			for to = from + 1; to < len(columns) && step(to) == s; to++ {
 			}
 			if s >= 0 {
-				fmt.Fprintf(&paths[s][of], "M%d %sh%d", from, y, to-from)
+				all[2*s+lost].Path += fmt.Sprintf("M%d %gh%d", from, y, to-from)
 			}
 		}
-	}
-	var all []heatStep
-	for i := range paths {
-		all = append(all, heatStep{g.class(i), g.span(i) + " requests", paths[i][0].String()},
-			heatStep{g.class(i) + " lost", g.span(i) + " requests without a reply", paths[i][1].String()})
 	}
 	return all
 }
@@ -572,7 +551,7 @@ func (g *heatGrid) steps(arm int) []heatStep {
 func (g *heatGrid) ticks(x axis) axis {
 	every := len(g.blocks)/60 + 1
 	for i, block := range g.blocks {
-		t := tick{At: x.At(float64(i*g.slices) / float64(g.perColumn)), Label: either(g.left[block], "("+count(block)+")", count(block))}
+		t := tick{At: x.At(float64(i*record.HeatSlices) / float64(g.slices)), Label: either(g.valid[block], count(block), "("+count(block)+")")}
 		x.fine = append(x.fine, t)
 		if i%every == 0 {
 			x.Ticks = append(x.Ticks, t)
@@ -598,7 +577,7 @@ func heatSection(r *record.Result) document.Part {
 			continue
 		}
 		top := px(room*len(c.Panels) + 18)
-		y := axis{low: record.HeatTime(g.low), high: record.HeatTime(g.low + g.rows*g.per), log: true, From: top + height, To: top + height - high*px(g.rows)}
+		y := axis{low: record.HeatTime(g.low), high: record.HeatTime(g.low + g.rows*g.tall), log: true, From: top + height, To: top + height - high*px(g.rows)}
 		y = y.marked(0, timeLabel)
 		if len(y.Ticks) > 6 { // too close for their labels
 			y.Ticks = slices.DeleteFunc(y.Ticks, func(t tick) bool { return t.Minor })
@@ -618,8 +597,9 @@ func heatSection(r *record.Result) document.Part {
 	for i := range g.bounds {
 		figure.Keys = append(figure.Keys, document.Key{Class: g.class(i), Name: g.span(i)})
 	}
-	left := slices.ContainsFunc(g.blocks, func(b int) bool { return g.left[b] })
-	wide := either(g.perColumn > 1, strconv.Itoa(g.perColumn)+" windows", seconds(r.Window/float64(g.slices)))
+	left := slices.ContainsFunc(g.blocks, func(b int) bool { return !g.valid[b] })
+	windows := float64(g.slices) / record.HeatSlices
+	wide := either(windows > 1, fmt.Sprint(windows)+" windows", seconds(r.Window*windows))
 	return document.Section{ID: "heat", Title: "Response time over the run", Parts: []document.Part{document.Charts{figure}},
 		Lead: "From left to right the windows in the order they ran, further up longer response times (logarithmic): the more requests a cell has, the more its colour stands out from the page. " +
 			"A cell is " + wide + " wide; a line marks where each block begins" + when(left, ", and brackets one that was left out") + "." +
@@ -629,20 +609,18 @@ func heatSection(r *record.Result) document.Part {
 // table returns the arms' requests by decade of the response time: the heat map in figures.
 func (g *heatGrid) table(arms []record.Arm) [][]string {
 	const decade = 10 // rows of the record
-	columns := columns(arms, armField{"arm", nil, name})
+	fields := []armField{{"arm", nil, name}}
 	add := func(head string, from, to int) {
-		column := []string{head}
-		for i := range arms {
-			n := total(g.total[i][from:to], func(n int) int { return n })
-			column = append(column, either(len(arms[i].Heat) > 0, count(n), none))
-		}
-		columns = append(columns, column)
+		fields = append(fields, armField{head, nil, func(a record.Arm) string {
+			sum := inRows(a)
+			return either(len(a.Heat) > 0, count(total(sum[from:to], func(n int) int { return n })), none)
+		}})
 	}
-	for from := g.low / decade * decade; from < g.low+g.rows*g.per && from < record.NoReply; from += decade {
+	for from := g.low / decade * decade; from < g.low+g.rows*g.tall && from < record.NoReply; from += decade {
 		add(timeLabel(record.HeatTime(from))+" to "+timeLabel(record.HeatTime(from+decade)), from, from+decade)
 	}
 	if g.lost {
 		add("no reply", record.NoReply, record.NoReply+1)
 	}
-	return transposed(columns)
+	return rows(arms, fields...)
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"html/template"
 	"io"
@@ -354,30 +353,25 @@ func profiled(x *record.Explanation) document.Part {
 // side by side, mean and p99; nil without any state. A state is a row if either arm has it. The last
 // row, all, has the whole time; the means above add up to it, the p99s do not.
 func requestStates(arms []record.ProfiledArm) [][]string {
-	known := each(arms, func(a record.ProfiledArm) []record.StateTime {
-		return cmp.Or(a.Requests, &record.RequestTimes{}).States
-	})
-	states := each(slices.Concat(known...), func(t record.StateTime) string { return t.State })
+	var states []string
+	fields := []field[string]{{"", nil, func(state string) string { return state }}}
+	for _, a := range arms {
+		spent := map[string]record.StateTime{}
+		if q := a.Requests; q != nil {
+			for _, t := range q.States {
+				states, spent[t.State] = append(states, t.State), t
+			}
+			spent["all"] = record.StateTime{Mean: q.Mean, P99: q.P99}
+		}
+		// Requests spent no time in a state that they were never in.
+		cell := func(of func(record.StateTime) float64) func(string) string {
+			return func(state string) string { return either(a.Requests != nil, seconds(of(spent[state])), none) }
+		}
+		fields = append(fields, field[string]{a.Arm, nil, cell(func(t record.StateTime) float64 { return t.Mean })},
+			field[string]{"p99", nil, cell(func(t record.StateTime) float64 { return t.P99 })})
+	}
 	if states == nil {
 		return nil
 	}
-	states = append(unique(states), "all")
-	table := [][]string{append([]string{""}, states...)}
-	for _, a := range arms {
-		// Requests spent no time in a state that they were never in.
-		spent := func(state string) record.StateTime {
-			if state == "all" {
-				return record.StateTime{Mean: a.Requests.Mean, P99: a.Requests.P99}
-			}
-			return first(a.Requests.States, func(t record.StateTime) bool { return t.State == state })
-		}
-		column := func(head string, of func(record.StateTime) float64) []string {
-			return append([]string{head}, each(states, func(state string) string {
-				return orNone(a.Requests, func(record.RequestTimes) string { return seconds(of(spent(state))) })
-			})...)
-		}
-		table = append(table, column(a.Arm, func(t record.StateTime) float64 { return t.Mean }))
-		table = append(table, column("p99", func(t record.StateTime) float64 { return t.P99 }))
-	}
-	return transposed(table)
+	return rows(append(unique(states), "all"), fields...)
 }

@@ -322,18 +322,17 @@ func capacityHeadline(c *record.Capacity) string {
 	case len(open) == len(arms):
 		return "Undecided: " + arms[0].Answer.String() + "."
 	}
-	for i, a := range arms {
-		low, _ := a.Bounds()
-		next := 0.0 // the highest capacity that any other arm may still have
-		for k, b := range arms {
-			if _, high := b.Bounds(); k != i {
-				next = max(next, high)
-			}
+	low := func(a record.ArmCapacity) float64 { low, _ := a.Bounds(); return low }
+	best := slices.MaxFunc(arms, func(a, b record.ArmCapacity) int { return cmp.Compare(low(a), low(b)) })
+	next := 0.0 // the highest capacity that any other arm may still have
+	for _, a := range arms {
+		if _, high := a.Bounds(); a.Name != best.Name {
+			next = max(next, high)
 		}
-		// While one arm is open, its capacity may be the highest, so no arm has the most.
-		if len(open) == 0 && low > next {
-			return fmt.Sprintf("%s has the most capacity for %s: at least %s, the others at most %s.", a.Name, c.SLO, prose.PerSecond(low), prose.PerSecond(next))
-		}
+	}
+	// While one arm is open, its capacity may be the highest, so no arm has the most.
+	if len(open) == 0 && low(best) > next {
+		return fmt.Sprintf("%s has the most capacity for %s: at least %s, the others at most %s.", best.Name, c.SLO, prose.PerSecond(low(best)), prose.PerSecond(next))
 	}
 	spans := each(arms, func(a record.ArmCapacity) string { return a.Name + " " + interval(a) })
 	if more := len(arms) - most; more > 0 {

@@ -11,19 +11,16 @@ import (
 	"schedlab/internal/report/document"
 )
 
-// A breakdown tells where the arms' time went, in seconds: on average, or in the slowest 1 %.
-// It becomes both a table (cells) and a drawing (stackOf).
+// A breakdown is the arms' times by stretch, on average or in the slowest 1 %. It becomes both a table (cells)
+// and a drawing (stackOf).
 //
 // This file has the parts of a report about causes of time: the breakdowns, the comparison with
 // queueing models (theory), and the one with ideal schedulers (twins). Client and server stamp each
 // request on one clock; a record.Phase is the mean time between two stamps, and a record.Stretch is
 // phases that a reader takes as one.
 type breakdown struct {
-	Title       string           // follows "where the time went"
-	Caveat      string           // why the figures mean little; "" when they mean something
-	Stretches   []record.Stretch // in which an arm spent time, in the order in which a request passes them
-	Rows        []breakdownRow
-	Differences []string // from the arm compared with, a sentence each: the place, not the cause
+	Stretches []record.Stretch // in which an arm spent time, in the order in which a request passes them
+	Rows      []breakdownRow
 }
 
 // overBlocks describes the figures of a table, such as "medians over the blocks", with the
@@ -35,10 +32,10 @@ func overBlocks(figures, caveat string) string {
 	return strings.TrimSuffix(figures+" over the blocks; "+caveat, "; ")
 }
 
-// A breakdownRow is one arm's times. Sum adds them up: on average it is the arm's mean response
+// A breakdownRow is one arm's times in seconds. Sum adds them up: on average it is the arm's mean response
 // time, because the parts leave nothing out.
 type breakdownRow struct {
-	series
+	Name    string
 	Seconds map[string]float64 // by the stretch's name; without the stretches that the arm's time cannot be split into
 	Sum     float64
 }
@@ -53,36 +50,23 @@ var unsplit = record.Stretch{
 // stretches returns all stretches in the order in which a request passes them, with unsplit as the second.
 func stretches() []record.Stretch { return slices.Insert(record.Stretches(), 1, unsplit) }
 
-// times returns an arm's times by stretch. of selects the figure of a phase, in seconds. All time
-// of an arm without a server's stamps is unsplit, except the client's own stretch, the first.
-func times(a record.Arm, of func(record.Phase) float64) map[string]float64 {
-	all := map[string]float64{}
-	for i, st := range record.Stretches() {
-		if a.Joined > 0 || i == 0 {
-			all[st.Name] = st.In(a.Phases, of)
-		} else {
-			all[unsplit.Name] += st.In(a.Phases, of)
+// breakDown returns the times of the stamped arms. of selects the figure of a phase, in seconds. All time of
+// an arm without a server's stamps is unsplit, except the client's own stretch, the first. It drops the
+// stretches in which no arm spent time, so that the rest fit in the width.
+func breakDown(arms []record.Arm, of func(record.Phase) float64) (b breakdown) {
+	for _, a := range only(arms, stamped) {
+		row := breakdownRow{Name: a.Name, Seconds: map[string]float64{}}
+		for i, st := range record.Stretches() {
+			name := either(a.Joined > 0 || i == 0, st.Name, unsplit.Name)
+			row.Seconds[name] += st.In(a.Phases, of)
+			row.Sum += st.In(a.Phases, of)
 		}
+		b.Rows = append(b.Rows, row)
 	}
-	return all
-}
-
-// breakdowns returns both tables, on average and of the slowest 1 %; nil when no arm was stamped.
-func breakdowns(r *record.Result) []breakdown {
-	if !slices.ContainsFunc(r.Arms, stamped) {
-		return nil
-	}
-	average := breakDown(r, "on average", func(p record.Phase) float64 { return p.Mean })
-	tail := breakDown(r, "in the slowest 1"+nbsp+"% of requests, on average", func(p record.Phase) float64 { return p.Tail })
-	// The differences are left out with a caveat: they would read as findings. The brief report
-	// has the tail's differences.
-	if average.Caveat == "" {
-		average.Differences = each(only(r.Differences, func(d record.Difference) bool { return !d.Tail }), difference)
-	}
-	if n := slowest(r); n < tailRequests {
-		tail.Caveat = strings.TrimPrefix(fmt.Sprintf("%s; %s an arm at the least, too few to tell", tail.Caveat, plural(n, "request")), "; ")
-	}
-	return []breakdown{average, tail}
+	b.Stretches = only(stretches(), func(st record.Stretch) bool {
+		return slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return math.Abs(row.Seconds[st.Name]) > negligible })
+	})
+	return b
 }
 
 // stamped reports whether an arm's requests were stamped, by the client at least.
@@ -96,37 +80,6 @@ const tailRequests = 100
 // the stamped arm with the fewest. It is the largest int without a stamped arm.
 func slowest(r *record.Result) int {
 	return slices.Min(append(each(only(r.Arms, stamped), func(a record.Arm) int { return (a.Requests - a.Errors + 99) / 100 }), math.MaxInt))
-}
-
-// legend explains the stretches in the tables, each once.
-func legend(tables []breakdown) string {
-	shown := only(stretches(), func(st record.Stretch) bool {
-		return slices.ContainsFunc(tables, func(b breakdown) bool { return b.spent(st) })
-	})
-	return strings.Join(each(shown, func(st record.Stretch) string { return st.Name + ": " + st.What }), "; ") + " (docs/reference/timeline.md)"
-}
-
-// breakDown returns one table. title follows "where the time went". of selects the figure of a phase, in
-// seconds. It drops the stretches in which no arm spent time, so that the rest fit in the width.
-func breakDown(r *record.Result, title string, of func(record.Phase) float64) breakdown {
-	b := breakdown{Title: title, Caveat: caveat(r)}
-	for i, s := range seriesOf(r.Arms) {
-		if !stamped(r.Arms[i]) {
-			continue
-		}
-		row := breakdownRow{series: s, Seconds: times(r.Arms[i], of)}
-		for _, st := range stretches() {
-			row.Sum += row.Seconds[st.Name]
-		}
-		b.Rows = append(b.Rows, row)
-	}
-	b.Stretches = only(stretches(), b.spent)
-	return b
-}
-
-// spent reports whether any arm spent time in a stretch.
-func (b breakdown) spent(st record.Stretch) bool {
-	return slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return math.Abs(row.Seconds[st.Name]) > negligible })
 }
 
 // negligible is a mean time, in seconds, too small for a column: 5 ns, less than reading a clock takes.
@@ -148,33 +101,44 @@ func (b breakdown) cells() [][]string {
 	return rows(b.Rows, append(fields, sum)...)
 }
 
-// breakdownParts returns a section for each breakdown. The last one has the legend, which holds for both, and
-// the share of requests that lack the server's stamps.
-func breakdownParts(r *record.Result) (parts []document.Part) {
-	tables := breakdowns(r)
-	for i, b := range tables {
-		notes := []document.Part{document.Lines(b.Differences)}
-		if i == len(tables)-1 {
-			partly := only(r.Arms, func(a record.Arm) bool { return stamped(a) && a.Joined > 0 && a.Joined < 1 })
-			coverage := each(partly, func(a record.Arm) string {
-				return fmt.Sprintf("%s: %.3f %% of its requests were not accounted for by the server", a.Name, 100*(1-a.Joined))
-			})
-			notes = append(notes, document.Note(legend(tables)), document.Note(strings.Join(coverage, "; ")))
-		}
-		parts = append(parts, document.Section{
-			ID: fmt.Sprintf("phases-%d", i+1), Title: "Where the time went " + b.Title, About: overBlocks("means", b.Caveat),
-			Lead:  "Stamps of client and server on one clock, request by request; the parts add up to the response time exactly.",
-			Parts: append([]document.Part{document.Charts{stackOf(b)}}, notes...),
-		})
+// breakdownParts returns a section for each breakdown, on average and of the slowest 1 %. The last one has the
+// legend, which holds for both, and the share of requests that lack the server's stamps.
+func breakdownParts(r *record.Result) []document.Part {
+	if !slices.ContainsFunc(r.Arms, stamped) {
+		return nil
 	}
-	return parts
+	section := func(id, title, caveat string, b breakdown, notes ...document.Part) document.Part {
+		return document.Section{
+			ID: id, Title: "Where the time went " + title, About: overBlocks("means", caveat),
+			Lead:  "Stamps of client and server on one clock, request by request; the parts add up to the response time exactly.",
+			Parts: append([]document.Part{document.Charts{stackOf(b, title+" ("+overBlocks("means", caveat)+")")}}, notes...),
+		}
+	}
+	average := breakDown(r.Arms, func(p record.Phase) float64 { return p.Mean })
+	tail := breakDown(r.Arms, func(p record.Phase) float64 { return p.Tail })
+	// The differences are left out with a caveat: they would read as findings. The brief report has the tail's.
+	differences := only(r.Differences, func(d record.Difference) bool { return !d.Tail && caveat(r) == "" })
+	few := when(slowest(r) < tailRequests, "%s an arm at the least, too few to tell", plural(slowest(r), "request"))
+	shown := only(stretches(), func(st record.Stretch) bool {
+		return slices.ContainsFunc(append(average.Stretches, tail.Stretches...), func(of record.Stretch) bool { return of.Name == st.Name })
+	})
+	legend := strings.Join(each(shown, func(st record.Stretch) string { return st.Name + ": " + st.What }), "; ")
+	partly := only(r.Arms, func(a record.Arm) bool { return stamped(a) && a.Joined > 0 && a.Joined < 1 })
+	coverage := each(partly, func(a record.Arm) string {
+		return fmt.Sprintf("%s: %.3f %% of its requests were not accounted for by the server", a.Name, 100*(1-a.Joined))
+	})
+	return []document.Part{
+		section("phases-1", "on average", caveat(r), average, document.Lines(each(differences, difference))),
+		section("phases-2", "in the slowest 1"+nbsp+"% of requests, on average", strings.Join(nonEmpty(caveat(r), few), "; "), tail,
+			document.Note(legend+" (docs/reference/timeline.md)"), document.Note(strings.Join(coverage, "; "))),
+	}
 }
 
 // stackOf draws one breakdown, with a bar of stretches for each arm, all on one scale. In a
-// text it is the table.
-func stackOf(b breakdown) document.Chart {
+// text it is the table. title follows "where the time went".
+func stackOf(b breakdown, title string) document.Chart {
 	longest := slices.Max(each(b.Rows, func(row breakdownRow) float64 { return row.Sum }))
-	c := barChart{Label: "Where the time went " + b.Title + " (" + overBlocks("means", b.Caveat) + "), one bar per arm", Scale: axis{high: max(longest, 1e-9), From: 10, To: 550}}
+	c := barChart{Label: "Where the time went " + title + ", one bar per arm", Scale: axis{high: max(longest, 1e-9), From: 10, To: 550}}
 	for _, row := range b.Rows {
 		bars := barRow{Name: row.Name, Total: timeScale(longest).format(row.Sum)}
 		at := 0.0

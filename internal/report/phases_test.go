@@ -120,8 +120,7 @@ func TestServersThatStampNothing(t *testing.T) {
 	t.Parallel()
 	r := quick()
 	r.Arms[2].Joined, r.Arms[3].Joined = 0, 0
-	b := breakdowns(r)[0]
-	cells := b.cells()
+	cells := breakDown(r.Arms, func(p record.Phase) float64 { return p.Mean }).cells()
 	want := [][]string{
 		{"arm", "client", "server and kernel", "kernel", "run queue", "http", "cpu", "sleep", "interference", "sum (ms)"},
 		{"nethttp", "0.132", "-", "0.048", "0.035", "0.025", "0.100", "2.000", "0.090", "2.430"},

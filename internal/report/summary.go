@@ -33,9 +33,10 @@ func Summary(w io.Writer, r *record.Result) error {
 	// The claims are a separate list, so the headline must not repeat them.
 	ranked := ranking(r)
 	answered := Headline(r) == ranked
+	refused := only(r.Verdicts, func(v record.Verdict) bool { return v.Verdict == stats.Refused })
 	own := only(r.Doubts, func(f record.Fact) bool { return !f.Code.General() })
 	notes := slices.Concat(
-		nonEmpty(when(!answered, "Ranking: %s", ranked)), refusedBecause(r), each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) }),
+		nonEmpty(when(!answered, "Ranking: %s", ranked)), slices.Concat(each(byArm(refused), func(of []record.Verdict) []string { return sentences(r, of) })...), each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) }),
 	)
 	return writeMarkdown(w, document.Document{
 		Question: r.Question, State: state(r), Answer: either(answered, ranked, ""), Context: []string{offered(r), machine(r.Env, r.Arms)},
@@ -55,17 +56,6 @@ func summaryTable(r *record.Result) document.Part {
 		v := verdictOn(r.Verdicts, a.Name, m.Name)
 		return when(v.Verdict != stats.Refused && v.Low != 0, "%s%s (%s)", nbsp, mark(v), between(v))
 	}))}
-}
-
-// refusedBecause returns a line for each reason against verdicts, with the first verdict that
-// it refuses and how many more.
-func refusedBecause(r *record.Result) []string {
-	refused := only(r.Verdicts, func(v record.Verdict) bool { return v.Verdict == stats.Refused })
-	return each(grouped(refused, func(v record.Verdict) string { return string(v.Reason.Code) }), func(vs []record.Verdict) string {
-		v, more := vs[0], len(vs)-1
-		others := when(more > 0, " and %s more", plural(more, "verdict"))
-		return fmt.Sprintf("Refused: %s at %s%s: %s", v.Arm, stats.MetricOf(v.Metric).Label, others, reason(v))
-	})
 }
 
 // answers returns the scenario's claims and then its other assertions, each with its answer and
@@ -200,27 +190,25 @@ func remedies(r *record.Result) string {
 
 // gateAnswer returns the answer of a gate in one or two sentences, with the metrics that decided it.
 func gateAnswer(r *record.Result) string {
-	// said holds the metrics by their answers, in the order of the gate.
-	said := map[record.GateAnswer]string{}
-	for _, g := range r.Gate {
-		// A metric that is fine needs no figure in the sentence, and one that is only watched does not keep
-		// the gate open; the table has them.
-		if g.Watched && g.Answer == record.GateOpen && r.GateOutcome() == record.GateOpen {
-			continue
-		}
-		text := stats.MetricOf(g.Metric).Label +
-			when(g.Low > 0 && g.Answer != record.GateFine, " %s (%s to %s%s)", change(g.Ratio), bound(g.Low, false), bound(g.High, false), when(g.Answer == record.GateOpen, "; %s", allowed(g))) +
-			when(g.Answer == record.GateRefused, " (%s)", g.Reason.String())
-		said[g.Answer] = strings.TrimPrefix(said[g.Answer]+", "+text, ", ")
+	// A metric that is fine needs no figure in the sentence, and one that is only watched does not keep the gate
+	// open; the table has them.
+	of := func(answer record.GateAnswer) string {
+		said := only(r.Gate, func(g record.Gated) bool {
+			return g.Answer == answer && !(g.Watched && answer == record.GateOpen && r.GateOutcome() == record.GateOpen)
+		})
+		return listed(said, func(g record.Gated) string {
+			return stats.MetricOf(g.Metric).Label +
+				when(g.Low > 0 && answer != record.GateFine, " %s (%s to %s%s)", change(g.Ratio), bound(g.Low, false), bound(g.High, false), when(answer == record.GateOpen, "; %s", allowed(g))) +
+				when(answer == record.GateRefused, " (%s)", g.Reason.String())
+		})
 	}
 	before, after := r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name
-	open := when(said[record.GateOpen] != "", " Open: %s.", said[record.GateOpen]) +
-		when(said[record.GateRefused] != "", " Refused: %s.", said[record.GateRefused])
+	open := when(of(record.GateOpen) != "", " Open: %s.", of(record.GateOpen)) + when(of(record.GateRefused) != "", " Refused: %s.", of(record.GateRefused))
 	switch r.GateOutcome() {
 	case record.GateWorse:
-		return fmt.Sprintf("%s is worse than %s: %s.", after, before, said[record.GateWorse])
+		return fmt.Sprintf("%s is worse than %s: %s.", after, before, of(record.GateWorse))
 	case record.GateFine:
-		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, said[record.GateFine])
+		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, of(record.GateFine))
 		// Surely better, by half of what it may be worse.
 		better := only(r.Gate, func(g record.Gated) bool {
 			if stats.MetricOf(g.Metric).HigherIsBetter {
@@ -277,7 +265,7 @@ func bothRuns(a, copied record.Arm) record.Arm {
 //
 // The page is the only source: the figures are read from its tables as people see them, with
 // their rounding, so the chart and the text below it cannot disagree. measuredArms reads a
-// table, topicPanel.add turns cells into rows, and place lays the rows out.
+// table, add turns its cells into rows, and place lays the rows out.
 type topicChart struct {
 	Title         string
 	Width, Height px
@@ -304,12 +292,6 @@ type topicRow struct {
 	Y                       px
 }
 
-// A measuredArm is a row of a table in a page. Cells are found by their column's heading.
-type measuredArm struct {
-	name, baseline string
-	cells          map[string]string
-}
-
 // chartComment finds the comment with the chart's lines, group 1, and the alternative text of
 // the image, group 2. tableCell splits a cell of a table.
 var (
@@ -333,18 +315,7 @@ func TopicSVG(w io.Writer, page string) error {
 	}
 	c := topicChart{Title: comment[2], Width: 784}
 	for line := range strings.SplitSeq(comment[1], "\n") {
-		asked, words, _ := strings.Cut(line, " # ")
-		f := strings.Fields(asked)
-		if len(f) < 3 || f[0] != "changes" && f[0] != "figures" {
-			return fmt.Errorf("line %q of the chart: give changes or figures, a section, and metrics", line)
-		}
-		// Lines of one kind that follow each other share a panel and its axis.
-		if n := len(c.Panels); n == 0 || c.Panels[n-1].kind != f[0] {
-			c.Panels = append(c.Panels, topicPanel{kind: f[0]})
-		}
-		p := &c.Panels[len(c.Panels)-1]
-		p.Name = either(p.kind == "figures", strings.ReplaceAll(f[2], ",", " – "), "change against the baseline with its interval")
-		if err := p.add(measuredArms(page, f[1]), strings.TrimSuffix(f[1]+": "+words, ": "), strings.Split(f[2], ","), f[3:]); err != nil {
+		if err := c.add(page, line); err != nil {
 			return fmt.Errorf("line %q of the chart: %w", line, err)
 		}
 	}
@@ -352,68 +323,78 @@ func TopicSVG(w io.Writer, page string) error {
 	return emit(w, "svg", string(draw("topic", c)))
 }
 
-// measuredArms reads the table in a section of the page, between the comments that the section
-// begins and ends with. It returns nil if there is none. An arm without a named baseline is
-// compared with the first arm, which itself has none.
-func measuredArms(page, section string) (arms []measuredArm) {
+// measuredArms reads the table in a section of the page, between the comments that the section begins and ends
+// with: for each arm its cells by their column's heading, its name below "arm" and the arm that it is compared
+// with below "baseline". An arm without a named baseline is compared with the first arm, which itself has none.
+func measuredArms(page, section string) (arms []map[string]string) {
 	_, page, _ = strings.Cut(page, "\n<!-- measured "+section+":")
 	page, _, _ = strings.Cut(page, "\n<!-- end -->")
 	page = strings.ReplaceAll(page, `\`, "") // Markdown's escapes
 	lines := only(strings.Split(page, "\n"), func(line string) bool { return strings.HasPrefix(line, "| ") })
 	rows := each(lines, func(line string) []string { return strings.Split(strings.Trim(line, "| "), " | ") })
 	for _, cells := range rows[min(1, len(rows)):] {
-		a := measuredArm{cells: map[string]string{}}
-		a.name, a.baseline, _ = strings.Cut(strings.TrimSuffix(cells[0], ")"), " (against ")
+		a := map[string]string{}
 		for i := range min(len(rows[0]), len(cells)) {
-			a.cells[rows[0][i]] = cells[i]
+			a[rows[0][i]] = cells[i]
 		}
-		if a.baseline == "" && len(arms) > 0 {
-			a.baseline = arms[0].name
+		a["arm"], a["baseline"], _ = strings.Cut(strings.TrimSuffix(cells[0], ")"), " (against ")
+		if a["baseline"] == "" && len(arms) > 0 {
+			a["baseline"] = arms[0]["arm"]
 		}
 		arms = append(arms, a)
 	}
 	return arms
 }
 
-// add appends the rows of the arms with these names; of all arms if there are no names. head is
-// the heading above them, which is added once for rows that share it. It returns an error for
-// an arm or a column that the table lacks.
-func (p *topicPanel) add(arms []measuredArm, head string, metrics, names []string) error {
+// add appends the rows that a line of the comment asks for. Lines of one kind that follow each other share a
+// panel and its axis, and rows that follow each other the heading above them.
+func (c *topicChart) add(page, line string) error {
+	asked, words, _ := strings.Cut(line, " # ")
+	f := strings.Fields(asked)
+	if len(f) < 3 || f[0] != "changes" && f[0] != "figures" {
+		return errors.New("give changes or figures, a section, and metrics")
+	}
+	changes, metrics, names := f[0] == "changes", strings.Split(f[2], ","), f[3:]
+	arms := measuredArms(page, f[1])
 	if len(arms) == 0 {
 		return errors.New("the page has no table in this section")
 	}
 	if len(names) == 0 {
 		// A baseline has figures but no verdict.
-		shown := only(arms, func(a measuredArm) bool { return p.kind == "figures" || a.baseline != "" })
-		names = each(shown, func(a measuredArm) string { return a.name })
+		shown := only(arms, func(a map[string]string) bool { return !changes || a["baseline"] != "" })
+		names = each(shown, func(a map[string]string) string { return a["arm"] })
 	}
+	if n := len(c.Panels); n == 0 || c.Panels[n-1].kind != f[0] {
+		c.Panels = append(c.Panels, topicPanel{kind: f[0]})
+	}
+	p := &c.Panels[len(c.Panels)-1]
+	p.Name = either(changes, "change against the baseline with its interval", strings.ReplaceAll(f[2], ",", " – "))
 	for _, name := range names {
-		arm := first(arms, func(a measuredArm) bool { return a.name == name })
-		if arm.name == "" {
+		arm := first(arms, func(a map[string]string) bool { return a["arm"] == name })
+		if arm == nil {
 			return fmt.Errorf("the section's table has no arm %s", name)
 		}
-		rows := []topicRow{{Arm: name, Class: "plain"}}
-		title := head
-		if p.kind == "changes" {
-			rows, title = nil, head+", against "+arm.baseline
+		head := strings.TrimSuffix(f[1]+": "+words, ": ") + when(changes, ", against %s", arm["baseline"])
+		if p.head != head {
+			p.head, p.Rows = head, append(p.Rows, topicRow{Head: head})
 		}
+		figures, start := topicRow{Class: "plain"}, len(p.Rows)
 		for _, metric := range metrics {
-			cell := tableCell.FindStringSubmatch(arm.cells[metric])
+			cell := tableCell.FindStringSubmatch(arm[metric])
 			switch {
-			case arm.cells[metric] == "":
+			case arm[metric] == "":
 				return fmt.Errorf("the section's table has no column %s", metric)
-			case p.kind == "changes":
-				rows = append(rows, verdictRow(metric, cell))
+			case changes:
+				p.Rows = append(p.Rows, verdictRow(metric, cell))
 			case cell != nil:
-				rows[0].addFigure(cell)
+				figures.addFigure(cell)
 			}
 		}
-		// Several metrics of an arm are rows below each other, and only the first has the arm's name.
-		rows[0].Arm = name
-		if p.head != title {
-			p.head, rows = title, append([]topicRow{{Head: title}}, rows...)
+		if !changes {
+			p.Rows = append(p.Rows, figures)
 		}
-		p.Rows = append(p.Rows, rows...)
+		// Several metrics of an arm are rows below each other, and only the first has the arm's name.
+		p.Rows[start].Arm = name
 	}
 	return nil
 }

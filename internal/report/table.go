@@ -182,6 +182,21 @@ func optional[T any](head string, of func(a record.Arm) *T, format func(T) strin
 	return armField{head, func(a record.Arm) bool { return of(a) != nil }, func(a record.Arm) string { return orNone(of(a), format) }}
 }
 
+// positive returns the column of a figure that is 0 or less where an arm lacks it, or has nothing to tell. The
+// column is left out if all arms lack it.
+func positive(head string, of func(a record.Arm) float64, format func(float64) string) armField {
+	known := func(a record.Arm) bool { return of(a) > 0 }
+	return armField{head, known, func(a record.Arm) string {
+		if !known(a) {
+			return none
+		}
+		return format(of(a))
+	}}
+}
+
+// jain formats Jain's index.
+func jain(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+
 // asides returns the columns of memory and threads at the ends of the windows, of context switches per
 // request, and of the share of CPU time used by event loops; nil when no arm has any.
 func asides(arms []record.Arm) [][]string {
@@ -200,20 +215,63 @@ func asides(arms []record.Arm) [][]string {
 	)
 }
 
-// moreFigures returns the table of figures that most readers do not need: closed-loop
-// throughput, failures, the worth of a window, and fairness to connections.
+// tableOf returns a table with a row for each arm: its name, and the columns for which at least one arm
+// has a figure. It is empty if there is no such column.
+func tableOf(arms []record.Arm, fields ...armField) document.Table {
+	known := columns(arms, fields...)
+	if known == nil {
+		return document.Table{}
+	}
+	return document.Table{Rows: transposed(slices.Concat(columns(arms, armField{"arm", nil, name}), known))}
+}
+
+// moreFigures returns the table of figures that most readers do not need: closed-loop throughput with the
+// spread of its probe, failures, the number of independent requests that a window is worth, fairness to
+// connections, and sessions, which are series of requests on one connection. Jain's index (Jain, Chiu and
+// Hawe 1984) is 1 if all connections get the same number of replies, and 1/n if one of n gets all.
 func moreFigures(r *record.Result) document.Part {
-	fair := func(a record.Arm) bool { return a.Fairness != nil }
-	return document.Table{Rows: rows(r.Arms,
-		armField{"arm", nil, name}, armField{"X_max", nil, xmax},
-		armField{"errors", nil, func(a record.Arm) string { return count(a.Errors) + " of " + count(a.Requests) }},
-		armField{"n_eff a window", func(a record.Arm) bool { return a.NEff > 0 }, func(a record.Arm) string { return count(int(a.NEff)) }},
-		armField{"connections served", fair, func(a record.Arm) string {
-			return orNone(a.Fairness, func(f record.Fairness) string { return count(f.Served) + " of " + count(f.Asked) })
-		}},
-		armField{"slowest first reply", fair, firstReply},
-		armField{"Jain's index", func(a record.Arm) bool { return a.Jain != nil }, func(a record.Arm) string { return evenness(a, 3) }},
-	)}
+	fairness := func(a record.Arm) *record.Fairness { return a.Fairness }
+	sessions := func(a record.Arm) *record.SessionTimes { return a.Sessions }
+	return tableOf(r.Arms,
+		optional("X_max", func(a record.Arm) *float64 { return a.XMax }, rate),
+		positive("halves apart", func(a record.Arm) float64 { return a.Apart }, func(v float64) string { return percent("%.0f", v) }),
+		armField{"errors", func(a record.Arm) bool { return a.Requests > 0 }, func(a record.Arm) string { return count(a.Errors) + " of " + count(a.Requests) }},
+		positive("n_eff", func(a record.Arm) float64 { return a.NEff }, func(v float64) string { return count(int(v)) }),
+		optional("conns served", fairness, func(f record.Fairness) string { return count(f.Served) + " of " + count(f.Asked) }),
+		optional("slowest first", fairness, func(f record.Fairness) string { return either(f.Served > 0, seconds(f.FirstReply), none) }),
+		optional("Jain's index", func(a record.Arm) *float64 { return a.Jain }, jain),
+		optional("sessions", sessions, func(s record.SessionTimes) string { return count(s.Complete) }),
+		optional("broken", sessions, func(s record.SessionTimes) string { return count(s.Broken) }),
+		optional("session p50", sessions, func(s record.SessionTimes) string { return orNone(s.P50, seconds) }),
+		optional("p90", sessions, func(s record.SessionTimes) string { return orNone(s.P90, seconds) }),
+	)
+}
+
+// disturbed returns the table of what disturbed the windows, whose intervals include it: late sends, the CPU
+// time that other programs and the hypervisor (steal) took, the time in which a CPU limit stopped processes
+// (throttled), and the work of the load. A load that is busy or late measures itself, so a reader must see
+// that it was neither.
+func disturbed(arms []record.Arm) document.Part {
+	share := func(v float64) string { return percent("%.1f", v) }
+	of := func(head string, of func(*record.Disturbed) float64, format func(float64) string) armField {
+		return positive(head, func(a record.Arm) float64 { return of(cmp.Or(a.Disturbed, &record.Disturbed{})) }, format)
+	}
+	load := func(head string, of func(*record.Proofs) float64, format func(float64) string) armField {
+		return positive(head, func(a record.Arm) float64 { return of(cmp.Or(a.Generator, &record.Proofs{})) }, format)
+	}
+	return tableOf(arms,
+		of("late at p50", func(d *record.Disturbed) float64 { return d.Late["p50"] }, seconds),
+		of("at p99", func(d *record.Disturbed) float64 { return d.Late["p99"] }, seconds),
+		load("at most", func(g *record.Proofs) float64 { return g.LongestLag }, seconds),
+		load("never sent", func(g *record.Proofs) float64 { return float64(g.Missing) }, countLabel),
+		load("load busy", func(g *record.Proofs) float64 { return g.Busy }, share),
+		load("longest pause", func(g *record.Proofs) float64 { return g.LongestPause }, seconds),
+		load("replies read late", func(g *record.Proofs) float64 { return cmp.Or(g.ReadLate, &record.ReadLate{}).P99 }, seconds),
+		of("of the shared CPU", func(d *record.Disturbed) float64 { return d.Load }, share),
+		of("others' CPU", func(d *record.Disturbed) float64 { return d.Foreign }, share),
+		of("steal", func(d *record.Disturbed) float64 { return d.Steal }, share),
+		of("throttled", func(d *record.Disturbed) float64 { return d.Throttled }, share),
+	)
 }
 
 // bytesText formats a size in bytes, in powers of 1024, with about three digits.

@@ -75,7 +75,7 @@ func TestAxisStaysInItsFrame(t *testing.T) {
 func TestForestCountsNoTies(t *testing.T) {
 	t.Parallel()
 	v := record.Verdict{Metric: "p99", Verdict: stats.Slower, Ratio: 1.5, Low: 1.4, High: 1.6, Blocks: 12, Won: 0, Lost: 11}
-	if got := forestRowOf(&record.Result{}, v, false).Note; got != "worse in 11 of 12"+nbsp+"blocks" {
+	if got := forestRowOf(&record.Result{}, v).Note; got != "slower in 11 of 12"+nbsp+"blocks" {
 		t.Errorf("got %q, want 11 of 12: one is a tie", got)
 	}
 }

@@ -103,8 +103,8 @@ func figures(r *record.Result) document.Part {
 		Lead: "Response time counts from the scheduled time, so waiting caused by the server is never left out.",
 		Parts: []document.Part{
 			medians(r.Arms, marks(r)),
-			document.Page{document.Details{Summary: "More figures", Parts: []document.Part{moreFigures(r)}}},
 			document.Lines(says),
+			document.Details{Summary: "More figures", Parts: []document.Part{moreFigures(r)}},
 		},
 	}
 }
@@ -159,11 +159,13 @@ func verdicts(r *record.Result) document.Part {
 func reservations(r *record.Result) document.Part {
 	// Each label stands only where its function has a line, so a quiet run has a short list.
 	known := slices.Concat(
-		labelled("A/A", controls(r.AA, r.Valid)), labelled("Generator", generator(r)), labelled("Disturbed", disturbed(r.Arms)), labelled("Laws", laws(r.Laws)),
-		labelled("Fairness", fairness(r.Arms)...), labelled("Sessions", sessions(r.Arms)...), labelled("Left out", refusals(r.Refused)...),
+		labelled("A/A", append([]string{aaBriefly(r.AA, r.Valid)}, sentences(r, r.AA)...)...), labelled("Generator", visiting(r), floor(r.Env.Floor)), labelled("Left out", refusals(r.Refused)...),
 		labelled("Unchecked", when(len(r.NotChecked) > 0, "rules that were not checked: %s", strings.Join(r.NotChecked, "; "))), labelled("Note", r.Note),
 	)
-	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), known}}
+	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{
+		doubts(r), known, document.Details{Summary: "How near the windows came to breaking laws of queues, which hold for any server", Parts: []document.Part{laws(r.Laws)}},
+		document.Details{Summary: "What disturbed the windows: medians, which the intervals include, and the load at its worst", Parts: []document.Part{disturbed(r.Arms)}},
+	}}
 }
 
 // doubts returns the run's doubts, to be numbered.
@@ -203,8 +205,7 @@ func fingerprint(r *record.Result) document.Part {
 	rows = append(rows, [][2]string{
 		{"schedlab", known(e.Version)}, {"Go", known(e.Go)}, {"GOGC", known(e.GOGC)},
 		{"CPU", known(e.CPU)}, {"CPUs", count(e.CPUs)}, {"virtualised", either(e.Virtualised, "yes", "no")},
-		{"server's CPUs", cmp.Or(e.ServerCPUs, "not pinned")}, {"server's Go runtime", serverProcs(e, r.Arms)},
-		{"load's CPUs", cmp.Or(e.LoadCPUs, "not pinned")}, {"load's Go runtime", procs(e.LoadProcs)},
+		{"servers", servers(e, r.Arms)}, {"load", side(e.LoadCPUs, e.CPUs, e.LoadProcs)},
 		{"kernel", known(e.Kernel)}, {"clock source", known(e.Clocksource)}, {"governor", known(e.Governor)},
 		{"cgroup CPU limit", cmp.Or(e.CPUMax, "none")}, {"load average at start", plain(e.Load1)}, {"CPU pressure at start", known(e.PSI)},
 		{"CPU time stolen", plain(e.StealRatio*100) + nbsp + "%"}, {"somaxconn", count(e.Somaxconn)}, {"port range", known(e.PortRange)},
@@ -238,11 +239,11 @@ type forestGroup struct {
 // note tells then why.
 type forestRow struct {
 	record.Verdict
-	Word, Class string  // of the verdict; the class tells whether the arm is better
-	Same        float64 // the ratio up to which two arms count as the same
-	Drawn       bool
-	Note        string // the number of blocks, or why nothing is drawn
-	Sentence    string // the verdict in full
+	Class    string  // tells whether the arm is better
+	Same     float64 // the ratio up to which two arms count as the same
+	Drawn    bool
+	Note     string // how many blocks agree, what would decide, or why nothing is drawn
+	Sentence string // the verdict in full
 }
 
 // forestOf returns the forest of all verdicts, a group for each arm in the order of the run, with the A/A
@@ -253,36 +254,27 @@ func forestOf(r *record.Result) forest {
 	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
 	for i, group := range append(challengers, byArm(r.AA)...) {
 		s := first(seriesOf(r.Arms), func(s series) bool { return s.Name == group[0].Arm })
-		control := i >= len(challengers)
-		rows := each(group, func(v record.Verdict) forestRow { return forestRowOf(r, v, control) })
-		f.Groups = append(f.Groups, forestGroup{series{group[0].Arm, s.Class}, control, rows})
+		rows := each(group, func(v record.Verdict) forestRow { return forestRowOf(r, v) })
+		f.Groups = append(f.Groups, forestGroup{series{group[0].Arm, s.Class}, i >= len(challengers), rows})
 	}
 	return f
 }
 
-// forestRowOf returns the row of a verdict. A control is the baseline against its own copy,
-// where a difference is a fault of the measurement; its words are CLEAN and NOT CLEAN.
-func forestRowOf(r *record.Result, v record.Verdict, control bool) forestRow {
+// forestRowOf returns the row of a verdict.
+func forestRowOf(r *record.Result, v record.Verdict) forestRow {
 	row := forestRow{
 		// For times lower is better, for goodput higher: better has the same colour for every metric.
 		Class:   string(either(v.Better(), stats.Faster, either(v.Worse(), stats.Slower, v.Verdict))),
-		Verdict: v, Word: string(v.Verdict), Sentence: sentence(r, v),
+		Verdict: v, Sentence: sentence(r, v),
 		Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
 	}
 	switch {
-	case row.Drawn && control:
-		row.Word, row.Note = either(differs(v), "NOT CLEAN", "CLEAN"), plural(v.Blocks, "block")
-		row.Class = strings.ReplaceAll(row.Word, " ", "-")
-	case v.Lean != "":
-		row.Note = "leans " + lean(r, v)
-	case v.Needed > 0:
-		row.Note = remedy(r, v.Needed)
+	case hint(r, v) != "":
+		row.Note = hint(r, v)
 	case !row.Drawn:
 		row.Note = reason(v)
-	case v.Worse():
-		row.Note = "worse in " + agreeing(v, v.Verdict)
-	case v.Better() || v.Verdict == stats.Inconclusive:
-		row.Note = "better in " + agreeing(v, v.Verdict)
+	case differs(v):
+		row.Note = lower(v.Verdict) + " in " + agreeing(v, v.Verdict)
 	default:
 		row.Note = plural(v.Blocks, "block")
 	}
@@ -322,25 +314,6 @@ func ratioTicks(x axis) []tick {
 	return ticks
 }
 
-// control tells how one metric of the baseline differs from its own copy, in a few words.
-func control(v record.Verdict) string {
-	label := stats.MetricOf(v.Metric).Label
-	switch {
-	case v.Verdict == stats.Refused:
-		return fmt.Sprintf("%s not judged: %s", label, reason(v))
-	case v.Low == 0:
-		return fmt.Sprintf("%s %s (no interval yet)", label, change(v.Ratio))
-	}
-	return fmt.Sprintf("%s %s (%s)", label, change(v.Ratio), between(v))
-}
-
-// controls describes the A/A comparison in one sentence, with the figures. Baseline and copy are the same
-// program, so a sure difference between them shows how large a difference the measurement itself can make up.
-func controls(aa []record.Verdict, blocks int) string {
-	why := oneReason(aa)
-	return aaBriefly(aa, blocks) + when(len(aa) > 0, ": %s", either(why != "", why, listed(aa, control)))
-}
-
 // expectations returns the scenario's assertions and their answers.
 func expectations(r *record.Result) document.Part {
 	return document.Section{
@@ -370,47 +343,18 @@ func floor(f *record.Floor) string {
 	case f == nil:
 		return ""
 	case f.LagP99 > late:
-		return fmt.Sprintf("; how much of every time is the load's and the kernel's is not known: their measurement, "+
+		return fmt.Sprintf("how much of every time is the load's and the kernel's is not known: their measurement, "+
 			"with a server that does nothing, was disturbed (sends %s late at p99)", seconds(f.LagP99))
 	}
-	return fmt.Sprintf("; of a server that does nothing it measures p50 %s and p99 %s at %s: that much of every time is the load's and the kernel's",
+	return fmt.Sprintf("with a server that does nothing it measures p50 %s and p99 %s at %s: that much of every time is the load's and the kernel's",
 		seconds(f.P50), seconds(f.P99), rate(f.Rate))
 }
 
-// generator describes the work and the delays of the load, at their worst over the arms; "" when they were
-// not recorded. A load that is busy or late measures itself, so a reader must see that it was neither.
-func generator(r *record.Result) string {
-	var worst *record.Proofs
-	for _, a := range r.Arms {
-		g := a.Generator
-		if g == nil {
-			continue
-		}
-		worst = cmp.Or(worst, &record.Proofs{})
-		// Counts add up over the arms; shares and delays do not.
-		worst.GCs, worst.Missing = worst.GCs+g.GCs, worst.Missing+g.Missing
-		worst.Busy = max(worst.Busy, g.Busy)
-		worst.LongestPause, worst.LongestLag = max(worst.LongestPause, g.LongestPause), max(worst.LongestLag, g.LongestLag)
-		if l := g.ReadLate; l != nil && (worst.ReadLate == nil || l.P99 > worst.ReadLate.P99) {
-			worst.ReadLate = l
-		}
-	}
-	if worst == nil {
-		return ""
-	}
-	return fmt.Sprintf("busy %s at most, latest send %s after its time", percent("%.0f", worst.Busy), seconds(worst.LongestLag)) +
-		when(worst.GCs > 0, ", %s of garbage that stopped it for %s at most", plural(int(worst.GCs), "collection"), seconds(worst.LongestPause)) +
-		when(worst.GCs == 0, ", no garbage collected") +
-		when(worst.Missing > 0, ", %s planned and never sent", plural(worst.Missing, "request")) +
-		readLate(worst.ReadLate) + floor(r.Env.Floor) + visiting(r)
-}
-
-// visiting tells how much CPU time the load took on CPUs that it shares with the servers, and
-// whether it had priority there; "" where the load has its own CPUs.
+// visiting tells that the load shares CPUs with the servers, and whether it had priority there; "" where
+// the load has its own CPUs. The table of disturbances has its share of them.
 func visiting(r *record.Result) string {
 	shared := r.Env.SharedCPUs()
-	known := only(choices(r.Arms), func(a record.Arm) bool { return a.Disturbed != nil })
-	if len(shared) == 0 || len(known) == 0 {
+	if len(shared) == 0 {
 		return ""
 	}
 	rest := first(r.Arms, func(a record.Arm) bool { return a.Generator != nil }).Generator
@@ -418,8 +362,7 @@ func visiting(r *record.Result) string {
 		record.RestFirst: ", asleep while nothing is due, with real-time priority (SCHED_RR)",
 		record.RestWaits: ", asleep while nothing is due, without real-time priority, which is not permitted here",
 	}[cmp.Or(rest, &record.Proofs{}).Rest]
-	return "; it shares " + shared.Words() + " with the servers" + priority + "; in the median it took of that CPU " +
-		listed(known, func(a record.Arm) string { return percent("%.1f", a.Disturbed.Load) + " in " + a.Name })
+	return "the load shares " + shared.Words() + " with the servers" + priority
 }
 
 // readLate tells how long replies waited in the kernel before the load read them, which is part of
@@ -431,98 +374,25 @@ func readLate(l *record.ReadLate) string {
 	return fmt.Sprintf(", replies read %s after they came at p50 and %s at p99 (%s replies, by the kernel's stamps)", seconds(l.P50), seconds(l.P99), count(int(l.Replies)))
 }
 
-// fairness tells how replies are spread over connections: one line for each arm that starved
-// connections or served them unevenly, and one for all others at their worst. It returns nil if
-// that is unknown, for example where each request opens a connection. Jain's index (Jain, Chiu and
-// Hawe 1984) is 1 if all connections get the same number of replies, and 1/n if one of n gets all.
-func fairness(arms []record.Arm) []string {
-	const uneven = .9 // Jain's index
-	known := only(arms, func(a record.Arm) bool { return a.Fairness != nil })
-	// Without an index no connection got a reply at all.
-	unfair := func(a record.Arm) bool {
-		return a.Fairness.Served < a.Fairness.Asked || a.Jain == nil || *a.Jain < uneven
-	}
-	lines := each(only(known, unfair), func(a record.Arm) string {
-		return fmt.Sprintf("%s: %s of %s got answers, Jain's index %s, slowest first reply %s",
-			a.Name, count(a.Fairness.Served), plural(a.Fairness.Asked, "connection"), evenness(a, 2), firstReply(a))
-	})
-	if even := slices.DeleteFunc(known, unfair); len(even) > 0 {
-		least := slices.MinFunc(even, func(a, b record.Arm) int { return cmp.Compare(*a.Jain, *b.Jain) })
-		slowest := slices.MaxFunc(even, func(a, b record.Arm) int { return cmp.Compare(a.Fairness.FirstReply, b.Fairness.FirstReply) })
-		lines = append(lines, fmt.Sprintf("every connection%s got answers; Jain's index %s at worst (%s), slowest first reply %s (%s)",
-			when(len(lines) > 0, " of the others"), evenness(least, 2), least.Name, firstReply(slowest), slowest.Name))
-	}
-	return lines
-}
-
-// evenness formats an arm's Jain's index with this number of decimals.
-func evenness(a record.Arm, decimals int) string {
-	return orNone(a.Jain, func(v float64) string { return strconv.FormatFloat(v, 'f', decimals, 64) })
-}
-
-// firstReply formats the slowest first reply of an arm's connections.
-func firstReply(a record.Arm) string {
-	return orNone(a.Fairness, func(f record.Fairness) string { return either(f.Served > 0, seconds(f.FirstReply), none) })
-}
-
-// disturbed describes in a line the disturbances of the windows, as the lowest and highest
-// median over all arms: late sends, the CPU time that other programs and the hypervisor (steal)
-// took, and the time in which a CPU limit stopped processes (throttled). The intervals of
-// verdicts include them. It returns "" when nothing is known.
-func disturbed(arms []record.Arm) string {
-	known := only(arms, func(a record.Arm) bool { return a.Disturbed != nil })
-	share := func(v float64) string { return percent("%.1f", v) }
-	late := func(q string) func(*record.Disturbed) float64 {
-		return func(d *record.Disturbed) float64 { v, ok := d.Late[q]; return either(ok, v, -1) }
-	}
-	var parts []string
-	for _, f := range []struct {
-		name  string
-		of    func(*record.Disturbed) float64 // below 0 where the machine could not tell
-		write func(float64) string
-	}{
-		{"load late at p50", late("p50"), seconds}, {"load late at p99", late("p99"), seconds},
-		{"other programs on the server's CPUs", func(d *record.Disturbed) float64 { return d.Foreign }, share},
-		{"steal", func(d *record.Disturbed) float64 { return d.Steal }, share},
-		{"throttled", func(d *record.Disturbed) float64 { return d.Throttled }, share},
-	} {
-		values := only(each(known, func(a record.Arm) float64 { return f.of(a.Disturbed) }), func(v float64) bool { return v >= 0 })
-		if len(values) == 0 {
-			continue
-		}
-		low, high := f.write(slices.Min(values)), f.write(slices.Max(values))
-		// Most machines throttle nothing, so a share of 0 is left out.
-		if f.name != "throttled" || high != share(0) {
-			parts = append(parts, f.name+" "+low+when(low != high, " to %s", high))
-		}
-	}
-	return when(parts != nil, "medians of the arms, in the intervals: %s", strings.Join(parts, ", "))
-}
-
-// laws tells how near the valid windows came to breaking each law of the audit: the worst value
-// and the tolerance. Such a law holds for any server, so a broken one means a fault in the
-// measurement. It returns "" when none was checked.
-func laws(all []record.Law) string {
-	const wide = .25 // tolerance, as a ratio, above which keeping a law means little
-	most := slices.Max(append(each(all, func(l record.Law) int { return l.Windows }), 0))
-	parts := strings.Join(each(all, func(l record.Law) string {
+// laws tells how near the valid windows came to breaking each law of the audit: the worst value and the
+// tolerance, and in how many windows it was checked. Such a law holds for any server, so a broken one means a
+// fault in the measurement.
+func laws(all []record.Law) document.Part {
+	return document.Table{Rows: rows(all,
+		field[record.Law]{"law", nil, func(l record.Law) string { return strings.TrimSuffix(l.Name+", "+l.Unit, ", ratio") }},
+		field[record.Law]{"worst", nil, func(l record.Law) string { return lawFigure(l.Value, l.Unit) }},
 		// A limit of 0 allows no violation, as for counts that must agree.
-		allowed := either(l.Limit > 0, lawFigure(l.Limit, l.Unit), "none") + " allowed" +
-			when(l.Unit == "ratio" && l.Limit > wide, ", which checks little") +
-			// A law that fewer windows could check is weaker, so the line tells their number.
-			when(l.Windows < most, ", %s", plural(l.Windows, "window"))
-		_, of, _ := strings.Cut(l.Unit, "ratio")
-		return fmt.Sprintf("%s %s%s (%s)", l.Name, lawFigure(l.Value, l.Unit), of, allowed)
-	}), "; ")
-	return when(most > 0, "worst of %s: %s", plural(most, "window"), parts)
+		field[record.Law]{"allowed", nil, func(l record.Law) string { return either(l.Limit > 0, lawFigure(l.Limit, l.Unit), "none") }},
+		field[record.Law]{"windows", nil, func(l record.Law) string { return count(l.Windows) }},
+	)}
 }
 
-// lawFigure formats a value or a limit. For a ratio it leaves out the words that say of what.
+// lawFigure formats a value or a limit of a law: a ratio in per cent, or a count.
 func lawFigure(v float64, unit string) string {
 	if strings.HasPrefix(unit, "ratio") {
 		return percent(fmt.Sprintf("%%.%df", decimals(100*v, 2)), v)
 	}
-	return plural(int(v), strings.TrimSuffix(unit, "s"))
+	return count(int(v))
 }
 
 // refusals tells why blocks were left out, in one line per rule with its worst window, since a
@@ -539,17 +409,5 @@ func refusals(all []record.Refusal) []string {
 		in, side := "block"+when(len(blocks) > 1, "s")+nbsp+strings.Join(blocks, ", "), either(worst.Value < worst.Limit, "below", "limit")
 		return fmt.Sprintf("%s: %s in %s; worst %s (%s, block %d), %s %s", worst.Rule, plural(len(windows), "window"), in,
 			plain(worst.Value), worst.Arm, worst.Block, side, plain(worst.Limit))
-	})
-}
-
-// sessions tells how many sessions completed and how long they took, with a line for each arm
-// that had any. A session is a series of requests on one connection.
-func sessions(arms []record.Arm) []string {
-	return each(only(arms, func(a record.Arm) bool { return a.Sessions != nil }), func(a record.Arm) string {
-		s := a.Sessions
-		return fmt.Sprintf("%s: %s complete, %s broken", a.Name, count(s.Complete), count(s.Broken)) +
-			when(s.P50 != nil, "; first request to last answer p50 %s", orNone(s.P50, seconds)) +
-			when(s.P90 != nil, ", p90 %s", orNone(s.P90, seconds)) +
-			when(s.P90 == nil, "; too few for %s (%s in a window)", either(s.P50 == nil, "p50", "p90"), count(s.PerWindow))
 	})
 }

@@ -16,26 +16,27 @@ import (
 	"schedlab/internal/stats"
 )
 
-// sentence describes one primary verdict in full: who against whom, the decision, the change
-// with its interval, and the evidence for it. The words of decisions stay in capitals, as in
-// stats.Decision, so that a reader can search for them.
+// sentence describes one verdict in full: who against whom, the decision, the change with its interval, and
+// the evidence for it. The words of decisions stay in capitals, as in stats.Decision, so that a reader can
+// search for them.
 //
 // This file puts verdicts, the state of a run, its loads and its machine in words.
 func sentence(r *record.Result, v record.Verdict) string {
 	m := stats.MetricOf(v.Metric)
 	by := change(v.Ratio) + when(v.Low > 0, " (95%s%% interval %s)", nbsp, between(v))
+	plain := "" // the ratios of the blocks without the correction for each block's lucky arrivals
+	if p := v.Plain; p != nil {
+		plain = fmt.Sprintf("; as measured, with the luck of each block's arrivals: %s (%s to %s)", change(p.Median), change(p.Low), change(p.High))
+	}
 	switch {
 	case v.Verdict.Differs():
-		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s", v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict), agreeing(v, v.Verdict))
+		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s", v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict), agreeing(v, v.Verdict)) + plain
 	case v.Verdict == stats.Same:
 		within := when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
-		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within)
+		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within) + plain
 	case v.Verdict == stats.Inconclusive:
-		text := fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by)
-		if v.Lean == "" {
-			return text + needed(r, v)
-		}
-		return text + ", it leans " + lean(r, v)
+		hint := hint(r, v)
+		return fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by) + when(hint != "", ", %s", hint) + plain
 	}
 	return fmt.Sprintf("%s against %s %s is REFUSED: %s", v.Arm, v.Baseline, m.In, reason(v))
 }
@@ -49,25 +50,10 @@ func agreeing(v record.Verdict, way stats.Decision) string {
 // lower returns a decision in lower case, as a word of a sentence.
 func lower(d stats.Decision) string { return strings.ToLower(string(d)) }
 
-// aside describes one secondary verdict in a few words, to be joined with others in one line.
-func aside(r *record.Result, v record.Verdict) string {
-	m := stats.MetricOf(v.Metric)
-	if v.Verdict == stats.Refused {
-		return fmt.Sprintf("%s REFUSED: %s", m.Label, reason(v))
-	}
-	by := change(v.Ratio)
-	if more, ok := strings.CutPrefix(by, "+"); ok && v.Verdict.Differs() {
-		by = more + " more"
-	} else if less, ok := strings.CutPrefix(by, "-"); ok && v.Verdict.Differs() {
-		by = less + " less"
-	}
-	return fmt.Sprintf("%s %s, %s%s", m.Label, v.Verdict, by, either(v.Low > 0, " ("+between(v)+")", needed(r, v)))
-}
-
-// lean tells which way an undecided verdict leans, in how many blocks, and how many would decide:
-// "slower: 9 of 9 blocks, about 10 blocks would decide".
-func lean(r *record.Result, v record.Verdict) string {
-	return lower(v.Lean) + ": " + agreeing(v, v.Lean) + needed(r, v)
+// hint tells which way an undecided verdict leans, in how many blocks, and what would decide it: "leans
+// slower: 9 of 9 blocks, about 10 blocks would decide". It is "" if neither is known.
+func hint(r *record.Result, v record.Verdict) string {
+	return strings.Join(nonEmpty(when(v.Lean != "", "leans %s: %s", lower(v.Lean), agreeing(v, v.Lean)), remedy(r, v.Needed)), ", ")
 }
 
 // between formats the interval of a verdict's ratio as changes: "+5 % to +9 %". v must have an interval.
@@ -107,11 +93,6 @@ func remedy(r *record.Result, needed int) string {
 	return fmt.Sprintf("--window %v --budget %s should decide", record.Duration(window), strings.Replace(budget.String(), "m0s", "m", 1))
 }
 
-// needed describes what would decide an undecided verdict, after a comma; "" if that is unknown.
-func needed(r *record.Result, v record.Verdict) string {
-	return when(v.Needed > 0, ", %s", remedy(r, v.Needed))
-}
-
 // reason returns the words for why a verdict was refused, also for a record that has none.
 func reason(v record.Verdict) string { return cmp.Or(v.Reason.String(), "no reason recorded") }
 
@@ -125,29 +106,13 @@ func oneReason(vs []record.Verdict) string {
 	return reason(vs[0])
 }
 
-// sentences describes the verdicts on one arm: a sentence for each primary metric, and one for
-// all secondary metrics. If all are refused for the same reason, it says so once.
-func sentences(r *record.Result, group []record.Verdict) (lines []string) {
+// sentences describes the verdicts on one arm, each in a sentence. If all are refused for the same reason, it
+// says so once.
+func sentences(r *record.Result, group []record.Verdict) []string {
 	if why := oneReason(group); why != "" && len(group) > 1 {
 		return []string{fmt.Sprintf("%s against %s is REFUSED: %s", group[0].Arm, group[0].Baseline, why)}
 	}
-	var asides []string
-	for _, v := range group {
-		if !v.Primary {
-			asides = append(asides, aside(r, v))
-			continue
-		}
-		line := sentence(r, v)
-		// The plain ratios of the blocks, without the correction for each block's lucky arrivals.
-		if p := v.Plain; p != nil {
-			line += fmt.Sprintf("; as measured, with the luck of each block's arrivals: %s (%s to %s)", change(p.Median), change(p.Low), change(p.High))
-		}
-		lines = append(lines, line)
-	}
-	if len(asides) > 0 {
-		lines = append(lines, group[0].Arm+", also: "+strings.Join(asides, "; "))
-	}
-	return lines
+	return each(group, func(v record.Verdict) string { return sentence(r, v) })
 }
 
 // blocks tells how many blocks count, and how many ran but were left out: "9 blocks, 1 left out".
@@ -192,19 +157,15 @@ func state(r *record.Result) string {
 	return either(known, text, fmt.Sprintf("STATUS %q: unknown to this version, %s", string(r.Status), had))
 }
 
-// offered describes the load on every arm, the blocks, the windows and the seed, in one line. It compares the
-// rate with the slowest arm's closed-loop throughput, which is about the rate that would overload it.
+// offered describes the load on every arm, the blocks, the windows and the seed, in one line.
 func offered(r *record.Result) string {
-	slowest, most := slowestMost(r)
-	limit := when(r.Sendable > 0, ", what the load's %s can send", cpus(r.Env.LoadCPUs))
-	share := when(most > 0 && r.Rate > 0, " (%.2f%s of X_max of the slowest, %s%s)", r.Rate/most, orLess(r, slowest), slowest, limit)
-	load := loadOnEach(r, " offered to each arm"+share) + when(r.Asked != "", " (%s)", r.Asked)
-	return strings.Join([]string{load, blocks(r), seconds(r.Window) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
+	return strings.Join([]string{loadOnEach(r) + when(r.Asked != "", " (%s)", r.Asked), blocks(r), seconds(r.Window) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
 }
 
-// loadOnEach describes the load on every arm: the rate, with more words about it, or the clients
-// where there is no one rate, as in closed loops.
-func loadOnEach(r *record.Result, more string) string {
+// loadOnEach describes the load on every arm: the rate, or the clients where there is no one rate, as in
+// closed loops. It compares the rate with the slowest arm's closed-loop throughput (X_max), which is about
+// the rate that would overload it; "or less" means that the probe of that arm was disturbed.
+func loadOnEach(r *record.Result) string {
 	loads := loads(r.Arms)
 	switch {
 	case len(loads) > 1 || r.Rate == 0 && len(loads) == 1:
@@ -212,40 +173,21 @@ func loadOnEach(r *record.Result, more string) string {
 	case r.Rate == 0:
 		return "no rate chosen yet"
 	}
-	return strings.TrimSuffix(rate(r.Rate), "/s") + nbsp + "requests/s" + more
+	text := strings.TrimSuffix(rate(r.Rate), "/s") + nbsp + "requests/s to each arm"
+	probed := only(r.Arms, func(a record.Arm) bool { return a.XMax != nil })
+	if len(probed) == 0 {
+		return text
+	}
+	slowest := slices.MinFunc(probed, func(a, b record.Arm) int { return cmp.Compare(*a.XMax, *b.XMax) })
+	disturbed := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == record.DisturbedProbe && d.Arm == slowest.Name })
+	return fmt.Sprintf("%s (%s%s of the slowest arm's highest rate%s)", text, percent("%.0f", r.Rate / *slowest.XMax),
+		when(disturbed, " or less"), when(r.Sendable > 0, ", what the load's CPUs can send"))
 }
 
 // loads describes the loads of the arms, each different load once, in the order of the arms. An
 // old record without loads gives nil.
 func loads(arms []record.Arm) []string {
 	return unique(nonEmpty(each(arms, func(a record.Arm) string { return when(a.Clients.Loop != "", "%s", Load(a.Clients)) })...))
-}
-
-// orLess qualifies the share of an arm's X_max that is offered: " or less" if the arm may do more than its
-// disturbed probe found, else "".
-func orLess(r *record.Result, arm string) string {
-	return when(slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == record.DisturbedProbe && d.Arm == arm }), " or less")
-}
-
-// slowestMost returns the arm with the lowest closed-loop throughput (X_max), in requests per
-// second; "" and 0 when none was measured.
-func slowestMost(r *record.Result) (arm string, most float64) {
-	for _, a := range r.Arms {
-		if a.XMax != nil && (most == 0 || *a.XMax < most) {
-			arm, most = a.Name, *a.XMax
-		}
-	}
-	return arm, most
-}
-
-// cpus returns "CPU" if list names one CPU, else "CPUs". An empty list means a load that is not
-// pinned, which may use all CPUs.
-func cpus(list string) string { return either(record.CountCPUs(list, 2) == 1, "CPU", "CPUs") }
-
-// xmax formats an arm's closed-loop throughput, and how far apart the halves of its probe were:
-// halves far apart mean that the figure is rough.
-func xmax(a record.Arm) string {
-	return orNone(a.XMax, rate) + when(a.XMax != nil && a.Apart > 0, ", halves of the probe %s apart", percent("%.0f", a.Apart))
 }
 
 // conditions describes the confidence of all intervals together; "" without verdicts.
@@ -256,9 +198,8 @@ func conditions(r *record.Result) string {
 	}
 	// The others have the same width, but are not counted in the correction.
 	rest := only(r.Verdicts, func(v record.Verdict) bool { return !v.Primary })
-	of := unique(each(rest, func(v record.Verdict) string { return strings.TrimPrefix(stats.MetricOf(v.Metric).In, "in ") }))
 	return fmt.Sprintf("%s of times, 95%s%% together", plural(primary, "comparison"), nbsp) +
-		when(rest != nil, "; %d of %s, %s each", len(rest), strings.Join(of, " and "), percent("%.1f", 1-stats.Alpha/float64(primary)))
+		when(rest != nil, "; %d others, %s each", len(rest), percent("%.1f", 1-stats.Alpha/float64(primary)))
 }
 
 // allGood reports whether every request was sent and got a good reply in time, no arm is
@@ -275,14 +216,9 @@ func allGood(r *record.Result) bool {
 		!slices.ContainsFunc(r.Verdicts, less)
 }
 
-// complaints lists the failures of requests, per arm, or one reassuring line if there were
-// none, and how many independent requests a window is worth.
+// complaints lists the failures of requests, per arm, or one reassuring line if there were none.
 func complaints(r *record.Result) []string {
 	lines := append(silent(r), failings(r.Arms)...)
-	if known := only(r.Arms, func(a record.Arm) bool { return a.NEff > 0 }); len(known) > 0 {
-		a := slices.MinFunc(known, func(a, b record.Arm) int { return cmp.Compare(a.NEff, b.NEff) })
-		lines = append(lines, fmt.Sprintf("a window is worth %s independent requests at the least (n_eff of %s), since neighbours share their queue", count(int(a.NEff)), a.Name))
-	}
 	requests := total(r.Arms, func(a record.Arm) int { return a.Requests })
 	return append(lines, nonEmpty(when(requests > 0 && allGood(r), "every one of %s got a good reply", plural(requests, "request")))...)
 }
@@ -310,7 +246,7 @@ func failings(arms []record.Arm) (lines []string) {
 			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, plural(a.Errors, "request"), count(a.Requests), in(", all", a.ErrorBlocks))+
 				when(a.Errors > 0 && counts != "", " (%s)", counts),
 			when(a.Starves() && !unanswered(a), "%s STARVED %s%s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)",
-				a.Name, plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks), evenness(a, 2)),
+				a.Name, plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks), orNone(a.Jain, jain)),
 			when(a.StarvedConnections > 0 && !a.Starves(), "%s: %s got no answer%s, too few blocks to call it starving",
 				a.Name, plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks)),
 			when(overflows > 0, "%s: the host counted %s that found an accept queue full (ListenOverflows)", a.Name, plural(overflows, "connection")),
@@ -346,8 +282,7 @@ func machine(e record.Env, arms []record.Arm) string {
 	if e.Cluster != nil {
 		return strings.Join(nonEmpty(inPods(e.Cluster), e.Go), "; ")
 	}
-	load := side(e.LoadCPUs, e.CPUs, procs(e.LoadProcs))
-	return strings.Join(nonEmpty("server "+servers(e, arms), "load "+load, e.CPU, when(e.Virtualised, "virtual machine"), e.Go), "; ")
+	return strings.Join(nonEmpty("server "+servers(e, arms), "load "+side(e.LoadCPUs, e.CPUs, e.LoadProcs), e.CPU, when(e.Virtualised, "virtual machine"), e.Go), "; ")
 }
 
 // inPods tells where servers and load of a run on a cluster were.
@@ -361,56 +296,37 @@ func inPods(c *record.Cluster) string {
 	return fmt.Sprintf("each server in a Pod with %s%s, load from %s%s", plural(c.ServerCPUs, "CPU"), on(c.ServerNodes), plural(c.Shards, "Pod"), on(c.LoadNodes))
 }
 
-// side describes the CPUs and the GOMAXPROCS of one side, servers or load. list is a set of
-// CPUs such as "0-3"; a list that is none means that the side is not pinned and may use all
-// cpus CPUs. procs is GOMAXPROCS in words.
-func side(list string, cpus int, procs string) string {
-	set, err := record.ParseCPUs(list)
-	if err != nil {
-		return fmt.Sprintf("not pinned (%s, %s)", plural(cpus, "CPU"), procs)
+// side describes the CPUs and the GOMAXPROCS of one side, servers or load. list is a set of CPUs such as
+// "0-3"; a list that is none means that the side is not pinned and may use all cpus CPUs.
+func side(list string, cpus, procs int) string {
+	where, set := "not pinned", make([]int, cpus)
+	if pinned, err := record.ParseCPUs(list); err == nil {
+		where, set = "on CPU"+nbsp+list, pinned
 	}
-	return fmt.Sprintf("on CPU%s%s (%s, %s)", nbsp, list, plural(len(set), "CPU"), procs)
+	return fmt.Sprintf("%s (%s, GOMAXPROCS%s%d)", where, plural(len(set), "CPU"), nbsp, procs)
 }
 
-// servers describes where the arms' servers ran, and their GOMAXPROCS. Servers that ran elsewhere than
-// planned are named one by one, since arms on other CPUs do not compare equally.
+// servers describes where the arms' servers ran, with the arms' names where they differ, since arms on other
+// CPUs do not compare equally. A server may run elsewhere than planned because it ran before schedlab did, or
+// because its command pins it.
 func servers(e record.Env, arms []record.Arm) string {
-	here := func(arms []record.Arm) string { return side(e.ServerCPUs, e.CPUs, serverProcs(e, arms)) }
-	arms = choices(arms)
-	placed := only(arms, func(a record.Arm) bool { return elsewhere(a) == "" })
-	if len(placed) == len(arms) {
-		return here(arms)
+	where := func(a record.Arm) string {
+		switch {
+		case a.CPUs != "":
+			return "CPU" + nbsp + a.CPUs + either(a.Attached, ", not pinned", " by its own choice")
+		case a.Attached:
+			return "ran already, not pinned"
+		}
+		return side(e.ServerCPUs, e.CPUs, cmp.Or(a.Procs, e.ServerProcs))
 	}
-	moved := only(arms, func(a record.Arm) bool { return elsewhere(a) != "" })
-	return strings.Join(each(moved, func(a record.Arm) string { return a.Name + ": " + elsewhere(a) }), "; ") +
-		when(len(placed) > 0, "; %s: %s", listed(placed, name), here(placed))
-}
-
-// elsewhere describes where an arm's server ran, if not where the plan has servers; "" if it
-// ran there. It may run elsewhere because it ran before schedlab did, or because its command pins it.
-func elsewhere(a record.Arm) string {
-	switch {
-	case a.CPUs == "":
-		return when(a.Attached, "ran already, not pinned")
-	case a.Attached:
-		return cpus(a.CPUs) + nbsp + a.CPUs + ", not pinned"
+	groups := grouped(choices(arms), where)
+	if len(groups) == 0 {
+		return where(record.Arm{})
 	}
-	return cpus(a.CPUs) + nbsp + a.CPUs + " by its own choice"
+	return strings.Join(each(groups, func(of []record.Arm) string {
+		return when(len(groups) > 1, "%s: ", listed(of, name)) + where(of[0])
+	}), "; ")
 }
-
-// serverProcs returns the GOMAXPROCS of the servers, with the arms' names behind each number if they differ.
-func serverProcs(e record.Env, arms []record.Arm) string {
-	of := func(a record.Arm) int { return cmp.Or(a.Procs, e.ServerProcs) }
-	groups := grouped(choices(arms), of)
-	slices.SortFunc(groups, func(a, b []record.Arm) int { return cmp.Compare(of(a[0]), of(b[0])) })
-	all := listed(groups, func(arms []record.Arm) string {
-		return procs(of(arms[0])) + when(len(groups) > 1, " in %s", listed(arms, name))
-	})
-	return cmp.Or(all, procs(e.ServerProcs))
-}
-
-// procs returns "GOMAXPROCS 4".
-func procs(n int) string { return fmt.Sprintf("GOMAXPROCS%s%d", nbsp, n) }
 
 // Load describes a load in a few words, for the plan and the reports: the kind of loop, and then each setting
 // that is not the usual one. A closed loop sends when it is answered; an open loop keeps to arrivals.

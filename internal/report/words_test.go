@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -16,18 +17,16 @@ func TestRateOfTheGeneratorIsTold(t *testing.T) {
 		sendable float64
 		want     string
 	}{
-		{0, "31,900 requests/s offered to each arm (0.39 of X_max of the slowest, b), "},
-		{31900, "31,900 requests/s offered to each arm (0.39 of X_max of the slowest, b, what the load's CPU can send), "},
+		{0, "31,900 requests/s to each arm (39 % of the slowest arm's highest rate), "},
+		{31900, "31,900 requests/s to each arm (39 % of the slowest arm's highest rate, what the load's CPUs can send), "},
 	} {
 		r.Sendable = c.sendable
 		if got := strings.ReplaceAll(offered(r), nbsp, " "); !strings.HasPrefix(got, c.want) {
 			t.Errorf("got %q, want %q first", got, c.want)
 		}
 	}
-	for i, want := range []string{"92,000/s, halves of the probe 4 % apart", "82,125/s"} {
-		if got := strings.ReplaceAll(xmax(r.Arms[i]), nbsp, " "); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+	if got, want := plainText(fmt.Sprint(moreFigures(r))), "[[arm X_max halves apart] [a 92,000/s 4 %] [b 82,125/s -]]"; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s in it", got, want)
 	}
 }
 
@@ -68,7 +67,7 @@ func TestServersElsewhereAreTold(t *testing.T) {
 		arm  record.Arm
 		want string
 	}{
-		{record.Arm{Name: "prod", Attached: true, CPUs: "0-1"}, "prod: CPUs 0-1, not pinned; new: "},
+		{record.Arm{Name: "prod", Attached: true, CPUs: "0-1"}, "prod: CPU 0-1, not pinned; new: "},
 		{record.Arm{Name: "prod", Attached: true}, "prod: ran already, not pinned; new: "},
 		{record.Arm{Name: "prod", CPUs: "1"}, "prod: CPU 1 by its own choice; new: "},
 	} {
@@ -90,13 +89,13 @@ func TestProcsOfTheArmsAreTold(t *testing.T) {
 		arms []record.Arm
 		want string
 	}{
-		{nil, "1 CPU, GOMAXPROCS 1"},
-		{[]record.Arm{base, twin, arm("b", 0)}, "1 CPU, GOMAXPROCS 1"},
-		{[]record.Arm{base, twin, arm("b", 1)}, "1 CPU, GOMAXPROCS 1"},
-		{[]record.Arm{arm("a", 2), twin, arm("b", 2)}, "1 CPU, GOMAXPROCS 2"},
-		{[]record.Arm{base, twin, arm("b", 4), arm("c", 2), arm("d", 2)}, "1 CPU, GOMAXPROCS 1 in a, GOMAXPROCS 2 in c, d, GOMAXPROCS 4 in b"},
+		{nil, "on CPU 0 (1 CPU, GOMAXPROCS 1)"},
+		{[]record.Arm{base, twin, arm("b", 0)}, "on CPU 0 (1 CPU, GOMAXPROCS 1)"},
+		{[]record.Arm{base, twin, arm("b", 1)}, "on CPU 0 (1 CPU, GOMAXPROCS 1)"},
+		{[]record.Arm{arm("a", 2), twin, arm("b", 2)}, "on CPU 0 (1 CPU, GOMAXPROCS 2)"},
+		{[]record.Arm{base, twin, arm("b", 4), arm("c", 4)}, "a: on CPU 0 (1 CPU, GOMAXPROCS 1); b, c: on CPU 0 (1 CPU, GOMAXPROCS 4)"},
 	} {
-		if got, want := strings.ReplaceAll(machine(e, c.arms), nbsp, " "), "server on CPU 0 ("+c.want+"); load on CPU 1 (1 CPU, GOMAXPROCS 2)"; !strings.HasPrefix(got, want) {
+		if got, want := strings.ReplaceAll(machine(e, c.arms), nbsp, " "), "server "+c.want+"; load on CPU 1 (1 CPU, GOMAXPROCS 2)"; !strings.HasPrefix(got, want) {
 			t.Errorf("got %q, want %q first", got, want)
 		}
 	}

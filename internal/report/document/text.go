@@ -191,13 +191,13 @@ func labelWidth(facts Facts) (column int) {
 }
 
 // table writes a table with the first column aligned left, and figures aligned right, so that
-// digits of equal weight stand above each other. Columns from table.Below on follow below their row,
-// each after its head, and the last column above them is wrapped.
+// digits of equal weight stand above each other. With table.Below its rows are facts: the columns before the
+// last one above the rest are the label, and the columns from table.Below on follow, each after its head.
 func (t *text) table(indent string, table Table) {
 	rows := table.rows()
 	columns := len(rows[0])
 	if table.Below > 0 {
-		columns = table.Below
+		columns = table.Below - 1
 	}
 	widths := make([]int, columns)
 	for _, row := range rows {
@@ -205,6 +205,7 @@ func (t *text) table(indent string, table Table) {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	var facts Facts
 	for k, row := range rows {
 		cells := make([]string, columns)
 		for i, cell := range row[:columns] {
@@ -214,25 +215,19 @@ func (t *text) table(indent string, table Table) {
 			}
 			cells[i] = fmt.Sprintf("%*s", width, cell)
 		}
+		left := strings.Join(cells, "  ")
 		if table.Below == 0 {
-			t.line(indent+strings.Join(cells, "  "), "")
+			t.line(indent+left, "")
 			continue
 		}
-		left := indent + strings.Join(append(cells[:columns-1], ""), "  ")
-		width := t.Width - utf8.RuneCountInString(left)
-		lines := Wrap(row[columns-1], width, 2)
-		for i, cell := range row[columns:] {
+		facts = append(facts, Fact{left, row[columns]})
+		for i, cell := range row[table.Below:] {
 			if k > 0 && cell != "" {
-				lines = append(lines, Wrap(rows[0][columns+i]+": "+cell, width, 2)...)
+				facts = append(facts, Fact{left, rows[0][table.Below+i] + ": " + cell})
 			}
-		}
-		for i, l := range lines {
-			if i > 0 {
-				left = strings.Repeat(" ", utf8.RuneCountInString(left))
-			}
-			t.line(left+l, "")
 		}
 	}
+	t.facts(indent, facts)
 }
 
 // rows returns a copy of the table's rows, with the numbers of their marks after the names: "pool [1,2]".
