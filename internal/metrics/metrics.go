@@ -263,29 +263,20 @@ func (p *page) WriteHeader(status int) { p.status = status }
 // shared returns a function that reads the registry. One reading runs at a time, and all callers
 // that came before it began get its result. So no caller waits for more than two readings.
 func (m *Metrics) shared() func() ([]*dto.MetricFamily, error) {
-	var turn, mu sync.Mutex // turn is held during a reading; mu guards next
-	var next func() ([]*dto.MetricFamily, error)
-	var renew func()
-	renew = func() {
-		// All callers of one next share its result. The first of them runs the function; the others
-		// wait in it.
-		next = sync.OnceValues(func() ([]*dto.MetricFamily, error) {
-			turn.Lock()
-			defer turn.Unlock()
-			mu.Lock()
-			// This is the moment at which the reading begins. A caller that came later must not get
-			// its result, which may be older than the call.
-			renew() // callers from now on get the next reading
-			mu.Unlock()
-			return m.gatherer.Gather()
-		})
-	}
-	renew()
+	var mu sync.Mutex // held during a reading
+	var begun time.Time
+	var families []*dto.MetricFamily
+	var err error
 	return func() ([]*dto.MetricFamily, error) {
+		came := time.Now()
 		mu.Lock()
-		read := next
-		mu.Unlock()
-		return read()
+		defer mu.Unlock()
+		// A reading that began before the call may hold older values than the caller expects.
+		if !begun.After(came) {
+			begun = time.Now()
+			families, err = m.gatherer.Gather()
+		}
+		return families, err
 	}
 }
 
