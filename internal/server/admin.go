@@ -36,6 +36,7 @@ const (
 type admin struct {
 	ln     net.Listener
 	server *http.Server
+	conns  connCap
 }
 
 // newAdmin opens the admin socket and makes its handlers. Nothing is served until Serve. The
@@ -69,17 +70,19 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 		mux.HandleFunc("GET /debug/pprof/mutex", contended("mutex", func(rate int) { runtime.SetMutexProfileFraction(rate) }))
 		mux.HandleFunc("GET /debug/pprof/block", contended("block", runtime.SetBlockProfileRate))
 	}
-	capped := newCappedListener(ln, adminConns)
-	return &admin{capped, &http.Server{
+	a := &admin{ln: ln, conns: connCap{most: adminConns}}
+	a.conns.change.L = &a.conns.mu
+	a.server = &http.Server{
 		Handler:           mux,
-		ConnState:         capped.track,
+		ConnState:         a.conns.track,
 		ReadHeaderTimeout: adminHeader,
 		ReadTimeout:       adminHeader,
 		WriteTimeout:      adminWrite,
 		IdleTimeout:       adminIdle,
 		MaxHeaderBytes:    adminMaxHead,
 		ErrorLog:          model.DebugLog(s.cfg.Log),
-	}}, nil
+	}
+	return a, nil
 }
 
 // contended serves the mutex or the block profile. With ?rate= and ?seconds= the runtime
@@ -131,81 +134,42 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ready")
 }
 
-// A cappedListener limits the number of open connections of an [http.Server]. The server's
-// ConnState must be track. At the cap a new connection takes the place of the connection that
-// has been without a request the longest. So a client that does not finish a head, or stays
-// idle, does not keep others out. While every connection has a request, Accept waits.
-type cappedListener struct {
-	net.Listener
+// A connCap limits the number of open connections of an [http.Server]. The server's ConnState must
+// be track. At the cap a new connection takes the place of the connection that has been without
+// a request the longest. So a client that does not finish a head, or stays idle, does not keep
+// others out. While every connection has a request, new ones wait.
+type connCap struct {
 	most int
 
 	mu      sync.Mutex
-	change  sync.Cond // signalled when a connection changes state or the listener closes
-	open    map[net.Conn]struct{}
+	change  sync.Cond // signalled when a connection changes state
+	open    int
 	waiting []net.Conn // open connections without a request, the longest waiting first
-	closed  bool
 }
 
-func newCappedListener(ln net.Listener, most int) *cappedListener {
-	l := &cappedListener{Listener: ln, most: most, open: map[net.Conn]struct{}{}}
-	l.change.L = &l.mu
-	return l
-}
-
-// Accept implements net.Listener.
-func (l *cappedListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	// The new connection is here already, so an old one is closed only when its place is needed.
-	for len(l.open) >= l.most && !l.closed {
-		if len(l.waiting) == 0 {
-			l.change.Wait()
-			continue
-		}
-		// Its state changes to closed later, on another goroutine; track then finds that it has no
-		// place any more.
-		oldest := l.waiting[0]
-		l.waiting = l.waiting[1:]
-		delete(l.open, oldest)
-		oldest.Close()
-	}
-	if l.closed {
-		c.Close()
-		return nil, net.ErrClosed
-	}
-	l.open[c] = struct{}{}
-	// A new connection has no request yet.
-	l.waiting = append(l.waiting, c)
-	return c, nil
-}
-
-func (l *cappedListener) track(c net.Conn, state http.ConnState) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, ok := l.open[c]; !ok {
-		return // it was closed to make room
-	}
-	l.waiting = slices.DeleteFunc(l.waiting, func(w net.Conn) bool { return w == c })
+// track notes a connection's state. For a new one it waits for a place; the server accepts the
+// next one when it returns.
+func (c *connCap) track(nc net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting = slices.DeleteFunc(c.waiting, func(w net.Conn) bool { return w == nc })
 	switch state {
-	case http.StateNew, http.StateIdle: // an active connection has sent a whole head
-		l.waiting = append(l.waiting, c)
+	case http.StateNew:
+		for c.open == c.most {
+			if len(c.waiting) > 0 {
+				c.waiting[0].Close() // its server then calls track with StateClosed
+				c.waiting = c.waiting[1:]
+			}
+			c.change.Wait()
+		}
+		c.open++
+		c.waiting = append(c.waiting, nc) // it has no request yet
+	case http.StateIdle:
+		c.waiting = append(c.waiting, nc)
 	case http.StateClosed, http.StateHijacked:
-		delete(l.open, c)
+		c.open--
 	}
-	l.change.Signal()
-}
-
-// Close implements net.Listener.
-func (l *cappedListener) Close() error {
-	l.mu.Lock()
-	l.closed = true
-	l.change.Broadcast()
-	l.mu.Unlock()
-	return l.Listener.Close()
+	c.change.Signal()
 }
 
 // A history has at most 600 readings of 48 bytes.
