@@ -80,9 +80,9 @@ type Config struct {
 	PlantCPU          float64 `flag:"plant-cpu"`
 	Plant             Fault
 	Version, Revision string // version and commit of the program, for people
-	// Spawn makes the command that starts a process of a prefork server: this program
-	// with this configuration, and the given flags last.
-	Spawn func(flags ...string) *exec.Cmd
+	// Spawn makes the command, by exec.CommandContext, that starts a process of a prefork server:
+	// this program with this configuration, and the given flags last.
+	Spawn func(ctx context.Context, flags ...string) *exec.Cmd
 	// Child is set in a process of a prefork server, and nil otherwise.
 	Child *Child
 }
