@@ -80,14 +80,13 @@ func (c *Conn) receive(p []byte) (n int, err error) {
 	if c.stamps == nil {
 		return c.TCPConn.Read(p)
 	}
-	var at readTimes
 	if k := c.stamps.kernel; k != nil {
-		n, at, err = k.read(c.TCPConn, p)
+		n, err = k.read(c.TCPConn, p)
 	} else {
 		n, err = c.TCPConn.Read(p)
 	}
 	if n > 0 {
-		c.stamps.noteRead(at)
+		c.stamps.noteRead()
 	}
 	return n, err
 }

@@ -181,11 +181,11 @@ func (c *loopConn) Read(p []byte) (int, error) {
 			continue
 		}
 		c.reads++
-		n, at, err := c.receive(p)
+		n, err := c.receive(p)
 		switch {
 		case n > 0:
 			if c.stamps != nil {
-				c.stamps.noteRead(at)
+				c.stamps.noteRead()
 			}
 			c.readable = n == len(p) || c.hungUp // after hungUp epoll reports nothing more
 			c.read.Add(uint64(n))
@@ -269,15 +269,12 @@ func (c *loopConn) waitWritable() error {
 	return nil
 }
 
-// receive reads into p. With the kernel's stamps it also returns the times of the read.
-func (c *loopConn) receive(p []byte) (n int, at readTimes, err error) {
+// receive reads into p, with the kernel's stamp if those are used.
+func (c *loopConn) receive(p []byte) (n int, err error) {
 	if c.stamps == nil || c.stamps.kernel == nil {
-		n, err = c.transfer(unix.SYS_READ, unsafe.Pointer(unsafe.SliceData(p)), uintptr(len(p)))
-		return n, readTimes{}, err
+		return c.transfer(unix.SYS_READ, unsafe.Pointer(unsafe.SliceData(p)), uintptr(len(p)))
 	}
-	k := c.stamps.kernel
-	n, err = c.transfer(unix.SYS_RECVMSG, k.message(p), 0)
-	return n, k.times(n), err
+	return c.transfer(unix.SYS_RECVMSG, c.stamps.kernel.message(p), 0)
 }
 
 // transfer reads or writes the socket while it is open. The lock is contended only in a drain
