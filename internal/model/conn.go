@@ -49,6 +49,7 @@ type entry struct {
 	stamps   *stamps      // nil: nothing is stamped
 	answers  int          // answers so far, counted where they are limited, by the goroutine that serves it
 	hangUp   atomic.Bool  // close it, unannounced, once all bytes read are answered
+	begun    bool         // fasthttp has begun the first request since it was given the connection
 }
 
 // ledgerEntry makes every type that embeds an entry an openConn.

@@ -59,6 +59,19 @@ func track(nc net.Conn, state fasthttp.ConnState) {
 	}
 }
 
+// track notes which bytes have been answered, for a connection that fasthttp is given more than once.
+func (e *entry) track(state fasthttp.ConnState) {
+	switch state {
+	case fasthttp.StateActive:
+		if e.begun { // fasthttp reports the first request before its first byte
+			e.beginRequest()
+		}
+		e.begun = true
+	case fasthttp.StateIdle:
+		e.markAnswered()
+	}
+}
+
 // noLength is fasthttp's ContentLength when the request announces no body.
 const noLength = -2
 

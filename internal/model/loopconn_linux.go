@@ -10,7 +10,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/workload"
@@ -38,7 +37,6 @@ type loopConn struct {
 	hungUp       bool               // the client has closed its side: a short read may be followed by the end of the stream
 	watchesWrite bool               // epoll watches for writing as well
 	expired      bool               // its wait passed the deadline
-	begun        bool               // fasthttp has begun the first request of this coroutine
 	parked       bool               // Close leaves the socket open, because no request is in flight
 	computed     bool               // the worker has computed its request
 	reads        int                // reads since it last waited
@@ -440,21 +438,6 @@ func (c httpConn) Close() error {
 		return net.ErrClosed
 	}
 	return nil
-}
-
-// trackLoop notes which bytes of a loop's connection have been answered.
-func trackLoop(nc net.Conn, state fasthttp.ConnState) {
-	c := nc.(httpConn).loopConn
-	switch state {
-	case fasthttp.StateActive:
-		if c.begun { // fasthttp reports the first request before its first byte
-			c.beginRequest()
-		}
-		c.begun = true
-	case fasthttp.StateIdle:
-		c.markAnswered()
-		c.readBy, c.writeBy = 0, 0
-	}
 }
 
 // A wheel holds the deadlines of a loop's connections: a ring of lists, one for each tick. A
