@@ -3,8 +3,6 @@ package dispatch
 import (
 	"sync"
 	"time"
-
-	"github.com/gammazero/deque"
 )
 
 // adaptive is one bounded deque under a lock. Usually it is first come first served. When a
@@ -18,18 +16,16 @@ type adaptive[T any] struct {
 	age codel // its lock is not needed: mu is held
 
 	mu     sync.Mutex
-	jobs   deque.Deque[queued[T]] // oldest first; never above Depth
-	some   sync.Cond              // signalled when there is a job, or when closed
-	room   sync.Cond              // signalled when there is a place
+	jobs   deque[T]
+	some   sync.Cond // signalled when there is a job, or when closed
+	room   sync.Cond // signalled when there is a place
 	closed bool
 }
 
 // newAdaptive allocates the whole deque, so that queueing a job allocates nothing. o.Depth is 1 or
 // more.
 func newAdaptive[T any](o Options[T]) *adaptive[T] {
-	a := &adaptive[T]{base: newBase(o)}
-	a.jobs.SetBaseCap(o.Depth) // it does not shrink below
-	a.jobs.Grow(o.Depth)
+	a := &adaptive[T]{base: newBase(o), jobs: deque[T]{slots: make([]queued[T], o.Depth)}}
 	a.timed = true
 	a.base.law = nil // take applies the CoDel law to the queue, so base.do must not apply it to the job
 	a.age = codel{target: o.Target, interval: o.Interval}
@@ -66,11 +62,11 @@ func (a *adaptive[T]) Put(job T) {
 func (a *adaptive[T]) expired(now time.Duration) (j queued[T], ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.jobs.Len() == 0 || !a.age.tooOld(now-a.jobs.Front().at) {
+	if a.jobs.n == 0 || !a.age.tooOld(now-a.jobs.oldest().at) {
 		return j, false
 	}
 	a.room.Signal()
-	return a.jobs.PopFront(), true
+	return a.jobs.popOldest(), true
 }
 
 // take waits for the next job to run or, if stale is true, to refuse. ok is false when the
@@ -78,7 +74,7 @@ func (a *adaptive[T]) expired(now time.Duration) (j queued[T], ok bool) {
 func (a *adaptive[T]) take() (j queued[T], stale, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for a.jobs.Len() == 0 {
+	for a.jobs.n == 0 {
 		if a.closed {
 			return j, false, false
 		}
@@ -88,12 +84,12 @@ func (a *adaptive[T]) take() (j queued[T], stale, ok bool) {
 	// Whichever job is next, the oldest job's wait is the measure of the queue.
 	now := a.clock()
 	switch {
-	case a.age.turn(now, now-a.jobs.Front().at):
-		return a.jobs.PopFront(), true, true
+	case a.age.turn(now, now-a.jobs.oldest().at):
+		return a.jobs.popOldest(), true, true
 	case a.age.standing:
-		return a.jobs.PopBack(), false, true
+		return a.jobs.popNewest(), false, true
 	}
-	return a.jobs.PopFront(), false, true
+	return a.jobs.popOldest(), false, true
 }
 
 // offer, wait and poll make adaptive a [place]. poll takes the oldest job, also in a standing
@@ -105,13 +101,13 @@ func (a *adaptive[T]) wait(j queued[T])       { a.add(j, true) }
 func (a *adaptive[T]) add(j queued[T], wait bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for a.jobs.Len() == a.Options.Depth {
+	for a.jobs.n == len(a.jobs.slots) {
 		if !wait {
 			return false
 		}
 		a.room.Wait()
 	}
-	a.jobs.PushBack(j)
+	a.jobs.push(j)
 	a.some.Signal()
 	return true
 }
@@ -119,10 +115,10 @@ func (a *adaptive[T]) add(j queued[T], wait bool) bool {
 func (a *adaptive[T]) poll() (j queued[T], ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.jobs.Len() == 0 {
+	if a.jobs.n == 0 {
 		return j, false
 	}
-	return a.jobs.PopFront(), true
+	return a.jobs.popOldest(), true
 }
 
 // Close wakes all workers. They run the jobs that are left, because take reports closed only for an
@@ -138,10 +134,46 @@ func (a *adaptive[T]) Close() {
 func (a *adaptive[T]) Depth() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.jobs.Len()
+	return a.jobs.n
 }
 
-func (a *adaptive[T]) Capacity() int { return a.Options.Depth }
+func (a *adaptive[T]) Capacity() int { return len(a.jobs.slots) }
+
+// A deque is a bounded queue that can be taken from at both ends: a ring of n jobs from slot first on,
+// oldest first. The caller checks that there is room for a push and a job for a pop.
+type deque[T any] struct {
+	slots []queued[T]
+	first int // the oldest job's slot
+	n     int
+}
+
+// push adds the newest job. oldest returns the slot of the oldest one and does not remove it.
+func (d *deque[T]) oldest() *queued[T]   { return &d.slots[d.first] }
+func (d *deque[T]) push(j queued[T])     { d.n++; *d.slot(d.n - 1) = j }
+func (d *deque[T]) popNewest() queued[T] { d.n--; return d.clear(d.slot(d.n)) }
+
+func (d *deque[T]) popOldest() queued[T] {
+	j := d.clear(d.oldest())
+	d.n--
+	if d.first++; d.first == len(d.slots) {
+		d.first = 0
+	}
+	return j
+}
+
+// slot returns the slot of job i, counted from 0 for the oldest.
+func (d *deque[T]) slot(i int) *queued[T] {
+	if i += d.first; i >= len(d.slots) {
+		i -= len(d.slots)
+	}
+	return &d.slots[i]
+}
+
+// clear empties a slot and returns its job, so that the slot keeps no reference to it.
+func (d *deque[T]) clear(slot *queued[T]) (j queued[T]) {
+	j, *slot = *slot, j
+	return j
+}
 
 // The defaults of the CoDel law, from "Fail at Scale" (see codel).
 const (
