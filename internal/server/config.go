@@ -184,7 +184,7 @@ func (c *Config) checkFlags(m model.Mode) error {
 // checkValue checks the word or the number in the field of flag f. none points to the value of a
 // flag that is not given.
 func checkValue(f mode.Flag, field, none any) error {
-	v := reflect.ValueOf(field).Elem()
+	v := reflect.Indirect(reflect.ValueOf(field)) // nil for a flag of the command alone
 	switch {
 	case reflect.DeepEqual(field, none):
 		if f.Initial != nil {
