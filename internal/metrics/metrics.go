@@ -54,13 +54,12 @@ type Options struct {
 // allocates nothing and takes no lock. Call each method that registers metrics at most once: two
 // series of one name fail every scrape.
 type Metrics struct {
-	registry  *prometheus.Registry
-	register  prometheus.Registerer // the registry, or a wrapper that adds the label process
-	gatherer  prometheus.Gatherer   // source of a scrape: the registry, and the snapshots of other processes
-	labels    prometheus.Labels
-	described sync.Map // the *prometheus.Desc of each series that a reading has told, by name
-	answered  answers
-	duration  [workload.NumRoutes]prometheus.Observer
+	registry *prometheus.Registry
+	register prometheus.Registerer // the registry, or a wrapper that adds the label process
+	gatherer prometheus.Gatherer   // source of a scrape: the registry, and the snapshots of other processes
+	labels   prometheus.Labels
+	answered answers
+	duration [workload.NumRoutes]prometheus.Observer
 }
 
 // buckets are the upper limits of histogram buckets in seconds, from 50 µs to 10 s, six per
@@ -113,7 +112,7 @@ func New(o Options) *Metrics {
 	}
 	// These are properties of the whole server, so a process of a fleet leaves them to its parent.
 	if o.Process == "" {
-		m.watchMachine()
+		m.read(machine)
 		// By Prometheus' convention a name that ends in _info has facts as labels.
 		m.read(func(s scrape) {
 			a := o.Axes
@@ -134,7 +133,7 @@ func New(o Options) *Metrics {
 				collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/(sync/mutex/wait|cpu/classes)/.*`)},
 			)),
 	)
-	m.watchSwitches()
+	m.read(switches)
 	return m
 }
 

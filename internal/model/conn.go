@@ -212,13 +212,8 @@ const (
 	Evicted                    // it had waited longest in a full queue
 	Stale                      // it had waited too long in the queue
 	DrainTimeout               // a drain cut it with a request in flight
-	numReasons
+	NumReasons                 // the number of reasons, not a reason
 )
-
-// Reasons returns every reason, in the order of [Counts.Rejected].
-func Reasons() []Reason {
-	return []Reason{QueueFull, ShedBusy, ProcessDied, Unanswered, Evicted, Stale, DrainTimeout}
-}
 
 // String returns the value of the label reason.
 func (r Reason) String() string {
@@ -235,8 +230,8 @@ func (r Reason) String() string {
 type Counts struct {
 	Accepted uint64             // connections the kernel handed over
 	Done     uint64             // served and closed
-	Rejected [numReasons]uint64 // answered with a refusal and closed, by reason
-	Dropped  [numReasons]uint64 // closed without an answer, by reason
+	Rejected [NumReasons]uint64 // answered with a refusal and closed, by reason
+	Dropped  [NumReasons]uint64 // closed without an answer, by reason
 	Open     uint64             // accepted and not yet closed, counted independently
 	// GaveUp is the part of Done that the client had closed, or closed for sending, by the
 	// time that a worker took it.

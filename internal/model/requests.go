@@ -42,7 +42,7 @@ type requests struct {
 type tally struct {
 	started, aborted, panics atomic.Uint64
 	gaveUp                   atomic.Uint64
-	shed                     [numReasons]atomic.Uint64
+	shed                     [NumReasons]atomic.Uint64
 	refused                  [len(refusalCodes) + 1]atomic.Uint64 // by refusalCodes; the last element counts any other code
 }
 
@@ -86,7 +86,7 @@ func newRequests(cfg Config) *requests {
 type RequestCounts struct {
 	Started, Aborted, Panics uint64
 	GaveUp                   uint64                        // requests run although the client had gone when the wait for a worker ended
-	Shed                     [numReasons]uint64            // by reason, in the order of [Reasons]
+	Shed                     [NumReasons]uint64            // by reason
 	Refused                  [len(refusalCodes) + 1]uint64 // by status, in the order of [RefusalCodes]
 }
 
