@@ -253,9 +253,7 @@ func (s *Server) connections(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := json.NewEncoder(w)
 	for _, r := range s.history.all() { // a copy, so a slow client holds no lock
-		if out.Encode(r) != nil {
-			return
-		}
+		_ = out.Encode(r) // fails when the client has gone
 	}
 }
 
@@ -285,64 +283,47 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nothing is stamped; start the server with --stamps basic or full", http.StatusNotFound)
 		return
 	}
-	switch r.FormValue("format") {
-	case "":
-	case "binary":
-		s.dump(w, r)
-		return
-	default:
+	n, whole := shownRequests, r.FormValue("format") == "binary"
+	if whole {
+		n = timeline.MaxRing
+		select { // further callers wait for a place
+		case s.dumps <- struct{}{}:
+			defer func() { <-s.dumps }()
+		case <-r.Context().Done():
+			return
+		}
+	} else if r.FormValue("format") != "" {
 		http.Error(w, "format is binary, or left out for a line of JSON for each request", http.StatusBadRequest)
 		return
-	}
-	n := shownRequests
-	if asked := r.FormValue("n"); asked != "" {
+	} else if asked := r.FormValue("n"); asked != "" {
 		var err error
 		if n, err = strconv.Atoi(asked); err != nil || n < 1 || n > mostShownRequests {
 			http.Error(w, fmt.Sprintf("n is the number of requests to show, 1 to %d; format=binary has them all", mostShownRequests), http.StatusBadRequest)
 			return
 		}
 	}
-	// A fleet gives n of each process, in the order of the processes; the newest n of all are wanted.
-	stamps, _, err := s.stamped(n)
-	slices.SortStableFunc(stamps, func(a, b timeline.Server) int { return cmp.Compare(a.Read, b.Read) })
-	writeWithin(w, adminWrite)
+	stamps, lost, err := s.stamped(n)
+	// The client's time to read begins after the stamps are collected, and grows with their number.
+	limit := adminWrite + time.Duration(len(stamps))*time.Second/dumpRate
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // fails only for a test's writer
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	if whole {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		// The reader must know that requests are missing, or it would take the rest for all of them.
+		w.Header().Set(timeline.LostHeader, strconv.FormatUint(lost, 10))
+		_ = timeline.Write(w, stamps) // fails when the client has gone
+		return
+	}
+	// A fleet gives n of each process, in the order of the processes; the newest n of all are wanted.
+	slices.SortStableFunc(stamps, func(a, b timeline.Server) int { return cmp.Compare(a.Read, b.Read) })
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := json.NewEncoder(w)
 	for _, st := range stamps[max(0, len(stamps)-n):] {
-		if out.Encode(shown(st)) != nil {
-			return
-		}
+		_ = out.Encode(shown(st)) // fails when the client has gone
 	}
-}
-
-// writeWithin limits the time from now in which the client must read its answer.
-func writeWithin(w http.ResponseWriter, limit time.Duration) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // fails only for a test's writer
-}
-
-// dump answers with the whole timeline. Further callers wait for a place.
-func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
-	select {
-	case s.dumps <- struct{}{}:
-		defer func() { <-s.dumps }()
-	case <-r.Context().Done():
-		return
-	}
-	stamps, lost, err := s.stamped(timeline.MaxRing)
-	// The limit begins after the stamps are collected, and grows with their number.
-	writeWithin(w, adminWrite+time.Duration(len(stamps))*time.Second/dumpRate)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	// The reader must know that requests are missing, or it would take the rest for all of them.
-	w.Header().Set(timeline.LostHeader, strconv.FormatUint(lost, 10))
-	_ = timeline.Write(w, stamps) // fails when the client has gone
 }
 
 // A shownRequest shows one request's stamps to people. Read is the time at which its first byte
