@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -70,7 +71,7 @@ A second signal exits at once.`,
 			f.Version, f.Revision = program()
 			// A prefork server starts its processes by this. Each gets its index as a flag, and
 			// logs it.
-			f.Spawn = func(more ...string) *exec.Cmd { return respawn(cmd, more) }
+			f.Spawn = func(ctx context.Context, more ...string) *exec.Cmd { return respawn(ctx, cmd, more) }
 			// A process of a prefork server, which talks with its parent over ChildFD.
 			if f.child >= 0 {
 				var err error
@@ -138,11 +139,13 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 
 // respawn is the command of this program with cmd's flags, wherever they came from, and then more.
 // A later flag wins over an earlier one. Err makes the start fail if this program has no path.
-func respawn(cmd *cobra.Command, more []string) *exec.Cmd {
+func respawn(ctx context.Context, cmd *cobra.Command, more []string) *exec.Cmd {
 	args := invocation(cmd, configFlag) // the flags in the file are here
 	args[0] = os.Args[0]                // the name it was started by
 	exe, err := os.Executable()
-	return &exec.Cmd{Path: exe, Args: append(args, more...), Env: process.ServerEnv(), Stderr: cmd.ErrOrStderr(), Err: err}
+	again := exec.CommandContext(ctx, exe)
+	again.Args, again.Env, again.Stderr, again.Err = append(args, more...), process.ServerEnv(), cmd.ErrOrStderr(), err
+	return again
 }
 
 // plant makes the fault that --plant names. Only the tests' binary has it: a program that people

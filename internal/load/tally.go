@@ -95,10 +95,6 @@ func (e *entry) request(d arrivals.Demand) record.Request {
 
 // A tally counts the requests of one client of a closed loop. Times are nanoseconds from the
 // loop's start.
-//
-// tallied makes three passes over the log. The first finds the requests that ended. The second counts
-// them by client in the order in which they ended, since sessions and waits follow from that order.
-// The third makes the lists of requests, in the order of sending.
 type tally struct {
 	asked   bool   // it sent a request
 	active  bool   // one of its requests ended in the measured time, or was cut off
@@ -111,10 +107,18 @@ type tally struct {
 	session               Session // the present one; Began is -1 before its first request
 }
 
-// wait notes that a request was sent at time sent and has no reply yet.
-func (t *tally) wait(sent int64) {
-	if !t.waiting {
-		t.waiting, t.since = true, sent
+// add counts the client's next request: in replied, if it was answered, and in waiting, if not.
+func (t *tally) add(e *entry, answered bool) {
+	if !t.asked {
+		t.asked, t.firstSent, t.session = true, e.sent, Session{Client: int(e.conn), Began: -1}
+	}
+	if answered {
+		if !t.replied {
+			t.replied, t.firstReply = true, e.done-t.firstSent
+		}
+		t.waiting = false
+	} else if !t.waiting { // without a reply it waits from the time of sending
+		t.waiting, t.since = true, e.sent
 	}
 }
 
@@ -141,35 +145,25 @@ func (t *tally) addToSession(r record.Request, size int, gone bool) (ended Sessi
 	return ended, true
 }
 
-// tallied builds the result of a closed loop that ran for took, from its log.
+// tallied builds the result of a closed loop that ran for took, from its log. The requests of a
+// client end in the order in which it sent them, so one pass over the log sees each client's
+// sessions and waits in their order.
 func tallied(log *requestLog, a *script, o *Options, took time.Duration) (res ClosedResult) {
 	from, to := int64(o.Warmup), int64(o.Warmup+o.Duration)
 	// A loop that was stopped early has measured for a shorter time.
 	res.Elapsed = max(0, min(took, o.Warmup+o.Duration)-o.Warmup)
 	clients := make([]tally, o.Connections)
-	ended := make([]int32, 0, log.n)
 	for i := range log.n {
 		e := log.at(i)
-		if t := &clients[e.conn]; !t.asked {
-			t.asked, t.firstSent, t.session = true, e.sent, Session{Client: int(e.conn), Began: -1}
+		t, ended := &clients[e.conn], e.done > 0 && e.done < to
+		answered := ended && e.outcome == record.Answered
+		t.add(e, answered)
+		if !ended { // in flight when the measured time ended
+			t.active = true
+			res.cutOff(e.sent, from, to)
+			continue
 		}
-		if e.done > 0 && e.done < to {
-			ended = append(ended, int32(i))
-		}
-	}
-	slices.SortStableFunc(ended, func(i, j int32) int { return cmp.Compare(log.at(int(i)).done, log.at(int(j)).done) })
-	for _, i := range ended {
-		e := log.at(int(i))
-		t, r, measured := &clients[e.conn], e.request(a.recordedDemand(int(i))), e.done >= from
-		if r.Outcome == record.Answered {
-			if !t.replied {
-				t.firstReply = r.Done - t.firstSent
-			}
-			t.replied, t.waiting = true, false
-		} else {
-			// A request without a reply leaves the client waiting from the time of its sending.
-			t.wait(r.Sent)
-		}
+		r, measured := e.request(a.recordedDemand(i)), e.done >= from
 		// Sessions that began in the warm-up count if they ended in the measured time.
 		if s, over := t.addToSession(r, o.Session, e.ends); over && measured {
 			res.Sessions = append(res.Sessions, s)
@@ -183,23 +177,12 @@ func tallied(log *requestLog, a *script, o *Options, took time.Duration) (res Cl
 		} else {
 			res.Failed++
 		}
-		if r.Outcome == record.Answered {
+		if answered {
 			t.replies++
 		}
+		res.Requests, res.Stamps, res.Seqs = append(res.Requests, r), append(res.Stamps, e.stamps()), append(res.Seqs, uint64(i))
 	}
-	for i := range log.n {
-		switch e := log.at(i); {
-		// In flight when the measured time ended.
-		case e.done == 0 || e.done >= to:
-			clients[e.conn].active = true
-			clients[e.conn].wait(e.sent)
-			res.cutOff(e.sent, from, to)
-		case e.done >= from:
-			res.Requests = append(res.Requests, e.request(a.recordedDemand(i)))
-			res.Stamps = append(res.Stamps, e.stamps())
-			res.Seqs = append(res.Seqs, uint64(i))
-		}
-	}
+	slices.SortStableFunc(res.Sessions, func(a, b Session) int { return cmp.Compare(a.Ended, b.Ended) })
 	res.connections(clients, from, o.Pipeline)
 	return res
 }

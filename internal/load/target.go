@@ -17,6 +17,7 @@ import (
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
+	"golang.org/x/net/http/httpguts"
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
@@ -163,13 +164,13 @@ func (t Target) template(keepAlive bool) (tp template, err error) {
 		return tp, fmt.Errorf("no host in %q; give an absolute URL", t.URL)
 	case u.User != nil:
 		return tp, errors.New("credentials in the URL; send an Authorization header instead")
-	case t.Method == http.MethodConnect || strings.ContainsFunc(t.Method, notToken) || t.Method == "":
+	case t.Method == http.MethodConnect || !httpguts.ValidHeaderFieldName(t.Method): // a method is a token, too
 		return tp, fmt.Errorf("method %q cannot be sent", t.Method)
 	}
 	host := u.Host
 	var fields []byte
 	for _, name := range slices.Sorted(maps.Keys(t.Header)) {
-		if name == "" || strings.ContainsFunc(name, notToken) {
+		if !httpguts.ValidHeaderFieldName(name) {
 			return tp, fmt.Errorf("header name %q is not a token", name)
 		}
 		switch http.CanonicalHeaderKey(name) {
@@ -221,11 +222,6 @@ func (t Target) template(keepAlive bool) (tp template, err error) {
 	tp.head = append(tp.head, "X-Vegeta-Seq: "...)
 	tp.Target, tp.addr = t, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	return tp, nil
-}
-
-// notToken reports whether RFC 9110, section 5.6.2, forbids r in a token.
-func notToken(r rune) bool {
-	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }
 
 // request appends request number seq to b.

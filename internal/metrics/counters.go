@@ -21,15 +21,15 @@ import (
 // A scrape takes the values of series that are counted outside this package: in a model's ledger, in a
 // queue, in the kernel.
 type scrape struct {
-	metrics *Metrics
-	ch      chan<- prometheus.Metric
+	labels prometheus.Labels // constant ones
+	ch     chan<- prometheus.Metric
 }
 
 // read adds series. tell is called once for each scrape, so all its series come from the same moment,
 // and an identity between them holds in every scrape. It may leave series out, for example if the
 // kernel does not report them.
 func (m *Metrics) read(tell func(scrape)) {
-	m.register.MustRegister(prometheus.CollectorFunc(func(ch chan<- prometheus.Metric) { tell(scrape{m, ch}) }))
+	m.register.MustRegister(prometheus.CollectorFunc(func(ch chan<- prometheus.Metric) { tell(scrape{m.labels, ch}) }))
 }
 
 // counter and gauge tell the value of a series. They add the prefix schedlab_ and the constant labels.
@@ -44,11 +44,7 @@ func (s scrape) gauge(name, help string, value float64, labels ...string) {
 
 func (s scrape) tell(kind prometheus.ValueType, name, help string, value float64, labels []string) {
 	names, values := labels[:len(labels)/2], labels[len(labels)/2:]
-	desc, ok := s.metrics.described.Load(name)
-	if !ok { // the first scrape
-		desc, _ = s.metrics.described.LoadOrStore(name, prometheus.NewDesc("schedlab_"+name, help, names, s.metrics.labels))
-	}
-	s.ch <- prometheus.MustNewConstMetric(desc.(*prometheus.Desc), kind, value, values...)
+	s.ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("schedlab_"+name, help, names, s.labels), kind, value, values...)
 }
 
 // WatchConnections adds the connection counters and a model's request counters. counts must read
@@ -60,7 +56,7 @@ func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() m
 		s.counter("connections_accepted_total", "Connections accepted from the kernel, whether or not a worker has taken them yet.", float64(n.Accepted))
 		s.counter("connections_done_total", "Connections closed after service, or by a client that was still waiting (gave_up). A kept connection counts once, whatever the number of its requests.", float64(n.Done))
 		s.counter("connections_gave_up_total", "Connections whose client had closed them, or their sending side, when a worker took them, after 10 ms in the queue or more; counted as done, too. Only where connections wait for a worker, as in pool; elsewhere see requests_gave_up_total.", float64(n.GaveUp))
-		for _, r := range model.Reasons() {
+		for r := range model.NumReasons {
 			s.counter("connections_rejected_total", "Connections answered with a refusal and closed.", float64(n.Rejected[r]), "reason", r.String())
 			s.counter("connections_dropped_total", "Connections closed without an answer; drain_timeout: with a request under way, or sent and not read.", float64(n.Dropped[r]), "reason", r.String())
 		}
@@ -72,7 +68,7 @@ func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() m
 		s.counter("requests_aborted_total", "Requests whose connection was cut before they were answered.", float64(n.Aborted))
 		s.counter("requests_gave_up_total", "Requests whose client had closed the connection, or its sending side, when a worker took them, after 10 ms in the queue or more; they were run all the same. Only where requests wait for a worker, as in pool-request; elsewhere, as in pool, 0: see connections_gave_up_total.", float64(n.GaveUp))
 		s.counter("handler_panics_total", "Handler panics, each answered with a 500.", float64(n.Panics))
-		for _, r := range model.Reasons() {
+		for r := range model.NumReasons {
 			s.counter("sheds_total", "Requests on live connections that were not run: answered with a refusal or, dropped, not at all.", float64(n.Shed[r]), "reason", r.String())
 		}
 		for i, status := range model.RefusalCodes() {
@@ -147,33 +143,29 @@ func (m *Metrics) WatchProcesses(read func() (serving int, restarts uint64)) {
 	})
 }
 
-// watchMachine adds the times in which the server could not run through no fault of its own.
-func (m *Metrics) watchMachine() {
+// machine tells the times in which the server could not run through no fault of its own.
+func machine(s scrape) {
 	read := func(name string) string {
 		text, _ := os.ReadFile("/" + name) // no file, no figure
 		return string(text)
 	}
-	m.read(func(s scrape) {
-		s.counter("cpu_throttled_seconds_total", "Time for which a CPU limit (cgroup) stopped the server, summed over CPUs; 0 also where the kernel does not tell it.",
-			cgroup.Throttled(read).Seconds())
-		if fs, err := procfs.NewDefaultFS(); err == nil {
-			if stat, err := fs.Stat(); err == nil {
-				s.counter("host_steal_seconds_total", "CPU time that the hypervisor gave to others since the machine started, summed over CPUs.", stat.CPUTotal.Steal)
-			}
+	s.counter("cpu_throttled_seconds_total", "Time for which a CPU limit (cgroup) stopped the server, summed over CPUs; 0 also where the kernel does not tell it.",
+		cgroup.Throttled(read).Seconds())
+	if fs, err := procfs.NewDefaultFS(); err == nil {
+		if stat, err := fs.Stat(); err == nil {
+			s.counter("host_steal_seconds_total", "CPU time that the hypervisor gave to others since the machine started, summed over CPUs.", stat.CPUTotal.Steal)
 		}
-	})
+	}
 }
 
-// watchSwitches adds the process's context switches (getrusage(2)).
-func (m *Metrics) watchSwitches() {
+// switches tells the process's context switches (getrusage(2)).
+func switches(s scrape) {
 	const name, help = "context_switches_total", "Times a thread of the process gave its CPU up (voluntary) or lost it (involuntary)."
-	m.read(func(s scrape) {
-		var use unix.Rusage
-		if unix.Getrusage(unix.RUSAGE_SELF, &use) == nil {
-			s.counter(name, help, float64(use.Nvcsw), "kind", "voluntary")
-			s.counter(name, help, float64(use.Nivcsw), "kind", "involuntary")
-		}
-	})
+	var use unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &use) == nil {
+		s.counter(name, help, float64(use.Nvcsw), "kind", "voluntary")
+		s.counter(name, help, float64(use.Nivcsw), "kind", "involuntary")
+	}
 }
 
 // WatchOverflows adds the number of overflows of accept queues since this call. The kernel

@@ -54,13 +54,12 @@ type Options struct {
 // allocates nothing and takes no lock. Call each method that registers metrics at most once: two
 // series of one name fail every scrape.
 type Metrics struct {
-	registry  *prometheus.Registry
-	register  prometheus.Registerer // the registry, or a wrapper that adds the label process
-	gatherer  prometheus.Gatherer   // source of a scrape: the registry, and the snapshots of other processes
-	labels    prometheus.Labels
-	described sync.Map // the *prometheus.Desc of each series that a reading has told, by name
-	answered  answers
-	duration  [workload.NumRoutes]prometheus.Observer
+	registry *prometheus.Registry
+	register prometheus.Registerer // the registry, or a wrapper that adds the label process
+	gatherer prometheus.Gatherer   // source of a scrape: the registry, and the snapshots of other processes
+	labels   prometheus.Labels
+	answered answers
+	duration [workload.NumRoutes]prometheus.Observer
 }
 
 // buckets are the upper limits of histogram buckets in seconds, from 50 µs to 10 s, six per
@@ -113,7 +112,7 @@ func New(o Options) *Metrics {
 	}
 	// These are properties of the whole server, so a process of a fleet leaves them to its parent.
 	if o.Process == "" {
-		m.watchMachine()
+		m.read(machine)
 		// By Prometheus' convention a name that ends in _info has facts as labels.
 		m.read(func(s scrape) {
 			a := o.Axes
@@ -134,7 +133,7 @@ func New(o Options) *Metrics {
 				collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/(sync/mutex/wait|cpu/classes)/.*`)},
 			)),
 	)
-	m.watchSwitches()
+	m.read(switches)
 	return m
 }
 
@@ -263,29 +262,20 @@ func (p *page) WriteHeader(status int) { p.status = status }
 // shared returns a function that reads the registry. One reading runs at a time, and all callers
 // that came before it began get its result. So no caller waits for more than two readings.
 func (m *Metrics) shared() func() ([]*dto.MetricFamily, error) {
-	var turn, mu sync.Mutex // turn is held during a reading; mu guards next
-	var next func() ([]*dto.MetricFamily, error)
-	var renew func()
-	renew = func() {
-		// All callers of one next share its result. The first of them runs the function; the others
-		// wait in it.
-		next = sync.OnceValues(func() ([]*dto.MetricFamily, error) {
-			turn.Lock()
-			defer turn.Unlock()
-			mu.Lock()
-			// This is the moment at which the reading begins. A caller that came later must not get
-			// its result, which may be older than the call.
-			renew() // callers from now on get the next reading
-			mu.Unlock()
-			return m.gatherer.Gather()
-		})
-	}
-	renew()
+	var mu sync.Mutex // held during a reading
+	var begun time.Time
+	var families []*dto.MetricFamily
+	var err error
 	return func() ([]*dto.MetricFamily, error) {
+		came := time.Now()
 		mu.Lock()
-		read := next
-		mu.Unlock()
-		return read()
+		defer mu.Unlock()
+		// A reading that began before the call may hold older values than the caller expects.
+		if !begun.After(came) {
+			begun = time.Now()
+			families, err = m.gatherer.Gather()
+		}
+		return families, err
 	}
 }
 

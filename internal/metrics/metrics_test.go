@@ -101,7 +101,7 @@ func TestNamesAndLabels(t *testing.T) {
 		maps.Copy(all, more)
 		return all
 	}
-	reasons := with(map[string]int{"reason": len(model.Reasons())})
+	reasons := with(map[string]int{"reason": int(model.NumReasons)})
 	want := map[string]map[string]int{
 		"schedlab_accept_queue_depth":                  with(map[string]int{"listener": 2}),
 		"schedlab_accept_queue_limit":                  with(map[string]int{"listener": 2}),

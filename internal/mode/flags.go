@@ -9,14 +9,18 @@ type Flag struct {
 	Name, Help string
 	Words      []string // the values that it takes; nil for any of the field's type
 	Default    string   // the default that help shows, where it is not the field's value
-	// Least and Most are the limits of a whole number. Initial returns it for a
-	// number of CPUs (GOMAXPROCS) when it is 0, which means not given; nil: it stays 0.
-	Least, Most int
+	// Least and Most are the limits of a number, in nanoseconds for a duration. Remedy ends the
+	// message about a number outside them. Initial returns a whole number that is not given, for a
+	// number of CPUs (GOMAXPROCS); nil: it stays as it is.
+	Least, Most float64
+	Remedy      string
 	Initial     func(procs int) int
 	Bytes       bool // a number of bytes, with a unit
 	Planned     bool // the planner of an experiment gives it, so an arm may not
 	Hidden      bool // help leaves it out
 }
+
+const minute = 60e9 // nanoseconds
 
 // perProc is the default of one for each CPU that Go may use.
 func perProc(procs int) int { return procs }
@@ -25,7 +29,7 @@ func perProc(procs int) int { return procs }
 var Flags = []Flag{
 	{Name: "workers", Least: 1, Most: 100_000, Initial: func(procs int) int { return 2 * procs },
 		Help: "fixed workers, or places at the gate or the semaphore (default 2 x GOMAXPROCS)"},
-	{Name: "queue-depth", Default: "0", Help: "places in the queue (default 1024, or 2 x workers for pool-request and loop-offload)"},
+	{Name: "queue-depth", Default: "0", Most: 1 << 20, Help: "places in the queue (default 1024, or 2 x workers for pool-request and loop-offload)"},
 	{Name: "overflow", Words: []string{"block", "reject", "drop", "drop-oldest", "codel"}, Help: "what a full queue does: block, reject, drop, which leaves the client without an answer until it gives up or for the idle timeout, drop-oldest, or codel, which also refuses what waited too long (default block for connections, reject for requests)"},
 	{Name: "queue", Words: []string{"rr", "least", "p2c"}, Help: "which worker's queue of pool-perworker: rr, least or p2c (default rr)"},
 	{Name: "steal", Help: "idle workers of pool-perworker take from the others' queues"},
@@ -33,17 +37,18 @@ var Flags = []Flag{
 	{Name: "job", Words: []string{"func", "closure"}, Help: "how a job travels to its worker: func, as a value that one function takes, or closure, as a function made for it (default func)"},
 	{Name: "executor", Words: []string{"own", "ring"}, Help: "queue before the workers of pool-request: own, or a lock-free ring (default own)"},
 	{Name: "locked", Help: "give each worker an operating-system thread of its own"},
-	{Name: "codel-target", Help: "wait that CoDel and pool-adaptive stay near (default 5ms)"},
-	{Name: "codel-interval", Help: "how long waits must stay above --codel-target before some are refused (default 20 x --codel-target, 100ms at least)"},
+	{Name: "codel-target", Most: minute, Help: "wait that CoDel and pool-adaptive stay near (default 5ms)"},
+	{Name: "codel-interval", Most: minute, Help: "how long waits must stay above --codel-target before some are refused (default 20 x --codel-target, 100ms at least)"},
 	{Name: "listeners", Least: 1, Most: 1024, Initial: perProc, Help: "listening sockets, and loops, that share the address (default GOMAXPROCS)"},
 	{Name: "deal", Words: []string{"hash", "random"}, Help: "how the kernel deals connections out among the listeners: hash, of the client's address and port, or random, on Linux (default hash)"},
 	{Name: "batch", Words: []string{"in-order", "newest-first"}, Help: "in which order a loop serves the connections that one poll found ready: in-order, or newest-first, as goroutines on Go's poller are served (default in-order)"},
 	{Name: "processes", Least: 1, Most: 256, Initial: perProc, Help: "processes of prefork (default GOMAXPROCS)"},
 	{Name: "threads", Least: 1, Most: 256, Initial: func(int) int { return 1 }, Help: "GOMAXPROCS of each process of prefork (default 1)"},
-	{Name: "wait", Default: "0s", Help: "longest wait for a turn at the semaphore; 0 refuses at once (default 100ms)"},
-	{Name: "kv-locks", Help: "locks that share the keys of /kv (default 1)"},
-	{Name: "plant-cpu", Hidden: true, // tools/honesty gives it to a challenger
-		Help: "factor on the CPU demand of every /work, to test verdicts with a known difference (docs/evidence/honesty.md)"},
+	{Name: "wait", Default: "0s", Most: minute, Help: "longest wait for a turn at the semaphore; 0 refuses at once (default 100ms)"},
+	{Name: "kv-locks", Least: 1, Most: 256, Help: "locks that share the keys of /kv (default 1)"},
+	{Name: "plant-cpu", Hidden: true, Least: 1, Most: 2, // tools/honesty gives it to a challenger
+		Remedy: "; leave it out: it is there to test verdicts",
+		Help:   "factor on the CPU demand of every /work, to test verdicts with a known difference (docs/evidence/honesty.md)"},
 	{Name: "plant", Hidden: true, Help: "a fault to have: accept=TIME, queue=TIME, lock=TIME, pin or hog=CPU, to test explanations (docs/evidence/explain-pack.md)"},
 	{Name: "max-conns", Help: "connections open at a time; at the cap accepting waits (default 10000 or the descriptor limit less 64, whichever is less)"},
 	{Name: "backlog", Help: "length of the kernel's accept queue (default net.core.somaxconn)"},
@@ -58,12 +63,13 @@ var Flags = []Flag{
 	{Name: "max-body", Bytes: true, Least: 1, Most: 1 << 30, Help: "largest request body, like 1MiB"},
 	{Name: "drain-timeout", Help: "longest a drain takes; the last quarter of it, 1s at most, is left for handlers whose connections were cut"},
 	{Name: "stamps", Words: []string{"off", "basic", "full"}, Help: "stamp where each request's time goes: off, basic, or full, with when the kernel received it"},
-	{Name: "timeline", Help: "requests whose stamps are kept for /debug/timeline"},
+	{Name: "timeline", Least: 1, Most: 1 << 24, Remedy: " requests", Help: "requests whose stamps are kept for /debug/timeline"},
 	{Name: "pprof", Words: []string{"auto", "on", "off"}, Help: "profiles on the admin address: auto (on loopback only), on, off"},
 	{Name: "mode", Planned: true, Help: "scheduling model; see 'schedlab modes'"},
 	{Name: "addr", Planned: true, Help: "address to serve on"},
 	{Name: "admin", Planned: true, Help: "address of metrics, health and profiles, or off"},
-	{Name: "iters", Planned: true, Help: "CPU demand calibration, iterations per microsecond (default measured at the start)"},
+	{Name: "iters", Planned: true, Least: 1, Most: 100_000, Remedy: " per microsecond; leave it out to measure it", // some 700 today
+		Help: "CPU demand calibration, iterations per microsecond (default measured at the start)"},
 	{Name: "log-format", Planned: true, Words: []string{"text", "json"}, Help: "text or json"},
 	{Name: "log-level", Planned: true, Words: []string{"debug", "info", "warn", "error"}, Help: "debug, info, warn or error"},
 	{Name: "child", Planned: true, Hidden: true}, // a prefork server gives it to its processes

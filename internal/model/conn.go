@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"schedlab/internal/timeline"
 )
@@ -49,6 +50,7 @@ type entry struct {
 	stamps   *stamps      // nil: nothing is stamped
 	answers  int          // answers so far, counted where they are limited, by the goroutine that serves it
 	hangUp   atomic.Bool  // close it, unannounced, once all bytes read are answered
+	begun    bool         // fasthttp has begun the first request since it was given the connection
 }
 
 // ledgerEntry makes every type that embeds an entry an openConn.
@@ -80,14 +82,13 @@ func (c *Conn) receive(p []byte) (n int, err error) {
 	if c.stamps == nil {
 		return c.TCPConn.Read(p)
 	}
-	var at readTimes
 	if k := c.stamps.kernel; k != nil {
-		n, at, err = k.read(c.TCPConn, p)
+		n, err = k.read(c.TCPConn, p)
 	} else {
 		n, err = c.TCPConn.Read(p)
 	}
 	if n > 0 {
-		c.stamps.noteRead(at)
+		c.stamps.noteRead()
 	}
 	return n, err
 }
@@ -211,13 +212,8 @@ const (
 	Evicted                    // it had waited longest in a full queue
 	Stale                      // it had waited too long in the queue
 	DrainTimeout               // a drain cut it with a request in flight
-	numReasons
+	NumReasons                 // the number of reasons, not a reason
 )
-
-// Reasons returns every reason, in the order of [Counts.Rejected].
-func Reasons() []Reason {
-	return []Reason{QueueFull, ShedBusy, ProcessDied, Unanswered, Evicted, Stale, DrainTimeout}
-}
 
 // String returns the value of the label reason.
 func (r Reason) String() string {
@@ -234,8 +230,8 @@ func (r Reason) String() string {
 type Counts struct {
 	Accepted uint64             // connections the kernel handed over
 	Done     uint64             // served and closed
-	Rejected [numReasons]uint64 // answered with a refusal and closed, by reason
-	Dropped  [numReasons]uint64 // closed without an answer, by reason
+	Rejected [NumReasons]uint64 // answered with a refusal and closed, by reason
+	Dropped  [NumReasons]uint64 // closed without an answer, by reason
 	Open     uint64             // accepted and not yet closed, counted independently
 	// GaveUp is the part of Done that the client had closed, or closed for sending, by the
 	// time that a worker took it.
@@ -243,16 +239,16 @@ type Counts struct {
 }
 
 // Plus returns the sum of two readings of different servers.
-func (c Counts) Plus(d Counts) Counts {
-	c.Accepted += d.Accepted
-	c.Done += d.Done
-	c.GaveUp += d.GaveUp
-	for i := range c.Rejected {
-		c.Rejected[i] += d.Rejected[i]
-		c.Dropped[i] += d.Dropped[i]
+func (c Counts) Plus(d Counts) Counts { return plus(c, d) }
+
+// plus adds two structs that consist of uint64 alone, field by field.
+func plus[T Counts | RequestCounts](a, b T) T {
+	const size = unsafe.Sizeof(uint64(0))
+	sum := unsafe.Slice((*uint64)(unsafe.Pointer(&a)), unsafe.Sizeof(a)/size)
+	for i, n := range unsafe.Slice((*uint64)(unsafe.Pointer(&b)), len(sum)) {
+		sum[i] += n
 	}
-	c.Open += d.Open
-	return c
+	return a
 }
 
 // Counts returns one consistent reading.

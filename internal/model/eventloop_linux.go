@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/dispatch"
@@ -57,7 +59,12 @@ func (m *loopModel) Serve(l *Listener) error {
 // its connections in a map under a lock, so each loop gets a separate server.
 func (m *loopModel) newEventLoop() *eventLoop {
 	l := &eventLoop{fasthttpEngine: newFasthttpEngine(m.requests), newestFirst: m.cfg.Batch == NewestFirst}
-	l.server.ConnState = trackLoop
+	l.server.ConnState = func(nc net.Conn, state fasthttp.ConnState) {
+		c := nc.(httpConn)
+		if c.track(state); state == fasthttp.StateIdle {
+			c.readBy, c.writeBy = 0, 0
+		}
+	}
 	// A loop sets deadlines itself, and only when it has to wait, because fasthttp reads the
 	// clock for each deadline. fasthttp sets only the deadline for a request's body.
 	l.server.ReadTimeout, l.server.WriteTimeout, l.server.IdleTimeout = 0, 0, 0

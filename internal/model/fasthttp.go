@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/valyala/fasthttp"
+	"golang.org/x/net/http/httpguts"
 
 	"schedlab/internal/workload"
 )
@@ -55,6 +56,19 @@ func newServer(cfg Config) *fasthttp.Server {
 func track(nc net.Conn, state fasthttp.ConnState) {
 	if state == fasthttp.StateIdle {
 		nc.(openConn).ledgerEntry().markAnswered()
+	}
+}
+
+// track notes which bytes have been answered, for a connection that fasthttp is given more than once.
+func (e *entry) track(state fasthttp.ConnState) {
+	switch state {
+	case fasthttp.StateActive:
+		if e.begun { // fasthttp reports the first request before its first byte
+			e.beginRequest()
+		}
+		e.begun = true
+	case fasthttp.StateIdle:
+		e.markAnswered()
 	}
 }
 
@@ -287,7 +301,7 @@ func inspect(req *fasthttp.RequestHeader) head {
 		case 'h':
 			if len(name) == len("host") && strings.EqualFold(name, "host") {
 				hosted = true
-				if !isHost(value) {
+				if !httpguts.ValidHostHeader(strings.TrimSpace(value)) { // an empty one passes
 					h.flaw = max(h.flaw, malformed)
 				}
 			}
@@ -353,36 +367,7 @@ func isHex(b byte) bool {
 	return '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'f'
 }
 
-// hostBytes lists the bytes that a host and its port may contain (RFC 3986 §3.2.2).
-const hostBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!$%&'()*+,-.:;=[]_~"
-
-// inHost is hostBytes as a table: a look-up per byte.
-var inHost = func() (set [256]bool) {
-	for _, b := range []byte(hostBytes) {
-		set[b] = true
-	}
-	return set
-}()
-
-// isHost reports whether a Host field holds a possible host. It lets an empty one pass.
-func isHost(value string) bool {
-	value = strings.TrimSpace(value)
-	for i := range len(value) {
-		if !inHost[value[i]] {
-			return false
-		}
-	}
-	return true
-}
-
 // hasToken reports whether a comma-separated list holds token, in any case.
 func hasToken(list, token string) bool {
-	for list != "" {
-		var item string
-		item, list, _ = strings.Cut(list, ",")
-		if strings.EqualFold(strings.TrimSpace(item), token) {
-			return true
-		}
-	}
-	return false
+	return httpguts.HeaderValuesContainsToken([]string{strings.TrimSpace(list)}, token)
 }

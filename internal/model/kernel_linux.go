@@ -94,13 +94,13 @@ func askKernelStamps(fd int) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 }
 
-func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, at readTimes, err error) {
+func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, err error) {
 	if len(p) == 0 {
-		return 0, readTimes{}, nil
+		return 0, nil
 	}
 	if k.raw == nil {
 		if k.raw, err = c.SyscallConn(); err != nil {
-			return 0, readTimes{}, err
+			return 0, err
 		}
 		k.attempt = k.try // made once, because each method value is an allocation
 	}
@@ -109,13 +109,13 @@ func (k *kernelStamps) read(c *net.TCPConn, p []byte) (n int, at readTimes, err 
 	k.vector.Base = nil // keeps no reference to the caller's buffer
 	switch {
 	case err != nil:
-		return 0, readTimes{}, err
+		return 0, err
 	case k.errno != 0:
-		return 0, readTimes{}, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("recvmsg", k.errno)}
+		return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("recvmsg", k.errno)}
 	case k.n == 0:
-		return 0, readTimes{}, io.EOF
+		return 0, io.EOF
 	}
-	return k.n, k.times(k.n), nil
+	return k.n, nil
 }
 
 // try reads once and reports whether it got bytes or an error. Go's scheduler sees the call,
@@ -146,20 +146,18 @@ func (k *kernelStamps) message(p []byte) unsafe.Pointer {
 	return unsafe.Pointer(&k.head)
 }
 
-// times returns the time at which the kernel received the last of the n bytes just read, and
-// the present time.
-func (k *kernelStamps) times(n int) readTimes {
-	// Nothing was read, or the kernel sent no stamp with it.
-	if n <= 0 || uint64(k.head.Controllen) < uint64(unix.CmsgLen(sizeofTimespec)) {
-		return readTimes{}
+// received returns the time at which the kernel received the last of the bytes just read, on the
+// timeline's clock, which shows now; 0 if the kernel sent no stamp with them.
+func (k *kernelStamps) received(now int64) int64 {
+	if uint64(k.head.Controllen) < uint64(unix.CmsgLen(sizeofTimespec)) {
+		return 0
 	}
 	head := (*unix.Cmsghdr)(unsafe.Pointer(&k.control[0]))
 	if head.Level != unix.SOL_SOCKET || head.Type != unix.SCM_TIMESTAMPNS {
-		return readTimes{}
+		return 0
 	}
 	stamp := (*unix.Timespec)(unsafe.Pointer(&k.control[unix.CmsgLen(0)]))
-	now := timeline.Now()
-	return readTimes{received: min(stamp.Nano()-wall.ahead(now), now), returned: now}
+	return min(stamp.Nano()-wall.ahead(now), now)
 }
 
 // wall converts the kernel's stamps, which are times of day, to the timeline's clock.

@@ -24,6 +24,6 @@ type kernelStamps struct{}
 
 func askKernelStamps(int) error { return errLinuxOnly }
 
-func (*kernelStamps) read(*net.TCPConn, []byte) (int, readTimes, error) {
-	return 0, readTimes{}, errLinuxOnly
-}
+func (*kernelStamps) read(*net.TCPConn, []byte) (int, error) { return 0, errLinuxOnly }
+
+func (*kernelStamps) received(int64) int64 { return 0 }

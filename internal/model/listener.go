@@ -102,27 +102,21 @@ func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) 
 	if warn == nil {
 		warn = func(string, ...any) {}
 	}
-	return onFreePort(s.Addr, func() (*Listener, error) {
-		l := &Listener{asked: s, slots: make(chan struct{}, s.MaxConns), allClosed: make(chan struct{}), warn: warn}
-		l.open = map[openConn]struct{}{}
-		if err := l.listenAll(ctx, s); err != nil {
-			l.stopAccepting()
-			return nil, err
-		}
-		return l, nil
-	})
+	l := &Listener{asked: s, slots: make(chan struct{}, s.MaxConns), allClosed: make(chan struct{}), warn: warn}
+	l.open = map[openConn]struct{}{}
+	if err := l.listenAll(ctx, s); err != nil {
+		l.stopAccepting()
+		return nil, err
+	}
+	return l, nil
 }
 
 // listenAll opens every socket. On an error some of them may be open.
 func (l *Listener) listenAll(ctx context.Context, s Socket) error {
-	// Several sockets need SO_REUSEPORT. With it a listen succeeds even where another server of this
-	// user listens with the same option. The probe finds such a server.
 	if s.Sockets > 1 && !s.Shared {
-		addr, err := s.probe(ctx)
-		if err != nil {
+		if err := s.probe(ctx); err != nil {
 			return err
 		}
-		s.Addr = addr
 	}
 	for range max(s.Sockets, 1) {
 		ln, err := s.listen(ctx, s.Sockets > 1 || s.Shared)
@@ -386,51 +380,36 @@ func (e *BacklogError) Error() string {
 // ([Socket.Shared]). Reserve also finds out which length of accept queue the kernel allows. It fails
 // when another socket already listens on the address.
 func (s Socket) Reserve(ctx context.Context) (*Listener, error) {
-	return onFreePort(s.Addr, func() (*Listener, error) {
-		addr, err := s.probe(ctx)
-		if err != nil {
-			return nil, err
-		}
-		held := s
-		held.Addr, held.Shared, held.Sockets = addr, true, 1
-		l, err := held.Listen(ctx, nil)
-		if err != nil {
-			return nil, err
-		}
-		// After a shutdown the socket no longer listens, but it keeps an address that was bound
-		// with an explicit port (tcp_disconnect in net/ipv4/tcp.c, SOCK_BINDPORT_LOCK).
-		if err := control(l.sockets[0].tcp, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_RD) }); err != nil {
-			return nil, errors.Join(fmt.Errorf("reserving %s: %w", addr, err), l.Close())
-		}
-		return l, nil
-	})
-}
-
-// portChoices is the number of ports that are tried before giving up.
-const portChoices = 10
-
-// onFreePort calls try. If addr lets the kernel choose the port, it calls try again when another
-// program took the chosen port between the choice and a later bind to it.
-func onFreePort(addr string, try func() (*Listener, error)) (got *Listener, err error) {
-	for range portChoices {
-		got, err = try()
-		if _, port, bad := net.SplitHostPort(addr); bad != nil || port != "0" || !errors.Is(err, unix.EADDRINUSE) {
-			break
-		}
+	if err := s.probe(ctx); err != nil {
+		return nil, err
 	}
-	return got, err
+	first, err := s.listen(ctx, true) // on the port that the kernel chose, if it may
+	if err != nil {
+		return nil, err
+	}
+	defer first.Close()
+	s.Addr, s.Shared, s.Sockets = first.Addr().String(), true, 1
+	l, err := s.Listen(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	// After a shutdown the socket no longer listens, but it keeps an address that was bound
+	// with an explicit port (tcp_disconnect in net/ipv4/tcp.c, SOCK_BINDPORT_LOCK).
+	if err := control(l.sockets[0].tcp, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_RD) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("reserving %s: %w", s.Addr, err), l.Close())
+	}
+	return l, nil
 }
 
-// probe returns the address with its port, or an error if another socket listens on it. A
-// socket with SO_REUSEPORT shares its address with any other such socket of this user. Only a
-// socket without SO_REUSEPORT can find out that the address is taken.
-func (s Socket) probe(ctx context.Context) (addr string, err error) {
+// probe returns an error if another socket listens on the address. A socket with SO_REUSEPORT
+// shares its address with any other such socket of this user, so only a socket without it can
+// find out. (Where the kernel chooses the port, it shares none.)
+func (s Socket) probe(ctx context.Context) error {
 	free, err := s.listen(ctx, false)
 	if err != nil {
-		return "", err
+		return err
 	}
-	defer free.Close()
-	return free.Addr().String(), nil
+	return free.Close()
 }
 
 // warnEvery is the shortest time between two warnings of the same state.

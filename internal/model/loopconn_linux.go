@@ -10,7 +10,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/workload"
@@ -38,7 +37,6 @@ type loopConn struct {
 	hungUp       bool               // the client has closed its side: a short read may be followed by the end of the stream
 	watchesWrite bool               // epoll watches for writing as well
 	expired      bool               // its wait passed the deadline
-	begun        bool               // fasthttp has begun the first request of this coroutine
 	parked       bool               // Close leaves the socket open, because no request is in flight
 	computed     bool               // the worker has computed its request
 	reads        int                // reads since it last waited
@@ -181,11 +179,11 @@ func (c *loopConn) Read(p []byte) (int, error) {
 			continue
 		}
 		c.reads++
-		n, at, err := c.receive(p)
+		n, err := c.receive(p)
 		switch {
 		case n > 0:
 			if c.stamps != nil {
-				c.stamps.noteRead(at)
+				c.stamps.noteRead()
 			}
 			c.readable = n == len(p) || c.hungUp // after hungUp epoll reports nothing more
 			c.read.Add(uint64(n))
@@ -269,15 +267,12 @@ func (c *loopConn) waitWritable() error {
 	return nil
 }
 
-// receive reads into p. With the kernel's stamps it also returns the times of the read.
-func (c *loopConn) receive(p []byte) (n int, at readTimes, err error) {
+// receive reads into p, with the kernel's stamp if those are used.
+func (c *loopConn) receive(p []byte) (n int, err error) {
 	if c.stamps == nil || c.stamps.kernel == nil {
-		n, err = c.transfer(unix.SYS_READ, unsafe.Pointer(unsafe.SliceData(p)), uintptr(len(p)))
-		return n, readTimes{}, err
+		return c.transfer(unix.SYS_READ, unsafe.Pointer(unsafe.SliceData(p)), uintptr(len(p)))
 	}
-	k := c.stamps.kernel
-	n, err = c.transfer(unix.SYS_RECVMSG, k.message(p), 0)
-	return n, k.times(n), err
+	return c.transfer(unix.SYS_RECVMSG, c.stamps.kernel.message(p), 0)
 }
 
 // transfer reads or writes the socket while it is open. The lock is contended only in a drain
@@ -443,21 +438,6 @@ func (c httpConn) Close() error {
 		return net.ErrClosed
 	}
 	return nil
-}
-
-// trackLoop notes which bytes of a loop's connection have been answered.
-func trackLoop(nc net.Conn, state fasthttp.ConnState) {
-	c := nc.(httpConn).loopConn
-	switch state {
-	case fasthttp.StateActive:
-		if c.begun { // fasthttp reports the first request before its first byte
-			c.beginRequest()
-		}
-		c.begun = true
-	case fasthttp.StateIdle:
-		c.markAnswered()
-		c.readBy, c.writeBy = 0, 0
-	}
 }
 
 // A wheel holds the deadlines of a loop's connections: a ring of lists, one for each tick. A

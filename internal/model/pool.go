@@ -201,7 +201,11 @@ type requeueModel struct {
 func newPoolRequeue(cfg Config) Model {
 	e := newFasthttpEngine(newRequests(cfg))
 	m := &requeueModel{fasthttpEngine: e, refuser: newRefuser(e.requests)}
-	m.server.ConnState = trackBurst
+	m.server.ConnState = func(nc net.Conn, state fasthttp.ConnState) {
+		c := nc.(*burstConn)
+		c.track(state)
+		c.served = c.served || state == fasthttp.StateIdle
+	}
 	m.pool = newSubmitter(e.requests, dispatch.Shared, "a connection's burst", tookConn[*burstConn], m.burst, m.turnAway)
 	return m
 }
@@ -281,7 +285,6 @@ type burstConn struct {
 	back     chan bool // from the worker: whether the connection is still open
 	buffered []byte    // bytes read and kept for the next burst
 	fresh    bool      // no read has been made in this burst
-	begun    bool      // fasthttp has begun the first request of this burst
 	served   bool      // a request was answered in this burst
 	parked   bool      // Close leaves the socket open
 	late     bool      // the timeout has passed: Read returns only buffered
@@ -368,20 +371,5 @@ func (c *burstConn) peek(fd uintptr) bool {
 			c.ended = n == 0 && err == nil
 			return err != unix.EAGAIN
 		}
-	}
-}
-
-// trackBurst notes whether a connection is in the middle of a request.
-func trackBurst(nc net.Conn, state fasthttp.ConnState) {
-	c := nc.(*burstConn)
-	switch state {
-	case fasthttp.StateActive:
-		if c.begun { // fasthttp reports the first request before its first byte
-			c.beginRequest()
-		}
-		c.begun = true
-	case fasthttp.StateIdle:
-		c.served = true
-		c.markAnswered()
 	}
 }

@@ -42,7 +42,7 @@ type requests struct {
 type tally struct {
 	started, aborted, panics atomic.Uint64
 	gaveUp                   atomic.Uint64
-	shed                     [numReasons]atomic.Uint64
+	shed                     [NumReasons]atomic.Uint64
 	refused                  [len(refusalCodes) + 1]atomic.Uint64 // by refusalCodes; the last element counts any other code
 }
 
@@ -86,24 +86,12 @@ func newRequests(cfg Config) *requests {
 type RequestCounts struct {
 	Started, Aborted, Panics uint64
 	GaveUp                   uint64                        // requests run although the client had gone when the wait for a worker ended
-	Shed                     [numReasons]uint64            // by reason, in the order of [Reasons]
+	Shed                     [NumReasons]uint64            // by reason
 	Refused                  [len(refusalCodes) + 1]uint64 // by status, in the order of [RefusalCodes]
 }
 
 // Plus returns the sum of two readings of different models.
-func (c RequestCounts) Plus(d RequestCounts) RequestCounts {
-	c.Started += d.Started
-	c.Aborted += d.Aborted
-	c.GaveUp += d.GaveUp
-	c.Panics += d.Panics
-	for i, n := range d.Shed {
-		c.Shed[i] += n
-	}
-	for i, n := range d.Refused {
-		c.Refused[i] += n
-	}
-	return c
-}
+func (c RequestCounts) Plus(d RequestCounts) RequestCounts { return plus(c, d) }
 
 // Requests returns the counts, without the answered requests: the observer counts those.
 func (r *requests) Requests() RequestCounts {

@@ -47,19 +47,11 @@ func (l *Listener) stamp(e *entry) {
 	e.stamps = s
 }
 
-// readTimes holds the times of a read, in nanoseconds on the timeline's clock. received is the
-// time at which the kernel received the bytes, 0 if there is no stamp. returned is the time at
-// which the read returned, 0 if the clock was not read.
-type readTimes struct{ received, returned int64 }
-
 // noteRead stamps a read that has just returned bytes.
-func (s *stamps) noteRead(at readTimes) {
-	now := at.returned
-	if now == 0 {
-		now = timeline.Now()
-	}
+func (s *stamps) noteRead() {
+	now := timeline.Now()
 	if s.kernel != nil {
-		s.received.Store(at.received)
+		s.received.Store(s.kernel.received(now))
 	}
 	s.last.Store(now)
 	if s.first.Load() == 0 {

@@ -36,6 +36,7 @@ const (
 type admin struct {
 	ln     net.Listener
 	server *http.Server
+	conns  connCap
 }
 
 // newAdmin opens the admin socket and makes its handlers. Nothing is served until Serve. The
@@ -69,17 +70,19 @@ func (s *Server) newAdmin(ctx context.Context) (*admin, error) {
 		mux.HandleFunc("GET /debug/pprof/mutex", contended("mutex", func(rate int) { runtime.SetMutexProfileFraction(rate) }))
 		mux.HandleFunc("GET /debug/pprof/block", contended("block", runtime.SetBlockProfileRate))
 	}
-	capped := newCappedListener(ln, adminConns)
-	return &admin{capped, &http.Server{
+	a := &admin{ln: ln, conns: connCap{most: adminConns}}
+	a.conns.change.L = &a.conns.mu
+	a.server = &http.Server{
 		Handler:           mux,
-		ConnState:         capped.track,
+		ConnState:         a.conns.track,
 		ReadHeaderTimeout: adminHeader,
 		ReadTimeout:       adminHeader,
 		WriteTimeout:      adminWrite,
 		IdleTimeout:       adminIdle,
 		MaxHeaderBytes:    adminMaxHead,
 		ErrorLog:          model.DebugLog(s.cfg.Log),
-	}}, nil
+	}
+	return a, nil
 }
 
 // contended serves the mutex or the block profile. With ?rate= and ?seconds= the runtime
@@ -131,81 +134,42 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ready")
 }
 
-// A cappedListener limits the number of open connections of an [http.Server]. The server's
-// ConnState must be track. At the cap a new connection takes the place of the connection that
-// has been without a request the longest. So a client that does not finish a head, or stays
-// idle, does not keep others out. While every connection has a request, Accept waits.
-type cappedListener struct {
-	net.Listener
+// A connCap limits the number of open connections of an [http.Server]. The server's ConnState must
+// be track. At the cap a new connection takes the place of the connection that has been without
+// a request the longest. So a client that does not finish a head, or stays idle, does not keep
+// others out. While every connection has a request, new ones wait.
+type connCap struct {
 	most int
 
 	mu      sync.Mutex
-	change  sync.Cond // signalled when a connection changes state or the listener closes
-	open    map[net.Conn]struct{}
+	change  sync.Cond // signalled when a connection changes state
+	open    int
 	waiting []net.Conn // open connections without a request, the longest waiting first
-	closed  bool
 }
 
-func newCappedListener(ln net.Listener, most int) *cappedListener {
-	l := &cappedListener{Listener: ln, most: most, open: map[net.Conn]struct{}{}}
-	l.change.L = &l.mu
-	return l
-}
-
-// Accept implements net.Listener.
-func (l *cappedListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	// The new connection is here already, so an old one is closed only when its place is needed.
-	for len(l.open) >= l.most && !l.closed {
-		if len(l.waiting) == 0 {
-			l.change.Wait()
-			continue
-		}
-		// Its state changes to closed later, on another goroutine; track then finds that it has no
-		// place any more.
-		oldest := l.waiting[0]
-		l.waiting = l.waiting[1:]
-		delete(l.open, oldest)
-		oldest.Close()
-	}
-	if l.closed {
-		c.Close()
-		return nil, net.ErrClosed
-	}
-	l.open[c] = struct{}{}
-	// A new connection has no request yet.
-	l.waiting = append(l.waiting, c)
-	return c, nil
-}
-
-func (l *cappedListener) track(c net.Conn, state http.ConnState) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, ok := l.open[c]; !ok {
-		return // it was closed to make room
-	}
-	l.waiting = slices.DeleteFunc(l.waiting, func(w net.Conn) bool { return w == c })
+// track notes a connection's state. For a new one it waits for a place; the server accepts the
+// next one when it returns.
+func (c *connCap) track(nc net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting = slices.DeleteFunc(c.waiting, func(w net.Conn) bool { return w == nc })
 	switch state {
-	case http.StateNew, http.StateIdle: // an active connection has sent a whole head
-		l.waiting = append(l.waiting, c)
+	case http.StateNew:
+		for c.open == c.most {
+			if len(c.waiting) > 0 {
+				c.waiting[0].Close() // its server then calls track with StateClosed
+				c.waiting = c.waiting[1:]
+			}
+			c.change.Wait()
+		}
+		c.open++
+		c.waiting = append(c.waiting, nc) // it has no request yet
+	case http.StateIdle:
+		c.waiting = append(c.waiting, nc)
 	case http.StateClosed, http.StateHijacked:
-		delete(l.open, c)
+		c.open--
 	}
-	l.change.Signal()
-}
-
-// Close implements net.Listener.
-func (l *cappedListener) Close() error {
-	l.mu.Lock()
-	l.closed = true
-	l.change.Broadcast()
-	l.mu.Unlock()
-	return l.Listener.Close()
+	c.change.Signal()
 }
 
 // A history has at most 600 readings of 48 bytes.
@@ -289,9 +253,7 @@ func (s *Server) connections(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := json.NewEncoder(w)
 	for _, r := range s.history.all() { // a copy, so a slow client holds no lock
-		if out.Encode(r) != nil {
-			return
-		}
+		_ = out.Encode(r) // fails when the client has gone
 	}
 }
 
@@ -321,64 +283,47 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nothing is stamped; start the server with --stamps basic or full", http.StatusNotFound)
 		return
 	}
-	switch r.FormValue("format") {
-	case "":
-	case "binary":
-		s.dump(w, r)
-		return
-	default:
+	n, whole := shownRequests, r.FormValue("format") == "binary"
+	if whole {
+		n = timeline.MaxRing
+		select { // further callers wait for a place
+		case s.dumps <- struct{}{}:
+			defer func() { <-s.dumps }()
+		case <-r.Context().Done():
+			return
+		}
+	} else if r.FormValue("format") != "" {
 		http.Error(w, "format is binary, or left out for a line of JSON for each request", http.StatusBadRequest)
 		return
-	}
-	n := shownRequests
-	if asked := r.FormValue("n"); asked != "" {
+	} else if asked := r.FormValue("n"); asked != "" {
 		var err error
 		if n, err = strconv.Atoi(asked); err != nil || n < 1 || n > mostShownRequests {
 			http.Error(w, fmt.Sprintf("n is the number of requests to show, 1 to %d; format=binary has them all", mostShownRequests), http.StatusBadRequest)
 			return
 		}
 	}
-	// A fleet gives n of each process, in the order of the processes; the newest n of all are wanted.
-	stamps, _, err := s.stamped(n)
-	slices.SortStableFunc(stamps, func(a, b timeline.Server) int { return cmp.Compare(a.Read, b.Read) })
-	writeWithin(w, adminWrite)
+	stamps, lost, err := s.stamped(n)
+	// The client's time to read begins after the stamps are collected, and grows with their number.
+	limit := adminWrite + time.Duration(len(stamps))*time.Second/dumpRate
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // fails only for a test's writer
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	if whole {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		// The reader must know that requests are missing, or it would take the rest for all of them.
+		w.Header().Set(timeline.LostHeader, strconv.FormatUint(lost, 10))
+		_ = timeline.Write(w, stamps) // fails when the client has gone
+		return
+	}
+	// A fleet gives n of each process, in the order of the processes; the newest n of all are wanted.
+	slices.SortStableFunc(stamps, func(a, b timeline.Server) int { return cmp.Compare(a.Read, b.Read) })
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := json.NewEncoder(w)
 	for _, st := range stamps[max(0, len(stamps)-n):] {
-		if out.Encode(shown(st)) != nil {
-			return
-		}
+		_ = out.Encode(shown(st)) // fails when the client has gone
 	}
-}
-
-// writeWithin limits the time from now in which the client must read its answer.
-func writeWithin(w http.ResponseWriter, limit time.Duration) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // fails only for a test's writer
-}
-
-// dump answers with the whole timeline. Further callers wait for a place.
-func (s *Server) dump(w http.ResponseWriter, r *http.Request) {
-	select {
-	case s.dumps <- struct{}{}:
-		defer func() { <-s.dumps }()
-	case <-r.Context().Done():
-		return
-	}
-	stamps, lost, err := s.stamped(timeline.MaxRing)
-	// The limit begins after the stamps are collected, and grows with their number.
-	writeWithin(w, adminWrite+time.Duration(len(stamps))*time.Second/dumpRate)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	// The reader must know that requests are missing, or it would take the rest for all of them.
-	w.Header().Set(timeline.LostHeader, strconv.FormatUint(lost, 10))
-	_ = timeline.Write(w, stamps) // fails when the client has gone
 }
 
 // A shownRequest shows one request's stamps to people. Read is the time at which its first byte

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -194,11 +195,11 @@ func (r *running) rude(t *testing.T, text string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	ln := r.admin.ln.(*cappedListener)
+	conns := &r.admin.conns
 	eventually(t, "the connection is accepted", func() bool {
-		ln.mu.Lock()
-		defer ln.mu.Unlock()
-		for ours := range ln.open {
+		conns.mu.Lock()
+		defer conns.mu.Unlock()
+		for _, ours := range conns.waiting {
 			if ours.RemoteAddr().String() == c.LocalAddr().String() {
 				return ours.(*net.TCPConn).SetWriteBuffer(4<<10) == nil
 			}
@@ -282,11 +283,11 @@ func TestUnreadAnswersEndSoon(t *testing.T) {
 	for range adminConns {
 		s.rude(t, strings.Repeat("GET /debug/pprof/goroutine?debug=2 HTTP/1.1\r\nHost: test\r\n\r\n", 20))
 	}
-	ln := s.admin.ln.(*cappedListener)
+	conns := &s.admin.conns
 	eventually(t, "all wait for their clients", func() bool {
-		ln.mu.Lock()
-		defer ln.mu.Unlock()
-		return len(ln.open) == adminConns && len(ln.waiting) == 0
+		conns.mu.Lock()
+		defer conns.mu.Unlock()
+		return conns.open == adminConns && len(conns.waiting) == 0
 	})
 	began := time.Now()
 	s.fetch(t, http.MethodGet, "/healthz")
@@ -317,72 +318,56 @@ func TestSlowHeadsLetScrapesPass(t *testing.T) {
 	}
 }
 
-// At its cap the listener makes room by closing who waits for no answer, the
-// longest waiting first, and otherwise waits until one has closed.
-func TestAdminListenerMakesRoom(t *testing.T) {
-	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := newCappedListener(ln, 2)
-	accept := func() (ours, theirs net.Conn) {
-		t.Helper()
-		theirs, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { theirs.Close() })
-		theirs.SetDeadline(time.Now().Add(soon))
-		if ours, err = g.Accept(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { ours.Close() })
-		return ours, theirs
-	}
-	first, _ := accept()
-	g.track(first, http.StateActive)
-	_, slow := accept()
-	third, _ := accept() // closes the second: the first has its answer to come
-	if _, err := slow.Read(make([]byte, 1)); err != io.EOF {
-		t.Errorf("got %v, want the connection without a request closed", err)
-	}
-	g.track(third, http.StateActive)
-	g.track(first, http.StateIdle)
-	fourth, _ := accept() // closes the first, which is idle now
-	if _, err := first.Write([]byte("x")); err == nil {
-		t.Error("got the idle connection still open")
-	}
-	g.track(first, http.StateClosed) // as its server says; it has no place any more
-	g.track(fourth, http.StateActive)
+// A tracked connection tells a connCap when it is closed, as its server does.
+type tracked struct {
+	net.Conn
+	conns *connCap
+	once  sync.Once
+}
 
-	accepted := make(chan error, 1)
-	more := func() {
-		c, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			t.Error(err)
-			return
+func (c *tracked) Close() error {
+	c.once.Do(func() { go c.conns.track(c, http.StateClosed) })
+	return nil
+}
+
+// At the cap room is made by closing who waits for no answer, the longest waiting first, and
+// otherwise a new connection waits until one has closed.
+func TestAdminMakesRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := connCap{most: 2}
+		g.change.L = &g.mu
+		come := func() *tracked {
+			c := &tracked{conns: &g}
+			go g.track(c, http.StateNew)
+			synctest.Wait()
+			return c
 		}
-		t.Cleanup(func() { c.Close() })
-		go func() {
-			c, err := g.Accept()
-			if err == nil {
-				g.track(c, http.StateActive)
-				c.Close()
+		check := func(step string, open int, waiting ...net.Conn) {
+			t.Helper()
+			synctest.Wait()
+			if g.open != open || !slices.Equal(g.waiting, waiting) {
+				t.Errorf("%s: got %d open and %v waiting, want %d and %v", step, g.open, g.waiting, open, waiting)
 			}
-			accepted <- err
-		}()
-	}
-	more()
-	g.track(third, http.StateClosed)
-	if err := <-accepted; err != nil {
-		t.Errorf("got %v, want another accepted when one has closed", err)
-	}
-	more()
-	g.Close()
-	if err := <-accepted; err == nil {
-		t.Error("got a connection from a listener that is full and closed")
-	}
+		}
+		first := come()
+		g.track(first, http.StateActive)
+		second := come()
+		check("two", 2, second)
+		third := come()
+		check("the second closed: the first has its answer to come", 2, third)
+		g.track(third, http.StateActive)
+		g.track(first, http.StateIdle)
+		fourth := come()
+		check("the first closed, which is idle now", 2, fourth)
+		g.track(fourth, http.StateActive)
+		fifth := come()
+		check("all have a request", 2)
+		third.Close()
+		check("the third has closed", 2, fifth)
+		sixth := come()
+		check("the fifth closed", 2, sixth)
+	})
 }
 
 // The runtime samples locks and what blocks only while a profile of them is taken.

@@ -41,7 +41,7 @@ func TestConfigErrors(t *testing.T) {
 		{"too many workers", "pool-request", func(c *Config) { c.Workers = 100_001 },
 			"--workers 100001 is outside 1 to 100000"},
 		{"too deep a queue", "pool", func(c *Config) { c.Depth = 1<<20 + 1 },
-			"--queue-depth 1048577 is above 1048576"},
+			"--queue-depth 1048577 is outside 0 to 1048576"},
 		{"unknown overflow", "pool", func(c *Config) { c.Overflow = "hope" },
 			`--overflow "hope" is none of block, reject, drop, drop-oldest, codel`},
 		{"no header timeout", "nethttp", func(c *Config) { c.Limits.HeaderTimeout = 0 },

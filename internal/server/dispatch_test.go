@@ -56,7 +56,7 @@ func TestDispatchErrors(t *testing.T) {
 		{"codel's target without a queue", "nethttp", func(c *Config) { c.Target = time.Second },
 			"--codel-target means nothing to --mode nethttp; it belongs to --mode pool, pool-perworker, pool-ring, pool-requeue, pool-request, pool-adaptive, threadpool"},
 		{"negative target", "pool-adaptive", func(c *Config) { c.Target = -1 },
-			"--codel-target -1ns is outside 0 to 1m0s"},
+			"--codel-target -1ns is outside 0s to 1m0s"},
 		{"interval below target", "pool-adaptive", func(c *Config) { c.Target, c.Interval = time.Second, time.Millisecond },
 			"--codel-interval 1ms is below --codel-target 1s, and a wait cannot exceed its target for less time than that; raise it, or leave it out for 20 times the target"},
 		{"locked without workers", "goroutine", func(c *Config) { c.Locked = true },

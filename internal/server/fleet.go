@@ -80,13 +80,13 @@ func (f *fleet) Draining() bool { return f.draining.Load() }
 
 // serve starts the processes. It returns an error if one of them ends before it serves. Once all
 // serve it calls begun, and from then on replaces any process that ends. When ctx is done all
-// processes drain at the same time; serve kills any that has not ended after timeout.
-func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) (model.Drain, error) {
+// processes drain at the same time, and are killed at the end of the drain timeout.
+func (f *fleet) serve(ctx context.Context, _ time.Duration, begun func()) (model.Drain, error) {
 	defer f.Close()
 	if !(f.cfg.Iters > 0) { // one calibration for all, or the processes would differ by its error
 		f.cfg.Iters = workload.Calibrate()
 	}
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithCancel(ctx) // its end makes every process drain: see startProcess
 	defer stop()
 	var keepers sync.WaitGroup
 	for i := range f.running {
@@ -100,28 +100,23 @@ func (f *fleet) serve(ctx context.Context, timeout time.Duration, begun func()) 
 	case <-ctx.Done():
 	}
 	began := time.Now()
-	// All processes have the same time, from now. kill runs at its end, and keepers.Wait then
-	// returns, because a killed process ends its keeper.
-	killer := time.AfterFunc(timeout, f.kill)
-	f.mu.Lock()
-	f.draining.Store(true) // keeps processes from being started
-	f.mu.Unlock()
-	// Without the lock: the calls may take a second, and reports must go on.
-	f.each(scrapeLimit, func(ctx context.Context, p *process) error { return p.call(ctx, "Stop", struct{}{}, new(struct{})) })
+	f.draining.Store(true)
 	keepers.Wait()
-	killer.Stop()
 	return model.Drain{Took: time.Since(began), Forced: f.gone.Forced}, f.failed
 }
 
-// keep keeps a process with that index running until ctx is done. It returns when a drain has
-// begun. If the very first process with this index ends before it serves, keep stops the fleet: it
-// would not help to start the process again.
+// keep keeps a process with that index running until ctx is done and the process has drained. If
+// the very first process with this index ends before it serves, keep stops the fleet: it would
+// not help to start the process again.
 func (f *fleet) keep(ctx context.Context, stop context.CancelFunc, index int) {
 	served := false
 	for backoff := firstRestart; ; backoff = min(2*backoff, lastRestart) {
 		began := time.Now()
-		p, err := f.start(index)
-		if err == nil && p != nil {
+		p, err := startProcess(ctx, f.cfg, index)
+		if err == nil {
+			f.mu.Lock()
+			f.running[index] = p
+			f.mu.Unlock()
 			// Only the first process of an index counts as starting. A later one finds served set.
 			err = p.follow(f, func() {
 				if !served && f.starting.Add(-1) == 0 {
@@ -131,15 +126,16 @@ func (f *fleet) keep(ctx context.Context, stop context.CancelFunc, index int) {
 			})
 		}
 		switch {
-		case f.Draining():
+		case ctx.Err() != nil:
+			if _, failed := errors.AsType[*exec.ExitError](err); failed {
+				f.cfg.Log.Error("a process did not drain in time", "process", index, "error", err)
+			}
 			return
 		case !served:
 			f.mu.Lock()
-			if ctx.Err() == nil { // otherwise the fleet is ending already, and the process with it
-				f.failed = fmt.Errorf("starting process %d: %w", index, err)
-				stop()
-			}
+			f.failed = fmt.Errorf("starting process %d: %w", index, err)
 			f.mu.Unlock()
+			stop()
 			return
 		}
 		// Without a reset, a process that dies once a day would be restarted ever later.
@@ -153,31 +149,6 @@ func (f *fleet) keep(ctx context.Context, stop context.CancelFunc, index int) {
 		case <-time.After(backoff):
 		}
 		f.restarts.Add(1)
-	}
-}
-
-// start starts a process and adds it to the fleet. It returns nil when a drain has begun.
-func (f *fleet) start(index int) (*process, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.Draining() {
-		return nil, nil
-	}
-	// Still under the lock: drain then sees the process, or keeps it from being started.
-	p, err := startProcess(f.cfg, index)
-	if err == nil {
-		f.running[index] = p
-	}
-	return p, err
-}
-
-// kill kills the processes that have not ended.
-func (f *fleet) kill() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, p := range f.alive() {
-		f.cfg.Log.Error("a process did not end in time and is killed", "process", p.index)
-		p.kill()
 	}
 }
 
@@ -234,7 +205,7 @@ func (f *fleet) each(limit time.Duration, do func(ctx context.Context, p *proces
 	f.mu.Lock()
 	running := f.alive()
 	f.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), limit) // serve's has ended when Stop is called
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	var calls sync.WaitGroup
 	var late atomic.Bool
@@ -319,8 +290,9 @@ type process struct {
 // three.
 const ChildFD = 3
 
-// startProcess starts this program again as the fleet's process number index.
-func startProcess(cfg Config, index int) (*process, error) {
+// startProcess starts this program again as the fleet's process number index. When ctx ends the
+// process is told to drain, and after the drain timeout it is killed.
+func startProcess(ctx context.Context, cfg Config, index int) (*process, error) {
 	conn, theirs, err := socketPair()
 	if err != nil {
 		return nil, fmt.Errorf("making a socket to the process: %w", err)
@@ -332,16 +304,22 @@ func startProcess(cfg Config, index int) (*process, error) {
 	// before it is killed.
 	drain := cfg.DrainTimeout - min(cfg.DrainTimeout/8, time.Second/2)
 	// The later of two equal flags counts.
-	cmd := cfg.Spawn("--child", strconv.Itoa(index), "--addr", cfg.Addr, "--admin", "off",
+	cmd := cfg.Spawn(ctx, "--child", strconv.Itoa(index), "--addr", cfg.Addr, "--admin", "off",
 		"--max-conns", strconv.Itoa(share), "--drain-timeout", drain.String(), "--iters", strconv.FormatFloat(cfg.Iters, 'g', -1, 64))
 	cmd.ExtraFiles = []*os.File{theirs} // becomes descriptor ChildFD
 	// The runtime reads it before main, so no thread count changes later.
 	cmd.Env = append(cmd.Environ(), "GOMAXPROCS="+strconv.Itoa(cfg.Threads))
-	if err := cmd.Start(); err != nil {
-		conn.Close()
-		return nil, err
+	p := &process{index: index, cmd: cmd, conn: conn, calls: rpc.NewClient(conn)}
+	cmd.WaitDelay = cfg.DrainTimeout
+	cmd.Cancel = func() error {
+		limited, cancel := context.WithTimeout(context.Background(), scrapeLimit)
+		defer cancel()
+		return p.call(limited, "Stop", struct{}{}, new(struct{}))
 	}
-	return &process{index: index, cmd: cmd, conn: conn, calls: rpc.NewClient(conn)}, nil
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, p.calls.Close())
+	}
+	return p, nil
 }
 
 // socketPair makes two connected sockets that no other process inherits. It needs several calls

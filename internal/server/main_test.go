@@ -49,10 +49,10 @@ func testConfig(mode string) Config {
 	cfg := Default()
 	cfg.Mode, cfg.Addr, cfg.Admin, cfg.Iters = mode, "127.0.0.1:0", "127.0.0.1:0", 1000
 	cfg.Version = "v1.2.3"
-	cfg.Spawn = func(flags ...string) *exec.Cmd {
-		exe, err := os.Executable()
-		return &exec.Cmd{Path: exe, Args: append([]string{exe}, flags...), Err: err, Stderr: os.Stderr,
-			Env: append(os.Environ(), childMode+"="+mode)}
+	cfg.Spawn = func(ctx context.Context, flags ...string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, os.Args[0], flags...)
+		cmd.Stderr, cmd.Env = os.Stderr, append(os.Environ(), childMode+"="+mode)
+		return cmd
 	}
 	return cfg
 }

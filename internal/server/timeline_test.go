@@ -22,7 +22,9 @@ func stamped(mode string) Config {
 	cfg := testConfig(mode)
 	cfg.Stamps = "basic"
 	spawn := cfg.Spawn
-	cfg.Spawn = func(flags ...string) *exec.Cmd { return spawn(append(flags, "--stamps", "basic")...) }
+	cfg.Spawn = func(ctx context.Context, flags ...string) *exec.Cmd {
+		return spawn(ctx, append(flags, "--stamps", "basic")...)
+	}
 	return cfg
 }
 
@@ -111,7 +113,9 @@ func TestTimelineTellsWhatItLost(t *testing.T) {
 			cfg.Processes = 1
 		}
 		spawn := cfg.Spawn
-		cfg.Spawn = func(flags ...string) *exec.Cmd { return spawn(append(flags, "--timeline", "2")...) }
+		cfg.Spawn = func(ctx context.Context, flags ...string) *exec.Cmd {
+			return spawn(ctx, append(flags, "--timeline", "2")...)
+		}
 		r := run(t, cfg)
 		for range 5 {
 			res, err := browser(t).Get(r.url("/plaintext"))

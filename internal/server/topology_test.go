@@ -56,7 +56,7 @@ func TestTopologyErrors(t *testing.T) {
 		{"too many threads", "prefork", func(c *Config) { c.Threads = 257 },
 			"--threads 257 is outside 1 to 256"},
 		{"too long a wait", "semaphore", func(c *Config) { c.Wait = time.Hour },
-			"--wait 1h0m0s is above 1m0s"},
+			"--wait 1h0m0s is outside 0s to 1m0s"},
 		{"too many places", "nethttp-gate", func(c *Config) { c.Workers = 100_001 },
 			"--workers 100001 is outside 1 to 100000"},
 		{"too many locks", "nethttp", func(c *Config) { c.KVLocks = 257 },

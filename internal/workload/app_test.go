@@ -68,7 +68,7 @@ func TestServe(t *testing.T) {
 		{"GET /work?iters=1000001", "", RouteWork, 400, textPlain, "iters: 1000001 is above the cap of 1000000 (1s of cpu)\n", "", false},
 		{"GET /work?iters=-1", "", RouteWork, 400, textPlain, "iters: \"-1\" is not a whole number of iterations\n", "", false},
 		{"GET /work?cpu=1us&iters=1", "", RouteWork, 400, textPlain, "cpu and iters exclude each other; give one\n", "", false},
-		{"GET /work?memory=64KiB", "", RouteWork, 400, textPlain, "unknown key \"memory\"; /work takes cpu, iters, sleep, alloc, lock and seed\n", "", false},
+		{"GET /work?memory=64KiB", "", RouteWork, 400, textPlain, "unknown key \"memory\"; /work takes cpu, iters, sleep, alloc, lock, seed\n", "", false},
 		{"GET /work?alloc=64KiB&lock=lognormal(50us,4)", "", RouteWork, 200, textPlain, "ok\n", "", false},
 		{"GET /work?alloc=16MiB&lock=100ms", "", RouteWork, 200, textPlain, "ok\n", "", false},
 		{"GET /work?alloc=17MiB", "", RouteWork, 400, textPlain, "alloc: 17MiB is above the cap of 16 MiB\n", "", false},

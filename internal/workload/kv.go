@@ -2,9 +2,7 @@ package workload
 
 import (
 	"bytes"
-	"errors"
 	"hash/maphash"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,39 +63,30 @@ func (s *store) shard(key string) *shard {
 // while it holds the key's lock. ?keys=N spreads requests over N keys: it appends a number
 // below N to {key}. The number is drawn from the request's number, or at random without one.
 func (a *App) serveKV(x *Exchange, key string) {
-	held := 0
-	for pair := range strings.SplitSeq(x.Query, "&") {
-		name, value, _ := strings.Cut(pair, "=")
-		base := rand.Uint64()
-		if x.Seq != "" {
-			base = hash64(x.Seq)
-		}
-		switch name {
-		case "":
-		case "hold":
-			d, err := draw(name, value, maxLock, base^streamLock)
-			if value == "" {
-				err = errors.New("hold has no value")
-			}
-			if err != nil {
-				x.fail(400, "%v", err)
-				return
-			}
-			held = a.planted(a.iters(d))
-		case "keys":
-			n, err := strconv.ParseUint(value, 10, 63)
-			if err != nil || n == 0 || n > maxKeys {
-				x.fail(400, "keys takes a whole number from 1 to %d", maxKeys)
-				return
-			}
-			key += "-" + strconv.FormatUint(base%n, 10)
-		default:
-			x.fail(400, "unknown key %+.40q; /kv takes hold and keys", name)
+	var q [2]string
+	if err := splitQuery(x.Query, "/kv", kvKeys, q[:]); err != nil {
+		x.fail(400, "%v", err)
+		return
+	}
+	hold, keys, base := q[0], q[1], seedOf(x.Seq)
+	held, err := draw("hold", hold, maxLock, base^streamLock)
+	if err != nil {
+		x.fail(400, "%v", err)
+		return
+	}
+	if keys != "" {
+		n, err := strconv.ParseUint(keys, 10, 63)
+		if err != nil || n == 0 || n > maxKeys {
+			x.fail(400, "keys takes a whole number from 1 to %d", maxKeys)
 			return
 		}
+		key += "-" + strconv.FormatUint(base%n, 10)
 	}
-	a.kv.serve(x, key, held)
+	a.kv.serve(x, key, a.planted(a.iters(held)))
 }
+
+// kvKeys are the keys of /kv's query.
+var kvKeys = []string{"hold", "keys"}
 
 // serve answers one request; held is the number of iterations to compute under the key's lock.
 func (s *store) serve(x *Exchange, key string, held int) {

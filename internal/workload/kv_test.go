@@ -120,7 +120,7 @@ func TestKVQuery(t *testing.T) {
 		"keys=100001": "keys takes a whole number from 1 to 100000\n",
 		"hold=":       "hold has no value\n",
 		"hold=101ms":  "hold: 101ms is above the cap of 100ms\n",
-		"held=1us":    "unknown key \"held\"; /kv takes hold and keys\n",
+		"held=1us":    "unknown key \"held\"; /kv takes hold, keys\n",
 	} {
 		if x := put(query, "1"); x.Status != 400 || string(x.Out) != want {
 			t.Errorf("%s: got %d %q, want 400 %q", query, x.Status, x.Out, want)

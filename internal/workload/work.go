@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,92 +81,84 @@ const (
 // parseWork reads the query and draws the demand. The draw depends only on the
 // query's seed or, without one, on seq; with neither it is random. parseWork allocates
 // only for mistakes and percent-escapes.
-func (a *App) parseWork(query, seq string) (work, error) {
-	q, err := splitWork(query)
-	if err != nil {
-		return work{}, err
+func (a *App) parseWork(query, seq string) (w work, err error) {
+	var q [6]string
+	if err := splitQuery(query, "/work", workKeys, q[:]); err != nil {
+		return w, err
+	}
+	cpu, iters, sleep, alloc, lock, seed := q[0], q[1], q[2], q[3], q[4], q[5]
+	if cpu != "" && iters != "" {
+		return w, errors.New("cpu and iters exclude each other; give one")
 	}
 	// One number for the request decides all its draws: a request with the same number costs the
 	// same in every arm of a comparison.
-	base := rand.Uint64()
-	if seed := cmp.Or(q.seed, seq); seed != "" {
-		base = hash64(seed)
-	}
-	if q.cpu != "" && q.iters != "" {
-		return work{}, errors.New("cpu and iters exclude each other; give one")
-	}
-	cpu, err := draw("cpu", q.cpu, maxCPU, base^streamCPU)
+	base := seedOf(cmp.Or(seed, seq))
+	computed, err := draw("cpu", cpu, maxCPU, base^streamCPU)
 	if err != nil {
-		return work{}, err
+		return w, err
 	}
-	iters := a.iters(cpu)
-	if q.iters != "" {
-		if iters, err = a.parseIters(q.iters); err != nil {
-			return work{}, err
+	w.iters = a.iters(computed)
+	if iters != "" {
+		if w.iters, err = a.parseIters(iters); err != nil {
+			return w, err
 		}
 	}
-	alloc, err := parseAlloc(q.alloc)
-	if err != nil {
-		return work{}, err
+	if w.alloc, err = parseAlloc(alloc); err != nil {
+		return w, err
 	}
-	lock, err := draw("lock", q.lock, maxLock, base^streamLock)
+	locked, err := draw("lock", lock, maxLock, base^streamLock)
 	if err != nil {
-		return work{}, err
+		return w, err
 	}
 	// The planted factor comes last, after the caps, so that it applies to every request alike.
-	w := work{alloc: alloc, iters: a.planted(iters), locked: a.planted(a.iters(lock))}
-	w.sleep, err = draw("sleep", q.sleep, maxSleep, base^streamSleep)
+	w.iters, w.locked = a.planted(w.iters), a.planted(a.iters(locked))
+	w.sleep, err = draw("sleep", sleep, maxSleep, base^streamSleep)
 	return w, err
+}
+
+// seedOf returns the seed of a request's draws, from its number; random without one.
+func seedOf(seq string) uint64 {
+	if seq == "" {
+		return rand.Uint64()
+	}
+	return hash64(seq)
 }
 
 // planted returns iters multiplied by Options.PlantCPU.
 func (a *App) planted(iters int) int { return int(math.Round(float64(iters) * a.plant)) }
 
-// A workQuery holds the values of /work's keys, "" for an absent one.
-type workQuery struct{ cpu, iters, sleep, alloc, lock, seed string }
+// workKeys are the keys of /work's query.
+var workKeys = []string{"cpu", "iters", "sleep", "alloc", "lock", "seed"}
 
-// splitWork finds the values of the query's keys. Unlike url.ParseQuery it allocates nothing, and
-// it refuses a key that is unknown, empty or given twice: a misspelt demand must not pass as no
-// demand.
-func splitWork(query string) (q workQuery, err error) {
+// splitQuery sets values to the values of keys in the query of an endpoint, in the order of keys; ""
+// for an absent one. Unlike url.ParseQuery it allocates nothing, and it refuses a key that is
+// unknown, empty or given twice: a misspelt demand must not pass as no demand.
+func splitQuery(query, endpoint string, keys, values []string) error {
 	for query != "" {
 		var pair string
 		if pair, query, _ = strings.Cut(query, "&"); pair == "" {
 			continue
 		}
 		key, value, _ := strings.Cut(pair, "=")
-		var field *string
-		switch key {
-		case "cpu":
-			field = &q.cpu
-		case "iters":
-			field = &q.iters
-		case "sleep":
-			field = &q.sleep
-		case "alloc":
-			field = &q.alloc
-		case "lock":
-			field = &q.lock
-		case "seed":
-			field = &q.seed
-		default:
-			return q, fmt.Errorf("unknown key %+.40q; /work takes cpu, iters, sleep, alloc, lock and seed", key)
+		i := slices.Index(keys, key)
+		switch {
+		case i < 0:
+			return fmt.Errorf("unknown key %+.40q; %s takes %s", key, endpoint, strings.Join(keys, ", "))
+		case values[i] != "":
+			return fmt.Errorf("%s is given twice", key)
+		case value == "":
+			return fmt.Errorf("%s has no value", key)
 		}
-		if *field != "" {
-			return q, fmt.Errorf("%s is given twice", key)
-		}
-		if value == "" {
-			return q, fmt.Errorf("%s has no value", key)
-		}
+		values[i] = value
 		if strings.IndexByte(value, '%') >= 0 {
 			// PathUnescape leaves '+' alone, which joins the terms of a mix of demands (0.8*0s+0.2*10ms).
-			if value, err = url.PathUnescape(value); err != nil {
-				return q, fmt.Errorf("%s has a malformed percent-escape", key)
+			var err error
+			if values[i], err = url.PathUnescape(value); err != nil {
+				return fmt.Errorf("%s has a malformed percent-escape", key)
 			}
 		}
-		*field = value
 	}
-	return q, nil
+	return nil
 }
 
 // draw reads a distribution, the value of a key, and takes one sample of it: 0 without a value. It
