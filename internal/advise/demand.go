@@ -5,7 +5,7 @@
 // internal/queueing sizes the pool, and writes the page and the scenario that tests the advice.
 //
 // choose: which model should serve requests of a kind. The advice rests on the experiment of the pack
-// that measured this kind, or on the one that measured the nearest kind, or on queueing theory.
+// that measured this kind.
 //
 // The package measures nothing.
 package advise
