@@ -215,7 +215,7 @@ func (d Demand) Workload() (cpu, sleep string) {
 
 // sampled returns a demand of samples, which it sorts. It thins them out evenly to maxSamples: each
 // that stays is the middle one of its neighbours, so quantiles hardly move.
-func sampled(samples []time.Duration, from string, doubts []record.Fact) Demand {
+func sampled(samples []time.Duration, from string) Demand {
 	slices.Sort(samples)
 	if n := len(samples); n > maxSamples {
 		thin := make([]time.Duration, maxSamples)
@@ -224,7 +224,7 @@ func sampled(samples []time.Duration, from string, doubts []record.Fact) Demand 
 		}
 		samples = thin
 	}
-	return Demand{Samples: samples, From: from, Doubts: doubts}
+	return Demand{Samples: samples, From: from}
 }
 
 // Cost returns the demand of a request by CPU, Sleep and Lock. With Lock above 0, its CPU time is the
