@@ -55,8 +55,7 @@ func newChoose() *cobra.Command {
 		Long: `Say which model should serve requests of a kind on kept connections: what they
 do (--cpu, --sleep, --lock, --connections, --idle, --pipeline, --arrivals) and what
 matters (--matters) choose a cell of the table in docs/guide/choose.md. The advice is who
-won there, in an experiment of the pack. What is not measured yet falls back on the
-nearest kind of requests that is, then on queueing theory; the answer says which.
+won there, in an experiment of the pack, which the answer names.
 
 With a SCENARIO, embedded or a file, its workload and load say what the flags leave
 out. The size of a pool is from 'schedlab size'.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/docs/experiments"
 	"schedlab/internal/advise"
 	"schedlab/internal/model"
 )
@@ -31,10 +32,18 @@ func TestChoosePageIsOfThePack(t *testing.T) {
 	}
 }
 
-// Every cell asks a scenario that is embedded, of arms that it has, with the modes that they are.
+// Every cell asks a scenario that is embedded, of arms that it has, with the modes that they are, and
+// the embedded pack answers it.
 func TestTableIsOfThePack(t *testing.T) {
 	t.Parallel()
-	for _, c := range advise.Cells(nil, choosable()) {
+	pack, err := advise.ParsePack(experiments.Answers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range advise.Cells(pack, choosable()) {
+		if len(c.Best) == 0 {
+			t.Errorf("%s, %s: docs/experiments/answers.tsv has no answer; run tools/experiments %s", c.Does, c.Matters, c.Scenario)
+		}
 		s, err := findScenario(c.Scenario)
 		if err != nil {
 			t.Errorf("%s, %s: %v", c.Does, c.Matters, err)

@@ -282,20 +282,16 @@ func (f *sizeFlags) command(cmd *cobra.Command, budget time.Duration) string {
 // why the advice cannot be tested. A budget that is too short is replaced by the one that it needs.
 // Without an advice there is nothing to test.
 func (f *sizeFlags) offerTest(cmd *cobra.Command, s *advise.Page) {
-	s.Test = f.command(cmd, f.Budget)
 	if s.Advice.Workers == 0 {
 		return
 	}
-	question, err := f.question(s, f.Budget)
-	// The user's budget is too short for the test: propose one that is enough.
-	if short, ok := errors.AsType[*advise.ShortBudgetError](err); ok {
-		s.Test = f.command(cmd, short.Needs)
-		question, err = f.question(s, short.Needs)
-	}
+	budget := s.TestBudget(f.Budget)
+	question, err := f.question(s, budget)
 	if err != nil {
-		s.Test, s.Untestable = "", err.Error()
+		s.Untestable = err.Error()
 		return
 	}
+	s.Test = f.command(cmd, budget)
 	s.TestTakes = time.Duration(question.Protocol.Budget).Round(time.Second)
 }
 

@@ -28,8 +28,8 @@ func rank(modes []mode.Mode, name string) int {
 // test plans the comparison that would prove the advice wrong, and Verify judges that comparison.
 // Nothing here runs: cmd/schedlab runs the test.
 //
-// SLO is nil if none was given; its terms shape the size and the test. Seed fixes the requests of
-// predictions. Rate is above 0; Connections, Pipeline and Cores are 1 or more.
+// SLO is nil if none was given; its terms shape the size and the test. Seed fixes the requests that
+// size a pool. Rate is above 0; Connections, Pipeline and Cores are 1 or more.
 //
 // CPU and Sleep are distributions as in a scenario, "" for none. Lock is CPU time under one lock, in
 // addition to CPU.
@@ -68,8 +68,8 @@ const (
 // lock, a pipeline, a crowd or a burst decides more about a model than the demand does, so these
 // come before the shape of the demand.
 func (a Ask) Does() string {
-	held, cpu := a.Demand.Held().Seconds(), a.Demand.CPU.Mean().Seconds()
-	scv := a.load().SCV
+	cpu, blocked, scv := a.Demand.moments()
+	held := cpu + blocked
 	switch {
 	case a.Lock > 0:
 		return Locks
@@ -93,13 +93,6 @@ func (a Ask) Does() string {
 	}
 	return Mixed
 }
-
-// loadTrace is the number of requests in the trace for predictions. With so long a trace a p99 is
-// within a few per cent (package queueing).
-const loadTrace = 50_000
-
-// load returns the trace and moments of the requests, for predictions.
-func (a Ask) load() queueing.Load { return a.Demand.Load(a.Rate, loadTrace, a.Seed) }
 
 // CPU seconds that HTTP costs per request. leastHTTP is the cost in an event loop on a CPU that
 // never sleeps (docs/evidence/benchmarks.md, kept-64). A request that finds its CPU asleep costs wakeUp
@@ -126,13 +119,11 @@ func (a Ask) Carry() (rate float64, short bool) {
 	return rate, a.Pipeline <= 1 && a.Rate >= rate && a.busy() < 1
 }
 
-// Choose returns the advice and the test of it. The advised mode is the best one of the table's
-// cell for such requests. If that cell was not measured, it is the best one of the nearest kind
-// that was, else the one with the lowest p99 in theory. If what matters is not the tail, or the
-// CPUs are full, theory does not help, and the plainest candidate is advised. modes are all modes,
-// the plainest first; there must be at least two. An error means that no pool could be sized.
+// Choose returns the advice and the test of it. The advised mode is the best one of the table's cell
+// for such requests. modes are all modes, the plainest first; there must be at least two. An error
+// means that no pool could be sized, or that the pack has no answer for the cell.
 func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
-	c := record.Choice{Schema: 1, Does: a.Does(), Matters: a.Matters, Doubts: []record.Fact{}}
+	c := record.Choice{Schema: 1, Does: a.Does(), Matters: a.Matters, Known: record.KnownMeasured, Doubts: []record.Fact{}}
 	sized, err := a.size()
 	if err != nil {
 		return c, Test{}, err
@@ -141,43 +132,26 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	if a.busy() >= 1 && a.Matters != Overload {
 		c.Doubts = append(c.Doubts, record.Fact{Code: chooseFull, Values: record.Values{"busy": a.busy()}})
 	}
-	cells := Cells(pack, modes)
-	kinds := append([]string{c.Does}, near[c.Does]...)
 	// Memory goes by connections more than by requests: with a crowd of them, the cell of idle
 	// connections is nearer than the cell of the requests' own kind.
-	if a.Matters == Memory && c.Does != Idle && a.Connections+a.Idle >= crowded {
-		kinds = append([]string{Idle}, kinds...)
+	does := c.Does
+	if a.Matters == Memory && a.Connections+a.Idle >= crowded {
+		does = Idle
 	}
-	// The candidates are of the first kind, even where the answer comes from another one: the test
-	// should compare the modes that compete for such requests.
-	candidates := a.candidatesOf(cellOf(cells, kinds[0], a.Matters), modes)
-	var mode mode.Mode
-	var unmeasured record.Code
-	var cell record.ChoiceCell
-	i := slices.IndexFunc(kinds, func(does string) (ok bool) {
-		cell = cellOf(cells, does, a.Matters)
-		mode, unmeasured, ok = a.best(cell, modes)
-		return ok
-	})
-	switch {
-	case i >= 0:
-		c.Known, c.Cell, c.Why = record.KnownMeasured, &cell, measured(cell)
-		if kinds[i] != c.Does {
-			c.Known = record.KnownNear
-			near := record.Fact{Code: chooseNear, Names: record.Names{"does": c.Does, "near": kinds[i]}, Because: []record.Fact{c.Why}}
-			if i == 0 {
-				near.Code, near.Values = chooseCrowded, record.Values{"connections": float64(a.Connections + a.Idle)}
-			}
-			c.Why = near
+	cell := cellOf(Cells(pack, modes), does, a.Matters)
+	mode, unmeasured, ok := a.best(cell, modes)
+	if !ok {
+		return c, Test{}, fmt.Errorf("the pack has no answer of the experiment %s for %s and %s; run it with tools/experiments", cell.Scenario, does, a.Matters)
+	}
+	c.Cell, c.Why = &cell, measured(cell)
+	if does != c.Does {
+		c.Known = record.KnownNear
+		c.Why = record.Fact{
+			Code: chooseCrowded, Names: record.Names{"does": c.Does, "near": does}, Because: []record.Fact{c.Why},
+			Values: record.Values{"connections": float64(a.Connections + a.Idle)},
 		}
-		c.Doubts = append(c.Doubts, cell.Lacks...)
-	case a.Matters == Tail && a.busy() < 1:
-		c.Known = record.KnownPredicted
-		mode, c.Why = a.predict(candidates, sized.workers)
-	default:
-		mode, c.Known = candidates[0], record.KnownNothing
-		c.Why = record.Fact{Code: chooseNothing, Names: record.Names{"matters": a.Matters, "mode": mode.Name}}
 	}
+	c.Doubts = append(c.Doubts, cell.Lacks...)
 	if unmeasured != "" {
 		c.Doubts = append(c.Doubts, record.Fact{Code: unmeasured, Names: record.Names{"mode": mode.Name}})
 	}
@@ -185,11 +159,11 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	names := record.Names{"mode": mode.Name, "summary": mode.Summary}
 	// An open outcome has a leader but no winner. The answer then also names the plainest mode that
 	// is not known to be worse, if that is another one.
-	if c.Cell != nil && c.Cell.Outcome == record.OpenOutcome {
-		names["open"] = string(c.Cell.Outcome)
-		if plain := a.plainest(*c.Cell, modes); plain.Name != mode.Name {
+	if cell.Outcome == record.OpenOutcome {
+		names["open"] = string(cell.Outcome)
+		if plain := a.plainest(cell, modes); plain.Name != mode.Name {
 			var at []string
-			for _, metric := range c.Cell.Metrics {
+			for _, metric := range cell.Metrics {
 				at = append(at, stats.MetricOf(metric).Label)
 			}
 			names["plain"], names["at"] = plain.Name, strings.Join(at, " and ")
@@ -207,7 +181,7 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 		c.Size = record.Fact{Code: chooseNoSize}
 	}
 	c.Answer = record.Fact{Code: chooseAdvice, Names: names, Values: record.Values{"workers": float64(c.Workers), "queue": float64(c.Queue)}}
-	c.Parser = a.parser(mode, c.Cell, modes)
+	c.Parser = a.parser(mode, cell, modes)
 	c.Asked = record.Fact{
 		Code: chooseAsked, Names: record.Names{"does": c.Does, "matters": a.Matters, "arrivals": a.Arrivals, "slo": a.SLO.String()},
 		Values: record.Values{
@@ -218,13 +192,13 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 	}
 	if c.Does == Mixed {
 		c.Asked.Names["asks"] = "requests that compute and wait"
-		if a.load().SCV > mixedSCV {
+		if _, _, scv := a.Demand.moments(); scv > mixedSCV {
 			c.Asked.Names["asks"] = "long requests among short ones"
 		}
 	}
-	c.Unless = record.Fact{Code: record.Code("choose-unless-" + kinds[0]), Values: record.Values{"busy": a.busy()}}
+	c.Unless = record.Fact{Code: record.Code("choose-unless-" + does), Values: record.Values{"busy": a.busy()}}
 	c.Doubts = append(c.Doubts, record.Fact{Code: record.SizeTheory})
-	t := a.test(mode, candidates, sized)
+	t := a.test(mode, a.candidatesOf(cell, modes), sized)
 	c.Metrics = t.Metrics
 	// The test leaves out a quantile for which its windows hold too few requests.
 	for _, term := range a.SLO {
@@ -236,17 +210,12 @@ func Choose(a Ask, pack Pack, modes []mode.Mode) (record.Choice, Test, error) {
 }
 
 // parser returns the fact that a mode on fasthttp's parser takes no handlers of net/http, with the
-// verdicts of the cell between the mode and net/http. It is no fact for a mode on net/http. cell is
-// nil if no experiment is behind the advice.
-func (a Ask) parser(advised mode.Mode, cell *record.ChoiceCell, modes []mode.Mode) record.Fact {
+// verdicts of the cell between the mode and net/http. It is no fact for a mode on net/http.
+func (a Ask) parser(advised mode.Mode, cell record.ChoiceCell, modes []mode.Mode) record.Fact {
 	if advised.Axes.Stack != fasthttp {
 		return record.Fact{}
 	}
-	f := record.Fact{Code: chooseParser, Names: record.Names{"mode": advised.Name}}
-	if cell == nil {
-		return f
-	}
-	f.Names["scenario"] = cell.Scenario
+	f := record.Fact{Code: chooseParser, Names: record.Names{"mode": advised.Name, "scenario": cell.Scenario}}
 	// The mode that stands for each arm, by the arm's name.
 	stand := map[string]string{}
 	for _, arm := range cell.Arms {
@@ -433,42 +402,6 @@ func (a Ask) size() (size, error) {
 	}
 	s.wait = patience(s.queue, s.workers, held)
 	return s, nil
-}
-
-// predict returns the plainest candidate with a p99, in theory, within the Same limit of the lowest
-// p99, and the reason. A difference below Same would be no reason to choose a less plain mode.
-// workers is the size of a candidate's pool.
-func (a Ask) predict(candidates []mode.Mode, workers int) (mode.Mode, record.Fact) {
-	l := a.load()
-	// An event loop serves its own connections in turn, so its twin needs to know the connection of
-	// each request: the requests take the connections in turn.
-	for i := range l.Trace {
-		l.Trace[i].Conn = i % a.Connections
-	}
-	p99 := make([]float64, len(candidates))
-	why := record.Fact{Code: choosePredicted}
-	for i, m := range candidates {
-		s := queueing.Station{Kind: queueing.Goroutines, Cores: a.Cores, Turn: queueing.GoTurn}
-		switch {
-		// A loop runs each request to its end; a goroutine is preempted after Go's 10 ms.
-		case m.Loops && !m.Has("workers"):
-			s.Kind, s.Workers, s.Turn = queueing.Loops, a.Cores, queueing.Whole
-		case m.Has("workers"):
-			s.Kind, s.Workers = queueing.Pool, workers
-		}
-		p := queueing.Predict(s, l)
-		if p.P99 == nil {
-			p = queueing.Twin(s, l.Trace)
-		}
-		p99[i] = math.Inf(1)
-		if p.P99 != nil {
-			p99[i] = *p.P99
-		}
-		why.Because = append(why.Because, record.Fact{Code: chooseExpected, Arm: m.Name, Metric: "p99", Values: record.Values{"p99": p99[i]}})
-	}
-	least := slices.Min(p99)
-	first := slices.IndexFunc(p99, func(v float64) bool { return v <= least*(1+stats.MetricOf("p99").Same) })
-	return candidates[first], why
 }
 
 // A Test is the comparison that tests an advice: the arguments of `schedlab compare`, without those

@@ -5,7 +5,7 @@
 // internal/queueing sizes the pool, and writes the page and the scenario that tests the advice.
 //
 // choose: which model should serve requests of a kind. The advice rests on the experiment of the pack
-// that measured this kind, or on the one that measured the nearest kind, or on queueing theory.
+// that measured this kind.
 //
 // The package measures nothing.
 package advise
@@ -215,7 +215,7 @@ func (d Demand) Workload() (cpu, sleep string) {
 
 // sampled returns a demand of samples, which it sorts. It thins them out evenly to maxSamples: each
 // that stays is the middle one of its neighbours, so quantiles hardly move.
-func sampled(samples []time.Duration, from string, doubts []record.Fact) Demand {
+func sampled(samples []time.Duration, from string) Demand {
 	slices.Sort(samples)
 	if n := len(samples); n > maxSamples {
 		thin := make([]time.Duration, maxSamples)
@@ -224,7 +224,7 @@ func sampled(samples []time.Duration, from string, doubts []record.Fact) Demand 
 		}
 		samples = thin
 	}
-	return Demand{Samples: samples, From: from, Doubts: doubts}
+	return Demand{Samples: samples, From: from}
 }
 
 // Cost returns the demand of a request by CPU, Sleep and Lock. With Lock above 0, its CPU time is the

@@ -34,8 +34,7 @@ var (
 	sizeOpen = record.Sentence("size-open", `With {{plural .Values.workers "worker"}}, {{template "because" .}}`)
 )
 
-// Facts about the choice of a model: the answer, where it is from (the cell, a near one, theory or
-// nothing), where the size is from, the doubts, the outcomes of a test, and why a cell's experiment
+// Facts about the choice of a model: the answer, where it is from, where the size is from, the doubts, the outcomes of a test, and why a cell's experiment
 // does not fit its question. Last, without a name, when the choice does not matter: Choose makes the
 // code of such a fact from the kind of the requests.
 var (
@@ -49,11 +48,7 @@ var (
 	chooseMeasured = record.Sentence("choose-measured", `the experiment {{.Names.scenario}} (docs/experiments, {{.Names.commit}}): {{if eq .Names.outcome "one-wins"}}{{.Names.best}} wins{{else}}{{outcome .Names.outcome}}: {{.Names.best}}{{end}}{{range .Because}}; {{say .}}{{end}}`)
 	chooseVerdict  = record.Sentence("choose-verdict", `{{.Arm}} against {{.Baseline}} at {{metric .Metric}}: {{.Names.verdict}}{{with .Values.low}}, {{change $.Values.ratio}} ({{change .}} to {{change $.Values.high}}){{end}}`+
 		`{{range .Because}}, {{say .}}{{end}}`)
-	chooseNear        = record.Sentence("choose-near", `not measured here yet for {{kind .Names.does}}; the nearest that is, {{kind .Names.near}}: {{template "because" .}}`)
-	choosePredicted   = record.Sentence("choose-predicted", `not measured here yet, nor what is near; ideal schedulers of the same requests: {{range $i, $f := .Because}}{{if $i}}, {{end}}{{say $f}}{{end}}`)
-	chooseExpected    = record.Sentence("choose-expected", `{{.Metric}} {{lasts .Values.p99}} with {{.Arm}}`)
 	chooseFewRequests = record.Sentence("choose-few-requests", `{{per .Values.rate}} are too few for {{.Metric}} in windows of a two-minute test, which cannot tell whether {{.Names.slo}} is kept`)
-	chooseNothing     = record.Sentence("choose-nothing", `not measured here yet, nor what is near, and theory knows nothing of {{.Names.matters}}: the test below says more than this advice`)
 	chooseNoSize      = record.Sentence("choose-no-size", `nothing to size: it has no workers and no queue to set`)
 	chooseLoops       = record.Sentence("choose-loops", `a loop for each of the server's {{plural .Values.cores "CPU"}}, which is the default`)
 	chooseSized       = record.Sentence("choose-sized", `{{count .Values.least}} workers and a queue of {{count .Values.queue}} are the least that keep {{.Names.slo}} (schedlab size){{if eq .Names.matters "tail"}}; with those advised hardly a request waits for a worker{{end}}`)
@@ -67,7 +62,7 @@ var (
 	chooseHeld     = record.Sentence("choose-held", `{{if .Names.open}}not refuted{{else}}the advice held{{end}}: nothing is surely better than {{.Names.mode}}`+
 		`{{with .Names.open}}; against {{.}} it is undecided{{end}}{{range .Because}}; {{say .}}{{end}}`)
 	chooseParser = record.Sentence("choose-parser", `{{.Names.mode}} is on fasthttp's parser: its handlers are fasthttp's (fasthttp.RequestHandler), not net/http's; `+
-		`{{if .Names.above}}how net/http did in the experiment is told above{{else if .Because}}net/http in the experiment: {{template "list" .}}{{else if .Names.scenario}}net/http was not measured in the experiment {{.Names.scenario}}{{else}}how net/http would do was not measured{{end}}`)
+		`{{if .Names.above}}how net/http did in the experiment is told above{{else if .Because}}net/http in the experiment: {{template "list" .}}{{else}}net/http was not measured in the experiment {{.Names.scenario}}{{end}}`)
 	chooseWrong  = record.Sentence("choose-wrong", `the advice is wrong: another is better than {{.Names.mode}}{{range .Because}}; {{say .}}{{end}}`)
 	chooseOpen   = record.Sentence("choose-open", `nothing can be said: every verdict was refused{{range .Because}}; {{say .}}{{end}}`)
 	chooseShed   = record.Sentence("choose-shed", `not known to hold: {{.Names.mode}} left {{plural .Values.errors "request"}} of {{count .Values.requests}} without a good reply{{range .Because}}; {{say .}}{{end}}`)

@@ -99,19 +99,6 @@ var table = []struct{ does, matters, scenario, metrics, arms string }{
 // test takes them too, but for the tail.
 var deciding = map[string]string{Tail: "p90 p99", Throughput: "cpu_per_request", Memory: "memory", Overload: "good_mean goodput"}
 
-// near lists for each kind of request the most similar kinds, the nearest first. Choose asks them
-// in turn if the kind's own cell was not measured.
-var near = map[string][]string{
-	ShortCPU:  {Mixed, Bursts, Pipelined},
-	Blocking:  {Idle, Mixed},
-	Mixed:     {HeavyTail, ShortCPU},
-	HeavyTail: {Mixed},
-	Idle:      {Blocking, Pipelined},
-	Bursts:    {ShortCPU, Pipelined},
-	Pipelined: {ShortCPU, Bursts},
-	Locks:     {ShortCPU},
-}
-
 // Cells returns the cells of the table with the pack's answers, in the table's order. Equally good
 // arms are listed in the order of modes, the plainest first. If a cell is undecided, arms with much
 // worse medians are listed last. Without a pack no cell has an answer, and modes may be nil.

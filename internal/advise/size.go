@@ -228,20 +228,17 @@ const (
 	longestWarmup = 2 * time.Second
 )
 
-// A ShortBudgetError says that a test does not fit into its budget.
-type ShortBudgetError struct {
-	Needs time.Duration // the budget that the test needs
-	msg   string
+// TestBudget returns the budget if a test fits into it, and else the one that a test needs.
+func (a Answer) TestBudget(budget time.Duration) time.Duration {
+	least, steady := a.settles()
+	if need := a.shortest(); budget == 0 || a.cost(least+need) > budget {
+		return max(testBudget, a.cost(steady+need)+time.Second).Round(time.Second)
+	}
+	return budget
 }
 
-// Error returns a sentence that names --budget and the windows that the SLO needs.
-func (e *ShortBudgetError) Error() string { return e.msg }
-
-// windows returns the durations of warm-up and window of each trial, and the budget of the test.
-// They are as long as the budget allows. A window has enough requests for every quantile of the
-// SLO, and the warm-up is long enough for the arms to become steady. If the budget is too short for
-// the shortest warm-up, the error is a *ShortBudgetError with the budget for the better one.
-func (a Answer) windows(t PoolTest) (warmup, window, budget time.Duration, err error) {
+// shortest returns the shortest window that has enough requests for every quantile of the SLO.
+func (a Answer) shortest() time.Duration {
 	need := time.Second
 	for _, term := range a.SLO {
 		if term.Quantile > 0 {
@@ -251,15 +248,20 @@ func (a Answer) windows(t PoolTest) (warmup, window, budget time.Duration, err e
 			need = max(need, time.Duration(math.Ceil(100*requests/a.Ask.Rate))*10*time.Millisecond)
 		}
 	}
+	return need
+}
+
+// windows returns the durations of warm-up and window of each trial, and the budget of the test.
+// They are as long as the budget allows. A window has enough requests for every quantile of the
+// SLO, and the warm-up is long enough for the arms to become steady. A budget too short for the
+// shortest warm-up is an error.
+func (a Answer) windows(t PoolTest) (warmup, window, budget time.Duration, err error) {
+	need := a.shortest()
 	least, steady := a.settles()
-	full := max(testBudget, a.cost(steady+need)+time.Second)
-	budget = cmp.Or(t.Budget, full)
+	budget = cmp.Or(t.Budget, a.TestBudget(0))
 	if a.cost(least+need) > budget {
-		return 0, 0, 0, &ShortBudgetError{
-			Needs: full.Round(time.Second),
-			msg: fmt.Sprintf("--budget %v is too short: %s at %s needs windows of %v, and %d blocks of them %v",
-				budget, a.SLO, t.Rate, need, TestBlocks, a.cost(least+need).Round(time.Second)),
-		}
+		return 0, 0, 0, fmt.Errorf("--budget %v is too short: %s at %s needs windows of %v, and %d blocks of them %v",
+			budget, a.SLO, t.Rate, need, TestBlocks, a.cost(least+need).Round(time.Second))
 	}
 	// The other way round: the length of a trial that fills the budget.
 	each := time.Duration(float64((budget-testFixed)/(TestBlocks*testArms)-testTrial) / a.drawn())
@@ -440,37 +442,32 @@ func (v *Verification) text() []string {
 
 // lead returns what the test decided: for the advised workers, for fewer, and so for the advice.
 func (v *Verification) lead() string {
-	if v.Advised.Blocks == 0 {
-		return strings.Join(append([]string{"The test decides nothing: no block can be trusted."}, v.reasons()...), " ")
+	parts := []string{"The test decides nothing: no block can be trusted."}
+	if a, l := v.Advised, v.Less; a.Blocks > 0 {
+		broken := fmt.Sprintf("broken in %d of %d", l.Blocks-l.Kept, l.Blocks)
+		if usual := queueing.Fewer(v.Workers); v.Fewer < usual {
+			broken += fmt.Sprintf("; in theory %d would break it in some blocks only", usual)
+		}
+		parts[0] = fmt.Sprintf("%s %s (kept in %d of %d blocks); %d, %.0f %% fewer, %s (%s).",
+			prose.Plural(v.Workers, "worker"), v.did(a, "the SLO"), a.Kept, a.Blocks,
+			v.Fewer, 100-100*float64(v.Fewer)/float64(v.Workers), v.did(l, "it"), broken)
 	}
-	a, l := v.Advised, v.Less
-	kept := fmt.Sprintf("kept in %d of %d blocks", a.Kept, a.Blocks)
-	advised := fmt.Sprintf("%s keep the SLO (%s)", prose.Plural(v.Workers, "worker"), kept)
-	switch a.Answer {
-	case record.Failed:
-		advised = fmt.Sprintf("%s break the SLO%s (%s)", prose.Plural(v.Workers, "worker"), v.by(a), kept)
-	case record.Passed:
-	default:
-		advised = fmt.Sprintf("Whether %s keep the SLO is not decided (%s)", prose.Plural(v.Workers, "worker"), kept)
-	}
-	broken := fmt.Sprintf("broken in %d of %d", l.Blocks-l.Kept, l.Blocks)
-	if usual := queueing.Fewer(v.Workers); v.Fewer < usual {
-		broken += fmt.Sprintf("; in theory %d would break it in some blocks only", usual)
-	}
-	fewer := fmt.Sprintf("%d, %.0f %% fewer,", v.Fewer, 100-100*float64(v.Fewer)/float64(v.Workers))
-	switch l.Answer {
-	case record.Failed:
-		fewer += fmt.Sprintf(" break it%s (%s)", v.by(l), broken)
-	case record.Passed:
-		fewer += fmt.Sprintf(" keep it, too (%s)", broken)
-	default:
-		fewer = fmt.Sprintf("whether %s break it%s is not decided (%s)", fewer, v.by(l), broken)
-	}
-	parts := append([]string{advised + "; " + fewer + "."}, v.reasons()...)
+	parts = append(parts, v.reasons()...)
 	if v.Verdict != AdviceUndecided {
 		parts = append(parts, "So the advice is "+v.Verdict+".")
 	}
 	return strings.Join(parts, " ")
+}
+
+// did tells whether an arm kept the SLO, which slo stands for.
+func (v *Verification) did(k judge.Keeping, slo string) string {
+	switch k.Answer {
+	case record.Failed:
+		return "break " + slo + v.by(k)
+	case record.Passed:
+		return "keep " + slo
+	}
+	return "may or may not keep " + slo
 }
 
 // reasons returns why the test could not judge its arms, each reason once, and what would decide it.

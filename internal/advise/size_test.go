@@ -107,9 +107,9 @@ func TestReadCSV(t *testing.T) {
 		{"10000\n", "", "s", 0, `t.csv:1: 10000 is more than 1h0m0s; is the unit right?`},
 		{"took,note\n10,slow\n30,fast\n", "", "ms", 20 * ms, ""},
 		{"who,took\nann,10\nben,30\n", "", "ms", 20 * ms, ""},
-		{"id,took,note\n1,10,a\n2,30,b\n", "", "ms", 0, `t.csv:2: columns id, took have numbers; choose the one of the times with --column`},
-		{"id,took,note\n1,,lost\n2,30,b\n", "", "ms", 0, `t.csv:3: columns id, took have numbers; choose the one of the times with --column`},
-		{"1,10\n2,30\n", "", "ms", 0, `t.csv:1: columns 1, 2 have numbers, and there is no header to choose by; add one and name the times' with --column`},
+		{"id,took,note\n1,10,a\n2,30,b\n", "", "ms", 0, `t.csv:2: columns id and took have numbers; choose the one of the times with --column, by its name in the first row`},
+		{"id,took,note\n1,,lost\n2,30,b\n", "", "ms", 0, `t.csv:3: columns id and took have numbers; choose the one of the times with --column, by its name in the first row`},
+		{"1,10\n2,30\n", "", "ms", 0, `t.csv:1: columns 1 and 2 have numbers; choose the one of the times with --column, by its name in the first row`},
 		{"who,took\nann,ten\n", "", "ms", 0, `t.csv:2: "ann" is not a time; give a number of at least 0`},
 		{"took\n", "", "s", 0, `reading t.csv: no times in it; give one a row`},
 		{"0\n0\n", "", "s", 0, `reading t.csv: all times are 0; nothing is held`},
@@ -203,7 +203,7 @@ var runtimes = exposed("go_gc_pauses_seconds") + exposed("process_a_seconds") + 
 func TestReadHistogramChooses(t *testing.T) {
 	t.Parallel()
 	for metric, want := range map[string]string{
-		"": "the histogram handler_seconds in m.txt (2 series added: path=/a; path=/b)", "go_gc_pauses_seconds": "the histogram go_gc_pauses_seconds in m.txt",
+		"": "the histogram handler_seconds in m.txt (2 series added: path=\"/a\"; path=\"/b\")", "go_gc_pauses_seconds": "the histogram go_gc_pauses_seconds in m.txt",
 	} {
 		if d, err := ReadHistogram(strings.NewReader(runtimes+exposition), "m.txt", metric); err != nil || d.From != want {
 			t.Errorf("%q: read %q, error %v, want %q", metric, d.From, err, want)
@@ -227,12 +227,12 @@ func TestReadHistogramErrors(t *testing.T) {
 		{one("a_seconds_bucket{le=\"2\"} 3\na_seconds_bucket{le=\"1\"} 5\n"), "", "they ascend"},
 		{one("a_seconds_bucket{le=\"1e9\"} 3\n"), "", "they ascend, in seconds up to 1h0m0s"},
 		{one("a_seconds_bucket{le=\"1\"} 11\n"), "", "less than its buckets'"},
-		{one("a_seconds_bucket{le=\"1\"} 5\na_seconds_bucket{le=\"+Inf\"} 5\n"), "", `reading m.txt: a_seconds: its _count is 10 and its bucket le="+Inf" 5; they`},
-		{one("a_seconds_bucket{le=\"1\"} 5\na_seconds_bucket{le=\"+Inf\"} 4\n"), "", `a_seconds: the bucket le="+Inf" counts 4, fewer than the 5 of the one before it; buckets are cumulative`},
-		{one("a_seconds_bucket{le=\"1\"} 5\na_seconds_bucket{le=\"2\"} 10\n"), "", "a_seconds: its _sum is 1 s, and the times in its buckets add up to 5 s at least; it"},
-		{one("a_seconds_bucket{le=\"1\"} 5\n"), "", "a_seconds: its _sum is 1 s, and the times in its buckets add up to 5 s at least; it"},
-		{one("a_seconds_bucket{le=\"0.09\"} 10\n"), "", "a_seconds: its _sum is 1 s, and the times in its buckets add up to 0.9 s at most; it"},
-		{strings.ReplaceAll(exposed("a_seconds"), "2.5", "NaN"), "", "a_seconds: its _sum is NaN"},
+		{one("a_seconds_bucket{le=\"1\"} 5\na_seconds_bucket{le=\"+Inf\"} 5\n"), "", `reading m.txt: a_seconds{}: its _count is 10 and its bucket le="+Inf" 5; they`},
+		{one("a_seconds_bucket{le=\"1\"} 5\na_seconds_bucket{le=\"+Inf\"} 4\n"), "", `a_seconds{}: the bucket le="+Inf" counts 4, fewer than the 5 of the one before it; buckets are cumulative`},
+		{one("a_seconds_bucket{le=\"1\"} 5\na_seconds_bucket{le=\"2\"} 10\n"), "", "a_seconds{}: its _sum is 1 s, and the times in its buckets add up to 5 s at least and"},
+		{one("a_seconds_bucket{le=\"1\"} 5\n"), "", "a_seconds{}: its _sum is 1 s, and the times in its buckets add up to 5 s at least and"},
+		{one("a_seconds_bucket{le=\"0.09\"} 10\n"), "", "a_seconds{}: its _sum is 1 s, and the times in its buckets add up to 0 s at least and 0.9 s at most; it"},
+		{strings.ReplaceAll(exposed("a_seconds"), "2.5", "NaN"), "", "a_seconds{}: its _sum is NaN"},
 		{strings.ReplaceAll(exposition, "sum{path=\"/b\"} 1.85", "sum{path=\"/b\"} 0.1"), "", `handler_seconds{path="/b"}: its _sum is 0.1 s, and the times in its buckets add up to 0.6 s at least`},
 	} {
 		if d, err := ReadHistogram(strings.NewReader(c.text), "m.txt", c.metric); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -292,7 +292,7 @@ func TestWorkloadOfSamples(t *testing.T) {
 	for i := range 10_000 {
 		samples = append(samples, time.Duration(-20e6*math.Log(1-(float64(i)+0.5)/10_000)))
 	}
-	d := sampled(samples, "a test", nil)
+	d := sampled(samples, "a test")
 	if err := d.SetCPU(ms); err != nil {
 		t.Fatal(err)
 	}

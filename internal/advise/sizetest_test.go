@@ -111,11 +111,11 @@ func TestVerificationText(t *testing.T) {
 		t.Errorf("a worker that keeps its connection: %q", got)
 	}
 	v.Verdict, v.Less.Answer, v.Less.Kept, v.Less.Figures["p99"].Median = AdviceUndecided, record.Undecided, 2, 0.08
-	if got, want := v.lead(), "20 workers keep the SLO (kept in 11 of 12 blocks); whether 16, 20 % fewer, break it by errors is not decided (broken in 10 of 12)."; got != want {
+	if got, want := v.lead(), "20 workers keep the SLO (kept in 11 of 12 blocks); 16, 20 % fewer, may or may not keep it (broken in 10 of 12)."; got != want {
 		t.Errorf("undecided: %q; want %q", got, want)
 	}
 	v.Fewer = 14
-	if got, want := v.lead(), "whether 14, 30 % fewer, break it by errors is not decided (broken in 10 of 12; in theory 16 would break it in some blocks only)."; !strings.HasSuffix(got, want) {
+	if got, want := v.lead(), "14, 30 % fewer, may or may not keep it (broken in 10 of 12; in theory 16 would break it in some blocks only)."; !strings.HasSuffix(got, want) {
 		t.Errorf("more than a fifth fewer: %q; want %q", got, want)
 	}
 	v.Fewer = 16

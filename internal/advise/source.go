@@ -40,9 +40,9 @@ func ReadCSV(r io.Reader, file, name, unit string) (Demand, error) {
 	rows := csv.NewReader(r)
 	// Rows may differ in length. The reader reuses its row, so nothing keeps one.
 	rows.FieldsPerRecord, rows.ReuseRecord, rows.TrimLeadingSpace = -1, true, true
-	times := column{name: name}
+	times := column{name: name, index: -1}
 	var samples []time.Duration
-	for first := true; ; first = false {
+	for {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -50,13 +50,12 @@ func ReadCSV(r io.Reader, file, name, unit string) (Demand, error) {
 		if err != nil {
 			return Demand{}, fmt.Errorf("reading %s: %w", file, err)
 		}
-		// A named column has its name in a header. Without a name, a header is a first row in which
-		// nothing is a number.
-		if first && (name != "" || len(numeric(row)) == 0) {
+		numbers := numeric(row)
+		if times.header == nil && samples == nil && (name != "" || len(numbers) == 0) {
 			err = times.find(row)
 		} else {
 			var took time.Duration
-			took, err = times.read(row, scale)
+			took, err = times.read(row, numbers, scale)
 			samples = append(samples, took)
 		}
 		if err != nil {
@@ -68,14 +67,13 @@ func ReadCSV(r io.Reader, file, name, unit string) (Demand, error) {
 		return Demand{}, fmt.Errorf("reading %s: no times in it; give one a row", file)
 	}
 	from := fmt.Sprintf("%d times in %s", len(samples), file)
-	if times.of > 1 {
+	if times.several {
 		from += fmt.Sprintf(" (column %s)", times.title(times.index))
 	}
-	var doubts []record.Fact
+	d := sampled(samples, from)
 	if len(samples) < 1000 {
-		doubts = append(doubts, record.Fact{Code: sizeFewTimes, Values: record.Values{"times": float64(len(samples))}})
+		d.Doubts = []record.Fact{{Code: sizeFewTimes, Values: record.Values{"times": float64(len(samples))}}}
 	}
-	d := sampled(samples, from, doubts)
 	if d.Held() == 0 {
 		return Demand{}, fmt.Errorf("reading %s: all times are 0; nothing is held", file)
 	}
@@ -85,47 +83,36 @@ func ReadCSV(r io.Reader, file, name, unit string) (Demand, error) {
 // column is the column of the times. It is chosen by the header or by the first row with times, and
 // every later row is then read by its index.
 type column struct {
-	name   string   // as the user named it; "" for the only column of numbers
-	header []string // the first row, if it is a header
-	index  int      // of the column, from 0
-	of     int      // columns in the row by which it was chosen; 0 before that
+	name    string   // as the user named it; "" for the only column of numbers
+	header  []string // the first row, if it is a header
+	index   int      // of the column, from 0; -1 before it is chosen
+	several bool     // whether a row with times has other columns
 }
 
-// find stores the header row, and chooses the named column.
+// find stores the header row, and chooses the named column. A header of columns without a name leaves
+// the choice to read.
 func (c *column) find(row []string) error {
 	for _, title := range row {
 		c.header = append(c.header, strings.TrimSpace(title))
 	}
-	if c.name == "" {
-		return nil
-	}
-	c.index, c.of = slices.Index(c.header, c.name), len(row)
-	if c.index < 0 {
+	if c.index = slices.Index(c.header, c.name); c.name != "" && c.index < 0 {
 		return fmt.Errorf("no column %q; the header has %s", c.name, strings.Join(row, ", "))
 	}
 	return nil
 }
 
-// read returns the time in a row. Without a named column, it chooses the first of numbers, and no
-// other may have numbers in any row: a second one makes the choice a guess.
-func (c *column) read(row []string, scale time.Duration) (time.Duration, error) {
-	if c.name == "" {
-		numbers := numeric(row)
-		// In a row without numbers the first column is chosen: parseTime then complains about it.
-		if c.of == 0 {
-			c.index, c.of = append(numbers, 0)[0], len(row)
-		}
-		if numbers = slices.Compact(slices.Sorted(slices.Values(append(numbers, c.index)))); len(numbers) > 1 {
-			var titles []string
-			for _, i := range numbers {
-				titles = append(titles, c.title(i))
-			}
-			fix := "; choose the one of the times with --column"
-			if c.header == nil {
-				fix = ", and there is no header to choose by; add one and name the times' with --column"
-			}
-			return 0, fmt.Errorf("columns %s have numbers%s", strings.Join(titles, ", "), fix)
-		}
+// read returns the time in a row, whose columns numbers hold numbers. Without a named column, it
+// chooses the first of numbers, and no other may have numbers in any row: a second one makes the
+// choice a guess.
+func (c *column) read(row []string, numbers []int, scale time.Duration) (time.Duration, error) {
+	// In a row without numbers the first column is chosen: parseTime then complains about it.
+	if c.index < 0 {
+		c.index = append(numbers, 0)[0]
+	}
+	c.several = c.several || len(row) > 1
+	if other := slices.IndexFunc(numbers, func(i int) bool { return i != c.index }); c.name == "" && other >= 0 {
+		return 0, fmt.Errorf("columns %s and %s have numbers; choose the one of the times with --column, by its name in the first row",
+			c.title(min(c.index, numbers[other])), c.title(max(c.index, numbers[other])))
 	}
 	if c.index >= len(row) {
 		return 0, fmt.Errorf("%d columns, and the times are in column %d", len(row), c.index+1)
@@ -233,12 +220,11 @@ func choose(metric string, names []string) (string, error) {
 	return "", fmt.Errorf("no histogram *_seconds of a handler's times; %s; name one with --metric", had)
 }
 
-// labels returns a series' labels, each in a format for its name and its value, with commas between
-// them.
-func labels(m *dto.Metric, format string) string {
+// labels returns a series' labels as an exposition has them: handler="/a",code="200".
+func labels(m *dto.Metric) string {
 	var all []string
 	for _, l := range m.GetLabel() {
-		all = append(all, fmt.Sprintf(format, l.GetName(), l.GetValue()))
+		all = append(all, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
 	}
 	return strings.Join(all, ",")
 }
@@ -253,7 +239,7 @@ func added(series []*dto.Metric) string {
 	}
 	var names []string
 	for _, m := range series[:min(len(series), mostNamed)] {
-		names = append(names, labels(m, "%s=%s"))
+		names = append(names, labels(m))
 	}
 	if more := len(series) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
@@ -275,10 +261,7 @@ func addUp(name string, series []*dto.Metric) (h histogram, err error) {
 	for i, m := range series {
 		one, err := read(m.GetHistogram())
 		if err != nil {
-			if of := labels(m, `%s=%q`); of != "" {
-				name += "{" + of + "}"
-			}
-			return h, fmt.Errorf("%s: %w", name, err)
+			return h, fmt.Errorf("%s{%s}: %w", name, labels(m), err)
 		}
 		if i == 0 {
 			h = one
@@ -325,11 +308,10 @@ func read(m *dto.Histogram) (h histogram, err error) {
 	if len(h.bounds) == 0 {
 		return h, fmt.Errorf("it has no bucket with a bound; classic buckets are needed")
 	}
-	h.beyond, h.total, h.sum = count-below, count, math.NaN()
-	switch {
-	case h.beyond < 0:
+	if h.beyond, h.total, h.sum = count-below, count, math.NaN(); h.beyond < 0 {
 		return h, fmt.Errorf("its count of %.0f is less than its buckets'", count)
-	case m.SampleSum == nil:
+	}
+	if m.SampleSum == nil {
 		return h, nil
 	}
 	h.sum = m.GetSampleSum()
@@ -348,14 +330,12 @@ func (h histogram) checkSum() error {
 		least, most = least+h.counts[i]*low, most+h.counts[i]*high
 		low = high
 	}
-	least += h.beyond * low
-	switch {
-	case math.IsNaN(h.sum) || math.IsInf(h.sum, 0):
-		return fmt.Errorf("its _sum is %g; it is the seconds of all times", h.sum)
-	case h.sum < least*(1-rounding):
-		return fmt.Errorf("its _sum is %.6g s, and the times in its buckets add up to %.6g s at least; it is no exposition of one moment", h.sum, least)
-	case h.beyond == 0 && h.sum > most*(1+rounding):
-		return fmt.Errorf("its _sum is %.6g s, and the times in its buckets add up to %.6g s at most; it is no exposition of one moment", h.sum, most)
+	if h.beyond > 0 {
+		least, most = least+h.beyond*low, math.MaxFloat64
+	}
+	// Written so that NaN is refused as well.
+	if !(h.sum >= least*(1-rounding) && h.sum/(1+rounding) <= most) {
+		return fmt.Errorf("its _sum is %.6g s, and the times in its buckets add up to %.6g s at least and %.6g s at most; it is no exposition of one moment", h.sum, least, most)
 	}
 	return nil
 }
@@ -386,11 +366,10 @@ func (h histogram) demand(from string) Demand {
 	doubts := []record.Fact{{Code: sizeBuckets}}
 	if h.beyond > 0 {
 		// The buckets' times are taken at their middles, known seconds in all; the rest of the sum
-		// is left for the times beyond. Without a sum all this is NaN, and the last bound stands
-		// in.
-		tail := min(max(low, (h.sum-known)/h.beyond), longestHeld.Seconds())
-		if math.IsNaN(tail) {
-			tail = low
+		// is left for the times beyond. Without a sum the last bound stands in.
+		tail := low
+		if !math.IsNaN(h.sum) {
+			tail = min(max(low, (h.sum-known)/h.beyond), longestHeld.Seconds())
 		}
 		for len(samples) < drawn {
 			samples = append(samples, time.Duration(math.Round(tail*1e9)))
@@ -399,9 +378,10 @@ func (h histogram) demand(from string) Demand {
 			"share": h.beyond / h.total, "bound": low, "taken": tail, "no_sum": float64(stats.Count(math.IsNaN(h.sum))),
 		}})
 	}
-	d := sampled(samples, from, doubts)
+	d := sampled(samples, from)
 	if mean, ours := h.sum/h.total, d.Held().Seconds(); h.sum > 0 && math.Abs(ours/mean-1) > 0.05 {
-		d.Doubts = append(d.Doubts, record.Fact{Code: sizeCoarse, Values: record.Values{"own": ours, "mean": mean}})
+		doubts = append(doubts, record.Fact{Code: sizeCoarse, Values: record.Values{"own": ours, "mean": mean}})
 	}
+	d.Doubts = doubts
 	return d
 }

@@ -151,24 +151,17 @@ func (g grid) step(c *record.Cell, by way) *record.Cell {
 // enclosed returns the verdict that a cell has between two equal ones in its row or column. If row
 // and column say different things, neither counts and ok is false.
 func (g grid) enclosed(c *record.Cell) (v record.CellVerdict, ok bool) {
-	row, inRow := g.agreed(c, ways[0], ways[1])
-	column, inColumn := g.agreed(c, ways[2], ways[3])
-	switch {
-	case inRow && inColumn:
-		return row, alike(row, column)
-	case inRow:
-		return row, true
+	for i := 0; i < len(ways); i += 2 { // opposite ways are next to each other
+		a, b := g.nearest(c, ways[i]), g.nearest(c, ways[i+1])
+		if a == nil || b == nil || !a.Decided() || !alike(a.CellVerdict, b.CellVerdict) {
+			continue
+		}
+		if ok && !alike(v, a.CellVerdict) {
+			return v, false
+		}
+		v, ok = record.CellVerdict{Decision: a.Decision, Winner: a.Winner, Among: a.Among}, true
 	}
-	return column, inColumn
-}
-
-// agreed returns the verdict of the nearest known cells in two opposite directions; not ok if they differ or are open.
-func (g grid) agreed(c *record.Cell, one, other way) (v record.CellVerdict, ok bool) {
-	a, b := g.nearest(c, one), g.nearest(c, other)
-	if a == nil || b == nil || !a.Decided() || !alike(a.CellVerdict, b.CellVerdict) {
-		return v, false
-	}
-	return record.CellVerdict{Decision: a.Decision, Winner: a.Winner, Among: a.Among}, true
+	return v, ok
 }
 
 // nearest returns the first cell in a direction that was measured or inferred; nil if there is none.

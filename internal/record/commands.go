@@ -201,7 +201,7 @@ type Choice struct {
 	Size     Fact        `json:"size"`            // the reason for the size
 	Unless   Fact        `json:"unless"`          // when the choice does not matter
 	Parser   Fact        `json:"parser,omitzero"` // that the mode takes no handlers of net/http, and how net/http did; none for a mode on net/http
-	Cell     *ChoiceCell `json:"cell,omitempty"`  // the measurement behind the recommendation; nil for a prediction
+	Cell     *ChoiceCell `json:"cell,omitempty"`  // the measurement behind the recommendation
 	Metrics  []string    `json:"metrics"`         // compared by the test
 	Doubts   []Fact      `json:"doubts"`
 	Test     string      `json:"test"`             // the command that tests it
@@ -214,12 +214,10 @@ type Choice struct {
 // Knowing is the kind of evidence behind a recommendation.
 type Knowing string
 
-// The kinds of evidence, from the surest to the least sure.
+// The kinds of evidence.
 const (
-	KnownMeasured  Knowing = "measured"  // an experiment with such requests
-	KnownNear      Knowing = "near"      // an experiment with the most similar requests
-	KnownPredicted Knowing = "predicted" // queueing theory
-	KnownNothing   Knowing = "nothing"   // no measurement, and no theory
+	KnownMeasured Knowing = "measured" // an experiment with such requests
+	KnownNear     Knowing = "near"     // an experiment with requests that are alike in what matters
 )
 
 // A ChoiceCell is the result of an experiment for one kind of requests and one goal.

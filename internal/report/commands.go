@@ -314,11 +314,10 @@ func WriteChoices(w io.Writer, cells []record.ChoiceCell, size func(mode string)
 		does := group[0].Does
 		kind, unless := record.KindsOfRequests[does], record.Fact{Code: record.Code("choose-unless-" + does)}
 		lines := each(group, func(c record.ChoiceCell) string {
-			choose, sized := "not measured here yet", ""
-			if len(c.Best) > 0 {
-				choose, sized = "`"+c.Best[0].Mode+"`", size(c.Best[0].Mode)
+			if len(c.Best) == 0 {
+				return fmt.Sprintf("| %s | not measured here yet: run %s | | |\n", c.Matters, c.Scenario)
 			}
-			return fmt.Sprintf("| %s | %s | %s | %s |\n", c.Matters, choose, sized, measuredDifference(c))
+			return fmt.Sprintf("| %s | `%s` | %s | %s |\n", c.Matters, c.Best[0].Mode, size(c.Best[0].Mode), measuredDifference(c))
 		})
 		return fmt.Sprintf("### %s\n\n%s It does not matter %s.\n\n", upperFirst(kind.Name), kind.About, unless.String()) +
 			"| what matters | choose | size | measured difference |\n|---|---|---|---|\n" + strings.Join(lines, "")
@@ -330,20 +329,8 @@ func WriteChoices(w io.Writer, cells []record.ChoiceCell, size func(mode string)
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // measuredDifference returns what an experiment measured for a cell, in one table cell: the
-// answer, the verdicts with the best arm in them, and a link to the experiment. Without a
-// measurement it names the scenario that would make one.
+// answer, the verdicts with the best arm in them, and a link to the experiment.
 func measuredDifference(c record.ChoiceCell) string {
-	link := fmt.Sprintf("[%s](../experiments/README.md)", c.Scenario)
-	switch c.Outcome {
-	case "":
-		return link + " asks it by " + strings.Join(each(c.Metrics, func(m string) string { return stats.MetricOf(m).Label }), " and ")
-	case record.NoVerdict:
-		var why record.Fact
-		for _, v := range c.Verdicts {
-			why = v.Reason
-		}
-		return fmt.Sprintf("%s, `%s`: every verdict was refused (%s)", link, c.Commit, why.Code)
-	}
 	// A verdict between two losers does not help to choose.
 	ofBest := only(c.Verdicts, func(v record.Verdict) bool {
 		return v.Verdict != stats.Refused && (v.Arm == c.Best[0].Name || v.Baseline == c.Best[0].Name)
@@ -355,5 +342,5 @@ func measuredDifference(c record.ChoiceCell) string {
 	lead := c.Outcome.Words() + when(len(c.Best) > 1, ": %s", listed(c.Best, func(arm record.ChoiceArm) string { return arm.Name }))
 	lead = strings.Join(append([]string{lead}, each(c.Lacks, record.Fact.String)...), ". But ")
 	blocks := prose.Plural(c.Verdicts[0].Blocks, "block")
-	return fmt.Sprintf("%s. %s; %s, `%s`, %s", upperFirst(lead), strings.Join(told, "; "), link, c.Commit, blocks)
+	return fmt.Sprintf("%s. %s; [%s](../experiments/README.md), `%s`, %s", upperFirst(lead), strings.Join(told, "; "), c.Scenario, c.Commit, blocks)
 }
