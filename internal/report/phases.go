@@ -281,7 +281,8 @@ func twins(r *record.Result) document.Part {
 	)
 	legend := when(len(with) > 0, "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; "+
 		"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; "+
-		"times are of the requests that were not turned away; each block's figures add up, their medians, column by column, only nearly (docs/reference/queueing.md)")
+		"times are of the requests that were not turned away; "+
+		"each block's figures add up, their medians, column by column, only nearly (docs/reference/queueing.md)")
 	return document.Section{
 		ID: "twin", Title: "Against the ideal twin", About: overBlocks("medians", caveat(r)),
 		Lead:  "Each arm beside its own requests in an ideal scheduler of its kind, block by block.",

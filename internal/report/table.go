@@ -234,7 +234,7 @@ func moreFigures(r *record.Result) document.Part {
 	return tableOf(r.Arms,
 		optional("X_max", func(a record.Arm) *float64 { return a.XMax }, rate),
 		positive("halves apart", func(a record.Arm) float64 { return cmp.Or(a.Apart, -1) }, func(v float64) string { return percent("%.0f", v) }),
-		armField{"errors", func(a record.Arm) bool { return a.Requests > 0 }, func(a record.Arm) string { return count(a.Errors) + " of " + count(a.Requests) }},
+		armField{"errors", nil, func(a record.Arm) string { return count(a.Errors) + " of " + count(a.Requests) }},
 		positive("n_eff", func(a record.Arm) float64 { return cmp.Or(a.NEff, -1) }, func(v float64) string { return count(int(v)) }),
 		optional("conns served", fairness, func(f record.Fairness) string { return count(f.Served) + " of " + count(f.Asked) }),
 		optional("slowest first", fairness, func(f record.Fairness) string { return either(f.Served > 0, seconds(f.FirstReply), none) }),
