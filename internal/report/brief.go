@@ -157,9 +157,10 @@ func marked(r *record.Result) document.Part {
 	})
 	below := nonEmpty(slices.Concat([]string{
 		markLegend(r, used),
-		when(crowds(counted(shown)), "Most connections open at once, and accepted, medians over the blocks: %s.", listed(counted(shown), func(a record.Arm) string {
-			return fmt.Sprintf("%s %s and %s/s", a.Name, rounded(a.Counters.OpenPeak), rounded(a.Counters.Accepted))
-		})),
+		when(crowds(counted(shown)), "Most connections open at once, and accepted, medians over the blocks: %s.",
+			listed(counted(shown), func(a record.Arm) string {
+				return fmt.Sprintf("%s %s and %s/s", a.Name, rounded(a.Counters.OpenPeak), rounded(a.Counters.Accepted))
+			})),
 		noQuotient(r, shown),
 		when(more > 0, "%s more", plural(more, "arm")),
 	}, leftOut)...)

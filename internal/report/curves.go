@@ -522,7 +522,8 @@ const strip = 3
 // one stroke.
 func (g *heatGrid) steps(arm int) (all []heatStep) {
 	for i := range g.bounds {
-		all = append(all, heatStep{g.class(i), g.span(i) + " requests", ""}, heatStep{g.class(i) + " lost", g.span(i) + " requests without a reply", ""})
+		all = append(all, heatStep{g.class(i), g.span(i) + " requests", ""},
+			heatStep{g.class(i) + " lost", g.span(i) + " requests without a reply", ""})
 	}
 	columns := g.cells[arm]
 	for row := range g.rows + 1 {

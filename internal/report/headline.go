@@ -332,7 +332,8 @@ func capacityHeadline(c *record.Capacity) string {
 	}
 	// While one arm is open, its capacity may be the highest, so no arm has the most.
 	if len(open) == 0 && low(best) > next {
-		return fmt.Sprintf("%s has the most capacity for %s: at least %s, the others at most %s.", best.Name, c.SLO, prose.PerSecond(low(best)), prose.PerSecond(next))
+		return fmt.Sprintf("%s has the most capacity for %s: at least %s, the others at most %s.",
+			best.Name, c.SLO, prose.PerSecond(low(best)), prose.PerSecond(next))
 	}
 	spans := each(arms, func(a record.ArmCapacity) string { return a.Name + " " + interval(a) })
 	if more := len(arms) - most; more > 0 {

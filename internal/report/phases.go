@@ -250,32 +250,21 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 // twins compares every arm with an ideal scheduler of its kind that serves the same requests. The table
 // splits the measured mean into the ideal one, the overhead, and the rest; see record.Twin.
 func twins(r *record.Result) document.Part {
-	var lines document.Lines
-	var with []record.Arm
-	var means, tails, beyond []float64
-	for _, a := range choices(r.Arms) {
-		switch w := a.Twin; {
-		case w == nil: // no scheduler was simulated, for a reason that the record has
-		case w.Mean == nil:
-			lines = append(lines, fmt.Sprintf("%s: no twin: %s", a.Name, w.Why.String()))
-		default:
-			with, means, beyond = append(with, a), append(means, w.Ideal.Median, w.Measured.Median), append(beyond, w.Beyond.Median)
-			if w.P99 != nil {
-				tails = append(tails, w.P99.Median, w.MeasuredP99.Median)
-			}
-			lines = append(lines, nonEmpty(when(w.Note != "", "%s: %s", a.Name, w.Note))...)
-			if l := w.Loss; l != nil && l.Median+w.MeasuredLoss.Median > 0 {
-				lines = append(lines, fmt.Sprintf("%s: the twin turned away %s, measured %s; the times are those of the others",
-					a.Name, percent("%.3g", l.Median), percent("%.3g", w.MeasuredLoss.Median)))
-			}
-		}
-	}
-	// Each kind of figure has its unit, since CPU time may be in µs and the tail in s.
-	unit, cpu, tail := timeScale(means...), timeScale(beyond...), timeScale(tails...)
+	simulated := only(choices(r.Arms), func(a record.Arm) bool { return a.Twin != nil })
+	notes := nonEmpty(each(simulated, func(a record.Arm) string {
+		return either(a.Twin.Mean == nil, a.Name+": no twin: "+a.Twin.Why.String(), when(a.Twin.Note != "", "%s: %s", a.Name, a.Twin.Note))
+	})...)
+	with := only(simulated, func(a record.Arm) bool { return a.Twin.Mean != nil })
+	unit := timeScale(each(with, func(a record.Arm) float64 { return max(a.Twin.Ideal.Median, a.Twin.Measured.Median) })...)
 	of := func(head string, figure func(w *record.Twin) string) armField {
 		return armField{head, nil, func(a record.Arm) string { return figure(a.Twin) }}
 	}
-	inTail := func(s record.Spread) string { return tail.format(s.Median) }
+	tail := func(head string, of func(w *record.Twin) *record.Spread) armField {
+		return optional(head, func(a record.Arm) *record.Spread { return of(a.Twin) }, func(s record.Spread) string { return seconds(s.Median) })
+	}
+	loss := func(head string, of func(w *record.Twin) *record.Spread) armField {
+		return positive(head, func(a record.Arm) float64 { return cmp.Or(of(a.Twin), &record.Spread{Median: -1}).Median }, lossText)
+	}
 	table := rows(with, armField{"arm", nil, name},
 		of("ideal", func(w *record.Twin) string { return unit.number(w.Ideal.Median) }),
 		of("overhead", func(w *record.Twin) string { return unit.plus(w.Overhead.Median) }),
@@ -284,16 +273,19 @@ func twins(r *record.Result) document.Part {
 			return unit.plus(w.Interference.Low) + " to " + unit.plus(w.Interference.High)
 		}),
 		of("measured ("+unit.unit+")", func(w *record.Twin) string { return unit.number(w.Measured.Median) }),
-		of("CPU beyond", func(w *record.Twin) string { return cpu.format(w.Beyond.Median) }),
-		optional("twin's p99", func(a record.Arm) *record.Spread { return a.Twin.P99 }, inTail),
-		optional("measured", func(a record.Arm) *record.Spread { return a.Twin.MeasuredP99 }, inTail),
+		of("CPU beyond", func(w *record.Twin) string { return seconds(w.Beyond.Median) }),
+		tail("twin's p99", func(w *record.Twin) *record.Spread { return w.P99 }),
+		tail("measured", func(w *record.Twin) *record.Spread { return w.MeasuredP99 }),
+		loss("twin's loss", func(w *record.Twin) *record.Spread { return w.Loss }),
+		loss("measured", func(w *record.Twin) *record.Spread { return w.MeasuredLoss }),
 	)
 	legend := when(len(with) > 0, "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; "+
 		"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; "+
+		"times are of the requests that were not turned away; "+
 		"each block's figures add up, their medians, column by column, only nearly (docs/reference/queueing.md)")
 	return document.Section{
 		ID: "twin", Title: "Against the ideal twin", About: overBlocks("medians", caveat(r)),
 		Lead:  "Each arm beside its own requests in an ideal scheduler of its kind, block by block.",
-		Parts: []document.Part{document.Table{Rows: table}, lines, document.Note(legend)},
+		Parts: []document.Part{document.Table{Rows: table}, document.Lines(notes), document.Note(legend)},
 	}
 }

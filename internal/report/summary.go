@@ -36,7 +36,9 @@ func Summary(w io.Writer, r *record.Result) error {
 	refused := only(r.Verdicts, func(v record.Verdict) bool { return v.Verdict == stats.Refused })
 	own := only(r.Doubts, func(f record.Fact) bool { return !f.Code.General() })
 	notes := slices.Concat(
-		nonEmpty(when(!answered, "Ranking: %s", ranked)), slices.Concat(each(byArm(refused), func(of []record.Verdict) []string { return sentences(r, of) })...), each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) }),
+		nonEmpty(when(!answered, "Ranking: %s", ranked)),
+		slices.Concat(each(byArm(refused), func(of []record.Verdict) []string { return sentences(r, of) })...),
+		each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) }),
 	)
 	return writeMarkdown(w, document.Document{
 		Question: r.Question, State: state(r), Answer: either(answered, ranked, ""), Context: []string{offered(r), machine(r.Env, r.Arms)},
@@ -198,12 +200,14 @@ func gateAnswer(r *record.Result) string {
 		})
 		return listed(said, func(g record.Gated) string {
 			return stats.MetricOf(g.Metric).Label +
-				when(g.Low > 0 && answer != record.GateFine, " %s (%s to %s%s)", change(g.Ratio), bound(g.Low, false), bound(g.High, false), when(answer == record.GateOpen, "; %s", allowed(g))) +
+				when(g.Low > 0 && answer != record.GateFine, " %s (%s to %s%s)", change(g.Ratio), bound(g.Low, false), bound(g.High, false),
+					when(answer == record.GateOpen, "; %s", allowed(g))) +
 				when(answer == record.GateRefused, " (%s)", g.Reason.String())
 		})
 	}
 	before, after := r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name
-	open := when(of(record.GateOpen) != "", " Open: %s.", of(record.GateOpen)) + when(of(record.GateRefused) != "", " Refused: %s.", of(record.GateRefused))
+	open := when(of(record.GateOpen) != "", " Open: %s.", of(record.GateOpen)) +
+		when(of(record.GateRefused) != "", " Refused: %s.", of(record.GateRefused))
 	switch r.GateOutcome() {
 	case record.GateWorse:
 		return fmt.Sprintf("%s is worse than %s: %s.", after, before, of(record.GateWorse))

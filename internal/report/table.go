@@ -182,12 +182,11 @@ func optional[T any](head string, of func(a record.Arm) *T, format func(T) strin
 	return armField{head, func(a record.Arm) bool { return of(a) != nil }, func(a record.Arm) string { return orNone(of(a), format) }}
 }
 
-// positive returns the column of a figure that is 0 or less where an arm lacks it, or has nothing to tell. The
-// column is left out if all arms lack it.
+// positive returns the column of a figure that is below 0 where an arm lacks it, which is a dash. The column
+// is left out unless an arm has more than 0.
 func positive(head string, of func(a record.Arm) float64, format func(float64) string) armField {
-	known := func(a record.Arm) bool { return of(a) > 0 }
-	return armField{head, known, func(a record.Arm) string {
-		if !known(a) {
+	return armField{head, func(a record.Arm) bool { return of(a) > 0 }, func(a record.Arm) string {
+		if of(a) < 0 {
 			return none
 		}
 		return format(of(a))
@@ -234,9 +233,9 @@ func moreFigures(r *record.Result) document.Part {
 	sessions := func(a record.Arm) *record.SessionTimes { return a.Sessions }
 	return tableOf(r.Arms,
 		optional("X_max", func(a record.Arm) *float64 { return a.XMax }, rate),
-		positive("halves apart", func(a record.Arm) float64 { return a.Apart }, func(v float64) string { return percent("%.0f", v) }),
-		armField{"errors", func(a record.Arm) bool { return a.Requests > 0 }, func(a record.Arm) string { return count(a.Errors) + " of " + count(a.Requests) }},
-		positive("n_eff", func(a record.Arm) float64 { return a.NEff }, func(v float64) string { return count(int(v)) }),
+		positive("halves apart", func(a record.Arm) float64 { return cmp.Or(a.Apart, -1) }, func(v float64) string { return percent("%.0f", v) }),
+		armField{"errors", nil, func(a record.Arm) string { return count(a.Errors) + " of " + count(a.Requests) }},
+		positive("n_eff", func(a record.Arm) float64 { return cmp.Or(a.NEff, -1) }, func(v float64) string { return count(int(v)) }),
 		optional("conns served", fairness, func(f record.Fairness) string { return count(f.Served) + " of " + count(f.Asked) }),
 		optional("slowest first", fairness, func(f record.Fairness) string { return either(f.Served > 0, seconds(f.FirstReply), none) }),
 		optional("Jain's index", func(a record.Arm) *float64 { return a.Jain }, jain),
@@ -254,19 +253,28 @@ func moreFigures(r *record.Result) document.Part {
 func disturbed(arms []record.Arm) document.Part {
 	share := func(v float64) string { return percent("%.1f", v) }
 	of := func(head string, of func(*record.Disturbed) float64, format func(float64) string) armField {
-		return positive(head, func(a record.Arm) float64 { return of(cmp.Or(a.Disturbed, &record.Disturbed{})) }, format)
+		return positive(head, func(a record.Arm) float64 {
+			return of(cmp.Or(a.Disturbed, &record.Disturbed{Foreign: -1, Steal: -1, Throttled: -1}))
+		}, format)
+	}
+	late := func(head, quantile string) armField {
+		return of(head, func(d *record.Disturbed) float64 { v, ok := d.Late[quantile]; return either(ok, v, -1) }, seconds)
 	}
 	load := func(head string, of func(*record.Proofs) float64, format func(float64) string) armField {
-		return positive(head, func(a record.Arm) float64 { return of(cmp.Or(a.Generator, &record.Proofs{})) }, format)
+		return positive(head, func(a record.Arm) float64 {
+			if a.Generator == nil {
+				return -1
+			}
+			return of(a.Generator)
+		}, format)
 	}
 	return tableOf(arms,
-		of("late at p50", func(d *record.Disturbed) float64 { return d.Late["p50"] }, seconds),
-		of("at p99", func(d *record.Disturbed) float64 { return d.Late["p99"] }, seconds),
+		late("late at p50", "p50"), late("at p99", "p99"),
 		load("at most", func(g *record.Proofs) float64 { return g.LongestLag }, seconds),
 		load("never sent", func(g *record.Proofs) float64 { return float64(g.Missing) }, countLabel),
 		load("load busy", func(g *record.Proofs) float64 { return g.Busy }, share),
 		load("longest pause", func(g *record.Proofs) float64 { return g.LongestPause }, seconds),
-		load("replies read late", func(g *record.Proofs) float64 { return cmp.Or(g.ReadLate, &record.ReadLate{}).P99 }, seconds),
+		load("replies read late", func(g *record.Proofs) float64 { return cmp.Or(g.ReadLate, &record.ReadLate{P99: -1}).P99 }, seconds),
 		of("of the shared CPU", func(d *record.Disturbed) float64 { return d.Load }, share),
 		of("others' CPU", func(d *record.Disturbed) float64 { return d.Foreign }, share),
 		of("steal", func(d *record.Disturbed) float64 { return d.Steal }, share),

@@ -159,12 +159,20 @@ func verdicts(r *record.Result) document.Part {
 func reservations(r *record.Result) document.Part {
 	// Each label stands only where its function has a line, so a quiet run has a short list.
 	known := slices.Concat(
-		labelled("A/A", append([]string{aaBriefly(r.AA, r.Valid)}, sentences(r, r.AA)...)...), labelled("Generator", visiting(r), floor(r.Env.Floor)), labelled("Left out", refusals(r.Refused)...),
+		labelled("A/A", append([]string{aaBriefly(r.AA, r.Valid)}, sentences(r, r.AA)...)...),
+		labelled("Generator", visiting(r), floor(r.Env.Floor)), labelled("Left out", refusals(r.Refused)...),
 		labelled("Unchecked", when(len(r.NotChecked) > 0, "rules that were not checked: %s", strings.Join(r.NotChecked, "; "))), labelled("Note", r.Note),
 	)
 	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{
-		doubts(r), known, document.Details{Summary: "How near the windows came to breaking laws of queues, which hold for any server", Parts: []document.Part{laws(r.Laws)}},
-		document.Details{Summary: "What disturbed the windows: medians, which the intervals include, and the load at its worst", Parts: []document.Part{disturbed(r.Arms)}},
+		doubts(r), known,
+		document.Details{
+			Summary: "How near the windows came to breaking laws of queues, which hold for any server",
+			Parts:   []document.Part{laws(r.Laws)},
+		},
+		document.Details{
+			Summary: "What disturbed the windows: medians, which the intervals include, and the load at its worst",
+			Parts:   []document.Part{disturbed(r.Arms)},
+		},
 	}}
 }
 

@@ -26,17 +26,20 @@ func sentence(r *record.Result, v record.Verdict) string {
 	by := change(v.Ratio) + when(v.Low > 0, " (95%s%% interval %s)", nbsp, between(v))
 	plain := "" // the ratios of the blocks without the correction for each block's lucky arrivals
 	if p := v.Plain; p != nil {
-		plain = fmt.Sprintf("; as measured, with the luck of each block's arrivals: %s (%s to %s)", change(p.Median), change(p.Low), change(p.High))
+		plain = fmt.Sprintf("; as measured, with the luck of each block's arrivals: %s (%s to %s)",
+			change(p.Median), change(p.Low), change(p.High))
 	}
 	switch {
 	case v.Verdict.Differs():
-		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s", v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict), agreeing(v, v.Verdict)) + plain
+		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s",
+			v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict), agreeing(v, v.Verdict)) + plain
 	case v.Verdict == stats.Same:
 		within := when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
 		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within) + plain
 	case v.Verdict == stats.Inconclusive:
 		hint := hint(r, v)
-		return fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by) + when(hint != "", ", %s", hint) + plain
+		return fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by) +
+			when(hint != "", ", %s", hint) + plain
 	}
 	return fmt.Sprintf("%s against %s %s is REFUSED: %s", v.Arm, v.Baseline, m.In, reason(v))
 }
@@ -159,7 +162,8 @@ func state(r *record.Result) string {
 
 // offered describes the load on every arm, the blocks, the windows and the seed, in one line.
 func offered(r *record.Result) string {
-	return strings.Join([]string{loadOnEach(r) + when(r.Asked != "", " (%s)", r.Asked), blocks(r), seconds(r.Window) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
+	load := loadOnEach(r) + when(r.Asked != "", " (%s)", r.Asked)
+	return strings.Join([]string{load, blocks(r), seconds(r.Window) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
 }
 
 // loadOnEach describes the load on every arm: the rate, or the clients where there is no one rate, as in
@@ -282,7 +286,8 @@ func machine(e record.Env, arms []record.Arm) string {
 	if e.Cluster != nil {
 		return strings.Join(nonEmpty(inPods(e.Cluster), e.Go), "; ")
 	}
-	return strings.Join(nonEmpty("server "+servers(e, arms), "load "+side(e.LoadCPUs, e.CPUs, e.LoadProcs), e.CPU, when(e.Virtualised, "virtual machine"), e.Go), "; ")
+	load := side(e.LoadCPUs, e.CPUs, e.LoadProcs)
+	return strings.Join(nonEmpty("server "+servers(e, arms), "load "+load, e.CPU, when(e.Virtualised, "virtual machine"), e.Go), "; ")
 }
 
 // inPods tells where servers and load of a run on a cluster were.

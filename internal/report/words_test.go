@@ -25,7 +25,7 @@ func TestRateOfTheGeneratorIsTold(t *testing.T) {
 			t.Errorf("got %q, want %q first", got, c.want)
 		}
 	}
-	if got, want := plainText(fmt.Sprint(moreFigures(r))), "[[arm X_max halves apart] [a 92,000/s 4 %] [b 82,125/s -]]"; !strings.Contains(got, want) {
+	if got, want := plainText(fmt.Sprint(moreFigures(r))), "[[arm X_max halves apart errors] [a 92,000/s 4 % 0 of 0] [b 82,125/s - 0 of 0]]"; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %s in it", got, want)
 	}
 }
