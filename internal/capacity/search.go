@@ -42,7 +42,10 @@ type Step struct {
 // for a term of the objective, unless its purpose is Overload. A Sent of 0 counts as the rate.
 //
 // [Run] calls it for one arm after the other. An error ends the search of all arms, but [ErrLost] only the search of this one.
-type Bench func(ctx context.Context, arm int, step Step, next func(record.RateWindow) (step Step, more bool)) error
+type Bench func(ctx context.Context, arm int, step Step, next Next) error
+
+// A Next takes a window of the last step, and returns the next step of the search for the same server, if there is one.
+type Next func(w record.RateWindow) (step Step, more bool)
 
 // ErrLost is the error of a [Bench] for an arm that cannot be measured any more.
 var ErrLost = errors.New("the arm cannot be measured any more")

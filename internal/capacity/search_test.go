@@ -215,7 +215,7 @@ var errFailed = errors.New("the disk is full")
 // search runs a search of several arms.
 func (s *spying) search(t *testing.T, o Options, xmax ...float64) error {
 	s.all = make([][]record.RateWindow, len(xmax))
-	return Run(t.Context(), func(ctx context.Context, arm int, step Step, next func(record.RateWindow) (Step, bool)) error {
+	return Run(t.Context(), func(ctx context.Context, arm int, step Step, next Next) error {
 		s.turns = append(s.turns, arm)
 		if len(s.turns) == s.fail {
 			return s.with

@@ -39,7 +39,7 @@ func newSimulated(t *testing.T, mu float64, slo string, seed uint64) *simulated 
 
 // bench measures an arm's windows on a server of its own, and appends them to measured.
 func (s *simulated) bench(measured [][]record.RateWindow) Bench {
-	return func(_ context.Context, arm int, step Step, next func(record.RateWindow) (Step, bool)) error {
+	return func(_ context.Context, arm int, step Step, next Next) error {
 		broken := false
 		for more := true; more; {
 			w := s.offer(step, broken)

@@ -330,13 +330,11 @@ func rehearse(ctx context.Context, p plan, server *process.Process, a arm, x, co
 		if each*a.Clients.Rate <= busiest {
 			break
 		}
-		a.Clients.Rate = scenario.Rounded(busiest / each)
+		// The rate is lowered, so it is a limit of the generator.
+		sendable = scenario.Rounded(busiest / each)
+		a.Clients.Rate = sendable
 	}
-	// The rate was lowered at least once, so it is a limit of the generator.
-	if a.Clients.Rate < wanted {
-		return a.Clients.Rate, nil
-	}
-	return 0, nil
+	return sendable, nil
 }
 
 // rehearsed sends an arm's open loop to a server for a span, with the collector off. It sends the arrivals of block 0.

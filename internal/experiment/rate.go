@@ -73,7 +73,8 @@ func (p *plan) chooseRates(found findings) error {
 		// A load that shares CPUs with the servers must leave them most of the time. The user's own rate stays.
 		if !a.Clients.Closed() && !p.offeredAsTold(*a) {
 			p.lower(a, found.sharedMost, record.Fact{
-				Code: rateShared, Values: record.Values{"share": window.ShareLimit}, Names: record.Names{"cpus": p.cpus.SharedCPUs().Words()},
+				Code: rateShared, Values: record.Values{"share": window.ShareLimit},
+				Names: record.Names{"cpus": p.cpus.SharedCPUs().Words()},
 			})
 		}
 	}

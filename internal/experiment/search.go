@@ -136,7 +136,8 @@ func (p *plan) refuseSearch(asked Options) error {
 	case asked.Budget < 0 || asked.Budget > scenario.Longest:
 		do.Budget, faults = needs, append(faults, fmt.Sprintf("--budget %v is outside 0 to %v", asked.Budget, scenario.Longest))
 	case asked.Budget < needs:
-		do.Budget, faults = needs, append(faults, fmt.Sprintf("a budget of %v for each arm holds %d windows of %v, and a search needs %d",
+		do.Budget = needs
+		faults = append(faults, fmt.Sprintf("a budget of %v for each arm holds %d windows of %v, and a search needs %d",
 			asked.Budget, max(0, int((asked.Budget-judge.ProbeCost)/step)), step, capacity.Least))
 	}
 	if len(faults) == 0 {
@@ -253,7 +254,7 @@ func (s *search) end(ctx context.Context, a arm, rate float64, err error) error 
 }
 
 // bench is a [capacity.Bench]. searched is an index of arms. A server that has to be killed is no error here.
-func (s *search) bench(ctx context.Context, searched int, step capacity.Step, next func(record.RateWindow) (capacity.Step, bool)) error {
+func (s *search) bench(ctx context.Context, searched int, step capacity.Step, next capacity.Next) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -279,7 +280,8 @@ func (s *search) bench(ctx context.Context, searched int, step capacity.Step, ne
 
 // offer measures one window: it runs and records a trial. The trial counts in the record even if its window is
 // refused. If the server dies under the load, the trial is recorded first, as proof, and then the arm's search ends.
-func (s *search) offer(ctx context.Context, step capacity.Step, a arm, server *process.Process) (w record.RateWindow, err error) {
+func (s *search) offer(ctx context.Context, step capacity.Step, a arm, server *process.Process) (record.RateWindow, error) {
+	none := record.RateWindow{}
 	p := s.plan
 	s.tell(p.plan, fmt.Sprintf("%s at %.0f/s: %s", a.Name, step.Rate, step.Purpose), s.trials, len(p.Arms)*p.Windows)
 	t := newTrial(p, s.trials+1, s.windows[a.Name], a, server)
@@ -290,7 +292,7 @@ func (s *search) offer(ctx context.Context, step capacity.Step, a arm, server *p
 		if errors.Is(err, errOutOfPorts) {
 			err = fmt.Errorf("%w at %.0f/s; keep connections or raise the limits", err, step.Rate)
 		}
-		return w, s.end(ctx, a, step.Rate, fmt.Errorf("arm %q: %w", a.Name, err))
+		return none, s.end(ctx, a, step.Rate, fmt.Errorf("arm %q: %w", a.Name, err))
 	}
 	t.readCounters(ctx)
 	// A server that died during the window may have answered some requests. The trial is marked as failed.
@@ -300,11 +302,11 @@ func (s *search) offer(ctx context.Context, step capacity.Step, a arm, server *p
 		t.Failure, died = err.Error(), fmt.Errorf("arm %q: %w", a.Name, err)
 	}
 	if err := t.write(s.dir); err != nil {
-		return w, errors.Join(died, err)
+		return none, errors.Join(died, err)
 	}
 	s.trials++
 	if died != nil {
-		return w, s.end(ctx, a, step.Rate, died)
+		return none, s.end(ctx, a, step.Rate, died)
 	}
 	return judge.Reduced(record.TrialRecord{Trial: t.Trial, Requests: t.seen.Requests}, s.run.Env, t.arm.Clients, p.slo), nil
 }

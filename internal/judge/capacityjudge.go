@@ -67,7 +67,9 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	}
 	c.Lines = comparedCapacities(c.Arms)
 	r.Capacity = c
-	r.Doubts = record.ByWeight(slices.Concat(j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms)))
+	r.Doubts = record.ByWeight(slices.Concat(
+		j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms),
+	))
 	return r, nil
 }
 
@@ -189,7 +191,8 @@ func (a *searched) conclusion() record.Fact {
 		answer.Values["tried"] = a.LastRate(capacity.Refute)
 	case a.High > 0:
 		answer.Code, answer.Because = capacityRefuted, a.why()
-		answer.Values["tried"], answer.Values["kept"], answer.Values["kept_of"] = a.LastRate(capacity.Verify), float64(a.LowKept), float64(a.LowOf)
+		answer.Values["tried"] = a.LastRate(capacity.Verify)
+		answer.Values["kept"], answer.Values["kept_of"] = float64(a.LowKept), float64(a.LowOf)
 	default:
 		answer.Code, answer.Because = capacityOpen, a.why()
 		answer.Values["windows"] = float64(len(a.Windows))
@@ -216,8 +219,9 @@ func (a *searched) above() []record.Fact {
 		return []record.Fact{{Code: atCeiling, Values: record.Values{"rate": a.options.Ceiling}}}
 	case capacity.AtBench:
 		// The reason of the refused window tells whether the generator or other programs are the limit.
-		refused := record.Fact{Code: rateRefused, Values: record.Values{"rate": a.Unoffered.Rate}, Because: []record.Fact{a.Unoffered.Refused}}
-		if ofGenerator(a.Unoffered.Refused) {
+		w := a.Unoffered
+		refused := record.Fact{Code: rateRefused, Values: record.Values{"rate": w.Rate}, Because: []record.Fact{w.Refused}}
+		if ofGenerator(w.Refused) {
 			return []record.Fact{{Code: nothingOffered, Because: []record.Fact{refused}}}
 		}
 		because = []record.Fact{refused, {Code: searchOthers}}
@@ -243,7 +247,8 @@ func (a *searched) under() (all []record.Fact) {
 func (a *searched) recovery() []record.Fact {
 	switch {
 	case a.diedOverloaded():
-		return []record.Fact{{Code: diedOverloaded, Values: record.Values{"rate": a.End.Rate}, Names: record.Names{"error": a.End.Why}}}
+		rate, why := record.Values{"rate": a.End.Rate}, record.Names{"error": a.End.Why}
+		return []record.Fact{{Code: diedOverloaded, Values: rate, Names: why}}
 	case a.Recovers == "no":
 		return []record.Fact{{Code: noRecovery, Values: record.Values{"rate": a.Low}}}
 	case a.Recovers == "yes" || a.AgainOf == 0:
@@ -276,7 +281,8 @@ func (a *searched) cut() []record.Fact {
 	if !early || len(a.Windows) >= a.options.Windows {
 		return nil
 	}
-	return []record.Fact{{Code: searchStopped, Names: record.Names{"status": string(a.run.Status)}, Values: record.Values{"windows": float64(len(a.Windows))}}}
+	status, windows := record.Names{"status": string(a.run.Status)}, record.Values{"windows": float64(len(a.Windows))}
+	return []record.Fact{{Code: searchStopped, Names: status, Values: windows}}
 }
 
 // why returns the most likely reason why the search has no answer. If nothing else explains it,
@@ -287,7 +293,8 @@ func (a *searched) why() []record.Fact {
 	// All windows were used before it was settled, but none of them contradicts it.
 	if agree := a.LowKept == a.LowOf && a.HighBroken == a.HighOf; agree && a.Used > 0 && len(a.Windows) >= a.options.Windows {
 		// The budget pays for windows, so it grows in proportion.
-		why = append(why, record.Fact{Code: searchShort, Values: record.Values{"budget": math.Ceil(plan.Budget * (most + capacity.Reserved) / most)}})
+		longer := math.Ceil(plan.Budget * (most + capacity.Reserved) / most)
+		why = append(why, record.Fact{Code: searchShort, Values: record.Values{"budget": longer}})
 	}
 	if len(why) > 0 {
 		return why
@@ -300,7 +307,7 @@ func (a *searched) why() []record.Fact {
 // its CPUs had time to spare was held up by something else.
 const busyShare = window.GeneratorLimit / 2
 
-// refusals tells how many of the arm's windows were refused, the last reason, and what helps: less of a load if most of
+// refusals tells how many of the arm's windows were refused, the last reason, and what helps: more CPUs for the load if most of
 // them were refused because the generator was late while it was busy, else to stop other programs. It is nil if none
 // were refused. The fact has the given code and arm.
 func (a *searched) refusals(code record.Code, arm string) []record.Fact {
