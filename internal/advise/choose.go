@@ -589,15 +589,15 @@ func Keeps(slo stats.SLO, kept []judge.Keeping) (all []record.Fact) {
 
 // undecided returns the arms of which the verdicts do not say how they compare with the advised arm:
 // at least one is open, and none says that the arm is worse.
-func undecided(arms []string, verdicts []record.Verdict) []string {
-	return slices.DeleteFunc(slices.Clone(arms), func(arm string) bool {
-		open := false
-		for _, v := range verdicts {
-			if v.Arm == arm && v.Worse() {
-				return true
-			}
-			open = open || v.Arm == arm && (v.Verdict == stats.Inconclusive || v.Verdict == stats.Refused)
+func undecided(arms []string, verdicts []record.Verdict) (open []string) {
+	for _, arm := range arms {
+		has := func(is func(record.Verdict) bool) bool {
+			return slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return v.Arm == arm && is(v) })
 		}
-		return !open
-	})
+		undecided := func(v record.Verdict) bool { return v.Verdict == stats.Inconclusive || v.Verdict == stats.Refused }
+		if has(undecided) && !has(record.Verdict.Worse) {
+			open = append(open, arm)
+		}
+	}
+	return open
 }

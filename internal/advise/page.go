@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,25 +153,21 @@ func (s *Page) sure() document.Facts {
 // tests returns the command that tests the advice, or the reason why it cannot be tested, and the reason
 // if a test failed. It returns nil if the advice was tested.
 func (s *Page) tests() []document.Part {
-	if s.Verified != nil {
-		return nil
-	}
-	var untested document.Lines
 	switch {
-	case s.Unverified != "":
-		untested = document.Lines{"Not tested: " + s.Unverified + "."}
+	case s.Verified != nil:
+		return nil
 	case s.Test == "":
-		untested = document.Lines{"No test: " + s.Untestable + "."}
-	}
-	if s.Test == "" {
-		return []document.Part{untested}
+		return []document.Part{document.Lines{"No test: " + s.Untestable + "."}}
 	}
 	test := fmt.Sprintf("Test it, in %v at most", s.TestTakes)
 	if s.Stdin != "" {
 		test += ", with what came on standard input kept in " + s.Stdin
 	}
-	test += ":"
-	return []document.Part{untested, document.Commands{{Label: test, Text: s.Test}}}
+	parts := []document.Part{document.Commands{{Label: test + ":", Text: s.Test}}}
+	if s.Unverified != "" {
+		parts = slices.Insert(parts, 0, document.Part(document.Lines{"Not tested: " + s.Unverified + "."}))
+	}
+	return parts
 }
 
 // lead returns the headline as a fact: the advice, or the reason why there is none.
@@ -226,7 +223,11 @@ func (s *Page) off() document.Part {
 		for _, q := range s.quantiles() {
 			row = append(row, timeText(c.Response(q)))
 		}
-		t = append(t, append(row, timeText(c.Mean), percentText(c.Loss), percentText(c.Busy/float64(c.Workers)), s.cores(c.Outcome), s.broken(c.Outcome)))
+		kept := "kept"
+		if terms := s.brokenTerms(c.Outcome); terms != "" {
+			kept = "BROKEN: " + terms
+		}
+		t = append(t, append(row, timeText(c.Mean), percentText(c.Loss), percentText(c.Busy/float64(c.Workers)), s.cores(c.Outcome), kept))
 	}
 	return document.Table{Rows: t, Words: true}
 }
@@ -306,14 +307,6 @@ func (s *Page) waits() []document.Part {
 	}
 	say := "Say what must be kept for a number: --slo 'p99<=" + strings.ReplaceAll(timeText(2*s.Waits[s.Knee].Response(0.99)), " ", "") + "'."
 	return []document.Part{document.Table{Rows: t, Words: true}, document.Lines{say}}
-}
-
-// broken returns a phrase that names the SLO terms that an outcome breaks, "kept" if it keeps all.
-func (s *Page) broken(o queueing.Outcome) string {
-	if terms := s.brokenTerms(o); terms != "" {
-		return "BROKEN: " + terms
-	}
-	return "kept"
 }
 
 // brokenTerms returns the metrics of the SLO's terms that an outcome breaks, "" if it keeps the SLO.

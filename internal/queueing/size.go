@@ -1,7 +1,6 @@
 package queueing
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -151,17 +150,11 @@ func More(workers int) int { return max((12*workers+5)/10, workers+1) }
 
 // check returns an error if an argument is impossible.
 func (a *Ask) check() error {
-	switch {
-	case !meaningful(a.Rate, a.Service+a.Block) || a.Rate == 0 || !(min(a.Service, a.Block) >= 0):
-		return fmt.Errorf("sizing a pool: %g requests per second of %g s on a core and %g s blocked; give a rate and a time held above 0", a.Rate, a.Service, a.Block)
-	case a.Cores < 1:
-		return fmt.Errorf("sizing a pool: %d cores; give 1 or more", a.Cores)
-	case !(a.Margin >= 0 && a.Margin <= 1):
-		return fmt.Errorf("sizing a pool: a margin of %g; give a ratio from 0 to 1", a.Margin)
-	case a.Keep == nil:
-		return errors.New("sizing a pool: nothing says what is good enough; give Keep")
-	case len(a.Trace) < settling:
-		return fmt.Errorf("sizing a pool: a trace of %d jobs; give %d or more", len(a.Trace), settling)
+	demand := meaningful(a.Rate, a.Service+a.Block) && a.Rate > 0 && min(a.Service, a.Block) >= 0
+	if !demand || a.Cores < 1 || !(a.Margin >= 0 && a.Margin <= 1) || a.Keep == nil || len(a.Trace) < settling {
+		return fmt.Errorf("sizing a pool: %g requests per second of %g s on a core and %g s blocked, %d cores, a margin of %g, a trace of %d jobs; "+
+			"give a rate and a time held above 0, 1 core or more, a margin from 0 to 1, Keep, and %d jobs or more",
+			a.Rate, a.Service, a.Block, a.Cores, a.Margin, len(a.Trace), settling)
 	}
 	return checkTrace(Station{Kind: Goroutines, Cores: a.Cores, Turn: GoTurn}, a.Trace)
 }
@@ -177,14 +170,12 @@ func (a *Ask) hopeless() Advice {
 		return adv
 	}
 	idle := min(1e-3, 1e-3/load)
-	switch {
-	case !a.Keep(all(idle)):
+	if !a.Keep(all(idle)) {
 		adv.Hopeless = TooLong
 		return adv
-	case full:
+	}
+	if adv.Hopeless = CoresWait; full {
 		adv.Hopeless = TooFewCores
-	default:
-		adv.Hopeless = CoresWait
 	}
 	most := last(idle, min(1+a.Margin, 1/load), 0.005, func(rate float64) bool { return a.Keep(all(rate)) })
 	adv.MostRate = a.Rate * most / (1 + a.Margin)

@@ -161,11 +161,8 @@ type quantileOf struct {
 
 // quantilesOf returns p50, p90, p99 and p99.9 of q, in this order.
 func quantilesOf(q record.Quantiles) []quantileOf {
-	all := []quantileOf{{name: "p50", value: q.P50}, {name: "p90", value: q.P90}, {name: "p99", value: q.P99}, {name: "p99.9", value: q.P999}}
-	for i, share := range []float64{.5, .9, .99, .999} {
-		all[i].known = q.Count >= int64(stats.MinRequests(share))
-	}
-	return all
+	known := func(share float64) bool { return q.Count >= int64(stats.MinRequests(share)) }
+	return []quantileOf{{"p50", q.P50, known(.5)}, {"p90", q.P90, known(.9)}, {"p99", q.P99, known(.99)}, {"p99.9", q.P999, known(.999)}}
 }
 
 // quantiles lists the known quantiles of q, its maximum and its mean in one line; "none" without any times.
@@ -175,17 +172,12 @@ func quantiles(q record.Quantiles) string {
 	return either(q.Count > 0, listed(known, func(at quantileOf) string { return at.name + " " + seconds(at.value) }), "none")
 }
 
-// A judgement is a class of an audit's findings: its heading in the report, and its word in the answer.
-type judgement struct {
-	kind         record.Judgement
-	title, short string
-}
+// judgements are the classes of an audit's findings, in the order of the report.
+var judgements = []record.Judgement{record.Impossible, record.Suspicious, record.CannotTell}
 
-// judgements are in the order of the report.
-var judgements = []judgement{
-	{record.Impossible, "Impossible", "impossible"},
-	{record.Suspicious, "Suspicious", "suspicious"},
-	{record.CannotTell, "Cannot be told", "cannot be told"},
+// judgedAs returns a class of findings in words: "cannot be told".
+func judgedAs(kind record.Judgement) string {
+	return either(kind == record.CannotTell, "cannot be told", string(kind))
 }
 
 // Audit writes an audit as json, markdown or, for any other format, text for a terminal. A text has each kind
@@ -211,16 +203,16 @@ func Audit(w io.Writer, format string, a *record.Audit, verbose bool, o TextOpti
 // one cause in many runs is one thing to read.
 func auditDocument(a *record.Audit, verbose bool) document.Document {
 	d := document.Document{Name: a.File, Answer: auditAnswer(a)}
-	for _, j := range judgements {
+	for _, kind := range judgements {
 		var items document.Facts
 		said := map[record.Code]bool{}
 		for _, f := range a.Findings {
-			if f.Kind == j.kind && (verbose || !said[f.Code]) {
+			if f.Kind == kind && (verbose || !said[f.Code]) {
 				said[f.Code] = true
 				items = append(items, document.Fact{Label: f.Law, Text: where(a, f) + f.Fact().String() + when(!verbose, "%s", likewise(a, f))})
 			}
 		}
-		d.Parts = append(d.Parts, document.Section{Title: j.title, Parts: []document.Part{items}})
+		d.Parts = append(d.Parts, document.Section{Title: upperFirst(judgedAs(kind)), Parts: []document.Part{items}})
 	}
 	if verbose {
 		read := each(a.Runs, func(run record.AuditRun) string {
@@ -254,8 +246,8 @@ func auditAnswer(a *record.Audit) string {
 	case len(a.Findings) > 0:
 		advice += ", but see what they cannot tell"
 	}
-	counts := listed(judgements, func(j judgement) string {
-		return fmt.Sprintf("%d %s", len(only(a.Findings, func(f record.AuditFinding) bool { return f.Kind == j.kind })), j.short)
+	counts := listed(judgements, func(kind record.Judgement) string {
+		return fmt.Sprintf("%d %s", len(only(a.Findings, func(f record.AuditFinding) bool { return f.Kind == kind })), judgedAs(kind))
 	})
 	return fmt.Sprintf("%s. %s, in %s of %s.", advice, counts, plural(len(a.Runs), "run"), a.Format)
 }

@@ -51,7 +51,7 @@ func wonBy(m *record.Map, arm string) cellKind {
 }
 
 // kindOf returns the kind of a cell. A decision of another version of schedlab counts as not reached.
-func kindOf(m *record.Map, c *record.Cell) cellKind {
+func kindOf(m *record.Map, c record.Cell) cellKind {
 	if c.Decision == record.Wins {
 		return wonBy(m, c.Winner)
 	}
@@ -69,6 +69,12 @@ func kindsOn(m *record.Map) []cellKind {
 	})...)
 }
 
+// markOf returns the mark of a cell, in parentheses if it is inferred.
+func markOf(m *record.Map, c record.Cell) string {
+	mark := kindOf(m, c).Mark
+	return either(inferred(c), "("+mark+")", mark)
+}
+
 // inferred reports whether a cell was not measured, because measured cells on both sides of it
 // agree. figured reports whether it has a difference to print. atBorder reports whether a
 // measured or inferred cell lies at a border between verdicts.
@@ -83,12 +89,10 @@ func mapGrid(m *record.Map) [][]string {
 	for y, value := range slices.Backward(m.Plan.Y.Values) {
 		row := []string{value}
 		for x := range m.Plan.X.Values {
-			c := m.At(x, y)
-			mark := kindOf(m, c).Mark
-			// In parentheses if inferred, then / at a border, ! where theory says that an arm is short of
-			// workers, and the difference: "(A)/!" has all three signs.
-			row = append(row, either(inferred(*c), "("+mark+")", mark)+when(atBorder(*c), "/")+when(m.Theory != nil && len(c.Short) > 0, "!")+
-				when(figured(*c), " %s", figure(m, c)))
+			c := *m.At(x, y)
+			// Then / at a border, ! where theory says that an arm is short of workers, and the difference:
+			// "(A)/!" has all three signs.
+			row = append(row, markOf(m, c)+when(atBorder(c), "/")+when(m.Theory != nil && len(c.Short) > 0, "!")+when(figured(c), " %s", figure(m, c)))
 		}
 		rows = append(rows, row)
 	}
@@ -114,7 +118,7 @@ func mapDocument(m *record.Map) document.Document {
 	if m.Theory != nil {
 		theory.Title, dashed = m.Theory.Law, ", a dashed one is theory's border"
 	}
-	sentence := func(c record.Cell) string { return cellSentence(m, &c) }
+	sentence := func(c record.Cell) string { return cellSentence(m, c) }
 	measured := only(m.Cells, func(c record.Cell) bool { return c.Visits > 0 })
 	slices.SortFunc(measured, func(a, b record.Cell) int { return cmp.Compare(a.Order, b.Order) })
 	cells := document.Linked(each(measured, func(c record.Cell) document.Link {
@@ -201,22 +205,17 @@ func chartMap(m *record.Map) mapChart {
 		c.Y = append(c.Y, tick{At: top(y) + cellHeight/2, Label: v})
 	}
 	c.Cells = each(m.Cells, func(cell record.Cell) mapCell {
-		kind := kindOf(m, &cell)
-		at := mapCell{
-			X: left(cell.X), Y: top(cell.Y), Class: kind.Class, Mark: kind.Mark, Sentence: cellSentence(m, &cell),
-			Hatched: atBorder(cell) || cell.Decision == record.InDoubt, Figure: when(figured(cell), "%s", figure(m, &cell)),
+		return mapCell{
+			X: left(cell.X), Y: top(cell.Y), Class: kindOf(m, cell).Class + when(inferred(cell), " m-inferred"), Mark: markOf(m, cell), Sentence: cellSentence(m, cell),
+			Hatched: atBorder(cell) || cell.Decision == record.InDoubt, Figure: when(figured(cell), "%s", figure(m, cell)),
 		}
-		if inferred(cell) {
-			at.Mark, at.Class = "("+at.Mark+")", at.Class+" m-inferred"
-		}
-		return at
 	})
 	// Cells that tie are alike only if the same arms tie in them.
-	c.Border = edges(m, left, top, func(a, b *record.Cell) bool {
+	c.Border = edges(m, left, top, func(a, b record.Cell) bool {
 		return a.Decided() && b.Decided() && kindOf(m, a).Mark+strings.Join(a.Among, ",") != kindOf(m, b).Mark+strings.Join(b.Among, ",")
 	})
 	if m.Theory != nil {
-		c.Law = edges(m, left, top, func(a, b *record.Cell) bool { return !slices.Equal(a.Short, b.Short) })
+		c.Law = edges(m, left, top, func(a, b record.Cell) bool { return !slices.Equal(a.Short, b.Short) })
 	}
 	c.legend()
 	return c
@@ -225,14 +224,13 @@ func chartMap(m *record.Map) mapChart {
 // edges returns the path of the sides between neighbouring cells that differ, as SVG path data.
 // Each cell looks to its right and upwards only, so that no side comes twice. left and top give
 // the corner of a column and a row.
-func edges(m *record.Map, left, top func(int) px, differ func(a, b *record.Cell) bool) string {
+func edges(m *record.Map, left, top func(int) px, differ func(a, b record.Cell) bool) string {
 	var path strings.Builder
-	for i := range m.Cells {
-		a := &m.Cells[i]
-		if a.X+1 < len(m.Plan.X.Values) && differ(a, m.At(a.X+1, a.Y)) {
+	for _, a := range m.Cells {
+		if a.X+1 < len(m.Plan.X.Values) && differ(a, *m.At(a.X+1, a.Y)) {
 			fmt.Fprintf(&path, "M%s %sV%s", left(a.X+1), top(a.Y), top(a.Y)+cellHeight)
 		}
-		if a.Y+1 < len(m.Plan.Y.Values) && differ(a, m.At(a.X, a.Y+1)) {
+		if a.Y+1 < len(m.Plan.Y.Values) && differ(a, *m.At(a.X, a.Y+1)) {
 			fmt.Fprintf(&path, "M%s %sH%s", left(a.X), top(a.Y), left(a.X)+cellWidth)
 		}
 	}
@@ -272,7 +270,7 @@ func (c *mapChart) legend() {
 }
 
 // figure formats a cell's difference, and names its metric if it is not the map's.
-func figure(m *record.Map, c *record.Cell) string {
+func figure(m *record.Map, c record.Cell) string {
 	return when(c.Metric != mapMetric(m), "%s ", stats.MetricOf(c.Metric).Label) + change(c.Ratio)
 }
 
@@ -288,7 +286,7 @@ func mapMetric(m *record.Map) string {
 
 // cellSentence describes a cell in full, with both factors, the decision, and the difference
 // with its interval or the reason against it.
-func cellSentence(m *record.Map, c *record.Cell) string {
+func cellSentence(m *record.Map, c record.Cell) string {
 	p := m.Plan
 	kind := kindOf(m, c)
 	s := fmt.Sprintf("%s=%s, %s=%s: ", p.X.Name, p.X.Values[c.X], p.Y.Name, p.Y.Values[c.Y]) +
@@ -298,11 +296,11 @@ func cellSentence(m *record.Map, c *record.Cell) string {
 		return s + ": " + c.Reason.String()
 	case kind.Decision == "":
 		return s
-	case inferred(*c):
+	case inferred(c):
 		return s + ", inferred"
 	}
 	sure := c.Decision == record.Wins
-	return s + when(figured(*c), "; %s %s %s (%s to %s)", c.Arm, change(c.Ratio), stats.MetricOf(c.Metric).In, bound(c.Low, sure), bound(c.High, sure))
+	return s + when(figured(c), "; %s %s %s (%s to %s)", c.Arm, change(c.Ratio), stats.MetricOf(c.Metric).In, bound(c.Low, sure), bound(c.High, sure))
 }
 
 // mapLegend explains the marks on the map, for a text. It explains only marks that the map has.
@@ -325,12 +323,11 @@ func figuresOf(m *record.Map) string {
 	if len(m.Arms) == 2 {
 		whose = m.Arms[1]
 	}
-	of, named := mapMetric(m), func(c record.Cell) bool { return c.Ratio > 0 && c.Metric != m.Plan.Metric }
+	of := mapMetric(m)
 	metric := stats.MetricOf(of).Label
-	switch {
-	case of == "":
+	if of == "" {
 		metric = "the metric named: the widest that decided, or of all if none did"
-	case m.Plan.Metric != "" && slices.ContainsFunc(m.Cells, named):
+	} else if slices.ContainsFunc(m.Cells, func(c record.Cell) bool { return figured(c) && c.Metric != of }) {
 		metric += ", or what is named where an arm is overloaded"
 	}
 	return fmt.Sprintf("%s against %s, %s", whose, m.Arms[0], metric)
@@ -395,8 +392,8 @@ func theoryLines(m *record.Map) []string {
 // cells alone, so it also fits a map that is not complete.
 func MapHeadline(m *record.Map) string {
 	cells := map[string]int{} // by the words of their kind, which name the arm too
-	for i := range m.Cells {
-		cells[kindOf(m, &m.Cells[i]).Words]++
+	for _, c := range m.Cells {
+		cells[kindOf(m, c).Words]++
 	}
 	// A refused cell was measured as well.
 	sampled := only(m.Cells, func(c record.Cell) bool { return c.State == record.Sampled || c.State == record.Voided })
