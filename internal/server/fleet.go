@@ -199,37 +199,39 @@ func (f *fleet) processes() (serving int, restarts uint64) {
 	return serving, f.restarts.Load()
 }
 
-// each calls do for all processes concurrently, so that a process that does not answer delays no
-// other. ctx ends after limit; inTime is false if a process did not answer by then.
-func (f *fleet) each(limit time.Duration, do func(ctx context.Context, p *process) error) (inTime bool) {
+// each calls a method of [Child] in all processes concurrently, so that a process that does not
+// answer delays no other. It calls take for one reply at a time. The calls end after limit; inTime
+// is false if a process did not answer by then.
+func each[Reply any](f *fleet, limit time.Duration, method string, arg any, take func(*process, Reply)) (inTime bool) {
 	f.mu.Lock()
 	running := f.alive()
 	f.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
+	inTime = true
 	var calls sync.WaitGroup
-	var late atomic.Bool
+	var mu sync.Mutex // held for take and inTime
 	for _, p := range running {
 		calls.Go(func() {
-			if err := do(ctx, p); errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-				late.Store(true)
+			var r Reply
+			err := p.call(ctx, method, arg, &r)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				take(p, r)
+			case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+				inTime = false
 			}
 		})
 	}
 	calls.Wait()
-	return !late.Load()
+	return inTime
 }
 
 // snapshots asks every process once for a report, and returns the newest metrics of each.
 func (f *fleet) snapshots() (all []metrics.Snapshot) {
-	f.each(scrapeLimit, func(ctx context.Context, p *process) error {
-		var r Report
-		err := p.call(ctx, "Report", Order{Full: true}, &r)
-		if err == nil {
-			f.take(p, r)
-		}
-		return err
-	})
+	each(f, scrapeLimit, "Report", Order{Full: true}, f.take)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.alive() {
@@ -241,20 +243,11 @@ func (f *fleet) snapshots() (all []metrics.Snapshot) {
 // stamped returns the newest n stamps of every process, process by process, each oldest first.
 // It also returns the number of older ones.
 func (f *fleet) stamped(n int) (stamps []timeline.Server, older uint64, err error) {
-	var mu sync.Mutex
 	// A process that ended meanwhile is left out. A late one is an error, because the rest would
 	// look complete.
-	inTime := f.each(stampsLimit, func(ctx context.Context, p *process) error {
-		var s Stamps
-		err := p.call(ctx, "Stamps", n, &s)
-		if err == nil {
-			mu.Lock()
-			defer mu.Unlock()
-			stamps, older = append(stamps, s.Newest...), older+s.Older
-		}
-		return err
-	})
-	if !inTime {
+	if !each(f, stampsLimit, "Stamps", n, func(_ *process, s Stamps) {
+		stamps, older = append(stamps, s.Newest...), older+s.Older
+	}) {
 		return nil, 0, fmt.Errorf("a process did not report its stamps within %v", stampsLimit)
 	}
 	return stamps, older, nil
