@@ -19,7 +19,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/cgroup"
@@ -150,7 +149,9 @@ func longestPause(cpus Sides, span time.Duration) time.Duration {
 // sides.
 func Fingerprint(version string, cpus Sides) record.Env {
 	e := record.Env{
+		CPU:         cpuinfo("model name"),
 		CPUs:        runtime.NumCPU(),
+		Virtualised: strings.Contains(" "+cpuinfo("flags")+" ", " hypervisor "),
 		Kernel:      line("/proc/sys/kernel/osrelease"),
 		Clocksource: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
 		Governor:    line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
@@ -167,11 +168,6 @@ func Fingerprint(version string, cpus Sides) record.Env {
 	}
 	if !cpus.Pin {
 		e.ServerCPUs, e.LoadCPUs = "", ""
-	}
-	if fs, err := procfs.NewDefaultFS(); err == nil {
-		if all, _ := fs.CPUInfo(); len(all) > 0 { // all CPUs are taken for alike
-			e.CPU, e.Virtualised = all[0].ModelName, slices.Contains(all[0].Flags, "hypervisor")
-		}
 	}
 	if cpus, file, ok := cgroup.Least(fromRoot); ok {
 		e.CPUMax = fmt.Sprintf("%.2f CPUs (/%s)", cpus, file)
@@ -194,6 +190,17 @@ func readFile(name string) string {
 func line(name string) string {
 	l, _, _ := strings.Cut(readFile(name), "\n")
 	return strings.Join(strings.Fields(l), " ")
+}
+
+// cpuinfo returns the first value of a key in /proc/cpuinfo, "" for none.
+// All CPUs are taken for alike: the first one answers.
+func cpuinfo(key string) string {
+	for l := range strings.Lines(readFile("/proc/cpuinfo")) {
+		if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == key {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
 }
 
 // MaxProcs is the environment variable that sets a Go program's number of Ps.
