@@ -42,13 +42,12 @@ var formats = []string{"wrk", "wrk2", "httperf", "ab", "hey", "oha", "vegeta", "
 // later searched for rates in prose.
 type reader struct {
 	*Text
-	lines   []string
-	all     string
-	begin   []int // offset of each line in all
-	at      int   // index of the next line
-	read    []bool
-	noPairs int    // lines before this index were tried as key=value, in vain
-	depth   Figure // requests in flight on a connection, by the last heading; 0 where it does not tell
+	lines []string
+	all   string
+	begin []int // offset of each line in all
+	at    int   // index of the next line
+	read  []bool
+	depth Figure // requests in flight on a connection, by the last heading; 0 where it does not tell
 }
 
 // Read finds the runs in a text: output of load tools, key=value lines and tables of figures,
@@ -113,10 +112,13 @@ func firstRunes(l string, n int) string {
 	return string(runes[:min(len(runes), n)])
 }
 
-// keep adds a run and marks the lines that it was read from, given by their indexes from 0, as
-// read.
+// keep adds a run and marks the lines that it was read from as read, given by their indexes from
+// 0. Without any, all from its first to its last are marked.
 func (r *reader) keep(c *Claim, lines ...int) {
 	r.Claims = append(r.Claims, c)
+	for i := c.Line - 1; i < c.End && lines == nil; i++ {
+		r.read[i] = true
+	}
 	for _, i := range lines {
 		r.read[i] = true
 	}
@@ -221,9 +223,6 @@ func (r *reader) object() (bool, error) {
 	switch {
 	case c.measured():
 		r.keep(c)
-		for i := first; i < c.End; i++ {
-			r.read[i] = true
-		}
 	case c.Tool == "k6":
 		return false, &SyntaxError{c.Line, errors.New("k6: the summary has no metric http_req_duration")}
 	}
