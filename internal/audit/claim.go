@@ -249,22 +249,3 @@ func (c *Claim) results() []string {
 func (c *Claim) measured() bool {
 	return c.has("requests") || c.has("accepted") || len(c.results()) > 0
 }
-
-// name returns what a sentence calls the tool or the loop of the run, and by what it is known how long
-// wrk's late answers took at least: "set" in the command line, the "default", or the "max" that it
-// printed; "" without such answers.
-func (c *Claim) name(of string) string {
-	switch {
-	case of == "tool":
-		return c.Tool
-	case of == "loop":
-		return c.Loop
-	case of != "by" || !c.has("late"):
-		return ""
-	case c.has("timeout"):
-		return "set"
-	case c.has("beyond_default"):
-		return "max"
-	}
-	return "default"
-}
