@@ -15,8 +15,7 @@ import (
 // across holds the runs of a text against each other, after judge has looked at each run alone.
 // There must be at least one run.
 //
-// Two runs can contradict each other: a server's report that does not fit the client's, or the
-// same figures twice. A series of runs can have a simple explanation that needs no server: more
+// Two runs can have the same figures, which are no two measurements. A series of runs can have a simple explanation that needs no server: more
 // connections in a closed loop, or a column of changes that was computed wrongly. And runs can be
 // unable to differ, so that their comparison answers nothing.
 func (a *audit) across() {
@@ -40,11 +39,6 @@ func (a *audit) across() {
 		} else if v := changed(c, a.runs[i-1], a.runs[first]); v != nil {
 			found("audit-change", v)
 		}
-		if i > 0 {
-			if v := twoReports(c, a.runs[i-1]); v != nil {
-				found("audit-two-reports", v)
-			}
-		}
 	}
 	a.backlog()
 	a.growth()
@@ -60,35 +54,6 @@ func (a *audit) addGroup(code record.Code, group []*Claim, v record.Values) {
 		lines = append(lines, strconv.Itoa(c.Line))
 	}
 	a.add(finding{Code: code, Numbers: v, Names: record.Names{"lines": strings.Join(lines, ", ")}, Run: -1, Line: group[0].Line})
-}
-
-// twoReports compares a server's own report, which has times and no duration, with the
-// client's report before it, if both have the same number of requests. A request takes no
-// longer in the server than for its client, and the server holds no more requests at once
-// than the connections do. It returns nil where that holds.
-func twoReports(server, client *Claim) record.Values {
-	// The server served n = sum/mean requests. By Little's law (Little 1961) sum/seconds of
-	// them were inside the server at once on average, if both reports are about the same span
-	// of time.
-	sum, mean, seconds := server.value("sum"), server.get("mean"), client.value("seconds")
-	n, inside, most := sum/mean.Value, sum/seconds, client.value("slots")
-	tooMany := most > 0 && inside > most*(1+slack)
-	switch {
-	// Reports with another number of requests belong to other runs, so they are not compared.
-	case server.has("seconds"), server.has("rate"), !server.has("sum"), mean.Value <= 0, seconds <= 0, !client.has("mean"),
-		math.Abs(n-client.value("requests")) > .5+slack*n, !tooMany && mean.low() <= client.get("mean").high()*(1+slack):
-		return nil
-	}
-	v := record.Values{"sum": sum, "seconds": seconds, "inside": inside, "server": mean.Value, "client": client.value("mean"), "line": float64(client.Line)}
-	if tooMany {
-		v["connections"] = most
-	}
-	// A client that opens connections one after another does not keep all of them open. cycle
-	// is the response time of a closed loop with all of them open at once, N / X.
-	if opened := client.value("opened"); opened > 0 {
-		v["opened"], v["cycle"] = opened, opened*seconds/client.value("requests")
-	}
-	return v
 }
 
 // changed checks a change of the rate, which people compute by hand. It must be right against the

@@ -39,6 +39,7 @@ type Claim struct {
 	record.AuditRun
 	Figures map[string]Figure // by name; tools/figures.txt has the names and their units
 
+	before  *Claim            // the run before in the text, nil for the first
 	of      *layout           // nil unless a tool printed the run
 	part    string            // what the figures are about: "" for whole requests, "-" for nothing of use
 	bars    []bar             // histogram of the response times
@@ -65,11 +66,14 @@ func (c *Claim) get(name string) Figure { f, _ := c.figure(name); return f }
 // value is a figure without its rounding, 0 where the run has none.
 func (c *Claim) value(name string) float64 { return c.get(name).Value }
 
-// figure is the lookup of expressions. Besides the run's figures it knows the derived ones, and the
-// names of the run's tool and loop, which are 1, as is printed for the output of a tool.
+// figure is the lookup of expressions. Besides the run's figures it knows the derived ones, the figures
+// of the run before with "before." before their names, and the names of the run's tool and loop, which are 1, as is printed for the output of a tool.
 func (c *Claim) figure(name string) (f Figure, ok bool) {
 	if f, ok = c.Figures[name]; ok {
 		return f, true
+	}
+	if earlier, of := strings.CutPrefix(name, "before."); of && c.before != nil {
+		return c.before.figure(earlier)
 	}
 	if f, ok = c.derived[name]; ok {
 		return f, f.Value > 0
@@ -83,7 +87,7 @@ func (c *Claim) figure(name string) (f Figure, ok bool) {
 // derive works out the derived figures. The first equation for a figure counts that has all it needs;
 // a result of 0 means that the text does not tell.
 func (c *Claim) derive() {
-	c.derived = map[string]Figure{}
+	c.derived = map[string]Figure{"line": {Value: float64(c.Line)}}
 	for _, e := range tools().sets["derived"] {
 		_, has := c.derived[e.left]
 		if v, ok := lookup(c.figure).compute(e.value); ok && !has && e.applies(c.figure) {

@@ -135,6 +135,9 @@ func Judge(text *Text, given Given) *record.Audit {
 				c.set(name, Figure{v, v * 1e-9})
 			}
 		}
+		if i > 0 {
+			c.before = a.runs[i-1]
+		}
 		c.derive()
 		a.judge(i, c)
 		run := c.AuditRun

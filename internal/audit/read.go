@@ -90,20 +90,15 @@ func Read(from io.Reader) (*Text, error) {
 		}
 	}
 	if len(r.Claims) == 0 {
-		return nil, r.noRun()
+		at, begins := 1, "is empty"
+		if len(r.Unread) > 0 {
+			at, begins = r.Unread[0].Line, fmt.Sprintf("begins with %q", firstRunes(r.Unread[0].Text, 60))
+		}
+		tools := strings.Join(formats[:len(formats)-1], ", ")
+		return nil, &SyntaxError{at, fmt.Errorf("no run found; want the output of %s, or lines like 'rate=250/s mean=4ms'; the text %s", tools, begins)}
 	}
 	slices.SortStableFunc(r.Claims, func(a, b *Claim) int { return a.Line - b.Line })
 	return r.Text, nil
-}
-
-// noRun is the error for a text without runs; it quotes how the text begins.
-func (r *reader) noRun() error {
-	at, begins := 1, "is empty"
-	if len(r.Unread) > 0 {
-		at = r.Unread[0].Line
-		begins = fmt.Sprintf("begins with %q", firstRunes(r.lines[at-1], 60))
-	}
-	return &SyntaxError{at, fmt.Errorf("no run found; want the output of %s, or lines like 'rate=250/s mean=4ms'; the text %s", strings.Join(formats[:len(formats)-1], ", "), begins)}
 }
 
 // firstRunes returns the first n characters of a line without white space around them.
