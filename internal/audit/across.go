@@ -2,9 +2,7 @@ package audit
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,39 +10,9 @@ import (
 	"schedlab/internal/record"
 )
 
-// across holds the runs of a text against each other, after judge has looked at each run alone.
-// There must be at least one run.
-//
-// Two runs can have the same figures, which are no two measurements. A series of runs can have a simple explanation that needs no server: more
-// connections in a closed loop, or a column of changes that was computed wrongly. And runs can be
-// unable to differ, so that their comparison answers nothing.
-func (a *audit) across() {
-	first, seen := 0, map[string]*Claim{}
-	for i, c := range a.runs {
-		found := func(code record.Code, v record.Values) {
-			a.add(finding{Code: code, Numbers: v, Run: i, Line: c.Line})
-		}
-		// Runs that agree in every digit are no two measurements. Every copy points to the original.
-		results, figures := c.results(), ""
-		for _, name := range results {
-			figures += fmt.Sprint(name, c.value(name), " ")
-		}
-		if original := seen[figures]; original != nil && len(results) >= 4 {
-			found("audit-identical", record.Values{"figures": float64(len(results)), "line": float64(original.Line)})
-		} else {
-			seen[figures] = c
-		}
-		if i == 0 || !c.has("change", "rate") || !a.runs[i-1].has("rate") {
-			first = i // of a column of changes
-		} else if v := changed(c, a.runs[i-1], a.runs[first]); v != nil {
-			found("audit-change", v)
-		}
-	}
-	a.backlog()
-	a.growth()
-	a.sameRate()
-	a.repeats()
-}
+// This file holds the runs of a text against each other. A series of runs can have a simple
+// explanation that needs no server, as more connections in a closed loop. And runs can be unable
+// to differ, so that their comparison answers nothing. Each check needs at least one run.
 
 // addGroup adds a finding about several runs together, of which there is at least one. Its Run is
 // -1, because it belongs to no single run.
@@ -54,21 +22,6 @@ func (a *audit) addGroup(code record.Code, group []*Claim, v record.Values) {
 		lines = append(lines, strconv.Itoa(c.Line))
 	}
 	a.add(finding{Code: code, Numbers: v, Names: record.Names{"lines": strings.Join(lines, ", ")}, Run: -1, Line: group[0].Line})
-}
-
-// changed checks a change of the rate, which people compute by hand. It must be right against the
-// row before or against the first row of its column, because texts use both. It returns nil if it
-// is.
-func changed(c, before, first *Claim) record.Values {
-	// off is how far a change may be wrong beyond its rounding, a ratio: the rates in the text
-	// are rounded as well.
-	const off = .001
-	said, rate := c.get("change"), c.value("rate")
-	change, whole := rate/before.value("rate")-1, rate/first.value("rate")-1
-	if min(math.Abs(said.Value-change), math.Abs(said.Value-whole)) <= said.Half+off {
-		return nil
-	}
-	return record.Values{"said": said.Value, "change": change, "whole": whole, "rate": rate, "before": before.value("rate")}
 }
 
 // backlog finds a difference of accepted and done that grows from run to run: the server takes

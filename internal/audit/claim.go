@@ -85,9 +85,14 @@ func (c *Claim) figure(name string) (f Figure, ok bool) {
 }
 
 // derive works out the derived figures. The first equation for a figure counts that has all it needs;
-// a result of 0 means that the text does not tell.
+// a result of 0 means that the text does not tell. line is the run's first line, and column the rate of
+// the first run in its column of changes.
 func (c *Claim) derive() {
-	c.derived = map[string]Figure{"line": {Value: float64(c.Line)}}
+	column := c.get("rate")
+	if c.has("change", "rate", "before.rate") {
+		column = c.before.derived["column"]
+	}
+	c.derived = map[string]Figure{"line": {Value: float64(c.Line)}, "column": column}
 	for _, e := range tools().sets["derived"] {
 		_, has := c.derived[e.left]
 		if v, ok := lookup(c.figure).compute(e.value); ok && !has && e.applies(c.figure) {

@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	_ "embed"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -112,6 +113,7 @@ type Given struct {
 // found them.
 type audit struct {
 	runs     []*Claim
+	seen     map[string]*Claim // by its results: the first run that has them
 	findings []finding
 }
 
@@ -124,7 +126,7 @@ type audit struct {
 // figure is missing no law that needs it is checked, so no findings does not mean that the
 // figures are right.
 func Judge(text *Text, given Given) *record.Audit {
-	a := &audit{runs: text.Claims}
+	a := &audit{runs: text.Claims, seen: map[string]*Claim{}}
 	result := &record.Audit{Schema: 1, Runs: []record.AuditRun{}, NotRead: text.Unread}
 	var from []string
 	for i, c := range a.runs {
@@ -150,7 +152,10 @@ func Judge(text *Text, given Given) *record.Audit {
 			from = append(from, c.Tool)
 		}
 	}
-	a.across()
+	a.backlog()
+	a.growth()
+	a.sameRate()
+	a.repeats()
 	if n := len(text.Guessed); n > 0 {
 		a.addGroup("audit-approximate", text.Guessed, record.Values{"rows": float64(n)})
 	}
@@ -162,7 +167,8 @@ func Judge(text *Text, given Given) *record.Audit {
 }
 
 // judge holds run i to all laws of one run: the clashes that were found while reading, the laws
-// of each distribution in it, the equations of its tool, and the checks of whole runs.
+// of each distribution in it, the equations of its tool, and the checks of whole runs. It
+// compares it with the runs before, too.
 func (a *audit) judge(i int, c *Claim) {
 	found := func(f finding) {
 		f.Run, f.Line = i, c.Line
@@ -203,6 +209,16 @@ func (a *audit) judge(i int, c *Claim) {
 			}
 		}
 		found(f)
+	}
+	// Runs that agree in every digit are no two measurements. Every copy points to the original.
+	results, figures := c.results(), ""
+	for _, name := range results {
+		figures += fmt.Sprint(name, c.value(name), " ")
+	}
+	if original := a.seen[figures]; original == nil || len(results) < 4 {
+		a.seen[figures] = c
+	} else {
+		found(finding{Code: "audit-identical", Numbers: record.Values{"figures": float64(len(results)), "line": float64(original.Line)}})
 	}
 }
 
