@@ -2,9 +2,7 @@ package audit
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,45 +10,9 @@ import (
 	"schedlab/internal/record"
 )
 
-// across holds the runs of a text against each other, after judge has looked at each run alone.
-// There must be at least one run.
-//
-// Two runs can contradict each other: a server's report that does not fit the client's, or the
-// same figures twice. A series of runs can have a simple explanation that needs no server: more
-// connections in a closed loop, or a column of changes that was computed wrongly. And runs can be
-// unable to differ, so that their comparison answers nothing.
-func (a *audit) across() {
-	first, seen := 0, map[string]*Claim{}
-	for i, c := range a.runs {
-		found := func(code record.Code, v record.Values) {
-			a.add(finding{Code: code, Numbers: v, Run: i, Line: c.Line})
-		}
-		// Runs that agree in every digit are no two measurements. Every copy points to the original.
-		results, figures := c.results(), ""
-		for _, name := range results {
-			figures += fmt.Sprint(name, c.value(name), " ")
-		}
-		if original := seen[figures]; original != nil && len(results) >= 4 {
-			found("audit-identical", record.Values{"figures": float64(len(results)), "line": float64(original.Line)})
-		} else {
-			seen[figures] = c
-		}
-		if i == 0 || !c.has("change", "rate") || !a.runs[i-1].has("rate") {
-			first = i // of a column of changes
-		} else if v := changed(c, a.runs[i-1], a.runs[first]); v != nil {
-			found("audit-change", v)
-		}
-		if i > 0 {
-			if v := twoReports(c, a.runs[i-1]); v != nil {
-				found("audit-two-reports", v)
-			}
-		}
-	}
-	a.backlog()
-	a.growth()
-	a.sameRate()
-	a.repeats()
-}
+// This file holds the runs of a text against each other. A series of runs can have a simple
+// explanation that needs no server, as more connections in a closed loop. And runs can be unable
+// to differ, so that their comparison answers nothing. Each check needs at least one run.
 
 // addGroup adds a finding about several runs together, of which there is at least one. Its Run is
 // -1, because it belongs to no single run.
@@ -60,50 +22,6 @@ func (a *audit) addGroup(code record.Code, group []*Claim, v record.Values) {
 		lines = append(lines, strconv.Itoa(c.Line))
 	}
 	a.add(finding{Code: code, Numbers: v, Names: record.Names{"lines": strings.Join(lines, ", ")}, Run: -1, Line: group[0].Line})
-}
-
-// twoReports compares a server's own report, which has times and no duration, with the
-// client's report before it, if both have the same number of requests. A request takes no
-// longer in the server than for its client, and the server holds no more requests at once
-// than the connections do. It returns nil where that holds.
-func twoReports(server, client *Claim) record.Values {
-	// The server served n = sum/mean requests. By Little's law (Little 1961) sum/seconds of
-	// them were inside the server at once on average, if both reports are about the same span
-	// of time.
-	sum, mean, seconds := server.value("sum"), server.get("mean"), client.value("seconds")
-	n, inside, most := sum/mean.Value, sum/seconds, client.value("slots")
-	tooMany := most > 0 && inside > most*(1+slack)
-	switch {
-	// Reports with another number of requests belong to other runs, so they are not compared.
-	case server.has("seconds"), server.has("rate"), !server.has("sum"), mean.Value <= 0, seconds <= 0, !client.has("mean"),
-		math.Abs(n-client.value("requests")) > .5+slack*n, !tooMany && mean.low() <= client.get("mean").high()*(1+slack):
-		return nil
-	}
-	v := record.Values{"sum": sum, "seconds": seconds, "inside": inside, "server": mean.Value, "client": client.value("mean"), "line": float64(client.Line)}
-	if tooMany {
-		v["connections"] = most
-	}
-	// A client that opens connections one after another does not keep all of them open. cycle
-	// is the response time of a closed loop with all of them open at once, N / X.
-	if opened := client.value("opened"); opened > 0 {
-		v["opened"], v["cycle"] = opened, opened*seconds/client.value("requests")
-	}
-	return v
-}
-
-// changed checks a change of the rate, which people compute by hand. It must be right against the
-// row before or against the first row of its column, because texts use both. It returns nil if it
-// is.
-func changed(c, before, first *Claim) record.Values {
-	// off is how far a change may be wrong beyond its rounding, a ratio: the rates in the text
-	// are rounded as well.
-	const off = .001
-	said, rate := c.get("change"), c.value("rate")
-	change, whole := rate/before.value("rate")-1, rate/first.value("rate")-1
-	if min(math.Abs(said.Value-change), math.Abs(said.Value-whole)) <= said.Half+off {
-		return nil
-	}
-	return record.Values{"said": said.Value, "change": change, "whole": whole, "rate": rate, "before": before.value("rate")}
 }
 
 // backlog finds a difference of accepted and done that grows from run to run: the server takes

@@ -39,6 +39,7 @@ type Claim struct {
 	record.AuditRun
 	Figures map[string]Figure // by name; tools/figures.txt has the names and their units
 
+	before  *Claim            // the run before in the text, nil for the first
 	of      *layout           // nil unless a tool printed the run
 	part    string            // what the figures are about: "" for whole requests, "-" for nothing of use
 	bars    []bar             // histogram of the response times
@@ -65,11 +66,14 @@ func (c *Claim) get(name string) Figure { f, _ := c.figure(name); return f }
 // value is a figure without its rounding, 0 where the run has none.
 func (c *Claim) value(name string) float64 { return c.get(name).Value }
 
-// figure is the lookup of expressions. Besides the run's figures it knows the derived ones, and the
-// names of the run's tool and loop, which are 1, as is printed for the output of a tool.
+// figure is the lookup of expressions. Besides the run's figures it knows the derived ones, the figures
+// of the run before with "before." before their names, and the names of the run's tool and loop, which are 1, as is printed for the output of a tool.
 func (c *Claim) figure(name string) (f Figure, ok bool) {
 	if f, ok = c.Figures[name]; ok {
 		return f, true
+	}
+	if earlier, of := strings.CutPrefix(name, "before."); of && c.before != nil {
+		return c.before.figure(earlier)
 	}
 	if f, ok = c.derived[name]; ok {
 		return f, f.Value > 0
@@ -81,9 +85,14 @@ func (c *Claim) figure(name string) (f Figure, ok bool) {
 }
 
 // derive works out the derived figures. The first equation for a figure counts that has all it needs;
-// a result of 0 means that the text does not tell.
+// a result of 0 means that the text does not tell. line is the run's first line, and column the rate of
+// the first run in its column of changes.
 func (c *Claim) derive() {
-	c.derived = map[string]Figure{}
+	column := c.get("rate")
+	if c.has("change", "rate", "before.rate") {
+		column = c.before.derived["column"]
+	}
+	c.derived = map[string]Figure{"line": {Value: float64(c.Line)}, "column": column}
 	for _, e := range tools().sets["derived"] {
 		_, has := c.derived[e.left]
 		if v, ok := lookup(c.figure).compute(e.value); ok && !has && e.applies(c.figure) {
@@ -248,23 +257,4 @@ func (c *Claim) results() []string {
 // measured reports whether the claim has any result beyond its settings.
 func (c *Claim) measured() bool {
 	return c.has("requests") || c.has("accepted") || len(c.results()) > 0
-}
-
-// name returns what a sentence calls the tool or the loop of the run, and by what it is known how long
-// wrk's late answers took at least: "set" in the command line, the "default", or the "max" that it
-// printed; "" without such answers.
-func (c *Claim) name(of string) string {
-	switch {
-	case of == "tool":
-		return c.Tool
-	case of == "loop":
-		return c.Loop
-	case of != "by" || !c.has("late"):
-		return ""
-	case c.has("timeout"):
-		return "set"
-	case c.has("beyond_default"):
-		return "max"
-	}
-	return "default"
 }

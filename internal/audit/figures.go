@@ -22,16 +22,15 @@ func key(word string) string {
 	return tools().words[word]
 }
 
-// A line with one pair may have spaces, as in "p99 = 4 ms". With several pairs spaces would not tell
-// where a value ends.
+// A line holds several pairs key=value, or one pair, which may have spaces in it and around the
+// sign, as in "p99 = 4 ms". With several pairs spaces would not tell where a value ends.
 var (
 	pairLine = regexp.MustCompile(`^\s*([A-Za-z][\w ./%]*?)\s*=\s*(\S.*?)\s*$`)
 	pairWord = regexp.MustCompile(`(?:^|\s)([A-Za-z][\w.]*)=(\S+)`)
 )
 
-// pairsOf returns each pair key=value of a line as a match, with the key as group 1 and the
-// value as group 2. A line holds several pairs without spaces in them, or one pair, which may
-// have spaces in it and around the sign. It returns nil for any other line.
+// pairsOf returns each pair of a line as a match, with the key as group 1 and the value as group
+// 2. It returns nil for a line of anything else.
 func pairsOf(l string) [][]string {
 	if words := pairWord.FindAllStringSubmatch(l, -1); len(words) == len(strings.Fields(l)) {
 		return words
@@ -39,45 +38,33 @@ func pairsOf(l string) [][]string {
 	return pairLine.FindAllStringSubmatch(l, -1)
 }
 
-// keyValues reads the lines of key=value from the next line on, until an empty line or a fence,
-// as one run. It returns true if they are one. An unknown key is an error right after a known
-// one, in its line or the next, because a misspelt key in a run must not be ignored silently.
-// Elsewhere it is skipped, but a run never begins with one. The run needs a result and at least
-// one more figure or a name.
+// keyValues reads the lines of key=value from the next line on as one run, with the comments
+// between them, up to any other line. It returns true if they are lines of key=value. An unknown
+// key is an error, because a misspelt key must not be ignored silently; but a run never begins
+// with one, because settings of a shell do. Lines are no run without a result and at least one
+// more figure or a name: there is nothing to compare one figure with.
 func (r *reader) keyValues() (bool, error) {
-	// Lines that were no run once are not tried again from each line in them: that would take
-	// time quadratic in their number.
-	if r.at < r.noPairs {
-		return false, nil
-	}
-	// read lists the lines of the run, so that others in its paragraph stay unread.
-	c, i, read := newClaim("figures", unknownLoop, r.at+1), r.at, []int(nil)
-	for ; i < len(r.lines) && strings.TrimSpace(r.lines[i]) != "" && !strings.HasPrefix(r.lines[i], "```"); i++ {
-		ours := len(read) > 0 && read[len(read)-1] == i-1 // then an unknown key is an error
-		// A comment belongs to the run that it stands in. None begins with one: a shell's settings may.
-		if len(read) > 0 && strings.HasPrefix(strings.TrimSpace(r.lines[i]), "#") {
-			read = append(read, i)
+	c, first := newClaim("figures", unknownLoop, r.at+1), r.at
+	for i := first; i < len(r.lines); i++ {
+		pairs, begun := pairsOf(r.lines[i]), i > first
+		if pairs == nil && (!begun || !strings.HasPrefix(strings.TrimSpace(r.lines[i]), "#")) {
+			break
 		}
-		for _, p := range pairsOf(r.lines[i]) {
+		for _, p := range pairs {
 			known, err := c.pair(p[1], p[2])
-			switch ours = ours || known; {
-			case err == nil:
-				read, c.End = append(read, i), i+1
-			case ours:
+			if !known && !begun {
+				return false, nil
+			}
+			if begun = true; err != nil {
 				return false, &SyntaxError{i + 1, err}
 			}
 		}
-		if len(read) == 0 {
-			return false, nil
-		}
+		r.at, c.End = i+1, i+1
 	}
-	if !c.measured() || len(c.Figures) < 2 && c.Name == "" { // nothing to compare one figure with
-		r.noPairs = i
-		return false, nil
+	if c.measured() && (len(c.Figures) >= 2 || c.Name != "") {
+		r.keep(c)
 	}
-	r.keep(c, read...)
-	r.at = i
-	return true, nil
+	return r.at > first, nil
 }
 
 // pair stores one key and value. known is false for a key that means nothing, and err is set as
@@ -133,10 +120,11 @@ func cells(l string) (all []string) {
 	return all
 }
 
-// table reads each row of a Markdown table as a run, if the head names two figures or more. It
-// ignores cells that are no figures. Rows with an approximate figure are no runs; they go to
-// Guessed. It returns true for every table, read or not, since its lines need no other
-// try. A heading above tells the depth of all rows.
+// table reads each row of a Markdown table as a run, if the head names two figures or more: a
+// table with one is about something else, such as settings. It ignores cells that are no figures.
+// Rows with an approximate figure are no runs; they go to Guessed. It returns true for every
+// table, read or not, since its lines need no other try. A heading above tells the depth of all
+// rows.
 func (r *reader) table() (bool, error) {
 	if strings.HasPrefix(r.lines[r.at], "#") {
 		r.depth = Figure{}
@@ -144,23 +132,18 @@ func (r *reader) table() (bool, error) {
 			r.depth, _ = figure(m[1], "count")
 		}
 	}
-	head, names := r.at, cells(r.lines[r.at])
-	if names == nil {
-		return false, nil
-	}
-	// A table with one known column is about something else, such as settings.
-	known := slices.DeleteFunc(slices.Clone(names), func(word string) bool { return key(word) == "" })
-	for r.at++; r.at < len(r.lines); r.at++ {
-		row := cells(r.lines[r.at])
-		if row == nil {
-			break
+	head, names, known := r.at, cells(r.lines[r.at]), 0
+	for _, word := range names {
+		if key(word) != "" {
+			known++
 		}
+	}
+	for row := names; row != nil; row = cells(r.lines[r.at]) {
 		c := newClaim("table", unknownLoop, r.at+1)
 		if slices.ContainsFunc(row, tilde.MatchString) {
 			r.Guessed = append(r.Guessed, c)
-			continue
-		}
-		if r.depth.Value > 0 {
+			row = nil
+		} else if r.depth.Value > 0 {
 			c.set("depth", r.depth)
 		}
 		for k, cell := range row[:min(len(row), len(names))] {
@@ -169,46 +152,50 @@ func (r *reader) table() (bool, error) {
 			}
 		}
 		// The head and the line below it count as read only with a row that is a run.
-		if len(known) >= 2 && c.measured() {
+		if known >= 2 && c.measured() {
 			r.keep(c, head, head+1, r.at)
 		}
+		if r.at++; r.at == len(r.lines) {
+			break
+		}
 	}
-	return true, nil
+	return names != nil, nil
 }
 
-// sentence matches a rate in prose as group 1, or the CPU time of a request as group 2. These
-// two are enough for the utilisation law.
-var sentence = regexp.MustCompile(`(?i)(?:^|[\s(])(?:(\d[\d.,]*)\s?(?:requests per second|requests/s(?:ec)?|req/s|rps)|(\d[\d.]*\s?(?:ms|µs|us|s)) of CPU)\b`)
+// A rate in prose, and the CPU time of a request. These two are enough for the utilisation law.
+var (
+	rateInProse    = regexp.MustCompile(`(?i)(?:^|[\s(])(\d[\d.,]*)\s?(?:requests per second|requests/s(?:ec)?|req/s|rps)\b`)
+	serviceInProse = regexp.MustCompile(`(?i)(?:^|[\s(])(\d[\d.]*\s?(?:ms|µs|us|s)) of CPU\b`)
+)
 
 // sentences reads rates in unread lines as runs if the text names one CPU time of a
 // request. If it names two, the rates are ignored, as each may belong to either.
 func (r *reader) sentences() {
-	var service Figure
+	services := map[Figure][]int{} // the lines with each CPU time
 	var claims []*Claim
-	var lines []int // with the CPU time
 	for i, l := range r.lines {
 		if r.read[i] {
 			continue
 		}
-		for _, m := range sentence.FindAllStringSubmatch(l, -1) {
-			rate, notRate := figure(m[1], "rate")
-			f, notTime := figure(m[2], "time")
-			switch {
-			case notRate == nil:
+		for _, m := range serviceInProse.FindAllStringSubmatch(l, -1) {
+			if f, err := figure(m[1], "time"); err == nil && f.Value > 0 {
+				services[f] = append(services[f], i)
+			}
+		}
+		for _, m := range rateInProse.FindAllStringSubmatch(l, -1) {
+			if f, err := figure(m[1], "rate"); err == nil {
 				c := newClaim("prose", unknownLoop, i+1)
-				c.set("rate", Figure{rate.Value, .005 * rate.Value}) // writers round
+				c.set("rate", Figure{f.Value, .005 * f.Value}) // writers round
 				claims = append(claims, c)
-			case notTime == nil && service.Value > 0 && service != f:
-				return
-			case notTime == nil:
-				service, lines = f, append(lines, i)
 			}
 		}
 	}
-	for _, c := range claims {
-		if service.Value > 0 {
-			c.set("service", service)
-			r.keep(c, append(lines, c.Line-1)...)
+	for service, lines := range services {
+		for _, c := range claims {
+			if len(services) == 1 {
+				c.set("service", service)
+				r.keep(c, append(lines, c.Line-1)...)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	_ "embed"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -24,14 +25,13 @@ type check struct {
 	finding             // its class, law and code
 	with    []*equation // numbers that are worked out for its sentences: name = expression
 	names   []string    // all numbers that its sentences use
-	words   []string    // all names that its sentences use
 	sure    string      // without this figure the finding is undecidable; "" for none
 	tools   []string    // the tools that holds are about, "all" for any
 	holds   []*equation // what a run must keep; nil for a check in Go
 }
 
-// used finds the numbers and the names that a sentence uses.
-var used = regexp.MustCompile(`\.(Values|Names)\.(\w+)`)
+// used finds the numbers that a sentence uses.
+var used = regexp.MustCompile(`\.Values\.(\w+)`)
 
 // checks are the checks of findings.txt. Reading them registers their sentences: CODE+" do" says
 // what to do about a finding, and CODE+" but" what it means for the headline.
@@ -59,11 +59,7 @@ var checks = func() (all []*check) {
 			record.Sentence(last.Code+record.Code(" "+first), rest)
 		}
 		for _, m := range used.FindAllStringSubmatch(l, -1) {
-			if m[1] == "Names" {
-				last.words = append(last.words, m[2])
-			} else {
-				last.names = append(last.names, m[2])
-			}
+			last.names = append(last.names, m[1])
 		}
 	}
 	return all
@@ -75,12 +71,9 @@ func checkOf(code record.Code) int {
 	return slices.IndexFunc(checks, func(k *check) bool { return k.Code == code })
 }
 
-// lookup finds a number of the check first, and then a figure of the run.
-func (k *check) lookup(c *Claim, numbers record.Values) lookup {
+// lookup returns a lookup of the check's own numbers first, and then of the run's figures.
+func (k *check) lookup(c *Claim) lookup {
 	own := map[string]Figure{}
-	for name, v := range numbers {
-		own[name] = Figure{Value: v}
-	}
 	of := func(name string) (Figure, bool) {
 		if f, ok := own[name]; ok {
 			return f, true
@@ -96,20 +89,6 @@ func (k *check) lookup(c *Claim, numbers record.Values) lookup {
 		}
 	}
 	return of
-}
-
-// fill gives f the numbers that the sentences of the check use and that f does not have yet.
-func (k *check) fill(f *finding, of lookup) {
-	if f.Numbers == nil {
-		f.Numbers = record.Values{}
-	}
-	for _, name := range k.names {
-		if _, has := f.Numbers[name]; !has {
-			if v, ok := of(name); ok {
-				f.Numbers[name] = v.Value
-			}
-		}
-	}
 }
 
 // classes are the classes of findings, the gravest first.
@@ -134,13 +113,9 @@ type Given struct {
 // found them.
 type audit struct {
 	runs     []*Claim
+	seen     map[string]*Claim // by its results: the first run that has them
 	findings []finding
 }
-
-// ofTimes are the checks of any distribution that take more than an equation: of the response times, and
-// of each other part of a request that the tool measures. They are arithmetic, so no server can break
-// them. Each reports whether its law is broken, and then f has the code, the names and some numbers.
-var ofTimes = []func(c *Claim, f *finding) bool{order, meanBounds, spread}
 
 // Judge checks the runs of a text against all laws and returns the findings, the gravest class
 // first, then in the order of findings.txt and of the text. It stores figures of given in the
@@ -151,7 +126,7 @@ var ofTimes = []func(c *Claim, f *finding) bool{order, meanBounds, spread}
 // figure is missing no law that needs it is checked, so no findings does not mean that the
 // figures are right.
 func Judge(text *Text, given Given) *record.Audit {
-	a := &audit{runs: text.Claims}
+	a := &audit{runs: text.Claims, seen: map[string]*Claim{}}
 	result := &record.Audit{Schema: 1, Runs: []record.AuditRun{}, NotRead: text.Unread}
 	var from []string
 	for i, c := range a.runs {
@@ -161,6 +136,9 @@ func Judge(text *Text, given Given) *record.Audit {
 				// floating point.
 				c.set(name, Figure{v, v * 1e-9})
 			}
+		}
+		if i > 0 {
+			c.before = a.runs[i-1]
 		}
 		c.derive()
 		a.judge(i, c)
@@ -174,7 +152,10 @@ func Judge(text *Text, given Given) *record.Audit {
 			from = append(from, c.Tool)
 		}
 	}
-	a.across()
+	a.backlog()
+	a.growth()
+	a.sameRate()
+	a.repeats()
 	if n := len(text.Guessed); n > 0 {
 		a.addGroup("audit-approximate", text.Guessed, record.Values{"rows": float64(n)})
 	}
@@ -186,7 +167,8 @@ func Judge(text *Text, given Given) *record.Audit {
 }
 
 // judge holds run i to all laws of one run: the clashes that were found while reading, the laws
-// of each distribution in it, the equations of its tool, and the checks of whole runs.
+// of each distribution in it, the equations of its tool, and the checks of whole runs. It
+// compares it with the runs before, too.
 func (a *audit) judge(i int, c *Claim) {
 	found := func(f finding) {
 		f.Run, f.Line = i, c.Line
@@ -196,12 +178,8 @@ func (a *audit) judge(i int, c *Claim) {
 		found(f)
 	}
 	for _, part := range c.parts() {
-		for _, broken := range ofTimes {
-			if f := (finding{Names: record.Names{}}); broken(part, &f) {
-				k := checks[checkOf(f.Code)]
-				k.fill(&f, k.lookup(part, f.Numbers))
-				found(f)
-			}
+		for _, f := range times(part) {
+			found(f)
 		}
 		for _, l := range slices.Concat(tools().laws["all"], tools().laws[c.Tool]) {
 			// An equation is not checked on a part that lacks its figures.
@@ -217,18 +195,30 @@ func (a *audit) judge(i int, c *Claim) {
 		if !slices.Contains(k.tools, "all") && !slices.Contains(k.tools, c.Tool) {
 			continue
 		}
-		of := k.lookup(c, nil)
-		if slices.ContainsFunc(k.holds, func(e *equation) bool { _, _, broken := e.broken(of); return broken }) {
-			f := finding{Code: k.Code, Names: record.Names{"tool": c.Tool}}
-			for _, name := range k.words {
-				f.Names[name] = c.name(name)
-			}
-			if _, known := of(k.sure); k.sure != "" && !known {
-				f.Kind = record.CannotTell
-			}
-			k.fill(&f, of)
-			found(f)
+		of := k.lookup(c)
+		if !slices.ContainsFunc(k.holds, func(e *equation) bool { _, _, broken := e.broken(of); return broken }) {
+			continue
 		}
+		f := finding{Code: k.Code, Names: record.Names{"tool": c.Tool, "loop": c.Loop}, Numbers: record.Values{}}
+		if _, known := of(k.sure); k.sure != "" && !known {
+			f.Kind = record.CannotTell
+		}
+		for _, name := range k.names {
+			if v, ok := of(name); ok {
+				f.Numbers[name] = v.Value
+			}
+		}
+		found(f)
+	}
+	// Runs that agree in every digit are no two measurements. Every copy points to the original.
+	results, figures := c.results(), ""
+	for _, name := range results {
+		figures += fmt.Sprint(name, c.value(name), " ")
+	}
+	if original := a.seen[figures]; original == nil || len(results) < 4 {
+		a.seen[figures] = c
+	} else {
+		found(finding{Code: "audit-identical", Numbers: record.Values{"figures": float64(len(results)), "line": float64(original.Line)}})
 	}
 }
 
@@ -257,86 +247,87 @@ func twice(code record.Code, of, name string, value Figure, is, other string, ot
 	}
 }
 
-// order checks that quantiles do not fall as their share rises: min <= p50 <= p99 <= max, and
-// that the mean is between the ends. Two quantiles that are at most one request apart may be
-// the same request, so their order is not checked. f gets the first pair that is wrong.
-func order(c *Claim, f *finding) bool {
-	above := func(low, high quantile) bool {
-		f.Code, f.Numbers = "audit-order", record.Values{"less": low.Value, "more": high.Value}
-		f.Names = c.names(record.Names{"less": low.name, "more": high.name})
-		return low.low()*(1-hdr) > high.high()
+// times returns the broken laws of a distribution that take more than an equation: of the response
+// times, and of each other part of a request that the tool measures. They are arithmetic, so no
+// server can break them.
+func times(c *Claim) (broken []finding) {
+	found := func(code record.Code, v record.Values, n record.Names) {
+		n["of"], n["unit"] = c.part, unitOf(c.part+".mean")
+		broken = append(broken, finding{Code: code, Numbers: v, Names: n})
 	}
-	all, longest, next := c.quantiles(), quantile{name: "min"}, 0
+	all, mean := c.quantiles(), c.get("mean")
+	// Tools differ in which request they take as a quantile, by one at most. one is the share of
+	// one request, 0 where their number is unknown.
+	one := 0.
+	if n := c.value("requests"); n > 0 {
+		one = 1 / n
+	}
+	if less, more, wrong := disorder(c, all, one); wrong {
+		found("audit-order", record.Values{"less": less.Value, "more": more.Value}, record.Names{"less": less.name, "more": more.name})
+	} else if low, high := meanBounds(all, one); c.has("mean") && (mean.high() < low*(1-slack) || mean.low() > high*(1+slack)) {
+		v, code := record.Values{"mean": mean.Value, "low": max(low, 0), "high": high}, record.Code("audit-mean-bounds")
+		if math.IsInf(high, 0) {
+			delete(v, "high")
+		}
+		if c.Tool == "fortio" {
+			code = "audit-interpolated"
+		}
+		found(code, v, record.Names{})
+	}
+	// Values between a and b with mean m deviate by at most √((b - m)(m - a)) (Bhatia and Davis
+	// 2000), which is at most (b - a)/2 (Popoviciu 1935). An unknown minimum counts as 0.
+	stdev, most := c.get("stdev"), c.get("max")
+	limit := math.Sqrt(max(0, most.high()-mean.low()) * max(0, mean.high()-max(c.get("min").low(), 0)))
+	n := max(2, c.value("requests")) // tools divide by n - 1
+	limit *= math.Sqrt(n / (n - 1))
+	if c.has("stdev", "mean", "max") && stdev.low() > limit*(1+slack) {
+		found("audit-spread", record.Values{"stdev": stdev.Value, "mean": mean.Value, "max": most.Value, "limit": limit}, record.Names{})
+	}
+	return broken
+}
+
+// disorder returns the first pair in the wrong order: quantiles do not fall as their share rises,
+// min <= p50 <= p99 <= max, and the mean is between the ends. Two quantiles that are at most one
+// request apart may be the same request, so their order is not checked.
+func disorder(c *Claim, all []quantile, one float64) (less, more quantile, wrong bool) {
+	above := func(low, high quantile) bool { return low.low()*(1-hdr) > high.high() }
+	longest, next := quantile{name: "min"}, 0
 	for _, q := range all {
 		// longest is the largest of the quantiles that are surely below q. next only grows, so
 		// the whole takes one pass.
-		for ; all[next].Q < q.Q-c.one(); next++ {
+		for ; all[next].Q < q.Q-one; next++ {
 			if all[next].low() > longest.low() {
 				longest = all[next]
 			}
 		}
 		if above(longest, q) {
-			return true
+			return longest, q, true
 		}
 	}
-	mean, least, most := quantile{0, "mean", c.get("mean")}, quantile{0, "min", c.get("min")}, quantile{1, "max", c.get("max")}
-	return c.has("mean", "max") && above(mean, most) || c.has("mean", "min") && above(least, mean)
+	for _, ends := range [][2]string{{"mean", "max"}, {"min", "mean"}} {
+		less, more = quantile{name: ends[0], Figure: c.get(ends[0])}, quantile{name: ends[1], Figure: c.get(ends[1])}
+		if c.has(ends[:]...) && above(less, more) {
+			return less, more, true
+		}
+	}
+	return less, more, false
 }
 
-// one is the share of one request. Tools differ in which request they take as a quantile, by
-// one at most. It is 0 where the number of requests is unknown.
-func (c *Claim) one() float64 {
-	if n := c.value("requests"); n > 0 {
-		return 1 / n
-	}
-	return 0
-}
-
-// meanBounds checks Σ (q₊ - q) x(q) <= mean <= Σ (q₊ - q) x(q₊), with x(q) the quantile of the
-// share q and q₊ the next share: no request between two quantiles took less than the lower or
-// more than the upper. The upper bound needs the maximum. Quantiles in the wrong order are left
-// to order.
-func meanBounds(c *Claim, f *finding) bool {
-	all := c.quantiles()
-	if len(all) == 0 || !c.has("mean") || order(c, f) {
-		return false
-	}
-	low, high, before := 0., 0., quantile{}
+// meanBounds returns the bounds of the mean, Σ (q₊ - q) x(q) <= mean <= Σ (q₊ - q) x(q₊), with
+// x(q) the quantile of the share q and q₊ the next share: no request between two quantiles took
+// less than the lower or more than the upper. Without a maximum there is no upper bound, and high
+// is infinite. Each bound gives way by one request at the longest time, for the different ways to
+// pick a quantile.
+func meanBounds(all []quantile, one float64) (low, high float64) {
+	before := quantile{}
 	for _, q := range all {
 		low += (q.Q - before.Q) * before.low()
 		high += (q.Q - before.Q) * q.high()
 		before = q
 	}
-	// The requests above the last quantile took at least as long as that one. Each bound gives
-	// way by one request at the longest time, for the different ways to pick a quantile.
-	low += (1-before.Q)*before.low() - before.Value*c.one()
-	high += before.Value * c.one()
-	mean := c.get("mean")
-	f.Code, f.Numbers, f.Names = "audit-mean-bounds", record.Values{"low": max(low, 0)}, c.names(record.Names{})
-	if before.Q == 1 {
-		f.Numbers["high"] = high
+	if before.Q < 1 {
+		high = math.Inf(1)
 	}
-	if c.Tool == "fortio" {
-		f.Code = "audit-interpolated"
-	}
-	return mean.high() < low*(1-slack) || before.Q == 1 && mean.low() > high*(1+slack)
-}
-
-// spread checks the standard deviation. Values between a and b with mean m deviate by at most
-// √((b - m)(m - a)) (Bhatia and Davis 2000), which is at most (b - a)/2 (Popoviciu 1935). An
-// unknown minimum counts as 0.
-func spread(c *Claim, f *finding) bool {
-	m, least, most := c.get("mean"), c.get("min").low(), c.get("max").high()
-	limit := math.Sqrt(max(0, most-m.low()) * max(0, m.high()-max(least, 0)))
-	n := max(2, c.value("requests")) // tools divide by n - 1
-	limit *= math.Sqrt(n / (n - 1))
-	f.Code, f.Numbers, f.Names = "audit-spread", record.Values{"limit": limit}, c.names(f.Names)
-	return c.has("stdev", "mean", "max") && c.get("stdev").low() > limit*(1+slack)
-}
-
-// names adds to n the part that the figures are about, "" for whole requests, and the unit of
-// its times. It returns n.
-func (c *Claim) names(n record.Names) record.Names {
-	n["of"], n["unit"] = c.part, unitOf(c.part+".mean")
-	return n
+	// The requests above the last quantile took at least as long as that one.
+	return low + (1-before.Q)*before.low() - before.Value*one, high + before.Value*one
 }

@@ -42,13 +42,12 @@ var formats = []string{"wrk", "wrk2", "httperf", "ab", "hey", "oha", "vegeta", "
 // later searched for rates in prose.
 type reader struct {
 	*Text
-	lines   []string
-	all     string
-	begin   []int // offset of each line in all
-	at      int   // index of the next line
-	read    []bool
-	noPairs int    // lines before this index were tried as key=value, in vain
-	depth   Figure // requests in flight on a connection, by the last heading; 0 where it does not tell
+	lines []string
+	all   string
+	begin []int // offset of each line in all
+	at    int   // index of the next line
+	read  []bool
+	depth Figure // requests in flight on a connection, by the last heading; 0 where it does not tell
 }
 
 // Read finds the runs in a text: output of load tools, key=value lines and tables of figures,
@@ -91,20 +90,15 @@ func Read(from io.Reader) (*Text, error) {
 		}
 	}
 	if len(r.Claims) == 0 {
-		return nil, r.noRun()
+		at, begins := 1, "is empty"
+		if len(r.Unread) > 0 {
+			at, begins = r.Unread[0].Line, fmt.Sprintf("begins with %q", firstRunes(r.Unread[0].Text, 60))
+		}
+		tools := strings.Join(formats[:len(formats)-1], ", ")
+		return nil, &SyntaxError{at, fmt.Errorf("no run found; want the output of %s, or lines like 'rate=250/s mean=4ms'; the text %s", tools, begins)}
 	}
 	slices.SortStableFunc(r.Claims, func(a, b *Claim) int { return a.Line - b.Line })
 	return r.Text, nil
-}
-
-// noRun is the error for a text without runs; it quotes how the text begins.
-func (r *reader) noRun() error {
-	at, begins := 1, "is empty"
-	if len(r.Unread) > 0 {
-		at = r.Unread[0].Line
-		begins = fmt.Sprintf("begins with %q", firstRunes(r.lines[at-1], 60))
-	}
-	return &SyntaxError{at, fmt.Errorf("no run found; want the output of %s, or lines like 'rate=250/s mean=4ms'; the text %s", strings.Join(formats[:len(formats)-1], ", "), begins)}
 }
 
 // firstRunes returns the first n characters of a line without white space around them.
@@ -113,10 +107,13 @@ func firstRunes(l string, n int) string {
 	return string(runes[:min(len(runes), n)])
 }
 
-// keep adds a run and marks the lines that it was read from, given by their indexes from 0, as
-// read.
+// keep adds a run and marks the lines that it was read from as read, given by their indexes from
+// 0. Without any, all from its first to its last are marked.
 func (r *reader) keep(c *Claim, lines ...int) {
 	r.Claims = append(r.Claims, c)
+	for i := c.Line - 1; i < c.End && lines == nil; i++ {
+		r.read[i] = true
+	}
 	for _, i := range lines {
 		r.read[i] = true
 	}
@@ -221,9 +218,6 @@ func (r *reader) object() (bool, error) {
 	switch {
 	case c.measured():
 		r.keep(c)
-		for i := first; i < c.End; i++ {
-			r.read[i] = true
-		}
 	case c.Tool == "k6":
 		return false, &SyntaxError{c.Line, errors.New("k6: the summary has no metric http_req_duration")}
 	}

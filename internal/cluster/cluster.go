@@ -14,7 +14,6 @@
 package cluster
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,19 +51,6 @@ const (
 	settingsDir  = "/etc/schedlab"
 	SettingsFile = settingsDir + "/cluster.json"
 )
-
-// readSettings reads the settings from a Pod's file.
-func readSettings(name string) (Settings, error) {
-	var s Settings
-	text, err := os.ReadFile(name)
-	if err == nil {
-		err = json.Unmarshal(text, &s)
-	}
-	if err != nil {
-		return s, fmt.Errorf("reading the cluster's settings: %w", err)
-	}
-	return s, nil
-}
 
 // ShardAddr is where a shard serves, on every address of its Pod.
 const ShardAddr = ":7070"

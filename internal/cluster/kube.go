@@ -69,10 +69,8 @@ func (k *kube) do(ctx context.Context, method, path, kind string, body []byte, o
 		if err == nil || answered && refused.code != http.StatusTooManyRequests && refused.code < http.StatusInternalServerError {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if pause(ctx, wait) != nil {
 			return err
-		case <-time.After(wait):
 		}
 	}
 }

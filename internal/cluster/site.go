@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -51,9 +52,13 @@ type Site struct {
 
 // NewSite returns the site of a file of settings. It asks the cluster nothing yet.
 func NewSite(file, self string) (*Site, error) {
-	s, err := readSettings(file)
+	var s Settings
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the cluster's settings: %w", err)
 	}
 	s.Owner = os.Getenv("POD_UID")
 	k, err := newKube(s.Namespace)
