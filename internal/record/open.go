@@ -237,18 +237,20 @@ func readJSON(path string, v any) error {
 	default:
 		err = json.Unmarshal(data, v)
 	}
-	if err == nil {
-		return nil
-	}
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
+	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
+	kind, isKind := errors.AsType[*json.UnmarshalTypeError](err)
+	at := int64(0)
 	switch {
+	case err == nil:
+		return nil
 	case len(data) == 0:
 		return fmt.Errorf("reading %q: the file is empty; the run cannot be recovered from it", path)
-	case errors.As(err, &syntax):
-		return fmt.Errorf("reading %q: corrupt at byte %d: %w; restore the file or run again", path, syntax.Offset, err)
-	case errors.As(err, &kind):
-		return fmt.Errorf("reading %q: corrupt at byte %d: %w; restore the file or run again", path, kind.Offset, err)
+	case isSyntax:
+		at = syntax.Offset
+	case isKind:
+		at = kind.Offset
+	default:
+		return fmt.Errorf("reading %q: %w", path, err)
 	}
-	return fmt.Errorf("reading %q: %w", path, err)
+	return fmt.Errorf("reading %q: corrupt at byte %d: %w; restore the file or run again", path, at, err)
 }
