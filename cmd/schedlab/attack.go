@@ -244,11 +244,10 @@ func (f *attackFlags) check() error {
 		}
 	}
 	closed, vegeta := l.Loop == "closed", f.engine == load.EngineVegeta
-	longest := max(f.Duration, f.warmup, time.Duration(l.Ramp))
+	longest, unfit := max(f.Duration, f.warmup, time.Duration(l.Ramp)), scenario.CheckEngine(f.engine, l)
 	return mistakes{
 		// vegeta's attacker is one for open loops, and spin speaks no TLS.
-		{vegeta && closed, "--engine vegeta sends open loops; leave out --loop closed, or --engine"},
-		{vegeta && l.Idle > 0, fmt.Sprintf("--engine vegeta holds no idle connections; leave out --idle %d, or --engine", l.Idle)},
+		{unfit != nil, fmt.Sprint(unfit)},
 		{vegeta && f.openRate > 0,
 			fmt.Sprintf("--engine vegeta opens no connections beforehand; leave out --open-rate %g, or --engine", f.openRate)},
 		{!vegeta && f.insecure, "--insecure is about https, which only --engine vegeta speaks; add that"},

@@ -148,6 +148,6 @@ func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellC
 // findScenario reads an embedded scenario by name or one from a file. An unknown name and a faulty file
 // are wrong usage. Its arms are not planned yet: see checkScenario.
 func findScenario(arg string) (scenario.Scenario, error) {
-	s, _, err := library.Find(arg)
+	s, err := library.Find(arg)
 	return s, usage(err)
 }

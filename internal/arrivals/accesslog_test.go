@@ -113,8 +113,8 @@ func TestReplayOfAStretch(t *testing.T) {
 	if got := a.Part(3, time.Hour, rate); got != a.Part(0, time.Hour, rate) {
 		t.Errorf("of one stretch the fourth is %+v", got)
 	}
-	if none := (Process{}); none.OwnRate() != 0 || none.LogSpan(1) != 0 || none.Part(3, span, 1) != none {
-		t.Errorf("a process without a log has its rate %v and span %v", none.OwnRate(), none.LogSpan(1))
+	if none := (Process{}); none.OwnRate() != 0 || none.Span(1) != 0 || none.Part(3, span, 1) != none {
+		t.Errorf("a process without a log has its rate %v and span %v", none.OwnRate(), none.Span(1))
 	}
 }
 
@@ -169,10 +169,10 @@ func TestReplay(t *testing.T) {
 	if got := a.OwnRate(); got != 10 {
 		t.Errorf("ten times 1/s is %g/s", got)
 	}
-	if got := a.LogSpan(10); got != 400*time.Millisecond {
+	if got := a.Span(10); got != 400*time.Millisecond {
 		t.Errorf("four requests at 10/s last %v", got)
 	}
-	whole := a.Draw(10, a.LogSpan(10), nil)
+	whole := a.Draw(10, a.Span(10), nil)
 	if len(whole.At) != 4 || whole.Check() != nil || whole.At[3] < 300*time.Millisecond || len(whole.Which) != 4 {
 		t.Errorf("got %+v", whole)
 	}

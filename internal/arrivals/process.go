@@ -214,17 +214,18 @@ func (a Process) Open(itersPerMicro float64) (Process, error) {
 	return a, err
 }
 
-// Span returns the shortest window that holds all arrivals of an opened trace: 1 ns more than
-// the time of the last arrival. It returns 0 for other kinds, which have no end.
-func (a Process) Span() time.Duration {
-	if a.trace == nil {
-		return 0
+// Span returns the shortest window that holds all arrivals of an opened trace, 1 ns more than the time
+// of the last arrival, or the time that an opened log lasts at a mean rate in requests per second. It
+// returns 0 for other kinds, which have no end.
+func (a Process) Span(rate float64) time.Duration {
+	switch {
+	case a.trace != nil:
+		return a.trace.At[len(a.trace.At)-1] + 1
+	case a.log != nil:
+		return time.Duration(float64(len(a.log.At)) / rate * float64(time.Second))
 	}
-	return a.trace.At[len(a.trace.At)-1] + 1
+	return 0
 }
-
-// Ends returns the time of the last arrival of an opened trace; 0 for other kinds.
-func (a Process) Ends() time.Duration { return max(0, a.Span()-1) }
 
 // Log returns the access log of an opened KindLog; nil for other kinds.
 func (a Process) Log() *AccessLog { return a.log }
@@ -238,22 +239,13 @@ func (a Process) OwnRate() float64 {
 	return a.log.Rate() * cmp.Or(a.Speed, 1)
 }
 
-// LogSpan returns the time that an opened log lasts at a mean rate in requests per second; 0 for
-// other kinds.
-func (a Process) LogSpan(rate float64) time.Duration {
-	if a.log == nil {
-		return 0
-	}
-	return time.Duration(float64(len(a.log.At)) / rate * float64(time.Second))
-}
-
 // Part moves the window of an opened log to stretch number k, from 0. The log, replayed at a
 // mean rate, is divided into stretches of length span; after the last one comes the first again.
 // Part returns other kinds unchanged.
 func (a Process) Part(k int, span time.Duration, rate float64) Process {
 	if a.log != nil {
 		// Only whole stretches are used: a shorter rest would have a window with a lower rate.
-		stretches := max(1, int(a.LogSpan(rate)/span))
+		stretches := max(1, int(a.Span(rate)/span))
 		a.offset = time.Duration(k%stretches) * span
 	}
 	return a

@@ -290,12 +290,12 @@ func TestTraceFile(t *testing.T) {
 		if part := a.Draw(0, ms+1, nil); len(part.At) == 0 || part.At[len(part.At)-1] > ms || a.MeanRate(1, 4*time.Second) != float64(len(got.At))/4 || a.MeanRate(1, 0) != 1 {
 			t.Errorf("%s: the first %v have %v at a mean rate of %v", name, ms, part.At, a.MeanRate(1, 4*time.Second))
 		}
-		if last := got.At[len(got.At)-1]; a.Ends() != last || a.Span() != last+1 {
-			t.Errorf("%s: it ends at %v, its span is %v; want %v and just beyond", name, a.Ends(), a.Span(), last)
+		if last := got.At[len(got.At)-1]; a.Span(0) != last+1 {
+			t.Errorf("%s: its span is %v; want just beyond %v", name, a.Span(0), last)
 		}
 	}
-	if a := (Process{}); a.Ends() != 0 || a.Span() != 0 {
-		t.Errorf("a process without an end ends at %v, its span is %v", a.Ends(), a.Span())
+	if a := (Process{}); a.Span(1) != 0 {
+		t.Errorf("the span of a process without an end is %v", a.Span(1))
 	}
 }
 

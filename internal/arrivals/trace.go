@@ -144,7 +144,11 @@ func (p *traceParser) line(_ int, text string) error {
 		case "at":
 			at, err = parseOffset(fields[i])
 		case "iters":
-			d.Iters, err = parseIters(fields[i])
+			var n uint64
+			if n, err = strconv.ParseUint(fields[i], 10, 32); err != nil {
+				err = fmt.Errorf("%.40q is not a whole number up to %d", fields[i], uint32(math.MaxUint32))
+			}
+			d.Iters = uint32(n)
 		case "cpu":
 			cpu, err = parseOffset(fields[i])
 			d.Iters = uint32(min(math.Round(float64(cpu)/1e3*p.iters), math.MaxUint32))
@@ -188,15 +192,6 @@ func (p *traceParser) header(fields []string) (named bool, err error) {
 	}
 	p.columns = fields
 	return true, nil
-}
-
-// parseIters reads a number of iterations.
-func parseIters(s string) (uint32, error) {
-	n, err := strconv.ParseUint(s, 10, 32)
-	if err != nil {
-		return 0, fmt.Errorf("%.40q is not a whole number up to %d", s, uint32(math.MaxUint32))
-	}
-	return uint32(n), nil
 }
 
 // parseOffset reads a duration like 1.5ms, or a number of seconds.
@@ -385,29 +380,16 @@ func (p *logParser) finish() error {
 		l.At[i], l.Which[i] = r.at.Sub(zero), r.which
 	}
 	// All requests of a second have the same time in such a log. Sent at once they would be bursts that
-	// the clients never made.
+	// the clients never made, so they are spread over the second, as if the clients were independent.
 	if l.Whole {
-		spread(l.At)
+		// The seed is fixed, so that every run and every arm replays the same times.
+		rng := rand.New(rand.NewPCG(0, 0))
+		for i := range l.At {
+			l.At[i] += time.Duration(rng.Int64N(int64(time.Second)))
+		}
+		slices.Sort(l.At)
 	}
 	return nil
-}
-
-// spread spreads the times of each second uniformly over that second, as if the clients were
-// independent.
-func spread(at []time.Duration) {
-	// The seed is fixed, so that every run and every arm replays the same times.
-	rng := rand.New(rand.NewPCG(0, 0))
-	for from := 0; from < len(at); {
-		to := from
-		for to < len(at) && at[to] == at[from] {
-			to++
-		}
-		for i := from; i < to; i++ {
-			at[i] += time.Duration(rng.Int64N(int64(time.Second)))
-		}
-		slices.Sort(at[from:to])
-		from = to
-	}
 }
 
 // Rate returns the log's mean rate as it was recorded, in requests per second.

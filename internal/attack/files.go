@@ -31,29 +31,28 @@ type Files struct {
 // OpenFiles opens the files that --results and --hgrm name; "" means no such file. which holds for
 // each request the index of its target in targets; nil means that the targets take turns. Errors
 // name the flag. The caller calls Close in the end, and Discard before it if the load did not start.
-func OpenFiles(results, hgrm string, targets []load.Target, which []uint32, stamp load.Stamp) (*Files, error) {
+func OpenFiles(results, hgrm string, targets []load.Target, which []uint32, stamp load.Stamp) (_ *Files, err error) {
 	files := &Files{}
 	// If one file cannot be opened, the other one is removed again.
-	err := func() (err error) {
-		if results != "" {
-			if files.results, files.name, err = newFile("results", results, partSuffix); err != nil {
-				return err
-			}
-			if files.writer, err = load.NewVegetaWriter(files.results, "schedlab", targets, which, stamp); err != nil {
-				return err
-			}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, files.Discard())
 		}
-		if hgrm != "" {
-			var final string
-			files.hgrm, final, err = newFile("hgrm", hgrm, "")
-			files.plain = final != ""
-		}
-		return err
 	}()
-	if err != nil {
-		return nil, errors.Join(err, files.Discard())
+	if results != "" {
+		if files.results, files.name, err = newFile("results", results, partSuffix); err != nil {
+			return nil, err
+		}
+		if files.writer, err = load.NewVegetaWriter(files.results, "schedlab", targets, which, stamp); err != nil {
+			return nil, err
+		}
 	}
-	return files, nil
+	if hgrm != "" {
+		var final string
+		files.hgrm, final, err = newFile("hgrm", hgrm, "")
+		files.plain = final != ""
+	}
+	return files, err
 }
 
 // newFile creates the file name+suffix, which must not exist, nor may name. final is the name that

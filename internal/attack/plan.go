@@ -151,27 +151,19 @@ func (f *Timetable) Draw(connections int, sum *record.Attack, streams bool) (t a
 	case rate == 0:
 		rate = 100
 	}
-	// The column cpu of a trace becomes iterations of this machine.
-	if process.Kind == arrivals.KindTrace {
+	if process.Kind == arrivals.KindTrace || process.Kind == arrivals.KindLog {
+		// The column cpu of a trace becomes iterations of this machine.
 		if process, err = process.Open(workload.Calibrate()); err != nil {
 			return t, nil, fmt.Errorf("--arrivals: %w", err)
 		}
-		if f.Whole {
-			f.Duration = process.Span()
-		}
-	}
-	if process.Kind == arrivals.KindLog {
-		if process, err = process.Open(0); err != nil {
-			return t, nil, fmt.Errorf("--arrivals: %w", err)
-		}
 		switch f.Log = process.Log(); {
-		case rate == 0:
+		case f.Log != nil && rate == 0:
 			rate = process.OwnRate()
 		case process.Speed > 0:
 			return t, nil, fmt.Errorf("--rate %s and the speed in --arrivals %s both say how fast; drop one", given, process)
 		}
 		if f.Whole {
-			f.Duration = process.LogSpan(rate)
+			f.Duration = process.Span(rate)
 		}
 	}
 	process = process.WithConnections(connections)

@@ -220,7 +220,7 @@ func (p plan) longestWindow() time.Duration {
 	switch {
 	case p.scenario.Log != nil:
 		if rate := p.leastRate(); rate > 0 && !math.IsInf(rate, 1) {
-			return p.scenario.Log.LogSpan(rate) - record.Duration(p.Warmup)
+			return p.scenario.Log.Span(rate) - record.Duration(p.Warmup)
 		}
 	case slices.ContainsFunc(p.Arms, func(a arm) bool { return a.arrivals.Kind == arrivals.KindTrace }):
 		return record.Duration(p.Window)

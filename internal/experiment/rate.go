@@ -126,7 +126,7 @@ func (p *plan) settleArrivals() error {
 		}
 		if log := p.scenario.Log; log != nil {
 			// At a higher rate the log is replayed faster, and ends sooner.
-			if lasts := log.LogSpan(rate); lasts < span {
+			if lasts := log.Span(rate); lasts < span {
 				return impossible("%s lasts %v at %.0f/s, and a trial takes %v; lower the speed or --rate, shorten --window, or take more of the log",
 					log.File, lasts.Round(time.Millisecond), rate, span)
 			}
@@ -136,7 +136,7 @@ func (p *plan) settleArrivals() error {
 		if err := process.Check(rate); err != nil {
 			return impossible("arm %q: %v", a.Name, err)
 		}
-		if ends := process.Ends(); process.Kind == arrivals.KindTrace && ends < span {
+		if ends := process.Span(0) - 1; process.Kind == arrivals.KindTrace && ends < span {
 			return impossible("%s ends after %v, and a trial takes %v; shorten --window, or take more of it", process.File, ends, span)
 		}
 		// Such arrivals come at their own times, whatever the rate.

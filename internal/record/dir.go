@@ -152,10 +152,8 @@ func probe(dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err = f.Write(make([]byte, probeBytes)); err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close(), os.RemoveAll(name))
+	_, err = f.Write(make([]byte, probeBytes))
+	return cmp.Or(err, f.Sync(), f.Close(), os.RemoveAll(name))
 }
 
 // link points root/latest at name in one step.
@@ -216,17 +214,8 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 		return fmt.Errorf("writing %q: %w", path, err)
 	}
 	buf := bufio.NewWriter(temp)
-	if err = write(buf); err == nil {
-		err = buf.Flush()
-	}
-	if err == nil {
-		// CreateTemp makes a file that only this user can read.
-		err = temp.Chmod(0o644)
-	}
-	if err == nil {
-		err = temp.Sync()
-	}
-	if err = errors.Join(err, temp.Close()); err == nil {
+	// The first error counts. CreateTemp makes a file that only this user can read.
+	if err = cmp.Or(write(buf), buf.Flush(), temp.Chmod(0o644), temp.Sync(), temp.Close()); err == nil {
 		err = os.Rename(temp.Name(), path)
 	}
 	if err != nil {

@@ -234,13 +234,6 @@ func parse() *template.Template {
 		"round":   func(v, to float64) string { return nearest(v).Round(nearest(to)).String() },
 		"lasts":   prose.Seconds,
 		"short":   threeDigits,
-		"twoDigits": func(v float64) string {
-			d, unit := nearest(v), time.Duration(1)
-			for d/unit >= 100 {
-				unit *= 10
-			}
-			return d.Round(unit).String()
-		},
 		"as": func(unit string, v float64) string { // a time, or a figure without a unit
 			if unit == "s" {
 				return threeDigits(v)

@@ -157,11 +157,14 @@ func trialNumber(name string) (n int) {
 
 // readTrial reads a trial's directory. Requests may be missing if Omitted is set; stamps may be
 // missing in any trial. After an error it returns only the Path.
-func readTrial(path string) (TrialRecord, error) {
-	t := TrialRecord{Path: path}
-	err := readJSON(filepath.Join(path, trialFile), &t.Trial)
-	if err != nil {
-		return TrialRecord{Path: path}, err
+func readTrial(path string) (t TrialRecord, err error) {
+	defer func() {
+		if t.Path = path; err != nil {
+			t = TrialRecord{Path: path}
+		}
+	}()
+	if err := readJSON(filepath.Join(path, trialFile), &t.Trial); err != nil {
+		return t, err
 	}
 	t.Requests, err = readColumns(filepath.Join(path, requestsFile), Decode)
 	// The record was full; the trial says so itself.
@@ -169,17 +172,16 @@ func readTrial(path string) (TrialRecord, error) {
 		return t, nil
 	}
 	if err != nil {
-		return TrialRecord{Path: path}, err
+		return t, err
 	}
 	t.Stamps, err = readColumns(filepath.Join(path, stampsFile), func(r io.Reader, _ int64) ([]Stamps, error) { return DecodeStamps(r, len(t.Requests)) })
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return TrialRecord{Path: path}, err
-	case len(t.Stamps) != len(t.Requests):
-		return TrialRecord{Path: path}, fmt.Errorf("reading %q: stamps of %d requests, there are %d", path, len(t.Stamps), len(t.Requests))
+		return t, nil
+	case err == nil && len(t.Stamps) != len(t.Requests):
+		err = fmt.Errorf("reading %q: stamps of %d requests, there are %d", path, len(t.Stamps), len(t.Requests))
 	}
-	return t, nil
+	return t, err
 }
 
 // readColumns opens and decodes one columnar file.
@@ -237,18 +239,20 @@ func readJSON(path string, v any) error {
 	default:
 		err = json.Unmarshal(data, v)
 	}
-	if err == nil {
-		return nil
-	}
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
+	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
+	kind, isKind := errors.AsType[*json.UnmarshalTypeError](err)
+	at := int64(0)
 	switch {
+	case err == nil:
+		return nil
 	case len(data) == 0:
 		return fmt.Errorf("reading %q: the file is empty; the run cannot be recovered from it", path)
-	case errors.As(err, &syntax):
-		return fmt.Errorf("reading %q: corrupt at byte %d: %w; restore the file or run again", path, syntax.Offset, err)
-	case errors.As(err, &kind):
-		return fmt.Errorf("reading %q: corrupt at byte %d: %w; restore the file or run again", path, kind.Offset, err)
+	case isSyntax:
+		at = syntax.Offset
+	case isKind:
+		at = kind.Offset
+	default:
+		return fmt.Errorf("reading %q: %w", path, err)
 	}
-	return fmt.Errorf("reading %q: %w", path, err)
+	return fmt.Errorf("reading %q: corrupt at byte %d: %w; restore the file or run again", path, at, err)
 }

@@ -487,17 +487,15 @@ func (l Library) Expand(args []string) (names []string, err error) {
 	return names, nil
 }
 
-// Find reads a scenario of the library by its name, or a file by its path. embedded reports whether the
-// scenario is from the library.
+// Find reads a scenario of the library by its name, or a file by its path.
 //
 // An argument with a dot or a slash is a path; without one, it can only be a name.
-func (l Library) Find(arg string) (s Scenario, embedded bool, err error) {
+func (l Library) Find(arg string) (s Scenario, err error) {
 	text, err := fs.ReadFile(l, arg+".yaml")
-	embedded = err == nil
-	if !embedded && !strings.ContainsAny(arg, "./") {
-		return s, false, fmt.Errorf("unknown scenario %q (embedded are %s; a file needs its path, like ./%s.yaml)", arg, strings.Join(l.Names(), ", "), arg)
+	if err != nil && !strings.ContainsAny(arg, "./") {
+		return s, fmt.Errorf("unknown scenario %q (embedded are %s; a file needs its path, like ./%s.yaml)", arg, strings.Join(l.Names(), ", "), arg)
 	}
-	if !embedded {
+	if err != nil {
 		text, err = record.ReadFile(arg, MaxScenario)
 	}
 	if err != nil {
@@ -505,8 +503,7 @@ func (l Library) Find(arg string) (s Scenario, embedded bool, err error) {
 		if path, ok := errors.AsType[*fs.PathError](err); ok {
 			err = path.Err
 		}
-		return s, false, fmt.Errorf("reading scenario %q: %w", arg, err)
+		return s, fmt.Errorf("reading scenario %q: %w", arg, err)
 	}
-	s, err = Parse(arg, text)
-	return s, embedded, err
+	return Parse(arg, text)
 }

@@ -314,3 +314,26 @@ func TestWorkOfAPath(t *testing.T) {
 		}
 	}
 }
+
+// The source that a record keeps of a question on the command line can be read again.
+func TestAskedSourceIsReadAgain(t *testing.T) {
+	t.Parallel()
+	work, _ := WorkOf("/work?sleep=20ms")
+	for name, ask := range map[string]struct {
+		Workload
+		Load
+	}{
+		"path":    {Workload{Path: "/"}, Load{KeepAlive: true, Rate: Rate{OfSlowest: .7}}},
+		"targets": {Workload{Targets: "reqs.txt"}, Load{KeepAlive: true, Rate: Rate{OfSlowest: .7}}},
+		"work":    {work, Load{KeepAlive: true, Rate: Rate{OfSlowest: .7}}},
+		"log":     {Workload{}, Load{KeepAlive: true, Arrivals: "log(access.log,10x)"}},
+	} {
+		asked, err := Ask(name, "Which is best?", ask.Workload, ask.Load)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if again, err := Recorded(name, []byte(asked.Source)); err != nil || again.Workload.Path != asked.Workload.Path || again.Load.Arrivals != asked.Load.Arrivals {
+			t.Errorf("%s: %v: %s", name, err, asked.Source)
+		}
+	}
+}

@@ -20,13 +20,8 @@ import (
 func Ask(name, question string, w Workload, l Load) (Scenario, error) {
 	s := Scenario{Name: name, Question: question, Workload: w, Load: l}
 	s.setDefaults()
-	bad := s.checkAsked()
-	if bad == nil {
-		bad = s.Load.Check()
-	}
+	bad := cmp.Or(s.checkAsked(), s.Load.Check())
 	switch {
-	case !nameForm.MatchString(name):
-		return s, fmt.Errorf("%q is no scenario's name", name)
 	case w.Path != "" && !strings.HasPrefix(w.Path, "/"):
 		return s, fmt.Errorf("path %q does not begin with /", w.Path)
 	case bad != nil:
@@ -37,8 +32,12 @@ func Ask(name, question string, w Workload, l Load) (Scenario, error) {
 	if w.CPU.Mean() > 0 || w.Sleep.Mean() > 0 {
 		asks = fmt.Sprintf("cpu: %q, sleep: %q", w.CPU, w.Sleep)
 	}
-	s.Source = fmt.Sprintf("# made from the command line\nname: %s\nquestion: %q\nworkload: {%s}\nload: {arrivals: %q, rate: %q, keepalive: %v}\n",
-		s.Name, s.Question, asks, s.Load.Arrivals, s.Load.Rate, s.Load.KeepAlive)
+	rate := "" // a log has its own
+	if l.Rate != (Rate{}) {
+		rate = fmt.Sprintf("rate: %q, ", l.Rate)
+	}
+	s.Source = fmt.Sprintf("# made from the command line\nname: %s\nquestion: %q\nworkload: {%s}\nload: {arrivals: %q, %skeepalive: %v}\n",
+		s.Name, s.Question, asks, s.Load.Arrivals, rate, s.Load.KeepAlive)
 	return s, nil
 }
 
