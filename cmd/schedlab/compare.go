@@ -140,6 +140,9 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if f.why && len(asked) > 1 {
+		return usagef("--explain is about one run, and these are %d scenarios; name one, or run 'schedlab explain' on the record that matters", len(asked))
+	}
 	// A single comparison asks for the expectations of the command line alone, or without any
 	// expectation for the standing of every arm. A pack wants every verdict. Whoever gives a budget wants
 	// it used: what a run needs is estimated from its blocks so far, and a disturbed one spoils the estimate.

@@ -366,7 +366,7 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 		return baseline + " and its own copy cannot be told apart yet"
 	case len(open) > 0:
 		widest := slices.MaxFunc(open, func(a, b record.Verdict) int { return cmp.Compare(a.High/a.Low, b.High/b.Low) })
-		return fmt.Sprintf("%s and its own copy are within %s of each other at %s", baseline, between(widest), label(widest))
+		return fmt.Sprintf("%s and its own copy may differ by %s at %s", baseline, between(widest), label(widest))
 	case len(same) == 0:
 		return baseline + " against its own copy is not judged in any time"
 	}

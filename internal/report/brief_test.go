@@ -61,10 +61,10 @@ func TestHowLikeTheCopyIs(t *testing.T) {
 	overloaded := record.Verdict{Primary: true, Metric: "p50", Baseline: "nethttp", Verdict: "REFUSED"}
 	goodput := record.Verdict{Metric: "goodput", Baseline: "nethttp", Verdict: "SAME", Ratio: 1, Low: .99, High: 1.01}
 	for want, aa := range map[string][]record.Verdict{
-		"nethttp and its own copy do not differ in goodput":                        {overloaded, goodput},
-		"nethttp and its own copy do not differ in p50":                            {narrow, cpu},
-		"nethttp and its own copy are within -64 % to +175 % of each other at p99": {narrow, wide},
-		"nethttp and its own copy cannot be told apart yet":                        {narrow, early},
+		"nethttp and its own copy do not differ in goodput":             {overloaded, goodput},
+		"nethttp and its own copy do not differ in p50":                 {narrow, cpu},
+		"nethttp and its own copy may differ by -64 % to +175 % at p99": {narrow, wide},
+		"nethttp and its own copy cannot be told apart yet":             {narrow, early},
 	} {
 		if got := strings.ReplaceAll(aaBriefly(aa, 12), nbsp, " "); got != want {
 			t.Errorf("got %q, want %q", got, want)

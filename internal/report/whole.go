@@ -157,9 +157,11 @@ func verdicts(r *record.Result) document.Part {
 // doubts, numbered for the marks of the figures, then the evidence on the control, the load
 // generator, the machine and the laws, with a label for each.
 func reservations(r *record.Result) document.Part {
+	// Nobody runs on to decide the control.
+	control := each(r.AA, func(v record.Verdict) record.Verdict { v.Lean, v.Needed = "", 0; return v })
 	// Each label stands only where its function has a line, so a quiet run has a short list.
 	known := slices.Concat(
-		labelled("A/A", append([]string{aaBriefly(r.AA, r.Valid)}, sentences(r, r.AA)...)...),
+		labelled("A/A", append([]string{aaBriefly(r.AA, r.Valid)}, sentences(r, control)...)...),
 		labelled("Generator", visiting(r), floor(r.Env.Floor)), labelled("Left out", refusals(r.Refused)...),
 		labelled("Unchecked", when(len(r.NotChecked) > 0, "rules that were not checked: %s", strings.Join(r.NotChecked, "; "))), labelled("Note", r.Note),
 	)
