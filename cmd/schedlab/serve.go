@@ -69,9 +69,12 @@ A second signal exits at once.`,
 			// The log goes to stderr; stdout stays empty.
 			f.Log = newLog(cmd.ErrOrStderr(), f.logFormat, f.logLevel)
 			f.Version, f.Revision = program()
-			// A prefork server starts its processes by this. Each gets its index as a flag, and
-			// logs it.
-			f.Spawn = func(ctx context.Context, more ...string) *exec.Cmd { return respawn(ctx, cmd, more) }
+			// A prefork server starts its processes by this, several at once. Each gets its index as a
+			// flag, and logs it.
+			own := invocation(cmd, configFlag) // the flags in the file are here
+			f.Spawn = func(ctx context.Context, more ...string) *exec.Cmd {
+				return respawn(ctx, cmd.ErrOrStderr(), slices.Concat(own[1:], more))
+			}
 			// A process of a prefork server, which talks with its parent over ChildFD.
 			if f.child >= 0 {
 				var err error
@@ -137,14 +140,13 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 	}
 }
 
-// respawn is the command of this program with cmd's flags, wherever they came from, and then more.
-// A later flag wins over an earlier one. Err makes the start fail if this program has no path.
-func respawn(ctx context.Context, cmd *cobra.Command, more []string) *exec.Cmd {
-	args := invocation(cmd, configFlag) // the flags in the file are here
-	args[0] = os.Args[0]                // the name it was started by
+// respawn returns the command of this program with other arguments, a later flag winning over an earlier one.
+// Err makes the start fail if this program has no path.
+func respawn(ctx context.Context, log io.Writer, args []string) *exec.Cmd {
 	exe, err := os.Executable()
-	again := exec.CommandContext(ctx, exe)
-	again.Args, again.Env, again.Stderr, again.Err = append(args, more...), process.ServerEnv(), cmd.ErrOrStderr(), err
+	again := exec.CommandContext(ctx, exe, args...)
+	again.Args[0] = os.Args[0] // the name it was started by
+	again.Env, again.Stderr, again.Err = process.ServerEnv(), log, err
 	return again
 }
 
