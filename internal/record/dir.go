@@ -214,8 +214,13 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 		return fmt.Errorf("writing %q: %w", path, err)
 	}
 	buf := bufio.NewWriter(temp)
-	// The first error counts. CreateTemp makes a file that only this user can read.
-	if err = cmp.Or(write(buf), buf.Flush(), temp.Chmod(0o644), temp.Sync(), temp.Close()); err == nil {
+	// CreateTemp makes a file that only this user can read. The first error counts.
+	for _, err = range []error{write(buf), buf.Flush(), temp.Chmod(0o644), temp.Sync(), temp.Close()} {
+		if err != nil {
+			break
+		}
+	}
+	if err == nil {
 		err = os.Rename(temp.Name(), path)
 	}
 	if err != nil {

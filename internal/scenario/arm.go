@@ -185,8 +185,10 @@ func (a *Arm) check() error {
 	case !armName.MatchString(a.Name):
 		return fmt.Errorf("%q is not an arm's name: %s", a.Name, armNameForm)
 	}
-	if err := cmp.Or(a.checkURL(), a.checkEnv(), a.checkMetrics()); err != nil {
-		return err
+	for _, check := range []func() error{a.checkURL, a.checkEnv, a.checkMetrics} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	// Counted before expansion, which would have to make all of them first.
 	combinations := 1
