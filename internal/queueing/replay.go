@@ -76,20 +76,21 @@ func checkStation(s Station) error {
 	return nil
 }
 
-// lanesOf returns a station's queues, empty.
-func lanesOf(s Station) []lane {
-	queues, l := 1, lane{workers: s.Workers, room: math.MaxInt}
+// layout returns the number of queues, and for each how many workers take jobs from it and how many
+// jobs may wait in it.
+func layout(s Station) (queues, workers, room int) {
+	queues, workers, room = 1, s.Workers, math.MaxInt
 	switch s.Kind {
 	case PerWorker, Loops:
-		queues, l.workers = s.Workers, 1
+		queues, workers = s.Workers, 1
 	case Goroutines:
-		l.workers = math.MaxInt
+		workers = math.MaxInt
 	}
 	if s.Places > 0 {
-		l.workers = min(l.workers, s.Places)
-		l.room = s.Places - l.workers
+		workers = min(workers, s.Places)
+		room = s.Places - workers
 	}
-	return slices.Repeat([]lane{l}, queues)
+	return queues, workers, room
 }
 
 // aging reports whether the station's queue ages. An aging queue refuses jobs that have waited too
@@ -156,13 +157,10 @@ type Completion struct {
 // per turn of a job, and some more with many cores. It returns an error for an impossible station or
 // job, and for a Turn of [Even].
 func Replay(s Station, jobs []Job) ([]Completion, error) {
-	r, err := newReplay(s, jobs)
-	if err != nil {
+	if err := checkTrace(s, jobs); err != nil {
 		return nil, err
 	}
-	if len(jobs) > 0 {
-		r.events.push(jobs[0].At, arrives, 0)
-	}
+	r := newReplay(s, jobs)
 	r.run()
 	return r.completions, nil
 }
@@ -179,13 +177,13 @@ func ReplayClosed(s Station, clients int, jobs []Job) ([]Job, []Completion, erro
 	for i := range jobs {
 		jobs[i].At, jobs[i].Conn = 0, 0
 	}
-	r, err := newReplay(s, jobs)
-	if err != nil {
+	if err := checkTrace(s, jobs); err != nil {
 		return nil, nil, err
 	}
-	r.closed = true
+	r := newReplay(s, jobs)
+	r.closed = &heap{}
 	for i := range clients {
-		r.events.push(0, arrives, i)
+		r.closed.push(0, i)
 	}
 	r.run()
 	return jobs, r.completions, nil
@@ -213,17 +211,15 @@ type replay struct {
 	jobs        []Job
 	completions []Completion
 	now         time.Duration
-	events      heap
-	cores       int             // idle ones
-	ready       []int           // jobs that wait for a core, the longest first
-	left        []time.Duration // CPU time that each job needs after its current turn
+	cores       turns
+	blocked     heap // jobs that have had their time on a core, by their end
 	lanes       []lane
 	reach       int     // lanes that a worker takes jobs from, its own first
 	own         []int32 // lane of each job, and of its worker once it has one; -1 until it is picked
 	outside     []int   // jobs that wait for a place, oldest first
 	law         *codel  // nil if the queue does not age
 	chance      *rand.Rand
-	closed      bool // clients send when they have their reply, and not by a schedule
+	closed      *heap // clients by the time when they send next; nil in an open loop
 }
 
 // A lane is a queue with the workers that take jobs from it.
@@ -233,41 +229,46 @@ type lane struct {
 	waiting       []int // oldest first
 }
 
-// newReplay returns a replay that has not run, or an error for an impossible station or job.
-func newReplay(s Station, jobs []Job) (*replay, error) {
-	if err := checkTrace(s, jobs); err != nil {
-		return nil, err
-	}
+func newReplay(s Station, jobs []Job) *replay {
 	r := &replay{
-		station: s, jobs: jobs, completions: make([]Completion, len(jobs)), cores: s.Cores, left: make([]time.Duration, len(jobs)),
-		lanes: lanesOf(s), reach: 1, own: slices.Repeat([]int32{-1}, len(jobs)), chance: rand.New(rand.NewPCG(uint64(len(jobs)), 2)),
+		station: s, jobs: jobs, completions: make([]Completion, len(jobs)),
+		own: slices.Repeat([]int32{-1}, len(jobs)), chance: rand.New(rand.NewPCG(uint64(len(jobs)), 2)),
+		cores: turns{turn: s.Turn, idle: s.Cores, left: make([]time.Duration, len(jobs))},
 	}
 	if aging(s) {
 		r.law = &codel{target: record.Duration(s.Target), interval: record.Duration(s.Interval)}
 	}
+	queues, workers, room := layout(s)
+	r.lanes, r.reach = slices.Repeat([]lane{{workers: workers, room: room}}, queues), 1
 	if s.Steal {
 		r.reach = len(r.lanes)
 	}
-	return r, nil
+	return r
 }
 
 // run replays all jobs, event by event.
 func (r *replay) run() {
-	for arrived := 0; len(r.events.items) > 0; {
-		e := r.events.pop()
-		r.now = e.at
+	for arrived := 0; ; {
+		arrival := never
 		switch {
-		case e.kind == turnEnds:
-			r.cores++
-			r.proceed(e.job)
-		case e.kind == jobEnds:
-			r.finish(e.job)
-		case arrived < len(r.jobs):
-			if r.closed {
-				r.jobs[arrived].At, r.jobs[arrived].Conn = r.now, e.job
-			} else if next := arrived + 1; next < len(r.jobs) {
-				r.events.push(r.jobs[next].At, arrives, next)
+		case arrived == len(r.jobs):
+		case r.closed != nil: // when a client is free to send
+			arrival = r.closed.next()
+		default:
+			arrival = r.jobs[arrived].At
+		}
+		core, wake := r.cores.running.next(), r.blocked.next()
+		r.now = min(arrival, core, wake)
+		switch r.now {
+		case never:
+			return
+		case core:
+			if job, ended := r.cores.step(); ended {
+				r.block(job)
 			}
+		case wake:
+			r.finish(r.blocked.pop())
+		default:
 			r.arrive(arrived)
 			arrived++
 		}
@@ -276,6 +277,9 @@ func (r *replay) run() {
 
 // arrive gives an arriving job a worker or a place, or loses it.
 func (r *replay) arrive(job int) {
+	if r.closed != nil {
+		r.jobs[job].At, r.jobs[job].Conn = r.now, r.closed.pop()
+	}
 	if l := &r.lanes[0]; r.station.Adaptive { // it has one lane
 		for len(l.waiting) > 0 && r.law.tooOld(r.waited(l)) {
 			r.lose(l.oldest(), r.now)
@@ -321,27 +325,16 @@ func (r *replay) start(job, lane int) {
 	r.lanes[lane].busy++
 	r.own[job] = int32(lane)
 	r.completions[job].Start = r.now
-	r.left[job] = r.jobs[job].CPU
-	r.proceed(job)
+	if cpu := r.jobs[job].CPU; cpu > 0 {
+		r.cores.run(r.now, job, cpu)
+		return
+	}
+	r.block(job)
 }
 
-// proceed lets a job wait for a core or, once it has had its CPU time, block. Idle cores then begin a turn of the jobs that
-// have been ready longest. The end of a job is an event even if it does not block, so that ends do not nest.
-func (r *replay) proceed(job int) {
-	if r.left[job] == 0 {
-		r.events.push(r.now+r.jobs[job].Block, jobEnds, job)
-	} else {
-		r.ready = append(r.ready, job)
-	}
-	for r.cores > 0 && len(r.ready) > 0 {
-		first := r.ready[0]
-		r.ready = r.ready[1:]
-		turn := min(r.station.Turn, r.left[first])
-		r.left[first] -= turn
-		r.cores--
-		r.events.push(r.now+turn, turnEnds, first)
-	}
-}
+// block is called after a job's time on a core, even if the job does not block. Its end is an
+// event, so that ends do not nest.
+func (r *replay) block(job int) { r.blocked.push(r.now+r.jobs[job].Block, job) }
 
 // finish ends a job, and gives its worker the next one.
 func (r *replay) finish(job int) {
@@ -363,10 +356,10 @@ func (r *replay) lose(job int, at time.Duration) {
 	r.answer(job)
 }
 
-// answer lets a closed loop's client send again, because its job has ended.
+// answer tells a closed loop's client that its job has ended.
 func (r *replay) answer(job int) {
-	if r.closed {
-		r.events.push(r.now, arrives, r.jobs[job].Conn)
+	if r.closed != nil {
+		r.closed.push(r.now, r.jobs[job].Conn)
 	}
 }
 
@@ -382,10 +375,10 @@ func (r *replay) laneOf(job int) *lane {
 func (r *replay) pick(job int) int {
 	n := len(r.lanes)
 	switch {
-	case n == 1:
-		return 0
 	case r.station.Kind == Loops:
 		return r.jobs[job].Conn % n
+	case r.station.Kind != PerWorker || n == 1:
+		return 0
 	case r.station.Pick == Least:
 		best := 0
 		for i := range r.lanes {
@@ -417,6 +410,14 @@ func (l *lane) oldest() int {
 	return job
 }
 
+// newest removes the job that has waited shortest.
+func (l *lane) newest() int {
+	last := len(l.waiting) - 1
+	job := l.waiting[last]
+	l.waiting = l.waiting[:last]
+	return job
+}
+
 // waited returns how long the oldest job in a lane has been there.
 func (r *replay) waited(l *lane) time.Duration { return r.now - r.jobs[l.waiting[0]].At }
 
@@ -433,31 +434,39 @@ func (r *replay) idle(lane int) int {
 }
 
 // take returns the next job for a worker of the lane; -1 if there is none. Jobs that are too old
-// are lost on the way. The wait of the oldest job counts as the wait of the queue, whichever job is next.
+// are lost on the way.
 func (r *replay) take(lane int) int {
 	for k := range r.reach {
 		l := &r.lanes[(lane+k)%len(r.lanes)]
 		r.expire(l)
 		for len(l.waiting) > 0 {
-			switch last := len(l.waiting) - 1; {
-			case r.law != nil && r.law.turn(r.now, r.waited(l)):
-				r.lose(l.oldest(), r.now)
-			case r.station.Adaptive && r.law.standing: // the newest first
-				job := l.waiting[last]
-				l.waiting = l.waiting[:last]
+			job, stale := r.next(l)
+			if !stale {
 				return job
-			default:
-				return l.oldest()
 			}
+			r.lose(job, r.now)
 		}
 	}
 	return -1
 }
 
+// next removes the next job from a queue. stale reports that it has waited too long. The wait of
+// the oldest job counts as the wait of the queue, whichever job is next.
+func (r *replay) next(l *lane) (job int, stale bool) {
+	stale = r.law != nil && r.law.turn(r.now, r.waited(l))
+	if r.station.Adaptive && r.law.standing && !stale {
+		return l.newest(), false
+	}
+	return l.oldest(), stale
+}
+
 // expire loses the jobs at the head of a queue that have run out of patience. It is called when a
 // worker wants the head or an arrival wants a place, because only then does it make a difference.
 func (r *replay) expire(l *lane) {
-	for r.station.Patience > 0 && len(l.waiting) > 0 {
+	if r.station.Patience == 0 {
+		return
+	}
+	for len(l.waiting) > 0 {
 		by := r.completions[l.waiting[0]].Start + record.Duration(r.station.Patience)
 		if by >= r.now {
 			return
@@ -466,43 +475,82 @@ func (r *replay) expire(l *lane) {
 	}
 }
 
-// An event is what happens to a job at a time.
-type event struct {
-	at    time.Duration
-	kind  kind
-	order uint64 // number of its push
-	job   int    // of arrives in a closed loop: the client that sends the next job
+// never is the time of an event that does not come.
+const never = time.Duration(math.MaxInt64)
+
+// turns are cores that run the jobs that workers hand them, in turn: the job that has been ready
+// longest is next.
+type turns struct {
+	turn    time.Duration
+	idle    int
+	running heap            // by the end of their turn
+	left    []time.Duration // demand of each job that is left after its current turn
+	ready   []int           // jobs that wait for a core, the longest first
 }
 
-// A kind of events. If events of several kinds fall on the same moment, they come in this order.
-type kind int
-
-const (
-	turnEnds kind = iota // on a core
-	jobEnds
-	arrives
-)
-
-func (a event) before(b event) bool {
-	switch {
-	case a.at != b.at:
-		return a.at < b.at
-	case a.kind != b.kind:
-		return a.kind < b.kind
+// run takes a job that needs a core for some time.
+func (t *turns) run(now time.Duration, job int, demand time.Duration) {
+	t.left[job] = demand
+	t.ready = append(t.ready, job)
+	if t.idle > 0 {
+		t.idle--
+		t.begin(now)
 	}
-	return a.order < b.order
 }
 
-// A heap returns events in the order of their times. Events of one time and kind come in the order in which they
+// begin starts a turn of the first ready job on a core.
+func (t *turns) begin(now time.Duration) {
+	job := t.ready[0]
+	t.ready = t.ready[1:]
+	turn := min(t.turn, t.left[job])
+	t.left[job] -= turn
+	t.running.push(now+turn, job)
+}
+
+// step ends the first turn that is running. It returns its job; ended is false if the job needs
+// another turn.
+func (t *turns) step() (job int, ended bool) {
+	now := t.running.next()
+	job = t.running.pop()
+	ended = t.left[job] == 0
+	if !ended {
+		t.ready = append(t.ready, job)
+	}
+	if len(t.ready) == 0 {
+		t.idle++
+	} else {
+		t.begin(now)
+	}
+	return job, ended
+}
+
+// A heap returns jobs in the order of their times. Jobs of one time come in the order in which they
 // were pushed. Its zero value is empty.
 type heap struct {
 	items []event
 	count uint64 // of pushes
 }
 
-func (h *heap) push(at time.Duration, kind kind, job int) {
+// An event is an item of a heap. order is the number of its push.
+type event struct {
+	at    time.Duration
+	order uint64
+	job   int
+}
+
+func (a event) before(b event) bool { return a.at < b.at || a.at == b.at && a.order < b.order }
+
+// next returns the first time; never if the heap is empty.
+func (h *heap) next() time.Duration {
+	if len(h.items) == 0 {
+		return never
+	}
+	return h.items[0].at
+}
+
+func (h *heap) push(at time.Duration, job int) {
 	h.count++
-	h.items = append(h.items, event{at, kind, h.count, job})
+	h.items = append(h.items, event{at, h.count, job})
 	for i := len(h.items) - 1; i > 0; {
 		parent := (i - 1) / 2
 		if !h.items[i].before(h.items[parent]) {
@@ -513,8 +561,8 @@ func (h *heap) push(at time.Duration, kind kind, job int) {
 	}
 }
 
-func (h *heap) pop() event {
-	top, n := h.items[0], len(h.items)-1
+func (h *heap) pop() int {
+	top, n := h.items[0].job, len(h.items)-1
 	x := h.items[n]
 	h.items = h.items[:n]
 	i := 0

@@ -171,7 +171,7 @@ func TestReplayKeepsTheRules(t *testing.T) {
 }
 
 func broken(s Station, trace []Job, completions []Completion) string {
-	queues := len(lanesOf(s))
+	queues, _, _ := layout(s)
 	most := s.Workers
 	if s.Kind == Goroutines {
 		most = len(trace)
