@@ -2,6 +2,7 @@ package record
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
@@ -176,29 +177,36 @@ type column[T any] struct {
 
 // requestLayout is version 1. Differences wrap, so every int64 survives the round trip.
 func requestLayout() layout[Request] {
-	scheduled := func(r, _ Request) int64 { return r.Scheduled }
 	return layout[Request]{"requests", requestsMagic, 1, []column[Request]{
-		distance("scheduled", 0, func(r *Request) *int64 { return &r.Scheduled }, func(_, p Request) int64 { return p.Scheduled }),
-		distance("sent", 0, func(r *Request) *int64 { return &r.Sent }, scheduled),
-		distance("done", 0, func(r *Request) *int64 { return &r.Done }, scheduled),
-		distance("bytes", math.MaxUint32, func(r *Request) *uint32 { return &r.Bytes }, func(_, p Request) int64 { return int64(p.Bytes) }),
-		distance("status", math.MaxUint16, func(r *Request) *uint16 { return &r.Status }, func(_, p Request) int64 { return int64(p.Status) }),
-		distance("outcome", int64(outcomes)-1, func(r *Request) *Outcome { return &r.Outcome }, func(_, p Request) int64 { return int64(p.Outcome) }),
-		distance("iters", math.MaxUint32, func(r *Request) *uint32 { return &r.Iters }, func(_, _ Request) int64 { return 0 }),
-		distance("sleep", 0, func(r *Request) *int64 { return &r.Sleep }, func(_, _ Request) int64 { return 0 }),
+		{"scheduled", func(r, p Request) int64 { return r.Scheduled - p.Scheduled },
+			func(r *Request, p Request, v int64) bool { r.Scheduled = p.Scheduled + v; return true }},
+		{"sent", func(r, _ Request) int64 { return r.Sent - r.Scheduled },
+			func(r *Request, _ Request, v int64) bool { r.Sent = r.Scheduled + v; return true }},
+		{"done", func(r, _ Request) int64 { return r.Done - r.Scheduled },
+			func(r *Request, _ Request, v int64) bool { r.Done = r.Scheduled + v; return true }},
+		{"bytes", func(r, p Request) int64 { return int64(r.Bytes) - int64(p.Bytes) },
+			func(r *Request, p Request, v int64) bool { return narrow(&r.Bytes, p.Bytes, v, math.MaxUint32) }},
+		{"status", func(r, p Request) int64 { return int64(r.Status) - int64(p.Status) },
+			func(r *Request, p Request, v int64) bool { return narrow(&r.Status, p.Status, v, math.MaxUint16) }},
+		{"outcome", func(r, p Request) int64 { return int64(r.Outcome) - int64(p.Outcome) },
+			func(r *Request, p Request, v int64) bool {
+				return narrow(&r.Outcome, p.Outcome, v, int64(outcomes)-1)
+			}},
+		{"iters", func(r, _ Request) int64 { return int64(r.Iters) },
+			func(r *Request, _ Request, v int64) bool { return narrow(&r.Iters, 0, v, math.MaxUint32) }},
+		{"sleep", func(r, _ Request) int64 { return r.Sleep },
+			func(r *Request, _ Request, v int64) bool { r.Sleep = v; return true }},
 	}}
 }
 
-// distance returns the column of a field that is stored as its distance from another value. The field
-// lies in 0..most; with most 0 it may be any int64.
-func distance[T any, F ~uint8 | ~uint16 | ~uint32 | ~int64](name string, most int64, field func(*T) *F, from func(r, prev T) int64) column[T] {
-	get := func(r, prev T) int64 { return int64(*field(&r)) - from(r, prev) }
-	set := func(r *T, prev T, v int64) bool {
-		v += from(*r, prev) // a sum that overflows is below 0
-		*field(r) = F(v)
-		return most == 0 || v >= 0 && v <= most
+// narrow stores prev + v in dst when it lies in 0..limit.
+func narrow[T ~uint8 | ~uint16 | ~uint32](dst *T, prev T, v, limit int64) bool {
+	sum := int64(prev) + v // prev is not negative, so a sum that overflows is below 0
+	if sum < 0 || sum > limit {
+		return false
 	}
-	return column[T]{name, get, set}
+	*dst = T(sum)
+	return true
 }
 
 // Encode writes requests in the columnar format of requests.col.gz. It refuses
@@ -245,35 +253,29 @@ func (l layout[T]) encode(w io.Writer, rows []T) error {
 }
 
 // decode reads the rows. It refuses a file of more than most rows.
-func (l layout[T]) decode(r io.Reader, most int) (rows []T, err error) {
-	defer func() {
-		if err != nil {
-			rows, err = nil, fmt.Errorf("decoding %s: %w", l.what, err)
-		}
-	}()
+func (l layout[T]) decode(r io.Reader, most int) ([]T, error) {
 	zip, err := gzip.NewReader(r)
 	if err != nil {
-		return nil, fmt.Errorf("not a gzip file: %w", whole(err))
+		return nil, fmt.Errorf("decoding %s: not a gzip file: %w", l.what, whole(err))
 	}
 	in := &offsetReader{r: bufio.NewReader(zip)}
 	count, err := l.decodeHeader(in, most)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("decoding %s: %w", l.what, err)
 	}
 	// The count is at most the caller's limit, so a small file cannot claim much memory.
-	rows = slices.Grow([]T(nil), count)[:count] // nil when empty
+	rows := slices.Grow([]T(nil), count)[:count] // nil when empty
 	for _, c := range l.columns {
 		var prev T
 		for n := range count {
 			at := in.offset
 			v, err := binary.ReadVarint(in)
-			err = whole(err)
-			// A value that no field can hold means that the file is corrupt.
-			if err == nil && !c.set(&rows[n], prev, v) {
-				err = fmt.Errorf("difference %d leaves the column's range", v)
-			}
 			if err != nil {
-				return nil, fmt.Errorf("column %q, request %d of %d, offset %d: %w", c.name, n, count, at, err)
+				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: %w", l.what, c.name, n, count, at, whole(err))
+			}
+			// A value that no field can hold means that the file is corrupt.
+			if !c.set(&rows[n], prev, v) {
+				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: difference %d leaves the column's range", l.what, c.name, n, count, at, v)
 			}
 			prev = rows[n]
 		}
@@ -281,9 +283,9 @@ func (l layout[T]) decode(r io.Reader, most int) (rows []T, err error) {
 	// Reading the end also makes gzip check its sum over everything before.
 	switch _, err := in.ReadByte(); {
 	case err == nil:
-		return nil, fmt.Errorf("data after the last column, offset %d", in.offset-1)
+		return nil, fmt.Errorf("decoding %s: data after the last column, offset %d", l.what, in.offset-1)
 	case !errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("offset %d: %w", in.offset, err)
+		return nil, fmt.Errorf("decoding %s: offset %d: %w", l.what, in.offset, err)
 	}
 	return rows, nil
 }
@@ -291,16 +293,16 @@ func (l layout[T]) decode(r io.Reader, most int) (rows []T, err error) {
 // decodeHeader checks magic words and version, and returns the number of rows.
 func (l layout[T]) decodeHeader(in *offsetReader, most int) (count int, err error) {
 	head := make([]byte, len(l.magic)+1)
-	if _, err := io.ReadFull(in.r, head); err != nil {
+	n, err := io.ReadFull(in.r, head)
+	if err != nil {
 		return 0, fmt.Errorf("header: %w", whole(err))
 	}
-	in.offset = int64(len(head))
-	magic, version := head[:len(l.magic)], head[len(l.magic)]
-	switch {
-	case string(magic) != l.magic:
+	in.offset += int64(n)
+	if !bytes.HasPrefix(head, []byte(l.magic)) {
 		return 0, fmt.Errorf("header: not a %s file", l.magic)
-	case version != l.version:
-		return 0, fmt.Errorf("format version %d, this schedlab reads version %d: use a newer schedlab", version, l.version)
+	}
+	if v := head[len(l.magic)]; v != l.version {
+		return 0, fmt.Errorf("format version %d, this schedlab reads version %d: use a newer schedlab", v, l.version)
 	}
 	rows, err := binary.ReadUvarint(in)
 	if err != nil {
