@@ -511,6 +511,7 @@ func TestCompareNeeds(t *testing.T) {
 		{"one against", 10, 0, 1, Slower, 20, 12},
 		{"two against", 14, 0, 2, Slower, 24, 20},
 		{"one beyond the margin", 1, 11, 0, "", 20, 13},
+		{"one beyond it below", 0, 11, 1, "", 20, 13},
 		{"two beyond it", 2, 12, 0, "", 20, 20},
 		{"two beyond it to each side", 2, 12, 2, "", 20, 20},
 	} {

@@ -155,8 +155,8 @@ func TestTermsOfTime(t *testing.T) {
 			t.Errorf("%v promises a time: %v", slo[i], !timed)
 		}
 	}
-	if g := slo.Goodput(); g != slo[3] {
-		t.Errorf("the goodput term is %v", g)
+	if g, alone := slo.Goodput(), slo[3:].Goodput(); g != slo[3] || alone != slo[3] {
+		t.Errorf("the goodput term is %v, and %v alone", g, alone)
 	}
 	if none := slo[:3].Goodput(); none != (Term{}) {
 		t.Errorf("a goodput term of %v", none)
