@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"schedlab/internal/timeline"
 )
@@ -239,16 +238,16 @@ type Counts struct {
 }
 
 // Plus returns the sum of two readings of different servers.
-func (c Counts) Plus(d Counts) Counts { return plus(c, d) }
-
-// plus adds two structs that consist of uint64 alone, field by field.
-func plus[T Counts | RequestCounts](a, b T) T {
-	const size = unsafe.Sizeof(uint64(0))
-	sum := unsafe.Slice((*uint64)(unsafe.Pointer(&a)), unsafe.Sizeof(a)/size)
-	for i, n := range unsafe.Slice((*uint64)(unsafe.Pointer(&b)), len(sum)) {
-		sum[i] += n
+func (c Counts) Plus(d Counts) Counts {
+	c.Accepted += d.Accepted
+	c.Done += d.Done
+	c.GaveUp += d.GaveUp
+	for i := range c.Rejected {
+		c.Rejected[i] += d.Rejected[i]
+		c.Dropped[i] += d.Dropped[i]
 	}
-	return a
+	c.Open += d.Open
+	return c
 }
 
 // Counts returns one consistent reading.

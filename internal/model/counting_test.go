@@ -248,21 +248,3 @@ func (s *subject) kernelOpen() int {
 	}
 	return len(remotes)
 }
-
-// A sum has every field of both readings.
-func TestPlus(t *testing.T) {
-	t.Parallel()
-	a, b := model.Counts{Accepted: 1, Done: 2, Open: 3, GaveUp: 4}, model.Counts{Accepted: 10, GaveUp: 40}
-	a.Rejected[model.Stale], b.Rejected[model.Stale], a.Dropped[model.DrainTimeout] = 5, 50, 6
-	want := model.Counts{Accepted: 11, Done: 2, Open: 3, GaveUp: 44}
-	want.Rejected[model.Stale], want.Dropped[model.DrainTimeout] = 55, 6
-	if got := a.Plus(b); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	c := model.RequestCounts{Started: 1, Aborted: 2, Panics: 3, GaveUp: 4}
-	c.Shed[model.Stale], c.Refused[len(c.Refused)-1] = 5, 6
-	sum := c.Plus(c)
-	if sum.Started != 2 || sum.Aborted != 4 || sum.Panics != 6 || sum.GaveUp != 8 || sum.Shed[model.Stale] != 10 || sum.Refused[len(c.Refused)-1] != 12 {
-		t.Errorf("got %+v, want twice %+v", sum, c)
-	}
-}

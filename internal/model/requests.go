@@ -91,7 +91,19 @@ type RequestCounts struct {
 }
 
 // Plus returns the sum of two readings of different models.
-func (c RequestCounts) Plus(d RequestCounts) RequestCounts { return plus(c, d) }
+func (c RequestCounts) Plus(d RequestCounts) RequestCounts {
+	c.Started += d.Started
+	c.Aborted += d.Aborted
+	c.GaveUp += d.GaveUp
+	c.Panics += d.Panics
+	for i, n := range d.Shed {
+		c.Shed[i] += n
+	}
+	for i, n := range d.Refused {
+		c.Refused[i] += n
+	}
+	return c
+}
 
 // Requests returns the counts, without the answered requests: the observer counts those.
 func (r *requests) Requests() RequestCounts {
