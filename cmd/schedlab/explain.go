@@ -255,8 +255,8 @@ const mostMoved = 5
 
 // profile captures the profiles of an explanation's arms and adds them to the explanation. The
 // run's record keeps them with their flame graphs. It starts each arm once more, so the profiles
-// cost the measured windows nothing. With an error the explanation is returned without profiles, or
-// with those that are written.
+// cost the measured windows nothing. With an error the explanation has only the profiles
+// that were written before it.
 func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation, show *progress) (*record.Explanation, error) {
 	t, err := c.Profiled(x)
 	if err != nil {

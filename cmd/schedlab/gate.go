@@ -32,7 +32,7 @@ type gateFlags struct {
 	compareFlags
 	before, after                string // --old and --new: commands, or addresses of servers that run
 	oldRef, newRef               string
-	build, start                 string // how to build a commit, and to start what was built
+	build, start                 string // --build and --start: commands that build a commit and start the result
 	metrics, watched, allowances []string
 }
 

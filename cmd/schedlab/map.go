@@ -83,8 +83,7 @@ Exit codes: 0 a cell was decided, 4 none was, 130 interrupted.`,
 	metrics := append([]string{winnerMetric}, stats.Names(stats.Metrics())...)
 	oneOf(fl, &f.metric, "metric", winnerMetric, "what decides: "+strings.Join(metrics, ", "), metrics...)
 	fl.DurationVar(&f.Budget, "budget", 10*time.Minute, "longest the whole map may take; no cell is begun that does not fit")
-	// Twelve blocks are few, because a cell that stays undecided at a border is measured again with
-	// twice as many.
+	// Twelve blocks are few: a cell at a border that stays undecided is measured again, for 24 blocks.
 	fl.IntVar(&f.Blocks, "blocks", 12, "most blocks of a cell, 10 to 40; it ends as soon as it is decided")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the scenario's, and longer where a cell's rate needs it)")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")

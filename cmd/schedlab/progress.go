@@ -44,7 +44,7 @@ type progress struct {
 	off    bool
 	lines  *json.Encoder // of record.Progress, for a program; else nil
 	last   time.Time
-	unread bool            // nobody reads the lines for programs any longer
+	unread bool            // the program has closed its end of the lines
 	told   map[string]bool // what note has said, by key
 	look   string          // the last answer that soFar printed, without its figures
 	screen screen

@@ -283,8 +283,8 @@ type process struct {
 // three.
 const ChildFD = 3
 
-// startProcess starts this program again as the fleet's process number index. When ctx ends the
-// process is told to drain, and after the drain timeout it is killed.
+// startProcess starts this program again as the fleet's process number index. The end of ctx makes the
+// process drain; one that still runs after the drain timeout is killed.
 func startProcess(ctx context.Context, cfg Config, index int) (*process, error) {
 	conn, theirs, err := socketPair()
 	if err != nil {

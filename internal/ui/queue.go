@@ -19,8 +19,8 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A job is one comparison that was asked for. Its fields are guarded by Server.mu, but for those that never
-// change: ID and args.
+// A job is a comparison that a page has started or queued. ID and args never change; Server.mu guards the
+// other fields.
 type job struct {
 	ID       int
 	args     []string // of schedlab compare
