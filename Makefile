@@ -27,7 +27,7 @@ GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 # which make lint runs for all of its checks. Each package has a network of its own, where that is allowed.
 RETRIED = SCHEDLAB_REQUIRE=1 $(CURDIR)/tools/test '$(1)' -exec $(CURDIR)/tools/alone -p 3 -vet=off -shuffle=on -timeout 15m
 
-.PHONY: help build arms run test test-cluster test-explain check lint fuzz golden dashboards release-check snapshot bench deps clean experiments-short mutate timed
+.PHONY: help build arms run test test-fresh test-cluster test-explain check lint fuzz golden dashboards release-check snapshot bench deps clean experiments-short mutate timed
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,7 +59,7 @@ RACED = $(addprefix ./,$(sort internal/experiment/ $(dir \
 # other tests. A test that is not named runs.
 UNRACED = TestIdentifiability TestStationOf MeetsTheory MeetsPollaczekKhinchine TestCoDelFaresAsInTheSimulator TestReplyReaderInRandomPieces TestRunEndsWhenItKnows \
 	TestClockIsSet TestToolsTest Browser Prom Nginx TestTwoBuildsAsArms TestRunningServerAsArm TestLogReplayed TestVegetaAttacks TestVegetaReadsResults TestScenariosPrintForVegeta \
-	TestHostileCrowdsCost TestLockedWorkersCost TestSpinMostConnections \
+	TestNumbersOfAForeignRecord TestHostileCrowdsCost TestLockedWorkersCost TestSpinMostConnections \
 	TestAudit TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
 	TestScripts/^(arms|audit|capacity|compare_disk|compare_pack|config|doctor|environment|help|modes|recipe|scenarios|size|version|.*_mistakes)$$
 
@@ -72,6 +72,9 @@ test: deps bin/gotestsum ## every test, with a real Prometheus and a real Chromi
 	$(call RETRIED,$(OTHERS))
 	cd loadtests/arms && $(call RETRIED,./...)
 	cd tools && $(call RETRIED,./...)
+
+test-fresh: ## what CI runs (.ci/run), in a fresh clone of the last commit with empty Go caches, as on a new machine
+	@tools/fresh
 
 check: lint test ## all that CI holds a change to
 
@@ -123,7 +126,7 @@ timed: ## the tests with limits of time, alone; for a machine that does nothing 
 mutate: bin/gremlins ## change operators of the pure rooms one by one and list those that no test notices (PKG=internal/stats does one, an hour for all)
 	@tools/mutate $(PKG)
 
-deps: ## install what the tests drive: Prometheus with promtool, Chromium, nginx, systemd-analyze, wrk, ab, httperf, h2load; jq, gcc for the measuring tools; and ip (apt)
+deps: ## install what the tests drive: Prometheus with promtool, Chromium, nginx, systemd-analyze, wrk, ab, httperf, h2load; jq, gcc for the measuring tools; ip (apt); and fetch the Go modules that tests build from
 	@tools/deps
 
 experiments-short: ## the pack of experiments as CI runs it: loadtests/short, in four minutes
