@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -36,7 +35,7 @@ const metricsFile = "metrics.om"
 // readCounters reads a trial's metrics. It returns nil for a server without metrics. A histogram counts
 // as its _sum and its _count. Each other metric has one of three types, and the other two read as 0.
 func readCounters(trial string) (counters, error) {
-	text, err := os.Open(filepath.Join(trial, metricsFile))
+	text, err := record.OpenRegular(filepath.Join(trial, metricsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -16,6 +16,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"unicode/utf8"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -58,6 +59,11 @@ type Judge struct {
 // New returns a Judge of a run that has no trials yet, and is to answer aim. The trials come from
 // [Judge.Take] or a record. New returns an error if run.json is damaged. path is for messages only.
 func New(name, path string, run record.Run, aim Aim) (*Judge, error) {
+	for i, arm := range run.Plan.Arms {
+		if n := utf8.RuneCountInString(arm.Name); n == 0 || n > record.LongestName+1 { // a copy's has a ' more
+			return nil, fmt.Errorf("judging %q: run.json is damaged: arm %d has a name of %d characters; one has 1 to %d", path, i+1, n, record.LongestName+1)
+		}
+	}
 	// The order comes from a file, and the judge uses it as indices.
 	for i, block := range run.Plan.Order {
 		for _, arm := range block {

@@ -155,7 +155,7 @@ type Completion struct {
 // Replay runs jobs, sorted by arrival, through an ideal server and returns how each ended. If
 // ends and arrivals fall on the same moment, ends come first. It takes about 0.3 µs per job and
 // per turn of a job, and some more with many cores. It returns an error for an impossible station or
-// job, and for a Turn of [Even].
+// job, for more than 65,536 queues or 40 million turns, and for a Turn of [Even].
 func Replay(s Station, jobs []Job) ([]Completion, error) {
 	if err := checkTrace(s, jobs); err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func ReplayClosed(s Station, clients int, jobs []Job) ([]Job, []Completion, erro
 	}
 	r := newReplay(s, jobs)
 	r.closed = &heap{}
-	for i := range clients {
+	for i := range min(clients, len(jobs)) { // more find no job left
 		r.closed.push(0, i)
 	}
 	r.run()
@@ -197,13 +197,28 @@ func checkTrace(s Station, jobs []Job) error {
 	if s.Turn == Even {
 		return errors.New("replaying a trace: only formulas share the cores evenly; give a turn above 0")
 	}
+	if queues, _, _ := layout(s); queues > mostQueues {
+		return fmt.Errorf("replaying a trace: a station of %d queues; the most is %d", queues, mostQueues)
+	}
+	turns := 0.0
 	for i, j := range jobs {
 		if j.CPU < 0 || j.Block < 0 || j.Conn < 0 || j.At < 0 || i > 0 && j.At < jobs[i-1].At {
 			return fmt.Errorf("replaying a trace: job %d is %+v; sort jobs by arrival and use no negative value", i, j)
 		}
+		turns += float64(j.CPU / s.Turn)
+	}
+	if turns > mostTurns {
+		return fmt.Errorf("replaying a trace: its jobs need %.3g turns of %v; the most is %d", turns, s.Turn, mostTurns)
 	}
 	return nil
 }
+
+// Bounds of a replay, whose sizes may come from a record of somebody else. Forty million turns of 10 ms are four
+// days of CPU time, and take some ten seconds.
+const (
+	mostQueues = 1 << 16
+	mostTurns  = 40_000_000
+)
 
 // A replay is the state of one replay. A job is identified by its index in jobs.
 type replay struct {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 )
 
 const (
@@ -307,13 +308,30 @@ func (d *Dir) WriteTrial(t Trial, requests []Request, files Files) (err error) {
 	return nil
 }
 
-// WriteJSON writes v as indented JSON, in one Write, without escaping <, > and &.
+// WriteJSON writes v as indented JSON, in one Write, without escaping <, > and &. It escapes characters that
+// change the direction of text, since a terminal may show the JSON.
 func WriteJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, directionMarks.Replace(b.String()))
+	return err
 }
+
+// directionMarks escapes the characters of Unicode's property Bidi_Control. Valid JSON has them in strings only.
+var directionMarks = func() *strings.Replacer {
+	var pairs []string
+	for _, r := range unicode.Bidi_Control.R16 {
+		for c := r.Lo; c <= r.Hi; c += r.Stride {
+			pairs = append(pairs, string(rune(c)), fmt.Sprintf(`\u%04x`, c))
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}()
 
 // A record is signed with a key of this user. A record without a valid signature was made by
 // somebody else: schedlab asks before it runs the commands in it. Without a key (no home
@@ -323,6 +341,9 @@ const (
 	keyFile       = "record.key"
 	keyBytes      = 32
 )
+
+// mostSignature bounds a signature when it is read, in bytes.
+const mostSignature = 1 << 10
 
 // signature returns a plan's signature. It makes the key if there is none yet.
 // It is the HMAC-SHA256 (RFC 2104) of the plan's JSON, in hexadecimal with a line end.
@@ -386,7 +407,7 @@ func (d *Dir) Sign(plan any) error {
 
 // Signed reports whether this user made the record with this plan. It compares in constant time.
 func (d *Dir) Signed(plan any) bool {
-	kept, err := os.ReadFile(filepath.Join(d.Path(), signatureFile))
+	kept, err := readAll(OpenRegular, filepath.Join(d.Path(), signatureFile), mostSignature)
 	if err != nil {
 		return false
 	}

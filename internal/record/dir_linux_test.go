@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,5 +58,44 @@ func TestFullDisk(t *testing.T) {
 			}
 			break
 		}
+	}
+}
+
+// A pipe in the place of a record's file would keep its reader waiting for ever. It is refused, and a
+// directory with one is not listed as a run.
+func TestPipesInARecord(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	d, err := Create(root, "quick", noon, sequence(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.WriteRun(Run{Schema: Schema}), d.WriteTrial(Trial{Schema: Schema, Number: 1, Arm: "pool"}, sample(5), Files{})); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"trials/001-pool/requests.col.gz", "trials/001-pool/stamps.col.gz", "trials/001-pool/trial.json", "why.json", "signature", "run.json"} {
+		path := filepath.Join(d.Path(), file)
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var errs []error
+		for _, err := range d.Trials() {
+			errs = append(errs, err)
+		}
+		_, explained := d.Explanation()
+		_, _, opened := Open(filepath.Base(d.Path()), root)
+		switch failure := errors.Join(append(errs, explained, opened)...); {
+		case d.Signed(1):
+			t.Error("a pipe is a signature")
+		case file == "signature":
+		case failure == nil || !strings.Contains(failure.Error(), "not a regular file"):
+			t.Errorf("%s: got %v, want that it is no regular file", file, failure)
+		}
+	}
+	if runs, err := Runs(root); len(runs) > 0 || err != nil {
+		t.Errorf("runs %v, %v; want none", runs, err)
 	}
 }

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -331,5 +333,22 @@ func TestStepBack(t *testing.T) {
 	}
 	if err := errors.Join(third.RestoreLatest(), first.RestoreLatest()); err != nil || newest() != "" {
 		t.Errorf("the only one stepped back: %q, %v", newest(), err)
+	}
+}
+
+// JSON that a terminal shows has no characters that change the direction of text, and means the same.
+func TestJSONHasNoDirectionMarks(t *testing.T) {
+	t.Parallel()
+	const name = "\u202epool\u2069 <\u200f>"
+	var b bytes.Buffer
+	if err := WriteJSON(&b, []string{name}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "[\n  \"\\u202epool\\u2069 <\\u200f>\"\n]\n"; b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+	var back []string
+	if err := json.Unmarshal(b.Bytes(), &back); err != nil || back[0] != name {
+		t.Errorf("read back %q, %v", back, err)
 	}
 }

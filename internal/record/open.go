@@ -69,7 +69,7 @@ func dirWith(place, file string) (string, error) {
 	if filepath.Base(place) == file {
 		place = filepath.Dir(place)
 	}
-	if _, err := os.Stat(filepath.Join(place, file)); err != nil {
+	if err := regular(os.Stat(filepath.Join(place, file))); err != nil {
 		return "", err
 	}
 	// latest may name another run a moment later, so its present target is kept.
@@ -87,7 +87,7 @@ func Runs(root string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if _, err := os.Stat(filepath.Join(root, e.Name(), runFile)); err == nil && e.IsDir() {
+		if e.IsDir() && regular(os.Stat(filepath.Join(root, e.Name(), runFile))) == nil {
 			names = append(names, e.Name())
 		}
 	}
@@ -186,7 +186,7 @@ func readTrial(path string) (t TrialRecord, err error) {
 
 // readColumns opens and decodes one columnar file.
 func readColumns[T any](file string, decode func(r io.Reader, size int64) ([]T, error)) ([]T, error) {
-	f, err := os.Open(file)
+	f, err := OpenRegular(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading a trial: %w", err)
 	}
@@ -202,10 +202,39 @@ func readColumns[T any](file string, decode func(r io.Reader, size int64) ([]T, 
 	return rows, nil
 }
 
-// ReadFile reads a file of at most most bytes. Of a larger file it reads one byte more, so that the
-// caller can refuse it.
-func ReadFile(name string, most int64) ([]byte, error) {
-	f, err := os.Open(name)
+// OpenRegular opens a file of a record. Anything but a regular file, or a link to one, is an error: a pipe
+// would keep its reader waiting for ever.
+func OpenRegular(name string) (*os.File, error) {
+	// Without O_NONBLOCK, opening a pipe waits for its writer.
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := regular(f.Stat()); err != nil {
+		f.Close()
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return f, nil
+}
+
+// errNotRegular is the error for a pipe, a device or a directory in the place of a record's file.
+var errNotRegular = errors.New("not a regular file, so not written by schedlab")
+
+// regular returns an error unless info tells of a regular file. err is that of the call that gave info.
+func regular(info fs.FileInfo, err error) error {
+	if err == nil && !info.Mode().IsRegular() {
+		return errNotRegular
+	}
+	return err
+}
+
+// ReadFile reads a file, pipe or device of at most most bytes. Of a larger one it reads one byte more, so
+// that the caller can refuse it.
+func ReadFile(name string, most int64) ([]byte, error) { return readAll(os.Open, name, most) }
+
+// readAll is ReadFile with another way to open the file.
+func readAll(open func(name string) (*os.File, error), name string, most int64) ([]byte, error) {
+	f, err := open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +245,7 @@ func ReadFile(name string, most int64) ([]byte, error) {
 // readJSON reads one of schedlab's JSON files into v. It refuses a file that is too large, was
 // not written by schedlab, or has a newer schema.
 func readJSON(path string, v any) error {
-	data, err := ReadFile(path, maxJSON)
+	data, err := readAll(OpenRegular, path, maxJSON)
 	if err != nil {
 		return fmt.Errorf("reading the record: %w", err)
 	}

@@ -105,6 +105,9 @@ type Plan struct {
 	Windows int                  `json:"windows,omitempty"` // of a search, most windows for each arm
 }
 
+// LongestName bounds the name of an arm, in characters.
+const LongestName = 120
+
 // A PlanArm is one contestant in a plan.
 // Name, Mode and Role are as in Arm, which has its figures after the run.
 type PlanArm struct {

@@ -182,12 +182,22 @@ func CSV(w io.Writer, r *record.Result) error {
 	return writeCSV(w, rows)
 }
 
-// writeCSV writes rows, with the head first. Names come from users, so control characters are
-// replaced in every cell.
+// writeCSV writes rows, with the head first. Names come from users, so every cell is harmless to a
+// terminal and to a spreadsheet.
 func writeCSV(w io.Writer, rows [][]string) error {
 	var b strings.Builder
-	_ = csv.NewWriter(&b).WriteAll(each(rows, func(row []string) []string { return each(row, document.Harmless) })) // into memory: no error
+	_ = csv.NewWriter(&b).WriteAll(each(rows, func(row []string) []string { return each(row, cell) })) // into memory: no error
 	return emit(w, "csv", b.String())
+}
+
+// cell makes a cell of a CSV file harmless. A spreadsheet computes what begins with = + - or @, so text
+// that does gets a ' in front, which shows that it is text. Numbers stay as they are.
+func cell(s string) string {
+	s = document.Harmless(s)
+	if _, err := strconv.ParseFloat(s, 64); err != nil && strings.IndexAny(strings.TrimSpace(s), "=+-@＝＋－＠") == 0 {
+		return "'" + s
+	}
+	return s
 }
 
 // quotient formats a ratio; "" for 0, which means that there is none.

@@ -418,3 +418,22 @@ func TestInterruptedSaysWhichBlocksCount(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// A spreadsheet computes a cell that begins with = + - or @. Text that does is marked as text; numbers
+// are left alone.
+func TestCSVCellsAreNoFormulas(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"=1+1": "'=1+1", "+cmd": "'+cmd", "-x": "'-x", "@SUM(A1)": "'@SUM(A1)", " =1": "' =1", "\t=1": "'\t=1", "＝1": "'＝1",
+		"-1.5": "-1.5", "+3e-9": "+3e-9", "pool": "pool", "": "", "a=b": "a=b",
+	} {
+		var b strings.Builder
+		if err := writeCSV(&b, [][]string{{in, "next"}}); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(strings.NewReader(b.String())).ReadAll()
+		if err != nil || rows[0][0] != want {
+			t.Errorf("%q: got %q, %v; want %q", in, rows, err, want)
+		}
+	}
+}

@@ -304,11 +304,11 @@ func inPods(c *record.Cluster) string {
 // side describes the CPUs and the GOMAXPROCS of one side, servers or load. list is a set of CPUs such as
 // "0-3"; a list that is none means that the side is not pinned and may use all cpus CPUs.
 func side(list string, cpus, procs int) string {
-	where, set := "not pinned", make([]int, cpus)
+	where, count := "not pinned", cpus
 	if pinned, err := record.ParseCPUs(list); err == nil {
-		where, set = "on CPU"+nbsp+list, pinned
+		where, count = "on CPU"+nbsp+list, len(pinned)
 	}
-	return fmt.Sprintf("%s (%s, GOMAXPROCS%s%d)", where, plural(len(set), "CPU"), nbsp, procs)
+	return fmt.Sprintf("%s (%s, GOMAXPROCS%s%d)", where, plural(count, "CPU"), nbsp, procs)
 }
 
 // servers describes where the arms' servers ran, with the arms' names where they differ, since arms on other

@@ -46,10 +46,10 @@ type Arm struct {
 func (a Arm) Given() string { return strings.TrimSuffix(a.Name, "'") }
 
 // armName is the form of an arm's name. It excludes ', which marks the baseline's copy.
-var armName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._=,+-]{0,119}$`)
+var armName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._=,+-]{0,%d}$`, record.LongestName-1))
 
 // armNameForm tells the form of a name in errors.
-const armNameForm = "a name has up to 120 letters, digits and . _ = , + -"
+var armNameForm = fmt.Sprintf("a name has up to %d letters, digits and . _ = , + -", record.LongestName)
 
 // armFlags are the serve flags that an arm may set. Mode.Check tells whether a mode takes them.
 var armFlags = mode.ArmFlags()

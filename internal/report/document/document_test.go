@@ -112,3 +112,20 @@ func TestColour(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// What drives a terminal or turns text round does not pass: control characters become spaces, and
+// characters that change the direction of text are dropped.
+func TestHarmless(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"a\x1b[31mb\u009bc\x00":     "a [31mb c ",
+		"two\nlines\tand":           "two\nlines\tand",
+		"p99 \u202e001\u202c ms":    "p99 001 ms", // an override: shown as 100
+		"\u2066a\u2069\u200e\u061c": "a",
+		"żółw 漢字 שלום":              "żółw 漢字 שלום",
+	} {
+		if got := Harmless(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}

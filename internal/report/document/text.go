@@ -276,11 +276,15 @@ func Wrap(s string, width, hang int) (lines []string) {
 	return lines
 }
 
-// Harmless replaces control characters by spaces, except line breaks and tabs. Text from a
-// server or a file could otherwise hold escape sequences, which drive a terminal.
+// Harmless replaces control characters by spaces, except line breaks and tabs, and drops the
+// characters that change the direction of text. Text from a server or a file could otherwise hold
+// escape sequences, which drive a terminal, or show figures and names in another order than they have.
 func Harmless(s string) string {
 	return strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) && c != '\n' && c != '\t' {
+		switch {
+		case unicode.Is(unicode.Bidi_Control, c):
+			return -1
+		case unicode.IsControl(c) && c != '\n' && c != '\t':
 			return ' '
 		}
 		return c
