@@ -29,8 +29,7 @@ import (
 	"schedlab/loadtests/recipes"
 )
 
-// chooseFlags describe requests. table and rows are for tools/experiments: they print a page's
-// table and the pack's file.
+// chooseFlags describe requests. table is for tools/experiments: it prints a page's table.
 //
 // ask turns the flags into an advise.Ask, advise.Choose answers it, planTest and line make the
 // test's plan and command line, and test runs it with --verify. Package advise has all knowledge;
@@ -42,7 +41,6 @@ type chooseFlags struct {
 	adviceFlags
 	asked advise.Ask
 	table bool
-	rows  []string
 }
 
 // newChoose declares the flags of choose. It takes one scenario at most, for the values of flags
@@ -94,8 +92,7 @@ func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 	oneOf(fl, &f.asked.Matters, "matters", advise.Tail, "what matters: "+strings.Join(advise.Matters(), ", "), advise.Matters()...)
 	fl.DurationVar(&f.Budget, "budget", 2*time.Minute, "longest --verify may take")
 	fl.BoolVar(&f.table, "table", false, "print the table of docs/guide/choose.md")
-	fl.StringArrayVar(&f.rows, "rows", nil, "print docs/experiments/answers.tsv with the verdicts of this record (repeatable)")
-	fl.Lookup("table").Hidden, fl.Lookup("rows").Hidden = true, true // for tools/experiments
+	fl.Lookup("table").Hidden = true // for tools/experiments
 }
 
 // run gives the advice, and with --verify tests it. The test is always planned: an advice comes
@@ -103,15 +100,12 @@ func (f *chooseFlags) bind(fl *pflag.FlagSet) {
 // then the error. The exit code is 0 for an advice, with --verify 3 if the test failed it and 4 if
 // the test could not decide.
 func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
-	pack, err := advise.ParsePack(experiments.Answers)
+	answers, err := experiments.Answers()
 	if err != nil {
 		return err
 	}
-	switch {
-	// The two hidden flags print tables and need no requests.
-	case len(f.rows) > 0:
-		return f.printRows(cmd, pack)
-	case f.table:
+	pack := packOf(answers)
+	if f.table { // it needs no requests
 		return report.WriteChoices(cmd.OutOrStdout(), advise.Cells(pack, choosable()), sizeOfMode)
 	}
 	ask, err := f.ask(cmd.Flags(), args)
@@ -267,24 +261,24 @@ func (f *chooseFlags) fill(fl *pflag.FlagSet, name string) (path string, err err
 	return "", nil
 }
 
-// printRows prints the pack's verdicts after the records' verdicts have replaced theirs. It is how
-// tools/experiments makes docs/experiments/answers.tsv, which this program embeds. Records are
-// looked for in the default directory.
-func (f *chooseFlags) printRows(cmd *cobra.Command, pack advise.Pack) error {
-	for _, name := range f.rows {
-		dir, run, err := record.Open(name, record.DefaultRoot)
-		if err != nil {
-			return usage(err)
+// packOf returns the verdicts among rows of docs/experiments/answers.tsv. Of a verdict's reason they have
+// the code.
+func packOf(rows []experiments.Row) (p advise.Pack) {
+	for _, r := range rows {
+		if r.Baseline == "" { // a figure alone, or a text
+			continue
 		}
-		// The pairs that cells need may be other ones than the run judged.
-		result, verdicts, err := judge.Pairs(dir, run, advise.Pairs(run.Plan.Scenario))
-		if err != nil {
-			return err
+		// The file does not say which metrics are primary: this program's own table does.
+		v := record.Verdict{
+			Metric: r.Metric, Primary: stats.MetricOf(r.Metric).Primary, Arm: r.Arm, Baseline: r.Baseline,
+			Verdict: stats.Decision(r.Verdict), Ratio: r.Ratio, Low: r.Low, High: r.High, Blocks: r.Blocks,
 		}
-		pack = pack.With(result.Scenario, advise.Rows(result, verdicts))
+		if r.Reason != "" {
+			v.Reason = record.Fact{Code: record.Code(r.Reason), Arm: r.Arm, Baseline: r.Baseline, Metric: r.Metric}
+		}
+		p = append(p, advise.Row{Scenario: r.Scenario, Commit: r.Commit, Verdict: v})
 	}
-	_, err := fmt.Fprint(cmd.OutOrStdout(), pack)
-	return err
+	return p
 }
 
 // line returns the command line of the comparison that planTest planned, with the expectations that

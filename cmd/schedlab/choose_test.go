@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,11 +37,11 @@ func TestChoosePageIsOfThePack(t *testing.T) {
 // the embedded pack answers it.
 func TestTableIsOfThePack(t *testing.T) {
 	t.Parallel()
-	pack, err := advise.ParsePack(experiments.Answers)
+	answers, err := experiments.Answers()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range advise.Cells(pack, choosable()) {
+	for _, c := range advise.Cells(packOf(answers), choosable()) {
 		if len(c.Best) == 0 {
 			t.Errorf("%s, %s: docs/experiments/answers.tsv has no answer; run tools/experiments %s", c.Does, c.Matters, c.Scenario)
 		}
@@ -60,4 +61,18 @@ func TestTableIsOfThePack(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Whatever a file of answers holds, the table has its cells.
+func FuzzPack(f *testing.F) {
+	answers, err := experiments.Answers()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(experiments.Format(slices.DeleteFunc(answers, func(r experiments.Row) bool { return r.Scenario != "quick" })))
+	f.Fuzz(func(_ *testing.T, text string) {
+		if rows, err := experiments.Parse(text); err == nil {
+			advise.Cells(packOf(rows), choosable())
+		}
+	})
 }

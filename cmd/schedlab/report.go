@@ -20,7 +20,7 @@ import (
 // Several names are rendered one after the other; the first error ends it. The rest of the file is
 // how all commands print a result.
 func newReport() *cobra.Command {
-	var root, output, page string
+	var root, output string
 	var rewrite bool
 	cmd := &cobra.Command{
 		Use:   "report [RUN...]",
@@ -33,14 +33,6 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
   schedlab report 20261121-081500-quick-ab12 --output html > report.html
   schedlab report --rewrite    # report.html, report.md and bench.txt in the record`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// --chart prints a page's chart and nothing else.
-			if page != "" {
-				text, err := os.ReadFile(page)
-				if err == nil {
-					err = report.TopicSVG(cmd.OutOrStdout(), string(text))
-				}
-				return usage(err)
-			}
 			// The link latest names the newest record.
 			if len(args) == 0 {
 				args = []string{"latest"}
@@ -60,8 +52,6 @@ map is rendered as it was recorded, also as svg; its cells are runs of their own
 	cmd.Flags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
 	// The formats of runs and of maps; renderAgain knows which is which.
 	oneOf(cmd.Flags(), &output, "output", "text", "text, json, markdown, csv, html, benchstat or hgrm", append(report.Formats().Names(), "svg")...)
-	cmd.Flags().StringVar(&page, "chart", "", "print the chart of this page of docs/experiments")
-	cmd.Flags().Lookup("chart").Hidden = true // for tools/experiments
 	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write report.html, report.md and bench.txt into the record")
 	return cmd
 }

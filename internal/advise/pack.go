@@ -2,11 +2,8 @@ package advise
 
 import (
 	"cmp"
-	"encoding/csv"
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"schedlab/internal/judge"
@@ -50,10 +47,8 @@ const allButOverload = Tail + " " + Throughput + " " + Memory
 // capacity is judged by the CPU time of a request instead. TestTableIsOfThePack checks the table
 // against the scenarios.
 //
-// The rest of the file reads the answers. The pack's file (docs/experiments/answers.tsv) holds the
-// verdicts of all experiments; ParsePack reads it, Cells looks up the verdicts of each cell and
-// names its best arms, and Rows and With bring new verdicts into the file when an experiment has
-// run again.
+// The rest of the file reads the answers. A Pack holds the verdicts of all experiments, which the caller
+// has from docs/experiments/answers.tsv. Cells looks up the verdicts of each cell and names its best arms.
 var table = []struct{ does, matters, scenario, metrics, arms string }{
 	// Short CPU work on kept connections. For overload: half as much again as the CPU can do.
 	{ShortCPU, allButOverload, "pool-cpu", "", "goroutine nethttp pool,workers=4:pool-request"},
@@ -247,14 +242,11 @@ func pairOf(v record.Verdict) judge.Pair {
 type Pack []Row
 
 // A Row is one verdict of the pack, with its scenario and the commit that was measured. Of the
-// verdict it has what the file's columns hold; the other fields are zero.
+// verdict it has what the file of answers holds; the other fields are zero.
 type Row struct {
 	Scenario, Commit string
 	record.Verdict
 }
-
-// columns are the columns of the pack's file, which is tab-separated.
-var columns = []string{"scenario", "commit", "metric", "arm", "baseline", "verdict", "ratio", "low", "high", "blocks", "reason"}
 
 // Pairs returns the comparisons of a scenario that the cells need, without duplicates. A run itself
 // compares its challengers with its baseline only, in its own metrics: judge.Pairs computes these
@@ -267,85 +259,5 @@ func Pairs(scenario string) (all []judge.Pair) {
 			}
 		}
 	}
-	return all
-}
-
-// Rows returns the rows of one scenario: the verdicts of its result r, and the verdicts on its
-// Pairs. A verdict on one of the Pairs replaces a refused verdict of r, because judge.Pairs
-// compares goodput and memory even where a run refuses to.
-func Rows(r *record.Result, pairs []record.Verdict) Pack {
-	p := Pack{}
-	for _, v := range append(slices.Clone(r.Verdicts), pairs...) {
-		same := slices.IndexFunc(p, func(row Row) bool { return pairOf(row.Verdict) == pairOf(v) })
-		switch {
-		case same < 0:
-			p = append(p, Row{r.Scenario, r.Env.Version, v})
-		case p[same].Verdict.Verdict == stats.Refused: // refused as a verdict of the result, but not as a figure of a cell
-			p[same].Verdict = v
-		}
-	}
-	return p
-}
-
-// String returns the text of the pack's file, with a header line. ParsePack reads it. Ratios have
-// five digits; a figure that is 0, as in a refused verdict, is left empty.
-func (p Pack) String() string {
-	var b strings.Builder
-	b.WriteString(strings.Join(columns, "\t") + "\n")
-	number := func(v float64) string {
-		if v == 0 {
-			return ""
-		}
-		return strconv.FormatFloat(v, 'g', 5, 64)
-	}
-	for _, r := range p {
-		b.WriteString(strings.Join([]string{
-			r.Scenario, r.Commit, r.Metric, r.Arm, r.Baseline, string(r.Verdict.Verdict), number(r.Ratio), number(r.Low), number(r.High),
-			strconv.Itoa(r.Blocks), string(r.Reason.Code),
-		}, "\t") + "\n")
-	}
-	return b.String()
-}
-
-// ParsePack reads the text of the pack's file. The first line must hold the columns. Errors name
-// the line. Of a verdict's reason only the code comes back.
-func ParsePack(text string) (Pack, error) {
-	in := csv.NewReader(strings.NewReader(text))
-	in.Comma, in.FieldsPerRecord, in.LazyQuotes = '\t', len(columns), true
-	lines, err := in.ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("reading the pack's verdicts: %w", err)
-	}
-	if len(lines) == 0 || !slices.Equal(lines[0], columns) {
-		return nil, fmt.Errorf("reading the pack's verdicts: the first line is not %s", strings.Join(columns, ", "))
-	}
-	var p Pack
-	for i, line := range lines[1:] {
-		var figures [4]float64 // ratio, low, high, blocks
-		for k := range figures {
-			if text := line[6+k]; text != "" {
-				if figures[k], err = strconv.ParseFloat(text, 64); err != nil {
-					return nil, fmt.Errorf("reading the pack's verdicts: line %d: %s: %w", i+2, columns[6+k], err)
-				}
-			}
-		}
-		// The file does not say which metrics are primary: this program's own table does.
-		v := record.Verdict{
-			Metric: line[2], Primary: stats.MetricOf(line[2]).Primary, Arm: line[3], Baseline: line[4], Verdict: stats.Decision(line[5]),
-			Ratio: figures[0], Low: figures[1], High: figures[2], Blocks: int(figures[3]),
-		}
-		if code := record.Code(line[10]); code != "" {
-			v.Reason = record.Fact{Code: code, Arm: v.Arm, Baseline: v.Baseline, Metric: v.Metric}
-		}
-		p = append(p, Row{line[0], line[1], v})
-	}
-	return p, nil
-}
-
-// With returns a copy of the pack with the rows of one scenario replaced. Scenarios are in the
-// order of their names.
-func (p Pack) With(scenario string, rows Pack) Pack {
-	all := append(slices.DeleteFunc(slices.Clone(p), func(r Row) bool { return r.Scenario == scenario }), rows...)
-	slices.SortStableFunc(all, func(a, b Row) int { return strings.Compare(a.Scenario, b.Scenario) })
 	return all
 }

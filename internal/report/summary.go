@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,9 +19,6 @@ import (
 // one table of figures with the changes that the verdicts decided, and the doubts that not
 // every run has. A search for capacity is short already, and is written as [Markdown]. A gate
 // is written as a comment on its pull request.
-//
-// The pages of docs/experiments hold these tables, and [TopicSVG] reads them back to draw charts: it
-// depends on the form of the cells that summaryTable writes.
 func Summary(w io.Writer, r *record.Result) error {
 	if r.Capacity != nil {
 		return Markdown(w, r)
@@ -40,11 +36,15 @@ func Summary(w io.Writer, r *record.Result) error {
 		slices.Concat(each(byArm(refused), func(of []record.Verdict) []string { return sentences(r, of) })...),
 		each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) }),
 	)
+	load, where := Setup(r)
 	return writeMarkdown(w, document.Document{
-		Question: r.Question, State: state(r), Answer: either(answered, ranked, ""), Context: []string{offered(r), machine(r.Env, r.Arms)},
+		Question: r.Question, State: state(r), Answer: either(answered, ranked, ""), Context: []string{load, where},
 		Parts: []document.Part{answers(r), summaryTable(r), document.Lines(notes)},
 	})
 }
+
+// Setup returns what load the arms had, for how many blocks and with which seed, and on which machine.
+func Setup(r *record.Result) (load, where string) { return offered(r), machine(r.Env, r.Arms) }
 
 // summaryTable returns the figures of every arm but the copy. After a figure stands the change from the arm's
 // baseline with its interval, such as "+12 % (+9 % to +15 %)", with = for the same, or ~ for undecided. A
@@ -263,217 +263,4 @@ func bothRuns(a, copied record.Arm) record.Arm {
 		}
 	}
 	return a
-}
-
-// A topicChart is the chart of a page of docs/experiments.
-//
-// The page is the only source: the figures are read from its tables as people see them, with
-// their rounding, so the chart and the text below it cannot disagree. measuredArms reads a
-// table, add turns its cells into rows, and place lays the rows out.
-type topicChart struct {
-	Title         string
-	Width, Height px
-	Panels        []topicPanel
-}
-
-// A topicPanel is rows with one axis below them. A new panel begins where the kind changes.
-type topicPanel struct {
-	kind, Name  string // changes or figures; the axis's name
-	head        string // the last row's heading
-	X           axis
-	Top, Bottom px
-	Rows        []topicRow
-}
-
-// A topicRow draws one verdict, or the figures of one arm. A row with a Head only has the heading
-// of the rows below it.
-type topicRow struct {
-	Head, Arm, Metric, Note string
-	Class                   string    // better, worse, same, undecided or plain
-	Points                  []float64 // a decided change, or the figures
-	Low, High               float64   // ends of the line; High is 0 if nothing was measured
-	unit                    string    // of the figures
-	Y                       px
-}
-
-// chartComment finds the comment with the chart's lines, group 1, and the alternative text of
-// the image, group 2. tableCell splits a cell of a table.
-var (
-	chartComment = regexp.MustCompile(`(?s)\n<!-- chart\n(.*?)\n-->\n!\[(.*?)\]`)
-	// Its groups: the figure, its number and unit, the change, and the ends of its interval.
-	tableCell = regexp.MustCompile(`^(([\d.,]+)( ?[^\s\d]*).*?)(?: (=|~|[-+×]\S+(?: %)?) \((\S+(?: %)?) to (\S+(?: %)?)\))?$`)
-)
-
-// TopicSVG draws the chart of a page of docs/experiments, from the tables that [Summary] wrote
-// into the page. page is the page's Markdown. The lines of a comment above the image are
-//
-//	changes|figures SECTION METRIC[,METRIC] [ARM...] [# words about the section]
-//
-// "changes" draws verdicts, "figures" draws medians, all in one unit. A METRIC is the heading
-// of a column. Without an ARM all arms of the section are drawn. The image's alternative text
-// is the title. The error quotes the line that asks for something the page does not have.
-func TopicSVG(w io.Writer, page string) error {
-	comment := chartComment.FindStringSubmatch(page)
-	if comment == nil {
-		return errors.New("the page has no image below a comment '<!-- chart'")
-	}
-	c := topicChart{Title: comment[2], Width: 784}
-	for line := range strings.SplitSeq(comment[1], "\n") {
-		if err := c.add(page, line); err != nil {
-			return fmt.Errorf("line %q of the chart: %w", line, err)
-		}
-	}
-	c.place()
-	return emit(w, "svg", string(draw("topic", c)))
-}
-
-// measuredArms reads the table in a section of the page, between the comments that the section begins and ends
-// with: for each arm its cells by their column's heading, its name below "arm" and the arm that it is compared
-// with below "baseline". An arm without a named baseline is compared with the first arm, which itself has none.
-func measuredArms(page, section string) (arms []map[string]string) {
-	_, page, _ = strings.Cut(page, "\n<!-- measured "+section+":")
-	page, _, _ = strings.Cut(page, "\n<!-- end -->")
-	page = strings.ReplaceAll(page, `\`, "") // Markdown's escapes
-	lines := only(strings.Split(page, "\n"), func(line string) bool { return strings.HasPrefix(line, "| ") })
-	rows := each(lines, func(line string) []string { return strings.Split(strings.Trim(line, "| "), " | ") })
-	for _, cells := range rows[min(1, len(rows)):] {
-		a := map[string]string{}
-		for i := range min(len(rows[0]), len(cells)) {
-			a[rows[0][i]] = cells[i]
-		}
-		a["arm"], a["baseline"], _ = strings.Cut(strings.TrimSuffix(cells[0], ")"), " (against ")
-		if a["baseline"] == "" && len(arms) > 0 {
-			a["baseline"] = arms[0]["arm"]
-		}
-		arms = append(arms, a)
-	}
-	return arms
-}
-
-// add appends the rows that a line of the comment asks for. Lines of one kind that follow each other share a
-// panel and its axis, and rows that follow each other the heading above them.
-func (c *topicChart) add(page, line string) error {
-	asked, words, _ := strings.Cut(line, " # ")
-	f := strings.Fields(asked)
-	if len(f) < 3 || f[0] != "changes" && f[0] != "figures" {
-		return errors.New("give changes or figures, a section, and metrics")
-	}
-	changes, metrics, names := f[0] == "changes", strings.Split(f[2], ","), f[3:]
-	arms := measuredArms(page, f[1])
-	if len(arms) == 0 {
-		return errors.New("the page has no table in this section")
-	}
-	if len(names) == 0 {
-		// A baseline has figures but no verdict.
-		shown := only(arms, func(a map[string]string) bool { return !changes || a["baseline"] != "" })
-		names = each(shown, func(a map[string]string) string { return a["arm"] })
-	}
-	if n := len(c.Panels); n == 0 || c.Panels[n-1].kind != f[0] {
-		c.Panels = append(c.Panels, topicPanel{kind: f[0]})
-	}
-	p := &c.Panels[len(c.Panels)-1]
-	p.Name = either(changes, "change against the baseline with its interval", strings.ReplaceAll(f[2], ",", " – "))
-	for _, name := range names {
-		arm := first(arms, func(a map[string]string) bool { return a["arm"] == name })
-		if arm == nil {
-			return fmt.Errorf("the section's table has no arm %s", name)
-		}
-		head := strings.TrimSuffix(f[1]+": "+words, ": ") + when(changes, ", against %s", arm["baseline"])
-		if p.head != head {
-			p.head, p.Rows = head, append(p.Rows, topicRow{Head: head})
-		}
-		figures, start := topicRow{Class: "plain"}, len(p.Rows)
-		for _, metric := range metrics {
-			cell := tableCell.FindStringSubmatch(arm[metric])
-			switch {
-			case arm[metric] == "":
-				return fmt.Errorf("the section's table has no column %s", metric)
-			case changes:
-				p.Rows = append(p.Rows, verdictRow(metric, cell))
-			case cell != nil:
-				figures.addFigure(cell)
-			}
-		}
-		if !changes {
-			p.Rows = append(p.Rows, figures)
-		}
-		// Several metrics of an arm are rows below each other, and only the first has the arm's name.
-		p.Rows[start].Arm = name
-	}
-	return nil
-}
-
-// addFigure adds a cell's figure. A time becomes seconds, so that cells in µs and ms share an
-// axis. The row's line joins two figures, or begins at the axis.
-func (r *topicRow) addFigure(cell []string) {
-	v, _ := strconv.ParseFloat(strings.ReplaceAll(cell[2], ",", ""), 64)
-	r.unit = cell[3]
-	if factor := map[string]float64{" ns": 1e-9, " µs": 1e-6, " ms": 1e-3, " s": 1}[r.unit]; factor > 0 {
-		v, r.unit = v*factor, "s"
-	}
-	if r.Points = append(r.Points, v); len(r.Points) == 2 {
-		r.Low = r.Points[0]
-	}
-	r.High, r.Note = v, strings.TrimPrefix(r.Note+", "+cell[1], ", ")
-}
-
-// verdictRow returns the row of a verdict from the groups of tableCell. A cell without a
-// verdict gives a row without a line.
-func verdictRow(label string, cell []string) topicRow {
-	r := topicRow{Metric: label, Note: "no verdict"}
-	if cell == nil || cell[4] == "" {
-		return r
-	}
-	r.Low, r.High = ratioOf(cell[5]), ratioOf(cell[6])
-	if class, ok := map[string]string{markSame: "same", markOpen: "undecided"}[cell[4]]; ok {
-		r.Class, r.Note = class, class
-		return r
-	}
-	ratio := ratioOf(cell[4])
-	better := ratio > 1 == stats.MetricOf(label).HigherIsBetter // CPU/request is no name: lower is better then
-	r.Points, r.Class = []float64{ratio}, either(better, "better", "worse")
-	r.Note = cell[4] + ", " + r.Class
-	return r
-}
-
-// ratioOf reads a change that [stats.Change] wrote, such as "+12 %" or "×12", as a ratio. It
-// undoes the words, but not the rounding.
-func ratioOf(change string) float64 {
-	percent, isPercent := strings.CutSuffix(strings.Trim(change, "×±"), " %")
-	v, _ := strconv.ParseFloat(percent, 64)
-	return either(isPercent, 1+v/100, v)
-}
-
-// place gives every panel its axis and every row its place, from the top down.
-func (c *topicChart) place() {
-	// The names of the rows stand left of left, their notes right of right, in px.
-	const left, right, step = 340, 604, 20
-	c.Height = 40
-	for i := range c.Panels {
-		p := &c.Panels[i]
-		values, unit := []float64{}, ""
-		p.Top = c.Height
-		for j := range p.Rows {
-			r := &p.Rows[j]
-			c.Height += step
-			r.Y = c.Height - step/2
-			// An axis covers the ends of the intervals too, but for those that are 0.
-			values, unit = append(append(values, r.Points...), r.Low, r.High), max(unit, r.unit)
-		}
-		p.Bottom, c.Height = c.Height, c.Height+48
-		label := func(v float64) string { return countLabel(v) + unit }
-		p.X = newAxis(values, left, right).marked(4, either(unit == "s", timeLabel, label))
-		switch {
-		// Changes get a logarithmic axis around 1, so that twice and half are equally far from
-		// it. It covers ±25 % at least.
-		case p.kind == "changes":
-			low, high := span(append(values, 1/1.25, 1.25))
-			p.X = axis{low: low / 1.05, high: high * 1.05, From: left, To: right, log: true}
-			p.X.Ticks = ratioTicks(p.X)
-		case p.X.log && len(p.X.Ticks) > 5:
-			p.X.Ticks = slices.DeleteFunc(p.X.Ticks, func(t tick) bool { return t.Minor })
-		}
-		thin(p.X.Ticks)
-		p.Name += when(p.X.log, ", logarithmic")
-	}
 }

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"schedlab/docs/experiments"
+)
+
+// size is a scenario of four arms.
+var size = []experiments.Row{
+	{Scenario: "size", Metric: "p50", Arm: "one", Figure: .001},
+	{Scenario: "size", Metric: "goodput", Arm: "one", Figure: 2000},
+	{Scenario: "size", Metric: "cpu_per_request", Arm: "one", Figure: 30e-6},
+	{Scenario: "size", Metric: "p50", Arm: "two", Baseline: "one", Figure: .00129, Verdict: "SLOWER", Ratio: 1.29, Low: 1.18, High: 1.58},
+	{Scenario: "size", Metric: "goodput", Arm: "two", Baseline: "one", Figure: 1000, Verdict: "LOWER", Ratio: .5, Low: .48, High: .52},
+	{Scenario: "size", Metric: "cpu_per_request", Arm: "two", Baseline: "one", Figure: 15e-6, Verdict: "LOWER", Ratio: .5, Low: .4, High: .6},
+	{Scenario: "size", Metric: "p50", Arm: "three", Baseline: "two", Figure: 999e-6, Verdict: "SAME", Ratio: 1, Low: .99, High: 1.01},
+	{Scenario: "size", Metric: "goodput", Arm: "three", Baseline: "two", Figure: 5400, Verdict: "HIGHER", Ratio: 5.4, Low: 3.44, High: 6.5},
+	{Scenario: "size", Metric: "cpu_per_request", Arm: "three", Baseline: "two", Figure: 30e-6, Verdict: "REFUSED", Reason: "errors"},
+	{Scenario: "size", Metric: "p50", Arm: "a_b", Baseline: "one", Figure: .0011, Verdict: "INCONCLUSIVE", Ratio: 1.1, Low: .91, High: 1.3},
+	{Scenario: "size", Metric: "goodput", Arm: "a_b", Baseline: "one", Verdict: "REFUSED", Reason: "errors"},
+	{Scenario: "size", Metric: "p50", Arm: "three", Baseline: "a_b", Verdict: "FASTER", Ratio: .9, Low: .8, High: .94}, // a pair
+}
+
+// A chart shows each verdict of the file. A change is better or worse by the metric, and a figure is drawn on
+// an axis of its unit.
+func TestChart(t *testing.T) {
+	t.Parallel()
+	for asked, wants := range map[string][]string{
+		"changes size p50,goodput,CPU/request # words": {
+			"<title id=\"title\">Pools &amp; goroutines</title>", ">size: words, against one<", ">size: words, against two<", ">a_b<",
+			`class="worse"`, ">&#43;29 %, worse<", ">-50 %, worse<", ">-50 %, better<", ">×5.4, better<", ">same<", ">undecided<", ">no verdict<",
+		},
+		"figures size p50 one three": {">1.00 ms<", ">999 µs<", ">1 ms<", ">p50<"},
+		"changes size p50 four":      {"error: ", "no arm four"},
+		"changes size p95":           {"error: ", "no table has a column p95"},
+		"changes other p50":          {"error: ", "no such scenario"},
+		"sizes size p50":             {"error: ", "give changes or figures"},
+	} {
+		text, err := chartOf("\n<!-- chart\n"+asked+"\n-->\n![Pools & goroutines](charts/pools.svg)\n", size)
+		if err != nil {
+			text = "error: " + err.Error()
+		}
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", asked, want, text)
+			}
+		}
+	}
+	if _, err := chartOf("no chart", size); err == nil {
+		t.Error("a page without a chart is no error")
+	}
+}
+
+// A table has a row for each arm, and the changes of the arm's own baseline. Pairs of other arms are not in it.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	want := `| arm | p50 | goodput | CPU/request |
+|---|---:|---:|---:|
+| one | 1.00 ms | 2,000/s | 30.0 µs |
+| two | 1.29 ms +29 % (+18 % to +58 %) | 1,000/s -50 % (-52 % to -48 %) | 15.0 µs -50 % (-60 % to -40 %) |
+| three (against two) | 999 µs = (-1.0 % to +1.0 %) | 5,400/s ×5.4 (+244 % to ×6.5) | 30.0 µs |
+| a_b | 1.10 ms ~ (-9.0 % to +30 %) | - | - |
+`
+	if got := table(size); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// The figures of a scenario have its load, its claims in words, and doubts about the machine, but no others.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	rows := append([]experiments.Row{
+		{Scenario: "size", Day: "2026-11-28", Commit: "abc1234", Metric: "load", Text: "100 requests/s of 2*1ms"},
+		{Scenario: "size", Metric: "machine", Text: "AMD EPYC"},
+		{Scenario: "size", Metric: "claim", Verdict: "pass", Asks: `p50("two") > 1ms`, Reason: "1.29 ms > 1 ms in the median; true in 12 of 12 blocks", Text: "Two are slow: 1.29 ms"},
+		{Scenario: "size", Metric: "claim", Verdict: "open", Asks: `p50("one") < 1ms`, Reason: "true in 6 of 12 blocks"},
+		{Scenario: "size", Metric: "doubt", Reason: "machine-unfit", Text: "machine: unfit"},
+		{Scenario: "size", Metric: "doubt", Reason: "closed-loop", Text: "a closed loop"},
+	}, size...)
+	got := figures(rows)
+	for _, want := range []string{
+		"Measured on 2026-11-28 with commit `abc1234`: 100 requests/s of 2\\*1ms; AMD EPYC.\n\n" +
+			"- **holds** Two are slow: 1.29 ms (true in 12 of 12 blocks)\n- **open** `p50(\"one\") < 1ms` (true in 6 of 12 blocks)\n\n| arm |",
+		"\nDoubt: machine: unfit.\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "closed loop") {
+		t.Errorf("a doubt that every such run has:\n%s", got)
+	}
+}

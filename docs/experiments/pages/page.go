@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"schedlab/docs/experiments"
+	"schedlab/internal/prose"
+	"schedlab/internal/stats"
+)
+
+// A page is a page of docs/experiments with its tables written anew, and its chart, an SVG.
+type page struct{ Text, Chart string }
+
+// figuresPart is a part of a page that is written from the file: the figures of one scenario.
+var figuresPart = regexp.MustCompile(`(?s)(<!-- figures ([a-z0-9-]+): [^\n]* -->\n).*?(<!-- end -->)`)
+
+// newPage returns the page of this text with its figures from the rows.
+func newPage(text string, rows []experiments.Row) (p page, err error) {
+	p.Text = figuresPart.ReplaceAllStringFunc(text, func(part string) string {
+		m := figuresPart.FindStringSubmatch(part)
+		own := of(rows, m[2])
+		if len(own) == 0 {
+			err = cmp.Or(err, fmt.Errorf("the file has no answers of %s", m[2]))
+		}
+		return m[1] + figures(own) + m[3]
+	})
+	if err == nil {
+		p.Chart, err = chartOf(text, rows)
+	}
+	return p, err
+}
+
+// shownDoubts are the doubts that a page has: what disturbed the machine. The file has all.
+var shownDoubts = []string{"machine-unfit", "much-disturbed", "load-took-cpu"}
+
+// figures returns the figures of one scenario in Markdown: when and how it was measured, its claims, its
+// table, and doubts about the machine.
+func figures(rows []experiments.Row) string {
+	var b strings.Builder
+	text := func(kind string) string {
+		at := slices.IndexFunc(rows, func(r experiments.Row) bool { return r.Metric == kind })
+		if at < 0 {
+			return "not recorded"
+		}
+		return escaped(rows[at].Text)
+	}
+	if len(rows) > 0 {
+		fmt.Fprintf(&b, "Measured on %s with commit `%s`: %s; %s.\n\n", rows[0].Day, rows[0].Commit, text("load"), text("machine"))
+	}
+	if slices.ContainsFunc(rows, func(r experiments.Row) bool { return r.Metric == "outdated" }) {
+		fmt.Fprintf(&b, "The scenario has changed since: %s.\n\n", text("outdated"))
+	}
+	claims := 0
+	for _, r := range rows {
+		if r.Metric == "claim" {
+			claims++
+			b.WriteString(claim(r))
+		}
+	}
+	if claims > 0 {
+		b.WriteString("\n")
+	}
+	b.WriteString(table(rows))
+	for _, r := range rows {
+		if r.Metric == "doubt" && slices.Contains(shownDoubts, r.Reason) {
+			fmt.Fprintf(&b, "\nDoubt: %s.\n", escaped(r.Text))
+		}
+	}
+	return b.String()
+}
+
+// claim returns a claim with its answer and in how many blocks it was true, as an item of a list.
+func claim(r experiments.Row) string {
+	word := r.Verdict
+	said := "`" + r.Asks + "`"
+	if r.Text != "" {
+		said = escaped(r.Text)
+		switch word {
+		case "pass":
+			word = "holds"
+		case "fail":
+			word = "does not hold"
+		}
+	}
+	evidence := r.Reason
+	if _, after, ok := strings.Cut(evidence, "; "); ok {
+		evidence = after // without the figures, which the sentence has
+	}
+	return fmt.Sprintf("- **%s** %s (%s)\n", word, said, escaped(evidence))
+}
+
+// escaped returns a text that Markdown shows as it is.
+func escaped(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "<", "&lt;", ">", "&gt;", "|", `\|`).Replace(text)
+}
+
+// A column is a figure of the tables, which charts call by its head.
+type column struct{ head, metric string }
+
+var columns = []column{
+	{"p50", "p50"}, {"p90", "p90"}, {"p99", "p99"}, {"goodput", "goodput"}, {"CPU/request", "cpu_per_request"},
+	{"memory", "memory"}, {"loops' CPU", "loop_share"},
+}
+
+// table returns the table of a scenario: a row for each arm, in each cell the figure and the change against
+// the arm's baseline. The first arm is the baseline of those that name no other.
+func table(rows []experiments.Row) string {
+	arms := armsOf(rows)
+	known := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
+		return !slices.ContainsFunc(rows, func(r experiments.Row) bool { return r.Metric == c.metric && r.Figure != 0 })
+	})
+	var b strings.Builder
+	b.WriteString("| arm |")
+	for _, c := range known {
+		b.WriteString(" " + c.head + " |")
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---:|", len(known)) + "\n")
+	for _, arm := range arms {
+		name := arm
+		if base := baselineOf(rows, arm); base != "" && base != arms[0] {
+			name += " (against " + base + ")"
+		}
+		b.WriteString("| " + escaped(name) + " |")
+		for _, c := range known {
+			cell := "-"
+			if r, ok := cellOf(rows, arm, c.metric); ok && r.Figure != 0 {
+				cell = figure(c.metric, r.Figure)
+				if shown := change(r); shown != "" && c.metric != "memory" {
+					cell += " " + shown
+				}
+			}
+			b.WriteString(" " + cell + " |")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// armsOf returns the arms of a scenario's rows, in their order.
+func armsOf(rows []experiments.Row) (arms []string) {
+	for _, r := range rows {
+		if r.Arm != "" && !slices.Contains(arms, r.Arm) {
+			arms = append(arms, r.Arm)
+		}
+	}
+	return arms
+}
+
+// baselineOf returns the arm that an arm's figures are compared with; "" for the first arm.
+func baselineOf(rows []experiments.Row, arm string) string {
+	r, _ := cellOf(rows, arm, "goodput") // every arm but the first has a verdict on it, if only a refusal
+	return r.Baseline
+}
+
+// cellOf returns the row with an arm's figure. Rows without one, verdicts on other pairs of arms, come later.
+func cellOf(rows []experiments.Row, arm, metric string) (experiments.Row, bool) {
+	at := slices.IndexFunc(rows, func(r experiments.Row) bool { return r.Arm == arm && r.Metric == metric })
+	if at < 0 {
+		return experiments.Row{}, false
+	}
+	return rows[at], true
+}
+
+// differs reports whether a row's verdict is a difference.
+func differs(r experiments.Row) bool { return stats.Decision(r.Verdict).Differs() }
+
+// change returns a verdict as it stands after its figure: the change, = for the same, or ~ for undecided, each
+// with its interval. It is "" without an interval.
+func change(r experiments.Row) string {
+	if r.Low == 0 {
+		return ""
+	}
+	mark := "~"
+	switch {
+	case differs(r):
+		mark = stats.Change(r.Ratio)
+	case r.Verdict == string(stats.Same):
+		mark = "="
+	}
+	return fmt.Sprintf("%s (%s to %s)", mark, bound(r.Low, differs(r)), bound(r.High, differs(r)))
+}
+
+// bound formats an end of an interval. Where the interval excludes no difference, an end that reads ±0 % would
+// deny that, so it gets more digits.
+func bound(ratio float64, decided bool) string {
+	text := stats.Change(ratio)
+	for digits := 2; decided && strings.HasPrefix(text, "±") && digits <= 6; digits++ {
+		text = stats.Percent(ratio, digits)
+	}
+	return text
+}
+
+// figure formats a figure of a metric with its unit.
+func figure(metric string, v float64) string {
+	switch metric {
+	case "goodput":
+		return prose.Grouped(digits(v, 1)) + "/s"
+	case "memory":
+		return strconv.FormatFloat(v/(1<<20), 'f', stats.Count(v < 100<<20), 64) + " MiB"
+	case "loop_share":
+		return digits(100*v, 1) + " %"
+	}
+	for _, unit := range []struct {
+		name   string
+		factor float64
+	}{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}} {
+		if v >= unit.factor*(1-1e-9) || unit.name == "µs" {
+			return digits(v/unit.factor, 3) + " " + unit.name
+		}
+	}
+	return ""
+}
+
+// digits formats a number with all of its digits, six at most and at least this many.
+func digits(v float64, least int) string {
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	text := strconv.FormatFloat(v, 'f', -1, 64)
+	whole, decimals, _ := strings.Cut(text, ".")
+	return strconv.FormatFloat(v, 'f', max(len(decimals), least-len(strings.TrimLeft(whole, "0")), 0), 64)
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"slices"
+
+	"schedlab/docs/experiments"
+	"schedlab/internal/advise"
+	"schedlab/internal/judge"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+	"schedlab/internal/stats"
+)
+
+// recorded returns the rows of a run's record, which is judged again.
+func recorded(name string) ([]experiments.Row, error) {
+	dir, run, err := record.Open(name, record.DefaultRoot)
+	if err != nil {
+		return nil, err
+	}
+	// The advice of 'schedlab choose' needs other pairs than the run judged.
+	result, pairs, err := judge.Pairs(dir, run, advise.Pairs(run.Plan.Scenario))
+	if err != nil {
+		return nil, err
+	}
+	x, err := dir.Explanation()
+	if err != nil {
+		return nil, err
+	}
+	return rowsOf(result, pairs, x), nil
+}
+
+// rowsOf returns the rows of a result: its texts, the figures of all arms but the copy with their verdicts, and
+// the verdicts on other pairs. x is its explanation, nil without one.
+func rowsOf(r *record.Result, pairs []record.Verdict, x *record.Explanation) (rows []experiments.Row) {
+	add := func(row experiments.Row) {
+		row.Scenario, row.Day, row.Commit, row.Blocks = r.Scenario, r.Started.Format("2006-01-02"), r.Env.Version, r.Valid
+		rows = append(rows, row)
+	}
+	load, machine := report.Setup(r)
+	add(experiments.Row{Metric: "question", Text: r.Question})
+	add(experiments.Row{Metric: "load", Text: load})
+	add(experiments.Row{Metric: "machine", Text: machine})
+	for _, e := range r.Expectations {
+		add(experiments.Row{Metric: "claim", Verdict: string(e.Outcome), Reason: e.Reason.String(), Asks: e.Text, Text: e.Claim})
+	}
+	// A verdict on the pairs replaces a refused one of the run: goodput and memory are compared even where the
+	// run refuses to, since refusing requests is the point of some experiments.
+	verdicts := slices.Clone(r.Verdicts)
+	for _, v := range pairs {
+		at := slices.IndexFunc(verdicts, func(of record.Verdict) bool {
+			return of.Metric == v.Metric && of.Arm == v.Arm && of.Baseline == v.Baseline
+		})
+		switch {
+		case at < 0:
+			verdicts = append(verdicts, v)
+		case verdicts[at].Verdict == stats.Refused:
+			verdicts[at] = v
+		}
+	}
+	for _, a := range r.Arms {
+		if a.Role == record.Copy {
+			continue
+		}
+		for _, f := range figuresOf(a) {
+			at := slices.IndexFunc(verdicts, func(v record.Verdict) bool { return v.Arm == a.Name && v.Metric == f.Metric })
+			if at >= 0 {
+				f = judged(f, verdicts[at])
+				verdicts = slices.Delete(verdicts, at, at+1)
+			}
+			if f.Figure != 0 || at >= 0 {
+				add(f)
+			}
+		}
+	}
+	for _, v := range verdicts {
+		add(judged(experiments.Row{Metric: v.Metric, Arm: v.Arm}, v))
+	}
+	add(experiments.Row{Metric: "answer", Text: report.Headline(r)})
+	for _, d := range r.Doubts {
+		add(experiments.Row{Metric: "doubt", Reason: string(d.Code), Text: report.Doubt(d)})
+	}
+	if x != nil {
+		text := x.Reason.String()
+		for _, c := range x.Causes {
+			if c.State == record.Confirmed {
+				text = c.Fact.String()
+			}
+		}
+		add(experiments.Row{Metric: "cause", Verdict: string(x.Outcome), Text: text})
+	}
+	return rows
+}
+
+// figuresOf returns a row for each figure that the file has of an arm, 0 where it is unknown.
+func figuresOf(a record.Arm) (rows []experiments.Row) {
+	add := func(metric string, v *float64) {
+		row := experiments.Row{Metric: metric, Arm: a.Name}
+		if v != nil {
+			row.Figure = *v
+		}
+		rows = append(rows, row)
+	}
+	for _, metric := range []string{"p50", "p90", "p99", "goodput", "cpu_per_request"} {
+		add(metric, a.Median(metric))
+	}
+	if f := a.Footprint; f != nil {
+		add("memory", new(float64(f.Memory)))
+		add("threads", new(float64(f.Threads)))
+	}
+	add("switches_per_request", a.Switches)
+	add("loop_share", a.Loops)
+	return rows
+}
+
+// judged returns the row with a verdict.
+func judged(row experiments.Row, v record.Verdict) experiments.Row {
+	row.Baseline, row.Verdict, row.Reason = v.Baseline, string(v.Verdict), string(v.Reason.Code)
+	row.Ratio, row.Low, row.High = v.Ratio, v.Low, v.High
+	return row
+}

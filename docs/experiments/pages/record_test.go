@@ -1,0 +1,118 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/docs/experiments"
+	"schedlab/internal/record"
+)
+
+// The rows of a run have its figures with their verdicts, but no copy of the baseline. A verdict that the run refuses,
+// for replies that overload is meant to have, stands as the figures of the blocks do. A cause is kept with its
+// outcome.
+func TestRowsOfARun(t *testing.T) {
+	t.Parallel()
+	r := &record.Result{
+		Scenario: "accept", Question: "Which?", Started: time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC), Env: record.Env{Version: "abc1234"}, Valid: 12,
+		Arms: []record.Arm{
+			{Name: "a", P99: new(.02), Goodput: new(300.)}, {Name: "a'", Role: record.Copy, P99: new(.03)},
+			{Name: "b", Role: record.Challenger, P99: new(.01), Goodput: new(300.), Footprint: &record.Footprint{Memory: 1 << 20, Threads: 6}},
+		},
+		Verdicts: []record.Verdict{
+			{Metric: "p99", Arm: "b", Baseline: "a", Verdict: "FASTER", Ratio: .5, Low: .4, High: .6},
+			{Metric: "goodput", Arm: "b", Baseline: "a", Verdict: "REFUSED", Reason: record.Fact{Code: "errors"}},
+		},
+		Expectations: []record.Expectation{{Text: "errors(\"b\") > 0.1", Claim: "It refuses some", Outcome: record.Passed}},
+		Doubts:       []record.Fact{{Code: "one-cpu"}},
+	}
+	pairs := []record.Verdict{
+		{Metric: "goodput", Arm: "b", Baseline: "a", Verdict: "SAME", Ratio: 1, Low: .99, High: 1.01},
+		{Metric: "good_mean", Arm: "b", Baseline: "a", Verdict: "FASTER", Ratio: .5, Low: .4, High: .6},
+	}
+	x := &record.Explanation{Outcome: record.Because, Causes: []record.Suspect{
+		{State: record.NotConfirmed, Fact: record.Fact{Text: "the lock"}}, {State: record.Confirmed, Fact: record.Fact{Text: "too few workers"}},
+	}}
+	var got []string
+	for _, row := range rowsOf(r, pairs, x) {
+		if row.Scenario != "accept" || row.Day != "2026-11-28" || row.Commit != "abc1234" || row.Blocks != 12 {
+			t.Errorf("a row of another run: %+v", row)
+		}
+		cells := strings.Split(strings.TrimSuffix(experiments.Format([]experiments.Row{row}), "\n"), "\t")
+		if row.Metric != "load" && row.Metric != "machine" && row.Metric != "answer" && row.Metric != "doubt" {
+			got = append(got, strings.TrimRight(strings.Join(cells[len(cells)-11:], " "), " "))
+		}
+	}
+	want := []string{
+		"question          Which?",
+		`claim    pass     errors("b") > 0.1 It refuses some`,
+		"p99 a  0.02", "goodput a  300",
+		"p99 b a 0.01 FASTER 0.5 0.4 0.6", "goodput b a 300 SAME 1 0.99 1.01", "memory b  1048576", "threads b  6",
+		"good_mean b a  FASTER 0.5 0.4 0.6",
+		"cause    because      too few workers",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Without a record, and with arguments that ask for nothing, the file stays as it is.
+func TestRunMistakes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "answers.tsv")
+	before := experiments.Format(size)
+	if err := os.WriteFile(file, []byte(before), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"add": "want add or again", "remove x": "want add or again", "add none": "none", "again none": "answers-again.tsv",
+	} {
+		if err := run(dir, strings.Fields(args), os.Stderr); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want one with %q", args, err, want)
+		}
+	}
+	if after := read(t, file); after != before {
+		t.Errorf("the file is now\n%s", after)
+	}
+}
+
+// A page is written once: the second time nothing has changed.
+func TestRunWritesPages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "charts"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"answers.tsv": experiments.Format(size),
+		"sizes.md":    "# Sizes\n\n<!-- chart\nchanges size p50\n-->\n![Sizes](charts/sizes.svg)\n\n<!-- figures size: from the file -->\nold\n<!-- end -->\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var first, second strings.Builder
+	for _, out := range []*strings.Builder{&first, &second} {
+		if err := run(dir, nil, out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Count(first.String(), "\n") != 2 || second.String() != "" {
+		t.Errorf("written first:\n%sand then:\n%s", &first, &second)
+	}
+	if page := read(t, filepath.Join(dir, "sizes.md")); !strings.Contains(page, "| two | 1.29 ms +29 %") || strings.Contains(page, "old") {
+		t.Errorf("the page is\n%s", page)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "sizes.md"), []byte("<!-- figures other: x -->\n<!-- end -->\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(dir, nil, &second); err == nil || !strings.Contains(err.Error(), "no answers of other") {
+		t.Errorf("got error %v", err)
+	}
+}
