@@ -34,8 +34,9 @@ flight), utilisation (rate x CPU time = busy cores), the closed loop (response t
 
 It reads wrk, wrk2, httperf, ab, hey, oha, vegeta, k6, fortio, bombardier and h2load
 as text, and the JSON of vegeta, k6, fortio, bombardier and oha; lines of key=value,
-and tables. Several runs and prose may stand in one file: what is no run is counted
-as not read. Where a tool's own habit breaks a law, the finding names the habit.
+and tables; in UTF-8 or UTF-16, with colours, in quotes, lists and logs. Several runs
+and prose may stand in one file: the first sentence says how many lines are not read,
+and --verbose which. Where a tool's own habit breaks a law, the finding names the habit.
 
 Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is impossible.`,
 		Example: `  wrk -t2 -c64 -d10s --latency http://127.0.0.1:8080/ | schedlab audit -

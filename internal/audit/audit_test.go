@@ -560,15 +560,13 @@ func TestReadingFails(t *testing.T) {
 		line int
 		says string
 	}{
-		"":                             {1, "no run found; want the output of wrk, wrk2, httperf"},
-		" \n\n":                        {1, "the text is empty"},
-		"\nhello\n":                    {2, `the text begins with "hello"`},
-		"rate=5/s mean=25":             {1, `mean: "25" has no unit; write one, like 25ms`},
-		"rate=5/s\nmean=2parsecs":      {2, `mean: "2parsecs" has an unknown unit`},
-		"rate=5/s mean=2ms wheels=4":   {1, `unknown key "wheels"`},
-		"rate=5/s\nmean=2ms\nmean=3ms": {3, "mean is said twice"},
-		"rate=5/s loop=round":          {1, `loop "round" is none of closed, paced, open`},
-		"requests=-5 rate=2/s":         {1, "requests: -5 is below 0"},
+		"":                        {1, "no run found; want the output of wrk, wrk2, httperf"},
+		" \n\n":                   {1, "the text is empty"},
+		"\nhello\n":               {2, `the text begins with "hello"`},
+		"rate=5/s mean=25":        {1, `mean: "25" has no unit; write one, like 25ms`},
+		"rate=5/s\nmean=2parsecs": {2, `mean: "2parsecs" has an unknown unit`},
+		"rate=5/s loop=round":     {1, `loop "round" is none of closed, paced, open`},
+		"requests=-5 rate=2/s":    {1, "requests: -5 is below 0"},
 		"Running 1s test @ x\n  Latency  fast  1ms  2ms  90.00%":   {2, `wrk: "fast" is no number`},
 		`{"latencies":{"mean":"x"},"success":1,"status_codes":{}}`: {1, `vegeta: latencies.mean: "xns" is no number`},
 		`{"metrics":{}}`: {1, "k6: the summary has no metric http_req_duration"},
@@ -577,6 +575,34 @@ func TestReadingFails(t *testing.T) {
 		var syntax *audit.SyntaxError
 		if !errors.As(err, &syntax) || syntax.Line != want.line || !strings.Contains(err.Error(), want.says) {
 			t.Errorf("%q: got %v, want line %d: %s", text, err, want.line, want.says)
+		}
+	}
+}
+
+// A line that cannot be read does not end the reading: the rest counts, and the line is listed
+// with the reason.
+func TestUnreadableLines(t *testing.T) {
+	t.Parallel()
+	const wrk = "Running 1s test @ x\n  2 threads and 8 connections\n    Latency   165.72us  %s   4.78ms   93.89%%\n  900 requests in 1.00s, 12.83MB read\nRequests/sec:    900.00\n"
+	for text, want := range map[string]struct {
+		line    int
+		says    string
+		figures int
+	}{
+		"rate=5/s mean=2ms wheels=4":                    {1, `unknown key "wheels"`, 2},
+		"rate=5/s\nmean=2ms\nmean=3ms":                  {3, "mean is said twice", 2},
+		"rate=5/s\nmean=2\nmax=3ms":                     {2, `mean: "2" has no unit; write one, like 2ms`, 2},
+		"rate=5/s, mean=2ms; loop=round":                {1, `loop "round" is none of closed, paced, open`, 2},
+		strings.ReplaceAll(wrk, "%s", "fast"):           {3, `wrk: "fast" is no number`, 8},
+		"rate=5/s mean=2ms\n\n{\"latencies\":{\"mean\"": {3, "the text ends within the JSON object that begins here: it was cut off", 2},
+		`{"latencies":{"mean":"x","max":5},"requests":9,"success":1,"status_codes":{"999":9}}`: {1, `vegeta: latencies.mean: "xns" is no number`, 11},
+	} {
+		a := judge(t, text, audit.Given{})
+		if len(a.NotRead) != 1 || a.NotRead[0].Line != want.line || a.NotRead[0].Reason != want.says || len(a.Runs) != 1 || len(a.Runs[0].Figures) != want.figures {
+			t.Errorf("%q: got %+v, %+v, want line %d: %s", text, a.NotRead, a.Runs, want.line, want.says)
+		}
+		if said := answerOf(t, []byte(text)); !strings.Contains(said, "; 1 line not read. ") {
+			t.Errorf("%q: the answer does not tell: %q", text, said)
 		}
 	}
 }
@@ -699,7 +725,7 @@ func FuzzRead(f *testing.F) {
 		if _, err := json.Marshal(a); err != nil {
 			t.Fatal(err)
 		}
-		lines := strings.Count(text, "\n") + 1
+		lines := strings.Count(text, "\n") + strings.Count(text, "\r") + 1 // old systems end lines with \r
 		for i, r := range a.Runs {
 			if r.Line < 1 || r.End < r.Line || r.End > lines || i > 0 && r.Line < a.Runs[i-1].Line {
 				t.Fatalf("run %d has lines %d to %d of %d", i, r.Line, r.End, lines)

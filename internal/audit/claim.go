@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,8 @@ type Claim struct {
 	bars    []bar             // histogram of the response times
 	derived map[string]Figure // what laws need and no tool prints, such as throughput; nil before derive
 	clashes []finding         // figures that the run prints twice with two values
+	// cutShort means that the text ends within a list, so the rest of the list may be missing.
+	cutShort bool
 }
 
 // A bar of a histogram counts the times up to its end and above the end of the bar before.
@@ -92,7 +95,13 @@ func (c *Claim) derive() {
 	if c.has("change", "rate", "before.rate") {
 		column = c.before.derived["column"]
 	}
-	c.derived = map[string]Figure{"line": {Value: float64(c.Line)}, "column": column}
+	c.derived = map[string]Figure{"line": {Value: float64(c.Line)}, "column": column, "quantiled": {}, "cut_short": {}}
+	if c.cutShort {
+		c.derived["cut_short"] = Figure{Value: 1}
+	}
+	if slices.ContainsFunc(slices.Collect(maps.Keys(c.Figures)), func(name string) bool { _, ok := quantileOf(name); return ok }) {
+		c.derived["quantiled"] = Figure{Value: 1}
+	}
 	for _, e := range tools().sets["derived"] {
 		_, has := c.derived[e.left]
 		if v, ok := lookup(c.figure).compute(e.value); ok && !has && e.applies(c.figure) {
@@ -142,9 +151,12 @@ func (c *Claim) note(op, name string, f Figure) {
 	}
 }
 
-// status adds n replies with a status code. Tools write 0 or -1 for a request without a reply,
-// which counts as an error instead. It returns an error if n is no count or the code is no HTTP
-// status.
+// word matches a code that is a word, as those of gRPC: SERVING.
+var word = regexp.MustCompile(`^[A-Z_]+$`)
+
+// status adds n replies with a status code. Tools write 0 or -1 for a request without a reply, and
+// fortio ERROR or a message, which counts as an error instead. Codes that HTTP does not have are
+// replies too. It returns an error if n is no count.
 func (c *Claim) status(code, n string) error {
 	f, err := figure(n, "count")
 	if err != nil {
@@ -153,13 +165,14 @@ func (c *Claim) status(code, n string) error {
 	for _, class := range "12345" {
 		c.note("+", fmt.Sprintf("status_%cxx", class), Figure{}) // so that all five are there
 	}
-	switch {
-	case code == "0", code == "-1":
+	switch number, err := strconv.Atoi(code); {
+	case err == nil && number <= 0, code == "ERROR", err != nil && code != "OK" && !word.MatchString(code):
 		c.note("+", "errors", f)
-	case len(code) != 3 || code[0] < '1' || code[0] > '5':
-		return fmt.Errorf("%q is no status of three digits", code)
-	default:
+	case number >= 100 && number < 600:
 		c.note("+", "status_"+code[:1]+"xx", f)
+		c.note("+", "replies", f)
+	default:
+		c.note("+", "other_codes", f)
 		c.note("+", "replies", f)
 	}
 	return nil

@@ -83,12 +83,35 @@ var units = map[string]map[string]float64{
 
 // number matches one number at the beginning of a text. Its groups are the digits, the exponent
 // with its e, and the unit.
-var number = regexp.MustCompile(`^([+-]?[\d,]*\.?\d+)(e[+-]?\d+)?\s*([^\d.,+-]*)`)
+var number = regexp.MustCompile(`^([+-]?(?:\d{1,3}(?:[ '’]\d{3})+(?:[.,]\d+)?|[\d,.]*\d))(e[+-]?\d+)?\s*([^\d.,+-]*)`)
+
+var (
+	// groups matches digits in groups of three, parted by commas or dots; a fraction may follow
+	// behind the other sign. Two groups at the beginning may have two digits, as in India. A
+	// single dot parts no group, because tools write a fraction behind it.
+	groups  = regexp.MustCompile(`^[+-]?(?:[1-9]\d{0,2}(?:,\d{2,3})*,\d{3}(?:\.\d+)?|[1-9]\d{0,2}(?:\.\d{3})+,\d+|[1-9]\d{0,2}(?:\.\d{3}){2,})$`)
+	decimal = regexp.MustCompile(`^[+-]?\d*[.,]?\d+$`)
+	spaced  = strings.NewReplacer(" ", "", "'", "", "’", "")
+)
+
+// digitsOf returns the digits of a number with a dot for the decimal sign and without signs between
+// groups; ok is false for what is no number. A comma that does not part groups of three is a decimal
+// comma, as in 12,8 and 0,128.
+func digitsOf(text string) (digits string, ok bool) {
+	text = spaced.Replace(text)
+	switch comma, dot := strings.LastIndex(text, ","), strings.LastIndex(text, "."); {
+	case groups.MatchString(text) && (dot > comma && comma >= 0 || dot < 0):
+		return strings.ReplaceAll(text, ",", ""), true
+	case groups.MatchString(text):
+		return strings.ReplaceAll(strings.ReplaceAll(text, ".", ""), ",", "."), true
+	}
+	return strings.Replace(text, ",", ".", 1), decimal.MatchString(text)
+}
 
 // figure parses a number and its unit into base units. Its last digit is taken as rounded, so
-// Half is half a step of this digit. Commas between digits are dropped. A time may have several
-// parts, as Go writes them: 1m30.5s. A count is exact, unless it is written in thousands. The
-// error quotes the text and tells whether the number or its unit is wrong.
+// Half is half a step of this digit. A time may have several parts, as Go writes them: 1m30.5s. A
+// count is exact, unless it is written in thousands. The error quotes the text and tells whether the
+// number or its unit is wrong.
 func figure(text, kind string) (Figure, error) {
 	text = strings.TrimSpace(text)
 	sum := Figure{}
@@ -97,9 +120,10 @@ func figure(text, kind string) (Figure, error) {
 		if m == nil {
 			return Figure{}, fmt.Errorf("%q is no number", text)
 		}
-		digits, unit := strings.ReplaceAll(m[1], ",", ""), strings.TrimSpace(m[3])
+		digits, isNumber := digitsOf(m[1])
+		unit := strings.TrimSpace(m[3])
 		v, err := strconv.ParseFloat(digits+m[2], 64)
-		if err != nil {
+		if err != nil || !isNumber {
 			return Figure{}, fmt.Errorf("%q is no number", text)
 		}
 		factor, ok := units[kind][unit]
@@ -113,7 +137,11 @@ func figure(text, kind string) (Figure, error) {
 		// Half comes from the last part of a time alone, because only that part was rounded.
 		exponent, _ := strconv.Atoi(strings.TrimPrefix(m[2], "e"))
 		_, fraction, _ := strings.Cut(digits, ".")
-		sum = Figure{sum.Value + v*factor, .5 * math.Pow10(exponent-len(fraction)) * factor}
+		half := .5 * math.Pow10(exponent-len(fraction)) * factor
+		if sum.Value >= 3600 && v == 0 && fraction == "" { // vegeta rounds such a time to minutes
+			half = 30
+		}
+		sum = Figure{sum.Value + v*factor, half}
 		if kind == "exact" || kind == "count" && sum.Half == .5 {
 			sum.Half = 0
 		}

@@ -22,6 +22,11 @@ func key(word string) string {
 	return tools().words[word]
 }
 
+// isKey reports whether a word can be the key of a pair: of a figure, or of a field of the claim.
+func isKey(word string) bool {
+	return key(word) != "" || slices.Contains([]string{"run", "tool", "loop"}, strings.ToLower(word))
+}
+
 // A line holds several pairs key=value, or one pair, which may have spaces in it and around the
 // sign, as in "p99 = 4 ms". With several pairs spaces would not tell where a value ends.
 var (
@@ -39,11 +44,12 @@ func pairsOf(l string) [][]string {
 }
 
 // keyValues reads the lines of key=value from the next line on as one run, with the comments
-// between them, up to any other line. It returns true if they are lines of key=value. An unknown
-// key is an error, because a misspelt key must not be ignored silently; but a run never begins
-// with one, because settings of a shell do. Lines are no run without a result and at least one
-// more figure or a name: there is nothing to compare one figure with.
-func (r *reader) keyValues() (bool, error) {
+// between them, up to any other line. It returns true if they are lines of key=value. A line with an
+// unknown key or with a value that is none counts as not read, because a misspelt key must not be
+// ignored silently, and its other pairs count. But a run never begins with an unknown key, because
+// settings of a shell do. Lines are no run without a result and at least one more figure or a name:
+// there is nothing to compare one figure with.
+func (r *reader) keyValues() bool {
 	c, first := newClaim("figures", unknownLoop, r.at+1), r.at
 	for i := first; i < len(r.lines); i++ {
 		pairs, begun := pairsOf(r.lines[i]), i > first
@@ -51,12 +57,12 @@ func (r *reader) keyValues() (bool, error) {
 			break
 		}
 		for _, p := range pairs {
-			known, err := c.pair(p[1], p[2])
+			known, err := c.pair(p[1], strings.TrimRight(p[2], ",;"))
 			if !known && !begun {
-				return false, nil
+				return false
 			}
 			if begun = true; err != nil {
-				return false, &SyntaxError{i + 1, err}
+				r.cannot(i, err)
 			}
 		}
 		r.at, c.End = i+1, i+1
@@ -64,7 +70,7 @@ func (r *reader) keyValues() (bool, error) {
 	if c.measured() && (len(c.Figures) >= 2 || c.Name != "") {
 		r.keep(c)
 	}
-	return r.at > first, nil
+	return r.at > first
 }
 
 // pair stores one key and value. known is false for a key that means nothing, and err is set as
@@ -125,19 +131,15 @@ func cells(l string) (all []string) {
 // Rows with an approximate figure are no runs; they go to Guessed. It returns true for every
 // table, read or not, since its lines need no other try. A heading above tells the depth of all
 // rows.
-func (r *reader) table() (bool, error) {
+func (r *reader) table() bool {
 	if strings.HasPrefix(r.lines[r.at], "#") {
 		r.depth = Figure{}
 		if m := pipelined.FindStringSubmatch(r.lines[r.at]); m != nil {
 			r.depth, _ = figure(m[1], "count")
 		}
 	}
-	head, names, known := r.at, cells(r.lines[r.at]), 0
-	for _, word := range names {
-		if key(word) != "" {
-			known++
-		}
-	}
+	head, names := r.at, cells(r.lines[r.at])
+	known := figuresNamed(names)
 	for row := names; row != nil; row = cells(r.lines[r.at]) {
 		c := newClaim("table", unknownLoop, r.at+1)
 		if slices.ContainsFunc(row, tilde.MatchString) {
@@ -159,7 +161,17 @@ func (r *reader) table() (bool, error) {
 			break
 		}
 	}
-	return names != nil, nil
+	return names != nil
+}
+
+// figuresNamed returns how many of the words are names of figures.
+func figuresNamed(words []string) (n int) {
+	for _, word := range words {
+		if key(word) != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // A rate in prose, and the CPU time of a request. These two are enough for the utilisation law.

@@ -91,6 +91,20 @@ func (k *check) lookup(c *Claim) lookup {
 	return of
 }
 
+// about returns the finding of a check on a run, with the numbers of its sentences by the lookup.
+func (k *check) about(c *Claim, of lookup) finding {
+	f := finding{Code: k.Code, Names: record.Names{"tool": c.Tool, "loop": c.Loop}, Numbers: record.Values{}}
+	if _, known := of(k.sure); k.sure != "" && !known {
+		f.Kind = record.CannotTell
+	}
+	for _, name := range k.names {
+		if v, ok := of(name); ok {
+			f.Numbers[name] = v.Value
+		}
+	}
+	return f
+}
+
 // classes are the classes of findings, the gravest first.
 var classes = []record.Judgement{record.Impossible, record.Suspicious, record.CannotTell}
 
@@ -98,8 +112,13 @@ const (
 	slack    = .02    // how far a law may be broken beyond rounding, a ratio: tools read clocks at different moments
 	unsteady = 1. / 3 // how far the mean of a tool's samples may be from the rate of the run, a ratio: wrk leaves out samples in which nothing ended
 	missed   = .01    // share of planned requests that a run may lack and still have the planned load; 0.99 in findings.txt
+	fewest   = 10     // requests whose quantiles mean anything; 10 in tools/figures.txt
 	hdr      = .005   // HDR histograms keep three digits
 )
+
+// estimated is the share of the requests by which a tool's quantiles may be off. vegeta estimates
+// them by a t-digest, which draws a line between groups of times.
+var estimated = map[string]float64{"vegeta": .01}
 
 // Given holds what the user knows beyond the text. A field of 0 is unknown. A figure that the
 // text has itself wins over the given one.
@@ -112,7 +131,7 @@ type Given struct {
 // An audit is the state of Judge: the runs, and the findings so far in the order in which checks
 // found them.
 type audit struct {
-	runs     []*Claim
+	runs     []*Claim          // judged so far, without those in which nothing was answered
 	seen     map[string]*Claim // by its results: the first run that has them
 	findings []finding
 }
@@ -126,10 +145,10 @@ type audit struct {
 // figure is missing no law that needs it is checked, so no findings does not mean that the
 // figures are right.
 func Judge(text *Text, given Given) *record.Audit {
-	a := &audit{runs: text.Claims, seen: map[string]*Claim{}}
+	a := &audit{seen: map[string]*Claim{}}
 	result := &record.Audit{Schema: 1, Runs: []record.AuditRun{}, NotRead: text.Unread}
 	var from []string
-	for i, c := range a.runs {
+	for i, c := range text.Claims {
 		for name, v := range map[string]float64{"cores": given.Cores, "service": given.Service, "connections": given.Connections} {
 			if v > 0 && !c.has(name) {
 				// A figure that the user typed counts as exact, but for the rounding of
@@ -138,10 +157,13 @@ func Judge(text *Text, given Given) *record.Audit {
 			}
 		}
 		if i > 0 {
-			c.before = a.runs[i-1]
+			c.before = text.Claims[i-1]
 		}
 		c.derive()
 		a.judge(i, c)
+		if c.value("unanswered") == 0 {
+			a.runs = append(a.runs, c)
+		}
 		run := c.AuditRun
 		run.Figures = map[string]float64{}
 		for name, f := range c.Figures {
@@ -174,6 +196,11 @@ func (a *audit) judge(i int, c *Claim) {
 		f.Run, f.Line = i, c.Line
 		a.add(f)
 	}
+	nothing := checks[checkOf("audit-nothing")]
+	if c.value("unanswered") > 0 { // its figures are zeros, of which no law says anything
+		found(nothing.about(c, nothing.lookup(c)))
+		return
+	}
 	for _, f := range c.clashes {
 		found(f)
 	}
@@ -199,16 +226,7 @@ func (a *audit) judge(i int, c *Claim) {
 		if !slices.ContainsFunc(k.holds, func(e *equation) bool { _, _, broken := e.broken(of); return broken }) {
 			continue
 		}
-		f := finding{Code: k.Code, Names: record.Names{"tool": c.Tool, "loop": c.Loop}, Numbers: record.Values{}}
-		if _, known := of(k.sure); k.sure != "" && !known {
-			f.Kind = record.CannotTell
-		}
-		for _, name := range k.names {
-			if v, ok := of(name); ok {
-				f.Numbers[name] = v.Value
-			}
-		}
-		found(f)
+		found(k.about(c, of))
 	}
 	// Runs that agree in every digit are no two measurements. Every copy points to the original.
 	results, figures := c.results(), ""
@@ -257,14 +275,18 @@ func times(c *Claim) (broken []finding) {
 	}
 	all, mean := c.quantiles(), c.get("mean")
 	// Tools differ in which request they take as a quantile, by one at most. one is the share of
-	// one request, 0 where their number is unknown.
+	// one request, 0 where their number is unknown. Of few requests a tool may even take another
+	// quantile's, as hey does, so only the ends count.
 	one := 0.
 	if n := c.value("requests"); n > 0 {
 		one = 1 / n
+		if n < fewest {
+			all = slices.DeleteFunc(all, func(q quantile) bool { return q.Q > 0 && q.Q < 1 })
+		}
 	}
 	if less, more, wrong := disorder(c, all, one); wrong {
 		found("audit-order", record.Values{"less": less.Value, "more": more.Value}, record.Names{"less": less.name, "more": more.name})
-	} else if low, high := meanBounds(all, one); c.has("mean") && (mean.high() < low*(1-slack) || mean.low() > high*(1+slack)) {
+	} else if low, high := meanBounds(all, max(one, estimated[c.Tool])); c.has("mean") && (mean.high() < low*(1-slack) || mean.low() > high*(1+slack)) {
 		v, code := record.Values{"mean": mean.Value, "low": max(low, 0), "high": high}, record.Code("audit-mean-bounds")
 		if math.IsInf(high, 0) {
 			delete(v, "high")

@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
@@ -26,25 +27,40 @@ type layout struct {
 	rows       []*row
 }
 
+// A form is one that a tool has besides those that are read: other formats and endings.
+type form struct {
+	of  *regexp.Regexp
+	say string // what to do instead; may use the groups of the pattern
+}
+
 // A row is one line that a tool prints, compiled. fields are in the order of the groups of re.
 type row struct {
-	re     *regexp.Regexp
-	word   string // every matching line contains it; a quick test before re
-	mark   string // ">" for the first line of a run, "~" for one that continues it, "" for others
-	tool   string // only this variant of the tool prints it
-	about  string // "@" and what the lines from here on are about, "" for what they were about before
-	fields []field
-	each   *row // of each word in the rest of the line; nil for none
+	re      *regexp.Regexp
+	inside  *regexp.Regexp // the line behind a prefix, which is its group; nil for rows without a mark
+	word    string         // every matching line contains it; a quick test before re
+	certain bool           // word is long enough to tell the tool's line from any other
+	mark    string         // ">" for the first line of a run, "?" for a first line that may stand within a run, "~" for one that continues it, "" for others
+	tool    string         // only this variant of the tool prints it
+	about   string         // "@" and what the lines from here on are about, "" for what they were about before
+	list    bool           // the line is one of a list, of statuses or errors
+	fields  []field
+	each    *row // of each word in the rest of the line; nil for none
 }
 
 // A field is a figure in a line. op is how figures of several lines are joined, see Claim.note.
 // name is the name of the figure, or of a placeholder such as "t". kind is a key of units; unit
 // is appended to the text before it is parsed, "" for none.
-type field struct{ op, name, kind, unit string }
+// A cut figure is printed without its further digits instead of rounded.
+type field struct {
+	op, name, kind, unit string
+	cut                  bool
+}
 
 // habits is what the tables know of tools.
 type habits struct {
 	layouts []*layout
+	starts  []*row // of all layouts, those with a mark
+	forms   []form
 	laws    map[string][]*equation // by tool; "all" for every run
 	sets    map[string][]*equation // by tool: figures that follow from printed ones; "derived" for laws alone
 	words   map[string]string      // words for figures in key=value lines and tables
@@ -58,14 +74,15 @@ var tables embed.FS
 // tools parses the tables when they are first needed, which takes 20 ms. They consist of
 // sections of indented lines:
 //
-//	text TOOL LOOP         lines of text, see newRow
+//	text TOOL LOOP [cut]   lines of text, see newRow; cut where the tool cuts digits off
 //	json TOOL LOOP KEY…    paths in a JSON object with these keys, see newRow
 //	sets TOOL…             figures that follow from others: name = expression
 //	sets derived           such figures of any tool, for laws alone
 //	laws TOOL…             a finding and the equation that must hold, see newEquation
 //	words                  figure: other words for it
+//	instead                /pattern/ of a form that is not read, and what to do about it
 var tools = sync.OnceValue(func() habits {
-	all := habits{nil, map[string][]*equation{}, map[string][]*equation{}, map[string]string{}}
+	all := habits{laws: map[string][]*equation{}, sets: map[string][]*equation{}, words: map[string]string{}}
 	files, _ := fs.Glob(tables, "tools/*.txt")
 	for _, file := range files {
 		text, _ := tables.ReadFile(file)
@@ -81,7 +98,10 @@ var tools = sync.OnceValue(func() habits {
 			switch head[0] {
 			case "text", "json":
 				last := all.layouts[len(all.layouts)-1]
-				last.rows = append(last.rows, newRow(l))
+				p := newRow(l, head[0] == "text" && slices.Contains(head, "cut"))
+				if last.rows = append(last.rows, p); p.mark != "" {
+					all.starts = append(all.starts, p)
+				}
 			case "sets":
 				for _, tool := range head[1:] {
 					all.sets[tool] = append(all.sets[tool], newEquation("", l))
@@ -91,6 +111,9 @@ var tools = sync.OnceValue(func() habits {
 				for _, tool := range head[1:] {
 					all.laws[tool] = append(all.laws[tool], newEquation("audit-"+code, rest))
 				}
+			case "instead":
+				pattern, say, _ := strings.Cut(strings.TrimPrefix(l, "/"), "/ ")
+				all.forms = append(all.forms, form{regexp.MustCompile(pattern), say})
 			case "words":
 				name, others, _ := strings.Cut(l, ":")
 				for word := range strings.SplitSeq(name+","+others, ",") {
@@ -104,19 +127,21 @@ var tools = sync.OnceValue(func() habits {
 
 // holes are the patterns of placeholders that are no plain figure.
 var holes = map[string]string{
-	"": `\S+`, ".": `\.{2,}`, "rest": `(.*)`, "q": `([\d.eE+-]+)`, "f": `([\d.eE+-]+)`,
-	"stat": `(avg|min|med|max|p\([\d.]+\))`,
+	"": `\S+`, ".": `\.{2,}`, "rest": `(?:\s+(.*))?`, "q": `([\d.eE+-]+)`, "f": `([\d.eE+-]+)`,
+	"status": `(\S.*?)`, "stat": `(avg|min|med|max|p\(?[\d.]+\)?)`,
 }
 
 var (
-	marks       = regexp.MustCompile(`^(?:([>~]) )?(?:=(\S+) )?(?:(@\S*) )?(.*)$`)
-	placeholder = regexp.MustCompile(`\{([+<]?)([\w.]*)(?::([^}]*))?\}|…`)
+	marks       = regexp.MustCompile(`^(?:([>?~]) )?(?:=(\S+) )?(?:(@\S*) )?(.*)$`)
+	placeholder = regexp.MustCompile(`\{([+<]?)([\w.]*)(?::([^},]*))?(,cut)?\}|…`)
 	spaces      = regexp.MustCompile(`\s+`)
+	indented    = regexp.MustCompile(`(^|\|)\^`) // the beginning of a line in a pattern
 )
 
 // newRow compiles a line as the tool prints it, with these placeholders:
 //
 //	{name}, {name:ms}   a figure; the unit or kind is added to it, "…" may have a space
+//	{name:ms,cut}       a figure whose further digits the tool cuts off
 //	{+name} {<name}     a figure to add up; to keep the least, most and mean of, as name.min …
 //	{q}% {t}, {f} {t}   a quantile: its share in percent, or as a ratio, and its time
 //	{stat} {t}          one of k6's statistics: avg, p(90) and so on
@@ -126,25 +151,28 @@ var (
 //	* PATTERN           each word in the rest of the line that is like this
 //	/…/                 a regular expression; its named groups are figures to add up
 //
-// Marks before the line, in this order: > a run begins here; ~ a run continues here; =tool only
-// this variant of the tool prints it; @part the lines from here on are about part, @- about
+// Any line may be indented, and may have the mark of k6's thresholds before it. cut is set for a tool
+// that cuts all its figures.
+//
+// Marks before the line, in this order: > a run begins here; ? the same, unless it is within a run
+// that lacks the line; ~ a run continues here; =tool only this variant of the tool prints it; @part the lines from here on are about part, @- about
 // nothing of use, @ about whole requests.
-func newRow(l string) *row {
+func newRow(l string, cut bool) *row {
 	m := marks.FindStringSubmatch(l)
 	p := &row{mark: m[1], tool: m[2], about: m[3]}
 	l = m[4]
 	if l[0] == '/' {
-		p.re = regexp.MustCompile(strings.Trim(l, "/"))
+		p.re = regexp.MustCompile(indented.ReplaceAllString(strings.Trim(l, "/"), `$1^\s*`))
 		for _, name := range p.re.SubexpNames()[1:] {
-			p.fields = append(p.fields, newField("+", name, ""))
+			p.fields, p.list = append(p.fields, newField("+", name, "", cut)), true
 		}
 		return p
 	}
 	if line, each, found := strings.Cut(l, " * "); found {
-		l, p.each = line+" {rest}", newRow(each)
+		l, p.each = line+"{rest}", newRow(each, cut)
 	}
 	// Any white space in the line matches any amount in the text, because tools align columns.
-	re, found := `(?s)^\s*`, placeholder.FindAllStringSubmatch(l, -1)
+	re, found := ``, placeholder.FindAllStringSubmatch(l, -1)
 	for i, text := range placeholder.Split(l, -1) {
 		re += spaces.ReplaceAllString(regexp.QuoteMeta(text), `\s+`)
 		for word := range strings.FieldsSeq(text) {
@@ -168,20 +196,25 @@ func newRow(l string) *row {
 		}
 		re += hole
 		if name != "" && name != "." {
-			p.fields = append(p.fields, newField(op, name, unit))
+			p.fields = append(p.fields, newField(op, name, unit, cut || found[i][4] != ""))
 		}
 	}
-	p.re = regexp.MustCompile(re + `\s*$`)
+	p.list = slices.ContainsFunc(p.fields, func(f field) bool { return f.name == "status" || f.op == "+" })
+	p.certain = len(p.word) >= 5 && len(p.fields) > 0
+	p.re = regexp.MustCompile(`(?s)^\s*(?:[✓✗] )?` + re + `\s*$`)
+	if p.mark != "" {
+		p.inside = regexp.MustCompile(`(?s)^(.*?\W)` + re + `\s*$`)
+	}
 	return p
 }
 
 // newField returns a field by the name in a placeholder. unit is a unit such as "ms", or a kind
 // of units; otherwise the kind comes from the name.
-func newField(op, name, unit string) field {
+func newField(op, name, unit string, cut bool) field {
 	if _, isKind := units[unit]; isKind {
-		return field{op, name, unit, ""}
+		return field{op, name, unit, "", cut}
 	}
-	return field{op, name, kindFor(name), unit}
+	return field{op, name, kindFor(name), unit, cut}
 }
 
 // claim returns an empty run; its output begins on line i, from 0.
@@ -200,22 +233,33 @@ func (p *row) match(l string) []string {
 	return p.re.FindStringSubmatch(l)
 }
 
-// line stores the figures of a line in c, by the first row that matches. known is false if
-// the layout has no such line. An error means that a line of the tool holds a figure that
-// cannot be parsed.
-func (of *layout) line(c *Claim, l string) (known bool, err error) {
+// find returns the first row that matches a line, with the groups of its pattern; nil for none.
+func (of *layout) find(l string) (*row, []string) {
 	for _, p := range of.rows {
 		if m := p.match(l); m != nil {
-			return true, p.take(c, m)
+			return p, m
 		}
 	}
-	return false, nil
+	return nil, nil
+}
+
+// instead returns what to do about a line of a form that is not read, nil for any other line.
+func instead(l string) error {
+	for _, f := range tools().forms {
+		if m := f.of.FindStringSubmatchIndex(l); m != nil {
+			return errors.New(string(f.of.ExpandString(nil, f.say, l, m)))
+		}
+	}
+	return nil
 }
 
 // marked reports whether a row with this mark matches the line. A nil layout has none.
 func (of *layout) marked(mark, l string) bool {
 	return of != nil && slices.ContainsFunc(of.rows, func(p *row) bool { return p.mark == mark && p.match(l) != nil })
 }
+
+// noNumber matches what tools print for a figure that they divided by zero: -nan, inf, -infus.
+var noNumber = regexp.MustCompile(`(?i)^[+-]?(?:nan|inf)`)
 
 // take stores the figures of a line that matched, with its groups in m. It first notes which
 // tool and which part the line is about, since both hold for the lines after it as well.
@@ -260,12 +304,15 @@ func (p *row) take(c *Claim, m []string) error {
 			}
 			continue
 		}
-		if text == "" || strings.Contains(strings.ToLower(text), "nan") {
+		if text == "" || noNumber.MatchString(text) {
 			continue
 		}
 		v, err := figure(text+f.unit, f.kind)
 		if err != nil {
 			return err
+		}
+		if f.cut { // Half is half a digit, and up to a whole one is missing
+			v.Half *= 2
 		}
 		c.note(f.op, within(c.part, name), v)
 		switch {
@@ -335,6 +382,11 @@ func (c *Claim) finish() {
 		if c.value("replies") >= 1e6 {
 			delete(c.Figures, "requests")
 			delete(c.Figures, "mean")
+		}
+	case "vegeta": // it does not divide by an attack of 0
+		if c.has("attack") && c.value("attack") == 0 {
+			delete(c.Figures, "offered")
+			delete(c.Figures, "good_rate")
 		}
 	case "bombardier": // it waits for the last reply, and does not print for how long
 		if t, longest := c.value("asked_seconds"), c.get("max").high(); c.has("asked_seconds") && !c.has("seconds") {

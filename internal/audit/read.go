@@ -20,7 +20,7 @@ const mostBytes = 16 << 20
 // one run.
 type Text struct {
 	Claims  []*Claim            // by ascending first line
-	Unread  []record.AuditLines // lines that belong to no run, consecutive ones as one span, without the empty ones
+	Unread  []record.AuditLines // lines that belong to no run or that cannot be read, consecutive ones as one span, without the empty ones
 	Guessed []*Claim            // table rows that are marked as approximate, without figures
 }
 
@@ -39,7 +39,7 @@ var formats = []string{"wrk", "wrk2", "httperf", "ab", "hey", "oha", "vegeta", "
 // A reader is the state of Read. It goes through the lines once, from top to bottom. At each
 // line it tries the forms in the order of their certainty: a line that begins a tool's output,
 // a JSON object, a Markdown table, lines of key=value. A line that fits none is skipped, and is
-// later searched for rates in prose.
+// later searched for rates in prose. A line that cannot be read never ends the reading.
 type reader struct {
 	*Text
 	lines []string
@@ -47,13 +47,15 @@ type reader struct {
 	begin []int // offset of each line in all
 	at    int   // index of the next line
 	read  []bool
-	depth Figure // requests in flight on a connection, by the last heading; 0 where it does not tell
+	why   map[int]error // the reason for a line that cannot be read, by its index
+	depth Figure        // requests in flight on a connection, by the last heading; 0 where it does not tell
 }
 
 // Read finds the runs in a text: output of load tools, key=value lines and tables of figures,
-// with any text around them. It returns a [*SyntaxError] for a figure that cannot be parsed and
-// for a text without a run, or the error of from. It refuses texts above 16 MiB. Read may be
-// called from several goroutines.
+// with any text around them, in any encoding and with what terminals, quotes and logs put around
+// each line. Lines that cannot be read are listed in Unread. It returns a [*SyntaxError] for a
+// text without a run, or the error of from. It refuses texts above 16 MiB. Read may be called from
+// several goroutines.
 func Read(from io.Reader) (*Text, error) {
 	all, err := io.ReadAll(io.LimitReader(from, mostBytes+1))
 	switch {
@@ -62,17 +64,14 @@ func Read(from io.Reader) (*Text, error) {
 	case len(all) > mostBytes:
 		return nil, fmt.Errorf("longer than %d MiB", mostBytes>>20)
 	}
-	// Tools on Windows end lines with a carriage return, which no pattern of a row knows.
-	text := strings.ReplaceAll(string(all), "\r\n", "\n")
-	lines := strings.Split(text, "\n")
-	r := &reader{Text: &Text{Unread: []record.AuditLines{}}, lines: lines, all: text, begin: make([]int, len(lines)), read: make([]bool, len(lines))}
+	lines := linesOf(all)
+	r := &reader{Text: &Text{Unread: []record.AuditLines{}}, lines: lines, all: strings.Join(lines, "\n"),
+		begin: make([]int, len(lines)), read: make([]bool, len(lines)), why: map[int]error{}}
 	for i, l := range lines[:len(lines)-1] {
 		r.begin[i+1] = r.begin[i] + len(l) + 1
 	}
 	for r.at < len(lines) {
-		if err := r.next(); err != nil {
-			return nil, err
-		}
+		r.next()
 	}
 	for _, c := range r.Claims {
 		c.finish()
@@ -81,24 +80,39 @@ func Read(from io.Reader) (*Text, error) {
 	r.sentences()
 	for i, l := range lines {
 		last := len(r.Unread) - 1
-		switch {
+		if r.why[i] == nil && !r.read[i] {
+			r.why[i] = instead(l)
+		}
+		switch why := r.why[i]; {
+		case why != nil:
+			r.Unread = append(r.Unread, record.AuditLines{Line: i + 1, End: i + 1, Text: firstRunes(l, 80), Reason: why.Error()})
 		case r.read[i] || strings.TrimSpace(l) == "":
-		case last >= 0 && r.Unread[last].End == i: // the line after an unread one
+		case last >= 0 && r.Unread[last].End == i && r.Unread[last].Reason == "": // the line after an unread one
 			r.Unread[last].End = i + 1
 		default:
 			r.Unread = append(r.Unread, record.AuditLines{Line: i + 1, End: i + 1, Text: firstRunes(l, 80)})
 		}
 	}
 	if len(r.Claims) == 0 {
-		at, begins := 1, "is empty"
-		if len(r.Unread) > 0 {
-			at, begins = r.Unread[0].Line, fmt.Sprintf("begins with %q", firstRunes(r.Unread[0].Text, 60))
-		}
-		tools := strings.Join(formats[:len(formats)-1], ", ")
-		return nil, &SyntaxError{at, fmt.Errorf("no run found; want the output of %s, or lines like 'rate=250/s mean=4ms'; the text %s", tools, begins)}
+		return nil, r.noRun()
 	}
 	slices.SortStableFunc(r.Claims, func(a, b *Claim) int { return a.Line - b.Line })
 	return r.Text, nil
+}
+
+// noRun is the error for a text without a run. The first line that could not be read tells most.
+func (r *reader) noRun() error {
+	at, begins := 1, "is empty"
+	if len(r.Unread) > 0 {
+		at, begins = r.Unread[0].Line, fmt.Sprintf("begins with %q", firstRunes(r.Unread[0].Text, 60))
+	}
+	for i := range r.lines {
+		if r.why[i] != nil {
+			return &SyntaxError{i + 1, r.why[i]}
+		}
+	}
+	known := strings.Join(formats[:len(formats)-1], ", ")
+	return &SyntaxError{at, fmt.Errorf("no run found; want the output of %s, or lines like 'rate=250/s mean=4ms'; the text %s", known, begins)}
 }
 
 // firstRunes returns the first n characters of a line without white space around them.
@@ -119,9 +133,16 @@ func (r *reader) keep(c *Claim, lines ...int) {
 	}
 }
 
+// cannot keeps the reason why a line, by its index, cannot be read. The first one counts.
+func (r *reader) cannot(line int, why error) {
+	if r.why[line] == nil {
+		r.why[line] = why
+	}
+}
+
 // next reads the run that begins on the next line, or skips the line. Either way r.at grows, so
 // the loop in Read ends.
-func (r *reader) next() error {
+func (r *reader) next() {
 	l := r.lines[r.at]
 	if n := len(r.Claims); n > 0 && !r.Claims[n-1].has("requests") && r.Claims[n-1].of.marked("~", l) {
 		// The end of a tool's output may come after lines of another program, for example a
@@ -129,61 +150,73 @@ func (r *reader) next() error {
 		// yet.
 		last := r.Claims[n-1]
 		r.Claims = r.Claims[:n-1]
-		return r.block(last)
+		r.block(last)
+		return
 	}
-	if i := slices.IndexFunc(tools().layouts, func(of *layout) bool { return of.marked(">", l) }); i >= 0 {
-		return r.block(tools().layouts[i].claim(r.at))
+	if i := slices.IndexFunc(tools().layouts, func(of *layout) bool { return of.marked(">", l) || of.marked("?", l) }); i >= 0 {
+		r.block(tools().layouts[i].claim(r.at))
+	} else if !r.object() && !r.table() && !r.keyValues() {
+		r.at++
 	}
-	for _, try := range []func() (bool, error){r.object, r.table, r.keyValues} {
-		if found, err := try(); found || err != nil {
-			return err
-		}
-	}
-	r.at++
-	return nil
 }
 
 // block reads the lines of a run into c. The run ends before the first line of another, at a
-// fence, or where several lines in a row are not in the layout. A run without any result is
-// dropped, and its lines count as unread.
-func (r *reader) block(c *Claim) error {
+// fence, or where several lines in a row are not in the layout, unless a line follows that surely
+// belongs to the run: one with words of its own that it did not have yet. So a script may print
+// between a tool's lines. A run without any result is dropped, and its lines count as unread.
+func (r *reader) block(c *Claim) {
 	const patience = 2 // lines in a row that may be unknown
-	first, unknown, read := r.at, 0, []int(nil)
-	// A tool may print two lines that could begin a run, such as its command and its heading.
-	// The second belongs to the same run as long as nothing was measured.
-	other := func(l string) bool {
-		return slices.ContainsFunc(tools().layouts, func(o *layout) bool { return (o != c.of || c.measured()) && o.marked(">", l) })
-	}
-	for i := first; i < len(r.lines) && unknown <= patience; i++ {
+	first, unknown, read, seen := r.at, 0, []int(nil), map[*row]bool{}
+	for i := first; i < len(r.lines); i++ {
 		l := r.lines[i]
 		if strings.TrimSpace(l) == "" {
 			continue
 		}
-		if strings.HasPrefix(l, "```") || i > first && other(l) {
+		if strings.HasPrefix(strings.TrimSpace(l), "```") || i > first && c.ends(l, seen) {
 			break
 		}
-		known, err := c.of.line(c, l)
-		if err != nil {
-			return &SyntaxError{i + 1, fmt.Errorf("%s: %w", c.Tool, err)}
+		p, m := c.of.find(l)
+		if p == nil || unknown > patience && (!p.certain || seen[p]) {
+			unknown++
+			continue
 		}
-		if unknown++; known {
-			c.End, read, unknown = i+1, append(read, i), 0
+		if err := p.take(c, m); err != nil {
+			r.cannot(i, fmt.Errorf("%s: %w", c.Tool, err))
+		} else {
+			read = append(read, i)
 		}
+		c.End, unknown, seen[p] = i+1, 0, true
+		c.cutShort = p.list && i >= len(r.lines)-2 && r.lines[len(r.lines)-1] == "" || p.list && i == len(r.lines)-1
 	}
 	// What follows the last known line was only looked at, and may begin another run.
 	if r.at = max(c.End, first+1); c.measured() {
 		r.keep(c, read...)
 	}
-	return nil
+}
+
+// ends reports whether another run begins at the line, after the lines of c that are seen. A tool
+// may print two lines that could begin a run, such as its command and its heading; the second
+// belongs to the same run as long as nothing was measured. A line that may also stand within a run
+// begins another only if the run had it already.
+func (c *Claim) ends(l string, seen map[*row]bool) bool {
+	for _, of := range tools().layouts {
+		for _, p := range of.rows {
+			switch {
+			case p.mark != ">" && p.mark != "?" || p.match(l) == nil:
+			case of != c.of, p.mark == ">" && (c.measured() || seen[p]), p.mark == "?" && seen[p] && c.part != "-":
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // object reads a JSON object that begins on the next line, if it has the top-level keys of a
 // tool's report. It returns true for any object and even for broken JSON, which is skipped as a
-// whole, so that each byte is decoded once. An error means that a figure of the tool cannot be
-// parsed.
-func (r *reader) object() (bool, error) {
+// whole, so that each byte is decoded once.
+func (r *reader) object() bool {
 	if !strings.HasPrefix(strings.TrimSpace(r.lines[r.at]), "{") {
-		return false, nil
+		return false
 	}
 	rest, first := r.all[r.begin[r.at]:], r.at
 	d := json.NewDecoder(strings.NewReader(rest))
@@ -195,9 +228,11 @@ func (r *reader) object() (bool, error) {
 		end := int64(len(rest))
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			end = min(end, syntax.Offset-1)
+		} else if errors.Is(err, io.ErrUnexpectedEOF) {
+			r.cannot(first, errors.New("the text ends within the JSON object that begins here: it was cut off"))
 		}
 		r.at += max(1, strings.Count(rest[:end], "\n"))
-		return true, nil
+		return true
 	}
 	r.at += strings.Count(rest[:d.InputOffset()], "\n") + 1
 	// Layouts of text have no keys, so they never match.
@@ -205,28 +240,30 @@ func (r *reader) object() (bool, error) {
 		return len(of.keys) > 0 && !slices.ContainsFunc(of.keys, func(k string) bool { return document[k] == nil })
 	})
 	if i < 0 {
-		return true, nil
+		return true
 	}
 	c := tools().layouts[i].claim(first)
 	c.End = r.at
 	for _, l := range flatten(nil, "", document) {
-		if _, err := c.of.line(c, l); err != nil {
-			path, _, _ := strings.Cut(l, " ")
-			return false, &SyntaxError{c.Line, fmt.Errorf("%s: %s: %w", c.Tool, path, err)}
+		if p, m := c.of.find(l); p != nil {
+			if err := p.take(c, m); err != nil {
+				path, _, _ := strings.Cut(l, " ")
+				r.cannot(first, fmt.Errorf("%s: %s: %w", c.Tool, path, err))
+			}
 		}
 	}
 	switch {
 	case c.measured():
 		r.keep(c)
 	case c.Tool == "k6":
-		return false, &SyntaxError{c.Line, errors.New("k6: the summary has no metric http_req_duration")}
+		r.cannot(first, errors.New("k6: the summary has no metric http_req_duration"))
 	}
-	return true, nil
+	return true
 }
 
 // flatten appends a line "path value" for each number and string of a JSON document, with keys
-// in alphabetical order and joined by dots. Elements of an array have the path of the array. So
-// the rows of a layout read JSON as they read text.
+// in alphabetical order and joined by dots. Elements of an array have the path of the array, and
+// their name if they are named values. So the rows of a layout read JSON as they read text.
 func flatten(lines []string, path string, v any) []string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -242,7 +279,12 @@ func flatten(lines []string, path string, v any) []string {
 		}
 	case []any:
 		for _, e := range v {
-			lines = flatten(lines, path, e)
+			of := path
+			if named, ok := e.(map[string]any); ok && named["values"] != nil { // in k6's machine-readable summary
+				name, _ := named["name"].(string)
+				of, e = within(path, name), named["values"]
+			}
+			lines = flatten(lines, of, e)
 		}
 	case json.Number, string:
 		lines = append(lines, fmt.Sprint(path, " ", v))

@@ -135,7 +135,7 @@ type Audit struct {
 	Format   string         `json:"format"`   // of the runs: wrk2, httperf
 	Runs     []AuditRun     `json:"runs"`     // in the order of their lines
 	Findings []AuditFinding `json:"findings"` // impossible first, then suspicious, then undecidable
-	NotRead  []AuditLines   `json:"not_read"` // lines that belong to no run
+	NotRead  []AuditLines   `json:"not_read"` // lines that belong to no run or that cannot be read
 }
 
 // An AuditRun is one run as read from the text.
@@ -177,11 +177,12 @@ type AuditFinding struct {
 // Fact returns the finding as a Fact, which report puts into words.
 func (f AuditFinding) Fact() Fact { return Fact{Code: f.Code, Values: f.Numbers, Names: f.Names} }
 
-// AuditLines are lines that belong to no run.
+// AuditLines are lines that belong to no run, or one line that cannot be read.
 type AuditLines struct {
-	Line int    `json:"line"`
-	End  int    `json:"end"`
-	Text string `json:"text"` // the first line
+	Line   int    `json:"line"`
+	End    int    `json:"end"`
+	Text   string `json:"text"`             // the first line
+	Reason string `json:"reason,omitempty"` // why the line cannot be read; empty for lines of no run
 }
 
 // A Choice is the output of `choose --output json`: the recommended model for requests of a kind,

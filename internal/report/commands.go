@@ -218,14 +218,23 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 		read := each(a.Runs, func(run record.AuditRun) string {
 			return fmt.Sprintf("%s: %s, %s loop, %s", lineSpan(run.Line, run.End), run.Tool, run.Loop, plural(len(run.Figures), "figure"))
 		})
-		not := each(a.NotRead, func(l record.AuditLines) string { return lineSpan(l.Line, l.End) + ": " + l.Text })
+		not := each(a.NotRead, func(l record.AuditLines) string {
+			return lineSpan(l.Line, l.End) + ": " + l.Text + when(l.Reason != "", " (%s)", l.Reason)
+		})
 		d.Parts = append(d.Parts, append(labelled("Read", read...), labelled("Not read", not...)...))
 		return d
 	}
 	// The text of unread lines would fill the screen, so their number has to do.
-	lines := total(a.NotRead, func(l record.AuditLines) int { return l.End - l.Line + 1 })
-	d.Parts = append(d.Parts, append(labelled("Not read", when(lines > 0, "%s that are no run's", plural(lines, "line"))), document.Below(nil)...))
+	lines := linesNotRead(a)
+	reason := first(a.NotRead, func(l record.AuditLines) bool { return l.Reason != "" })
+	d.Parts = append(d.Parts, append(labelled("Not read", when(lines > 0, "%s%s", plural(lines, "line"),
+		when(reason.Line > 0, "; line %d: %s", reason.Line, reason.Reason))), document.Below(nil)...))
 	return d
+}
+
+// linesNotRead returns how many lines an audit did not read.
+func linesNotRead(a *record.Audit) int {
+	return total(a.NotRead, func(l record.AuditLines) int { return l.End - l.Line + 1 })
 }
 
 // auditAnswer tells how to treat the first finding that is impossible or suspicious, as findings are in the
@@ -249,7 +258,10 @@ func auditAnswer(a *record.Audit) string {
 	counts := listed(judgements, func(kind record.Judgement) string {
 		return fmt.Sprintf("%d %s", len(only(a.Findings, func(f record.AuditFinding) bool { return f.Kind == kind })), judgedAs(kind))
 	})
-	return fmt.Sprintf("%s. %s, in %s of %s.", advice, counts, plural(len(a.Runs), "run"), a.Format)
+	unread := linesNotRead(a)
+	// What was not read may be what matters, so it comes before the counts.
+	return fmt.Sprintf("%s%s. %s, in %s of %s.", advice, when(unread > 0, "; %s not read", plural(unread, "line")),
+		counts, plural(len(a.Runs), "run"), a.Format)
 }
 
 // where returns the line and name of the run that a finding is about, to put in front of its
