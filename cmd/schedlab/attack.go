@@ -84,8 +84,9 @@ as it stands, or what the file of --targets says, in rotation.
                         then none until --rate allows the next 396
   in-phase              every connection at once; in-phase(64): 64 at once
   trace(FILE)           a line per request: time[,iterations[,sleep]], or named columns
-  log(FILE)             as an access log has them (Common or Combined Log Format); it
-                        says what is asked, too; log(FILE,10x) ten times as fast
+  log(FILE)             as an access log has them (Common Log Format, Envoy, HAProxy, IIS,
+                        JSON of Caddy and others, also as .gz); it says what is asked,
+                        too; log(FILE,10x) ten times as fast
 A ramp or sine is random like poisson, unless it ends with even: sine(0.5,2s,even).
 The default, poisson over 64 kept connections, is harder on a server than vegeta's
 rhythm; --arrivals constant -c 0 sends as vegeta does.
@@ -116,7 +117,7 @@ no reply was good, 130 interrupted.`,
 	}
 	fl, l := cmd.Flags(), &f.clients
 	fl.StringVar(&f.target, "target", "", "URL to ask, or with a SCENARIO the server's http://host:port")
-	fl.StringVar(&f.targets, "targets", "", "file of requests in vegeta's http format, or - for standard input")
+	fl.StringVar(&f.targets, "targets", "", "file of requests in vegeta's format http or json, or - for standard input")
 	oneOf(fl, &l.Loop, "loop", "open", "open: send on a schedule; closed: each connection sends when it is answered", "open", "closed")
 	oneOf(fl, &f.engine, "engine", load.DefaultEngine, "what sends an open loop: spin, or vegeta, which speaks https (docs/reference/engines.md)", load.Engines()...)
 	fl.BoolVar(&f.insecure, "insecure", false, "of an https target: take any certificate")
@@ -216,9 +217,9 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	case err != nil:
 		return err
 	case float64(sum.Failed) > .001*float64(ended):
-		return &exitError{exitPartial, fmt.Errorf("%d of %d requests got no reply", sum.Failed, ended)}
+		return &exitError{exitPartial, fmt.Errorf("%d of %d requests got no reply: %s", sum.Failed, ended, record.Mostly(sum.Lost()))}
 	case sum.Good == 0 && len(sum.Statuses) > 0:
-		return &exitError{exitPartial, errors.New("no reply was good; check the URL and the method")}
+		return &exitError{exitPartial, fmt.Errorf("no reply was good: %s; check the URL and the method", record.Mostly(sum.Ends()))}
 	}
 	return nil
 }

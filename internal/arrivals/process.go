@@ -214,15 +214,15 @@ func (a Process) Open(itersPerMicro float64) (Process, error) {
 	return a, err
 }
 
-// Span returns the shortest window that holds all arrivals of an opened trace, 1 ns more than the time
-// of the last arrival, or the time that an opened log lasts at a mean rate in requests per second. It
-// returns 0 for other kinds, which have no end.
+// Span returns the shortest window that holds all arrivals of an opened trace, or of an opened log at a mean
+// rate in requests per second. A window does not hold its end, so Span is at least 1 ns more than the time of
+// the last arrival. It returns 0 for other kinds, which have no end.
 func (a Process) Span(rate float64) time.Duration {
 	switch {
 	case a.trace != nil:
 		return a.trace.At[len(a.trace.At)-1] + 1
 	case a.log != nil:
-		return time.Duration(float64(len(a.log.At)) / rate * float64(time.Second))
+		return a.log.span(rate)
 	}
 	return 0
 }

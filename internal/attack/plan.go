@@ -20,7 +20,7 @@ import (
 )
 
 // Asked returns the requests of an attack without a scenario. There is one for the URL target, or,
-// if file is not "", one for each entry of that file in vegeta's http format; the file "-" is stdin.
+// if file is not "", one for each entry of that file in vegeta's formats http or json; the file "-" is stdin.
 // Each header is written "Name: value" and overrides the file's header of that name. A body that
 // begins with @ is the name of the file to send. method and body are ignored with a file. Errors
 // name the flag.

@@ -269,7 +269,8 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err
 			found.sendable, err = rehearse(ctx, p, server, a, found.x, result.Proof.Work()/float64(result.Answered))
 			return found, err
 		case result.Failed > 0 || o.Duration >= record.Duration(p.Timeout):
-			return found, fmt.Errorf("not one good reply to %s in %v of closed-loop load (%d failed); try it with curl first", o.Targets[0].URL, o.Duration, result.Failed)
+			why := cmp.Or(record.Mostly(record.FailedEnds(result.Requests)), "no reply came at all")
+			return found, fmt.Errorf("not one good reply to %s in %v of closed-loop load (%d failed: %s); try it with curl first", o.Targets[0].URL, o.Duration, result.Failed, why)
 		}
 	}
 }

@@ -199,7 +199,7 @@ func brokeOff(requests []record.Request) bool {
 		return false
 	}
 	last := slices.MaxFunc(requests, func(a, b record.Request) int { return cmp.Compare(a.Done, b.Done) })
-	return last.Outcome == record.Refused || last.Outcome == record.Reset
+	return last.Outcome.Broke()
 }
 
 // cycle is how many demands a closed loop draws. Its requests use them in turn. Nobody knows

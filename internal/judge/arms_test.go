@@ -3,6 +3,7 @@ package judge
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -301,5 +302,26 @@ func TestDifferencesThatAreTold(t *testing.T) {
 	said, noise = stats.Refused, 10e-6
 	if got := made(0, 10e-6, 321e-6, nil); len(got) > 0 {
 		t.Errorf("with every verdict refused: got %+v", got)
+	}
+}
+
+// An arm that only sends its clients elsewhere gets good statuses, and a doubt that says so. A 304 is a reply to its request.
+func TestRedirectsAreDoubted(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[uint16]bool{302: true, 304: false, 200: false} {
+		r := synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request {
+			for i := range requests {
+				if t.Arm == "pool" && i%2 == 0 {
+					requests[i].Status = status
+				}
+			}
+			return requests
+		}}.judged(t)
+		i := slices.IndexFunc(r.Doubts, func(d record.Fact) bool { return d.Code == record.Redirects })
+		if (i >= 0) != want {
+			t.Errorf("status %d: doubts %v", status, r.Doubts)
+		} else if want && (r.Doubts[i].Arm != "pool" || r.Doubts[i].String() != "it answered 50 % of its requests with a redirect (status 302), which is not followed: ask for the page that it names") {
+			t.Errorf("status %d: got %q of %s", status, r.Doubts[i], r.Doubts[i].Arm)
+		}
 	}
 }

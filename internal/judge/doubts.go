@@ -63,6 +63,9 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 		if a.Starves() {
 			add(b.starved(a))
 		}
+		if f := b.redirects(a); !f.None() {
+			add(f)
+		}
 		if d := a.Disturbed; d != nil && d.Load > window.ShareLimit && a.Role != record.Copy {
 			add(record.Fact{Code: loadTookCPU, Arm: a.Name, Values: record.Values{"share": d.Load, "most": window.ShareLimit}, Names: record.Names{"cpus": r.Env.SharedCPUs().Words()}})
 		}
@@ -179,6 +182,31 @@ func incomplete(run record.Run, found, cut int) (all []record.Fact) {
 		all = append(all, record.Fact{Code: trialsCut, Values: record.Values{"trials": float64(cut)}})
 	}
 	return all
+}
+
+// redirects returns the doubt about an arm that sent clients elsewhere; no fact for other arms. The status is
+// the most frequent one.
+func (b blocks) redirects(a record.Arm) (f record.Fact) {
+	if a.Role == record.Copy {
+		return f
+	}
+	share, most, status := 0., 0., 0.
+	for code := uint16(300); code < 400; code++ {
+		if !record.Redirect(code) {
+			continue
+		}
+		of := 0.
+		for _, w := range b.of(a.Name) {
+			of += w.Status[code] / float64(len(b.valid))
+		}
+		if share += of; of > most {
+			most, status = of, float64(code)
+		}
+	}
+	if share > statusLimit {
+		f = record.Fact{Code: record.Redirects, Arm: a.Name, Values: record.Values{"share": share, "status": status}}
+	}
+	return f
 }
 
 // starved returns the doubt about an arm that starved connections, or that had too little time to serve them.

@@ -190,8 +190,7 @@ func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
 	if len(who) == 0 {
 		return why
 	}
-	// The most common end first, and of equal ones the first by name.
-	common := slices.SortedFunc(maps.Keys(ends), func(a, b string) int { return cmp.Or(cmp.Compare(ends[b], ends[a]), cmp.Compare(a, b)) })
+	common := record.Ends(ends)
 	return record.Fact{
 		Code: causeErrors, Values: record.Values{"limit_percent": 100 * errorLimit}, Names: record.Names{"mostly": common[0]}, Because: who,
 	}

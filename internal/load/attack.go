@@ -175,14 +175,15 @@ type Result struct {
 	// Dialled counts connections opened, those opened beforehand too.
 	Dialled uint64
 	// Exhausted counts dials that failed for want of a local port or file
-	// descriptor. Their requests are Refused, but the generator is to blame.
+	// descriptor. The generator is to blame, not the server.
 	Exhausted uint64
 	// ConnAnswers holds the number of replies per connection, for every connection that
 	// carried a request. In an open loop it is nil unless KeepAlive and Connections are
 	// set. A connection that had to be opened again keeps its count.
 	ConnAnswers []uint32
 	// Asked is the number of connections that carried a request. Starved is the number
-	// of these that got no reply.
+	// of these that got no reply and waited for one in vain. A connection with failures
+	// alone, such as resets, is not among them.
 	Asked, Starved int
 	// Waited counts the requests that found no connection free.
 	Waited int
@@ -282,7 +283,7 @@ func Engines() []string { return []string{EngineSpin, EngineVegeta} }
 // Scheduled equals Sent, so response times taken from them suffer coordinated omission.
 // ConnAnswers leaves out the clients that sent nothing in the measured time.
 //
-// Starved counts the clients that never got a reply. It also counts a client that got no
+// Starved counts the clients that never got a reply and waited for one in vain. It also counts a client that got no
 // reply in the measured time, if the others had ten turns each on average. (With fewer
 // turns, the client may just not have had its turn yet.)
 type ClosedResult struct {

@@ -32,6 +32,9 @@ const maxHead = 1 << 20
 // errHeadTooLarge ends a connection: a head without end would fill the memory.
 var errHeadTooLarge = errors.New("response head beyond 1 MiB")
 
+// errNotHTTP is the error for the reply of another protocol.
+var errNotHTTP = errors.New("response does not begin with HTTP/")
+
 // parseHead reads a response head at the start of b. It is deliberately strict:
 // HTTP/1.1, a final status, CRLF line ends, no folded line, exactly one
 // Content-Length or a Transfer-Encoding of chunked (204 and 304 may have neither), and at
@@ -153,6 +156,11 @@ func (c *headCache) parse(b []byte) (head, error) {
 func parseOddHead(b []byte) (h head, err error) {
 	// net/http reads only a whole head: it would block on, or fail for, a part of one.
 	if h.size = headEnd(b); h.size == 0 {
+		// A server of another protocol may never send an empty line, so its first bytes decide.
+		const begin = "HTTP/"
+		if n := min(len(b), len(begin)); string(b[:n]) != begin[:n] {
+			return h, errNotHTTP
+		}
 		if len(b) > maxHead {
 			return h, errHeadTooLarge
 		}

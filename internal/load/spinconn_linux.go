@@ -288,7 +288,11 @@ func (s *spinner) serverClosed(k *spinConn) {
 		s.answered(k, rep)
 	}
 	if k.state == spinOpen {
-		s.broken(k, record.Reset)
+		out := record.Closed
+		if k.replyBegun {
+			out = record.Short
+		}
+		s.broken(k, out)
 	}
 }
 
@@ -310,7 +314,7 @@ func (s *spinner) replies(k *spinConn, b []byte) {
 		}
 		rest, rep, whole, err := k.reader.next(b, &s.heads, s.script.template(uint64(i)).bodiless)
 		if err != nil {
-			s.broken(k, record.Reset)
+			s.broken(k, record.Malformed)
 			return
 		}
 		if b = rest; !whole {
@@ -335,7 +339,7 @@ func (s *spinner) answered(k *spinConn, rep reply) {
 	e.status, e.bytes, e.ends = rep.status, bodyBytes(rep.bytes), over && k.inFlight.n == 0
 	s.finish(i, record.Answered)
 	if over {
-		s.drop(k, record.Reset)
+		s.drop(k, record.Closed) // requests behind it in a pipeline get no reply
 		return
 	}
 	s.freed = true
@@ -362,7 +366,7 @@ func (s *spinner) broken(k *spinConn, out record.Outcome) {
 		s.idleLost(k)
 		return
 	}
-	if out == record.Reset && k.inFlight.n == 1 && len(k.inFlight.places) == 1 && !k.fresh && !k.replyBegun && k.state == spinOpen {
+	if out.Broke() && k.inFlight.n == 1 && len(k.inFlight.places) == 1 && !k.fresh && !k.replyBegun && k.state == spinOpen {
 		i := int(*k.inFlight.at(0))
 		if tp := s.script.template(uint64(i)); tp.idempotent {
 			s.closeConn(k)
@@ -451,15 +455,15 @@ func (s *spinner) connected(k *spinConn) bool {
 // starts, the first request on the connection tries again.
 func (s *spinner) failed(k *spinConn, err unix.Errno) {
 	s.now = s.clock()
-	if err == unix.EADDRNOTAVAIL || err == unix.EMFILE || err == unix.ENFILE {
-		// The generator has run out of ports or descriptors: not the server's fault.
+	out := failedDial(err)
+	if out == record.Exhausted {
 		s.exhausted++
 	}
 	if k.idle || !s.running {
 		s.closeConn(k)
 		return
 	}
-	s.drop(k, record.Refused)
+	s.drop(k, out)
 }
 
 // closeConn closes k's socket, if it has one, and forgets any partly read reply and partly

@@ -150,7 +150,7 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 		l.unused.push(int32(i))
 	}
 	// Only connections that are kept and limited are opened beforehand. Idle ones come after them.
-	counts := connCounts{answers: make([]uint32, n), asked: make([]int64, n)}
+	counts := connCounts{answers: make([]uint32, n), asked: make([]int64, n), waits: make([]wait, n)}
 	var sent Proof // of a stream, whose requests are not kept
 	told := s.reportEnded(func(i int, e *entry) {
 		r := e.request(a.recordedDemand(i))
@@ -233,6 +233,7 @@ func (s *spinner) cutOff() (cut, ahead int) {
 type connCounts struct {
 	answers    []uint32
 	asked      []int64 // when it wrote its first request; 0: never
+	waits      []wait
 	firstReply time.Duration
 }
 
@@ -244,6 +245,7 @@ func (c *connCounts) add(e *entry) {
 	if c.asked[e.conn] == 0 {
 		c.asked[e.conn] = e.wrote
 	}
+	c.waits[e.conn].add(e.outcome)
 	if e.outcome == record.Answered {
 		if c.answers[e.conn]++; c.answers[e.conn] == 1 {
 			c.firstReply = max(c.firstReply, time.Duration(e.done-c.asked[e.conn]))
@@ -260,7 +262,7 @@ func (c *connCounts) into(res *Result) {
 		}
 		res.ConnAnswers = append(res.ConnAnswers, c.answers[k])
 		res.Asked++
-		if c.answers[k] == 0 {
+		if c.answers[k] == 0 && c.waits[k].inVain() {
 			res.Starved++
 		}
 	}

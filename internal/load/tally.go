@@ -93,13 +93,34 @@ func (e *entry) request(d arrivals.Demand) record.Request {
 	}
 }
 
+// A wait tells how the requests of a connection without any reply ended.
+type wait struct{ timedOut, cut, failed bool }
+
+// add counts a request.
+func (w *wait) add(out record.Outcome) {
+	switch out {
+	case record.Answered:
+	case record.TimedOut:
+		w.timedOut = true
+	case record.Cut:
+		w.cut = true
+	default:
+		w.failed = true
+	}
+}
+
+// inVain reports whether the connection waited for a reply that never came. One whose requests all failed at
+// once, such as by resets, did not; another request may be under way at the end.
+func (w *wait) inVain() bool { return w.timedOut || w.cut && !w.failed }
+
 // A tally counts the requests of one client of a closed loop. Times are nanoseconds from the
 // loop's start.
 type tally struct {
-	asked   bool   // it sent a request
-	active  bool   // one of its requests ended in the measured time, or was cut off
-	replied bool   // it got a reply before the measured time ended
-	waiting bool   // it has sent another request since
+	asked   bool // it sent a request
+	active  bool // one of its requests ended in the measured time, or was cut off
+	replied bool // it got a reply before the measured time ended
+	wait    wait
+	waiting bool   // it has sent another request since, which has not failed
 	since   int64  // when it sent that request
 	replies uint32 // in the measured time
 
@@ -112,12 +133,20 @@ func (t *tally) add(e *entry, answered bool) {
 	if !t.asked {
 		t.asked, t.firstSent, t.session = true, e.sent, Session{Client: int(e.conn), Began: -1}
 	}
-	if answered {
+	out := e.outcome
+	if !answered && (e.done == 0 || out == record.Answered) { // in flight at the end
+		out = record.Cut
+	}
+	t.wait.add(out)
+	switch {
+	case answered:
 		if !t.replied {
 			t.replied, t.firstReply = true, e.done-t.firstSent
 		}
 		t.waiting = false
-	} else if !t.waiting { // without a reply it waits from the time of sending
+	case !out.Waited(): // a failure such as a reset is no wait
+		t.waiting = false
+	case !t.waiting: // without a reply it waits from the time of sending
 		t.waiting, t.since = true, e.sent
 	}
 }
@@ -221,7 +250,7 @@ func (r *ClosedResult) connections(clients []tally, from int64, depth int) {
 			live++
 		}
 		switch {
-		case t.asked && !t.replied:
+		case t.asked && !t.replied && t.wait.inVain():
 			r.Starved++
 		case t.replies == 0 && t.waiting && t.since < from: // it waited all through the measured time
 			silent++

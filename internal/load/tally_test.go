@@ -64,7 +64,8 @@ func TestTallyCountsTheMeasuredTime(t *testing.T) {
 func TestTallyTellsStarvedClients(t *testing.T) {
 	t.Parallel()
 	good := func(client, sent, done int) turn { return turn{client, sent, done, record.Answered, false} }
-	lost := func(client, sent, done int) turn { return turn{client, sent, done, record.Reset, true} }
+	lost := func(client, sent, done int) turn { return turn{client, sent, done, record.TimedOut, true} }
+	reset := func(client, sent, done int) turn { return turn{client, sent, done, record.Reset, true} }
 	cut := func(client, sent int) turn { return turn{client, sent, 0, record.Answered, false} }
 	busy := func(turns int) (all []turn) { // the other client
 		for i := range turns {
@@ -78,13 +79,15 @@ func TestTallyTellsStarvedClients(t *testing.T) {
 		asked, starved int
 	}{
 		"nothing":                                {nil, 20, 1, 1, 0},
-		"nothing but failures":                   {[]turn{lost(0, 100, 200), lost(0, 1300, 1400)}, 5, 1, 2, 1},
+		"nothing but timeouts":                   {[]turn{lost(0, 100, 200), lost(0, 1300, 1400)}, 5, 1, 2, 1},
+		"nothing but resets":                     {[]turn{reset(0, 100, 200), reset(0, 1300, 1400)}, 20, 1, 2, 0},
+		"resets all through it":                  {[]turn{good(0, 100, 200), reset(0, 900, 1400), reset(0, 1400, 1900)}, 20, 1, 2, 0},
 		"no answer in a short time":              {[]turn{cut(0, 1900)}, 1, 1, 2, 1},
 		"an answer, then thought":                {[]turn{good(0, 100, 200)}, 20, 1, 2, 0},
 		"a late request":                         {[]turn{good(0, 100, 200), cut(0, 1900)}, 20, 1, 2, 0},
 		"a wait through the time":                {[]turn{good(0, 100, 200), cut(0, 900)}, 20, 1, 2, 1},
 		"the same where the others had nine":     {[]turn{good(0, 100, 200), cut(0, 900)}, 9, 1, 2, 0},
-		"failures through it":                    {[]turn{good(0, 100, 200), lost(0, 900, 1400), cut(0, 1500)}, 20, 1, 2, 1},
+		"a timeout in it":                        {[]turn{good(0, 100, 200), lost(0, 900, 1400), cut(0, 1500)}, 20, 1, 2, 1},
 		"an answer within":                       {[]turn{good(0, 900, 1100), cut(0, 1200)}, 20, 1, 2, 0},
 		"a pipeline of ten has ten turns in one": {[]turn{good(0, 100, 200), cut(0, 900)}, 20, 10, 2, 0},
 	} {

@@ -1,11 +1,9 @@
 package load
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net"
@@ -14,9 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
-	vegeta "github.com/tsenart/vegeta/v12/lib"
 	"golang.org/x/net/http/httpguts"
 
 	"schedlab/internal/arrivals"
@@ -33,12 +31,6 @@ type Target struct {
 	Body   []byte
 }
 
-// Limits of a file of targets, in bytes.
-const (
-	maxTargetFile = 10 << 20
-	maxTargetLine = 64<<10 - 1 // vegeta's scanner silently stops at a longer line
-)
-
 // LogTargets returns the different requests of an access log, one target each. Their URLs are
 // paths: use At to add the server.
 func LogTargets(l *arrivals.AccessLog) []Target {
@@ -52,94 +44,34 @@ func LogTargets(l *arrivals.AccessLog) []Target {
 // At returns t with its path and query moved to the server at addr, host:port. It leaves an
 // https URL as it is.
 func (t Target) At(addr string) Target {
-	if strings.HasPrefix(t.URL, "/") {
-		t.URL = "http://" + addr + t.URL
-	} else if u, err := url.Parse(t.URL); err == nil && u.Scheme == "http" {
-		t.URL = "http://" + addr + u.RequestURI()
+	scheme, _, path := t.parts()
+	if scheme == "" && strings.HasPrefix(t.URL, "/") || scheme == "http" {
+		t.URL = "http://" + addr + path
 	}
 	return t
 }
 
-// ReadTargets reads vegeta's plain http target format: a line "METHOD URL", then
-// header lines, then optionally "@file" naming the body, then an empty line. It refuses
-// requests that the engines cannot send, and files beyond 10 MiB. When addr, host:port, is not
-// empty, it replaces the hosts that the file names, and a line may be just "METHOD /path".
-func ReadTargets(r io.Reader, addr string) ([]Target, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxTargetFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading targets: %w", err)
+// parts splits the URL of t into the scheme in lower case, the host, and the path with the query, which are
+// escaped where they must be. It drops a fragment, which is never sent (RFC 9110, section 7.1). A URL
+// without scheme has no host either.
+//
+// Note: net/url is not used, because it decodes a path, and encodes all of it again if one byte needs that.
+// So /a%2Fb|c would become /a/b%7Cc, which is another resource.
+func (t Target) parts() (scheme, host, path string) {
+	text, _, _ := strings.Cut(t.URL, "#")
+	scheme, rest, absolute := strings.Cut(text, "://")
+	if !absolute || strings.ContainsAny(scheme, "/?") {
+		return "", "", arrivals.EscapeTarget(text)
 	}
-	if len(text) > maxTargetFile {
-		return nil, fmt.Errorf("reading targets: more than %d bytes; split the file", maxTargetFile)
-	}
-	// vegeta's reader would take a long line for the end of the file and report no error.
-	number := 0
-	for line := range bytes.Lines(text) {
-		if number++; len(line) > maxTargetLine {
-			return nil, fmt.Errorf("reading targets: line %d has %d bytes, at most %d are read; put a long body into a file and name it with @", number, len(line), maxTargetLine)
-		}
-	}
-	read, err := vegeta.ReadAllTargets(vegeta.NewHTTPTargeter(bytes.NewReader(text), nil, nil))
-	if err != nil {
-		return nil, fmt.Errorf("reading targets: %w", err)
-	}
-	targets := make([]Target, len(read))
-	for i, t := range read {
-		targets[i] = Target{Method: t.Method, URL: t.URL, Header: t.Header, Body: t.Body}
-		if addr != "" {
-			targets[i] = targets[i].At(addr)
-		}
-		// The template is only a check; the load renders the targets again.
-		tp, err := targets[i].template(true)
-		if err == nil && addr != "" && tp.tls {
-			err = fmt.Errorf("scheme \"https\" of %q; only plain http is asked here", t.URL)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading targets: target %d: %w", i+1, err)
-		}
-	}
-	return targets, nil
-}
-
-// WriteTargets writes targets as vegeta reads them and returns the format's name. That is
-// http, or json when a target has a body: the format http takes bodies only from files.
-func WriteTargets(w io.Writer, targets []Target) (format string, err error) {
-	var b bytes.Buffer
-	format = vegeta.HTTPTargetFormat
-	if slices.ContainsFunc(targets, func(t Target) bool { return len(t.Body) > 0 }) {
-		format = vegeta.JSONTargetFormat
-	}
-	encode := vegeta.NewJSONTargetEncoder(&b)
-	for i, t := range targets {
-		// The JSON encoder writes a line for each target; the format http needs an empty line between two.
-		if format == vegeta.JSONTargetFormat {
-			if err := encode(&vegeta.Target{Method: t.Method, URL: t.URL, Header: t.Header, Body: t.Body}); err != nil {
-				return "", fmt.Errorf("writing target %d: %w", i+1, err)
-			}
-			continue
-		}
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "%s %s\n", t.Method, t.URL)
-		// The order is fixed, so that a target is always written the same.
-		for _, name := range slices.Sorted(maps.Keys(t.Header)) {
-			for _, value := range t.Header[name] {
-				fmt.Fprintf(&b, "%s: %s\n", name, value)
-			}
-		}
-	}
-	if _, err := b.WriteTo(w); err != nil {
-		return "", fmt.Errorf("writing targets: %w", err)
-	}
-	return format, nil
+	host, path = arrivals.SplitAuthority(rest)
+	return strings.ToLower(scheme), host, arrivals.EscapeTarget(path)
 }
 
 // A template is a target's request, rendered without its demand and number.
 type template struct {
 	Target
 	addr       string // host:port to dial
-	url        []byte // the target's URL without its fragment
+	url        []byte // the target's URL, escaped and without its fragment
 	line       []byte // method and request target, "GET /work"
 	query      byte   // joins a demand to line: '?' or '&'; 0: the target takes no demand
 	demands    bool   // the target takes a demand and states one itself
@@ -154,7 +86,12 @@ const workPath = "/work"
 
 // template renders t.
 func (t Target) template(keepAlive bool) (tp template, err error) {
-	u, err := url.Parse(t.URL)
+	scheme, authority, path := t.parts()
+	whole := path // of a URL without a host, which is refused below
+	if scheme != "" {
+		whole = scheme + "://" + authority + path
+	}
+	u, err := url.Parse(whole)
 	switch {
 	case err != nil:
 		return tp, err
@@ -189,14 +126,12 @@ func (t Target) template(keepAlive bool) (tp template, err error) {
 			fields = fmt.Appendf(fields, "%s: %s\r\n", name, value)
 		}
 	}
-	// A fragment is never sent (RFC 9110, section 7.1).
-	url, _, _ := strings.Cut(t.URL, "#")
-	tp.url, tp.tls = []byte(url), u.Scheme == "https"
-	tp.line = []byte(t.Method + " " + u.RequestURI())
+	tp.url, tp.tls = []byte(whole), u.Scheme == "https"
+	tp.line = []byte(t.Method + " " + path)
 	// Only /work reads a demand. Any other path is sent as it is.
 	if u.Path == workPath {
 		tp.query = '?'
-		if strings.Contains(u.RequestURI(), "?") {
+		if strings.Contains(path, "?") {
 			tp.query = '&'
 		}
 		q := u.Query()
@@ -334,6 +269,28 @@ const DefaultTimeout = 10 * time.Second
 
 // openers is the number of connections that are opened at the same time before a load.
 const openers = 64
+
+// failedDial returns the outcome of requests whose connection could not be opened. It looks at the whole
+// chain of err.
+func failedDial(err error) record.Outcome {
+	var name *net.DNSError
+	for _, one := range []struct {
+		is  bool
+		out record.Outcome
+	}{
+		// The generator has run out of ports or descriptors: not the server's fault.
+		{errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE), record.Exhausted},
+		{errors.As(err, &name), record.NoName},
+		{errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETDOWN) || errors.Is(err, syscall.EHOSTDOWN), record.Unreachable},
+		{errors.Is(err, syscall.ETIMEDOUT), record.TimedOut},
+		{errors.Is(err, syscall.ECONNRESET), record.Reset},
+	} {
+		if one.is {
+			return one.out
+		}
+	}
+	return record.Refused
+}
 
 // timeout returns a timeout that a record gives in seconds, or DefaultTimeout when it gives none.
 func timeout(given float64) time.Duration {

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
@@ -145,6 +147,7 @@ func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(a.ctx, timeout(a.Timeout))
 	defer cancel()
 	var ready, first atomic.Int64 // a reply may come when RoundTrip has given up
+	var secured atomic.Bool       // a TLS handshake has begun
 	since := func(stamp *atomic.Int64) { stamp.Store(max(1, int64(time.Since(a.res.Start)))) }
 	resp, n, err := a.exchange(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
@@ -153,14 +156,12 @@ func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
 				atomic.AddUint64(&a.res.Dialled, 1)
 			}
 		},
+		TLSHandshakeStart:    func() { secured.Store(true) },
 		GotFirstResponseByte: func() { since(&first) },
 	}), seq)
 	r := &a.res.Requests[seq]
 	// net/http writes the request as soon as it has a connection, so Wrote is the same time as Ready.
 	a.res.Stamps[seq] = record.Stamps{Ready: ready.Load(), Wrote: ready.Load(), First: first.Load()}
-	if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		atomic.AddUint64(&a.res.Exhausted, 1)
-	}
 	switch {
 	case err == nil:
 		r.Outcome, r.Status, r.Bytes = record.Answered, uint16(resp.StatusCode), bodyBytes(n)
@@ -171,11 +172,57 @@ func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
 	case ctx.Err() != nil:
 		r.Outcome = record.TimedOut
 	case ready.Load() == 0:
-		r.Outcome = record.Refused
+		r.Outcome = failedDial(err)
+		if secured.Load() {
+			r.Outcome = failedHandshake(err)
+		}
 	default:
-		r.Outcome = record.Reset
+		r.Outcome = failedExchange(err, first.Load() > 0)
+	}
+	if r.Outcome == record.Exhausted {
+		atomic.AddUint64(&a.res.Exhausted, 1)
 	}
 	return nil, err
+}
+
+// failedHandshake returns the outcome of a request that got no connection because the TLS handshake failed.
+func failedHandshake(err error) record.Outcome {
+	var (
+		unknown  x509.UnknownAuthorityError
+		invalid  x509.CertificateInvalidError
+		host     x509.HostnameError
+		verified *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return record.Expired
+	case errors.As(err, &host):
+		return record.OtherHost
+	case errors.As(err, &unknown), errors.As(err, &invalid), errors.As(err, &verified):
+		return record.Untrusted
+	case errors.Is(err, syscall.ECONNRESET):
+		return record.Reset
+	case errors.Is(err, io.EOF): // the server closed the connection in the handshake
+		return record.Closed
+	}
+	return record.NoTLS
+}
+
+// failedExchange returns the outcome of a request that failed on its open connection. begun tells whether a
+// byte of the reply had come.
+func failedExchange(err error, begun bool) record.Outcome {
+	var broken net.Error
+	switch {
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return record.Reset
+	case begun && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)):
+		return record.Short
+	case begun && !errors.As(err, &broken): // the network is well, so the reply was not
+		return record.Malformed
+	case begun:
+		return record.Reset
+	}
+	return record.Closed
 }
 
 // exchange sends request number seq and reads its reply. n is the length of the reply's body.

@@ -1,8 +1,15 @@
 package load
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	crand "crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"log"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -47,8 +54,8 @@ func TestVegetaSpeaksTLS(t *testing.T) {
 	}
 	o.SkipVerify = false
 	for i, r := range vegetaRun(t, o).Requests {
-		if r.Outcome != record.Refused {
-			t.Errorf("request %d: %+v; want it refused for the certificate", i, r)
+		if r.Outcome != record.Untrusted {
+			t.Errorf("request %d: %+v; want it to fail for the certificate", i, r)
 		}
 	}
 	for _, engine := range []string{"", EngineSpin} {
@@ -141,4 +148,65 @@ func TestVegetaLateness(t *testing.T) {
 	}
 	slices.Sort(lags)
 	t.Logf("lag at 2,000/s: p50 %v, p99 %v", time.Duration(lags[len(lags)/2]), time.Duration(lags[len(lags)*99/100]))
+}
+
+// A TLS handshake that fails says why.
+func TestHandshakeFailures(t *testing.T) {
+	t.Parallel()
+	served := func(certificate *x509.Certificate) string {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		der, err := x509.CreateCertificate(crand.Reader, certificate, certificate, &key.PublicKey, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := httptest.NewUnstartedServer(http.NotFoundHandler())
+		s.Config.ErrorLog = log.New(io.Discard, "", 0)
+		s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+		s.StartTLS()
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	certificate := func(from, until time.Duration, addr net.IP) *x509.Certificate {
+		return &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(from), NotAfter: time.Now().Add(until), IPAddresses: []net.IP{addr}}
+	}
+	here, elsewhere := net.IPv4(127, 0, 0, 1), net.IPv4(192, 0, 2, 1)
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	listen := func() net.Listener {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		return l
+	}
+	closing, dead := listen(), listen()
+	dead.Close()
+	go func() {
+		for nc, err := closing.Accept(); err == nil; nc, err = closing.Accept() {
+			_, _ = nc.Read(make([]byte, 4<<10)) // all that came, so that the close is no reset
+			nc.Close()
+		}
+	}()
+	for url, want := range map[string]record.Outcome{
+		served(certificate(-time.Hour, time.Hour, here)):      record.Untrusted,
+		served(certificate(-2*time.Hour, -time.Hour, here)):   record.Expired,
+		served(certificate(time.Hour, 2*time.Hour, here)):     record.Expired,
+		served(certificate(-time.Hour, time.Hour, elsewhere)): record.OtherHost,
+		strings.Replace(plain.URL, "http://", "https://", 1):  record.NoTLS,
+		"https://" + closing.Addr().String():                  record.Closed,
+		"http://no-such-name.invalid/":                        record.NoName,
+		"https://" + dead.Addr().String():                     record.Refused,
+	} {
+		o := Options{
+			Clients: record.Clients{Engine: EngineVegeta, Connections: 1, KeepAlive: true, Timeout: 5},
+			Targets: []Target{{Method: "GET", URL: url}}, Trace: arrivals.Trace{At: []time.Duration{0}},
+		}
+		if r := vegetaRun(t, o).Requests[0]; r.Outcome != want || r.Status != 0 {
+			t.Errorf("%s: %v, want %v", url, r.Outcome, want)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -57,7 +58,7 @@ type Attack struct {
 	Connections int     `json:"connections"` // kept connections asked for; 0 if each request opens one, or as needed
 	Dialled     uint64  `json:"dialled"`
 	Asked       int     `json:"asked_connections"`   // kept connections that were given a request
-	Starved     int     `json:"starved_connections"` // Asked connections without a reply
+	Starved     int     `json:"starved_connections"` // Asked connections that waited for a reply in vain
 	Jain        float64 `json:"jain"`                // Jain's index of replies over the Asked connections; 0 when not applicable
 	FirstReply  float64 `json:"first_reply"`         // slowest first reply of a kept connection
 	FirstError  float64 `json:"first_error"`         // when the first request failed, -1 for none
@@ -71,6 +72,42 @@ type Attack struct {
 // Paced reports whether the requests had a schedule. Only then is there a lag.
 // An open loop always has a schedule, a closed loop only with a rate.
 func (a *Attack) Paced() bool { return a.Loop != "closed" || a.Offered > 0 }
+
+// Lost counts the requests without a reply by how they ended. A request that was cut off is not among them.
+func (a *Attack) Lost() map[string]int {
+	ends := map[string]int{}
+	for end, n := range a.Outcomes {
+		if n > 0 && end != Answered.String() && end != Cut.String() {
+			ends[end] = n
+		}
+	}
+	return ends
+}
+
+// Ends counts the requests without a good reply by how they ended, as [Request.End] names it: those that
+// are Lost, and bad statuses.
+func (a *Attack) Ends() map[string]int {
+	ends := a.Lost()
+	for status, n := range a.Statuses {
+		if r := (Request{Outcome: Answered, Status: status}); !r.Good() {
+			ends[r.End()] = n
+		}
+	}
+	return ends
+}
+
+// Redirects counts the replies that only name another page, and lists their statuses, ascending. No
+// redirect is followed. A 304 is no redirect.
+func (a *Attack) Redirects() (n int, statuses []uint16) {
+	for status, count := range a.Statuses {
+		if Redirect(status) {
+			n += count
+			statuses = append(statuses, status)
+		}
+	}
+	slices.Sort(statuses)
+	return n, statuses
+}
 
 // IdleConns are connections that carry one request and then stay open and idle during an attack.
 type IdleConns struct {

@@ -95,6 +95,7 @@ var (
 	GeneratorLimit  = Sentence("generator-limit", `its backlog grows through the window while the load's own CPUs are full: that is the generator's, and says nothing of the server; lower --rate, or give the load more with --load-cpus`)
 	Overloaded      = Sentence("overloaded", `overloaded: its backlog grows through the window, so only goodput is judged`)
 	AnsweredNone    = Sentence("answered-none", `it answered none of its requests{{if .Values.late}} before the window ended{{end}} in block{{if ne .Values.blocks 1.0}}s{{end}} {{.Names.blocks}}`)
+	Redirects       = Sentence("redirects", `it answered {{percentf "%.3g" .Values.share}} of its requests with a redirect (status {{count .Values.status}}), which is not followed: ask for the page that it names`)
 	StickyPool      = Sentence("sticky-pool", `starves {{count .Values.waiting}} of {{count .Values.connections}} kept connections, because a worker keeps its connection until it closes: what it does is for {{plural .Values.workers "client"}} only; give it workers={{count .Values.connections}}, take pool-requeue, or give --close`)
 	CauseTurnedAway = Sentence("cause-turned-away", `its queue is full, and it turns {{percentf "%.3g" .Values.away}} of its connections away`)
 	CauseStarvation = Sentence("starvation", `{{if .Values.short}}short windows: {{.Arm}} has given no answer yet to{{else}}starvation: {{.Arm}} left{{end}} {{count .Values.starved}} of its connections{{if not .Values.short}} without an answer{{end}}, and its times lack their waits`)
@@ -114,7 +115,7 @@ var (
 // then all codes that are not listed (""), last the doubts that every run on such a machine has.
 var byWeight = []Code{
 	StickyPool, "short-round", "starved-connections", GeneratorLimit, Overloaded, "too-few-workers", DisturbedProbe,
-	"run-not-complete", "budget-too-short", "missing-trials", "blocks-left-out", AnsweredNone, "windows-refused", "load-took-cpu", "unsent-requests",
+	"run-not-complete", "budget-too-short", "missing-trials", "blocks-left-out", AnsweredNone, Redirects, "windows-refused", "load-took-cpu", "unsent-requests",
 	"other-mode", "queue-unused", "one-cpu-shared", "one-p-shared", ParsersDiffer, "idle-workers", "queue-never-full",
 	"",
 	"runs-already", "other-program", "shared-cpus", "one-cpu", Virtualised, OneHost,

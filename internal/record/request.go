@@ -3,14 +3,18 @@ package record
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"schedlab/internal/stats"
 )
@@ -37,15 +41,68 @@ type Outcome uint8
 const (
 	Answered Outcome = iota // a complete reply, whatever its status
 	TimedOut
-	Refused // the connection could not be opened
-	Reset   // the connection broke before the reply was complete
-	Cut     // still under way when the attack was stopped
+	Refused     // the server's port is closed
+	Reset       // the server reset the connection (TCP RST) before the reply was complete
+	Cut         // still under way when the attack was stopped
+	Closed      // the server closed the connection before the reply began
+	Short       // the server closed the connection in the middle of the reply
+	Malformed   // what came is not HTTP
+	Untrusted   // the server's certificate is not signed by a known authority
+	Expired     // the server's certificate is not valid at this time
+	OtherHost   // the server's certificate is for another host
+	NoTLS       // the TLS handshake failed for another reason
+	NoName      // the host's name has no address
+	Unreachable // no way to the host
+	Exhausted   // the generator had no local port or file descriptor left
 	outcomes
 )
+
+// endings has, for each outcome, its words, and what it means where no reply was good. mend is what a reader
+// can do about it, "" for nothing that can be told.
+var endings = [outcomes]struct{ word, means, mend string }{
+	Answered:    {"answered", "", ""},
+	TimedOut:    {"timed out", "no reply came within the timeout", ""},
+	Refused:     {"refused", "the port is closed, no server listens there", "start the server, or mend the port"},
+	Reset:       {"reset", "the server reset the connection", ""},
+	Cut:         {"cut off", "the attack ended first", ""},
+	Closed:      {"closed without a reply", "the server closed the connection without a reply", ""},
+	Short:       {"reply cut short", "the server closed the connection in the middle of its reply", ""},
+	Malformed:   {"malformed reply", "what came back is not HTTP", ""},
+	Untrusted:   {"untrusted certificate", "its certificate is signed by no authority that this machine knows", "--insecure takes any certificate"},
+	Expired:     {"expired certificate", "its certificate has expired, or is not valid yet", "--insecure takes any certificate"},
+	OtherHost:   {"certificate of another host", "its certificate is for another host", "ask by the name in the certificate, or --insecure takes any"},
+	NoTLS:       {"no TLS", "the TLS handshake failed", "ask for http:// if the server speaks no TLS"},
+	NoName:      {"name not found", "the host's name has no address", "mend the name"},
+	Unreachable: {"unreachable", "there is no way to the host", ""},
+	Exhausted:   {"no local port", "this machine ran out of local ports or file descriptors, which is not the server's fault", "keep connections, or raise ulimit -n"},
+}
+
+// Broke reports whether the connection failed, as when a server dies.
+func (o Outcome) Broke() bool {
+	return o == Refused || o == Reset || o == Closed || o == Short
+}
+
+// Waited reports whether the request was still waiting for its reply when the client gave up.
+func (o Outcome) Waited() bool { return o == TimedOut || o == Cut }
 
 // Good reports whether r got a successful reply (2xx or 3xx).
 // A redirect counts as good too, because no redirect is followed.
 func (r Request) Good() bool { return r.Outcome == Answered && r.Status >= 200 && r.Status < 400 }
+
+// Redirect reports whether a status sends the client elsewhere (RFC 9110, section 15.4), which no client here
+// follows.
+func Redirect(status uint16) bool { return status >= 300 && status < 400 && status != 304 }
+
+// FailedEnds counts the requests without a good reply by how they ended: see End.
+func FailedEnds(requests []Request) map[string]int {
+	ends := map[string]int{}
+	for _, r := range requests {
+		if !r.Good() {
+			ends[r.End()]++
+		}
+	}
+	return ends
+}
 
 // End returns how r ended: "status 200", or the outcome if there was no reply.
 func (r Request) End() string {
@@ -58,9 +115,47 @@ func (r Request) End() string {
 // String returns the outcome in words, such as "timed out".
 func (o Outcome) String() string {
 	if o < outcomes {
-		return [...]string{"answered", "timed out", "refused", "reset", "cut off"}[o]
+		return endings[o].word
 	}
 	return "unknown outcome"
+}
+
+// Ends returns how requests ended that got no good reply, the most frequent end first and equal ones by
+// name. ends counts them as [Request.End] names them.
+func Ends(ends map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(ends), func(a, b string) int {
+		return cmp.Or(cmp.Compare(ends[b], ends[a]), cmp.Compare(a, b))
+	})
+}
+
+// Mostly describes why no reply was good: the most frequent end of ends, with what it means, and how often
+// it came if there are others. It is "" for no ends.
+func Mostly(ends map[string]int) string {
+	sorted, all := Ends(ends), 0
+	if len(sorted) == 0 {
+		return ""
+	}
+	for _, n := range ends {
+		all += n
+	}
+	end := sorted[0]
+	text := end
+	if i := slices.IndexFunc(endings[:], func(e struct{ word, means, mend string }) bool { return e.word == end }); i >= 0 {
+		if e := endings[i]; e.means != "" {
+			text = e.means
+		}
+		if m := endings[i].mend; m != "" {
+			text += "; " + m
+		}
+	} else if code, is := strings.CutPrefix(end, "status "); is {
+		if n, err := strconv.Atoi(code); err == nil && http.StatusText(n) != "" {
+			text += " (" + http.StatusText(n) + ")"
+		}
+	}
+	if len(sorted) > 1 {
+		text = fmt.Sprintf("%d of %d times %s", ends[end], all, text)
+	}
+	return text
 }
 
 // Stamps are the times at which one request reached each step, in nanoseconds from the start of

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,8 +75,8 @@ func TestRequestsAreSmall(t *testing.T) {
 
 func TestEncodeRefusesUnknownOutcome(t *testing.T) {
 	t.Parallel()
-	err := Encode(io.Discard, []Request{{}, {Outcome: 9}})
-	if want := "encoding request 1: unknown outcome 9"; err == nil || err.Error() != want {
+	err := Encode(io.Discard, []Request{{}, {Outcome: 99}})
+	if want := "encoding request 1: unknown outcome 99"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -116,7 +117,7 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 		"truncated": {good[:len(good)/2], "unexpected EOF"},
 		"sum":       {flipped, "checksum"},
 		"range":     {zipped(magic, v1, []byte{1}, varints(5, 0, 0, 3, 65536)), `column "status", request 0 of 1, offset 23: difference 65536 leaves`},
-		"outcome":   {zipped(magic, v1, []byte{1}, varints(5, 0, 0, 3, 200, 5)), `column "outcome"`},
+		"outcome":   {zipped(magic, v1, []byte{1}, varints(5, 0, 0, 3, 200, int64(outcomes))), `column "outcome"`},
 		"trailing":  {zipped(magic, v1, []byte{0}, []byte("x")), "data after the last column, offset 19"},
 	} {
 		_, err := decoded(c.file)
@@ -254,4 +255,42 @@ func FuzzDecodeStamps(f *testing.F) {
 			t.Fatal(diff)
 		}
 	})
+}
+
+// Each end of a request has its own words, and Mostly says what the most frequent one means.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	words := map[string]Outcome{}
+	for o := range outcomes {
+		if before, twice := words[o.String()]; twice || o.String() == "" {
+			t.Errorf("outcomes %d and %d are both %q", before, o, o)
+		}
+		words[o.String()] = o
+	}
+	if got := (outcomes).String(); got != "unknown outcome" {
+		t.Errorf("one too many is %q", got)
+	}
+	requests := []Request{
+		{Outcome: Reset}, {Outcome: Reset}, {Status: 200}, {Status: 404}, {Status: 302}, {Outcome: TimedOut}, {Status: 299},
+	}
+	ends := FailedEnds(requests)
+	if want := []string{"reset", "status 404", "timed out"}; !slices.Equal(Ends(ends), want) || ends["reset"] != 2 {
+		t.Errorf("got %v, want %v", ends, want)
+	}
+	for want, ends := range map[string]map[string]int{
+		"": nil,
+		"2 of 4 times the server reset the connection": ends,
+		"status 404 (Not Found)":                       {"status 404": 3},
+		"status 999":                                   {"status 999": 3},
+		"the port is closed, no server listens there; start the server, or mend the port": {"refused": 1},
+	} {
+		if got := Mostly(ends); got != want {
+			t.Errorf("%v: got %q, want %q", ends, got, want)
+		}
+	}
+	for status, want := range map[uint16]bool{299: false, 300: true, 301: true, 304: false, 308: true, 399: true, 400: false} {
+		if Redirect(status) != want {
+			t.Errorf("%d is a redirect: %v", status, !want)
+		}
+	}
 }

@@ -55,7 +55,13 @@ func Attack(w io.Writer, a *record.Attack, verbose bool, o TextOptions) error {
 		labelled("connections", connections), labelled("sessions", sessions), labelled("idle", idle), labelled("generator", generator),
 	)
 	state := when(a.Status != record.Complete, "INTERRUPTED")
-	doubts := each(a.Doubts, record.Fact.String)
+	// What a log lacks has a line of its own.
+	isLeftOut := func(d record.Fact) bool { return d.Code == record.LogLinesLeftOut }
+	leftOut := first(a.Doubts, isLeftOut)
+	doubts := each(only(a.Doubts, func(d record.Fact) bool { return !isLeftOut(d) }), record.Fact.String)
+	if !leftOut.None() {
+		facts = slices.Insert(facts, 2, document.Fact{Label: "log", Text: leftOut.String()})
+	}
 	if !verbose {
 		facts, doubts = append(facts, document.Below(doubts)...), nil
 	}
@@ -79,9 +85,9 @@ func attacked(a *record.Attack) string {
 	switch {
 	// Without any status not even a bad reply came, so nothing listens there, or it never answers.
 	case a.Good == 0 && ended > 0 && len(a.Statuses) == 0:
-		return "Nothing answered at " + a.Target + "."
+		return "Nothing answered at " + a.Target + when(len(a.Ends()) > 0, ": %s", record.Mostly(a.Ends())) + "."
 	case a.Good == 0:
-		return "No request got a good reply."
+		return "No request got a good reply" + when(len(a.Ends()) > 0, ": %s", record.Mostly(a.Ends())) + "."
 	}
 	text := either(a.Good < ended, count(a.Good)+" of "+plural(ended, "request"), "All "+plural(a.Good, "request")+when(a.CutOff > 0, " that ended")) + " got a good reply"
 	// A time from the sending hides the wait of requests that were sent late (coordinated
@@ -94,7 +100,15 @@ func attacked(a *record.Attack) string {
 	// Where most connections get no answer, nearly all requests go over the others.
 	return when(a.Starved > 0, "%d of %s got no reply at all, and the times of good replies are those of the others: ", a.Starved, plural(a.Asked, "connection")) +
 		fmt.Sprintf("%s: %s %s, %s.", text, shown.name, seconds(shown.value), from) +
-		when(a.Paced() && a.Lag.P99 > max(lateShare*a.Response.P99, 1e-3), " The load itself was late by %s at p99: do not take that for the server's.", seconds(a.Lag.P99))
+		when(a.Paced() && a.Lag.P99 > max(lateShare*a.Response.P99, 1e-3), " The load itself was late by %s at p99: do not take that for the server's.", seconds(a.Lag.P99)) +
+		when(len(a.Ends()) > 0, " The others: %s.", endings(a.Ends())) + redirected(a)
+}
+
+// redirected returns a sentence about replies that only name another page; "" if there are none.
+func redirected(a *record.Attack) string {
+	n, statuses := a.Redirects()
+	which := listed(statuses, func(status uint16) string { return fmt.Sprint(status) })
+	return when(n > 0, " %s of the replies are redirects (%s), and none was followed: ask for the page that they name.", count(n), which)
 }
 
 // attackTimes returns the table of times, with a row for each kind: response, good replies

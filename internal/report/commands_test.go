@@ -94,6 +94,37 @@ func TestAttackAnswersForALateLoad(t *testing.T) {
 	}
 }
 
+// The answer tells why requests got no good reply, each cause in its own words.
+func TestAttackAnswersForFailures(t *testing.T) {
+	t.Parallel()
+	answered := record.Answered.String()
+	for want, a := range map[string]record.Attack{
+		"Nothing answered at U: the port is closed, no server listens there; start the server, or mend the port.":                     {Outcomes: map[string]int{"refused": 10}},
+		"Nothing answered at U: the server reset the connection.":                                                                     {Outcomes: map[string]int{"reset": 10}},
+		"Nothing answered at U: the server closed the connection in the middle of its reply.":                                         {Outcomes: map[string]int{"reply cut short": 10}},
+		"Nothing answered at U: the server closed the connection without a reply.":                                                    {Outcomes: map[string]int{"closed without a reply": 10}},
+		"Nothing answered at U: what came back is not HTTP.":                                                                          {Outcomes: map[string]int{"malformed reply": 10}},
+		"Nothing answered at U: no reply came within the timeout.":                                                                    {Outcomes: map[string]int{"timed out": 10}},
+		"Nothing answered at U: its certificate is signed by no authority that this machine knows; --insecure takes any certificate.": {Outcomes: map[string]int{"untrusted certificate": 10}},
+		"Nothing answered at U: its certificate has expired, or is not valid yet; --insecure takes any certificate.":                  {Outcomes: map[string]int{"expired certificate": 10}},
+		"Nothing answered at U: the host's name has no address; mend the name.":                                                       {Outcomes: map[string]int{"name not found": 10}},
+		"Nothing answered at U: 8 of 10 times the server reset the connection.":                                                       {Outcomes: map[string]int{"reset": 8, "timed out": 2}},
+		"No request got a good reply: status 404 (Not Found).":                                                                        {Outcomes: map[string]int{answered: 10}, Statuses: map[uint16]int{404: 10}},
+		"No request got a good reply: 9 of 10 times status 503 (Service Unavailable).":                                                {Outcomes: map[string]int{answered: 9, "reset": 1}, Statuses: map[uint16]int{503: 9}},
+		"The others: reset: 2, status 500: 1.":                                                                                        {Good: 7, Outcomes: map[string]int{answered: 8, "reset": 2}, Statuses: map[uint16]int{200: 7, 500: 1}},
+		"10 of the replies are redirects (301, 302), and none was followed: ask for the page that they name.":                         {Good: 10, Outcomes: map[string]int{answered: 10}, Statuses: map[uint16]int{301: 4, 302: 6}},
+	} {
+		a.Target, a.Loop, a.Offered, a.Scheduled, a.Sent, a.FirstError = "U", "open", 100, 10, 10, -1
+		if got := summary(t, a); !strings.Contains(strings.Join(strings.Fields(got), " "), want) || strings.Contains(got, "redirects") != strings.Contains(want, "redirects") {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	a := record.Attack{Statuses: map[uint16]int{304: 10}}
+	if n, _ := a.Redirects(); n != 0 {
+		t.Errorf("%d replies 304 are redirects", n)
+	}
+}
+
 // The summary of an attack that has everything to tell fits on a screen, the answer first;
 // what the generator did is for those who ask.
 func TestAttackAnswersOnAScreen(t *testing.T) {

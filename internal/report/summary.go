@@ -153,7 +153,7 @@ func gateComment(w io.Writer, r *record.Result) error {
 
 // gateEvidence tells how sure the answer of a gate is, and what may close an open one.
 func gateEvidence(r *record.Result) document.Facts {
-	sure := labelled("Sure", append([]string{blocks(r) + "; of a hundred gates of equal builds one at most says worse"}, failings(r.Arms)...)...)
+	sure := labelled("Sure", append([]string{blocks(r) + "; of a hundred gates of equal builds one at most says worse"}, append(silent(r), failings(r.Arms)...)...)...)
 	if r.GateOutcome() != record.GateOpen {
 		return sure
 	}

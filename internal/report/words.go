@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -213,7 +212,7 @@ func allGood(r *record.Result) bool {
 		return a.Errors > 0 || a.StarvedConnections > 0 || a.Generator != nil && a.Generator.Missing > 0
 	}
 	behind := func(d record.Fact) bool {
-		return d.Code == record.AnsweredNone || d.Code == record.Overloaded || d.Code == record.GeneratorLimit
+		return d.Code == record.AnsweredNone || d.Code == record.Redirects || d.Code == record.Overloaded || d.Code == record.GeneratorLimit
 	}
 	less := func(v record.Verdict) bool { return v.Metric == "goodput" && v.Worse() }
 	return r.Valid > 0 && !slices.ContainsFunc(r.Arms, failed) && !slices.ContainsFunc(r.Doubts, behind) &&
@@ -227,19 +226,22 @@ func complaints(r *record.Result) []string {
 	return append(lines, nonEmpty(when(requests > 0 && allGood(r), "every one of %s got a good reply", plural(requests, "request")))...)
 }
 
-// silent lists the doubts about arms that gave no good reply in the window of a block.
+// silent lists the doubts about arms that gave no good reply in the window of a block, or that only sent their
+// clients elsewhere.
 func silent(r *record.Result) []string {
-	return each(only(r.Doubts, func(d record.Fact) bool { return d.Code == record.AnsweredNone }), Doubt)
+	return each(only(r.Doubts, func(d record.Fact) bool { return d.Code == record.AnsweredNone || d.Code == record.Redirects }), Doubt)
+}
+
+// endings lists the ends of requests without a good reply, the most frequent first, as "reset: 3, status 500: 1".
+func endings(ends map[string]int) string {
+	return listed(record.Ends(ends), func(end string) string { return end + ": " + count(ends[end]) })
 }
 
 // failings lists the arms that failed requests, starved connections or overflowed an accept
 // queue, a line for each failing. How requests failed is told with the most frequent end first.
 func failings(arms []record.Arm) (lines []string) {
 	for _, a := range arms {
-		ends := slices.SortedFunc(maps.Keys(a.Failures), func(x, y string) int {
-			return cmp.Or(cmp.Compare(a.Failures[y], a.Failures[x]), cmp.Compare(x, y))
-		})
-		counts := listed(ends, func(end string) string { return end + ": " + count(a.Failures[end]) })
+		counts := endings(a.Failures)
 		blocks := len(a.Blocks["goodput"])
 		// in names the blocks in which something was, after lead, if these are not all.
 		in := func(lead string, some int) string {

@@ -141,7 +141,11 @@ func (s *Scenario) Asked() string {
 	switch {
 	case s.Log != nil:
 		l := s.Log.Log()
-		return fmt.Sprintf("%s of %s in their order, %d different ones", prose.Plural(len(l.At), "request"), s.Log.File, len(l.Requests))
+		text := fmt.Sprintf("%s of %s in their order, %d different ones", prose.Plural(len(l.At), "request"), s.Log.File, len(l.Requests))
+		if leftOut := l.LeftOut(); leftOut != "" {
+			text += "; " + leftOut
+		}
+		return text
 	case s.Workload.Requests != nil:
 		return prose.Plural(len(s.asks), "request") + " in turn"
 	case s.asks != nil:
