@@ -35,11 +35,12 @@ func newPage(text string, rows []experiments.Row) (p page, err error) {
 	return p, err
 }
 
-// shownDoubts are the doubts that a page has: what disturbed the machine. The file has all.
-var shownDoubts = []string{"machine-unfit", "much-disturbed", "load-took-cpu"}
+// shownDoubts are the doubts that a page has: what disturbed the machine, and clients that starved. The file has
+// all.
+var shownDoubts = []string{"machine-unfit", "much-disturbed", "load-took-cpu", "starved-connections"}
 
 // figures returns the figures of one scenario in Markdown: when and how it was measured, its claims, its
-// table, and doubts about the machine.
+// table, and the shown doubts.
 func figures(rows []experiments.Row) string {
 	var b strings.Builder
 	text := func(kind string) string {

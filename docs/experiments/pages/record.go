@@ -2,6 +2,8 @@ package main
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"schedlab/docs/experiments"
 	"schedlab/internal/advise"
@@ -32,7 +34,10 @@ func recorded(name string) ([]experiments.Row, error) {
 // rowsOf returns the rows of a result: its texts, the figures of all arms but the copy with their verdicts, and
 // the verdicts on other pairs. x is its explanation, nil without one.
 func rowsOf(r *record.Result, pairs []record.Verdict, x *record.Explanation) (rows []experiments.Row) {
+	plain := func(text *string) { *text = strings.ReplaceAll(*text, "\u00a0", " ") }
 	add := func(row experiments.Row) {
+		plain(&row.Text)
+		plain(&row.Reason)
 		row.Scenario, row.Day, row.Commit, row.Blocks = r.Scenario, r.Started.Format("2006-01-02"), r.Env.Version, r.Valid
 		rows = append(rows, row)
 	}
@@ -91,12 +96,12 @@ func rowsOf(r *record.Result, pairs []record.Verdict, x *record.Explanation) (ro
 	return rows
 }
 
-// figuresOf returns a row for each figure that the file has of an arm, 0 where it is unknown.
+// figuresOf returns a row for each figure that the file has of an arm, with six digits; 0 where it is unknown.
 func figuresOf(a record.Arm) (rows []experiments.Row) {
 	add := func(metric string, v *float64) {
 		row := experiments.Row{Metric: metric, Arm: a.Name}
 		if v != nil {
-			row.Figure = *v
+			row.Figure, _ = strconv.ParseFloat(strconv.FormatFloat(*v, 'g', 6, 64), 64)
 		}
 		rows = append(rows, row)
 	}

@@ -21,8 +21,8 @@ func TestRowsOfARun(t *testing.T) {
 	r := &record.Result{
 		Scenario: "accept", Question: "Which?", Started: time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC), Env: record.Env{Version: "abc1234"}, Valid: 12,
 		Arms: []record.Arm{
-			{Name: "a", P99: new(.02), Goodput: new(300.)}, {Name: "a'", Role: record.Copy, P99: new(.03)},
-			{Name: "b", Role: record.Challenger, P99: new(.01), Goodput: new(300.), Footprint: &record.Footprint{Memory: 1 << 20, Threads: 6}},
+			{Name: "a", P99: new(.0200000004), Goodput: new(300.)}, {Name: "a'", Role: record.Copy, P99: new(.03)},
+			{Name: "b", Role: record.Challenger, P99: new(.01), Goodput: new(300.), Footprint: &record.Footprint{Memory: 18_000_000, Threads: 6}},
 		},
 		Verdicts: []record.Verdict{
 			{Metric: "p99", Arm: "b", Baseline: "a", Verdict: "FASTER", Ratio: .5, Low: .4, High: .6},
@@ -52,12 +52,33 @@ func TestRowsOfARun(t *testing.T) {
 		"question          Which?",
 		`claim    pass     errors("b") > 0.1 It refuses some`,
 		"p99 a  0.02", "goodput a  300",
-		"p99 b a 0.01 FASTER 0.5 0.4 0.6", "goodput b a 300 SAME 1 0.99 1.01", "memory b  1048576", "threads b  6",
+		"p99 b a 0.01 FASTER 0.5 0.4 0.6", "goodput b a 300 SAME 1 0.99 1.01", "memory b  18000000", "threads b  6",
 		"good_mean b a  FASTER 0.5 0.4 0.6",
 		"cause    because      too few workers",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A record in a directory is read and judged, and its texts have plain spaces.
+func TestRecorded(t *testing.T) {
+	t.Parallel()
+	rows, err := recorded(filepath.Join(top, "cmd", "schedlab", "testdata", "record"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := experiments.Format(rows)
+	if again, err := experiments.Parse(text); err != nil || len(again) != len(rows) {
+		t.Errorf("%d rows are read back as %d (%v)", len(rows), len(again), err)
+	}
+	for _, want := range []string{"\tquestion\t", "\tload\t", "\tp50\tnethttp\t\t0.0", "\tp50\tpool,workers=4\tnethttp\t0.0", "\tdoubt\t"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "\u00a0") {
+		t.Errorf("a space that does not break in\n%s", text)
 	}
 }
 

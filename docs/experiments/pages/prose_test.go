@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// cellsBelow returns the cells of the table that follows a line of a page, a list for each row, without the head.
+func cellsBelow(t *testing.T, page, line string) (rows [][]string) {
+	t.Helper()
+	_, rest, ok := strings.Cut(page, line)
+	if !ok {
+		t.Fatalf("no line %q", line)
+	}
+	for text := range strings.Lines(rest) {
+		switch {
+		case strings.HasPrefix(text, "|"):
+			var cells []string
+			for cell := range strings.SplitSeq(strings.Trim(text, "|\n"), "|") {
+				cells = append(cells, strings.TrimSpace(cell))
+			}
+			rows = append(rows, cells)
+		case len(rows) > 0:
+			return rows[2:]
+		}
+	}
+	return nil
+}
+
+// leading reads the number that a cell begins with, such as 4,137 of "4,137/s".
+func leading(t *testing.T, cell string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(strings.ReplaceAll(regexp.MustCompile(`^[\d,.]+`).FindString(cell), ",", ""), 64)
+	if err != nil {
+		t.Fatalf("cell %q: %v", cell, err)
+	}
+	return v
+}
+
+// Sentences that count or compare the rows of a table below them say what the table does, also when a tool
+// has written the table anew.
+func TestSentencesAboutTables(t *testing.T) {
+	t.Parallel()
+	said := func(page, want string) {
+		t.Helper()
+		if !strings.Contains(strings.Join(strings.Fields(read(t, filepath.Join(top, page))), " "), want) {
+			t.Errorf("%s does not say %q, which its table does", page, want)
+		}
+	}
+	capacity := read(t, filepath.Join(top, "docs/guide/capacity.md"))
+	above, modes := 0, cellsBelow(t, capacity, "<!-- modes: ")
+	for _, row := range modes {
+		if leading(t, row[5]) > leading(t, row[6]) {
+			above++
+		}
+	}
+	said("docs/guide/capacity.md", fmt.Sprintf("*Saturation* is above X_max in %d of %d rows", above, len(modes)))
+	least, most := 1e9, 0.
+	for _, row := range cellsBelow(t, capacity, "<!-- mm1: ") {
+		over := leading(t, row[2])/leading(t, row[3]) - 1
+		least, most = min(least, over), max(most, over)
+	}
+	said("docs/guide/capacity.md", fmt.Sprintf("by %.1f to %.1f %%", 100*least, 100*most))
+
+	us := map[string][]string{}
+	for _, row := range cellsBelow(t, read(t, filepath.Join(top, "docs/evidence/benchmarks.md")), "## Every mode") {
+		us[row[0]] = row
+	}
+	said("docs/evidence/benchmarks.md", fmt.Sprintf("of `bare-raw`: %.2f (%s against %s µs)", leading(t, us["loop"][1])/leading(t, us["bare-raw"][1]), us["loop"][1], us["bare-raw"][1]))
+	said("docs/evidence/benchmarks.md", fmt.Sprintf("`goroutine` at most 1.05, **missed** (%.2f)", leading(t, us["goroutine"][3])))
+
+	for _, row := range cellsBelow(t, read(t, filepath.Join(top, "docs/guide/ready-arms.md")), "<!-- measured sleep -->") {
+		if ratio, ok := strings.CutPrefix(row[3], "SLOWER, "); ok {
+			said("docs/guide/ready-arms.md", "except for "+row[0]+" ("+strings.Replace(ratio, " (", " times net/http's, ", 1))
+		}
+	}
+}
+
+// The comparisons of a server with itself are told with their day and build.
+func TestHonestyIsDated(t *testing.T) {
+	t.Parallel()
+	record := read(t, filepath.Join(top, "docs/evidence/honesty.md"))
+	// The table of those that claimed a difference follows; a smaller test has a record of its own before.
+	_, record, _ = strings.Cut(record, "**5 of 200 comparisons say that a primary metric differs")
+	build := regexp.MustCompile(`schedlab ([0-9a-f]+);`).FindStringSubmatch(record)
+	day := regexp.MustCompile(`(?m)^\| \d+ \| (\d{4}-\d\d-\d\d) `).FindStringSubmatch(record)
+	if build == nil || day == nil {
+		t.Fatal("honesty.md has no record of 200 comparisons of which 5 say that a primary metric differs")
+	}
+	want := regexp.MustCompile(`(?i)of 200 comparisons of a server with itself[^.]*, 5 claimed a difference[^.]*` + day[1] + ", build " + build[1] + `\b`)
+	for _, file := range []string{"README.md", "docs/evidence/honesty.md"} {
+		text := strings.Join(strings.Fields(read(t, filepath.Join(top, file))), " ")
+		if !want.MatchString(text) {
+			t.Errorf("%s does not say that the 200 comparisons are of %s, build %s", file, day[1], build[1])
+		}
+	}
+}
