@@ -281,3 +281,47 @@ func TestSamplesAreNotImpossible(t *testing.T) {
 		}
 	}
 }
+
+// What is left of a sample is no more impossible than the whole: without its head, without its
+// end, or without any one of its lines, which may be what exempts the run from a law.
+func TestPartsAreNotImpossible(t *testing.T) {
+	t.Parallel()
+	// Without one line of a list, nobody can tell a lost line from an altered figure.
+	listed := regexp.MustCompile(`\[\d+\]|^spawning thread|\sinf$|^>=? |^Code |^(?:Connection time histogram|Aggregated Sleep Time|Error cases)`)
+	for _, file := range samples(t) {
+		text := string(contents(t, file))
+		if strings.Contains(file, "real/") || len(text) > 10_000 || !strings.HasSuffix(file, ".txt") {
+			continue
+		}
+		impossible := func(text string) (found []string) {
+			read, err := audit.Read(strings.NewReader(text))
+			if err != nil {
+				return nil
+			}
+			for _, f := range audit.Judge(read, audit.Given{}).Findings {
+				if f.Kind == record.Impossible {
+					found = append(found, f.Fact().String())
+				}
+			}
+			return found
+		}
+		if impossible(text) != nil {
+			continue
+		}
+		lines := strings.SplitAfter(text, "\n")
+		for i, l := range lines {
+			for name, part := range map[string]string{
+				"ends before":   strings.Join(lines[:i], ""),
+				"begins behind": strings.Join(lines[i+1:], ""),
+				"lacks":         strings.Join(slices.Delete(slices.Clone(lines), i, i+1), ""),
+			} {
+				if name == "lacks" && listed.MatchString(strings.TrimSpace(l)) {
+					continue
+				}
+				for _, said := range impossible(part) {
+					t.Errorf("%s that %s line %d, %q: %s", file, name, i+1, strings.TrimSpace(l), said)
+				}
+			}
+		}
+	}
+}

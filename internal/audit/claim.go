@@ -212,7 +212,11 @@ func (c *Claim) quantiles() (all []quantile) {
 	// The last bar ends at the longest time, which is max, so only bars with some but not all
 	// times below their end count.
 	below, total := 0., c.value("histogram")
-	for _, b := range c.bars {
+	bars := c.bars
+	if total != c.value("replies") && total != c.value("requests") { // a part of them is missing
+		bars = nil
+	}
+	for _, b := range bars {
 		if below += b.n.Value; below > 0 && below < total {
 			// A bar has no name, so it is named by its share in percent, with five decimals.
 			all = append(all, quantile{below / total, quantileName(math.Round(1e7*below/total) / 1e5), b.end})
@@ -243,7 +247,7 @@ func (c *Claim) parts() []*Claim {
 		last := all[len(all)-1]
 		if last.part != part {
 			last = newClaim(c.Tool, c.Loop, c.Line)
-			last.part = part
+			last.part, last.derived = part, map[string]Figure{"cut_short": c.derived["cut_short"]}
 			all = append(all, last)
 			if n, ok := c.Figures[part+".count"]; ok {
 				last.set("requests", n)

@@ -278,7 +278,8 @@ func times(c *Claim) (broken []finding) {
 	// one request, 0 where their number is unknown. Of few requests a tool may even take another
 	// quantile's, as hey does, so only the ends count.
 	one := 0.
-	if n := c.value("requests"); n > 0 {
+	n := cmp.Or(c.value("requests"), c.value("rate")*c.value("seconds"))
+	if n > 0 {
 		one = 1 / n
 		if n < fewest {
 			all = slices.DeleteFunc(all, func(q quantile) bool { return q.Q > 0 && q.Q < 1 })
@@ -300,7 +301,7 @@ func times(c *Claim) (broken []finding) {
 	// 2000), which is at most (b - a)/2 (Popoviciu 1935). An unknown minimum counts as 0.
 	stdev, most := c.get("stdev"), c.get("max")
 	limit := math.Sqrt(max(0, most.high()-mean.low()) * max(0, mean.high()-max(c.get("min").low(), 0)))
-	n := max(2, c.value("requests")) // tools divide by n - 1
+	n = max(2, c.value("requests")) // tools divide by n - 1
 	limit *= math.Sqrt(n / (n - 1))
 	if c.has("stdev", "mean", "max") && stdev.low() > limit*(1+slack) {
 		found("audit-spread", record.Values{"stdev": stdev.Value, "mean": mean.Value, "max": most.Value, "limit": limit}, record.Names{})
@@ -312,8 +313,8 @@ func times(c *Claim) (broken []finding) {
 // min <= p50 <= p99 <= max, and the mean is between the ends. Two quantiles that are at most one
 // request apart may be the same request, so their order is not checked.
 func disorder(c *Claim, all []quantile, one float64) (less, more quantile, wrong bool) {
-	above := func(low, high quantile) bool { return low.low()*(1-hdr) > high.high() }
-	longest, next := quantile{name: "min"}, 0
+	above := func(low, high quantile) bool { return low.low()-hdr*math.Abs(low.low()) > high.high() }
+	longest, next := quantile{Figure: Figure{Value: math.Inf(-1)}}, 0 // sizes may be below 0: fortio's -1 is none
 	for _, q := range all {
 		// longest is the largest of the quantiles that are surely below q. next only grows, so
 		// the whole takes one pass.

@@ -42,7 +42,7 @@ type row struct {
 	mark    string         // ">" for the first line of a run, "?" for a first line that may stand within a run, "~" for one that continues it, "" for others
 	tool    string         // only this variant of the tool prints it
 	about   string         // "@" and what the lines from here on are about, "" for what they were about before
-	list    bool           // the line is one of a list, of statuses or errors
+	list    bool           // the line is one of a list, of bars, statuses or errors, or its heading
 	fields  []field
 	each    *row // of each word in the rest of the line; nil for none
 }
@@ -199,7 +199,7 @@ func newRow(l string, cut bool) *row {
 			p.fields = append(p.fields, newField(op, name, unit, cut || found[i][4] != ""))
 		}
 	}
-	p.list = slices.ContainsFunc(p.fields, func(f field) bool { return f.name == "status" || f.op == "+" })
+	p.list = slices.ContainsFunc(p.fields, func(f field) bool { return f.name == "status" || f.op == "+" }) || strings.HasSuffix(l, "distribution:")
 	p.certain = len(p.word) >= 5 && len(p.fields) > 0
 	p.re = regexp.MustCompile(`(?s)^\s*(?:[✓✗] )?` + re + `\s*$`)
 	if p.mark != "" {

@@ -186,11 +186,33 @@ func (r *reader) block(c *Claim) {
 			read = append(read, i)
 		}
 		c.End, unknown, seen[p] = i+1, 0, true
-		c.cutShort = p.list && i >= len(r.lines)-2 && r.lines[len(r.lines)-1] == "" || p.list && i == len(r.lines)-1
+		c.cutShort = p.list && r.endsAfter(i)
 	}
 	// What follows the last known line was only looked at, and may begin another run.
 	if r.at = max(c.End, first+1); c.measured() {
 		r.keep(c, read...)
+		r.headOf(c)
+	}
+}
+
+// endsAfter reports whether the text ends behind a line, given by its index, with fewer blank lines
+// than tools print at the end of their output.
+func (r *reader) endsAfter(line int) bool {
+	rest := r.lines[line+1:]
+	return len(rest) <= 2 && strings.TrimSpace(strings.Join(rest, "")) == ""
+}
+
+// headOf marks the lines right before a run as read that the same tool prints: its log, a warning, or
+// the head above its JSON.
+func (r *reader) headOf(c *Claim) {
+	for i := c.Line - 2; i >= 0 && !r.read[i]; i-- {
+		if !slices.ContainsFunc(tools().layouts, func(of *layout) bool {
+			p, _ := of.find(r.lines[i])
+			return of.tool == c.of.tool && p != nil
+		}) {
+			return
+		}
+		r.read[i] = true
 	}
 }
 
@@ -255,6 +277,7 @@ func (r *reader) object() bool {
 	switch {
 	case c.measured():
 		r.keep(c)
+		r.headOf(c)
 	case c.Tool == "k6":
 		r.cannot(first, errors.New("k6: the summary has no metric http_req_duration"))
 	}
