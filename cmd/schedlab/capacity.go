@@ -95,6 +95,14 @@ func (f *capacityFlags) run(cmd *cobra.Command, args []string) error {
 	if f.dryRun {
 		return writePlan(cmd.OutOrStdout(), c)
 	}
+	waited, err := f.beforeStart(cmd.Context(), f.Options, show)
+	if err == nil && waited { // the calibration was disturbed
+		f.Iters = workload.Calibrate()
+		c, err = experiment.PlanCapacity(s, f.Options, slo)
+	}
+	if err != nil {
+		return err
+	}
 	r, err := f.carryOut(cmd, c, show)
 	// One arm with an interval is an answer, though others may have none. The interval of an arm that
 	// starves clients is none.

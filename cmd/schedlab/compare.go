@@ -34,12 +34,12 @@ import (
 // its reports and prints its answer.
 //
 // arms comes from --arms and replaces the scenario's arms; addArms comes from --arm and adds to
-// them. total is the limit of a pack, 0 for none, and why is --explain. progress is one of
+// them. total is the limit of a pack, 0 for none, waitIdle the longest wait for a quiet machine, and why is --explain. progress is one of
 // progressKinds. adhoc, if given, replaces the scenario. out is the directory of records.
 type compareFlags struct {
 	experiment.Options
 	arms, addArms, vary, expect  []string
-	total                        time.Duration
+	total, waitIdle              time.Duration
 	out, output, progress        string
 	dryRun, strict, why, verbose bool
 	allowRemote, close           bool
@@ -162,26 +162,11 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 // a scenario that needs a larger machine is no mistake: it is left out. Alone it is, and so is one that
 // cannot answer. Errors name the scenario where there are several.
 func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progress, code func(*record.Result) int) error {
-	machine, err := f.seeMachine(cmd.Context())
+	machine, all, err := f.planAll(cmd.Context(), asked)
 	if err != nil {
 		return err
 	}
-	// One calibration for all arms and scenarios, or they would differ by its error.
-	f.Iters = workload.Calibrate()
-	var all []experiment.Packed
 	alone := len(asked) == 1
-	for _, q := range asked {
-		p, err := experiment.PlanPacked(q.Scenario, f.Options)
-		if err == nil && alone {
-			if err = p.Lacks; err == nil {
-				err = p.Planned.CanAnswer()
-			}
-		}
-		if err != nil {
-			return about(q.name, len(asked), err)
-		}
-		all = append(all, p)
-	}
 	// Asking a name server may take time, so it comes after everything that may be refused at once.
 	for _, q := range asked {
 		if err := f.stayLocal(cmd.Context(), q.Arms); err != nil {
@@ -194,13 +179,23 @@ func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progr
 		budget, _ := c.Budget()
 		show.say(fmt.Sprintf("measuring takes %v at most, and explaining (--explain) about %v more: %v together", budget, testBudget, budget+testBudget))
 	}
-	show.machine(machine)
-	switch {
-	case f.dryRun:
+	if f.dryRun {
+		show.machine(machine)
 		return f.writePlans(cmd.OutOrStdout(), all)
-	case !alone:
+	}
+	// Mistakes were found before this may wait. After the wait the machine is another one.
+	waited, err := f.beforeStart(cmd.Context(), f.Options, show)
+	if waited && err == nil {
+		machine, all, err = f.planAll(cmd.Context(), asked)
+	}
+	if err != nil {
+		return err
+	}
+	show.machine(machine)
+	if !alone {
 		return f.pack(cmd, all, show)
 	}
+	c = all[0].Planned
 	// --total may be too short even for one.
 	if why := f.late(c, 0); why != nil {
 		return &exitError{exitPartial, fmt.Errorf("scenario %q is not run: %w", c.Planned().Scenario, why)}
@@ -210,6 +205,28 @@ func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progr
 		return err
 	}
 	return exit(code(r))
+}
+
+// planAll looks at the machine and plans all questions. machine is the line about what is not fit there.
+func (f *compareFlags) planAll(ctx context.Context, asked []question) (machine string, all []experiment.Packed, err error) {
+	if machine, err = f.seeMachine(ctx); err != nil {
+		return "", nil, err
+	}
+	// One calibration for all arms and scenarios, or they would differ by its error.
+	f.Iters = workload.Calibrate()
+	for _, q := range asked {
+		p, err := experiment.PlanPacked(q.Scenario, f.Options)
+		if err == nil && len(asked) == 1 {
+			if err = p.Lacks; err == nil {
+				err = p.Planned.CanAnswer()
+			}
+		}
+		if err != nil {
+			return "", nil, about(q.name, len(asked), err)
+		}
+		all = append(all, p)
+	}
+	return machine, all, nil
 }
 
 // carryOut runs one comparison or search, writes its reports and prints its result. The result is

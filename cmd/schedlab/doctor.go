@@ -318,6 +318,7 @@ func (f *compareFlags) seeMachine(ctx context.Context) (line string, err error) 
 	m.Others = watch(ctx, cpus, briefWatch)
 	m.Clock = clock()
 	report := doctor.Examine(m)
+	f.Machine = record.Fact{} // of an earlier look
 	if report.Verdict != doctor.Fit {
 		f.Machine = report.Summary(len(report.Findings))
 	}

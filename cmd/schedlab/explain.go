@@ -80,6 +80,7 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 	fl.BoolVar(&f.noInterventions, "no-interventions", false, "test no cause: read the record only")
 	fl.BoolVar(&f.profiles, "profiles", false, "capture profiles and an execution trace of both arms")
 	fl.DurationVar(&f.testBudget, "budget", testBudget, "longest the tests may take; without the flag, a little longer if many causes need it")
+	f.bindWaitIdle(fl)
 	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the tests (default random)")
@@ -103,6 +104,12 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 // explanation without them and returns the reason. The exit code is 4 if the arms differ and no
 // cause is known for sure.
 func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
+	if err := checkValues(cmd.Flags(), "wait-idle"); err != nil {
+		return err
+	}
+	if err := f.checkWaitIdle(); err != nil {
+		return err
+	}
 	show := f.prepare(cmd)
 	f.fixed = cmd.Flags().Changed("budget")
 	// Without a RUN the newest one; further arguments are arms.
@@ -187,6 +194,9 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	if err != nil || !ok {
 		return x, err
 	}
+	if err := f.quiet(cmd, t, show); err != nil {
+		return x, err
+	}
 	o, err := f.again(cmd, dir, recorded, t)
 	if err != nil {
 		return x, err
@@ -220,6 +230,16 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 		return x, err
 	}
 	return c.Confirm(x, tested), nil
+}
+
+// quiet does what the other commands do before their first window, on the CPUs of the tests. With `compare --explain` the
+// run has just ended, and done it.
+func (f *explainFlags) quiet(cmd *cobra.Command, t explain.Test, show *progress) error {
+	if f.why {
+		return nil
+	}
+	_, err := f.beforeStart(cmd.Context(), experiment.Options{ServerCPUs: t.ServerCPUs, LoadCPUs: t.LoadCPUs, Pin: t.Pin, Engine: t.Engine}, show)
+	return err
 }
 
 // cannotTest returns the error about tests that cannot be planned. Tests have no flag but --budget,

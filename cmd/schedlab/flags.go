@@ -118,6 +118,7 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	oneOf(fl, &f.progress, "progress", "auto", "progress"+progressHelp, progressKinds...)
 	fl.DurationVar(&f.Warmup, "warmup", 0, "time before the measured time that is not measured (of a search: default 500ms)")
+	f.bindWaitIdle(fl)
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 	// By this a collector's command runs on the cluster (cluster.go).
 	fl.Func("cluster", "file of the cluster's settings, in a Pod", func(file string) error {
@@ -263,7 +264,8 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet, scenarios []string) error {
 		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
 	}
 	return cmp.Or(
-		checkValues(fl, "blocks", "window", "warmup", "budget", "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed"),
+		checkValues(fl, "blocks", "window", "warmup", "budget", "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed", "wait-idle"),
+		f.checkWaitIdle(),
 		f.checkVary(fl),
 		f.adhoc.check(fl, scenarios),
 	)

@@ -122,6 +122,9 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	if why := f.outOfReach(r); why != "" {
 		show.say(why)
 	}
+	if _, err := f.beforeStart(cmd.Context(), f.Options, show); err != nil {
+		return err
+	}
 	// One calibration for all cells of a session.
 	iters := workload.Calibrate()
 	// A new map; one that goes on has its directory.

@@ -42,14 +42,16 @@ type progress struct {
 	live   bool // w is a terminal to draw on
 	colour bool
 	off    bool
-	lines  *json.Encoder // of record.Progress, for a program; else nil
-	last   time.Time
-	unread bool            // the program has closed its end of the lines
-	told   map[string]bool // what note has said, by key
-	look   string          // the last answer that soFar printed, without its figures
-	screen screen
-	drawn  int // lines of the drawing that stands above the cursor
-	width  int // columns of the terminal when it was drawn
+	// terminal reports whether somebody reads w while the run goes on, who could end it.
+	terminal bool
+	lines    *json.Encoder // of record.Progress, for a program; else nil
+	last     time.Time
+	unread   bool            // the program has closed its end of the lines
+	told     map[string]bool // what note has said, by key
+	look     string          // the last answer that soFar printed, without its figures
+	screen   screen
+	drawn    int // lines of the drawing that stands above the cursor
+	width    int // columns of the terminal when it was drawn
 }
 
 // progressKinds are the values of --progress, and progressHelp explains them. plain prints lines even
@@ -70,6 +72,7 @@ func newProgress(w io.Writer, kind string) *progress {
 		return p
 	}
 	is, columns, rows := terminalSize(w)
+	p.terminal = is
 	p.live = is && (kind == "live" || kind == "auto" && columns >= 60 && rows >= 15 && os.Getenv("TERM") != "dumb")
 	return p
 }

@@ -421,7 +421,7 @@ func TestTestedPlainerMode(t *testing.T) {
 			return record.Fact{Code: chooseKeeps, Arm: arm, Names: record.Names{"answer": "pass", "slo": "p99<=10ms", "broken": broken}, Values: record.Values{"kept": blocks, "blocks": 27}}
 		}
 		test := record.ChoiceTest{Keeps: []record.Fact{kept("a", "", 23), kept("b", "p99 13.6 ms", 20)}, Verdicts: []record.Verdict{{Metric: "p90", Arm: "a", Baseline: "b", Verdict: verdict}}}
-		got := Tested(asked, &test, []record.Fact{{Code: "much-disturbed"}})
+		got := Tested(asked, &test, []record.Fact{{Code: record.MachineBusy}})
 		if !strings.HasSuffix(got.Answer.String(), want) || got.Verified != &test || asked.Answer.Names["worse"] != "" || len(got.Doubts) != 1 {
 			t.Errorf("%s: %s, want ... %s", verdict, got.Answer, want)
 		}

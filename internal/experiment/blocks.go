@@ -58,6 +58,7 @@ func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 			return nil, err
 		}
 		mean = time.Since(begun) / time.Duration(block+1)
+		r.judge.Watched(r.others.SoFar())
 		// The judge waits for no verdict that needs more blocks than there is room for.
 		soFar, ends := r.judge.Look(r.room(block+1, max(last, mean)))
 		switch {

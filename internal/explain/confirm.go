@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -36,10 +37,10 @@ const (
 
 // The reasons why the test does not confirm a cause.
 var (
-	whyKnobUnsure   = record.Sentence("why-knob-unsure", `in these blocks the change may be chance ({{lasts .Values.low}} to {{lasts .Values.high}}); explain again, with a longer --budget`)
+	whyKnobUnsure   = record.Sentence("why-knob-unsure", `in these blocks the change may be chance ({{lasts .Values.low}} to {{lasts .Values.high}}){{if not .Values.busy}}; explain again, with a longer --budget{{end}}`)
 	whyKnobLittle   = record.Sentence("why-knob-little", `that took away {{lasts .Values.fell}} of {{lasts .Values.longer}}, less than half`)
 	whyControlMoves = record.Sentence("why-control-moves", `the control changed it too ({{lasts .Values.low}} to {{lasts .Values.high}})`)
-	whyNotApart     = record.Sentence("why-not-apart", `in these blocks the difference between both may be chance ({{lasts .Values.low}} to {{lasts .Values.high}}); explain again, with a longer --budget`)
+	whyNotApart     = record.Sentence("why-not-apart", `in these blocks the difference between both may be chance ({{lasts .Values.low}} to {{lasts .Values.high}}){{if not .Values.busy}}; explain again, with a longer --budget{{end}}`)
 )
 
 // A Test is the comparison that would confirm an explanation's causes. Its arms are the two
@@ -182,8 +183,20 @@ func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 			cause.State = record.Confirmed
 		}
 	}
+	// The tests may have been disturbed more than the run, or less.
+	disturbed := test.Result.Busy()
+	if disturbed.Values["share"] < x.Busy.Values["share"] {
+		disturbed = x.Busy
+	}
+	for i := range done.Causes {
+		if why := &done.Causes[i].Why; !disturbed.None() && !why.None() {
+			why.Values = maps.Clone(why.Values)
+			why.Values["busy"] = 1
+		}
+	}
 	slices.SortStableFunc(done.Causes, func(a, b record.Suspect) int { return order(a.State) - order(b.State) })
 	conclude(&done)
+	done.Busy = busy(&done, disturbed)
 	return &done
 }
 

@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
 )
 
 // A Case is a run, read and ready to be explained. Make one with [Read]. It does not change
@@ -146,6 +147,7 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 	all, why := c.whatDiffers(x)
 	if len(all) == 0 {
 		x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: "list", Because: why}
+		x.Busy = busy(x, c.Result.Busy())
 		return x, nil
 	}
 	x.Slower = all[0].slower(from, to)
@@ -164,7 +166,20 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 		tailOnly = tailOnly || !about.lost
 	}
 	conclude(x)
+	x.Busy = busy(x, c.Result.Busy())
 	return x, nil
+}
+
+// busy returns the doubt about others that took CPU time for an explanation: it is open if no cause is known, or if
+// nobody knows whether the arms differ.
+func busy(x *record.Explanation, doubt record.Fact) record.Fact {
+	if doubt.None() {
+		return doubt
+	}
+	open := x.Outcome == record.Correlated || x.Outcome == record.NoCause && x.Slower != "" || x.Reason.RestsOn(notSure)
+	doubt.Values = maps.Clone(doubt.Values)
+	doubt.Values["open"] = float64(stats.Count(open))
+	return doubt
 }
 
 // hasIdeal reports whether an arm has an ideal twin that loses as many requests as the arm did. One

@@ -46,12 +46,14 @@ type Watchdog struct {
 	parts []int // pids of this process and of servers that ran before the run; their descendants are part of the run
 	cpus  Sides
 	tell  func(record.Trouble)    // may be nil
-	told  map[record.Trouble]bool // by cause, CPU and PID alone
+	told  map[record.Trouble]bool // by cause, CPU and program alone
 
 	first, last look
 	ours        float64 // CPU time of this process, its children and the other parts
+	own         float64 // of that, this process alone
 	taken       map[taker]float64
 	names       map[int]string // of the other programs, by pid; the last one counts if a program changes its name
+	ended       endedPrograms
 }
 
 // A taker used CPU time: a program outside the run on one of the CPUs in use, the kernel's softirq thread
@@ -73,7 +75,7 @@ func NewWatchdog(cpus Sides, tell func(record.Trouble)) *Watchdog {
 func newWatchdog(self int, cpus Sides, tell func(record.Trouble)) *Watchdog {
 	return &Watchdog{
 		parts: []int{self}, cpus: cpus, tell: tell, told: map[record.Trouble]bool{},
-		taken: map[taker]float64{}, names: map[int]string{},
+		taken: map[taker]float64{}, names: map[int]string{}, ended: newEndedPrograms(),
 	}
 }
 
@@ -88,6 +90,8 @@ func (w *Watchdog) add(now look) {
 		return
 	}
 	w.ours += max(0, w.oursUntil(now)-w.oursUntil(w.last))
+	w.own += max(0, since(now.programs[w.parts[0]], w.last.programs, w.parts[0]))
+	w.ended.add(w.last, now, w.parts)
 	inUse := w.used(now)
 	for pid, p := range now.programs {
 		used := since(p, w.last.programs, pid)
@@ -103,7 +107,7 @@ func (w *Watchdog) add(now look) {
 		w.taken[by] += used
 		w.names[pid] = p.name
 	}
-	for tid, t := range now.threads {
+	for tid, t := range now.threads { // the load's own, by the CPU where each ran last
 		w.taken[taker{cause: record.Own, cpu: t.cpu}] += max(0, since(t, w.last.threads, tid))
 	}
 	w.last = now
@@ -147,12 +151,19 @@ func (l look) descends(pid int, from []int) bool {
 
 // used returns the CPUs of server and load, ascending; all CPUs if they are not bound.
 func (w *Watchdog) used(l look) (set record.CPUs) {
-	set = slices.Concat(w.cpus.Server, w.cpus.Load)
-	if len(set) == 0 || !w.cpus.Pin {
-		set = slices.Collect(maps.Keys(l.cpus))
-	}
+	server, load := w.sets(l)
+	set = slices.Concat(server, load)
 	slices.Sort(set)
 	return slices.Compact(set)
+}
+
+// sets returns the CPUs of the server and of the load; all CPUs for either if they are not bound.
+func (w *Watchdog) sets(l look) (server, load record.CPUs) {
+	if len(w.cpus.Server)+len(w.cpus.Load) == 0 || !w.cpus.Pin {
+		all := record.CPUs(slices.Sorted(maps.Keys(l.cpus)))
+		return all, all
+	}
+	return w.cpus.Server, w.cpus.Load
 }
 
 // side returns which side uses a CPU: the server, the load, or both.
@@ -178,15 +189,17 @@ func (w *Watchdog) others() *record.Others {
 		return nil
 	}
 	o := &record.Others{Seconds: span, Troubles: []record.Trouble{}}
-	add := func(t record.Trouble) {
+	server, load := w.sets(w.last)
+	used := w.used(w.last)
+	// tell adds a cause by the seconds that it took on each CPU.
+	tell := func(t record.Trouble, on map[int]float64) {
+		t.Server, t.Load = share(on, server, span), share(on, load, span)
 		if t.Share >= leastShare {
 			o.Troubles = append(o.Troubles, t)
 		}
 	}
-	used := w.used(w.last)
 	strange := w.strangePackets()
-	// unnamed is the busy time of the CPUs in use, less the run's own and the named programs' time.
-	unnamed := -w.ours
+	busy := map[int]float64{} // of the CPUs in use, without interrupts
 	for cpu, now := range w.last.cpus {
 		// Steal is over all CPUs of the machine; the causes below are of the CPUs in use.
 		then := w.first.cpus[cpu]
@@ -195,9 +208,9 @@ func (w *Watchdog) others() *record.Others {
 			continue
 		}
 		softirqd := w.taken[taker{cause: record.SoftIRQ, cpu: cpu}]
-		unnamed += now.busy - then.busy - softirqd
+		busy[cpu] = now.busy - then.busy - softirqd
 		lost := func(cause record.Cause, seconds float64) {
-			add(record.Trouble{Cause: cause, CPU: cpu, Side: w.side(cpu), Share: seconds / span})
+			tell(record.Trouble{Cause: cause, CPU: cpu, Side: w.side(cpu), Share: seconds / span}, map[int]float64{cpu: seconds})
 		}
 		lost(record.Stolen, now.steal-then.steal)
 		lost(record.Interrupt, now.irq-then.irq)
@@ -208,42 +221,44 @@ func (w *Watchdog) others() *record.Others {
 			lost(record.Own, w.taken[taker{cause: record.Own, cpu: cpu}])
 		}
 	}
-	for _, t := range w.named(span) {
-		unnamed -= t.Share * span
-		add(t)
+	named, unnamed := w.accounted(busy)
+	for _, p := range named {
+		// A program counts as a whole, for the CPU where it was seen most; ties go to the lower CPU.
+		cpu, most, all := 0, -1., 0.
+		for _, at := range slices.Sorted(maps.Keys(p.on)) {
+			if all += p.on[at]; p.on[at] > most {
+				cpu, most = at, p.on[at]
+			}
+		}
+		t := record.Trouble{Cause: record.Program, CPU: cpu, Side: w.side(cpu), Share: all / span, Program: p.name}
+		t.PID, t.Parent, t.Processes = w.processesOf(p)
+		tell(t, p.on)
 	}
-	add(record.Trouble{Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: unnamed / span / float64(max(len(used), 1))})
+	rest := record.Trouble{Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: sum(unnamed) / span / float64(max(len(used), 1))}
+	tell(rest, unnamed)
 	slices.SortFunc(o.Troubles, largestFirst)
 	return o
 }
 
-// mostNamed is the largest number of programs that are named. The rest counts in one sum.
-const mostNamed = 8
+// sum returns the sum of the seconds on all CPUs.
+func sum(on map[int]float64) (seconds float64) {
+	for _, cpu := range slices.Sorted(maps.Keys(on)) { // in order, because a sum of floats depends on it
+		seconds += on[cpu]
+	}
+	return seconds
+}
 
-// named returns the programs that took most CPU time over a span of seconds, the largest first.
-func (w *Watchdog) named(span float64) (all []record.Trouble) {
-	// A program counts as a whole, for the CPU where it was seen most; ties go to the lower CPU.
-	sum, most := map[int]float64{}, map[int]taker{}
-	for by, seconds := range w.taken {
-		if by.cause == record.Program {
-			sum[by.pid] += seconds
-			if before := w.taken[most[by.pid]]; seconds > before || seconds == before && by.cpu < most[by.pid].cpu {
-				most[by.pid] = by
-			}
-		}
+// share returns the ratio of the time of a set of CPUs, over a span of seconds, that was taken on them.
+func share(on map[int]float64, set record.CPUs, span float64) (ratio float64) {
+	for _, cpu := range set {
+		ratio += on[cpu] / span / float64(len(set))
 	}
-	for pid, seconds := range sum {
-		if cpu := most[pid].cpu; seconds/span >= leastShare {
-			all = append(all, record.Trouble{Cause: record.Program, CPU: cpu, Side: w.side(cpu), Share: seconds / span, Program: w.names[pid], PID: pid})
-		}
-	}
-	slices.SortFunc(all, largestFirst)
-	return all[:min(len(all), mostNamed)]
+	return max(0, ratio)
 }
 
 // largestFirst orders causes by descending share. Ties are ordered too, so that reports are stable.
 func largestFirst(a, b record.Trouble) int {
-	return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.CPU, b.CPU), cmp.Compare(a.PID, b.PID))
+	return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.CPU, b.CPU), cmp.Compare(a.Program, b.Program))
 }
 
 // strangePackets returns the ratio of the packets that did not come by loopback, 0 when unknown. The
@@ -275,7 +290,7 @@ func (w *Watchdog) report() {
 	}
 	for _, t := range o.Troubles {
 		// One program or one CPU's interrupts are told once, however large they grow later.
-		key := record.Trouble{Cause: t.Cause, CPU: t.CPU, PID: t.PID}
+		key := record.Trouble{Cause: t.Cause, CPU: t.CPU, Program: t.Program}
 		least := .03 // of a CPU
 		switch t.Cause {
 		case record.Program:
@@ -298,6 +313,14 @@ func (w *Watchdog) Guest(pid int) {
 	w.parts = append(w.parts, pid)
 	// It may have been counted as a stranger.
 	maps.DeleteFunc(w.taken, func(by taker, _ float64) bool { return by.pid == pid })
+}
+
+// SoFar returns the sum of all looks until now, without another look; nil where the machine does not tell.
+func (w *Watchdog) SoFar() *record.Others {
+	if w == nil {
+		return nil
+	}
+	return w.others()
 }
 
 // End takes the last look and returns the sum over the whole run; nil where the machine does not tell.

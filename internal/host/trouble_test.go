@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -50,14 +51,16 @@ func TestTroubleSaysWhoTookWhat(t *testing.T) {
 	last.packets, last.loopback = 1000, 750
 	m.add(last)
 	want := &record.Others{Seconds: 10, Steal: .07, Troubles: []record.Trouble{
-		{Cause: record.Program, CPU: 0, Side: record.ServerSideCPU, Share: .15, Program: "ffmpeg", PID: noisyPID},
-		{Cause: record.Stolen, CPU: 0, Side: record.ServerSideCPU, Share: .12},
-		{Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: .095}, // 14.1 s busy less 10.5 s ours, 1.5 s ffmpeg's, 0.2 s ksoftirqd's
-		{Cause: record.Own, CPU: 0, Side: record.ServerSideCPU, Share: .04},
-		{Cause: record.Stolen, CPU: 1, Side: record.LoadSideCPU, Share: .02},
-		{Cause: record.SoftIRQ, CPU: 1, Side: record.LoadSideCPU, Share: .015}, // a quarter of the packets was not ours
-		{Cause: record.Interrupt, CPU: 0, Side: record.ServerSideCPU, Share: .01},
-		{Cause: record.SoftIRQ, CPU: 0, Side: record.ServerSideCPU, Share: .01},
+		{Cause: record.Program, CPU: 0, Side: record.ServerSideCPU, Share: .15, Server: .1, Load: .05, Program: "ffmpeg", PID: noisyPID},
+		{Cause: record.Stolen, CPU: 0, Side: record.ServerSideCPU, Share: .12, Server: .12},
+		// 14.1 s busy less 10.5 s ours, 1.5 s ffmpeg's, 0.2 s ksoftirqd's. On the server's CPU 5.7 s less 3.5 s of the
+		// server and prod, 0.4 s of our threads and 1 s of ffmpeg.
+		{Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: .095, Server: .08, Load: .11},
+		{Cause: record.Own, CPU: 0, Side: record.ServerSideCPU, Share: .04, Server: .04},
+		{Cause: record.Stolen, CPU: 1, Side: record.LoadSideCPU, Share: .02, Load: .02},
+		{Cause: record.SoftIRQ, CPU: 1, Side: record.LoadSideCPU, Share: .015, Load: .015}, // a quarter of the packets was not ours
+		{Cause: record.Interrupt, CPU: 0, Side: record.ServerSideCPU, Share: .01, Server: .01},
+		{Cause: record.SoftIRQ, CPU: 0, Side: record.ServerSideCPU, Share: .01, Server: .01},
 	}}
 	if diff := cmp.Diff(want, m.others(), nearly); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -83,7 +86,7 @@ func TestTroubleUnpinned(t *testing.T) {
 	m := newWatchdog(selfPID, Sides{Shared: true}, nil)
 	m.add(lookedAt(0, map[int]cpuTime{0: {}, 5: {}}, nil, map[int]program{selfPID: {}}))
 	m.add(lookedAt(1, map[int]cpuTime{0: {}, 5: {steal: .5}}, nil, map[int]program{selfPID: {used: 1}}))
-	want := []record.Trouble{{Cause: record.Stolen, CPU: 5, Side: record.BothSides, Share: .5}}
+	want := []record.Trouble{{Cause: record.Stolen, CPU: 5, Side: record.BothSides, Share: .5, Server: .25, Load: .25}}
 	if diff := cmp.Diff(want, m.others().Troubles); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -110,7 +113,7 @@ func TestTroubleIsToldOnce(t *testing.T) {
 	for range 5 {
 		look()
 	}
-	want := []record.Trouble{{Cause: record.Stolen, CPU: 0, Side: record.ServerSideCPU, Share: .12}}
+	want := []record.Trouble{{Cause: record.Stolen, CPU: 0, Side: record.ServerSideCPU, Share: .12, Server: .12}}
 	if diff := cmp.Diff(want, told, nearly); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -147,7 +150,7 @@ func TestTroubleSumsSmallPrograms(t *testing.T) {
 	m.add(lookedAt(0, cpus(0), nil, nil))
 	many := map[int]program{}
 	for pid := range 20 {
-		many[1000+pid] = program{name: "cc1", used: .2}
+		many[1000+pid] = program{name: fmt.Sprintf("job%02d", pid), used: .2}
 	}
 	m.add(lookedAt(10, cpus(4), many, nil))
 	got := m.others().Troubles

@@ -67,6 +67,10 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	}
 	c.Lines = comparedCapacities(c.Arms)
 	r.Capacity = c
+	if busy := Busy(run.Others, run.Env); !busy.None() {
+		busy.Values["open"] = float64(stats.Count(questionOpen(r)))
+		j.doubts = append(j.doubts, busy)
+	}
 	r.Doubts = record.ByWeight(slices.Concat(
 		j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms),
 	))
@@ -290,6 +294,10 @@ func (a *searched) cut() []record.Fact {
 func (a *searched) why() []record.Fact {
 	plan, most := a.run.Plan, float64(a.options.Windows)
 	why := append(a.cut(), a.refusals(searchRefusals, "")...)
+	// Neither a larger budget nor longer windows help against others.
+	if busy := Busy(a.run.Others, a.run.Env); !busy.None() {
+		return append(why, record.Fact{Code: searchBusy, Because: []record.Fact{busy}})
+	}
 	// All windows were used before it was settled, but none of them contradicts it.
 	if agree := a.LowKept == a.LowOf && a.HighBroken == a.HighOf; agree && a.Used > 0 && len(a.Windows) >= a.options.Windows {
 		// The budget pays for windows, so it grows in proportion.

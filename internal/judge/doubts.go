@@ -13,12 +13,13 @@ import (
 	"schedlab/internal/window"
 )
 
-// doubts returns everything that speaks against a result, the heaviest first; if noise left verdicts open, what explains
-// it comes first. of holds the doubts about the record and the servers. A doubt never changes a verdict: a reason that is
+// doubts returns everything that speaks against a result, the heaviest first. That others took much of the CPUs comes
+// before all; if noise left verdicts open, what else explains it follows. of holds the doubts about the record and the servers. A doubt never changes a verdict: a reason that is
 // strong enough refuses it instead (refuse.go, verdicts.go).
 func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
+	busy := b.busy(r)
 	all := record.ByWeight(slices.Concat(
-		b.standing(r), othersDoubts(b.run.Others), b.run.Plan.Doubts, of, b.silent(), b.lost(r.Arms), b.unsent(), b.limited(), HostDoubts(r.Env),
+		b.standing(r), b.stoodStill(), othersDoubts(b.run.Others), withoutAdvice(b.run.Plan.Doubts, busy), of, b.silent(), b.lost(r.Arms), b.unsent(), b.limited(), HostDoubts(r.Env),
 	))
 	if undecided(r) {
 		slices.SortStableFunc(all, func(a, b record.Fact) int { return stats.Count(b.Disturbs()) - stats.Count(a.Disturbs()) })
@@ -26,15 +27,17 @@ func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	if f := b.copyHides(r); !f.None() {
 		all = slices.Insert(all, 0, f)
 	}
+	if !busy.None() {
+		all = slices.Insert(all, 0, busy)
+	}
 	return all
 }
 
 // undecided reports whether noise may be the reason that a run has no answer: a primary verdict is open, or a
 // disturbance refused one, or no block counts. A run that was cut short has another reason.
 func undecided(r *record.Result) bool {
-	noise := []record.Code{causeNoBlocks, causeAA, causeDrift, causeImbalance, causeSensitivity}
 	return r.Status == record.Complete && slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
-		return v.Primary && (v.Verdict == stats.Inconclusive || slices.ContainsFunc(noise, v.Reason.RestsOn))
+		return v.Primary && (v.Verdict == stats.Inconclusive || ofNoise(v.Reason))
 	})
 }
 
@@ -46,15 +49,6 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 		f := notComplete(b.run)
 		f.Values = record.Values{"valid": float64(r.Valid)}
 		add(f)
-	}
-	share := 0.0 // of the servers' CPUs, the most that other programs used while an arm ran
-	for _, a := range r.Arms {
-		if a.Disturbed != nil {
-			share = max(share, a.Disturbed.Foreign)
-		}
-	}
-	if share >= muchForeign {
-		add(record.Fact{Code: muchDisturbed, Values: record.Values{"share": share}})
 	}
 	if n := r.Ran - r.Valid; n > 0 {
 		add(record.Fact{Code: blocksLeftOut, Values: record.Values{"blocks": float64(n), "ran": float64(r.Ran)}, Names: record.Names{"rules": strings.Join(r.LeftOutFor(), ", ")}})
@@ -78,10 +72,6 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 	}
 	return append(all, oneCPU(r)...)
 }
-
-// muchForeign is the share of the servers' CPUs that other programs may use before the run is
-// better done again.
-const muchForeign = .25
 
 // plantFlags matches the flags of serve that plant a fault, with their values.
 var plantFlags = regexp.MustCompile(`--plant(-cpu)?[= ]\S+`)
@@ -233,8 +223,8 @@ var timeOf = map[record.Cause]record.Code{
 // took returns the fact that a cause took a share of one CPU's time.
 func took(t record.Trouble) record.Fact {
 	return record.Fact{
-		Code: timeOf[t.Cause], Values: record.Values{"share": t.Share, "cpu": float64(t.CPU), "pid": float64(t.PID)},
-		Names: record.Names{"side": string(t.Side), "program": t.Program},
+		Code: timeOf[t.Cause], Values: record.Values{"share": t.Share, "cpu": float64(t.CPU), "pid": float64(t.PID), "processes": float64(t.Processes)},
+		Names: record.Names{"side": string(t.Side), "program": t.Program, "parent": t.Parent},
 	}
 }
 
@@ -248,9 +238,9 @@ func TroubleSoFar(t record.Trouble) record.Fact {
 const doubtShare, doubtPassing = .01, .10
 
 // othersDoubts returns one doubt about everything else that used the CPUs over the whole run, with the causes as its
-// Because; nil if nothing used enough to matter.
+// Because; nil if nothing used enough to matter, or so much that the machine was busy, which is another doubt (see Busy).
 func othersDoubts(o *record.Others) []record.Fact {
-	if o == nil {
+	if o == nil || !o.Quiet() {
 		return nil
 	}
 	var all []record.Fact

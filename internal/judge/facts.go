@@ -18,7 +18,7 @@ var (
 	trialsCut       = record.Sentence("trials-cut", `{{plural .Values.trials "trial"}} cut short and left out`)
 	runNotComplete  = record.Sentence("run-not-complete", `the run {{if eq .Names.status "running"}}was cut off or still goes on{{else}}is {{.Names.status}}{{end}}`+
 		`{{with .Values}} and is judged by the {{plural .valid "block"}} that it has{{end}}{{with .Names.error}}: {{.}}{{end}}`)
-	muchDisturbed  = record.Sentence("much-disturbed", `other programs used {{percent .Values.share}} of the servers' CPUs: noise widens the intervals, so end them and run it again`)
+	loadStoodStill = record.Sentence("load-stood-still", `the load stood still for {{lasts .Values.seconds}} in block {{count .Values.block}}{{with .Values.more}} and in {{plural . "more window"}}{{end}}: what it measured there has no weight`)
 	blocksLeftOut  = record.Sentence("blocks-left-out", `{{plural .Values.blocks "block"}} of {{count .Values.ran}} left out, for all arms: {{.Names.rules}}`)
 	lowXMax        = record.Sentence("low-x-max", `it kept {{per .Values.low}}, more than its X_max of {{per .Values.xmax}}, the throughput of closed-loop clients before the search: the machine was slower then, or they were too few`)
 	windowsRefused = record.Sentence("windows-refused", `{{count .Values.refused}} of {{plural .Values.windows "window"}} are refused and count for nothing, the last for {{template "because" .}}`)
@@ -37,7 +37,7 @@ var (
 	stolenTime     = record.Sentence("stolen-time", `{{part .Values.share}} of {{template "cpu" .}} was stolen by the hypervisor`)
 	interruptTime  = record.Sentence("interrupt-time", `{{part .Values.share}} of {{template "cpu" .}} went to interrupts of devices`)
 	softIRQTime    = record.Sentence("softirq-time", `{{part .Values.share}} of {{template "cpu" .}} went to soft interrupts for other traffic than the load's`)
-	programTime    = record.Sentence("program-time", `{{.Names.program}} (pid {{count .Values.pid}}) used {{part .Values.share}} of a CPU, mostly {{template "cpu" .}}`)
+	programTime    = record.Sentence("program-time", `{{.Names.program}} ({{template "processes" .}}) used {{part .Values.share}} of a CPU, mostly {{template "cpu" .}}`)
 	ownTime        = record.Sentence("own-time", `this program's own threads used {{part .Values.share}} of {{template "cpu" .}}`)
 	passingTime    = record.Sentence("passing-time", `other programs (small ones, or gone before they were seen) used {{part .Values.share}} of the CPUs in use`)
 	stillGoingOn   = record.Sentence("still-going-on", `{{template "because" .}} so far; intervals get wider, the run goes on`)
@@ -133,6 +133,7 @@ var (
 	tooFewForTerm    = record.Sentence("too-few-for-term", `too few requests to judge {{.Metric}}`)
 	searchGenerator  = record.Sentence("search-generator", `; the generator is the limit: from {{per .Values.rate}} on it cannot keep its schedule, its CPUs up to {{percent .Values.busy}} busy, and so cannot overload this arm; give it more of them with --load-cpus, or ask for what costs the server more`)
 	searchOthers     = record.Sentence("search-others", ` (stop other programs, or choose CPUs with --server-cpus and --load-cpus)`)
+	searchBusy       = record.Sentence("search-busy", `; {{range .Because}}{{template "busy who" .}} took {{percent .Values.share}} of {{template "busy cpus" .}}{{end}}`)
 	searchStopped    = record.Sentence("search-stopped", `; {{if eq .Names.status "running"}}cut off{{else}}interrupted{{end}} after {{plural .Values.windows "window"}}`)
 	recoveryOpen     = record.Sentence("recovery-open", `; recovery undecided: after the overload {{count .Values.kept}} of {{plural .Values.of "window"}} at {{per .Values.rate}} kept it{{template "because" .}}`)
 	recoveryNoise    = record.Sentence("recovery-noise", `, and noise alone may break it so near its limit`)
@@ -170,5 +171,6 @@ var (
 var (
 	_ = record.Sentence("longer-windows", `--warmup {{count .Values.warmup}}s --window {{count .Values.window}}s`)
 	_ = record.Sentence("starved", `{{if .Values.turns}}has given no answer yet to{{else}}starved{{end}} {{if .Values.asked}}{{count .Values.starved}} of {{plural .Values.asked "connection"}}{{else}}{{plural .Values.starved "connection"}}{{end}}`)
+	_ = record.Sentence("processes", `{{if .Values.processes}}{{count .Values.processes}} processes{{if not .Names.parent}}, mostly {{end}}{{end}}{{with .Names.parent}}{{if $.Values.processes}} of {{else}}started by {{end}}{{.}}, {{end}}pid {{count .Values.pid}}`)
 	_ = record.Sentence("cpu", `CPU {{count .Values.cpu}} ({{if eq .Names.side "both"}}server and load{{else}}{{.Names.side}}{{end}})`)
 )

@@ -22,6 +22,10 @@ type Aim struct {
 	Outcome      *string   // ask for the [Outcome] of this metric, if not nil
 }
 
+// Watched tells the judge who used the CPUs so far, apart from the run. [Judge.Look] then says whether that is in the way of an
+// answer.
+func (j *Judge) Watched(o *record.Others) { j.run.Others = o }
+
 // Look judges the trials taken so far, if the plan looks at this number of valid blocks; otherwise
 // soFar is nil. ends reports that the aim is answered: more blocks would change nothing. room is the
 // largest number of blocks for which the run has time, 0 if unknown: it does not wait for verdicts that

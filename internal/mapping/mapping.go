@@ -174,7 +174,9 @@ func (r *Run) describe(c *experiment.Comparison) {
 		r.Map.Rate = "each cell's rate"
 	}
 	r.Map.Plan.Warmup, r.Map.Plan.Blocks = p.Warmup, p.Blocks
-	r.Map.Doubts = judge.Planted(p)
+	// A map that goes on keeps what disturbed it before.
+	busy := slices.DeleteFunc(slices.Clone(r.Map.Doubts), func(d record.Fact) bool { return d.Code != record.MachineBusy })
+	r.Map.Doubts = append(busy, judge.Planted(p)...)
 	for _, d := range p.Doubts {
 		if d.Arm == "" {
 			r.Map.Doubts = append(r.Map.Doubts, d)
@@ -316,6 +318,7 @@ func (r *Run) measure(ctx context.Context, cell *record.Cell, blocks int, left t
 	cell.Seconds += took.Seconds()
 	if run.Result != nil {
 		cell.Verdicts = run.Result.Verdicts
+		r.Map.Disturbed(run.Result.Busy())
 	}
 	if rel, err := filepath.Rel(r.dir.Path(), dir.Path()); err == nil {
 		cell.Runs = append(cell.Runs, filepath.ToSlash(rel))

@@ -54,6 +54,9 @@ type Explanation struct {
 	Outcome   Finding   `json:"outcome"`
 	Reason    Fact      `json:"reason,omitzero"` // why the outcome is NoDifference or NoCause, or why a cause was not tested
 	Tests     *TestRun  `json:"tests,omitempty"` // the extra blocks; nil if none ran
+	// Busy is the doubt that others took much of the CPUs in the run or its tests; zero if they did not. Its value open is
+	// 1 if that is why no cause is known.
+	Busy Fact `json:"busy,omitzero"`
 	// Profiles were captured in extra windows; nil if none were asked for.
 	Profiles *Profiles `json:"profiles,omitempty"`
 }

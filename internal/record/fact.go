@@ -108,38 +108,41 @@ var (
 	DisturbedProbe  = Sentence("disturbed-probe", `others took {{percent .Values.taken}} of its CPU time{{with .Names.most}} (most: {{.}}){{end}} in every measurement of its highest rate (X_max): it may do more, so a rate that is a share of X_max may be a smaller share; end them and run it again`)
 	ParsersDiffer   = Sentence("parsers-differ", `HTTP parsers differ too: {{.Names.parsers}}{{with .Names.control}}; --arm {{.}} tells parser and model apart{{end}}`)
 	BudgetEnded     = Sentence("budget-ended", `{{with .Names.open}}{{.}}{{else}}{{plural .Values.open "verdict"}}{{end}} {{if eq .Values.open 1.0}}is{{else}}are{{end}} open after {{plural .Values.blocks "block"}}: `+
-		`{{if .Values.room}}--budget {{time .Values.needed}} has room for {{count .Values.room}}, which may be enough{{else}}{{if lt .Values.blocks .Values.most}}as noisy as these, {{end}}{{count .Values.most}} blocks, the most, are not enough; {{if .Values.window}}--window {{time .Values.window}} --budget {{time .Values.needed}} should be{{else}}nor is a budget of half an hour{{end}}{{end}}`)
+		`{{if .Values.busy}}others that took CPU time are the reason, and not the number of blocks{{else if .Values.room}}--budget {{time .Values.needed}} has room for {{count .Values.room}}, which may be enough{{else}}{{if lt .Values.blocks .Values.most}}as noisy as these, {{end}}{{count .Values.most}} blocks, the most, are not enough; {{if .Values.window}}--window {{time .Values.window}} --budget {{time .Values.needed}} should be{{else}}nor is a budget of half an hour{{end}}{{end}}`)
+)
+
+// MachineBusy is the doubt that others took much of the CPUs of servers or load. Its parts are sentences of their own:
+// the answer of a run that is open because of it, what took the time (its Because), what that did to the run, and the
+// ways out. Values has share, the ratio of the side's CPU time that is told, and open, 1 if it is why a run has no answer.
+var (
+	MachineBusy = Sentence("machine-busy", `{{template "busy who" .}} took {{percent .Values.share}} of {{template "busy cpus" .}}`+
+		`{{with .Because}}: {{template "list" $}}{{end}}; {{if .Values.open}}{{template "machine-busy effect" .}}{{else}}the intervals allow for that, and are wider{{end}}; {{template "machine-busy do" .}}`)
+	_ = Sentence(MachineBusy+" answer", `Too busy{{if not .Values.brief}} to tell{{end}}: {{template "busy who" .}} took {{percent .Values.share}} of {{template "busy cpus" .}}`)
+	_ = Sentence(MachineBusy+" took", `{{if .Because}}{{template "list" .}}{{else}}{{template "busy who" .}} took {{percent .Values.share}} of {{template "busy cpus" .}}{{end}}`)
+	_ = Sentence(MachineBusy+" effect", `{{if .Values.low}}{{.Names.arm}} against {{.Baseline}} may be anything from {{change .Values.low}} to {{change .Values.high}} at {{metric .Metric}}`+
+		`{{else}}times are longer and differ more from window to window{{end}}`)
+	_ = Sentence(MachineBusy+" do", `{{if eq .Names.who "hypervisor"}}use a machine with CPUs of its own{{else if eq .Names.who "unseen"}}look for them on the host (top) and end them{{else if eq .Names.who "interrupts"}}keep that traffic away{{else}}end {{with .Names.program}}{{.}}{{else}}them{{end}}{{if .Values.others}} and the others{{end}}{{end}}`+
+		`, or give --wait-idle 2m, which starts as soon as 3 s were quiet`)
+	_ = Sentence(MachineBusy+" now", `{{template "busy who" .}} took {{percent .Values.share}} of {{template "busy cpus" .}} in the last {{round .Values.seconds .01}}: {{template "list" .}}; {{template "machine-busy effect" .}}; {{template "machine-busy do" .}}`)
+	_ = Sentence("busy who", `{{if eq .Names.who "hypervisor"}}the hypervisor{{else if eq .Names.who "unseen"}}unseen programs{{else if eq .Names.who "interrupts"}}interrupts{{else}}{{with .Names.program}}{{.}}{{else}}other programs{{end}}{{end}}{{if .Values.others}} and others{{end}}`)
+	_ = Sentence("busy cpus", `the {{if eq .Names.side "both"}}shared{{else if eq .Names.side "load"}}load's{{else}}servers'{{end}} CPU{{if gt .Values.cpus 1.0}}s{{end}}`)
 )
 
 // byWeight lists doubts by their effect on the answer: first the doubts that decide whether there is an answer,
 // then all codes that are not listed (""), last the doubts that every run on such a machine has.
 var byWeight = []Code{
-	StickyPool, "short-round", "starved-connections", GeneratorLimit, Overloaded, "too-few-workers", DisturbedProbe,
-	"run-not-complete", "budget-too-short", "missing-trials", "blocks-left-out", AnsweredNone, Redirects, "windows-refused", "load-took-cpu", "unsent-requests",
+	MachineBusy, StickyPool, "short-round", "starved-connections", GeneratorLimit, Overloaded, "too-few-workers", DisturbedProbe,
+	"run-not-complete", "budget-too-short", "missing-trials", "load-stood-still", "blocks-left-out", AnsweredNone, Redirects, "windows-refused", "load-took-cpu", "unsent-requests",
 	"other-mode", "queue-unused", "one-cpu-shared", "one-p-shared", ParsersDiffer, "idle-workers", "queue-never-full",
 	"",
 	"runs-already", "other-program", "shared-cpus", "one-cpu", Virtualised, OneHost,
 }
 
-// disturbing is the sum of the shares of CPU time from which other programs and the hypervisor disturb a run.
-const disturbing = .10
-
 // Disturbs reports whether f is a doubt that something outside the comparison took much CPU time, or that the
 // machine is unfit.
 func (f Fact) Disturbs() bool {
-	switch f.Code {
-	case "much-disturbed":
-		return true
-	case "machine-unfit":
-		return slices.ContainsFunc(f.Because, func(of Fact) bool { return of.Names["verdict"] == "unfit" })
-	case "others-used-cpus":
-		sum := 0.
-		for _, of := range f.Because {
-			sum += of.Values["share"]
-		}
-		return sum >= disturbing
-	}
-	return false
+	return f.Code == MachineBusy ||
+		f.Code == "machine-unfit" && slices.ContainsFunc(f.Because, func(of Fact) bool { return of.Names["verdict"] == "unfit" })
 }
 
 // weight returns the place of c in byWeight; small numbers weigh more.

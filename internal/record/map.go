@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -34,6 +36,32 @@ type Map struct {
 	// Headline is the map's result in a sentence. It is empty in records: report adds it.
 	Headline string `json:"headline,omitempty"`
 	Doubts   []Fact `json:"doubts"`
+}
+
+// Disturbed notes the doubt of a cell that others took much of the CPUs, if it has one: the map keeps that of the cell
+// with the largest share.
+func (m *Map) Disturbed(busy Fact) {
+	i := slices.IndexFunc(m.Doubts, func(d Fact) bool { return d.Code == MachineBusy })
+	switch {
+	case busy.None():
+	case i < 0:
+		m.Doubts = slices.Insert(m.Doubts, 0, busy)
+	case busy.Values["share"] > m.Doubts[i].Values["share"]:
+		m.Doubts[i] = busy
+	}
+}
+
+// TooBusy returns that doubt, with the value open set to 1, if no cell is decided and one is in doubt; no fact otherwise.
+func (m *Map) TooBusy() Fact {
+	i := slices.IndexFunc(m.Doubts, func(d Fact) bool { return d.Code == MachineBusy })
+	open := slices.ContainsFunc(m.Cells, func(c Cell) bool { return c.Decision == InDoubt })
+	if i < 0 || !open || slices.ContainsFunc(m.Cells, Cell.Decided) {
+		return Fact{}
+	}
+	busy := m.Doubts[i]
+	busy.Values = maps.Clone(busy.Values)
+	busy.Values["open"] = 1
+	return busy
 }
 
 // A MapPlan is everything that was asked of a map. Resuming needs nothing else.

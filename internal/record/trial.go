@@ -254,7 +254,7 @@ type Others struct {
 	// Steal is the share of the time of all the machine's CPUs that its hypervisor gave to other
 	// machines, 0..1.
 	Steal    float64   `json:"steal"`
-	Troubles []Trouble `json:"troubles"` // the largest share first, at most eight programs; shares below 0.1 % are left out
+	Troubles []Trouble `json:"troubles"` // the largest share first, at most eight names of programs; shares below 0.1 % are left out
 }
 
 // A Trouble is one cause that took CPU time from server or load.
@@ -265,10 +265,52 @@ type Trouble struct {
 	Side Side `json:"side"`
 	// Share is a ratio 0..1 of the CPU's time. For a program it is a ratio of one CPU, for
 	// Passing of all CPUs in use.
-	Share   float64 `json:"share"`
-	Program string  `json:"program,omitempty"` // the program's name, if Cause is Program
-	PID     int     `json:"pid,omitempty"`
+	Share float64 `json:"share"`
+	// Server and Load are the ratios, 0..1, of the time of all the servers' and of all the load's CPUs.
+	Server  float64 `json:"server,omitzero"`
+	Load    float64 `json:"load,omitzero"`
+	Program string  `json:"program,omitempty"` // the name, if Cause is Program; all processes of that name count together
+	// PID is the process that took most. Where most of the time is of processes that ended in the meantime, it is
+	// the process that started them, and Parent its name.
+	PID       int    `json:"pid,omitempty"`
+	Parent    string `json:"parent,omitempty"`
+	Processes int    `json:"processes,omitempty"` // that were seen, if more than one
 }
+
+// On returns the ratio, 0..1, of the time of a side's CPUs that the cause took. For BothSides it is the larger one.
+func (t Trouble) On(side Side) float64 {
+	switch side {
+	case ServerSideCPU:
+		return t.Server
+	case LoadSideCPU:
+		return t.Load
+	}
+	return max(t.Server, t.Load)
+}
+
+// On returns the ratio of the time of a side's CPUs that others took. Time of this program's own threads is not
+// theirs. Time of no visible program counts from leastUnseen on: less may be the difference of two clocks.
+func (o *Others) On(side Side) (ratio float64) {
+	if o == nil {
+		return 0
+	}
+	for _, t := range o.Troubles {
+		if t.Cause != Own && (t.Cause != Passing || t.On(side) >= leastUnseen) {
+			ratio += t.On(side)
+		}
+	}
+	return min(1, ratio)
+}
+
+// Quiet reports whether others took no more than a tenth of the servers' and of the load's CPUs.
+func (o *Others) Quiet() bool { return max(o.On(ServerSideCPU), o.On(LoadSideCPU)) <= MostDisturbed }
+
+const (
+	// MostDisturbed is the ratio of the servers' or of the load's CPU time above which others that take it are in
+	// the way of an answer.
+	MostDisturbed = .10
+	leastUnseen   = .05
+)
 
 // Cause tells what took the CPU time.
 type Cause string

@@ -20,7 +20,7 @@ import (
 // lowest that was refuted, with every window of load in between.
 func capacityDocument(r *record.Result) document.Document {
 	return document.Document{
-		Name: r.Scenario, Question: r.Question, State: state(r), Answer: Headline(r), Context: []string{searched(r), machine(r.Env, r.Arms)}, Data: complete(r),
+		Name: r.Scenario, Question: r.Question, State: state(r), Answer: Headline(r), Context: append(context(r), searched(r), machine(r.Env, r.Arms)), Data: complete(r),
 		Parts: []document.Part{
 			document.Section{
 				ID: "capacity", Title: "Capacity", Parts: []document.Part{document.Table{Rows: capacityTable(r), Marks: marks(r)}, document.Lines(capacityLines(r))},

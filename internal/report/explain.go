@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"io"
@@ -33,8 +34,8 @@ func explanation(x *record.Explanation) document.Document {
 	// A question why would take the difference for granted.
 	question := either(x.Outcome == record.NoDifference, "Do %s and %s differ?", "Why do %s and %s differ?")
 	return document.Document{
-		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: explained(x),
-		Context: []string{fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", plural(x.Blocks, "block"), command.Quote(x.Dir), nbsp)},
+		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: cmp.Or(tooBusy(x.Busy), explained(x)),
+		Context: append(belowTooBusy(x.Busy, explained(x)), fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", plural(x.Blocks, "block"), command.Quote(x.Dir), nbsp)),
 		Parts:   divided(x),
 	}
 }
@@ -52,10 +53,10 @@ func divided(x *record.Explanation) []document.Part {
 		figure := func(v float64) string { return figureOf(v, w.Unit) }
 		witnesses = append(witnesses, []string{w.Name, orNone(w.From, figure), orNone(w.To, figure)})
 	}
-	var facts document.Facts
+	facts := labelled("Doubts", when(!x.Busy.None() && tooBusy(x.Busy) == "", "%s", x.Busy.String()))
 	// A confirmed cause says where the whole difference is from, which theory divides in another way.
 	if x.Ideal != nil && x.Outcome != record.Because {
-		facts = labelled("Theory", ideal(x))
+		facts = append(facts, labelled("Theory", ideal(x))...)
 	}
 	if t := x.Tests; t != nil {
 		facts = append(facts, labelled("Tested", fmt.Sprintf("in %s more, recorded in %s", plural(t.Blocks, "block"), command.Quote(t.Dir)))...)

@@ -14,14 +14,18 @@ import (
 // Doubt returns a fact in one line, with the name of its arm and a colon in front if it is about one arm.
 func Doubt(f record.Fact) string { return when(f.Arm != "", "%s: ", f.Arm) + f.String() }
 
-// Headline returns the answer of a run in one or a few sentences: the answer of a gate, else
+// Headline returns the answer of a run in one or a few sentences: that others kept it from an answer, if they
+// did, and else what the run found.
+func Headline(r *record.Result) string { return cmp.Or(tooBusy(r.TooBusy()), finding(r)) }
+
+// finding returns what a run found, whatever disturbed it: the answer of a gate, else
 // the claims of the scenario if the run decided one, else the ranking of its arms. Claims that
 // hold come first, then those that do not, then open ones.
 //
 // This file builds that answer from record.Conclusion, and compares no figures to find a winner.
 // answer begins the sentence by the outcome of the whole, and standing writes a clause for each
 // challenger by its rank.
-func Headline(r *record.Result) string {
+func finding(r *record.Result) string {
 	if len(r.Gate) > 0 {
 		return gateAnswer(r)
 	}
@@ -48,10 +52,19 @@ func answerWord(a record.Answer) string {
 // rankingBelow returns the ranking as a separate line below claims, without its full stop;
 // nil if the ranking is the headline already, or if a gate asked another question.
 func rankingBelow(r *record.Result) []string {
-	if ranked := ranking(r); len(r.Gate) == 0 && Headline(r) != ranked {
+	if ranked := ranking(r); len(r.Gate) == 0 && finding(r) != ranked {
 		return []string{strings.TrimSuffix(ranked, ".")}
 	}
 	return nil
+}
+
+// context returns the sentences that follow the headline: what kept the run from an answer, and the ranking if the
+// headline has only the claims.
+func context(r *record.Result) []string {
+	if below := belowTooBusy(r.TooBusy(), finding(r)); below != nil {
+		return below
+	}
+	return rankingBelow(r)
 }
 
 // ranking returns the verdicts on all arms in one sentence. A doubt that undermines the answer
@@ -118,7 +131,7 @@ func behindInAll(r *record.Result, v record.Verdict) string {
 	if v.Metric != "goodput" || v.Verdict != stats.Inconclusive || !stats.MetricOf(v.Metric).Worse(v.Lean) || v.Lost != v.Blocks || !openLoops(r, v.Arm, v.Baseline) {
 		return ""
 	}
-	return fallsBehind(r, v) + ": " + shownBy([]record.Verdict{v})
+	return fallsBehind(r, v) + ": " + shownBy(r, []record.Verdict{v})
 }
 
 // shortfall returns the change of goodput, with the share of requests that got no good reply or, without such
@@ -150,12 +163,17 @@ func openLoops(r *record.Result, arms ...string) bool {
 
 // shownBy tells how many blocks agree and how many would decide. It returns "9 of 9 blocks show
 // it; 1 more would decide" for verdicts that are the same in every block, and otherwise "about
-// 12 blocks would decide p50"; "" if no number of blocks would. vs must not be empty.
-func shownBy(vs []record.Verdict) string {
+// 12 blocks would decide p50"; "" if no number of blocks would. vs must not be empty. Where others took much
+// CPU time, it does not tell which number would decide.
+func shownBy(r *record.Result, vs []record.Verdict) string {
 	v := vs[0]
 	differ := func(of record.Verdict) bool { return max(of.Won, of.Lost) < of.Blocks || of.Needed != v.Needed }
 	// Verdicts that agree in every block need the same number of blocks, so one clause is enough.
-	if !slices.ContainsFunc(vs, differ) && v.Needed > v.Blocks && v.Needed <= mostBlocks {
+	alike := !slices.ContainsFunc(vs, differ) && v.Needed > v.Blocks && v.Needed <= mostBlocks
+	switch {
+	case !r.Busy().None():
+		return when(alike, "%d of %s show it", v.Blocks, prose.Plural(v.Blocks, "block"))
+	case alike:
 		return fmt.Sprintf("%d of %s show it; %d more would decide", v.Blocks, prose.Plural(v.Blocks, "block"), v.Needed-v.Blocks)
 	}
 	possible := only(vs, func(v record.Verdict) bool { return v.Needed > 0 && v.Needed <= mostBlocks })
@@ -276,7 +294,7 @@ func undecided(r *record.Result, s record.Standing, open []record.Verdict) strin
 	}
 	leans := only(open, func(v record.Verdict) bool { return v.Lean != "" })
 	if ways := grouped(leans, func(v record.Verdict) stats.Decision { return v.Lean }); len(ways) == 1 {
-		leaning = strings.TrimSuffix(fmt.Sprintf(" and leans %s (%s): %s", lower(leans[0].Lean), changes(leans), shownBy(leans)), ": ")
+		leaning = strings.TrimSuffix(fmt.Sprintf(" and leans %s (%s): %s", lower(leans[0].Lean), changes(leans), shownBy(r, leans)), ": ")
 	}
 	return fmt.Sprintf("%s against %s is undecided after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning)
 }

@@ -129,7 +129,7 @@ func mapDocument(m *record.Map) document.Document {
 	note := nonEmpty(when(m.Plan.Note != "", "note: %s", m.Plan.Note))
 	doubts := document.Lines(slices.Concat(each(refused, sentence), each(m.Doubts, Doubt), note))
 	return document.Document{
-		Name: mapTitle(m), Question: m.Question, State: mapState(m), Answer: m.Headline, Context: []string{mapPlan(m), machine(m.Env, nil)}, Data: m,
+		Name: mapTitle(m), Question: m.Question, State: mapState(m), Answer: m.Headline, Context: append(belowTooBusy(m.TooBusy(), mapFinding(m)), mapPlan(m), machine(m.Env, nil)), Data: m,
 		Parts: []document.Part{
 			document.Section{
 				ID: "map", Title: "Who wins where", Parts: []document.Part{document.Charts{{
@@ -387,10 +387,13 @@ func theoryLines(m *record.Map) []string {
 	})
 }
 
-// MapHeadline returns the result of a map in one or two sentences: whether one arm overtakes
+// MapHeadline returns the result of a map in one or two sentences: that others kept it from one, if they did; else whether one arm overtakes
 // another, how many cells each wins, and how well theory predicts the border. It reads the
 // cells alone, so it also fits a map that is not complete.
-func MapHeadline(m *record.Map) string {
+func MapHeadline(m *record.Map) string { return cmp.Or(tooBusy(m.TooBusy()), mapFinding(m)) }
+
+// mapFinding returns what the cells show, whatever disturbed them.
+func mapFinding(m *record.Map) string {
 	cells := map[string]int{} // by the words of their kind, which name the arm too
 	for _, c := range m.Cells {
 		cells[kindOf(m, c).Words]++

@@ -28,7 +28,7 @@ func Summary(w io.Writer, r *record.Result) error {
 	}
 	// The claims are a separate list, so the headline must not repeat them.
 	ranked := ranking(r)
-	answered := Headline(r) == ranked
+	answered := finding(r) == ranked
 	refused := only(r.Verdicts, func(v record.Verdict) bool { return v.Verdict == stats.Refused })
 	own := only(r.Doubts, func(f record.Fact) bool { return !f.Code.General() })
 	notes := slices.Concat(
@@ -38,8 +38,9 @@ func Summary(w io.Writer, r *record.Result) error {
 	)
 	load, where := Setup(r)
 	return writeMarkdown(w, document.Document{
-		Question: r.Question, State: state(r), Answer: either(answered, ranked, ""), Context: []string{load, where},
-		Parts: []document.Part{answers(r), summaryTable(r), document.Lines(notes)},
+		Question: r.Question, State: state(r), Answer: cmp.Or(tooBusy(r.TooBusy()), either(answered, ranked, "")),
+		Context: append(belowTooBusy(r.TooBusy(), either(answered, ranked, "")), load, where),
+		Parts:   []document.Part{answers(r), summaryTable(r), document.Lines(notes)},
 	})
 }
 
@@ -136,8 +137,8 @@ func PackSummary(w io.Writer, entries []PackEntry) error {
 // the first arm and the new one the last.
 func gateBriefly(r *record.Result) document.Document {
 	return document.Document{
-		Name: "gate", State: state(r), Answer: gateAnswer(r), Context: []string{askedBriefly(r)},
-		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(r, 1, "")...)},
+		Name: "gate", State: state(r), Answer: Headline(r), Context: append(context(r), askedBriefly(r)),
+		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(others(r), 1, "")...)},
 	}
 }
 
@@ -146,7 +147,7 @@ func gateBriefly(r *record.Result) document.Document {
 func gateComment(w io.Writer, r *record.Result) error {
 	evidence := slices.Concat(gateEvidence(r), labelled("Doubt", doubts(r)...),
 		document.Facts{{Label: "Machine", Text: machine(r.Env, r.Arms)}, {Label: "Command", Text: r.Note}})
-	return writeMarkdown(w, document.Document{Name: "gate", State: state(r), Answer: gateAnswer(r), Parts: []document.Part{
+	return writeMarkdown(w, document.Document{Name: "gate", State: state(r), Answer: Headline(r), Context: context(r), Parts: []document.Part{
 		gateFigures(r), document.Details{Summary: "How it was measured", Parts: []document.Part{document.Lines{askedBriefly(r)}, evidence}},
 	}})
 }
@@ -154,7 +155,8 @@ func gateComment(w io.Writer, r *record.Result) error {
 // gateEvidence tells how sure the answer of a gate is, and what may close an open one.
 func gateEvidence(r *record.Result) document.Facts {
 	sure := labelled("Sure", append([]string{blocks(r) + "; of a hundred gates of equal builds one at most says worse"}, append(silent(r), failings(r.Arms)...)...)...)
-	if r.GateOutcome() != record.GateOpen {
+	// What it asks for, or how long, does not matter while others take the CPUs.
+	if r.GateOutcome() != record.GateOpen || !r.TooBusy().None() {
 		return sure
 	}
 	open := only(r.Gate, func(g record.Gated) bool { return g.Answer == record.GateOpen })

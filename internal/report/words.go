@@ -67,7 +67,8 @@ func between(v record.Verdict) string {
 var mostBlocks = slices.Max(stats.Looks())
 
 // remedy returns what would decide a verdict that needs the given number of blocks: more blocks, or the flags
-// for longer windows where a run cannot have enough blocks. It is "" for 0, an unknown number.
+// for longer windows where a run cannot have enough blocks. It is "" for 0, an unknown number, and where others
+// took much CPU time: these, and not the number of blocks, are the reason then.
 func remedy(r *record.Result, needed int) string {
 	const trial = .1 // seconds to start and end the server of a trial
 	// The budget by the doubt about an ended one, which has the plan's own estimate for all verdicts with
@@ -76,7 +77,7 @@ func remedy(r *record.Result, needed int) string {
 		ended := first(r.Doubts, func(d record.Fact) bool { return d.Code == record.BudgetEnded && d.Values[of] >= least })
 		return record.Duration(ended.Values["needed"])
 	}
-	if needed == 0 {
+	if needed == 0 || !r.Busy().None() {
 		return ""
 	}
 	if needed <= mostBlocks {

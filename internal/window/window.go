@@ -208,6 +208,27 @@ const (
 	unjoinedLimit = .001 // ratio of good requests for which the server's stamps may be missing
 )
 
+// RuleStoodStill is the rule that a window breaks in which the load stood still, as a process that is stopped. Its times
+// are those of the load.
+const RuleStoodStill = "load stood still (s)"
+
+// stillLimit is the time, in seconds, for which a load may stand still in a trial.
+const stillLimit = 3
+
+// stoodStill returns the longest time, in seconds, for which the load did nothing although it had to; 0 if it is not known.
+func (w *Window) stoodStill() float64 {
+	switch p := w.Trial.Client.Proof; {
+	case p == nil:
+		return 0
+	case p.Rest != "": // the engine spin looks at its clock all the time
+		return p.LongestGap
+	case w.Clients.Closed() || w.Behind(): // a client waits for its reply, or the load cannot keep its schedule
+		return 0
+	default:
+		return p.LongestLag
+	}
+}
+
 // RuleBacklog is the rule that an overloaded arm breaks, which does not make its data wrong.
 const RuleBacklog = "backlog (ratio)"
 
@@ -227,6 +248,7 @@ func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 		add("requests in the window", 0, 1)
 		return broken
 	}
+	rule(RuleStoodStill, w.stoodStill(), stillLimit)
 	for _, m := range stats.Quantiles() {
 		// Here the value is below its limit, so rule does not fit.
 		if need := stats.MinRequests(m.Quantile); judged[m.Name] && w.Requests < need {

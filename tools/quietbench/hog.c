@@ -33,8 +33,8 @@ static double between(double low, double high)
 int main(int argc, char **argv)
 {
 	const double share = argc == 5 ? atof(argv[2]) : 0, seconds = argc == 5 ? atof(argv[4]) : 0;
-	if (share <= 0 || share > .6 || seconds <= 0) {
-		fprintf(stderr, "usage: hog CPU SHARE SEED SECONDS; SHARE is at most 0.6\n");
+	if (share <= 0 || share > .9 || seconds <= 0) {
+		fprintf(stderr, "usage: hog CPU SHARE SEED SECONDS; SHARE is at most 0.9\n");
 		return 2;
 	}
 	cpu_set_t cpus;
@@ -50,14 +50,14 @@ int main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	srand48(atol(argv[3]) * 64 + atoi(argv[1]));
 
-	const double start = clock_of(CLOCK_MONOTONIC);
+	const double spread = share > .6 ? 1 - share : .4, start = clock_of(CLOCK_MONOTONIC);
 	double next = start;
 	while (!ended && clock_of(CLOCK_MONOTONIC) - start < seconds) {
 		double burst = between(.005, .05), until = clock_of(CLOCK_PROCESS_CPUTIME_ID) + burst;
 		while (!ended && clock_of(CLOCK_PROCESS_CPUTIME_ID) < until)
 			;
 		/* The mean of these factors is 1; the least leaves time to be idle at any share. */
-		next += burst / share * between(.6, 1.4);
+		next += burst / share * between(1 - spread, 1 + spread);
 		struct timespec at = {.tv_sec = (time_t)next, .tv_nsec = (next - (time_t)next) * 1e9};
 		while (!ended && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
 			;

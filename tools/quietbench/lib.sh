@@ -42,21 +42,36 @@ slice_over() { ((${SLICE:-0} > 0 && SECONDS >= ${SLICE:-0})); }
 
 # disturb LEVEL SEED has a program use 30 % of a CPU in bursts of 5 to 50 ms: of CPU 0 or
 # of CPU 1 in turn with the seed (either), of CPU 0 (server), of each (both), or of none
-# (none), until calm. It ends by itself, too.
+# (none), until calm; 80 % of CPU 0 (loop80); or has gcc compile a file on CPU 0 again and
+# again (compiler). It ends by itself, too.
 hogs=()
 disturb() {
-	local cpu cpus=()
+	local cpu cpus=() share=0.3
 	case $1 in
 	none) ;;
 	either) cpus=($(($2 / 3 % 2))) ;;
-	server) cpus=(0) ;;
+	server | loop30) cpus=(0) ;;
+	loop80) cpus=(0) share=0.8 ;;
 	both) cpus=(0 1) ;;
+	compiler)
+		source_to_compile >"$work/beside.c"
+		taskset -c 0 timeout 900 bash -c 'while gcc -O2 -c -o /dev/null "$0"; do :; done' "$work/beside.c" 2>>"$work/hogs" &
+		hogs+=($!)
+		;;
 	*) die "no such noise: $1" ;;
 	esac
 	for cpu in "${cpus[@]}"; do
-		"$work/hog" "$cpu" 0.3 "$2" 900 2>>"$work/hogs" &
+		"$work/hog" "$cpu" "$share" "$2" 900 2>>"$work/hogs" &
 		hogs+=($!)
 	done
+}
+
+# source_to_compile prints a C file whose compilation takes a second or so.
+source_to_compile() {
+	awk 'BEGIN {
+		for (i = 0; i < 600; i++)
+			printf "double f%d(double *x, int n) { double s = %d; for (int i = 1; i < n; i++) { if (x[i] > s) s += x[i - 1] * %d; else s -= x[i] / (1 + s * s); x[i] = s; } return s; }\n", i, i, i + 1
+	}'
 }
 calm() {
 	((${#hogs[@]} == 0)) || kill "${hogs[@]}" 2>/dev/null || true

@@ -1,0 +1,179 @@
+package judge
+
+import (
+	"slices"
+	"strings"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
+)
+
+// Busy returns the fact that others took more than a tenth of the CPUs of the servers or of the load; no fact if they did
+// not, or if the machine does not tell. It names the side from which more was taken, and the cause that took most there,
+// if that is half of it or more; else the largest program "and others". e tells which CPUs the sides have.
+func Busy(o *record.Others, e record.Env) (busy record.Fact) {
+	if o.Quiet() {
+		return busy
+	}
+	side, of := record.ServerSideCPU, e.ServerCPUs
+	if o.On(record.LoadSideCPU) > o.On(side) {
+		side, of = record.LoadSideCPU, e.LoadCPUs
+	}
+	total := o.On(side)
+	kinds := map[string]float64{} // of causes that are no visible program
+	var largest record.Trouble    // of the programs
+	for _, t := range o.Troubles {
+		switch kind := kindOf[t.Cause]; {
+		case t.Cause == record.Program && t.On(side) > largest.On(side):
+			largest = t
+		case kind != "" && (t.Cause != record.Passing || t.On(side) > doubtUnseen):
+			kinds[kind] += t.On(side)
+		}
+		if t.Cause != record.Own && t.On(side) >= doubtShare {
+			busy.Because = append(busy.Because, took(t))
+		}
+	}
+	who, share := "", largest.On(side)
+	for _, kind := range []string{unseenPrograms, hypervisor, interrupts} {
+		if kinds[kind] > share {
+			who, share = kind, kinds[kind]
+		}
+	}
+	several := share < total/2
+	if several {
+		share = total
+	}
+	shared := e.ServerCPUs == e.LoadCPUs // neither is bound, or they have the same
+	busy.Code = record.MachineBusy
+	busy.Values = record.Values{
+		"share": min(share, 1), "others": float64(stats.Count(several)), "cpus": float64(record.CountCPUs(of, e.CPUs)), "seconds": o.Seconds,
+	}
+	busy.Names = record.Names{"side": string(side), "who": who}
+	if who == "" {
+		busy.Names["program"] = largest.Program
+		busy.Values["pid"] = float64(largest.PID)
+	}
+	// The answer has twelve words at most.
+	busy.Values["brief"] = float64(stats.Count(several || who != "" || strings.Contains(largest.Program, " ")))
+	if shared {
+		busy.Names["side"] = string(record.BothSides)
+	}
+	return busy
+}
+
+// What took CPU time, if no program can be named.
+const (
+	unseenPrograms = "unseen"
+	hypervisor     = "hypervisor"
+	interrupts     = "interrupts"
+)
+
+// kindOf maps the causes that are no program to what took the time.
+var kindOf = map[record.Cause]string{
+	record.Passing: unseenPrograms, record.Stolen: hypervisor, record.Interrupt: interrupts, record.SoftIRQ: interrupts,
+}
+
+// doubtUnseen is the ratio of a side's CPU time from which time of no visible program counts.
+const doubtUnseen = .05
+
+// busy returns the fact that others took much of the CPUs during the run, with what that did to it; no fact if they did
+// not. Its value "open" is 1 if the question of the run is open and noise may be the reason.
+//
+// The watchdog saw the whole run. Where the windows alone were disturbed, as by a program that began late, their own
+// figure tells it.
+func (b blocks) busy(r *record.Result) record.Fact {
+	f := Busy(r.Others, r.Env)
+	if f.None() {
+		share := 0. // of the servers' CPUs, the most that other programs used while an arm ran
+		for _, a := range r.Arms {
+			if a.Disturbed != nil {
+				share = max(share, a.Disturbed.Foreign)
+			}
+		}
+		if share < muchForeign {
+			return f
+		}
+		f = record.Fact{Code: record.MachineBusy, Names: record.Names{"side": string(record.ServerSideCPU), "who": "other"}, Values: record.Values{
+			"share": share, "cpus": float64(serverCPUs(r.Env)), "brief": 1,
+		}}
+	}
+	// What the run cannot tell shows in the widest interval.
+	for _, v := range r.Verdicts {
+		if v.Primary && v.Verdict == stats.Inconclusive && v.Low > 0 && v.High/v.Low > max(1, f.Values["high"]/max(f.Values["low"], 1e-9)) {
+			f.Baseline, f.Metric, f.Names["arm"] = v.Baseline, v.Metric, v.Arm
+			f.Values["low"], f.Values["high"] = v.Low, v.High
+		}
+	}
+	f.Values["open"] = float64(stats.Count(questionOpen(r)))
+	return f
+}
+
+// muchForeign is the ratio of the servers' CPU time that other programs may use in the windows, if the watchdog saw no
+// more than a tenth over the run.
+const muchForeign = .25
+
+// questionOpen reports whether a run has no answer to its question, and noise may be the reason. Failed requests, a
+// backlog that grows and a run that was cut short are other reasons.
+func questionOpen(r *record.Result) bool {
+	enough := r.Valid >= stats.Looks()[0]
+	going := r.Status == record.Complete || r.Status == record.Running
+	switch {
+	case !going:
+		return false
+	case r.Capacity != nil:
+		return !slices.ContainsFunc(r.Capacity.Arms, record.ArmCapacity.Decided)
+	case len(r.Gate) > 0:
+		return enough && r.GateOutcome() == record.GateOpen && slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
+			return !g.Watched && (g.Answer == record.GateOpen || ofNoise(g.Reason))
+		})
+	case slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Outcome.Decided() }):
+		return false
+	}
+	// An arm that surely differs is an answer, even if another is open; one that is the same is not.
+	open := r.Answer.Outcome == record.OpenOutcome || r.Answer.Outcome == record.NoVerdict
+	same := []record.Rank{record.RankOpen, record.RankPartlySame, record.RankSame}
+	differs := slices.ContainsFunc(r.Answer.Standings, func(s record.Standing) bool { return !slices.Contains(same, s.Rank) })
+	return enough && open && !differs && slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
+		return v.Primary && (v.Verdict == stats.Inconclusive || ofNoise(v.Reason))
+	})
+}
+
+// ofNoise reports whether a verdict was refused for what disturbed the run, and not for what an arm did.
+func ofNoise(why record.Fact) bool {
+	return slices.ContainsFunc([]record.Code{causeNoBlocks, causeAA, causeDrift, causeImbalance, causeSensitivity}, why.RestsOn)
+}
+
+// withoutAdvice returns the plan's doubts without the budget that would decide what is open: others, and not the number of
+// blocks, are the reason if busy is a fact.
+func withoutAdvice(doubts []record.Fact, busy record.Fact) []record.Fact {
+	if busy.None() {
+		return doubts
+	}
+	all := slices.Clone(doubts)
+	for i, d := range all {
+		if d.Code == record.BudgetEnded {
+			all[i].Values = record.Values{"open": d.Values["open"], "blocks": d.Values["blocks"], "busy": 1}
+		}
+	}
+	return all
+}
+
+// stoodStill returns a doubt if the load stood still in a window for so long that its block has no weight.
+func (b blocks) stoodStill() []record.Fact {
+	longest, windows := record.Refusal{}, 0
+	for _, x := range b.refused {
+		if x.Rule == window.RuleStoodStill {
+			windows++
+			if x.Value > longest.Value {
+				longest = x
+			}
+		}
+	}
+	if windows == 0 {
+		return nil
+	}
+	return []record.Fact{{Code: loadStoodStill, Arm: longest.Arm, Values: record.Values{
+		"seconds": longest.Value, "block": float64(longest.Block), "more": float64(windows - 1),
+	}}}
+}

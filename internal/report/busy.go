@@ -1,0 +1,35 @@
+package report
+
+import (
+	"strings"
+
+	"schedlab/internal/record"
+)
+
+// tooBusy returns the first line of an answer that is open because others took CPU time; "" for any other. busy is the
+// doubt about them, or no fact.
+func tooBusy(busy record.Fact) string {
+	return when(busy.Values["open"] > 0, "%s.", busy.Part("answer"))
+}
+
+// belowTooBusy returns the sentences below that line, without a full stop: who took the time, what that did, the ways
+// out, and soFar, the answer that the run would have had; nil if there is no such line.
+func belowTooBusy(busy record.Fact, soFar string) []string {
+	if tooBusy(busy) == "" {
+		return nil
+	}
+	return nonEmpty(
+		"Busy: "+busy.Part("took"), "Effect: "+busy.Part("effect"), "Next: "+busy.Part("do"),
+		when(soFar != "", "So far: %s", strings.TrimSuffix(soFar, ".")),
+	)
+}
+
+// others returns a result without the doubt that its first line tells already.
+func others(r *record.Result) *record.Result {
+	if r.TooBusy().None() {
+		return r
+	}
+	rest := *r
+	rest.Doubts = only(r.Doubts, func(d record.Fact) bool { return !d.Disturbs() })
+	return &rest
+}

@@ -1,0 +1,109 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"schedlab/internal/record"
+)
+
+// hogged is the doubt about a program that took 83 % of the servers' CPU.
+func hogged(open float64) record.Fact {
+	return record.Fact{
+		Code: record.MachineBusy, Baseline: "nethttp", Metric: "p99", Names: record.Names{"side": "server", "program": "hog", "arm": "pool"},
+		Values:  record.Values{"share": .83, "cpus": 1, "open": open, "low": .8, "high": 1.31},
+		Because: []record.Fact{{Code: "program-time", Values: record.Values{"share": .83, "pid": 7}, Names: record.Names{"program": "hog", "side": "server"}}},
+	}
+}
+
+// Where others kept a run from its answer, every output of every kind of run has that first, below it who, the effect
+// and the ways out, and then what it found; and no number of blocks or budget that would help. Where the answer
+// stands, it leads, and the others are the first doubt.
+func TestTooBusyIsTheFirstLine(t *testing.T) {
+	t.Parallel()
+	const first = "Too busy to tell: hog took 83 % of the servers' CPU."
+	below := []string{
+		"Busy: hog (pid 7) used 83 % of a CPU", "Effect: pool against nethttp may be anything from -20 % to +31 % at p99",
+		"Next: end hog, or give --wait-idle 2m, which starts as soon as 3 s were quiet", "So far: ",
+	}
+	open := func(r *record.Result) {
+		v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: "INCONCLUSIVE", Ratio: 1.2, Low: .9, High: 1.3, Lean: "SLOWER", Blocks: 12, Lost: 11, Won: 1, Needed: 20}
+		r.Verdicts, r.Winner = []record.Verdict{v}, "undecided"
+		r.Answer = record.Conclusion{Outcome: record.OpenOutcome, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}}
+	}
+	gate := func(r *record.Result) {
+		open(r)
+		r.Gate = []record.Gated{{Metric: "p50", Allow: .1, Ratio: 1.05, Low: .9, High: 1.3, Needed: 20, Answer: record.GateOpen}}
+	}
+	search := func(r *record.Result) {
+		r.Capacity = &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{{Name: "pool", Outcome: "undecided", Answer: said("pool is undecided for p99<=10ms")}}}
+		r.Verdicts, r.Answer = nil, record.Conclusion{}
+	}
+	writers := map[string]func(*strings.Builder, *record.Result) error{
+		"brief":    func(b *strings.Builder, r *record.Result) error { return Brief(b, r, TextOptions{Width: 400}) },
+		"text":     func(b *strings.Builder, r *record.Result) error { return Text(b, r, TextOptions{Width: 400}) },
+		"summary":  func(b *strings.Builder, r *record.Result) error { return Summary(b, r) },
+		"markdown": func(b *strings.Builder, r *record.Result) error { return Markdown(b, r) },
+		"html":     func(b *strings.Builder, r *record.Result) error { return HTML(b, r) },
+		"json":     func(b *strings.Builder, r *record.Result) error { return Formats().Render(b, "json", r) },
+	}
+	for kind, of := range map[string]func(*record.Result){"comparison": open, "gate": gate, "search": search} {
+		for name, write := range writers {
+			r := quick()
+			of(r)
+			r.Doubts = append([]record.Fact{hogged(1)}, r.Doubts...)
+			var b strings.Builder
+			if err := write(&b, r); err != nil {
+				t.Fatal(err)
+			}
+			got := strings.NewReplacer("\u00a0", " ", "&#39;", "'", "&#43;", "+", "\\", "", "\u2011", "-").Replace(b.String())
+			want := append([]string{first}, below...)
+			if name == "json" {
+				want = []string{`"headline": "` + first, `"code": "machine-busy"`}
+			}
+			for _, w := range want {
+				if !strings.Contains(got, w) {
+					t.Errorf("%s as %s: lacks %q:\n%s", kind, name, w, got[:min(len(got), 3000)])
+				}
+			}
+			if name != "json" && strings.Contains(got, "would decide") {
+				t.Errorf("%s as %s: advises more blocks", kind, name)
+			}
+		}
+		// An answer that stands.
+		r := quick()
+		of(r)
+		r.Doubts = append([]record.Fact{hogged(0)}, r.Doubts...)
+		var b strings.Builder
+		if err := Brief(&b, r, TextOptions{Width: 400}); err != nil {
+			t.Fatal(err)
+		}
+		doubts := strings.Index(b.String(), "Doubts")
+		if strings.Contains(Headline(r), "busy") || doubts < 0 || !strings.HasPrefix(strings.TrimSpace(b.String()[doubts+len("Doubts"):]), "hog took 83 %") {
+			t.Errorf("%s that stands: got %s", kind, b.String())
+		}
+	}
+}
+
+// An explanation without a cause and a map without a decided cell say it, too.
+func TestTooBusyToExplainOrMap(t *testing.T) {
+	t.Parallel()
+	const first = "Too busy to tell: hog took 83 % of the servers' CPU."
+	x := &record.Explanation{From: "nethttp", To: "pool", Slower: "pool", Outcome: record.NoCause, Reason: said("no rule fits"), Busy: hogged(1)}
+	m := &record.Map{Plan: record.MapPlan{X: record.Factor{Name: "cpu", Values: []string{"1us"}}, Y: record.Factor{Name: "rate", Values: []string{"5/s"}}}, Arms: []string{"a", "b"},
+		Doubts: []record.Fact{hogged(0)}, Cells: []record.Cell{{State: record.Sampled, CellVerdict: record.CellVerdict{Decision: record.InDoubt}}}}
+	m.Headline = MapHeadline(m)
+	for name, got := range map[string]string{"explain": explanation(x).Text(TextOptions{}), "map": mapDocument(m).Text(TextOptions{})} {
+		if !strings.Contains(got, first+"\n") || !strings.Contains(got, "Next: end hog") || !strings.Contains(got, "So far: ") {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+	m.Cells[0].Decision, m.Cells[0].Winner = record.Wins, "b"
+	if got := MapHeadline(m); strings.Contains(got, "busy") {
+		t.Errorf("a decided map: got %q", got)
+	}
+	x.Busy = hogged(0)
+	if got := explanation(x).Text(TextOptions{}); strings.Contains(got, first) || !strings.Contains(got, "Doubts  hog took 83 %") {
+		t.Errorf("an explanation that stands: got %s", got)
+	}
+}
