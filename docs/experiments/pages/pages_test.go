@@ -253,9 +253,20 @@ func TestEveryConfirmedCauseHasARecord(t *testing.T) {
 
 // A figure in a sentence, as people write it: a change, a time, a rate or a share. An interval of changes.
 var (
-	figureSaid   = regexp.MustCompile(`([-+]?)(\d+(?:,\d{3})*(?:\.\d+)?) (%|ms|µs)|(×)(\d+(?:\.\d+)?)`)
+	figureSaid   = regexp.MustCompile(`([-+]?)(\d+(?:,\d{3})*(?:\.\d+)?)( %| ms| µs|/s| MiB)|(×)(\d+(?:\.\d+)?)`)
 	intervalSaid = regexp.MustCompile(`(?:([-+×]\d[\d.]*)(?: %)? )?\(([-+×±]\d[\d.]*)(?: %)? to ([-+×±]\d[\d.]*)(?: %)?\b`)
 )
+
+// unitsSaid are the metrics that have figures in a unit, and how many of it are one of the file's.
+var unitsSaid = map[string]struct {
+	metrics []string
+	factor  float64
+}{
+	"ms":  {[]string{"p50", "p90", "p99", "cpu_per_request"}, 1e3},
+	"µs":  {[]string{"p50", "p90", "p99", "cpu_per_request"}, 1e6},
+	"/s":  {[]string{"goodput"}, 1},
+	"MiB": {[]string{"memory"}, 1. / (1 << 20)},
+}
 
 // ratioSaid reads a change as it is written, without its per cent sign, and how far a ratio may lie from it.
 func ratioSaid(text string) (ratio, off float64) {
@@ -290,19 +301,18 @@ func linked(rows []experiments.Row, text string) []experiments.Row {
 func hasFigure(rows []experiments.Row, figure string) bool {
 	m := figureSaid.FindStringSubmatch(figure)
 	plain := strings.TrimLeft(figure, "+-")
-	unit := m[3]
+	unit := strings.TrimSpace(m[3])
 	number := strings.ReplaceAll(m[2], ",", "")
 	return slices.ContainsFunc(rows, func(r experiments.Row) bool {
 		for _, text := range []string{r.Text, r.Reason, r.Asks} {
 			// Demands are written as "243us".
-			if strings.Contains(text, plain) || strings.Contains(text, strings.ReplaceAll(strings.Replace(plain, "µ", "u", 1), " ", "")) {
+			if strings.Contains(text, plain) || unit == "/s" && regexp.MustCompile(`\b`+number+`(?:/s| requests/s)`).MatchString(strings.ReplaceAll(text, ",", "")) || strings.Contains(text, strings.ReplaceAll(strings.Replace(plain, "µ", "u", 1), " ", "")) {
 				return true
 			}
 		}
-		if unit == "ms" || unit == "µs" {
+		if of, ok := unitsSaid[unit]; ok {
 			v, off := ratioSaid("×" + number)
-			factor := map[string]float64{"ms": 1e3, "µs": 1e6}[unit]
-			return slices.Contains([]string{"p50", "p90", "p99", "cpu_per_request"}, r.Metric) && math.Abs(r.Figure*factor-v) <= off
+			return slices.Contains(of.metrics, r.Metric) && math.Abs(r.Figure*of.factor-v) <= off
 		}
 		if m[4] != "" {
 			number = m[5]

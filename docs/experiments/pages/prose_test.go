@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"schedlab/docs/experiments"
 )
 
 // cellsBelow returns the cells of the table that follows a line of a page, a list for each row, without the head.
@@ -77,6 +80,31 @@ func TestSentencesAboutTables(t *testing.T) {
 		if ratio, ok := strings.CutPrefix(row[3], "SLOWER, "); ok {
 			said("docs/guide/ready-arms.md", "except for "+row[0]+" ("+strings.Replace(ratio, " (", " times net/http's, ", 1))
 		}
+	}
+}
+
+// The findings that a second seed is told of, with an older build than the first run, are named at the top.
+func TestFindingsNameOlderBuilds(t *testing.T) {
+	t.Parallel()
+	again, err := readRows(filepath.Join(dir, "answers-again.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := measured(t)
+	head, rest, _ := strings.Cut(read(t, filepath.Join(top, "docs", "findings.md")), "\n## ")
+	var older []string
+	for section := range strings.SplitSeq(rest, "\n## ") {
+		number, _, _ := strings.Cut(section, ".")
+		second := linked(again, section)
+		if strings.Contains(strings.Join(strings.Fields(section), " "), "second seed") && slices.ContainsFunc(linked(rows, section), func(first experiments.Row) bool {
+			return len(of(second, first.Scenario)) > 0 && of(second, first.Scenario)[0].Day < first.Day
+		}) {
+			older = append(older, number)
+		}
+	}
+	want := "for findings " + strings.Join(older[:len(older)-1], ", ") + " and " + older[len(older)-1] + " with an older build"
+	if !strings.Contains(strings.Join(strings.Fields(head), " "), want) {
+		t.Errorf("findings.md does not say %q", want)
 	}
 }
 
