@@ -300,31 +300,25 @@ func linked(rows []experiments.Row, text string) []experiments.Row {
 // a median, or in what a claim, the load or a doubt says.
 func hasFigure(rows []experiments.Row, figure string) bool {
 	m := figureSaid.FindStringSubmatch(figure)
-	plain := strings.TrimLeft(figure, "+-")
-	unit := strings.TrimSpace(m[3])
-	number := strings.ReplaceAll(m[2], ",", "")
+	sign, number, unit := m[1]+m[4], strings.ReplaceAll(m[2], ",", "")+m[5], strings.TrimSpace(m[3])
+	// Demands are written as "243us", and rates as "243 requests/s".
+	suffix := map[string]string{"µs": "(?: µs|us)", "ms": " ?ms", "/s": "(?:/s| requests/s)", "%": " %", "MiB": " MiB"}[unit]
+	inText := regexp.MustCompile(`(?:^|[^\d.])` + m[4] + regexp.QuoteMeta(number) + suffix)
 	return slices.ContainsFunc(rows, func(r experiments.Row) bool {
-		for _, text := range []string{r.Text, r.Reason, r.Asks} {
-			// Demands are written as "243us".
-			if strings.Contains(text, plain) || unit == "/s" && regexp.MustCompile(`\b`+number+`(?:/s| requests/s)`).MatchString(strings.ReplaceAll(text, ",", "")) || strings.Contains(text, strings.ReplaceAll(strings.Replace(plain, "µ", "u", 1), " ", "")) {
-				return true
-			}
+		if inText.MatchString(strings.ReplaceAll(r.Text+"\n"+r.Reason+"\n"+r.Asks, ",", "")) {
+			return true
 		}
 		if of, ok := unitsSaid[unit]; ok {
 			v, off := ratioSaid("×" + number)
 			return slices.Contains(of.metrics, r.Metric) && math.Abs(r.Figure*of.factor-v) <= off
 		}
-		if m[4] != "" {
-			number = m[5]
+		signs := []string{sign}
+		if sign == "" {
+			signs = []string{"+", "-"} // "22 % less" is -22 %
 		}
-		for _, ratio := range []float64{r.Ratio, r.Low, r.High} {
-			for _, sign := range []string{m[1] + m[4], "+", "-"} { // "22 % less" is -22 %
-				if (m[1]+m[4] == "" || sign == m[1]+m[4]) && is(ratio, sign+number) {
-					return true
-				}
-			}
-		}
-		return r.Metric == "loop_share" && is(1+r.Figure, "+"+number)
+		return r.Metric == "loop_share" && is(1+r.Figure, "+"+number) || slices.ContainsFunc(signs, func(sign string) bool {
+			return is(r.Ratio, sign+number) || is(r.Low, sign+number) || is(r.High, sign+number)
+		})
 	})
 }
 
@@ -335,7 +329,7 @@ func hasInterval(rows []experiments.Row, m []string) bool {
 	})
 }
 
-// Every change and time in a page's sentences and in its table of what is true is in the file, below the scenarios
+// Every change, time, rate and memory in a page's sentences and in its table of what is true is in the file, below the scenarios
 // that the page has or links to. The questions and the column of the logs' claims are not ours.
 func TestEveryFigureOfAPageWasMeasured(t *testing.T) {
 	t.Parallel()
