@@ -289,6 +289,9 @@ func finish(dir *record.Dir, run record.Run, err error) error {
 	return fmt.Errorf("%w; %s", err, kept)
 }
 
+// reportPage is the page of a run in its record.
+const reportPage = "report.html"
+
 // writeReports writes the files for people and benchstat into the record: report.html, report.md
 // and bench.txt, or capacity.svg for a search.
 func writeReports(dir *record.Dir, r *record.Result) error {
@@ -296,7 +299,7 @@ func writeReports(dir *record.Dir, r *record.Result) error {
 		return dir.WriteFile(file, func(w io.Writer) error { return page(w, r) })
 	}
 	// A file that cannot be written does not keep the others from being written.
-	pages := errors.Join(write("report.html", report.HTML), write("report.md", report.Markdown))
+	pages := errors.Join(write(reportPage, report.HTML), write("report.md", report.Markdown))
 	if r.Capacity != nil {
 		return errors.Join(pages, write("capacity.svg", report.CapacitySVG))
 	}
@@ -443,13 +446,19 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 }
 
 // outcome returns the exit code that results deserve, and how many expectations failed. The code is 3
-// if one failed. It is 0 if one passed, a challenger has a primary verdict other than REFUSED, or its
-// goodput differs. Otherwise, and with strict if an expectation is open or refused, it is 4.
+// if one failed. It is 0 if something that was asked could be judged: an expectation was not refused or, of a
+// result without expectations, a challenger has a primary verdict other than REFUSED, or its goodput
+// differs. Otherwise, and with strict if an expectation is open or refused, it is 4.
 func outcome(entries []report.PackEntry, strict bool) (code, failed int) {
 	answers, reached := map[record.Answer]int{}, false
 	for _, e := range entries {
-		for answer, n := range e.Answers() {
+		given := e.Answers()
+		for answer, n := range given {
 			answers[answer] += n
+		}
+		if len(given) > 0 { // what was asked
+			reached = reached || given[record.Passed]+given[record.Undecided] > 0
+			continue
 		}
 		// Goodput is not primary, but a difference in it is an answer: an overloaded arm has no other.
 		reached = reached || e.Result != nil && slices.ContainsFunc(e.Result.Verdicts, func(v record.Verdict) bool {
@@ -459,7 +468,7 @@ func outcome(entries []report.PackEntry, strict bool) (code, failed int) {
 	switch {
 	case answers[record.Failed] > 0:
 		return exitExpectation, answers[record.Failed]
-	case strict && answers[record.Undecided]+answers[record.NoAnswer] > 0, !reached && answers[record.Passed] == 0:
+	case strict && answers[record.Undecided]+answers[record.NoAnswer] > 0, !reached:
 		return exitPartial, 0
 	}
 	return exitDone, 0

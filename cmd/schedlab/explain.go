@@ -66,8 +66,9 @@ seconds, and captures its profiles (cpu, allocs, mutex, block, goroutine, wall) 
 execution trace. They go to profiles/ARM in the run's record with flame graphs, for
 'go tool pprof' and 'go tool trace' (docs/guide/profiles.md).
 
-Exit codes: 0 a cause was confirmed or measured directly, or the arms do not differ;
-4 they differ, and no cause was confirmed; 130 interrupted.`,
+Exit codes: 0 a cause was confirmed or measured directly, or the arms surely do not
+differ by enough to explain; 4 no cause was confirmed, or whether they differ is not
+known; 130 interrupted.`,
 		Example: `  schedlab explain
   schedlab explain latest nethttp pool
   schedlab explain 20261121-081500-quick-ab12 --no-interventions
@@ -101,8 +102,8 @@ Exit codes: 0 a cause was confirmed or measured directly, or the arms do not dif
 }
 
 // run explains one run and prints the explanation. If the tests were stopped, it prints the
-// explanation without them and returns the reason. The exit code is 4 if the arms differ and no
-// cause is known for sure.
+// explanation without them and returns the reason. The exit code is 4 if no
+// cause is known for sure, or whether the arms differ is not.
 func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	if err := checkValues(cmd.Flags(), "wait-idle"); err != nil {
 		return err
@@ -138,7 +139,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	if err := errors.Join(err, stopped); err != nil {
 		return err
 	}
-	if x.Outcome == record.Correlated || x.Outcome == record.NoCause {
+	if x.Outcome == record.Correlated || x.Outcome == record.NoCause || x.Outcome == record.NotKnown {
 		return exit(exitPartial)
 	}
 	return nil

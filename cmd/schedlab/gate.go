@@ -53,6 +53,11 @@ allowed. The build fails when one metric is worse. It passes when all of --metri
 fine; what --watch names may be open then, and the answer says so.
 Of a hundred gates of equal builds one at most says worse, all metrics and looks together.
 
+A quantile needs requests: p99 1,100 in each window, which are 2,200/s in half a second.
+At a lower rate windows grow for it as far as the budget has room; below that p99 is not
+judged, and the answer says which --window and --budget would do. Named by --metric, it
+lengthens the budget too, unless --window or --budget is given.
+
 With --old-ref and --new-ref it builds two commits of the git repository here, each in
 a worktree of its own that is removed afterwards: --build makes the program {out}, and
 --run starts it.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -90,6 +91,8 @@ func renderAgain(cmd *cobra.Command, name, root, output string, rewrite bool) er
 // the answer only if brief is set; other formats are for programs and pages, and are always whole.
 func render(cmd *cobra.Command, format string, r *record.Result, brief bool) error {
 	w := cmd.OutOrStdout()
+	_, err := os.Stat(filepath.Join(r.Dir, reportPage))
+	r.NoPage = err != nil
 	switch {
 	case format == "text" && brief:
 		return report.Brief(w, r, textOptions(w))

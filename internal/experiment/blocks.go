@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,19 @@ func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 		room := r.room(block, max(mean, last))
 		if room <= block {
 			return r.budgetEnded(block, mean), nil
+		}
+		// Nor one of a run that cannot reach its first look, even if the rest are as fast as the last, or as the mean. The
+		// first block may be slow for itself, so that the plan's own estimate counts until there are two.
+		quickest := min(mean, cmp.Or(last, mean))
+		if block < 2 {
+			quickest = min(quickest, p.blockCost(record.Duration(p.Window)))
+		}
+		if block < scenario.MinBlocks && r.room(block, quickest) < min(scenario.MinBlocks, p.Blocks) {
+			ended := r.budgetEnded(block, quickest)
+			if block == 0 {
+				return nil, impossible("%v", ended[0])
+			}
+			return ended, nil
 		}
 		began := time.Now()
 		err := r.runBlock(ctx, block, room, mean)
@@ -133,11 +147,17 @@ func (r *running) budgetEnded(blocks int, each time.Duration) []record.Fact {
 	if blocks >= scenario.MinBlocks {
 		return r.leftOpen(blocks, each)
 	}
+	needed := time.Since(r.began) + time.Duration(scenario.MinBlocks-blocks)*each + after(scenario.MinBlocks*len(p.Arms))
 	return []record.Fact{{Code: budgetTooShort, Names: record.Names{"lingers": r.slow}, Values: record.Values{
+		"needed": roundUp(needed+needed/budgetSpare, time.Second).Seconds(),
 		"budget": p.budget.Seconds(), "blocks": float64(blocks), "first": float64(scenario.MinBlocks),
 		"block": each.Round(100 * time.Millisecond).Seconds(), "planned": p.blockCost(record.Duration(p.Window)).Round(100 * time.Millisecond).Seconds(),
 	}}}
 }
+
+// budgetSpare is the part (one in so many) by which an advised budget is longer than its blocks take so far, since some take
+// longer.
+const budgetSpare = 10
 
 // leftOpen returns doubts about the verdicts that are open after the given number of blocks, which take each:
 // which they are, and the budget or window that would decide them. Verdicts with the same remedy share a doubt.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -199,12 +200,12 @@ func TestServerDiesInTrial(t *testing.T) {
 // so few.
 func TestServerLingersAfterItsTrial(t *testing.T) {
 	c := comparison(t, "good", "stubborn="+filepath.Join(t.TempDir(), "starts"), nil)
-	c.plan.budget = 8 * time.Second // as if the plan had been too good; a busy machine takes 2.4 s for the first block
+	c.plan.budget = 10 * time.Second // as if the plan had been too good; a busy machine takes 2.4 s for the first block
 	dir, run, err := c.Run(t.Context(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := strings.Join(resultDoubts(run.Result), "\n"); !strings.Contains(said, "the budget of 8s ended after ") || !strings.Contains(said, "of the 10 that the first look needs: a block takes ") ||
+	if said := strings.Join(resultDoubts(run.Result), "\n"); !strings.Contains(said, "the budget of 10s ended after ") || !regexp.MustCompile("of the 10 that the first look needs, and --budget \\d+s has: a block takes ").MatchString(said) ||
 		!strings.Contains(said, "and the server of two lingers when it is to end") {
 		t.Errorf("the doubts: got\n%s\nwant that the budget ended, and the cause", said)
 	}
@@ -333,7 +334,7 @@ func TestPlannedTimeIsABound(t *testing.T) {
 		done   bool
 	}{
 		"as planned":          {func(p plan, _ int) time.Duration { return p.blockCost(record.Duration(p.Window)) / 3 }, 12, true},
-		"twice that":          {func(p plan, _ int) time.Duration { return p.blockCost(record.Duration(p.Window)) / 3 * 2 }, 9, false},
+		"twice that":          {func(p plan, _ int) time.Duration { return p.blockCost(record.Duration(p.Window)) / 3 * 2 }, 2, false}, // ten would take 51 s
 		"timeouts":            {func(plan, int) time.Duration { return 10 * time.Second }, 1, false},
 		"a server that hangs": {func(_ plan, n int) time.Duration { return time.Second + time.Duration(n/15)*time.Hour }, 4, false},
 	} {

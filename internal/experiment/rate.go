@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/judge"
+	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/timeline"
@@ -55,7 +56,7 @@ func (p *plan) chooseRates(found findings) error {
 		if a.load.Rate.OfSlowest == 0 {
 			// A fixed rate may have a limit that is relative (max_rate).
 			p.lower(a, scenario.Rounded(a.load.MaxRate.OfSlowest*slowest), record.Fact{
-				Code: rateLowered, Values: record.Values{"most": slowest}, Names: record.Names{"slowest": name},
+				Code: record.RateLowered, Values: record.Values{"most": slowest}, Names: record.Names{"slowest": name},
 			})
 		} else {
 			rate := max(scenario.Rounded(a.load.Rate.OfSlowest*slowest), least)
@@ -78,6 +79,7 @@ func (p *plan) chooseRates(found findings) error {
 			})
 		}
 	}
+	p.warnFewWorkers(found, slowest, name)
 	if p.Sendable > 0 {
 		p.doubt(record.Fact{Code: rateSendable, Values: record.Values{"rate": p.Sendable}, Names: record.Names{"cpus": p.cpus.Load.Words()}})
 	}
@@ -87,6 +89,38 @@ func (p *plan) chooseRates(found findings) error {
 	p.Doubts = append(p.Doubts, Undecided(*p.Feasible, len(p.Gate) == 0)...)
 	p.warnShort()
 	return nil
+}
+
+// warnFewWorkers raises a doubt where the slowest arm has so few workers that all arms get a much lower rate than the next
+// slowest would be offered. slowest is its throughput, in requests per second.
+func (p *plan) warnFewWorkers(found findings, slowest float64, name string) {
+	const much = 2 // times as much
+	i := slices.IndexFunc(p.Arms, func(a arm) bool { return a.Name == name })
+	if i < 0 || !p.scenario.AsksWork() || p.Arms[i].Clients.Closed() || !p.setup(p.Arms[i].asked).mode.Has("workers") {
+		return
+	}
+	next, other := 0.0, ""
+	for _, a := range p.originals() {
+		if x, ok := found.xmax[a.Name]; ok && a.Name != name && (other == "" || x < next) {
+			next, other = x, a.Name
+		}
+	}
+	a, set := p.Arms[i], p.setup(p.Arms[i].asked)
+	share := cmp.Or(a.load.Rate.OfSlowest, a.load.MaxRate.OfSlowest)
+	without := scenario.Rounded(share * next)
+	if a.load.Rate.PerSecond > 0 {
+		without = min(without, a.load.Rate.PerSecond)
+	}
+	held := (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
+	need := queueing.Workers(without, held)
+	if other == "" || share == 0 || without < much*a.Clients.Rate || set.workers >= need {
+		return
+	}
+	// One doubt about the rate is enough, and this one tells why.
+	p.Doubts = slices.DeleteFunc(p.Doubts, func(d record.Fact) bool { return d.Code == record.RateLowered && d.Names["slowest"] == name })
+	p.doubt(record.Fact{Code: record.RateFewWorkers, Arm: name, Names: record.Names{"other": other}, Values: record.Values{
+		"workers": float64(set.workers), "rate": a.Clients.Rate, "without": without, "needed": float64(need),
+	}})
 }
 
 // lower lowers an arm's rate to most, in requests per second, but not below its min_rate. A limit of 0 is none. It adds the

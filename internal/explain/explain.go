@@ -106,7 +106,8 @@ func (c *Case) Pair(names []string) (from, to string, err error) {
 var (
 	notSure       = record.Sentence("difference-not-sure", `{{.Names.where}} it is not sure that they differ ({{lasts .Values.low}} to {{lasts .Values.high}}{{with .Values.middle}}; {{lasts .}} in the middle one of the blocks{{end}})`)
 	withinNoise   = record.Sentence("difference-within-noise", `{{.Names.where}} they differ by {{lasts .Values.by}}, and {{.Names.noise}} by up to {{lasts .Values.noise}}`)
-	tooLittle     = record.Sentence("difference-too-little", `{{.Names.where}} they differ by {{lasts .Values.by}}, and the least that is explained is {{lasts .Values.least}}`)
+	tooLittle     = record.Sentence("difference-too-little", `{{.Names.where}} they differ by {{lasts .Values.by}} at most, and the least that is explained is {{lasts .Values.least}}`)
+	littleSoFar   = record.Sentence("difference-little-so-far", `{{.Names.where}} they differ by {{lasts .Values.by}} in the mean, and the least that is explained is {{lasts .Values.least}}, which the interval does not exclude`)
 	noRuleApplies = record.Sentence("no-rule-applies", `no rule fits what the stamps and the witnesses show`)
 )
 
@@ -148,6 +149,9 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 	if len(all) == 0 {
 		x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: "list", Because: why}
 		x.Busy = busy(x, c.Result.Busy())
+		if slices.ContainsFunc(why, func(f record.Fact) bool { return f.Code != tooLittle }) {
+			x.Outcome = record.NotKnown
+		}
 		return x, nil
 	}
 	x.Slower = all[0].slower(from, to)
@@ -254,6 +258,8 @@ func (c *Case) whatDiffers(x *record.Explanation) (all []difference, why []recor
 		f := record.Fact{Names: record.Names{"where": d.where}, Values: record.Values{"by": math.Abs(d.of.By)}}
 		least := max(leastShare*min(d.of.From, d.of.To), leastSeconds)
 		switch limit := judge.Noise(d.copied, c.run.Env.Floor); {
+		case max(math.Abs(d.of.Low), math.Abs(d.of.High)) < least: // the whole interval
+			f.Code, f.Values["by"], f.Values["least"] = tooLittle, max(math.Abs(d.of.Low), math.Abs(d.of.High)), least
 		case !d.of.Sure():
 			f.Code, f.Values = notSure, record.Values{"low": d.of.Low, "high": d.of.High}
 			if (d.of.High-d.of.Low)/2 > 3*math.Abs(d.of.Middle) && d.of.Middle != 0 {
@@ -265,7 +271,7 @@ func (c *Case) whatDiffers(x *record.Explanation) (all []difference, why []recor
 				f.Names["noise"] = "the load engine itself adds to a time"
 			}
 		case f.Values["by"] < least:
-			f.Code, f.Values["least"] = tooLittle, least
+			f.Code, f.Values["least"] = littleSoFar, least
 		default:
 			all = append(all, difference{step: d.of, tail: d.where != "on average"})
 			continue

@@ -144,7 +144,7 @@ var rules = []rule{
 	{
 		// A connection that finds the accept queue full is tried again a second later, which shows
 		// in the time to connect.
-		code:      record.Sentence("cause-backlog", `its accept queue is too short: in a window {{count .Values.overflows}} connections found it full and were tried again a second later`),
+		code:      record.Sentence("cause-backlog", `its accept queue is too short: in a window {{count .Values.overflows}} attempts to connect (repeats included) found one full, and a client repeats after a second`),
 		part:      record.Stretch{Name: "connecting", Phases: []string{"connect", "accept"}},
 		applies:   func(s *side) bool { return s.asked.Mode != "" },
 		witnesses: []condition{{witness: overflows, times: 1.5, least: 1, must: true}},

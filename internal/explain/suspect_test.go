@@ -38,7 +38,7 @@ func (s seen) arm(name string) *arm {
 	}
 	for i := range madeBlocks {
 		noise := 1 + .004*float64(i%3-1)
-		w := window.Window{Good: 1000, Values: map[string]float64{}, Phases: window.Phases{Stamped: true, Joined: 1000, Overtaken: s.overtaken}}
+		w := window.Window{Good: 1000, Values: map[string]float64{"goodput": 1000}, Phases: window.Phases{Stamped: true, Joined: 1000, Overtaken: s.overtaken}}
 		w.Trial = record.Trial{Window: 1, Server: record.ServerSide{CPU: s.cpu}, Client: record.ClientSide{Proof: &record.Proof{Away: s.away}}}
 		for part, v := range s.parts {
 			w.Phases.Mean[part] = v * noise
@@ -239,8 +239,8 @@ func TestNoCauseOfNoise(t *testing.T) {
 		why    string // said of the mean
 	}{
 		{"a copy like the baseline", quick, &record.Floor{P50: 40e-6}, record.Correlated, ""},
-		{"a copy that is as far off", apart, nil, record.NoDifference, "on average they differ by 5.10 ms, and fast and its own copy may differ by up to 5.51 ms"},
-		{"a load that adds more", quick, &record.Floor{P50: 6e-3}, record.NoDifference, "on average they differ by 5.10 ms, and the load engine itself adds to a time by up to 6.00 ms"},
+		{"a copy that is as far off", apart, nil, record.NotKnown, "on average they differ by 5.10 ms, and fast and its own copy may differ by up to 5.51 ms"},
+		{"a load that adds more", quick, &record.Floor{P50: 6e-3}, record.NotKnown, "on average they differ by 5.10 ms, and the load engine itself adds to a time by up to 6.00 ms"},
 	} {
 		made := madeCase(quick, e.pro, e.asked, "")
 		made.arms["fast'"] = c.copied.arm("fast'")
@@ -253,12 +253,13 @@ func TestNoCauseOfNoise(t *testing.T) {
 	}
 }
 
-// Equal arms are said to be undecided or too close, with the figures.
+// Arms that surely differ by less than is explained are said not to differ by enough, with the figures. All else without a
+// sure difference is not known (TestNoCauseOfNoise).
 func TestNothingToExplain(t *testing.T) {
 	t.Parallel()
 	modes := map[string]mode.Mode{"made": {}, "plain": {}}
 	for micros, want := range map[float64]string{
-		0: "on average it is not sure that they differ (", 1: "on average they differ by 1.00 µs, and the least that is explained is ",
+		0: "on average they differ by 0 s at most, and the least that is explained is ", 1: "on average they differ by 1.00 µs at most, and the least that is explained is ",
 	} {
 		fast, slow := seen{parts: parts(timeline.Service, .5e-3)}, seen{parts: parts(timeline.Service, .5e-3+micros*1e-6)}
 		x, err := madeCase(fast, slow, scenario.Arm{}, "").Explain("fast", "slow", modes)

@@ -103,10 +103,12 @@ const requests = "schedlab_requests_started_total"
 var (
 	cpuUse = &witness{"CPU in use", "ratio", "cpu", func(a *arm, i int) float64 {
 		t := a.windows[i].Trial
-		return known(t.Server.CPU/(t.Window*float64(a.cpus)), t.Server.CPU >= 0 && a.cpus > 0)
+		return known(min(t.Server.CPU/(t.Window*float64(a.cpus)), 1), t.Server.CPU >= 0 && a.cpus > 0)
 	}}
 	cpuCost = &witness{"CPU time of a request", "s", "cost", valued("cpu_per_request")}
-	// The utilisation law: throughput × time held / workers.
+	// The utilisation law: throughput × time held / workers. The throughput is of replies within the window: in an overload
+	// the workers serve the window's other requests after it. As the two are means over other requests, the product may be
+	// a little above 1 where all workers are always in use.
 	workersInUse = &witness{"workers in use", "ratio", "used", func(a *arm, i int) float64 {
 		w := a.windows[i]
 		if a.plan.Station == nil || a.plan.Station.Workers == 0 || !w.Phases.Stamped {
@@ -118,7 +120,7 @@ var (
 				held += p.Mean
 			}
 		}
-		return float64(w.Good) / w.Trial.Window * held / float64(a.plan.Station.Workers)
+		return min(w.Values["goodput"]*held/float64(a.plan.Station.Workers), 1)
 	}}
 	queueWait = &witness{"wait in the queue, as the server counts it", "s", "", averaged("schedlab_queue_wait_seconds")}
 	mutexWait = &witness{"wait for mutexes, of a request", "s", "mutex", counted("go_sync_mutex_wait_total_seconds_total", requests)}
@@ -131,7 +133,7 @@ var (
 		return known(c.sum(name)/(t.Warmup+t.Window), c[name] != nil)
 	}}
 	switches   = &witness{"context switches of a request", "count", "switches", valued("switches")}
-	overflows  = &witness{"connections that found the accept queue full", "count", "overflows", valued("overflows")}
+	overflows  = &witness{"attempts to connect (repeats included) that found an accept queue full", "count", "overflows", valued("overflows")}
 	turnedAway = &witness{"connections turned away", "ratio", "away", func(a *arm, i int) float64 {
 		c := a.counters[i]
 		// Connections and single requests that were turned away, over the connections accepted.

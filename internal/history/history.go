@@ -196,8 +196,8 @@ func Diff(a, b record.Run) document.Table {
 		y := b.Result.Arms[j]
 		setting(x.Name, x.Command, y.Command)
 		for _, m := range stats.Metrics() {
-			if v, w := x.Median(m.Name), y.Median(m.Name); v != nil && w != nil && *v > 0 {
-				rows = append(rows, []string{x.Name + " " + m.Label, report.Figure(m, *v), report.Figure(m, *w), stats.Change(*w / *v)})
+			if v, w := x.Median(m.Name), y.Median(m.Name); v != nil && w != nil && m.Printed(*v) > 0 {
+				rows = append(rows, []string{x.Name + " " + m.Label, report.Figure(m, *v), report.Figure(m, *w), stats.Change(m.Printed(*w) / m.Printed(*v))})
 			}
 		}
 	}

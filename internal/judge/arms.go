@@ -31,7 +31,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 				*field = b.median(pa.Name, name)
 			}
 		}
-		a.Mean, a.Loops, a.Switches = b.median(pa.Name, "mean"), b.median(pa.Name, "loops"), b.median(pa.Name, "switches")
+		a.Mean, a.Loops, a.Switches = known(meanOver(b.series(pa.Name, "mean"))), b.median(pa.Name, "loops"), b.median(pa.Name, "switches")
 		// The curve shows all requests of all valid windows together.
 		hist, overflows, joined, good := record.NewHistogram(), 0., 0, 0
 		for _, w := range b.of(pa.Name) {
@@ -56,7 +56,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		a.Joined = float64(joined) / float64(max(good, 1))
 		// With failures, the mean of all requests has timeouts in it, so show the good ones on their own.
 		if float64(a.Errors) > errorLimit*float64(a.Requests) {
-			a.GoodMean = b.median(pa.Name, "good_mean")
+			a.GoodMean = known(meanOver(b.series(pa.Name, "good_mean")))
 		}
 		if len(b.valid) > 0 {
 			a.Curve, a.Overflows = hist.Curve(), known(overflows)
@@ -70,7 +70,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		a.Disturbed, a.Generator, a.Predictions = b.disturbed(pa.Name), b.generator(pa.Name), b.predictions(pa.Name)
 		a.Footprint, a.Counters, a.Phases = b.footprint(pa.Name), b.counters(pa.Name), b.armPhases(pa.Name)
 		a.Fairness, a.Sessions = b.fairness(pa.Name), b.sessions(pa.Name)
-		a.Twin = b.twin(pa, a)
+		a.Twin, a.Behind = b.twin(pa, a), b.behind[pa.Name]
 		all = append(all, a)
 	}
 	return all
@@ -91,6 +91,18 @@ func newArm(run record.Run, pa record.PlanArm, s servers) record.Arm {
 // median returns the median of a figure over an arm's valid windows; nil if one lacks the figure, or none is valid.
 func (b blocks) median(arm, figure string) *float64 {
 	return known(stats.Median(b.series(arm, figure)))
+}
+
+// meanOver returns the mean of values; NaN for none, and if one is NaN. The mean time of an arm is the mean over its windows
+// everywhere, so that a page has one of it: the parts of a time add up to no other.
+func meanOver(values []float64) (mean float64) {
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	return mean
 }
 
 // known returns a pointer to a figure; nil if it is NaN.

@@ -33,6 +33,7 @@ type blocks struct {
 	valid          []int           // numbers of the blocks that count, ascending
 	refused        []record.Refusal
 	over           map[string]bool // overloaded arms: their queue grows without end
+	behind         map[string]bool // arms with a backlog that grew to the end of each window so far, of behindFrom blocks or more
 	generatorBound map[string]bool // overloaded arms with a load generator that had no CPU time left
 }
 
@@ -45,7 +46,7 @@ type blocks struct {
 func validate(run record.Run, taken windows) blocks {
 	b := blocks{
 		run: run, windows: taken, judged: judgedQuantiles(run.Plan, taken), refused: []record.Refusal{},
-		over: map[string]bool{}, generatorBound: map[string]bool{},
+		over: map[string]bool{}, behind: map[string]bool{}, generatorBound: map[string]bool{},
 	}
 	var complete []int
 	for _, block := range slices.Sorted(maps.Keys(taken)) {
@@ -72,6 +73,7 @@ func validate(run record.Run, taken windows) blocks {
 		}
 		// Where the load's CPUs were full in more than half of these windows, the generator may be at fault.
 		b.over[a.Name], b.generatorBound[a.Name] = 2*growing > len(complete), 2*full > growing
+		b.behind[a.Name] = growing == len(complete) && growing >= behindFrom
 	}
 	for _, block := range complete {
 		b.refused = append(b.refused, wrong[block]...)
@@ -81,6 +83,9 @@ func validate(run record.Run, taken windows) blocks {
 	}
 	return b
 }
+
+// behindFrom is the number of blocks from which on a backlog that grew in every one of them is the answer, before any verdict.
+const behindFrom = 2
 
 // ruleStalled is the rule that leaves out a block in which the whole machine stood still.
 const ruleStalled = "good replies (no arm gave one: the machine stood still)"

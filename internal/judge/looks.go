@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"maps"
 	"slices"
 
 	"schedlab/internal/record"
@@ -26,13 +27,18 @@ type Aim struct {
 // answer.
 func (j *Judge) Watched(o *record.Others) { j.run.Others = o }
 
-// Look judges the trials taken so far, if the plan looks at this number of valid blocks; otherwise
-// soFar is nil. ends reports that the aim is answered: more blocks would change nothing. room is the
+// Look judges the trials taken so far, if the plan looks at this number of valid blocks, or if an arm has
+// not kept up in any block so far; otherwise soFar is nil. ends reports that the aim is answered: more
+// blocks would change nothing. room is the
 // largest number of blocks for which the run has time, 0 if unknown: it does not wait for verdicts that
 // need more.
 func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
-	if !slices.Contains(j.run.Plan.Looks, len(validate(j.run, j.windows).valid)) {
-		return nil, false
+	b := validate(j.run, j.windows)
+	if !slices.Contains(j.run.Plan.Looks, len(b.valid)) {
+		if slices.Contains(slices.Collect(maps.Values(b.behind)), true) { // an answer that needs no look
+			soFar = j.judge().result
+		}
+		return soFar, false
 	}
 	now, aim := j.judge(), j.aim
 	if aim.WholeBudget {

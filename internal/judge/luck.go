@@ -21,6 +21,9 @@ import (
 // follows.
 const luckOf = "luck_"
 
+// corrected lists the quantiles from which luck is taken out. Without any, nothing is replayed for it.
+var corrected = []string{"p50", "p90", "p99"}
+
 const (
 	// The draws share no arrivals with the blocks of the run.
 	mostDraws    = 2000      // of a window's arrivals, to compute the mean
@@ -37,7 +40,7 @@ const (
 func Expected(p record.Plan, arm record.PlanArm, env record.Env, draw func(i int) ([]record.Request, error)) (*record.Expected, error) {
 	st, _, why := TwinOf(arm)
 	draws := int(min(mostDraws, mostReplayed/(arm.Clients.Rate*(p.Warmup+p.Window))))
-	if !why.None() || arm.Clients.Closed() || draws < leastDraws {
+	if !why.None() || arm.Clients.Closed() || draws < leastDraws || len(corrected) == 0 {
 		return nil, nil
 	}
 	var p50, p90, p99 float64
@@ -70,6 +73,9 @@ func noteLuck(w *modelled, alone queueing.Prediction, e *record.Expected) {
 		return
 	}
 	for name, q := range map[string][2]*float64{"p50": {alone.P50, &e.P50}, "p90": {alone.P90, &e.P90}, "p99": {alone.P99, &e.P99}} {
+		if !slices.Contains(corrected, name) {
+			continue
+		}
 		w.Values[luckOf+name] = math.NaN()
 		if lossless(alone) {
 			w.Values[luckOf+name] = math.Log(*q[0] / *q[1])

@@ -10,6 +10,7 @@ import (
 	"schedlab/internal/expect"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
 
@@ -198,8 +199,12 @@ func (b blocks) predictions(arm string) (all []record.Prediction) {
 			}
 		}
 		for _, metric := range expect.PredictedMetrics {
-			// A median over some blocks could not be compared with the measured one over all, so one NaN makes it NaN.
-			v := medianOf(b.of(arm), func(w *modelled) float64 { return predictedFigure(w.predicted[name], metric) })
+			// A figure over some blocks could not be compared with the measured one over all, so one NaN makes it NaN.
+			predicted := figures(b.of(arm), func(w *modelled) float64 { return predictedFigure(w.predicted[name], metric) })
+			v := stats.Median(predicted)
+			if metric == "mean" {
+				v = meanOver(predicted)
+			}
 			if !math.IsNaN(v) {
 				p.Values[metric] = v
 			}

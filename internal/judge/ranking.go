@@ -343,7 +343,7 @@ func Outcome(r *record.Result, metric string) record.CellVerdict {
 		}
 	}
 	v := f.widest(r.Verdicts, asked, c.Winner)
-	c.Metric, c.Arm, c.Ratio, c.Low, c.High = v.Metric, v.Arm, v.Ratio, v.Low, v.High
+	c.Metric, c.Arm, c.Ratio, c.Low, c.High = v.Metric, v.Arm, cmp.Or(r.Quotient(v), v.Ratio), v.Low, v.High
 	return c
 }
 

@@ -168,7 +168,7 @@ func switches(s scrape) {
 	}
 }
 
-// WatchOverflows adds the number of overflows of accept queues since this call. The kernel
+// WatchOverflows adds the number of attempts to connect that found an accept queue full since this call. The kernel
 // counts them for the whole network namespace, so overflows of other servers are included.
 func (m *Metrics) WatchOverflows() {
 	before, ok := listenOverflows()
@@ -178,7 +178,7 @@ func (m *Metrics) WatchOverflows() {
 	m.read(func(s scrape) {
 		now, _ := listenOverflows()
 		// A failed reading returns 0, and the counter then shows 0, not a negative number.
-		s.counter("listen_overflows_total", "Connections the kernel turned away because an accept queue of this network namespace was full, since the start.",
+		s.counter("listen_overflows_total", "Attempts to connect (repeats included) that found an accept queue of this network namespace full, since the start.",
 			max(now, before)-before)
 	})
 }

@@ -52,7 +52,7 @@ type Explanation struct {
 	Witnesses []Witness `json:"witnesses"`
 	Causes    []Suspect `json:"causes"` // suspected causes, the largest share first
 	Outcome   Finding   `json:"outcome"`
-	Reason    Fact      `json:"reason,omitzero"` // why the outcome is NoDifference or NoCause, or why a cause was not tested
+	Reason    Fact      `json:"reason,omitzero"` // why the outcome is NoDifference, NotKnown or NoCause, or why a cause was not tested
 	Tests     *TestRun  `json:"tests,omitempty"` // the extra blocks; nil if none ran
 	// Busy is the doubt that others took much of the CPUs in the run or its tests; zero if they did not. Its value open is
 	// 1 if that is why no cause is known.
@@ -78,7 +78,8 @@ const (
 	Shown        Finding = "shown"         // a cause was measured directly and needs no test
 	Correlated   Finding = "correlated"    // causes are suspected, but none is confirmed
 	NoCause      Finding = "no-cause"      // the arms differ, but no rule fits
-	NoDifference Finding = "no-difference" // there is nothing to explain
+	NoDifference Finding = "no-difference" // what the arms surely differ by is too little to explain
+	NotKnown     Finding = "not-known"     // whether the arms differ is not known, so no cause is sought
 )
 
 // A Step is a figure in two arms and its difference, By = To - From. Low and High are the 95 %

@@ -134,7 +134,7 @@ type CellVerdict struct {
 	Among    []string     `json:"among,omitempty"`  // arms that are the same as one another and beaten by no arm
 	Metric   string       `json:"metric,omitempty"` // the metric that decided
 	Arm      string       `json:"arm,omitempty"`    // the challenger that Ratio is about
-	Ratio    float64      `json:"ratio,omitempty"`  // Arm / baseline at Metric, with its interval
+	Ratio    float64      `json:"ratio,omitempty"`  // Arm / baseline at Metric: of their figures as printed; Low and High are the verdict's interval
 	Low      float64      `json:"low,omitempty"`
 	High     float64      `json:"high,omitempty"`
 	Reason   Fact         `json:"reason,omitzero"` // why the cell is refused

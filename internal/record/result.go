@@ -49,6 +49,8 @@ type Result struct {
 	Differences []Difference `json:"differences,omitempty"`
 	Winner      string       `json:"winner"` // an arm's name, "trade" or "undecided"
 	Answer      Conclusion   `json:"answer,omitzero"`
+	// NoPage is set where the record has no report.html, as when it could not be written: then nothing names it.
+	NoPage bool `json:"-"`
 	// Headline is the answer in one sentence. It is empty in records: report adds it to its JSON.
 	Headline string    `json:"headline,omitempty"`
 	Doubts   []Fact    `json:"doubts"`  // every reservation, the weightiest first
@@ -117,13 +119,17 @@ type Arm struct {
 	StarvedConnections int            `json:"starved_connections"`      // worst window: connections that waited for a reply and got none
 	StarvedBlocks      int            `json:"starved_blocks,omitempty"` // valid blocks with such connections
 	Jain               *float64       `json:"jain"`                     // worst window: Jain's index of replies per connection, 1 is even; nil if no connections are kept or none got a reply
-	Mean               *float64       `json:"mean,omitempty"`           // mean response time, seconds
-	GoodMean           *float64       `json:"good_mean,omitempty"`      // mean response time of good replies, if more than 0.1 % are not good
+	Mean               *float64       `json:"mean,omitempty"`           // mean over the blocks of the mean response time, seconds
+	GoodMean           *float64       `json:"good_mean,omitempty"`      // the same of good replies, if more than 0.1 % are not good
 	NEff               float64        `json:"n_eff,omitempty"`          // independent requests that a window is worth, given their correlation; 0 unknown
 	Levels             []Level        `json:"levels,omitempty"`         // its values of the varied factors
 	Family             string         `json:"family,omitempty"`         // name without the levels
+	// Behind reports that its backlog grew to the end of the window in every block so far, two or more: it does not keep up
+	// with the rate.
+	Behind bool `json:"behind,omitempty"`
 	// Switches is the context switches of the server's threads per ended request. Overflows is the number of
-	// connections that found an accept queue of the host full, over all valid windows. nil if unknown.
+	// attempts to connect, repeats included, that found an accept queue of the network namespace full, over all valid
+	// windows. nil if unknown.
 	Switches  *float64 `json:"switches_per_request,omitempty"`
 	Overflows *float64 `json:"listen_overflows,omitempty"`
 	// Loops is the share of the server's CPU time used by its event loops, 0..1, the median of
@@ -252,6 +258,25 @@ type Verdict struct {
 	// judges needs it: records leave it out.
 	Least  int  `json:"-"`
 	Reason Fact `json:"reason,omitzero"` // REFUSED: why
+}
+
+// Quotient returns the figure of the verdict's arm divided by its baseline's, both as reports print them; 0 if one is not
+// known. It is the change that is printed beside them, while [Verdict.Ratio] is the median of the blocks' own ratios.
+func (r *Result) Quotient(v Verdict) float64 {
+	m := stats.MetricOf(v.Metric)
+	printed := func(name string) float64 {
+		if i := slices.IndexFunc(r.Arms, func(a Arm) bool { return a.Name == name }); i >= 0 {
+			if figure := r.Arms[i].Median(v.Metric); figure != nil {
+				return m.Printed(*figure)
+			}
+		}
+		return 0
+	}
+	arm, base := printed(v.Arm), printed(v.Baseline)
+	if !(base > 0) {
+		return 0
+	}
+	return arm / base
 }
 
 // Better reports whether the arm is better: faster, or with more goodput or less CPU time.

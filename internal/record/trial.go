@@ -83,11 +83,11 @@ type Footprint struct {
 }
 
 // Kernel is what the kernel counted in a window, read from outside the server; below 0 is unknown.
-// ListenOverflows counts the whole host, or a container's network, so other programs' connections too.
+// ListenOverflows counts the whole host, or a container's network, so other programs' too. It counts attempts: a client repeats one about once a second.
 type Kernel struct {
 	Voluntary       float64 `json:"voluntary"`        // context switches of the server's threads that waited for something
 	Involuntary     float64 `json:"involuntary"`      // context switches that took them off a CPU
-	ListenOverflows float64 `json:"listen_overflows"` // connections that found an accept queue full
+	ListenOverflows float64 `json:"listen_overflows"` // attempts to connect that found an accept queue full
 }
 
 // Connections are the counts of a server's connections in a window.

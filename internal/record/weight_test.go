@@ -14,7 +14,7 @@ func TestByWeight(t *testing.T) {
 	}) {
 		got = append(got, f.Code)
 	}
-	want := []Code{StickyPool, "starved-connections", "uneven-probe", "of another version", "rate-lowered", "one-cpu", Virtualised, OneHost}
+	want := []Code{StickyPool, "starved-connections", "rate-lowered", "uneven-probe", "of another version", "one-cpu", Virtualised, OneHost}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

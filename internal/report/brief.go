@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,13 +69,15 @@ func briefly(r *record.Result, width, most int) document.Document {
 }
 
 // rest returns the first doubts, at most most of them, a count of the others with what else the report
-// has, and the path of the full report. Two doubts are always among them, as extra ones if need be,
-// because they may be the cause of what the report shows: a disturbance of the run, and different HTTP
-// parsers where arms differ.
+// has, and the path of the full report. Some doubts are always among them, as extra ones if need be,
+// because they may be the cause of what the report shows: a disturbance of the run, a rate that the slowest arm
+// lowered, and different HTTP parsers where arms differ.
 func rest(r *record.Result, most int, also string) document.Facts {
 	all := slices.Clone(r.Doubts)
 	for _, cause := range []func(record.Fact) bool{
 		record.Fact.Disturbs, func(d record.Fact) bool {
+			return d.Code == record.RateFewWorkers || d.Code == record.RateLowered
+		}, func(d record.Fact) bool {
 			return d.Code == record.ParsersDiffer && slices.ContainsFunc(r.Verdicts, differs)
 		},
 	} {
@@ -87,7 +88,7 @@ func rest(r *record.Result, most int, also string) document.Facts {
 		}
 	}
 	named := when(filepath.Dir(r.Dir) != record.DefaultRoot, " %s", command.Quote(r.Dir)) // which is the latest where records go by default
-	return append(document.Doubts(each(all, Doubt), most, "in the report"+also), document.Fact{Label: "Report", Text: command.Quote(r.Dir) + "/report.html, or: schedlab report" + named})
+	return append(document.Doubts(each(all, Doubt), most, "in the report"+also), document.Fact{Label: "Report", Text: when(!r.NoPage, "%s/report.html, or: ", command.Quote(r.Dir)) + "schedlab report" + named})
 }
 
 // capacityBriefly builds the one-screen report of a search for capacity: the answer, the table
@@ -136,8 +137,7 @@ func onCPUs(e record.Env) string {
 }
 
 // marked returns the table of the arms' figures. After each figure stands a mark for the arm's
-// verdict on it, and below the table the legend of the marks in use, with a line that explains a
-// change that is not the quotient of its two figures.
+// verdict on it, and below the table the legend of the marks in use.
 func marked(r *record.Result) document.Part {
 	arms := choices(r.Arms) // the copy of the baseline is no choice
 	shown := arms[:min(len(arms), briefArms)]
@@ -145,7 +145,7 @@ func marked(r *record.Result) document.Part {
 	var used []string
 	for _, m := range stats.Metrics() {
 		marks := each(shown, func(a record.Arm) string {
-			return cmp.Or(mark(verdictOn(r.Verdicts, a.Name, m.Name)), unjudged(r, a, m))
+			return cmp.Or(mark(r, verdictOn(r.Verdicts, a.Name, m.Name)), unjudged(r, a, m))
 		})
 		used = append(used, marks...)
 		table = append(table, append([]string{m.Label}, cells(m, shown)...), append([]string{""}, marks...))
@@ -157,54 +157,41 @@ func marked(r *record.Result) document.Part {
 	})
 	below := nonEmpty(slices.Concat([]string{
 		markLegend(r, used),
+	}, refusedMarks(r, shown), []string{
 		when(crowds(counted(shown)), "Most connections open at once, and accepted, medians over the blocks: %s.",
 			listed(counted(shown), func(a record.Arm) string {
 				return fmt.Sprintf("%s %s and %s/s", a.Name, rounded(a.Counters.OpenPeak), rounded(a.Counters.Accepted))
 			})),
-		noQuotient(r, shown),
 		when(more > 0, "%s more", plural(more, "arm")),
 	}, leftOut)...)
 	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, document.Lines(below)}}
+}
+
+// refusedMarks tells why the figures of these arms have the mark of a refused verdict, a line for each reason; nil where the
+// answer tells the reason against all verdicts.
+func refusedMarks(r *record.Result, arms []record.Arm) []string {
+	if oneReason(r.Verdicts) != "" && r.Answer.Outcome == record.NoVerdict && doNotKeepUp(r) == "" {
+		return nil
+	}
+	marked := only(r.Verdicts, func(v record.Verdict) bool {
+		return v.Verdict == stats.Refused && slices.ContainsFunc(arms, func(a record.Arm) bool { return a.Name == v.Arm })
+	})
+	return each(grouped(marked, reason), func(same []record.Verdict) string {
+		of := grouped(same, func(v record.Verdict) string { return v.Arm })
+		at := listed(of[0], func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
+		return markRefused + " " + listed(of, func(v []record.Verdict) string { return v[0].Arm }) + " at " + at + ": " + reason(same[0])
+	})
 }
 
 // unanswered reports whether windows were too short to tell an arm's connections without an answer from
 // starved ones.
 func unanswered(a record.Arm) bool { return a.Fairness != nil && a.Fairness.Short }
 
-// noQuotient explains the sure difference of these arms that lies furthest from the quotient of its
-// two figures; "" if each lies within 2 % of its quotient.
-func noQuotient(r *record.Result, arms []record.Arm) string {
-	var worst record.Verdict
-	var quotient float64
-	furthest := math.Log(1.02)
-	for _, arm := range arms {
-		for _, v := range only(r.Verdicts, func(v record.Verdict) bool { return v.Arm == arm.Name && differs(v) }) {
-			base := armOf(r, v.Baseline)
-			of, to := arm.Median(v.Metric), base.Median(v.Metric)
-			if of == nil || to == nil || *of <= 0 || *to <= 0 {
-				continue
-			}
-			if gap := math.Abs(math.Log(v.Ratio * *to / *of)); gap > furthest {
-				worst, quotient, furthest = v, *of / *to, gap
-			}
-		}
-	}
-	label := worst.Arm + "'s " + stats.MetricOf(worst.Metric).Label
-	switch {
-	case worst.Arm == "":
-		return ""
-	case worst.Plain == nil:
-		return fmt.Sprintf("Differences are medians over blocks, least like their two figures at %s: %s, and the figures are %s apart.", label, change(worst.Ratio), change(quotient))
-	}
-	return fmt.Sprintf("Differences are medians over blocks, corrected for lucky arrivals, most at %s: %s, as measured %s.",
-		label, change(worst.Ratio), change(worst.Plain.Median))
-}
-
 // mark returns a verdict in one word, to stand after its figure: the change if it is sure, else
 // one of the marks of maps. It is "" without a verdict, as for the baseline.
-func mark(v record.Verdict) string {
+func mark(r *record.Result, v record.Verdict) string {
 	if v.Verdict.Differs() {
-		return change(v.Ratio)
+		return changed(r, v)
 	}
 	return map[stats.Decision]string{stats.Same: markSame, stats.Inconclusive: markOpen, stats.Refused: markRefused}[v.Verdict]
 }
@@ -284,7 +271,7 @@ func few(lines []string, most int) []string {
 
 // sure describes the evidence for the verdicts, and what would change them: the first line has
 // the blocks, the confidence and the A/A control, and lines on failures and open verdicts
-// follow. The last line may be empty.
+// follow. The last line may be empty. Why a verdict was refused stands below the table, at its mark.
 func sure(r *record.Result) []string {
 	text := blocks(r)
 	// The intervals of the quantiles that were judged are corrected for several comparisons.
@@ -294,17 +281,7 @@ func sure(r *record.Result) []string {
 	text += when(judged != nil, "; verdicts on %s hold together with 95%s%%", strings.Join(judged, ", "), nbsp)
 	failed := append(silent(r), failings(r.Arms)...)
 	text += "; " + aaBriefly(r.AA, r.Valid) + when(len(failed) == 0 && allGood(r), "; every request got a good reply")
-	return slices.Concat([]string{text}, failed, short(r.Verdicts), []string{openVerdicts(r)})
-}
-
-// short tells which quantiles were refused because a window holds too few requests, and which window
-// would do; nil where that is the reason against all verdicts, and so in the answer.
-func short(verdicts []record.Verdict) []string {
-	if oneReason(verdicts) != "" {
-		return nil
-	}
-	refused := only(verdicts, func(v record.Verdict) bool { return v.Reason.Values["window"] > 0 })
-	return unique(each(refused, func(v record.Verdict) string { return "not judged: " + reason(v) }))
+	return slices.Concat([]string{text}, failed, []string{openVerdicts(r)})
 }
 
 // openVerdicts lists the undecided verdicts, each with what would decide it, in one line; ""
@@ -381,7 +358,8 @@ func unmet(r *record.Result) []string {
 	}
 	open := only(r.Expectations, func(e record.Expectation) bool { return e.Outcome != record.Passed })
 	failed := slices.ContainsFunc(open, func(e record.Expectation) bool { return e.Outcome == record.Failed })
-	note := when(open != nil && !failed, "; none failed, so the exit code is 0 (with --strict 4)")
+	judged := slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Outcome != record.NoAnswer })
+	note := when(open != nil && !failed, "%s", either(judged, "; none failed, so the exit code is 0 (with --strict 4)", "; none could be judged, so the exit code is 4"))
 	passed := listed(only(r.Expectations, func(e record.Expectation) bool { return e.Outcome == record.Passed }), func(e record.Expectation) string { return e.Text })
 	// What passed is named where it is short, as an SLO is.
 	return append([]string{tally(r.Expectations) + note + when(passed != "" && !failed && len(passed) < 45, "; passed: %s", passed)}, each(open, answered)...)

@@ -11,6 +11,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
 )
 
 // capacityDocument builds the report of a search for capacity: the highest rate at which an arm
@@ -306,6 +307,7 @@ func capacityOpen(r *record.Result) []string {
 // capacityTheory compares the rate at which theory expects the objective to break with the measured interval,
 // one line per arm and model. Only a prediction for the term that really breaks first can be compared.
 func capacityTheory(r *record.Result) (lines []string) {
+	printed := stats.MetricOf("goodput").Printed // rates are printed as a goodput is
 	for _, a := range r.Capacity.Arms {
 		if !a.NoTheory.None() && len(a.Windows) > 0 {
 			lines = append(lines, a.Name+": no prediction: "+a.NoTheory.String())
@@ -321,7 +323,7 @@ func capacityTheory(r *record.Result) (lines []string) {
 				// A prediction outside the interval contradicts the measurement. One inside
 				// agrees, as far as the interval can tell.
 				where := either(t.Rate < a.Low || t.Rate > a.High, "outside "+interval(a), "inside the interval")
-				says += fmt.Sprintf(", %s; the estimate is %s off it", where, change(a.Estimate/t.Rate))
+				says += fmt.Sprintf(", %s; the estimate is %s off it", where, change(printed(a.Estimate)/printed(t.Rate)))
 			}
 			lines = append(lines, modelled(a.Name, t.Model, t.Formula)+": "+says)
 		}

@@ -32,7 +32,7 @@ func Explain(w io.Writer, x *record.Explanation, o TextOptions) error {
 // same parts, by divided.
 func explanation(x *record.Explanation) document.Document {
 	// A question why would take the difference for granted.
-	question := either(x.Outcome == record.NoDifference, "Do %s and %s differ?", "Why do %s and %s differ?")
+	question := either(x.Outcome == record.NoDifference || x.Outcome == record.NotKnown, "Do %s and %s differ?", "Why do %s and %s differ?")
 	return document.Document{
 		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: cmp.Or(tooBusy(x.Busy), explained(x)),
 		Context: append(belowTooBusy(x.Busy, explained(x)), fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", plural(x.Blocks, "block"), command.Quote(x.Dir), nbsp)),
@@ -72,6 +72,8 @@ func explained(x *record.Explanation) string {
 	switch x.Outcome {
 	case record.NoDifference:
 		return fmt.Sprintf("No cause is sought: %s.", x.Reason.String())
+	case record.NotKnown:
+		return fmt.Sprintf("Not known whether they differ, so no cause is sought: %s.", x.Reason.String())
 	case record.NoCause:
 		if x.Slower == "" {
 			return fmt.Sprintf("Their times cannot be explained: %s.", x.Reason.String())

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -113,10 +114,9 @@ func otherParser(r *record.Result, arm string) string {
 // are named in any case, because they show a difference that no figure has.
 func noVerdict(r *record.Result) string {
 	starving := starving(r)
-	// An arm that falls behind in every block of too few is no verdict, but a reader who waits
-	// for more blocks wants to know it.
-	if behind := nonEmpty(each(r.Verdicts, func(v record.Verdict) string { return behindInAll(r, v) })...); behind != nil {
-		return "No verdict yet: " + strings.Join(append(behind, starving...), "; ") + "."
+	// A backlog that grew in every block needs no verdict, and is what a reader who waits for more blocks wants to know.
+	if behind := doNotKeepUp(r); behind != "" {
+		return strings.Join(append([]string{behind}, starving...), "; ") + "."
 	}
 	// The reason may be the starvation itself, which the sentence need not give twice.
 	if starving != nil && r.Answer.Reason.RestsOn(record.CauseStarvation) {
@@ -125,13 +125,35 @@ func noVerdict(r *record.Result) string {
 	return "No verdict: " + strings.Join(append([]string{r.Answer.Reason.String()}, starving...), "; ") + "."
 }
 
-// behindInAll returns a clause about an arm that does not keep up in every block of a run with too few blocks
-// to decide it; "" for any other verdict. In a closed loop nobody can fall behind, because clients wait.
+// behindInAll returns a clause about an arm whose backlog grew in every block so far, by its verdict on goodput. Where the
+// arm it is compared with keeps up, the two stand side by side. It is "" for an arm that keeps up.
 func behindInAll(r *record.Result, v record.Verdict) string {
-	if v.Metric != "goodput" || v.Verdict != stats.Inconclusive || !stats.MetricOf(v.Metric).Worse(v.Lean) || v.Lost != v.Blocks || !openLoops(r, v.Arm, v.Baseline) {
+	switch {
+	case !armOf(r, v.Arm).Behind:
 		return ""
+	case armOf(r, v.Baseline).Behind:
+		return v.Arm + " does not keep up: its backlog " + grew(r)
 	}
-	return fallsBehind(r, v) + ": " + shownBy(r, []record.Verdict{v})
+	return fallsBehind(r, v) + ": its backlog " + grew(r)
+}
+
+// grew tells of a backlog in which blocks it grew: all so far.
+func grew(r *record.Result) string {
+	return "grew to the end of the window in " + either(r.Valid > 1, fmt.Sprintf("all %d blocks", r.Valid), "every block")
+}
+
+// doNotKeepUp returns a clause about the arms that do not keep up in any block so far; "" for none.
+func doNotKeepUp(r *record.Result) string {
+	behind := only(choices(r.Arms), func(a record.Arm) bool { return a.Behind })
+	switch v := verdictOn(r.Verdicts, first(behind, func(record.Arm) bool { return true }).Name, "goodput"); {
+	case len(behind) == 0:
+		return ""
+	case len(behind) == 1 && v.Arm != "":
+		return behindInAll(r, v)
+	case len(behind) == 1: // the baseline
+		return behind[0].Name + " does not keep up: its backlog " + grew(r)
+	}
+	return strings.Join(each(behind, name), " and ") + " do not keep up: their backlog " + grew(r)
 }
 
 // shortfall returns the change of goodput, with the share of requests that got no good reply or, without such
@@ -139,7 +161,7 @@ func behindInAll(r *record.Result, v record.Verdict) string {
 // they grow with the length of the window, but they show how far behind the arm is.
 func shortfall(r *record.Result, v record.Verdict) string {
 	const least = .01 // ratio of requests without a good reply to tell
-	text := "goodput " + stats.Change(v.Ratio)
+	text := "goodput " + changedPlainly(r, v)
 	base, arm := armOf(r, v.Baseline), armOf(r, v.Arm)
 	failed := float64(arm.Errors) / float64(max(arm.Requests, 1))
 	switch {
@@ -235,7 +257,7 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 		// Only work done and its cost can be compared where response times follow other loads.
 		work := only(r.Verdicts, func(v record.Verdict) bool { return v.Arm == s.Arm && !v.Primary })
 		done := listed(work, func(v record.Verdict) string {
-			return strings.ReplaceAll(v.Metric, "_", " ") + " " + string(v.Verdict) + when(v.Verdict != stats.Refused, " (%+.1f %%)", 100*(v.Ratio-1))
+			return strings.ReplaceAll(v.Metric, "_", " ") + " " + string(v.Verdict) + when(v.Verdict != stats.Refused, " (%s)", changedPlainly(r, v))
 		})
 		return fmt.Sprintf("%s against %s: %s, and response times follow the load (%s)", s.Arm, s.Baseline, done, strings.Join(s.Differs, ", "))
 	case record.StarvesClients:
@@ -243,16 +265,16 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 	case record.NoTimesBeside:
 		return fmt.Sprintf("%s has no times of %s to be set against", s.Arm, s.Baseline)
 	case record.KeepsUp:
-		return fmt.Sprintf("%s keeps up better than %s (%s)", s.Arm, s.Baseline, "goodput "+stats.Change(goodput.Ratio))
+		return fmt.Sprintf("%s keeps up better than %s (%s)", s.Arm, s.Baseline, "goodput "+changedPlainly(r, goodput))
 	case record.FallsBehind:
 		return fallsBehind(r, goodput)
 	case record.RankFaster:
-		return fmt.Sprintf("%s is faster than %s (%s)", s.Arm, s.Baseline, changes(of(stats.Faster)))
+		return fmt.Sprintf("%s is faster than %s (%s)", s.Arm, s.Baseline, changes(r, of(stats.Faster))) + onAverage(r, s)
 	case record.RankSlower:
 		if goodput.Worse() && openLoops(r, s.Arm, s.Baseline) {
 			return fallsBehind(r, goodput)
 		}
-		return fmt.Sprintf("%s is slower than %s (%s)", s.Arm, s.Baseline, changes(of(stats.Slower)))
+		return fmt.Sprintf("%s is slower than %s (%s)", s.Arm, s.Baseline, changes(r, of(stats.Slower))) + onAverage(r, s)
 	case record.RankTrade:
 		gains, costs := of(stats.Faster), of(stats.Slower)
 		// Goodput stands for a gain or a cost only where no time does.
@@ -262,16 +284,32 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 		if goodput.Worse() && costs == nil {
 			costs = []record.Verdict{goodput}
 		}
-		return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.Arm, s.Baseline, changes(gains), changes(costs))
+		return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.Arm, s.Baseline, changes(r, gains), changes(r, costs))
 	case record.RankSame:
-		return fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline)
+		return fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline) + onAverage(r, s)
 	case record.RankPartlySame:
-		return fmt.Sprintf("%s is the same as %s at %s, undecided otherwise", s.Arm, s.Baseline, listed(of(stats.Same), metric))
+		return fmt.Sprintf("%s is the same as %s at %s, undecided otherwise", s.Arm, s.Baseline, listed(of(stats.Same), metric)) + onAverage(r, s)
 	}
 	if behind := behindInAll(r, goodput); behind != "" {
 		return behind
 	}
-	return undecided(r, s, of(stats.Inconclusive, stats.Refused))
+	return undecided(r, s, of(stats.Inconclusive, stats.Refused)) + onAverage(r, s)
+}
+
+// onAverage returns a clause about a sure difference of the mean times that the rank of an arm does not tell, since ranks go
+// by quantiles; "" if the rank tells it, or the means do not surely differ. An explanation may find a smaller difference.
+func onAverage(r *record.Result, s record.Standing) string {
+	by := first(r.Differences, func(d record.Difference) bool { return d.Arm == s.Arm && d.Baseline == s.Baseline && !d.Tail }).By
+	if x := r.Explained; x != nil && by == 0 && x.Slower != "" && x.Mean.Sure() {
+		switch {
+		case x.From == s.Baseline && x.To == s.Arm:
+			by = x.Mean.By
+		case x.From == s.Arm && x.To == s.Baseline:
+			by = -x.Mean.By
+		}
+	}
+	told := s.Rank == record.RankSlower && by > 0 || s.Rank == record.RankFaster && by < 0
+	return when(by != 0 && !told, ", and %s %s on average", prose.Seconds(math.Abs(by)), either(by > 0, "slower", "faster"))
 }
 
 // fallsBehind returns a clause about an arm that has less goodput than another, by the verdict on goodput.
@@ -294,7 +332,7 @@ func undecided(r *record.Result, s record.Standing, open []record.Verdict) strin
 	}
 	leans := only(open, func(v record.Verdict) bool { return v.Lean != "" })
 	if ways := grouped(leans, func(v record.Verdict) stats.Decision { return v.Lean }); len(ways) == 1 {
-		leaning = strings.TrimSuffix(fmt.Sprintf(" and leans %s (%s): %s", lower(leans[0].Lean), changes(leans), shownBy(r, leans)), ": ")
+		leaning = strings.TrimSuffix(fmt.Sprintf(" and leans %s (%s): %s", lower(leans[0].Lean), changes(r, leans), shownBy(r, leans)), ": ")
 	}
 	return fmt.Sprintf("%s against %s is undecided after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning)
 }
@@ -320,8 +358,8 @@ func verdictOn(verdicts []record.Verdict, arm, metric string) record.Verdict {
 }
 
 // changes lists verdicts as "p50 +12 %, p99 +30 %"; "" for none.
-func changes(vs []record.Verdict) string {
-	return listed(vs, func(v record.Verdict) string { return v.Metric + " " + stats.Change(v.Ratio) })
+func changes(r *record.Result, vs []record.Verdict) string {
+	return listed(vs, func(v record.Verdict) string { return v.Metric + " " + changedPlainly(r, v) })
 }
 
 // capacityHeadline returns the answer of a search in one sentence: the capacity of the only arm, or the arm

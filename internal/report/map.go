@@ -153,7 +153,7 @@ func mapCSV(w io.Writer, m *record.Map) error {
 	for _, c := range m.Cells {
 		run := strings.Join(c.Runs[max(len(c.Runs)-1, 0):], "")
 		rows = append(rows, []string{m.Plan.X.Values[c.X], m.Plan.Y.Values[c.Y], string(c.State), string(c.Decision), c.Winner, c.Metric, c.Arm,
-			quotient(c.Ratio), quotient(c.Low), quotient(c.High), strconv.FormatBool(c.Border), strings.Join(c.Short, " "),
+			ratio(c.Ratio), ratio(c.Low), ratio(c.High), strconv.FormatBool(c.Border), strings.Join(c.Short, " "),
 			strconv.Itoa(c.Visits), float(c.Seconds), run, c.Reason.String()})
 	}
 	return writeCSV(w, rows)
@@ -271,7 +271,7 @@ func (c *mapChart) legend() {
 
 // figure formats a cell's difference, and names its metric if it is not the map's.
 func figure(m *record.Map, c record.Cell) string {
-	return when(c.Metric != mapMetric(m), "%s ", stats.MetricOf(c.Metric).Label) + change(c.Ratio)
+	return when(c.Metric != mapMetric(m), "%s ", stats.MetricOf(c.Metric).Label) + changeWithin(c.Ratio, c.Low, c.High, c.Decision == record.Wins)
 }
 
 // mapMetric returns the metric of the figures on a map: the metric asked for, or the one that
@@ -300,7 +300,8 @@ func cellSentence(m *record.Map, c record.Cell) string {
 		return s + ", inferred"
 	}
 	sure := c.Decision == record.Wins
-	return s + when(figured(c), "; %s %s %s (%s to %s)", c.Arm, change(c.Ratio), stats.MetricOf(c.Metric).In, bound(c.Low, sure), bound(c.High, sure))
+	between := when(within(c.Ratio, c.Low, c.High), " (%s to %s)", bound(c.Low, sure), bound(c.High, sure))
+	return s + when(figured(c), "; %s %s %s%s", c.Arm, changeWithin(c.Ratio, c.Low, c.High, sure), stats.MetricOf(c.Metric).In, between)
 }
 
 // mapLegend explains the marks on the map, for a text. It explains only marks that the map has.

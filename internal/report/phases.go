@@ -9,6 +9,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
 )
 
 // A breakdown is the arms' times by stretch, on average or in the slowest 1 %. It becomes both a table (cells)
@@ -190,7 +191,7 @@ func difference(d record.Difference) string {
 // part without predictions.
 func theory(r *record.Result) document.Part {
 	return document.Section{
-		ID: "theory", Title: "Theory against measurement", About: overBlocks("medians", ""), Parts: []document.Part{document.Lines(predictions(r))},
+		ID: "theory", Title: "Theory against measurement", About: overBlocks("means of the mean, medians of the rest", ""), Parts: []document.Part{document.Lines(predictions(r))},
 		Lead: warned(r, "Queueing models fed with the measured arrivals, demands and CPU time; nothing is fitted to response times. "+
 			"What is measured above them is overhead and interference."),
 	}
@@ -222,23 +223,27 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 	type figure struct {
 		name     string
 		measured *float64
-		format   func(float64) string
 	}
-	goodput := figure{"goodput", a.Goodput, rate}
-	figures := []figure{{"mean", a.Mean, seconds}, {"p50", a.P50, seconds}, {"p90", a.P90, seconds}, {"p99", a.P99, seconds}, goodput}
+	goodput := figure{"goodput", a.Goodput}
+	mean := a.Mean
+	if b := breakDown([]record.Arm{a}, func(p record.Phase) float64 { return p.Mean }); len(b.Rows) > 0 {
+		mean = &b.Rows[0].Sum // one mean an arm on a page: of its good requests, over the blocks
+	}
+	figures := []figure{{"mean", mean}, {"p50", a.P50}, {"p90", a.P90}, {"p99", a.P99}, goodput}
 	lossy := a.GoodMean != nil
 	if lossy {
-		figures = []figure{{"mean", a.GoodMean, seconds}, goodput}
+		figures = []figure{{"mean", a.GoodMean}, goodput}
 	}
 	for _, f := range figures {
 		v, ok := p.Values[f.name]
+		of := stats.MetricOf(f.name)
 		switch m := f.measured; {
 		// Not every model predicts every figure.
 		case !ok || lossy && m == nil:
 		case m == nil || *m == 0 || v == 0:
-			parts = append(parts, fmt.Sprintf("%s %s, not measured", f.name, f.format(v)))
+			parts = append(parts, fmt.Sprintf("%s %s, not measured", f.name, Figure(of, v)))
 		default:
-			parts = append(parts, fmt.Sprintf("%s %s, measured %s (%s)", f.name, f.format(v), f.format(*m), change(*m/v)))
+			parts = append(parts, fmt.Sprintf("%s %s, measured %s (%s)", f.name, Figure(of, v), Figure(of, *m), change(of.Printed(*m)/of.Printed(v))))
 		}
 	}
 	if v, ok := p.Values["loss"]; ok && (v > 0 || lossy) {
@@ -248,7 +253,8 @@ func compared(a record.Arm, p record.Prediction) (parts []string) {
 }
 
 // twins compares every arm with an ideal scheduler of its kind that serves the same requests. The table
-// splits the measured mean into the ideal one, the overhead, and the rest; see record.Twin.
+// splits the measured mean into the ideal one, the overhead, and the rest; see record.Twin. It does not print the
+// median of the blocks' means itself, since the page has another mean of the arm.
 func twins(r *record.Result) document.Part {
 	simulated := only(choices(r.Arms), func(a record.Arm) bool { return a.Twin != nil })
 	notes := nonEmpty(each(simulated, func(a record.Arm) string {
@@ -266,18 +272,17 @@ func twins(r *record.Result) document.Part {
 		return positive(head, func(a record.Arm) float64 { return cmp.Or(of(a.Twin), &record.Spread{Median: -1}).Median }, lossText)
 	}
 	table := rows(with, armField{"arm", nil, name},
-		of("ideal", func(w *record.Twin) string { return unit.number(w.Ideal.Median) }),
+		of("ideal ("+unit.unit+")", func(w *record.Twin) string { return unit.number(w.Ideal.Median) }),
 		of("overhead", func(w *record.Twin) string { return unit.plus(w.Overhead.Median) }),
 		of("the rest", func(w *record.Twin) string { return unit.plus(w.Interference.Median) }),
 		of("95"+nbsp+"% interval", func(w *record.Twin) string {
 			return unit.plus(w.Interference.Low) + " to " + unit.plus(w.Interference.High)
 		}),
-		of("measured ("+unit.unit+")", func(w *record.Twin) string { return unit.number(w.Measured.Median) }),
 		of("CPU beyond", func(w *record.Twin) string { return seconds(w.Beyond.Median) }),
 		tail("twin's p99", func(w *record.Twin) *record.Spread { return w.P99 }),
-		tail("measured", func(w *record.Twin) *record.Spread { return w.MeasuredP99 }),
+		tail("measured p99", func(w *record.Twin) *record.Spread { return w.MeasuredP99 }),
 		loss("twin's loss", func(w *record.Twin) *record.Spread { return w.Loss }),
-		loss("measured", func(w *record.Twin) *record.Spread { return w.MeasuredLoss }),
+		loss("measured loss", func(w *record.Twin) *record.Spread { return w.MeasuredLoss }),
 	)
 	legend := when(len(with) > 0, "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; "+
 		"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; "+

@@ -153,7 +153,7 @@ func compact(indented []byte) []byte {
 }
 
 // CSV writes one row per arm and metric, in base units (seconds, 1/s), with the verdict in the
-// same row. value is the arm's median; ratio, low and high are arm / baseline. The baseline has
+// same row. value is the arm's median; ratio is the median of the blocks' own ratios arm / baseline, low and high its interval. The baseline has
 // no verdict; its copy has the A/A verdict. A figure that is not known is an empty cell. A
 // search for capacity has rows of its windows instead.
 func CSV(w io.Writer, r *record.Result) error {
@@ -172,7 +172,7 @@ func CSV(w io.Writer, r *record.Result) error {
 			if v := verdictOn(either(a.Role == record.Copy, r.AA, r.Verdicts), a.Name, m.Name); v.Arm != "" {
 				// A refused verdict counts no blocks as won; 0 would read as "lost all".
 				won := either(v.Verdict == stats.Refused, "", strconv.Itoa(v.Won))
-				judged = []string{string(v.Verdict), quotient(v.Ratio), quotient(v.Low), quotient(v.High),
+				judged = []string{string(v.Verdict), ratio(v.Ratio), ratio(v.Low), ratio(v.High),
 					strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason.String()}
 			}
 			row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Role), m.Name, strconv.FormatBool(m.Primary), m.Unit, value}
@@ -200,8 +200,8 @@ func cell(s string) string {
 	return s
 }
 
-// quotient formats a ratio; "" for 0, which means that there is none.
-func quotient(v float64) string { return when(v != 0, "%s", float(v)) }
+// ratio formats a ratio; "" for 0, which means that there is none.
+func ratio(v float64) string { return when(v != 0, "%s", float(v)) }
 
 // float formats v with all its digits, for programs.
 func float(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -48,8 +48,9 @@ func Summary(w io.Writer, r *record.Result) error {
 func Setup(r *record.Result) (load, where string) { return offered(r), machine(r.Env, r.Arms) }
 
 // summaryTable returns the figures of every arm but the copy. After a figure stands the change from the arm's
-// baseline with its interval, such as "+12 % (+9 % to +15 %)", with = for the same, or ~ for undecided. A
-// figure without a verdict stands alone. An arm's baseline is named unless it is the first arm.
+// baseline with its interval, such as "+12 % (+9 % to +15 %)", with = for the same, or ~ for undecided, and the
+// interval alone where the two figures' quotient lies outside it. A figure without a verdict stands alone. An arm's baseline
+// is named unless it is the first arm.
 func summaryTable(r *record.Result) document.Part {
 	named := func(a record.Arm) string {
 		v := first(r.Verdicts, func(v record.Verdict) bool { return v.Arm == a.Name && v.Baseline != r.Arms[0].Name })
@@ -57,7 +58,11 @@ func summaryTable(r *record.Result) document.Part {
 	}
 	return document.Table{Rows: transposed(armColumns(choices(r.Arms), named, func(a record.Arm, m stats.Metric) string {
 		v := verdictOn(r.Verdicts, a.Name, m.Name)
-		return when(v.Verdict != stats.Refused && v.Low != 0, "%s%s (%s)", nbsp, mark(v), between(v))
+		sign := mark(r, v)
+		if differs(v) && !within(quotient(r, v), v.Low, v.High) {
+			sign = "" // the interval alone
+		}
+		return when(v.Verdict != stats.Refused && v.Low != 0, "%s", strings.TrimRight(nbsp+sign, nbsp)+nbsp+"("+between(v)+")")
 	}))}
 }
 
@@ -202,17 +207,16 @@ func gateAnswer(r *record.Result) string {
 		})
 		return listed(said, func(g record.Gated) string {
 			return stats.MetricOf(g.Metric).Label +
-				when(g.Low > 0 && answer != record.GateFine, " %s (%s to %s%s)", change(g.Ratio), bound(g.Low, false), bound(g.High, false),
-					when(answer == record.GateOpen, "; %s", allowed(g))) +
+				when(g.Low > 0 && answer != record.GateFine, " %s", gateChange(r, g, when(answer == record.GateOpen, "; %s", allowed(g)))) +
 				when(answer == record.GateRefused, " (%s)", g.Reason.String())
 		})
 	}
 	before, after := r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name
-	open := when(of(record.GateOpen) != "", " Open: %s.", of(record.GateOpen)) +
-		when(of(record.GateRefused) != "", " Refused: %s.", of(record.GateRefused))
+	refused := when(of(record.GateRefused) != "", " Refused: %s.", of(record.GateRefused))
+	open := when(of(record.GateOpen) != "", " Open: %s.", of(record.GateOpen)) + refused
 	switch r.GateOutcome() {
 	case record.GateWorse:
-		return fmt.Sprintf("%s is worse than %s: %s.", after, before, of(record.GateWorse))
+		return fmt.Sprintf("%s is worse than %s: %s.", after, before, of(record.GateWorse)) + refused
 	case record.GateFine:
 		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, of(record.GateFine))
 		// Surely better, by half of what it may be worse.
@@ -222,7 +226,9 @@ func gateAnswer(r *record.Result) string {
 			}
 			return 0 < g.High && g.High < 1 && g.Ratio <= 1/(1+g.Allow/2)
 		})
-		gained := each(better, func(g record.Gated) string { return stats.MetricOf(g.Metric).Label + " " + change(g.Ratio) })
+		gained := each(better, func(g record.Gated) string {
+			return stats.MetricOf(g.Metric).Label + " " + changeWithin(gateQuotient(r, g), g.Low, g.High, false)
+		})
 		text += when(len(gained) > 0, " Surely better: %s.", strings.Join(gained, ", "))
 		return text + strings.ReplaceAll(open, " Open: ", " Open, and only watched: ")
 	}
@@ -238,31 +244,61 @@ func allowed(g record.Gated) string {
 // figures, the change with its interval, the change that is allowed, and the answer. Cells without a figure
 // are empty.
 func gateFigures(r *record.Result) document.Section {
-	const rule = "worse: surely above no change, and in the median by more than half of what is allowed; fine: surely within what is allowed; the first build's figure is the median over its two runs in each block, a change that of the blocks' changes and not the quotient of two figures"
-	before, after := bothRuns(r.Arms[0], r.Arms[1]), r.Arms[len(r.Arms)-1]
-	rows := [][]string{{"", before.Name, after.Name, "change", "surely between", "allowed", "answer"}}
+	const rule = "worse: surely above no change, and in the median by more than half of what is allowed; fine: surely within what is allowed, both by the blocks' own changes; the first build's figure is the median over its two runs in each block, the change that of the two figures beside it"
+	rows := [][]string{{"", r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name, "change", "surely between", "allowed", "answer"}}
 	for _, g := range r.Gate {
 		m := stats.MetricOf(g.Metric)
-		figure := func(a record.Arm) string { return cells(m, []record.Arm{a})[0] }
-		if m.Name == "memory" { // which is no metric of blocks
-			figure = func(a record.Arm) string {
-				return when(a.Footprint != nil, "%s", bytesText(cmp.Or(a.Footprint, &record.Footprint{}).Memory))
-			}
+		before, after := builds(r, m)
+		figure := func(v *float64) string {
+			return orNone(v, func(v float64) string { return either(m.Unit == "bytes", bytesText(int64(v)), Figure(m, v)) })
 		}
+		ratio := gateQuotient(r, g)
 		rows = append(rows, []string{
-			m.Label, figure(before), figure(after), when(g.Ratio > 0, "%s", change(g.Ratio)),
+			m.Label, figure(before), figure(after), when(ratio > 0 && within(ratio, g.Low, g.High), "%s", change(ratio)),
 			when(g.Low > 0, "%s to %s", bound(g.Low, false), bound(g.High, false)), strings.TrimSuffix(allowed(g), " allowed"), string(g.Answer),
 		})
 	}
 	return document.Section{Parts: []document.Part{document.Table{Rows: rows}, document.Lines{rule}}}
 }
 
-// bothRuns returns the arm of a build that ran twice in each block with the medians over both runs.
-func bothRuns(a, copied record.Arm) record.Arm {
-	for name, figure := range a.Medians() {
-		if both := slices.Concat(a.Blocks[name], copied.Blocks[name]); len(both) > 0 {
-			*figure = new(stats.Median(both))
+// builds returns the figures of both builds at a metric; nil if one is not known. The first build ran twice in each block, and
+// its figure is the median over both runs.
+func builds(r *record.Result, m stats.Metric) (before, after *float64) {
+	old, copied, last := r.Arms[0], r.Arms[1], r.Arms[len(r.Arms)-1]
+	if m.Name == "memory" { // which is no metric of blocks
+		held := func(arms ...record.Arm) *float64 {
+			known := only(arms, func(a record.Arm) bool { return a.Footprint != nil })
+			if len(known) == 0 {
+				return nil
+			}
+			return new(stats.Median(each(known, func(a record.Arm) float64 { return float64(a.Footprint.Memory) })))
 		}
+		return held(old, copied), held(last)
 	}
-	return a
+	before, after = old.Median(m.Name), last.Median(m.Name)
+	if both := slices.Concat(old.Blocks[m.Name], copied.Blocks[m.Name]); before != nil && len(both) > 0 {
+		before = new(stats.Median(both))
+	}
+	return before, after
+}
+
+// gateQuotient returns the ratio of both builds' figures, as they are printed; 0 without a ratio of the blocks, and that
+// of the blocks where a figure is not known.
+func gateQuotient(r *record.Result, g record.Gated) float64 {
+	m := stats.MetricOf(g.Metric)
+	before, after := builds(r, m)
+	if g.Ratio == 0 || before == nil || after == nil || m.Printed(*before) == 0 {
+		return g.Ratio
+	}
+	return m.Printed(*after) / m.Printed(*before)
+}
+
+// gateChange formats a gate's change with its interval and more in parentheses or, where the change lies outside it, the
+// interval alone.
+func gateChange(r *record.Result, g record.Gated, more string) string {
+	ratio, between := gateQuotient(r, g), bound(g.Low, false)+" to "+bound(g.High, false)
+	if !within(ratio, g.Low, g.High) {
+		return between + when(more != "", " (%s)", strings.TrimPrefix(more, "; "))
+	}
+	return change(ratio) + " (" + between + more + ")"
 }

@@ -7,6 +7,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
 )
 
 func TestPack(t *testing.T) {
@@ -57,9 +58,22 @@ func TestGateSaysWhatIsBetter(t *testing.T) {
 // The old build ran twice in each block of a gate: its figure is the median over both runs.
 func TestBothRunsOfTheOldBuild(t *testing.T) {
 	t.Parallel()
-	a := record.Arm{P50: new(1.), P99: new(9.), Blocks: map[string][]float64{"p50": {1, 1, 2}}}
-	if got := bothRuns(a, record.Arm{Blocks: map[string][]float64{"p50": {3, 4, 4}}}); *got.P50 != 2.5 || *got.P99 != 9 || *a.P50 != 1 {
-		t.Errorf("got p50 %v, p99 %v, and %v of the first run; want 2.5, 9 as it was, and 1", *got.P50, *got.P99, *a.P50)
+	held := func(bytes int64) *record.Footprint { return &record.Footprint{Memory: bytes} }
+	r := &record.Result{Arms: []record.Arm{
+		{P50: new(1.), P99: new(9.), Blocks: map[string][]float64{"p50": {1, 1, 2}, "p90": {1}}, Footprint: held(100)},
+		{Blocks: map[string][]float64{"p50": {3, 4, 4}, "p90": {1}}, Footprint: held(300)}, {P50: new(5.)},
+	}}
+	for metric, want := range map[string]float64{"p50": 2.5, "p99": 9, "memory": 200} {
+		if before, _ := builds(r, stats.MetricOf(metric)); before == nil || *before != want {
+			t.Errorf("%s: got %v, want %g", metric, before, want)
+		}
+	}
+	if p90, memory := func() (*float64, *float64) {
+		p90, _ := builds(r, stats.MetricOf("p90"))
+		_, memory := builds(r, stats.MetricOf("memory"))
+		return p90, memory
+	}(); p90 != nil || memory != nil {
+		t.Errorf("got a p90 of %v, which was not judged, and a memory of %v, which is not known", p90, memory)
 	}
 }
 

@@ -24,7 +24,7 @@ func cells(m stats.Metric, arms []record.Arm) []string {
 	values := each(arms, func(a record.Arm) float64 { return *cmp.Or(a.Median(m.Name), new(float64)) })
 	s := timeScale(values...)
 	low, high := span(values)
-	// Each time gets its best unit where one for all would show too many digits of the largest, or two of the smallest.
+	// Each time gets its best unit where one for all would write the largest in thousands, or two digits of the smallest.
 	apart := high >= 100*low || low < s.factor/10
 	return each(arms, func(a record.Arm) string {
 		switch v := a.Median(m.Name); {
@@ -32,7 +32,7 @@ func cells(m stats.Metric, arms []record.Arm) []string {
 		case v == nil || *v == 0 && m.Unit == "s":
 			return none
 		case m.Unit == "s" && !apart:
-			return s.format(*v)
+			return s.own(*v)
 		default:
 			return Figure(m, *v)
 		}
@@ -208,7 +208,7 @@ func asides(arms []record.Arm) [][]string {
 			return count(f.Threads) + when(f.Processes > 1, " in %d processes", f.Processes)
 		}),
 		optional("switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string {
-			return prose.Grouped(strconv.FormatFloat(v, 'f', decimals(v, 3), 64))
+			return prose.Grouped(strconv.FormatFloat(v, 'f', stats.Decimals(v, 3), 64))
 		}),
 		optional("loops' CPU", func(a record.Arm) *float64 { return a.Loops }, func(v float64) string { return percent("%.0f", v) }),
 	)
@@ -319,17 +319,8 @@ func timeScale(seconds ...float64) scale {
 			s = larger
 		}
 	}
-	s.decimals = decimals(low/s.factor, 3)
+	s.decimals = stats.Decimals(low/s.factor, 3)
 	return s
-}
-
-// decimals returns how many decimals, 0..3, show digits significant digits of v. It is 0 for v
-// that is not positive.
-func decimals(v float64, digits int) int {
-	if !(v > 0) {
-		return 0
-	}
-	return min(max(digits-1-int(math.Floor(math.Log10(v))), 0), 3)
 }
 
 // span returns the smallest and the largest positive finite value; 0 and 0 if there is none.
@@ -348,6 +339,13 @@ func (s scale) number(v float64) string {
 
 // format formats v, in the column's base unit, with the unit.
 func (s scale) format(v float64) string { return s.number(v) + nbsp + s.unit }
+
+// own is format with three digits of v itself, as [stats.Metric.Printed] has them.
+func (s scale) own(v float64) string {
+	const rounded = 1.0005 // what three digits round up to the next power of ten is written as that
+	s.decimals = stats.Decimals(v/s.factor*rounded, 3)
+	return s.format(v)
+}
 
 // plus is number with a sign. A value that rounds to zero gets ±, not the minus of a small negative number.
 func (s scale) plus(v float64) string {
@@ -369,7 +367,7 @@ func seconds(v float64) string { return strings.ReplaceAll(prose.Seconds(v), " "
 
 // rate formats a number per second, with two significant digits at least.
 func rate(v float64) string {
-	return prose.Grouped(strconv.FormatFloat(v, 'f', decimals(v, 2), 64)) + "/s"
+	return prose.Grouped(strconv.FormatFloat(v, 'f', stats.Decimals(v, 2), 64)) + "/s"
 }
 
 // count formats a whole number.
@@ -377,6 +375,34 @@ func count(n int) string { return prose.Grouped(strconv.Itoa(n)) }
 
 // change formats a ratio as [stats.Change] does, such as "+12 %", with nbsp before the per cent sign.
 func change(ratio float64) string { return strings.ReplaceAll(stats.Change(ratio), " ", nbsp) }
+
+// changed returns the change that is printed for a verdict: the quotient of the two figures, as they are printed. Where that
+// lies outside the verdict's interval it is the interval.
+func changed(r *record.Result, v record.Verdict) string {
+	return changeWithin(quotient(r, v), v.Low, v.High, v.Verdict.Differs())
+}
+
+// quotient returns the ratio of a verdict's two figures or, where they are not known, the median of the blocks' own ratios.
+func quotient(r *record.Result, v record.Verdict) float64 { return cmp.Or(r.Quotient(v), v.Ratio) }
+
+// changedPlainly is changed for a sentence that no writer of texts goes through.
+func changedPlainly(r *record.Result, v record.Verdict) string {
+	return strings.ReplaceAll(changed(r, v), nbsp, " ")
+}
+
+// changeWithin formats a ratio as a change or, outside its interval, the interval in place of it. An interval of 0 is none.
+func changeWithin(ratio, low, high float64, decided bool) string {
+	if !within(ratio, low, high) {
+		return bound(low, decided) + " to " + bound(high, decided)
+	}
+	return change(ratio)
+}
+
+// within reports whether a ratio lies in an interval, as far as their printed digits tell. Each does in no interval, which
+// is 0.
+func within(ratio, low, high float64) bool {
+	return low == 0 || low <= ratio && ratio <= high || change(ratio) == change(low) || change(ratio) == change(high)
+}
 
 // bound formats an end of an interval as a change. If decided, the interval excludes no difference, and an
 // end that reads ±0 % would deny that; so bound adds digits until the end does not round to ±0.

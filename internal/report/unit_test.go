@@ -37,7 +37,7 @@ func TestColumnSharesOneUnit(t *testing.T) {
 	a, b := 0.0004123, 0.0131
 	arms := []record.Arm{{P99: &a}, {P99: &b}, {}}
 	got := strings.ReplaceAll(strings.Join(cells(stats.MetricOf("p99"), arms), "|"), nbsp, " ")
-	if want := "0.412 ms|13.100 ms|-"; got != want {
+	if want := "0.412 ms|13.1 ms|-"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

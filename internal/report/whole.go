@@ -93,9 +93,8 @@ func warned(r *record.Result, lead string) string {
 func figures(r *record.Result) document.Part {
 	says := complaints(r)
 	if r.Valid > 0 { // else there are no medians to explain, but there may be failures
-		// A reader who divides two medians gets another change than the verdict has.
 		c := caveat(r)
-		more := either(c != "", ". These figures are "+c, "; a verdict's change is the median of the blocks' own ratios")
+		more := either(c != "", ". These figures are "+c, "; a change is the quotient of two of them, its interval that of the blocks' own ratios")
 		says = slices.Insert(says, 0, "Medians over the blocks"+more)
 	}
 	return document.Section{
@@ -250,6 +249,7 @@ type forestGroup struct {
 type forestRow struct {
 	record.Verdict
 	Class    string  // tells whether the arm is better
+	Change   string  // of its figure; "" where the interval stands in place of it
 	Same     float64 // the ratio up to which two arms count as the same
 	Drawn    bool
 	Note     string // how many blocks agree, what would decide, or why nothing is drawn
@@ -275,7 +275,7 @@ func forestRowOf(r *record.Result, v record.Verdict) forestRow {
 	row := forestRow{
 		// For times lower is better, for goodput higher: better has the same colour for every metric.
 		Class:   string(either(v.Better(), stats.Faster, either(v.Worse(), stats.Slower, v.Verdict))),
-		Verdict: v, Sentence: sentence(r, v),
+		Verdict: v, Sentence: sentence(r, v), Change: when(within(quotient(r, v), v.Low, v.High), "%s", change(quotient(r, v))),
 		Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
 	}
 	switch {
@@ -400,7 +400,7 @@ func laws(all []record.Law) document.Part {
 // lawFigure formats a value or a limit of a law: a ratio in per cent, or a count.
 func lawFigure(v float64, unit string) string {
 	if strings.HasPrefix(unit, "ratio") {
-		return percent(fmt.Sprintf("%%.%df", decimals(100*v, 2)), v)
+		return percent(fmt.Sprintf("%%.%df", stats.Decimals(100*v, 2)), v)
 	}
 	return count(int(v))
 }

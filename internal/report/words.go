@@ -22,11 +22,11 @@ import (
 // This file puts verdicts, the state of a run, its loads and its machine in words.
 func sentence(r *record.Result, v record.Verdict) string {
 	m := stats.MetricOf(v.Metric)
-	by := change(v.Ratio) + when(v.Low > 0, " (95%s%% interval %s)", nbsp, between(v))
-	plain := "" // the ratios of the blocks without the correction for each block's lucky arrivals
+	by := changed(r, v) + either(within(quotient(r, v), v.Low, v.High),
+		when(v.Low > 0, " (95%s%% interval %s)", nbsp, between(v)), " (95"+nbsp+"% interval, which the quotient of the two figures lies outside)")
+	plain := "" // the interval without the correction for each block's lucky arrivals
 	if p := v.Plain; p != nil {
-		plain = fmt.Sprintf("; as measured, with the luck of each block's arrivals: %s (%s to %s)",
-			change(p.Median), change(p.Low), change(p.High))
+		plain = fmt.Sprintf("; with the luck of each block's arrivals left in: %s to %s", change(p.Low), change(p.High))
 	}
 	switch {
 	case v.Verdict.Differs():
@@ -71,25 +71,30 @@ var mostBlocks = slices.Max(stats.Looks())
 // took much CPU time: these, and not the number of blocks, are the reason then.
 func remedy(r *record.Result, needed int) string {
 	const trial = .1 // seconds to start and end the server of a trial
-	// The budget by the doubt about an ended one, which has the plan's own estimate for all verdicts with
-	// the same remedy; 0 if none has room for that much of it.
-	planned := func(of string, least float64) time.Duration {
-		ended := first(r.Doubts, func(d record.Fact) bool { return d.Code == record.BudgetEnded && d.Values[of] >= least })
-		return record.Duration(ended.Values["needed"])
+	// The doubt about an ended budget has the plan's own estimate for the verdict with the same remedy that needs the most.
+	ended := func(of string, least float64) record.Fact {
+		return first(r.Doubts, func(d record.Fact) bool { return d.Code == record.BudgetEnded && d.Values[of] >= least })
 	}
 	if needed == 0 || !r.Busy().None() {
 		return ""
 	}
 	if needed <= mostBlocks {
-		budget := planned("room", float64(needed))
+		budget := time.Duration(0)
+		if v := ended("room", float64(needed)).Values; v["room"] > v["blocks"] { // of which this verdict needs a part
+			more := (v["needed"] - v["budget"]) * max(float64(needed)-v["blocks"], 0) / (v["room"] - v["blocks"])
+			budget = record.Duration(math.Ceil(v["budget"] + more))
+		}
 		return fmt.Sprintf("about %s would decide", plural(needed, "block")) + when(budget > 0, " (--budget %v)", budget)
 	}
 	window := stats.Widened(r.Window, needed)
 	if window == 0 {
 		return "as noisy as here, no --window up to a minute would decide"
 	}
-	// Else the budget is in whole minutes, for every arm has a trial in each block.
-	budget := cmp.Or(planned("window", window), time.Duration(math.Ceil(float64(mostBlocks*len(r.Arms))*(r.Warmup+window+trial)/60))*time.Minute)
+	// Every arm has a trial in each block. A budget of our own is in whole minutes.
+	budget := time.Duration(math.Ceil(float64(mostBlocks*len(r.Arms))*(r.Warmup+window+trial)/60)) * time.Minute
+	if v := ended("window", window).Values; v["window"] > 0 { // the plan's, less what longer windows cost it
+		budget = record.Duration(math.Ceil(v["needed"] - float64(mostBlocks*len(r.Arms))*(v["window"]-window)))
+	}
 	if budget > stats.LongestBudget {
 		return fmt.Sprintf("as noisy as here, no --budget up to %.0fm would decide", stats.LongestBudget.Minutes())
 	}
@@ -220,11 +225,13 @@ func allGood(r *record.Result) bool {
 		!slices.ContainsFunc(r.Verdicts, less)
 }
 
-// complaints lists the failures of requests, per arm, or one reassuring line if there were none.
+// complaints lists the failures of requests, per arm, or one reassuring line if there were none, and then the overflows of
+// accept queues.
 func complaints(r *record.Result) []string {
 	lines := append(silent(r), failings(r.Arms)...)
 	requests := total(r.Arms, func(a record.Arm) int { return a.Requests })
-	return append(lines, nonEmpty(when(requests > 0 && allGood(r), "every one of %s got a good reply", plural(requests, "request")))...)
+	lines = append(lines, nonEmpty(when(requests > 0 && allGood(r), "every one of %s got a good reply", plural(requests, "request")))...)
+	return append(lines, overflowed(r.Arms)...)
 }
 
 // silent lists the doubts about arms that gave no good reply in the window of a block, or that only sent their
@@ -238,8 +245,17 @@ func endings(ends map[string]int) string {
 	return listed(record.Ends(ends), func(end string) string { return end + ": " + count(ends[end]) })
 }
 
-// failings lists the arms that failed requests, starved connections or overflowed an accept
-// queue, a line for each failing. How requests failed is told with the most frequent end first.
+// overflowed lists the arms in whose windows an accept queue of the network namespace was full. The kernel counts attempts, and
+// not connections: a client that waits repeats its SYN about once a second. So this is no failing of the arm.
+func overflowed(arms []record.Arm) []string {
+	some := only(arms, func(a record.Arm) bool { return *cmp.Or(a.Overflows, new(float64)) > 0 })
+	return each(some, func(a record.Arm) string {
+		return fmt.Sprintf("%s: in its windows the kernel counted %s to connect (repeats included) that found an accept queue full (ListenOverflows of the network namespace)",
+			a.Name, plural(int(*a.Overflows), "attempt"))
+	})
+}
+
+// failings lists the arms that failed requests or starved connections, a line for each failing. How requests failed is told with the most frequent end first.
 func failings(arms []record.Arm) (lines []string) {
 	for _, a := range arms {
 		counts := endings(a.Failures)
@@ -248,7 +264,6 @@ func failings(arms []record.Arm) (lines []string) {
 		in := func(lead string, some int) string {
 			return when(some > 0 && some < blocks, "%s in %d of %s", lead, some, plural(blocks, "block"))
 		}
-		overflows := int(*cmp.Or(a.Overflows, new(float64)))
 		lines = append(lines, nonEmpty(
 			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, plural(a.Errors, "request"), count(a.Requests), in(", all", a.ErrorBlocks))+
 				when(a.Errors > 0 && counts != "", " (%s)", counts),
@@ -256,7 +271,6 @@ func failings(arms []record.Arm) (lines []string) {
 				a.Name, plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks), orNone(a.Jain, jain)),
 			when(a.StarvedConnections > 0 && !a.Starves(), "%s: %s got no answer%s, too few blocks to call it starving",
 				a.Name, plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks)),
-			when(overflows > 0, "%s: the host counted %s that found an accept queue full (ListenOverflows)", a.Name, plural(overflows, "connection")),
 		)...)
 	}
 	return lines
@@ -356,6 +370,19 @@ func Load(c record.Clients) string {
 		when(c.Engine != "", ", sent by the engine %s", c.Engine)
 }
 
+// busy tells how many of an arm's workers are busy on average, or how many it would need, by Little's law; "" if the law does
+// not apply.
+func busy(a record.Arm, workers string) string {
+	has, err := strconv.Atoi(workers)
+	switch {
+	case a.Busy <= 0 || err != nil:
+		return ""
+	case a.Busy > float64(has):
+		return fmt.Sprintf(" (%.0f needed)", math.Floor(a.Busy)+1)
+	}
+	return fmt.Sprintf(" (%.0f busy on average)", a.Busy)
+}
+
 // sizes tells what the arms' names leave out: the mode behind another name, and how many workers,
 // listeners or processes an arm has: "mine is pool-request with 4 workers". "" if the names say it
 // all, or if the line would name too many arms to be read.
@@ -378,7 +405,7 @@ func sizes(arms []record.Arm) string {
 		for _, s := range flags {
 			i := slices.Index(words, "--"+s.name)
 			if i >= 0 && i+1 < len(words) && !strings.Contains(a.Name, s.name+"=") {
-				has = append(has, words[i+1]+nbsp+either(words[i+1] == "1", s.one, s.many)+when(s.name == "workers" && a.Busy > 0, " (%.0f busy on average)", a.Busy))
+				has = append(has, words[i+1]+nbsp+either(words[i+1] == "1", s.one, s.many)+when(s.name == "workers", "%s", busy(a, words[i+1])))
 			}
 		}
 		// The name of an arm begins with its mode unless the user chose another name.

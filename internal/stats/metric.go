@@ -3,6 +3,7 @@ package stats
 import (
 	"cmp"
 	"slices"
+	"strconv"
 )
 
 // A Metric is a figure of a trial's window: how it is called, read and compared. Both sizes are symmetric in the logarithm: an
@@ -64,6 +65,29 @@ var metrics = []Metric{
 	{Name: "switches", Word: "switches", Proof: InOverload},   // of context, per request
 	{Name: "loops", Word: "loops", Proof: InOverload},         // ratio of CPU time that event loops use
 	{Name: "overflows", Word: "overflows", Proof: InOverload}, // of the accept queue
+}
+
+// Printed returns a value of the metric as reports print it: a time with three digits (from 1,000 s on in whole seconds), a
+// size in the largest unit of 1,024 below it, in tenths below 100, and a rate in whole numbers from 10 on, with two digits
+// below. A change beside two figures is the quotient of their Printed values, so it is the one that a reader finds by
+// dividing them.
+func (m Metric) Printed(v float64) float64 {
+	unit, format, digits := 1., byte('f'), Decimals(v, 2)
+	switch {
+	case m.Unit == "s" && v < 999.5:
+		format, digits = 'e', 2
+	case m.Unit == "s":
+		digits = 0
+	case m.Unit == "bytes":
+		for digits = 0; v/unit >= 1024 && unit < 1<<30; {
+			unit *= 1024
+		}
+		if unit > 1 && v/unit < 100 {
+			digits = 1
+		}
+	}
+	printed, _ := strconv.ParseFloat(strconv.FormatFloat(v/unit, format, digits, 64), 64)
+	return printed * unit
 }
 
 // rows returns the rows of the table for which want returns true, in its order.

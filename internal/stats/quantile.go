@@ -110,6 +110,15 @@ func Widened(window float64, blocks int) float64 {
 	return window
 }
 
+// Decimals returns how many decimals, 0 to 3, show this number of significant digits of v. It is 0 for v that is
+// not positive.
+func Decimals(v float64, digits int) int {
+	if !(v > 0) {
+		return 0
+	}
+	return min(max(digits-1-int(math.Floor(math.Log10(v))), 0), 3)
+}
+
 // multiple is the ratio from which a change is written as a factor.
 const multiple = 4
 

@@ -106,7 +106,7 @@ var rows = []row{
 		{"Accept queue", units.Short, "Connections that the kernel holds until the server accepts them. The response times below do not have this wait.", []query{
 			{server + " waiting", `sum without (listener) (schedlab_accept_queue_depth{OF})`},
 		}, false},
-		{"Accept queues that overflowed, a second", units.CountsPerSecond, "Connections that the kernel turned away. It counts them for a whole network namespace, other servers included.", []query{
+		{"Attempts that found an accept queue full, a second", units.CountsPerSecond, "Attempts to connect (repeats included) that found an accept queue full. A client that waits repeats about once a second. The kernel counts them for a whole network namespace, other servers included.", []query{
 			{server, `rate(schedlab_listen_overflows_total{OF}[$__rate_interval])`},
 		}, false},
 	}},

@@ -1,0 +1,246 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
+)
+
+// A figure that is printed is the value that Printed returns, in every unit and in a column of any others.
+func TestFiguresArePrintedAsTheirMetricSays(t *testing.T) {
+	t.Parallel()
+	units := map[string]float64{"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+	rng := rand.New(rand.NewPCG(4, 3))
+	for _, m := range append(stats.Metrics(), stats.MetricOf("memory")) {
+		for range 2000 {
+			v, other := math.Exp(rng.Float64()*18-12), 0.0
+			if m.Unit == "s" {
+				other = v * math.Exp(4*rng.Float64()-2)
+			} else {
+				v *= 1e3
+			}
+			text := Figure(m, v)
+			if m.Unit == "bytes" {
+				v = math.Ceil(v)
+				text = bytesText(int64(v))
+			}
+			texts := []string{text}
+			if m.Quantile > 0 {
+				texts = append(texts, cells(m, []record.Arm{{Blocks: map[string][]float64{m.Name: {v}}, P50: &v, P90: &v, P99: &v}, {P50: &other, P90: &other, P99: &other}})...)[:2]
+			}
+			for _, text := range texts {
+				number, unit, _ := strings.Cut(strings.TrimSuffix(text, "/s"), nbsp)
+				got, err := strconv.ParseFloat(strings.ReplaceAll(number, ",", ""), 64)
+				if scale, is := units[unit]; is {
+					got *= scale
+				}
+				if want := m.Printed(v); err != nil || math.Abs(got-want) > 1e-9*want {
+					t.Fatalf("%s of %g is printed as %s, and Printed is %g", m.Name, v, text, want)
+				}
+			}
+		}
+	}
+}
+
+// recorded are the results of the golden files, and those in which each arm's figures were moved, so that some quotients
+// leave their intervals.
+func recorded(t *testing.T) (all []*record.Result) {
+	t.Helper()
+	for _, file := range []string{"testdata/quick.json", "testdata/killed.json", "testdata/capacity.json"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := new(record.Result)
+		if err := json.Unmarshal(text, r); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		all = append(all, r)
+	}
+	all = append(all, quick(), interrupted(), hopeless(), swept(), comingAndGoing(), gated())
+	rng := rand.New(rand.NewPCG(1, 43))
+	for i := range 60 {
+		r := []func() *record.Result{quick, interrupted, gated}[i%3]()
+		r.Answer = record.Conclusion{Outcome: record.ATrade, Standings: []record.Standing{
+			{Arm: "fasthttp", Baseline: "nethttp", Rank: record.RankTrade}, {Arm: "pool", Baseline: "nethttp", Rank: record.RankTrade},
+		}}
+		spread := []float64{.01, .3}[i%2]
+		for j := range r.Arms {
+			for name, figure := range r.Arms[j].Medians() {
+				if *figure != nil {
+					*figure = new(**figure * math.Exp(spread*rng.NormFloat64()))
+				}
+				for k := range r.Arms[j].Blocks[name] {
+					r.Arms[j].Blocks[name][k] *= math.Exp(spread * rng.NormFloat64())
+				}
+			}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// gated is quick as a gate of the pool, which is worse at what the blocks say.
+func gated() *record.Result {
+	r := quick()
+	for _, m := range stats.Metrics() {
+		pool := r.Arms[3].Blocks[m.Name]
+		c := stats.CompareCopies(m, r.Arms[0].Blocks[m.Name], r.Arms[1].Blocks[m.Name], pool, 6)
+		answer := either(m.Worse(c.Decision), record.GateWorse, record.GateFine)
+		r.Gate = append(r.Gate, record.Gated{Metric: m.Name, Allow: .1, Ratio: c.Ratio, Low: c.Low, High: c.High, Answer: answer})
+	}
+	r.Gate = append(r.Gate, record.Gated{Metric: "memory", Allow: .1, Ratio: 1.2, Low: 1.1, High: 1.3, Answer: record.GateWorse})
+	return r
+}
+
+// wanted is the change that must stand beside two figures: their quotient with three digits each, or the interval.
+func wanted(m stats.Metric, base, arm *float64, low, high float64, decided bool) (text string, quotient bool) {
+	digits := func(v float64) float64 {
+		switch {
+		case m.Unit == "s":
+			v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+		case m.Unit == "1/s" && v >= 10:
+			v = math.Round(v)
+		}
+		return v
+	}
+	ratio := digits(*arm) / digits(*base)
+	text = strings.ReplaceAll(stats.Change(ratio), " ", nbsp)
+	if low == 0 || low <= ratio && ratio <= high || text == change(low) || text == change(high) {
+		return text, true
+	}
+	return bound(low, decided) + " to " + bound(high, decided), false
+}
+
+// A change that stands beside two figures is their quotient, to the printed digit; where that lies outside the verdict's
+// interval, the interval stands in its place. So it is in the table, the summary, the sentences, the drawing and the answer.
+func TestChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
+	t.Parallel()
+	outside, checked := 0, 0
+	for _, r := range recorded(t) {
+		if r.Capacity != nil || len(r.Gate) > 0 || len(r.Verdicts) == 0 {
+			continue
+		}
+		table := marked(r).(document.Section).Parts[0].(document.Table).Rows
+		short := summaryTable(r).(document.Table).Rows
+		answer := strings.ReplaceAll(Headline(r), " ", nbsp)
+		forest := forestOf(r)
+		for _, v := range r.Verdicts {
+			of, to := armOf(r, v.Arm), armOf(r, v.Baseline)
+			m, base, arm := stats.MetricOf(v.Metric), to.Median(v.Metric), of.Median(v.Metric)
+			if v.Verdict == stats.Refused || base == nil || arm == nil {
+				continue
+			}
+			want, quotient := wanted(m, base, arm, v.Low, v.High, differs(v))
+			checked++
+			if !quotient {
+				outside++
+			}
+			row := slices.IndexFunc(table, func(row []string) bool { return row[0] == v.Arm })
+			column := slices.Index(table[0], m.Label)
+			if got := table[row][column+1]; differs(v) && got != want {
+				t.Errorf("%s at %s: %s beside %s and %s, want %s", v.Arm, v.Metric, got, table[1][column], table[row][column], want)
+			}
+			cell := short[slices.IndexFunc(short, func(row []string) bool { return row[0] == v.Arm })][slices.Index(short[0], m.Label)]
+			if differs(v) && !strings.HasSuffix(cell, strings.TrimSpace(nbsp+when(quotient, "%s", want+nbsp))+when(quotient, nbsp)+"("+between(v)+")") {
+				t.Errorf("the summary of %s at %s has %q, want %s", v.Arm, v.Metric, cell, want)
+			}
+			if said := sentence(r, v); !strings.Contains(said, ": "+want+" (95") {
+				t.Errorf("%q, want %s", said, want)
+			}
+			for _, g := range forest.Groups {
+				for _, of := range g.Rows {
+					if !g.Control && of.Arm == v.Arm && of.Metric == v.Metric && of.Drawn && of.Change != when(quotient, "%s", want) {
+						t.Errorf("the drawing of %s at %s has %s, want %s", v.Arm, v.Metric, of.Change, want)
+					}
+				}
+			}
+			says := strings.ReplaceAll(v.Metric+" "+want, " ", nbsp)
+			if differs(v) && v.Primary && r.Answer.Outcome == record.ATrade && !strings.Contains(answer, says) {
+				t.Errorf("the answer %q, want %s in it", answer, says)
+			}
+		}
+	}
+	if checked < 400 || outside < 50 || outside > checked-50 {
+		t.Errorf("only %d changes were checked, %d of them outside their interval", checked, outside)
+	}
+}
+
+// So it is in a gate's table and its answer.
+func TestGateChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
+	t.Parallel()
+	checked, outside := 0, 0
+	for _, r := range recorded(t) {
+		if len(r.Gate) == 0 {
+			continue
+		}
+		rows := gateFigures(r).Parts[0].(document.Table).Rows
+		answer := gateAnswer(r)
+		for i, g := range r.Gate {
+			m := stats.MetricOf(g.Metric)
+			before, after := builds(r, m)
+			if before == nil || after == nil || m.Unit == "bytes" {
+				continue
+			}
+			want, quotient := wanted(m, before, after, g.Low, g.High, false)
+			checked++
+			if !quotient {
+				outside++
+			}
+			if got := rows[i+1][3]; got != when(quotient, "%s", want) {
+				t.Errorf("%s: %q beside %s and %s, want %s", g.Metric, got, rows[i+1][1], rows[i+1][2], want)
+			}
+			if g.Answer == record.GateWorse && !strings.Contains(answer, m.Label+" "+want) {
+				t.Errorf("%q, want %s %s in it", answer, m.Label, want)
+			}
+		}
+	}
+	if checked < 40 || outside == 0 {
+		t.Errorf("only %d changes were checked, %d of them outside their interval", checked, outside)
+	}
+}
+
+// Theory stands beside its measurement with the quotient of both.
+func TestPredictionsHaveTheQuotientOfTheirFigures(t *testing.T) {
+	t.Parallel()
+	a := record.Arm{P50: new(.0168), P90: new(.01004), Goodput: new(1999.6)}
+	p := record.Prediction{Values: map[string]float64{"p50": .01604, "p90": .009996, "goodput": 1990.4}}
+	want := "p50 16.0 ms, measured 16.8 ms (+5.0 %)|p90 10.0 ms, measured 10.0 ms (±0 %)|goodput 1,990/s, measured 2,000/s (+0.5 %)"
+	if got := strings.ReplaceAll(strings.Join(compared(a, p), "|"), nbsp, " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// The columns of a page that every reader divides: the issue's own rows.
+func TestSeenContradictions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		base, arm, ratio, low, high float64
+		want                        string
+	}{
+		{.0168, .0160, 1.043, 1.01, 1.09, "+1.0 % to +9.0 %"},
+		{.0218, .0525, 1.22, 1.1, 1.5, "+10 % to +50 %"},
+		{.0225, .0338, 2.08, 1.4, 3, "+50 %"},
+	} {
+		r := &record.Result{Arms: []record.Arm{{Name: "a", P90: &tt.base}, {Name: "b", P90: &tt.arm}}}
+		v := record.Verdict{Metric: "p90", Primary: true, Arm: "b", Baseline: "a", Verdict: stats.Slower, Ratio: tt.ratio, Low: tt.low, High: tt.high}
+		r.Verdicts = []record.Verdict{v}
+		var b bytes.Buffer
+		if err := Brief(&b, r, TextOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.ReplaceAll(changed(r, v), nbsp, " "); got != tt.want || !strings.Contains(b.String(), tt.want) {
+			t.Errorf("%g and %g, %g (%g to %g): got %s, want %s\n%s", tt.base, tt.arm, tt.ratio, tt.low, tt.high, got, tt.want, &b)
+		}
+	}
+}
