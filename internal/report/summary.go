@@ -232,7 +232,9 @@ func gateAnswer(r *record.Result) string {
 		text += when(len(gained) > 0, " Surely better: %s.", strings.Join(gained, ", "))
 		return text + strings.ReplaceAll(open, " Open: ", " Open, and only watched: ")
 	}
-	return fmt.Sprintf("Cannot tell whether %s is worse than %s.%s", after, before, open)
+	// An overload refuses times, but it is an answer itself.
+	behind := doNotKeepUp(r)
+	return when(behind != "", "%s. ", behind) + fmt.Sprintf("Cannot tell whether %s is worse than %s.%s", after, before, open)
 }
 
 // allowed returns how much worse a metric may be: "+10 % allowed", or "-3 % allowed" for goodput.
