@@ -20,7 +20,6 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
-	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
 
@@ -446,29 +445,20 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 }
 
 // outcome returns the exit code that results deserve, and how many expectations failed. The code is 3
-// if one failed. It is 0 if something that was asked could be judged: an expectation was not refused or, of a
-// result without expectations, a challenger has a primary verdict other than REFUSED, or its goodput
-// differs. Otherwise, and with strict if an expectation is open or refused, it is 4.
+// if one failed, and 0 if something that was asked could be judged ([record.Result.Judged]). Otherwise,
+// and with strict if an expectation is open or refused, it is 4.
 func outcome(entries []report.PackEntry, strict bool) (code, failed int) {
-	answers, reached := map[record.Answer]int{}, false
+	answers, judged := map[record.Answer]int{}, false
 	for _, e := range entries {
-		given := e.Answers()
-		for answer, n := range given {
+		for answer, n := range e.Answers() {
 			answers[answer] += n
 		}
-		if len(given) > 0 { // what was asked
-			reached = reached || given[record.Passed]+given[record.Undecided] > 0
-			continue
-		}
-		// Goodput is not primary, but a difference in it is an answer: an overloaded arm has no other.
-		reached = reached || e.Result != nil && slices.ContainsFunc(e.Result.Verdicts, func(v record.Verdict) bool {
-			return v.Primary && v.Verdict != stats.Refused || v.Metric == "goodput" && v.Verdict.Differs()
-		})
+		judged = judged || e.Result != nil && e.Result.Judged()
 	}
 	switch {
 	case answers[record.Failed] > 0:
 		return exitExpectation, answers[record.Failed]
-	case strict && answers[record.Undecided]+answers[record.NoAnswer] > 0, !reached:
+	case strict && answers[record.Undecided]+answers[record.NoAnswer] > 0, !judged:
 		return exitPartial, 0
 	}
 	return exitDone, 0

@@ -25,6 +25,8 @@ func TestOutcome(t *testing.T) {
 		{[]record.Verdict{refused, same}, nil, exitDone, exitDone},
 		{[]record.Verdict{same}, []record.Answer{record.Undecided}, exitDone, exitPartial},
 		{[]record.Verdict{refused}, []record.Answer{record.Undecided}, exitPartial, exitPartial},
+		{[]record.Verdict{same}, []record.Answer{record.NoAnswer, record.NoAnswer}, exitPartial, exitPartial}, // nothing that was asked
+		{[]record.Verdict{same}, []record.Answer{record.NoAnswer, record.Undecided}, exitDone, exitPartial},
 		{[]record.Verdict{refused}, []record.Answer{record.Passed, record.Undecided}, exitDone, exitPartial},
 		{[]record.Verdict{refused}, []record.Answer{record.Passed}, exitDone, exitDone},
 		{[]record.Verdict{same}, []record.Answer{record.Undecided, record.Failed}, exitExpectation, exitExpectation},

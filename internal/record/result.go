@@ -279,6 +279,23 @@ func (r *Result) Quotient(v Verdict) float64 {
 	return arm / base
 }
 
+// Judged reports whether something that was asked could be judged: an expectation passed or failed, or a challenger has a
+// verdict on a time, or a difference in goodput, and not every expectation is refused. An overloaded arm has no other verdict
+// than goodput.
+func (r *Result) Judged() bool {
+	reached := slices.ContainsFunc(r.Verdicts, func(v Verdict) bool {
+		return v.Primary && v.Verdict != stats.Refused || v.Metric == "goodput" && v.Verdict.Differs()
+	})
+	open := len(r.Expectations) == 0
+	for _, e := range r.Expectations {
+		if e.Outcome.Decided() {
+			return true
+		}
+		open = open || e.Outcome == Undecided
+	}
+	return reached && open
+}
+
 // Better reports whether the arm is better: faster, or with more goodput or less CPU time.
 // It is false without a verdict, so Better and Worse can both be false.
 func (v Verdict) Better() bool { return stats.MetricOf(v.Metric).Better(v.Verdict) }

@@ -358,8 +358,7 @@ func unmet(r *record.Result) []string {
 	}
 	open := only(r.Expectations, func(e record.Expectation) bool { return e.Outcome != record.Passed })
 	failed := slices.ContainsFunc(open, func(e record.Expectation) bool { return e.Outcome == record.Failed })
-	judged := slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Outcome != record.NoAnswer })
-	note := when(open != nil && !failed, "%s", either(judged, "; none failed, so the exit code is 0 (with --strict 4)", "; none could be judged, so the exit code is 4"))
+	note := when(open != nil && !failed, "%s", either(r.Judged(), "; none failed, so the exit code is 0 (with --strict 4)", "; none could be judged, so the exit code is 4"))
 	passed := listed(only(r.Expectations, func(e record.Expectation) bool { return e.Outcome == record.Passed }), func(e record.Expectation) string { return e.Text })
 	// What passed is named where it is short, as an SLO is.
 	return append([]string{tally(r.Expectations) + note + when(passed != "" && !failed && len(passed) < 45, "; passed: %s", passed)}, each(open, answered)...)
