@@ -154,7 +154,7 @@ func (c *Claim) note(op, name string, f Figure) {
 // word matches a code that is a word, as those of gRPC: SERVING.
 var word = regexp.MustCompile(`^[A-Z_]+$`)
 
-// status adds n replies with a status code. Tools write 0 or -1 for a request without a reply, and
+// status adds n replies with a status code, which its reason may follow. Tools write 0 or -1 for a request without a reply, and
 // fortio ERROR or a message, which counts as an error instead. Codes that HTTP does not have are
 // replies too. It returns an error if n is no count.
 func (c *Claim) status(code, n string) error {
@@ -165,8 +165,9 @@ func (c *Claim) status(code, n string) error {
 	for _, class := range "12345" {
 		c.note("+", fmt.Sprintf("status_%cxx", class), Figure{}) // so that all five are there
 	}
+	code, _, isReason := strings.Cut(code, " ")
 	switch number, err := strconv.Atoi(code); {
-	case err == nil && number <= 0, code == "ERROR", err != nil && code != "OK" && !word.MatchString(code):
+	case err == nil && number <= 0, code == "ERROR", err != nil && (isReason || !word.MatchString(code)):
 		c.note("+", "errors", f)
 	case number >= 100 && number < 600:
 		c.note("+", "status_"+code[:1]+"xx", f)

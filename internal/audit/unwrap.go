@@ -2,6 +2,7 @@ package audit
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -73,7 +74,9 @@ var (
 	colour = regexp.MustCompile(`\[\d{1,3}(?:;\d{1,3})*m`)
 	reset  = "[0m"
 	// invisible characters are dropped, and wide or unbreakable spaces become plain ones.
-	invisible = strings.NewReplacer("\ufeff", "", "\u200b", "", "\u2060", "", "\x00", "", "\u00a0", " ", "\u2007", " ", "\u2009", " ", "\u202f", " ")
+	invisible = strings.NewReplacer("\ufeff", "", "\u200b", "", "\u2060", "", "\x00", "", "\u00a0", " ", "\u2007", " ", "\u2009", " ", "\u202f", " ",
+		// What is left of a few signs where UTF-8 was read as the encoding of a Windows terminal.
+		"Âµ", "µ", "┬╡", "µ", "â–ˆ", "█", "Γûê", "█", "âœ“", "✓", "Γ£ô", "✓", "âœ—", "✗", "Γ£ù", "✗", "\ufffds", "µs")
 )
 
 // plain returns a line without terminal commands, invisible characters and spaces at its end. A
@@ -95,7 +98,11 @@ func linesOf(b []byte) []string {
 	}
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
-		lines[i] = plain(l)
+		var docker struct{ Log string }
+		if strings.HasPrefix(l, `{"log":"`) && json.Unmarshal([]byte(l), &docker) == nil { // a log of a container
+			l = docker.Log
+		}
+		lines[i] = plain(strings.ReplaceAll(strings.TrimRight(l, "\n"), "\n", " "))
 	}
 	unwrap(lines)
 	return lines
@@ -103,10 +110,10 @@ func linesOf(b []byte) []string {
 
 // unwrap drops the prefix of each line: a quote's >, a time of a log, the name of a container, the
 // bullet or the number of a list. What stands before the first line of a run is such a prefix. If
-// most lines after it begin in the same way, they all lose it, and so do the lines right before it
+// most lines around it begin in the same way, they all lose it, and so do the lines right before it
 // that belong to the log as well.
 func unwrap(lines []string) {
-	const ahead = 12 // lines that are looked at to tell a prefix from a bullet
+	const around = 12 // lines before and behind that are looked at to tell a prefix from a bullet
 	var prefix *regexp.Regexp
 	for i, l := range lines {
 		if prefix != nil {
@@ -120,8 +127,9 @@ func unwrap(lines []string) {
 			continue
 		}
 		found, alike, others := shapeOf(l[:n]), 0, 0
-		for k := i + 1; k < len(lines) && k <= i+ahead; k++ {
+		for k := max(0, i-around); k < len(lines) && k <= i+around; k++ {
 			switch {
+			case k == i:
 			case found.MatchString(lines[k]):
 				alike++
 			case strings.TrimSpace(lines[k]) != "":
