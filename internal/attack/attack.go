@@ -217,8 +217,7 @@ func noteFate(a *record.Attack, result *load.Result) {
 	share := a.Connect.Mean / (a.Connect.Mean + a.Service.Mean)
 	raise(a,
 		doubt{a.Starved > 0, fact(attackStarved, record.Values{"starved": float64(a.Starved), "asked": float64(a.Asked), "served": float64(a.Asked - a.Starved)})},
-		doubt{lost > unanswered*ended, record.Fact{Code: attackLost, Values: record.Values{"lost": lost, "scheduled": ended, "timeout": a.Timeout},
-			Names: record.Names{"mostly": record.Mostly(a.Lost())}}},
+		doubt{lost > unanswered*ended, fact(attackLost, record.Values{"lost": lost, "scheduled": ended, "timeout": a.Timeout})},
 		doubt{bad > unanswered*ended, fact(attackFailed, record.Values{"failed": bad})},
 		doubt{p99 > lagDoubt, fact(attackLate, record.Values{"lag": p99.Round(10 * time.Microsecond).Seconds()})},
 		doubt{result.Exhausted > 0, fact(attackExhausted, record.Values{"connections": float64(result.Exhausted)})},
@@ -292,7 +291,7 @@ func raise(sum *record.Attack, doubts ...doubt) {
 // Doubts about an attack.
 var (
 	attackStarved    = record.Sentence("attack-starved", `{{count .Values.starved}} of {{count .Values.asked}} connections starved: they waited for an answer in vain. If a worker of the server keeps its connection (mode pool), start it with --workers {{count .Values.asked}} or --mode pool-requeue, or send over {{count .Values.served}} (-c)`)
-	attackLost       = record.Sentence("attack-lost", `{{count .Values.lost}} of {{count .Values.scheduled}} requests got no reply ({{.Names.mostly}}); each counts as the timeout, {{time .Values.timeout}}, at least`)
+	attackLost       = record.Sentence("attack-lost", `{{count .Values.lost}} of {{count .Values.scheduled}} requests got no reply; each counts as the timeout, {{time .Values.timeout}}, at least`)
 	attackFailed     = record.Sentence("attack-failed", `{{count .Values.failed}} replies were errors; the response times include them, and the good replies are also listed alone`)
 	attackLate       = record.Sentence("attack-late", `the generator was late: lag p99 {{time .Values.lag}}; it is in every response time, so give the load a CPU of its own`)
 	attackExhausted  = record.Sentence("attack-exhausted", `{{plural .Values.connections "connection"}} could not be opened for want of local ports or descriptors: the generator's limit, not the server's`)

@@ -289,6 +289,7 @@ func TestRunImpossible(t *testing.T) {
 			s.Load.Rate, s.Load.MinRate = scenario.Rate{OfSlowest: .7}, scenario.Rate{PerSecond: 1e6}
 		}},
 		{"not one good reply", "refusing", `arm "two": not one good reply to / in its first window (`, nil},
+		{"the cause", "refusing", "failed: status 404 (Not Found)); try it with curl first", nil},
 		{"a server that fails", "fails", `arm "two": the server ended before it answered (exit status 3); its log ends with: no configuration`, nil},
 	} {
 		dir, run, err := comparison(t, "good", c.challenger, c.change).Run(t.Context(), t.TempDir(), nil)

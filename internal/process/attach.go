@@ -3,13 +3,16 @@ package process
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"schedlab/internal/host"
 	"schedlab/internal/prose"
@@ -35,8 +38,10 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 	// The context's cause names the time limit, or the user's interrupt.
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("the server at %s does not answer GET %s: %w", address, path, context.Cause(ctx))
-	case err != nil:
+	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil, fmt.Errorf("the server at %s does not answer GET %s: %s; start it first, or give its command instead", address, path, prose.FirstLine(err.Error()))
+	case err != nil:
+		return nil, fmt.Errorf("the server at %s does not answer GET %s: %s; try it with curl first", address, path, failure(err))
 	case status >= http.StatusInternalServerError:
 		return nil, fmt.Errorf("the server at %s answers GET %s with %d", address, path, status)
 	}
@@ -44,6 +49,19 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 		p.Doubts = append(p.Doubts, record.Fact{Code: noListenerFound, Names: record.Names{"addr": p.Addr}})
 	}
 	return p, nil
+}
+
+// failure tells why a server that listens gave no reply.
+func failure(err error) string {
+	text := prose.FirstLine(err.Error())
+	for cause, out := range map[error]record.Outcome{
+		syscall.ECONNRESET: record.Reset, io.EOF: record.Closed, io.ErrUnexpectedEOF: record.Short,
+	} {
+		if errors.Is(err, cause) {
+			return fmt.Sprintf("%s (%s)", out.Means(), text)
+		}
+	}
+	return text
 }
 
 // Listener returns the pid of the process that listens at name:port on this machine. If a process

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -75,6 +77,39 @@ func TestAttachBroken(t *testing.T) {
 	l.readyLimit = 100 * time.Millisecond
 	if _, err := l.Attach(t.Context(), "http://"+mute.Addr().String(), "/"); err == nil || !strings.Contains(err.Error(), "does not answer GET /: ") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A server that listens and does not answer is told by what it did.
+func TestAttachTellsTheCause(t *testing.T) {
+	t.Parallel()
+	for want, answer := range map[string]func(nc *net.TCPConn){
+		"the server reset the connection (":                  func(nc *net.TCPConn) { nc.SetLinger(0) },
+		"the server closed the connection without a reply (": func(*net.TCPConn) {},
+		"the server closed the connection in the middle of its reply (": func(nc *net.TCPConn) {
+			io.WriteString(nc, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+		},
+		`malformed HTTP version "ICY"`: func(nc *net.TCPConn) { io.WriteString(nc, "ICY 200 OK\r\n\r\n") },
+	} {
+		s, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var served sync.WaitGroup
+		served.Go(func() {
+			for nc, err := s.Accept(); err == nil; nc, err = s.Accept() {
+				nc.Read(make([]byte, 4<<10))
+				answer(nc.(*net.TCPConn))
+				nc.Close()
+			}
+		})
+		l := &Launcher{readyLimit: patient}
+		_, err = l.Attach(t.Context(), "http://"+s.Addr().String(), "/")
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "; try it with curl first") {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		s.Close()
+		served.Wait()
 	}
 }
 

@@ -120,12 +120,30 @@ func (o Outcome) String() string {
 	return "unknown outcome"
 }
 
+// Means returns the outcome as a clause that explains it, such as "the server reset the connection"; "" for Answered.
+func (o Outcome) Means() string {
+	if o < outcomes {
+		return endings[o].means
+	}
+	return o.String()
+}
+
 // Ends returns how requests ended that got no good reply, the most frequent end first and equal ones by
 // name. ends counts them as [Request.End] names them.
 func Ends(ends map[string]int) []string {
 	return slices.SortedFunc(maps.Keys(ends), func(a, b string) int {
 		return cmp.Or(cmp.Compare(ends[b], ends[a]), cmp.Compare(a, b))
 	})
+}
+
+// outcomeOf returns the outcome with a word; outcomes for none.
+func outcomeOf(word string) Outcome {
+	for o, e := range endings {
+		if e.word == word {
+			return Outcome(o)
+		}
+	}
+	return outcomes
 }
 
 // Mostly describes why no reply was good: the most frequent end of ends, with what it means, and how often
@@ -140,12 +158,10 @@ func Mostly(ends map[string]int) string {
 	}
 	end := sorted[0]
 	text := end
-	if i := slices.IndexFunc(endings[:], func(e struct{ word, means, mend string }) bool { return e.word == end }); i >= 0 {
-		if e := endings[i]; e.means != "" {
-			text = e.means
-		}
-		if m := endings[i].mend; m != "" {
-			text += "; " + m
+	if o := outcomeOf(end); o < outcomes {
+		text = o.Means()
+		if mend := endings[o].mend; mend != "" {
+			text += "; " + mend
 		}
 	} else if code, is := strings.CutPrefix(end, "status "); is {
 		if n, err := strconv.Atoi(code); err == nil && http.StatusText(n) != "" {

@@ -85,7 +85,9 @@ func attacked(a *record.Attack) string {
 	switch {
 	// Without any status not even a bad reply came, so nothing listens there, or it never answers.
 	case a.Good == 0 && ended > 0 && len(a.Statuses) == 0:
-		return "Nothing answered at " + a.Target + when(len(a.Ends()) > 0, ": %s", record.Mostly(a.Ends())) + "."
+		// A part of a reply is more than nothing.
+		partly := a.Outcomes[record.Short.String()]+a.Outcomes[record.Malformed.String()] > 0
+		return either(partly, "No whole reply came from ", "Nothing answered at ") + a.Target + when(len(a.Ends()) > 0, ": %s", record.Mostly(a.Ends())) + "."
 	case a.Good == 0:
 		return "No request got a good reply" + when(len(a.Ends()) > 0, ": %s", record.Mostly(a.Ends())) + "."
 	}

@@ -101,9 +101,9 @@ func TestAttackAnswersForFailures(t *testing.T) {
 	for want, a := range map[string]record.Attack{
 		"Nothing answered at U: the port is closed, no server listens there; start the server, or mend the port.":                     {Outcomes: map[string]int{"refused": 10}},
 		"Nothing answered at U: the server reset the connection.":                                                                     {Outcomes: map[string]int{"reset": 10}},
-		"Nothing answered at U: the server closed the connection in the middle of its reply.":                                         {Outcomes: map[string]int{"reply cut short": 10}},
+		"No whole reply came from U: the server closed the connection in the middle of its reply.":                                    {Outcomes: map[string]int{"reply cut short": 10}},
 		"Nothing answered at U: the server closed the connection without a reply.":                                                    {Outcomes: map[string]int{"closed without a reply": 10}},
-		"Nothing answered at U: what came back is not HTTP.":                                                                          {Outcomes: map[string]int{"malformed reply": 10}},
+		"No whole reply came from U: what came back is not HTTP.":                                                                     {Outcomes: map[string]int{"malformed reply": 10}},
 		"Nothing answered at U: no reply came within the timeout.":                                                                    {Outcomes: map[string]int{"timed out": 10}},
 		"Nothing answered at U: its certificate is signed by no authority that this machine knows; --insecure takes any certificate.": {Outcomes: map[string]int{"untrusted certificate": 10}},
 		"Nothing answered at U: its certificate has expired, or is not valid yet; --insecure takes any certificate.":                  {Outcomes: map[string]int{"expired certificate": 10}},
