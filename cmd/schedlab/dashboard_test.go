@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -135,6 +138,18 @@ func TestComposeFileIsWhole(t *testing.T) {
 			}
 		}
 	}
+	// The Prometheus that keeps native histograms is the one that is tested (make test-prometheus).
+	module := regexp.MustCompile(`prometheus/prometheus v0\.(\d)(\d+)\.(\d+)`).FindStringSubmatch(read(t, filepath.Join(deploy, "..", "tools", "prometheus", "go.mod")))
+	if module == nil {
+		t.Fatal("tools/prometheus/go.mod requires no github.com/prometheus/prometheus v0.XYY.Z, which is Prometheus X.YY.Z")
+	}
+	minor, _ := strconv.Atoi(module[2])
+	if want := fmt.Sprintf("prom/prometheus:v%s.%d.%s", module[1], minor, module[3]); compose.Services["prometheus"].Image != want {
+		t.Errorf("compose pulls %s, want %s, as tools/prometheus/go.mod has it", compose.Services["prometheus"].Image, want)
+	}
+	if command := strings.Join(compose.Services["prometheus"].Command, " "); !strings.Contains(command, "/native.yml") || strings.Contains(command, "--enable-feature") {
+		t.Errorf("compose starts Prometheus with %q, want native.yml, and no flag that does nothing", command)
+	}
 	var sources struct{ Datasources []struct{ URL string } }
 	decode(t, filepath.Join(mounted["/etc/grafana/provisioning"], "datasources", "prometheus.yml"), &sources)
 	_, port, _ := strings.Cut(sources.Datasources[0].URL, "server")
@@ -164,15 +179,27 @@ func TestComposeFileIsWhole(t *testing.T) {
 func TestKustomizations(t *testing.T) {
 	t.Parallel()
 	k8s := filepath.Join(moduleRoot(t), "deploy", "k8s")
+	type variable struct{ Name, Value string }
 	var server struct {
 		Spec struct {
 			Template struct {
-				Spec struct{ Containers []struct{ Args []string } }
+				Spec struct {
+					Containers []struct {
+						Args      []string
+						Env       []variable
+						Resources struct{ Limits struct{ CPU string } }
+					}
+				}
 			}
 		}
 	}
 	decode(t, filepath.Join(k8s, "base", "serve.yaml"), &server)
-	args := server.Spec.Template.Spec.Containers[0].Args
+	// Go makes at least two Ps, also in a quota of one CPU.
+	pod := server.Spec.Template.Spec.Containers[0]
+	if procs := slices.IndexFunc(pod.Env, func(v variable) bool { return v.Name == "GOMAXPROCS" }); procs < 0 || pod.Env[procs].Value != pod.Resources.Limits.CPU {
+		t.Errorf("the variables are %+v, want GOMAXPROCS equal to the limit of %q CPUs", pod.Env, pod.Resources.Limits.CPU)
+	}
+	args := pod.Args
 	overlays, err := filepath.Glob(filepath.Join(k8s, "overlays", "*", "kustomization.yaml"))
 	if err != nil || len(overlays) < 3 {
 		t.Fatalf("overlays %q: %v", overlays, err)

@@ -58,20 +58,38 @@ func groups(read Reader) (all []group) {
 // Every group on the way to the root limits its processes, so the smallest limit is the one that holds.
 func Least(read Reader) (cpus float64, file string, ok bool) {
 	for _, g := range groups(read) {
-		name := path.Join(g.dir, "cpu.max")
-		quota, period, _ := strings.Cut(strings.TrimSpace(read(name)), " ")
-		if g.v1 {
-			name = path.Join(g.dir, "cpu.cfs_quota_us")
-			quota, period = strings.TrimSpace(read(name)), strings.TrimSpace(read(path.Join(g.dir, "cpu.cfs_period_us")))
-		}
-		// Without a limit the quota is "max" in version 2 and -1 in version 1.
-		q, err1 := strconv.ParseFloat(quota, 64)
-		p, err2 := strconv.ParseFloat(period, 64)
-		if limited := err1 == nil && err2 == nil && q > 0 && p > 0; limited && (!ok || q/p < cpus) {
-			cpus, file, ok = q/p, name, true
+		if limit, name, limited := g.limit(read); limited && (!ok || limit < cpus) {
+			cpus, file, ok = limit, name, true
 		}
 	}
 	return cpus, file, ok
+}
+
+// Own returns the limit of this process's own group in CPUs, 0 if that group has none. Go's runtime
+// takes its default GOMAXPROCS from this limit and asks no group above it.
+func Own(read Reader) (cpus float64) {
+	if all := groups(read); len(all) > 0 {
+		cpus, _, _ = all[0].limit(read)
+	}
+	return cpus
+}
+
+// limit returns the limit of one group in CPUs, and the file that sets it. ok is false if the group
+// has none.
+func (g group) limit(read Reader) (cpus float64, file string, ok bool) {
+	file = path.Join(g.dir, "cpu.max")
+	quota, period, _ := strings.Cut(strings.TrimSpace(read(file)), " ")
+	if g.v1 {
+		file = path.Join(g.dir, "cpu.cfs_quota_us")
+		quota, period = strings.TrimSpace(read(file)), strings.TrimSpace(read(path.Join(g.dir, "cpu.cfs_period_us")))
+	}
+	// Without a limit the quota is "max" in version 2 and -1 in version 1.
+	q, err1 := strconv.ParseFloat(quota, 64)
+	p, err2 := strconv.ParseFloat(period, 64)
+	if err1 != nil || err2 != nil || !(q > 0 && p > 0) {
+		return 0, "", false
+	}
+	return q / p, file, true
 }
 
 // Throttled returns the time for which the quotas of all groups of this process have held processes

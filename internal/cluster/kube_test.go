@@ -76,7 +76,7 @@ func TestServerIsAPod(t *testing.T) {
 	}
 	for _, want := range []string{
 		`image: "img@sha256:1"`, `args: ["serve", "--mode", "pool", "--addr", "0.0.0.0:8080", "--admin", "0.0.0.0:9090"]`, `{name: "GOGC", value: "400"}`,
-		`limits: {cpu: "2"`, "schedlab.dev/run: run", "runAsUser: 65532",
+		`{name: GOMAXPROCS, value: "2"}`, `limits: {cpu: "2"`, "schedlab.dev/run: run", "runAsUser: 65532",
 	} {
 		if !strings.Contains(api.made[0], want) {
 			t.Errorf("the Pod lacks %s:\n%s", want, api.made[0])
@@ -91,6 +91,10 @@ func TestServerIsAPod(t *testing.T) {
 	}
 	if _, err := site.Start(t.Context(), []string{"./server", command.AddrMark}); err == nil || !strings.Contains(err.Error(), "give an image") {
 		t.Errorf("a program: %v", err)
+	}
+	// GOMAXPROCS is the arm's where it sets one.
+	if _, err := site.Start(t.Context(), []string{"GOMAXPROCS=1", "/schedlab", "serve"}); err != nil || strings.Count(api.made[2], "GOMAXPROCS") != 1 || !strings.Contains(api.made[2], `{name: "GOMAXPROCS", value: "1"}`) {
+		t.Errorf("a GOMAXPROCS of the arm's own: %v\n%s", err, api.made[2])
 	}
 	if c := site.Describe(); !slices.Equal(c.ServerNodes, []string{"b"}) {
 		t.Errorf("servers ran on %q", c.ServerNodes)

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"text/template"
 	"time"
+
+	"schedlab/internal/host"
 )
 
 // The objects of a run, and the Pod of a server.
@@ -47,6 +50,11 @@ type serverPod struct {
 // OwnerName returns the name of the collector's Pod. The server's Pod belongs to it, so the cluster
 // removes the server when the collector is gone.
 func (p serverPod) OwnerName() string { return os.Getenv("POD_NAME") }
+
+// SetsProcs reports whether the server's command sets GOMAXPROCS itself.
+func (p serverPod) SetsProcs() bool {
+	return slices.ContainsFunc(p.Env, func(v [2]string) bool { return v[0] == host.MaxProcs })
+}
 
 // objects are the templates of manifest.yaml. They write text from users as JSON, which YAML contains.
 var objects = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{

@@ -122,7 +122,7 @@ func chooseCPUs(o Options, needs scenario.Needs) (host.Sides, error) {
 	}
 	// Start with both sides on all CPUs, which is right where nothing can be bound.
 	all, err := host.Affinity()
-	sets := host.Sides{Server: all, Load: all, Pin: o.Pin != "none" && err == nil, Shared: true, Vegeta: cmp.Or(o.Engine, load.DefaultEngine) == load.EngineVegeta}
+	sets := host.Sides{Server: all, Load: all, Pin: o.Pin != "none" && err == nil, Shared: true, Vegeta: cmp.Or(o.Engine, load.DefaultEngine) == load.EngineVegeta, Inherited: host.Inherit()}
 	told := o.ServerCPUs != "" || o.LoadCPUs != ""
 	switch {
 	case o.Pin == "none" && told:

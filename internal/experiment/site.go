@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"strconv"
 
 	"schedlab/internal/host"
 	"schedlab/internal/load"
@@ -15,7 +16,8 @@ import (
 type Site interface {
 	// ServerCPUs returns how many CPUs a server may use.
 	ServerCPUs() int
-	// Start starts the server of a command with its marks. The server need not answer yet.
+	// Start starts the server of a command with its marks, and with a GOMAXPROCS of ServerCPUs unless the
+	// command sets another. The server need not answer yet.
 	Start(ctx context.Context, argv []string) (*process.Remote, error)
 	// Send is Attack or Closed of package load, by the options' Loop. The result of an open loop is a
 	// Result alone. Of the options' functions it calls Started and Closing only. think is a closed
@@ -51,10 +53,11 @@ func send(ctx context.Context, from Site, o load.Options, think workload.Dist) (
 }
 
 // siteCPUs returns the CPUs of a site: the servers', numbered from 0, and one that stands for the
-// load's. None is bound, and none is shared.
+// load's. None is bound, and none is shared. A server inherits nothing from this process there: the
+// site limits it to its CPUs and sets GOMAXPROCS to their number.
 func siteCPUs(s Site) host.Sides {
 	n := s.ServerCPUs()
-	cpus := host.Sides{Load: record.CPUs{n}}
+	cpus := host.Sides{Load: record.CPUs{n}, Inherited: host.Inherited{MaxProcs: strconv.Itoa(n), Limit: float64(n)}}
 	for i := range n {
 		cpus.Server = append(cpus.Server, i)
 	}

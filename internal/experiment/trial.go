@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -143,6 +144,10 @@ func (t *trial) readCounters(ctx context.Context) {
 		t.server.AwaitDeath()
 	}
 	t.files.Metrics = settle(ctx, t.server, t.arm.asked, &t.Server)
+	t.Server.Procs = published(t.files.Metrics)
+	if planned := t.plan.setup(t.arm.asked).procs; t.arm.Mode != "" && t.Server.Procs > 0 && t.Server.Procs != planned {
+		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: otherProcs, Values: record.Values{"is": float64(t.Server.Procs), "planned": float64(planned)}})
+	}
 	if t.arm.Mode != "" && t.server.Admin != "" {
 		from := timeline.At(t.seen.Start.Add(record.Duration(t.Warmup)))
 		// What a server that is gone, or keeps none, does not tell is missing.
@@ -319,14 +324,16 @@ func readings(lines io.Reader, from int64, window float64) (all []record.Reading
 	return kept
 }
 
-// counters returns, by name, the counters of connections and of event loops and the CPU time in a
-// scrape, each summed over its labels. It reads the text format of Prometheus just far enough: a
+// counted are the prefixes of the names that counters looks for.
+var counted = []string{"schedlab_connections_", host.LoopBusy, cpuCounter, stealCounter, throttleCounter}
+
+// counters returns, by name, the counted metrics in a scrape, each summed over its labels. It reads the text format of Prometheus just far enough: a
 // metric, its labels, its value, and perhaps a time or exemplar after a space. Lines of other metrics are
 // skipped, because a scrape during a window must be quick.
 func counters(text []byte) map[string]float64 {
 	sums := map[string]float64{}
 	for l := range strings.SplitSeq(string(text), "\n") {
-		if !strings.HasPrefix(l, "schedlab_connections_") && !strings.HasPrefix(l, host.LoopBusy) && !strings.HasPrefix(l, cpuCounter) {
+		if !slices.ContainsFunc(counted, func(prefix string) bool { return strings.HasPrefix(l, prefix) }) {
 			continue
 		}
 		name, value, _ := strings.Cut(l, " ")
@@ -340,6 +347,24 @@ func counters(text []byte) map[string]float64 {
 		}
 	}
 	return sums
+}
+
+// procsMetric is the number of Ps of a Go program, as Prometheus' client library publishes it.
+const procsMetric = "go_sched_gomaxprocs_threads"
+
+// published returns the number of Ps that a server publishes in a scrape; 0 if it publishes none. The
+// processes of prefork have a label, and their series are passed over.
+func published(text []byte) int {
+	for l := range strings.SplitSeq(string(text), "\n") {
+		if value, ok := strings.CutPrefix(l, procsMetric+" "); ok {
+			value, _, _ = strings.Cut(value, " ")
+			n, err := strconv.ParseFloat(value, 64)
+			if err == nil && n >= 1 && n <= math.MaxInt32 {
+				return int(n)
+			}
+		}
+	}
+	return 0
 }
 
 // timelineLimit is how long a server may take to send its stamps or its readings.

@@ -80,11 +80,38 @@ schedlab_connections_rejected_total{mode="pool",reason="full"} 2
 schedlab_connections_rejected_total{mode="pool",reason="late"} 3
 schedlab_connections_open{mode="pool"} broken
 schedlab_requests_total{mode="pool",code="200"} 12
+schedlab_loop_busy_seconds_total{mode="loop"} 0.5
+process_cpu_seconds_total 1.5
+schedlab_host_steal_seconds_total{mode="pool"} 0.25
+schedlab_cpu_throttled_seconds_total{mode="pool"} 0.75
 # EOF
 `))
-	want := map[string]float64{"schedlab_connections_accepted_total": 12, "schedlab_connections_rejected_total": 5}
+	want := map[string]float64{
+		"schedlab_connections_accepted_total": 12, "schedlab_connections_rejected_total": 5,
+		"schedlab_loop_busy_seconds_total": .5, "process_cpu_seconds_total": 1.5,
+		"schedlab_host_steal_seconds_total": .25, "schedlab_cpu_throttled_seconds_total": .75,
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A server's own GOMAXPROCS is read from its metrics, in both text formats, and never a nonsense.
+func TestPublishedProcs(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		"go_sched_gomaxprocs_threads 2\n":                                                          2,
+		"a 1\ngo_sched_gomaxprocs_threads 4.0\n":                                                   4,
+		"go_sched_gomaxprocs_threads{process=\"0\"} 1\ngo_sched_gomaxprocs_threads 2 1700000000\n": 2, // prefork
+		"# TYPE go_sched_gomaxprocs_threads gauge\n":                                               0,
+		"go_sched_gomaxprocs_threads NaN\n":                                                        0,
+		"go_sched_gomaxprocs_threads -1\n":                                                         0,
+		"go_sched_gomaxprocs_threads 1e300\n":                                                      0,
+		"":                                                                                         0,
+	} {
+		if got := published([]byte(text)); got != want {
+			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
 	}
 }
 

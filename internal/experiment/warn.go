@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -248,6 +247,7 @@ var (
 	// The judge adds the arm.
 	cpuTimeUnknown    = record.Sentence("cpu-time-unknown", `CPU time is not known: it did not wait for some of its child processes`)
 	metricsUnreadable = record.Sentence("metrics-unreadable", `its metrics could not be read: {{.Names.error}}`)
+	otherProcs        = record.Sentence("other-procs", `has a GOMAXPROCS of {{count .Values.is}} by its own metrics, and the plan reckons with {{count .Values.planned}}: its default workers, listeners or processes and its ideal twin are not as planned; set GOMAXPROCS in its env`)
 	lingered          = record.Sentence("lingered", `{{.Names.error}}`)
 )
 
@@ -291,7 +291,7 @@ var (
 // A setup is what an arm's server will be, by its flags, its environment and the defaults of its mode.
 type setup struct {
 	mode    mode.Mode
-	procs   int    // Ps: GOMAXPROCS of the arm or of the inherited environment, else one for each of the servers' CPUs
+	procs   int    // Ps: GOMAXPROCS of the arm, else what it inherits (host.Sides.Procs)
 	own     int    // procs, if the arm sets GOMAXPROCS, else 0
 	threads int    // Ps of each process
 	workers int    // workers or event loops
@@ -303,12 +303,12 @@ type setup struct {
 // setup returns the set-up of an arm.
 func (p plan) setup(a scenario.Arm) setup {
 	s := setup{mode: p.opts.Modes[a.Mode], workers: 1, depth: number(a, "queue-depth", -1)}
-	// Invalid values count as the Go runtime counts them; see host.ProcsOf.
-	if value, own := a.Env[host.MaxProcs]; own {
-		s.procs = host.ProcsOf(value, len(p.cpus.Server))
+	value, own := a.Env[host.MaxProcs]
+	if !own {
+		value = p.cpus.MaxProcs
+	}
+	if s.procs = p.cpus.Procs(value); own {
 		s.own = s.procs
-	} else {
-		s.procs = host.ProcsOf(os.Getenv(host.MaxProcs), len(p.cpus.Server))
 	}
 	s.threads = s.procs
 	if s.mode.Has("threads") {

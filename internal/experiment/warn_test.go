@@ -339,6 +339,7 @@ func TestProcsAreTheArms(t *testing.T) {
 		t.Run(fmt.Sprintf("%q %s", c.inherited, c.arm), func(t *testing.T) {
 			t.Setenv(host.MaxProcs, c.inherited)
 			p := planned(t, demo.Arm(c.arm), onTwo)
+			p.cpus.Limit = 0 // that of the machine on which this test runs
 			p.cpus.Server = record.CPUs{0, 1}
 			a := p.Arms[2].asked
 			s, of := p.stationOf(a), p.setup(a)

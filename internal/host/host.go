@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -32,7 +33,17 @@ type Sides struct {
 	Pin          bool // both are bound to their CPUs
 	Shared       bool // server and load have a CPU in common
 	Vegeta       bool // the load is the engine vegeta: many goroutines, and a pacer that sleeps in the kernel
+	Inherited         // what a server takes over from whoever starts it
 }
+
+// Inherited is what sets the number of Ps of a Go server that does not set it itself.
+type Inherited struct {
+	MaxProcs string  // value of GOMAXPROCS; "" for none
+	Limit    float64 // CPU limit of its control group in CPUs; 0 for none
+}
+
+// Inherit returns what a server inherits from this process.
+func Inherit() Inherited { return Inherited{os.Getenv(MaxProcs), cgroup.Own(fromRoot)} }
 
 // ErrNoAffinity is the error on a system that cannot bind threads to CPUs.
 var ErrNoAffinity = errors.New("this system cannot pin threads to CPUs")
@@ -159,7 +170,7 @@ func Fingerprint(version string, cpus Sides) record.Env {
 		Version:     version,
 		ServerCPUs:  cpus.Server.String(),
 		LoadCPUs:    cpus.Load.String(),
-		ServerProcs: ProcsOf(os.Getenv(MaxProcs), len(cpus.Server)),
+		ServerProcs: cpus.Procs(cpus.MaxProcs),
 		LoadProcs:   cpus.loadProcs(),
 		GOGC:        cmp.Or(os.Getenv("GOGC"), "100"),
 		PortRange:   line("/proc/sys/net/ipv4/ip_local_port_range"),
@@ -206,11 +217,15 @@ func cpuinfo(key string) string {
 // MaxProcs is the environment variable that sets a Go program's number of Ps.
 const MaxProcs = "GOMAXPROCS"
 
-// ProcsOf returns the number of Ps that a Go program has if GOMAXPROCS is value and it may run on
-// cpus CPUs. Like the runtime, it ignores a value that is not a positive 32-bit number.
-func ProcsOf(value string, cpus int) int {
+// Procs returns the number of Ps of a Go server if its GOMAXPROCS is value. Like the runtime, it ignores
+// a value that is not a positive 32-bit number. It takes the number of the server's CPUs then, or the
+// CPU limit of its control group if that is lower, rounded up and at least 2.
+func (c Sides) Procs(value string) int {
 	if n, err := strconv.ParseInt(value, 10, 32); err == nil && n > 0 {
 		return int(n)
 	}
-	return cpus
+	if cpus := len(c.Server); c.Limit <= 0 || float64(cpus) < c.Limit {
+		return cpus
+	}
+	return min(len(c.Server), max(2, int(math.Ceil(c.Limit))))
 }

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -81,6 +82,10 @@ func newArm(run record.Run, pa record.PlanArm, s servers) record.Arm {
 	a := record.Arm{
 		Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command), Procs: pa.Procs, Attached: pa.URL != "",
 		CPUs: s.cpus(pa.Name), Clients: pa.Clients, Blocks: map[string][]float64{}, Failures: map[string]int{}, Curve: []record.Point{},
+	}
+	// What the server says of itself outweighs the plan. 0 stays for the run's own.
+	if is := s.procs(pa.Name); is > 0 && is != cmp.Or(pa.Procs, run.Env.ServerProcs) {
+		a.Procs = is
 	}
 	if x := run.XMax[pa.Name]; x > 0 {
 		a.XMax = &x

@@ -274,6 +274,15 @@ func (s servers) cpus(arm string) (cpus string) {
 	return cpus
 }
 
+// procs returns the GOMAXPROCS that an arm's server publishes; 0 if it publishes none. The last trial that
+// tells it counts.
+func (s servers) procs(arm string) (procs int) {
+	for _, t := range s[arm] {
+		procs = cmp.Or(t.Procs, procs)
+	}
+	return procs
+}
+
 // doubtsOf returns the doubts about the servers of a plan, arm by arm, each once. The copy is its
 // baseline again, and has none.
 func (s servers) doubtsOf(p record.Plan) (all []record.Fact) {

@@ -319,6 +319,27 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// An arm's GOMAXPROCS is what its server publishes, where that is not as planned.
+func TestPublishedProcsOutweighThePlan(t *testing.T) {
+	r := synthetic{
+		times: scaled(map[string]float64{"fasthttp": 1, "pool": 1}),
+		plan: func(p *record.Plan) {
+			for i := range p.Arms {
+				p.Arms[i].Procs = 1
+			}
+		},
+		edit: func(t *record.Trial, requests []record.Request) []record.Request {
+			t.Server.Procs = map[string]int{"nethttp": 1, "fasthttp": 2}[t.Arm]
+			return requests
+		},
+	}.judged(t)
+	for _, a := range r.Arms {
+		if want := max(map[string]int{"fasthttp": 2}[a.Name], 1); a.Procs != want {
+			t.Errorf("%s: got GOMAXPROCS %d, want %d", a.Name, a.Procs, want)
+		}
+	}
+}
+
 // An arm that may run on other CPUs than those started here is said to, beside the
 // winner and in its own figures, and the servers are not all said to have one CPU.
 func TestUnequalCPUs(t *testing.T) {

@@ -97,7 +97,7 @@ type Arm struct {
 	Command string  `json:"command"` // the command line a person can rerun
 	Role    Role    `json:"role"`
 	Clients Clients `json:"clients,omitzero"` // the load of its clients
-	Procs   int     `json:"procs,omitempty"`  // GOMAXPROCS of its server, 0 for the environment's
+	Procs   int     `json:"procs,omitempty"`  // GOMAXPROCS of its server, as published or else as planned; 0 for that of Env
 	Busy    float64 `json:"busy,omitempty"`   // as in PlanArm
 	// Attached says that the server ran before schedlab, which set nothing of it. CPUs is the set
 	// it may run on, if that is more than the plan's server CPUs.

@@ -65,6 +65,9 @@ type ServerSide struct {
 	Footprint *Footprint `json:"footprint,omitempty"`
 	// Kernel is what the kernel counted in the window; nil when the trial failed.
 	Kernel *Kernel `json:"kernel,omitempty"`
+	// Procs is the GOMAXPROCS that it publishes, 0 if it publishes none. Of several processes it is
+	// that of the first one.
+	Procs int `json:"procs,omitempty"`
 	// CPUs is the set of CPUs it may run on, if that is more than the plan's server CPUs.
 	CPUs   string `json:"cpus,omitempty"`
 	Doubts []Fact `json:"doubts,omitempty"` // what could not be read, or is not as planned
