@@ -27,8 +27,13 @@ func TestPrometheusScrapes(t *testing.T) {
 		"nethttp": serve(t, "nethttp"),
 		"pool":    serve(t, "pool", "--workers", "1", "--queue-depth", "1", "--overflow", "reject"),
 	}
-	prom := startPrometheus(t, servers)
-	native := startPrometheus(t, servers, "--enable-feature=native-histograms")
+	prom := startPrometheus(t, servers, "prometheus.yml")
+	var native *prometheus
+	if keepsNative(t, "prometheus") {
+		native = startPrometheus(t, servers, "native.yml")
+	} else { // Debian's has a flag for it
+		native = startPrometheus(t, servers, "prometheus.yml", "--enable-feature=native-histograms")
+	}
 	answered := map[string]int{}
 	for mode, s := range servers {
 		prom.eventually(t, fmt.Sprintf(`count(up{job="schedlab", instance=%q} == 1)`, s.admin), func(v float64) bool { return v == 1 })
@@ -68,7 +73,36 @@ func TestPrometheusScrapes(t *testing.T) {
 		t.Errorf("SchedlabCountsDisagree fires: %s", text)
 	}
 	answersDashboard(t, prom, native)
+
+	// Both keep what the rules need; the recorded quantiles are of native histograms where there are any.
+	for _, p := range []*prometheus{prom, native} {
+		for mode := range servers {
+			of := fmt.Sprintf("{mode=%q}", mode)
+			p.eventually(t, "instance_mode:schedlab_request_duration_seconds:p99_rate1m"+of, func(v float64) bool { return v > 0 && v <= 10 })
+			p.eventually(t, "instance_mode:schedlab_sched_latency_seconds:above10ms_rate1m"+of, func(v float64) bool { return v >= 0 && v <= 1 })
+		}
+	}
+	native.eventually(t, `count(histogram_count(schedlab_request_duration_seconds{route="/plaintext"}) > 0)`, func(v float64) bool { return v == float64(len(servers)) })
+	// A scrape does not find its own goroutines waiting to run, and both servers are idle now.
+	prom.eventually(t, `count(quantile_over_time(0.5, schedlab_goroutines{state="runnable"}[5s]) == 0)`, func(v float64) bool { return v == float64(len(servers)) })
 }
+
+// keepsNative reports whether a program of Prometheus' knows native.yml, which takes 3.8 or newer.
+func keepsNative(t *testing.T, program string) bool {
+	t.Helper()
+	about, err := exec.Command(need(t, program), "--version").CombinedOutput()
+	var major, minor int
+	if m := prometheusVersion.FindSubmatch(about); m != nil {
+		major, _ = strconv.Atoi(string(m[1]))
+		minor, _ = strconv.Atoi(string(m[2]))
+	}
+	if err != nil || major < 2 {
+		t.Fatalf("%s --version: %v\n%s", program, err, about)
+	}
+	return major > 3 || major == 3 && minor >= 8
+}
+
+var prometheusVersion = regexp.MustCompile(`version (\d+)\.(\d+)\.`)
 
 // churn asks on connections of their own, several at a time, and adds the
 // answers with status 200 to the mode's.
@@ -105,11 +139,12 @@ func churn(t *testing.T, s *child, answered map[string]int, mode string) {
 // A prometheus is a running server of that name.
 type prometheus struct{ addr string }
 
-var prometheusListens = regexp.MustCompile(`msg="Listening on" address=(\S+)`)
+// Newer ones write component=web before the address.
+var prometheusListens = regexp.MustCompile(`msg="Listening on" .*\baddress=(\S+)`)
 
-// startPrometheus runs it on the configuration in deploy, its target and its
+// startPrometheus runs it on a configuration of deploy's, its target and its
 // interval replaced.
-func startPrometheus(t *testing.T, servers map[string]*child, flags ...string) *prometheus {
+func startPrometheus(t *testing.T, servers map[string]*child, file string, flags ...string) *prometheus {
 	t.Helper()
 	program := need(t, "prometheus")
 	deploy := filepath.Join(moduleRoot(t), "deploy", "prometheus")
@@ -117,13 +152,13 @@ func startPrometheus(t *testing.T, servers map[string]*child, flags ...string) *
 	for _, s := range servers {
 		targets = append(targets, strconv.Quote(s.admin))
 	}
-	config := read(t, filepath.Join(deploy, "prometheus.yml"))
+	config := read(t, filepath.Join(deploy, file))
 	for old, replacement := range map[string]string{
 		`["127.0.0.1:9090"]`: "[" + strings.Join(targets, ", ") + "]",
 		": 5s\n":             ": 500ms\n",
 	} {
 		if !strings.Contains(config, old) {
-			t.Fatalf("prometheus.yml has no %q", old)
+			t.Fatalf("%s has no %q", file, old)
 		}
 		config = strings.ReplaceAll(config, old, replacement)
 	}
@@ -227,13 +262,17 @@ func TestPromtool(t *testing.T) {
 	output(t, exec.Command(promtool, "check", "config", filepath.Join(deploy, "prometheus.yml")))
 	output(t, exec.Command(promtool, "check", "rules", filepath.Join(deploy, "rules.yml")))
 	output(t, exec.Command(promtool, "test", "rules", filepath.Join(deploy, "rules_test.yml")))
-	// Debian's promtool does not know the one key by which native.yml differs.
-	const key = "    always_scrape_classic_histograms: true # rules.yml needs them\n"
+	if keepsNative(t, "promtool") {
+		output(t, exec.Command(promtool, "check", "config", filepath.Join(deploy, "native.yml")))
+		output(t, exec.Command(promtool, "test", "rules", filepath.Join(deploy, "native_test.yml")))
+	}
+	// Debian's promtool does not know the two keys by which native.yml differs.
+	const key = "    scrape_native_histograms: true\n    always_scrape_classic_histograms: true # dashboards and rules ask for some of them\n"
 	native := read(t, filepath.Join(deploy, "native.yml"))
 	_, native, _ = strings.Cut(native, "global:")
 	_, plain, _ := strings.Cut(read(t, filepath.Join(deploy, "prometheus.yml")), "global:")
 	if strings.Replace(native, key, "", 1) != plain || native == plain {
-		t.Errorf("native.yml is not prometheus.yml with the line %q", key)
+		t.Errorf("native.yml is not prometheus.yml with the lines %q", key)
 	}
 	for _, mode := range model.Modes() {
 		t.Run(mode.Name, func(t *testing.T) {

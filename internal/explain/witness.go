@@ -32,8 +32,9 @@ func (c counters) sum(name string) (total float64) {
 // metricsFile is a trial's exposition of metrics (docs/guide/serve.md).
 const metricsFile = "metrics.om"
 
-// readCounters reads a trial's metrics. It returns nil for a server without metrics. A histogram counts
-// as its _sum and its _count. Each other metric has one of three types, and the other two read as 0.
+// readCounters reads a trial's metrics. It returns nil for a server without metrics. A histogram or a
+// summary counts as its _sum and its _count. Each other metric has one of three types, and the other two
+// read as 0.
 func readCounters(trial string) (counters, error) {
 	text, err := record.OpenRegular(filepath.Join(trial, metricsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,9 +52,10 @@ func readCounters(trial string) (counters, error) {
 	c := counters{}
 	for name, family := range families {
 		for _, m := range family.GetMetric() {
-			if h := m.GetHistogram(); h != nil {
-				c[name+"_sum"] = append(c[name+"_sum"], h.GetSampleSum())
-				c[name+"_count"] = append(c[name+"_count"], float64(h.GetSampleCount()))
+			// Of the two that a metric is not, the sums are 0.
+			if h, s := m.GetHistogram(), m.GetSummary(); h != nil || s != nil {
+				c[name+"_sum"] = append(c[name+"_sum"], h.GetSampleSum()+s.GetSampleSum())
+				c[name+"_count"] = append(c[name+"_count"], float64(h.GetSampleCount()+s.GetSampleCount()))
 				continue
 			}
 			c[name] = append(c[name], m.GetUntyped().GetValue()+m.GetCounter().GetValue()+m.GetGauge().GetValue())
@@ -97,9 +99,16 @@ type witness struct {
 const requests = "schedlab_requests_started_total"
 
 // The witnesses. Ratios are of the CPUs, workers, requests or connections that there were; times are
-// of one request unless the name says otherwise. The runtime samples the waits for its scheduler and
-// for mutexes (one goroutine in eight in Go 1.26): they tell how long a wait is, not how often there is
-// one.
+// of one request unless the name says otherwise.
+//
+// The runtime samples waits (in Go 1.26): for mutexes one in eight, which it makes up for, so their sum is
+// an estimate of all. For its scheduler it records one wait in eight of goroutines that live long, and 15
+// in 64 of the first waits of goroutines that start and end. So the mean tells how long a wait is, and
+// neither how often there is one nor in which of two models there are more.
+//
+// Sums of Go's histograms as client_golang publishes them are no witnesses: they add each time at its
+// bucket's lower end, and the buckets are ten times as wide as that. A program that publishes no others
+// has no figure for waits to run.
 var (
 	cpuUse = &witness{"CPU in use", "ratio", "cpu", func(a *arm, i int) float64 {
 		t := a.windows[i].Trial
@@ -124,11 +133,11 @@ var (
 	}}
 	queueWait = &witness{"wait in the queue, as the server counts it", "s", "", averaged("schedlab_queue_wait_seconds")}
 	mutexWait = &witness{"wait for mutexes, of a request", "s", "mutex", counted("go_sync_mutex_wait_total_seconds_total", requests)}
-	schedWait = &witness{"wait of a runnable goroutine", "s", "", averaged("go_sched_latencies_seconds")}
+	schedWait = &witness{"wait of a runnable goroutine", "s", "", averaged("schedlab_sched_latency_seconds")}
 	gcShare   = &witness{"CPU time of the garbage collector", "ratio", "gc",
 		counted("go_cpu_classes_gc_total_cpu_seconds_total", "process_cpu_seconds_total")}
 	gcPause = &witness{"pauses for the garbage collector, of a second", "ratio", "", func(a *arm, i int) float64 {
-		const name = "go_sched_pauses_total_gc_seconds_sum"
+		const name = "go_gc_duration_seconds_sum" // exact, of the runtime's own total
 		c, t := a.counters[i], a.windows[i].Trial
 		return known(c.sum(name)/(t.Warmup+t.Window), c[name] != nil)
 	}}

@@ -56,7 +56,8 @@ type Options struct {
 type Metrics struct {
 	registry *prometheus.Registry
 	register prometheus.Registerer // the registry, or a wrapper that adds the label process
-	gatherer prometheus.Gatherer   // source of a scrape: the registry, and the snapshots of other processes
+	sched    schedReading
+	gatherer prometheus.Gatherer // source of a scrape: the registry, and the snapshots of other processes
 	labels   prometheus.Labels
 	answered answers
 	duration [workload.NumRoutes]prometheus.Observer
@@ -94,7 +95,7 @@ func (m *Metrics) histogram(name, help string) prometheus.HistogramOpts {
 // of the process.
 func New(o Options) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), labels: prometheus.Labels{"mode": o.Mode}}
-	m.register, m.gatherer = m.registry, m.registry
+	m.register, m.gatherer = m.registry, prometheus.GathererFunc(m.gather)
 	if o.Process != "" {
 		m.register = prometheus.WrapRegistererWith(prometheus.Labels{"process": o.Process}, m.registry)
 	}
@@ -131,8 +132,11 @@ func New(o Options) *Metrics {
 				collectors.MetricsScheduler,
 				collectors.MetricsGC,
 				collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/(sync/mutex/wait|cpu/classes)/.*`)},
-			)),
+			),
+			collectors.WithoutGoCollectorRuntimeMetrics(ownReading),
+		),
 	)
+	m.watchScheduler()
 	m.read(switches)
 	return m
 }
@@ -279,13 +283,21 @@ func (m *Metrics) shared() func() ([]*dto.MetricFamily, error) {
 	}
 }
 
+// gather reads the scheduler, and then the registry.
+func (m *Metrics) gather() ([]*dto.MetricFamily, error) {
+	m.sched.mu.Lock()
+	defer m.sched.mu.Unlock()
+	m.sched.read()
+	return m.registry.Gather()
+}
+
 // A Snapshot holds the values of one process's registry, encoded for another process: Prometheus
 // protocol buffers, each with its length before it.
 type Snapshot []byte
 
 // Snapshot returns the registry's present values, without added snapshots.
 func (m *Metrics) Snapshot() (Snapshot, error) {
-	families, err := m.registry.Gather()
+	families, err := m.gather()
 	if err != nil {
 		return nil, err
 	}
@@ -323,6 +335,6 @@ func (m *Metrics) AddSnapshots(read func() []Snapshot) {
 		for _, s := range read() {
 			all = append(all, s)
 		}
-		return append(all, m.registry).Gather()
+		return append(all, prometheus.GathererFunc(m.gather)).Gather()
 	})
 }

@@ -61,8 +61,9 @@ type panel struct {
 // A query is an expression in PromQL and the name of its series in the legend, in which {{label}}
 // stands for the label's value.
 //
-// The word OF in an expression stands for the variables' selection of servers, and GO for the
-// same selection among the metrics of the Go runtime and of the process, which have no label mode.
+// {OF} in an expression stands for the variables' selection of servers, ONLY for the same behind
+// another label, and {GO} for the same selection among the metrics of the Go runtime and of the process,
+// which have no label mode.
 type query struct{ legend, expr string }
 
 const (
@@ -114,9 +115,9 @@ var rows = []row{
 		{"Answers a second, by status", units.RequestsPerSecond, "503 is a refusal on a connection that lives on.", []query{
 			{server + " {{code}}", `sum by (instance, mode, code) (rate(schedlab_requests_total{OF}[$__rate_interval])) > 0`},
 		}, false},
-		{"Response time, from native histograms", units.Seconds, "Steps of a tenth. Needs a Prometheus that stores native histograms (deploy/prometheus/native.yml).",
+		{"Response time, from native histograms", units.Seconds, "Steps of a tenth. Needs a Prometheus that stores native histograms: 3.8 or newer with deploy/prometheus/native.yml.",
 			quantiles(`rate(schedlab_request_duration_seconds{OF}[$__rate_interval])`, "instance, mode", server), false},
-		{"Response time, from classic buckets", units.Seconds, "Six steps in each decade. The server's own time; what a client waits in the kernel's accept queue is not in it.",
+		{"Response time, from classic buckets", units.Seconds, "Six steps in each decade. The server's own time; what a client waits in the kernel's accept queue is not in it. Prometheus extrapolates each bucket by itself: for a minute after a server gets faster or slower p99 may read up to 10 s, and the native histograms beside do not.",
 			quantiles(`rate(schedlab_request_duration_seconds_bucket{OF}[$__rate_interval])`, "instance, mode, le", server), false},
 	}},
 	{"Queue and workers, of the modes that have them", []panel{
@@ -139,10 +140,13 @@ var rows = []row{
 		}, false},
 	}},
 	{"Go", []panel{
-		{"Scheduler latency", units.Seconds, "How long goroutines were runnable before they ran. Above 10 ms runnable goroutines wait for most of a time slice.",
-			quantiles(`rate(go_sched_latencies_seconds_bucket{GO}[$__rate_interval])`, "instance, le", "{{instance}}"), false},
-		{"Run queue", units.Short, "Goroutines that could run and wait for a processor.", []query{
-			{"{{instance}} runnable", `sum by (instance) (go_sched_goroutines_runnable_goroutines{GO})`},
+		{"Scheduler latency", units.Seconds, "How long goroutines were runnable before they ran. The buckets' limits double, so a value may be up to twice as large as the wait; it is the size that tells. Above 10 ms runnable goroutines wait for a whole time slice. The runtime samples the waits, and those of new goroutines more often.",
+			quantiles(`rate(schedlab_sched_latency_seconds_bucket{OF}[$__rate_interval])`, "instance, mode, le", server), false},
+		{"Waits to run above 10 ms", units.PercentUnit, "Share of the waits of runnable goroutines that lasted longer than 10.5 ms, a limit that Go's own buckets have. The alert SchedlabSchedulingDelay watches it: above 1 % for two minutes.", []query{
+			{server, `1 - sum by (instance, mode) (rate(schedlab_sched_latency_seconds_bucket{le="0.01048576", ONLY}[$__rate_interval])) / sum by (instance, mode) (rate(schedlab_sched_latency_seconds_count{OF}[$__rate_interval]))`},
+		}, false},
+		{"Run queue", units.Short, "Goroutines that could run and wait for a processor, as a scrape begins; its own are not among them.", []query{
+			{server + " runnable", `sum by (instance, mode) (schedlab_goroutines{state="runnable", ONLY})`},
 			{"{{instance}} GOMAXPROCS", `sum by (instance) (go_sched_gomaxprocs_threads{GO})`},
 		}, false},
 		{"CPU", units.Short, "CPUs in use. Go tells the share of garbage collection at the end of each, so it comes in steps.", []query{
@@ -225,7 +229,7 @@ const (
 func (p panel) build(id uint32) cog.Builder[dashboard.Panel] {
 	var targets []cog.Builder[variants.Dataquery]
 	for i, q := range p.queries {
-		expr := strings.NewReplacer("{OF}", "{"+selected+"}", "{GO}", "{"+selectedGo+"}").Replace(q.expr)
+		expr := strings.NewReplacer("{OF}", "{"+selected+"}", "ONLY", selected, "{GO}", "{"+selectedGo+"}").Replace(q.expr)
 		target := prometheus.NewDataqueryBuilder().RefId(string(rune('A' + i))).Datasource(datasource()).Expr(expr).LegendFormat(q.legend)
 		if p.now {
 			target.Instant()
