@@ -205,7 +205,7 @@ func TestServerLingersAfterItsTrial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := strings.Join(resultDoubts(run.Result), "\n"); !strings.Contains(said, "the budget of 10s ended after ") || !regexp.MustCompile("of the 10 that the first look needs, and --budget \\d+s has: a block takes ").MatchString(said) ||
+	if said := strings.Join(resultDoubts(run.Result), "\n"); !strings.Contains(said, "the budget of 10s ended after ") || !regexp.MustCompile(`of the 10 that the first look needs, and --budget \d+s has: a block takes `).MatchString(said) ||
 		!strings.Contains(said, "and the server of two lingers when it is to end") {
 		t.Errorf("the doubts: got\n%s\nwant that the budget ended, and the cause", said)
 	}

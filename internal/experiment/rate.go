@@ -79,7 +79,7 @@ func (p *plan) chooseRates(found findings) error {
 			})
 		}
 	}
-	p.warnFewWorkers(found, slowest, name)
+	p.warnFewWorkers(found, name)
 	if p.Sendable > 0 {
 		p.doubt(record.Fact{Code: rateSendable, Values: record.Values{"rate": p.Sendable}, Names: record.Names{"cpus": p.cpus.Load.Words()}})
 	}
@@ -91,9 +91,9 @@ func (p *plan) chooseRates(found findings) error {
 	return nil
 }
 
-// warnFewWorkers raises a doubt where the slowest arm has so few workers that all arms get a much lower rate than the next
-// slowest would be offered. slowest is its throughput, in requests per second.
-func (p *plan) warnFewWorkers(found findings, slowest float64, name string) {
+// warnFewWorkers raises a doubt where the slowest arm, name, has so few workers that all arms get a much lower rate than the
+// next slowest would be offered.
+func (p *plan) warnFewWorkers(found findings, name string) {
 	const much = 2 // times as much
 	i := slices.IndexFunc(p.Arms, func(a arm) bool { return a.Name == name })
 	if i < 0 || !p.scenario.AsksWork() || p.Arms[i].Clients.Closed() || !p.setup(p.Arms[i].asked).mode.Has("workers") {

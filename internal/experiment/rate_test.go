@@ -320,3 +320,35 @@ func TestRing(t *testing.T) {
 		}
 	}
 }
+
+// Where an arm's few workers lower the rate of all, a doubt tells so, before the blocks and on the first screen.
+func TestFewWorkersThatSetTheRate(t *testing.T) {
+	t.Parallel()
+	text := func(rate, workers string) string {
+		asks := strings.Replace(demo.Arm("{mode: pool, workers: "+workers+"}"), "cpu: 100us", "cpu: 20us\n  sleep: 28ms", 1)
+		return strings.Replace(asks, "rate: 300/s", rate+"\n  keepalive: false", 1)
+	}
+	const want = "pool,workers=2: its 2 workers hold every arm to 65/s: nethttp alone would be offered 2,170/s, and for that it needs 61 workers; give it workers=61, or leave it out with --arms"
+	for _, c := range []struct {
+		rate, workers string
+		slowest       float64
+		want          bool
+	}{
+		{"rate: 2170/s\n  max_rate: 0.97x", "2", 67.01, true},
+		{"rate: 2170/s\n  max_rate: 0.97x", "64", 1500, false},
+		{"rate: 60/s\n  max_rate: 0.97x", "2", 67.01, false},
+	} {
+		p, err := planned(t, text(c.rate, c.workers), nil).offered(findings{xmax: map[string]float64{"nethttp": 9000, "pool,workers=" + c.workers: c.slowest}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := doubts(p.recorded())
+		lowered := slices.ContainsFunc(said, func(s string) bool { return strings.HasPrefix(s, "offered ") })
+		if slices.Contains(said, want) != c.want || c.want && lowered {
+			t.Errorf("%+v: got %q, want %v, and one doubt about the rate", c, said, c.want)
+		}
+	}
+	if !record.RateFewWorkers.Decides() || !record.RateLowered.Decides() {
+		t.Error("what lowers the rate of all is told before the blocks")
+	}
+}

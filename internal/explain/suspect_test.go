@@ -412,3 +412,21 @@ func TestTheOrderOfThePoller(t *testing.T) {
 		}
 	}
 }
+
+// No more workers are in use than there are, nor more CPU time than passed: requests that are served after their window are in
+// its means, and not in its throughput.
+func TestNothingIsInUseForMoreThanAllTheTime(t *testing.T) {
+	t.Parallel()
+	made := seen{parts: parts(timeline.Service, 3e-3), values: map[string]float64{"goodput": 700}, cpu: 1.004, workers: 2}.arm("slow")
+	made.windows[0].Good = 1000 // 300 of them after the window
+	if got := workersInUse.of(made, 0); got != 1 {
+		t.Errorf("workers in use: %g, want 1", got)
+	}
+	if got := cpuUse.of(made, 0); got != 1 {
+		t.Errorf("CPU in use: %g, want 1", got)
+	}
+	made.windows[0].Values["goodput"] = 400
+	if got := workersInUse.of(made, 0); got < .59 || got > .61 {
+		t.Errorf("workers in use: %g, want 400/s that hold one of two for 3 ms, .6", got)
+	}
+}

@@ -61,3 +61,17 @@ func TestTrend(t *testing.T) {
 		}
 	}
 }
+
+// A change beside two figures of two runs is the quotient of these figures as they are printed.
+func TestDiffHasTheQuotientOfItsFigures(t *testing.T) {
+	t.Parallel()
+	run := func(p50, goodput float64) record.Run {
+		return record.Run{Result: &record.Result{Arms: []record.Arm{{Name: "a", P50: &p50, Goodput: &goodput}}}}
+	}
+	for _, row := range Diff(run(.01604, 1990.4), run(.0168, 1999.6)).Rows {
+		want := map[string]string{"a p50": "+5.0 %", "a goodput": "+0.5 %"}[row[0]]
+		if want != "" && row[3] != want {
+			t.Errorf("%s: %s and %s, got %s, want %s", row[0], row[1], row[2], row[3], want)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"schedlab/internal/stats"
+)
+
+// A change in README's sample is the quotient of the two figures beside it, as on every screen.
+func TestREADMEsChangesAreQuotients(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The figures of a row, each with its unit, and the change or mark after it.
+	cell := regexp.MustCompile(`([\d.,]+)(?: [mµn]?s|/s)(?: +([=~*]|[-+][\d.]+ %))?`)
+	var base []float64
+	checked := 0
+	for line := range strings.Lines(string(text)) {
+		cells := cell.FindAllStringSubmatch(line, -1)
+		if len(cells) != 5 || !regexp.MustCompile(`^\w+ {2,}\d`).MatchString(line) {
+			continue
+		}
+		for i, c := range cells {
+			v, err := strconv.ParseFloat(strings.ReplaceAll(c[1], ",", ""), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(base) < len(cells) { // the first row
+				base = append(base, v)
+				continue
+			}
+			if !strings.HasSuffix(c[2], "%") {
+				continue
+			}
+			checked++
+			if want := stats.Change(v / base[i]); c[2] != want {
+				t.Errorf("%s: %s beside %g and %g, want %s", strings.Fields(line)[0], c[2], base[i], v, want)
+			}
+			if label := []string{"p50", "p90", "p99"}; i < len(label) && !strings.Contains(string(text), fmt.Sprintf("%s %s", label[i], c[2])) {
+				t.Errorf("the answer does not have %s %s", label[i], c[2])
+			}
+		}
+	}
+	if checked < 4 {
+		t.Errorf("only %d changes were found", checked)
+	}
+}

@@ -1,0 +1,162 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report/document"
+	"schedlab/internal/stats"
+)
+
+// A budget that is advised is that of the blocks or the window advised with it, and not of the verdict that needs the most.
+func TestAdvisedBudgetBelongsToItsAdvice(t *testing.T) {
+	t.Parallel()
+	window := record.Fact{Code: record.BudgetEnded, Values: record.Values{"needed": 1536, "window": 7.5, "budget": 75, "blocks": 20}}
+	room := record.Fact{Code: record.BudgetEnded, Values: record.Values{"needed": 275, "room": 40, "budget": 75, "blocks": 20}}
+	r := &record.Result{Warmup: .06, Window: .53, Arms: make([]record.Arm, 5), Doubts: []record.Fact{window, room}}
+	// 55 blocks of 530 ms are 40 of 730 ms: 40 blocks of five windows that are 6.77 s shorter.
+	for needed, want := range map[int]string{
+		55: "--window 730ms --budget 3m2s should decide", 40: "about 40 blocks would decide (--budget 4m35s)", 24: "about 24 blocks would decide (--budget 1m55s)",
+	} {
+		if got := strings.ReplaceAll(remedy(r, needed), nbsp, " "); got != want {
+			t.Errorf("%d blocks: got %q, want %q", needed, got, want)
+		}
+	}
+}
+
+// More workers than there are cannot be busy: then the line says how many are needed.
+func TestNoMoreWorkersAreBusyThanThereAre(t *testing.T) {
+	t.Parallel()
+	for busy, want := range map[float64]string{1.4: "pool has 2 workers (1 busy on average)", 60.8: "pool has 2 workers (61 needed)", 0: "pool has 2 workers"} {
+		got := sizes([]record.Arm{{Name: "pool", Mode: "pool", Busy: busy, Command: "schedlab serve --mode pool --workers 2"}})
+		if got = strings.ReplaceAll(got, nbsp, " "); got != want {
+			t.Errorf("%g busy: got %q, want %q", busy, got, want)
+		}
+	}
+}
+
+// Arms that never kept up are the answer of a run without a verdict, of a gate too.
+func TestHeadlineOfArmsThatDoNotKeepUp(t *testing.T) {
+	t.Parallel()
+	made := func(behind ...int) *record.Result {
+		r := quick()
+		r.Valid, r.Answer = 3, record.Conclusion{Outcome: record.NoVerdict, Reason: said("overload")}
+		for _, i := range behind {
+			r.Arms[i].Behind = true
+		}
+		return r
+	}
+	for _, tt := range []struct {
+		behind []int
+		want   string
+	}{
+		{nil, "No verdict: overload."},
+		{[]int{3}, "pool does not keep up with nethttp (goodput ±0 %): its backlog grew to the end of the window in all 3 blocks."},
+		{[]int{0, 1}, "nethttp does not keep up: its backlog grew to the end of the window in all 3 blocks."},
+		{[]int{0, 1, 3}, "nethttp and pool do not keep up: their backlog grew to the end of the window in all 3 blocks."},
+	} {
+		if got := Headline(made(tt.behind...)); got != tt.want {
+			t.Errorf("%v: got %q, want %q", tt.behind, got, tt.want)
+		}
+	}
+	gate := gated()
+	gate.Valid, gate.Arms[3].Behind = 10, true
+	for i := range gate.Gate {
+		gate.Gate[i].Answer = record.GateRefused
+	}
+	if got := gateAnswer(gate); !strings.HasPrefix(got, "pool does not keep up with nethttp (goodput ±0 %): its backlog grew to the end of the window in all 10 blocks. Cannot tell whether ") {
+		t.Errorf("the gate: got %q", got)
+	}
+}
+
+// The answer has a sure difference of means that its rank does not tell, as the reasons below it do.
+func TestHeadlineHasTheDifferenceOfTheReasons(t *testing.T) {
+	t.Parallel()
+	of := func(rank record.Rank, differs float64, x *record.Explanation) string {
+		r := &record.Result{Arms: []record.Arm{{Name: "a"}, {Name: "b"}}, Explained: x}
+		if differs != 0 {
+			r.Differences = []record.Difference{{Arm: "b", Baseline: "a", Waterfall: record.Waterfall{Step: record.Step{By: differs}}}}
+		}
+		return onAverage(r, record.Standing{Arm: "b", Baseline: "a", Rank: rank})
+	}
+	mean := func(from, to string, by float64) *record.Explanation {
+		return &record.Explanation{From: from, To: to, Slower: "b", Mean: record.Waterfall{Step: record.Step{By: by, Low: .9 * by, High: 1.1 * by}}}
+	}
+	for _, tt := range []struct{ got, want string }{
+		{of(record.RankOpen, .447, nil), ", and 447 ms slower on average"},
+		{of(record.RankSame, -.447, nil), ", and 447 ms faster on average"},
+		{of(record.RankSlower, .447, nil), ""},
+		{of(record.RankFaster, .447, nil), ", and 447 ms slower on average"},
+		{of(record.RankOpen, 0, nil), ""},
+		{of(record.RankOpen, 0, mean("a", "b", .01)), ", and 10.0 ms slower on average"},
+		{of(record.RankOpen, 0, mean("b", "a", -.01)), ", and 10.0 ms slower on average"},
+		{of(record.RankOpen, 0, mean("b", "c", .01)), ""},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
+	}
+}
+
+// An overflow of an accept queue is no failing of the arm, and so never stands under "Sure": the kernel counts attempts of
+// any client, repeats included.
+func TestOverflowsAreAttempts(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	r.Arms[2].Overflows = new(5.)
+	evidence := strings.Join(append(sure(r), failings(r.Arms)...), "\n")
+	all := strings.ReplaceAll(strings.Join(complaints(r), "\n"), nbsp, " ")
+	if strings.Contains(evidence, "queue") || !strings.Contains(all, "the kernel counted 5 attempts to connect (repeats included) that found an accept queue full") || strings.Contains(all, "turned away") {
+		t.Errorf("evidence:\n%s\nall:\n%s", evidence, all)
+	}
+}
+
+// A page that was not written is not named.
+func TestBriefNamesNoPageThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	if got := inBrief(t, r, 100); !strings.Contains(got, "/report.html, or: schedlab report") {
+		t.Errorf("got\n%s", got)
+	}
+	r.NoPage = true
+	if got := inBrief(t, r, 100); strings.Contains(got, "report.html") || !strings.Contains(got, "Report  schedlab report") {
+		t.Errorf("without it: got\n%s", got)
+	}
+}
+
+// The reason for each mark of a refused verdict stands on the same screen, once for each reason.
+func TestEachRefusedMarkHasItsReason(t *testing.T) {
+	t.Parallel()
+	for _, r := range []*record.Result{quick(), interrupted(), comingAndGoing()} {
+		for i := range r.Verdicts {
+			if v := &r.Verdicts[i]; i%3 == 0 {
+				v.Verdict, v.Reason = stats.Refused, said("reason of "+v.Metric)
+			}
+		}
+		text := strings.ReplaceAll(inBrief(t, r, 100), nbsp, " ")
+		flat := strings.Join(strings.Fields(text), " ")
+		for _, v := range r.Verdicts {
+			if v.Verdict == stats.Refused && strings.Count(flat, ": "+reason(v)) != 1 {
+				t.Errorf("%s at %s is refused: %d times %q in\n%s", v.Arm, v.Metric, strings.Count(flat, reason(v)), reason(v), text)
+			}
+		}
+	}
+}
+
+// A page has one mean of an arm: the sum of its parts is what theory is compared with, and the twin's table has none.
+func TestOneMeanOfAnArm(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	r.Arms[3].Mean = new(9.9e-3)
+	r.Arms[3].Predictions = []record.Prediction{{Model: "mgc", Values: map[string]float64{"mean": 3e-3}}}
+	sum := seconds(breakDown(r.Arms[3:], func(p record.Phase) float64 { return p.Mean }).Rows[0].Sum)
+	if got := strings.Join(predictions(r), "\n"); !strings.Contains(got, "measured "+sum+" (") {
+		t.Errorf("got %q, want the sum of the parts, %s", got, sum)
+	}
+	for _, head := range twins(r).(document.Section).Parts[0].(document.Table).Rows[0] {
+		if strings.HasPrefix(head, "measured (") {
+			t.Errorf("the twin's table has another mean, %q", head)
+		}
+	}
+}
