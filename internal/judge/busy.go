@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -113,8 +114,8 @@ func (b blocks) busy(r *record.Result) record.Fact {
 // more than a tenth over the run.
 const muchForeign = .25
 
-// questionOpen reports whether a run has no answer to its question, and noise may be the reason. Failed requests, a
-// backlog that grows and a run that was cut short are other reasons.
+// questionOpen reports whether a run has no answer to its question, and others may be the reason, if they took CPU time.
+// What the arms themselves did and a run that was cut short are other reasons.
 func questionOpen(r *record.Result) bool {
 	enough := r.Valid >= stats.Looks()[0]
 	going := r.Status == record.Complete || r.Status == record.Running
@@ -125,7 +126,7 @@ func questionOpen(r *record.Result) bool {
 		return !slices.ContainsFunc(r.Capacity.Arms, record.ArmCapacity.Decided)
 	case len(r.Gate) > 0:
 		return enough && r.GateOutcome() == record.GateOpen && slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
-			return !g.Watched && (g.Answer == record.GateOpen || ofNoise(g.Reason))
+			return !g.Watched && (g.Answer == record.GateOpen || mayBeOthers(r, g.Reason))
 		})
 	case slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Outcome.Decided() }):
 		return false
@@ -135,8 +136,24 @@ func questionOpen(r *record.Result) bool {
 	same := []record.Rank{record.RankOpen, record.RankPartlySame, record.RankSame}
 	differs := slices.ContainsFunc(r.Answer.Standings, func(s record.Standing) bool { return !slices.Contains(same, s.Rank) })
 	return enough && open && !differs && slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
-		return v.Primary && (v.Verdict == stats.Inconclusive || ofNoise(v.Reason))
+		return v.Primary && (v.Verdict == stats.Inconclusive || mayBeOthers(r, v.Reason))
 	})
+}
+
+// mayBeOthers reports whether a verdict was refused for something that others cause when they take CPU time: noise, or an
+// arm that falls behind or lets requests time out although its own work would not fill its CPUs.
+func mayBeOthers(r *record.Result, why record.Fact) bool {
+	behind := why.Find(func(f record.Fact) bool {
+		return f.Code == causeOverload || f.Code == causeNoReplies || f.Code == tooManyFailed
+	})
+	if behind.None() {
+		return ofNoise(why)
+	}
+	a := armOf(r.Arms, behind.Arm)
+	if a == nil || a.CPUPerRequest == nil || behind.Code == tooManyFailed && 2*a.Failures[record.TimedOut.String()] <= a.Errors {
+		return false
+	}
+	return *a.CPUPerRequest*cmp.Or(a.Clients.Rate, r.Rate) < float64(serverCPUs(r.Env))
 }
 
 // ofNoise reports whether a verdict was refused for what disturbed the run, and not for what an arm did.

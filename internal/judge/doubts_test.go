@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 )
 
 // One CPU for every server is a doubt; more for all of them, or for one that was started
@@ -183,6 +184,44 @@ func TestBusy(t *testing.T) {
 	}
 	if got := Busy(nil, two); !got.None() {
 		t.Errorf("a machine that does not tell: got %v", got)
+	}
+}
+
+// Where every arm falls behind, others are the reason if the arms' own work would not fill their CPUs, and not otherwise;
+// and neither where an arm answers wrongly.
+func TestOthersMakeArmsFallBehind(t *testing.T) {
+	t.Parallel()
+	behind := func(cpu float64) func(*record.Trial, []record.Request) []record.Request {
+		return func(t *record.Trial, requests []record.Request) []record.Request {
+			t.Server.CPU = cpu
+			for i := range requests {
+				requests[i].Done = requests[i].Scheduled*10/6 + 2e6
+			}
+			return requests
+		}
+	}
+	failing := some(10, func(r *record.Request) { r.Status = 500 })
+	waiting := some(10, func(r *record.Request) { r.Status, r.Outcome = 0, record.TimedOut })
+	for name, c := range map[string]struct {
+		edit func(*record.Trial, []record.Request) []record.Request
+		open bool
+	}{
+		"little work": {behind(.3), true}, "too much work": {behind(.95), false},
+		"status 500": {failing, false}, "timeouts": {waiting, true},
+	} {
+		s := synthetic{edit: c.edit}
+		j, err := New("run", "dir", s.run(), Aim{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for trial := range s.trials() {
+			j.Take(trial, nil)
+		}
+		j.Watched(&record.Others{Seconds: 41, Troubles: []record.Trouble{{Cause: record.Program, Share: .6, Server: .6, Program: "cc1", PID: 9}}})
+		r := j.judge().result
+		if got := report.Headline(r); strings.HasPrefix(got, "Too busy to tell: cc1") != c.open {
+			t.Errorf("%s: got %q", name, got)
+		}
 	}
 }
 
