@@ -168,26 +168,23 @@ func (p plan) calmest(probe func() (throughput, error)) (throughput, error) {
 	return best, err
 }
 
-// takenBy returns the ratio of the CPU time of server and load that others took, and the name of the
-// program that took most. A cause on one side counts as a ratio of that side's CPUs.
-func takenBy(o *record.Others, cpus host.Sides) (taken float64, most string) {
+// takenBy returns the ratio of the CPU time of server or load that others took, of the side from which they took more,
+// and the name of the program that took most there.
+func takenBy(o *record.Others) (taken float64, most string) {
 	if o == nil {
 		return 0, ""
 	}
-	for _, t := range o.Troubles { // the largest share first
-		of := max(len(cpus.Server), len(cpus.Load))
-		switch {
-		case t.Cause == record.Passing: // its share is of all CPUs already
-			of = 1
-		case t.Side == record.ServerSideCPU:
-			of = len(cpus.Server)
-		case t.Side == record.LoadSideCPU:
-			of = len(cpus.Load)
-		}
-		taken += t.Share / float64(max(of, 1))
-		most = cmp.Or(most, t.Program)
+	side := record.ServerSideCPU
+	if o.On(record.LoadSideCPU) > o.On(side) {
+		side = record.LoadSideCPU
 	}
-	return taken, most
+	largest := 0.
+	for _, t := range o.Troubles {
+		if t.Cause == record.Program && t.On(side) > largest {
+			largest, most = t.On(side), t.Program
+		}
+	}
+	return o.On(side), most
 }
 
 // sameAs returns the index of an earlier arm with the same server and clients, so that one probe
@@ -265,7 +262,7 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err
 			return found, server.Died("while its throughput was measured")
 		case result.Answered > 0:
 			found.x, found.apart = result.Rate(), unevenness(result)
-			found.taken, found.most = takenBy(others.End(), p.cpus)
+			found.taken, found.most = takenBy(others.End())
 			found.sendable, err = rehearse(ctx, p, server, a, found.x, result.Proof.Work()/float64(result.Answered))
 			return found, err
 		case result.Failed > 0 || o.Duration >= record.Duration(p.Timeout):

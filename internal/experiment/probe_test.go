@@ -189,17 +189,23 @@ func TestDisturbedProbe(t *testing.T) {
 // What others took counts as a share of the side's CPUs on which they ran.
 func TestTakenBy(t *testing.T) {
 	t.Parallel()
-	cpus := host.Sides{Server: record.CPUs{0, 1}, Load: record.CPUs{2}}
-	o := &record.Others{Troubles: []record.Trouble{
-		{Cause: record.Stolen, Side: record.ServerSideCPU, Share: .4},
-		{Cause: record.Program, Side: record.LoadSideCPU, Share: .3, Program: "cc"},
-		{Cause: record.Program, Side: record.BothSides, Share: .2, Program: "ld"},
-		{Cause: record.Passing, Side: record.BothSides, Share: .1},
-	}}
-	if taken, most := takenBy(o, cpus); math.Abs(taken-(.2+.3+.1+.1)) > 1e-9 || most != "cc" {
-		t.Errorf("got %g, %q", taken, most)
+	for _, c := range []struct {
+		troubles []record.Trouble
+		taken    float64
+		most     string
+	}{
+		{[]record.Trouble{
+			{Cause: record.Stolen, Share: .2, Server: .1}, {Cause: record.Program, Share: .3, Load: .3, Program: "cc"},
+			{Cause: record.Program, Share: .2, Server: .1, Program: "ld"}, {Cause: record.Passing, Share: .1, Server: .1, Load: .1},
+		}, .4, "cc"}, // of the load; of the servers 0.3
+		{[]record.Trouble{{Cause: record.Program, Share: .9, Server: .5, Load: .4, Program: "cc"}, {Cause: record.Program, Share: 1.1, Server: .6, Load: .5, Program: "ld"}}, 1, "ld"},
+		{[]record.Trouble{{Cause: record.Own, Share: .9, Server: .9}}, 0, ""}, // this program itself
+	} {
+		if taken, most := takenBy(&record.Others{Troubles: c.troubles}); math.Abs(taken-c.taken) > 1e-9 || c.most != most {
+			t.Errorf("%+v: got %g, %q, want %g, %q", c.troubles, taken, most, c.taken, c.most)
+		}
 	}
-	if taken, most := takenBy(nil, cpus); taken != 0 || most != "" {
+	if taken, most := takenBy(nil); taken != 0 || most != "" {
 		t.Errorf("of an unknown machine: %g, %q", taken, most)
 	}
 }

@@ -28,13 +28,19 @@ func Busy(o *record.Others, e record.Env) (busy record.Fact) {
 		switch kind := kindOf[t.Cause]; {
 		case t.Cause == record.Program && t.On(side) > largest.On(side):
 			largest = t
-		case kind != "" && (t.Cause != record.Passing || t.On(side) > doubtUnseen):
+		case kind != "" && t.Disturbs(side):
 			kinds[kind] += t.On(side)
 		}
-		if t.Cause != record.Own && t.On(side) >= doubtShare {
-			busy.Because = append(busy.Because, took(t))
-		}
 	}
+	// The result has all causes; a sentence has room for few.
+	causes := slices.DeleteFunc(slices.Clone(o.Troubles), func(t record.Trouble) bool {
+		return !t.Disturbs(side) || t.On(side) < doubtShare
+	})
+	slices.SortStableFunc(causes, func(a, b record.Trouble) int { return cmp.Compare(b.On(side), a.On(side)) })
+	for _, t := range causes[:min(len(causes), mostCauses)] {
+		busy.Because = append(busy.Because, took(t))
+	}
+	more := float64(len(causes) - len(busy.Because))
 	who, share := "", largest.On(side)
 	for _, kind := range []string{unseenPrograms, hypervisor, interrupts} {
 		if kinds[kind] > share {
@@ -48,7 +54,7 @@ func Busy(o *record.Others, e record.Env) (busy record.Fact) {
 	shared := e.ServerCPUs == e.LoadCPUs // neither is bound, or they have the same
 	busy.Code = record.MachineBusy
 	busy.Values = record.Values{
-		"share": min(share, 1), "others": float64(stats.Count(several)), "cpus": float64(record.CountCPUs(of, e.CPUs)), "seconds": o.Seconds,
+		"share": min(share, 1), "others": float64(stats.Count(several)), "cpus": float64(record.CountCPUs(of, e.CPUs)), "seconds": o.Seconds, "more": more,
 	}
 	busy.Names = record.Names{"side": string(side), "who": who}
 	if who == "" {
@@ -75,8 +81,8 @@ var kindOf = map[record.Cause]string{
 	record.Passing: unseenPrograms, record.Stolen: hypervisor, record.Interrupt: interrupts, record.SoftIRQ: interrupts,
 }
 
-// doubtUnseen is the ratio of a side's CPU time from which time of no visible program counts.
-const doubtUnseen = .05
+// mostCauses is the largest number of causes that a sentence names.
+const mostCauses = 3
 
 // busy returns the fact that others took much of the CPUs during the run, with what that did to it; no fact if they did
 // not. Its value "open" is 1 if the question of the run is open and noise may be the reason.
@@ -150,10 +156,16 @@ func mayBeOthers(r *record.Result, why record.Fact) bool {
 		return ofNoise(why)
 	}
 	a := armOf(r.Arms, behind.Arm)
-	if a == nil || a.CPUPerRequest == nil || behind.Code == tooManyFailed && 2*a.Failures[record.TimedOut.String()] <= a.Errors {
+	if a == nil || behind.Code == tooManyFailed && 2*a.Failures[record.TimedOut.String()] <= a.Errors {
 		return false
 	}
-	return *a.CPUPerRequest*cmp.Or(a.Clients.Rate, r.Rate) < float64(serverCPUs(r.Env))
+	cost := 0. // of a request: CPU time of an arm that gave no reply in a window is not known, so another's stands for it
+	for _, other := range r.Arms {
+		if other.CPUPerRequest != nil && (a.CPUPerRequest == nil || other.Name == a.Name) {
+			cost = max(cost, *other.CPUPerRequest)
+		}
+	}
+	return cost*cmp.Or(a.Clients.Rate, r.Rate) < float64(serverCPUs(r.Env))
 }
 
 // ofNoise reports whether a verdict was refused for what disturbed the run, and not for what an arm did.

@@ -118,15 +118,16 @@ var (
 // ways out. Values has share, the ratio of the side's CPU time that is told, and open, 1 if it is why a run has no answer.
 var (
 	MachineBusy = Sentence("machine-busy", `{{template "busy who" .}} took {{percent .Values.share}} of {{template "busy cpus" .}}`+
-		`{{with .Because}}: {{template "list" $}}{{end}}; {{if .Values.open}}{{template "machine-busy effect" .}}{{else}}the intervals allow for that, and are wider{{end}}; {{template "machine-busy do" .}}`)
+		`{{if .Because}}: {{template "busy list" .}}{{end}}; {{if .Values.open}}{{template "machine-busy effect" .}}{{else}}the intervals allow for that, and are wider{{end}}; {{template "machine-busy do" .}}`)
 	_ = Sentence(MachineBusy+" answer", `Too busy{{if not .Values.brief}} to tell{{end}}: {{template "busy who" .}} took {{percent .Values.share}} of {{template "busy cpus" .}}`)
-	_ = Sentence(MachineBusy+" took", `{{if .Because}}{{template "list" .}}{{else}}{{template "busy who" .}} took {{percent .Values.share}} of {{template "busy cpus" .}}{{end}}`)
+	_ = Sentence(MachineBusy+" took", `{{if .Because}}{{template "busy list" .}}{{else}}{{template "busy who" .}} took {{percent .Values.share}} of {{template "busy cpus" .}}{{end}}`)
 	_ = Sentence(MachineBusy+" effect", `{{if .Values.low}}{{.Names.arm}} against {{.Baseline}} may be anything from {{change .Values.low}} to {{change .Values.high}} at {{metric .Metric}}`+
 		`{{else}}times are longer and differ more from window to window{{end}}`)
 	_ = Sentence(MachineBusy+" do", `{{if eq .Names.who "hypervisor"}}use a machine with CPUs of its own{{else if eq .Names.who "unseen"}}look for them on the host (top) and end them{{else if eq .Names.who "interrupts"}}keep that traffic away{{else}}end {{with .Names.program}}{{.}}{{else}}them{{end}}{{if .Values.others}} and the others{{end}}{{end}}`+
 		`, or give --wait-idle 2m, which starts as soon as 3 s were quiet`)
-	_ = Sentence(MachineBusy+" now", `{{template "busy who" .}} took {{percent .Values.share}} of {{template "busy cpus" .}} in the last {{round .Values.seconds .01}}: {{template "list" .}}; {{template "machine-busy effect" .}}; {{template "machine-busy do" .}}`)
+	_ = Sentence(MachineBusy+" now", `{{template "busy who" .}} took {{percent .Values.share}} of {{template "busy cpus" .}} in the last {{round .Values.seconds .01}}: {{template "busy list" .}}; {{template "machine-busy effect" .}}; {{template "machine-busy do" .}}`)
 	_ = Sentence("busy who", `{{if eq .Names.who "hypervisor"}}the hypervisor{{else if eq .Names.who "unseen"}}unseen programs{{else if eq .Names.who "interrupts"}}interrupts{{else}}{{with .Names.program}}{{.}}{{else}}other programs{{end}}{{end}}{{if .Values.others}} and others{{end}}`)
+	_ = Sentence("busy list", `{{template "list" .}}{{with .Values.more}}; and {{count .}} more{{end}}`)
 	_ = Sentence("busy cpus", `the {{if eq .Names.side "both"}}shared{{else if eq .Names.side "load"}}load's{{else}}servers'{{end}} CPU{{if gt .Values.cpus 1.0}}s{{end}}`)
 )
 

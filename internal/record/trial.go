@@ -291,14 +291,19 @@ func (t Trouble) On(side Side) float64 {
 	return max(t.Server, t.Load)
 }
 
-// On returns the ratio of the time of a side's CPUs that others took. Time of this program's own threads is not
-// theirs. Time of no visible program counts from leastUnseen on: less may be the difference of two clocks.
+// Disturbs reports whether the time that the cause took of a side's CPUs was taken by others. Time of this program's own
+// threads was not. Time of no visible program counts from leastUnseen on: less may be the difference of two clocks.
+func (t Trouble) Disturbs(side Side) bool {
+	return t.Cause != Own && (t.Cause != Passing || t.On(side) >= leastUnseen)
+}
+
+// On returns the ratio of the time of a side's CPUs that others took; 0 if it is not known.
 func (o *Others) On(side Side) (ratio float64) {
 	if o == nil {
 		return 0
 	}
 	for _, t := range o.Troubles {
-		if t.Cause != Own && (t.Cause != Passing || t.On(side) >= leastUnseen) {
+		if t.Disturbs(side) {
 			ratio += t.On(side)
 		}
 	}
