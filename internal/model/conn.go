@@ -50,6 +50,8 @@ type entry struct {
 	answers  int          // answers so far, counted where they are limited, by the goroutine that serves it
 	hangUp   atomic.Bool  // close it, unannounced, once all bytes read are answered
 	begun    bool         // fasthttp has begun the first request since it was given the connection
+	brokeOff bool         // a read has failed or found the end of the stream, on fasthttp's stack
+	head     headPlace    // of the next byte that is read; only the goroutine that serves the connection uses it
 }
 
 // ledgerEntry makes every type that embeds an entry an openConn.
@@ -67,10 +69,15 @@ func (c *Conn) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := c.receive(p)
+	if n <= 0 && c.framing == nil {
+		c.brokeOff = true
+	}
 	if n > 0 { // net/http interrupts one read for each request
 		c.read.Add(uint64(n))
 		if c.framing != nil {
 			c.framing.scan(p[:n])
+		} else {
+			c.fillHost(p[:n])
 		}
 	}
 	return n, err

@@ -54,17 +54,51 @@ func TestInspect(t *testing.T) {
 		{"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("B: c\r\n", maxFields-1) + "\r\n", head{}},
 		{"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("B: c\r\n", maxFields) + "\r\n", head{flaw: tooManyFields}},
 		{"GET / HTTP/1.1\r\nHost: a\r\nx-vegeta-SEQ:  17 \r\nX-Vegeta-Seq: 18\r\nX-Server-timing: 1\r\n\r\n", head{seq: "17", timing: true}},
+		{"GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\n\r\n", head{}},
+		{"GET / HTTP/1.1\r\nHost: a\r\nexpect: x-y ,100-CONTINUE\r\nExpect: z\r\n\r\n", head{}},
+		{"GET / HTTP/1.1\r\nHost: a\r\nExpect:\r\n\r\n", head{}},
+		{"P / HTTP/1.1\r\nHost: a\r\nContent-Length: 1048576\r\n\r\n", head{}},
+		{"P / HTTP/1.1\r\nHost: a\r\nExpect: x-y\r\nContent-Length: 1048577 \r\n\r\n", head{flaw: tooLong}},
+		{"GET / HTTP/1.1\r\nHost: a\r\nExpect: x-y\r\n\r\n", head{flaw: unmetExpectation}},
+		{"GET / HTTP/1.1\r\nHost: a b\r\nExpect: x-y\r\n\r\n", head{flaw: malformed}},
 		{"GET / HTTP/1.1\r\nHost: a\r\nX-Vegeta-Seqs: 17\r\nX-Server-Timing: \r\n\r\n", head{}},
 	} {
-		if got := inspect(parse(t, tc.raw)); got != tc.want {
+		if got := inspect(parse(t, tc.raw), 1<<20); got != tc.want {
 			t.Errorf("%.60q: got %+v, want %+v", tc.raw, got, tc.want)
+		}
+	}
+}
+
+// An empty Host field gets a value in whatever pieces a head comes, unless its line is cut, and no
+// other byte is changed: neither of a body nor of a request behind it.
+func TestFillHost(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ raw, want string }{
+		{usualHead, usualHead},
+		{"GET / HTTP/1.1\r\nHost:\r\n\r\n", "GET / HTTP/1.1\nHost:-\r\n\r\n"},
+		{"GET / HTTP/1.1\r\nhOST: \r\n\r\n", "GET / HTTP/1.1\r\nhOST:-\r\n\r\n"},
+		{"GET / HTTP/1.1\nX: y\nHost: \t\n\n", "GET / HTTP/1.1\nX: y\nHost:-\t\n\n"},
+		{"\r\n\r\nGET / HTTP/1.1\r\nHost:\r\n\r\n", "\r\n\r\nGET / HTTP/1.1\nHost:-\r\n\r\n"},
+		{"GET / HTTP/1.1\r\nHosts:\r\nHost:\n\r\nHost:\r\n", "GET / HTTP/1.1\r\nHosts:\r\nHost:\n\r\nHost:\r\n"},
+		{"P / HTTP/1.1\r\nHost:\r\nContent-Length: 12\r\n\r\n\r\nHost: \r\n\r\n", "P / HTTP/1.1\nHost:-\r\nContent-Length: 12\r\n\r\n\r\nHost: \r\n\r\n"},
+		{"GET / HTTP/1.1\r\n\r\nHost:\r\n", "GET / HTTP/1.1\r\n\r\nHost:\r\n"},
+	} {
+		for size := 1; size <= len(tc.raw); size++ {
+			var e entry
+			got := []byte(tc.raw)
+			for p := got; len(p) > 0; p = p[min(size, len(p)):] {
+				e.fillHost(p[:min(size, len(p))])
+			}
+			if string(got) != tc.want && (size == len(tc.raw) || string(got) != tc.raw) {
+				t.Errorf("in pieces of %d: got %q, want %q", size, got, tc.want)
+			}
 		}
 	}
 }
 
 func TestInspectDoesNotAllocate(t *testing.T) {
 	h := parse(t, usualHead)
-	if n := testing.AllocsPerRun(100, func() { inspect(h) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { inspect(h, 1<<20) }); n != 0 {
 		t.Errorf("got %v allocations, want none", n)
 	}
 }
@@ -77,7 +111,7 @@ func BenchmarkInspect(b *testing.B) {
 		name string
 		look func()
 	}{
-		{"inspect", func() { inspect(h) }},
+		{"inspect", func() { inspect(h, 1<<20) }},
 		{"peek", func() { h.Peek(seqHeader); h.Peek(timingHeader) }},
 	} {
 		b.Run("by="+by.name, func(b *testing.B) {
@@ -156,6 +190,7 @@ type wire struct {
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.in.Read(p)
 	w.read.Add(uint64(n))
+	w.brokeOff = w.brokeOff || n == 0
 	return n, err
 }
 

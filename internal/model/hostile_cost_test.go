@@ -89,3 +89,35 @@ func (a *serverProcess) gather(t *testing.T, n int, d slowClient) {
 		})
 	}
 }
+
+// mostBodyHeap limits the heap of a connection whose client has announced a long body and sent hardly
+// any of it: memory is for bytes that have come, and not for those that a client may never send.
+const mostBodyHeap = 64 << 10
+
+func TestHostileBodiesCost(t *testing.T) {
+	atOnce := make(chan struct{}, 4)
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		atOnce <- struct{}{}
+		defer func() { <-atOnce }()
+		a := startProcess(t, mode.Name, 0)
+		if err := a.ask(); err != nil { // it has what the first request needs
+			t.Fatal(err)
+		}
+		before := a.usage(t)
+		each := sized(50, 500)
+		kinds := []string{"Content-Length: 65536\r\n\r\nhe", "Content-Length: 1048576\r\n\r\nhe", "Transfer-Encoding: chunked\r\n\r\nffff\r\nhe", "Transfer-Encoding: chunked\r\n\r\n100000\r\nhe"}
+		for _, body := range kinds {
+			a.gather(t, each, slowClient{begin: func(c *client) error {
+				_, err := io.WriteString(c, "POST /echo HTTP/1.1\r\nHost: test\r\n"+body)
+				return err
+			}})
+		}
+		eventually(t, "a crowd", func() bool { return a.usage(t).Open >= uint64(len(kinds)*each) })
+		time.Sleep(200 * time.Millisecond) // until the heads are read
+		heap := (a.usage(t).Heap - before.Heap) / int64(len(kinds)*each)
+		t.Logf("%d clients: %d bytes of heap for each", len(kinds)*each, heap)
+		if heap >= mostBodyHeap {
+			t.Errorf("a connection holds %d bytes of heap, want less than %d", heap, mostBodyHeap)
+		}
+	})
+}

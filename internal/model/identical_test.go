@@ -64,6 +64,10 @@ func handled() []requestCase {
 		{"continue", upload("POST /echo", "hello", "Expect: 100-continue"), 200},
 		{"continue, 404", upload("POST /absent", "hello", "Expect: 100-continue"), 404},
 		{"continue, chunked", request("POST /echo", chunked, "Expect: 100-continue") + "5\r\nhello\r\n0\r\n\r\n", 200},
+		{"continue in any case", upload("POST /echo", "hello", "Expect: 100-Continue"), 200},
+		{"continue in a list", upload("POST /echo", "hello", "eXPECT: x-y, 100-CONTINUE"), 200},
+		{"continue, no body", request("GET /plaintext", "Expect: 100-Continue"), 200},
+		{"continue, empty body", upload("POST /echo", "", "Expect: 100-continue"), 200},
 		{"length over the limit", request("POST /echo", "Content-Length: 1048577"), 413},
 		{"body over the limit", request("POST /echo", chunked) + fmt.Sprintf("100001\r\n%s", strings.Repeat("b", 1<<20+1)), 413},
 		{"body on GET", upload("GET /plaintext", "ignored"), 200},
@@ -94,6 +98,12 @@ func handled() []requestCase {
 		{"", request("TRACE /plaintext"), 405},
 		{"lower case", request("get /plaintext"), 405},
 		{"invented method", request("BREW /plaintext"), 405},
+		{"empty host", "GET /plaintext HTTP/1.1\r\nHost:\r\n\r\n", 200},
+		{"empty host behind a space", "GET /plaintext HTTP/1.1\r\nHost: \r\n\r\n", 200},
+		{"empty host behind other fields", "GET /json HTTP/1.1\r\nAccept: */*\r\nX-Y: z\r\nhost:\t \r\nX-Z: y\r\n\r\n", 200},
+		{"empty host, version 1.0", "GET /plaintext HTTP/1.0\r\nHost:\r\nConnection: keep-alive\r\n\r\n", 200},
+		{"empty host, and in the body", "POST /echo HTTP/1.1\r\nHost:\r\nContent-Length: 15\r\n\r\n\r\n\r\nHost:\r\nHo\r\n", 200},
+		{"empty host, closing", "GET /plaintext HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n", 200},
 		{"", "CONNECT test:80 HTTP/1.1\r\nHost: test:80\r\n\r\n", 405},
 
 		{"closing", request("GET /plaintext", "Connection: close"), 200},
@@ -176,6 +186,60 @@ func (c *client) answersAgain() bool {
 	return err == nil && a.Status == 200 && a.Body == "Hello, World!"
 }
 
+// A client that waits to be told to send its body is told at once: to go on, whatever the case and
+// the list in which it asks, or that the request is refused as it stands.
+func TestExpect(t *testing.T) {
+	waits := func(expect string, fields ...string) string {
+		return request("POST /echo", append(fields, "Expect: "+expect)...)
+	}
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		s := start(t, mode, func(with *setup) { with.BodyTimeout = soon })
+		for _, tc := range []struct {
+			name, head string
+			status     int // 200: goes on
+		}{
+			{"usual", waits("100-continue", "Content-Length: 5"), 200},
+			{"capital", waits("100-Continue", "Content-Length: 5"), 200},
+			{"capitals", waits("100-CONTINUE", "Content-Length: 5"), 200},
+			{"list", waits("x-y, 100-Continue", "Content-Length: 5"), 200},
+			{"list, other order", waits("100-Continue,x-y", "Content-Length: 5"), 200},
+			{"chunked", waits("100-Continue", "Transfer-Encoding: chunked"), 200},
+			{"at the limit", waits("100-Continue", "Content-Length: 1048576"), 200},
+			{"too long", waits("100-continue", "Content-Length: 1048577"), 413},
+			{"too long, capital", waits("100-Continue", "Content-Length: 1048577"), 413},
+			{"unknown", waits("x-y", "Content-Length: 5"), 417},
+			{"two codings", waits("100-Continue", "Content-Length: 5", "Transfer-Encoding: chunked"), 400},
+		} {
+			c := s.dial()
+			body := "hello"
+			switch {
+			case strings.Contains(tc.head, "chunked"):
+				body = "5\r\nhello\r\n0\r\n\r\n"
+			case strings.Contains(tc.head, "1048576"):
+				body = strings.Repeat("b", 1<<20)
+			}
+			for range 2 { // the second on the kept connection
+				c.Write([]byte(tc.head))
+				if tc.status == 200 {
+					if line, err := c.line(); err != nil || line != "HTTP/1.1 100 Continue" {
+						t.Fatalf("%s: got %q %v, want 100", tc.name, line, err)
+					}
+					c.line()
+					c.Write([]byte(body))
+				}
+				a, err := c.read("POST")
+				if err != nil || a.Status != tc.status || len(a.Interim) > 0 {
+					t.Errorf("%s: got %d, before it %v, %v, want %d alone", tc.name, a.Status, a.Interim, err, tc.status)
+				}
+				if tc.status != 200 {
+					break
+				}
+			}
+			c.Close()
+		}
+	})
+}
+
 // What a library refuses by itself may be worded by it, but every mode refuses
 // it with the same status and closes.
 func TestRefusals(t *testing.T) {
@@ -183,7 +247,13 @@ func TestRefusals(t *testing.T) {
 		{"no version", "GET /plaintext\r\n\r\n", 400},
 		{"not HTTP", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400},
 		{"no host", "GET /plaintext HTTP/1.1\r\n\r\n", 400},
+		{"no host, but fields", "GET /plaintext HTTP/1.1\r\nX-Y: z\r\nHosts: a\r\n\r\n", 400},
 		{"two hosts", request("GET /plaintext", "Host: other"), 400},
+		{"a host and an empty one", request("GET /plaintext", "Host:"), 400},
+		{"an empty host and another", "GET /plaintext HTTP/1.1\r\nHost:\r\nHost: test\r\n\r\n", 400},
+		{"two empty hosts", "GET /plaintext HTTP/1.1\r\nHost:\r\nHost:\r\n\r\n", 400},
+		{"unknown expectation", request("GET /plaintext", "Expect: x-y"), 417},
+		{"unknown expectation with a body", upload("POST /echo", "hello", "Expect: 200-ok"), 417},
 		{"space before colon", request("GET /plaintext", "X-Y : z"), 400},
 		{"no colon", request("GET /plaintext", "nonsense"), 400},
 		{"empty name", request("GET /plaintext", ": z"), 400},

@@ -186,12 +186,14 @@ func (c *loopConn) Read(p []byte) (int, error) {
 				c.stamps.noteRead()
 			}
 			c.readable = n == len(p) || c.hungUp // after hungUp epoll reports nothing more
+			c.fillHost(p[:n])
 			c.read.Add(uint64(n))
 			return n, nil
 		case err == unix.EAGAIN:
 			c.readable = false
 		case err == unix.EINTR:
 		case err == nil:
+			c.brokeOff = true
 			return 0, io.EOF
 		default:
 			return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", err)}

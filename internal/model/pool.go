@@ -305,6 +305,7 @@ func (c *burstConn) Read(p []byte) (int, error) {
 	if c.late {
 		n := copy(p, c.buffered)
 		c.buffered = c.buffered[n:]
+		c.fillHost(p[:n])
 		c.read.Add(uint64(n))
 		if n == 0 {
 			return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
@@ -338,12 +339,14 @@ func (c *burstConn) Read(p []byte) (int, error) {
 	c.fresh = false
 	switch {
 	case n > 0: // the next read will return an error again
+		c.fillHost(p[:n])
 		c.read.Add(uint64(n))
 		return n, nil
 	case err == nil:
 		c.parked = true
 		return 0, io.EOF
 	}
+	c.brokeOff = true
 	return 0, err
 }
 
