@@ -62,6 +62,7 @@ var Flags = []Flag{
 		Help: "largest request head, like 16KiB"},
 	{Name: "max-body", Bytes: true, Least: 1, Most: 1 << 30, Help: "largest request body, like 1MiB"},
 	{Name: "drain-timeout", Help: "longest a drain takes; the last quarter of it, 1s at most, is left for handlers whose connections were cut"},
+	{Name: "drain-grace", Help: "how long a drain answers on kept connections, with Connection: close, before it closes the idle ones"},
 	{Name: "stamps", Words: []string{"off", "basic", "full"}, Help: "stamp where each request's time goes: off, basic, or full, with when the kernel received it"},
 	{Name: "timeline", Least: 1, Most: 1 << 24, Remedy: " requests", Help: "requests whose stamps are kept for /debug/timeline"},
 	{Name: "pprof", Words: []string{"auto", "on", "off"}, Help: "profiles on the admin address: auto (on loopback only), on, off"},

@@ -8,16 +8,20 @@ import (
 
 // Serve runs m on l until ctx is done, or the socket fails, and then drains. A drain accepts
 // the connections that already wait in the kernel and stops accepting, answers every request
-// with Connection: close, closes idle connections after a short grace, and at the end drops
-// the rest.
+// with Connection: close, closes idle connections after a grace, and at the end drops the rest.
+//
+// So no request is lost that the server has begun to receive, that waits for a worker, or that comes
+// within the grace. One can be lost that is still on its way when its connection, idle for the
+// whole grace, is closed; a client may send such a request again (RFC 9112 §9.3.1). Another is one
+// that needs longer than timeout.
 //
 // Serve returns when every connection is closed and every goroutine of m has ended, at most
 // timeout after the drain began. The last quarter of timeout, at most a second of it, is for
 // handlers that still run after their connections were cut. If a handler needs longer, Serve
 // returns an error without waiting for it.
 //
-// First the kernel ignores new handshakes, and acceptors empty the accept queues. After [grace] the
-// drain closes each connection that is idle, and looks again every [drainTick]. When the time for
+// First the kernel ignores new handshakes, and acceptors empty the accept queues. After [Socket].Grace
+// the drain closes each connection that is idle, and looks again every [drainTick]. When the time for
 // connections is over, force closes the rest.
 func Serve(ctx context.Context, m Model, l *Listener, timeout time.Duration) (Drain, error) {
 	// Room for the result: the goroutine must also end after Serve has given up.
@@ -77,7 +81,7 @@ func (l *Listener) drain(length time.Duration) (forced int) {
 		}
 		// Before, a client may still send a request on a connection that it took for open. It is
 		// then answered, with Connection: close.
-		if elapsed >= grace {
+		if elapsed >= l.asked.Grace {
 			if ignoring != nil { // new connections could keep the accept queue from ever being empty
 				l.stopAccepting()
 			}

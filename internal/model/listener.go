@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,8 @@ type Socket struct {
 	First bool
 	// Shared lets other processes of this user listen on the address as well.
 	Shared bool
+	// Grace is the time from the start of a drain until it closes idle connections; 0: DefaultGrace.
+	Grace time.Duration
 	// Timeline collects the stamps of every request; nil: nothing is stamped.
 	// KernelStamps adds the time at which the kernel received the bytes. Linux only.
 	Timeline     *timeline.Ring
@@ -53,10 +56,13 @@ const sendBuffer = 256 << 10
 const (
 	firstBackoff   = 5 * time.Millisecond
 	longBackoff    = time.Second
-	emptyQueueWait = time.Millisecond       // during a drain, an accept queue that stays empty for this long counts as empty for good
-	grace          = 250 * time.Millisecond // from the start of a drain until it closes idle connections
+	emptyQueueWait = time.Millisecond // during a drain, an accept queue that stays empty for this long counts as empty for good
 	drainTick      = 5 * time.Millisecond
 )
+
+// DefaultGrace is the time that a drain leaves clients to learn from an answer that their kept
+// connection ends. It is longer than the pause of a busy client.
+const DefaultGrace = 250 * time.Millisecond
 
 // A Listener accepts connections for one model, counts them, caps their number, survives
 // running out of descriptors, and drains. It has one socket, or several that share an address.
@@ -102,6 +108,7 @@ func (s Socket) Listen(ctx context.Context, warn func(msg string, args ...any)) 
 	if warn == nil {
 		warn = func(string, ...any) {}
 	}
+	s.Grace = cmp.Or(s.Grace, DefaultGrace)
 	l := &Listener{asked: s, slots: make(chan struct{}, s.MaxConns), allClosed: make(chan struct{}), warn: warn}
 	l.open = map[openConn]struct{}{}
 	if err := l.listenAll(ctx, s); err != nil {

@@ -68,8 +68,9 @@ type Config struct {
 	Threads      int           `flag:"threads"`   // GOMAXPROCS of each process of prefork; 0: 1
 	KVLocks      int           `flag:"kv-locks"`  // number of locks among which the keys of /kv are divided; 0: one
 	DrainTimeout time.Duration `flag:"drain-timeout"`
-	Stamps       string        `flag:"stamps"`   // stamps on every request: "off", "basic", or "full", which adds the kernel's
-	Timeline     int           `flag:"timeline"` // number of requests for which stamps are kept
+	DrainGrace   time.Duration `flag:"drain-grace"` // from the start of a drain until idle connections are closed
+	Stamps       string        `flag:"stamps"`      // stamps on every request: "off", "basic", or "full", which adds the kernel's
+	Timeline     int           `flag:"timeline"`    // number of requests for which stamps are kept
 	// Iters is the calibration of CPU demand in iterations per microsecond; 0
 	// measures it at the start.
 	Iters float64 `flag:"iters"`
@@ -105,6 +106,7 @@ func Default() Config {
 		Pprof:        "auto",
 		Config:       model.Config{Settings: dispatch.Settings{Depth: -1}, Wait: -1, Limits: model.DefaultLimits()},
 		DrainTimeout: 10 * time.Second,
+		DrainGrace:   model.DefaultGrace,
 		Stamps:       "off",
 		Timeline:     1 << 18,
 	}
@@ -214,6 +216,8 @@ func (c *Config) checkLimits() error {
 		}
 	}
 	switch {
+	case c.DrainGrace <= 0:
+		return badConfig("--drain-grace %v must be above 0: without it a drain loses requests that come as it closes their connections", c.DrainGrace)
 	case c.CloseAfter < 0:
 		return badConfig("--close-after %d must not be negative; 0 is never", c.CloseAfter)
 	case c.Silently && c.CloseAfter == 0:

@@ -139,6 +139,7 @@ func (s *Server) listen(ctx context.Context) error {
 	socket := model.Socket{
 		Addr: s.cfg.Addr, Backlog: s.cfg.Backlog, MaxConns: s.cfg.MaxConns,
 		Sockets: s.cfg.Listeners, Random: s.cfg.Deal == dealRandom, Shared: s.cfg.Child != nil,
+		Grace: s.cfg.DrainGrace,
 		Pause: s.cfg.Plant.Accept, First: s.cfg.Plant.Pin,
 		Timeline: s.ring, KernelStamps: s.cfg.Stamps == "full",
 	}

@@ -7,6 +7,7 @@
 package nethttpgate
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -24,7 +26,12 @@ var Accepted atomic.Int64
 // Done counts the connections that have ended.
 var Done atomic.Int64
 
-// drainTime is how long requests under way may take to end once ctx has ended.
+// grace is how long, once ctx has ended, connections are still accepted and kept, so that no request is lost
+// that was sent before its client knew. Each answer then ends its connection. Make it longer where clients
+// come for longer: a load balancer may take seconds to take a server out.
+const grace = 250 * time.Millisecond
+
+// drainTime is how long requests under way may take to end after grace.
 const drainTime = 10 * time.Second
 
 // ListenAndServe serves h on addr, places connections at a time, until ctx ends. It then lets requests
@@ -37,21 +44,28 @@ func ListenAndServe(ctx context.Context, addr string, h http.Handler, places int
 	if err != nil {
 		return err
 	}
-	g := gate{ln, make(chan struct{}, places), make(chan struct{})}
-	var running sync.WaitGroup // the acceptor and the connections
+	g := gate{ln, make(chan struct{}, places), make(chan net.Conn)}
+	var running sync.WaitGroup // the acceptor, the gate and the connections
+	var open sync.Map          // the connections
 	server := &http.Server{
-		Handler:           http.MaxBytesHandler(h, 1<<20),
+		Handler:           http.MaxBytesHandler(closing(ctx, h), 1<<20),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
 		WriteTimeout:      30 * time.Second, // from the end of the head, so the handler's time is in it
 		IdleTimeout:       5 * time.Second,  // a place that an idle client keeps from others
 		MaxHeaderBytes:    8 << 10,
-		ConnState: func(_ net.Conn, state http.ConnState) {
-			switch state {
+		ConnState: func(c net.Conn, state http.ConnState) {
+			switch c := c.(*conn); state {
 			case http.StateNew:
-				Accepted.Add(1)
 				running.Add(1)
+				open.Store(c, nil)
+				c.idle.Store(time.Now().UnixNano())
+			case http.StateActive:
+				c.idle.Store(0)
+			case http.StateIdle:
+				c.idle.Store(time.Now().UnixNano())
 			case http.StateClosed, http.StateHijacked:
+				open.Delete(c)
 				Done.Add(1)
 				running.Done()
 				<-g.places
@@ -59,56 +73,134 @@ func ListenAndServe(ctx context.Context, addr string, h http.Handler, places int
 		},
 	}
 	failed := make(chan error, 1)
-	running.Go(func() { failed <- server.Serve(g) })
+	running.Go(func() { failed <- g.accept(ctx) })
+	running.Go(func() { _ = server.Serve(g) }) // until accept has returned
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
 	}
-	return errors.Join(err, drain(server, &running))
+	return errors.Join(err, drain(server, ln, &open, &running))
 }
 
-// A gate accepts a connection when a place is free.
+// A gate lets a connection in when a place is free. One accepted connection waits before it, and the others
+// in the kernel. Once ctx has ended all of them are accepted, for the kernel resets those that wait in it
+// when the listener closes; they still wait for a place.
 type gate struct {
 	net.Listener
-	places, closed chan struct{}
+	places  chan struct{}
+	arrived chan net.Conn
 }
 
+// accept accepts connections until the listener fails or is closed, and returns when all are let in.
+func (g gate) accept(ctx context.Context) error {
+	var waiting sync.WaitGroup
+	defer close(g.arrived)
+	defer waiting.Wait()
+	for {
+		c, err := g.Listener.Accept()
+		switch {
+		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
+			time.Sleep(50 * time.Millisecond) // no descriptor is free
+			continue
+		case err != nil:
+			return err
+		}
+		Accepted.Add(1)
+		select {
+		case g.arrived <- c:
+		case <-ctx.Done():
+			waiting.Go(func() { g.arrived <- c })
+		}
+	}
+}
+
+// Accept is called by net/http. It takes a place and then a connection.
 func (g gate) Accept() (net.Conn, error) {
-	select {
-	case g.places <- struct{}{}:
-	case <-g.closed:
+	g.places <- struct{}{}
+	c, ok := <-g.arrived
+	if !ok {
 		return nil, net.ErrClosed
 	}
-	c, err := g.Listener.Accept()
-	if err != nil {
-		<-g.places
-	}
-	return c, err
+	return &conn{TCPConn: c.(*net.TCPConn)}, nil
 }
 
-// Close is called once, by net/http.
-func (g gate) Close() error {
-	close(g.closed)
-	return g.Listener.Close()
+// A conn notes whether its client has begun a request that is not answered.
+type conn struct {
+	*net.TCPConn
+	begun atomic.Bool
+	idle  atomic.Int64 // the Unix time, in nanoseconds, since which it has no whole request; 0: it has one
 }
 
-// drain stops accepting, ends idle connections, and waits for the others.
-func drain(server *http.Server, running *sync.WaitGroup) error {
-	limit, cancel := context.WithTimeout(context.Background(), drainTime)
-	defer cancel()
-	err := server.Shutdown(limit)
-	if err != nil {
-		err = errors.Join(err, server.Close())
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
+	if n > 0 {
+		c.begun.Store(true)
 	}
+	return n, err
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	c.begun.Store(false) // before: the answer to what was read
+	return c.TCPConn.Write(p)
+}
+
+// A closer ends its connection with the answer if ctx ends before the answer's head is written.
+type closer struct {
+	http.ResponseWriter
+	ctx context.Context
+}
+
+func (w closer) ending() http.ResponseWriter {
+	if w.ctx.Err() != nil {
+		w.Header().Set("Connection", "close")
+	}
+	return w.ResponseWriter
+}
+
+func (w closer) WriteHeader(code int)        { w.ending().WriteHeader(code) }
+func (w closer) Write(p []byte) (int, error) { return w.ending().Write(p) }
+func (w closer) Flush()                      { _ = http.NewResponseController(w.ending()).Flush() }
+func (w closer) Unwrap() http.ResponseWriter { return w.ResponseWriter } // for an http.ResponseController
+func (w closer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+func closing(ctx context.Context, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := closer{w, ctx}
+		h.ServeHTTP(answer, r)
+		answer.ending() // for a handler that wrote nothing
+	})
+}
+
+// drain goes on for grace and stops accepting. It then closes each connection without a request, once it
+// has been so for grace, and waits for the others. (The server's Shutdown would drop a request that it has
+// only begun to read.) What remains is a request that is sent in the moment in which its idle connection is
+// closed; a client may send it again.
+func drain(server *http.Server, ln net.Listener, open *sync.Map, running *sync.WaitGroup) error {
+	limit := time.After(grace + drainTime)
+	time.Sleep(grace)
+	ln.Close()
 	ended := make(chan struct{})
 	go func() {
-		running.Wait() // Shutdown does not wait for the goroutines of the connections that it closed
+		running.Wait()
 		close(ended)
 	}()
-	select {
-	case <-ended:
-		return err
-	case <-limit.Done():
-		return errors.New("requests were still under way when drainTime had passed")
+	for {
+		open.Range(func(key, _ any) bool {
+			c := key.(*conn)
+			if since := c.idle.Load(); since != 0 && !c.begun.Load() && time.Since(time.Unix(0, since)) >= grace {
+				c.Close()
+			}
+			return true
+		})
+		select {
+		case <-ended:
+			return nil
+		case <-time.After(5 * time.Millisecond):
+		case <-limit:
+			server.Close()
+			return errors.New("requests were still under way when drainTime had passed")
+		}
 	}
 }

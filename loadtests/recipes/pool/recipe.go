@@ -33,7 +33,15 @@ var Accepted atomic.Int64
 // Done counts the connections that have ended.
 var Done atomic.Int64
 
-// drainTime is how long requests under way may take to end once ctx has ended.
+// longestBody is the largest request body, in bytes.
+const longestBody = 1 << 20
+
+// grace is how long, once ctx has ended, connections are still accepted and kept, so that no request is lost
+// that was sent before its client knew. Each answer then ends its connection. Make it longer where clients
+// come for longer: a load balancer may take seconds to take a server out.
+const grace = 250 * time.Millisecond
+
+// drainTime is how long requests under way may take to end after grace.
 const drainTime = 10 * time.Second
 
 // ListenAndServe serves h on addr with workers and a queue of connections until ctx ends. It then lets
@@ -48,11 +56,12 @@ func ListenAndServe(ctx context.Context, addr string, h fasthttp.RequestHandler,
 	}
 	server := &fasthttp.Server{
 		Handler:            guard(ctx, h),
+		HeaderReceived:     readExpect,
 		ReadTimeout:        5 * time.Second, // for a whole request
 		WriteTimeout:       10 * time.Second,
 		IdleTimeout:        5 * time.Second, // a worker that an idle client keeps from others
 		ReadBufferSize:     8 << 10,         // longest head
-		MaxRequestBodySize: 1 << 20,
+		MaxRequestBodySize: longestBody,
 	}
 	var running sync.WaitGroup // the acceptor and the workers
 	conns := make(chan net.Conn, queue)
@@ -66,7 +75,15 @@ func ListenAndServe(ctx context.Context, addr string, h fasthttp.RequestHandler,
 	}
 	failed := make(chan error, 1)
 	running.Go(func() {
-		failed <- server.Serve(acceptor{ln, func(c net.Conn) { conns <- c }})
+		var waiting sync.WaitGroup
+		failed <- server.Serve(acceptor{ln, func(c net.Conn) {
+			select {
+			case conns <- c:
+			case <-ctx.Done(): // a connection that is not accepted is reset when the listener closes
+				waiting.Go(func() { conns <- c })
+			}
+		}})
+		waiting.Wait()
 		close(conns) // the workers serve what is queued, and end
 	})
 	select {
@@ -98,8 +115,20 @@ func (a acceptor) Accept() (net.Conn, error) {
 	}
 }
 
-// guard answers 500 when h panics, for which fasthttp would end the program. Once ctx has ended it
-// closes each connection with its answer, also those that come from the queue after Shutdown.
+// readExpect tells fasthttp, which knows the expectation only alone and in lower case, that a client waits
+// for the word to send its body. Where the body is too long fasthttp answers 413 instead.
+func readExpect(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	switch {
+	case !h.IsHTTP11() || h.ContentLength() > longestBody:
+		h.Del("Expect")
+	case len(h.Peek("Expect")) > 0:
+		h.Set("Expect", "100-continue") // the only expectation there is
+	}
+	return fasthttp.RequestConfig{}
+}
+
+// guard answers 500 when h panics, for which fasthttp would end the program. Once ctx has ended it closes
+// each connection with its answer.
 func guard(ctx context.Context, h fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(rc *fasthttp.RequestCtx) {
 		defer func() {
@@ -115,8 +144,10 @@ func guard(ctx context.Context, h fasthttp.RequestHandler) fasthttp.RequestHandl
 	}
 }
 
-// drain stops accepting, ends idle connections, and waits for the others.
+// drain goes on for grace, stops accepting, ends idle connections, and waits for the others. What remains is
+// a request that is sent in the moment in which its idle connection is closed; a client may send it again.
 func drain(server *fasthttp.Server, ln net.Listener, wait func()) error {
+	time.Sleep(grace)
 	limit, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	err := server.ShutdownWithContext(limit)

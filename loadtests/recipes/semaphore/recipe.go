@@ -35,8 +35,16 @@ var Done atomic.Int64
 // Refused counts requests that were answered 503.
 var Refused atomic.Int64
 
+// longestBody is the largest request body, in bytes.
+const longestBody = 1 << 20
+
+// grace is how long, once ctx has ended, connections are still accepted and kept, so that no request is lost
+// that was sent before its client knew. Each answer then ends its connection. Make it longer where clients
+// come for longer: a load balancer may take seconds to take a server out.
+const grace = 250 * time.Millisecond
+
 const (
-	drainTime   = 10 * time.Second // how long requests under way may take to end once ctx has ended
+	drainTime   = 10 * time.Second // how long requests under way may take to end after grace
 	longestWait = 100 * time.Millisecond
 )
 
@@ -51,13 +59,13 @@ func ListenAndServe(ctx context.Context, addr string, h fasthttp.RequestHandler,
 		return err
 	}
 	server := &fasthttp.Server{
-		Handler:            guard(inTurn(h, turns)),
+		Handler:            guard(ctx, inTurn(h, turns)),
+		HeaderReceived:     readExpect,
 		ReadTimeout:        5 * time.Second, // for a whole request
 		WriteTimeout:       10 * time.Second,
 		IdleTimeout:        time.Minute,
 		ReadBufferSize:     8 << 10, // longest head
-		MaxRequestBodySize: 1 << 20,
-		CloseOnShutdown:    true,
+		MaxRequestBodySize: longestBody,
 		Concurrency:        10_000, // connections; beyond them 503
 	}
 	var running sync.WaitGroup // the acceptor and the connections
@@ -119,21 +127,39 @@ func (a acceptor) Accept() (net.Conn, error) {
 	}
 }
 
-// guard answers 500 when h panics, for which fasthttp would end the program.
-func guard(h fasthttp.RequestHandler) fasthttp.RequestHandler {
+// readExpect tells fasthttp, which knows the expectation only alone and in lower case, that a client waits
+// for the word to send its body. Where the body is too long fasthttp answers 413 instead.
+func readExpect(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	switch {
+	case !h.IsHTTP11() || h.ContentLength() > longestBody:
+		h.Del("Expect")
+	case len(h.Peek("Expect")) > 0:
+		h.Set("Expect", "100-continue") // the only expectation there is
+	}
+	return fasthttp.RequestConfig{}
+}
+
+// guard answers 500 when h panics, for which fasthttp would end the program. Once ctx has ended it closes
+// each connection with its answer.
+func guard(ctx context.Context, h fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(rc *fasthttp.RequestCtx) {
 		defer func() {
 			if p := recover(); p != nil {
 				log.Printf("handler: %v\n%s", p, debug.Stack())
 				rc.Error("internal error", fasthttp.StatusInternalServerError)
 			}
+			if ctx.Err() != nil {
+				rc.SetConnectionClose()
+			}
 		}()
 		h(rc)
 	}
 }
 
-// drain stops accepting, ends idle connections, and waits for the others.
+// drain goes on for grace, stops accepting, ends idle connections, and waits for the others. What remains is
+// a request that is sent in the moment in which its idle connection is closed; a client may send it again.
 func drain(server *fasthttp.Server, ln net.Listener, wait func()) error {
+	time.Sleep(grace)
 	limit, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	err := server.ShutdownWithContext(limit)
