@@ -163,6 +163,21 @@ func TestAnswersAreSchedlabs(t *testing.T) {
 	}
 }
 
+// A pool without a worker, which ants and pond take for one without a limit, is refused.
+func TestPoolsNeedAWorker(t *testing.T) {
+	for _, program := range []string{"ants", "pond"} {
+		for _, workers := range []string{"0", "-1", "x"} {
+			t.Run(program+workers, func(t *testing.T) {
+				t.Parallel()
+				out, err := exec.Command(filepath.Join(built, program), "-listen", "127.0.0.1:0", "-workers", workers).CombinedOutput()
+				if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 2 || !strings.HasPrefix(string(out), fmt.Sprintf("invalid value %q for flag -workers: ", workers)) {
+					t.Errorf("got %v, want exit code 2 and the flag:\n%s", err, out)
+				}
+			})
+		}
+	}
+}
+
 // A request that is under way at SIGTERM is answered. gnet and nbio close their connections
 // instead, as docs/guide/ready-arms.md says.
 func TestRequestsUnderWayAreAnsweredAtTheEnd(t *testing.T) {

@@ -43,6 +43,19 @@ func App() (app *workload.App, addr string) {
 	return workload.New(workload.Options{}), *listen
 }
 
+// Workers declares the flag -workers, for a pool of that size; call it before App. The flag must be 1 or
+// more, because the pools take 0 for no limit.
+func Workers() *int {
+	workers := 256
+	flag.Func("workers", "most requests at work at once; the others wait (default 256)", func(s string) (err error) {
+		if workers, err = strconv.Atoi(s); err == nil && workers < 1 {
+			err = errors.New("must be 1 or more")
+		}
+		return err
+	})
+	return &workers
+}
+
 // Run serves until SIGTERM or SIGINT, then calls shutdown and returns. A serve that
 // returns earlier is an error, which ends the process.
 func Run(serve func() error, shutdown func(context.Context) error) {

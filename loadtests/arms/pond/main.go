@@ -3,7 +3,6 @@
 package main
 
 import (
-	"flag"
 	"log"
 
 	"github.com/alitto/pond/v2"
@@ -13,7 +12,7 @@ import (
 )
 
 func main() {
-	workers := flag.Int("workers", 256, "most requests at work at once; the others wait")
+	workers := arm.Workers()
 	app, addr := arm.App()
 	pool := pond.NewPool(*workers)
 	defer pool.StopAndWait()
