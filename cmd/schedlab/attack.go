@@ -186,6 +186,9 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if err := load.CheckConnections(opts.Connections + opts.Idle); err != nil {
 		return usagef("--connections %d and --idle %d: %w", opts.Connections, opts.Idle, err)
 	}
+	if err := begin(cmd.Context()); err != nil {
+		return err
+	}
 	stamps := map[string]load.Stamp{"scheduled": load.ScheduledStamp, "sent": load.SentStamp}
 	files, err := attack.OpenFiles(f.results, f.hgrm, opts.Targets, opts.Trace.Which, stamps[f.timestamps])
 	if err != nil {

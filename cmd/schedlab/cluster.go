@@ -154,6 +154,9 @@ those of every run there. A run that goes on ends, and its record is lost.`,
 			if all == (len(args) == 1) {
 				return usagef("clean needs the name of a run, or --all for every run in the namespace")
 			}
+			if err := begin(cmd.Context()); err != nil {
+				return err
+			}
 			said, err := f.kubectl().Clean(cmd.Context(), strings.Join(args, ""))
 			fmt.Fprint(cmd.OutOrStdout(), said)
 			return err
@@ -251,16 +254,27 @@ func podCommands() []*cobra.Command {
 	var rest string
 	shard := &cobra.Command{Use: "shard", Short: "Send parts of a load as a collector asks (in a Pod)", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := begin(cmd.Context()); err != nil {
+				return err
+			}
 			return cluster.NewShard(os.Getenv("SHARD_TOKEN"), rest).Serve(cmd.Context(), cluster.ShardAddr)
 		}}
 	oneOf(shard.Flags(), &rest, "rest", "auto", "what it does while nothing is due", "auto", "spin", "wait")
 	all := []*cobra.Command{shard,
 		{Use: "collector -- COMMAND...", Short: "Run a measuring command on the cluster (in a Pod)", Args: cobra.MinimumNArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
+				if err := begin(cmd.Context()); err != nil {
+					return err
+				}
 				return cluster.Collect(cmd.Context(), self(), args, cmd.ErrOrStderr())
 			}},
 		{Use: "pack", Short: "Wait for the command's end and write its record (in a Pod)", Args: cobra.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error { return cluster.Pack(cmd.Context(), cmd.OutOrStdout()) }},
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				if err := begin(cmd.Context()); err != nil {
+					return err
+				}
+				return cluster.Pack(cmd.Context(), cmd.OutOrStdout())
+			}},
 		{Use: "interrupt", Short: "End the command early (in a Pod)", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return cluster.Interrupt() }},
 	}
@@ -278,6 +292,9 @@ func (f *clusterFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	objects, err := job.Render()
 	if err != nil {
+		return err
+	}
+	if err := begin(cmd.Context()); err != nil {
 		return err
 	}
 	say := cmd.ErrOrStderr()
@@ -313,6 +330,9 @@ const stopLimit = 90 * time.Second
 // collect waits for a run's end, fetches its record, prints its answer and deletes its objects. They stay
 // if the record was not fetched and may still be there.
 func (f *clusterFlags) collect(cmd *cobra.Command, run string) error {
+	if err := begin(cmd.Context()); err != nil {
+		return err
+	}
 	k, ctx, say := f.kubectl(), cmd.Context(), cmd.ErrOrStderr()
 	var got cluster.Fetched
 	pod, err := k.Await(ctx, run)

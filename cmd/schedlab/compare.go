@@ -231,6 +231,9 @@ func (f *compareFlags) planAll(ctx context.Context, asked []question) (machine s
 // carryOut runs one comparison or search, writes its reports and prints its result. The result is
 // nil if there is an error. A run that was cut short is still judged and printed, and then fails.
 func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, show *progress) (*record.Result, error) {
+	if err := begin(cmd.Context()); err != nil {
+		return nil, err
+	}
 	dir, run, err := c.Run(cmd.Context(), f.out, show.update)
 	show.ended(dir, run)
 	// An explanation needs two blocks. It runs before the reports are written, so that they hold
@@ -251,6 +254,9 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 // measure runs a comparison that serves another command, and writes its reports. It prints no
 // answer. It returns the record with an error too, if there is one.
 func (f *compareFlags) measure(ctx context.Context, c *experiment.Comparison, show *progress) (*record.Dir, record.Run, error) {
+	if err := begin(ctx); err != nil {
+		return nil, record.Run{}, err
+	}
 	dir, run, err := c.Run(ctx, f.out, show.update)
 	show.ended(dir, run)
 	return dir, run, finish(dir, run, err)

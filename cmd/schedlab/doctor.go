@@ -120,6 +120,9 @@ func (f *doctorFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	m := machine(cpus, f.out)
 	m.Scenario, m.Window = f.asked.Name, time.Duration(f.asked.Protocol.Window)
+	if err := begin(cmd.Context()); err != nil {
+		return err
+	}
 	err = f.measure(cmd.Context(), cpus, m, show)
 	show.done()
 	if cmd.Context().Err() != nil {

@@ -293,6 +293,9 @@ func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded rec
 		return x, &exitError{exitFailed, fmt.Errorf("planning the profiles: %w", err)}
 	}
 	// The windows of these profiles are not measured.
+	if err := begin(cmd.Context()); err != nil {
+		return x, err
+	}
 	arms, err := planned.Profile(cmd.Context(), show.update)
 	show.done()
 	if err != nil {

@@ -195,6 +195,9 @@ func (f *gateFlags) run(cmd *cobra.Command, _ []string) (err error) {
 	}
 	show := f.prepare(cmd)
 	if f.oldRef != "" {
+		if err := begin(cmd.Context()); err != nil {
+			return err
+		}
 		// The programs have to stay until the last trial.
 		dir, err := os.MkdirTemp("", "schedlab-gate-")
 		if err != nil {

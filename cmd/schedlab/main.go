@@ -19,6 +19,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -44,9 +45,9 @@ const (
 	exitInterrupted = 130
 )
 
-// main ends the program's context at the first SIGINT or SIGTERM, so that servers drain and records
-// are finished, and the process at the second. The channel has room for both, as signal.Notify
-// never waits.
+// main ends the program's context at the first SIGINT, SIGTERM or SIGHUP, so that servers drain and
+// records are finished, and the process at the second. The channel has room for both, as
+// signal.Notify never waits. A program that was started to ignore SIGHUP (nohup) still does.
 //
 // A command is a function newNAME, mostly in a file of its name, that declares its flags into a
 // struct and returns the *cobra.Command; a method run does the work. newRoot, below, puts the
@@ -56,6 +57,9 @@ func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		<-signals
 		// The first signal ends everything in its own time, the second at once.
@@ -100,9 +104,74 @@ func usage(err error) error {
 // what to give instead.
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
+// A job is one run of a command, and tells whether the command has begun what an interrupt must not
+// leave half done.
+type job struct {
+	mu    sync.Mutex
+	begun bool
+	over  bool // it may not begin any more
+}
+
+type jobKey struct{}
+
+// begin notes that the command of ctx begins work that it ends in its own time when ctx ends: it
+// starts servers, sends load, or writes a record. Every command with such work calls begin before
+// it. Until then an interrupt ends the command wherever it is, as it does while the command reads its
+// input. An error is that ctx has ended.
+func begin(ctx context.Context) error {
+	j, ok := ctx.Value(jobKey{}).(*job)
+	if !ok {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.over {
+		return context.Cause(ctx)
+	}
+	j.begun = true
+	return nil
+}
+
+// idle reports whether the command has begun no such work. It then cannot begin any more.
+func (j *job) idle() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.over = !j.begun
+	return j.over
+}
+
+// patience is how long an interrupted command that has begun no work may take to end by itself.
+const patience = 100 * time.Millisecond
+
 // run is the program without the process around it: args are without the program's name, and the
-// result is the exit code. Tests call it.
+// result is the exit code. Tests call it. The command that it returns from may still wait for its
+// input, if ctx has ended meanwhile.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	j := new(job)
+	ended := make(chan int, 1)
+	go func() { ended <- execute(context.WithValue(ctx, jobKey{}, j), args, stdout, stderr) }()
+	select {
+	case code := <-ended:
+		return code
+	case <-ctx.Done():
+	}
+	if !j.idle() {
+		return <-ended
+	}
+	select {
+	case code := <-ended:
+		if code != exitDone { // an error that the interrupt made
+			code = exitInterrupted
+		}
+		return code
+	case <-time.After(patience):
+		fmt.Fprintln(stderr, "schedlab: interrupted")
+		return exitInterrupted
+	}
+}
+
+// execute runs the command that args name, tells its error, and returns the exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
 	root.SetArgs(args)
 	begun := false
@@ -306,6 +375,9 @@ func newNullServer() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := begin(cmd.Context()); err != nil {
+				return err
+			}
 			ln, err := net.Listen("tcp4", addr)
 			if err != nil {
 				return err

@@ -127,6 +127,9 @@ func (f *mapFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	// One calibration for all cells of a session.
 	iters := workload.Calibrate()
+	if err := begin(cmd.Context()); err != nil {
+		return err
+	}
 	// A new map; one that goes on has its directory.
 	if dir == nil {
 		if dir, err = record.CreateMap(f.out, r.Map.Plan.Scenario, time.Now().UTC(), rand.Uint32); err != nil {

@@ -35,7 +35,7 @@ import (
 //	start NAME COMMAND...         run in the background, with the environment at the script's start
 //	await NAME REGEXP [VAR...]    until NAME's output matches; set VARs to the groups
 //	awaitfile NAME GLOB           until a file matches, while NAME runs
-//	signal SIGNAL NAME            TERM, INT or KILL
+//	signal SIGNAL NAME            TERM, INT, HUP or KILL
 //	ended NAME CODE               wait for NAME's end; its output is stdout and stderr
 //	get URL                       stdout is the status and the body of a GET
 //	result FILE ARM...            FILE is a result of schema 1 of those arms
@@ -224,7 +224,7 @@ func scriptAwaitFile(ts *testscript.TestScript, neg bool, a []string) {
 
 func scriptSignal(ts *testscript.TestScript, neg bool, a []string) {
 	args(ts, neg, a, 2, 2)
-	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
+	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
 	ts.Check(startedAs(ts, a[1]).cmd.Process.Signal(signals[a[0]]))
 }
 

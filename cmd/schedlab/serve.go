@@ -51,7 +51,7 @@ A full queue makes clients wait (--overflow block) or tells them (reject).
 --overflow drop does neither: a client gets no answer and no close until it gives
 up itself, or for the idle timeout.
 
-The first SIGINT or SIGTERM drains: what waits is accepted, what runs is
+The first SIGINT, SIGTERM or SIGHUP drains: what waits is accepted, what runs is
 answered with Connection: close, and the last log line has the final counts.
 A second signal exits at once.`,
 		Example: `  schedlab serve --mode nethttp
@@ -64,6 +64,9 @@ A second signal exits at once.`,
 				return usagef("--mode is missing; 'schedlab modes' lists them")
 			}
 			if err := f.check(cmd.Flags()); err != nil {
+				return err
+			}
+			if err := begin(cmd.Context()); err != nil {
 				return err
 			}
 			// The log goes to stderr; stdout stays empty.

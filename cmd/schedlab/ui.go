@@ -49,6 +49,9 @@ On another machine take an ssh tunnel with the same port on both ends:
 				}
 				c.Scenarios = append(c.Scenarios, ui.Scenario{Name: name, Question: s.Question})
 			}
+			if err := begin(cmd.Context()); err != nil {
+				return err
+			}
 			ln, err := net.Listen("tcp", addr)
 			if err != nil && !cmd.Flags().Changed("addr") {
 				ln, err = net.Listen("tcp", "127.0.0.1:0") // the default is taken; any port will do
