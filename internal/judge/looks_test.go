@@ -233,3 +233,29 @@ func TestLookAtOpenGoodputOfAnOverloadedArm(t *testing.T) {
 		t.Errorf("open are %+v, want the goodput of pool", open)
 	}
 }
+
+// An arm that did not keep up in any block is told before the first look, from the second block on, and ends nothing; one that
+// keeps up is not. It is in the result for programs, too.
+func TestWhoDoesNotKeepUpIsToldBeforeALook(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		blocks int
+		told   bool
+	}{{1, false}, {2, true}, {3, true}} {
+		r, ends := taken(t, synthetic{blocks: c.blocks, edit: slowly}).Look(0)
+		if (r != nil) != c.told || ends {
+			t.Errorf("%d blocks: got %v, ends %v; want told %v", c.blocks, r, ends, c.told)
+		}
+		if kept, _ := taken(t, synthetic{blocks: c.blocks}).Look(0); kept != nil {
+			t.Errorf("%d blocks of arms that keep up: told before a look", c.blocks)
+		}
+		if r == nil {
+			continue
+		}
+		for _, a := range r.Arms {
+			if a.Behind != (a.Name == "pool") {
+				t.Errorf("%d blocks: %s is behind: %v", c.blocks, a.Name, a.Behind)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -265,5 +266,17 @@ func TestNobodyWinsAcrossLoads(t *testing.T) {
 	}
 	if got := Outcome(r, "p50"); got.Winner != "b" {
 		t.Errorf("one metric: got %+v, want b", got)
+	}
+}
+
+// The change in a cell of a map is that of the two figures in the cell's own report, and not the median of the blocks' ratios.
+func TestOutcomeHasTheQuotientOfTheFigures(t *testing.T) {
+	t.Parallel()
+	r := contest(map[string][]float64{"p50": {10, 8}}, "a", "b")
+	for i := range r.Arms {
+		r.Arms[i].P50 = new([]float64{.02004, .015249}[stats.Count(r.Arms[i].Name == "b")])
+	}
+	if got := Outcome(r, "p50"); math.Abs(got.Ratio-15.2/20.0) > 1e-12 {
+		t.Errorf("got %g, want the quotient of 15.2 ms and 20.0 ms", got.Ratio)
 	}
 }

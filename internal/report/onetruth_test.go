@@ -160,3 +160,15 @@ func TestOneMeanOfAnArm(t *testing.T) {
 		}
 	}
 }
+
+// What lowered the rate of every arm is on the first screen, however many doubts weigh more.
+func TestBriefSaysWhatLoweredTheRate(t *testing.T) {
+	t.Parallel()
+	for _, code := range []record.Code{record.RateFewWorkers, record.RateLowered} {
+		r := quick()
+		r.Doubts = append(r.Doubts, said("one"), said("another"), record.Fact{Code: code, Values: record.Values{"workers": 2, "rate": 65, "without": 2170, "asked": 2170, "needed": 61}})
+		if got := strings.Join(strings.Fields(inBrief(t, r, 100)), " "); !strings.Contains(got, "65/s") || !strings.Contains(got, "2,170/s") {
+			t.Errorf("%s: got %s", code, got)
+		}
+	}
+}
