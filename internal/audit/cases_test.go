@@ -14,6 +14,8 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"github.com/google/go-cmp/cmp"
+
 	"schedlab/internal/audit"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -88,6 +90,7 @@ func TestCases(t *testing.T) {
 		"real-hey-0.1.5.txt":                                   {clean, "in 1 run of hey.", 0},
 		"real-hey-refused.txt":                                 {"Nothing was measured: no request was answered (3 errors). ", "", 0},
 		"real-httperf-one-connection-little.txt":               {"Do not use mean, max and quantiles above p50: 50 % of the requests failed", "in 1 run of httperf.", 0},
+		"real-vegeta-error-set.txt":                            {"Do not use the times: 20 % of the requests failed and are among them. ", "in 1 run of vegeta.", 0},
 		"real-vegeta-refused.json":                             {"Nothing was measured: no request was answered (496 errors). ", "", 0},
 		"real-vegeta-one-request.json":                         {clean + ", but one request", "one request: no rate. vegeta does not divide by an attack of 0 s", 0},
 		"real-vegeta-one-request.txt":                          {clean + ", but one request", "one request: no rate. vegeta does not divide by an attack of 0 s", 0},
@@ -398,6 +401,41 @@ func TestPartsAreNotImpossible(t *testing.T) {
 					t.Errorf("%s that %s line %d, %q: %s", file, name, i+1, strings.TrimSpace(l), said)
 				}
 			}
+		}
+	}
+}
+
+// Several runs in one file are as many runs, with the figures of each, whatever stands between them and
+// between the lines of one.
+func TestManyRunsInOneFile(t *testing.T) {
+	t.Parallel()
+	figures := func(text string) (all []string) {
+		read, err := audit.Read(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range audit.Judge(read, audit.Given{}).Runs {
+			all = append(all, fmt.Sprint(r.Tool, r.Figures))
+		}
+		return all
+	}
+	var want []string
+	var together, among, served strings.Builder
+	for _, file := range glob(t, "clean/*.txt") {
+		text := string(contents(t, file))
+		want = append(want, figures(text)...)
+		together.WriteString(text)
+		among.WriteString("The run of " + file + ", as it was:\n\n" + text + "\nand so on.\n1. This went well\n2. 50% of us agree\n")
+		for i, l := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+			fmt.Fprintf(&served, "load-1   | %s\n", l)
+			if i%3 == 0 {
+				fmt.Fprintf(&served, "server-1 | level=info msg=\"GET /%d\" took=%dms\n", i, i)
+			}
+		}
+	}
+	for name, text := range map[string]string{"together": together.String(), "among prose": among.String(), "with a server's log": served.String()} {
+		if diff := cmp.Diff(want, figures(text)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
 	}
 }

@@ -42,7 +42,7 @@ type Claim struct {
 
 	before  *Claim            // the run before in the text, nil for the first
 	of      *layout           // nil unless a tool printed the run
-	part    string            // what the figures are about: "" for whole requests, "-" for nothing of use
+	part    string            // what the figures are about: "" for whole requests, "-" for nothing of use, "*" for a list of anything
 	bars    []bar             // histogram of the response times
 	derived map[string]Figure // what laws need and no tool prints, such as throughput; nil before derive
 	clashes []finding         // figures that the run prints twice with two values

@@ -156,7 +156,7 @@ var (
 //
 // Marks before the line, in this order: > a run begins here; ? the same, unless it is within a run
 // that lacks the line; ~ a run continues here; =tool only this variant of the tool prints it; @part the lines from here on are about part, @- about
-// nothing of use, @ about whole requests.
+// nothing of use, @* about anything up to a blank line, @ about whole requests.
 func newRow(l string, cut bool) *row {
 	m := marks.FindStringSubmatch(l)
 	p := &row{mark: m[1], tool: m[2], about: m[3]}
@@ -268,7 +268,7 @@ func (p *row) take(c *Claim, m []string) error {
 	if p.about != "" {
 		c.part = p.about[1:]
 	}
-	if c.part == "-" {
+	if c.part == "-" || c.part == "*" {
 		return nil
 	}
 	// Some fields say how to read others in the same line: a share which time it is, a status

@@ -170,12 +170,19 @@ func (r *reader) block(c *Claim) {
 	for i := first; i < len(r.lines); i++ {
 		l := r.lines[i]
 		if strings.TrimSpace(l) == "" {
+			if c.part == "*" {
+				c.part = ""
+			}
 			continue
 		}
 		if strings.HasPrefix(strings.TrimSpace(l), "```") || i > first && c.ends(l, seen) {
 			break
 		}
 		p, m := c.of.find(l)
+		if c.part == "*" {
+			c.End, read = i+1, append(read, i)
+			continue
+		}
 		if p == nil || unknown > patience && (!p.certain || seen[p]) {
 			unknown++
 			continue
