@@ -211,8 +211,7 @@ func OpenRegular(name string) (*os.File, error) {
 		return nil, err
 	}
 	if err := regular(f.Stat()); err != nil {
-		f.Close()
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+		return nil, errors.Join(&fs.PathError{Op: "open", Path: name, Err: err}, f.Close())
 	}
 	return f, nil
 }
