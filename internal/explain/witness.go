@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -16,9 +17,10 @@ import (
 	"schedlab/internal/window"
 )
 
-// counters are the metrics of one server when its trial ended: by name, the value of each series. Every
-// trial starts its own process, so a total is the trial's, warm-up included. A server without metrics
-// has nil.
+// counters are the metrics of one server when its trial ended: by name, the value of each series. A total is
+// the trial's, warm-up included: our own server starts with the trial, and of another program, which may
+// have run for days, a total has one more value, less what it was before the load. A server without
+// metrics has nil.
 type counters map[string][]float64
 
 // sum returns the total of a metric over all its series; 0 for an unknown metric.
@@ -29,14 +31,27 @@ func (c counters) sum(name string) (total float64) {
 	return total
 }
 
-// metricsFile is a trial's exposition of metrics (docs/guide/serve.md).
-const metricsFile = "metrics.om"
+// A trial's exposition of metrics (docs/guide/serve.md), after the load and, of another program, before it.
+const metricsFile, beforeFile = "metrics.om", "metrics-before.om"
 
 // readCounters reads a trial's metrics. It returns nil for a server without metrics. A histogram or a
 // summary counts as its _sum and its _count. Each other metric has one of three types, and the other two
 // read as 0.
 func readCounters(trial string) (counters, error) {
-	text, err := record.OpenRegular(filepath.Join(trial, metricsFile))
+	c, err := readPage(filepath.Join(trial, metricsFile))
+	before, bad := readPage(filepath.Join(trial, beforeFile))
+	for name := range before {
+		total := strings.HasSuffix(name, "_total") || strings.HasSuffix(name, "_sum") || strings.HasSuffix(name, "_count")
+		if total && c[name] != nil {
+			c[name] = append(c[name], -before.sum(name))
+		}
+	}
+	return c, errors.Join(err, bad)
+}
+
+// readPage reads one exposition; nil if there is none.
+func readPage(file string) (counters, error) {
+	text, err := record.OpenRegular(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -34,15 +34,25 @@ schedlab_sched_latency_seconds_bucket{mode="pool",le="+Inf"} 1000
 schedlab_sched_latency_seconds_sum{mode="pool"} 5
 schedlab_sched_latency_seconds_count{mode="pool"} 1000
 `
+	const earlier = `# TYPE go_gc_duration_seconds summary
+go_gc_duration_seconds_sum 0.0127
+go_gc_duration_seconds_count 80
+`
 	for name, c := range map[string]struct {
-		page        string
-		pause, wait float64
+		page, before string
+		pause, wait  float64
 	}{
-		"a server of ours":              {lowerEnds + exact, .0227 / 2, 5e-3},
-		"wide buckets alone":            {lowerEnds, math.NaN(), math.NaN()},
-		"no metrics that anybody knows": {"other_total 1\n", math.NaN(), math.NaN()},
+		"a server of ours":              {lowerEnds + exact, "", .0227 / 2, 5e-3},
+		"a program that ran before":     {lowerEnds + exact, earlier, .01 / 2, 5e-3},
+		"wide buckets alone":            {lowerEnds, "", math.NaN(), math.NaN()},
+		"no metrics that anybody knows": {"other_total 1\n", "", math.NaN(), math.NaN()},
 	} {
 		dir := t.TempDir()
+		if c.before != "" {
+			if err := os.WriteFile(filepath.Join(dir, beforeFile), []byte(c.before), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := os.WriteFile(filepath.Join(dir, metricsFile), []byte(c.page), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +61,7 @@ schedlab_sched_latency_seconds_count{mode="pool"} 1000
 			t.Fatal(err)
 		}
 		a := &arm{counters: []counters{read}, windows: []window.Window{{Trial: record.Trial{Warmup: .5, Window: 1.5}}}}
-		same := func(got, want float64) bool { return got == want || math.IsNaN(got) && math.IsNaN(want) }
+		same := func(got, want float64) bool { return math.Abs(got-want) < 1e-12 || math.IsNaN(got) && math.IsNaN(want) }
 		if pause, wait := gcPause.of(a, 0), schedWait.of(a, 0); !same(pause, c.pause) || !same(wait, c.wait) {
 			t.Errorf("%s: got pauses of %v of a second and waits of %v s, want %v and %v", name, pause, wait, c.pause, c.wait)
 		}

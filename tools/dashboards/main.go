@@ -121,7 +121,7 @@ var rows = []row{
 			quantiles(`rate(schedlab_request_duration_seconds_bucket{OF}[$__rate_interval])`, "instance, mode, le", server), false},
 	}},
 	{"Queue and workers, of the modes that have them", []panel{
-		{"Queue wait", units.Seconds, "Of the jobs that a worker took; a job is a connection, a burst of one, or a request, by the mode's unit.",
+		{"Queue wait", units.Seconds, "Of the jobs that a worker took; a job is a connection, a burst of one, or a request, by the mode's unit. From classic buckets: p99 may read up to 10 s for a minute after waits got shorter.",
 			quantiles(`rate(schedlab_queue_wait_seconds_bucket{OF}[$__rate_interval])`, "instance, mode, le", server), false},
 		{"Oldest wait", units.Seconds, "Of the job that waits longest now. Clients that starve show here, and in no response time.", []query{
 			{server, `max by (instance, mode) (schedlab_queue_oldest_wait_seconds{OF})`},
@@ -140,7 +140,7 @@ var rows = []row{
 		}, false},
 	}},
 	{"Go", []panel{
-		{"Scheduler latency", units.Seconds, "How long goroutines were runnable before they ran. The buckets' limits double, so a value may be up to twice as large as the wait; it is the size that tells. Above 10 ms runnable goroutines wait for a whole time slice. The runtime samples the waits, and those of new goroutines more often.",
+		{"Scheduler latency", units.Seconds, "How long goroutines were runnable before they ran. The buckets' limits double, so a value may be up to twice as large as the wait; it is the size that tells. For a minute after waits got shorter p99 may read too high. Above 10 ms runnable goroutines wait for a whole time slice. The runtime samples the waits, and those of new goroutines more often.",
 			quantiles(`rate(schedlab_sched_latency_seconds_bucket{OF}[$__rate_interval])`, "instance, mode, le", server), false},
 		{"Waits to run above 10 ms", units.PercentUnit, "Share of the waits of runnable goroutines that lasted longer than 10.5 ms, a limit that Go's own buckets have. The alert SchedlabSchedulingDelay watches it: above 1 % for two minutes.", []query{
 			{server, `1 - sum by (instance, mode) (rate(schedlab_sched_latency_seconds_bucket{le="0.01048576", ONLY}[$__rate_interval])) / sum by (instance, mode) (rate(schedlab_sched_latency_seconds_count{OF}[$__rate_interval]))`},
