@@ -47,6 +47,7 @@ func realMain(args []string, out io.Writer) (int, error) {
 	fl := flag.NewFlagSet("tools/audit-real", flag.ContinueOnError)
 	dry := fl.Bool("dry", false, "only print the commands")
 	samples := fl.Bool("samples", false, "write N outputs of each tool below "+samplesDir)
+	only := fl.String("tool", "", "run only this tool of the table, like oha or hey-0.1.5")
 	if err := fl.Parse(args); err != nil {
 		return 2, nil // which flag has printed
 	}
@@ -62,10 +63,13 @@ func realMain(args []string, out io.Writer) (int, error) {
 		seed, err = strconv.ParseUint(fl.Arg(1), 10, 64)
 	}
 	if err != nil || n < 1 || fl.NArg() > 2 {
-		return 2, errors.New("usage: tools/audit-real [--dry | --samples] [N] [SEED]")
+		return 2, errors.New("usage: tools/audit-real [--dry | --samples] [--tool NAME] [N] [SEED]")
 	}
 
-	here := find(tools)
+	here := slices.DeleteFunc(find(tools), func(t *tool) bool { return *only != "" && t.name != *only })
+	if len(here) == 0 {
+		return 2, fmt.Errorf("no load tool %s is here; 'make deps' installs some", *only)
+	}
 	if *dry {
 		for i := range n {
 			t := here[i%len(here)]
@@ -73,9 +77,6 @@ func realMain(args []string, out io.Writer) (int, error) {
 			fmt.Fprintln(out, t.line(r, r.target(t, mockTargets())))
 		}
 		return 0, nil
-	}
-	if len(here) == 0 {
-		return 2, errors.New("no load tool is here; 'make deps' installs some")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -258,6 +259,8 @@ func (r *run) wrong() string {
 		return string(r.verdict)
 	case r.verdict == gaveUp && r.target.gives:
 		return "gave up, and the target answers always"
+	case r.target.unclear:
+		return ""
 	case r.verdict == nothing && r.good:
 		return "called nothing measured, and the target gave good replies"
 	case r.verdict == clean && !r.good:
@@ -272,13 +275,13 @@ func table(out io.Writer, here []*tool, runs []*run, pasted map[string]int, seed
 	for _, v := range verdicts {
 		fmt.Fprintf(out, " %s |", v)
 	}
-	fmt.Fprint(out, " only as pasted | nothing measured where there was |\n|---|---|---|")
+	fmt.Fprint(out, " only as pasted | clean or nothing, wrongly |\n|---|---|---|")
 	fmt.Fprintln(out, strings.Repeat("---|", len(verdicts)+2))
 	total := map[verdict]int{}
 	allPasted, allMistaken := 0, 0
 	for _, t := range tools {
 		if !slices.Contains(here, t) {
-			fmt.Fprintf(out, "| %s | not run: %s |\n", t.name, t.missing)
+			fmt.Fprintf(out, "| %s | not run: %s |\n", t.name, cmp.Or(t.missing, "not asked for"))
 			continue
 		}
 		count, of, mistaken := map[verdict]int{}, 0, 0
@@ -289,8 +292,10 @@ func table(out io.Writer, here []*tool, runs []*run, pasted map[string]int, seed
 			of++
 			count[r.verdict]++
 			total[r.verdict]++
-			if r.verdict == nothing && r.good || r.verdict == clean && !r.good {
-				mistaken++
+			if r.verdict == nothing || r.verdict == clean {
+				if r.wrong() != "" {
+					mistaken++
+				}
 			}
 		}
 		allPasted, allMistaken = allPasted+pasted[t.name], allMistaken+mistaken
@@ -311,7 +316,7 @@ func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n",
 
 // writeSamples writes n outputs of each tool that is here, the first that are small enough, and replaces
 // earlier ones. The name has the tool, the target and the truth: TOOL-03-closed.none.txt for a run without a
-// good reply, .good where there was one.
+// good reply, .good where there was one, .unclear where the tools differ.
 func writeSamples(ctx context.Context, out io.Writer, here []*tool, targets []*target, n int, seed uint64) (int, error) {
 	if err := os.MkdirAll(samplesDir, 0o755); err != nil {
 		return 2, err
@@ -343,7 +348,10 @@ func writeSamples(ctx context.Context, out io.Writer, here []*tool, targets []*t
 				continue
 			}
 			truth, kind := "none", "txt"
-			if r.good {
+			switch {
+			case g.unclear:
+				truth = "unclear"
+			case r.good:
 				truth = "good"
 			}
 			if strings.HasPrefix(string(r.printed), "{") {

@@ -104,12 +104,12 @@ func hey(d draw, g *target) string {
 
 func h2load(d draw, g *target) string {
 	n, c := d.load(g)
-	load := fmt.Sprintf("-n %d -c %d", n, c)
+	load, threads := fmt.Sprintf("-n %d -c %d", n, c), d.between(1, min(c, 3))
 	switch d.IntN(6) {
 	case 0:
 		load = fmt.Sprintf("-D 1 -c %d%s", c, d.maybe(2, "--warm-up-time=1"))
-	case 1:
-		load += fmt.Sprintf(" -r %d", d.between((c+1)/2, c)) // connections per second, no more than there are
+	case 1: // connections per second: one at least for each thread, and no more than there are
+		load += fmt.Sprintf(" -r %d", d.between(max(threads, (c+1)/2), c))
 	case 2:
 		load += fmt.Sprintf(" --rps=%d", d.between(n/c+1, n/c+100))
 	}
@@ -117,7 +117,7 @@ func h2load(d draw, g *target) string {
 	if g.h2c {
 		protocol = d.maybe(2, "--h1")
 	}
-	return fmt.Sprintf("%% %s -t %d -N 1%s%s '%s'", load, d.between(1, min(c, 3)), d.maybe(3, "-m 2", "-m 10"), protocol, g.url)
+	return fmt.Sprintf("%% %s -t %d -N 1%s%s '%s'", load, threads, d.maybe(3, "-m 2", "-m 10"), protocol, g.url)
 }
 
 func httperf(d draw, g *target) string {
