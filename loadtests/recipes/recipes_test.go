@@ -210,6 +210,38 @@ func TestRequestUnderWayIsAnswered(t *testing.T) {
 	}
 }
 
+// A client that waits to be told to send its body is told at once, in whatever case it asks, or gets 413
+// for a body that is too long. (net/http does the first when a handler reads.)
+func TestExpectation(t *testing.T) {
+	for _, s := range subjects() {
+		if strings.HasPrefix(s.mode, "nethttp") {
+			continue
+		}
+		t.Run(s.mode, func(t *testing.T) {
+			addr, end := begin(t, func(ctx context.Context, addr string) error { return s.serve(ctx, addr, func() {}) })
+			for _, tc := range []struct {
+				length, expect, want string
+			}{
+				{"5", "100-continue", "HTTP/1.1 100 Continue\r\n"},
+				{"5", "100-Continue", "HTTP/1.1 100 Continue\r\n"},
+				{"5", "x-y, 100-CONTINUE", "HTTP/1.1 100 Continue\r\n"},
+				{"1048577", "100-continue", "HTTP/1.1 413 Request Entity Too Large\r\n"},
+			} {
+				c := dial(t, addr)
+				fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: %s\r\nExpect: %s\r\n\r\n", tc.length, tc.expect)
+				if line, err := c.replies.ReadString('\n'); err != nil || line != tc.want {
+					t.Errorf("%s of %s bytes: got %q %v, want %q", tc.expect, tc.length, line, err, tc.want)
+				}
+				c.Close()
+			}
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+			noLeak(t)
+		})
+	}
+}
+
 // A handler that panics costs its client an answer of 500 or the connection, and no other client anything.
 func TestPanicEndsNoProgram(t *testing.T) {
 	for _, s := range subjects() {

@@ -51,6 +51,7 @@ func ListenAndServe(ctx context.Context, addr string, h fasthttp.RequestHandler)
 	server := &fasthttp.Server{
 		Handler:            guard(ctx, h),
 		HeaderReceived:     readExpect,
+		ErrorHandler:       refuse,
 		ReadTimeout:        5 * time.Second, // for a whole request
 		WriteTimeout:       10 * time.Second,
 		IdleTimeout:        time.Minute,
@@ -97,7 +98,7 @@ func (a acceptor) Accept() (net.Conn, error) {
 }
 
 // readExpect tells fasthttp, which knows the expectation only alone and in lower case, that a client waits
-// for the word to send its body. Where the body is too long fasthttp answers 413 instead.
+// for the word to send its body. A body that is too long is refused instead.
 func readExpect(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	switch {
 	case !h.IsHTTP11() || h.ContentLength() > longestBody:
@@ -106,6 +107,22 @@ func readExpect(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 		h.Set("Expect", "100-continue") // the only expectation there is
 	}
 	return fasthttp.RequestConfig{}
+}
+
+// refuse answers a request that could not be read. fasthttp's own handler calls a long body malformed.
+func refuse(rc *fasthttp.RequestCtx, err error) {
+	var small *fasthttp.ErrSmallBuffer
+	var failed net.Error
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		rc.Error("request body too large", fasthttp.StatusRequestEntityTooLarge)
+	case errors.As(err, &small):
+		rc.Error("request head too large", fasthttp.StatusRequestHeaderFieldsTooLarge)
+	case errors.As(err, &failed) && failed.Timeout():
+		rc.Error("request took too long to arrive", fasthttp.StatusRequestTimeout)
+	default:
+		rc.Error("malformed request", fasthttp.StatusBadRequest)
+	}
 }
 
 // guard answers 500 when h panics, for which fasthttp would end the program. Once ctx has ended it closes

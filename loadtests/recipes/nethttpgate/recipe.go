@@ -190,7 +190,7 @@ func drain(server *http.Server, ln net.Listener, open *sync.Map, running *sync.W
 		open.Range(func(key, _ any) bool {
 			c := key.(*conn)
 			if since := c.idle.Load(); since != 0 && !c.begun.Load() && time.Since(time.Unix(0, since)) >= grace {
-				c.Close()
+				_ = c.Close()
 			}
 			return true
 		})
