@@ -54,7 +54,7 @@ func TestRealRunsAreNotImpossible(t *testing.T) {
 			t.Errorf("%s: says that nothing was measured: %v, want %v", file, nothing, none)
 		}
 	}
-	for _, tool := range []string{"wrk", "ab", "hey-0.1.4", "hey-0.1.5", "h2load", "httperf", "fortio", "bombardier", "vegeta"} {
+	for _, tool := range []string{"wrk", "ab", "hey-0.1.4", "hey-0.1.5", "h2load", "httperf", "fortio", "bombardier", "vegeta", "oha"} {
 		if of[tool] != 12 {
 			t.Errorf("%d outputs of %s, want 12", of[tool], tool)
 		}
