@@ -170,7 +170,7 @@ func mayBeOthers(r *record.Result, why record.Fact) bool {
 
 // ofNoise reports whether a verdict was refused for what disturbed the run, and not for what an arm did.
 func ofNoise(why record.Fact) bool {
-	return slices.ContainsFunc([]record.Code{causeNoBlocks, causeAA, causeDrift, causeImbalance, causeSensitivity}, why.RestsOn)
+	return slices.ContainsFunc([]record.Code{causeNoBlocks, causeTaken, causeAA, causeDrift, causeImbalance, causeSensitivity}, why.RestsOn)
 }
 
 // withoutAdvice returns the plan's doubts without the budget that would decide what is open: others, and not the number of

@@ -9,6 +9,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/stats"
 )
 
 // One CPU for every server is a doubt; more for all of them, or for one that was started
@@ -221,6 +222,36 @@ func TestOthersMakeArmsFallBehind(t *testing.T) {
 		r := j.judge().result
 		if got := report.Headline(r); strings.HasPrefix(got, "Too busy to tell: cc1") != c.open {
 			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
+
+// Where other programs used more than half of the servers' CPU time, times are not compared: the question is open, and the
+// machine is the reason. With less the verdict stands.
+func TestTimesOfAServerWithoutItsCPU(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		taken   float64
+		verdict stats.Decision
+		code    record.Code
+	}{{.49, stats.Slower, ""}, {.51, stats.Refused, causeTaken}} {
+		s := synthetic{times: scaled(map[string]float64{"pool": 1.5}), edit: func(trial *record.Trial, requests []record.Request) []record.Request {
+			trial.Server.Foreign = c.taken * trial.Window
+			return requests
+		}}
+		dir, run := s.write(t)
+		r, err := FromRecord(dir, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []string{"p50", "p99"} {
+			i := slices.IndexFunc(r.Verdicts, func(v record.Verdict) bool { return v.Arm == "pool" && v.Metric == m })
+			if v := r.Verdicts[i]; v.Verdict != c.verdict || v.Reason.Code != c.code {
+				t.Errorf("%.0f %% taken: pool at %s is %s (%v)", 100*c.taken, m, v.Verdict, v.Reason)
+			}
+		}
+		if busy := strings.HasPrefix(report.Headline(r), "Too busy: other programs took 51 % of the servers' CPU"); busy != (c.code != "") {
+			t.Errorf("%.0f %% taken: %q", 100*c.taken, report.Headline(r))
 		}
 	}
 }
