@@ -354,7 +354,7 @@ func TestTargetsOfAFile(t *testing.T) {
 		t.Errorf("got %q, %s, want %q", got, p.Asked, want)
 	}
 	write("t.txt", "GET ftp://h/a\n")
-	if _, err := newPlan(s, options()); err == nil || !strings.Contains(err.Error(), `workload.targets: t.txt: reading targets: target 1: scheme "ftp"`) {
+	if _, err := newPlan(s, options()); err == nil || !strings.Contains(err.Error(), `workload.targets: t.txt: reading targets: line 1: scheme "ftp"`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -54,6 +54,7 @@ type Judge struct {
 	servers    servers
 	aim        Aim
 	doubts     []record.Fact // about trials that are not judged
+	toldBehind bool          // the last Look between the plan's looks told of an arm that does not keep up
 }
 
 // New returns a Judge of a run that has no trials yet, and is to answer aim. The trials come from

@@ -28,14 +28,17 @@ type Aim struct {
 func (j *Judge) Watched(o *record.Others) { j.run.Others = o }
 
 // Look judges the trials taken so far, if the plan looks at this number of valid blocks, or if an arm has
-// not kept up in any block so far; otherwise soFar is nil. ends reports that the aim is answered: more
+// not kept up in any block so far, or no longer; otherwise soFar is nil. ends reports that the aim is answered: more
 // blocks would change nothing. room is the
 // largest number of blocks for which the run has time, 0 if unknown: it does not wait for verdicts that
 // need more.
 func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
 	b := validate(j.run, j.windows)
 	if !slices.Contains(j.run.Plan.Looks, len(b.valid)) {
-		if slices.Contains(slices.Collect(maps.Values(b.behind)), true) { // an answer that needs no look
+		// An arm that does not keep up is an answer that needs no look. It is taken back when the arm recovers.
+		told := j.toldBehind
+		j.toldBehind = slices.Contains(slices.Collect(maps.Values(b.behind)), true)
+		if told || j.toldBehind {
 			soFar = j.judge().result
 		}
 		return soFar, false

@@ -259,3 +259,43 @@ func TestWhoDoesNotKeepUpIsToldBeforeALook(t *testing.T) {
 		}
 	}
 }
+
+// What was told of an arm that does not keep up is taken back once when it keeps up in a later block.
+func TestRecoveryIsToldBeforeALook(t *testing.T) {
+	t.Parallel()
+	s := synthetic{blocks: 4, edit: func(trial *record.Trial, requests []record.Request) []record.Request {
+		if trial.Block < 3 {
+			return slowly(trial, requests)
+		}
+		return requests
+	}}
+	run := s.run()
+	run.Plan.Looks = []int{fakeBlocks}
+	j, err := New(run.Name, "", run, Aim{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	block := 1
+	look := func() {
+		switch r, _ := j.Look(0); {
+		case r == nil:
+			got = append(got, "nothing")
+		case slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Behind }):
+			got = append(got, "behind")
+		default:
+			got = append(got, "recovered")
+		}
+	}
+	for trial := range s.trials() {
+		if trial.Block > block {
+			look()
+			block = trial.Block
+		}
+		j.Take(trial, nil)
+	}
+	look()
+	if want := []string{"nothing", "behind", "recovered", "nothing"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
