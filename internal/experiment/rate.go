@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	"context"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -209,46 +208,6 @@ func (p plan) trace(a arm, block int, span time.Duration) (arrivals.Trace, error
 // blockSeed returns the seed of a block. The factor is 2^64 divided by the golden ratio, as in splitmix64. Its
 // multiples are spread evenly over all numbers, so neighbouring blocks get seeds that are far apart.
 func blockSeed(seed uint64, block int) uint64 { return seed + uint64(block)*0x9e3779b97f4a7c15 }
-
-// beyondBlocks is a block number that no run reaches. Draws for theory start there, so that they
-// never use the arrivals of a block that is measured.
-const beyondBlocks = 1 << 20
-
-// withExpected returns the arms with the figures of their ideal schedulers, averaged over many
-// draws of the arrivals. They show how lucky the arrivals of a block are. Arms that theory cannot
-// model have none. The draws take seconds of CPU time, so they end with ctx.
-func (p plan) withExpected(ctx context.Context, env record.Env) ([]arm, error) {
-	arms, recorded := slices.Clone(p.Arms), p.recorded()
-	if p.scenario.Log != nil || !p.scenario.AsksWork() {
-		return arms, nil
-	}
-	for i := range arms {
-		a := &arms[i]
-		// Equal stations with equal clients have equal figures.
-		same := slices.IndexFunc(arms[:i], func(b arm) bool {
-			return a.Station != nil && b.Station != nil && *a.Station == *b.Station && a.Clients == b.Clients
-		})
-		if same >= 0 {
-			a.Expected = arms[same].Expected
-			continue
-		}
-		var err error
-		a.Expected, err = judge.Expected(recorded, a.PlanArm, env, func(draw int) ([]record.Request, error) {
-			t, err := p.trace(*a, beyondBlocks+draw, p.span())
-			requests := make([]record.Request, len(t.At))
-			for k, at := range t.At {
-				// A trace may have fewer demands than requests, which then use them in turn.
-				d := t.Demand[k%max(len(t.Demand), 1)]
-				requests[k] = record.Request{Scheduled: int64(at), Iters: d.Iters, Sleep: int64(d.Sleep)}
-			}
-			return requests, cmp.Or(err, ctx.Err())
-		})
-		if err != nil {
-			return arms, err
-		}
-	}
-	return arms, nil
-}
 
 const (
 	// serverRing is the number of requests for which a server keeps stamps by default. A server with room for

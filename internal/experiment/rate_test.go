@@ -264,29 +264,6 @@ func TestReplayedLog(t *testing.T) {
 	}
 }
 
-// A plan knows what an ideal scheduler makes of its arrivals: nothing where there is no demand or
-// no model, the same for arms of one station, and longer tails for a pool that is short of workers.
-func TestPlanExpectsTimes(t *testing.T) {
-	t.Parallel()
-	pools := strings.NewReplacer("- fasthttp", "- mode: pool\n    workers: 3", "rate: 300/s", "rate: 500/s")
-	p := planned(t, pools.Replace(demo.Swap("cpu: 100us", "cpu: 50us\n  sleep: 5ms")), nil)
-	arms, err := p.withExpected(t.Context(), record.Env{ItersPerUsec: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	base, twin, pool := arms[0].Expected, arms[1].Expected, arms[2].Expected
-	if base == nil || twin != base || pool == nil {
-		t.Fatalf("got %+v, %+v and %+v, want one expectation for nethttp and its copy, another for the pool", base, twin, pool)
-	}
-	if base.P50 < 5.04e-3 || base.P50 > 5.2e-3 || pool.P99 < 2*base.P99 {
-		t.Errorf("got %+v for nethttp and %+v for the pool", *base, *pool)
-	}
-	p = planned(t, pools.Replace(demo.Swap("cpu: 100us", "path: /plaintext")), nil)
-	if arms, err = p.withExpected(t.Context(), record.Env{ItersPerUsec: 2}); err != nil || arms[2].Expected != nil {
-		t.Errorf("got %+v and %v, want nothing for requests without a demand", arms[2].Expected, err)
-	}
-}
-
 // The servers of a comparison keep as many requests as the fastest of them may get,
 // all the same number, and no more than a ring can have.
 func TestRing(t *testing.T) {

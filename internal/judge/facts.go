@@ -60,7 +60,7 @@ var (
 	causeStatusMix   = record.Sentence("status-mix", `status mix: {{.Arm}} answers {{count .Values.status}} in {{percentf "%.2f" .Values.arm}}, {{.Baseline}} in {{percentf "%.2f" .Values.baseline}} of requests`)
 	causeOverload    = record.Sentence("overload", `overload: the backlog of {{.Arm}} grows all through the window, so only its goodput can be compared`)
 	causeUnsent      = record.Sentence("unsent", `requests not sent: the paced clients of {{.Arm}} did not send {{percent .Values.unsent}} of their requests, which have no times`)
-	causeTaken       = record.Sentence("cpu-taken", `busy machine: other programs used {{percent .Values.share}} of the servers' CPU time while {{.Arm}} ran, so its times are those of a server that waits for a CPU`)
+	causeTaken       = record.Sentence("cpu-taken", `busy machine: other programs used {{percent .Values.share}} of the servers' CPU time, and of two servers that wait for a CPU the one that needs less of it is quicker`)
 	causeAA          = record.Sentence("aa", `{{range .Because}}its own copy: {{say .}}{{else}}{{.Baseline}} differs from its own copy at {{.Metric}} by {{change .Values.low}} to {{change .Values.high}}, and only a difference beyond that stands{{end}}`)
 	gateNoise        = record.Sentence("gate-noise", `{{.Baseline}} against its own copy is {{change .Values.low}} to {{change .Values.high}} at {{.Metric}}, where {{change .Values.allowed}} is allowed: equal builds differ too much here to tell`)
 	causeDrift       = record.Sentence("drift", `drift: against {{.Baseline}} it is {{change .Values.first}} in the first half of the blocks and {{change .Values.last}} in the last`)

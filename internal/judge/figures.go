@@ -79,8 +79,7 @@ func (g judgement) Figure(block int, metric, arm string) (float64, error) {
 	return v, nil
 }
 
-// Ratio returns the arm's value divided by its reference's, for the metric of a verdict. It is a
-// plain ratio: no luck is taken out.
+// Ratio returns the arm's value divided by its reference's, for the metric of a verdict.
 func (g judgement) Ratio(block int, v record.Verdict) float64 {
 	windows := g.windows[g.valid[block]]
 	return windows[v.Arm].Values[v.Metric] / windows[v.Baseline].Values[v.Metric]

@@ -105,7 +105,6 @@ func model(measured window.Window, t record.TrialRecord, arm record.PlanArm, run
 	for _, name := range []string{twinMean, twinOverhead, twinIdeal, twinP99, twinLoss, twinBeyond} {
 		w.Values[name] = math.NaN()
 	}
-	noteLuck(w, queueing.Prediction{}, arm.Expected)
 	st, _, why := TwinOf(arm)
 	if why.None() {
 		why = replay(w, t, st, arm, run.Env)
@@ -319,7 +318,6 @@ func replay(w *modelled, t record.TrialRecord, st record.Station, arm record.Pla
 	case alone.Mean == nil || measured.Mean == nil:
 		return record.Fact{Code: twinServedNone}
 	}
-	noteLuck(w, alone, arm.Expected)
 	measured.Quantile = nil // it keeps the whole replay in memory
 	w.twin = measured
 	maps.Copy(w.Values, map[string]float64{

@@ -10,7 +10,6 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
-	"schedlab/internal/window"
 )
 
 // Differing returns the names of the client settings in which two arms differ, as a scenario writes them and in a fixed
@@ -218,19 +217,9 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 		return firstOf(b.noAnswerYet(a.Name), record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
 	case m.Proof < stats.InStarvation && b.unsentShare(a.Name) > 0:
 		return record.Fact{Code: causeUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}}
-	case m.Quantile > 0 && b.takenFrom(a.Name) > mostTaken:
-		return record.Fact{Code: causeTaken, Arm: a.Name, Values: record.Values{"share": b.takenFrom(a.Name)}}
 	}
 	return why
 }
-
-// mostTaken is the ratio of the servers' CPU time that other programs may use while an arm runs, if its times are to be
-// compared. Beyond it a server is kept waiting more than it runs, and whichever needs less CPU time looks better: in a
-// default run beside a compiler, whose rate that had lowered, the pool came out faster than net/http.
-const mostTaken = .5
-
-// takenFrom returns the share of the servers' CPU time that other programs used in an arm's median window; NaN if unknown.
-func (b blocks) takenFrom(arm string) float64 { return stats.Median(b.series(arm, window.ForeignLoad)) }
 
 // windowFor returns the window that would hold enough requests for a quantile which needs one of least
 // seconds, and the budget for it: what the plan's doubt advises, if it has that doubt; zero for none.

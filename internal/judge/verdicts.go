@@ -59,12 +59,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	for i, a := range arms[2:] {
 		against := arms[reference(b.run.Plan.Arms, i+2)]
 		for _, m := range stats.Metrics() {
-			c := b.compared(m, against.Name, a.Name, stats.Primaries()*challengers)
-			said := judged(c, against, a)
-			if said.Verdict != stats.Refused {
-				said.Plain = b.withLuck(c, against.Name, a.Name, stats.Primaries()*challengers)
-			}
-			v.all = append(v.all, said)
+			v.all = append(v.all, judged(b.compared(m, against.Name, a.Name, stats.Primaries()*challengers), against, a))
 		}
 		for _, other := range arms[2 : i+2] {
 			for _, m := range stats.Metrics() {
@@ -142,17 +137,65 @@ func (r ruler) resolves(c stats.Comparison) bool {
 	return math.Log(c.Low) > r.gap || math.Log(c.High) < -r.gap
 }
 
-// check returns the first reason against a decided verdict: drift, imbalance, lateness, failed blocks or the calm half; no
+// pair returns a figure of two arms over the valid blocks, one value a block in the figure's unit.
+func (b blocks) pair(base, arm, figure string) (x, y []float64) {
+	x, y = b.series(base, figure), b.series(arm, figure)
+	if figure == goodput {
+		// A goodput of 0 has no logarithm. Half a reply in the window stands for it, which is more.
+		for _, v := range [][]float64{x, y} {
+			for i := range v {
+				v[i] = cmp.Or(v[i], .5/b.run.Plan.Window)
+			}
+		}
+	}
+	return x, y
+}
+
+// compared compares two arms at a metric. shares is the number of equal shares of Alpha; the
+// comparison gets one.
+func (b blocks) compared(m stats.Metric, base, arm string, shares int) stats.Comparison {
+	x, y := b.pair(base, arm, m.Name)
+	return stats.Compare(m, x, y, shares)
+}
+
+const (
+	// mostTaken is the ratio of the servers' CPU time beyond which other programs may decide which arm is faster.
+	mostTaken = .5
+	// lessCPU is the ratio of two arms' CPU time for a request below which one needs clearly less.
+	lessCPU = .9
+)
+
+// takenAway returns the share of the servers' CPU time that other programs used in the median window, if they may have made the
+// difference of two arms' times: they used more than half, and the quicker arm needs clearly less CPU time. Then servers wait
+// for a CPU more than they run, and whichever asks for less of it waits less: in a default run beside a compiler the pool came
+// out faster than net/http. It returns 0 if not, and in a gate, whose builds may need no more CPU time.
+func (b blocks) takenAway(c stats.Comparison, base, arm string) float64 {
+	quicker, slower := base, arm
+	if c.Decision == stats.Faster {
+		quicker, slower = arm, base
+	}
+	median := func(arm, figure string) float64 { return stats.Median(b.series(arm, figure)) }
+	taken := min(median(base, window.ForeignLoad), median(arm, window.ForeignLoad))
+	less := median(quicker, "cpu_per_request") < lessCPU*median(slower, "cpu_per_request")
+	if c.Metric.Quantile > 0 && c.Decision.Differs() && len(b.run.Plan.Gate) == 0 && taken > mostTaken && less {
+		return taken
+	}
+	return 0
+}
+
+// check returns the first reason against a decided verdict: a server without its CPU, drift, imbalance, lateness, failed blocks or the calm half; no
 // fact if the verdict stands.
 func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 	metric := c.Metric.Name
-	// Check the same values that were compared, with luck taken out.
-	baseTimes, armTimes, _ := b.times(base, arm, metric, "")
+	baseTimes, armTimes := b.pair(base, arm, metric)
 	said := toCheck(c, baseTimes, armTimes)
 	against := func(code record.Code, values record.Values, names record.Names) record.Fact {
 		return record.Fact{Code: code, Arm: arm, Baseline: base, Metric: metric, Values: values, Names: names}
 	}
 	of := func(name string) disturbance { return disturbance{name, b.series(base, name), b.series(arm, name)} }
+	if taken := b.takenAway(c, base, arm); taken > 0 {
+		return against(causeTaken, record.Values{"share": taken}, nil)
+	}
 	if first, last, p, drifts := said.drifts(); drifts {
 		return against(causeDrift, record.Values{"first": math.Exp(first), "last": math.Exp(last), "p": p}, nil)
 	}
@@ -172,7 +215,7 @@ func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 		if !late.unknown() {
 			checked = append(checked, late)
 		}
-		baseSent, armSent, _ := b.times(base, arm, metric, window.FromSent)
+		baseSent, armSent := b.pair(base, arm, metric+window.FromSent)
 		// Times from the sending leave out the load's lateness. The verdict must not depend on it.
 		if sent := toCheck(c, baseSent, armSent); said.contradicts(stats.Median(sent.x)) {
 			return against(causeSensitivity, record.Values{"ratio": math.Exp(stats.Median(sent.x))}, nil)

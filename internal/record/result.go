@@ -246,14 +246,12 @@ type Verdict struct {
 	Ratio    float64        `json:"ratio,omitzero"` // arm / baseline, median over blocks; absent when refused
 	Low      float64        `json:"low,omitzero"`   // confidence interval of Ratio; absent when refused, and while there are too few blocks
 	High     float64        `json:"high,omitzero"`
-	// Plain is the ratio without the correction for lucky arrivals; nil if there is no correction.
-	Plain  *Spread        `json:"plain,omitempty"`
-	Blocks int            `json:"blocks"`         // blocks judged
-	Look   int            `json:"look,omitempty"` // a difference or SAME: the number of blocks since which the decision stands
-	Won    int            `json:"won"`            // blocks in which the arm had the better value
-	Lost   int            `json:"lost"`           // blocks in which it had the worse value
-	Lean   stats.Decision `json:"lean,omitempty"` // INCONCLUSIVE: FASTER or SLOWER (HIGHER, LOWER) if the blocks so far point there
-	Needed int            `json:"needed"`         // INCONCLUSIVE: blocks that would decide it; else 0
+	Blocks   int            `json:"blocks"`         // blocks judged
+	Look     int            `json:"look,omitempty"` // a difference or SAME: the number of blocks since which the decision stands
+	Won      int            `json:"won"`            // blocks in which the arm had the better value
+	Lost     int            `json:"lost"`           // blocks in which it had the worse value
+	Lean     stats.Decision `json:"lean,omitempty"` // INCONCLUSIVE: FASTER or SLOWER (HIGHER, LOWER) if the blocks so far point there
+	Needed   int            `json:"needed"`         // INCONCLUSIVE: blocks that would decide it; else 0
 	// Least is the fewest blocks that may decide a verdict that is not final; else 0. Only the run that
 	// judges needs it: records leave it out.
 	Least  int  `json:"-"`

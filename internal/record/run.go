@@ -116,13 +116,12 @@ type PlanArm struct {
 	Role    Role     `json:"role"`
 	Command []string `json:"command"` // argv with {addr} and other marks left in, VARIABLE=VALUE words before it
 	// KeepAlive says whether its clients keep their connections.
-	KeepAlive bool      `json:"keepalive"`
-	Clients   Clients   `json:"clients"`           // its load
-	Stamps    string    `json:"stamps,omitempty"`  // from its own flags; "": as the plan says
-	Station   *Station  `json:"station,omitempty"` // for predictions; nil for a foreign command
-	Expected  *Expected `json:"expected,omitempty"`
-	Levels    []Level   `json:"levels,omitempty"` // of the varied factors
-	Family    string    `json:"family,omitempty"` // its name without the levels
+	KeepAlive bool     `json:"keepalive"`
+	Clients   Clients  `json:"clients"`           // its load
+	Stamps    string   `json:"stamps,omitempty"`  // from its own flags; "": as the plan says
+	Station   *Station `json:"station,omitempty"` // for predictions; nil for a foreign command
+	Levels    []Level  `json:"levels,omitempty"`  // of the varied factors
+	Family    string   `json:"family,omitempty"`  // its name without the levels
 	// URL is the address of a server that runs already; "" if schedlab starts it.
 	URL     string `json:"url,omitempty"`
 	Metrics string `json:"metrics,omitempty"` // where its metrics are, with marks
@@ -130,16 +129,6 @@ type PlanArm struct {
 	// Busy is the mean number of workers that the planned requests hold, by Little's law; 0 for a mode
 	// without workers.
 	Busy float64 `json:"busy,omitempty"`
-}
-
-// Expected is the response times of an ideal scheduler for the plan's kind of arrivals. Compared
-// with the times for a block's actual arrivals, it shows how lucky those are. The fields are
-// geometric means over draws of a window's quantiles, in seconds.
-type Expected struct {
-	Draws int     `json:"draws"`
-	P50   float64 `json:"p50"`
-	P90   float64 `json:"p90"`
-	P99   float64 `json:"p99"`
 }
 
 // Clients are the load on one arm. Times are seconds. Arrivals is written as in scenarios; KeepAlive tells

@@ -24,21 +24,17 @@ func sentence(r *record.Result, v record.Verdict) string {
 	m := stats.MetricOf(v.Metric)
 	by := changed(r, v) + either(within(quotient(r, v), v.Low, v.High),
 		when(v.Low > 0, " (95%s%% interval %s)", nbsp, between(v)), " (95"+nbsp+"% interval, which the quotient of the two figures lies outside)")
-	plain := "" // the interval without the correction for each block's lucky arrivals
-	if p := v.Plain; p != nil {
-		plain = fmt.Sprintf("; with the luck of each block's arrivals left in: %s to %s", change(p.Low), change(p.High))
-	}
 	switch {
 	case v.Verdict.Differs():
 		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s",
-			v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict), agreeing(v, v.Verdict)) + plain
+			v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict), agreeing(v, v.Verdict))
 	case v.Verdict == stats.Same:
 		within := when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
-		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within) + plain
+		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within)
 	case v.Verdict == stats.Inconclusive:
 		hint := hint(r, v)
 		return fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by) +
-			when(hint != "", ", %s", hint) + plain
+			when(hint != "", ", %s", hint)
 	}
 	return fmt.Sprintf("%s against %s %s is REFUSED: %s", v.Arm, v.Baseline, m.In, reason(v))
 }

@@ -54,12 +54,6 @@ type Comparison struct {
 // so that the word agrees with the figures. Values that are not positive and finite, and slices of different
 // length, are REFUSED with a Reason.
 func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
-	return CompareOff(m, base, arm, comparisons, 0)
-}
-
-// CompareOff is [Compare] for ratios that may all be wrong by the same unknown factor, between
-// e^-off and e^off. It widens every interval by this factor. off is 0 or more.
-func CompareOff(m Metric, base, arm []float64, comparisons int, off float64) Comparison {
 	c := Comparison{Metric: m, Decision: Inconclusive, Blocks: min(len(base), len(arm))}
 	if c.Reason = unfit(m, base, arm); c.Reason != "" {
 		c.Decision = Refused
@@ -76,10 +70,10 @@ func CompareOff(m Metric, base, arm []float64, comparisons int, off float64) Com
 	share := Alpha / float64(max(comparisons, 1))
 	ranks, _ := spend(share, 1)
 	alike, _ := sameRanks(share)
-	c.look(ratios, 1, ranks, alike, off)
+	c.look(ratios, 1, ranks, alike)
 	if c.Decision == Inconclusive {
 		c.lean(ranks)
-		c.mayBeSame(ratios, math.Log1p(m.Same)-off, alike)
+		c.mayBeSame(ratios, math.Log1p(m.Same), alike)
 	}
 	return c
 }
@@ -103,7 +97,7 @@ func CompareCopies(m Metric, base, twin, arm []float64, comparisons int) Compari
 		ratios = append(ratios, arm[i]/base[i], arm[i]/twin[i])
 	}
 	ranks, _ := spend(Alpha/float64(max(comparisons, 1)), 2)
-	c.look(ratios, 2, ranks, ranks, 0)
+	c.look(ratios, 2, ranks, ranks)
 	if c.Decision == Inconclusive {
 		c.Needed = nextLook(max(c.blocksForSame(), c.Blocks+1))
 	}
@@ -112,7 +106,7 @@ func CompareCopies(m Metric, base, twin, arm []float64, comparisons int) Compari
 
 // look decides at each look, and again from all blocks. There are per ratios for a block, in the order of
 // the blocks; differs and same are the ranks among them of the intervals for a difference and for SAME.
-func (c *Comparison) look(ratios []float64, per int, differs, same [len(looks)]int, off float64) {
+func (c *Comparison) look(ratios []float64, per int, differs, same [len(looks)]int) {
 	var apart, alike interval
 	sorted := make([]float64, 0, len(ratios)) // the ratios up to a look
 	for i, n := range looks {
@@ -121,8 +115,8 @@ func (c *Comparison) look(ratios []float64, per int, differs, same [len(looks)]i
 		}
 		sorted = append(sorted, ratios[len(sorted):per*n]...)
 		slices.Sort(sorted)
-		apart.narrow(sorted, differs[i], off)
-		alike.narrow(sorted, same[i], off)
+		apart.narrow(sorted, differs[i])
+		alike.narrow(sorted, same[i])
 		c.decide(middleRatio(sorted), n, apart, alike)
 	}
 	sorted = append(sorted, ratios[len(sorted):]...)
@@ -142,13 +136,13 @@ type interval struct {
 	over      bool // two looks had nothing in common: the interval of the earlier ones stays
 }
 
-// narrow intersects the interval with the one of a look, which has this rank among its sorted ratios and
-// is widened by off. A rank of 0 changes nothing.
-func (in *interval) narrow(sorted []float64, rank int, off float64) {
+// narrow intersects the interval with the one of a look, which has this rank among its sorted ratios. A rank
+// of 0 changes nothing.
+func (in *interval) narrow(sorted []float64, rank int) {
 	if rank == 0 || in.over {
 		return
 	}
-	low, high := sorted[rank-1]*math.Exp(-off), sorted[len(sorted)-rank]*math.Exp(off)
+	low, high := sorted[rank-1], sorted[len(sorted)-rank]
 	if in.low > 0 {
 		low, high = max(low, in.low), min(high, in.high)
 	}

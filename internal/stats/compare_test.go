@@ -444,31 +444,6 @@ func TestCompareCopiesRefuses(t *testing.T) {
 	}
 }
 
-// A factor that all ratios may be wrong by widens the interval to both sides, and can undo a decision.
-func TestCompareOff(t *testing.T) {
-	t.Parallel()
-	near := func(a, b float64) bool { return math.Abs(a/b-1) < 1e-12 }
-	base, arm := blocks(1.2, 1.3, 1.4)
-	for off, want := range map[float64]Decision{0: Slower, 0.1: Slower, 0.19: Inconclusive} {
-		c := CompareOff(metric(t, "p50"), base, arm, 1, off)
-		if c.Decision != want || !near(c.Ratio, 1.3) || !near(c.Low, 1.2/math.Exp(off)) || !near(c.High, 1.4*math.Exp(off)) {
-			t.Errorf("off by %v: got %s, %v (%v to %v), want %s", off, c.Decision, c.Ratio, c.Low, c.High, want)
-		}
-	}
-	base, arm = blocks(1/1.05, 1, 1.05)
-	for off, want := range map[float64]Decision{0: Same, 0.04: Same, 0.05: Inconclusive} {
-		if c := CompareOff(metric(t, "p50"), base, arm, 1, off); c.Decision != want {
-			t.Errorf("off by %v: got %s, want %s", off, c.Decision, want)
-		}
-	}
-	// An interval 1.23 times as wide as SAME allows needs 19 blocks, so the look at 20. The factor leaves 4.5 % of the 10 %,
-	// and no block lies within: none is bad luck.
-	base, arm = blocks(1/1.07, 1, 1.07)
-	if c := CompareOff(metric(t, "p50"), base, arm, 1, 0.05); c.Needed != 20 || c.Least != 20 {
-		t.Errorf("needs %d, at least %d", c.Needed, c.Least)
-	}
-}
-
 // Ten blocks with two runs of the baseline decide what ten with one do, from the ratios to both.
 func TestCompareCopiesDecides(t *testing.T) {
 	t.Parallel()

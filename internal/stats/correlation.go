@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -107,41 +106,19 @@ func CorrelationTime(x []float64) float64 {
 // the American Statistical Association 63, 1968). It leaves out pairs with equal x, and pairs with x closer together than the
 // ratio apart of the larger x. It returns 0 if no pair is left.
 func TheilSen(x, y []float64, apart float64) float64 {
-	return medianSlope(slopes(x, y, apart), -1)
-}
-
-// A slope of the line through points i and k.
-type slope struct {
-	value float64
-	i, k  int
-}
-
-// slopes returns the slopes of all pairs of points that [TheilSen] takes, ascending.
-func slopes(x, y []float64, apart float64) (all []slope) {
+	var slopes []float64
 	for i := range x {
 		for k := range i {
 			if dx := x[i] - x[k]; dx != 0 && math.Abs(dx) > apart*max(x[i], x[k]) {
-				all = append(all, slope{(y[i] - y[k]) / dx, i, k})
+				slopes = append(slopes, (y[i]-y[k])/dx)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b slope) int { return cmp.Compare(a.value, b.value) })
-	return all
-}
-
-// medianSlope returns the median of ascending slopes without the pairs of one point; 0 if none is left. A point of -1 leaves
-// out none.
-func medianSlope(sorted []slope, without int) float64 {
-	left := make([]float64, 0, len(sorted))
-	for _, s := range sorted {
-		if s.i != without && s.k != without {
-			left = append(left, s.value)
-		}
-	}
-	if len(left) == 0 {
+	if len(slopes) == 0 {
 		return 0
 	}
-	lower, upper := middle(left)
+	slices.Sort(slopes)
+	lower, upper := middle(slopes)
 	return lower/2 + upper/2
 }
 
@@ -213,52 +190,4 @@ func Jain(x []float64) float64 {
 		return 0
 	}
 	return sum * sum / (float64(len(x)) * squares)
-}
-
-const (
-	// mostSlope bounds how much of the luck is taken out: a queue that is busier than its model follows the model's times by
-	// more than one to one, but not by more than two.
-	mostSlope = 2
-	// stretched is by how much the scatter without luck is stretched. The slopes come from the same blocks, so these agree
-	// better than others would: without it up to 6.4 of 100 intervals of 95 % missed the truth in simulation (decision 25).
-	stretched = 1.15
-	leastLuck = 1e-6 // standard deviation of luck below which none is taken out: a rounding error
-)
-
-// WithoutLuck returns the arm's values with what luck explains taken out, so that their ratios to the baseline's scatter less:
-// the method of control variates (CUPED). luck[i] is a quantity of block i that is known apart from the measurement and has
-// mean 0 over many blocks. With d = ln(arm/base), the value of block i is divided by exp(slope × luck[i]), where slope is the
-// median of the slopes of d on luck of all pairs of other blocks (Theil and Sen), within 0 and 2. Leaving out the block itself
-// keeps its own noise from choosing its slope. The remaining logarithms are stretched about their median by 15 %.
-//
-// effect is the standard deviation of the logarithm taken out; 0 if none was. All slices have one length. The values are
-// returned as they are if there are fewer than four blocks, if luck does not vary or explains nothing, or if a ratio or a luck
-// is not finite. The arguments are not modified.
-func WithoutLuck(base, arm, luck []float64) (clean []float64, effect float64) {
-	var d []float64
-	for i, l := range luck {
-		d = append(d, math.Log(arm[i]/base[i]))
-		if math.IsNaN(d[i]+l) || math.IsInf(d[i]+l, 0) {
-			return arm, 0
-		}
-	}
-	if len(arm) < 4 {
-		return arm, 0
-	}
-	var squares float64
-	var left []float64 // ln(arm/base) without luck
-	sorted := slopes(luck, d, 0)
-	for i, l := range luck {
-		taken := l * min(max(medianSlope(sorted, i), 0), mostSlope)
-		squares += taken * taken
-		left = append(left, d[i]-taken)
-	}
-	if effect = math.Sqrt(squares / float64(len(luck))); effect < leastLuck {
-		return arm, 0
-	}
-	median := Median(left)
-	for i, x := range left {
-		clean = append(clean, base[i]*math.Exp(median+stretched*(x-median)))
-	}
-	return clean, effect
 }

@@ -347,28 +347,3 @@ func TestRankCorrelationIsThatOfTheRanks(t *testing.T) {
 		t.Errorf("no variation: %v, %v, want 0, 1", rho, p)
 	}
 }
-
-// The slopes without each point in turn are those of the other points, to the last digit: of odd and even numbers of pairs,
-// equal x, which has no slope, and slopes that occur twice.
-func TestSlopesWithoutAPoint(t *testing.T) {
-	t.Parallel()
-	rng := rand.New(rand.NewPCG(39, 0))
-	for n := range 41 {
-		for _, coarse := range []bool{false, true} {
-			var x, y []float64
-			for range n {
-				x, y = append(x, rng.NormFloat64()), append(y, rng.NormFloat64())
-				if coarse {
-					x[len(x)-1], y[len(y)-1] = math.Round(x[len(x)-1]), math.Round(y[len(y)-1])
-				}
-			}
-			sorted := slopes(x, y, 0)
-			for i := range x {
-				want := TheilSen(slices.Delete(slices.Clone(x), i, i+1), slices.Delete(slices.Clone(y), i, i+1), 0)
-				if got := medianSlope(sorted, i); got != want {
-					t.Errorf("%d points, coarse %v, without %d: slope %v, want %v", n, coarse, i, got, want)
-				}
-			}
-		}
-	}
-}
