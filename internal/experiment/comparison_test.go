@@ -218,7 +218,8 @@ func TestServerLingersAfterItsTrial(t *testing.T) {
 }
 
 // A run ends at the first look at which every primary verdict and expectation is decided,
-// and goes on where one is open. On a busy machine that look may be a later one, or none.
+// and goes on where one is open. On a busy machine that look may be a later one, or none, and a verdict may be refused for
+// what other programs took of the servers' CPU.
 func TestRunEndsWhenItKnows(t *testing.T) {
 	for name, expect := range map[string][]string{"decided": nil, "an open expectation": {`phase("two", "queue") < 1`}} {
 		comparison := comparison(t, "good", "tardy", func(s *scenario.Scenario, o *Options) {
@@ -234,7 +235,7 @@ func TestRunEndsWhenItKnows(t *testing.T) {
 		if v.Look > 0 && expect == nil {
 			want = v.Look
 		}
-		if run.Result.Ran != want || len(run.Result.Order) != want || v.Lost < 8 {
+		if run.Result.Ran != want || len(run.Result.Order) != want || v.Lost < 8 && v.Reason.Code != "cpu-taken" {
 			t.Errorf("%s: %d blocks, refused %v, %+v; want %d", name, run.Result.Ran, run.Result.Refused, v, want)
 		}
 	}
