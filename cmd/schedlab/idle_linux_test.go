@@ -24,14 +24,21 @@ func busyLoop(t *testing.T) {
 	if err != nil {
 		t.Skip("needs taskset")
 	}
-	loop := exec.Command(taskset, "-c", cpus.Server[:1].String(), "sh", "-c", "while :; do :; done")
-	if err := loop.Start(); err != nil {
+	loop := exec.Command(taskset, "-c", cpus.Server[:1].String(), "sh", "-c", "echo; while :; do :; done")
+	running, err := loop.StdoutPipe()
+	if err == nil {
+		err = loop.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_ = loop.Process.Kill()
 		_ = loop.Wait()
 	})
+	if _, err := running.Read(make([]byte, 1)); err != nil { // it loops from now on
+		t.Fatal(err)
+	}
 }
 
 // Beside a program that uses the servers' CPU, --wait-idle gives up when its time is over: nothing is started, exit
