@@ -6,11 +6,14 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"schedlab/internal/experiment"
+	"schedlab/internal/host"
 )
 
 // busyLoop keeps the first CPU of the servers busy until the test ends.
@@ -24,20 +27,21 @@ func busyLoop(t *testing.T) {
 	if err != nil {
 		t.Skip("needs taskset")
 	}
-	loop := exec.Command(taskset, "-c", cpus.Server[:1].String(), "sh", "-c", "echo; while :; do :; done")
-	running, err := loop.StdoutPipe()
-	if err == nil {
-		err = loop.Start()
-	}
+	// A child of this process would count as its own, so a shell leaves the loop behind. The loop ends by itself, too.
+	const loop = `i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done`
+	said, err := exec.Command("sh", "-c", taskset+" -c "+cpus.Server[:1].String()+" sh -c '"+loop+"' >/dev/null 2>&1 & echo $!").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = loop.Process.Kill()
-		_ = loop.Wait()
-	})
-	if _, err := running.Read(make([]byte, 1)); err != nil { // it loops from now on
+	pid, err := strconv.Atoi(strings.TrimSpace(string(said)))
+	if err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	for began := time.Now(); host.FamilyCPU(pid) < .1; time.Sleep(20 * time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("the loop has %v s of CPU time after 10 s", host.FamilyCPU(pid))
+		}
 	}
 }
 
