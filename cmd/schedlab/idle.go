@@ -17,8 +17,8 @@ import (
 
 // What a command does about others that use the CPUs of servers and load, before its first window.
 const (
-	// With --wait-idle it starts once quietFor was quiet. Otherwise it tells what it saw in a look of
-	// surelyBusy, and on a terminal gives timeToEnd to end it, or starts as soon as quietAgain was quiet.
+	// With --wait-idle the command starts after quietFor without other programs. Otherwise it watches for surelyBusy
+	// and prints what it saw. On a terminal it then waits for timeToEnd, or until quietAgain passed without other programs.
 	quietFor   = 3 * time.Second
 	surelyBusy = 500 * time.Millisecond
 	timeToEnd  = 5 * time.Second
@@ -39,8 +39,8 @@ func (f *compareFlags) checkWaitIdle() error {
 }
 
 // beforeStart waits for a quiet machine, if --wait-idle asks for it, or else tells who uses the CPUs of servers and
-// load, if others use much of them. It reports whether it waited for a quiet machine: what was measured of the
-// machine before that no longer holds. o has the CPUs. An error means that nothing is to be started.
+// load, if others use much of them. It reports whether it waited for a quiet machine. After such a wait the caller
+// must measure the machine again. o has the CPUs. After an error the caller must not start anything.
 func (f *compareFlags) beforeStart(ctx context.Context, o experiment.Options, show *progress) (waited bool, err error) {
 	if f.Site != nil {
 		return false, nil
@@ -53,7 +53,7 @@ func (f *compareFlags) beforeStart(ctx context.Context, o experiment.Options, sh
 	if f.waitIdle > 0 {
 		return true, f.awaitIdle(ctx, cpus, show)
 	}
-	// A short look, and a longer one if that saw something: a quiet machine costs nobody any time.
+	// The short look keeps the delay on a quiet machine at briefWatch. The longer one below confirms what it saw.
 	if watch(ctx, cpus, briefWatch).Quiet() {
 		return false, nil
 	}

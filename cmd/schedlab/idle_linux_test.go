@@ -23,10 +23,7 @@ func busyLoop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taskset, err := exec.LookPath("taskset")
-	if err != nil {
-		t.Skip("needs taskset")
-	}
+	taskset := need(t, "taskset")
 	// A child of this process would count as its own, so a shell leaves the loop behind. The loop ends by itself, too.
 	const loop = `i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done`
 	said, err := exec.Command("sh", "-c", taskset+" -c "+cpus.Server[:1].String()+" sh -c '"+loop+"' >/dev/null 2>&1 & echo $!").Output()
