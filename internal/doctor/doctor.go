@@ -6,6 +6,7 @@ package doctor
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -146,7 +147,8 @@ func (f Finding) wrong() bool { return f.State == Bad || f.State == Warn }
 
 // Summary returns the verdict, with at most most of the findings behind it, and the load that the
 // noise was measured with. For an unfit machine, only bad findings are behind it. The fact's value
-// "more" is how many findings are left out.
+// "more" is how many findings are left out, and "passing" is 1 where other programs are all that is
+// behind it: they may end.
 func (r Report) Summary(most int) record.Fact {
 	var because []record.Fact
 	for _, f := range r.Findings {
@@ -158,6 +160,9 @@ func (r Report) Summary(most int) record.Fact {
 	f := record.Fact{
 		Code: machineVerdict, Names: record.Names{"verdict": r.Verdict},
 		Values: record.Values{"more": float64(len(because) - shown)}, Because: because[:shown],
+	}
+	if !slices.ContainsFunc(because, func(f record.Fact) bool { return f.Code != othersNow }) && len(because) > 0 {
+		f.Values["passing"] = 1
 	}
 	if n := r.Noise; n != nil && len(n.Judges) > 0 {
 		f.Names["scenario"], f.Names["asked"] = n.Scenario, n.Asked

@@ -335,3 +335,18 @@ func TestSentenceOfTooLittleRoom(t *testing.T) {
 		t.Errorf("got %q, want how little is free", got)
 	}
 }
+
+// A verdict tells whether other programs are all that is behind it: they may end before the first block.
+func TestVerdictOnWhatPasses(t *testing.T) {
+	t.Parallel()
+	others := Finding{State: Bad, Fact: record.Fact{Code: othersNow}}
+	steal := Finding{State: Bad, Fact: record.Fact{Code: stealNow}}
+	for _, c := range []struct {
+		findings []Finding
+		want     float64
+	}{{[]Finding{others}, 1}, {[]Finding{steal}, 0}, {[]Finding{others, steal}, 0}, {nil, 0}} {
+		if got := (Report{Verdict: Unfit, Findings: c.findings}).Summary(9).Values["passing"]; got != c.want {
+			t.Errorf("%d findings: got %g, want %g", len(c.findings), got, c.want)
+		}
+	}
+}

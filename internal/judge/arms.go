@@ -288,9 +288,10 @@ func mostOpen(w *modelled) (most float64) {
 	return most
 }
 
-// rates returns the medians over windows of the rates, per second, at which a counter rose: from the first reading to
-// the last, and between the two neighbours with the fastest rise. Each window has two readings or more, in the order
-// of time.
+// rates returns the medians over windows of the rates, per second, at which a counter rose: from the first reading in
+// the window to the last, and between the two neighbours with the fastest rise. Each window has two readings or more, in
+// the order of time. The one before the window can be from a time before the load began, so the mean takes it only where
+// the window itself has fewer than two.
 func rates(windows []*modelled, count func(record.Reading) int64) (mean, peak float64) {
 	rate := func(all []record.Reading) float64 {
 		first, last := all[0], all[len(all)-1]
@@ -302,7 +303,14 @@ func rates(windows []*modelled, count func(record.Reading) int64) (mean, peak fl
 		}
 		return peak
 	}
-	return medianOf(windows, func(w *modelled) float64 { return rate(w.Trial.Server.Readings) }), medianOf(windows, fastest)
+	over := func(w *modelled) float64 {
+		all := w.Trial.Server.Readings
+		if inside := all[1:]; all[0].At < 0 && len(inside) >= 2 {
+			return rate(inside)
+		}
+		return rate(all)
+	}
+	return medianOf(windows, over), medianOf(windows, fastest)
 }
 
 // A Block holds the phases of two arms' good requests in one block, the same phases in the same order.

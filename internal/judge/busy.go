@@ -188,6 +188,17 @@ func withoutAdvice(doubts []record.Fact, busy record.Fact) []record.Fact {
 	return all
 }
 
+// withoutFirstLook returns the doubts of a plan without the one that other programs were busy before the first block, if
+// the watchdog saw the whole run: what they took during it is told from its figures, which may be next to nothing.
+func withoutFirstLook(doubts []record.Fact, seen *record.Others) []record.Fact {
+	if seen == nil {
+		return doubts
+	}
+	return slices.DeleteFunc(slices.Clone(doubts), func(d record.Fact) bool {
+		return slices.ContainsFunc(d.Because, func(of record.Fact) bool { return of.Values["passing"] == 1 })
+	})
+}
+
 // stoodStill returns a doubt if the load stood still in a window for so long that its block has no weight.
 func (b blocks) stoodStill() []record.Fact {
 	longest, windows := record.Refusal{}, 0

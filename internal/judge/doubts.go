@@ -19,7 +19,7 @@ import (
 func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	busy := b.busy(r)
 	all := record.ByWeight(slices.Concat(
-		b.standing(r), b.stoodStill(), othersDoubts(b.run.Others), withoutAdvice(b.run.Plan.Doubts, busy), of, b.silent(), b.lost(r.Arms), b.unsent(), b.limited(), HostDoubts(r.Env),
+		b.standing(r), b.stoodStill(), othersDoubts(b.run.Others), withoutAdvice(withoutFirstLook(b.run.Plan.Doubts, r.Others), busy), of, b.silent(), b.lost(r.Arms), b.unsent(), b.limited(), HostDoubts(r.Env),
 	))
 	if undecided(r) {
 		slices.SortStableFunc(all, func(a, b record.Fact) int { return stats.Count(b.Disturbs()) - stats.Count(a.Disturbs()) })

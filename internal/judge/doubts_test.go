@@ -265,6 +265,20 @@ func TestTimesOfServersWithoutTheirCPU(t *testing.T) {
 	}
 }
 
+// What other programs used before the first block is no doubt about a run that was watched as a whole; a lasting fault is.
+func TestFirstLookIsSuperseded(t *testing.T) {
+	t.Parallel()
+	look := record.Fact{Code: "machine-unfit", Because: []record.Fact{{Code: "machine-verdict", Names: record.Names{"verdict": "unfit"}, Values: record.Values{"passing": 1}}}}
+	lasting := record.Fact{Code: "machine-unfit", Because: []record.Fact{{Code: "machine-verdict", Names: record.Names{"verdict": "unfit"}}}}
+	both := []record.Fact{look, lasting}
+	if got := withoutFirstLook(both, nil); len(got) != 2 {
+		t.Errorf("nobody watched the run: got %v, want both doubts", got)
+	}
+	if got := withoutFirstLook(both, &record.Others{}); len(got) != 1 || got[0].Because[0].Values["passing"] == 1 {
+		t.Errorf("the run was watched: got %v, want what does not pass", got)
+	}
+}
+
 // A program that began late took little of the whole run, but a quarter of the windows: their own figure tells that.
 func TestBusyWindows(t *testing.T) {
 	t.Parallel()

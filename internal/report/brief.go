@@ -157,6 +157,7 @@ func marked(r *record.Result) document.Part {
 	})
 	below := nonEmpty(slices.Concat([]string{
 		markLegend(r, used),
+		when(aboveRate(r, shown), "A goodput above %s/s is no mistake: the rate is a mean, and these windows held more requests than it says.", rounded(r.Rate)),
 	}, refusedMarks(r, shown), []string{
 		when(crowds(counted(shown)), "Most connections open at once, and accepted, medians over the blocks: %s.",
 			listed(counted(shown), func(a record.Arm) string {
@@ -165,6 +166,15 @@ func marked(r *record.Result) document.Part {
 		when(more > 0, "%s more", plural(more, "arm")),
 	}, leftOut)...)
 	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, document.Lines(below)}}
+}
+
+// aboveRate reports whether one of these arms has a goodput more than half a per cent above the rate that
+// was asked for, which a reader would otherwise take for a mistake.
+func aboveRate(r *record.Result, arms []record.Arm) bool {
+	return r.Rate > 0 && slices.ContainsFunc(arms, func(a record.Arm) bool {
+		good := a.Median("goodput")
+		return good != nil && *good > 1.005*r.Rate
+	})
 }
 
 // refusedMarks tells why the figures of these arms have the mark of a refused verdict, a line for each reason; nil where the

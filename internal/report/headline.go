@@ -286,14 +286,21 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 		}
 		return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.Arm, s.Baseline, changes(r, gains), changes(r, costs))
 	case record.RankSame:
-		return fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline) + onAverage(r, s)
+		return fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline) + andGoodput(r, goodput) + onAverage(r, s)
 	case record.RankPartlySame:
-		return fmt.Sprintf("%s is the same as %s at %s, undecided otherwise", s.Arm, s.Baseline, listed(of(stats.Same), metric)) + onAverage(r, s)
+		return fmt.Sprintf("%s is the same as %s at %s, open at %s", s.Arm, s.Baseline,
+			listed(of(stats.Same), metric), listed(of(stats.Inconclusive, stats.Refused), metric)) + andGoodput(r, goodput) + onAverage(r, s)
 	}
 	if behind := behindInAll(r, goodput); behind != "" {
 		return behind
 	}
-	return undecided(r, s, of(stats.Inconclusive, stats.Refused)) + onAverage(r, s)
+	return undecided(r, s, of(stats.Inconclusive, stats.Refused)) + andGoodput(r, goodput) + onAverage(r, s)
+}
+
+// andGoodput returns a clause about a sure difference of goodput, for arms whose times do not tell them apart: clients
+// of a closed loop get more answers from a server whose times are hardly shorter. It is "" without such a difference.
+func andGoodput(r *record.Result, goodput record.Verdict) string {
+	return when(goodput.Verdict.Differs(), ", and its goodput is %s", changedPlainly(r, goodput))
 }
 
 // onAverage returns a clause about a sure difference of the mean times that the rank of an arm does not tell, since ranks go

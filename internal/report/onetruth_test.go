@@ -172,3 +172,38 @@ func TestBriefSaysWhatLoweredTheRate(t *testing.T) {
 		}
 	}
 }
+
+// A sure difference of goodput is in the answer also where the times are the same or open, and the
+// answer names the quantiles that are open.
+func TestHeadlineHasTheGoodput(t *testing.T) {
+	t.Parallel()
+	verdict := func(metric string, d stats.Decision) record.Verdict {
+		return record.Verdict{Arm: "b", Baseline: "a", Metric: metric, Primary: metric != "goodput", Verdict: d, Ratio: 1.043, Low: 1.02, High: 1.06}
+	}
+	for _, tt := range []struct {
+		rank     record.Rank
+		verdicts []record.Verdict
+		want     string
+	}{
+		{record.RankPartlySame, []record.Verdict{verdict("p50", stats.Same), verdict("p90", stats.Same), verdict("p99", stats.Inconclusive), verdict("goodput", stats.Higher)},
+			"b is the same as a at p50, p90, open at p99, and its goodput is +4.3 %"},
+		{record.RankSame, []record.Verdict{verdict("p50", stats.Same), verdict("goodput", stats.Higher)}, "b is the same as a, and its goodput is +4.3 %"},
+		{record.RankSame, []record.Verdict{verdict("p50", stats.Same), verdict("goodput", stats.Same)}, "b is the same as a"},
+	} {
+		r := &record.Result{Arms: []record.Arm{{Name: "a"}, {Name: "b"}}, Verdicts: tt.verdicts}
+		if got := standing(r, record.Standing{Arm: "b", Baseline: "a", Rank: tt.rank}, tt.verdicts); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
+// A goodput above the rate is explained, where a reader could see it.
+func TestGoodputAboveTheRateIsExplained(t *testing.T) {
+	t.Parallel()
+	for good, want := range map[float64]bool{1000: false, 1004: false, 1021: true} {
+		r := &record.Result{Rate: 1000, Arms: []record.Arm{{Name: "a", Goodput: new(good)}}}
+		if got := aboveRate(r, r.Arms); got != want {
+			t.Errorf("goodput %g of 1000/s: got %t, want %t", good, got, want)
+		}
+	}
+}

@@ -185,7 +185,7 @@ func loadOnEach(r *record.Result) string {
 	}
 	slowest := slices.MinFunc(probed, func(a, b record.Arm) int { return cmp.Compare(*a.XMax, *b.XMax) })
 	disturbed := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == record.DisturbedProbe && d.Arm == slowest.Name })
-	return fmt.Sprintf("%s (%s%s of the slowest arm's highest rate%s)", text, percent("%.0f", r.Rate / *slowest.XMax),
+	return fmt.Sprintf("%s (about %s%s of the slowest arm's highest rate%s)", text, percent("%.0f", r.Rate / *slowest.XMax),
 		when(disturbed, " or less"), when(r.Sendable > 0, ", what the load's CPUs can send"))
 }
 

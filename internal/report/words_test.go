@@ -17,8 +17,8 @@ func TestRateOfTheGeneratorIsTold(t *testing.T) {
 		sendable float64
 		want     string
 	}{
-		{0, "31,900 requests/s to each arm (39 % of the slowest arm's highest rate), "},
-		{31900, "31,900 requests/s to each arm (39 % of the slowest arm's highest rate, what the load's CPUs can send), "},
+		{0, "31,900 requests/s to each arm (about 39 % of the slowest arm's highest rate), "},
+		{31900, "31,900 requests/s to each arm (about 39 % of the slowest arm's highest rate, what the load's CPUs can send), "},
 	} {
 		r.Sendable = c.sendable
 		if got := strings.ReplaceAll(offered(r), nbsp, " "); !strings.HasPrefix(got, c.want) {
