@@ -19,15 +19,19 @@ type page struct{ Text, Chart string }
 // figuresPart is a part of a page that is written from the file: the figures of one scenario.
 var figuresPart = regexp.MustCompile(`(?s)(<!-- figures ([a-z0-9-]+): [^\n]* -->\n).*?(<!-- end -->)`)
 
-// newPage returns the page of this text with its figures from the rows.
+// newPage returns the page of this text with its figures from the rows. It names a machine where it is another than that
+// of the scenario before it on the page.
 func newPage(text string, rows []experiments.Row) (p page, err error) {
+	machine := ""
 	p.Text = figuresPart.ReplaceAllStringFunc(text, func(part string) string {
 		m := figuresPart.FindStringSubmatch(part)
 		own := of(rows, m[2])
 		if len(own) == 0 {
 			err = cmp.Or(err, fmt.Errorf("the file has no answers of %s", m[2]))
 		}
-		return m[1] + figures(own) + m[3]
+		was := machine
+		machine = textOf(own, "machine")
+		return m[1] + figures(own, machine != was) + m[3]
 	})
 	if err == nil {
 		p.Chart, err = chartOf(text, rows)
@@ -39,19 +43,26 @@ func newPage(text string, rows []experiments.Row) (p page, err error) {
 // all.
 var shownDoubts = []string{"machine-unfit", "much-disturbed", "load-took-cpu", "starved-connections"}
 
-// figures returns the figures of one scenario in Markdown: when and how it was measured, its claims, its
-// table, and the shown doubts.
-func figures(rows []experiments.Row) string {
-	var b strings.Builder
-	text := func(kind string) string {
-		at := slices.IndexFunc(rows, func(r experiments.Row) bool { return r.Metric == kind })
-		if at < 0 {
-			return "not recorded"
-		}
-		return escaped(rows[at].Text)
+// textOf returns the text of the first row of this kind, for Markdown.
+func textOf(rows []experiments.Row, kind string) string {
+	at := slices.IndexFunc(rows, func(r experiments.Row) bool { return r.Metric == kind })
+	if at < 0 {
+		return "not recorded"
 	}
+	return escaped(rows[at].Text)
+}
+
+// figures returns the figures of one scenario in Markdown: when and how it was measured, on which machine if that is
+// asked for, its claims, its table, and the shown doubts.
+func figures(rows []experiments.Row, machine bool) string {
+	var b strings.Builder
+	text := func(kind string) string { return textOf(rows, kind) }
 	if len(rows) > 0 {
-		fmt.Fprintf(&b, "Measured on %s with commit `%s`: %s; %s.\n\n", rows[0].Day, rows[0].Commit, text("load"), text("machine"))
+		on := "; the machine as above"
+		if machine {
+			on = "; " + text("machine")
+		}
+		fmt.Fprintf(&b, "%s, commit `%s`: %s%s.\n\n", rows[0].Day, rows[0].Commit, text("load"), on)
 	}
 	if slices.ContainsFunc(rows, func(r experiments.Row) bool { return r.Metric == "outdated" }) {
 		fmt.Fprintf(&b, "The scenario has changed since: %s.\n\n", text("outdated"))
@@ -170,20 +181,22 @@ func cellOf(rows []experiments.Row, arm, metric string) (experiments.Row, bool) 
 // differs reports whether a row's verdict is a difference.
 func differs(r experiments.Row) bool { return stats.Decision(r.Verdict).Differs() }
 
-// change returns a verdict as it stands after its figure: the change, = for the same, or ~ for undecided, each
-// with its interval. It is "" without an interval.
+// change returns a verdict as it stands after its figure: the change with its interval, = for the same, or ~ for open. The
+// file has the intervals of all. It is "" without an interval.
 func change(r experiments.Row) string {
-	if r.Low == 0 {
-		return ""
-	}
-	mark := "~"
 	switch {
-	case differs(r):
-		mark = stats.Change(r.Ratio)
+	case r.Low == 0:
+		return ""
 	case r.Verdict == string(stats.Same):
-		mark = "="
+		return "="
+	case !differs(r):
+		return "~"
 	}
-	return fmt.Sprintf("%s (%s to %s)", mark, bound(r.Low, differs(r)), bound(r.High, differs(r)))
+	low, high := bound(r.Low, true), bound(r.High, true)
+	if strings.HasSuffix(high, " %") {
+		low = strings.TrimSuffix(low, " %") // the unit stands once
+	}
+	return fmt.Sprintf("%s (%s to %s)", stats.Change(r.Ratio), low, high)
 }
 
 // bound formats an end of an interval. Where the interval excludes no difference, an end that reads ±0 % would

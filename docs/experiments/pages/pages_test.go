@@ -234,7 +234,7 @@ func TestEveryConfirmedCauseHasARecord(t *testing.T) {
 		}
 	}
 	// Elsewhere it is a claim only where it links to a scenario.
-	for _, name := range []string{"findings.md", "seed-logs.md", "guide/explain.md"} {
+	for _, name := range []string{"findings.md", "evidence/claims.md", "guide/explain.md"} {
 		for paragraph := range strings.SplitSeq(read(t, filepath.Join(top, "docs", name)), "\n\n") {
 			if strings.Contains(paragraph, "experiments/") {
 				check(name, paragraph, "")
@@ -329,8 +329,8 @@ func hasInterval(rows []experiments.Row, m []string) bool {
 	})
 }
 
-// Every change, time, rate and memory in a page's sentences and in its table of what is true is in the file, below the scenarios
-// that the page has or links to. The questions and the column of the logs' claims are not ours.
+// Every change, time, rate and memory in a page's sentences and in the appendix's column of what is true is in the file, below the
+// scenarios that the page has or links to. The questions and the column of claims are not ours.
 func TestEveryFigureOfAPageWasMeasured(t *testing.T) {
 	t.Parallel()
 	rows := measured(t)
@@ -338,7 +338,9 @@ func TestEveryFigureOfAPageWasMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range topics(t) {
+	all := topics(t)
+	all["../evidence/claims"] = read(t, filepath.Join(top, "docs", "evidence", "claims.md"))
+	for name, text := range all {
 		var said strings.Builder
 		known := append(linked(rows, text), linked(again, text)...)
 		for line := range strings.Lines(written(text)) {
@@ -386,7 +388,7 @@ func TestEveryIntervalIsInTheFile(t *testing.T) {
 		check("docs/findings.md: "+title, section, append(linked(rows, section), linked(again, section)...))
 	}
 	check("README.md", read(t, filepath.Join(top, "README.md")), everything)
-	check("docs/seed-logs.md", read(t, filepath.Join(top, "docs", "seed-logs.md")), everything)
+	check("docs/evidence/claims.md", read(t, filepath.Join(top, "docs", "evidence", "claims.md")), everything)
 	index, _, _ := strings.Cut(read(t, filepath.Join(dir, "README.md")), "## Measured twice")
 	check("docs/experiments/README.md", index, everything)
 }
