@@ -62,7 +62,7 @@ Exit codes: 0 some arm that starves no client has an answer, 1 something failed,
 	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
 	// benchstat and hgrm have no form for a search.
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv", "text", "json", "markdown", "html", "csv")
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab runs show' does, and not the answer only")
 	complete(cmd, "arms", modeNames()...)
 	return cmd
 }

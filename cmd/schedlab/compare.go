@@ -110,7 +110,7 @@ interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
 	f.adhoc.bind(fl, true)
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)", stampKinds...)
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm", report.Formats().Names()...)
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab report' does, and not the answer only")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab runs show' does, and not the answer only")
 	fl.BoolVar(&f.why, "explain", false, "then explain the difference that is largest, with tests of its causes, as 'schedlab explain' does, which takes up to "+testBudget.String()+" more than --budget")
 	var factors []string
 	for _, factor := range scenario.VaryFactors() {

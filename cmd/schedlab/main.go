@@ -227,7 +227,7 @@ pool. It runs each as a real server, drives it with open-loop load, and says
 which wins, by how much, and how sure that is.
 
 Every flag can also be set in the environment: --queue-depth is
-SCHEDLAB_QUEUE_DEPTH. serve, compare, gate, capacity, map, attack and report take flags
+SCHEDLAB_QUEUE_DEPTH. serve, compare, gate, capacity, map, attack and runs show take flags
 from a YAML file as well, --config FILE, with lines like 'queue-depth: 64'. The
 command line wins over the environment, and that over the file.
 
@@ -256,15 +256,15 @@ a machine is unfit or audited figures are impossible, 4 nothing could be judged,
 		}
 		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})
-	// These commands take --config. The others have few flags, or none that a team would keep in a
-	// file.
-	configured := []*cobra.Command{newCompare(), newGate(), newCapacity(), newMap(), newServe(), newAttack(), newReport()}
+	// These commands take --config, and so does runs show. The others have few flags, or none that a team
+	// would keep in a file.
+	configured := []*cobra.Command{newCompare(), newGate(), newCapacity(), newMap(), newServe(), newAttack()}
 	for _, cmd := range configured {
-		cmd.Flags().String(configFlag, "", "YAML file of this command's flags, like 'workers: 8'; the command line and the environment win")
-		must(cmd.MarkFlagFilename(configFlag, "yaml", "yml"))
+		bindConfig(cmd)
 	}
 	root.AddCommand(configured...)
-	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newHistory(), newUI(), newCluster(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
+	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newRuns(), newUI(), newCluster(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
+	root.AddCommand(newReport(), oldName(newRuns(), "history", "runs"))
 	// After all commands are there, since help lists them.
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()

@@ -29,7 +29,7 @@ const winnerMetric = "winner"
 // decides a cell, and resume names the map to go on with.
 //
 // A map is planned new (begin) or from its record (reopen); then package mapping measures it, and
-// the rest of the file prints plans and results. `schedlab report` prints maps with showMap.
+// the rest of the file prints plans and results. `schedlab runs show` prints maps with showMap.
 // Blocks and Budget of the embedded Options are of one cell and of the whole map. With resume, x, y
 // and metric come from the record, and giving them is a mistake.
 type mapFlags struct {

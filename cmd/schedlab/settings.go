@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"regexp"
@@ -76,17 +77,42 @@ func warnOfStrays(cmd *cobra.Command) {
 	}
 }
 
-// flagOwners maps every flag to the commands that have it. Hidden flags, and --help, are left out.
+// flagOwners maps every flag to the commands that have it, like runs show. Hidden flags and commands, and
+// --help, are left out.
 func flagOwners(root *cobra.Command) map[string][]string {
 	owners := map[string][]string{}
-	for _, cmd := range root.Commands() {
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+	for cmd := range commandsBelow(root) {
+		cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden && f.Name != "help" {
-				owners[f.Name] = append(owners[f.Name], cmd.Name())
+				owners[f.Name] = append(owners[f.Name], typedName(cmd))
 			}
 		})
 	}
 	return owners
+}
+
+// commandsBelow yields the commands below cmd and theirs, without hidden ones.
+func commandsBelow(cmd *cobra.Command) iter.Seq[*cobra.Command] {
+	return func(yield func(*cobra.Command) bool) {
+		for _, c := range cmd.Commands() {
+			if c.Hidden {
+				continue
+			}
+			if !yield(c) {
+				return
+			}
+			for below := range commandsBelow(c) {
+				if !yield(below) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// typedName is a command as users type it after the program's name.
+func typedName(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }
 
 // closest returns the name that is nearest to s, or the first in the alphabet of equally near ones.
@@ -158,6 +184,12 @@ func plainly(err error) error {
 
 const configFlag = "config"
 
+// bindConfig declares --config, by which a command takes flags from a file.
+func bindConfig(cmd *cobra.Command) {
+	cmd.Flags().String(configFlag, "", "YAML file of this command's flags, like 'workers: 8'; the command line and the environment win")
+	must(cmd.MarkFlagFilename(configFlag, "yaml", "yml"))
+}
+
 // fromFile sets the flags that have no value yet. Every key in the file must be a flag of cmd: a
 // key that is ignored would be a setting that the user believes in. Errors name the file and the
 // line.
@@ -203,11 +235,11 @@ func fromFile(cmd *cobra.Command, name string) error {
 func unknown(cmd *cobra.Command, key string) string {
 	owners := flagOwners(cmd.Root())
 	if of := owners[key]; len(of) > 0 && key != configFlag {
-		return fmt.Sprintf("%q is no flag of %s, but of %s", key, cmd.Name(), strings.Join(of, ", "))
+		return fmt.Sprintf("%q is no flag of %s, but of %s", key, typedName(cmd), strings.Join(of, ", "))
 	}
 	// Only this command's own flags can be meant.
 	maps.DeleteFunc(owners, func(name string, of []string) bool {
-		return !slices.Contains(of, cmd.Name()) || name == configFlag
+		return !slices.Contains(of, typedName(cmd)) || name == configFlag
 	})
-	return fmt.Sprintf("%q is no flag of %s; the nearest is %q", key, cmd.Name(), closest(key, slices.Collect(maps.Keys(owners))))
+	return fmt.Sprintf("%q is no flag of %s; the nearest is %q", key, typedName(cmd), closest(key, slices.Collect(maps.Keys(owners))))
 }

@@ -225,7 +225,7 @@ func TestNginxAsArm(t *testing.T) {
 	if len(a.Phases) == 0 { // every block was refused
 		return
 	}
-	text := output(t, exec.Command("schedlab", "report", dir.Path()))
+	text := output(t, exec.Command("schedlab", "runs", "show", dir.Path()))
 	if want := "of a server that stamps nothing"; !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 		t.Errorf("the report does not say %q:\n%s", want, text)
 	}

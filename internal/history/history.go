@@ -136,7 +136,7 @@ func Trend(all []Run, m stats.Metric, arm string) (document.Table, error) {
 		}
 	}
 	if len(points) == 0 {
-		return document.Table{}, fmt.Errorf("no run here has a %s of the arm %q; 'schedlab history' lists them", m.Label, cmp.Or(arm, "named first"))
+		return document.Table{}, fmt.Errorf("no run here has a %s of the arm %q; 'schedlab runs' lists them", m.Label, cmp.Or(arm, "named first"))
 	}
 	rows := [][]string{{"run", m.Label, "", ""}}
 	last := points[0]

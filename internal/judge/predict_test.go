@@ -281,7 +281,7 @@ func TestTwinTellsOverheadFromInterference(t *testing.T) {
 	}
 }
 
-// `schedlab report` makes the same table from the record alone.
+// `schedlab runs show` makes the same table from the record alone.
 func TestTwinFromTheRecordAlone(t *testing.T) {
 	t.Parallel()
 	s := mirrored()

@@ -48,7 +48,7 @@ func schemaOf[T any](t *testing.T, title string) *jsonschema.Schema {
 func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
 	run := schemaOf[Run](t, "run.json of a record: what was planned, and what it came to")
-	result := schemaOf[Result](t, "what 'schedlab compare' and 'schedlab report' print with --output json")
+	result := schemaOf[Result](t, "what 'schedlab compare' and 'schedlab runs show' print with --output json")
 	searched, err := jsonschema.For[searchedArm](nil)
 	if err != nil {
 		t.Fatal(err)

@@ -87,8 +87,16 @@ func rest(r *record.Result, most int, also string) document.Facts {
 			all, most = slices.Insert(slices.Delete(all, i, i+1), most, doubt), most+1
 		}
 	}
-	named := when(filepath.Dir(r.Dir) != record.DefaultRoot, " %s", command.Quote(r.Dir)) // which is the latest where records go by default
-	return append(document.Doubts(each(all, Doubt), most, "in the report"+also), document.Fact{Label: "Report", Text: when(!r.NoPage, "%s/report.html, or: ", command.Quote(r.Dir)) + "schedlab report" + named})
+	// A record in the usual directory is known by its name.
+	run := r.Dir
+	if filepath.Dir(run) == record.DefaultRoot {
+		run = filepath.Base(run)
+	}
+	show := "schedlab runs show " + command.Quote(run)
+	if !r.NoPage {
+		show = command.Quote(r.Dir) + "/report.html, or: " + show
+	}
+	return append(document.Doubts(each(all, Doubt), most, "in the report"+also), document.Fact{Label: "Report", Text: show})
 }
 
 // capacityBriefly builds the one-screen report of a search for capacity: the answer, the table

@@ -245,11 +245,11 @@ func TestBriefMarksABaselineThatIsNotJudged(t *testing.T) {
 	}
 }
 
-// A record in another directory than usual is named in the command that prints it.
+// The command that shows the whole report names the run, by its path where it lies elsewhere.
 func TestBriefNamesARecordElsewhere(t *testing.T) {
 	t.Parallel()
 	r := quick()
-	for dir, want := range map[string]string{"schedlab-runs/x": "or: schedlab report", "elsewhere/x": "or: schedlab report elsewhere/x"} {
+	for dir, want := range map[string]string{"schedlab-runs/x": "or: schedlab runs show x", "elsewhere/x": "or: schedlab runs show elsewhere/x"} {
 		r.Dir = dir
 		if got := rest(r, 1, ""); !strings.HasSuffix(got[len(got)-1].Text, want) {
 			t.Errorf("%s: got %q", dir, got[len(got)-1].Text)

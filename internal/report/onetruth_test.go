@@ -116,11 +116,11 @@ func TestOverflowsAreAttempts(t *testing.T) {
 func TestBriefNamesNoPageThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	r := quick()
-	if got := inBrief(t, r, 100); !strings.Contains(got, "/report.html, or: schedlab report") {
+	if got := inBrief(t, r, 120); !strings.Contains(got, "/report.html, or: schedlab runs show 20261107-123005-quick-beef") {
 		t.Errorf("got\n%s", got)
 	}
 	r.NoPage = true
-	if got := inBrief(t, r, 100); strings.Contains(got, "report.html") || !strings.Contains(got, "Report  schedlab report") {
+	if got := inBrief(t, r, 120); strings.Contains(got, "report.html") || !strings.Contains(got, "Report  schedlab runs show 20261107-123005-quick-beef") {
 		t.Errorf("without it: got\n%s", got)
 	}
 }

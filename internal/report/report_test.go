@@ -111,7 +111,7 @@ func TestTextSaysWhatAReaderNeedsFirst(t *testing.T) {
 	for _, want := range []string{
 		"1,127 requests/s to each arm", "12 blocks, none left out", "server on CPU 0 (1 CPU, GOMAXPROCS 1)", "seed 42",
 		"Verdicts (6 comparisons of times, 95 % together; 4 others, 99.2 % each)", "fasthttp is the SAME as nethttp at p99",
-		"schedlab report schedlab-runs/20261107-123005-quick-beef --output html",
+		"schedlab runs show schedlab-runs/20261107-123005-quick-beef --output html",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("text lacks %q:\n%s", want, text)

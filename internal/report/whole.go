@@ -196,7 +196,7 @@ func recordSection(r *record.Result) document.Part {
 
 // dataAt returns the path of a record and the command that renders it again, quoted for a shell.
 func dataAt(dir string) document.Commands {
-	return document.Commands{{Label: "data", Text: dir}, {Label: "again", Text: "schedlab report " + command.Quote(dir) + " --output html"}}
+	return document.Commands{{Label: "data", Text: dir}, {Label: "again", Text: "schedlab runs show " + command.Quote(dir) + " --output html"}}
 }
 
 // fingerprint lists the machine and the programs, in short facts. An unknown fact is named as

@@ -23,7 +23,7 @@ func sample() Document {
 			Facts{{"Sure", "12 blocks"}, {"Sure", "A/A clean"}, {"Doubts", "two"}},
 			Numbered{"the first", "the second"},
 			Page{Lines{"for a page"}},
-			Commands{{"again", "schedlab report 'a  b' " + strings.Repeat("x", 100)}},
+			Commands{{"again", "schedlab runs show 'a  b' " + strings.Repeat("x", 100)}},
 		},
 	}
 }
@@ -61,7 +61,7 @@ Doubts  two
 [1]  the first
 [2]  the second
 
-again  schedlab report 'a  b' ` + strings.Repeat("x", 100) + "\n"
+again  schedlab runs show 'a  b' ` + strings.Repeat("x", 100) + "\n"
 	if diff := cmp.Diff(want, sample().Text(Options{Width: 60})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
