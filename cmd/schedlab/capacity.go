@@ -12,7 +12,7 @@ import (
 )
 
 // capacityFlags are the flags of capacity. It shares the arms and the run with compare, but each
-// arm is searched alone and no verdicts are given, so protocol, blocks and rate mean nothing here.
+// arm is searched alone and no verdicts are given, so blocks and rate mean nothing here.
 // slo is the objective, as stats.ParseSLO reads it.
 type capacityFlags struct {
 	compareFlags
@@ -20,7 +20,7 @@ type capacityFlags struct {
 }
 
 // newCapacity declares the flags of capacity. The budget is each arm's, unlike in compare.
-// --protocol, --blocks and --rate are not declared, because a search sets its own rates.
+// --blocks and --rate are not declared, because a search sets its own rates.
 func newCapacity() *cobra.Command {
 	var f capacityFlags
 	cmd := &cobra.Command{

@@ -226,7 +226,7 @@ func (f *clusterFlags) job(args []string) (cluster.Job, error) {
 	if err != nil {
 		return cluster.Job{}, err
 	}
-	for _, taken := range []string{"--out", "--progress", "--cluster", "--pin", "--server-cpus", "--load-cpus"} {
+	for _, taken := range []string{"--out", "--progress", "--cluster", "--cpus", "--pin", "--server-cpus", "--load-cpus"} {
 		if i := slices.IndexFunc(args, func(w string) bool { return w == taken || strings.HasPrefix(w, taken+"=") }); i >= 0 {
 			return cluster.Job{}, usagef("%s of %s means nothing on a cluster; give --out, --server-cpu, --server-nodes and the like before --", taken, args[0])
 		}

@@ -78,7 +78,7 @@ and p99 was REFUSED, goodput differed nowhere and no expectation decided, 130
 interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
 		Example: `  schedlab compare
   schedlab compare plaintext --seed 7
-  schedlab compare --arms nethttp,pool --protocol full
+  schedlab compare --arms nethttp,pool --window 3.6s --budget 10m
   schedlab compare --arm 'pool,workers=64'
   schedlab compare pool-block --vary workers=4,5,8 --budget 5m
   schedlab compare --path / --arm pool --vary workers=4,8,16 --close
@@ -88,7 +88,7 @@ interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
   schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}'
   schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}' --rate 2000/s --expect 'not slower("p99", "new")' --strict
   schedlab compare --targets reqs.txt --rate 2000/s --arm a=http://127.0.0.1:9000 --arm b='GOGC=50 ./b {addr}'
-  schedlab compare --log access.log --speed 10x --arm old='./old {addr}' --arm new='./new {addr}'
+  schedlab compare --log access.log@10x --arm old='./old {addr}' --arm new='./new {addr}'
   schedlab compare plaintext --progress plain
   schedlab compare ./mine.yaml --dry-run`,
 		ValidArgsFunction: completeScenarios,
@@ -100,9 +100,8 @@ interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a server flag or load setting, FACTOR=V1,V2,... (repeatable: every combination)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/reference/scenarios.md)")
 	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is open or REFUSED, also where others pass")
-	oneOf(fl, &f.Protocol, "protocol", "", "quick (windows of 0.5 s, 75 s at most) or full (3.6 s, 10 min); either ends when everything is decided, or the standing of every arm if nothing is expected", "quick", "full")
 	fl.IntVar(&f.Blocks, "blocks", 0, "most blocks to run, 10 to 40 (default 40); a run ends as soon as everything is decided")
-	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default the protocol's or the scenario's, and longer where what is asked for needs it)")
+	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default 0.5s or the scenario's, and longer where what is asked for needs it)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; no block begins that does not fit (default 75s, or the scenario's, which a run leaves unused where it seems too short for what is open)")
 	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are refused (default no limit)")
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slowest arm's throughput (0.7x)")
@@ -516,8 +515,8 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 		fmt.Fprintf(w, "objective   %s\n", p.SLO)
 		fmt.Fprintf(w, "search      up to %d windows of %v + %v for each arm, seed %d\n", p.Windows, span(p.Warmup), span(p.Window), p.Seed)
 	} else {
-		fmt.Fprintf(w, "protocol    %s: up to %d blocks of %d arms, %v + %v each, until all is decided\n",
-			p.Protocol, p.Blocks, len(p.Arms), span(p.Warmup), span(p.Window))
+		fmt.Fprintf(w, "blocks      up to %d of %d arms, %v + %v each, until all is decided\n",
+			p.Blocks, len(p.Arms), span(p.Warmup), span(p.Window))
 		fmt.Fprintf(w, "rate        %s, seed %d\n", c.Rate(), p.Seed)
 		if p.Asked != "" {
 			fmt.Fprintf(w, "asks        %s\n", p.Asked)

@@ -48,8 +48,8 @@ directory that cannot be written. Every finding says what it spoils and the fix.
 
 Then compare the baseline of a SCENARIO (default quick) with itself, at the rate
 that a comparison of all its arms would offer: what copies of one program differ by
-is what this machine cannot tell apart. A table says which differences a quick and a
-full comparison can judge, and how long they take. It changes nothing, keeps no
+is what this machine cannot tell apart. A table says which differences a quick comparison (the
+default) and a full one (--window 3.6s --budget 10m) can judge, and how long they take. It changes nothing, keeps no
 record, and takes about 15 seconds.
 
 Exit codes: 0 fit, with or without reservations, 3 unfit (something is BAD).`,
@@ -57,18 +57,16 @@ Exit codes: 0 fit, with or without reservations, 3 unfit (something is BAD).`,
   schedlab doctor --quick --out /var/tmp/runs
   schedlab doctor pool-cpu
   schedlab doctor --full --output markdown
-  schedlab doctor --server-cpus 0-1 --load-cpus 2-3`,
+  schedlab doctor --cpus 0-1/2-3`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeScenarios,
 		RunE:              f.run,
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&f.quick, "quick", false, "read and time, but start no server: 2 seconds")
-	fl.BoolVar(&f.full, "full", false, "measure what both protocols can judge: 2 minutes")
+	fl.BoolVar(&f.full, "full", false, "measure what a full comparison can judge as well: 2 minutes")
 	// The same flags as compare's, so that the machine is looked at as a comparison would use it.
-	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half)")
-	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
-	oneOf(fl, &f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free", "auto", "none")
+	bindCPUs(fl, &f.CPUs)
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take a scenario with an arm that runs on another machine")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory that run records will be kept in")
 	oneOf(fl, &f.output, "output", "text", strings.Join(doctor.Formats, ", "), doctor.Formats...)
@@ -103,7 +101,7 @@ func (f *doctorFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
 	knowSelf(&f.Options)
-	// Wrong --server-cpus or --load-cpus are found here.
+	// A wrong --cpus is found here.
 	cpus, err := experiment.CPUs(f.Options)
 	if err != nil {
 		return err
@@ -113,7 +111,7 @@ func (f *doctorFlags) run(cmd *cobra.Command, args []string) (err error) {
 		err = f.stayLocal(cmd.Context(), f.asked.Arms)
 	}
 	if err == nil {
-		_, err = f.alike("quick")
+		_, err = f.alike(scenario.Timing{})
 	}
 	if err != nil {
 		return err
@@ -211,12 +209,12 @@ func (f *doctorFlags) measure(ctx context.Context, cpus host.Sides, m *doctor.Ma
 
 // noise measures by how much copies of one program seem to differ. A comparison that cannot run
 // here is a finding and no error. Fewer blocks than a real comparison's are enough: package doctor
-// computes from their spread what the protocol's own number would tell. Its error is a context that
+// computes from their spread what a comparison's own number would tell. Its error is a context that
 // has ended.
 func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progress) error {
-	// Blocks to run of each protocol. Four show a spread in ten seconds or so. --full runs both
-	// protocols, so that nothing has to be scaled.
-	protocols, blocks := []string{"quick", "full"}, []int{4}
+	// Blocks to run of each comparison. Four show a spread in ten seconds or so. --full runs both, so that
+	// nothing has to be scaled.
+	blocks := []int{4}
 	if f.full {
 		blocks = []int{12, 6}
 	}
@@ -224,16 +222,16 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 	f.Iters = workload.Calibrate()
 	// A rate that is a share of the slowest arm's throughput is measured first, so that the copies run
 	// at the load that a real comparison of the scenario would have. It stays 0 for any other.
-	throughput, err := f.plan(f.asked, "quick", 24*time.Hour)
+	throughput, err := f.plan(f.asked, scenario.Timing{Budget: 24 * time.Hour})
 	if err == nil {
 		f.rate, err = throughput.Shortened(0).Offered(ctx, show.update)
 	}
 	var runs []record.Run
-	var plans []record.Plan // of both protocols, whatever is run
-	for i, protocol := range protocols {
+	var plans []record.Plan // of both comparisons, whatever is run
+	for i, times := range []scenario.Timing{{}, scenario.Full} {
 		var c *experiment.Comparison
 		if err == nil {
-			c, err = f.alike(protocol)
+			c, err = f.alike(times)
 		}
 		if err == nil && i < len(blocks) {
 			var run record.Run
@@ -244,7 +242,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil: // a finding, not the end
-			names := record.Names{"protocol": protocol, "error": err.Error()}
+			names := record.Names{"comparison": doctor.Comparisons[i], "error": err.Error()}
 			m.Noise = doctor.NoNoise(f.name, record.Fact{Code: doctor.NoiseNotRun, Names: names})
 			return nil
 		}
@@ -260,7 +258,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 
 // alike plans the scenario with its baseline as the only contestant: two arms of it, and the first
 // has a copy. The rate is the scenario's, or the one that noise found.
-func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
+func (f *doctorFlags) alike(times scenario.Timing) (*experiment.Comparison, error) {
 	s := f.asked
 	one := s.Contestants()[0]
 	// The found rate replaces the relative one, also where the arm itself has a rate.
@@ -270,13 +268,13 @@ func (f *doctorFlags) alike(protocol string) (*experiment.Comparison, error) {
 		delete(one.Clients, "rate")
 	}
 	s.Arms, s.Load.Vary = []scenario.Arm{one}, nil
-	return f.plan(s, protocol, 0)
+	return f.plan(s, times)
 }
 
-// plan lays the scenario out, a single arm twice; a budget of 0 is the protocol's. The seed is fixed:
+// plan lays the scenario out, a single arm twice; times of 0 are the scenario's. The seed is fixed:
 // two looks at a machine should differ by the machine alone. Expectations and claims are about the
 // scenario's arms, so they are dropped.
-func (f *doctorFlags) plan(s scenario.Scenario, protocol string, budget time.Duration) (*experiment.Comparison, error) {
+func (f *doctorFlags) plan(s scenario.Scenario, times scenario.Timing) (*experiment.Comparison, error) {
 	s.Expect, s.Claims = nil, nil
 	if len(s.Arms) == 1 {
 		again := s.Arms[0]
@@ -284,7 +282,7 @@ func (f *doctorFlags) plan(s scenario.Scenario, protocol string, budget time.Dur
 		s.Arms = []scenario.Arm{s.Arms[0], again}
 	}
 	o := f.Options
-	o.Protocol, o.Seed, o.Budget = protocol, 1, budget
+	o.Seed, o.Warmup, o.Window, o.Budget = 1, times.Warmup, times.Window, times.Budget
 	return experiment.Plan(s, o)
 }
 

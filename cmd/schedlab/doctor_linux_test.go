@@ -156,7 +156,7 @@ func TestDoctorJudgesNoise(t *testing.T) {
 	}
 	for _, j := range r.Noise.Judges {
 		window := .53
-		if j.Protocol == "full" {
+		if j.Comparison == "full" {
 			window = 3.6
 		}
 		if j.Blocks < 10 || j.Blocks > 40 || j.Window != window || j.Takes <= float64(3*j.Blocks)*window || j.HalfWidth != nil && j.NeedsWindow > 0 {

@@ -186,7 +186,7 @@ func plannable(t *testing.T, c shown) {
 	}
 	var out, errs strings.Builder
 	argv := slices.DeleteFunc(slices.Clone(c.argv), func(w string) bool { return w == "--dry-run" })
-	if code := run(t.Context(), append(argv, "--dry-run", "--pin", "none"), &out, &errs); code != exitDone {
+	if code := run(t.Context(), append(argv, "--dry-run", "--cpus", "none"), &out, &errs); code != exitDone {
 		t.Errorf("%s: schedlab %s: exit code %d: %s", c.at, strings.Join(c.argv, " "), code, &errs)
 	}
 	scenario := ""
@@ -264,12 +264,12 @@ func sizeAsShown(t *testing.T, c shown) (*sizeFlags, *cobra.Command) {
 // What cannot be decided is said where the plan is shown, with the flags that would do.
 func TestDryRunSaysWhatItCannotDecide(t *testing.T) {
 	var out, errs strings.Builder
-	argv := []string{"compare", "plaintext", "--rate", "500/s", "--window", "1s", "--expect", `not slower("p99", "fasthttp")`, "--dry-run", "--pin", "none"}
+	argv := []string{"compare", "plaintext", "--rate", "500/s", "--window", "1s", "--expect", `not slower("p99", "fasthttp")`, "--dry-run", "--cpus", "none"}
 	if code := run(t.Context(), argv, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), "give --window 2.2s") {
 		t.Errorf("an expectation that cannot be judged: exit code %d: %s", code, &errs)
 	}
 	errs.Reset()
-	argv = []string{"compare", "demo.yaml", "--rate", "500/s", "--window", "1s", "--dry-run", "--pin", "none"}
+	argv = []string{"compare", "demo.yaml", "--rate", "500/s", "--window", "1s", "--dry-run", "--cpus", "none"}
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("demo.yaml", []byte(demo.Text), 0o600); err != nil {
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func TestDryRunSaysWhatItCannotDecide(t *testing.T) {
 		t.Errorf("got\n%s, want %s", &out, want)
 	}
 	out.Reset()
-	if code := run(t.Context(), []string{"map", "--arms", "nethttp,fasthttp", "--x", "cpu=20us,100us", "--y", "rate=2/s,500/s", "--dry-run", "--pin", "none"}, &out, &errs); code != exitDone {
+	if code := run(t.Context(), []string{"map", "--arms", "nethttp,fasthttp", "--x", "cpu=20us,100us", "--y", "rate=2/s,500/s", "--dry-run", "--cpus", "none"}, &out, &errs); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	if want := "undecided   2 of 4 cells cannot be decided; the first: "; !strings.Contains(out.String(), want) {

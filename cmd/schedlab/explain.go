@@ -184,7 +184,7 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 func (f *explainFlags) again(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, t explain.Test) (experiment.Options, error) {
 	return experiment.Options{
 		Self: f.Self, Version: f.Version, Modes: f.Modes, Iters: workload.Calibrate(),
-		Rate: scenario.Rate{PerSecond: t.Rate}, ServerCPUs: t.ServerCPUs, LoadCPUs: t.LoadCPUs, Pin: t.Pin, Engine: t.Engine,
+		Rate: scenario.Rate{PerSecond: t.Rate}, CPUs: t.CPUs, Engine: t.Engine,
 	}, f.mayRun(cmd.Context(), dir, recorded, t.Scenario)
 }
 
@@ -239,7 +239,7 @@ func (f *explainFlags) quiet(cmd *cobra.Command, t explain.Test, show *progress)
 	if f.why {
 		return nil
 	}
-	_, err := f.beforeStart(cmd.Context(), experiment.Options{ServerCPUs: t.ServerCPUs, LoadCPUs: t.LoadCPUs, Pin: t.Pin, Engine: t.Engine}, show)
+	_, err := f.beforeStart(cmd.Context(), experiment.Options{CPUs: t.CPUs, Engine: t.Engine}, show)
 	return err
 }
 

@@ -49,7 +49,7 @@ func TestExplainNamesItsOwnBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := explainFlags{testBudget: 5 * time.Second}
-	o := experiment.Options{Self: "schedlab", Iters: 1, Pin: "none", Modes: modeFacts(), Budget: f.testBudget}
+	o := experiment.Options{Self: "schedlab", Iters: 1, CPUs: experiment.FreeCPUs, Modes: modeFacts(), Budget: f.testBudget}
 	_, err = experiment.Plan(s, o)
 	got := f.cannotTest(err)
 	if want := regexp.MustCompile(`^--budget 5s is too short for the tests of the causes: give --budget \d+s or more, or --no-interventions$`); !want.MatchString(got.Error()) {
@@ -68,7 +68,7 @@ func TestExplainNamesItsOwnBudget(t *testing.T) {
 func TestCompareExplainSaysHowLong(t *testing.T) {
 	t.Parallel()
 	var out, errs strings.Builder
-	if code := run(t.Context(), []string{"compare", "--explain", "--budget", "1m30s", "--dry-run", "--pin", "none"}, &out, &errs); code != exitDone {
+	if code := run(t.Context(), []string{"compare", "--explain", "--budget", "1m30s", "--dry-run", "--cpus", "none"}, &out, &errs); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	said, _, _ := strings.Cut(errs.String(), "\nmachine: ")

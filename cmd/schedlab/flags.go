@@ -110,9 +110,7 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
-	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of the servers, like 0-3 (default the lower half, or as many as the scenario needs)")
-	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of the load (default the rest)")
-	oneOf(fl, &f.Pin, "pin", "auto", "auto pins servers and load to separate CPUs, none leaves both free", "auto", "none")
+	bindCPUs(fl, &f.CPUs)
 	fl.BoolVar(&f.close, "close", false, "a connection for each request, whatever the scenario says, instead of kept ones")
 	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
@@ -129,6 +127,11 @@ func (f *compareFlags) bindRun(cmd *cobra.Command) {
 		return err
 	})
 	must(fl.MarkHidden("cluster"))
+}
+
+// bindCPUs declares --cpus.
+func bindCPUs(fl *pflag.FlagSet, value *string) {
+	fl.StringVar(value, "cpus", "", "CPUs of the servers, a slash and the load's, like 0-1,4/2 (default the lower half or as many as are needed, and the rest); none pins neither")
 }
 
 // ready checks the flags of a comparison, a search or a map, and prepares it.
@@ -264,7 +267,7 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet, scenarios []string) error {
 		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
 	}
 	return cmp.Or(
-		checkValues(fl, "blocks", "window", "warmup", "budget", "protocol", "server-cpus", "load-cpus", "out", "path", "targets", "log", "speed", "wait-idle"),
+		checkValues(fl, "blocks", "window", "warmup", "budget", "cpus", "out", "path", "targets", "log", "wait-idle"),
 		f.checkWaitIdle(),
 		f.checkVary(fl),
 		f.adhoc.check(fl, scenarios),
@@ -351,23 +354,21 @@ func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
 }
 
 // adhocFlags tell what to ask any server, without a scenario: a path, or the requests of a file of
-// targets or of an access log. speed is how many times as fast the log is replayed, like "10x". The
-// zero value means that there is a scenario.
+// targets or of an access log, which may end with @ and how many times as fast it is replayed, like
+// access.log@10x. The zero value means that there is a scenario.
 type adhocFlags struct {
-	path, targets, log, speed string
+	path, targets, log string
 }
 
-// given reports whether the flags replace a scenario. --speed alone does not: it only adds to
-// --log.
+// given reports whether the flags replace a scenario.
 func (f *adhocFlags) given() bool { return f.path+f.targets+f.log != "" }
 
-// bind declares --path and --targets, and with logs also --log and --speed.
+// bind declares --path and --targets, and with logs also --log.
 func (f *adhocFlags) bind(fl *pflag.FlagSet, logs bool) {
 	fl.StringVar(&f.path, "path", "", "ask GET of this path, without a scenario")
 	fl.StringVar(&f.targets, "targets", "", "ask what this file in vegeta's http format says, without a scenario; the hosts in it do not matter")
 	if logs {
-		fl.StringVar(&f.log, "log", "", "ask what this access log says when it says so, without a scenario; each block takes the next stretch")
-		fl.StringVar(&f.speed, "speed", "", "replay the log so many times as fast, like 10x (or give --rate)")
+		fl.StringVar(&f.log, "log", "", "ask what this access log says when it says so, without a scenario, and FILE@10x ten times as fast; each block takes the next stretch")
 	}
 }
 
@@ -375,20 +376,29 @@ func (f *adhocFlags) bind(fl *pflag.FlagSet, logs bool) {
 // are not read here.
 func (f *adhocFlags) check(fl *pflag.FlagSet, scenarios []string) error {
 	sources := given(fl, "path", "targets", "log")
-	// The factor stands as in log(FILE,10x).
-	number, isFactor := strings.CutSuffix(f.speed, "x")
-	factor, err := strconv.ParseFloat(number, 64)
 	switch {
 	case len(sources) > 1:
 		return usagef("--%s each say what is asked; give one of them", strings.Join(sources, " and --"))
 	case len(sources) > 0 && len(scenarios) > 0:
 		return usagef("scenario %q says what is asked, and --%s does too; drop one, or write path, targets or arrivals: log(FILE) into a scenario of your own", scenarios[0], sources[0])
-	case f.speed != "" && f.log == "":
-		return usagef("--speed %s is how fast a log is replayed; give --log FILE", f.speed)
-	case f.speed != "" && (!isFactor || err != nil || !(factor > 0)):
-		return usagef("--speed %q is not a factor like 10x", f.speed)
 	}
-	return nil
+	_, _, err := splitLog(f.log)
+	return err
+}
+
+// splitLog divides a value of --log into the file and how many times as fast it is replayed, 0 where
+// it does not say. An @ that no number follows belongs to the file's name.
+func splitLog(value string) (file string, speed float64, err error) {
+	i := strings.LastIndex(value, "@")
+	number, isFactor := strings.CutSuffix(value[i+1:], "x")
+	speed, err = strconv.ParseFloat(number, 64)
+	switch {
+	case i < 0 || err != nil:
+		return value, 0, nil
+	case !isFactor || !(speed > 0):
+		return "", 0, usagef("--log %q: after the @ comes how many times as fast the log is replayed, like %s@10x", value, value[:i])
+	}
+	return value[:i], speed, nil
 }
 
 // scenario returns a scenario without arms that asks what the flags name, over kept connections at
@@ -401,13 +411,15 @@ func (f *adhocFlags) scenario(own bool) (scenario.Scenario, error) {
 	case f.targets != "":
 		name, asks = "targets", fmt.Sprintf("what %q asks", f.targets)
 	case f.log != "":
-		name, asks = "log", fmt.Sprintf("what was asked in %q", f.log)
-		// A log has its own pace. The factor goes into the brackets of log(FILE).
+		name = "log"
+		// A log has its own pace.
 		l.Rate = scenario.Rate{}
-		l.Arrivals = (arrivals.Process{Kind: arrivals.KindLog, File: f.log}).String()
-		if f.speed != "" {
-			l.Arrivals = strings.TrimSuffix(l.Arrivals, ")") + "," + f.speed + ")"
+		file, speed, err := splitLog(f.log)
+		if err != nil {
+			return scenario.Scenario{}, err
 		}
+		asks = fmt.Sprintf("what was asked in %q", file)
+		l.Arrivals = (arrivals.Process{Kind: arrivals.KindLog, File: file, Speed: speed}).String()
 	}
 	w, isWork := scenario.WorkOf(f.path)
 	if !own || !isWork {

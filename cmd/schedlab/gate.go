@@ -240,7 +240,7 @@ func invocation(cmd *cobra.Command, without ...string) []string {
 			value = strings.Join(list.GetSlice(), ",")
 		}
 		switch {
-		case slices.Contains(without, f.Name):
+		case isOld(f), slices.Contains(without, f.Name):
 		case f.NoOptDefVal != "": // the next word would not be its value
 			words = append(words, "--"+f.Name+"="+value)
 		default:

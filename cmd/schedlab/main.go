@@ -269,6 +269,7 @@ a machine is unfit or audited figures are impossible, 4 nothing could be judged,
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {
+		declareOld(cmd)
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if c, ok := f.Value.(choice); ok {
 				complete(cmd, f.Name, c.of...)

@@ -196,6 +196,11 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error
 	if metric == winnerMetric {
 		metric = "" // as records write it
 	}
+	servers, load, _ := strings.Cut(f.CPUs, "/")
+	pin := "auto"
+	if f.CPUs == experiment.FreeCPUs {
+		servers, pin = "", f.CPUs
+	}
 	// Rate and arms are kept as the flags' text, so that reopen can parse them again.
 	return mapping.Plan(s, f.Options, record.Map{
 		Started: time.Now().UTC(),
@@ -203,7 +208,7 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error
 			Scenario: s.Name, Source: s.Source, Path: f.adhoc.path, Targets: f.adhoc.targets,
 			Arms: f.arms, Added: f.addArms, X: x, Y: y, Metric: metric,
 			Seed: f.Seed, Blocks: f.Blocks, Window: f.Window.Seconds(), Warmup: f.Warmup.Seconds(), Rate: f.Rate.String(),
-			ServerCPUs: f.ServerCPUs, LoadCPUs: f.LoadCPUs, Pin: f.Pin, Stamps: f.Stamps, Note: f.Note,
+			ServerCPUs: servers, LoadCPUs: load, Pin: pin, Stamps: f.Stamps, Note: f.Note,
 		},
 	})
 }
@@ -214,7 +219,7 @@ func (f *mapFlags) begin(cmd *cobra.Command, args []string) (*mapping.Run, error
 func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapping.Run, error) {
 	// A map of two plans would be no map.
 	changed := given(cmd.Flags(), "x", "y", "path", "targets", "arms", "arm", "metric", "blocks", "window", "warmup", "rate",
-		"seed", "server-cpus", "load-cpus", "pin", "stamps", "note")
+		"seed", "cpus", "stamps", "note")
 	if len(changed)+len(args) > 0 {
 		return nil, nil, usagef("--resume goes on with a map as it was planned; drop the scenario and all but --budget, --out, --output and --progress")
 	}
@@ -229,7 +234,13 @@ func (f *mapFlags) reopen(cmd *cobra.Command, args []string) (*record.Dir, *mapp
 	f.arms, f.addArms = p.Arms, p.Added
 	f.Seed, f.Blocks, f.Note = p.Seed, p.Blocks, p.Note
 	f.Window, f.Warmup = record.Duration(p.Window), record.Duration(p.Warmup)
-	f.ServerCPUs, f.LoadCPUs, f.Pin, f.Stamps = p.ServerCPUs, p.LoadCPUs, p.Pin, p.Stamps
+	f.Stamps = p.Stamps
+	switch {
+	case p.Pin == experiment.FreeCPUs:
+		f.CPUs = p.Pin
+	case p.ServerCPUs+p.LoadCPUs != "":
+		f.CPUs = p.ServerCPUs + "/" + p.LoadCPUs
+	}
 	if p.Rate != "" {
 		if err := f.Rate.Set(p.Rate); err != nil {
 			return nil, nil, err

@@ -31,9 +31,11 @@ func settle(cmd *cobra.Command) error {
 	}
 	// Empty, too, for a command that has no --config.
 	if name, _ := cmd.Flags().GetString(configFlag); name != "" {
-		return fromFile(cmd, name)
+		if err := fromFile(cmd, name); err != nil {
+			return err
+		}
 	}
-	return nil
+	return takeOld(cmd)
 }
 
 // envPrefix begins the name of every variable. The servers that a comparison starts get an
@@ -46,13 +48,13 @@ func variable(flag string) string {
 }
 
 // fromEnvironment sets the flags that have a variable and are not on the command line. Hidden flags
-// have none. It returns the first error.
+// have none, but for old spellings. It returns the first error.
 func fromEnvironment(cmd *cobra.Command) (bad error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		name := variable(f.Name)
 		value, ok := os.LookupEnv(name)
 		// Only the first mistake is reported.
-		if !ok || f.Changed || f.Hidden || bad != nil {
+		if !ok || f.Changed || f.Hidden && !isOld(f) || bad != nil {
 			return
 		}
 		// Noted before it is set, so that an error about the value names the variable.
@@ -69,9 +71,15 @@ func warnOfStrays(cmd *cobra.Command) {
 	for flag := range flagOwners(cmd.Root()) {
 		known = append(known, variable(flag))
 	}
+	var old []string
+	for _, o := range oldFlags {
+		for _, flag := range o.old {
+			old = append(old, variable(flag))
+		}
+	}
 	for _, v := range slices.Sorted(slices.Values(os.Environ())) {
 		name, _, _ := strings.Cut(v, "=")
-		if strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) {
+		if strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) && !slices.Contains(old, name) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "schedlab: warning: %s is ignored, it is no flag's variable; the nearest is %s\n", name, closest(name, known))
 		}
 	}
@@ -206,7 +214,7 @@ func fromFile(cmd *cobra.Command, name string) error {
 		place := fmt.Sprintf("%s:%d", name, s.Line)
 		flag := cmd.Flags().Lookup(s.Key)
 		// A file cannot name another file: the order of sources would be a riddle.
-		if flag == nil || flag.Hidden || s.Key == configFlag || s.Key == "help" {
+		if flag == nil || flag.Hidden && !isOld(flag) || s.Key == configFlag || s.Key == "help" {
 			return usagef("%s: %s", place, unknown(cmd, s.Key))
 		}
 		list, isList := flag.Value.(pflag.SliceValue)

@@ -62,8 +62,7 @@ func (f *adviceFlags) bind(fl *pflag.FlagSet) {
 	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
 	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
 	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
-	fl.StringVar(&f.ServerCPUs, "server-cpus", "", "CPUs of --verify's servers, like 0-3 (default the lower half)")
-	fl.StringVar(&f.LoadCPUs, "load-cpus", "", "CPUs of --verify's load (default the rest)")
+	bindCPUs(fl, &f.CPUs)
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
 	oneOf(fl, &f.output, "output", "text", "text, json or markdown", "text", "json", "markdown")
 	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify"+progressHelp, progressKinds...)
@@ -379,7 +378,7 @@ func (f *sizeFlags) question(s *advise.Page, budget time.Duration) (q scenario.S
 	}
 	// Without CPU time the number of cores does not matter to the advice.
 	if s.Ask.Service > 0 && here != s.Ask.Cores {
-		return q, fmt.Errorf("--verify would run on the %d CPUs that servers get here, and the advice is for --cores %d; leave --cores out, or give --server-cpus as many", here, s.Ask.Cores)
+		return q, fmt.Errorf("--verify would run on the %d CPUs that servers get here, and the advice is for --cores %d; leave --cores out, or give --cpus as many", here, s.Ask.Cores)
 	}
 	return s.Scenario(f.tested(budget))
 }

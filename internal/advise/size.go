@@ -216,7 +216,7 @@ const TestBlocks = 12
 const (
 	// testFixed is what the run takes apart from its trials, testTrial what a trial takes apart
 	// from its warm-up and window, and testRequest what each of its requests adds, to join and to
-	// write it. testBudget is the budget of the protocol quick. Windows grow
+	// write it. testBudget is the default budget of a comparison. Windows grow
 	// with the budget up to longestWindow, or as far as a quantile needs; warm-ups grow up to
 	// longestWarmup.
 	testArms      = 3

@@ -89,7 +89,7 @@ type Machine struct {
 	Out                  string        // directory of run records
 	Need                 uint64        // bytes that a record may take there
 	Scenario             string        // scenario of the comparisons to come; "" is quick
-	Window               time.Duration // its own window; 0: the protocol quick's
+	Window               time.Duration // its own window; 0: that of a quick comparison
 
 	// Below are measured figures; above, what the machine or the command line tells at once.
 	// Others tells who used the CPUs while they were only watched. Loaded covers the other measurements

@@ -62,7 +62,7 @@ func healthy(t *testing.T) *Machine {
 		Pause:    200 * time.Microsecond,
 		Gap:      Gap{Longest: time.Millisecond, Replies: 20_000, Span: 2 * time.Second},
 		Engine:   Engine{Rate: 10_000, P50: 25e-6, P99: 90e-6},
-		Noise:    NewNoise("quick", []AA{alike(4, 1.02)}, protocols),
+		Noise:    NewNoise("quick", []AA{alike(4, 1.02)}, plans),
 	}
 }
 
@@ -167,10 +167,10 @@ func TestFaults(t *testing.T) {
 		{"memory", set("proc/meminfo", "MemAvailable: 102400 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB"), Bad, "100 MiB available", "end programs"},
 		{"swap", set("proc/meminfo", "MemAvailable: 4194304 kB\nSwapTotal: 2097152 kB\nSwapFree: 1048576 kB"), Warn, "1024 of 2048 MiB in use", "swapoff -a && swapon -a"},
 		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{1}, []int{1} }, Bad, "one CPU only (1)", "4 CPUs are online: taskset -c 0-3 schedlab"},
-		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 2}, []int{2} }, Warn, "the load shares CPU 2 with the servers: server 0,2, load 2", "a question for GOMAXPROCS 2 on two CPUs needs it; otherwise leave --server-cpus out"},
-		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 1}, []int{0, 1} }, Bad, "server and load share CPUs: server 0-1, load 0-1", "--server-cpus 0 --load-cpus 1"},
-		{"cpus", func(m *Machine) { m.Pinned = false }, Warn, "not pinned", "--pin auto"},
-		{"siblings", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 2}, []int{1, 3} }, Warn, "CPU 0 of the server and 1 of the load are threads of one core", "--server-cpus 0-1 --load-cpus 2-3"},
+		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 2}, []int{2} }, Warn, "the load shares CPU 2 with the servers: server 0,2, load 2", "a question for GOMAXPROCS 2 on two CPUs needs it; otherwise leave --cpus out"},
+		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 1}, []int{0, 1} }, Bad, "server and load share CPUs: server 0-1, load 0-1", "--cpus 0/1"},
+		{"cpus", func(m *Machine) { m.Pinned = false }, Warn, "not pinned", "leave --cpus none out"},
+		{"siblings", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 2}, []int{1, 3} }, Warn, "CPU 0 of the server and 1 of the load are threads of one core", "--cpus 0-1/2-3"},
 		{"siblings", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{2}, []int{3} }, Warn, "threads of one core", "the only core"},
 		{"cpu limit", set("sys/fs/cgroup/cpu.max", "150000 100000"), Bad, "1.50 CPUs (sys/fs/cgroup/cpu.max), for 4 in use", "echo max > /sys/fs/cgroup/cpu.max"},
 		{"cpu limit", set("sys/fs/cgroup/user.slice/cpu.max", "50000 100000"), Bad, "0.50 CPUs", "echo max > /sys/fs/cgroup/user.slice/cpu.max"},
@@ -195,16 +195,16 @@ func TestFaults(t *testing.T) {
 		{"environment", func(m *Machine) { m.Environ = []string{"GOGC=off", "GODEBUG=gctrace=1", "GOFLAGS=-race"} }, Warn, "GODEBUG=gctrace=1, GOFLAGS=-race, GOGC=off", "env -u GODEBUG -u GOFLAGS -u GOGC schedlab"},
 		{"clock source", set("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet"), Warn, "hpet", "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"},
 		{"clock steps", func(m *Machine) { m.Clock = Steps{time.Second, -30 * time.Millisecond, 2} }, Warn, "stepped 2 times over 1s, by -30ms", "chronyd"},
-		{"timer", func(m *Machine) { m.Lateness = slices.Repeat([]time.Duration{2 * time.Millisecond}, 100) }, Warn, "a hundredth of sleeps end 2ms late or more", "--load-cpus"},
-		{"timer", func(m *Machine) { m.Lateness[99] = 500 * time.Microsecond }, Warn, "500µs late or more, half of them 60µs", "--load-cpus"},
+		{"timer", func(m *Machine) { m.Lateness = slices.Repeat([]time.Duration{2 * time.Millisecond}, 100) }, Warn, "a hundredth of sleeps end 2ms late or more", "--cpus"},
+		{"timer", func(m *Machine) { m.Lateness[99] = 500 * time.Microsecond }, Warn, "500µs late or more, half of them 60µs", "--cpus"},
 		{"pause", func(m *Machine) { m.Pause = 20 * time.Millisecond }, Warn, "up to 20ms: the p99 of any window shorter than 2s that it falls into", "--window 2s"},
 		{"null server", func(m *Machine) { m.Gap.Longest = 30 * time.Millisecond }, Warn, "the longest gap between two of 20000 replies in 2s is 30ms", "isolcpus"},
 		{"output", func(m *Machine) { m.Need = 1 << 62 }, Warn, "; a record takes up to 4398046511104 MiB", "make room"},
-		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.5)}, protocols) }, Bad, "cannot tell p50, p90, p99 10 % apart", "compare --protocol full --window 9.5s;"},
-		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 8)}, protocols) }, Bad, "cannot tell p50, p90, p99 10 % apart", "quieter machine: no --window up to a minute will do;"},
-		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.15)}, protocols) }, Warn, "p99 in a quick comparison", "compare --protocol full --window 3.6s;"},
+		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.5)}, plans) }, Bad, "cannot tell p50, p90, p99 10 % apart", "compare --window 9.5s --budget 10m;"},
+		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 8)}, plans) }, Bad, "cannot tell p50, p90, p99 10 % apart", "quieter machine: no --window up to a minute will do;"},
+		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.15)}, plans) }, Warn, "p99 in a quick comparison", "compare --window 3.6s --budget 10m;"},
 		{"noise", func(m *Machine) {
-			m.Noise = NewNoise("quick", []AA{{Result: &record.Result{Ran: 4, Refused: refused(1, 7)}}}, protocols)
+			m.Noise = NewNoise("quick", []AA{{Result: &record.Result{Ran: 4, Refused: refused(1, 7)}}}, plans)
 		}, Bad, "only 0 of 4 blocks count: block 1 of nethttp had replies 7, below 8", "mend what else"},
 	} {
 		m := healthy(t)
@@ -278,7 +278,7 @@ func TestBlocksLeftOutAreSaid(t *testing.T) {
 	m := healthy(t)
 	three := alike(3, 1.02)
 	three.Result.Ran, three.Result.Refused = 4, refused(2, 9)
-	m.Noise = NewNoise("quick", []AA{three}, protocols)
+	m.Noise = NewNoise("quick", []AA{three}, plans)
 	r := Examine(m)
 	if f := finding(t, r, "noise"); r.Verdict != Fit || !strings.HasSuffix(f.Found, "; 1 of 4 blocks left out, the first since block 2 of nethttp had replies 9, above 8") {
 		t.Errorf("got %q: %+v, want why a block does not count", r.Verdict, f)

@@ -26,7 +26,7 @@ type Noise struct {
 	Ran      int         `json:"ran"`               // blocks that ran, including refused ones
 	Refused  string      `json:"refused,omitempty"` // why the first refused block does not count
 	Err      string      `json:"error,omitempty"`   // why nothing can be judged
-	Judges   []Judgement `json:"judges,omitempty"`  // ordered by metric, then by protocol
+	Judges   []Judgement `json:"judges,omitempty"`  // ordered by metric, then by length
 
 	// Refused and Err, as data.
 	refused []record.Fact // one, or none
@@ -39,18 +39,18 @@ func NoNoise(scenario string, why record.Fact) *Noise {
 	return &Noise{Scenario: scenario, Err: why.String(), err: why}
 }
 
-// A Judgement tells how small a difference in a metric a protocol can detect. Times are in seconds.
+// A Judgement tells how small a difference in a metric a quick or a full comparison can detect. Times are in seconds.
 // Takes is the planned duration of the comparison. NeedsWindow, if it is not 0, is the reason why
 // there is no HalfWidth.
 //
-// Metric is a name that stats.MetricOf knows, and Protocol is quick or full. Judged is false if
+// Metric is a name that stats.MetricOf knows, and Comparison is one of Comparisons. Judged is false if
 // there is no HalfWidth: the window is too short, or no block has a value.
 type Judgement struct {
-	Metric   string  `json:"metric"`
-	Protocol string  `json:"protocol"`
-	Blocks   int     `json:"blocks"` // the protocol's
-	Window   float64 `json:"window"`
-	Takes    float64 `json:"takes"`
+	Metric     string  `json:"metric"`
+	Comparison string  `json:"comparison"`
+	Blocks     int     `json:"blocks"` // most of the comparison
+	Window     float64 `json:"window"`
+	Takes      float64 `json:"takes"`
 	// HalfWidth is half the width of the interval of the ratio arm / baseline that decides the
 	// verdict: 0.09 is ±9 %. It is nil when the metric is not judged.
 	HalfWidth *float64 `json:"half_width,omitempty"`
@@ -59,7 +59,7 @@ type Judgement struct {
 	// inverse square root of the length.
 	Scaled bool `json:"scaled,omitempty"`
 	// NeedsWindow is the window that holds enough requests for the quantile, if it is longer than the
-	// protocol's window; else 0.
+	// comparison's; else 0.
 	NeedsWindow float64 `json:"needs_window,omitempty"`
 }
 
@@ -67,11 +67,14 @@ type Judgement struct {
 // judged.
 const fewestBlocks = 3
 
-// NewNoise judges protocols by A/A comparisons with a scenario's load: runs of a program and its
-// copies, with their results. Each protocol is the plan of a comparison with one challenger. It is
-// judged by the run with the nearest window length. runs has at least one element. If a run has too
+// Comparisons are what the table of the noise is about: a comparison of the default length, and one with
+// the windows and the budget of scenario.Full.
+var Comparisons = []string{"quick", "full"}
+
+// NewNoise judges A/A comparisons with a scenario's load: runs of a program and its copies, with their
+// results. plans are a comparison with one challenger for each of Comparisons. Each is judged by the run with the nearest window length. runs has at least one element. If a run has too
 // few blocks that count, Err says so and there are no judgements.
-func NewNoise(scenario string, runs []record.Run, protocols []record.Plan) *Noise {
+func NewNoise(scenario string, runs []record.Run, plans []record.Plan) *Noise {
 	n := &Noise{Scenario: scenario, Asked: runs[0].Plan.Asked, Rate: runs[0].Plan.Rate}
 	for _, run := range runs {
 		r := run.Result
@@ -90,18 +93,18 @@ func NewNoise(scenario string, runs []record.Run, protocols []record.Plan) *Nois
 			return n
 		}
 	}
-	widest := map[string]float64{} // of the quantiles so far, by protocol
+	widest := map[string]float64{} // of the quantiles so far, by comparison
 	for _, m := range stats.Metrics() {
-		for _, p := range protocols {
+		for i, p := range plans {
 			// The run with the nearest window length needs the least scaling.
 			off := func(run record.Run) float64 { return math.Abs(run.Plan.Window - p.Window) }
 			nearest := slices.MinFunc(runs, func(a, b record.Run) int { return cmp.Compare(off(a), off(b)) })
-			j := judge(m.Name, nearest, p)
+			j := judge(m.Name, nearest, Comparisons[i], p)
 			// No quantile looks quieter than a lower one. In a few blocks p99 may happen to lie close
 			// together where p50 scatters; in forty blocks it scatters more.
 			if m.Quantile > 0 && j.Judged {
-				*j.HalfWidth = max(*j.HalfWidth, widest[p.Protocol])
-				widest[p.Protocol] = *j.HalfWidth
+				*j.HalfWidth = max(*j.HalfWidth, widest[j.Comparison])
+				widest[j.Comparison] = *j.HalfWidth
 			}
 			n.Judges = append(n.Judges, j)
 		}
@@ -109,10 +112,10 @@ func NewNoise(scenario string, runs []record.Run, protocols []record.Plan) *Nois
 	return n
 }
 
-// judge returns the judgement on a metric under a protocol, from an A/A comparison. Without a value
+// judge returns the judgement on a metric in one of Comparisons, from an A/A comparison. Without a value
 // in any block the metric is not judged.
-func judge(metric string, run record.Run, p record.Plan) Judgement {
-	j := Judgement{Metric: metric, Protocol: p.Protocol, Blocks: p.Blocks, Window: p.Window, Takes: p.Estimate, Scaled: run.Plan.Window != p.Window}
+func judge(metric string, run record.Run, comparison string, p record.Plan) Judgement {
+	j := Judgement{Metric: metric, Comparison: comparison, Blocks: p.Blocks, Window: p.Window, Takes: p.Estimate, Scaled: run.Plan.Window != p.Window}
 	if q := stats.MetricOf(metric).Quantile; q > 0 && run.Plan.Rate > 0 {
 		if need := surplus * float64(stats.MinRequests(q)) / run.Plan.Rate; need > j.Window {
 			j.NeedsWindow = need
@@ -241,7 +244,7 @@ func (m *Machine) noise() Finding {
 	return fine(noiseTooHigh, values, names, append([]record.Fact{undecided}, left...)...).graded(nothing, true)
 }
 
-// enough returns the window, in seconds, with which the longest protocol would tell differences of
+// enough returns the window, in seconds, with which a full comparison would tell differences of
 // a tenth in every judged time. It returns 0 if no window up to a minute would do. An interval
 // shrinks with the square root of the blocks, so an interval twice too wide needs four times the
 // blocks, or as much more time in each.
@@ -265,7 +268,7 @@ func (n *Noise) enough() (window float64) {
 
 // fact returns the judgement as a fact of the given code.
 func (j Judgement) fact(code record.Code) record.Fact {
-	f := record.Fact{Code: code, Metric: j.Metric, Names: record.Names{"protocol": j.Protocol}, Values: record.Values{"needs_window": j.NeedsWindow}}
+	f := record.Fact{Code: code, Metric: j.Metric, Names: record.Names{"comparison": j.Comparison}, Values: record.Values{"needs_window": j.NeedsWindow}}
 	if j.Judged {
 		f.Values["judged"], f.Values["half_width"], f.Values["least"] = 1, *j.HalfWidth, stats.MetricOf(j.Metric).Effect
 		f.Values["scaled"] = float64(stats.Count(j.Scaled))

@@ -22,9 +22,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata")
 
-var protocols = []record.Plan{
-	{Protocol: "quick", Blocks: 40, Window: quickWindow.Seconds(), Estimate: 75},
-	{Protocol: "full", Blocks: 40, Window: fullWindow.Seconds(), Estimate: 600},
+var plans = []record.Plan{
+	{Blocks: 40, Window: quickWindow.Seconds(), Estimate: 75},
+	{Blocks: 40, Window: fullWindow.Seconds(), Estimate: 600},
 }
 
 // AA is the run of an A/A comparison.
@@ -95,7 +95,7 @@ func TestWhatIsNotJudgedIsUndecided(t *testing.T) {
 		delete(arm.Blocks, "p99")
 	}
 	m := healthy(t)
-	m.Noise = NewNoise("quick", []AA{slow}, protocols)
+	m.Noise = NewNoise("quick", []AA{slow}, plans)
 	found := m.noise()
 	want := "cannot tell p99 10 % apart: p99 in a quick comparison (needs windows > 2.8 s), p99 in a full comparison (not judged)"
 	if text := found.Fact.String(); found.State != Warn || text != want {
@@ -110,21 +110,21 @@ func TestWhatIsNotJudgedIsUndecided(t *testing.T) {
 	}
 }
 
-// A protocol is judged by the windows nearest its own; others count by the square
+// A comparison is judged by the windows nearest its own; others count by the square
 // root of their length.
 func TestJudgements(t *testing.T) {
 	t.Parallel()
-	find := func(n *Noise, metric, protocol string) Judgement {
+	find := func(n *Noise, metric, comparison string) Judgement {
 		for _, j := range n.Judges {
-			if j.Metric == metric && j.Protocol == protocol {
+			if j.Metric == metric && j.Comparison == comparison {
 				return j
 			}
 		}
-		t.Fatalf("no judgement of %s by %s in %+v", metric, protocol, n)
+		t.Fatalf("no judgement of %s by %s in %+v", metric, comparison, n)
 		return Judgement{}
 	}
 	quick := alike(4, 1.10)
-	n := NewNoise("quick", []AA{quick}, protocols)
+	n := NewNoise("quick", []AA{quick}, plans)
 	q, f := find(n, "p99", "quick"), find(n, "p99", "full")
 	if half(q) < .098 || half(q) > .102 || q.Scaled {
 		t.Errorf("quick: got %+v, want ±10 %%, measured", q)
@@ -135,7 +135,7 @@ func TestJudgements(t *testing.T) {
 	}
 	full := alike(4, 1.02)
 	full.Plan.Window = fullWindow.Seconds()
-	if f := find(NewNoise("quick", []AA{quick, full}, protocols), "p99", "full"); math.Abs(half(f)-.02) > .002 || f.Scaled {
+	if f := find(NewNoise("quick", []AA{quick, full}, plans), "p99", "full"); math.Abs(half(f)-.02) > .002 || f.Scaled {
 		t.Errorf("full: got %+v, want ±2 %%, measured", f)
 	}
 }
@@ -148,7 +148,7 @@ func TestGolden(t *testing.T) {
 	m.Files = unix.Rlimit{Cur: 256, Max: 256}
 	m.Others = others(program(1234, "hog", 1, .07))
 	m.Pause = 20 * time.Millisecond
-	m.Noise = NewNoise("quick", []AA{alike(4, 1.08)}, protocols)
+	m.Noise = NewNoise("quick", []AA{alike(4, 1.08)}, plans)
 	m.Noise.Sleeps = true
 	r := Examine(m)
 	for _, format := range Formats {
@@ -211,17 +211,17 @@ func TestNoQuantileIsQuieterThanALowerOne(t *testing.T) {
 	quick, full := alike(4, 1.02), alike(4, 1.01)
 	full.Plan.Window = fullWindow.Seconds()
 	quick.Result.Arms[1].Blocks["p50"] = []float64{1.3, 1 / 1.3, 1.3, 1 / 1.3}
-	n := NewNoise("quick", []AA{quick, full}, protocols)
+	n := NewNoise("quick", []AA{quick, full}, plans)
 	for _, j := range n.Judges {
 		want := .02
 		switch {
-		case j.Protocol == "full":
+		case j.Comparison == "full":
 			want = .01
 		case stats.MetricOf(j.Metric).Quantile > 0: // p50's
 			want = .3
 		}
 		if got := half(j); math.Abs(got-want) > .005 {
-			t.Errorf("%s of %s: %v; want %v", j.Metric, j.Protocol, got, want)
+			t.Errorf("%s of %s: %v; want %v", j.Metric, j.Comparison, got, want)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (m *Machine) timer() Finding {
 	return fine(timerLate, record.Values{"p50": p50.Seconds(), "p99": p99.Seconds()}, nil).graded(false, p99 > 300*time.Microsecond)
 }
 
-// quickWindow is the window length of the protocol quick, the shortest that has to bear a pause.
+// quickWindow is the window length of a quick comparison, the shortest that has to bear a pause.
 const quickWindow = 500 * time.Millisecond
 
 // pause judges how long a busy thread is taken off its CPU: by the hypervisor, by interrupts, or by

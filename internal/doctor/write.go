@@ -112,14 +112,14 @@ func (r Report) document(answer string, shown []Finding, below document.Facts) d
 	return d
 }
 
-// table returns a header row and a row for each metric, with a column for each protocol. It relies
-// on the order of the judgements: by metric, then by protocol.
+// table returns a header row and a row for each metric, with a column for each comparison. It relies
+// on the order of the judgements: by metric, then by comparison.
 func (n *Noise) table() [][]string {
 	head := []string{""}
 	var rows [][]string
 	for _, j := range n.Judges {
 		if j.Metric == n.Judges[0].Metric {
-			head = append(head, fmt.Sprintf("%s: %d blocks of %.3g s in %v", j.Protocol, j.Blocks, j.Window, record.Duration(j.Takes).Round(time.Second)))
+			head = append(head, fmt.Sprintf("%s: %d blocks of %.3g s in %v", j.Comparison, j.Blocks, j.Window, record.Duration(j.Takes).Round(time.Second)))
 		}
 		if last := len(rows) - 1; last < 0 || rows[last][0] != j.Metric {
 			rows = append(rows, []string{j.Metric})

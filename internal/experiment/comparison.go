@@ -34,23 +34,20 @@ import (
 // Seed fixes every random draw of a run: the arrivals, the demands and the order of the arms. Note
 // and Version are only recorded: a remark of the user, and the version of this program.
 type Options struct {
-	Self       string // path of this program, which runs the servers with a mode
-	Seed       uint64
-	Note       string
-	Protocol   string        // "", quick or full
-	Blocks     int           // 0: the protocol's
-	Window     time.Duration // 0: the protocol's
-	Warmup     time.Duration // 0: the protocol's
-	Budget     time.Duration // 0: the scenario's or the protocol's
-	Rate       scenario.Rate // zero: the scenario's
-	Engine     string        // engine for open loops, one of load.Engines; "" is load.DefaultEngine
-	ServerCPUs string        // list like 0-3,5; "" lets Plan choose
-	LoadCPUs   string        // likewise
-	Pin        string        // "auto" or "none"
-	Iters      float64       // calibration of CPU demand, iterations per microsecond
-	Version    string
-	Stamps     string               // stamps of our own servers: off, basic, full; "" is full on Linux, else basic
-	Modes      map[string]mode.Mode // the modes Self serves, by name
+	Self    string // path of this program, which runs the servers with a mode
+	Seed    uint64
+	Note    string
+	Blocks  int           // 0: the scenario's, or MaxBlocks
+	Window  time.Duration // 0: the scenario's, or Quick's
+	Warmup  time.Duration // likewise
+	Budget  time.Duration // likewise
+	Rate    scenario.Rate // zero: the scenario's
+	Engine  string        // engine for open loops, one of load.Engines; "" is load.DefaultEngine
+	CPUs    string        // the servers' and the load's, like 0-1/2-3; a side without a list gets the rest; "" lets Plan choose; FreeCPUs
+	Iters   float64       // calibration of CPU demand, iterations per microsecond
+	Version string
+	Stamps  string               // stamps of our own servers: off, basic, full; "" is full on Linux, else basic
+	Modes   map[string]mode.Mode // the modes Self serves, by name
 	// Site, if not nil, is where servers and load run instead of here.
 	Site Site
 	// Aim is the purpose of the run, which ends as soon as that is decided. A search for capacity has none.

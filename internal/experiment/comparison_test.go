@@ -74,7 +74,7 @@ func TestRun(t *testing.T) {
 	var told []string
 	var measured []string // by OnWindow
 	c := comparison(t, "good", "good", func(_ *scenario.Scenario, o *Options) {
-		o.Pin = "auto"
+		o.CPUs = ""
 		o.OnWindow = func(p record.Plan, w window.Window) {
 			if len(p.Arms) == 3 && w.Requests > 0 && w.Values["goodput"] > 0 {
 				measured = append(measured, fmt.Sprintf("block %d: %s", w.Trial.Block, w.Trial.Arm))

@@ -141,19 +141,19 @@ func (p plan) short(window time.Duration, expect ...string) []string {
 // first look alone would leave most expectations open.
 const roomyBlocks = 16
 
-// moreBudget returns a budget in which the window can grow for Options.Must, no longer than the full
-// protocol's. It is 0 if none is needed, or if the budget or the window is the user's.
+// moreBudget returns a budget in which the window can grow for Options.Must, no longer than
+// scenario.Full's. It is 0 if none is needed, or if the budget or the window is the user's.
 func (p plan) moreBudget(f record.Feasibility, window time.Duration) time.Duration {
 	// A limit that somebody chose is kept; mustJudge then tells what to change.
 	given := p.opts.Budget > 0 || p.scenario.Protocol.Budget > 0 || p.opts.Window > 0
 	if given || f.Would == nil || f.Would.Window == 0 || len(p.short(window, p.opts.Must...)) == 0 {
 		return 0
 	}
-	most, length := scenario.Protocols["full"].Budget, record.Duration(f.Would.Window)
+	most, length := scenario.Full.Budget, record.Duration(f.Would.Window)
 	if p.costOf(length, f.First) > most {
 		return 0
 	}
-	// Some blocks beyond the first look, as far as the full protocol goes.
+	// Some blocks beyond the first look, as far as scenario.Full goes.
 	return min(roundUp(p.costOf(length, max(f.First, roomyBlocks)), time.Second), most)
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"schedlab/internal/command"
@@ -122,39 +123,41 @@ func chooseCPUs(o Options, needs scenario.Needs) (host.Sides, error) {
 	}
 	// Start with both sides on all CPUs, which is right where nothing can be bound.
 	all, err := host.Affinity()
-	sets := host.Sides{Server: all, Load: all, Pin: o.Pin != "none" && err == nil, Shared: true, Vegeta: cmp.Or(o.Engine, load.DefaultEngine) == load.EngineVegeta, Inherited: host.Inherit()}
-	told := o.ServerCPUs != "" || o.LoadCPUs != ""
+	free := o.CPUs == FreeCPUs
+	sets := host.Sides{Server: all, Load: all, Pin: !free && err == nil, Shared: true, Vegeta: cmp.Or(o.Engine, load.DefaultEngine) == load.EngineVegeta, Inherited: host.Inherit()}
+	told := o.CPUs != "" && !free
+	server, sender, _ := strings.Cut(o.CPUs, "/")
 	switch {
-	case o.Pin == "none" && told:
-		return sets, impossible("--pin none leaves no use for --server-cpus and --load-cpus; drop one of them")
 	case errors.Is(err, host.ErrNoAffinity) && told:
-		return sets, impossible("--server-cpus and --load-cpus: %v", err)
-	case errors.Is(err, host.ErrNoAffinity) || o.Pin == "none":
+		return sets, impossible("--cpus %s: %v", o.CPUs, err)
+	case errors.Is(err, host.ErrNoAffinity) || free:
 		return sets, nil
 	case err != nil:
 		return sets, err
 	case !told:
 		sets.Server = all[:max(len(all)/2, min(needs.ServerCPUs, len(all)), 1)]
+	case server == "" && sender == "":
+		return sets, impossible("--cpus %s names no CPU; %s", o.CPUs, cpusForm)
 	}
-	if o.ServerCPUs != "" {
-		if sets.Server, err = parseCPUs("--server-cpus", o.ServerCPUs, all); err != nil {
+	if server != "" {
+		if sets.Server, err = parseCPUs(o.CPUs, server, all); err != nil {
 			return sets, err
 		}
 	}
-	if o.LoadCPUs != "" {
-		if sets.Load, err = parseCPUs("--load-cpus", o.LoadCPUs, all); err != nil {
+	if sender != "" {
+		if sets.Load, err = parseCPUs(o.CPUs, sender, all); err != nil {
 			return sets, err
 		}
 	}
 	// A side without a list takes the remaining CPUs, if there are any. If no CPU remains, the load
 	// shares the server's last one.
-	if o.LoadCPUs == "" {
+	if sender == "" {
 		sets.Load = sets.Server[len(sets.Server)-1:]
 		if rest := all.Without(sets.Server); len(rest) > 0 {
 			sets.Load = rest
 		}
 	}
-	if rest := all.Without(sets.Load); told && o.ServerCPUs == "" && len(rest) > 0 {
+	if rest := all.Without(sets.Load); told && server == "" && len(rest) > 0 {
 		sets.Server = rest
 	}
 	// Flags may overlap in part.
@@ -162,21 +165,27 @@ func chooseCPUs(o Options, needs scenario.Needs) (host.Sides, error) {
 	return sets, nil
 }
 
-// parseCPUs reads a flag's list of CPUs like 0-3,5. All must be allowed. flag is its name in the
-// message of the error.
-func parseCPUs(flag, list string, allowed record.CPUs) (record.CPUs, error) {
+// FreeCPUs as Options.CPUs lets the kernel choose the CPUs of servers and load.
+const FreeCPUs = "none"
+
+// cpusForm tells how --cpus is written.
+const cpusForm = "give the servers' CPUs, a slash and the load's, like 0-1/2-3, or none"
+
+// parseCPUs reads one side's list of CPUs like 0-3,5. All must be allowed. whole is the value of
+// --cpus, for the message of the error.
+func parseCPUs(whole, list string, allowed record.CPUs) (record.CPUs, error) {
 	set, err := record.ParseCPUs(list)
 	if err != nil {
-		return nil, impossible("%s %v", flag, err)
+		return nil, impossible("--cpus %s: %v; %s", whole, err, cpusForm)
 	}
 	if others := set.Without(allowed); len(others) > 0 {
-		return nil, impossible("%s %q: CPU %d is not one this process may use (%s)", flag, list, others[0], allowed)
+		return nil, impossible("--cpus %s: CPU %d is not one this process may use (%s)", whole, others[0], allowed)
 	}
 	return set, nil
 }
 
 // CPUs returns the CPUs that a comparison would give to server and load. It starts nothing, and of the
-// options it reads only Site, Engine, Pin and the lists of CPUs. An [*Impossible] error tells how to change them.
+// options it reads only Site, Engine and CPUs. An [*Impossible] error tells how to change them.
 func CPUs(o Options) (host.Sides, error) { return chooseCPUs(o, scenario.Needs{}) }
 
 // ServerCPUs returns how many CPUs a comparison would give to the server, at least 1. It starts nothing.

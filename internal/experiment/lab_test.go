@@ -26,14 +26,14 @@ func everyCPU(t *testing.T) record.CPUs {
 func TestParseCPUs(t *testing.T) {
 	t.Parallel()
 	all := record.CPUs{0, 1, 2, 3, 4, 5, 8, 9, 1023}
-	if got, err := parseCPUs("--server-cpus", "8-9,1023,0", all); err != nil || got.String() != "0,8-9,1023" {
+	if got, err := parseCPUs("8-9,1023,0/1", "8-9,1023,0", all); err != nil || got.String() != "0,8-9,1023" {
 		t.Errorf("got %v, %v", got, err)
 	}
 	for list, want := range map[string]string{
-		"x":   `--load-cpus "x" is not a list of CPUs like 0-3,5`,
-		"0-7": `--load-cpus "0-7": CPU 6 is not one this process may use (0-5,8-9,1023)`,
+		"x":   `--cpus 0/x: "x" is not a list of CPUs like 0-3,5; give the servers' CPUs, a slash and the load's, like 0-1/2-3, or none`,
+		"0-7": `--cpus 0/0-7: CPU 6 is not one this process may use (0-5,8-9,1023)`,
 	} {
-		_, err := parseCPUs("--load-cpus", list, all)
+		_, err := parseCPUs("0/"+list, list, all)
 		var bad *Impossible
 		if !errors.As(err, &bad) || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", list, err, want)
@@ -58,18 +58,18 @@ func TestChooseCPUs(t *testing.T) {
 	}{
 		{Options{}, 0, low, high, true, false},
 		{Options{}, 1, low, high, true, false},
-		{Options{Pin: "auto"}, 0, low, high, true, false},
-		{Options{Pin: "none"}, 0, all.String(), all.String(), false, true},
-		{Options{ServerCPUs: one}, 0, one, all[1:].String(), true, false},
-		{Options{LoadCPUs: one}, 0, all[1:].String(), one, true, false},
-		{Options{ServerCPUs: one, LoadCPUs: one}, 0, one, one, true, true},
+		{Options{CPUs: low + "/" + high}, 0, low, high, true, false},
+		{Options{CPUs: FreeCPUs}, 0, all.String(), all.String(), false, true},
+		{Options{CPUs: one + "/"}, 0, one, all[1:].String(), true, false},
+		{Options{CPUs: "/" + one}, 0, all[1:].String(), one, true, false},
+		{Options{CPUs: one + "/" + one}, 0, one, one, true, true},
 		// Where nothing is left for the load, it shares one CPU of the server's.
-		{Options{ServerCPUs: all.String()}, 0, all.String(), last, true, true},
+		{Options{CPUs: all.String()}, 0, all.String(), last, true, true},
 		{Options{}, len(all), all.String(), last, true, true},
 		{Options{}, len(all) - 1, all[:max(half, len(all)-1)].String(), all[max(half, len(all)-1):].String(), true, false},
 		// What a machine lacks it cannot give, and what is told is kept.
 		{Options{}, len(all) + 1, all.String(), last, true, true},
-		{Options{ServerCPUs: one}, 2, one, all[1:].String(), true, false},
+		{Options{CPUs: one}, 2, one, all[1:].String(), true, false},
 	} {
 		got, err := chooseCPUs(c.o, scenario.Needs{ServerCPUs: c.needs})
 		if err != nil || got.Server.String() != c.server || got.Load.String() != c.load || got.Pin != c.pin || got.Shared != c.shared {
@@ -80,8 +80,9 @@ func TestChooseCPUs(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Pin: "none", LoadCPUs: "0"}, "--pin none leaves no use for --server-cpus and --load-cpus; drop one of them"},
-		{Options{ServerCPUs: "zero"}, `--server-cpus "zero" is not a list of CPUs like 0-3,5`},
+		{Options{CPUs: "/"}, "--cpus / names no CPU; " + cpusForm},
+		{Options{CPUs: "zero"}, `--cpus zero: "zero" is not a list of CPUs like 0-3,5; ` + cpusForm},
+		{Options{CPUs: "0/0/0"}, `--cpus 0/0/0: "0/0" is not a list of CPUs like 0-3,5; ` + cpusForm},
 	} {
 		_, err := chooseCPUs(c.o, scenario.Needs{})
 		var bad *Impossible

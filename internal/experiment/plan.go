@@ -98,7 +98,7 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 	return layOut(s, o, nil, func(p *plan) error {
 		p.Timeout = time.Duration(s.Load.Timeout).Seconds()
 		p.takeExpectations()
-		if err := p.takeProtocol(); err != nil {
+		if err := p.takeTimes(); err != nil {
 			return err
 		}
 		return p.settle()
@@ -354,19 +354,13 @@ func (p *plan) openArrivals(text string) (arrivals.Process, error) {
 // Without a calibration, one iteration counts as a microsecond.
 func (p plan) iters() float64 { return cmp.Or(p.opts.Iters, 1) }
 
-// takeProtocol sets windows, blocks and their orders, looks and budget. Flags override the scenario, and the
-// scenario overrides the protocol. Impossible settings are an error that names the flag.
-func (p *plan) takeProtocol() error {
-	o, asked := p.opts, p.scenario.Protocol
-	p.Protocol = cmp.Or(o.Protocol, asked.Kind)
-	// A scenario's values fit its own protocol: with quick windows in a full run, full would not be full.
-	if p.Protocol != asked.Kind {
-		asked = scenario.Protocol{}
-	}
-	kind, finer := scenario.Protocols[p.Protocol], judge.GateFineness(o.Gate)
+// takeTimes sets windows, blocks and their orders, looks and budget. Flags override the scenario, and the
+// scenario overrides the defaults. Impossible settings are an error that names the flag.
+func (p *plan) takeTimes() error {
+	o, asked, finer := p.opts, p.scenario.Protocol, judge.GateFineness(p.opts.Gate)
 	stretched := func(d time.Duration) time.Duration { return time.Duration(float64(d) * finer) }
-	window := cmp.Or(o.Window, stretched(cmp.Or(time.Duration(asked.Window), kind.Window)))
-	warmup := cmp.Or(o.Warmup, time.Duration(asked.Warmup), max(kind.Warmup, p.untilStarved()))
+	window := cmp.Or(o.Window, stretched(cmp.Or(time.Duration(asked.Window), scenario.Quick.Window)))
+	warmup := cmp.Or(o.Warmup, time.Duration(asked.Warmup), max(scenario.Quick.Warmup, p.untilStarved()))
 	p.Blocks = cmp.Or(o.Blocks, asked.Blocks, scenario.MaxBlocks)
 	switch {
 	case p.Blocks < scenario.MinBlocks:
@@ -377,7 +371,7 @@ func (p *plan) takeProtocol() error {
 	if err := p.takeSpan(warmup, window); err != nil {
 		return err
 	}
-	p.budget = stretched(cmp.Or(time.Duration(asked.Budget), kind.Budget))
+	p.budget = stretched(cmp.Or(time.Duration(asked.Budget), scenario.Quick.Budget))
 	// The same number of blocks takes longer on a cluster.
 	if o.Site != nil {
 		here := p.span() + trialCost

@@ -34,7 +34,7 @@ func parsed(t *testing.T, text string) scenario.Scenario {
 
 // options are those of a machine that leaves both sides free.
 func options() Options {
-	return Options{Self: "schedlab", Seed: 7, Pin: "none", Iters: 2, Modes: map[string]mode.Mode{
+	return Options{Self: "schedlab", Seed: 7, CPUs: FreeCPUs, Iters: 2, Modes: map[string]mode.Mode{
 		"nethttp": {Station: "goroutines"}, "fasthttp": {Station: "goroutines"},
 		"pool":         {Flags: []string{"workers"}, Station: "pool", Sticky: true, Overflow: "block"},
 		"pool-request": {Flags: []string{"workers"}, Station: "pool", Axes: mode.Axes{Unit: "request"}, Overflow: "reject", Depth: func(workers int) int { return 2 * workers }},
@@ -136,9 +136,9 @@ func TestBudget(t *testing.T) {
 			t.Errorf("budget %v: got %d blocks in %.1f s, looks at %v, doubts %q; want 40 at most, and no doubt but that CPUs are shared", c.budget, p.Blocks, p.Estimate, p.Looks, doubts(p))
 		}
 	}
-	full := planned(t, demo.Text, func(o *Options) { o.Protocol, o.Rate = "full", scenario.Rate{PerSecond: 400} })
-	if full.Blocks != 40 || full.Window != 3.6 || full.Warmup != .4 || full.budget != 10*time.Minute {
-		t.Errorf("full: got %+v", full.recorded())
+	full := planned(t, demo.Text+"protocol: {kind: full}\n", func(o *Options) { o.Rate = scenario.Rate{PerSecond: 400} })
+	if full.Blocks != 40 || full.Window != 3.6 || full.Warmup != .2 || full.budget != 10*time.Minute {
+		t.Errorf("kind: full: got %+v", full.recorded())
 	}
 	few := planned(t, demo.Text, func(o *Options) { o.Blocks = 15 })
 	if few.Blocks != 15 || len(few.Order) != 15 || !slices.Equal(few.Looks, []int{10, 12, 13, 14}) {

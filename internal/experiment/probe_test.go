@@ -92,7 +92,7 @@ func TestRehearse(t *testing.T) {
 		{"an absolute rate", scenario.Rate{PerSecond: .7 * x}, 1e-5, false},
 	} {
 		comp := comparison(t, "good", "good", func(s *scenario.Scenario, o *Options) {
-			o.Pin = "auto"
+			o.CPUs = ""
 			s.Load.Rate, s.Load.KeepAlive, s.Load.MinRate = c.rate, true, scenario.Rate{}
 		})
 		p, got := comp.plan, 0.
@@ -132,7 +132,7 @@ func TestBoundShare(t *testing.T) {
 		{"as the user says", scenario.Rate{PerSecond: 50_000}, len(all), true, false},
 	} {
 		comp := comparison(t, "good", "good", func(s *scenario.Scenario, o *Options) {
-			o.Pin = "auto"
+			o.CPUs = ""
 			s.Load.Rate, s.Load.KeepAlive, s.Load.MinRate, s.Needs.ServerCPUs = c.rate, true, scenario.Rate{}, c.needs
 			if c.told {
 				o.Rate = c.rate

@@ -20,9 +20,6 @@ import (
 	"schedlab/internal/stats"
 )
 
-// protocolCapacity is the protocol of the plan of a search for capacity.
-const protocolCapacity = "capacity"
-
 // The defaults of a search (docs/guide/capacity.md).
 const (
 	// patience keeps requests of an overloaded server from waiting long after they broke the objective.
@@ -36,7 +33,7 @@ const (
 )
 
 // PlanCapacity plans a search for the highest rate at which each arm of a scenario keeps an objective. It
-// starts nothing. It ignores the options Protocol, Blocks and Rate; Budget is the budget of each arm. One arm
+// starts nothing. It ignores the options Blocks and Rate; Budget is the budget of each arm. One arm
 // is enough. If the search is impossible as asked, the error is an [*Impossible] that tells how to change it.
 // The windows that fit into the budget are the only limit of a search.
 func PlanCapacity(s scenario.Scenario, o Options, slo stats.SLO) (*Comparison, error) {
@@ -93,7 +90,7 @@ func (p *plan) takeSearch() error {
 	// The probe comes out of the arm's budget.
 	p.Windows = int((o.Budget - judge.ProbeCost) / (o.Warmup + o.Window + judge.StepCost))
 	// Each arm has a budget of its own, so the search takes as long as all together.
-	p.Protocol, p.SLO, p.Budget = protocolCapacity, p.slo.String(), o.Budget.Seconds()
+	p.SLO, p.Budget = p.slo.String(), o.Budget.Seconds()
 	p.budget = time.Duration(len(p.Arms)) * o.Budget
 	p.Estimate = (p.budget + fixedCost).Seconds()
 	slowest := 0.0 // largest time limit of the objective, seconds

@@ -34,7 +34,7 @@ func TestASearchIsPlannedWithoutACopyOfTheBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Arms = s.Arms[:1]
-	c, err := PlanCapacity(s, Options{Self: "schedlab", Pin: "none", Modes: map[string]mode.Mode{"nethttp": {Station: "goroutines"}}}, promised(t, "p99<=10ms"))
+	c, err := PlanCapacity(s, Options{Self: "schedlab", CPUs: FreeCPUs, Modes: map[string]mode.Mode{"nethttp": {Station: "goroutines"}}}, promised(t, "p99<=10ms"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestFaultsOfASearchAreToldTogether(t *testing.T) {
 	}
 	held := .02 + s.Workload.CPU.Mean().Seconds() // so that two workers do 2/held at most
 	plan := func(slo string, window, warmup, budget time.Duration) error {
-		o := Options{Self: "schedlab", Pin: "none", Window: window, Warmup: warmup, Budget: budget, Modes: map[string]mode.Mode{"pool-request": {Name: "pool-request", Flags: []string{"workers"}, Station: "pool"}}}
+		o := Options{Self: "schedlab", CPUs: FreeCPUs, Window: window, Warmup: warmup, Budget: budget, Modes: map[string]mode.Mode{"pool-request": {Name: "pool-request", Flags: []string{"workers"}, Station: "pool"}}}
 		_, err := PlanCapacity(s, o, promised(t, slo))
 		return err
 	}

@@ -30,7 +30,7 @@ func TestPlanDoubts(t *testing.T) {
 			"256 clients that ask for 2.00 ms of CPU time each take 256 ms for a turn each, and a window has 500 ms: some wait all through it; give --warmup 1s --window 2s --budget 1m57s"},
 		{"Little's law", strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1),
 			"pool,workers=4: 4 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
-		{"shared CPUs", demo.Text, "server and load share CPUs: the load disturbs what it measures; use --pin auto on two or more CPUs"},
+		{"shared CPUs", demo.Text, "server and load share CPUs: the load disturbs what it measures; leave --cpus none out, on two or more CPUs"},
 	} {
 		p, err := planned(t, c.text, nil).offered(findings{})
 		if err != nil {
@@ -87,7 +87,7 @@ func TestIdentifiability(t *testing.T) {
 			t.Errorf("%s: doubts %q, want %q", c.name, doubts(p.recorded()), c.want)
 		}
 	}
-	one := planned(t, demo.Arm("{name: two, mode: pool, listeners: 2}"), func(o *Options) { o.Pin, o.ServerCPUs, o.LoadCPUs = "auto", "0", "0" })
+	one := planned(t, demo.Arm("{name: two, mode: pool, listeners: 2}"), func(o *Options) { o.CPUs = "0/0" })
 	if !slices.ContainsFunc(doubts(one.recorded()), func(d string) bool { return strings.Contains(d, "one CPU, so 2 listeners share it") }) {
 		t.Errorf("one CPU: doubts %q", doubts(one.recorded()))
 	}

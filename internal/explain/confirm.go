@@ -14,7 +14,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// The protocol of the extra blocks.
+// The times of the extra blocks.
 const (
 	// Short windows, because many arms share the budget: two for each cause, and the two explained.
 	// A window is never shorter than leastWindow, even if the budget then has room for fewer
@@ -53,15 +53,14 @@ var (
 // and Case.Confirm judges the record. Case.Profiled plans the run that captures profiles, with the
 // same settings.
 //
-// Scenario has the arms and the protocol. The other fields are options of the planner
-// (experiment.Options) and keep the load as it was: ServerCPUs and LoadCPUs are lists like 0-3, Pin
-// is auto or none, and Engine is the name of a load engine, "" for the default.
+// Scenario has the arms and their times. The other fields are options of the planner
+// (experiment.Options) and keep the load as it was: CPUs are the servers' and the load's, like
+// 0-1/2-3 or none, and Engine is the name of a load engine, "" for the default.
 type Test struct {
 	Scenario scenario.Scenario
 	// The settings of the run that is explained.
-	Rate                 float64 // per second, 0 for the scenario's own
-	ServerCPUs, LoadCPUs string
-	Pin, Engine          string
+	Rate         float64 // per second, 0 for the scenario's own
+	CPUs, Engine string
 }
 
 // Test plans the test, with windows short enough for the budget. It returns false if no untested
@@ -110,7 +109,7 @@ func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget ti
 	blocks := blocksFor(len(arms) - 1)
 	trials := time.Duration(blocks * (len(arms) + 1)) // the slower arm is the baseline, which has a copy
 	w = max(min(w, (budget-testsSpare)/trials-testWarmup-testSpare), leastWindow)
-	t.Scenario.Protocol = scenario.Protocol{Kind: "quick", Blocks: blocks, Window: scenario.Duration(w), Warmup: scenario.Duration(testWarmup)}
+	t.Scenario.Protocol = scenario.Protocol{Blocks: blocks, Window: scenario.Duration(w), Warmup: scenario.Duration(testWarmup)}
 	return t, true, nil
 }
 
@@ -127,9 +126,9 @@ func (c *Case) asMeasured(prefix string, arms []scenario.Arm, like string) Test 
 	s := c.scenario
 	s.Name = prefix + s.Name[:min(len(s.Name), 36)]
 	s.Arms, s.Expect, s.Claims, s.Predict, s.Load.Vary = arms, nil, nil, nil, nil
-	t := Test{Scenario: s, Rate: c.run.Plan.Rate, ServerCPUs: c.run.Env.ServerCPUs, LoadCPUs: c.run.Env.LoadCPUs, Pin: "auto", Engine: c.arms[like].plan.Clients.Engine}
-	if t.ServerCPUs == "" {
-		t.Pin, t.LoadCPUs = "none", ""
+	t := Test{Scenario: s, Rate: c.run.Plan.Rate, CPUs: c.run.Env.ServerCPUs + "/" + c.run.Env.LoadCPUs, Engine: c.arms[like].plan.Clients.Engine}
+	if c.run.Env.ServerCPUs == "" {
+		t.CPUs = "none"
 	}
 	return t
 }

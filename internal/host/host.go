@@ -73,7 +73,7 @@ func (c Sides) BindLoad() (undo func(), err error) {
 		return undo, err
 	}
 	if err := bindThreads(c.Load); err != nil {
-		return undo, fmt.Errorf("pinning the load to CPUs %s: %w; use --pin none", c.Load, err)
+		return undo, fmt.Errorf("pinning the load to CPUs %s: %w; use --cpus none", c.Load, err)
 	}
 	return func() {
 		runtime.GOMAXPROCS(procs)

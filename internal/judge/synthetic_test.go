@@ -51,7 +51,7 @@ func scaled(factor map[string]float64) func(int, string, float64) float64 {
 
 func fakePlan() record.Plan {
 	p := record.Plan{
-		Scenario: "demo", Question: "Which is faster?", Seed: 7, Protocol: "quick", Blocks: fakeBlocks,
+		Scenario: "demo", Question: "Which is faster?", Seed: 7, Blocks: fakeBlocks,
 		Warmup: fakeWarmup, Window: fakeWindow, Rate: fakeRate,
 		Arms: []record.PlanArm{
 			{Name: "nethttp", Mode: "nethttp", Role: record.Baseline}, {Name: "nethttp'", Mode: "nethttp", Role: record.Copy},

@@ -86,7 +86,7 @@ func newFake(t *testing.T, l *fakeLab, root string, budget time.Duration, m reco
 		axes = append(axes, f)
 	}
 	m.Plan.Scenario, m.Plan.X, m.Plan.Y, m.Plan.Metric = s.Name, axes[0], axes[1], "goodput"
-	o := experiment.Options{Self: "schedlab", Seed: 3, Blocks: 10, Budget: budget, Pin: "none", Modes: modes}
+	o := experiment.Options{Self: "schedlab", Seed: 3, Blocks: 10, Budget: budget, CPUs: experiment.FreeCPUs, Modes: modes}
 	r, err := Plan(s, o, m)
 	if err != nil {
 		t.Fatal(err)

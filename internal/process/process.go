@@ -444,7 +444,7 @@ func NewLauncher(c host.Sides) (*Launcher, error) {
 		runtime.LockOSThread()
 		if c.Pin {
 			if err := host.BindThread(c.Server); err != nil {
-				bound <- fmt.Errorf("pinning the server to CPUs %s: %w; use --pin none", c.Server, err)
+				bound <- fmt.Errorf("pinning the server to CPUs %s: %w; use --cpus none", c.Server, err)
 				return
 			}
 		}

@@ -92,7 +92,7 @@ func marshal(v any) ([]byte, error) {
 
 // Facts that several packages find or branch on. Every other fact is in the package that finds it.
 var (
-	GeneratorLimit  = Sentence("generator-limit", `its backlog grows through the window while the load's own CPUs are full: that is the generator's, and says nothing of the server; lower --rate, or give the load more with --load-cpus`)
+	GeneratorLimit  = Sentence("generator-limit", `its backlog grows through the window while the load's own CPUs are full: that is the generator's, and says nothing of the server; lower --rate, or give the load more with --cpus`)
 	Overloaded      = Sentence("overloaded", `overloaded: its backlog grows through the window, so only goodput is judged`)
 	AnsweredNone    = Sentence("answered-none", `it answered none of its requests{{if .Values.late}} before the window ended{{end}} in block{{if ne .Values.blocks 1.0}}s{{end}} {{.Names.blocks}}`)
 	Redirects       = Sentence("redirects", `it answered {{percentf "%.3g" .Values.share}} of its requests with a redirect (status {{count .Values.status}}), which is not followed: ask for the page that it names`)

@@ -103,14 +103,14 @@ type Load struct {
 	Vary        Varied        `yaml:"vary"`     // settings above with several values; every arm runs with each
 }
 
-// Protocol sets the number and length of windows. Zero values leave the kind's defaults. Protocols has the
-// defaults by kind. Warmup is the time under load before each window, which is the measured part.
+// Protocol sets the number and length of windows. Zero values leave the defaults (Quick). Warmup is the time
+// under load before each window, which is the measured part.
 type Protocol struct {
-	Kind   string   `yaml:"kind"`   // quick (default) or full
+	Kind   string   `yaml:"kind"`   // old spelling: full is the window and the budget of Full; quick says nothing
 	Blocks int      `yaml:"blocks"` // the most blocks, MinBlocks to MaxBlocks
 	Warmup Duration `yaml:"warmup"`
 	Window Duration `yaml:"window"`
-	Budget Duration `yaml:"budget"` // longest duration of the whole comparison; default 75s, for full 10m per scenario
+	Budget Duration `yaml:"budget"` // longest duration of the whole comparison; default 75s
 }
 
 // Needs are the properties that a machine must have for the question to make sense. 0 needs nothing.
@@ -234,7 +234,10 @@ func (s *Scenario) setDefaults() {
 	s.Load.Loop = cmp.Or(s.Load.Loop, "open")
 	s.Load.Arrivals = cmp.Or(s.Load.Arrivals, "poisson")
 	s.Load.Timeout = cmp.Or(s.Load.Timeout, Duration(load.DefaultTimeout))
-	s.Protocol.Kind = cmp.Or(s.Protocol.Kind, "quick")
+	if s.Protocol.Kind == "full" {
+		s.Protocol.Window = cmp.Or(s.Protocol.Window, Duration(Full.Window))
+		s.Protocol.Budget = cmp.Or(s.Protocol.Budget, Duration(Full.Budget))
+	}
 	if s.Load.Connections == 0 && s.anyKeepAlive() {
 		s.Load.Connections = 64
 	}
@@ -282,7 +285,7 @@ func (s *Scenario) check() *FieldError {
 		{s.Workload.Path != "" && (s.Workload.CPU != zero || s.Workload.Sleep != zero), "workload.path", "excludes cpu and sleep, which ask /work"},
 		{s.Workload.Path != "" && !strings.HasPrefix(s.Workload.Path, "/"), "workload.path", fmt.Sprintf("%q does not begin with /", s.Workload.Path)},
 		{!methodForm.MatchString(s.Workload.Method), "workload.method", fmt.Sprintf("%q is not a method", s.Workload.Method)},
-		{s.Protocol.Kind != "quick" && s.Protocol.Kind != "full", "protocol.kind", fmt.Sprintf("%q is none of quick, full", s.Protocol.Kind)},
+		{!slices.Contains([]string{"", "quick", "full"}, s.Protocol.Kind), "protocol.kind", fmt.Sprintf("%q is none of quick, full", s.Protocol.Kind)},
 		{s.Protocol.Blocks > MaxBlocks, "protocol.blocks", fmt.Sprintf("%d is above %d, the last look", s.Protocol.Blocks, MaxBlocks)},
 		{s.Protocol.Blocks > 0 && s.Protocol.Blocks < MinBlocks, "protocol.blocks", fmt.Sprintf("%d is below %d, too few for any verdict", s.Protocol.Blocks, MinBlocks)},
 		{s.Protocol.Window > 0 && s.Protocol.Window < Duration(100*time.Millisecond), "protocol.window", "is below 100ms"},
@@ -377,18 +380,18 @@ func (s *Scenario) anyKeepAlive() bool {
 // TheoryNames are the queueing models that a scenario may name under predict.
 var TheoryNames = []string{"fit", "twin", "mm1", "mgc", "ps", "bounds"}
 
-// A Timing holds the durations of a protocol: of each warm-up and window, and the longest time that a
-// comparison may take. A comparison ends earlier, at the first look at which everything is decided.
+// A Timing holds the durations of a comparison: of each warm-up and window, and the longest time that it
+// may take. A comparison ends earlier, at the first look at which everything is decided.
 type Timing struct {
 	Warmup, Window, Budget time.Duration
 }
 
-// Protocols are the protocols that a scenario may name. They are only read.
-// Quick gives a first answer in about a minute.
-var Protocols = map[string]Timing{
-	"quick": {Warmup: 200 * time.Millisecond, Window: 500 * time.Millisecond, Budget: 75 * time.Second},
-	"full":  {Warmup: 400 * time.Millisecond, Window: 3600 * time.Millisecond, Budget: 10 * time.Minute},
-}
+// Quick is the default, which gives a first answer in about a minute. Full is for smaller differences. They
+// are only read.
+var (
+	Quick = Timing{Warmup: 200 * time.Millisecond, Window: 500 * time.Millisecond, Budget: 75 * time.Second}
+	Full  = Timing{Warmup: 400 * time.Millisecond, Window: 3600 * time.Millisecond, Budget: 10 * time.Minute}
+)
 
 // MinBlocks is the number of blocks at the first look: fewer blocks decide nothing. MaxBlocks is the
 // number at the last look.

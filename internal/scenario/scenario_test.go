@@ -162,7 +162,7 @@ func TestScenarioAccepts(t *testing.T) {
 		{"folded question", demo.Swap("Which is faster?", ">\n  Which is\n  faster?"), func(s Scenario) bool { return s.Question == "Which is faster?" }},
 		{"defaults", demo.Text, func(s Scenario) bool {
 			return s.Workload.Method == "GET" && s.Load.Loop == "open" && s.Load.Arrivals == "poisson" && s.Load.Connections == 0 &&
-				s.Protocol.Kind == "quick" && time.Duration(s.Load.Timeout) == load.DefaultTimeout
+				s.Protocol == Protocol{} && time.Duration(s.Load.Timeout) == load.DefaultTimeout
 		}},
 		{"kept connections", demo.Swap("rate: 300/s", "rate: '3,000/s'\n  keepalive: true"), func(s Scenario) bool {
 			return s.Load.Connections == 64 && s.Load.Rate == Rate{PerSecond: 3000}

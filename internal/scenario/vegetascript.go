@@ -127,7 +127,7 @@ func (s *Scenario) attack(l Load, format string) string {
 		fmt.Fprintf(&b, " -connections=%d -max-connections=%d", l.Connections, l.Connections)
 	}
 	// DURATION overrides it when the script runs.
-	window := cmp.Or(time.Duration(s.Protocol.Window), Protocols[s.Protocol.Kind].Window)
+	window := cmp.Or(time.Duration(s.Protocol.Window), Quick.Window)
 	fmt.Fprintf(&b, ` -duration="${DURATION:-%v}" -timeout=%v -redirects=-1 -max-body=0`, window, time.Duration(l.Timeout))
 	if !l.KeepAlive {
 		b.WriteString(" -keepalive=false")
