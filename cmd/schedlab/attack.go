@@ -68,7 +68,7 @@ func newAttack() *cobra.Command {
 	var f attackFlags
 	cmd := &cobra.Command{
 		Use:   "attack [SCENARIO] --target URL",
-		Short: "Drive load at any HTTP server and sum up what happened",
+		Short: "Send load to any HTTP server and sum up how it answered",
 		Long: `Send requests on a schedule that does not wait for answers, and count response
 time from the scheduled time: a stall of the server is in every request it delayed.
 
@@ -153,6 +153,14 @@ no reply was good, 130 interrupted.`,
 	fl.Lookup("arrivals").DefValue, fl.Lookup("think").DefValue = "", ""
 	// Shapes with values end with a bracket, for the user to go on.
 	complete(cmd, "arrivals", "poisson", "constant", "ramp(", "sine(", "burst(", "in-phase", "trace(", "log(")
+	bindConfig(cmd)
+	inSections(cmd,
+		helpSection{"What to ask", "target targets method header body insecure timeout"},
+		helpSection{theLoad, "rate duration arrivals connections keepalive idle open-rate engine rest seed"},
+		helpSection{"A closed loop", "loop think session pipeline ramp warmup"},
+		helpSection{theOutput, "output verbose results timestamps hgrm config help"},
+		helpSection{theMachine, "allow-remote"},
+	)
 	return cmd
 }
 

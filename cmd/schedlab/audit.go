@@ -25,7 +25,7 @@ func newAudit() *cobra.Command {
 	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "audit FILE|-",
-		Short: "Hold any benchmark's figures to the laws that no server can break",
+		Short: "Check what another load tool printed for figures that cannot be true",
 		Long: `Read what a load tool printed and say which of its figures are impossible, which
 are not what they look like, and what they cannot tell, each with its numbers and
 the law: flow (rate x time = requests), Little (rate x response time = requests in
@@ -36,9 +36,7 @@ It reads wrk, wrk2, httperf, ab, hey, oha, vegeta, k6, fortio, bombardier and h2
 as text, and the JSON of vegeta, k6, fortio, bombardier and oha; lines of key=value,
 and tables; in UTF-8 or UTF-16, with colours, in quotes, lists and logs. Several runs
 and prose may stand in one file: the first sentence says how many lines are not read,
-and --verbose which. Where a tool's own habit breaks a law, the finding names the habit.
-
-Exit codes: 0 nothing is impossible, 2 no run can be read, 3 something is impossible.`,
+and --verbose which. Where a tool's own habit breaks a law, the finding names the habit.`,
 		Example: `  wrk -t2 -c64 -d10s --latency http://127.0.0.1:8080/ | schedlab audit -
   schedlab audit bench.log --verbose
   schedlab audit hey.txt --connections 50 --cores 2 --service 400us

@@ -25,7 +25,7 @@ func newCapacity() *cobra.Command {
 	var f capacityFlags
 	cmd := &cobra.Command{
 		Use:   "capacity [SCENARIO]",
-		Short: "Find the highest rate at which each model keeps a service level objective",
+		Short: "Find the highest rate of requests at which a server is still fast enough",
 		Long: `Find, for every arm of a scenario, the highest rate of requests at which it keeps
 a service level objective, as an interval: at its low end three windows of three
 kept the objective, at its high end most broke it. Every window is open-loop load
@@ -39,10 +39,7 @@ you name and no others.
 
 docs/guide/capacity.md says how the search works and what it cannot do. An arm whose
 server dies ends its own search alone, and one that is too slow for windows to judge
-has none; the others go on. The record, with report.html, is kept below --out.
-
-Exit codes: 0 some arm that starves no client has an answer, 1 something failed,
-2 wrong usage, or every arm starves clients, 4 all are undecided, 130 interrupted.`,
+has none; the others go on. The record, with report.html, is kept below --out.`,
 		Example: `  schedlab capacity
   schedlab capacity --slo 'p99<=5ms,errors<=0.1%' --arms nethttp,fasthttp
   schedlab capacity pool-cpu --arm 'pool-request,workers=16' --budget 2m
@@ -62,8 +59,16 @@ Exit codes: 0 some arm that starves no client has an answer, 1 something failed,
 	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
 	// benchstat and hgrm have no form for a search.
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv", "text", "json", "markdown", "html", "csv")
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab runs show' does, and not the answer only")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report")
 	complete(cmd, "arms", modeNames()...)
+	bindConfig(cmd)
+	inSections(cmd,
+		helpSection{"What to search", "slo arms arm path targets"},
+		helpSection{theLoad, "close warmup seed"},
+		helpSection{howSure, "budget window"},
+		helpSection{theOutput, "output dry-run progress note out config help"},
+		helpSection{theMachine, "wait-idle cpus allow-remote"},
+	)
 	return cmd
 }
 

@@ -36,7 +36,7 @@ type clusterFlags struct {
 func newCluster() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Run a comparison on Kubernetes, with the load from several Pods",
+		Short: "Run compare, gate or capacity on Kubernetes, with load from several Pods",
 		Long: `Run compare, capacity, map or gate on the cluster that kubectl reaches. Each server is
 a Pod of its own for each trial, the load comes from several Pods (shards) that start
 together, and the record and report are those of the same command on one machine. A
@@ -82,6 +82,10 @@ could not run it.`,
 	f.bindSettings(cmd.Flags())
 	f.bindCollect(cmd.Flags())
 	oneOf(cmd.Flags(), &f.dryRun, "dry-run", "", "have the API server (server) or kubectl, which asks it for the kinds (client), check the objects, and create nothing", "server", "client")
+	inSections(cmd,
+		helpSection{"Pods", "image shards server-cpu shard-cpu server-nodes load-nodes rest pull pull-secret"},
+		helpSection{"The run", "dry-run name namespace context deadline keep out help"},
+	)
 	return cmd
 }
 
@@ -107,6 +111,10 @@ func newClusterRender() *cobra.Command {
 	}
 	f.bindSettings(cmd.Flags())
 	cmd.Flags().StringVarP(&f.Namespace, "namespace", "n", "default", "namespace of the run")
+	inSections(cmd,
+		helpSection{"Pods", "image shards server-cpu shard-cpu server-nodes load-nodes rest pull pull-secret"},
+		helpSection{"The run", "name namespace deadline help"},
+	)
 	return cmd
 }
 

@@ -52,7 +52,7 @@ func newCompare() *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
 		Use:   "compare [SCENARIO|DIR|all...]",
-		Short: "Say which model serves a scenario best, by how much, and how sure that is",
+		Short: "Run servers side by side under the same load, and say which is faster",
 		Long: `Run every arm of a scenario in fresh processes, in interleaved blocks of the
 same seeded open-loop load, beside a second copy of the baseline (A/A), and judge
 them block by block. The first arm is the baseline. Without a SCENARIO the
@@ -69,13 +69,7 @@ VARIABLE=VALUE words before it are its environment; --arm name=http://127.0.0.1:
 takes one that runs already.
 
 It prints the answer; the whole report is in the record, below --out. Verdicts are
-FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED, which comes with its reason.
-
-Exit codes: 0 a verdict was reached, 1 a server died or something else failed
-(what was measured is kept), 2 wrong usage, or a --window or --budget too short to
-judge what --expect asks, 3 an expectation failed, 4 every verdict on p50, p90
-and p99 was REFUSED, goodput differed nowhere and no expectation decided, 130
-interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
+FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED, which comes with its reason.`,
 		Example: `  schedlab compare
   schedlab compare plaintext --seed 7
   schedlab compare --arms nethttp,pool --window 3.6s --budget 10m
@@ -109,7 +103,7 @@ interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
 	f.adhoc.bind(fl, true)
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)", stampKinds...)
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm", report.Formats().Names()...)
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report, as 'schedlab runs show' does, and not the answer only")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report")
 	fl.BoolVar(&f.why, "explain", false, "then explain the difference that is largest, with tests of its causes, as 'schedlab explain' does, which takes up to "+testBudget.String()+" more than --budget")
 	var factors []string
 	for _, factor := range scenario.VaryFactors() {
@@ -117,6 +111,14 @@ interrupted. With --strict an expectation that is open or REFUSED makes it 4.`,
 	}
 	complete(cmd, "vary", factors...)
 	complete(cmd, "arms", modeNames()...)
+	bindConfig(cmd)
+	inSections(cmd,
+		helpSection{whatToCompare, "arms arm vary path targets log"},
+		helpSection{theLoad, "rate close warmup engine stamps seed"},
+		helpSection{howSure, "budget window blocks expect strict total"},
+		helpSection{theOutput, "output explain dry-run progress note out config help"},
+		helpSection{theMachine, "wait-idle cpus allow-remote"},
+	)
 	return cmd
 }
 

@@ -40,7 +40,7 @@ func newDoctor() *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor [SCENARIO]",
-		Short: "Say what on this machine will spoil a measurement, and how to mend it",
+		Short: "Check whether this machine is fit to measure, and say what to mend",
 		Long: `Look for what would spoil a comparison on this machine: too few descriptors,
 local ports or places in the listen backlog, CPUs that server and load share,
 quotas, other programs, steal, late timers, pauses, a clock that steps, a
@@ -50,9 +50,7 @@ Then compare the baseline of a SCENARIO (default quick) with itself, at the rate
 that a comparison of all its arms would offer: what copies of one program differ by
 is what this machine cannot tell apart. A table says which differences a quick comparison (the
 default) and a full one (--window 3.6s --budget 10m) can judge, and how long they take. It changes nothing, keeps no
-record, and takes about 15 seconds.
-
-Exit codes: 0 fit, with or without reservations, 3 unfit (something is BAD).`,
+record, and takes about 15 seconds.`,
 		Example: `  schedlab doctor
   schedlab doctor --quick --out /var/tmp/runs
   schedlab doctor pool-cpu
@@ -72,6 +70,11 @@ Exit codes: 0 fit, with or without reservations, 3 unfit (something is BAD).`,
 	oneOf(fl, &f.output, "output", "text", strings.Join(doctor.Formats, ", "), doctor.Formats...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every finding with what it spoils, and not the answer only")
 	oneOf(fl, &f.progress, "progress", "auto", "progress"+progressHelp, progressKinds...)
+	inSections(cmd,
+		helpSection{"What to check", "quick full out"},
+		helpSection{theMachine, "cpus allow-remote"},
+		helpSection{theOutput, "output verbose progress help"},
+	)
 	return cmd
 }
 

@@ -46,7 +46,7 @@ func newExplain() *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain [RUN [ARM ARM]]",
-		Short: "Say where the time between two arms of a run went, and why",
+		Short: "Find out why one server of a run was slower than another",
 		Long: `Divide the difference of two arms by the stamps of client and server, part by
 part, with intervals over the blocks; the parts add up to it. RUN is a path, a
 run's name below --out, or 'latest' (the default). Without two ARMs they are the
@@ -64,11 +64,7 @@ that are there already stay until they run again. The tests have a record of the
 --profiles starts each of the two arms once more, under the run's load, for about ten
 seconds, and captures its profiles (cpu, allocs, mutex, block, goroutine, wall) and an
 execution trace. They go to profiles/ARM in the run's record with flame graphs, for
-'go tool pprof' and 'go tool trace' (docs/guide/profiles.md).
-
-Exit codes: 0 a cause was confirmed or measured directly, or the arms surely do not
-differ by enough to explain; 4 no cause was confirmed, or whether they differ is not
-known; 130 interrupted.`,
+'go tool pprof' and 'go tool trace' (docs/guide/profiles.md).`,
 		Example: `  schedlab explain
   schedlab explain latest nethttp pool
   schedlab explain 20261121-081500-quick-ab12 --no-interventions
@@ -98,6 +94,11 @@ known; 130 interrupted.`,
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
+	inSections(cmd,
+		helpSection{"How to explain", "no-interventions profiles budget seed"},
+		helpSection{theOutput, "output progress out help"},
+		helpSection{theMachine, "wait-idle run-commands allow-remote"},
+	)
 	return cmd
 }
 

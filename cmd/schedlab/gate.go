@@ -42,7 +42,7 @@ func newGate() *cobra.Command {
 	var f gateFlags
 	cmd := &cobra.Command{
 		Use:   "gate --old 'CMD {addr}' --new 'CMD {addr}'",
-		Short: "Fail a CI job when a new build of a service is worse than the old one",
+		Short: "Fail a CI job when a new build of your service is worse than the old one",
 		Long: `Compare two builds of a service, and say whether the new one is worse. Both run in
 fresh processes, in interleaved blocks of the same load, beside a second copy of the old
 one. The run ends as soon as the answer is sure.
@@ -62,7 +62,7 @@ With --old-ref and --new-ref it builds two commits of the git repository here, e
 a worktree of its own that is removed afterwards: --build makes the program {out}, and
 --run starts it.
 
-Exit codes: 0 not worse, 3 worse, 4 cannot tell, 1 something failed, 2 wrong usage.`,
+The exit code is 0 when the build may pass, 3 when it is worse, and 4 when nobody can tell.`,
 		Example: `  schedlab gate --old './old -listen {addr}' --new './new -listen {addr}' --rate 2000/s
   schedlab gate --old './old {addr}' --new './new {addr}' --targets requests.txt --rate 500/s --allow p99=30%
   schedlab gate --old './old {addr}' --new './new {addr}' --metric p50,cpu --output markdown
@@ -93,6 +93,14 @@ Exit codes: 0 not worse, 3 worse, 4 cannot tell, 1 something failed, 2 wrong usa
 	oneOf(fl, &f.output, "output", "text", "text, json, or markdown for a comment on a pull request", "text", "json", "markdown")
 	complete(cmd, "metric", words...)
 	complete(cmd, "watch", words...)
+	bindConfig(cmd)
+	inSections(cmd,
+		helpSection{whatToCompare, "old new old-ref new-ref build run path targets log"},
+		helpSection{theLoad, "rate warmup seed"},
+		helpSection{"What counts as worse, and how sure", "metric watch allow budget window"},
+		helpSection{theOutput, "output dry-run progress note out config help"},
+		helpSection{theMachine, "wait-idle cpus allow-remote"},
+	)
 	return cmd
 }
 

@@ -1,5 +1,5 @@
-// Command schedlab says which goroutine scheduling model should serve a
-// workload, by how much, and with what doubt.
+// Command schedlab runs HTTP servers side by side under the same load, and says
+// which is faster, by how much, and how sure that is.
 //
 //	schedlab compare              compare net/http, a worker pool and fasthttp, in a minute
 //	schedlab serve --mode pool    run one model as a real HTTP service
@@ -33,25 +33,37 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// Exit codes of every command.
+// Exit codes of every command, so that a script can tell a bad answer (3) from no answer (4) and from a
+// mistake in its own call (2). 130 is the shell's code for SIGINT, 128+2.
 const (
-	// Every command uses the same codes, so that a script can tell a bad answer (3) from no answer
-	// (4) and from a mistake in its own call (2). 130 is the shell's code for SIGINT, 128+2.
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitExpectation = 3 // an expectation failed, the machine is unfit, or audited figures are impossible
+	exitExpectation = 3
 	exitPartial     = 4
 	exitInterrupted = 130
 )
+
+// exitCodes are the exit codes for users. Help has them, and docs/reference/glossary.md.
+var exitCodes = []struct {
+	code  int
+	means string
+}{
+	{exitDone, "done; an answer is good: gate fine, expectations kept, machine fit, figures possible"},
+	{exitFailed, "something failed, as a server that died; what was measured is kept"},
+	{exitUsage, "the call or a file has a mistake; the message says what to change"},
+	{exitExpectation, "the answer is bad: gate worse, an expectation not kept, machine unfit, figures impossible"},
+	{exitPartial, "no answer: open or refused; the text says why"},
+	{exitInterrupted, "interrupted; what was measured is kept"},
+}
 
 // main ends the program's context at the first SIGINT, SIGTERM or SIGHUP, so that servers drain and
 // records are finished, and the process at the second. The channel has room for both, as
 // signal.Notify never waits. A program that was started to ignore SIGHUP (nohup) still does.
 //
 // A command is a function newNAME, mostly in a file of its name, that declares its flags into a
-// struct and returns the *cobra.Command; a method run does the work. newRoot, below, puts the
-// commands together. Files without a command are shared: flags.go and settings.go (flags, and their
+// struct, puts them into sections of its help, and returns the *cobra.Command; a method run does the
+// work. newRoot, below, puts the commands together. Files without a command are shared: flags.go and settings.go (flags, and their
 // values from the environment and a file), progress.go. Other commands use compare.go, too.
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -220,23 +232,13 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	v, _ := program()
 	root := &cobra.Command{
 		Use:   "schedlab",
-		Short: "Which goroutine scheduling model should serve this workload?",
-		Long: `schedlab compares the ways in which HTTP requests meet goroutines: net/http's
-goroutine per connection, fixed worker pools behind a queue, fasthttp's elastic
-pool. It runs each as a real server, drives it with open-loop load, and says
-which wins, by how much, and how sure that is.
-
-Every flag can also be set in the environment: --queue-depth is
-SCHEDLAB_QUEUE_DEPTH. serve, compare, gate, capacity, map, attack and runs show take flags
-from a YAML file as well, --config FILE, with lines like 'queue-depth: 64'. The
-command line wins over the environment, and that over the file.
-
-Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 an expectation was not met,
-a machine is unfit or audited figures are impossible, 4 nothing could be judged,
-130 interrupted. What was measured until then is kept.`,
+		Short: "Which way of serving requests is faster, by how much, and how sure is that?",
+		Long: `schedlab runs HTTP servers side by side under the same load, and says which is faster, by how
+much, and how sure that is. The servers are its own, one for each way in which a Go program can
+hand requests to goroutines, or yours: any server that has a command or an address.`,
 		Example: `  schedlab compare
-  schedlab serve --mode pool --workers 8
-  schedlab attack plaintext --target http://127.0.0.1:8080 --rate 2000/s`,
+  schedlab gate --old './old -listen {addr}' --new './new -listen {addr}'
+  schedlab serve --mode pool --workers 8`,
 		Version:       v,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -256,15 +258,18 @@ a machine is unfit or audited figures are impossible, 4 nothing could be judged,
 		}
 		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})
-	// These commands take --config, and so does runs show. The others have few flags, or none that a team
-	// would keep in a file.
-	configured := []*cobra.Command{newCompare(), newGate(), newCapacity(), newMap(), newServe(), newAttack()}
-	for _, cmd := range configured {
-		bindConfig(cmd)
-	}
-	root.AddCommand(configured...)
-	root.AddCommand(newAudit(), newExplain(), newDoctor(), newSize(), newChoose(), newRuns(), newUI(), newCluster(), newModes(), newRecipe(), newScenarios(), newMan(), newVersion(), newNullServer())
-	root.AddCommand(newReport(), oldName(newRuns(), "history", "runs"))
+	group(root, "Answer a question", newCompare(), newGate(), newCapacity(), newSize(), newExplain(), newDoctor(), newAudit(), newChoose(), newMap())
+	group(root, "Serve and load", newServe(), newAttack(), newCluster())
+	group(root, "Look", newRuns(), newUI(), newModes(), newScenarios(), newRecipe())
+	about := group(root, "About", newVersion(), newMan())
+	root.SetCompletionCommandGroupID(about)
+	root.SetHelpCommandGroupID(about)
+	// No group has them, so help does not list them.
+	root.AddCommand(newReport(), oldName(newRuns(), "history", "runs"), newNullServer())
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		_, err := fmt.Fprint(cmd.OutOrStderr(), usageText(cmd))
+		return err
+	})
 	// After all commands are there, since help lists them.
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
@@ -278,8 +283,10 @@ a machine is unfit or audited figures are impossible, 4 nothing could be judged,
 		// For unknown topics of cobra's own commands cobra itself reports success.
 		switch cmd.Name() {
 		case "completion":
+			cmd.Short = "Print the script by which your shell completes commands and flags"
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		case "help":
+			cmd.Short = "Say what a command does, with examples and flags"
 			cmd.Args = func(_ *cobra.Command, topic []string) error {
 				if _, left, err := root.Find(topic); err != nil || len(left) > 0 {
 					return fmt.Errorf("unknown command %q; see schedlab --help", strings.Join(topic, " "))
@@ -302,6 +309,16 @@ a machine is unfit or audited figures are impossible, 4 nothing could be judged,
 	// Or cobra would refuse the word itself, without our message.
 	root.Args = cobra.ArbitraryArgs
 	return root
+}
+
+// group adds commands to root below a title of its help. It returns the group's ID.
+func group(root *cobra.Command, title string, commands ...*cobra.Command) string {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+		root.AddCommand(cmd)
+	}
+	return title
 }
 
 // version and revision are set by make build. Without it they come from the build information,

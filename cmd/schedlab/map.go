@@ -93,6 +93,7 @@ Exit codes: 0 a cell was decided, 4 none was, 130 interrupted.`,
 	formats := report.MapFormats().Names()
 	oneOf(fl, &f.output, "output", "text", strings.Join(formats, ", "), formats...)
 	complete(cmd, "arms", modeNames()...)
+	bindConfig(cmd)
 	return cmd
 }
 

@@ -22,7 +22,7 @@ func newModes() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "modes [MODE]",
-		Short: "List the scheduling models and where each stands on the axes",
+		Short: "List the scheduling models, and say how one works and when it wins",
 		Example: `  schedlab modes
   schedlab modes pool
   schedlab modes --output json`,
@@ -104,7 +104,7 @@ func writeMode(cmd *cobra.Command, m model.Mode) error {
 func newRecipe() *cobra.Command {
 	return &cobra.Command{
 		Use:   "recipe [MODE]",
-		Short: "Print a scheduling model as a Go file to copy",
+		Short: "Print a scheduling model as a Go file to copy into your service",
 		Long: `Print a scheduling model as one Go file that needs nothing of schedlab: limits,
 timeouts, counters of connections, and a drain when the context ends. For a mode
 without a recipe the answer is a sentence: what to use instead, and why. Without

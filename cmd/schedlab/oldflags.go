@@ -76,6 +76,7 @@ var oldFlags = []oldFlag{
 			}
 			return nil, usagef("--protocol %q is %w", said["protocol"], notAmong{"quick", "full"})
 		}},
+	{of: []string{"compare", "capacity"}, old: []string{"verbose"}, instead: "is 'schedlab runs show' now, after the run"},
 }
 
 // oldKey is the annotation of a flag that another spelling replaces.

@@ -28,7 +28,7 @@ func newRuns() *cobra.Command {
 	var root, scenario, output string
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "List the runs that you recorded; show, compare and remove them",
+		Short: "List recorded runs; show, compare and remove them",
 		Long: `List the recorded runs, the newest first: when, which scenario, its answer, the size of
 its record. A run that cannot be read is listed with the reason.`,
 		Example: `  schedlab runs

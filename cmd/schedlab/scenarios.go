@@ -25,7 +25,7 @@ func newScenarios() *cobra.Command {
 	var output, target string
 	cmd := &cobra.Command{
 		Use:   "scenarios [NAME|FILE|DIR...]",
-		Short: "List the embedded scenarios, print one, or check scenario files",
+		Short: "List the ready scenarios, print one, or check your own",
 		Long: `Without an argument, list the embedded scenarios with their questions. With an
 embedded scenario's name, print its YAML, to start your own from. With files, or
 a directory of them, check them: every problem is named with line and column, and

@@ -40,7 +40,7 @@ func newServe() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve --mode MODE",
-		Short: "Serve HTTP under one scheduling model, with Prometheus metrics",
+		Short: "Run one scheduling model as an HTTP server, with Prometheus metrics",
 		Long: `Serve the same handlers under one scheduling model. GET / on the data address
 lists the endpoints; the admin address has /metrics, /healthz, /readyz, on
 loopback /debug/pprof, and with --stamps /debug/timeline, where the time of the
@@ -103,6 +103,14 @@ A second signal exits at once.`,
 	}
 	f.bind(cmd.Flags())
 	complete(cmd, "mode", modeNames()...)
+	bindConfig(cmd)
+	inSections(cmd,
+		helpSection{"What to serve", "mode addr admin workers queue-depth overflow"},
+		helpSection{"How the mode works", "queue steal spin executor job locked listeners deal batch processes threads wait codel-target codel-interval"},
+		helpSection{"Clients", "max-conns backlog header-timeout body-timeout write-timeout idle-timeout close-after close-silently max-head max-body drain-timeout drain-grace"},
+		helpSection{"Look inside", "stamps timeline pprof log-format log-level"},
+		helpSection{"Other", "kv-locks iters config help"},
+	)
 	return cmd
 }
 

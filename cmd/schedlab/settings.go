@@ -243,7 +243,7 @@ func fromFile(cmd *cobra.Command, name string) error {
 func unknown(cmd *cobra.Command, key string) string {
 	owners := flagOwners(cmd.Root())
 	if of := owners[key]; len(of) > 0 && key != configFlag {
-		return fmt.Sprintf("%q is no flag of %s, but of %s", key, typedName(cmd), strings.Join(of, ", "))
+		return fmt.Sprintf("%q is no flag of %s, but of %s", key, typedName(cmd), strings.Join(slices.Sorted(slices.Values(of)), ", "))
 	}
 	// Only this command's own flags can be meant.
 	maps.DeleteFunc(owners, func(name string, of []string) bool {

@@ -107,7 +107,7 @@ func newSize() *cobra.Command {
 	var f sizeFlags
 	cmd := &cobra.Command{
 		Use:   "size",
-		Short: "Say how many workers and how long a queue keep an SLO, and what it costs to be wrong",
+		Short: "Work out how many workers a pool needs; nothing is run",
 		Long: `Work out, before any load, how many workers a pool needs, how many requests may
 wait for them, what waits and losses to expect, and what comes of it when the
 rate, the time held or the workers are 20 % off. Little's law, Erlang's formulas

@@ -258,7 +258,7 @@ func briefReasons(r *record.Result) (lines []string) {
 		case sure == nil || d.Arm == "":
 		// One or two stalls can outweigh all other requests in a mean, but not in a median.
 		case !slices.ContainsFunc(sure, func(v record.Verdict) bool { return v.Worse() && d.By > 0 || v.Better() && d.By < 0 }):
-			lines = append(lines, a.Name+": its mean points the other way, by a few long requests; --verbose has both")
+			lines = append(lines, a.Name+": its mean points the other way, by a few long requests; the report has both")
 		default:
 			lines = append(lines, difference(d))
 		}

@@ -46,7 +46,7 @@ func TestBriefNamesNoReasonThatDeniesTheVerdict(t *testing.T) {
 	}
 	d := &r.Differences[0].Step
 	d.By, d.Low, d.High = -d.By, -d.High, -d.Low
-	if got, want := strings.Join(briefReasons(r), "\n"), "pool: its mean points the other way, by a few long requests; --verbose has both"; !strings.Contains(got, want) {
+	if got, want := strings.Join(briefReasons(r), "\n"), "pool: its mean points the other way, by a few long requests; the report has both"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
