@@ -32,8 +32,8 @@ func TestFrozen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(archives) < 10 {
-		t.Errorf("%d records, ten or more were frozen", len(archives))
+	if len(archives) < 12 {
+		t.Errorf("%d records, twelve were frozen", len(archives))
 	}
 	for _, archive := range archives {
 		name := strings.TrimSuffix(filepath.Base(archive), ".tar.bz2")
