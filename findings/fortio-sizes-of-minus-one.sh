@@ -3,8 +3,8 @@
 #
 # The server answers half of the requests with 100 bytes and closes the connection of the others before any reply. One
 # would expect the sizes of 10 replies, all of 100 bytes. fortio's "Response Body/Total Sizes" are of 20, from -1 to 100,
-# and their mean is 49.5: a service that fails looks like one with small replies. The -1 is also the name of "no status"
-# among the codes, which is where it comes from.
+# and their mean is 49.5: a service that fails looks like one with small replies. The -1 is also how it writes "no
+# status" among the codes.
 #
 # Seen on 2026-11-28 (go1.26.8):
 #   answered: 10 of 20
