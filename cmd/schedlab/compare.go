@@ -33,7 +33,7 @@ import (
 // its reports and prints its answer.
 //
 // arms comes from --arms and replaces the scenario's arms; addArms comes from --arm and adds to
-// them. total is the limit of a pack, 0 for none, waitIdle the longest wait for a quiet machine, and why is --explain. progress is one of
+// them. total is the limit of a pack, 0 for none, waitIdle the longest wait for a quiet machine, and why is --explain. profiles asks for profiles of the arms. progress is one of
 // progressKinds. adhoc, if given, replaces the scenario. out is the directory of records.
 type compareFlags struct {
 	experiment.Options
@@ -41,6 +41,7 @@ type compareFlags struct {
 	total, waitIdle              time.Duration
 	out, output, progress        string
 	dryRun, strict, why, verbose bool
+	profiles                     bool
 	allowRemote, close           bool
 	runCommands                  bool // of a record that somebody else made
 	adhoc                        adhocFlags
@@ -104,6 +105,7 @@ FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED, which comes with its reason.`,
 	oneOf(fl, &f.Stamps, "stamps", "", "how our servers stamp each request, to say where its time went: off, basic, or full with the kernel's (default full on Linux, else basic)", stampKinds...)
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm", report.Formats().Names()...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report")
+	f.bindProfiles(fl)
 	fl.BoolVar(&f.why, "explain", false, "then explain the difference that is largest, with tests of its causes, as 'schedlab explain' does, which takes up to "+testBudget.String()+" more than --budget")
 	var factors []string
 	for _, factor := range scenario.VaryFactors() {
@@ -167,6 +169,12 @@ func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progr
 		return err
 	}
 	alone := len(asked) == 1
+	switch {
+	case f.profiles && f.Site != nil:
+		return usagef("--profiles: profiles are captured on one machine only; leave it out")
+	case f.profiles && !alone:
+		return usagef("--profiles is about one run, and these are %d scenarios; name one", len(asked))
+	}
 	// Asking a name server may take time, so it comes after everything that may be refused at once.
 	for _, q := range asked {
 		if err := f.stayLocal(cmd.Context(), q.Arms); err != nil {
@@ -178,6 +186,10 @@ func (f *compareFlags) conduct(cmd *cobra.Command, asked []question, show *progr
 	if f.why && alone {
 		budget, _ := c.Budget()
 		show.say(fmt.Sprintf("measuring takes %v at most, and explaining (--explain) about %v more: %v together", budget, testBudget, budget+testBudget))
+	}
+	if f.profiles {
+		arms := len(c.Planned().Arms) - 1 // without the baseline's copy
+		show.say(fmt.Sprintf("capturing profiles (--profiles) takes about %v more", time.Duration(arms)*experiment.ProfileTakes))
 	}
 	if f.dryRun {
 		show.machine(machine)
@@ -244,6 +256,9 @@ func (f *compareFlags) carryOut(cmd *cobra.Command, c *experiment.Comparison, sh
 		e := explainFlags{compareFlags: *f, testBudget: testBudget}
 		e.runCommands = true // they have just run
 		run.Result.Explained, err = e.explain(cmd, dir, run, nil, show)
+	}
+	if f.profiles && err == nil {
+		run.Result.Profiles, err = profileArms(cmd.Context(), c, dir, run.Plan, show)
 	}
 	// An error only sets the exit code and is printed below the result.
 	if err = finish(dir, run, err); run.Result != nil && run.Trials > 0 {

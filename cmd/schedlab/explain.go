@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/explain"
-	"schedlab/internal/profile"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
@@ -27,16 +24,15 @@ const testBudget = time.Minute
 // explainFlags are the flags of explain. With `compare --explain` compare fills them in.
 //
 // explain does the work in three steps that may be left out one by one: the explanation from the
-// record alone, test with extra blocks, profile with profiles of both arms. Package explain plans
+// record alone, test with extra blocks. Package explain plans
 // and judges; this file runs the plans.
 //
-// noInterventions leaves the tests out, and profiles asks for profiles; testBudget is the longest
+// noInterventions leaves the tests out; testBudget is the longest
 // that the tests may take. Of compare's flags it has --seed, --out, --output, --progress and
 // --allow-remote.
 type explainFlags struct {
 	compareFlags
 	noInterventions bool
-	profiles        bool
 	testBudget      time.Duration
 	fixed           bool // testBudget was given, so the tests may not take longer
 }
@@ -58,24 +54,18 @@ cause that has a setting is then tested in short extra blocks: the slower arm, t
 same with the cause taken away, and the same with a setting changed that must not
 matter. "Because" is said of a cause that was confirmed so: the part fell, and the
 control did not move; and of a late load, which is measured directly. The explanation
-is kept in the run's record (why.json, why.html); of the same arms, tests and profiles
-that are there already stay until they run again. The tests have a record of their own.
-
---profiles starts each of the two arms once more, under the run's load, for about ten
-seconds, and captures its profiles (cpu, allocs, mutex, block, goroutine, wall) and an
-execution trace. They go to profiles/ARM in the run's record with flame graphs, for
-'go tool pprof' and 'go tool trace' (docs/guide/profiles.md).`,
+is kept in the run's record (why.json, why.html); of the same arms, tests that are
+there already stay until they run again. The tests have a record of their own.`,
 		Example: `  schedlab explain
   schedlab explain latest nethttp pool
   schedlab explain 20261121-081500-quick-ab12 --no-interventions
-  schedlab explain --profiles
   schedlab explain --output html > why.html`,
 		Args: cobra.MaximumNArgs(3),
 		RunE: f.run,
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&f.noInterventions, "no-interventions", false, "test no cause: read the record only")
-	fl.BoolVar(&f.profiles, "profiles", false, "capture profiles and an execution trace of both arms")
+	f.bindProfiles(fl) // an old spelling, see oldFlags
 	fl.DurationVar(&f.testBudget, "budget", testBudget, "longest the tests may take; without the flag, a little longer if many causes need it")
 	f.bindWaitIdle(fl)
 	fl.BoolVar(&f.runCommands, "run-commands", false, runCommandsHelp)
@@ -167,10 +157,10 @@ func (f *explainFlags) explain(cmd *cobra.Command, dir *record.Dir, run record.R
 	if !f.noInterventions {
 		x, stopped = f.test(cmd, dir, run.Plan, c, x, show)
 	}
-	if f.profiles && stopped == nil {
-		x, stopped = f.profile(cmd, dir, run.Plan, c, x, show)
+	if f.profiles && !f.why && stopped == nil {
+		stopped = f.profileAgain(cmd, dir, run.Plan, c, x, show)
 	}
-	// Tests and profiles from an earlier call are worth more than their absence now.
+	// Tests from an earlier call are worth more than their absence now.
 	x, keep, err := explain.Beside(dir, x)
 	if err != nil || !keep {
 		return x, errors.Join(stopped, err)
@@ -269,100 +259,4 @@ func fewBlocks(p record.Plan, budget time.Duration) (few string, needs time.Dura
 	needs = time.Duration(math.Ceil(p.Feasible.Cannot[0].Limit)) * time.Second
 	return fmt.Sprintf("the tests make %d comparisons, which need %d blocks for any verdict, and --budget %v is too short for these; --budget %v would do",
 		stats.Primaries()*(len(p.Arms)-2), p.Feasible.First, budget, needs), needs
-}
-
-// mostMoved limits the functions that an explanation names because their share of the CPU samples
-// changed. All are in the flame graph of the difference.
-const mostMoved = 5
-
-// profile captures the profiles of an explanation's arms and adds them to the explanation. The
-// run's record keeps them with their flame graphs. It starts each arm once more, so the profiles
-// cost the measured windows nothing. With an error the explanation has only the profiles
-// that were written before it.
-func (f *explainFlags) profile(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation, show *progress) (*record.Explanation, error) {
-	t, err := c.Profiled(x)
-	if err != nil {
-		return x, usage(err)
-	}
-	o, err := f.again(cmd, dir, recorded, t)
-	if err != nil {
-		return x, err
-	}
-	o.Seed = c.Seed()
-	planned, err := experiment.Plan(t.Scenario, o)
-	if err != nil {
-		return x, &exitError{exitFailed, fmt.Errorf("planning the profiles: %w", err)}
-	}
-	// The windows of these profiles are not measured.
-	if err := begin(cmd.Context()); err != nil {
-		return x, err
-	}
-	arms, err := planned.Profile(cmd.Context(), show.update)
-	show.done()
-	if err != nil {
-		return x, err
-	}
-	x.Profiles, err = keepProfiles(dir, arms)
-	return x, err
-}
-
-// keepProfiles writes the profiles of two arms to the record with their flame graphs, and compares
-// them: the second arm's of each kind with the first's. After an error it returns the files written
-// so far. arms has two elements, the arm compared with first.
-func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles, error) {
-	kept := &record.Profiles{Moved: []record.FunctionShare{}}
-	var kinds []string                           // in the order in which they were captured
-	trees := [2]map[string]*profile.Tree{{}, {}} // of each arm, by kind; nil without samples
-	for i, a := range arms {
-		k := record.ProfiledArm{Arm: a.Arm, Files: []string{}}
-		for _, file := range a.Files {
-			// The file as it came, for pprof and go tool trace.
-			at, err := dir.WriteProfile(a.Arm, file.Name, func(w io.Writer) error { _, err := w.Write(file.Data); return err })
-			if err != nil {
-				return kept, err
-			}
-			k.Files = append(k.Files, at)
-			// Profiles are named after their kind: cpu.pb.gz. The other file is the execution trace, which
-			// tells how requests passed through the scheduler.
-			kind, isProfile := strings.CutSuffix(file.Name, ".pb.gz")
-			if !isProfile {
-				k.Requests, err = profile.Requests(file.Data)
-			} else if trees[i][kind], err = profile.Parse(file.Data); !slices.Contains(kinds, kind) {
-				kinds = append(kinds, kind)
-			}
-			// No sample is common, as of mutexes in a server that hardly locks.
-			if err != nil && !errors.Is(err, profile.ErrEmpty) {
-				return kept, err
-			}
-		}
-		if cpu := trees[i]["cpu"]; cpu != nil {
-			k.Samples = cpu.Samples
-		}
-		kept.Arms = append(kept.Arms, k)
-	}
-	// draw writes one flame graph, and notes it.
-	draw := func(f record.Flame, name string) (err error) {
-		f.File, err = dir.WriteProfile(f.Arm, name, func(w io.Writer) error { return report.FlameSVG(w, f) })
-		kept.Flames = append(kept.Flames, f)
-		return err
-	}
-	// The two arms' graphs and their difference stand together.
-	var err error
-	for _, kind := range kinds {
-		for i, a := range arms {
-			if tree := trees[i][kind]; tree != nil {
-				err = errors.Join(err, draw(record.Flame{Kind: kind, Arm: a.Arm, Frames: tree.Layout(nil)}, kind+".svg"))
-			}
-		}
-		base, tree := trees[0][kind], trees[1][kind]
-		if base == nil || tree == nil {
-			continue
-		}
-		f := record.Flame{Kind: kind, Arm: arms[1].Arm, Base: arms[0].Arm, Frames: tree.Layout(base)}
-		err = errors.Join(err, draw(f, kind+"-difference.svg"))
-		if kind == "cpu" {
-			kept.Moved = append(kept.Moved, profile.Changes(base, tree, mostMoved)...)
-		}
-	}
-	return kept, err
 }

@@ -90,6 +90,7 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when nobod
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slower build's throughput (default 0.25x)")
 	fl.DurationVar(&f.Window, "window", 0, "measured time of one trial (default 0.5s, and longer where p99 or a small --allow needs it)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest it may take (default 75s, and longer for a low rate, of which p99 needs long windows, or a small --allow)")
+	f.bindProfiles(fl)
 	oneOf(fl, &f.output, "output", "text", "text, json, or markdown for a comment on a pull request", "text", "json", "markdown")
 	complete(cmd, "metric", words...)
 	complete(cmd, "watch", words...)

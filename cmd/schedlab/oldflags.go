@@ -77,6 +77,7 @@ var oldFlags = []oldFlag{
 			return nil, usagef("--protocol %q is %w", said["protocol"], notAmong{"quick", "full"})
 		}},
 	{of: []string{"compare", "capacity"}, old: []string{"verbose"}, instead: "is 'schedlab runs show' now, after the run"},
+	{of: []string{"explain"}, old: []string{"profiles"}, instead: "is a flag of compare and gate now"},
 }
 
 // oldKey is the annotation of a flag that another spelling replaces.

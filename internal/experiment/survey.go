@@ -83,7 +83,6 @@ func Floor(ctx context.Context, cpus host.Sides, self string) (f *record.Floor, 
 const (
 	// They are taken one after the other, because a profile disturbs what another one measures.
 	// wallSamples times wallEvery is one second. profileWarm lets the load fill the server first.
-	// profileTakes is an estimate, for progress only.
 	cpuSeconds   = 2
 	contention   = 1 // seconds of the mutex profile, and of the block profile
 	allocsFor    = time.Second
@@ -93,12 +92,14 @@ const (
 	profileWarm  = 300 * time.Millisecond
 	profileLoad  = 5 * time.Second // length of one trace of the load; the next one follows
 	profileLimit = time.Minute     // timeout of one page
-	profileTakes = 7 * time.Second // total for an arm, with its start
 	// Every contended lock is sampled, and one blocking event per microsecond blocked.
 	contendedRate, blockedRate = 1, 1000
 
 	mostProfile = 256 << 20 // bytes
 )
+
+// ProfileTakes is about how long the profiles of one arm take, with its server's start.
+const ProfileTakes = 7 * time.Second
 
 // A Captured holds the profiles of one arm's server. Files is empty if the server serves no
 // profiles. The order is the order of capture.
@@ -116,11 +117,16 @@ type CapturedFile struct {
 
 // Profile starts each arm once, without the baseline's copy, sends the planned load, and captures
 // the profiles one after the other. It measures and records nothing. With an error, it returns the
-// profiles of the arms before. It probes nothing, so no rate of the plan may be relative.
-func (c *Comparison) Profile(ctx context.Context, progress Progress) (all []Captured, err error) {
+// profiles of the arms before. It probes nothing: the rates are those of ran, the plan that has run.
+func (c *Comparison) Profile(ctx context.Context, ran record.Plan, progress Progress) (all []Captured, err error) {
 	// There are no findings, so the servers' rings follow from the rates of the plan alone.
-	p := probed{c.plan, c.plan.ringOf(nil)}
-	p.Estimate = (profileTakes * time.Duration(len(p.Arms)-1)).Seconds()
+	p := probed{plan: c.plan}
+	p.Arms = slices.Clone(p.Arms)
+	for i := range p.Arms {
+		p.Arms[i].Clients.Rate = ran.Arms[i].Clients.Rate
+	}
+	p.ring = p.ringOf(nil)
+	p.Estimate = (ProfileTakes * time.Duration(len(p.Arms)-1)).Seconds()
 	err = withLab(p.cpus, lab{progress: progress, began: time.Now()}, func(l lab) error {
 		for _, a := range p.originals() {
 			l.tell(p.plan, "profiling "+a.Name, len(all), len(p.Arms)-1)

@@ -7,31 +7,27 @@ import (
 	"schedlab/internal/record"
 )
 
-// What was tested and profiled of two arms stays in the record until it is done again; an
+// What was tested of two arms stays in the record until it is done again; an
 // explanation of other arms takes its place only with tests of its own.
 func TestExplanationsThatAreKept(t *testing.T) {
 	t.Parallel()
-	tested := record.Explanation{Schema: record.Schema, From: "a", To: "b", Outcome: record.Because, Tests: &record.TestRun{Dir: "tests"}, Profiles: &record.Profiles{Moved: []record.FunctionShare{}}}
+	tested := record.Explanation{Schema: record.Schema, From: "a", To: "b", Outcome: record.Because, Tests: &record.TestRun{Dir: "tests"}}
 	fresh := record.Explanation{Schema: record.Schema, From: "a", To: "b", Outcome: record.Correlated}
-	profiled, again, other := fresh, tested, fresh
-	profiled.Profiles = &record.Profiles{Moved: []record.FunctionShare{{Function: "f"}}}
-	again.Tests, again.Profiles = &record.TestRun{Dir: "later"}, nil
+	again, other := tested, fresh
+	again.Tests = &record.TestRun{Dir: "later"}
 	other.To = "c"
 	for name, c := range map[string]struct {
-		old      *record.Explanation
-		x        record.Explanation
-		tests    string // where those of the result are
-		function string // of its profiles
-		profiles bool
-		keep     bool
+		old   *record.Explanation
+		x     record.Explanation
+		tests string // where those of the result are
+		keep  bool
 	}{
-		"the first":                        {nil, fresh, "", "", false, true},
-		"the same arms, not tested":        {&tested, fresh, "tests", "", true, true},
-		"the same arms, only profiled":     {&tested, profiled, "tests", "f", true, true},
-		"the same arms, tested again":      {&tested, again, "later", "", true, true},
-		"other arms, not tested":           {&tested, other, "", "", false, false},
-		"other arms, of an untested":       {&fresh, other, "", "", false, true},
-		"other arms that were tested, too": {&record.Explanation{Schema: record.Schema, From: "a", To: "c", Tests: &record.TestRun{Dir: "c"}}, again, "later", "", false, true},
+		"the first":                        {nil, fresh, "", true},
+		"the same arms, not tested":        {&tested, fresh, "tests", true},
+		"the same arms, tested again":      {&tested, again, "later", true},
+		"other arms, not tested":           {&tested, other, "", false},
+		"other arms, of an untested":       {&fresh, other, "", true},
+		"other arms that were tested, too": {&record.Explanation{Schema: record.Schema, From: "a", To: "c", Tests: &record.TestRun{Dir: "c"}}, again, "later", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,14 +41,11 @@ func TestExplanationsThatAreKept(t *testing.T) {
 				}
 			}
 			both, keep, err := Beside(dir, &c.x)
-			if err != nil || keep != c.keep || (both.Tests != nil) != (c.tests != "") || (both.Profiles != nil) != c.profiles {
+			if err != nil || keep != c.keep || (both.Tests != nil) != (c.tests != "") {
 				t.Fatalf("got %+v, keep %v, %v", both, keep, err)
 			}
 			if both.Tests != nil && both.Tests.Dir != c.tests || (both.Outcome == record.Because) != (c.tests != "") {
 				t.Errorf("got %s by %+v, want the tests %q", both.Outcome, both.Tests, c.tests)
-			}
-			if c.function != "" && both.Profiles.Moved[0].Function != c.function {
-				t.Errorf("got the profiles %+v", both.Profiles)
 			}
 		})
 	}

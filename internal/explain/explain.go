@@ -292,8 +292,7 @@ func conclude(x *record.Explanation) {
 }
 
 // Beside merges a new explanation with the one in the record. For the same two arms, the old tests
-// and profiles stay until they run again: both take time, and explaining again without them must
-// not lose them. keep is false if the old explanation has tests of other arms and the new one has
+// stay until they run again: they take time, and explaining again without them must not lose them. keep is false if the old explanation has tests of other arms and the new one has
 // no tests: the old one then stays in the record.
 func Beside(dir *record.Dir, x *record.Explanation) (both *record.Explanation, keep bool, err error) {
 	old, err := dir.Explanation()
@@ -303,14 +302,9 @@ func Beside(dir *record.Dir, x *record.Explanation) (both *record.Explanation, k
 	case old.From != x.From || old.To != x.To:
 		return x, old.Tests == nil || x.Tests != nil, nil
 	}
-	newer := *x
 	if x.Tests == nil && old.Tests != nil {
 		// The old explanation has the test's results in its causes, so it stays as a whole.
-		newer = *old
-		newer.Profiles = x.Profiles
+		return old, true, nil
 	}
-	if newer.Profiles == nil {
-		newer.Profiles = old.Profiles
-	}
-	return &newer, true, nil
+	return x, true, nil
 }

@@ -37,7 +37,10 @@ func FromRecord(dir *record.Dir, run record.Run) (*record.Result, error) {
 		return nil, err
 	}
 	r := g.result
-	r.Explained, err = dir.Explanation()
+	if r.Explained, err = dir.Explanation(); err != nil {
+		return r, err
+	}
+	r.Profiles, err = dir.Profiles()
 	return r, err
 }
 

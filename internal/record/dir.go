@@ -50,7 +50,7 @@ const (
 //	trials/NNN-arm/   one trial: trial.json and response.hgrm, and unless the record is full
 //	                  requests.col.gz, stamps.col.gz, metrics.om, metrics-before.om, server.log
 //	why.json          the Explanation, if one was made
-//	profiles/ARM/     profiles, if they were asked for
+//	profiles/ARM/     profiles, if they were asked for, and profiles.json tells which
 //	signature         see Sign
 //
 // A map's directory has map.json instead, and below cells/ the runs of each cell.

@@ -2,11 +2,8 @@ package record
 
 import (
 	"errors"
-	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 )
 
@@ -15,6 +12,14 @@ const whyFile = "why.json"
 
 // WriteExplanation writes the explanation into the run's record and replaces an earlier one.
 func (d *Dir) WriteExplanation(x *Explanation) error {
+	// An old explanation has the record's profiles, too.
+	if old, err := d.oldProfiles(); err == nil && old != nil {
+		if p, err := d.Profiles(); err == nil && p != nil {
+			if err := d.WriteProfiles(p); err != nil {
+				return err
+			}
+		}
+	}
 	return d.WriteFile(whyFile, func(w io.Writer) error { return WriteJSON(w, x) })
 }
 
@@ -57,8 +62,6 @@ type Explanation struct {
 	// Busy is the doubt that others took much of the CPUs in the run or its tests; zero if they did not. Its value open is
 	// 1 if that is why no cause is known.
 	Busy Fact `json:"busy,omitzero"`
-	// Profiles were captured in extra windows; nil if none were asked for.
-	Profiles *Profiles `json:"profiles,omitempty"`
 }
 
 // Faster returns the arm that is not the slower one.
@@ -181,78 +184,4 @@ type Testimony struct {
 type TestRun struct {
 	Dir    string `json:"dir"`
 	Blocks int    `json:"blocks"` // valid ones
-}
-
-// Profiles are profiles of two arms' servers, captured in extra windows that no verdict uses.
-type Profiles struct {
-	Arms  []ProfiledArm   `json:"arms"`  // the arm compared with comes first
-	Moved []FunctionShare `json:"moved"` // functions that surely differ in their own share of CPU samples, the largest difference first
-	// Flames are the flame graphs to draw: per kind one of each arm, and one of the difference.
-	Flames []Flame `json:"-"`
-}
-
-// A ProfiledArm is the profiles of one arm.
-type ProfiledArm struct {
-	Arm     string   `json:"arm"`
-	Files   []string `json:"files"`   // below the run's directory; empty if the server offers no profiles
-	Samples int64    `json:"samples"` // in the CPU profile, 0 without one
-	// Requests sums up how the requests in the execution trace spent their time; nil if the trace
-	// marks no requests.
-	Requests *RequestTimes `json:"requests,omitempty"`
-}
-
-// A FunctionShare is a function's own share of all samples in both arms, 0..1.
-type FunctionShare struct {
-	Function string  `json:"function"`
-	From     float64 `json:"from"`
-	To       float64 `json:"to"`
-}
-
-// RequestTimes are times, in seconds, of the requests in a trace. The means of the states add up to Mean.
-type RequestTimes struct {
-	Requests int         `json:"requests"`
-	Mean     float64     `json:"mean"`
-	P99      float64     `json:"p99"`
-	States   []StateTime `json:"states"`
-}
-
-// A StateTime is the time, in seconds, that requests spent in one state of their goroutine:
-// running, runnable, syscall, GC assist, or waiting for a reason.
-type StateTime struct {
-	State string  `json:"state"`
-	Mean  float64 `json:"mean"`
-	P99   float64 `json:"p99"` // of this state's time alone: the states' P99 do not add up
-}
-
-// A Flame is a flame graph of an arm, or of the difference between two arms.
-type Flame struct {
-	Kind   string // cpu, allocs, ...
-	Arm    string
-	Base   string // the arm compared with; "" for none
-	File   string // below the run's directory
-	Frames []Frame
-}
-
-// A Frame is one function in a flame graph, called by the frame below it. Left is the left edge and Share the
-// width, both as ratios of all samples. Frames are in the order of profile.Tree.Layout: callers before callees.
-type Frame struct {
-	Name        string
-	Depth       int
-	Left, Share float64
-	Change      float64 // Share minus the other arm's share
-}
-
-// WriteProfile writes one of an arm's profiles, or a picture of it, and returns its path below
-// the run's directory.
-func (d *Dir) WriteProfile(arm, name string, write func(io.Writer) error) (string, error) {
-	place := slug(arm)
-	if len(arm) > len(place) { // slug cut the name: another arm's may begin in the same way
-		place += fmt.Sprintf("-%08x", crc32.ChecksumIEEE([]byte(arm)))
-	}
-	below := filepath.Join("profiles", place)
-	if err := os.MkdirAll(filepath.Join(d.path, below), 0o755); err != nil {
-		return "", fmt.Errorf("making a directory for profiles: %w", err)
-	}
-	in := Dir{path: filepath.Join(d.path, below)}
-	return filepath.ToSlash(filepath.Join(below, name)), in.WriteFile(name, write)
 }

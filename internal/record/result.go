@@ -73,6 +73,8 @@ type Result struct {
 	Others *Others `json:"others,omitempty"`
 	// Explained tells why two of the arms differ, if `schedlab explain` ran.
 	Explained *Explanation `json:"explained,omitempty"`
+	// Profiles are profiles of the arms; nil if none were asked for.
+	Profiles *Profiles `json:"profiles,omitempty"`
 	// Capacity is the result of `schedlab capacity`. Such a run compares nothing.
 	Capacity *Capacity `json:"capacity,omitempty"`
 }

@@ -96,7 +96,11 @@ func rest(r *record.Result, most int, also string) document.Facts {
 	if !r.NoPage {
 		show = command.Quote(r.Dir) + "/report.html, or: " + show
 	}
-	return append(document.Doubts(each(all, Doubt), most, "in the report"+also), document.Fact{Label: "Report", Text: show})
+	facts := append(document.Doubts(each(all, Doubt), most, "in the report"+also), document.Fact{Label: "Report", Text: show})
+	if r.Profiles != nil {
+		facts = append(facts, document.Fact{Label: "Profiles", Text: command.Quote(r.Dir) + "/profiles, with flame graphs; the report compares them"})
+	}
+	return facts
 }
 
 // capacityBriefly builds the one-screen report of a search for capacity: the answer, the table

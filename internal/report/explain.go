@@ -3,11 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"io"
 	"math"
-	"path"
-	"slices"
 	"strings"
 
 	"schedlab/internal/command"
@@ -23,7 +20,7 @@ func ExplainFormats() FormatsOf[*record.Explanation] {
 // Explain writes an explanation, the result of `schedlab explain`, for a terminal.
 //
 // An explanation divides the difference of two arms' mean times into the stretches of a request's way
-// (waterfall), names suspected causes with the evidence for each (causes), and may hold profiles (profiled).
+// (waterfall) and names suspected causes with the evidence for each (causes).
 func Explain(w io.Writer, x *record.Explanation, o TextOptions) error {
 	return writeText(w, explanation(x), o)
 }
@@ -41,7 +38,7 @@ func explanation(x *record.Explanation) document.Document {
 }
 
 // divided returns the causes, the waterfalls and the witnesses, then theory if no cause is
-// confirmed, tests and profiles. The waterfall of the slowest requests is there if the tail surely
+// confirmed, and tests. The waterfall of the slowest requests is there if the tail surely
 // differs, or if the mean does not.
 func divided(x *record.Explanation) []document.Part {
 	parts := []document.Part{causes(x), waterfall(x, x.Mean, "on average")}
@@ -63,7 +60,7 @@ func divided(x *record.Explanation) []document.Part {
 	}
 	return append(parts, document.Section{
 		ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: witnesses}},
-	}, facts, profiled(x))
+	}, facts)
 }
 
 // explained returns the answer in one or two sentences, with a full stop. "because" stands only before
@@ -218,163 +215,4 @@ func ideal(x *record.Explanation) string {
 	}
 	return fmt.Sprintf("ideal schedulers of both kinds would differ by %s on the same requests (%s and %s); %s",
 		unit.signed(x.Ideal.By), seconds(x.Ideal.From), seconds(x.Ideal.To), rest)
-}
-
-// Sizes of a flame graph, in px. flameWidth is all samples, flameRow the height of a frame.
-const (
-	flameWidth  px = 1000
-	flameRow    px = 17
-	flameTop    px = 24 // with the title
-	flameBelow  px = 8
-	flameLetter px = 6.3 // width of a letter in a frame's text
-)
-
-// A flame is a flame graph ready to draw, with callers below their callees (Gregg, "The Flame Graph", 2016).
-type flame struct {
-	Title         string
-	Width, Height px
-	Boxes         []flameBox
-}
-
-// A flameBox is one frame as drawn: X, Y is its upper left corner, and its width is the share
-// of samples in the function and all that it called. Title is shown under the pointer; Text is
-// the part of the name that fits, "" if fewer than three letters fit.
-type flameBox struct {
-	X, Y, Wide  px
-	Fill        template.CSS
-	Text, Title string
-}
-
-// flameTitle returns the title of a flame graph, with the meaning of its colours if it compares two arms.
-func flameTitle(f record.Flame) string {
-	return f.Kind + ": " + f.Arm + when(f.Base != "", ", red where its share is larger than with %s, blue where it is smaller", f.Base)
-}
-
-// flameChart lays out a flame graph. The deepest calls are at the top. A graph with a Base is a difference:
-// the widths are of one arm, the colours tell how its shares differ from the other's.
-func flameChart(f record.Flame) flame {
-	depth := slices.Max(append(each(f.Frames, func(b record.Frame) int { return b.Depth }), 0))
-	c := flame{Title: flameTitle(f), Width: flameWidth, Height: flameTop + flameRow*px(depth+1) + flameBelow}
-	for _, b := range f.Frames {
-		box := flameBox{
-			X: px(b.Left) * flameWidth, Wide: px(b.Share) * flameWidth, Y: flameTop + flameRow*px(depth-b.Depth),
-			Title: b.Name + ": " + percent("%.2f", b.Share) + " of the samples", Fill: flameColour(b.Name),
-		}
-		if f.Base != "" { // the colours carry the comparison, so they cannot tell the package
-			box.Title += fmt.Sprintf(", %+.2f points", 100*b.Change)
-			// Red for a larger share than in the other arm, blue for a smaller one. The colour is fullest from
-			// a tenth of the samples on, and grows with the square root, so that small changes can be seen.
-			pale := 255 - int(math.Round(150*min(1, math.Sqrt(math.Abs(b.Change)/.1))))
-			box.Fill = template.CSS(fmt.Sprintf(either(b.Change > 0, "rgb(255,%d,%d)", "rgb(%d,%d,255)"), pale, pale))
-		}
-		// 3 px stay free at both ends of a name.
-		if letters := int((box.Wide - 6) / flameLetter); letters >= 3 {
-			box.Text = document.Cut(brief(b.Name), letters)
-		}
-		c.Boxes = append(c.Boxes, box)
-	}
-	return c
-}
-
-// brief returns a function's name without the path of its package: "http.(*conn).serve" for
-// "net/http.(*conn).serve".
-func brief(name string) string {
-	plain, _, _ := strings.Cut(name, "[") // after [ come type arguments, which have paths too
-	return name[strings.LastIndexByte(plain, '/')+1:]
-}
-
-// flameColour returns the colour of a frame: blue for the runtime, orange for schedlab, green
-// for other modules, and yellow for the standard library.
-func flameColour(name string) template.CSS {
-	first, _, _ := strings.Cut(name, "/")
-	switch pack, _, _ := strings.Cut(name, "."); {
-	case pack == "runtime" || strings.HasPrefix(pack, "runtime/") || strings.HasPrefix(pack, "internal/runtime"):
-		return "#9db8d9"
-	case first == "schedlab":
-		return "#f0a35e"
-	// Paths of modules begin with a domain; paths of the standard library have no dot.
-	case strings.Contains(first, ".") && first != name:
-		return "#b6d7a0"
-	}
-	return "#e8d588"
-}
-
-// FlameSVG writes a flame graph as an SVG file of its own.
-func FlameSVG(w io.Writer, f record.Flame) error { return writeSVG(w, draw("flame", flameChart(f))) }
-
-// profiled returns the results of an explanation's profiles: the functions that changed most,
-// the states of requests in the traces, the commands that open the files, and the flame graphs.
-// It is an empty part if no profiles were asked for.
-func profiled(x *record.Explanation) document.Part {
-	if x.Profiles == nil {
-		return document.Lines{}
-	}
-	s := document.Section{ID: "profiles", Title: "Profiles", About: "captured in windows of their own, which enter no verdict"}
-	add := func(parts ...document.Part) { s.Parts = append(s.Parts, parts...) }
-	// The commands are printed in full, so that a reader need not know the tools' flags.
-	tools := map[string]string{"cpu.pb.gz": "go tool pprof -http=: ", "trace.out": "go tool trace "}
-	var open document.Commands
-	for _, a := range x.Profiles.Arms {
-		if len(a.Files) == 0 {
-			add(document.Note(fmt.Sprintf("%s shows no profiles: there is nothing to capture.", a.Arm)))
-		}
-		for _, file := range a.Files {
-			if tool := tools[path.Base(file)]; tool != "" {
-				open = append(open, document.Fact{Label: a.Arm, Text: tool + command.Quote(path.Join(x.Dir, file))})
-			}
-		}
-	}
-	// Shares can be compared only if both arms have samples. An arm that is no Go program may have none.
-	if arms := x.Profiles.Arms; len(arms) == 2 && arms[0].Samples > 0 && arms[1].Samples > 0 {
-		moved := document.Lines(each(x.Profiles.Moved, func(m record.FunctionShare) string {
-			return fmt.Sprintf("%s %s of CPU samples (%s instead of %s)", m.Function, percent("%+.1f", m.To-m.From), percent("%.1f", m.To), percent("%.1f", m.From))
-		}))
-		if len(moved) == 0 {
-			moved = document.Lines{"no function's share differs by more than so few CPU samples do by chance"}
-		}
-		add(document.Section{
-			Title: "The functions that changed most", Parts: []document.Part{moved},
-			About: fmt.Sprintf("in their own share of %d CPU samples of %s and %d of %s", arms[0].Samples, arms[0].Arm, arms[1].Samples, arms[1].Arm),
-		})
-	}
-	if rows := requestStates(x.Profiles.Arms); rows != nil {
-		add(document.Section{
-			Title: "What the requests in the traces did", About: "mean, and 99 % of requests below; the means add up",
-			Parts: []document.Part{document.Table{Rows: rows}, document.Note("From when a request was read to when it was answered: where its connection waited for a worker before that, the parts above say it.")},
-		})
-	}
-	if len(open) > 0 {
-		add(open, document.Note("Flame graphs, one of each profile that has samples, are in why.html and beside these files (*.svg)."))
-	}
-	add(document.Page(each(x.Profiles.Flames, func(f record.Flame) document.Part {
-		return document.Charts{{Caption: flameTitle(f), Alt: flameTitle(f), File: f.File, Picture: draw("flame", flameChart(f))}}
-	})))
-	return s
-}
-
-// requestStates returns the table of the time that requests spent in each state, with the arms
-// side by side, mean and p99; nil without any state. A state is a row if either arm has it. The last
-// row, all, has the whole time; the means above add up to it, the p99s do not.
-func requestStates(arms []record.ProfiledArm) [][]string {
-	var states []string
-	fields := []field[string]{{"", nil, func(state string) string { return state }}}
-	for _, a := range arms {
-		spent := map[string]record.StateTime{}
-		if q := a.Requests; q != nil {
-			for _, t := range q.States {
-				states, spent[t.State] = append(states, t.State), t
-			}
-			spent["all"] = record.StateTime{Mean: q.Mean, P99: q.P99}
-		}
-		// Requests spent no time in a state that they were never in.
-		cell := func(of func(record.StateTime) float64) func(string) string {
-			return func(state string) string { return either(a.Requests != nil, seconds(of(spent[state])), none) }
-		}
-		fields = append(fields, field[string]{a.Arm, nil, cell(func(t record.StateTime) float64 { return t.Mean })},
-			field[string]{"p99", nil, cell(func(t record.StateTime) float64 { return t.P99 })})
-	}
-	if states == nil {
-		return nil
-	}
-	return rows(append(unique(states), "all"), fields...)
 }

@@ -227,7 +227,7 @@ func TestRequestStates(t *testing.T) {
 func TestProfiled(t *testing.T) {
 	t.Parallel()
 	say := func(p record.Profiles) string {
-		return document.Document{Parts: []document.Part{profiled(&record.Explanation{Dir: "runs/a run", Profiles: &p})}}.Text(document.Options{Width: 200})
+		return document.Document{Parts: []document.Part{profiles(&record.Result{Dir: "runs/a run", Profiles: &p})}}.Text(document.Options{Width: 200})
 	}
 	for _, tc := range []struct {
 		arms []record.ProfiledArm
@@ -235,6 +235,8 @@ func TestProfiled(t *testing.T) {
 	}{
 		{[]record.ProfiledArm{{Arm: "nginx"}}, "nginx shows no profiles: there is nothing to capture."},
 		{[]record.ProfiledArm{{Arm: "a", Samples: 3}, {Arm: "b", Samples: 4}}, "no function's share differs"},
+		{[]record.ProfiledArm{{Arm: "a", Samples: 300}, {Arm: "b", Samples: 3}, {Arm: "c", Samples: 400, Moved: []record.FunctionShare{{Function: "main.f", From: .1, To: .3}}}},
+			"changed most from a to c (in their own share of 300 CPU samples of a and 400 of c)\n    main.f +20.0"},
 		{[]record.ProfiledArm{{Arm: "a", Files: []string{"profiles/a/trace.out"}}}, "go tool trace 'runs/a run/profiles/a/trace.out'"},
 	} {
 		if got := say(record.Profiles{Arms: tc.arms}); !strings.Contains(got, tc.want) {

@@ -206,7 +206,9 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 	case !strings.HasSuffix(r.URL.Path, "why.html"):
 		result.Explained = why
-		err = report.HTML(&b, result)
+		if result.Profiles, err = dir.Profiles(); err == nil {
+			err = report.HTML(&b, result)
+		}
 	case why == nil:
 		s.refuse(w, http.StatusNotFound, "This run is not explained: schedlab explain "+name)
 		return
