@@ -118,7 +118,7 @@ FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED, which comes with its reason.`,
 		helpSection{whatToCompare, "arms arm vary path targets log"},
 		helpSection{theLoad, "rate close warmup engine stamps seed"},
 		helpSection{howSure, "budget window blocks expect strict total"},
-		helpSection{theOutput, "output explain dry-run progress note out config help"},
+		helpSection{theOutput, "output explain profiles dry-run progress note out config help"},
 		helpSection{theMachine, "wait-idle cpus allow-remote"},
 	)
 	return cmd

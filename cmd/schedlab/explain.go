@@ -85,7 +85,7 @@ there already stay until they run again. The tests have a record of their own.`,
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 	inSections(cmd,
-		helpSection{"How to explain", "no-interventions profiles budget seed"},
+		helpSection{"How to explain", "no-interventions budget seed"},
 		helpSection{theOutput, "output progress out help"},
 		helpSection{theMachine, "wait-idle run-commands allow-remote"},
 	)

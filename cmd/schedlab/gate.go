@@ -99,7 +99,7 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when nobod
 		helpSection{whatToCompare, "old new old-ref new-ref build run path targets log"},
 		helpSection{theLoad, "rate warmup seed"},
 		helpSection{"What counts as worse, and how sure", "metric watch allow budget window"},
-		helpSection{theOutput, "output dry-run progress note out config help"},
+		helpSection{theOutput, "output profiles dry-run progress note out config help"},
 		helpSection{theMachine, "wait-idle cpus allow-remote"},
 	)
 	return cmd
