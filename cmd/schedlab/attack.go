@@ -97,10 +97,7 @@ waiting clients did not send. With --rate each client keeps a pace of its own.
 
 No file is overwritten; results have .part at the end of their name until the attack
 is over. Good replies have a status of 2xx or 3xx; their rate is over the time until
-the last of them, and --duration at least.
-
-Exit codes: 0 done, 4 when more than one request in a thousand got no reply or
-no reply was good, 130 interrupted.`,
+the last of them, and --duration at least.`,
 		Example: `  schedlab attack --target http://127.0.0.1:8080/plaintext --rate 2000/s --duration 10s
   schedlab attack quick --target http://127.0.0.1:8080 --rate 1000/s --arrivals 'burst(12)'
   schedlab attack --target http://127.0.0.1:8080/ -r 1000/s -c 64 --idle 4000

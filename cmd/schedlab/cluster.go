@@ -69,10 +69,7 @@ An arm that is no mode is an image, whose process may not be root:
   --arm mine='image:registry.example/app@sha256:... -listen {addr}'
 
 Ctrl-C ends the run early, fetches what was measured, and deletes the objects. If the
-connection is lost for good, the run goes on: see 'schedlab cluster collect'.
-
-Exit codes are those of COMMAND; 4 also where a shard was lost, 1 where the cluster
-could not run it.`,
+connection is lost for good, the run goes on: see 'schedlab cluster collect'.`,
 		Example: `  schedlab cluster run --image registry.example/schedlab@sha256:... --shards 3
   schedlab cluster run --image ... -n load-tests --server-nodes pool=servers --load-nodes pool=load -- compare quick --arms nethttp,pool
   schedlab cluster run --image ... -- capacity --slo 'p99<=10ms'

@@ -43,8 +43,13 @@ func inSections(cmd *cobra.Command, sections ...helpSection) {
 	}
 }
 
-// sectionOf is a flag's section, "" for none.
-func sectionOf(f *pflag.Flag) string { return append(f.Annotations[sectionKey], "")[0] }
+// inHelp returns a flag's section and its place in the help; "" for none.
+func inHelp(f *pflag.Flag) (section, place string) {
+	if at := f.Annotations[sectionKey]; at != nil {
+		section, place = at[0], at[1]
+	}
+	return section, place
+}
 
 // flagsHelp returns the flags of a command for its help: by sections, or in one list where it has none.
 func flagsHelp(cmd *cobra.Command) string {
@@ -55,10 +60,11 @@ func flagsHelp(cmd *cobra.Command) string {
 			shown = append(shown, f)
 		}
 	})
-	place := func(f *pflag.Flag) string {
-		return strings.Join(f.Annotations[sectionKey][min(1, len(f.Annotations[sectionKey])):], "")
-	}
-	slices.SortStableFunc(shown, func(a, b *pflag.Flag) int { return cmp.Compare(place(a), place(b)) })
+	slices.SortStableFunc(shown, func(a, b *pflag.Flag) int {
+		_, first := inHelp(a)
+		_, second := inHelp(b)
+		return cmp.Compare(first, second)
+	})
 	// One set for all sections, so that their columns stand below each other.
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	all.SortFlags = false
@@ -67,12 +73,13 @@ func flagsHelp(cmd *cobra.Command) string {
 	}
 	var b strings.Builder
 	last := "none"
-	for i, line := range strings.Split(strings.TrimSuffix(all.FlagUsages(), "\n"), "\n") {
-		if title := sectionOf(shown[i]); title != last {
+	lines := strings.SplitAfter(all.FlagUsages(), "\n")
+	for i, f := range shown {
+		if title, _ := inHelp(f); title != last {
 			last = title
 			fmt.Fprintf(&b, "\n%s:\n", cmp.Or(title, "Flags"))
 		}
-		fmt.Fprintln(&b, line)
+		b.WriteString(lines[i]) // a flag is one line
 	}
 	return b.String()
 }

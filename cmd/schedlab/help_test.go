@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -28,12 +30,12 @@ func TestEveryFlagIsInASection(t *testing.T) {
 		var without []string
 		flags := visibleFlags(cmd)
 		for _, f := range flags {
-			if sectionOf(f) == "" {
+			if section, _ := inHelp(f); section == "" {
 				without = append(without, "--"+f.Name)
 			}
 		}
 		few := len(without) == len(flags) && len(flags) <= 9
-		if len(without) > 0 && !few && !slices.Contains([]string{"size", "choose", "map"}, cmd.Name()) { // those are about to change
+		if len(without) > 0 && !few && !slices.Contains(aboutToChange, cmd.Name()) {
 			t.Errorf("%s: %s: in no section of the help; name them in the command's inSections", cmd.CommandPath(), strings.Join(without, ", "))
 		}
 	}
@@ -67,3 +69,30 @@ func TestCommandsHaveFewFlags(t *testing.T) {
 		}
 	}
 }
+
+// The table of exit codes stands in the program's help and in the glossary, and nowhere else.
+func TestExitCodesStandOnce(t *testing.T) {
+	t.Parallel()
+	root := newRoot(io.Discard, io.Discard)
+	glossary, err := os.ReadFile("../../docs/reference/glossary.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	help := rootNotes()
+	for _, c := range exitCodes {
+		if line := fmt.Sprintf("%5d  %s\n", c.code, c.means); !strings.Contains(help, line) {
+			t.Errorf("help does not have %q", line)
+		}
+		if row := fmt.Sprintf("| %d | %s |\n", c.code, c.means); !strings.Contains(string(glossary), row) {
+			t.Errorf("docs/reference/glossary.md does not have %q", row)
+		}
+	}
+	for cmd := range commandsBelow(root) {
+		if strings.Contains(cmd.Long, "Exit codes") && !slices.Contains(aboutToChange, cmd.Name()) {
+			t.Errorf("%s has exit codes of its own; the glossary has a row for each command", cmd.CommandPath())
+		}
+	}
+}
+
+// aboutToChange are commands that other changes take away or cut, with what these tests ask for.
+var aboutToChange = []string{"size", "choose", "map"}
