@@ -26,11 +26,12 @@ func newCapacity() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capacity [SCENARIO]",
 		Short: "Find the highest rate of requests at which a server is still fast enough",
-		Long: `Find, for every arm of a scenario, the highest rate of requests at which it keeps
-a service level objective, as an interval: at its low end three windows of three
-kept the objective, at its high end most broke it. Every window is open-loop load
-on a fresh process; the arms take turns. Then one server is overloaded and offered
-the low rate again: one that breaks the objective three times now does not recover.
+		Long: `Find the highest rate of requests at which a server keeps an objective like
+p99<=10ms, for each arm of a scenario. The answer is an interval: at its low end the
+objective was kept in three windows of three, at its high end it was broken in most.
+Each window is measured on a fresh process; the arms take turns. Then one server is
+overloaded and offered the low rate again: if it breaks the objective three times
+now, it does not recover.
 
 The scenario's own rate is not used. Its load must be open and have a steady rate.
 Without a SCENARIO the embedded 'capacity' is searched, which asks for CPU time that

@@ -54,11 +54,12 @@ func newCompare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare [SCENARIO|DIR|all...]",
 		Short: "Run servers side by side under the same load, and say which is faster",
-		Long: `Run every arm of a scenario in fresh processes, in interleaved blocks of the
-same seeded open-loop load, beside a second copy of the baseline (A/A), and judge
-them block by block. The first arm is the baseline. Without a SCENARIO the
-embedded 'quick' comparison of net/http, fasthttp and a worker pool runs, in
-half a minute on two CPUs where the machine is quiet, and 75 s at most.
+		Long: `Start the servers of a scenario (its arms), send all of them the same requests at the
+same times, and say which is faster, by how much, and how sure that is. They are
+measured in turns, block by block, in a fresh process each time. The first arm is the
+baseline, which runs twice in each block: by what the two differ is noise. Without a
+SCENARIO 'quick' compares net/http, fasthttp and a worker pool, in half a minute on
+two CPUs where the machine is quiet, and 75 s at most.
 
 Several scenarios, a directory of them, or 'all' (the embedded ones) make a pack:
 each has a record of its own, and a table tells every expectation as pass, fail,

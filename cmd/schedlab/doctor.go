@@ -47,10 +47,10 @@ quotas, other programs, steal, late timers, pauses, a clock that steps, a
 directory that cannot be written. Every finding says what it spoils and the fix.
 
 Then compare the baseline of a SCENARIO (default quick) with itself, at the rate
-that a comparison of all its arms would offer: what copies of one program differ by
-is what this machine cannot tell apart. A table says which differences a quick comparison (the
-default) and a full one (--window 3.6s --budget 10m) can judge, and how long they take. It changes nothing, keeps no
-record, and takes about 15 seconds.`,
+that a comparison of all its arms would offer: two copies of one program differ by
+noise, so a smaller difference cannot be told here. A table says which differences a
+quick comparison (the default) and a full one (--window 3.6s --budget 10m) can judge,
+and how long they take. It changes nothing, keeps no record, and takes about 15 seconds.`,
 		Example: `  schedlab doctor
   schedlab doctor --quick --out /var/tmp/runs
   schedlab doctor pool-cpu

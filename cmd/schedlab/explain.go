@@ -43,10 +43,10 @@ func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [RUN [ARM ARM]]",
 		Short: "Find out why one server of a run was slower than another",
-		Long: `Divide the difference of two arms by the stamps of client and server, part by
-part, with intervals over the blocks; the parts add up to it. RUN is a path, a
-run's name below --out, or 'latest' (the default). Without two ARMs they are the
-baseline and the challenger that differs from it most.
+		Long: `Say in which part of a request the slower of two arms spends its time, and why. The
+parts are measured in client and server, and their differences add up to the whole.
+RUN is a run's name below --out, a path, or 'latest' (the default). Without two ARMs
+they are the baseline and the challenger that differs from it most.
 
 A table of rules (docs/guide/explain.md) suspects causes by what else is known: queue
 waits, mutexes, context switches, the garbage collector, overflows, CPU time. Each

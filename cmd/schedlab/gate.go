@@ -84,7 +84,7 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when nobod
 	fl.StringVar(&f.start, "run", "{out} {addr}", "with --old-ref: the command that starts {out}, as for --old")
 	// What must not get worse, and by how much it may.
 	fl.StringSliceVar(&f.metrics, "metric", []string{"p50", "goodput", "cpu", "memory"}, "what must be fine for the build to pass: some of "+strings.Join(words, ", "))
-	fl.StringSliceVar(&f.watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, and need not be fine: tails are noisy (default nothing with --metric)")
+	fl.StringSliceVar(&f.watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, and need not be fine, as tails are noisy; with --metric nothing, unless it is given")
 	fl.StringSliceVar(&f.allowances, "allow", nil, "how much worse a metric may be, like p99=20% (default "+strings.Join(defaults, ",")+")")
 	f.adhoc.bind(fl, true)
 	fl.Var(&f.Rate, "rate", "requests per second (3000/s), or a share of the slower build's throughput (default 0.25x)")

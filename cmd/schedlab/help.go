@@ -51,6 +51,20 @@ func inHelp(f *pflag.Flag) (section, place string) {
 	return section, place
 }
 
+// takes says what a flag takes, for pflag's names of types that only programmers know.
+var takes = map[string]string{
+	"string": "text", "stringArray": "text", "stringSlice": "list", "stringToString": "list",
+	"int": "number", "uint64": "number", "float64": "number", "duration": "time",
+}
+
+// inWords is a flag's value whose type has another name.
+type inWords struct {
+	pflag.Value
+	word string
+}
+
+func (v inWords) Type() string { return v.word }
+
 // flagsHelp returns the flags of a command for its help: by sections, or in one list where it has none.
 func flagsHelp(cmd *cobra.Command) string {
 	var shown []*pflag.Flag
@@ -69,6 +83,16 @@ func flagsHelp(cmd *cobra.Command) string {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	all.SortFlags = false
 	for _, f := range shown {
+		word := takes[f.Value.Type()]
+		if word != "" {
+			again := *f
+			again.Value = inWords{f.Value, word}
+			// pflag leaves out a default of nothing, but does not know it of this type.
+			if slices.Contains([]string{"0s", "[]"}, f.DefValue) {
+				again.DefValue = ""
+			}
+			f = &again
+		}
 		all.AddFlag(f)
 	}
 	var b strings.Builder

@@ -41,6 +41,27 @@ func TestEveryFlagIsInASection(t *testing.T) {
 	}
 }
 
+// Help shows a flag on one line, and says in plain words what it takes.
+func TestFlagsInWords(t *testing.T) {
+	t.Parallel()
+	for cmd := range commandsBelow(newRoot(io.Discard, io.Discard)) {
+		flags, shown := len(visibleFlags(cmd)), 0
+		for line := range strings.Lines(flagsHelp(cmd)) {
+			fields := strings.Fields(line)
+			if len(fields) == 0 || !strings.HasPrefix(fields[0], "-") {
+				continue
+			}
+			shown++
+			if i := slices.IndexFunc(fields, func(s string) bool { return strings.HasPrefix(s, "--") }); slices.Contains([]string{"string", "strings", "stringArray", "int", "uint", "float", "duration", "stringToString"}, fields[i+1]) {
+				t.Errorf("%s: a word of programmers: %s", cmd.CommandPath(), line)
+			}
+		}
+		if shown < flags {
+			t.Errorf("%s: %d lines for %d flags", cmd.CommandPath(), shown, flags)
+		}
+	}
+}
+
 // Every command of the help is in one of its four groups.
 func TestHelpHasFourGroups(t *testing.T) {
 	t.Parallel()

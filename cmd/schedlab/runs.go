@@ -221,7 +221,7 @@ kernel or schedlab changed. Only a gate or a comparison decides whether a server
 func newRunsDiff(root *string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "diff A B",
-		Short:   "Show in what two runs differ: machine, settings, figures",
+		Short:   "Show how two runs differ: machine, settings, figures",
 		Example: `  schedlab runs diff 20261121-081500-quick-ab12 latest`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

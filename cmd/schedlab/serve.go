@@ -41,8 +41,8 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --mode MODE",
 		Short: "Run one scheduling model as an HTTP server, with Prometheus metrics",
-		Long: `Serve the same handlers under one scheduling model. GET / on the data address
-lists the endpoints; the admin address has /metrics, /healthz, /readyz, on
+		Long: `Run an HTTP server that hands requests to goroutines in one way, its scheduling
+model; the handlers are the same for all. GET / on the data address lists the endpoints; the admin address has /metrics, /healthz, /readyz, on
 loopback /debug/pprof, and with --stamps /debug/timeline, where the time of the
 newest requests went. With --stamps a request that has the field X-Server-Timing
 gets that of its own back, in the answer's Server-Timing.
