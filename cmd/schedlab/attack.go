@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -22,7 +20,6 @@ import (
 	"schedlab/internal/attack"
 	"schedlab/internal/experiment"
 	"schedlab/internal/load"
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
@@ -32,21 +29,21 @@ import (
 // attackFlags are the flags of attack. An attack is one load on one server that runs already: it
 // starts no server, compares nothing and keeps no record but the files it is asked for.
 //
-// run does it in steps: check looks at the flags alone, options turns them and a scenario into the
-// load, drive sends it, and package attack sums up what came back into a record.Attack, which run
-// prints.
+// run does it in steps: check looks at the flags alone, load turns them and a scenario into an
+// [attack.Load], and [attack.Run] sends it and returns the result, which run prints.
 //
 // clients has the load's settings, as a scenario has them; take fills in those of a scenario. Its
-// Rate stays zero: rate is the flag, and 0 in it means the default of the loop. The Timetable has the flags of
-// an open loop's schedule; Duration and Seed in it are a closed loop's, too. fl tells whether a flag was given,
-// for flags in which 0 is a value that can be given.
+// Rate stays zero: rate is the flag, and 0 in it means the default of the loop. fl tells whether a
+// flag was given, for flags in which 0 is a value that can be given.
 type attackFlags struct {
-	attack.Timetable
 	target, targets string
 	engine          string
 	insecure        bool
+	arrivals        arrivals.Process
 	rate            perSecond
+	duration        time.Duration
 	warmup          time.Duration
+	seed            uint64
 	clients         scenario.Load
 	openRate        float64
 	rest            string
@@ -119,8 +116,8 @@ the last of them, and --duration at least.`,
 	oneOf(fl, &f.engine, "engine", load.DefaultEngine, "what sends an open loop: spin, or vegeta, which speaks https (docs/reference/engines.md)", load.Engines()...)
 	fl.BoolVar(&f.insecure, "insecure", false, "of an https target: take any certificate")
 	fl.VarP(&f.rate, "rate", "r", "requests per second, like 2000/s (open: default 100/s, or the scenario's; closed: default as many as come)")
-	fl.DurationVarP(&f.Duration, "duration", "z", 10*time.Second, "how long to send (of a trace or log: default all of it)")
-	fl.Var(&f.Arrivals, "arrivals", "shape of an open loop: "+arrivals.Help+" (default poisson, or the scenario's)")
+	fl.DurationVarP(&f.duration, "duration", "z", 10*time.Second, "how long to send (of a trace or log: default all of it)")
+	fl.Var(&f.arrivals, "arrivals", "shape of an open loop: "+arrivals.Help+" (default poisson, or the scenario's)")
 	fl.IntVarP(&l.Connections, "connections", "c", 64, "kept connections, opened beforehand; 0 opens as many as an open loop needs")
 	fl.IntVar(&l.Idle, "idle", 0, "more connections, asked once and kept open without a request beside an open loop")
 	fl.Float64Var(&f.openRate, "open-rate", 0, "connections opened per second beforehand (default as fast as they are accepted)")
@@ -139,7 +136,7 @@ the last of them, and --duration at least.`,
 	fl.StringVar(&f.method, "method", http.MethodGet, "method, with --target and no scenario")
 	fl.StringVar(&f.body, "body", "", "request body, or @file")
 	fl.StringArrayVar(&f.headers, "header", nil, "'Name: value' to send (repeatable)")
-	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demand and think times (default random, printed)")
+	fl.Uint64Var(&f.seed, "seed", 0, "seed of arrivals, demand and think times (default random, printed)")
 	fl.StringVar(&f.results, "results", "", "write every result to this new file in vegeta's format, for vegeta report")
 	oneOf(fl, &f.timestamps, "timestamps", "scheduled", "what those results count from: scheduled or sent", "scheduled", "sent")
 	fl.StringVar(&f.hgrm, "hgrm", "", "write the response-time distribution to this new file (HdrHistogram, milliseconds)")
@@ -169,65 +166,53 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	drawSeed(cmd, &f.Seed)
-	// sum begins as the request for an attack and ends as its result.
-	sum := record.Attack{Seed: f.Seed, Status: record.Complete, Loop: f.clients.Loop}
-	// A record names the engine only if one was chosen.
-	if f.fl.Changed("engine") {
-		sum.Engine = f.engine
-	}
-	opts, err := f.options(args, &sum)
+	drawSeed(cmd, &f.seed)
+	l, err := f.load(args)
 	if err != nil {
 		return err
 	}
 	// A result of several targets names its target, which a closed loop does not note.
-	if f.results != "" && opts.Closed() && len(opts.Targets) > 1 {
+	if f.results != "" && l.Closed() && len(l.Targets) > 1 {
 		return usagef("--results of a closed loop with several targets cannot say which was asked; give one target")
 	}
-	if err := f.onLoopback(cmd.Context(), opts.Targets); err != nil {
+	if err := f.onLoopback(cmd.Context(), l.Targets); err != nil {
 		return err
 	}
 	// A limit of descriptors is found before the first connection and not amid the attack.
-	if err := load.CheckConnections(opts.Connections + opts.Idle); err != nil {
-		return usagef("--connections %d and --idle %d: %w", opts.Connections, opts.Idle, err)
+	if err := load.CheckConnections(l.Connections + l.Idle); err != nil {
+		return usagef("--connections %d and --idle %d: %w", l.Connections, l.Idle, err)
 	}
 	if err := begin(cmd.Context()); err != nil {
 		return err
 	}
 	stamps := map[string]load.Stamp{"scheduled": load.ScheduledStamp, "sent": load.SentStamp}
-	files, err := attack.OpenFiles(f.results, f.hgrm, opts.Targets, opts.Trace.Which, stamps[f.timestamps])
+	files, err := attack.OpenFiles(f.results, f.hgrm, l.Targets, l.Trace.Which, stamps[f.timestamps])
 	if err != nil {
 		return usage(err)
 	}
 	defer files.Close()
-	tally := attack.NewTally(&sum)
-	result, err := f.drive(cmd, opts, tally, &sum, files)
+	r, times, err := attack.Run(cmd.Context(), l, files, func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) })
 	// Nothing was sent: leave no files behind.
-	if result == nil {
-		return errors.Join(err, files.Discard())
+	if r == nil {
+		return errors.Join(usage(err), files.Discard())
 	}
 	// After an interrupt, or when a file could not be written, the requests sent so far are still
 	// worth a summary.
-	werr := files.Finish(tally.Response())
-	if w := cmd.OutOrStdout(); f.output == "json" {
-		werr = errors.Join(werr, record.WriteJSON(w, &sum))
-	} else {
-		werr = errors.Join(werr, report.Attack(w, &sum, f.verbose, textOptions(w)))
-	}
-	if werr != nil {
+	w := cmd.OutOrStdout()
+	if werr := errors.Join(files.Finish(times), report.Attack(w, f.output, r, f.verbose, textOptions(w))); werr != nil {
 		return errors.Join(err, werr)
 	}
-	// Requests that the end of the attack cut off say nothing about the server.
-	ended := sum.Sent - sum.CutOff
+	arm := r.Arms[0]
+	lost := slices.IndexFunc(r.Doubts, func(d record.Fact) bool { return d.Code == attack.Lost })
 	switch {
 	case cmd.Context().Err() != nil:
 		return &exitError{exitInterrupted, errors.New("interrupted; the requests sent so far are summed up")}
 	case err != nil:
 		return err
-	case float64(sum.Failed) > .001*float64(ended):
-		return &exitError{exitPartial, fmt.Errorf("%d of %d requests got no reply: %s", sum.Failed, ended, record.Mostly(sum.Lost()))}
-	case sum.Good == 0 && len(sum.Statuses) > 0:
-		return &exitError{exitPartial, fmt.Errorf("no reply was good: %s; check the URL and the method", record.Mostly(sum.Ends()))}
+	case lost >= 0:
+		return &exitError{exitPartial, fmt.Errorf("%.0f of %d requests got no reply: %s", r.Doubts[lost].Values["lost"], arm.Requests, record.Mostly(record.Lost(arm.Failures)))}
+	case arm.Requests > 0 && arm.Errors == arm.Requests:
+		return &exitError{exitPartial, fmt.Errorf("no reply was good: %s; check the URL and the method", record.Mostly(arm.Failures))}
 	}
 	return nil
 }
@@ -253,7 +238,7 @@ func (f *attackFlags) check() error {
 		}
 	}
 	closed, vegeta := l.Loop == "closed", f.engine == load.EngineVegeta
-	longest, unfit := max(f.Duration, f.warmup, time.Duration(l.Ramp)), scenario.CheckEngine(f.engine, l)
+	longest, unfit := max(f.duration, f.warmup, time.Duration(l.Ramp)), scenario.CheckEngine(f.engine, l)
 	return mistakes{
 		// vegeta's attacker is one for open loops, and spin speaks no TLS.
 		{unfit != nil, fmt.Sprint(unfit)},
@@ -265,7 +250,7 @@ func (f *attackFlags) check() error {
 		{f.target != "" && !strings.Contains(f.target, "://"),
 			fmt.Sprintf("--target %q has no scheme; add http://, as in --target http://%[1]s", f.target)},
 		// Limits that keep a slip of the finger from filling the memory or running for days.
-		{f.Duration <= 0 || f.Duration > 24*time.Hour, fmt.Sprintf("--duration %v is outside 0 to 24h", f.Duration)},
+		{f.duration <= 0 || f.duration > 24*time.Hour, fmt.Sprintf("--duration %v is outside 0 to 24h", f.duration)},
 		{closed && longest > longestClosed,
 			fmt.Sprintf("--duration, --warmup and --ramp of a closed loop are at most %v, because it keeps every request", longestClosed)},
 		{l.Connections < 0, fmt.Sprintf("--connections %d must not be negative", l.Connections)},
@@ -275,66 +260,124 @@ func (f *attackFlags) check() error {
 	}.first()
 }
 
-// closedDemands are drawn for a closed loop, which goes through them in turn: its number of
-// requests is not known in advance.
-const closedDemands = 10_000
-
-// options returns the load to send, and notes the request for it in sum. In a closed loop the trace
-// holds demands only. There are three sources of requests: a scenario, an access log, or --target
+// load returns the load to send. There are three sources of requests: a scenario, an access log, or --target
 // and --targets. Errors about the flags or files have the exit code of wrong usage.
-func (f *attackFlags) options(args []string, sum *record.Attack) (o load.Options, err error) {
-	log := f.Arrivals.Kind == arrivals.KindLog
-	sum.Target = cmp.Or(f.targets, f.target)
+func (f *attackFlags) load(args []string) (l attack.Load, err error) {
+	var from *scenario.Scenario
+	isLog := f.arrivals.Kind == arrivals.KindLog
 	switch {
 	case len(args) == 1:
-		if o, err = f.fromScenario(args[0]); err != nil {
-			return o, err
+		if from, err = f.fromScenario(args[0]); err != nil {
+			return l, err
 		}
-		sum.Scenario = f.Scenario.Name
-	case log && (f.targets != "" || f.fl.Changed("method") || f.fl.Changed("body") || len(f.headers) > 0):
-		return o, usage(attack.LogAsks(f.Arrivals))
-	case !log:
-		if o.Targets, err = attack.Asked(f.target, f.targets, f.method, f.body, f.headers, os.Stdin); err != nil {
-			return o, usage(err)
+		u, _ := url.Parse(f.target) // fromScenario has parsed it
+		l.Scenario, l.Targets = from.Name, attack.Secured(from.Targets(u.Host), u)
+	case isLog && (f.targets != "" || f.fl.Changed("method") || f.fl.Changed("body") || len(f.headers) > 0):
+		return l, usage(attack.LogAsks(f.arrivals))
+	case !isLog:
+		if l.Targets, err = attack.Asked(f.target, f.targets, f.method, f.body, f.headers, os.Stdin); err != nil {
+			return l, usage(err)
 		}
 	}
 	// Connections that are not kept need no limit: each request opens its own.
 	if !f.clients.KeepAlive && !f.fl.Changed("connections") && f.clients.Loop == "open" {
 		f.clients.Connections = 0
 	}
-	o.Clients = f.clients.Recorded(f.engine)
-	o.Rate, o.OpenRate, o.SkipVerify = f.rate.PerSecond, f.openRate, f.insecure
+	// A record names the engine only if one was chosen.
+	engine := ""
+	if f.fl.Changed("engine") {
+		engine = f.engine
+	}
+	l.Version, _ = program()
+	l.Name, l.Rest, l.Pause = cmp.Or(f.targets, f.target), f.rest, f.clients.Think.Pauses()
+	l.Clients = f.clients.Recorded(engine)
+	l.Rate, l.Duration, l.Warmup, l.Seed, l.OpenRate, l.SkipVerify = f.rate.PerSecond, f.duration, f.warmup, f.seed, f.openRate, f.insecure
 	switch {
-	case !o.Closed():
-		f.Rate, f.Given, f.Whole = o.Rate, f.fl.Changed("arrivals"), !f.fl.Changed("duration")
-		if o.Trace, o.Times, err = f.Draw(o.Connections, sum, f.engine == load.EngineSpin); err != nil {
-			return o, usage(err)
-		}
-		if f.Log != nil && f.Scenario == nil { // it gives the requests as well as their times
-			if o.Targets, err = attack.Logged(f.Arrivals, f.Log, f.target); err != nil {
-				return o, usage(err)
-			}
-		}
-	case f.Scenario != nil:
-		// Only requests to /work have demands, which a scenario gives.
-		o.Trace.Demand = f.Scenario.Demands(closedDemands, f.Seed, workload.Calibrate())
+	case !l.Closed():
+		return l, f.schedule(&l, from)
+	case from != nil:
+		l.Trace = from.Cycle(f.seed, workload.Calibrate)
 	}
-	// Connections are a number to tell only if they are kept.
-	if sum.Duration = f.Duration.Seconds(); o.KeepAlive {
-		sum.Connections = o.Connections
-	}
-	sum.Timeout = o.Timeout
-	return o, nil
+	return l, nil
 }
 
-// fromScenario returns the requests of a scenario, directed at --target, and takes its clients.
-func (f *attackFlags) fromScenario(name string) (o load.Options, err error) {
+// schedule adds the schedule of an open loop to its load, and the requests where an access log gives them.
+func (f *attackFlags) schedule(l *attack.Load, from *scenario.Scenario) error {
+	ask, err := f.ask(from)
+	if err != nil {
+		return usage(err)
+	}
+	schedule, err := ask.Schedule()
+	switch log := ask.Process.Log(); {
+	case err != nil:
+		return usage(err)
+	case schedule.Times == nil && len(schedule.At) == 0:
+		return usagef("%.3g requests per second for %v is not one request; raise --rate or --duration", ask.MeanRate(), ask.Span)
+	case log != nil:
+		l.LeftOut = log.LeftOut()
+		if from == nil {
+			if l.Targets, err = attack.Logged(f.arrivals, log, f.target); err != nil {
+				return usage(err)
+			}
+		}
+	}
+	l.Clients.Arrivals, l.Rate, l.Duration, l.Trace, l.Times = ask.Process.String(), ask.MeanRate(), ask.Span, schedule.Trace, schedule.Times
+	return nil
+}
+
+// ask returns the schedule to draw for an open loop, from the flags and a scenario, which may be nil. Flags go before the
+// scenario, and the scenario before the log's own rate. It opens the file of a trace or log, and calibrates the CPU demand
+// if it needs that (some 10 ms). Errors name the flag to change.
+func (f *attackFlags) ask(from *scenario.Scenario) (a arrivals.Ask, err error) {
+	a = arrivals.Ask{Process: f.arrivals, Rate: f.rate.PerSecond, Span: f.duration, Seed: f.seed, Streams: f.engine == load.EngineSpin}
+	var its scenario.Rate // the scenario's
+	if from != nil {
+		its, a.Demands = from.Load.Rate, from.Demands(f.seed, workload.Calibrate)
+		if !f.fl.Changed("arrivals") {
+			if a.Process, err = arrivals.Parse(from.Load.Arrivals); err != nil {
+				return a, err
+			}
+		}
+	}
+	isLog := a.Process.Kind == arrivals.KindLog
+	switch {
+	case a.Process.Fixed() && a.Rate > 0:
+		return a, fmt.Errorf("--rate %s has no use beside --arrivals %s, which has rates of its own; drop one", f.rate, a.Process)
+	case a.Rate > 0 && a.Process.Speed > 0:
+		return a, fmt.Errorf("--rate %s and the speed in --arrivals %s both say how fast; drop one", f.rate, a.Process)
+	case a.Rate > 0 || a.Process.Fixed():
+	case its.OfSlowest > 0:
+		return a, fmt.Errorf("scenario %q asks for %s of a throughput that attack does not measure; give --rate like 1000/s", from.Name, its)
+	case !isLog || its.PerSecond > 0:
+		a.Rate = cmp.Or(its.PerSecond, defaultRate)
+	}
+	// The column cpu of a trace becomes iterations of this machine.
+	if isLog || a.Process.Kind == arrivals.KindTrace {
+		if a.Process, err = a.Process.Open(workload.Calibrate()); err != nil {
+			return a, fmt.Errorf("--arrivals: %w", err)
+		}
+		if isLog && a.Rate == 0 {
+			a.Rate = a.Process.OwnRate()
+		}
+		if !f.fl.Changed("duration") {
+			a.Span = a.Process.Span(a.Rate)
+		}
+	}
+	a.Process = a.Process.WithConnections(f.clients.Connections)
+	return a, nil
+}
+
+// defaultRate is the rate of an open loop where neither a flag nor a scenario or log tells one, in requests per second.
+const defaultRate = 100
+
+// fromScenario returns a scenario whose requests can be directed at --target, and takes its clients.
+func (f *attackFlags) fromScenario(name string) (*scenario.Scenario, error) {
 	s, err := findScenario(name)
 	if err != nil {
-		return o, err
+		return nil, err
 	}
 	if err := s.Open(); err != nil {
-		return o, usage(err)
+		return nil, usage(err)
 	}
 	// The scenario has the path, --target only the server.
 	u, err := url.Parse(f.target)
@@ -343,24 +386,22 @@ func (f *attackFlags) fromScenario(name string) (o load.Options, err error) {
 		{!aimed, fmt.Sprintf("with scenario %q give the server as --target http://host:port, without a path", s.Name)},
 		// The scenario's clients and their pauses would mean nothing in an open loop.
 		{s.Load.Loop == "closed" && f.clients.Loop != "closed", fmt.Sprintf("scenario %q is a closed loop; add --loop closed", s.Name)},
-		{f.Arrivals.Kind == arrivals.KindLog,
-			fmt.Sprintf("--arrivals %s says what is asked, and scenario %q does too; drop one", f.Arrivals, s.Name)},
+		{f.arrivals.Kind == arrivals.KindLog,
+			fmt.Sprintf("--arrivals %s says what is asked, and scenario %q does too; drop one", f.arrivals, s.Name)},
 	}.first()
 	if err != nil {
-		return o, err
+		return nil, err
 	}
-	f.Scenario, o = &s, s.Attack(u.Host)
-	attack.Secured(o.Targets, u)
 	if err := f.take(s.Load); err != nil {
-		return o, usagef("scenario %q: %w", s.Name, err)
+		return nil, usagef("scenario %q: %w", s.Name, err)
 	}
 	// A flag and a setting of the scenario may contradict each other.
-	return o, f.check()
+	return &s, f.check()
 }
 
 // take fills flags that were not given from a scenario's load. All but the connections is taken only
 // if both have the same loop, and settings of kept connections only where connections are kept.
-// attack.Timetable takes an open loop's rate.
+// ask takes an open loop's rate.
 func (f *attackFlags) take(l scenario.Load) error {
 	if f.fl.Changed("keepalive") {
 		l.KeepAlive = f.clients.KeepAlive
@@ -378,109 +419,6 @@ func (f *attackFlags) take(l scenario.Load) error {
 		}
 	}
 	return fill(f.fl, said)
-}
-
-// drive sends the load and sums it up. The result is nil when nothing was sent: the options are
-// impossible, or the clients of a closed loop could not be opened. An open loop's results are
-// written while requests end, a closed loop's when it is over. If that fails, the attack ends, and
-// the error is returned with the result so far.
-func (f *attackFlags) drive(cmd *cobra.Command, o load.Options, tally *attack.Tally, sum *record.Attack, files *attack.Files) (*load.Result, error) {
-	ctx, cancel := context.WithCancelCause(cmd.Context())
-	defer cancel(nil)
-	doing := fmt.Sprintf("sending %s in %v", prose.Plural(len(o.Trace.At), "request"), f.Duration)
-	if o.Times != nil {
-		doing = fmt.Sprintf("sending about %s requests in %v", prose.Digits(sum.Offered*f.Duration.Seconds()), f.Duration)
-	}
-	if o.Closed() {
-		doing = fmt.Sprintf("driving %s for %v", prose.Plural(o.Connections, "client"), f.warmup+f.Duration)
-		o.Duration, o.Warmup, o.Seed = f.Duration, f.warmup, f.Seed
-		if think := f.clients.Think; think != (workload.Dist{}) {
-			// Each client has its own generator, so that think times do not depend on the order in
-			// which clients run.
-			o.Pause = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
-		}
-	} else {
-		// Requests are summed up and written as they end, from one goroutine.
-		o.Started = files.Start
-		due := func(at time.Duration) (n int, estimate bool) {
-			if o.Times != nil { // drawn as it is sent
-				return int(sum.Offered * min(at, f.Duration).Seconds()), true
-			}
-			n, _ = slices.BinarySearch(o.Trace.At, at)
-			return n, false
-		}
-		o.Ended = func(seq int, r record.Request, s record.Stamps) {
-			tally.Add(r, s)
-			if text := tally.SoFar(time.Duration(r.Done), f.Duration, due); text != "" {
-				fmt.Fprintln(cmd.ErrOrStderr(), text)
-			}
-			if err := files.Write(seq, r); err != nil {
-				cancel(err)
-			}
-		}
-	}
-	if err := o.Check(); err != nil {
-		return nil, usage(err)
-	}
-	fmt.Fprintln(cmd.ErrOrStderr(), doing)
-	// The server's address, by which its process and so its CPUs are found.
-	addr := ""
-	if u, err := url.Parse(o.Targets[0].URL); err == nil {
-		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))
-	}
-	shared, undo, err := experiment.SettleGenerator(ctx, addr, o.Engine, f.rest, o.Times != nil)
-	if err != nil {
-		return nil, err
-	}
-	o.Shared = shared
-	// From here to undo this process is tuned to be the load.
-	var result *load.Result
-	var clients load.ClosedResult // of a closed loop
-	if !o.Closed() {
-		result, err = load.Attack(ctx, o)
-	} else if clients, err = load.Closed(ctx, o); !clients.Start.IsZero() {
-		result = &clients.Result
-	}
-	undo()
-	if result == nil {
-		return nil, usage(err)
-	}
-	if err != nil {
-		sum.Status = record.Interrupted
-	}
-	if o.Closed() {
-		sum.Arrivals = closedWords(f.clients)
-		files.Start(clients.Start)
-		var werr error
-		for i, r := range clients.Requests {
-			tally.Add(r, clients.Stamps[i])
-			werr = cmp.Or(werr, files.Write(i, r))
-		}
-		tally.EndClosed(o, &clients)
-		return result, cmp.Or(werr, err)
-	}
-	tally.EndOpen(o, &f.Timetable, result)
-	// The attack was cut short from here: the error of the file is the reason to tell.
-	if cause := context.Cause(ctx); cause != nil && cmd.Context().Err() == nil {
-		err = cause
-	}
-	return result, err
-}
-
-// closedWords describes a closed loop for the summary, like "closed, 16 pipelined, sessions of
-// 100". A setting with its default is not worth a word.
-func closedWords(l scenario.Load) string {
-	words := "closed"
-	if l.Pipeline > 1 {
-		words += fmt.Sprintf(", %d pipelined", l.Pipeline)
-	}
-	if l.Session > 0 {
-		words += fmt.Sprintf(", sessions of %d", l.Session)
-	}
-	if l.Think != (workload.Dist{}) {
-		words += fmt.Sprintf(", thinking %s", l.Think)
-	}
-	return words
 }
 
 // onLoopback refuses to send load to other machines by mistake, and https with an engine that does

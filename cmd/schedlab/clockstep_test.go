@@ -90,24 +90,32 @@ func TestClockIsSet(t *testing.T) {
 		{"--loop", "closed", "--duration", "2500ms"},
 	} {
 		cmd := exec.Command(bin, append([]string{"attack", "--target", "http://" + server.addr + "/work?sleep=2ms", "--connections", "8", "--output", "json"}, load...)...)
-		var sum record.Attack
+		var sum record.Result
 		if err := json.Unmarshal([]byte(output(t, cmd)), &sum); err != nil {
 			t.Fatal(err)
 		}
-		if sum.Good == 0 || sum.Failed > 0 || sum.Sent < sum.Good || sum.Dialled != 8 {
-			t.Errorf("%v: %d good of %d sent, %d failed, %d connections opened; want all good, on 8", load, sum.Good, sum.Sent, sum.Failed, sum.Dialled)
+		arm := sum.Arms[0]
+		if arm.Requests == 0 || arm.Errors > 0 || arm.Fairness == nil || arm.Fairness.Served != 8 {
+			t.Fatalf("%v: %d requests, %d failed, connections %+v; want all good, on 8", load, arm.Requests, arm.Errors, arm.Fairness)
 		}
 		// A duration with a step in it would be an hour off.
-		for name, q := range map[string]record.Quantiles{"response": sum.Response, "lag": sum.Lag, "connect": sum.Connect, "service": sum.Service} {
-			if q.P50 < 0 || q.Mean < 0 || q.Max > childLimit.Seconds() {
-				t.Errorf("%v: %s times are %+v", load, name, q)
+		times := map[string]float64{"mean": *arm.Mean, "longest lag": arm.Generator.LongestLag, "first reply": arm.Fairness.FirstReply}
+		for _, p := range arm.Phases {
+			times[p.Name] = p.Mean
+		}
+		for _, p := range arm.Curve {
+			times[fmt.Sprint(p.Quantile)] = p.Seconds
+		}
+		for name, seconds := range times {
+			if seconds < 0 || seconds > childLimit.Seconds() {
+				t.Errorf("%v: %s is %g s", load, name, seconds)
 			}
 		}
-		if least := 0.002; sum.Response.P50 < least {
-			t.Errorf("%v: a request that sleeps 2 ms takes %g s", load, sum.Response.P50)
+		if arm.P50 == nil || *arm.P50 < 0.002 {
+			t.Errorf("%v: a request that sleeps 2 ms takes %v", load, arm.P50)
 		}
-		if sum.Offered > 0 && (sum.SentRate < 50 || sum.SentRate > 110) {
-			t.Errorf("%v: %g requests/s, want 100", load, sum.SentRate)
+		if sum.Rate > 0 && (*arm.Goodput < 50 || *arm.Goodput > 110) {
+			t.Errorf("%v: %g requests/s, want 100", load, *arm.Goodput)
 		}
 	}
 	server.stop(t)

@@ -6,62 +6,62 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/arrivals"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/window"
 )
 
+// attacked sums up requests of a load that ran as planned, written as soon as they were sent unless ready is later by that
+// much, and returns the window with its doubts.
+func attacked(loop string, over time.Duration, waited int, ready int64, requests []record.Request) (window.Window, []record.Fact) {
+	l := Load{Options: load.Options{Clients: record.Clients{Loop: loop}, Duration: over}}
+	trial := record.Trial{Window: over.Seconds(), Server: record.UnknownServer()}
+	s := sending{Tally: window.NewTally(trial, l.Clients), load: l}
+	for _, r := range requests {
+		s.add(r, record.Stamps{Ready: r.Sent + ready, Wrote: r.Sent + ready, First: r.Done})
+	}
+	w := s.Window(trial, record.Env{})
+	return w, s.doubts(&w, &load.ClosedResult{Result: load.Result{Waited: waited}}, record.Complete)
+}
+
 // Requests that were sent 5 ms late are the generator's fault in an open loop alone:
-// a client of a paced closed loop is late because its last answer was.
-func TestSumUpBlamesOpenLoopsForLag(t *testing.T) {
+// a client of a closed loop without a pace has no schedule to be late for.
+func TestBlamesOpenLoopsForLag(t *testing.T) {
 	t.Parallel()
-	result := &load.Result{Start: time.Now()}
+	var requests []record.Request
 	for i := range int64(1000) {
 		at := i * int64(time.Millisecond)
-		result.Requests = append(result.Requests, record.Request{Scheduled: at, Sent: at + 5e6, Done: at + 7e6, Status: 200})
+		requests = append(requests, record.Request{Scheduled: at, Sent: at + 5e6, Done: at + 7e6, Status: 200})
 	}
 	for loop, blamed := range map[string]bool{"open": true, "closed": false} {
-		sum := record.Attack{Loop: loop, Duration: 1, Timeout: 1}
-		sumUp(&sum, writtenAtOnce(result))
-		if got := strings.Contains(strings.Join(doubtsOf(sum), "\n"), "the generator was late"); got != blamed {
-			t.Errorf("%s loop: blamed %v, doubts %q; want %v", loop, got, doubtsOf(sum), blamed)
+		w, doubts := attacked(loop, time.Second, 0, 0, requests)
+		if got := strings.Contains(said(doubts), "the generator was late"); got != blamed {
+			t.Errorf("%s loop: blamed %v, doubts %s; want %v", loop, got, said(doubts), blamed)
 		}
-		if (sum.Lag.P50 > 4e-3) != blamed || sum.Response.P50 < 6.9e-3 || sum.Service.P50 > 2.1e-3 {
-			t.Errorf("%s loop: lag p50 %g s, response %g, service %g; want a lag of 5 ms in the open loop alone, 7 ms, 2 ms", loop, sum.Lag.P50, sum.Response.P50, sum.Service.P50)
+		if w.Values["late p50"] < 4e-3 || w.Values["p50"] < 6.9e-3 {
+			t.Errorf("%s loop: lag p50 %g s, response %g; want 5 ms and 7 ms", loop, w.Values["late p50"], w.Values["p50"])
 		}
 	}
 }
 
-// writtenAtOnce stamps requests that waited for no connection.
-func writtenAtOnce(result *load.Result) *load.Result {
-	result.Stamps = nil
-	for _, r := range result.Requests {
-		result.Stamps = append(result.Stamps, record.Stamps{Ready: r.Sent, Wrote: r.Sent})
-	}
-	return result
-}
-
-// sumUp sums up an open loop's result.
-func sumUp(sum *record.Attack, result *load.Result) {
-	t := NewTally(sum)
-	for i, r := range result.Requests {
-		t.Add(r, result.Stamps[i])
-	}
-	t.end(result)
-}
-
-func doubtsOf(a record.Attack) (texts []string) {
-	for _, d := range a.Doubts {
+func said(doubts []record.Fact) string {
+	var texts []string
+	for _, d := range doubts {
 		texts = append(texts, d.String())
 	}
-	return texts
+	return strings.Join(texts, "\n")
 }
 
 // What is said of an attack under way: bad replies are replies, the time never passes the attack's end, and
 // after that the line tells how many replies are awaited.
-func TestTallySoFar(t *testing.T) {
+func TestSoFar(t *testing.T) {
 	t.Parallel()
-	sum := record.Attack{Loop: "open", Timeout: 1}
-	tally := NewTally(&sum)
+	const over = 15 * time.Second
+	kept := load.Options{Clients: record.Clients{Loop: "open"}, Duration: over, Trace: arrivals.Trace{At: make([]time.Duration, 2100)}}
+	streamed := kept
+	streamed.Rate, streamed.Times = 2100/over.Seconds(), func(func(time.Duration) bool) {}
+	s := sending{Tally: window.NewTally(record.Trial{Window: over.Seconds()}, kept.Clients)}
 	for i := range int64(2000) {
 		r := record.Request{Scheduled: i, Sent: i, Done: i + 2e6, Status: 200}
 		switch {
@@ -70,89 +70,72 @@ func TestTallySoFar(t *testing.T) {
 		case i < 10:
 			r.Status = 503
 		}
-		tally.Add(r, record.Stamps{Ready: i, Wrote: i})
+		s.add(r, record.Stamps{Ready: i, Wrote: i, First: i})
 	}
 	const counts = ": 2000 of 2100 requests ended, 3 without a reply, 7 not good; of those that ended p50 2.00 ms, p99 2.00 ms"
 	for _, line := range []struct {
-		at    time.Duration
-		about bool
-		want  string
+		at   time.Duration
+		of   load.Options
+		want string
 	}{
-		{9900 * time.Millisecond, false, ""}, {10100 * time.Millisecond, false, "after 10s of 15s" + counts}, {14 * time.Second, false, ""},
-		{15100 * time.Millisecond, false, ""}, {16 * time.Second, false, "the 15s are over, waiting for replies to 100 requests" + counts},
-		{17 * time.Second, false, ""}, {25 * time.Second, true, "the 15s are over, waiting for replies to about 100 requests" + counts},
+		{9900 * time.Millisecond, kept, ""}, {10100 * time.Millisecond, kept, "after 10s of 15s" + counts}, {14 * time.Second, kept, ""},
+		{15100 * time.Millisecond, kept, ""}, {16 * time.Second, kept, "the 15s are over, waiting for replies to 100 requests" + counts},
+		{17 * time.Second, kept, ""}, {25 * time.Second, streamed, "the 15s are over, waiting for replies to about 100 requests" + counts},
 	} {
-		if got := tally.SoFar(line.at, 15*time.Second, func(time.Duration) (int, bool) { return 2100, line.about }); got != line.want {
+		s.load = Load{Options: line.of}
+		if got := s.soFar(line.at); got != line.want {
 			t.Errorf("at %v: got %q, want %q", line.at, got, line.want)
 		}
 	}
 }
 
-// Goodput is of the time in which good replies came: all of the sending and what the
-// server took to catch up after it, but not the wait for requests that were lost.
-func TestSumUpGoodput(t *testing.T) {
+// Goodput is of the replies that came while the attack sent. A request that the end cut off is no failure.
+func TestGoodput(t *testing.T) {
 	t.Parallel()
 	second := int64(time.Second)
-	// A hundred a second for three seconds, answered after wait, or lost after 2 s.
-	run := func(wait func(i int64) int64, lost ...int) *load.Result {
-		result := &load.Result{Start: time.Now()}
+	// A hundred a second for three seconds, answered after wait, or ended as one of these says.
+	run := func(wait func(i int64) int64, end record.Outcome, ended ...int) (requests []record.Request) {
 		for i := range int64(300) {
 			at := i * second / 100
-			result.Requests = append(result.Requests, record.Request{Scheduled: at, Sent: at, Done: at + wait(i), Status: 200})
+			requests = append(requests, record.Request{Scheduled: at, Sent: at, Done: at + wait(i), Status: 200})
 		}
-		for _, i := range lost {
-			r := &result.Requests[i]
-			r.Outcome, r.Status, r.Done = record.TimedOut, 0, r.Sent+2*second
+		for _, i := range ended {
+			r := &requests[i]
+			r.Outcome, r.Status, r.Done = end, 0, r.Sent+2*second
 		}
-		return result
+		return requests
 	}
 	prompt := func(int64) int64 { return 1e6 }
 	for _, c := range []struct {
-		name   string
-		status record.Status
-		result *load.Result
-		want   float64
+		name     string
+		requests []record.Request
+		want     float64
+		failed   int
 	}{
-		{"prompt", record.Complete, run(prompt), 100},
-		{"the last ones lost, and waited for", record.Complete, run(prompt, 297, 298, 299), 99},
-		{"half of the rate, so twice the time", record.Complete, run(func(i int64) int64 { return (i + 1) * second / 100 }), 300 / 5.99},
-		{"all lost", record.Complete, run(func(int64) int64 { return 0 }, seq(300)...), 0},
-		{"interrupted after 2.99 s of 10, the last ones lost", record.Interrupted, run(prompt, 298, 299), 298 / 2.99},
+		{"prompt", run(prompt, record.Answered), 100, 0},
+		{"the last ones lost", run(prompt, record.TimedOut, 297, 298, 299), 99, 3},
+		{"half of the rate", run(func(i int64) int64 { return (i + 1) * second / 100 }, record.Answered), 50, 0},
+		{"the last ones cut off", run(prompt, record.Cut, 298, 299), 298. / 3, 0},
 	} {
-		a := record.Attack{Status: c.status, Loop: "open", Duration: 3, Timeout: 2}
-		if c.status == record.Interrupted {
-			a.Duration = 10
-		}
-		if sumUp(&a, writtenAtOnce(c.result)); math.Abs(a.Goodput-c.want) > .01*c.want {
-			t.Errorf("%s: goodput %g/s, want %g/s", c.name, a.Goodput, c.want)
+		w, _ := attacked("open", 3*time.Second, 0, 0, c.requests)
+		if math.Abs(w.Values["goodput"]-c.want) > .01*c.want || w.Requests-w.Good != c.failed {
+			t.Errorf("%s: goodput %g/s, %d failed; want %g/s, %d", c.name, w.Values["goodput"], w.Requests-w.Good, c.want, c.failed)
 		}
 	}
-}
-
-func seq(n int) (all []int) {
-	for i := range n {
-		all = append(all, i)
-	}
-	return all
 }
 
 // More connections are advised when they would change something: not for the few
 // requests that waited long because the server died.
 func TestAdviceOnConnections(t *testing.T) {
 	t.Parallel()
+	var requests []record.Request
+	for i := range int64(1931) {
+		at := i * int64(time.Millisecond)
+		requests = append(requests, record.Request{Scheduled: at, Sent: at, Done: at + 10e6, Status: 200})
+	}
 	for waited, advised := range map[int]bool{3: false, 19: false, 200: true} {
-		result := &load.Result{Start: time.Now(), Waited: waited}
-		for i := range int64(1931) {
-			at := i * int64(time.Millisecond)
-			result.Requests = append(result.Requests, record.Request{Scheduled: at, Sent: at, Done: at + 10e6, Status: 200})
-		}
-		sum := record.Attack{Status: record.Complete, Loop: "open", Duration: 1.931, Timeout: 1}
-		for _, r := range result.Requests {
-			result.Stamps = append(result.Stamps, record.Stamps{Ready: r.Sent + 5e6, Wrote: r.Sent + 5e6})
-		}
-		sumUp(&sum, result)
-		if got := len(sum.Doubts) > 0; got != advised {
-			t.Errorf("%d of 1931 waited: doubts %v; want one, on connections: %v", waited, sum.Doubts, advised)
+		if _, doubts := attacked("open", 1931*time.Millisecond, waited, 5e6, requests); len(doubts) > 0 != advised {
+			t.Errorf("%d of 1931 waited: doubts %s; want one, on connections: %v", waited, said(doubts), advised)
 		}
 	}
 }

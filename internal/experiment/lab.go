@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -192,60 +191,6 @@ func CPUs(o Options) (host.Sides, error) { return chooseCPUs(o, scenario.Needs{}
 func ServerCPUs(o Options) (int, error) {
 	sets, err := CPUs(o)
 	return max(len(sets.Server), 1), err
-}
-
-// Ways in which a generator rests between requests, for [SettleGenerator].
-const (
-	RestAuto = "auto" // spin if the load has a CPU that the server may not use, or four CPUs in all
-	RestSpin = "spin" // poll without sleeping
-	RestWait = "wait" // sleep
-)
-
-// manyCPUs is the number of CPUs from which on the generator may spin on a CPU that the server could use as
-// well. With fewer, a generator that spins would take too large a share from a server that runs everywhere.
-const manyCPUs = 4
-
-// SettleGenerator prepares this process to be the load on a server at addr (host:port). It moves the process to
-// the CPUs that the server may not use, if there are any, and switches the garbage collector off. shared
-// reports that the load should sleep between requests because it has no CPU to itself; the engine vegeta always
-// sleeps. undo reverts everything. engine and rest are an engine of package load and one of the constants
-// above. The caller calls undo after the load, if err is nil.
-//
-// It is for a load on a server that somebody else started; a comparison uses withLab instead. The
-// load may be long: of hours, whose memory must not grow.
-func SettleGenerator(ctx context.Context, addr, engine, rest string, long bool) (shared bool, undo func(), err error) {
-	room := int64(quietRoom)
-	if long {
-		room = longRoom
-	}
-	quiet := pauseGC(room)
-	ours, err := host.Affinity()
-	if err != nil { // this system cannot bind threads
-		return true, quiet, nil
-	}
-	sets := host.Sides{Server: ours, Load: ours, Vegeta: cmp.Or(engine, load.DefaultEngine) == load.EngineVegeta}
-	name, port, _ := net.SplitHostPort(addr)
-	pid := process.Listener(ctx, name, port)
-	switch own := ours.Without(host.MayRun(pid)); {
-	case pid == 0: // nobody knows the server's CPUs, so assume that it may run everywhere
-		sets.Shared = len(ours) == 1
-	case len(own) == 0:
-		sets.Shared = len(ours) < manyCPUs
-	default:
-		sets.Load, sets.Pin = own, len(own) < len(ours)
-	}
-	if rest != RestAuto {
-		sets.Shared = rest == RestWait
-	}
-	unbind, err := sets.BindLoad()
-	if err != nil {
-		quiet()
-		return false, nil, err
-	}
-	return sets.Shared, func() {
-		unbind()
-		quiet()
-	}, nil
 }
 
 // quietRoom is how much garbage a trial may leave, in bytes: its own records, up to 0.8 GB (see

@@ -242,7 +242,7 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err
 	}
 	o := load.Options{
 		Clients: record.Clients{Loop: "closed", Connections: clients, KeepAlive: a.KeepAlive, Timeout: p.Timeout},
-		Targets: p.scenario.Targets(server.Addr), Trace: arrivals.Trace{Which: p.scenario.Which(), Demand: p.scenario.Demands(cycle, p.Seed, p.iters())},
+		Targets: p.scenario.Targets(server.Addr), Trace: p.scenario.Cycle(p.Seed, p.iters),
 		Duration: p.probeFor(), Warmup: probeWarmup, Shared: p.cpus.Shared,
 	}
 	// A server without a reply in the probe's window gets a longer window. It gives up when a

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -188,21 +187,14 @@ func (a arm) process() arrivals.Process { return a.arrivals.WithConnections(a.Cl
 // same load.
 func (p plan) trace(a arm, block int, span time.Duration) (arrivals.Trace, error) {
 	rate, seed := a.Clients.Rate, blockSeed(p.Seed, block)
-	// Each block replays another part of the log, with the demands of its own requests.
-	if p.scenario.Log != nil {
-		return p.scenario.Replay(block, rate, span), nil
-	}
 	process := a.process()
-	if err := process.Check(rate); err != nil {
-		return arrivals.Trace{}, err
+	// Each block replays another part of the log, so that a run sees as much of it as it has blocks. All arms of
+	// a block get the same part.
+	if log := p.scenario.Log; log != nil {
+		process = log.Part(block, span, rate)
 	}
-	// Stream 1 is for the times. The demands have a generator of their own, so that they do not
-	// depend on the kind of arrivals.
-	t := process.Draw(rate, span, rand.New(rand.NewPCG(seed, 1)))
-	if t.Demand == nil {
-		t.Demand = p.scenario.Demands(len(t.At), seed, p.iters())
-	}
-	return t, nil
+	s, err := arrivals.Ask{Process: process, Rate: rate, Span: span, Seed: seed, Demands: p.scenario.Demands(seed, p.iters)}.Schedule()
+	return s.Trace, err
 }
 
 // blockSeed returns the seed of a block. The factor is 2^64 divided by the golden ratio, as in splitmix64. Its

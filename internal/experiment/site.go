@@ -35,7 +35,8 @@ type Clocks struct {
 	Lost      error   // a part of the load that nobody knows of; its requests count as not sent
 }
 
-// send sends a load from a site as [Site] tells, or from this machine if it is nil; Clocks are nil then, too.
+// send sends a load from a site as [Site] tells, or from this machine if it is nil; Clocks are nil then, too. With
+// an error, a load of this machine has the result so far; its Start is zero if nothing was sent.
 func send(ctx context.Context, from Site, o load.Options, think workload.Dist) (load.ClosedResult, *Clocks, error) {
 	switch {
 	case from != nil:
@@ -46,10 +47,10 @@ func send(ctx context.Context, from Site, o load.Options, think workload.Dist) (
 		return r, nil, err
 	}
 	r, err := load.Attack(ctx, o)
-	if err != nil {
+	if r == nil {
 		return load.ClosedResult{}, nil, err
 	}
-	return load.ClosedResult{Result: *r}, nil, nil
+	return load.ClosedResult{Result: *r}, nil, err
 }
 
 // siteCPUs returns the CPUs of a site: the servers', numbered from 0, and one that stands for the

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
@@ -24,7 +23,6 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/timeline"
-	"schedlab/internal/workload"
 )
 
 // A trial is one window of load on an arm's server. Its methods are the steps of the trial. A
@@ -47,13 +45,12 @@ type trial struct {
 // newTrial returns a trial of an arm on a running server. number counts trials from 1, block from
 // 0. Figures of the server are unknown until a step sets them.
 func newTrial(p probed, number, block int, a arm, server *process.Process) *trial {
-	return &trial{plan: p, arm: a, server: server, Trial: record.Trial{
+	t := &trial{plan: p, arm: a, server: server, Trial: record.Trial{
 		Number: number, Block: block + 1, Arm: a.Name, Seed: blockSeed(p.Seed, block),
-		Warmup: p.Warmup, Window: p.Window, Server: record.ServerSide{
-			PID: server.Pid(), Doubts: server.Doubts,
-			CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1,
-		},
+		Warmup: p.Warmup, Window: p.Window, Server: record.UnknownServer(),
 	}}
+	t.Server.PID, t.Server.Doubts = server.Pid(), server.Doubts
+	return t
 }
 
 // runTrial measures one window of one arm with a fresh server, and records it in dir. It is an error if
@@ -122,14 +119,8 @@ func (t *trial) measure(ctx context.Context) error {
 		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: cpuTimeUnknown})
 	}
 	t.server.Place(p.cpus, &t.Server)
-	t.Client = record.ClientSide{
-		CPU: used.Load, Steal: used.Steal, Throttled: used.Throttled,
-		Dialled: got.Dialled, ConnAnswers: got.ConnAnswers, Asked: got.Asked, Starved: got.Starved,
-		FirstReply: got.FirstReply.Seconds(), IdleLost: got.Idle.Lost, Proof: &got.Proof.Proof, Pending: got.Cut,
-	}
-	if t.arm.Clients.Session > 0 {
-		t.Client.Sessions = load.SumSessions(got.Sessions)
-	}
+	t.Client = got.Client(t.arm.Clients)
+	t.Client.CPU, t.Client.Steal, t.Client.Throttled = used.Load, used.Steal, used.Throttled
 	if shards != nil {
 		t.remember(clocks, *shards)
 	}
@@ -207,17 +198,13 @@ func brokeOff(requests []record.Request) bool {
 	return last.Outcome.Broke()
 }
 
-// cycle is how many demands a closed loop draws. Its requests use them in turn. Nobody knows
-// beforehand how many requests a closed loop will send.
-const cycle = 4096
-
 // drive sends the arm's load to the server while clocks watches both. shards are the clocks of a load that
 // another machine sent, else nil.
 func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (got load.ClosedResult, shards *Clocks, err error) {
 	p, c, think := t.plan, t.arm.Clients, t.arm.load.Think
 	var trace arrivals.Trace
 	if c.Closed() {
-		trace.Which, trace.Demand = p.scenario.Which(), p.scenario.Demands(cycle, t.Seed, p.iters())
+		trace = p.scenario.Cycle(t.Seed, p.iters)
 	} else if trace, err = p.trace(t.arm, t.Block-1, p.span()); err != nil {
 		return got, nil, err
 	}
@@ -227,11 +214,7 @@ func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (got load.Close
 	o.Started, o.Moments, o.Moment, o.Closing = clocks.Begin, clocks.Moments(), clocks.Moment, clocks.Closing
 	if c.Closed() {
 		// A closed loop has no schedule, so it is told how long to go on.
-		o.Duration, o.Seed = record.Duration(p.Window), t.Seed
-		// Each client draws its pauses from a generator of its own.
-		if think != (workload.Dist{}) {
-			o.Pause = func(rng *rand.Rand) time.Duration { return think.Sample(workload.NewRand(rng.Uint64())) }
-		}
+		o.Duration, o.Seed, o.Pause = record.Duration(p.Window), t.Seed, think.Pauses()
 	}
 	got, shards, err = send(ctx, p.opts.Site, o, think)
 	if err == nil && got.Exhausted > 0 {

@@ -10,6 +10,7 @@ import (
 	"schedlab/internal/command"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/window"
 )
 
 // arms returns the figures of each arm over the valid blocks, in plan order: one value per block for each compared
@@ -75,6 +76,24 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		all = append(all, a)
 	}
 	return all
+}
+
+// Alone returns the result of a run of one arm in one window: its figures, compared with nothing. The plan of run has
+// that arm only.
+func Alone(run record.Run, w window.Window) *record.Result {
+	arm, judged := run.Plan.Arms[0], map[string]bool{}
+	for _, m := range stats.Quantiles() {
+		judged[m.Name] = w.Requests >= stats.MinRequests(m.Quantile)
+	}
+	taken := windows{1: {arm.Name: model(w, record.TrialRecord{Trial: w.Trial}, arm, run)}}
+	b := blocks{run: run, windows: taken, judged: judged, valid: []int{1}}
+	r := header("", "", run)
+	r.Valid, r.Ran, r.Arms = 1, 1, b.arms(servers{})
+	r.Arms[0].Twin = nil
+	if f := b.redirects(r.Arms[0]); !f.None() {
+		r.Doubts = append(r.Doubts, f)
+	}
+	return r
 }
 
 // newArm returns an arm of a result with what its plan and its probe tell, and no figures of blocks yet.

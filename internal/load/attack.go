@@ -68,10 +68,6 @@ func descriptorLimit() uint64 {
 	return limit.Cur
 }
 
-// MostStreamed is the largest number of requests that Options.Times may have: the log's index is an
-// int32 in the connections.
-const MostStreamed = math.MaxInt32
-
 // Options say what to send, when, and over which connections, in an open or a closed loop.
 type Options struct {
 	// Clients has the settings that a record keeps. Only Check reads Loop, Arrivals and Think
@@ -157,7 +153,7 @@ type Options struct {
 	// costs memory.
 	Ended func(seq int, r record.Request, s record.Stamps)
 	// Times, if not nil, is the schedule of an open loop instead of Trace.At, in ascending order
-	// and with at most MostStreamed of them. It is drawn while the load runs, the requests are given to
+	// and with at most arrivals.MostStreamed of them. It is drawn while the load runs, the requests are given to
 	// Ended alone, and the Result has none. So memory does not grow with their number. Trace's other
 	// lists, of any length, are used over and over. It is for the engine spin, without a Warmup.
 	Times iter.Seq[time.Duration]
@@ -318,6 +314,19 @@ func (r ClosedResult) Rate() float64 {
 	return float64(r.Answered) / r.Elapsed.Seconds()
 }
 
+// Client returns what the result tells of the load's side of a trial with these clients. CPU, Steal and Throttled are
+// read elsewhere.
+func (r ClosedResult) Client(c record.Clients) record.ClientSide {
+	side := record.ClientSide{
+		Dialled: r.Dialled, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
+		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: &r.Proof.Proof, Pending: r.Cut,
+	}
+	if c.Session > 0 {
+		side.Sessions = sumSessions(r.Sessions)
+	}
+	return side
+}
+
 // checkClosed returns an error for options that a closed loop cannot carry out. The form !(rate >= 0)
 // refuses NaN too.
 func (o *Options) checkClosed() error {
@@ -359,9 +368,9 @@ func Closed(ctx context.Context, o Options) (ClosedResult, error) {
 	return closedSpin(ctx, o, a)
 }
 
-// SumSessions counts the sessions of a closed loop and takes the quantiles of the durations of
+// sumSessions counts the sessions of a closed loop and takes the quantiles of the durations of
 // complete ones. The result is never nil; it is all zero without sessions.
-func SumSessions(all []Session) *record.Sessions {
+func sumSessions(all []Session) *record.Sessions {
 	var sum record.Sessions
 	h := record.NewHistogram()
 	for _, s := range all {

@@ -484,7 +484,7 @@ func (s *spinner) closeConn(k *spinConn) {
 // idleSeq returns the number of an idle connection's one request, which no other request has.
 func (s *spinner) idleSeq(k *spinConn) uint64 {
 	if s.stream != nil {
-		return MostStreamed + uint64(k.index)
+		return arrivals.MostStreamed + uint64(k.index)
 	}
 	return uint64(s.log.n) + uint64(k.index)
 }

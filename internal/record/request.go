@@ -146,6 +146,17 @@ func outcomeOf(word string) Outcome {
 	return outcomes
 }
 
+// Lost returns the ends, as [Request.End] names them, of requests that got no reply, with their counts.
+func Lost(ends map[string]int) map[string]int {
+	lost := map[string]int{}
+	for end, n := range ends {
+		if outcomeOf(end) < outcomes {
+			lost[end] = n
+		}
+	}
+	return lost
+}
+
 // Mostly describes why no reply was good: the most frequent end of ends, with what it means, and how often
 // it came if there are others. It is "" for no ends.
 func Mostly(ends map[string]int) string {

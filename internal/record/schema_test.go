@@ -48,7 +48,7 @@ func schemaOf[T any](t *testing.T, title string) *jsonschema.Schema {
 func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
 	run := schemaOf[Run](t, "run.json of a record: what was planned, and what it came to")
-	result := schemaOf[Result](t, "what 'schedlab compare' and 'schedlab runs show' print with --output json")
+	result := schemaOf[Result](t, "what 'schedlab compare', 'schedlab attack' and 'schedlab runs show' print with --output json")
 	searched, err := jsonschema.For[searchedArm](nil)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,6 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	return map[string]*jsonschema.Schema{
 		"run.json": run, "result.json": result,
 		"map.json":      schemaOf[Map](t, "what 'schedlab map' prints with --output json"),
-		"attack.json":   schemaOf[Attack](t, "what 'schedlab attack' prints with --output json"),
 		"audit.json":    schemaOf[Audit](t, "what 'schedlab audit' prints with --output json"),
 		"choose.json":   schemaOf[Choice](t, "what 'schedlab choose' prints with --output json"),
 		"progress.json": schemaOf[Progress](t, "a line that --progress json writes on stderr, between windows; a line that is no JSON is an error, at the end"),

@@ -73,6 +73,11 @@ type ServerSide struct {
 	Doubts []Fact `json:"doubts,omitempty"` // what could not be read, or is not as planned
 }
 
+// UnknownServer returns the server's side of a window in which nothing of the server was read.
+func UnknownServer() ServerSide {
+	return ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
+}
+
 // A Footprint is the memory, threads and processes of a server, over all its processes.
 // Threads are threads of the operating system.
 type Footprint struct {

@@ -121,15 +121,6 @@ func (s *Scenario) Targets(addr string) []load.Target {
 // workPath is the path at which our servers do the work of cpu and sleep.
 const workPath = "/work"
 
-// Which returns the order in which a closed loop sends the targets, as indices into Targets; nil if they take
-// turns. An open loop has the order in its trace: see Replay.
-func (s *Scenario) Which() []uint32 {
-	if s.Log == nil {
-		return nil
-	}
-	return s.Log.Log().Which
-}
-
 // AsksWork reports whether requests carry CPU and sleep demand.
 func (s *Scenario) AsksWork() bool {
 	return s.Workload.Path == "" && s.Workload.Targets == "" && s.Workload.Requests == nil && !isLog(s.Load.Arrivals)
@@ -180,14 +171,6 @@ func (s *Scenario) checkAsked() *FieldError {
 	})
 }
 
-// Replay returns a block's part of the log, of length span, replayed at a mean rate per second.
-//
-// Blocks replay one stretch after the other, so that a run sees as much of the log as it has blocks. All
-// arms of a block get the same stretch. The log must be open.
-func (s *Scenario) Replay(block int, rate float64, span time.Duration) arrivals.Trace {
-	return s.Log.Part(block, span, rate).Draw(rate, span, nil)
-}
-
 // ReadyPath returns the path to request until an arm's server replies.
 // Our own servers answer /plaintext without work. Other programs may not have it.
 func (s *Scenario) ReadyPath(a Arm) string {
@@ -197,29 +180,40 @@ func (s *Scenario) ReadyPath(a Arm) string {
 	return s.Targets("x")[0].URL[len("http://x"):]
 }
 
-// Attack returns the options of a load on the server at addr (host:port): the clients, the targets, and their
-// order if a log gives one. The caller fills in the rest of the trace. The engine is the default.
-func (s *Scenario) Attack(addr string) load.Options {
-	return load.Options{Clients: s.Load.Recorded(""), Targets: s.Targets(addr), Trace: arrivals.Trace{Which: s.Which()}}
-}
-
-// Demands draws the CPU time and sleep of n requests; nil when the scenario states none. The draw
-// depends on the seed only. The calibration iters, iterations per microsecond, turns the CPU time into
+// Demands returns a function that draws the CPU time and sleep of n requests; nil when the scenario states none.
+// The draw depends on the seed only. The calibration iters, iterations per microsecond, turns the CPU time into
 // iterations afterwards.
-func (s *Scenario) Demands(n int, seed uint64, iters float64) []arrivals.Demand {
+func (s *Scenario) Demands(seed uint64, iters func() float64) func(n int) []arrivals.Demand {
 	if !s.AsksWork() {
 		return nil
 	}
-	w := s.Workload
-	// Each has a generator of its own, so that changing one distribution leaves the draws of the other.
-	cpu, sleep := workload.NewRand(seed^0xc0ffee), workload.NewRand(seed^0x51ee9)
-	d := make([]arrivals.Demand, n)
-	for i := range d {
-		micros := float64(w.CPU.Sample(cpu)) / float64(time.Microsecond)
-		d[i] = arrivals.Demand{
-			Iters: uint32(min(math.Round(micros*iters), math.MaxUint32)),
-			Sleep: w.Sleep.Sample(sleep),
+	return func(n int) []arrivals.Demand {
+		w, perMicro := s.Workload, iters()
+		// Each has a generator of its own, so that changing one distribution leaves the draws of the other.
+		cpu, sleep := workload.NewRand(seed^0xc0ffee), workload.NewRand(seed^0x51ee9)
+		d := make([]arrivals.Demand, n)
+		for i := range d {
+			micros := float64(w.CPU.Sample(cpu)) / float64(time.Microsecond)
+			d[i] = arrivals.Demand{
+				Iters: uint32(min(math.Round(micros*perMicro), math.MaxUint32)),
+				Sleep: w.Sleep.Sample(sleep),
+			}
 		}
+		return d
 	}
-	return d
+}
+
+// cycle is how many demands a closed loop draws. Its requests use them in turn. Nobody knows
+// beforehand how many requests a closed loop will send.
+const cycle = 4096
+
+// Cycle returns the requests of a closed loop: their demands and, for a log, the order of its targets.
+func (s *Scenario) Cycle(seed uint64, iters func() float64) (t arrivals.Trace) {
+	if s.Log != nil {
+		t.Which = s.Log.Log().Which
+	}
+	if draw := s.Demands(seed, iters); draw != nil {
+		t.Demand = draw(cycle)
+	}
+	return t
 }

@@ -5,7 +5,6 @@ package window
 import (
 	"cmp"
 	"math"
-	"net/http"
 	"slices"
 	"time"
 
@@ -48,88 +47,15 @@ type Window struct {
 // Times, errors and losses are about the requests scheduled in the window, however late they ended, so that a server
 // cannot look better by answering late. Throughput and goodput are about the replies that came in the window.
 func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
-	w := Window{Trial: t.Trial, Clients: clients, Status: map[uint16]float64{}, Failures: map[string]int{}, Values: map[string]float64{}, Hist: t.Histogram(t.Requests), Heat: t.Heat(t.Requests)}
-	from := int64(record.Duration(t.Warmup))
-	to := from + int64(record.Duration(t.Window))
-	var response, service, good, lag []float64 // service counts from the sending
-	var lost, sent, goodDone int
-	w.presence = presence{from: from, to: to}
-	within := w.presence.within
+	response := &times{}
+	tally := tallyOf(t.Trial, clients, response, &times{}, &times{}, &times{})
 	for _, r := range t.Requests {
-		if clients.Closed() {
-			// A closed loop has no schedule that the server cannot delay, so its requests count
-			// from when they were sent.
-			w.presence.add(r.Sent, r.Done, within(r.Done))
-		} else {
-			w.presence.add(r.Scheduled, r.Done, t.InWindow(r))
-		}
-		w.completions += stats.Count(within(r.Done))
-		goodDone += stats.Count(within(r.Done) && r.Good())
-		// Sent is below 0 for a request that was never sent.
-		w.outcomes += stats.Count(r.Sent >= 0)
-		sent += stats.Count(r.Sent >= 0 && within(r.Sent))
-		if !t.InWindow(r) {
-			continue
-		}
-		w.Requests++
-		w.backwards += stats.Count(r.Sent >= 0 && (r.Sent < r.Scheduled || r.Done < r.Sent))
-		w.Good += stats.Count(r.Good())
-		w.Status[r.Status]++
-		took := time.Duration(r.Done - r.Scheduled).Seconds()
-		response = append(response, took)
-		if r.Good() {
-			good = append(good, took)
-		} else {
-			w.Failures[r.End()]++
-		}
-		lost += stats.Count(r.Outcome != record.Answered || r.Status == http.StatusServiceUnavailable)
-		if r.Sent >= 0 {
-			lag = append(lag, time.Duration(r.Sent-r.Scheduled).Seconds())
-			service = append(service, time.Duration(r.Done-r.Sent).Seconds())
-		}
-	}
-	for code := range w.Status {
-		w.Status[code] /= float64(max(w.Requests, 1))
+		tally.count(r)
 	}
 	// The correlation time needs the order of the requests, so take it before they are sorted.
-	w.Tau = stats.CorrelationTime(response)
-	slices.Sort(response)
-	slices.Sort(lag)
-	slices.Sort(service)
-	for _, m := range stats.Figures() {
-		w.Values[m.Name] = math.NaN() // until it is known
-	}
-	// A quantile with too few requests beyond it is chance: it stays NaN. The lateness of the load is not judged.
-	for _, m := range stats.Quantiles() {
-		w.Values[Lateness+m.Name], w.Values[m.Name+FromSent] = stats.Quantile(lag, m.Quantile), math.NaN()
-		if w.Requests >= stats.MinRequests(m.Quantile) {
-			w.Values[m.Name], w.Values[m.Name+FromSent] = stats.Quantile(response, m.Quantile), stats.Quantile(service, m.Quantile)
-		}
-	}
-	w.Values["goodput"] = float64(goodDone) / t.Window
-	w.Values["throughput"] = float64(w.completions) / t.Window
-	w.Values["mean"], w.Values["good_mean"] = mean(response), mean(good)
-	// The slowest 1 %, as in Phases.
-	w.Values["tail"] = mean(response[len(response)-len(response)/100:])
-	w.Values["errors"] = float64(w.Requests-w.Good) / float64(max(w.Requests, 1))
-	w.Values["loss"] = float64(lost) / float64(max(w.Requests, 1))
-	w.RateOff = math.Abs(float64(sent)/float64(max(w.Requests, 1)) - 1)
-	w.Generator = t.Client.CPU / (t.Window * float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
-	if p := t.Client.Proof; p != nil && p.Rest != "" { // the engine spin uses all of its CPU whatever it does, so take its own count
-		w.Generator = p.Busy
-	}
-	w.Values["unsent"] = 0
-	if q := t.Client.Pending; clients.Closed() {
-		w.presence.pending(q)
-		// Coordinated omission: a client that waits for a slow reply cannot send the requests that are due by its pace meanwhile.
-		if due := clients.Rate * t.Window; due > 0 {
-			w.Values["unsent"] = max(0, 1-float64(sent+q.Requests-q.Early)/due)
-		}
-	} else {
-		w.Unclocked = w.presence.leave(t.Client.Starved)
-	}
-	w.recorded(e)
-	w.Phases = PhasesOf(t, PerIter(e))
+	tally.w.Tau = stats.CorrelationTime(response.seconds)
+	w := tally.window(t.Trial, e)
+	w.Hist, w.Heat, w.Phases = t.Histogram(t.Requests), t.Heat(t.Requests), PhasesOf(t, PerIter(e))
 	return w
 }
 
@@ -191,15 +117,6 @@ func (w *Window) recorded(e record.Env) {
 	if len(e.SharedCPUs()) > 0 {
 		w.Values[LoadShare] = share(c.CPU, window*float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
 	}
-}
-
-// mean returns the mean of x; NaN if x is empty.
-func mean(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
 }
 
 // Limits beyond which a window's data are wrong, or its arm is overloaded.

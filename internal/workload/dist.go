@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -180,6 +181,16 @@ func (d *Dist) UnmarshalText(text []byte) error {
 		*d = parsed
 	}
 	return err
+}
+
+// Pauses returns the time that a client of a closed loop waits between a reply and its next request; nil for the zero
+// Dist, with which it does not wait. Each pause begins a generator of its own from the client's, so that pauses do not
+// depend on the order in which clients run.
+func (d Dist) Pauses() func(rng *rand.Rand) time.Duration {
+	if d == (Dist{}) {
+		return nil
+	}
+	return func(rng *rand.Rand) time.Duration { return d.Sample(NewRand(rng.Uint64())) }
 }
 
 // Mean returns the expected value, rounded to the nanosecond:

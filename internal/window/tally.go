@@ -1,0 +1,289 @@
+package window
+
+import (
+	"math"
+	"math/bits"
+	"net/http"
+	"slices"
+	"time"
+
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+	"schedlab/internal/timeline"
+)
+
+// A Tally counts the requests of a trial as they end, and keeps none of them: its memory does not grow. Make one with
+// NewTally, add every request, and take its Window in the end. It is not safe for concurrent use.
+//
+// [Reduce] counts the same with all times at hand. The Window of a Tally differs in this: its quantiles have three digits,
+// requests of one length within 1.6 % count as equally slow, and it has no heat map and no correlation time.
+type Tally struct {
+	w                             Window
+	response, service, good, lag  spread // service counts from the sending
+	ends                          map[end]int
+	lost, sent, goodDone, noReply int
+	parts                         *parts // nil in Reduce, which has them from [PhasesOf]
+}
+
+// An end is how a request ended.
+type end struct {
+	outcome record.Outcome
+	status  uint16
+}
+
+// NewTally returns an empty Tally of a trial. The trial has its Warmup and its Window, and clients is the load of its arm.
+func NewTally(trial record.Trial, clients record.Clients) *Tally {
+	response := newRounded()
+	t := tallyOf(trial, clients, response, newRounded(), newRounded(), newRounded())
+	t.w.Hist, t.parts = response.Histogram, new(parts)
+	t.w.Tau = math.Inf(1) // not known, so no number of requests counts as independent
+	return t
+}
+
+// tallyOf returns an empty Tally with its spreads.
+func tallyOf(trial record.Trial, clients record.Clients, response, service, good, lag spread) *Tally {
+	from := int64(record.Duration(trial.Warmup))
+	return &Tally{
+		w: Window{
+			Trial: trial, Clients: clients, Status: map[uint16]float64{}, Failures: map[string]int{}, Values: map[string]float64{},
+			presence: presence{from: from, to: from + int64(record.Duration(trial.Window))},
+		},
+		response: response, service: service, good: good, lag: lag, ends: map[end]int{},
+	}
+}
+
+// Add counts a request, with the client's stamps.
+func (t *Tally) Add(r record.Request, s record.Stamps) {
+	t.count(r)
+	if r.Good() && t.w.Trial.InWindow(r) {
+		t.parts.add(r, s)
+	}
+}
+
+// Requests returns how many requests of the window were counted, how many of these got a good reply, and how many got no
+// reply at all.
+func (t *Tally) Requests() (all, good, noReply int) { return t.w.Requests, t.w.Good, t.noReply }
+
+// Quantile returns a quantile q, 0..1, of the response times so far.
+func (t *Tally) Quantile(q float64) time.Duration { return t.w.Hist.Quantile(q) }
+
+// Window returns the figures of the trial. trial is complete now; its Window is shorter than planned if the load was
+// stopped. It can be called once.
+func (t *Tally) Window(trial record.Trial, e record.Env) Window {
+	w := t.window(trial, e)
+	w.Phases, w.Values["tail"] = t.parts.phases()
+	return w
+}
+
+// count counts a request. All but its parts follow from it.
+func (t *Tally) count(r record.Request) {
+	w := &t.w
+	within := w.presence.within
+	if w.Clients.Closed() {
+		// A closed loop has no schedule that the server cannot delay, so its requests count
+		// from when they were sent.
+		w.presence.add(r.Sent, r.Done, within(r.Done))
+	} else {
+		w.presence.add(r.Scheduled, r.Done, w.Trial.InWindow(r))
+	}
+	w.completions += stats.Count(within(r.Done))
+	t.goodDone += stats.Count(within(r.Done) && r.Good())
+	// Sent is below 0 for a request that was never sent.
+	w.outcomes += stats.Count(r.Sent >= 0)
+	t.sent += stats.Count(r.Sent >= 0 && within(r.Sent))
+	if !w.Trial.InWindow(r) {
+		return
+	}
+	w.Requests++
+	w.backwards += stats.Count(r.Sent >= 0 && (r.Sent < r.Scheduled || r.Done < r.Sent))
+	w.Good += stats.Count(r.Good())
+	t.ends[end{r.Outcome, r.Status}]++
+	took := time.Duration(r.Done - r.Scheduled)
+	t.response.add(took)
+	if r.Good() {
+		t.good.add(took)
+	}
+	t.noReply += stats.Count(r.Outcome != record.Answered)
+	t.lost += stats.Count(r.Outcome != record.Answered || r.Status == http.StatusServiceUnavailable)
+	if r.Sent >= 0 {
+		t.lag.add(time.Duration(r.Sent - r.Scheduled))
+		t.service.add(time.Duration(r.Done - r.Sent))
+	}
+}
+
+// window returns the figures of all that was counted, but for those of the stamps.
+func (t *Tally) window(trial record.Trial, e record.Env) Window {
+	w := t.w
+	w.Trial = trial
+	for of, n := range t.ends {
+		w.Status[of.status] += float64(n)
+		if r := (record.Request{Outcome: of.outcome, Status: of.status}); !r.Good() {
+			w.Failures[r.End()] += n
+		}
+	}
+	for code := range w.Status {
+		w.Status[code] /= float64(max(w.Requests, 1))
+	}
+	for _, m := range stats.Figures() {
+		w.Values[m.Name] = math.NaN() // until it is known
+	}
+	// A quantile with too few requests beyond it is chance: it stays NaN. The lateness of the load is not judged.
+	for _, m := range stats.Quantiles() {
+		w.Values[Lateness+m.Name], w.Values[m.Name+FromSent] = t.lag.quantile(m.Quantile), math.NaN()
+		if w.Requests >= stats.MinRequests(m.Quantile) {
+			w.Values[m.Name], w.Values[m.Name+FromSent] = t.response.quantile(m.Quantile), t.service.quantile(m.Quantile)
+		}
+	}
+	w.Values["goodput"] = float64(t.goodDone) / trial.Window
+	w.Values["throughput"] = float64(w.completions) / trial.Window
+	w.Values["tail"] = t.response.tail()
+	w.Values["mean"], w.Values["good_mean"] = t.response.mean(), t.good.mean()
+	w.Values["errors"] = float64(w.Requests-w.Good) / float64(max(w.Requests, 1))
+	w.Values["loss"] = float64(t.lost) / float64(max(w.Requests, 1))
+	w.RateOff = math.Abs(float64(t.sent)/float64(max(w.Requests, 1)) - 1)
+	w.Generator = trial.Client.CPU / (trial.Window * float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
+	if p := trial.Client.Proof; p != nil && p.Rest != "" { // the engine spin uses all of its CPU whatever it does, so take its own count
+		w.Generator = p.Busy
+	}
+	w.Values["unsent"] = 0
+	if q := trial.Client.Pending; w.Clients.Closed() {
+		w.presence.pending(q)
+		// Coordinated omission: a client that waits for a slow reply cannot send the requests that are due by its pace meanwhile.
+		if due := w.Clients.Rate * trial.Window; due > 0 {
+			w.Values["unsent"] = max(0, 1-float64(t.sent+q.Requests-q.Early)/due)
+		}
+	} else {
+		w.Unclocked = w.presence.leave(trial.Client.Starved)
+	}
+	w.recorded(e)
+	return w
+}
+
+// A spread holds times, and tells figures of them in seconds; NaN without any.
+type spread interface {
+	add(took time.Duration)
+	quantile(q float64) float64
+	mean() float64
+	tail() float64 // the mean of the slowest 1 %, as in Phases
+}
+
+// times keeps every time.
+type times struct {
+	seconds []float64
+	sorted  bool
+}
+
+func (t *times) add(took time.Duration) { t.seconds = append(t.seconds, took.Seconds()) }
+
+func (t *times) quantile(q float64) float64 { return stats.Quantile(t.ascending(), q) }
+
+func (t *times) tail() float64 {
+	all := t.ascending()
+	return mean(all[len(all)-len(all)/100:])
+}
+
+func (t *times) mean() float64 { return mean(t.seconds) }
+
+// ascending sorts the times, and returns them.
+func (t *times) ascending() []float64 {
+	if !t.sorted {
+		slices.Sort(t.seconds)
+		t.sorted = true
+	}
+	return t.seconds
+}
+
+// mean returns the mean of x; NaN if x is empty.
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+// rounded counts times to three digits, and adds them up exactly.
+type rounded struct {
+	*record.Histogram
+	sum time.Duration
+	n   int
+}
+
+func newRounded() *rounded { return &rounded{Histogram: record.NewHistogram()} }
+
+func (h *rounded) add(took time.Duration) {
+	h.Record(took)
+	h.sum += took
+	h.n++
+}
+
+func (h *rounded) quantile(q float64) float64 {
+	if h.n == 0 {
+		return math.NaN()
+	}
+	return h.Quantile(q).Seconds()
+}
+
+func (h *rounded) mean() float64 { return h.sum.Seconds() / float64(h.n) }
+
+func (h *rounded) tail() float64 { return math.NaN() }
+
+// parts adds up the parts of good requests' response times, by the length of the response time, so that the slowest 1 %
+// can be told without keeping the requests.
+type parts struct {
+	all      [rows]timeline.Parts
+	counts   [rows]int
+	negative int
+}
+
+// rows is the number of classes of response times: 64 for each power of two of nanoseconds.
+const rows = 64 * 64
+
+// rowOf returns the class of a time in nanoseconds: its highest bit, and the six bits below.
+func rowOf(took int64) int {
+	took = max(took, 1)
+	high := bits.Len64(uint64(took)) - 1
+	return high<<6 | int(uint64(took)<<(63-high)>>57&63)
+}
+
+func (p *parts) add(r record.Request, s record.Stamps) {
+	of := PartsOf(r, s)
+	row := rowOf(r.Done - r.Scheduled)
+	for i, d := range of {
+		p.all[row][i] += d
+	}
+	p.counts[row]++
+	if _, negative := of.Negative(); negative {
+		p.negative++
+	}
+}
+
+// phases returns the means of the parts, over all requests and over the slowest 1 %, and the mean time of the latter, NaN
+// without requests. A class of which only some are among the slowest counts in proportion.
+func (p *parts) phases() (f Phases, tail float64) {
+	for _, n := range p.counts {
+		f.Good += n
+	}
+	slow := math.Ceil(slowest * float64(f.Good))
+	f.Stamped, f.Negative = f.Good > 0, p.negative
+	left := slow
+	for row := rows - 1; row >= 0; row-- {
+		if p.counts[row] == 0 {
+			continue
+		}
+		share := min(1, left/float64(p.counts[row]))
+		left -= share * float64(p.counts[row])
+		for i, sum := range p.all[row] {
+			seconds := time.Duration(sum).Seconds()
+			f.Mean[i] += seconds / float64(f.Good)
+			f.Tail[i] += share * seconds / slow
+		}
+	}
+	for _, part := range f.Tail {
+		tail += part
+	}
+	if f.Good == 0 {
+		tail = math.NaN()
+	}
+	return f, tail
+}
