@@ -27,7 +27,7 @@ const (
 )
 
 // A Finding is the answer from the windows of one arm. Of the ArmCapacity it holds the outcome with its rates
-// and counts; the caller knows the arm, its windows and its theories.
+// and counts; the caller knows the arm and its windows.
 //
 // The verdict is a count: Low is the highest rate at which three windows or more were verified and all kept the
 // objective, High the lowest at which two or more, and more than half, broke it. The estimate decides only where
@@ -35,7 +35,6 @@ const (
 type Finding struct {
 	record.ArmCapacity
 	Least         float64           // lowest rate of a window that counts, requests per second
-	Binding       int               // index of the binding term
 	Used, Refused int               // windows that count, and windows that were refused; a refused overload is neither
 	Refusal       record.Fact       // why the last of these was refused
 	Unoffered     record.RateWindow // if Stopped is AtBench: the first window above Low that was refused
@@ -72,7 +71,7 @@ func Judge(o Options, windows []record.RateWindow) (f Finding) {
 	f.Outcome, f.Windows = Undecided, windows
 	slo := o.SLO
 	b, term := o.binding(windows)
-	f.Estimate, f.HalfWidth, f.Binding = finite(b.rate), finite(b.half), term
+	f.Estimate, f.HalfWidth = finite(b.rate), finite(b.half)
 	if f.Estimate > 0 {
 		f.Term = slo[term].String()
 	}

@@ -42,7 +42,7 @@ func TestAServerThatRejectsNeverBreaksALatencyTermAlone(t *testing.T) {
 	s.places = 10
 	f, _ = s.search(t, 2000, 24, 3)
 	// M/M/1/10 loses 1 % at rho 0.69.
-	if f.Outcome != Between || f.Binding != 1 || f.Line != nil || f.Low > 1400 || f.High < 1350 || f.High > 1.4*f.Low {
+	if f.Outcome != Between || f.Term != "errors<=1%" || f.Line != nil || f.Low > 1400 || f.High < 1350 || f.High > 1.4*f.Low {
 		t.Errorf("ended in %+v, want about 1,390/s, bound by errors", f)
 	}
 }

@@ -50,9 +50,6 @@ func (f fake) Spent(_ int, arm string) (sum float64) {
 	}
 	return sum
 }
-func (f fake) Predicted(block int, arm, metric string) (float64, error) {
-	return f.Figure(block, "predicted "+metric, arm)
-}
 func (f fake) XMax(arm string) (float64, error) {
 	if v, ok := f.xmax[arm]; ok {
 		return v, nil
@@ -432,7 +429,7 @@ func TestParseSaysWhere(t *testing.T) {
 			`p50("x") > 1`: `"x"`, `same("p51")`: `"p51"`, `slower("p50", "x")`: `"x"`, `ratio("x", "a") > 1`: `"x"`,
 			`interval("p50", "x")[0] > 1`: `"x"`, `verdict("x", "a") == "SAME"`: `"x"`, `faster("x", "a")`: `"x"`,
 			`explained("x") > 1`: `"x"`, `explained("queue", "x") > 1`: `"x"`, `explained("queue", "a", "b", "x") > 1`: `"x"`, `phase("x", "queue") > 1`: `"x"`, `phase("a", "x") > 1`: `"x"`,
-			`predicted("x", "mean") > 1`: `"x"`, `predicted("a", "p98") > 1`: `"p98"`, `nonsense > 1`: `nonsense`,
+			`predicted("x", "mean") > 1`: `"x"`, `nonsense > 1`: `nonsense`,
 		} {
 			text := before + wrong
 			_, err := Parse(text, arms)

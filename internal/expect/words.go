@@ -11,10 +11,6 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// PredictedMetrics names the figures that theory predicts for an arm. Times are in seconds,
-// goodput is per second, loss is a ratio. Do not change it.
-var PredictedMetrics = []string{"mean", "p50", "p90", "p99", "goodput", "loss"}
-
 // PhaseNames returns the phases that an expectation may ask the mean time of, each once: the parts of a response time, the
 // shares of service, and the stretches of both that the report shows.
 func PhaseNames() (names []string) {
@@ -44,8 +40,6 @@ type Run interface {
 	// Phase returns the mean time that an arm's requests spent in one of [PhaseNames] in a block, Spent in all phases.
 	Phase(block int, arm, name string) (float64, error)
 	Spent(block int, arm string) float64
-	// Predicted returns what theory predicts for an arm in a block.
-	Predicted(block int, arm, metric string) (float64, error)
 	// XMax returns an arm's closed-loop throughput, in requests per second.
 	XMax(arm string) (float64, error)
 	// Verdict returns the verdict on a challenger at a metric; an error if it was refused.
@@ -61,6 +55,7 @@ var (
 	neitherSide    = record.Sentence("neither-side", `{{.Metric}} of {{.Arm}} is between {{change .Values.low}} and {{change .Values.high}}, neither within {{percent .Values.same}} nor outside`)
 	intervalOpen   = record.Sentence("interval-open", `{{.Metric}} of {{.Arm}} is between {{change .Values.low}} and {{change .Values.high}}`)
 	nothingExplain = record.Sentence("nothing-to-explain", `{{.Arm}} and {{.Baseline}} differ by less than {{time .Values.least}} in the mean: nothing to explain`)
+	noPrediction   = record.Sentence("no-prediction", `nothing predicts {{.Metric}} of {{.Arm}}, since predict: does nothing any more; twin_mean(arm) is the mean of an ideal scheduler`)
 	noChallenger   = record.Sentence("no-challenger", `none of {{.Names.arms}} is a challenger of this run`)
 	_              = record.Sentence("bounds", `{{if .Values.low}}{{change .Values.low}} to {{change .Values.high}}{{else}}no interval after {{plural .Values.blocks "block"}}{{end}}`)
 )
@@ -68,8 +63,8 @@ var (
 // A word of the language.
 type word struct {
 	value any // a number, or a function that returns an error for a figure that the run does not have
-	// arguments are the kinds of names that a function takes: arm, metric, phase or prediction. The
-	// last kind applies to all further arguments.
+	// arguments are the kinds of names that a function takes: arm, metric, phase or any. The last kind
+	// applies to all further arguments.
 	arguments  []string
 	unit       string // of the value: s, 1/s, or another for any other unit
 	ofVerdicts bool   // the value is about verdicts: it is the same in every block
@@ -82,7 +77,7 @@ func (w word) names(i int, arms []string) (kind string, known []string) {
 		return "", nil
 	}
 	kind = w.arguments[min(i, len(w.arguments)-1)]
-	all := map[string][]string{"arm": arms, "metric": stats.Names(stats.Metrics()), "prediction": PredictedMetrics, "phase": PhaseNames()}
+	all := map[string][]string{"arm": arms, "metric": stats.Names(stats.Metrics()), "phase": PhaseNames()}
 	return kind, all[kind]
 }
 
@@ -138,9 +133,9 @@ func (s *scope) words() map[string]word {
 		"phase": {unit: "s", arguments: of("arm", "phase"), value: func(arm, name string) (float64, error) {
 			return s.run.Phase(s.block, arm, name)
 		}},
-		// A figure of theory.
-		"predicted": {arguments: of("arm", "prediction"), value: func(arm, metric string) (float64, error) {
-			return s.run.Predicted(s.block, arm, metric)
+		// A figure of the models under predict, which are no more. Older scenarios and records are still read.
+		"predicted": {arguments: of("arm", "any"), value: func(arm, metric string) (float64, error) {
+			return 0, record.Fact{Code: noPrediction, Arm: arm, Metric: metric}
 		}},
 	}
 	for _, m := range stats.Figures() {

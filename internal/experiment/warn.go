@@ -52,6 +52,9 @@ func (p *plan) warn() {
 	}
 	p.differentLoads()
 	p.differentParsers()
+	if len(p.scenario.Predict) > 0 {
+		p.doubt(record.Fact{Code: predictIgnored})
+	}
 }
 
 // fewRounds is the number of turns of each client below which a window is too short: what a client
@@ -258,6 +261,7 @@ var (
 	sharedCPUs   = record.Sentence("shared-cpus", `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that the disturbance could explain is refused`+
 		`{{else}}server and load share CPUs: the load disturbs what it measures; leave --cpus none out, on two or more CPUs{{end}}`)
 	shortRound          = record.Sentence("short-round", `{{plural .Values.connections "client"}} that ask for {{lasts .Values.cpu}} of CPU time each take {{lasts .Values.round}} for a turn each, and a window has {{lasts .Values.window}}: some wait all through it; give --warmup {{count .Values.warmup}}s --window {{count .Values.needed}}s{{with .Values.budget}} --budget {{time .}}{{end}}`)
+	predictIgnored      = record.Sentence("predict-ignored", `predict: in a scenario does nothing any more: leave it out`)
 	otherMode           = record.Sentence("other-mode", `has mode {{.Names.mode}}, and the arm {{.Names.arm}} has mode {{.Names.other}}; write {{.Names.other}},FLAG=VALUE for that with another setting`)
 	tooFewWorkers       = record.Sentence("too-few-workers", `{{plural .Values.workers "worker"}} cannot keep up: by Little's law {{count .Values.rate}}/s x {{millisf "%.1f" .Values.held}} held needs {{count .Values.needed}}`)
 	idleWorkers         = record.Sentence("idle-workers", `not identifiable: no more than {{template "requests are" .Values.requests}} in flight, so {{count .Values.idle}} of {{count .Values.workers}} workers never work`)

@@ -69,7 +69,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 				a.Heat = append(a.Heat, record.Heat{Block: block, Valid: slices.Contains(b.valid, block), Counts: w.Heat})
 			}
 		}
-		a.Disturbed, a.Generator, a.Predictions = b.disturbed(pa.Name), b.generator(pa.Name), b.predictions(pa.Name)
+		a.Disturbed, a.Generator = b.disturbed(pa.Name), b.generator(pa.Name)
 		a.Footprint, a.Counters, a.Phases = b.footprint(pa.Name), b.counters(pa.Name), b.armPhases(pa.Name)
 		a.Fairness, a.Sessions = b.fairness(pa.Name), b.sessions(pa.Name)
 		a.Twin, a.Behind = b.twin(pa, a), b.behind[pa.Name]

@@ -7,19 +7,16 @@ import (
 	"strconv"
 	"strings"
 
-	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
 
-// modelled is a measured window together with what theory says about this very window.
+// modelled is a measured window together with the figures of its ideal twin, which are among its Values.
 type modelled struct {
 	window.Window
-	predicted map[string]queueing.Prediction // by model name
-	twin      queueing.Prediction            // of the ideal twin, with the CPU time that the server really used
-	noTwin    record.Fact                    // why there is no twin; no fact if there is one
-	quantiles map[string]float64             // that the SLO of an [Aim] asks for, in seconds, by metric; without those that need more requests
+	noTwin    record.Fact        // why there is no twin; no fact if there is one
+	quantiles map[string]float64 // that the SLO of an [Aim] asks for, in seconds, by metric; without those that need more requests
 }
 
 // windows holds the windows of a run by block number, from 1, and arm name. A block that was cut off lacks some arms.

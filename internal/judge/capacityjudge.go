@@ -10,7 +10,6 @@ import (
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/prose"
-	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
@@ -22,7 +21,6 @@ type searched struct {
 	run     record.Run
 	plan    record.PlanArm
 	options capacity.Options
-	jobs    []queueing.Job // requests of the windows, from which theory predicts; see take
 }
 
 // Outcomes that package capacity does not know.
@@ -34,9 +32,9 @@ const (
 
 // judgeCapacity computes the result of a search from its record.
 //
-// A search has no blocks and no verdicts. Its windows are reduced one by one, package capacity
-// counts them, and theory is asked at which rate it would have expected the limit. It is the same
-// code that led the search while it ran, so the record gives the same answer again.
+// A search has no blocks and no verdicts. Its windows are reduced one by one, and package capacity
+// counts them. It is the same code that led the search while it ran, so the record gives the same
+// answer again.
 func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	slo, err := stats.ParseSLO(run.Plan.SLO)
 	if err != nil {
@@ -85,13 +83,9 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 	a := arms[slices.IndexFunc(arms, func(a *searched) bool { return a.plan.Name == t.Arm })]
 	w := Reduced(t, j.run.Env, a.plan.Clients, slo)
 	a.Windows = append(a.Windows, w)
-	// The requests of an overload would not be typical for theory.
-	if w.Refused.None() && w.Purpose != capacity.Overload {
-		a.take(t, j.run.Env)
-	}
 }
 
-// answer sets the arm's answer from its windows and the run, with all theories.
+// answer sets the arm's answer from its windows and the run.
 func (a *searched) answer() {
 	a.find()
 	a.Answer = a.conclusion()
@@ -113,7 +107,6 @@ func (a *searched) answer() {
 	if len(cpu) > 0 {
 		a.CPUPerRequest, a.CPURates = stats.Median(cpu), []float64{slices.Min(rates), slices.Max(rates)}
 	}
-	a.Theories, a.NoTheory = a.theories(timedTerms(a.options.SLO, a.Binding))
 }
 
 // find sets what the arm's windows and the run show. It adds the outcomes slow and died to those of package capacity;
@@ -367,8 +360,8 @@ func comparedCapacities(arms []record.ArmCapacity) []record.Fact {
 }
 
 const (
-	// MostRequests limits the requests of one trial. Each takes about 165 bytes of memory: 48 for
-	// a record.Request, 88 for its stamps, up to 28 for the trace. Vegeta's garbage, about 2 KB
+	// MostRequests limits the requests of one trial. Each takes about 140 bytes of memory: 48 for
+	// a record.Request, 88 for its stamps. Vegeta's garbage, about 2 KB
 	// per hit, is left to the collector: see pauseGC.
 	MostRequests = 5_000_000
 

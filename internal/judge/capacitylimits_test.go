@@ -170,20 +170,6 @@ func TestWhatASearchTakes(t *testing.T) {
 			t.Errorf("%s: %d windows and the doubts %+v, want %d", name, len(a.Windows), j.doubts, c.doubts)
 		}
 	}
-
-	// The requests of an overloaded window, or of one refused, are no trace of its demand.
-	for purpose, want := range map[string]int{"curve": 300, "overload": 0} {
-		trial := searchedTrial(1, "a", purpose, 100, brief, 200)
-		j, err := New("run", "dir", record.Run{Plan: plan, Env: record.Env{CPUs: 2, ItersPerUsec: 1}}, Aim{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := arm(t)
-		j.takeSearched([]*searched{&a}, trial, nil, objective(t, "p50<=10ms"))
-		if len(a.jobs) != want {
-			t.Errorf("%s: %d requests in the trace, want %d", purpose, len(a.jobs), want)
-		}
-	}
 }
 
 // CPU time a request is that of windows that count, without errors, and known.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"schedlab/internal/capacity"
-	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 )
 
@@ -95,25 +94,5 @@ func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 		if a.find(); words(a.conclusion()) != want {
 			t.Errorf("says %q, want %q", words(a.conclusion()), want)
 		}
-	}
-}
-
-// A theory's curve asks at each rate for the same jobs, closer together or further apart.
-func TestACurveKeepsItsJobs(t *testing.T) {
-	t.Parallel()
-	var asked queueing.Load
-	c := curve{
-		load: queueing.Load{Rate: 100, Trace: []queueing.Job{{At: 0}, {At: 10 * time.Millisecond}, {At: 30 * time.Millisecond}}},
-		theory: theory{predict: func(_ record.Station, l queueing.Load, _ record.Clients) queueing.Prediction {
-			asked = l
-			return queueing.Prediction{}
-		}},
-	}
-	c.at(200)
-	if got := asked.Trace; asked.Rate != 200 || got[1].At != 5*time.Millisecond || got[2].At != 15*time.Millisecond {
-		t.Errorf("at twice the rate: got %v, want half the gaps", asked)
-	}
-	if c.load.Trace[1].At != 10*time.Millisecond {
-		t.Errorf("the load itself was changed: %v", c.load.Trace)
 	}
 }

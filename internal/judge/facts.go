@@ -85,14 +85,13 @@ var (
 	noTimeline     = record.Sentence("no-timeline", `timeline not recorded`)
 	noStamps       = record.Sentence("no-stamps", `{{.Names.phase}} of {{.Arm}} is not known: its server stamps nothing`)
 	noSuchPhase    = record.Sentence("no-such-phase", `the timeline has no phase {{printf "%q" .Names.phase}}`)
-	noPrediction   = record.Sentence("no-prediction", `no prediction of {{.Metric}} for {{.Arm}}: name a model under predict`)
 	windowTooShort = record.Sentence("window-too-short", `{{.Metric}} was not measured: block {{count .Values.block}} of {{.Arm}} has too few requests`)
 	onCluster      = record.Sentence("on-cluster", `{{with .Names.shared}}servers and load shared {{.}} (--server-nodes and --load-nodes part them); {{end}}the cluster's network and all that runs on its nodes are in the times{{if .Values.clock}}; `+
 		`the shards' clocks agree to {{time .Values.clock}}{{end}}{{if .Values.late}}, and a shard began {{time .Values.late}} late{{end}}`)
 	keptInSome = record.Sentence("kept-in-some", `kept in {{count .Values.kept}} of {{plural .Values.blocks "block"}}: either may be the rule`)
 )
 
-// Why an arm has no ideal twin, or a theory no figure.
+// Why an arm has no ideal twin.
 var (
 	twinOfProgram   = record.Sentence("twin-of-program", `unknown discipline: another program`)
 	twinNotRecorded = record.Sentence("twin-not-recorded", `the record does not say how it schedules`)
@@ -110,20 +109,6 @@ var (
 	twinServedNone  = record.Sentence("twin-served-none", `it served no request of a window`)
 	twinOverload    = record.Sentence("twin-overload", `overload: its backlog grows all through the window`)
 	twinNoGoodReply = record.Sentence("twin-no-good-reply", `no good reply to a request of a window`)
-	modelNoBlock    = record.Sentence("model-no-block", `no valid block`)
-	modelNoTwin     = record.Sentence("model-no-twin", `no twin: {{template "because" .}}`)
-	modelOfClosed   = record.Sentence("model-of-closed", `no figure: it bounds closed loops only`)
-	modelOfOpen     = record.Sentence("model-of-open", `no figure: it describes open loops, and here the replies decide when requests are sent (bounds and twin allow for that)`)
-	modelOfProgram  = record.Sentence("model-of-program", `no figure: another program, whose scheduling is not known`)
-	modelBeyond     = record.Sentence("model-beyond", `no figure: the model does not cover this arm, or the load is more than the arm can serve`)
-	theoryNoTime    = record.Sentence("theory-no-time", `the objective promises no time, and theory predicts times`)
-	theoryOfProgram = record.Sentence("theory-of-program", `how it schedules is not known: it is another program`)
-	theoryNoStation = record.Sentence("theory-no-station", `the record has no queueing station for its mode`)
-	theoryNoCPU     = record.Sentence("theory-no-cpu", `the CPU time of a request was not measured in a window without errors`)
-	theoryOfClosed  = record.Sentence("theory-of-closed", `it describes closed loops only`)
-	theoryNoFigure  = record.Sentence("theory-no-figure", `the model has no figure for {{.Metric}}{{with .Values.replayed}}, and a replay of {{count .}} requests is too short for it{{end}}`)
-	theoryAbove     = record.Sentence("theory-above", `already at {{per .Values.rate}} it is above the limit`)
-	theoryWithin    = record.Sentence("theory-within", `still at {{per .Values.rate}}, the highest rate that was offered, it is within the limit`)
 )
 
 // Answers of a search for capacity, and reasons why it found no more.

@@ -167,21 +167,6 @@ func (g judgement) Phase(block int, arm, name string) (float64, error) {
 	return 0, record.Fact{Code: noSuchPhase, Names: record.Names{"phase": name}}
 }
 
-// Predicted returns the figure of the first model in the scenario's list that has it. Infinite
-// figures, beyond saturation, count as none.
-func (g judgement) Predicted(block int, arm, metric string) (float64, error) {
-	w, err := g.window(block, arm)
-	if err != nil {
-		return 0, err
-	}
-	for _, name := range g.run.Plan.Predict {
-		if v := predictedFigure(w.predicted[name], metric); !math.IsNaN(v) {
-			return v, nil
-		}
-	}
-	return 0, record.Fact{Code: noPrediction, Arm: arm, Metric: metric}
-}
-
 // refuseFigure returns the reason against a figure of one arm, whatever the figure is compared
 // with; no fact if there is none. It is about the arm alone, so drift and disturbances play no
 // part.

@@ -1,7 +1,7 @@
 // Package judge turns the record of a run into its result. It measures nothing. It works in steps,
 // and each step makes a value from the values before it:
 //
-//	trials      Judge.Take       each trial as a window of figures, with its predictions
+//	trials      Judge.Take       each trial as a window of figures, with its ideal twin's
 //	→ blocks    validate         the blocks that count: those with right data only
 //	→ arms      blocks.arms      the figures of each arm over these blocks
 //	→ verdicts  blocks.compare   every arm against the baseline, unless something refuses it
@@ -80,7 +80,7 @@ func New(name, path string, run record.Run, aim Aim) (*Judge, error) {
 }
 
 // Take adds a trial. err, if not nil, is the reason why the trial cannot be read; it becomes a
-// doubt. It keeps the window and its predictions, and not the requests: a run may have millions of
+// doubt. It keeps the window and its twin's figures, and not the requests: a run may have millions of
 // these.
 func (j *Judge) Take(t record.TrialRecord, err error) {
 	if !j.admits(t.Trial, err) {

@@ -197,14 +197,9 @@ func TestShortWindowsShowNoStarvation(t *testing.T) {
 		if said := strings.Contains(report.Headline(r), "nethttp has given no answer yet to 214 of 256 connections"); said == sticky {
 			t.Errorf("sticky %v: got %q", sticky, report.Headline(r))
 		}
-		// Nor does a verdict's reason, and nothing is compared with what theory says of all clients.
+		// Nor does a verdict's reason.
 		if why := words(verdictOf(t, r.Verdicts, "pool", "p50").Reason); strings.HasPrefix(why, "starvation: ") != sticky {
 			t.Errorf("sticky %v: got %q", sticky, why)
-		}
-		for _, p := range r.Arms[0].Predictions {
-			if !sticky && (len(p.Values) > 0 || p.Why.Code != record.CauseStarvation) {
-				t.Errorf("%s: got %v, %q; want no figure", p.Model, p.Values, p.Why)
-			}
 		}
 	}
 }

@@ -51,26 +51,6 @@ func meaningful(lambda, service float64) bool {
 	return lambda >= 0 && service > 0 && !math.IsInf(lambda, 1) && !math.IsInf(service, 1)
 }
 
-// Asymptotic returns the highest throughput, in requests per second, and the shortest mean response
-// time, in seconds, that any scheduler can reach in a closed loop. Its clients take think seconds between
-// an answer and the next request. A request needs total seconds of service, and longest seconds of the
-// busiest resource (for c equal cores, its CPU time / c):
-//
-//	X <= min(N/(D+Z), 1/Dmax),  T = N/X - Z
-//
-// (Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance, 1984,
-// chapter 5.) Beyond N = (D+Z)/Dmax clients more of them only wait longer. T is by the interactive
-// response time law, which holds for any X (Denning and Buzen, "The Operational Analysis of Queueing
-// Network Models", ACM Computing Surveys 10(3), 1978).
-func Asymptotic(clients int, total, longest, think float64) (mostX, leastT float64) {
-	if !(clients > 0 && longest > 0 && total >= longest && think >= 0) {
-		return math.NaN(), math.NaN()
-	}
-	n := float64(clients)
-	mostX = min(n/(total+think), 1/longest)
-	return mostX, n/mostX - think
-}
-
 // ErlangB returns the ratio of arrivals lost when servers take load erlangs and
 // nothing may wait, by the recursion
 //

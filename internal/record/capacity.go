@@ -70,8 +70,6 @@ type ArmCapacity struct {
 	CPUPerRequest float64      `json:"cpu_per_request,omitempty"` // server CPU seconds, median over windows; 0 unknown
 	CPURates      []float64    `json:"cpu_rates,omitempty"`       // lowest and highest rate of the windows behind CPUPerRequest
 	Windows       []RateWindow `json:"windows"`                   // in the order they were measured
-	Theories      []RateTheory `json:"theories,omitempty"`
-	NoTheory      Fact         `json:"no_theory,omitzero"` // why Theories is empty
 }
 
 // LastRate returns the rate of the last window with this purpose that is evidence; 0 if there is none.
@@ -131,23 +129,6 @@ type RateWindow struct {
 	Refused Fact               `json:"refused,omitzero"` // why the window is no evidence about the server
 	CPU     float64            `json:"-"`                // server CPU seconds per request; NaN or below 0 if unknown
 	Busy    float64            `json:"-"`                // ratio of time that the load's CPUs were busy with its process
-}
-
-// A RateTheory is a queueing model's prediction for an arm: the rate at which a term breaks its
-// limit, and the response time as a function of the rate.
-type RateTheory struct {
-	Model   string      `json:"model"`
-	Formula string      `json:"formula,omitempty"`
-	Metric  string      `json:"metric"`         // of Curve and Rate
-	Rate    float64     `json:"rate,omitempty"` // 0: the model predicts no such rate
-	Curve   []RatePoint `json:"curve"`
-	Why     Fact        `json:"why,omitzero"` // why Rate is 0
-}
-
-// A RatePoint is a response time at a rate.
-type RatePoint struct {
-	Rate    float64 `json:"rate"`
-	Seconds float64 `json:"s"`
 }
 
 // searchedArm is the JSON of an arm in a search for capacity. The arm's figures are in the Capacity.

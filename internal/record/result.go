@@ -145,8 +145,6 @@ type Arm struct {
 	Disturbed *Disturbed `json:"disturbed,omitempty"`
 	// Generator is what the load generator did; nil without a valid block.
 	Generator *Proofs `json:"generator,omitempty"`
-	// Predictions are theory's predictions, one for each model of the scenario.
-	Predictions []Prediction `json:"predictions,omitempty"`
 	// Twin is the result of an ideal scheduler; nil without a valid block.
 	Twin *Twin `json:"twin,omitempty"`
 	// Curve is the response-time distribution over all valid windows.
@@ -465,16 +463,6 @@ type Expectation struct {
 	Reason  Fact   `json:"reason"`          // the evidence, or why there is none
 }
 
-// A Prediction is what one queueing model predicts for an arm from measured inputs. Values are by
-// metric: mean, p50, p90, p99 in seconds, goodput per second, loss as a ratio. A metric that the
-// model does not predict is absent.
-type Prediction struct {
-	Model   string             `json:"model"`             // as the scenario names it
-	Formula string             `json:"formula,omitempty"` // the model with this arm's parameters
-	Values  map[string]float64 `json:"values"`
-	Why     Fact               `json:"why,omitzero"` // why the model does not apply to the arm; zero if it does
-}
-
 // A Level is the value that a varied factor has in an arm.
 // Factor is a setting such as workers; Value is written as in the scenario.
 type Level struct {
@@ -509,7 +497,7 @@ type Station struct {
 	Sticky   bool    `json:"sticky,omitempty"`  // a worker keeps its connection
 	Unknown  string  `json:"unknown,omitempty"` // why no ideal scheduler can represent it
 	// Turn is the time that a request may keep a core while others are ready. Then it goes to the
-	// end of their line. It is not recorded: theory chooses it.
+	// end of their line. It is not recorded: who simulates chooses it.
 	Turn time.Duration `json:"-"`
 }
 

@@ -98,7 +98,6 @@ type Plan struct {
 	Claims map[string]string `json:"claims,omitempty"`
 	// Gate is set by `schedlab gate`: what it allows, by metric.
 	Gate    map[string]Allowance `json:"gate,omitempty"`
-	Predict []string             `json:"predict,omitempty"` // queueing models to draw over the measurement
 	Asked   string               `json:"asked,omitempty"`   // what a request does, in words
 	SLO     string               `json:"slo,omitempty"`     // in a search for capacity, which has no blocks
 	Budget  float64              `json:"budget,omitempty"`  // of a search, seconds for each arm
@@ -119,7 +118,7 @@ type PlanArm struct {
 	KeepAlive bool     `json:"keepalive"`
 	Clients   Clients  `json:"clients"`           // its load
 	Stamps    string   `json:"stamps,omitempty"`  // from its own flags; "": as the plan says
-	Station   *Station `json:"station,omitempty"` // for predictions; nil for a foreign command
+	Station   *Station `json:"station,omitempty"` // as its ideal twin schedules; nil for a foreign command
 	Levels    []Level  `json:"levels,omitempty"`  // of the varied factors
 	Family    string   `json:"family,omitempty"`  // its name without the levels
 	// URL is the address of a server that runs already; "" if schedlab starts it.

@@ -11,7 +11,6 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
-	"schedlab/internal/stats"
 )
 
 // capacityDocument builds the report of a search for capacity: the highest rate at which an arm
@@ -29,10 +28,6 @@ func capacityDocument(r *record.Result) document.Document {
 					"The estimate is where a robust line through the windows meets the limit; it is no answer by itself.",
 			},
 			rateSection(r),
-			document.Section{
-				ID: "theory", Title: "Theory against measurement", About: "from measured CPU time and the demands asked for",
-				Lead: "Nothing is fitted to response times.", Parts: []document.Part{document.Lines(capacityTheory(r))},
-			},
 			document.Page{document.Section{ID: "windows", Title: "Every window", Parts: details(r)}},
 			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), labelled("Note", r.Note)}},
 			recordSection(r),
@@ -51,11 +46,11 @@ func rateSection(r *record.Result) document.Part {
 	charts := each(all, func(c chart) document.Part { return document.Charts{c.figure()} })
 	first := &charts[0].(document.Charts)[0]
 	// Markdown links one file with the charts of all arms, so only the first chart names it.
-	first.Alt, first.File = "Response time over the rate, with the objective, the windows and theory", "capacity.svg" // by CapacitySVG
+	first.Alt, first.File = "Response time over the rate, with the objective and the windows", "capacity.svg" // by CapacitySVG
 	return document.Section{
 		ID: "curves", Title: "Response time over the rate", Parts: charts,
 		Lead: plotted(r.Capacity).Metric + " of every window: filled where the objective was kept, open where it was broken, grey where the window was refused. " +
-			"The thick line across is the promise, the band the interval, the drawn line the fit, the dashed one theory.",
+			"The thick line across is the promise, the band the interval, the drawn line the fit.",
 	}
 }
 
@@ -67,8 +62,8 @@ func plotted(c *record.Capacity) record.SLOTerm { return first(c.Terms, timed) }
 func timed(t record.SLOTerm) bool { return t.Metric != "errors" && t.Metric != "goodput" }
 
 // rateCharts draws every arm that has a window with a time, all on the same axes, so that arms
-// can be compared by eye: windows as points, the objective as a line, the interval as a band,
-// and theory as a curve. Each chart begins room below the previous one, for a drawing of all
+// can be compared by eye: windows as points, the objective as a line, and the interval as a
+// band. Each chart begins room below the previous one, for a drawing of all
 // arms; room is 0 for charts in a page. It returns nil if there is nothing to draw.
 func rateCharts(r *record.Result, room px) (charts []chart) {
 	term := plotted(r.Capacity)
@@ -97,11 +92,6 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 		if a.Outcome == "between" {
 			p.Band = []float64{a.Low, a.High}
 		}
-		for _, t := range a.Theories {
-			if t.Metric == term.Metric && len(t.Curve) > 0 {
-				p.add(line{Title: strings.TrimSuffix(t.Model+", "+t.Formula, ", "), Stroke: "theory", Width: 1.4}, t.Curve)
-			}
-		}
 		// The line was fitted to the term that breaks first. Drawn over another metric it would mean nothing.
 		if a.Line != nil && strings.HasPrefix(a.Term, term.Metric+"<") {
 			p.add(line{series: s, Title: "the robust line of 1/" + term.Metric, Stroke: "line robust", Width: 1.6}, fitted(*a.Line, x))
@@ -126,14 +116,17 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 	return charts
 }
 
+// A ratePoint is a response time, in seconds, at a rate per second.
+type ratePoint struct{ rate, seconds float64 }
+
 // fitted returns points on the curve 1/(intercept + slope·rate), in seconds, where it is positive. In an
 // M/M/1 queue 1/R = μ - λ, so the inverse of a response time is a straight line over the rate.
-func fitted(l record.RateLine, x axis) (points []record.RatePoint) {
+func fitted(l record.RateLine, x axis) (points []ratePoint) {
 	const fitPoints = 60 // straight lines, enough to look round at 640 px
 	for i := range fitPoints + 1 {
 		at := x.low + (x.high-x.low)*float64(i)/fitPoints
 		if inverse := l.Intercept + l.Slope*at; inverse > 0 {
-			points = append(points, record.RatePoint{Rate: at, Seconds: 1 / inverse})
+			points = append(points, ratePoint{at, 1 / inverse})
 		}
 	}
 	return points
@@ -141,12 +134,12 @@ func fitted(l record.RateLine, x axis) (points []record.RatePoint) {
 
 // add draws a line through the points within the axes and the first point above them, so that a
 // curve leaves the panel at its top instead of ending below it.
-func (p *panel) add(l line, points []record.RatePoint) {
+func (p *panel) add(l line, points []ratePoint) {
 	for _, at := range points {
-		if at.Rate < p.X.low || at.Rate > p.X.high {
+		if at.rate < p.X.low || at.rate > p.X.high {
 			continue
 		}
-		if l.Points = append(l.Points, point{at.Rate, at.Seconds, "", seconds(at.Seconds) + " at " + rate(at.Rate)}); at.Seconds > p.Y.high {
+		if l.Points = append(l.Points, point{at.rate, at.seconds, "", seconds(at.seconds) + " at " + rate(at.rate)}); at.seconds > p.Y.high {
 			break
 		}
 	}
@@ -302,33 +295,6 @@ func capacityCompared(r *record.Result) []string {
 func capacityOpen(r *record.Result) []string {
 	open := only(r.Capacity.Arms, func(a record.ArmCapacity) bool { return !a.Decided() && a.Starves.None() })
 	return either(len(open) == len(r.Capacity.Arms), nil, each(open, func(a record.ArmCapacity) string { return a.Answer.String() }))
-}
-
-// capacityTheory compares the rate at which theory expects the objective to break with the measured interval,
-// one line per arm and model. Only a prediction for the term that really breaks first can be compared.
-func capacityTheory(r *record.Result) (lines []string) {
-	printed := stats.MetricOf("goodput").Printed // rates are printed as a goodput is
-	for _, a := range r.Capacity.Arms {
-		if !a.NoTheory.None() && len(a.Windows) > 0 {
-			lines = append(lines, a.Name+": no prediction: "+a.NoTheory.String())
-		}
-		for _, t := range a.Theories {
-			says := rate(t.Rate)
-			switch {
-			case !t.Why.None():
-				says = fmt.Sprintf("no rate for %s: %s", t.Metric, t.Why.String())
-			case !strings.HasPrefix(a.Term, t.Metric+"<"):
-				says += fmt.Sprintf(" by %s, which is not what gives way first", t.Metric)
-			case a.Outcome == "between":
-				// A prediction outside the interval contradicts the measurement. One inside
-				// agrees, as far as the interval can tell.
-				where := either(t.Rate < a.Low || t.Rate > a.High, "outside "+interval(a), "inside the interval")
-				says += fmt.Sprintf(", %s; the estimate is %s off it", where, change(printed(a.Estimate)/printed(t.Rate)))
-			}
-			lines = append(lines, modelled(a.Name, t.Model, t.Formula)+": "+says)
-		}
-	}
-	return lines
 }
 
 // capacityCSV writes a search for capacity as CSV: one row per window, with the result of its

@@ -40,7 +40,6 @@ func promised() *record.Result {
 			Kept: refused == "" && p99 <= .010, Refused: said(refused)}
 	}
 	line := record.RateLine{Intercept: 625, Slope: -.22}
-	theory := record.RateTheory{Model: "fit", Formula: "M/M/c", Metric: "p99", Rate: 2400, Curve: []record.RatePoint{}}
 	at := func(rate float64) float64 { return 1 / (line.Intercept + line.Slope*rate) }
 	first := record.ArmCapacity{
 		Name: "nethttp", Mode: "nethttp", Outcome: "between", Answer: said("nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s"),
@@ -55,11 +54,7 @@ func promised() *record.Result {
 			p99 = .900 // beyond saturation, and beyond the drawing
 		}
 		first.Windows = append(first.Windows, window(i+1, purpose, rate, p99, ""))
-		if rate < 2800 && i < 5 {
-			theory.Curve = append(theory.Curve, record.RatePoint{Rate: rate, Seconds: at(rate) * .9})
-		}
 	}
-	first.Theories = []record.RateTheory{theory, {Model: "ps", Metric: "p99", Curve: []record.RatePoint{}, Why: said("the model has no figure for p99")}}
 	shedding := record.ArmCapacity{
 		Name: "shedding", Mode: "shedding", Outcome: "beyond", Stopped: "budget", Low: 9000, LowKept: 3, LowOf: 3, XMax: 2900, AgainKept: 1, AgainOf: 2,
 		Answer:  said("shedding keeps p99<=10ms at 9,000/s, and nothing up to 9,000/s broke it; the budget ended there: raise --budget; recovery undecided: after the overload 1 of 2 windows at 9,000/s kept it, and the budget ended; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%"),
@@ -72,14 +67,14 @@ func promised() *record.Result {
 	late := record.ArmCapacity{
 		Name: "late", Outcome: "below", Stopped: "floor", High: 367, HighBroken: 2, HighOf: 2, XMax: 700,
 		Answer:  said("late does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: --window 6s looks down to half of it"),
-		Windows: []record.RateWindow{window(16, "refute", 1467, .030, "")}, NoTheory: said("how it schedules is not known: it is another program"),
+		Windows: []record.RateWindow{window(16, "refute", 1467, .030, "")},
 	}
 	frail := record.ArmCapacity{
 		Name: "frail", Outcome: "died", XMax: 2500, Answer: said("frail died at 2,550/s: the server ended at 2550/s (exit status 7); its log ends with: out of memory"),
 		End: &record.SearchEnd{Died: true, Rate: 2550, Why: "the server ended at 2550/s (exit status 7); its log ends with: out of memory"}, Windows: []record.RateWindow{},
 	}
 	sleepy := record.ArmCapacity{
-		Name: "sleepy", Outcome: "slow", XMax: 40, Windows: []record.RateWindow{}, NoTheory: said("the CPU time of a request was not measured in a window without errors"),
+		Name: "sleepy", Outcome: "slow", XMax: 40, Windows: []record.RateWindow{},
 		Answer: said("sleepy is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile"),
 	}
 	r.Capacity = &record.Capacity{
@@ -200,9 +195,9 @@ func TestCapacityDrawingIsXMLWithEveryWindow(t *testing.T) {
 			}
 		}
 	}
-	// All but the overload; the fit and the theory that has a curve.
-	if circles != 15 || paths != 2 {
-		t.Errorf("%d windows and %d paths are drawn, want 15 and 2", circles, paths)
+	// All but the overload; the fit.
+	if circles != 15 || paths != 1 {
+		t.Errorf("%d windows and %d paths are drawn, want 15 and 1", circles, paths)
 	}
 }
 

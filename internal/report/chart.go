@@ -117,7 +117,7 @@ func (c chart) figure() document.Chart {
 	figure := document.Chart{Caption: c.Caption, Picture: draw("chart", c)}
 	for _, p := range c.Panels {
 		for _, l := range p.Lines {
-			// Only measured lines are in the legend; theory and fits have titles.
+			// Only measured lines are in the legend; fits have titles.
 			if l.Stroke == "line" {
 				figure.Keys = append(figure.Keys, document.Key{Class: l.Class, Name: l.Name})
 			}

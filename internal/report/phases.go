@@ -9,16 +9,14 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
-	"schedlab/internal/stats"
 )
 
 // A breakdown is the arms' times by stretch, on average or in the slowest 1 %. It becomes both a table (cells)
 // and a drawing (stackOf).
 //
-// This file has the parts of a report about causes of time: the breakdowns, the comparison with
-// queueing models (theory), and the one with ideal schedulers (twins). Client and server stamp each
-// request on one clock; a record.Phase is the mean time between two stamps, and a record.Stretch is
-// phases that a reader takes as one.
+// This file has the parts of a report about causes of time: the breakdowns, and the comparison
+// with ideal schedulers (twins). Client and server stamp each request on one clock; a record.Phase is
+// the mean time between two stamps, and a record.Stretch is phases that a reader takes as one.
 type breakdown struct {
 	Stretches []record.Stretch // in which an arm spent time, in the order in which a request passes them
 	Rows      []breakdownRow
@@ -187,70 +185,9 @@ func difference(d record.Difference) string {
 		unit.format(min(low, high)), unit.format(max(low, high)), few, strings.Join(told, ", "))
 }
 
-// theory compares queueing models with the measurement, a line for each arm and model; an empty
-// part without predictions.
-func theory(r *record.Result) document.Part {
-	return document.Section{
-		ID: "theory", Title: "Theory against measurement", About: overBlocks("means of the mean, medians of the rest", ""), Parts: []document.Part{document.Lines(predictions(r))},
-		Lead: warned(r, "Queueing models fed with the measured arrivals, demands and CPU time; nothing is fitted to response times. "+
-			"What is measured above them is overhead and interference."),
-	}
-}
-
-// predictions compares theory with the measurement, one line for each arm and model. A model
-// that predicts nothing gives its reason.
-func predictions(r *record.Result) []string {
-	return slices.Concat(each(choices(r.Arms), func(a record.Arm) []string {
-		return each(a.Predictions, func(p record.Prediction) string {
-			return modelled(a.Name, p.Model, p.Formula) + ": " + either(p.Why.None(), strings.Join(compared(a, p), "; "), p.Why.String())
-		})
-	})...)
-}
-
-// modelled names an arm and a queueing model of it, with the formula where there is one.
-func modelled(arm, model, formula string) string {
-	return arm + ", " + model + when(formula != "" && formula != "replay", " (%s)", formula)
-}
-
 // lossText formats a loss, a ratio, in per cent with two digits. No run has enough requests to measure
 // a loss below one in a million.
 func lossText(v float64) string { return either(v > 0 && v < 1e-6, "~0"+nbsp+"%", percent("%.2g", v)) }
-
-// compared lists a prediction's figures with the measured ones, and the change from theory to
-// measurement. For an arm that lost requests it compares the mean of good replies alone, as
-// theory predicts the times of served requests.
-func compared(a record.Arm, p record.Prediction) (parts []string) {
-	type figure struct {
-		name     string
-		measured *float64
-	}
-	goodput := figure{"goodput", a.Goodput}
-	mean := a.Mean
-	if b := breakDown([]record.Arm{a}, func(p record.Phase) float64 { return p.Mean }); len(b.Rows) > 0 {
-		mean = &b.Rows[0].Sum // one mean an arm on a page: of its good requests, over the blocks
-	}
-	figures := []figure{{"mean", mean}, {"p50", a.P50}, {"p90", a.P90}, {"p99", a.P99}, goodput}
-	lossy := a.GoodMean != nil
-	if lossy {
-		figures = []figure{{"mean", a.GoodMean}, goodput}
-	}
-	for _, f := range figures {
-		v, ok := p.Values[f.name]
-		of := stats.MetricOf(f.name)
-		switch m := f.measured; {
-		// Not every model predicts every figure.
-		case !ok || lossy && m == nil:
-		case m == nil || *m == 0 || v == 0:
-			parts = append(parts, fmt.Sprintf("%s %s, not measured", f.name, Figure(of, v)))
-		default:
-			parts = append(parts, fmt.Sprintf("%s %s, measured %s (%s)", f.name, Figure(of, v), Figure(of, *m), change(of.Printed(*m)/of.Printed(v))))
-		}
-	}
-	if v, ok := p.Values["loss"]; ok && (v > 0 || lossy) {
-		parts = append(parts, fmt.Sprintf("loss %s, measured %s", lossText(v), lossText(float64(a.Errors)/float64(max(a.Requests, 1)))))
-	}
-	return parts
-}
 
 // twins compares every arm with an ideal scheduler of its kind that serves the same requests. The table
 // splits the measured mean into the ideal one, the overhead, and the rest; see record.Twin. It does not print the

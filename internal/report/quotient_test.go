@@ -210,17 +210,6 @@ func TestGateChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
 	}
 }
 
-// Theory stands beside its measurement with the quotient of both.
-func TestPredictionsHaveTheQuotientOfTheirFigures(t *testing.T) {
-	t.Parallel()
-	a := record.Arm{P50: new(.0168), P90: new(.01004), Goodput: new(1999.6)}
-	p := record.Prediction{Values: map[string]float64{"p50": .01604, "p90": .009996, "goodput": 1990.4}}
-	want := "p50 16.0 ms, measured 16.8 ms (+5.0 %)|p90 10.0 ms, measured 10.0 ms (±0 %)|goodput 1,990/s, measured 2,000/s (+0.5 %)"
-	if got := strings.ReplaceAll(strings.Join(compared(a, p), "|"), nbsp, " "); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-}
-
 // The columns of a page that every reader divides: the issue's own rows.
 func TestSeenContradictions(t *testing.T) {
 	t.Parallel()

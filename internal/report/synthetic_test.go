@@ -297,10 +297,8 @@ func swept() *record.Result {
 			a.Levels = []record.Level{{Factor: "rate", Value: rate}, {Factor: "workers", Value: workers}}
 			p50, p99 := .004/float64(i+1), .02/float64(i+1)+.001*float64(j)
 			a.P50, a.P99, a.Goodput = &p50, &p99, new(500+400*float64(j))
-			a.Predictions = []record.Prediction{{Model: "mgc", Values: map[string]float64{"mean": p50, "p99": p99}}}
 			r.Arms = append(r.Arms, a)
 		}
 	}
-	r.Arms[0].Predictions = []record.Prediction{{Model: "mgc", Why: said("no queue of its own")}}
 	return r
 }

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -187,8 +186,8 @@ func TestRecordedScenarioNeedsNoArms(t *testing.T) {
 	if _, err := Recorded("path", []byte(s.Source+"arms: [nethttp]\n")); err == nil {
 		t.Error("a file with one arm is read")
 	}
-	older := []byte(s.Source + "predict: [bounds, usl]\n") // a model that is no more
-	if got, err := Recorded("path", older); err != nil || !slices.Equal(got.Predict, []string{"bounds"}) {
-		t.Errorf("got %v, %v, want bounds alone", got.Predict, err)
+	older := []byte(s.Source + "predict: [bounds, usl]\n") // models that are no more
+	if _, err := Recorded("path", older); err != nil {
+		t.Error(err)
 	}
 }

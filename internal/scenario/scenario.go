@@ -47,7 +47,7 @@ type Scenario struct {
 	Needs    Needs    `yaml:"needs"`
 	Expect   []string `yaml:"expect"` // assertions, see docs/reference/scenarios.md
 	Claims   []Claim  `yaml:"claims"`
-	Predict  []string `yaml:"predict"` // queueing models to draw over the measurement
+	Predict  []string `yaml:"predict"` // says nothing any more; still read, so that older files are
 
 	Source string `yaml:"-"` // the file's text
 
@@ -218,9 +218,6 @@ func parse(file string, text []byte, recorded bool) (s Scenario, err error) {
 	s.asks = s.Workload.listed()
 	s.Question = strings.TrimSpace(s.Question)
 	s.setDefaults()
-	if recorded {
-		s.Predict = slices.DeleteFunc(s.Predict, func(name string) bool { return !slices.Contains(TheoryNames, name) })
-	}
 	// Rules can only be checked on the whole scenario. fault gives the error the place of the value.
 	if bad := s.check(); bad != nil && !(recorded && len(s.Arms) == 0 && bad.Path == "arms") {
 		return s, d.fault(bad, s.Source)
@@ -335,11 +332,6 @@ func (s *Scenario) check() *FieldError {
 	if len(names) > MaxArms {
 		return fieldErrorf("arms", "has %d, more than %d", len(names), MaxArms)
 	}
-	for i, name := range s.Predict {
-		if !slices.Contains(TheoryNames, name) {
-			return fieldErrorf(fmt.Sprintf("predict[%d]", i), "%q is none of %s", name, strings.Join(TheoryNames, ", "))
-		}
-	}
 	return s.parseExpectations()
 }
 
@@ -376,9 +368,6 @@ func (s *Scenario) anyKeepAlive() bool {
 		return a.Clients["keepalive"] == "true" || slices.Contains(a.Vary["keepalive"], "true")
 	})
 }
-
-// TheoryNames are the queueing models that a scenario may name under predict.
-var TheoryNames = []string{"fit", "twin", "mm1", "mgc", "ps", "bounds"}
 
 // A Timing holds the durations of a comparison: of each warm-up and window, and the longest time that it
 // may take. A comparison ends earlier, at the first look at which everything is decided.

@@ -3,90 +3,11 @@ package judge
 import (
 	"math"
 	"testing"
-	"time"
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/window"
 )
-
-// lossOf is the share that M/M/1/K turns away.
-func lossOf(rho float64, k int) float64 {
-	return (1 - rho) * math.Pow(rho, float64(k)) / (1 - math.Pow(rho, float64(k+1)))
-}
-
-// What each simple theory takes for its queue, its servers and its demand.
-func TestTheoriesByHand(t *testing.T) {
-	t.Parallel()
-	load := queueing.Load{Rate: 1500, CA2: 1, Service: 1e-3, SCV: 1}
-	own := record.Station{Kind: queueing.PerWorker, Workers: 4, Cores: 1, Turn: queueing.GoTurn, Places: 3}
-	near(t, "loss of four queues of three", predicted(t, "mm1", own, load).Loss, lossOf(1.5, 12))
-	shared := record.Station{Kind: queueing.Pool, Workers: 4, Cores: 1, Turn: queueing.GoTurn, Places: 12}
-	near(t, "loss of one queue of twelve", predicted(t, "mm1", shared, load).Loss, lossOf(1.5, 12))
-
-	waits := queueing.Load{Rate: 5, CA2: 1, Service: .01, SCV: 1, Block: .09}
-	one := record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn}
-	near(t, "M/M/1 of computing and waiting", predicted(t, "mm1", one, waits).Mean, 1/(10.-5))
-	near(t, "sharing, and waiting beside it", predicted(t, "ps", one, waits).Mean, .01/(1-.05)+.09)
-
-	// Pollaczek-Khinchin: S + rho (1 + C²)/2 S/(1 - rho)
-	uneven := queueing.Load{Rate: 500, CA2: 1, Service: 1e-3, SCV: 4}
-	near(t, "goroutines that only compute, in order", predicted(t, "mgc", record.Station{Kind: queueing.Goroutines, Cores: 1, Turn: queueing.GoTurn}, uneven).Mean, 1e-3+.5*2.5*1e-3/.5)
-	// Workers that wait as long as they compute are no more servers than there are cores.
-	half := queueing.Load{Rate: 400, CA2: 1, Service: 1e-3, SCV: 1, Block: 1e-3}
-	near(t, "computing as long as waiting", predicted(t, "mgc", record.Station{Kind: queueing.Pool, Workers: 4, Cores: 1, Turn: queueing.GoTurn}, half).Mean, 2e-3/(1-.8))
-
-	bounds := func(c record.Clients) queueing.Prediction {
-		for _, th := range theories() {
-			if th.name == "bounds" {
-				return th.predict(record.Station{Cores: 2}, queueing.Load{Service: 1e-3, Block: 1e-3}, c)
-			}
-		}
-		return queueing.Prediction{}
-	}
-	thinks := bounds(record.Clients{Connections: 3, Pipeline: 2, Think: .010})
-	near(t, "six that think: N/(D+Z)", thinks.Throughput, 6/.012)
-	near(t, "their time, D", thinks.Mean, .002)
-	greedy := bounds(record.Clients{Connections: 6})
-	near(t, "six that do not: 1/Dmax", greedy.Throughput, 2/1e-3)
-	near(t, "their time, N Dmax", greedy.Mean, 6*.5e-3)
-}
-
-// Connections that are kept take turns; the rate is that of the whole window.
-func TestTheWindowAsALoad(t *testing.T) {
-	t.Parallel()
-	trial := record.TrialRecord{Trial: record.Trial{Window: 2, Server: record.ServerSide{CPU: .004}}}
-	for i := range 4 {
-		at := int64(i) * 1e8
-		trial.Requests = append(trial.Requests, record.Request{Scheduled: at, Done: at + 1e6, Iters: 500, Status: 200})
-	}
-	for i, j := range jobs(trial, 1e-6, 5e-4, record.Clients{Connections: 3, KeepAlive: true}) {
-		if j.Conn != i%3 || j.CPU != time.Millisecond {
-			t.Errorf("request %d: %+v, want connection %d and a millisecond", i, j, i%3)
-		}
-	}
-
-	run := record.Run{Env: record.Env{ItersPerUsec: 1}, Plan: record.Plan{Predict: []string{"ps"}}}
-	station := &record.Station{Kind: "pool", Workers: 1, Cores: 1}
-	predicts := func(edit func(*modelled, *record.PlanArm, *record.Run)) map[string]queueing.Prediction {
-		w, arm, own := &modelled{Window: window.Window{Values: map[string]float64{"cpu_per_request": .001}}}, record.PlanArm{Station: station}, run
-		edit(w, &arm, &own)
-		predict(w, trial, arm, own)
-		return w.predicted
-	}
-	p := predicts(func(*modelled, *record.PlanArm, *record.Run) {})["ps"]
-	near(t, "two requests a second of a millisecond", p.Mean, 1e-3/(1-2e-3)) // 1 ms each: all of the server's CPU time
-	for name, edit := range map[string]func(*modelled, *record.PlanArm, *record.Run){
-		"no CPU time":        func(w *modelled, _ *record.PlanArm, _ *record.Run) { w.Values["cpu_per_request"] = 0 },
-		"no station":         func(_ *modelled, a *record.PlanArm, _ *record.Run) { a.Station = nil },
-		"no theory asked":    func(_ *modelled, _ *record.PlanArm, r *record.Run) { r.Plan.Predict = nil },
-		"no demand measured": func(_ *modelled, _ *record.PlanArm, r *record.Run) { r.Env.ItersPerUsec = 0 },
-	} {
-		if p := predicts(edit); p != nil {
-			t.Errorf("%s: predicts %+v", name, p)
-		}
-	}
-}
 
 // Which clients an ideal scheduler can be put in front of, and how many wait outside.
 func TestTwinsOfClients(t *testing.T) {

@@ -14,21 +14,8 @@ import (
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
-	"schedlab/internal/scenario"
 	"schedlab/internal/window"
 )
-
-// predicted is what a model says of a station under a load.
-func predicted(t *testing.T, model string, st record.Station, l queueing.Load) queueing.Prediction {
-	t.Helper()
-	for _, th := range theories() {
-		if th.name == model {
-			return th.predict(st, l, record.Clients{})
-		}
-	}
-	t.Fatalf("no model %q", model)
-	return queueing.Prediction{}
-}
 
 func near(t *testing.T, what string, got *float64, want float64) {
 	t.Helper()
@@ -42,120 +29,6 @@ func figure(v *float64) any {
 		return "none"
 	}
 	return *v
-}
-
-// A goroutine that sleeps holds no core, so its sleep is a delay and no service:
-// 300/s of 0.1 ms and 20 ms asleep keep a core 3 % busy.
-func TestSleepingGoroutinesHoldNoServer(t *testing.T) {
-	t.Parallel()
-	for _, cores := range []int{1, 2} {
-		st := record.Station{Kind: queueing.Goroutines, Cores: cores, Turn: queueing.GoTurn}
-		p := predicted(t, "mgc", st, queueing.Load{Rate: 300, CA2: .93, Service: 100e-6, SCV: .01, Block: 20e-3})
-		near(t, "mean", p.Mean, 20e-3+queueing.MMc(300, 100e-6, cores))
-		near(t, "goodput", p.Throughput, 300)
-		if p.P50 != nil {
-			t.Errorf("p50: got %v; sharing gives the mean alone", *p.P50)
-		}
-	}
-	pool := record.Station{Kind: queueing.Pool, Workers: 4, Cores: 1, Turn: queueing.GoTurn}
-	near(t, "goodput of 4 workers", predicted(t, "mgc", pool, queueing.Load{Rate: 300, CA2: 1, Service: 100e-6, SCV: .01, Block: 20e-3}).Throughput, 4/20.1e-3)
-}
-
-// M/M/1 of a queue that refuses is M/M/1/K, whatever the window's own moments came
-// to: measurement.md gives 15.02 S at rho 1.5 and K = 17.
-func TestMM1KnowsTheQueue(t *testing.T) {
-	t.Parallel()
-	st := record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 17}
-	p := predicted(t, "mm1", st, queueing.Load{Rate: 1500, CA2: .9, Service: 1e-3, SCV: 1.2})
-	near(t, "mean", p.Mean, 15.02e-3)
-	near(t, "goodput", p.Throughput, 1000)
-	near(t, "loss", p.Loss, 1./3)
-}
-
-// Six clients of ten that a sticky pool never serves are none of the loop's N.
-func TestBoundsCountTheServed(t *testing.T) {
-	t.Parallel()
-	run := synthetic{}.run()
-	run.Env.ItersPerUsec = 2
-	run.Plan.Predict = []string{"bounds"}
-	arm := &run.Plan.Arms[0]
-	arm.Clients = record.Clients{Loop: "closed", Connections: 10, KeepAlive: true}
-	arm.Station = &record.Station{Kind: "pool", Workers: 4, Cores: 1}
-	trial := closedTrial(4, 400)
-	trial.Arm = arm.Name
-	trial.Server.CPU = fakeWindow // 2.5 ms a request
-	trial.Client.ConnAnswers = append(trial.Client.ConnAnswers, make([]uint32, 6)...)
-	trial.Client.Asked, trial.Client.Starved = 10, 6
-	p := model(window.Reduce(trial, run.Env, arm.Clients), trial, *arm, run).predicted["bounds"]
-	near(t, "mean", p.Mean, 10e-3)
-	near(t, "goodput", p.Throughput, 400)
-}
-
-// What refusals cost is the good replies' CPU time, as for the ideal twin: a server
-// that is always busy serves no more than it did.
-func TestOverheadIsOfTheServed(t *testing.T) {
-	t.Parallel()
-	run := synthetic{}.run()
-	run.Env.ItersPerUsec = 2
-	run.Plan.Predict = []string{"mm1"}
-	arm := &run.Plan.Arms[0]
-	arm.Station = &record.Station{Kind: "pool", Workers: 1, Cores: 1, Places: 17, Overflow: "reject"}
-	for trial := range (synthetic{edit: some(3, func(r *record.Request) { r.Status = 503 })}).trials() {
-		if trial.Arm != arm.Name {
-			continue
-		}
-		trial.Server.CPU = fakeWindow
-		w := model(window.Reduce(trial, run.Env, arm.Clients), trial, *arm, run)
-		near(t, "goodput", w.predicted["mm1"].Throughput, fakeRate*2/3)
-		return
-	}
-}
-
-// A model without a figure says what it lacks, and the twin plays closed loops' clients. A model
-// that only an older version knew is left out.
-func TestPredictionsSayWhyThereIsNone(t *testing.T) {
-	t.Parallel()
-	s := mirrored()
-	run := twinRun(s)
-	run.Plan.Predict = []string{"fit", "twin", "bounds", "usl"}
-	run.Plan.Arms[0].Clients = record.Clients{Loop: "closed", Connections: 10, KeepAlive: true}
-	run.Plan.Arms[3].Mode, run.Plan.Arms[3].Station = "", nil
-	j, err := New("run", "dir", run, Aim{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for trial := range s.trials() {
-		j.Take(trial, nil)
-	}
-	b := blocks{run: run, windows: j.windows, valid: []int{1, 2}}
-	for arm, want := range map[string][]string{
-		"nethttp":  {"it describes open loops", "", ""},
-		"nethttp'": {"", "", "it bounds closed loops only"},
-		"fasthttp": {"", "no twin: it is a riddle", "closed loops"},
-		"pool":     {"another program", "unknown discipline: another program", "closed loops"},
-	} {
-		all := b.predictions(arm)
-		if len(all) != len(want) {
-			t.Fatalf("%s: got %d predictions, want %d", arm, len(all), len(want))
-		}
-		for i, p := range all {
-			if len(p.Values) > 0 != (want[i] == "") || !strings.Contains(words(p.Why), want[i]) {
-				t.Errorf("%s, %s: got %v and %q, want %q", arm, p.Model, p.Values, words(p.Why), want[i])
-			}
-		}
-	}
-}
-
-// A scenario may name every theory there is, and no other.
-func TestTheoryNames(t *testing.T) {
-	t.Parallel()
-	var names []string
-	for _, th := range theories() {
-		names = append(names, th.name)
-	}
-	if diff := cmp.Diff(scenario.TheoryNames, names); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
 }
 
 // closedTrial is one of n clients that together get x answers a second, each as soon
@@ -314,33 +187,6 @@ func TestTwinFromTheRecordAlone(t *testing.T) {
 	}
 }
 
-// Bursts every 250 ms, the last of which outlives the window: its goodput is counted as
-// the record's is, and does not pass what was offered.
-func TestTwinsGoodputIsOfTheWindow(t *testing.T) {
-	t.Parallel()
-	s, run := mirrored(), twinRun(synthetic{})
-	mirror := s.edit
-	s.edit = func(t *record.Trial, requests []record.Request) []record.Request {
-		for i := range requests {
-			requests[i].Scheduled -= requests[i].Scheduled % 250e6
-			requests[i].Sent = requests[i].Scheduled
-		}
-		return mirror(t, requests)
-	}
-	run.Plan.Predict = []string{"fit", "twin"}
-	j, err := New("run", "dir", run, Aim{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for trial := range s.trials() {
-		j.Take(trial, nil)
-	}
-	w := j.windows[1]["nethttp"]
-	near(t, "goodput of the twin", w.twin.Throughput, w.Values["goodput"])
-	near(t, "goodput predicted", w.predicted["twin"].Throughput, w.Values["goodput"])
-	near(t, "goodput of the formula, which the window offers", w.predicted["fit"].Throughput, float64(w.Requests)/fakeWindow)
-}
-
 // A run without stations, of another version, has no twins; nor have foreign arms.
 func TestNoTwin(t *testing.T) {
 	t.Parallel()
@@ -437,9 +283,6 @@ func TestTwinPlaysClients(t *testing.T) {
 		why := replay(w, trial, c.station, record.PlanArm{Clients: clients}, record.Env{ItersPerUsec: 1})
 		if mean := w.Values[twinMean]; c.why == "" && (!why.None() || math.Abs(mean-.02) > 1e-9) || !strings.Contains(words(why), c.why) {
 			t.Errorf("%v, %d places: got %.4g s, %q; want 0.02 s, or %q", c.station.Kind, c.station.Places, mean, why, c.why)
-		}
-		if c.why == "" && math.Abs(*w.twin.Throughput-500) > 1e-6 {
-			t.Errorf("%v: got %.6g/s, want a core's 500", c.station.Kind, *w.twin.Throughput)
 		}
 	}
 }
