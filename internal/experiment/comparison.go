@@ -127,7 +127,9 @@ func (c *Comparison) Budget() (budget time.Duration, blocks int) {
 // Within returns the same comparison with a smaller budget. A larger budget changes nothing.
 func (c *Comparison) Within(budget time.Duration) *Comparison {
 	p := c.plan
-	p.budget = min(p.budget, budget)
+	if budget < p.budget {
+		p.budget, p.asked.budget = budget, budget
+	}
 	return &Comparison{p}
 }
 

@@ -27,15 +27,31 @@ const windowStep = 50 * time.Millisecond
 // roundUp rounds a duration up to a multiple of step.
 func roundUp(d, step time.Duration) time.Duration { return (d + step - 1).Truncate(step) }
 
-// decide returns what the plan can decide, and the window for it. The window is the shortest with enough
-// requests for every quantile asked for. If the budget has no room for that, it is the shortest for
-// those quantiles that fit.
+// times are the length of a window and the longest time of a comparison.
+type times struct{ window, budget time.Duration }
+
+// fit returns the times with which the plan decides what is asked for, as far as it can, and what it then
+// lacks. asked are the times that flags and scenario ask for: fit is never called with its own result, so
+// that it gives the same before and after the probes for the same rates.
 //
 // A quantile can be judged only from enough requests beyond it, so a window must be long enough at the planned
 // rate; longer windows need a larger budget. This file finds the shortest window that does, and tells what
 // would help where the plan leaves no room. It only calculates: nothing is measured.
-func (p plan) decide() (record.Feasibility, time.Duration) {
-	window, longest, rate, asked := record.Duration(p.Window), p.longestWindow(), p.leastRate(), p.asks()
+func (p plan) fit(asked times) (times, record.Feasibility) {
+	f, window := p.decide(asked)
+	// A larger budget may have room for a longer window.
+	if more := p.moreBudget(f, window); more > 0 {
+		asked.budget = more
+		f, window = p.decide(asked)
+	}
+	return times{window, asked.budget}, f
+}
+
+// decide returns what the plan can decide within a budget, and the window for it. The window is the shortest
+// from given.window on with enough requests for every quantile asked for. If the budget has no room for
+// that, it is the shortest for those quantiles that fit.
+func (p plan) decide(given times) (record.Feasibility, time.Duration) {
+	window, longest, rate, asked := given.window, p.longestWindow(), p.leastRate(), p.asks()
 	// More comparisons share the probability of error and leave a smaller one to each, and so need more
 	// blocks. With too many, no number of blocks decides.
 	first := cmp.Or(stats.FirstLook(p.comparisons()), scenario.MaxBlocks+1)
@@ -48,14 +64,14 @@ func (p plan) decide() (record.Feasibility, time.Duration) {
 		}
 		// A window grows by whole steps, so that arrivals with a shape have whole periods in it.
 		exact := time.Duration(judge.RequestsFor(m.Quantile) / rate * float64(time.Second))
-		need := window + roundUp(max(exact-window, 0), p.step())
+		need := window + roundUp(max(exact-window, 0), p.step(window))
 		all = max(all, need)
-		if p.opts.Window == 0 && need <= longest && p.costOf(need, first) <= p.budget {
+		if p.opts.Window == 0 && need <= longest && p.costOf(need, first) <= given.budget {
 			length = max(length, need)
 		}
 	}
 	if length > window {
-		f.Planned = p.Window
+		f.Planned = window.Seconds()
 	}
 	few := p.opts.Blocks > 0 && p.opts.Blocks < first
 	for _, m := range stats.Quantiles() {
@@ -65,8 +81,8 @@ func (p plan) decide() (record.Feasibility, time.Duration) {
 		switch {
 		case few:
 			u.Code, u.Value, u.Limit = record.ShortBlocks, float64(p.opts.Blocks), float64(first)
-		case p.costOf(length, first) > p.budget:
-			u.Code, u.Value, u.Limit = record.ShortBudget, p.budget.Seconds(), p.costOf(length, first).Seconds()
+		case p.costOf(length, first) > given.budget:
+			u.Code, u.Value, u.Limit = record.ShortBudget, given.budget.Seconds(), p.costOf(length, first).Seconds()
 		case rate > 0 && rate*length.Seconds() < judge.RequestsFor(m.Quantile):
 			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(rate*length.Seconds()), math.Ceil(judge.RequestsFor(m.Quantile))
 		default:
@@ -91,7 +107,7 @@ func (p plan) decide() (record.Feasibility, time.Duration) {
 			}
 			f.Would.Window = all.Seconds()
 		}
-		if cost := p.costOf(all, first); cost > p.budget {
+		if cost := p.costOf(all, first); cost > given.budget {
 			f.Would.Budget = roundUp(cost, time.Second).Seconds()
 		}
 		if few {
@@ -104,17 +120,8 @@ func (p plan) decide() (record.Feasibility, time.Duration) {
 // settleWindow lengthens the window for the quantiles asked for, and notes what still cannot be
 // decided. It is called when the plan is made, and again when the rate is known.
 func (p *plan) settleWindow() {
-	f, window := p.decide()
-	// Decide once more, because a larger budget may have room for a longer window.
-	if more := p.moreBudget(f, window); more > 0 {
-		p.budget, p.grown = more, true
-		f, window = p.decide()
-	}
-	// The second call starts from the window of the first one. Keep the length that was planned at first.
-	if p.Feasible != nil && p.Feasible.Planned > 0 {
-		f.Planned = p.Feasible.Planned
-	}
-	p.Feasible, p.Window = &f, window.Seconds()
+	fitted, lacks := p.fit(p.asked)
+	p.Feasible, p.Window, p.budget = &lacks, fitted.window.Seconds(), fitted.budget
 	p.Estimate = min(p.cost(p.Blocks), p.budget).Seconds()
 }
 
@@ -228,13 +235,13 @@ func (p plan) longestWindow() time.Duration {
 	return scenario.Longest
 }
 
-// step returns the unit by which a window may grow. If the arrivals have a shape over the window, that is the
-// window's own length. A part of a period would have another mean rate than the whole.
-func (p plan) step() time.Duration {
+// step returns the unit by which a window of this length may grow. If the arrivals have a shape over the window,
+// that is the length itself. A part of a period would have another mean rate than the whole.
+func (p plan) step(window time.Duration) time.Duration {
 	shapeless := []arrivals.Kind{"", arrivals.KindPoisson, arrivals.KindConstant, arrivals.KindLog}
 	for _, a := range p.Arms {
 		if kind := a.arrivals.Kind; !slices.Contains(shapeless, kind) && (kind != arrivals.KindBurst || a.arrivals.Period > 0) {
-			return max(record.Duration(p.Window), windowStep)
+			return max(window, windowStep)
 		}
 	}
 	return windowStep
@@ -273,7 +280,7 @@ func (p plan) askingFlag() string {
 func (p plan) foreseen() (facts []record.Fact) {
 	if p.Feasible.Planned > 0 && len(p.opts.Must) > 0 {
 		f := record.Fact{Code: windowsLonger, Names: record.Names{"flag": p.askingFlag()}, Values: record.Values{"window": p.Window, "planned": p.Feasible.Planned}}
-		if p.grown {
+		if p.budget > p.asked.budget {
 			f.Values["budget"] = p.budget.Seconds()
 		}
 		facts = append(facts, f)

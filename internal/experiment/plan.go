@@ -52,8 +52,8 @@ type plan struct {
 	opts     Options
 	scenario scenario.Scenario
 	cpus     host.Sides
+	asked    times // what flags and scenario say, from which fit sets the window and the budget
 	budget   time.Duration
-	grown    bool      // the budget has grown for longer windows
 	self     string    // path of this program, "" when the caller named none
 	slo      stats.SLO // objective of a search for capacity, which has no copy of the baseline; else nil
 }
@@ -383,6 +383,7 @@ func (p *plan) takeTimes() error {
 		return &Impossible{Needs: roundUp(cost, time.Second), msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
 			scenario.MinBlocks, len(p.Arms), p.Arms[1].Name, cost.Round(time.Second), p.budget)}
 	}
+	p.asked = times{window, p.budget}
 	// Looks beyond the last block never come.
 	p.Looks = slices.DeleteFunc(stats.Looks(), func(n int) bool { return n > p.Blocks })
 	// Each block's order is drawn independently. Only then is the sign of a block's log-ratio a fair coin
