@@ -200,7 +200,7 @@ func TestServerDiesInTrial(t *testing.T) {
 // so few.
 func TestServerLingersAfterItsTrial(t *testing.T) {
 	c := comparison(t, "good", "stubborn="+filepath.Join(t.TempDir(), "starts"), nil)
-	c.plan.budget = 10 * time.Second // as if the plan had been too good; a busy machine takes 2.4 s for the first block
+	c = c.Within(10 * time.Second) // as if the plan had been too good; a busy machine takes 2.4 s for the first block
 	dir, run, err := c.Run(t.Context(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
