@@ -108,14 +108,14 @@ func recorded(root string) (names []string) {
 func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")
-	fl.BoolVar(&f.allowRemote, "allow-remote", false, "take an arm that runs on another machine")
-	fl.Uint64Var(&f.Seed, "seed", 0, "seed of arrivals, demands and order (default random, printed)")
+	fl.BoolVar(&f.allowRemote, "allow-remote", false, "allow an arm that runs on another machine")
+	fl.Uint64Var(&f.Seed, "seed", 0, "number that the random choices follow; that of an earlier run repeats its requests (default random, printed)")
 	bindCPUs(fl, &f.CPUs)
-	fl.BoolVar(&f.close, "close", false, "a connection for each request, whatever the scenario says, instead of kept ones")
+	fl.BoolVar(&f.close, "close", false, "open a connection for each request, whatever the scenario says")
 	fl.StringVar(&f.Note, "note", "", "a remark to keep in the record")
 	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records")
 	oneOf(fl, &f.progress, "progress", "auto", "progress"+progressHelp, progressKinds...)
-	fl.DurationVar(&f.Warmup, "warmup", 0, "time before the measured time that is not measured (of a search: default 500ms)")
+	fl.DurationVar(&f.Warmup, "warmup", 0, "how long each server is loaded before it is measured (of a search: default 500ms)")
 	f.bindWaitIdle(fl)
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 	// By this a collector's command runs on the cluster (cluster.go).
@@ -365,10 +365,10 @@ func (f *adhocFlags) given() bool { return f.path+f.targets+f.log != "" }
 
 // bind declares --path and --targets, and with logs also --log.
 func (f *adhocFlags) bind(fl *pflag.FlagSet, logs bool) {
-	fl.StringVar(&f.path, "path", "", "ask GET of this path, without a scenario")
-	fl.StringVar(&f.targets, "targets", "", "ask what this file in vegeta's http format says, without a scenario; the hosts in it do not matter")
+	fl.StringVar(&f.path, "path", "", "ask for GET of this path, in place of a scenario")
+	fl.StringVar(&f.targets, "targets", "", "ask for the requests in this file (vegeta's http format), in place of a scenario; the hosts in it do not matter")
 	if logs {
-		fl.StringVar(&f.log, "log", "", "ask what this access log says when it says so, without a scenario, and FILE@10x ten times as fast; each block takes the next stretch")
+		fl.StringVar(&f.log, "log", "", "replay this access log, or FILE@10x ten times as fast, in place of a scenario; each block takes the next stretch")
 	}
 }
 

@@ -58,7 +58,7 @@ type progress struct {
 // on a terminal.
 var progressKinds = []string{"auto", "live", "plain", "json", "none"}
 
-const progressHelp = " on stderr: live (a screen with the answer and figures so far, drawn anew between windows), plain (lines), json (a line a step, as docs/reference/schema/progress.json says), none, or auto: live on a terminal of 60 columns and 15 rows or more, else plain"
+const progressHelp = " on stderr: live (a screen with the figures so far), plain (lines), json (docs/reference/schema/progress.json), none, or auto: live on a terminal of 60 columns and 15 rows or more, else plain"
 
 // newProgress returns a progress of one of progressKinds on w. Where w is no terminal, live is plain:
 // nothing could be drawn anew. auto does not trust a terminal that calls itself dumb.

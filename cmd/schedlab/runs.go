@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"schedlab/internal/command"
 	"schedlab/internal/history"
 	"schedlab/internal/judge"
 	"schedlab/internal/prose"
@@ -37,7 +38,12 @@ its record. A run that cannot be read is listed with the reason.`,
   schedlab runs diff latest 20261121-081500-quick-ab12
   schedlab runs trend p99 --scenario quick
   schedlab runs prune --dry-run`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("%q is no command of runs; a run is shown by: schedlab runs show %s", args[0], command.Quote(args[0]))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := pastRuns(root, scenario)
 			if err != nil {
