@@ -93,8 +93,8 @@ next: it finds the highest throughput, and its response times leave out what the
 waiting clients did not send. With --rate each client keeps a pace of its own.
 
 No file is overwritten; results have .part at the end of their name until the attack
-is over. Good replies have a status of 2xx or 3xx; their rate is over the time until
-the last of them, and --duration at least.`,
+is over. Good replies have a status of 2xx or 3xx; goodput counts those that came
+within --duration.`,
 		Example: `  schedlab attack --target http://127.0.0.1:8080/plaintext --rate 2000/s --duration 10s
   schedlab attack quick --target http://127.0.0.1:8080 --rate 1000/s --arrivals 'burst(12)'
   schedlab attack --target http://127.0.0.1:8080/ -r 1000/s -c 64 --idle 4000

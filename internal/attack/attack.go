@@ -223,7 +223,7 @@ func (s *sending) doubts(w *window.Window, got *load.ClosedResult, status record
 	raise(w.Starved > 0, fact(attackStarved, record.Values{"starved": float64(w.Starved), "asked": float64(w.Asked), "served": float64(w.Asked - w.Starved)}))
 	raise(float64(lost) > unanswered*float64(w.Requests), fact(Lost, record.Values{"lost": float64(lost), "scheduled": float64(w.Requests)}))
 	raise(float64(bad) > unanswered*float64(w.Requests), fact(attackFailed, record.Values{"failed": float64(bad)}))
-	raise(p99 > lagDoubt && (!closed || l.Rate > 0), fact(attackLate, record.Values{"lag": p99.Round(10 * time.Microsecond).Seconds()}))
+	raise(p99 > lagDoubt && (!closed || l.Rate > 0), fact(attackLate, record.Values{"lag": p99.Seconds()}))
 	raise(got.Exhausted > 0, fact(attackExhausted, record.Values{"connections": float64(got.Exhausted)}))
 	raise(sent < needed, fact(attackShort, record.Values{"sent": float64(sent), "needed": float64(needed)}))
 	raise(s.cut > 0, fact(CutOff, record.Values{"requests": float64(s.cut)}))

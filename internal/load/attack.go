@@ -188,9 +188,18 @@ type Result struct {
 	FirstReply time.Duration
 	// Idle counts the idle connections. Each carried one request before the load, and none
 	// during it.
-	Idle record.IdleConns
+	Idle IdleConns
 	// Proof reports on the generator, from the first arrival to the last end.
 	Proof Proof
+}
+
+// IdleConns are connections that carry one request and then stay open and idle during an attack.
+type IdleConns struct {
+	Asked     int
+	Opened    int
+	Answered  int
+	Lost      int     // closed, or sent bytes without a request, before the attack ended
+	FirstLost float64 // seconds from the attack's start; below 0: before the start
 }
 
 // Attack sends the requests of the trace and returns when each has an outcome, except for those of

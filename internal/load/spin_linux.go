@@ -63,7 +63,7 @@ type spinner struct {
 	watch              turnWatch
 	audit              readAudit
 	momentsDone        int // calls of Moment so far
-	idleConns          record.IdleConns
+	idleConns          IdleConns
 	firstLost          time.Time
 }
 

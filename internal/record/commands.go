@@ -2,15 +2,6 @@ package record
 
 import "cmp"
 
-// IdleConns are connections that carry one request and then stay open and idle during an attack.
-type IdleConns struct {
-	Asked     int     `json:"asked_for"`
-	Opened    int     `json:"opened"`
-	Answered  int     `json:"answered"`
-	Lost      int     `json:"lost"`       // closed, or sent bytes without a request, before the attack ended
-	FirstLost float64 `json:"first_lost"` // seconds from the attack's start; below 0: before the start
-}
-
 // Sessions are series of requests, each on one connection.
 type Sessions struct {
 	Complete int       `json:"complete"`

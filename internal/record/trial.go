@@ -432,7 +432,7 @@ func (h *Histogram) WriteHGRM(w io.Writer) error {
 // InWindow reports whether r was scheduled after the warm-up and before the end of the window. The window is
 // decided by the schedule and not by the sending, so a late generator or server cannot push slow requests out
 // of it.
-func (t Trial) InWindow(r Request) bool {
+func (t *Trial) InWindow(r Request) bool {
 	at := float64(r.Scheduled) / 1e9
 	return at >= t.Warmup && at < t.Warmup+t.Window
 }

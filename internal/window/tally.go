@@ -16,7 +16,8 @@ import (
 // NewTally, add every request, and take its Window in the end. It is not safe for concurrent use.
 //
 // [Reduce] counts the same with all times at hand. The Window of a Tally differs in this: its quantiles have three digits,
-// requests of one length within 1.6 % count as equally slow, and it has no heat map and no correlation time.
+// requests of one length within 1.6 % count as equally slow, and it has no heat map, no correlation time, no quantiles
+// from the sending, and no requests in flight, so no laws can be checked.
 type Tally struct {
 	w                             Window
 	response, service, good, lag  spread // service counts from the sending
@@ -25,16 +26,20 @@ type Tally struct {
 	parts                         *parts // nil in Reduce, which has them from [PhasesOf]
 }
 
-// An end is how a request ended.
-type end struct {
-	outcome record.Outcome
-	status  uint16
+// An end is how a request ended, in one word: its outcome above its status.
+type end uint32
+
+func endOf(r record.Request) end { return end(r.Outcome)<<16 | end(r.Status) }
+
+// request returns a request that ended so.
+func (e end) request() record.Request {
+	return record.Request{Outcome: record.Outcome(e >> 16), Status: uint16(e)}
 }
 
 // NewTally returns an empty Tally of a trial. The trial has its Warmup and its Window, and clients is the load of its arm.
 func NewTally(trial record.Trial, clients record.Clients) *Tally {
 	response := newRounded()
-	t := tallyOf(trial, clients, response, newRounded(), newRounded(), newRounded())
+	t := tallyOf(trial, clients, response, &summed{}, &summed{}, newRounded())
 	t.w.Hist, t.parts = response.Histogram, new(parts)
 	t.w.Tau = math.Inf(1) // not known, so no number of requests counts as independent
 	return t
@@ -54,8 +59,7 @@ func tallyOf(trial record.Trial, clients record.Clients, response, service, good
 
 // Add counts a request, with the client's stamps.
 func (t *Tally) Add(r record.Request, s record.Stamps) {
-	t.count(r)
-	if r.Good() && t.w.Trial.InWindow(r) {
+	if t.count(r) && r.Good() {
 		t.parts.add(r, s)
 	}
 }
@@ -75,29 +79,32 @@ func (t *Tally) Window(trial record.Trial, e record.Env) Window {
 	return w
 }
 
-// count counts a request. All but its parts follow from it.
-func (t *Tally) count(r record.Request) {
+// count counts a request, and reports whether the request is of the window. Only its parts are left to be added then.
+func (t *Tally) count(r record.Request) (counts bool) {
 	w := &t.w
 	within := w.presence.within
-	if w.Clients.Closed() {
+	counts = w.Trial.InWindow(r)
+	switch {
+	case t.parts != nil: // who is in flight is not asked
+	case w.Clients.Closed():
 		// A closed loop has no schedule that the server cannot delay, so its requests count
 		// from when they were sent.
 		w.presence.add(r.Sent, r.Done, within(r.Done))
-	} else {
-		w.presence.add(r.Scheduled, r.Done, w.Trial.InWindow(r))
+	default:
+		w.presence.add(r.Scheduled, r.Done, counts)
 	}
 	w.completions += stats.Count(within(r.Done))
 	t.goodDone += stats.Count(within(r.Done) && r.Good())
 	// Sent is below 0 for a request that was never sent.
 	w.outcomes += stats.Count(r.Sent >= 0)
 	t.sent += stats.Count(r.Sent >= 0 && within(r.Sent))
-	if !w.Trial.InWindow(r) {
-		return
+	if !counts {
+		return false
 	}
 	w.Requests++
 	w.backwards += stats.Count(r.Sent >= 0 && (r.Sent < r.Scheduled || r.Done < r.Sent))
 	w.Good += stats.Count(r.Good())
-	t.ends[end{r.Outcome, r.Status}]++
+	t.ends[endOf(r)]++
 	took := time.Duration(r.Done - r.Scheduled)
 	t.response.add(took)
 	if r.Good() {
@@ -109,6 +116,7 @@ func (t *Tally) count(r record.Request) {
 		t.lag.add(time.Duration(r.Sent - r.Scheduled))
 		t.service.add(time.Duration(r.Done - r.Sent))
 	}
+	return true
 }
 
 // window returns the figures of all that was counted, but for those of the stamps.
@@ -116,8 +124,9 @@ func (t *Tally) window(trial record.Trial, e record.Env) Window {
 	w := t.w
 	w.Trial = trial
 	for of, n := range t.ends {
-		w.Status[of.status] += float64(n)
-		if r := (record.Request{Outcome: of.outcome, Status: of.status}); !r.Good() {
+		r := of.request()
+		w.Status[r.Status] += float64(n)
+		if !r.Good() {
 			w.Failures[r.End()] += n
 		}
 	}
@@ -202,19 +211,32 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// rounded counts times to three digits, and adds them up exactly.
-type rounded struct {
-	*record.Histogram
+// summed only adds times up. Their quantiles are not known.
+type summed struct {
 	sum time.Duration
 	n   int
+}
+
+func (s *summed) add(took time.Duration) {
+	s.sum += took
+	s.n++
+}
+
+func (s *summed) quantile(float64) float64 { return math.NaN() }
+func (s *summed) tail() float64            { return math.NaN() }
+func (s *summed) mean() float64            { return s.sum.Seconds() / float64(s.n) }
+
+// rounded counts times to three digits, and adds them up exactly.
+type rounded struct {
+	summed
+	*record.Histogram
 }
 
 func newRounded() *rounded { return &rounded{Histogram: record.NewHistogram()} }
 
 func (h *rounded) add(took time.Duration) {
+	h.summed.add(took)
 	h.Record(took)
-	h.sum += took
-	h.n++
 }
 
 func (h *rounded) quantile(q float64) float64 {
@@ -224,16 +246,17 @@ func (h *rounded) quantile(q float64) float64 {
 	return h.Quantile(q).Seconds()
 }
 
-func (h *rounded) mean() float64 { return h.sum.Seconds() / float64(h.n) }
+// clientParts are the parts that the client's stamps tell alone, which add up to the response time.
+var clientParts = [...]timeline.Part{timeline.Lag, timeline.Connect, timeline.Build, timeline.Ingress, timeline.Receive}
 
-func (h *rounded) tail() float64 { return math.NaN() }
+// parts adds up the client's parts of good requests' response times, by the length of the response time, so that the slowest
+// 1 % can be told without keeping the requests.
+type parts [rows]class
 
-// parts adds up the parts of good requests' response times, by the length of the response time, so that the slowest 1 %
-// can be told without keeping the requests.
-type parts struct {
-	all      [rows]timeline.Parts
-	counts   [rows]int
-	negative int
+// A class is the requests of about one length.
+type class struct {
+	sums [len(clientParts)]int64
+	n    int
 }
 
 // rows is the number of classes of response times: 64 for each power of two of nanoseconds.
@@ -247,43 +270,39 @@ func rowOf(took int64) int {
 }
 
 func (p *parts) add(r record.Request, s record.Stamps) {
-	of := PartsOf(r, s)
-	row := rowOf(r.Done - r.Scheduled)
-	for i, d := range of {
-		p.all[row][i] += d
-	}
-	p.counts[row]++
-	if _, negative := of.Negative(); negative {
-		p.negative++
+	c := &p[rowOf(r.Done-r.Scheduled)]
+	c.n++
+	from := r.Scheduled
+	for i, until := range [len(clientParts)]int64{r.Sent, s.Ready, s.Wrote, s.First, r.Done} {
+		c.sums[i] += until - from
+		from = until
 	}
 }
 
 // phases returns the means of the parts, over all requests and over the slowest 1 %, and the mean time of the latter, NaN
 // without requests. A class of which only some are among the slowest counts in proportion.
 func (p *parts) phases() (f Phases, tail float64) {
-	for _, n := range p.counts {
-		f.Good += n
+	for _, c := range p {
+		f.Good += c.n
+	}
+	if f.Good == 0 {
+		return f, math.NaN()
 	}
 	slow := math.Ceil(slowest * float64(f.Good))
-	f.Stamped, f.Negative = f.Good > 0, p.negative
 	left := slow
+	f.Stamped = true
 	for row := rows - 1; row >= 0; row-- {
-		if p.counts[row] == 0 {
-			continue
-		}
-		share := min(1, left/float64(p.counts[row]))
-		left -= share * float64(p.counts[row])
-		for i, sum := range p.all[row] {
-			seconds := time.Duration(sum).Seconds()
-			f.Mean[i] += seconds / float64(f.Good)
-			f.Tail[i] += share * seconds / slow
+		c := &p[row]
+		share := min(1, left/float64(max(c.n, 1)))
+		left -= share * float64(c.n)
+		for i, part := range clientParts {
+			seconds := time.Duration(c.sums[i]).Seconds()
+			f.Mean[part] += seconds / float64(f.Good)
+			f.Tail[part] += share * seconds / slow
 		}
 	}
 	for _, part := range f.Tail {
 		tail += part
-	}
-	if f.Good == 0 {
-		tail = math.NaN()
 	}
 	return f, tail
 }
