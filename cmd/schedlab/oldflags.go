@@ -66,7 +66,7 @@ var oldFlags = []oldFlag{
 			case "quick":
 				return nil, nil
 			case "full":
-				full := map[string]string{"window": scenario.Full.Window.String(), "budget": scenario.Full.Budget.String()}
+				full := map[string]string{"window": scenario.Full.Window.String(), "budget": strings.TrimSuffix(scenario.Full.Budget.String(), "0s")}
 				for flag := range full {
 					if said[flag] != "" { // as in --protocol full --window 5s
 						delete(full, flag)
