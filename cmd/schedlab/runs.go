@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/command"
-	"schedlab/internal/history"
 	"schedlab/internal/judge"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/report/document"
+	"schedlab/internal/runs"
 	"schedlab/internal/stats"
 )
 
@@ -52,7 +52,7 @@ its record. A run that cannot be read is listed with the reason.`,
 			if output == "json" {
 				return record.WriteJSON(cmd.OutOrStdout(), all)
 			}
-			return writeTable(cmd, history.Table(all), fmt.Sprintf("%s, %s", prose.Plural(len(all), "run"), history.TotalSize(all)))
+			return writeTable(cmd, runs.Table(all), fmt.Sprintf("%s, %s", prose.Plural(len(all), "run"), runs.TotalSize(all)))
 		},
 	}
 	cmd.PersistentFlags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
@@ -135,7 +135,7 @@ func newest(root, scenario string) (string, error) {
 	if _, err := os.Stat(filepath.Join(root, latest)); err == nil && scenario == "" {
 		return latest, nil
 	}
-	all, err := history.List(root, scenario)
+	all, err := runs.List(root, scenario)
 	switch {
 	case len(all) > 0:
 		return all[0].Name, nil
@@ -176,8 +176,8 @@ func renderAgain(cmd *cobra.Command, name, root, output string, rewrite bool) er
 }
 
 // pastRuns reads the runs below root, of one scenario unless that is "", the newest first.
-func pastRuns(root, scenario string) ([]history.Run, error) {
-	all, err := history.List(root, scenario)
+func pastRuns(root, scenario string) ([]runs.Run, error) {
+	all, err := runs.List(root, scenario)
 	if err != nil {
 		return nil, usagef("--out %s: %w; 'schedlab compare' makes the first run", root, err)
 	}
@@ -212,7 +212,7 @@ kernel or schedlab changed. Only a gate or a comparison decides whether a server
 			if err != nil {
 				return err
 			}
-			t, err := history.Trend(all, stats.MetricOf(args[0]), arm)
+			t, err := runs.Trend(all, stats.MetricOf(args[0]), arm)
 			if err != nil {
 				return usage(err)
 			}
@@ -231,7 +231,7 @@ func newRunsDiff(root *string) *cobra.Command {
 		Example: `  schedlab runs diff 20261121-081500-quick-ab12 latest`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var runs [2]record.Run
+			var two [2]record.Run
 			for i, name := range args {
 				_, run, err := record.Open(name, *root)
 				if err != nil {
@@ -240,9 +240,9 @@ func newRunsDiff(root *string) *cobra.Command {
 				if run.Result == nil {
 					return usagef("run %s has no result", name)
 				}
-				runs[i] = run
+				two[i] = run
 			}
-			return writeTable(cmd, history.Diff(runs[0], runs[1]),
+			return writeTable(cmd, runs.Diff(two[0], two[1]),
 				"Two runs at different times cannot be compared exactly: the machine may differ, too. 'schedlab compare' and 'schedlab gate' decide, with both servers in one run.")
 		},
 	}
@@ -286,7 +286,7 @@ one that cannot be read.`, keepRuns, keepAge),
 			if err != nil {
 				return err
 			}
-			old, did := history.Prunable(all, keep, time.Now().Add(-age)), "would remove"
+			old, did := runs.Prunable(all, keep, time.Now().Add(-age)), "would remove"
 			if !dryRun {
 				did = "removed"
 				for _, p := range old {
@@ -298,7 +298,7 @@ one that cannot be read.`, keepRuns, keepAge),
 					return fmt.Errorf("removing the link to the newest run: %w", err)
 				}
 			}
-			return writeTable(cmd, history.Table(old), fmt.Sprintf("%s %d of %d runs, %s of %s", did, len(old), len(all), history.TotalSize(old), history.TotalSize(all)))
+			return writeTable(cmd, runs.Table(old), fmt.Sprintf("%s %d of %d runs, %s of %s", did, len(old), len(all), runs.TotalSize(old), runs.TotalSize(all)))
 		},
 	}
 	cmd.Flags().IntVar(&keep, "keep", 0, fmt.Sprintf("how many of the newest runs of each scenario stay (default %d, or with --older none)", keepRuns))

@@ -14,20 +14,20 @@ import (
 	"strings"
 	"time"
 
-	"schedlab/internal/history"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/report/document"
+	"schedlab/internal/runs"
 )
 
 //go:embed pages.html
 var source string
 
 var pages = template.Must(template.New("ui").Funcs(template.FuncMap{
-	"has": slices.Contains[[]string], "megabytes": history.Megabytes,
+	"has": slices.Contains[[]string], "megabytes": runs.Megabytes,
 	"part":    document.Fragment,
-	"figures": report.Figures, "diff": history.Diff,
+	"figures": report.Figures, "diff": runs.Diff,
 	"dict": func(j *job, token string) map[string]any { return map[string]any{"Job": j, "Token": token} }, // for a form about a job
 	"span": func(seconds float64) time.Duration { return record.Duration(seconds).Round(time.Second) },
 }).Parse(source))
@@ -43,7 +43,7 @@ type page struct {
 	Live    template.HTML
 	Form    url.Values
 	Problem string // why the form was refused, or a page cannot be shown
-	Runs    []history.Run
+	Runs    []runs.Run
 	Total   int
 }
 
@@ -83,11 +83,11 @@ func (s *Server) first(w http.ResponseWriter, status int, form url.Values, probl
 }
 
 // read reads a run. One that has ended is read once.
-func (s *Server) read(name string) history.Run {
+func (s *Server) read(name string) runs.Run {
 	if r, known := s.past.Load(name); known {
-		return r.(history.Run)
+		return r.(runs.Run)
 	}
-	r := history.Read(s.Root, name)
+	r := runs.Read(s.Root, name)
 	if r.Problem == "" && r.Status != string(record.Running) {
 		s.past.Store(name, r)
 	}

@@ -54,7 +54,7 @@ type Server struct {
 	changed chan struct{} // closed and replaced when a job has changed
 	drawn   string        // the jobs as they are now, as an event; "" if not drawn yet
 
-	past sync.Map // of history.Run, by name: runs that have ended
+	past sync.Map // of runs.Run, by name: runs that have ended
 }
 
 const (

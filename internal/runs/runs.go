@@ -1,6 +1,6 @@
-// Package history lists the runs that were recorded, and tells in what two of them differ. It judges
+// Package runs lists the runs that were recorded, and tells in what two of them differ. It judges
 // nothing.
-package history
+package runs
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Run is one line of the history. A run that cannot be read has its name and a Problem.
+// A Run is one line of the list of runs. A run that cannot be read has its name and a Problem.
 type Run struct {
 	Name     string    `json:"run"`
 	Dir      string    `json:"dir"`
