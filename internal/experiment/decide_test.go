@@ -176,6 +176,15 @@ func TestPlanMustJudge(t *testing.T) {
 	if facts := p.foreseen(); len(facts) != 1 || !strings.HasPrefix(facts[0].String(), "windows last 3.7s instead of 500ms, to hold enough requests for what --expect asks; this takes ") {
 		t.Errorf("300/s: got %v", facts)
 	}
+	// The probes of a fixed rate change nothing, also of what a smaller budget leaves.
+	if again, err := p.offered(findings{xmax: map[string]float64{"nethttp": 9000, "fasthttp": 9000}}); err != nil || again.Window != p.Window || again.budget != p.budget || again.Feasible.Planned != .5 {
+		t.Errorf("300/s after the probes: got windows of %g s in %v, %+v, %v", again.Window, again.budget, again.Feasible, err)
+	}
+	if within := (&Comparison{p}).Within(150 * time.Second).plan; within.budget != 150*time.Second {
+		t.Errorf("within 150s: got %v", within.budget)
+	} else if again, err := within.offered(findings{xmax: map[string]float64{"nethttp": 9000, "fasthttp": 9000}}); err != nil || again.budget != 150*time.Second || again.Window != 3.7 {
+		t.Errorf("within 150s after the probes: got windows of %g s in %v, %v", again.Window, again.budget, err)
+	}
 	p = planned(t, text, func(*Options) {})
 	if budget, _ := (&Comparison{p}).Budget(); budget != 75*time.Second {
 		t.Errorf("an expectation of the scenario: got a budget of %v", budget)
