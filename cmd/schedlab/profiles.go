@@ -27,7 +27,7 @@ func (f *compareFlags) bindProfiles(fl *pflag.FlagSet) {
 // changed. All are in the flame graph of the difference.
 const mostMoved = 5
 
-// profile captures the profiles of a comparison's arms and keeps them in the record with their flame
+// profileArms captures the profiles of a comparison's arms and keeps them in the record with their flame
 // graphs. It starts each arm once more, so the profiles cost the measured windows nothing. ran is the plan
 // that has run. With an error it returns no profiles.
 func profileArms(ctx context.Context, c *experiment.Comparison, dir *record.Dir, ran record.Plan, show *progress) (*record.Profiles, error) {
