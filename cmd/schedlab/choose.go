@@ -366,3 +366,46 @@ func (f *chooseFlags) test(ctx context.Context, planned *experiment.Comparison, 
 	v.Dir, v.Keeps = dir.Path(), advise.Keeps(t.Keeps, kept)
 	return v, run.Result.Disturbances(), nil
 }
+
+// adviceFlags are flags of choose. The comparison that tests an advice runs with
+// the flags of compare in it. rate is the rate to advise on, not the Rate of the planner's options.
+// With cores 0 the advice is for the CPUs that a comparison here gives the server.
+type adviceFlags struct {
+	compareFlags
+	rate   perSecond
+	cores  int
+	slo    string
+	verify bool
+}
+
+// bind declares the flags that both commands have with the same meaning; each adds the others.
+func (f *adviceFlags) bind(fl *pflag.FlagSet) {
+	fl.Var(&f.rate, "rate", "requests per second that will come, like 300/s; size takes them as Poisson")
+	fl.StringVar(&f.slo, "slo", "", "what is to be kept: p99<=100ms,errors<=0.1%,mean<=30ms,goodput>=290/s, or any quantile")
+	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
+	fl.BoolVar(&f.verify, "verify", false, "run the comparison that tests the advice")
+	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the predictions, and of --verify's load")
+	bindCPUs(fl, &f.CPUs)
+	fl.StringVar(&f.out, "out", record.DefaultRoot, "directory of run records, for --verify")
+	oneOf(fl, &f.output, "output", "text", "text, json or markdown", "text", "json", "markdown")
+	oneOf(fl, &f.progress, "progress", "auto", "progress of --verify"+progressHelp, progressKinds...)
+}
+
+// mistakes checks the flags that size and choose share.
+func (f *adviceFlags) mistakes(fl *pflag.FlagSet) mistakes {
+	return mistakes{
+		{f.rate.PerSecond == 0, "--rate is missing; say how many requests come, like --rate 300/s"},
+		{f.cores < 0 || fl.Changed("cores") && f.cores == 0, fmt.Sprintf("--cores %d; give 1 or more", f.cores)},
+	}
+}
+
+// serverCores returns --cores, or else the CPUs that a comparison here gives the server. So an
+// advice without --cores is about the servers that --verify would start. An error means that the
+// CPUs cannot be dealt out as the flags ask, which is wrong usage.
+func (f *adviceFlags) serverCores() (int, error) {
+	if f.cores > 0 {
+		return f.cores, nil
+	}
+	n, err := experiment.ServerCPUs(f.Options)
+	return n, usage(err)
+}

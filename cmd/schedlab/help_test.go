@@ -116,4 +116,4 @@ func TestExitCodesStandOnce(t *testing.T) {
 }
 
 // aboutToChange are commands that other changes take away or cut, with what these tests ask for.
-var aboutToChange = []string{"size", "choose", "map"}
+var aboutToChange = []string{"choose", "map"}

@@ -7,25 +7,17 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/advise"
 	"schedlab/internal/command"
-	"schedlab/internal/experiment"
-	"schedlab/internal/judge"
-	"schedlab/internal/queueing"
-	"schedlab/internal/record"
-	"schedlab/internal/stats"
 )
 
 // sizeOf is the advice for a workload, as the command gives it.
-func sizeOf(t *testing.T, rate, workload, slo string) (*advise.Page, *sizeFlags) {
+func sizeOf(t *testing.T, rate, workload, slo string) *advise.Page {
 	t.Helper()
-	f := &sizeFlags{workload: workload, margin: 0.15, mode: "pool-request"}
-	f.slo, f.cores = slo, 1
-	f.Seed, f.Budget = 1, time.Minute
+	f := &sizeFlags{workload: workload, margin: 0.15, slo: slo, cores: 1}
 	if err := f.rate.Set(rate); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +25,7 @@ func sizeOf(t *testing.T, rate, workload, slo string) (*advise.Page, *sizeFlags)
 	if err != nil {
 		t.Fatal(err)
 	}
-	terms, err := advise.Objective(slo, f.rate.PerSecond, false)
+	terms, err := advise.Objective(slo, f.rate.PerSecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,77 +33,7 @@ func sizeOf(t *testing.T, rate, workload, slo string) (*advise.Page, *sizeFlags)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, f
-}
-
-// What the blocks say decides the verdict on the advice, and the exit code.
-func TestVerdictOnAdvice(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		advised, fewer record.Answer
-		verdict        string
-		code           int
-	}{
-		{record.Passed, record.Failed, advise.AdviceRight, exitDone},
-		{record.Failed, record.Failed, advise.AdviceWrong, exitExpectation},
-		{record.Passed, record.Passed, advise.AdviceWrong, exitExpectation},
-		{record.Undecided, record.Passed, advise.AdviceWrong, exitExpectation},
-		{record.Undecided, record.Failed, advise.AdviceUndecided, exitPartial},
-		{record.Passed, record.Undecided, advise.AdviceUndecided, exitPartial},
-	} {
-		s := &advise.Page{Answer: advise.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}
-		s.Verified = s.Verify(advise.PoolTest{}, queueing.Fewer(s.Advice.Workers), []judge.Keeping{{Answer: c.advised, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}, {Answer: c.fewer, Reason: record.Fact{Code: record.Unreadable, Names: record.Names{"error": "why"}}}})
-		if s.Verified.Verdict != c.verdict || s.Verified.Why.None() != (c.verdict == advise.AdviceRight) {
-			t.Errorf("%s and %s: %q because %q, want %q", c.advised, c.fewer, s.Verified.Verdict, s.Verified.Why, c.verdict)
-		}
-		code := exitDone
-		if exit, ok := sizeExit(s).(*exitError); ok {
-			code = exit.code
-		}
-		if code != c.code {
-			t.Errorf("%s and %s: exit code %d, want %d", c.advised, c.fewer, code, c.code)
-		}
-	}
-}
-
-// Samples are tested by a stand-in, which the verification says.
-func TestVerificationOfSamplesIsDoubted(t *testing.T) {
-	t.Parallel()
-	kept := []judge.Keeping{{Answer: record.Passed}, {Answer: record.Failed}}
-	for text, want := range map[string]int{"10\n20\n30\n": 1, "": 0} {
-		s := &advise.Page{Answer: advise.Answer{SLO: stats.SLO{{Metric: "mean", Limit: 1}}, Advice: queueing.Advice{Workers: 10}}}
-		if text != "" {
-			var err error
-			if s.Demand, err = advise.ReadCSV(strings.NewReader(text), "t.csv", "", "ms"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		v := s.Verify(advise.PoolTest{}, 8, kept)
-		if len(v.Doubts) != want || v.Verdict != advise.AdviceRight {
-			t.Errorf("samples %q: %s with the doubts %q, want %d", text, v.Verdict, v.Doubts, want)
-		}
-	}
-}
-
-// Every mode's scenario can be planned, with windows that carry the SLO's quantiles.
-func TestScenarioOfVerify(t *testing.T) {
-	t.Parallel()
-	s, f := sizeOf(t, "300/s", "cpu=100us,sleep=exp(20ms)", "p99<=120ms")
-	for _, name := range sizedModes() {
-		f.mode = name
-		question, err := s.Scenario(f.tested(0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := experiment.Plan(question, experiment.Options{Self: "schedlab", Modes: modeFacts(), Iters: 100})
-		if err != nil {
-			t.Fatalf("%v\n%s", err, question.Source)
-		}
-		p := c.Planned()
-		if n := 300 * p.Window; p.Blocks != advise.TestBlocks || n < 1.1*float64(stats.MinRequests(0.99)) {
-			t.Errorf("%s: %d blocks of %g requests", name, p.Blocks, n)
-		}
-	}
+	return s
 }
 
 // The page's examples are what the command prints.
@@ -144,8 +66,7 @@ func TestSizePageIsReal(t *testing.T) {
 func TestSizeAnswersOnAScreen(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	s, _ := sizeOf(t, "300/s", "cpu=exp(1500us),sleep=20ms", "p99<=60ms,errors<=0.5%")
-	s.Test = "schedlab size --verify"
+	s := sizeOf(t, "300/s", "cpu=exp(1500us),sleep=20ms", "p99<=60ms,errors<=0.5%")
 	if err := s.Write(&out, "text", false); err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,8 @@
 // Package advise gives the advice of `schedlab size` and `schedlab choose`.
 //
 // size: how many workers a pool needs. The package reads a service's demand (a workload as in a
-// scenario, a Prometheus histogram, or a column of a CSV file), draws the trace by which
-// internal/queueing sizes the pool, and writes the page and the scenario that tests the advice.
+// scenario, two quantiles, or a Prometheus histogram), draws the trace by which internal/queueing sizes
+// the pool, and writes the page, with the comparison that tests the advice.
 //
 // choose: which model should serve requests of a kind. The advice rests on the experiment of the pack
 // that measured this kind.
@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,9 +29,8 @@ import (
 // A Demand is the time that one request needs of its worker: CPU time, then a time blocked. Its
 // zero value needs none. It is safe for concurrent use once made.
 //
-// The file has the sources of a demand that need no file format: ParseWorkload, Held and Ask.Cost.
-// ReadHistogram and ReadCSV are the others. Load turns a demand into the requests that theory
-// replays, and Workload turns it into the keys of a scenario, which the tests of an advice use.
+// The file has the sources of a demand that need no file format: ParseWorkload, ParseHeld and Ask.Cost.
+// ReadHistogram is the other. Load turns a demand into the requests that theory replays.
 //
 // CPU is the time on a core and Sleep the time blocked after it, each a distribution of durations.
 type Demand struct {
@@ -70,32 +70,76 @@ func ParseWorkload(text string) (Demand, error) {
 	return d, nil
 }
 
-// Held returns the demand of a request that holds its worker for held on average, with cpu of that
-// time on a core. cv, 0..10, is the coefficient of variation of the time blocked. That time is
-// constant for 0, exponential for 1, else lognormal.
-func Held(held, cpu time.Duration, cv float64) (Demand, error) {
-	switch {
-	case held <= 0:
-		return Demand{}, fmt.Errorf("a time held of %v; give one above 0", held)
-	case cpu < 0 || cpu > held:
-		return Demand{}, fmt.Errorf("%v of CPU time within %v held; give 0 up to the time held", cpu, held)
-	case !(cv >= 0 && cv <= 10):
-		return Demand{}, fmt.Errorf("a coefficient of variation of %g; give 0 to 10", cv)
+// ParseHeld reads the time that a request holds its worker: a mean, like 20ms, with the time blocked
+// exponential, or two quantiles, like p50=4ms,p99=40ms, with it lognormal. cpu of that time is on a core.
+func ParseHeld(text string, cpu time.Duration) (Demand, error) {
+	d := Demand{From: "a time held of " + text, CPU: workload.Constant(cpu)}
+	if cpu < 0 {
+		return Demand{}, fmt.Errorf("%v of CPU time; give 0 up to the time held", cpu)
 	}
-	// The time blocked is written as a scenario writes it, and parsed. lognormal takes the squared
-	// coefficient of variation.
-	text, shape := (held - cpu).String(), "always the same"
-	switch {
-	case cv == 1:
-		text, shape = "exp("+text+")", "exponential (--cv 0: always the same)"
-	case cv > 0:
-		text, shape = fmt.Sprintf("lognormal(%s,%v)", text, cv*cv), fmt.Sprintf("lognormal with a coefficient of variation of %g", cv)
+	sleep, shape, err := "", "", error(nil)
+	if strings.Contains(text, "=") {
+		sleep, err = lognormal(text, cpu)
+		shape = "lognormal"
+	} else {
+		sleep, err = exponential(text, cpu)
+		shape = "exponential (--held p50=TIME,p99=TIME: another spread)"
+	}
+	if err != nil {
+		return Demand{}, err
 	}
 	if cpu > 0 {
 		shape = fmt.Sprintf("%v of it on a core and the rest %s", cpu, shape)
 	}
-	d := Demand{From: fmt.Sprintf("a time held of %v, %s", held, shape), CPU: workload.Constant(cpu)}
-	return d, d.Sleep.UnmarshalText([]byte(text))
+	d.From += ", " + shape
+	return d, d.Sleep.UnmarshalText([]byte(sleep))
+}
+
+// exponential returns the time blocked of a mean time held, as a scenario writes it.
+func exponential(text string, cpu time.Duration) (string, error) {
+	held, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%q is neither a time like 20ms nor two quantiles like p50=4ms,p99=40ms", text)
+	case held <= 0:
+		return "", fmt.Errorf("a time held of %v; give one above 0", held)
+	case cpu > held:
+		return "", fmt.Errorf("%v of CPU time within %v held; give 0 up to the time held", cpu, held)
+	}
+	return "exp(" + (held - cpu).String() + ")", nil
+}
+
+// lognormal returns the lognormal time blocked that has two quantiles of the time held, as a scenario
+// writes it: lognormal(MEAN,C²). The logarithm of a lognormal time is normal, so its q-quantile is
+// exp(mu + sigma z) with z = Φ⁻¹(q); two quantiles give mu and sigma.
+func lognormal(text string, cpu time.Duration) (string, error) {
+	var z, at [2]float64
+	parts := strings.Split(text, ",")
+	if len(parts) != 2 {
+		return "", fmt.Errorf("%q has not two quantiles; give them like p50=4ms,p99=40ms", text)
+	}
+	for i, part := range parts {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		percent, err := strconv.ParseFloat(strings.TrimPrefix(name, "p"), 64)
+		if err != nil || !strings.HasPrefix(name, "p") || !(percent > 0 && percent < 100) {
+			return "", fmt.Errorf("%q is no quantile; give two like p50=4ms,p99=40ms", part)
+		}
+		held, err := time.ParseDuration(value)
+		if err != nil || held <= cpu {
+			return "", fmt.Errorf("%q is no time above the %v on a core; give two quantiles like p50=4ms,p99=40ms", part, cpu)
+		}
+		z[i], at[i] = math.Sqrt2*math.Erfinv(percent/50-1), math.Log((held - cpu).Seconds())
+	}
+	if !(z[1] > z[0] && at[1] >= at[0]) {
+		return "", fmt.Errorf("%q does not ascend; give the lower quantile first, with the shorter time", text)
+	}
+	sigma := (at[1] - at[0]) / (z[1] - z[0])
+	mean := time.Duration(math.Round(math.Exp(at[0]-sigma*z[0]+sigma*sigma/2) * 1e9))
+	if sigma == 0 {
+		return mean.String(), nil
+	}
+	// Four digits of C² are more than two quantiles tell.
+	return fmt.Sprintf("lognormal(%v,%.4g)", mean.Round(time.Microsecond), math.Expm1(sigma*sigma)), nil
 }
 
 // SetCPU sets the constant time on a core that is part of each sample. cpu is at most the mean time
@@ -178,39 +222,26 @@ func (d Demand) moments() (cpu, block, scv float64) {
 	return cpu, max(0, held-cpu), squares / n / (held * held)
 }
 
-// TestedUpTo is the highest quantile of the samples that Workload reproduces. Workload replaces all
-// samples above it by their mean.
-const TestedUpTo = 0.995
-
-// groups are the quantiles at which Workload cuts the sorted samples, finer in the tail.
-// workload.Dist has room for this many terms. Each group becomes one value, so what a quantile
-// within a group was is lost; the group's mean is not.
-var groups = []float64{0.3, 0.6, 0.8, 0.9, 0.96, 0.985, TestedUpTo, 1}
-
-// Workload returns the demand as the cpu and sleep of a scenario. Samples become a mix of eight
-// values; each is the mean of one group of the samples, less the CPU time. The mix has the samples'
-// mean, but not their variance.
-func (d Demand) Workload() (cpu, sleep string) {
-	if len(d.Samples) == 0 {
-		return d.CPU.String(), d.Sleep.String()
-	}
-	n, from := len(d.Samples), 0
-	var terms []string
-	for _, share := range groups {
-		to := int(math.Round(share * float64(n)))
-		// Few samples leave some groups empty.
-		if to <= from {
-			continue
+// path returns the path of /work that asks for such a request.
+func (d Demand) path() string {
+	var query []string
+	for _, part := range []struct {
+		key string
+		of  workload.Dist
+	}{{"cpu", d.CPU}, {"sleep", d.Sleep}} {
+		if part.of.Mean() > 0 {
+			query = append(query, part.key+"="+strings.ReplaceAll(part.of.String(), " ", ""))
 		}
-		var sum float64
-		for _, s := range d.Samples[from:to] {
-			sum += float64(max(0, s-d.CPU.Mean()))
-		}
-		mean := time.Duration(math.Round(sum / float64(to-from)))
-		terms = append(terms, fmt.Sprintf("%v*%v", float64(to-from)/float64(n), mean))
-		from = to
 	}
-	return d.CPU.String(), strings.Join(terms, "+")
+	return "/work?" + strings.Join(query, "&")
+}
+
+// quantiles returns the median and the 99th percentile of the samples as --held takes them.
+func (d Demand) quantiles() string {
+	at := func(q float64) time.Duration {
+		return d.Samples[int(q*float64(len(d.Samples)))].Round(time.Microsecond)
+	}
+	return fmt.Sprintf("--held p50=%v,p99=%v", at(.5), at(.99))
 }
 
 // sampled returns a demand of samples, which it sorts. It thins them out evenly to maxSamples: each

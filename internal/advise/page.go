@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,21 +19,16 @@ import (
 // makes the fields of --output json. Both take their sentences from facts.go and their figures from
 // the Answer.
 //
-// Unverified and Untestable are sentences without a full stop; "" means that there is no such
-// reason.
+// Test is the comparison that tests the advice, as a command. Untestable is the reason why there is
+// none, a sentence without a full stop; both are "" without an advice.
 type Page struct {
 	Answer
 	Rate    string // as the user wrote it
 	Assumed string // the SLO term that was added by default; "" for none
-	Stdin   string // file name that Test uses for data read from standard input; "" if none was read
-	Test    string // the command that tests the advice; "" if it cannot be tested
-
-	// TestTakes is the longest that Test takes. Untestable is the reason why there is no Test.
+	Test    string
+	// TestTakes is the longest that Test takes.
 	TestTakes  time.Duration
 	Untestable string
-
-	Verified   *Verification // result of the test; nil without one
-	Unverified string        // why the test has no result
 }
 
 // document returns the page as words and tables: the short form, or everything if verbose. The
@@ -57,11 +51,10 @@ func (s *Page) document(verbose bool) document.Document {
 	}
 	if s.Advice.Workers > 0 {
 		if verbose {
-			parts = append(parts, s.off(), document.Lines(s.Verified.text()))
+			parts = append(parts, s.off())
 		} else {
 			parts = append(parts, s.sure())
 		}
-		parts = append(parts, s.tests()...)
 	}
 	var doubts []string
 	var says document.Lines
@@ -73,6 +66,9 @@ func (s *Page) document(verbose bool) document.Document {
 		parts = append(parts, says)
 	} else {
 		parts = append(parts, document.Below(doubts))
+	}
+	if s.Advice.Workers > 0 {
+		parts = append(parts, s.test())
 	}
 	return document.Document{Answer: s.lead().String() + ".", Parts: parts}
 }
@@ -143,31 +139,15 @@ func (s *Page) sure() document.Facts {
 		text += fmt.Sprintf("; without the margin %s would do", prose.Plural(s.Advice.Least, "worker"))
 	}
 	// A no-break space keeps a number and its % on one line.
-	facts := document.Facts{{Label: "Sure", Text: strings.ReplaceAll(text, " %", "\u00a0%")}}
-	for _, line := range s.Verified.text() {
-		facts = append(facts, document.Fact{Label: "Tested", Text: line})
-	}
-	return facts
+	return document.Facts{{Label: "Sure", Text: strings.ReplaceAll(text, " %", "\u00a0%")}}
 }
 
-// tests returns the command that tests the advice, or the reason why it cannot be tested, and the reason
-// if a test failed. It returns nil if the advice was tested.
-func (s *Page) tests() []document.Part {
-	switch {
-	case s.Verified != nil:
-		return nil
-	case s.Test == "":
-		return []document.Part{document.Lines{"No test: " + s.Untestable + "."}}
+// test returns the command that tests the advice, or the reason why there is none.
+func (s *Page) test() document.Part {
+	if s.Test == "" {
+		return document.Lines{"No test: " + s.Untestable + "."}
 	}
-	test := fmt.Sprintf("Test it, in %v at most", s.TestTakes)
-	if s.Stdin != "" {
-		test += ", with what came on standard input kept in " + s.Stdin
-	}
-	parts := []document.Part{document.Commands{{Label: test + ":", Text: s.Test}}}
-	if s.Unverified != "" {
-		parts = slices.Insert(parts, 0, document.Part(document.Lines{"Not tested: " + s.Unverified + "."}))
-	}
-	return parts
+	return document.Commands{{Label: fmt.Sprintf("Test it, in %v at most:", s.TestTakes), Text: s.Test}}
 }
 
 // lead returns the headline as a fact: the advice, or the reason why there is none.
@@ -358,7 +338,7 @@ func percentText(ratio float64) string {
 
 // sizeJSON is the schema of `size --output json`. Times are in seconds, rates per second, ratios
 // 0..1. If no number of workers keeps the SLO, workers is 0 and most_rate is present. Strained,
-// Wrong, Test and Verified are present only with an advice, Waits and Knee only without an SLO.
+// Wrong, Test and Untestable are present only with an advice, Waits and Knee only without an SLO.
 type sizeJSON struct {
 	Schema   int           `json:"schema"`
 	Headline string        `json:"headline"`
@@ -388,9 +368,7 @@ type sizeJSON struct {
 	Holds      *record.Fact  `json:"holds,omitempty"` // for which kind of pool the workers are right
 	Doubts     []record.Fact `json:"doubts"`
 	Test       string        `json:"test,omitempty"`
-	// Verified is the result of --verify. Unverified is the reason why it has no result.
-	Verified   *Verification `json:"verified,omitempty"`
-	Unverified string        `json:"unverified,omitempty"`
+	Untestable string        `json:"untestable,omitempty"` // why there is no Test
 }
 
 // formulaJSON is a mean response time by a formula, like "M/M/c".
@@ -471,13 +449,12 @@ func (s *Page) json() sizeJSON {
 	if a.Workers == 0 {
 		return j
 	}
-	j.Strained, j.Test = s.outcome(a.Strained), s.Test
+	j.Strained, j.Test, j.Untestable = s.outcome(a.Strained), s.Test, s.Untestable
 	for _, c := range a.Wrong {
 		o := s.outcome(c.Outcome)
 		o.What = wrong(c).String()
 		j.Wrong = append(j.Wrong, *o)
 	}
-	j.Verified, j.Unverified = s.Verified, s.Unverified
 	return j
 }
 

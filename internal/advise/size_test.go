@@ -3,6 +3,7 @@ package advise
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,38 +35,100 @@ func TestParseWorkload(t *testing.T) {
 			}
 			continue
 		}
-		cpu, sleep := d.Workload()
-		if got := fmt.Sprint(cpu, " ", sleep, " ", d.Held()); err != nil || got != want {
+		if got := fmt.Sprint(d.CPU, " ", d.Sleep, " ", d.Held()); err != nil || got != want {
 			t.Errorf("ParseWorkload(%q) = %q, %v; want %q", text, got, err, want)
 		}
 	}
 }
 
-func TestHeld(t *testing.T) {
+func TestParseHeld(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		held, cpu   time.Duration
-		cv          float64
-		sleep       string
+		text, sleep string
+		cpu, mean   time.Duration
 		exponential bool
 	}{
-		{20 * ms, 0, 1, "exp(20ms)", true},
-		{20 * ms, ms / 10, 1, "exp(19.9ms)", true},
-		{20 * ms, ms, 1, "exp(19ms)", false}, // too much of it constant
-		{20 * ms, ms, 0, "19ms", false},
-		{20 * ms, 0, 2, "lognormal(20ms,4)", false},
+		{"20ms", "exp(20ms)", 0, 20 * ms, true},
+		{"20ms", "exp(19.9ms)", ms / 10, 20 * ms, true},
+		{"20ms", "exp(19ms)", ms, 20 * ms, false}, // too much of it constant
+		{"p50=4ms,p99=40ms", "lognormal(6.528ms,1.664)", 0, 6528 * ms / 1000, false},
+		{"p50=5ms, p99=41ms", "lognormal(6.528ms,1.664)", ms, 7528 * ms / 1000, false},
+		{"p50=20ms,p99=20ms", "20ms", 0, 20 * ms, false},
 	} {
-		d, err := Held(c.held, c.cpu, c.cv)
-		if _, sleep := d.Workload(); err != nil || sleep != c.sleep || d.Held() != c.held || d.Exponential() != c.exponential {
-			t.Errorf("Held(%v, %v, %g): sleep %s, held %v, exponential %v, error %v", c.held, c.cpu, c.cv, sleep, d.Held(), d.Exponential(), err)
+		d, err := ParseHeld(c.text, c.cpu)
+		if err != nil || d.Sleep.String() != c.sleep || d.Held() != c.mean || d.Exponential() != c.exponential {
+			t.Errorf("ParseHeld(%q, %v): sleep %s, held %v, exponential %v, error %v", c.text, c.cpu, d.Sleep, d.Held(), d.Exponential(), err)
 		}
 	}
-	for _, bad := range []struct {
-		held, cpu time.Duration
-		cv        float64
-	}{{0, 0, 1}, {ms, 2 * ms, 1}, {ms, -ms, 1}, {ms, 0, -1}, {ms, 0, 11}, {ms, 0, math.NaN()}} {
-		if d, err := Held(bad.held, bad.cpu, bad.cv); err == nil {
-			t.Errorf("Held(%v, %v, %g) = %+v, want an error", bad.held, bad.cpu, bad.cv, d)
+	for text, want := range map[string]string{
+		"0s": "give one above 0", "20": "neither a time like 20ms nor two quantiles", "": "neither a time", "p50=4ms": "has not two quantiles",
+		"p50=4ms,p99=40ms,p90=20ms": "has not two quantiles", "p99=40ms,p50=4ms": "does not ascend", "p50=40ms,p99=4ms": "does not ascend",
+		"p50=4ms,p100=9ms": "is no quantile", "q50=4ms,p99=9ms": "is no quantile", "p50=0s,p99=9ms": "is no time above the 0s on a core", "p50=4ms,p99=x": "is no time",
+	} {
+		if d, err := ParseHeld(text, 0); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseHeld(%q) = %+v, %v; want %q", text, d, err, want)
+		}
+	}
+	for _, cpu := range []time.Duration{-ms, 21 * ms} {
+		if d, err := ParseHeld("20ms", cpu); err == nil {
+			t.Errorf("%v of CPU time: %+v, want an error", cpu, d)
+		}
+	}
+}
+
+// The two quantiles that are given are those of what is drawn.
+func TestHeldHasItsQuantiles(t *testing.T) {
+	t.Parallel()
+	d, err := ParseHeld("p50=5ms,p99=41ms", ms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []time.Duration
+	for _, j := range d.Load(100, 200_000, 1).Trace {
+		all = append(all, j.CPU+j.Block)
+	}
+	slices.Sort(all)
+	for q, want := range map[float64]time.Duration{.5: 5 * ms, .99: 41 * ms} {
+		if got := all[int(q*float64(len(all)))]; math.Abs(float64(got)/float64(want)-1) > .03 {
+			t.Errorf("the %g quantile is %v, want %v", q, got, want)
+		}
+	}
+}
+
+// An advice comes with the comparison that would prove it wrong, or with the reason why there is none.
+func TestTestOfASize(t *testing.T) {
+	t.Parallel()
+	samples := sampled([]time.Duration{ms, 2 * ms, 3 * ms}, "a test")
+	waits, err := ParseWorkload("cpu=100us,sleep=0.5*10ms+0.5 * exp(20ms)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const eight, six, one = "pool-request,workers=8,queue-depth=5,overflow=reject", "pool-request,workers=6,queue-depth=5,overflow=reject", "pool-request,workers=1,queue-depth=5,overflow=reject"
+	for _, c := range []struct {
+		workers   int
+		d         Demand
+		slo, want string
+	}{
+		{8, waits, "p99<=120ms,errors<=0.1%,goodput>=290/s", "compare --path /work?cpu=100us&sleep=0.5*10ms+0.5*exp(20ms) --rate 300/s --close --arm " + eight + " --arm " + six +
+			` --expect p99("` + eight + `") <= 120ms and errors("` + eight + `") <= 0.001 and goodput("` + eight + `") >= 290/s` +
+			` --expect not (p99("` + six + `") <= 120ms and errors("` + six + `") <= 0.001 and goodput("` + six + `") >= 290/s) --window 4s --budget 2m51s`},
+		{1, waits, "mean<=30ms", "compare --path /work?cpu=100us&sleep=0.5*10ms+0.5*exp(20ms) --rate 300/s --close --arm " + one + " --arm nethttp" +
+			` --expect mean("` + one + `") <= 30ms --window 4s --budget 2m51s`},
+		{8, waits, "p95<=120ms", "expectations know p50, p90 and p99, and not p95; ask for one of these"},
+		{8, samples, "p99<=120ms", "a comparison cannot draw the times of a histogram; ask again with two quantiles of them, --held p50=2ms,p99=3ms, for a distribution that it can"},
+	} {
+		slo, err := stats.ParseSLO(c.slo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := Answer{Demand: c.d, SLO: slo, Ask: queueing.Ask{Load: queueing.Load{Rate: 300}}, Advice: queueing.Advice{Workers: c.workers, Queue: 5}}
+		got, err := a.Test("300/s")
+		text := strings.Join(got.Args, " ")
+		if err != nil {
+			text = err.Error()
+		}
+		if text != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.slo, text, c.want)
 		}
 	}
 }
@@ -85,58 +148,6 @@ func TestLoad(t *testing.T) {
 	} {
 		if math.Abs(pair[0]/pair[1]-1) > 0.04 {
 			t.Errorf("%s: %g, want %g", what, pair[0], pair[1])
-		}
-	}
-}
-
-func TestReadCSV(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		text, column, unit string
-		held               time.Duration // mean; 0: an error that says want
-		want               string
-	}{
-		{"0.010\n0.030\n", "", "s", 20 * ms, ""},
-		{"took\n10\n30\n", "", "ms", 20 * ms, ""},
-		{"id,took\n1, 10000\n2,30000\n", "took", "us", 20 * ms, ""},
-		{"id,took\n1,10\n", "time", "ms", 0, `t.csv:1: no column "time"; the header has id, took`},
-		{"10\nten\n", "", "ms", 0, `t.csv:2: "ten" is not a time; give a number of at least 0`},
-		{"10\n-1\n", "", "ms", 0, `t.csv:2: "-1" is not a time; give a number of at least 0`},
-		{"10\nNaN\n", "", "ms", 0, `t.csv:2: "NaN" is not a time; give a number of at least 0`},
-		{"a,b\n1,2\n3\n", "b", "ms", 0, `t.csv:3: 1 columns, and the times are in column 2`},
-		{"10000\n", "", "s", 0, `t.csv:1: 10000 is more than 1h0m0s; is the unit right?`},
-		{"took,note\n10,slow\n30,fast\n", "", "ms", 20 * ms, ""},
-		{"who,took\nann,10\nben,30\n", "", "ms", 20 * ms, ""},
-		{"id,took,note\n1,10,a\n2,30,b\n", "", "ms", 0, `t.csv:2: columns id and took have numbers; choose the one of the times with --column, by its name in the first row`},
-		{"id,took,note\n1,,lost\n2,30,b\n", "", "ms", 0, `t.csv:3: columns id and took have numbers; choose the one of the times with --column, by its name in the first row`},
-		{"1,10\n2,30\n", "", "ms", 0, `t.csv:1: columns 1 and 2 have numbers; choose the one of the times with --column, by its name in the first row`},
-		{"who,took\nann,ten\n", "", "ms", 0, `t.csv:2: "ann" is not a time; give a number of at least 0`},
-		{"took\n", "", "s", 0, `reading t.csv: no times in it; give one a row`},
-		{"0\n0\n", "", "s", 0, `reading t.csv: all times are 0; nothing is held`},
-		{"1\n", "", "days", 0, `unit "days" is none of s, ms, us, ns`},
-		{"a\"b\n", "", "s", 0, `reading t.csv: parse error on line 1, column 2: bare " in non-quoted-field`},
-	} {
-		d, err := ReadCSV(strings.NewReader(c.text), "t.csv", c.column, c.unit)
-		switch {
-		case c.held == 0 && (err == nil || err.Error() != c.want):
-			t.Errorf("%q: error %v\nwant %s", c.text, err, c.want)
-		case c.held != 0 && (err != nil || d.Held() != c.held):
-			t.Errorf("%q: held %v, error %v; want %v", c.text, d.Held(), err, c.held)
-		}
-	}
-}
-
-// What was taken is named: the column where there are several.
-func TestReadCSVSays(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ text, column, want string }{
-		{"id,took\n1,10\n2,30\n", "took", "2 times in t.csv (column took)"},
-		{"who,took\nann,10\nben,30\n", "", "2 times in t.csv (column took)"},
-		{"ann,10\nben,30\n", "", "2 times in t.csv (column 2)"},
-		{"took\n10\n30\n", "", "2 times in t.csv"},
-	} {
-		if d, err := ReadCSV(strings.NewReader(c.text), "t.csv", c.column, "ms"); err != nil || d.From != c.want {
-			t.Errorf("%q: read %q, error %v, want %q", c.text, d.From, err, c.want)
 		}
 	}
 }
@@ -285,32 +296,7 @@ func TestLoadMoments(t *testing.T) {
 	}
 }
 
-// A scenario's mix of eight values has the samples' mean, and a tail like theirs.
-func TestWorkloadOfSamples(t *testing.T) {
-	t.Parallel()
-	var samples []time.Duration
-	for i := range 10_000 {
-		samples = append(samples, time.Duration(-20e6*math.Log(1-(float64(i)+0.5)/10_000)))
-	}
-	d := sampled(samples, "a test")
-	if err := d.SetCPU(ms); err != nil {
-		t.Fatal(err)
-	}
-	cpu, sleep := d.Workload()
-	mix, err := ParseWorkload("cpu=" + cpu + ",sleep=" + sleep)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// CPU time is 1 ms of each, also of the few shorter than that.
-	if got, want := mix.Held().Seconds(), d.Held().Seconds(); math.Abs(got/want-1) > 0.01 {
-		t.Errorf("%s holds %g s, the samples %g s", sleep, got, want)
-	}
-	if c2 := mix.Sleep.SquaredCV(); c2 < 0.85 || c2 > 1.15 {
-		t.Errorf("C² of %s is %.2f, want about 1", sleep, c2)
-	}
-}
-
-// Whatever is accepted can be drawn from and written as a scenario.
+// Whatever is accepted can be drawn from and asked for.
 func check(t *testing.T, d Demand) {
 	t.Helper()
 	if d.Held() < 0 {
@@ -321,7 +307,9 @@ func check(t *testing.T, d Demand) {
 			t.Errorf("a request asks %v and %v", j.CPU, j.Block)
 		}
 	}
-	d.Workload()
+	if len(d.Samples) == 0 && !strings.HasPrefix(d.path(), "/work?") {
+		t.Errorf("asks for %s", d.path())
+	}
 }
 
 func FuzzParseWorkload(f *testing.F) {
@@ -329,16 +317,6 @@ func FuzzParseWorkload(f *testing.F) {
 	f.Add("sleep=0.5*lognormal(10ms,4)+0.5*1ms")
 	f.Fuzz(func(t *testing.T, text string) {
 		if d, err := ParseWorkload(text); err == nil {
-			check(t, d)
-		}
-	})
-}
-
-func FuzzReadCSV(f *testing.F) {
-	f.Add("took,id\n10,1\n30,2\n", "took", "ms")
-	f.Add("0.01\n0.03\n", "", "s")
-	f.Fuzz(func(t *testing.T, text, column, unit string) {
-		if d, err := ReadCSV(strings.NewReader(text), "f", column, unit); err == nil {
 			check(t, d)
 		}
 	})
@@ -378,4 +356,53 @@ func TestHopelessIsSaid(t *testing.T) {
 	if got := p.lead().String(); !strings.HasPrefix(got, "No number of workers keeps p99<=30ms at 900/s: ") || !strings.HasSuffix(got, ". About 346/s could be promised") {
 		t.Errorf("got %q, want the rate that could be promised", got)
 	}
+}
+
+// In windows as short as those of the comparison that tests it, with a server's overhead on top, the
+// advice keeps the SLO and 20 % fewer workers break it, in so many as the verdict
+// asks for.
+func TestAdviceStandsInShortWindows(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rate                float64
+		workload, real, slo string // real is with what a server adds: 80 µs of CPU time, and timers that are 0.8 ms late
+	}{
+		{1000, "cpu=60us,sleep=exp(15ms)", "cpu=140us,sleep=exp(15.8ms)", "p95<=90ms"},
+		{1200, "cpu=60us,sleep=20ms", "cpu=140us,sleep=20.8ms", "p99<=40ms"},
+	} {
+		d, err := ParseWorkload(c.workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slo, err := stats.ParseSLO(c.slo + ",errors<=0.1%")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Size(d, slo, Options{Rate: c.rate, Cores: 1, Margin: .15, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		window := time.Second
+		served := a
+		if served.Demand, err = ParseWorkload(c.real); err != nil {
+			t.Fatal(err)
+		}
+		advised, fewer := 0, 0
+		for block := range uint64(testBlocks) {
+			advised += stats.Count(windowKept(served, a.Advice.Workers, window, 100+block))
+			fewer += stats.Count(windowKept(served, queueing.Fewer(a.Advice.Workers), window, 100+block))
+		}
+		if advised < 10 || fewer > 2 {
+			t.Errorf("%g/s of %s, %s: %d workers keep it in %d of %d windows, %d in %d",
+				c.rate, c.workload, c.slo, a.Advice.Workers, advised, testBlocks, queueing.Fewer(a.Advice.Workers), fewer)
+		}
+	}
+}
+
+// windowKept replays one window of a test with so many workers, and reports whether it keeps the SLO.
+func windowKept(a Answer, workers int, window time.Duration, seed uint64) bool {
+	ask := a.Ask
+	ask.Exponential = false // Erlang's formulas know no windows
+	ask.Load = a.Demand.Load(ask.Rate, int(ask.Rate*window.Seconds()), seed)
+	return ask.Keep(ask.Pool(workers, a.Advice.Queue))
 }

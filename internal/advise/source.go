@@ -2,14 +2,11 @@ package advise
 
 import (
 	"cmp"
-	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,135 +18,8 @@ import (
 	"schedlab/internal/stats"
 )
 
-// units are the units of a CSV file's times.
-var units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond}
-
 // longestHeld is the longest time accepted in a file. A longer one suggests a wrong unit.
 const longestHeld = time.Hour
-
-// ReadCSV reads from a CSV file the times that a worker is held, one per row. file is the file's
-// name in messages. name names the column; "" takes the only column of numbers. unit is s, ms, us
-// or ns. A first row without numbers is a header; a named column needs one. If there are several
-// columns, From of the demand names the one used. With fewer than 1,000 times the demand has a
-// doubt. Errors name file and line.
-func ReadCSV(r io.Reader, file, name, unit string) (Demand, error) {
-	scale, ok := units[unit]
-	if !ok {
-		return Demand{}, fmt.Errorf("unit %q is none of s, ms, us, ns", unit)
-	}
-	rows := csv.NewReader(r)
-	// Rows may differ in length. The reader reuses its row, so nothing keeps one.
-	rows.FieldsPerRecord, rows.ReuseRecord, rows.TrimLeadingSpace = -1, true, true
-	times := column{name: name, index: -1}
-	var samples []time.Duration
-	for {
-		row, err := rows.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return Demand{}, fmt.Errorf("reading %s: %w", file, err)
-		}
-		numbers := numeric(row)
-		if times.header == nil && samples == nil && (name != "" || len(numbers) == 0) {
-			err = times.find(row)
-		} else {
-			var took time.Duration
-			took, err = times.read(row, numbers, scale)
-			samples = append(samples, took)
-		}
-		if err != nil {
-			line, _ := rows.FieldPos(0)
-			return Demand{}, fmt.Errorf("%s:%d: %w", file, line, err)
-		}
-	}
-	if len(samples) == 0 {
-		return Demand{}, fmt.Errorf("reading %s: no times in it; give one a row", file)
-	}
-	from := fmt.Sprintf("%d times in %s", len(samples), file)
-	if times.several {
-		from += fmt.Sprintf(" (column %s)", times.title(times.index))
-	}
-	d := sampled(samples, from)
-	if len(samples) < 1000 {
-		d.Doubts = []record.Fact{{Code: sizeFewTimes, Values: record.Values{"times": float64(len(samples))}}}
-	}
-	if d.Held() == 0 {
-		return Demand{}, fmt.Errorf("reading %s: all times are 0; nothing is held", file)
-	}
-	return d, nil
-}
-
-// column is the column of the times. It is chosen by the header or by the first row with times, and
-// every later row is then read by its index.
-type column struct {
-	name    string   // as the user named it; "" for the only column of numbers
-	header  []string // the first row, if it is a header
-	index   int      // of the column, from 0; -1 before it is chosen
-	several bool     // whether a row with times has other columns
-}
-
-// find stores the header row, and chooses the named column. A header of columns without a name leaves
-// the choice to read.
-func (c *column) find(row []string) error {
-	for _, title := range row {
-		c.header = append(c.header, strings.TrimSpace(title))
-	}
-	if c.index = slices.Index(c.header, c.name); c.name != "" && c.index < 0 {
-		return fmt.Errorf("no column %q; the header has %s", c.name, strings.Join(row, ", "))
-	}
-	return nil
-}
-
-// read returns the time in a row, whose columns numbers hold numbers. Without a named column, it
-// chooses the first of numbers, and no other may have numbers in any row: a second one makes the
-// choice a guess.
-func (c *column) read(row []string, numbers []int, scale time.Duration) (time.Duration, error) {
-	// In a row without numbers the first column is chosen: parseTime then complains about it.
-	if c.index < 0 {
-		c.index = append(numbers, 0)[0]
-	}
-	c.several = c.several || len(row) > 1
-	if other := slices.IndexFunc(numbers, func(i int) bool { return i != c.index }); c.name == "" && other >= 0 {
-		return 0, fmt.Errorf("columns %s and %s have numbers; choose the one of the times with --column, by its name in the first row",
-			c.title(min(c.index, numbers[other])), c.title(max(c.index, numbers[other])))
-	}
-	if c.index >= len(row) {
-		return 0, fmt.Errorf("%d columns, and the times are in column %d", len(row), c.index+1)
-	}
-	return parseTime(row[c.index], scale)
-}
-
-// title returns a column's name in the header, or its number from 1.
-func (c *column) title(index int) string {
-	if index < len(c.header) && c.header[index] != "" {
-		return c.header[index]
-	}
-	return strconv.Itoa(index + 1)
-}
-
-// numeric returns the indices of the columns of a row that hold numbers.
-func numeric(row []string) (columns []int) {
-	for i, cell := range row {
-		if _, err := strconv.ParseFloat(strings.TrimSpace(cell), 64); err == nil {
-			columns = append(columns, i)
-		}
-	}
-	return columns
-}
-
-// parseTime parses a time in units of scale, 0 to longestHeld.
-func parseTime(text string, scale time.Duration) (time.Duration, error) {
-	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	ns := v * float64(scale)
-	if err != nil || !(ns >= 0) {
-		return 0, fmt.Errorf("%q is not a time; give a number of at least 0", text)
-	}
-	if ns > float64(longestHeld) {
-		return 0, fmt.Errorf("%s is more than %v; is the unit right?", text, longestHeld)
-	}
-	return time.Duration(math.Round(ns)), nil
-}
 
 // drawn is the number of samples that represent a histogram. Above p99.9 there are 65 of them.
 const drawn = 1 << 16
