@@ -70,7 +70,7 @@ func isLog(spec string) bool {
 }
 
 // Open reads the file with the scenario's requests: its targets, or the access log to replay. Planning calls
-// it; call it yourself before [Scenario.Attack]. File names are relative to the working directory.
+// it; call it yourself before [Scenario.Targets]. File names are relative to the working directory.
 func (s *Scenario) Open() error {
 	switch {
 	case s.Workload.Targets != "":
