@@ -62,16 +62,32 @@ func TestFlagsInWords(t *testing.T) {
 	}
 }
 
-// Every command of the help is in one of its four groups.
+// Help lists nineteen commands in four groups, the common ones first.
 func TestHelpHasFourGroups(t *testing.T) {
 	t.Parallel()
 	root := newRoot(io.Discard, io.Discard)
-	if n := len(root.Groups()); n != 4 {
-		t.Errorf("got %d groups", n)
+	var got []string
+	for _, g := range root.Groups() {
+		names := []string{g.Title + ":"}
+		for _, cmd := range root.Commands() {
+			if cmd.GroupID == g.ID && cmd.Name() != "choose" && cmd.Name() != "map" { // which go
+				names = append(names, cmd.Name())
+			}
+		}
+		got = append(got, strings.Join(names, " "))
+	}
+	want := []string{
+		"Answer a question: compare gate capacity size explain doctor audit",
+		"Serve and load: serve attack cluster",
+		"Look: runs ui modes scenarios recipe",
+		"About: version man completion help",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	for _, cmd := range root.Commands() {
-		if (cmd.GroupID == "") != cmd.Hidden {
-			t.Errorf("%s: group %q, hidden: %v", cmd.Name(), cmd.GroupID, cmd.Hidden)
+		if cmd.GroupID == "" && !cmd.Hidden {
+			t.Errorf("%s is in no group", cmd.Name())
 		}
 	}
 }
