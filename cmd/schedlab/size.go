@@ -67,6 +67,11 @@ SLO, about 20 % fewer break it. It exits with 3 where the blocks say otherwise.`
 	}
 	f.bind(cmd.Flags())
 	must(cmd.MarkFlagFilename("histogram")) // the shell completes file names for it
+	inSections(cmd,
+		helpSection{"What comes, and how long it takes", "rate held workload cpu histogram metric"},
+		helpSection{"What to keep", "slo margin cores"},
+		helpSection{theOutput, "output verbose help"},
+	)
 	return cmd
 }
 
