@@ -99,13 +99,13 @@ func (r Report) document(answer string, shown []Finding, below document.Facts) d
 		d.Parts = append(d.Parts, findings)
 	}
 	if n := r.Noise; n != nil && len(n.Judges) > 0 {
-		about := fmt.Sprintf("found in half of the runs; noise is half of the interval to expect, a rough figure (a run may have twice as much) from %d of %d blocks of scenario %s's baseline against itself, and more for an arm near its limit",
-			n.Blocks, n.Ran, n.Scenario)
+		about := fmt.Sprintf("one run of two finds it. Noise is half the width of the interval to expect, from %d of %d blocks of scenario %s's baseline against itself", n.Blocks, n.Ran, n.Scenario)
 		if n.Rate > 0 {
-			about += fmt.Sprintf("; offered %.0f requests/s", n.Rate)
+			about += fmt.Sprintf(" at %.0f requests/s", n.Rate)
 		}
+		about += "; a run may have twice as much, and an arm near its limit more"
 		d.Parts = append(d.Parts, document.Section{
-			Title: "Smallest difference that compare can tell here", About: about, Parts: []document.Part{document.Table{Rows: n.table(), Words: true}},
+			Title: "How small a difference can compare find here?", About: about, Parts: []document.Part{document.Table{Rows: n.table(), Words: true}},
 		})
 	}
 	d.Parts = append(d.Parts, below)
