@@ -272,7 +272,7 @@ func bareServers() (all []contender) {
 }
 
 func everyMode(conns int) (all []contender) {
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		all = append(all, served(mode, conns))
 	}
 	return all
@@ -413,7 +413,7 @@ func BenchmarkStamps(b *testing.B) {
 		b.Skip("NOT RUN: a server and a driver that never sleeps need two CPUs")
 	}
 	levels := []string{"off", "basic", "full"}
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		if *tableOnly != "" && !slices.Contains(strings.Split(*tableOnly, ","), mode.Name) {
 			continue
 		}

@@ -67,13 +67,18 @@ func TestModesCheckTheirFlags(t *testing.T) {
 		{"pool-ring,spin=100", ""},
 		{"pool,job=closure,overflow=codel,codel-target=2ms,codel-interval=50ms", ""},
 		{"pool-request,executor=ring", ""},
+		{"pool,queue=rr,steal=true", ""},
+		{"pool,queue=ring,job=closure", ""},
+		{"goroutine,locked=true", ""},
+		{"loop,listeners=1", ""},
+		{"loop-single,listeners=2", "--listeners"},
 		{"nethttp,kv-locks=4,stamps=basic,timeline=1024,pprof=off,max-head=8KiB", ""},
 		{"reuseport,listeners=2,backlog=128", ""},
 		{"prefork,processes=2,threads=1", ""},
 		{"semaphore,wait=5ms", ""},
 		{"nethttp,steal=true", "--steal"},
 		{"pool,spin=4", "--spin"},
-		{"nethttp,executor=ring", "--executor"},
+		{"nethttp,executor=ring", "--queue"},
 		{"pool,stamps=some", "--stamps"},
 		{"pool-perworker,queue=p3c", "--queue"},
 		{"pool,codel-target=fast", "codel-target"},
@@ -83,7 +88,9 @@ func TestModesCheckTheirFlags(t *testing.T) {
 			t.Errorf("%s: %v", c.arm, err)
 			continue
 		}
-		err = facts[a.Mode].Check(a.Flags)
+		if a, err = a.Renamed(); err == nil {
+			err = facts[a.Mode].Check(a.Flags)
+		}
 		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%s: got %v, want %q", c.arm, err, c.wrong)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"schedlab/internal/mode"
 	"schedlab/internal/model"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -16,7 +17,7 @@ import (
 )
 
 // newModes makes the command that lists the scheduling models, or describes one. All it prints is
-// in the rows of model.Modes, and in the help of serve's flags. An unknown mode is wrong usage, and
+// in the rows of model.Modes, and in the help of serve's flags. An old name is told. An unknown mode is wrong usage, and
 // the error lists the known ones.
 func newModes() *cobra.Command {
 	var output string
@@ -31,9 +32,17 @@ func newModes() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			modes := model.Modes()
 			if len(args) == 1 {
-				m, err := model.Lookup(args[0])
+				name := args[0]
+				old, renamed := mode.Old(name)
+				if renamed {
+					name = old.Mode
+				}
+				m, err := model.Lookup(name)
 				if err != nil {
 					return usage(err)
+				}
+				if renamed {
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s is an old name; it is %v now\n", old.Name, old)
 				}
 				modes = []model.Mode{m}
 			}

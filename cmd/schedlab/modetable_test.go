@@ -23,7 +23,7 @@ func TestRowsOfTheModeTable(t *testing.T) {
 	t.Parallel()
 	stations := []string{"", queueing.Pool, queueing.PerWorker, queueing.Loops, queueing.Goroutines}
 	facts := modeFacts()
-	traits := []string{mode.Inline, mode.Locked, mode.SharedQueue, mode.OwnSockets, mode.OneAcceptor, mode.HandOff, mode.NewestFirst}
+	traits := []string{mode.Inline, mode.SharedQueue, mode.OwnSockets, mode.OneAcceptor, mode.HandOff, mode.NewestFirst}
 	for _, m := range model.Modes() {
 		if !slices.Contains(stations, m.Station) {
 			t.Errorf("%s: station %q is none of %q", m.Name, m.Station, stations)
@@ -52,7 +52,14 @@ var ambiguous = []string{"loop", "threads", "pool"}
 // it must know of a mode is a field of the table.
 func TestNoNameOfAModeDecides(t *testing.T) {
 	t.Parallel()
-	names := slices.DeleteFunc(modeNames(), func(name string) bool { return slices.Contains(ambiguous, name) })
+	names := modeNames()
+	for _, old := range mode.OldNames {
+		if _, err := model.Lookup(old.Name); err != nil {
+			t.Errorf("%v: %v", old, err)
+		}
+		names = append(names, old.Name)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(ambiguous, name) })
 	inspect := func(path string) {
 		files := token.NewFileSet()
 		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)

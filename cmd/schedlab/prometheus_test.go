@@ -273,7 +273,7 @@ func TestPromtool(t *testing.T) {
 	if strings.Replace(native, key, "", 1) != plain || native == plain {
 		t.Errorf("native.yml is not prometheus.yml with the lines %q", key)
 	}
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		t.Run(mode.Name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, mode.Name)

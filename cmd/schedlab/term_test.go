@@ -28,7 +28,7 @@ func TestTermUnderLoad(t *testing.T) {
 	if os.Getenv("SCHEDLAB_LONG") != "" {
 		runs = 10
 	}
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		t.Run(mode.Name, func(t *testing.T) {
 			t.Parallel()
 			fastest := childLimit
@@ -145,7 +145,7 @@ func ask(nc net.Conn, in *bufio.Reader, request string) (closed bool, err error)
 // modes of the two, and the first goes on.
 func TestSecondInstance(t *testing.T) {
 	t.Parallel()
-	modes := model.Modes()
+	modes := model.Variants()
 	for i, mode := range modes {
 		t.Run(mode.Name, func(t *testing.T) {
 			t.Parallel()

@@ -92,7 +92,7 @@ func fullest() string {
 // for by the server, and its parts are none below zero and add up to the
 // client's response time to the nanosecond.
 func TestEveryNanosecondIsAccountedFor(t *testing.T) {
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		for _, keepAlive := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/keepalive=%v", mode.Name, keepAlive), func(t *testing.T) {
 				t.Parallel()
@@ -148,7 +148,7 @@ func exact(t *testing.T, requests []record.Request, all map[int]timeline.Parts) 
 // The same is true of clients that wait for their replies, in a pipeline and
 // without.
 func TestEveryNanosecondOfAClosedLoopIsAccountedFor(t *testing.T) {
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		for _, how := range []struct {
 			name     string
 			pipeline int

@@ -65,7 +65,7 @@ func TestVegetaAttacks(t *testing.T) {
 	if len(targets) != 3 {
 		t.Fatalf("targets %v, want plaintext, work and kv", targets)
 	}
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		t.Run(mode.Name, func(t *testing.T) {
 			t.Parallel()
 			var flags []string

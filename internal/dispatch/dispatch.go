@@ -54,7 +54,7 @@ type Options[T any] struct {
 
 // Settings are the options that do not depend on the type of the jobs. A tag names the flag of serve
 // that sets a field.
-// Without an Overflow the policy is [Block], and without a Pick the choice is [RoundRobin]. Fields that
+// Without an Overflow the policy is [Block], and without a Queue the choice among queues is [RoundRobin]. Fields that
 // another kind or policy would use are ignored. Nothing checks the words and ranges here: package
 // server does so for its flags.
 type Settings struct {
@@ -64,7 +64,7 @@ type Settings struct {
 	Sojourned func(time.Duration) // called after Run with the time since Put; nil: not called
 	Locked    bool                `flag:"locked"`         // each worker is locked to an operating-system thread
 	Job       string              `flag:"job"`            // [Closure]: a job travels as a closure, as in most pools, which allocates; else as a value
-	Pick      string              `flag:"queue"`          // PerWorker: how to choose a queue
+	Queue     string              `flag:"queue"`          // one of [Kinds]; PerWorker: how to choose a queue
 	Steal     bool                `flag:"steal"`          // PerWorker: idle workers take from the queues of others; needs Depth >= Workers
 	Spin      int                 `flag:"spin"`           // Ring: how often a worker looks at an empty ring before it sleeps
 	Target    time.Duration       `flag:"codel-target"`   // CoDel, Adaptive: the wait to keep to; see [CoDel]
@@ -94,6 +94,12 @@ const (
 	Ring                  // one lock-free ring; Depth is a power of two
 	Adaptive              // one deque, first in first out until overload makes it last in first out; Depth >= 1
 )
+
+// Kinds are the kinds by the words of a Queue; "" is Shared. It must not be modified.
+var Kinds = map[string]Kind{
+	"shared": Shared, "ring": Ring, "adaptive": Adaptive,
+	RoundRobin: PerWorker, Least: PerWorker, TwoChoices: PerWorker,
+}
 
 // New returns a dispatcher of that kind. Nothing runs until its Start.
 func New[T any](kind Kind, o Options[T]) Dispatcher[T] {

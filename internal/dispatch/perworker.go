@@ -36,7 +36,7 @@ type workerLane[T any] struct {
 
 func newPerWorker[T any](o Options[T]) *perWorker[T] {
 	p := &perWorker[T]{base: newBase(o), weighed: o.Steal, news: make(chan struct{}, o.Workers)}
-	switch o.Pick {
+	switch o.Queue {
 	case Least:
 		p.pick, p.weighed = p.least, true
 	case TwoChoices:

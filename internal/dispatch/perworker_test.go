@@ -58,7 +58,7 @@ func TestLookingBeatsRoundRobinUnderSkew(t *testing.T) {
 	t.Parallel()
 	mean := map[string]time.Duration{}
 	for _, pick := range []string{RoundRobin, TwoChoices, Least} {
-		in(t, PerWorker, Options[time.Duration]{Settings: Settings{Workers: 8, Depth: 8 << 10, Pick: pick}}, func(_ *testing.T, d Dispatcher[time.Duration], l *ledger) {
+		in(t, PerWorker, Options[time.Duration]{Settings: Settings{Workers: 8, Depth: 8 << 10, Queue: pick}}, func(_ *testing.T, d Dispatcher[time.Duration], l *ledger) {
 			random := rand.New(rand.NewPCG(3, 4))
 			for range 20_000 { // 70 % busy; one job in ten takes 50 times as long
 				job := time.Millisecond

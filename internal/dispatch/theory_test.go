@@ -219,7 +219,7 @@ func TestHeadOfLineBlockingMeetsTheory(t *testing.T) {
 		t.Run(pick, func(t *testing.T) {
 			t.Parallel()
 			o := o
-			o.Pick = pick
+			o.Queue = pick
 			mean, _ := summary(trace, replayed(t, PerWorker, o, trace))
 			if !(one < mean && mean < dealt) {
 				t.Errorf("mean response time %v, want it between one queue %v and dealt in turn %v", mean, one, dealt)

@@ -266,9 +266,14 @@ func (p *plan) takeArms() error {
 	return nil
 }
 
-// takeArm adds an arm to the plan. The error does not name the arm.
+// takeArm adds an arm to the plan. The plan has its mode as it was typed, and the command has the present
+// spelling. The error does not name the arm.
 func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
-	o := p.opts
+	o, typed := p.opts, asked.Mode
+	asked, err := asked.Renamed()
+	if err != nil {
+		return err
+	}
 	mode, ours := o.Modes[asked.Mode] // the mode of another program is the zero mode
 	if asked.Mode != "" && !ours {
 		return fmt.Errorf("unknown mode %q (want one of %s)", asked.Mode, strings.Join(slices.Sorted(maps.Keys(o.Modes)), ", "))
@@ -322,7 +327,7 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 		doubt(record.Fact{Code: pipelineTooDeep, Values: record.Values{"most": timeline.MaxPending, "pipeline": float64(l.Pipeline)}})
 	}
 	a := arm{asked: asked, load: l, PlanArm: record.PlanArm{
-		Name: asked.Name, Mode: asked.Mode, Role: role, Command: asked.Argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
+		Name: asked.Name, Mode: typed, Role: role, Command: asked.Argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
 		Clients: l.Recorded(o.Engine), Stamps: asked.Flags["stamps"], Levels: asked.Levels, Family: asked.Family,
 		URL: asked.URL, Metrics: asked.Metrics, Procs: p.setup(asked).own,
 	}}

@@ -160,8 +160,8 @@ const mostSlack = 1.1
 func (p *plan) most() (most float64) {
 	cpu, held := p.scenario.Workload.CPU.Mean().Seconds(), (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
 	for _, a := range p.Arms {
-		mode, own := p.opts.Modes[a.Mode]
-		if !own || !p.scenario.AsksWork() {
+		mode := p.modeOf(a)
+		if a.Mode == "" || !p.scenario.AsksWork() {
 			return math.Inf(1)
 		}
 		limit := math.Inf(1)

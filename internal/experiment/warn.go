@@ -128,7 +128,7 @@ func (p *plan) warnShort() {
 func (p *plan) differentParsers() {
 	on := map[string][]string{} // names of arms by stack
 	for _, a := range p.originals() {
-		if stack := p.opts.Modes[a.Mode].Axes.Stack; stack != "" { // another program's is not known
+		if stack := p.modeOf(a).Axes.Stack; stack != "" { // another program's is not known
 			on[stack] = append(on[stack], a.Name)
 		}
 	}
@@ -139,17 +139,17 @@ func (p *plan) differentParsers() {
 	var parsers, other []string
 	for _, stack := range slices.Sorted(maps.Keys(on)) {
 		parsers = append(parsers, fmt.Sprintf("%s on %s's", strings.Join(on[stack], ", "), strings.Replace(stack, "nethttp", "net/http", 1)))
-		control := p.opts.Modes[p.Arms[0].Mode].Axes // the baseline's, to be on this parser
+		control := p.modeOf(p.Arms[0]).Axes // the baseline's, to be on this parser
 		if control.Stack == "" || control.Stack == stack {
 			continue
 		}
 		other, control.Stack = append(other, on[stack]...), stack
 		told := slices.ContainsFunc(p.Arms, func(a arm) bool {
-			m := p.opts.Modes[a.Mode]
+			m := p.modeOf(a)
 			return m.Axes.Stack == stack && m.Station == queueing.Goroutines
 		})
 		for name, m := range p.opts.Modes {
-			if !told && m.Axes == control {
+			if !told && m.With(nil).Axes == control {
 				names["control"] = name
 			}
 		}
@@ -304,9 +304,12 @@ type setup struct {
 	depth   int    // depth of its queue, -1 if the arm does not set it
 }
 
+// modeOf returns the mode of a planned arm as its flags make it; the zero mode for another program.
+func (p plan) modeOf(a arm) mode.Mode { return p.setup(a.asked).mode }
+
 // setup returns the set-up of an arm.
 func (p plan) setup(a scenario.Arm) setup {
-	s := setup{mode: p.opts.Modes[a.Mode], workers: 1, depth: number(a, "queue-depth", -1)}
+	s := setup{mode: p.opts.Modes[a.Mode].With(a.Flags), workers: 1, depth: number(a, "queue-depth", -1)}
 	value, own := a.Env[host.MaxProcs]
 	if !own {
 		value = p.cpus.MaxProcs
@@ -334,8 +337,11 @@ func (p plan) setup(a scenario.Arm) setup {
 func (p plan) stationOf(a scenario.Arm) record.Station {
 	of := p.setup(a)
 	s := record.Station{
-		Kind: of.mode.Station, Cores: min(of.threads, len(p.cpus.Server)), Pick: a.Flags["queue"], Steal: a.Flags["steal"] == "true",
+		Kind: of.mode.Station, Cores: min(of.threads, len(p.cpus.Server)), Steal: a.Flags["steal"] == "true",
 		Sticky: of.mode.Sticky, Adaptive: of.mode.Adaptive, Unknown: p.unknown(a, of),
+	}
+	if s.Kind == queueing.PerWorker {
+		s.Pick = a.Flags["queue"]
 	}
 	// Goroutines are as many as there are requests.
 	if s.Kind != queueing.Goroutines {

@@ -76,17 +76,12 @@ var rules = []rule{
 	},
 	{
 		// A goroutine locked to a thread costs a switch by the kernel where Go's scheduler would
-		// switch. The knob unlocks it, by the flag or by the mode.
+		// switch. The knob unlocks it.
 		code:      record.Sentence("cause-threads", `its goroutines are locked to threads, which the kernel switches {{printf "%.3g" .Values.switches}} times a request ({{printf "%.3g" .Values.switches_faster}} in {{.Baseline}})`),
 		part:      whole("the way to a thread and back", "run queue", "kernel", "queue", "http", "interference", "handler"),
-		applies:   func(s *side) bool { return s.mode.Without[mode.Locked] != "" || s.asked.Flags["locked"] == "true" },
+		applies:   func(s *side) bool { return s.asked.Flags["locked"] == "true" },
 		witnesses: []condition{{witness: switches, times: 1.2, must: true}, {witness: cpuCost, times: 1.02}},
-		knob: func(s *side) (scenario.Arm, bool) {
-			if s.asked.Flags["locked"] == "true" {
-				return s.with("locked", "false")
-			}
-			return s.as(mode.Locked, nil)
-		},
+		knob:      func(s *side) (scenario.Arm, bool) { return s.with("locked", "false") },
 	},
 	{
 		// Workers meet at the lock of one queue, which shows as waits for mutexes.
@@ -97,7 +92,7 @@ var rules = []rule{
 		// Stealing is on, because separate queues without it make requests wait behind others,
 		// which is another cause.
 		knob: func(s *side) (scenario.Arm, bool) {
-			return s.as(mode.SharedQueue, map[string]string{"steal": "true"})
+			return s.as(mode.SharedQueue, map[string]string{"queue": "rr", "steal": "true"})
 		},
 	},
 	{

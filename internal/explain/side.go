@@ -30,10 +30,13 @@ type side struct {
 // tell how the arm was started.
 func sideOf(a *arm, s scenario.Scenario, modes map[string]mode.Mode) (*side, error) {
 	asked, err := askedFor(a.plan, s)
+	if err == nil {
+		asked, err = asked.Renamed()
+	}
 	if err != nil {
 		return nil, err
 	}
-	t := &side{arm: a, asked: asked, mode: modes[asked.Mode], modes: modes, usesKV: strings.HasPrefix(s.Workload.Path, "/kv/")}
+	t := &side{arm: a, asked: asked, mode: modes[asked.Mode].With(asked.Flags), modes: modes, usesKV: strings.HasPrefix(s.Workload.Path, "/kv/")}
 	for _, r := range s.Workload.Requests {
 		t.usesKV = t.usesKV || strings.Contains(r, " /kv/")
 	}

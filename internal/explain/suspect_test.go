@@ -92,13 +92,13 @@ var evidence = map[record.Code]struct {
 		against: seen{parts: parts(timeline.Ingress, 2e-3), cpu: .99},
 	},
 	"cause-threads": {
-		mode: mode.Mode{Without: map[string]string{mode.Locked: "plain"}},
-		pro:  seen{parts: parts(timeline.Wakeup, 2e-3), values: map[string]float64{"switches": 4}}, knob: "plain",
+		mode: mode.Mode{Flags: []string{"locked"}}, asked: scenario.Arm{Flags: map[string]string{"locked": "true"}},
+		pro: seen{parts: parts(timeline.Wakeup, 2e-3), values: map[string]float64{"switches": 4}}, knob: "made,locked=false",
 		against: seen{parts: parts(timeline.Wakeup, 2e-3), values: map[string]float64{"switches": 2}},
 	},
 	"cause-queue-lock": {
 		mode: mode.Mode{Without: map[string]string{mode.SharedQueue: "plain"}},
-		pro:  seen{parts: parts(timeline.Queue, 2e-3), shown: map[string]float64{mutex: 1}}, knob: "plain,steal=true",
+		pro:  seen{parts: parts(timeline.Queue, 2e-3), shown: map[string]float64{mutex: 1}}, knob: "plain,queue=rr,steal=true",
 		against: seen{parts: parts(timeline.Queue, 2e-3), shown: map[string]float64{mutex: 0}},
 	},
 	"cause-hand-off": {

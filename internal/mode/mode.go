@@ -10,7 +10,7 @@ import (
 )
 
 // Axes are the coordinates of a scheduling model. Every mode is one point. In a mode's
-// description an axis may list alternatives, separated by |.
+// description an axis may list alternatives, separated by |, the default first.
 type Axes struct {
 	Stack    string `json:"stack"`    // nethttp | fasthttp
 	Accept   string `json:"accept"`   // how connections leave the kernel
@@ -38,6 +38,11 @@ type Mode struct {
 	Starves  string `json:"starves"`  // the clients or requests that it makes wait, and when
 	// Flags lists the flags of serve that this mode has and some other modes do not.
 	Flags []string `json:"flags"`
+	// Parts are what flags may exchange in the mode, in the order in which they change it. The other
+	// fields describe the mode without those flags; see [Mode.With].
+	Parts []Part `json:"-"`
+	// Spelling is set by With: the mode and its parts as flags, like --mode pool --queue ring.
+	Spelling string `json:"-"`
 	// Station is the queueing station that models an ideal scheduler of this kind: pool,
 	// per-worker, loops or goroutines, as package queueing names them. "" means none of these,
 	// so that theory has no prediction for the mode. The station's number of servers is
@@ -63,7 +68,7 @@ type Mode struct {
 	LeastDepth int  `json:"-"`
 	PowerOfTwo bool `json:"-"` // the queue's depth must be a power of two
 	// Without maps some of the mode's traits, such as Inline, to the name of the mode that
-	// lacks just that trait. A comparison with it shows the cost of the trait (package
+	// lacks just that trait, by itself or with a flag. A comparison with it shows the cost of the trait (package
 	// explain).
 	Without map[string]string `json:"-"`
 	// Check returns the error with which the mode's server would refuse an arm's flags; nil
@@ -74,7 +79,6 @@ type Mode struct {
 // The traits that are keys of [Mode.Without].
 const (
 	Inline      = "inline"       // handlers run on the loop that reads
-	Locked      = "locked"       // each worker or connection is locked to a thread
 	SharedQueue = "shared queue" // all workers take from one queue, under a lock
 	OwnSockets  = "own sockets"  // each acceptor has a socket, and gets the connections that the kernel gives to it
 	OneAcceptor = "one acceptor"

@@ -13,7 +13,7 @@ import (
 // servable are the modes that serve a request on any connection. loop-offload suspends connections of
 // a loop; but for the queue its requests go the way of loop's.
 func servable() []model.Mode {
-	return slices.DeleteFunc(model.Modes(), func(m model.Mode) bool { return m.Loops && m.Depth != nil })
+	return slices.DeleteFunc(model.Variants(), func(m model.Mode) bool { return m.Loops && m.Depth != nil })
 }
 
 // observed is a model with real handlers and all its telemetry, and the way a

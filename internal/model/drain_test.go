@@ -306,7 +306,7 @@ func dial(t *testing.T, ln *model.Listener) *client {
 // When Serve returns, no goroutine and no descriptor is left. Not
 // parallel, because it looks at the whole process.
 func TestServeLeavesNothing(t *testing.T) {
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		t.Run(mode.Name, func(t *testing.T) {
 			known := goleak.IgnoreCurrent()
 			files := openFiles(t)

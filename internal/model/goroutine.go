@@ -27,11 +27,7 @@ type goroutineModel struct {
 }
 
 func newGoroutine(cfg Config) Model {
-	return &goroutineModel{fasthttpEngine: newFasthttpEngine(newRequests(cfg))}
-}
-
-func newThreads(cfg Config) Model {
-	return &goroutineModel{fasthttpEngine: newFasthttpEngine(newRequests(cfg)), locked: true}
+	return &goroutineModel{fasthttpEngine: newFasthttpEngine(newRequests(cfg)), locked: cfg.Locked}
 }
 
 func (m *goroutineModel) Serve(l *Listener) error {
@@ -157,23 +153,15 @@ type call struct {
 	why  dispatch.Why // of a refusal
 }
 
-// requestsOver returns the constructor of a requestModel with that kind of dispatcher. An Executor
-// in the Config replaces it.
-func requestsOver(kind dispatch.Kind) func(Config) Model {
-	return func(cfg Config) Model {
-		m := &requestModel{goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(newRequests(cfg))}}
-		kind := kind // of this model: the next one of the mode may have another Executor
-		if cfg.Executor == RingExecutor {
-			kind = dispatch.Ring
-		}
-		// Room for one: a worker is done at once, also when the connection's goroutine does not run
-		// yet.
-		m.calls.New = func() any { return &call{done: make(chan bool, 1)} }
-		took := func(c *call, wait time.Duration) { m.tookRequest(c.conn, wait) }
-		m.pool = newSubmitter(m.requests, kind, "a request", took, m.compute, refuseCall)
-		m.run, m.queues = m.dispatch, true
-		return m
-	}
+func newPoolRequest(cfg Config) Model {
+	m := &requestModel{goroutineModel: goroutineModel{fasthttpEngine: newFasthttpEngine(newRequests(cfg))}}
+	// Room for one: a worker is done at once, also when the connection's goroutine does not run
+	// yet.
+	m.calls.New = func() any { return &call{done: make(chan bool, 1)} }
+	took := func(c *call, wait time.Duration) { m.tookRequest(c.conn, wait) }
+	m.pool = newSubmitter(m.requests, dispatch.Kinds[cfg.Queue], "a request", took, m.compute, refuseCall)
+	m.run, m.queues = m.dispatch, true
+	return m
 }
 
 func (m *requestModel) Serve(l *Listener) error {

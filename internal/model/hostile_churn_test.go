@@ -22,7 +22,7 @@ func descriptors(t *testing.T) int {
 // Clients that connect and leave, most of them by reset or in the middle of a request, are all
 // counted, and every descriptor is closed again. It is not parallel: descriptors are the process's.
 func TestHostileChurn(t *testing.T) {
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		t.Run(mode.Name, func(t *testing.T) {
 			serve := func() *subject {
 				return start(t, mode, func(with *setup) { with.Depth = max(with.Depth, 64) })

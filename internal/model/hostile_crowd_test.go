@@ -59,7 +59,7 @@ const probedIn = 50 * time.Millisecond
 // where the crowd occupies the workers, that lasts no longer than the timeouts.
 func TestHostileCrowds(t *testing.T) {
 	t.Parallel()
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		t.Run(mode.Name, func(t *testing.T) {
 			for _, d := range slowClients() {
 				t.Run(d.name, func(t *testing.T) {

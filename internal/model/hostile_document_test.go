@@ -57,7 +57,7 @@ func checkDocument(t *testing.T, seen outcomes) {
 func (seen outcomes) modeTable() string {
 	var b strings.Builder
 	b.WriteString("| mode | malformed requests | slow heads | slow bodies | slow readers | idle clients | overload |\n|---|---|---|---|---|---|---|\n")
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		refused, closed, served := 0, 0, 0
 		for _, outcome := range seen[mode.Name] {
 			switch {
@@ -94,14 +94,14 @@ func (seen outcomes) requestTable() string {
 	for i, tc := range hostileRequests() {
 		count := make(map[string]int)
 		usual := ""
-		for _, mode := range model.Modes() {
+		for _, mode := range model.Variants() {
 			outcome := seen[mode.Name][i]
 			if count[outcome]++; count[outcome] > count[usual] {
 				usual = outcome
 			}
 		}
 		cell := usual
-		for _, mode := range model.Modes() {
+		for _, mode := range model.Variants() {
 			if outcome := seen[mode.Name][i]; outcome != usual {
 				cell += "; " + mode.Name + ": " + outcome
 			}

@@ -42,7 +42,7 @@ func TestHostileOverload(t *testing.T) {
 	if os.Getenv(timed) != "" {
 		lasts = 1000 // for a goodput and quantiles that can be judged
 	}
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		if !refuses(mode) {
 			continue
 		}
@@ -83,7 +83,7 @@ func TestHostileOverload(t *testing.T) {
 
 // Modes that never refuse answer every request in the end, and recover.
 func TestHostileRush(t *testing.T) {
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		t.Run(mode.Name, func(t *testing.T) {
 			s := start(t, mode, func(with *setup) { with.Overflow = dispatch.Block })
 			judged(t, func() string {

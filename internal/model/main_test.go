@@ -32,7 +32,7 @@ func lingering() []goleak.Option {
 
 // variants are every mode, and each that has loops once more with their batches in reverse.
 func variants() []model.Mode {
-	all := model.Modes()
+	all := model.Variants()
 	for _, mode := range all {
 		if mode.Has("batch") {
 			plain := mode.New

@@ -16,7 +16,7 @@
 //	stamps.go       the timeline of a connection's requests
 //	nethttp.go      net/http, the gate before it, and what net/http overlooks
 //	fasthttp.go     fasthttp, and what fasthttp overlooks
-//	goroutine.go    a goroutine or a thread for each connection; handlers there or on workers
+//	goroutine.go    a goroutine for each connection; handlers there or on workers
 //	pool.go         fixed workers for connections and bursts
 //	*loop_linux.go  event loops; loopconn_linux.go is a connection of one
 //	kernel_*.go     what only Linux can tell or do
@@ -57,7 +57,6 @@ type Config struct {
 	Limits
 	dispatch.Settings               // settings of the workers and their queue, if the mode has them
 	MaxConns          int           `flag:"max-conns"`      // largest number of open connections
-	Executor          string        `flag:"executor"`       // RingExecutor, or any other for the mode's own
 	Batch             string        `flag:"batch"`          // order in which a loop serves connections that are ready together: NewestFirst, or in order
 	Wait              time.Duration `flag:"wait"`           // longest wait for a turn, where the mode bounds it; 0: no wait
 	CloseAfter        int           `flag:"close-after"`    // number of answers on one connection, the last with Connection: close; 0: no limit
@@ -65,11 +64,8 @@ type Config struct {
 	Log               *slog.Logger  // rare events only, never requests
 }
 
-// The values of flags that change a model.
-const (
-	RingExecutor = "ring"
-	NewestFirst  = "newest-first"
-)
+// NewestFirst is the Batch of a loop that serves the newest connection first.
+const NewestFirst = "newest-first"
 
 // Limits bound the time and memory that a client can use, in every mode.
 //

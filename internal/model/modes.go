@@ -1,7 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,7 +14,7 @@ import (
 // A Mode is a mode together with the constructor of its model. For a mode of several processes
 // New makes the model of one process.
 //
-// A mode differs from its neighbours in one axis where possible, so that a comparison of two modes
+// A mode, with the flags of a variant, differs from its neighbours in one axis where possible, so that a comparison of two modes
 // has one cause. The names in Without say which neighbour lacks which trait.
 type Mode struct {
 	mode.Mode
@@ -37,13 +39,49 @@ func withPool(more ...string) []string {
 	return slices.Concat(poolFlags, more, []string{"codel-target", "codel-interval"})
 }
 
+// forget removes traits from the ones for which another mode can stand. The rows share their maps.
+func forget(m *mode.Mode, traits ...string) {
+	m.Without = maps.Clone(m.Without)
+	for _, trait := range traits {
+		delete(m.Without, trait)
+	}
+}
+
+// The parts that the modes' flags exchange, see [mode.Part].
+var (
+	ring = mode.Part{Flag: "queue", Values: []string{"ring"}, Flags: []string{"spin"}, Change: func(m *mode.Mode, _ string) {
+		m.Axes.Queue, m.LeastDepth, m.PowerOfTwo = "ring", 1, true
+		forget(m, mode.SharedQueue, mode.OneAcceptor)
+	}}
+	perWorker = mode.Part{Flag: "queue", Values: []string{dispatch.RoundRobin, dispatch.Least, dispatch.TwoChoices}, Flags: []string{"steal"}, Change: func(m *mode.Mode, pick string) {
+		m.Axes.Queue, m.Station = "per worker "+pick, "per-worker"
+		forget(m, mode.SharedQueue, mode.OneAcceptor)
+	}}
+	stealing = mode.Part{Flag: "steal", Values: []string{"true"}, Change: func(m *mode.Mode, _ string) { m.Axes.Queue += " steal" }}
+	adaptive = mode.Part{Flag: "queue", Values: []string{"adaptive"}, Change: func(m *mode.Mode, _ string) {
+		m.Axes.Queue, m.Axes.Overflow = "adaptive LIFO", "block|reject|drop|drop-oldest"
+		m.Adaptive, m.Depth, m.LeastDepth = true, longQueue, 1
+		forget(m, mode.HandOff)
+	}}
+	lockedWorkers = mode.Part{Flag: "locked", Values: []string{"true"}, Change: func(m *mode.Mode, _ string) {
+		m.Axes.Thread, m.Threads = "locked", "worker"
+	}}
+	lockedConns = mode.Part{Flag: "locked", Values: []string{"true"}, Change: func(m *mode.Mode, _ string) {
+		m.Axes.Thread, m.Threads = "locked", "connection"
+		forget(m, mode.NewestFirst)
+	}}
+	oneListener = mode.Part{Flag: "listeners", Values: []string{"1"}, Change: func(m *mode.Mode, _ string) {
+		m.Axes.Accept, m.Without = "single", map[string]string{mode.Inline: "goroutine"}
+	}}
+)
+
 // longQueue returns the default depth of a queue of connections: enough for a burst of them. The
 // modes with 2 x workers places queue requests: the last one of a full queue waits about two
 // service times.
 func longQueue(int) int { return 1024 }
 
 // Modes returns every mode, in the order in which they are shown. It makes a new slice in each
-// call, so the caller may change it. A new mode is one more element here: help, metrics and plans
+// call, so the caller may change it. Flags make variants of a mode (Parts). A new mode is one more element here: help, metrics and plans
 // take its name, axes and flags from the list.
 func Modes() []Mode {
 	return []Mode{
@@ -70,10 +108,12 @@ func Modes() []Mode {
 		{mode.Mode{
 			Name:     "goroutine",
 			Summary:  "a goroutine per connection on fasthttp's parser",
-			Axes:     axes("fasthttp", "single", "connection", "goroutine per unit", "none", "none", "free"),
-			Imitates: "net/http's scheduling without net/http's parser: the control between the two stacks",
-			Wins:     "where fasthttp does; shows what fasthttp's own pool adds",
+			Axes:     axes("fasthttp", "single", "connection", "goroutine per unit", "none", "none", "free|locked"),
+			Imitates: "net/http's scheduling without net/http's parser: the control between the two stacks; with --locked a thread per connection, as before there were goroutines",
+			Wins:     "where fasthttp does; shows what fasthttp's own pool adds, and with --locked what goroutines save",
 			Starves:  "nobody, as nethttp",
+			Flags:    []string{"locked"},
+			Parts:    []mode.Part{lockedConns},
 			Station:  "goroutines",
 			Without:  map[string]string{mode.OneAcceptor: "reuseport", mode.NewestFirst: "loop"},
 		}, newGoroutine},
@@ -90,76 +130,38 @@ func Modes() []Mode {
 		{mode.Mode{
 			Name:     "pool",
 			Summary:  "fixed workers behind one shared queue; a worker keeps its connection until it closes",
-			Axes:     axes("fasthttp", "single", "connection", "fixed", "shared", anyOverflow, "free"),
-			Imitates: "the classic dispatcher with a jobs channel, a thread pool",
-			Wins:     "short CPU-bound requests past capacity, one per connection: first come first served bounds the worst wait",
-			Starves:  "keep-alive clients beyond the number of workers, while those served stay busy; everybody when requests wait and workers < rate x time held",
-			Flags:    withPool("locked", "job"),
+			Axes:     axes("fasthttp", "single", "connection", "fixed", "shared|ring|per worker", anyOverflow, "free|locked"),
+			Imitates: "the classic dispatcher with a jobs channel; with --queue rr nginx dealing connections out to workers, with --queue ring a bounded MPMC queue as of the LMAX disruptor's kin, with --locked a thread pool",
+			Wins:     "short CPU-bound requests past capacity, one per connection: first come first served bounds the worst wait; --queue ring where workers may --spin on cores of their own, --queue rr where many workers share short work of equal length",
+			Starves:  "keep-alive clients beyond the number of workers, while those served stay busy; everybody when requests wait and workers < rate x time held; with --queue rr, least or p2c who waits behind a long connection while another worker idles (--steal cures it)",
+			Flags:    withPool("queue", "steal", "spin", "locked", "job"),
+			Parts:    []mode.Part{ring, perWorker, stealing, lockedWorkers},
 			Station:  "pool", Sticky: true, Sized: true, Overflow: "block", Depth: longQueue,
-			Without: map[string]string{mode.SharedQueue: "pool-perworker", mode.OneAcceptor: "reuseport"},
-		}, poolOver(dispatch.Shared)},
-		{mode.Mode{
-			Name:     "pool-perworker",
-			Summary:  "the pool with a queue for each worker, chosen in turn or by load; idle workers may steal",
-			Axes:     axes("fasthttp", "single", "connection", "fixed", "per worker", anyOverflow, "free"),
-			Imitates: "threads with a channel each; nginx dealing connections out to workers",
-			Wins:     "many workers and short work of equal length: no queue that all must lock",
-			Starves:  "whoever waits behind a long connection while another worker idles (--steal cures it); otherwise as pool",
-			Flags:    withPool("locked", "queue", "steal"),
-			Station:  "per-worker", Sticky: true, Overflow: "block", Depth: longQueue,
-		}, poolOver(dispatch.PerWorker)},
-		{mode.Mode{
-			Name:     "pool-ring",
-			Summary:  "the pool with a lock-free ring between acceptor and workers, which may spin before they sleep",
-			Axes:     axes("fasthttp", "single", "connection", "fixed", "ring", anyOverflow, "free"),
-			Imitates: "a bounded MPMC queue, as of the LMAX disruptor's kin",
-			Wins:     "spinning workers on cores of their own; without --spin a channel does as well",
-			Starves:  "as pool; and with --spin whatever needs the processors the workers spin on",
-			Flags:    withPool("locked", "spin"),
-			Station:  "pool", Sticky: true, Overflow: "block", Depth: longQueue, LeastDepth: 1, PowerOfTwo: true,
-		}, poolOver(dispatch.Ring)},
+			Without: map[string]string{mode.SharedQueue: "pool", mode.OneAcceptor: "reuseport"},
+		}, newPool},
 		{mode.Mode{
 			Name:     "pool-requeue",
 			Summary:  "a worker serves what a connection has sent, then gives it back to wait for more",
-			Axes:     axes("fasthttp", "single", "burst", "fixed", "shared", anyOverflow, "free"),
+			Axes:     axes("fasthttp", "single", "burst", "fixed", "shared", anyOverflow, "free|locked"),
 			Imitates: "a thread pool behind a selector: Tomcat's NIO connector, Jetty",
 			Wins:     "many more keep-alive clients than workers: the pool's bound without its starvation",
 			Starves:  "everybody while slow bodies or slow readers hold all workers, until the body or write timeout",
 			Flags:    withPool("locked"),
+			Parts:    []mode.Part{lockedWorkers},
 			Station:  "pool", Overflow: "block", Depth: longQueue,
 		}, newPoolRequeue},
 		{mode.Mode{
 			Name:     "pool-request",
 			Summary:  "a goroutine per connection parses; handlers run on fixed workers behind a bounded queue; full is 503",
-			Axes:     axes("fasthttp", "single", "request", "fixed", "shared", anyOverflow, "free"),
-			Imitates: "a worker pool inside handlers, with load shedding",
-			Wins:     "overload: what it accepts stays fast, the rest is told at once",
-			Starves:  "requests beyond workers + queue: refused with 503 and Retry-After, or under --overflow drop left hanging",
-			Flags:    withPool("locked", "job", "executor"),
+			Axes:     axes("fasthttp", "single", "request", "fixed", "shared|ring|adaptive LIFO", anyOverflow, "free|locked"),
+			Imitates: "a worker pool inside handlers, with load shedding; with --queue adaptive adaptive LIFO with CoDel, as in Facebook's and HBase's servers",
+			Wins:     "overload: what it accepts stays fast, the rest is told at once; with --queue adaptive no work for clients that gave up, and no queue length to choose",
+			Starves:  "requests beyond workers + queue: refused with 503 and Retry-After, or under --overflow drop left hanging; with --queue adaptive the oldest, after twice --codel-target",
+			Flags:    withPool("queue", "locked", "job"),
+			Parts:    []mode.Part{ring, adaptive, lockedWorkers},
 			Station:  "pool", Sized: true, Overflow: "reject", Depth: func(workers int) int { return 2 * workers },
 			Without: map[string]string{mode.HandOff: "semaphore"},
-		}, requestsOver(dispatch.Shared)},
-		{mode.Mode{
-			Name:     "pool-adaptive",
-			Summary:  "pool-request that under overload serves the newest first and refuses what waited too long",
-			Axes:     axes("fasthttp", "single", "request", "fixed", "adaptive LIFO", "block|reject|drop|drop-oldest", "free"),
-			Imitates: "adaptive LIFO with CoDel, as in Facebook's and HBase's servers",
-			Wins:     "overload with clients that give up: no work for those who have gone, short waits for the rest, no queue length to choose",
-			Starves:  "the oldest requests under overload: refused with 503 after twice --codel-target",
-			Flags:    withPool("locked"),
-			Station:  "pool", Adaptive: true, Overflow: "reject", Depth: longQueue, LeastDepth: 1,
-		}, requestsOver(dispatch.Adaptive)},
-		{mode.Mode{
-			Name:     "threadpool",
-			Summary:  "the pool with an operating-system thread for each worker",
-			Axes:     axes("fasthttp", "single", "connection", "fixed", "shared", anyOverflow, "locked"),
-			Imitates: "the thread pools of servers without goroutines",
-			Wins:     "nothing here: it shows what waking a thread costs beside waking a goroutine",
-			Starves:  "as pool",
-			Flags:    withPool("job"),
-			Station:  "pool", Threads: "worker", Sticky: true, Sized: true, Overflow: "block", Depth: longQueue,
-			Without: map[string]string{mode.Locked: "pool"},
-		}, lockedPool},
+		}, newPoolRequest},
 		{mode.Mode{
 			Name:     "semaphore",
 			Summary:  "a goroutine per connection; handlers run on it, --workers at a time, after at most --wait",
@@ -170,16 +172,6 @@ func Modes() []Mode {
 			Flags:    []string{"workers", "wait"},
 			Station:  "pool", Sized: true,
 		}, newSemaphore},
-		{mode.Mode{
-			Name:     "threads",
-			Summary:  "an operating-system thread for each connection, made for it and ended with it",
-			Axes:     axes("fasthttp", "single", "connection", "goroutine per unit", "none", "none", "locked"),
-			Imitates: "thread per connection, as servers were written before there were goroutines",
-			Wins:     "nothing here: it shows what goroutines save",
-			Starves:  "nobody below --max-conns, which must stay below the number of threads allowed",
-			Station:  "goroutines", Threads: "connection",
-			Without: map[string]string{mode.Locked: "goroutine", mode.OneAcceptor: "reuseport"},
-		}, newThreads},
 		{mode.Mode{
 			Name:     "reuseport",
 			Summary:  "--listeners sockets share the address by SO_REUSEPORT; a goroutine per connection",
@@ -194,24 +186,14 @@ func Modes() []Mode {
 		{mode.Mode{
 			Name:     "loop",
 			Summary:  "--listeners event loops, each with a socket of its own by SO_REUSEPORT; handlers inline",
-			Axes:     axes("fasthttp", "reuseport", "inline", "loop", "none", "none", "free"),
-			Imitates: "a single-threaded runtime per core: nginx, Node.js in cluster mode, tokio's current_thread",
+			Axes:     axes("fasthttp", "reuseport|single", "inline", "loop", "none", "none", "free"),
+			Imitates: "a single-threaded runtime per core: nginx, Node.js in cluster mode, tokio's current_thread; with --listeners 1 CPU work on the accepting loop of an asynchronous server",
 			Wins:     "many short requests on many kept connections: least CPU for each request and least memory for an idle connection",
 			Starves:  "every connection of a loop while a handler of it computes or sleeps; connections hashed to a busy loop, while others idle",
 			Flags:    []string{"listeners", "deal", "batch"},
+			Parts:    []mode.Part{oneListener},
 			Station:  "loops", Loops: true,
 			Without: map[string]string{mode.Inline: "reuseport"},
-		}, newLoop},
-		{mode.Mode{
-			Name:     "loop-single",
-			Summary:  "one event loop accepts, parses and computes",
-			Axes:     axes("fasthttp", "single", "inline", "loop", "none", "none", "free"),
-			Imitates: "CPU work on the accepting loop of an asynchronous server",
-			Wins:     "one core and short requests; nothing runs ahead: it accepts no more than it serves",
-			Starves:  "everybody while one request computes; new connections wait in the kernel",
-			Flags:    []string{"batch"},
-			Station:  "loops", Loops: true,
-			Without: map[string]string{mode.Inline: "goroutine"},
 		}, newLoop},
 		{mode.Mode{
 			Name:     "loop-offload",
@@ -236,14 +218,51 @@ func Modes() []Mode {
 	}
 }
 
-// Lookup returns the mode of that name. Its error lists the names.
+// Lookup returns the mode of that name. For an old name it is the variant of a mode for which the name
+// stood, under its old name. The error lists the names.
 func Lookup(name string) (Mode, error) {
+	old, renamed := mode.Old(name)
 	var names []string
 	for _, m := range Modes() {
-		if m.Name == name {
+		switch {
+		case renamed && m.Name == old.Mode:
+			return m.named(old), nil
+		case m.Name == name:
 			return m, nil
 		}
 		names = append(names, m.Name)
 	}
 	return Mode{}, fmt.Errorf("unknown mode %q (want one of %s)", name, strings.Join(names, ", "))
+}
+
+// named returns the variant of the mode for which an old name stands. Its New gives the flag to the model,
+// where the model's Config has it.
+func (m Mode) named(old mode.OldName) Mode {
+	plain, value := m.New, old.Values[0]
+	m.Mode = m.With(map[string]string{old.Flag: value})
+	m.Name = old.Name
+	m.New = func(cfg Config) Model {
+		switch old.Flag {
+		case "queue":
+			cfg.Queue = cmp.Or(cfg.Queue, value)
+		case "locked":
+			cfg.Locked = true
+		}
+		return plain(cfg)
+	}
+	return m
+}
+
+// Variants returns every mode without flags, and the variants that have an old name, under that. The
+// tests of what all models have in common run for each.
+func Variants() []Mode {
+	all := Modes()
+	for i := range all {
+		all[i].Mode = all[i].With(nil)
+	}
+	for _, old := range mode.OldNames {
+		m, _ := Lookup(old.Name) // a test finds every name
+		all = append(all, m)
+	}
+	return all
 }

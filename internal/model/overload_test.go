@@ -190,7 +190,7 @@ func TestPoolRequestRejects(t *testing.T) {
 // workers two get nothing until the idle timeout frees a worker.
 func TestStickyPoolsStarveSurplusClients(t *testing.T) {
 	t.Parallel()
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		if mode.Sticky {
 			t.Run(mode.Name, func(t *testing.T) {
 				t.Parallel()

@@ -31,23 +31,16 @@ type poolModel struct {
 	refuser *refuser
 }
 
-// poolOver returns the constructor of a pool with that kind of dispatcher.
-func poolOver(kind dispatch.Kind) func(Config) Model {
-	return func(cfg Config) Model {
-		e := newFasthttpEngine(newRequests(cfg))
-		m := &poolModel{fasthttpEngine: e, refuser: newRefuser(e.requests)}
-		m.pool = newSubmitter(e.requests, kind, "accepting", tookConn[*Conn], m.serveConn, m.refuser.turnAway)
-		// Depth and Capacity are sums over all queues there.
-		if kind == dispatch.PerWorker {
-			m.pool.queues = cfg.Workers
-		}
-		return m
+func newPool(cfg Config) Model {
+	e := newFasthttpEngine(newRequests(cfg))
+	m := &poolModel{fasthttpEngine: e, refuser: newRefuser(e.requests)}
+	kind := dispatch.Kinds[cfg.Queue]
+	m.pool = newSubmitter(e.requests, kind, "accepting", tookConn[*Conn], m.serveConn, m.refuser.turnAway)
+	// Depth and Capacity are sums over all queues there.
+	if kind == dispatch.PerWorker {
+		m.pool.queues = cfg.Workers
 	}
-}
-
-func lockedPool(cfg Config) Model {
-	cfg.Locked = true
-	return poolOver(dispatch.Shared)(cfg)
+	return m
 }
 
 // Serve accepts from the first socket only: every mode with this model has one.

@@ -291,15 +291,15 @@ func TestVariants(t *testing.T) {
 	}{
 		{"locked", "pool", func(s *setup) { s.Locked = true }},
 		{"closure", "pool", func(s *setup) { s.Job = dispatch.Closure }},
-		{"least", "pool-perworker", func(s *setup) { s.Pick = dispatch.Least }},
-		{"p2c", "pool-perworker", func(s *setup) { s.Pick = dispatch.TwoChoices }},
+		{"least", "pool-perworker", func(s *setup) { s.Queue = dispatch.Least }},
+		{"p2c", "pool-perworker", func(s *setup) { s.Queue = dispatch.TwoChoices }},
 		{"steal", "pool-perworker", func(s *setup) { s.Steal = true }},
 		{"locked steal", "pool-perworker", func(s *setup) { s.Steal, s.Locked = true, true }},
 		{"spin", "pool-ring", func(s *setup) { s.Spin = 100 }},
 		{"locked", "pool-requeue", func(s *setup) { s.Locked = true }},
 		{"locked", "pool-request", func(s *setup) { s.Locked = true }},
 		{"closure", "pool-request", func(s *setup) { s.Job = dispatch.Closure }},
-		{"ring", "pool-request", func(s *setup) { s.Executor = model.RingExecutor }},
+		{"ring", "pool-request", func(s *setup) { s.Queue = "ring" }},
 		{"locked", "pool-adaptive", func(s *setup) { s.Locked = true }},
 	} {
 		t.Run(tc.mode+"/"+tc.name, func(t *testing.T) {
@@ -324,12 +324,12 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// The executors reject alike.
-func TestExecutorsReject(t *testing.T) {
-	for _, executor := range []string{"own", model.RingExecutor} {
-		t.Run(executor, func(t *testing.T) {
+// The queues reject alike.
+func TestQueuesReject(t *testing.T) {
+	for _, queue := range []string{"shared", "ring"} {
+		t.Run(queue, func(t *testing.T) {
 			t.Parallel()
-			s, g, waiting := full(t, "pool-request", 2, 2, dispatch.Reject, func(with *setup) { with.Executor = executor })
+			s, g, waiting := full(t, "pool-request", 2, 2, dispatch.Reject, func(with *setup) { with.Queue = queue })
 			extra := s.dial()
 			for range 3 {
 				a, err := extra.ask(get("/work"))
@@ -348,19 +348,16 @@ func TestExecutorsReject(t *testing.T) {
 	}
 }
 
-// The executor of one model is not that of the next one of the same mode.
-func TestExecutorIsOfOneModel(t *testing.T) {
+// The queue of one model is not that of the next one of the same mode.
+func TestQueueIsOfOneModel(t *testing.T) {
 	t.Parallel()
 	mode := lookup(t, "pool-request")
 	with := newSetup(t, mode)
 	with.Depth = 8
-	for _, test := range []struct {
-		executor string
-		want     string
-	}{{model.RingExecutor, "ring"}, {"own", "shared"}} {
-		with.Executor = test.executor
-		if got := fmt.Sprintf("%T", with.model(mode).Queue()); !strings.Contains(got, test.want) {
-			t.Errorf("executor %s: got a %s, want a %s", test.executor, got, test.want)
+	for _, queue := range []string{"ring", "shared", "adaptive"} {
+		with.Queue = queue
+		if got := fmt.Sprintf("%T", with.model(mode).Queue()); !strings.Contains(got, queue) {
+			t.Errorf("queue %s: got a %s", queue, got)
 		}
 	}
 }

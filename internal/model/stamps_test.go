@@ -150,7 +150,7 @@ func TestServerTiming(t *testing.T) {
 // stamps and without, or, by an event loop, of none.
 func TestSchedulerSeesReads(t *testing.T) { // not parallel: a trace is of the whole process
 	const requests = 10
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		for _, level := range []string{"off", "basic", "full"} {
 			if level == "full" && runtime.GOOS != "linux" {
 				continue

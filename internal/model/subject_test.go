@@ -51,7 +51,7 @@ func newSetup(_ testing.TB, mode model.Mode) setup {
 		Socket: model.Socket{Addr: "127.0.0.1:0", MaxConns: 1000},
 		Drain:  soon,
 	}
-	if mode.Has("listeners") {
+	if mode.Axes.Accept == "reuseport" {
 		s.Socket.Sockets = 3
 	}
 	s.IdleTimeout = time.Hour

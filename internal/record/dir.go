@@ -215,11 +215,19 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 		return fmt.Errorf("writing %q: %w", path, err)
 	}
 	buf := bufio.NewWriter(temp)
-	// CreateTemp makes a file that only this user can read. The first error counts.
-	for _, err = range []error{write(buf), buf.Flush(), temp.Chmod(0o644), temp.Sync(), temp.Close()} {
-		if err != nil {
-			break
-		}
+	err = write(buf)
+	if err == nil {
+		err = buf.Flush()
+	}
+	if err == nil {
+		err = temp.Chmod(0o644) // CreateTemp makes a file that only this user can read
+	}
+	if err == nil {
+		err = temp.Sync()
+	}
+	// The file is closed in any case. Its first error counts.
+	if closed := temp.Close(); err == nil {
+		err = closed
 	}
 	if err == nil {
 		err = os.Rename(temp.Name(), path)

@@ -170,6 +170,14 @@ func (a *Arm) Title() string {
 	return strings.Join(parts, ",")
 }
 
+// Renamed returns the arm with the present spelling of its mode and flags, where they have an old one
+// (mode.Renamed). Its name stays: claims and expectations know it by the name that was typed.
+func (a Arm) Renamed() (Arm, error) {
+	var err error
+	a.Mode, a.Flags, err = mode.Renamed(a.Mode, a.Flags)
+	return a, err
+}
+
 // check returns an error for the first fault of the arm that shows without its scenario.
 // The form of the load settings is checked later, by Clients and Load.Check.
 func (a *Arm) check() error {
@@ -214,8 +222,13 @@ func (a *Arm) check() error {
 // does not take, or a variable of a server that runs already. Load settings suit every arm. modes
 // are by name. A mode without a Check takes every value.
 func (a *Arm) takes(setting, value string, modes map[string]mode.Mode) error {
-	m, known := modes[a.Mode]
+	with := *a
+	with.set(setting, value)
+	with, err := with.Renamed()
+	m, known := modes[with.Mode]
 	switch {
+	case err != nil:
+		return err
 	case strings.HasPrefix(setting, envPrefix) && a.URL != "":
 		return fmt.Errorf("%s runs already", a.Name)
 	case !IsFlag(setting):
@@ -227,8 +240,6 @@ func (a *Arm) takes(setting, value string, modes map[string]mode.Mode) error {
 	case m.Check == nil:
 		return nil
 	}
-	with := *a
-	with.set(setting, value)
 	return m.Check(with.Flags)
 }
 
@@ -245,7 +256,8 @@ func (s *Scenario) takers(setting string, values []string, modes map[string]mode
 				break
 			}
 		}
-		if _, known := modes[a.Mode]; known || a.Mode == "" {
+		now, _ := a.Renamed() // takes has told the error
+		if _, known := modes[now.Mode]; known || a.Mode == "" {
 			refused = cmp.Or(err, refused)
 		} else {
 			unknown = err

@@ -20,7 +20,10 @@ import (
 func Ask(name, question string, w Workload, l Load) (Scenario, error) {
 	s := Scenario{Name: name, Question: question, Workload: w, Load: l}
 	s.setDefaults()
-	bad := cmp.Or(s.checkAsked(), s.Load.Check())
+	bad := s.checkAsked()
+	if bad == nil {
+		bad = s.Load.Check()
+	}
 	switch {
 	case w.Path != "" && !strings.HasPrefix(w.Path, "/"):
 		return s, fmt.Errorf("path %q does not begin with /", w.Path)

@@ -71,6 +71,7 @@ type Config struct {
 	DrainGrace   time.Duration `flag:"drain-grace"` // from the start of a drain until idle connections are closed
 	Stamps       string        `flag:"stamps"`      // stamps on every request: "off", "basic", or "full", which adds the kernel's
 	Timeline     int           `flag:"timeline"`    // number of requests for which stamps are kept
+	Executor     string        `flag:"executor"`    // old spelling of the Queue "ring"; resolve replaces it
 	// Iters is the calibration of CPU demand in iterations per microsecond; 0
 	// measures it at the start.
 	Iters float64 `flag:"iters"`
@@ -84,6 +85,8 @@ type Config struct {
 	Spawn func(ctx context.Context, flags ...string) *exec.Cmd
 	// Child is set in a process of a prefork server, and nil otherwise.
 	Child *Child
+
+	oldName string // the name of a former mode that was given as Mode; "" for a present one
 }
 
 // Fields returns a pointer to the field that each flag of serve sets, by the flag's name.
@@ -136,19 +139,69 @@ func (c Config) Check() error {
 	return err
 }
 
-// resolve checks every setting, and fills in the defaults of c's mode and the model's settings.
-func (c *Config) resolve() (model.Mode, error) {
-	mode, err := model.Lookup(c.Mode)
-	if err != nil {
-		return mode, badConfig("--mode: %v", err)
+// resolve checks every setting, and fills in the defaults of c's mode and the model's settings. The mode
+// that it returns is the variant that c's flags make.
+func (c *Config) resolve() (m model.Mode, err error) {
+	if err := c.rename(); err != nil {
+		return m, err
 	}
+	if m, err = model.Lookup(c.Mode); err != nil {
+		return m, badConfig("--mode: %v", err)
+	}
+	m.Mode = m.With(c.given())
 	// Remembered before checkConns replaces a 0: only then may checkThreads lower the number.
 	maxConns := c.MaxConns
 	c.Held = c.Plant.Queue
 	// The order matters. checkQueue needs the workers that checkFlags filled in, and checkThreads
 	// needs the connections of checkConns.
-	return mode, cmp.Or(c.checkFlags(mode), c.checkQueue(mode), c.checkLimits(), c.checkConns(mode),
-		c.checkThreads(mode, threadsAllowed(), maxConns != 0))
+	return m, firstError(
+		func() error { return c.checkFlags(m) },
+		func() error { return c.checkQueue(m) },
+		c.checkLimits,
+		func() error { return c.checkConns(m) },
+		func() error { return c.checkThreads(m, threadsAllowed(), maxConns != 0) },
+	)
+}
+
+// firstError runs checks until one returns an error, and returns that.
+func firstError(checks ...func() error) error {
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// given returns the flags whose fields are set, as text.
+func (c *Config) given() map[string]string {
+	given := map[string]string{}
+	for flag, field := range c.Fields() {
+		if v := reflect.ValueOf(field).Elem(); !v.IsZero() {
+			given[flag] = fmt.Sprint(v)
+		}
+	}
+	return given
+}
+
+// rename replaces an old name of a mode, or an old flag, by what they are called now.
+func (c *Config) rename() error {
+	given := c.given()
+	name, flags, err := mode.Renamed(c.Mode, given)
+	if err != nil {
+		return badConfig("%v", err)
+	}
+	if name != c.Mode {
+		c.oldName = c.Mode
+	}
+	fields := c.Fields()
+	c.Mode, c.Executor = name, ""
+	for flag, value := range flags {
+		if value != given[flag] {
+			_, _ = fmt.Sscan(value, fields[flag]) // a word, a bool or a number, as in mode.OldNames
+		}
+	}
+	return nil
 }
 
 // checkFlags returns an error for a flag that only other modes have, for a word that a flag does not
@@ -170,7 +223,13 @@ func (c *Config) checkFlags(m model.Mode) error {
 			if err := checkValue(f, given[f.Name], initial[f.Name]); err != nil {
 				return err
 			}
+			if f.Name == "queue" && !m.Takes(f.Name, c.Queue) {
+				return badConfig("--queue %s needs --mode %s", c.Queue, orList(takers(f.Name, c.Queue)))
+			}
 		case reflect.DeepEqual(given[f.Name], initial[f.Name]):
+		case slices.Contains(have, m.Name): // a variant of the mode has it
+			part, _ := m.PartOf(f.Name)
+			return badConfig("--%s means nothing to %s; it needs --%s %s", f.Name, m.Spelling, part.Flag, orList(part.Values))
 		case !m.Has("workers") && slices.Contains([]string{"workers", "queue-depth", "overflow"}, f.Name):
 			return badConfig("--%s means nothing to --mode %s, which has no workers and no queue; use --max-conns, or --mode pool", f.Name, m.Name)
 		default:
@@ -181,6 +240,24 @@ func (c *Config) checkFlags(m model.Mode) error {
 		c.Wait = m.Wait()
 	}
 	return nil
+}
+
+// takers returns the names of the modes that have a flag with that value.
+func takers(flag, value string) (names []string) {
+	for _, m := range model.Modes() {
+		if m.Takes(flag, value) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// orList joins words as in a, b or c.
+func orList(words []string) string {
+	if last := len(words) - 1; last > 0 {
+		return strings.Join(words[:last], ", ") + " or " + words[last]
+	}
+	return strings.Join(words, "")
 }
 
 // checkValue checks the word or the number in the field of flag f. none points to the value of a
@@ -310,20 +387,11 @@ type threadLimit struct {
 // otherThreads is the number of threads kept for the runtime and the admin listener.
 const otherThreads = 100
 
-// threaded returns "connection" or "worker" if each of them has a separate operating-system
-// thread; "" for neither.
-func (c *Config) threaded(mode model.Mode) string {
-	if c.Locked {
-		return "worker"
-	}
-	return mode.Threads
-}
-
 // checkThreads returns an error if a mode that needs a thread for each connection or worker has too
 // few. If the user did not ask for the number of connections, it lowers that number instead.
 func (c *Config) checkThreads(mode model.Mode, l threadLimit, asked bool) error {
 	// Without the check Go would end the whole process when the kernel refuses a thread.
-	room, unit := l.threads-otherThreads, c.threaded(mode)
+	room, unit := l.threads-otherThreads, mode.Threads
 	flag, wanted := "max-conns", &c.MaxConns
 	if unit == "worker" {
 		flag, wanted, asked = "workers", &c.Workers, true
@@ -331,7 +399,7 @@ func (c *Config) checkThreads(mode model.Mode, l threadLimit, asked bool) error 
 	switch {
 	case unit == "":
 	case room < 1:
-		return badConfig("--mode %s needs a thread for each %s, and %s allows only %d; raise it", c.Mode, unit, l.source, l.threads)
+		return badConfig("%s needs a thread for each %s, and %s allows only %d; raise it", mode.Spelling, unit, l.source, l.threads)
 	case *wanted <= room:
 	case asked:
 		return badConfig("--%s %d needs a thread for each %s, and %s allows %d (%d are kept for the rest); lower it to %d or raise that limit",
@@ -381,13 +449,13 @@ func (c *Config) checkQueue(mode model.Mode) error {
 	if c.Depth < 0 {
 		c.Depth = mode.Depth(c.Workers)
 	}
-	c.Overflow, c.Pick = cmp.Or(c.Overflow, mode.Overflow), cmp.Or(c.Pick, dispatch.RoundRobin)
+	c.Overflow = cmp.Or(c.Overflow, mode.Overflow)
 	switch {
 	case mode.Allows(c.Overflow):
 	case mode.Adaptive && c.Overflow == dispatch.CoDel:
-		return badConfig("--overflow codel means nothing to --mode %s, whose queue ages anyway; leave it out", mode.Name)
+		return badConfig("--overflow codel means nothing to %s, whose queue ages anyway; leave it out", mode.Spelling)
 	default:
-		return badConfig("--overflow %s means nothing to --mode %s; use %s", c.Overflow, mode.Name, strings.ReplaceAll(mode.Axes.Overflow, "|", " or "))
+		return badConfig("--overflow %s means nothing to %s; use %s", c.Overflow, mode.Spelling, strings.ReplaceAll(mode.Axes.Overflow, "|", " or "))
 	}
 	if err := c.checkDepth(mode); err != nil {
 		return err
@@ -398,22 +466,16 @@ func (c *Config) checkQueue(mode model.Mode) error {
 // checkDepth checks that the queue's depth suits the mode, the overflow policy and stealing. It
 // never rounds the depth, because that would change the experiment.
 func (c *Config) checkDepth(mode model.Mode) error {
-	depth, ring := c.Depth, ""
-	switch {
-	case mode.PowerOfTwo:
-		ring = "--mode " + mode.Name
-	case c.Executor == model.RingExecutor:
-		ring = "--executor ring"
-	}
-	if ring != "" && bits.OnesCount(uint(depth)) != 1 {
+	depth := c.Depth
+	if mode.PowerOfTwo && bits.OnesCount(uint(depth)) != 1 {
 		around := fmt.Sprint(1 << bits.Len(uint(depth)))
 		if depth > 0 {
 			around = fmt.Sprintf("%d or %s", 1<<bits.Len(uint(depth))/2, around)
 		}
-		return badConfig("--queue-depth %d of %s is no power of two, and rounding it would change the experiment; use %s", depth, ring, around)
+		return badConfig("--queue-depth %d of %s is no power of two, and rounding it would change the experiment; use %s", depth, mode.Spelling, around)
 	}
 	if depth < mode.LeastDepth {
-		return badConfig("--queue-depth %d is below %d, the least for --mode %s", depth, mode.LeastDepth, mode.Name)
+		return badConfig("--queue-depth %d is below %d, the least for %s", depth, mode.LeastDepth, mode.Spelling)
 	}
 	evicts := c.Overflow == dispatch.DropOldest
 	switch {
@@ -462,38 +524,18 @@ func (c *Config) checkCodel(mode model.Mode) error {
 	return nil
 }
 
-// axes returns the mode's axes as the settings change them. A mode lists the alternatives of an
-// axis, such as block|reject; the settings choose one.
-func (c *Config) axes(mode model.Mode) mode.Axes {
-	a := mode.Axes
-	if mode.Depth == nil {
-		return a
-	}
-	a.Overflow = c.Overflow
-	if mode.Has("queue") {
-		a.Queue += " " + c.Pick
-		if c.Steal {
-			a.Queue += " steal"
-		}
-	}
-	if c.Executor == model.RingExecutor {
-		a.Queue = c.Executor
-	}
-	if c.Locked {
-		a.Thread = "locked"
-	}
-	return a
-}
-
 // warnings returns warnings about settings that work, but seldom do what their user expects, and about
 // planted faults.
-func (c *Config) warnings(mode model.Mode) (warn []string) {
+func (c *Config) warnings(m model.Mode) (warn []string) {
 	add := func(format string, args ...any) { warn = append(warn, fmt.Sprintf(format, args...)) }
 	procs, cpus := runtime.GOMAXPROCS(0), runtime.NumCPU()
-	if mode.Has("listeners") && c.Listeners > procs {
+	if old, is := mode.Old(c.oldName); is {
+		add("--mode %s is an old name; it is %v now", old.Name, old)
+	}
+	if m.Has("listeners") && c.Listeners > procs {
 		add("%d listeners share %d CPUs (GOMAXPROCS): connections hashed to a socket whose acceptor does not run wait for it", c.Listeners, procs)
 	}
-	if n := c.Processes * c.Threads; mode.Processes && n > cpus {
+	if n := c.Processes * c.Threads; m.Processes && n > cpus {
 		add("%d processes of %d threads are %d threads for %d CPUs: the kernel's scheduler shares them out", c.Processes, c.Threads, n, cpus)
 	}
 	if c.PlantCPU > 0 {
@@ -502,10 +544,10 @@ func (c *Config) warnings(mode model.Mode) (warn []string) {
 	if c.Plant.Name != "" {
 		add("the fault %s is planted (--plant): figures are for tests of explanations alone", c.Plant.Name)
 	}
-	if c.threaded(mode) == "worker" && c.Workers > procs {
+	if m.Threads == "worker" && c.Workers > procs {
 		add("%d workers have a thread each and GOMAXPROCS is %d: a hand-over wakes a thread, some ten times the cost of waking a goroutine", c.Workers, procs)
 	}
-	if c.Overflow == dispatch.CoDel && mode.Axes.Unit == "connection" {
+	if c.Overflow == dispatch.CoDel && m.Axes.Unit == "connection" {
 		add("codel sees a connection's wait for a worker, not the waits of its later requests; pool-request ages every request")
 	}
 	if c.Overflow == dispatch.Drop {

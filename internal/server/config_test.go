@@ -71,7 +71,7 @@ func TestConfigErrors(t *testing.T) {
 		{"one socket dealt to", "nethttp", func(c *Config) { c.Deal = "random" },
 			"--deal means nothing to --mode nethttp; it belongs to --mode reuseport, loop, loop-offload"},
 		{"an order without a loop", "nethttp", func(c *Config) { c.Batch = "newest-first" },
-			"--batch means nothing to --mode nethttp; it belongs to --mode loop, loop-single, loop-offload"},
+			"--batch means nothing to --mode nethttp; it belongs to --mode loop, loop-offload"},
 		{"negative cap", "nethttp", func(c *Config) { c.MaxConns = -1 },
 			"--max-conns -1 must be above 0"},
 		{"more connections than descriptors", "nethttp", func(c *Config) { c.MaxConns = 1<<30 + 1 },
@@ -146,7 +146,7 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("%s: got limits %+v and %d connections, want the defaults", tc.mode, cfg.Limits, cfg.MaxConns)
 		}
 	}
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		if _, err := New(testConfig(mode.Name)); err != nil {
 			t.Errorf("%s without flags: %v", mode.Name, err)
 		}

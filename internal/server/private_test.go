@@ -13,7 +13,7 @@ import (
 // loopback, and no client can make a series, whatever it asks for.
 func TestClientsSeeAndMakeNothing(t *testing.T) {
 	t.Parallel()
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		t.Run(mode.Name, func(t *testing.T) {
 			t.Parallel()
 			s := run(t, testConfig(mode.Name))

@@ -49,7 +49,7 @@ func serveScarce(mode string) error {
 // and when they go so does the other.
 func TestAdminAnswersWithoutDescriptors(t *testing.T) {
 	t.Parallel()
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		t.Run(mode.Name, func(t *testing.T) {
 			t.Parallel()
 			addr, admin := startScarce(t, mode.Name)

@@ -77,7 +77,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	// The labels and /healthz show the point at which this server stands, not the alternatives of
 	// its mode.
-	mode.Axes = cfg.axes(mode)
+	if mode.Depth != nil {
+		mode.Axes.Overflow = cfg.Overflow
+	}
 	s := &Server{cfg: cfg, mode: mode, dumps: make(chan struct{}, dumpsAtOnce)}
 	labels := metrics.Options{Mode: mode.Name, Axes: mode.Axes, Version: cfg.Version, Revision: cfg.Revision, Parent: s.supervises()}
 	if cfg.Child != nil {

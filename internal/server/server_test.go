@@ -148,7 +148,7 @@ func TestLog(t *testing.T) {
 // Every mode serves, counts and ends through a Server as it does alone.
 func TestEveryModeServes(t *testing.T) {
 	t.Parallel()
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		t.Run(mode.Name, func(t *testing.T) {
 			t.Parallel()
 			s := run(t, testConfig(mode.Name))

@@ -18,7 +18,7 @@ import (
 // keep-alive clients it can serve; no other mode does.
 func TestStickyModesWarn(t *testing.T) {
 	t.Parallel()
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		t.Run(mode.Name, func(t *testing.T) {
 			t.Parallel()
 			var log syncBuffer

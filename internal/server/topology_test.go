@@ -39,8 +39,8 @@ func TestTopologyErrors(t *testing.T) {
 			"--listeners means nothing to --mode nethttp; it belongs to --mode " + having("listeners")},
 		{"processes of one", "reuseport", func(c *Config) { c.Processes = 2 },
 			"--processes means nothing to --mode reuseport; it belongs to --mode prefork"},
-		{"threads of one process", "threads", func(c *Config) { c.Threads = 2 },
-			"--threads means nothing to --mode threads; it belongs to --mode prefork"},
+		{"threads of one process", "goroutine", func(c *Config) { c.Threads = 2 },
+			"--threads means nothing to --mode goroutine; it belongs to --mode prefork"},
 		{"a wait without turns", "goroutine", func(c *Config) { c.Wait = 0 },
 			"--wait means nothing to --mode goroutine; it belongs to --mode semaphore"},
 		{"a queue at the gate", "nethttp-gate", func(c *Config) { c.Depth = 4 },
@@ -122,7 +122,7 @@ func TestThreadLimit(t *testing.T) {
 		{"threads", limit, 501, false, 500, ""},
 		{"goroutine", limit, 9000, true, 9000, ""},
 		{"threads", limit, 501, true, 0, "--max-conns 501 needs a thread for each connection, and ulimit -u allows 600 (100 are kept for the rest); lower it to 500 or raise that limit"},
-		{"threads", threadLimit{100, "ulimit -u"}, 1, false, 0, "--mode threads needs a thread for each connection, and ulimit -u allows only 100; raise it"},
+		{"threads", threadLimit{100, "ulimit -u"}, 1, false, 0, "--mode goroutine --locked needs a thread for each connection, and ulimit -u allows only 100; raise it"},
 	} {
 		c := Config{Mode: tc.mode, Config: model.Config{MaxConns: tc.maxConns}}
 		err := c.checkThreads(modeOf(t, tc.mode), tc.limit, tc.asked)
@@ -137,14 +137,16 @@ func TestThreadLimit(t *testing.T) {
 		workers int
 		err     string
 	}{
-		{"threadpool", false, limit, 500, ""},
-		{"threadpool", false, limit, 501, "--workers 501 needs a thread for each worker, and ulimit -u allows 600 (100 are kept for the rest); lower it to 500 or raise that limit"},
+		{"pool", true, limit, 500, ""},
+		{"pool", true, limit, 501, "--workers 501 needs a thread for each worker, and ulimit -u allows 600 (100 are kept for the rest); lower it to 500 or raise that limit"},
 		{"pool-request", true, limit, 501, "--workers 501 needs a thread for each worker, and ulimit -u allows 600 (100 are kept for the rest); lower it to 500 or raise that limit"},
 		{"pool", false, limit, 501, ""},
-		{"pool", true, threadLimit{50, "ulimit -u"}, 1, "--mode pool needs a thread for each worker, and ulimit -u allows only 50; raise it"},
+		{"pool", true, threadLimit{50, "ulimit -u"}, 1, "--mode pool --locked needs a thread for each worker, and ulimit -u allows only 50; raise it"},
 	} {
 		c := Config{Mode: tc.mode, Config: model.Config{MaxConns: 9000, Settings: dispatch.Settings{Workers: tc.workers, Locked: tc.locked}}}
-		err := c.checkThreads(modeOf(t, tc.mode), tc.limit, true)
+		m := modeOf(t, tc.mode)
+		m.Mode = m.With(c.given())
+		err := c.checkThreads(m, tc.limit, true)
 		if tc.err == "" && err != nil || tc.err != "" && fmt.Sprint(err) != tc.err {
 			t.Errorf("%s with %d workers: got %v, want %q", tc.mode, tc.workers, err, tc.err)
 		}

@@ -223,9 +223,10 @@ func (c *Config) arguments(form url.Values) ([]string, error) {
 		return nil, fmt.Errorf("scenario %q is none of the list", name)
 	}
 	args := []string{name}
-	for _, mode := range form["mode"] {
-		if !slices.Contains(c.Modes, mode) {
-			return nil, fmt.Errorf("mode %q is none of the list", mode)
+	for _, name := range form["mode"] {
+		a, err := scenario.Arm{Mode: name}.Renamed()
+		if err != nil || !slices.Contains(c.Modes, a.Mode) {
+			return nil, fmt.Errorf("mode %q is none of the list", name)
 		}
 	}
 	if modes := form["mode"]; len(modes) > 0 {

@@ -73,10 +73,10 @@ func drainers() (all []drainer) {
 	for i := range all {
 		all[i].name = "recipe " + all[i].name
 	}
-	for _, mode := range model.Modes() {
+	for _, mode := range model.Variants() {
 		all = append(all, drainer{"mode " + mode.Name, func(ctx context.Context, addr string, handle func(), workers int) error {
 			socket := model.Socket{Addr: addr, MaxConns: 1000}
-			if mode.Has("listeners") {
+			if mode.Axes.Accept == "reuseport" {
 				socket.Sockets = 2
 			}
 			cfg := model.Config{
