@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"schedlab/internal/cluster"
 	"schedlab/internal/command"
@@ -38,6 +40,7 @@ import (
 type compareFlags struct {
 	experiment.Options
 	arms, addArms, vary, expect  []string
+	grid                         []string // the factors of a grid and their values, as typed
 	total, waitIdle              time.Duration
 	out, output, progress        string
 	dryRun, strict, why, verbose bool
@@ -63,7 +66,8 @@ two CPUs where the machine is quiet, and 75 s at most.
 
 Several scenarios, a directory of them, or 'all' (the embedded ones) make a pack:
 each has a record of its own, and a table tells every expectation as pass, fail,
-open or REFUSED. One fails only when the blocks are sure of it.
+open or REFUSED. One fails only when the blocks are sure of it. So does --grid: one
+comparison for each cell, and a table of who wins where.
 
 Any server is an arm: --arm name='CMD {addr}' starts one, where {addr} or {host} and
 {port} become an address, {admin} a second one and {dir} an empty directory, and
@@ -79,6 +83,7 @@ FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED, which comes with its reason.`,
   schedlab compare pool-block --vary workers=4,5,8 --budget 5m
   schedlab compare --path / --arm pool --vary workers=4,8,16 --close
   schedlab compare all --total 3h15m
+  schedlab compare capacity --arms nethttp,fasthttp --grid cpu=20us,100us,500us --grid rate=500/s,1000/s,1500/s
   schedlab compare --arm mine='./server -listen {addr}'
   schedlab compare --arms nethttp --arm nethttp,env.GOGC=400
   schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}'
@@ -94,12 +99,13 @@ FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED, which comes with its reason.`,
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.arms, "arms", nil, "which arms to compare, the baseline first: names of the scenario's arms, of those of --arm, or modes (default all)")
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a flag of serve or a setting of the load, like workers=4,8,16 (repeatable: every combination)")
+	fl.StringArrayVar(&f.grid, "grid", nil, "a comparison for each value of a part of the workload (cpu, sleep, sleep-share), of a setting of the load or of a flag of serve, like cpu=20us,100us (twice: every pair of values)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/reference/scenarios.md)")
 	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is open or REFUSED, also where others pass")
 	fl.IntVar(&f.Blocks, "blocks", 0, "most blocks to run, 10 to 40 (default 40); a run ends earlier when everything is decided")
 	fl.DurationVar(&f.Window, "window", 0, "how long each server is measured in a block (default 0.5s or the scenario's, and longer where the question needs it)")
-	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison may take; one that you give is used up as long as something is open (default 75s, or the scenario's)")
-	fl.DurationVar(&f.total, "total", 0, "longest all scenarios may take together; those that no longer fit are left out (default no limit)")
+	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison, or each cell of a grid, may take; one that you give is used up as long as something is open (default 75s, or the scenario's)")
+	fl.DurationVar(&f.total, "total", 0, "longest all scenarios, or all cells of a grid, may take together; those that no longer fit are left out (default no limit)")
 	fl.Var(&f.Rate, "rate", "requests a second, like 3000/s, or a share of what the slowest arm can do, like 0.7x")
 	oneOf(fl, &f.Engine, "engine", "", "what sends open loops: "+strings.Join(load.Engines(), " or ")+" (default "+load.DefaultEngine+"; docs/reference/engines.md)", load.Engines()...)
 	f.adhoc.bind(fl, true)
@@ -113,10 +119,11 @@ FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED, which comes with its reason.`,
 		factors = append(factors, factor+"=")
 	}
 	complete(cmd, "vary", factors...)
+	complete(cmd, "grid", append([]string{"cpu=", "sleep=", "sleep-share="}, factors...)...)
 	complete(cmd, "arms", modeNames()...)
 	bindConfig(cmd)
 	inSections(cmd,
-		helpSection{whatToCompare, "arms arm vary path targets log"},
+		helpSection{whatToCompare, "arms arm vary grid path targets log"},
 		helpSection{theLoad, "rate close warmup engine stamps seed"},
 		helpSection{howSure, "budget window blocks expect strict total"},
 		helpSection{theOutput, "output explain profiles dry-run progress note out config help"},
@@ -143,14 +150,18 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if asked, err = f.onGrid(cmd.Flags(), asked); err != nil {
+		return err
+	}
 	if f.why && len(asked) > 1 {
 		return usagef("--explain is about one run, and these are %d scenarios; name one, or run 'schedlab explain' on the record that matters", len(asked))
 	}
 	// A single comparison asks for the expectations of the command line alone, or without any
 	// expectation for the standing of every arm. A pack wants every verdict. Whoever gives a budget wants
 	// it used: what a run needs is estimated from its blocks so far, and a disturbed one spoils the estimate.
-	f.Aim.Expectations, f.Aim.WholeBudget = len(f.expect) > 0 && len(asked) == 1, f.Budget > 0
-	f.Aim.Standings = len(asked) == 1 && len(asked[0].Assertions()) == 0
+	single := len(asked) == 1 || len(f.grid) > 0 // each cell of a grid is asked like a comparison of its own
+	f.Aim.Expectations, f.Aim.WholeBudget = len(f.expect) > 0 && single, f.Budget > 0
+	f.Aim.Standings = single && len(asked[0].Assertions()) == 0
 	if f.Aim.Expectations {
 		f.Must = f.expect
 	}
@@ -366,6 +377,48 @@ func (f *compareFlags) questions(args []string) (all []question, err error) {
 	return all, nil
 }
 
+// onGrid returns the cells of a grid in place of the scenario that --grid varies, or asked as it is
+// without --grid. Errors are wrong usage.
+func (f *compareFlags) onGrid(fl *pflag.FlagSet, asked []question) ([]question, error) {
+	if len(f.grid) == 0 {
+		return asked, nil
+	}
+	var factors []record.Factor
+	for _, text := range f.grid {
+		factor, err := scenario.ParseFactor(text)
+		if err != nil {
+			return nil, usagef("--grid: %w", err)
+		}
+		// Each cell would override the flag.
+		if fl.Changed(factor.Name) {
+			return nil, usagef("--%s has a value and --grid varies %s; drop one", factor.Name, factor.Name)
+		}
+		factors = append(factors, factor)
+	}
+	switch {
+	case len(factors) > 2:
+		return nil, usagef("a grid has one or two factors, and --grid names %d; drop some", len(factors))
+	case len(factors) == 2 && factors[0].Name == factors[1].Name:
+		return nil, usagef("--grid names %s twice; give all its values at once", factors[0].Name)
+	case len(asked) > 1:
+		return nil, usagef("--grid varies one scenario, and these are %d; name one", len(asked))
+	}
+	cells, err := asked[0].Grid(factors, f.Modes)
+	if err != nil {
+		return nil, usagef("--grid: %w", err)
+	}
+	asked = nil
+	for _, cell := range cells {
+		for _, text := range f.expect {
+			if err := cell.Assert(text); err != nil {
+				return nil, usagef("--expect: %w", err)
+			}
+		}
+		asked = append(asked, question{cell, cell.Name + ", " + record.CellName(cell.Cell)})
+	}
+	return asked, nil
+}
+
 // about says which scenario an error is about, where there are several.
 func about(name string, several int, err error) error {
 	if several < 2 {
@@ -400,7 +453,7 @@ func (f *compareFlags) pack(cmd *cobra.Command, all []experiment.Packed, show *p
 		}
 	}
 	if f.output == "text" {
-		if err := report.PackSummary(out, entries); err != nil {
+		if err := report.PackSummary(out, entries, textOptions(out)); err != nil {
 			return err
 		}
 	}
@@ -421,7 +474,7 @@ func (f *compareFlags) late(c *experiment.Comparison, gone time.Duration) error 
 // row of the report. An error makes the whole pack fail in the end. A scenario that turned out to be
 // impossible is no error but a row without a result. The reports of a run that was cut short are written, too.
 func (f *compareFlags) entry(ctx context.Context, s experiment.Packed, gone time.Duration, show *progress) (e report.PackEntry, err error) {
-	e = report.PackEntry{Scenario: s.Scenario.Name, Question: s.Scenario.Question, Expect: s.Scenario.Assertions()}
+	e = report.PackEntry{Scenario: s.Scenario.Name, Cell: s.Scenario.Cell, Question: s.Scenario.Question, Expect: s.Scenario.Assertions()}
 	// A machine too small, or no room in --total: told, and no error.
 	notRun := s.Lacks
 	if notRun == nil {
@@ -502,7 +555,7 @@ func (f *compareFlags) writePlans(w io.Writer, all []experiment.Packed) error {
 		if why != nil {
 			fmt.Fprintf(w, "scenario    %s: %s\n%-11s %v\n\n", s.Scenario.Name, s.Scenario.Question, label, why)
 			if s.Lacks == nil {
-				late = append(late, s.Scenario.Name)
+				late = append(late, cmp.Or(record.CellName(s.Scenario.Cell), s.Scenario.Name))
 			}
 			continue
 		}
@@ -514,7 +567,11 @@ func (f *compareFlags) writePlans(w io.Writer, all []experiment.Packed) error {
 	if len(all) < 2 {
 		return nil
 	}
-	fmt.Fprintf(w, "in all      %d scenarios, about %v", len(all), total.Round(time.Second))
+	if all[0].Scenario.Cell != nil {
+		fmt.Fprintf(w, "in all      %d cells, about %v; --budget is for each of them, --total for all", len(all), total.Round(time.Second))
+	} else {
+		fmt.Fprintf(w, "in all      %d scenarios, about %v", len(all), total.Round(time.Second))
+	}
 	if len(late) > 0 {
 		fmt.Fprintf(w, "; not within --total %v: %s", f.total, strings.Join(late, ", "))
 	}
@@ -529,6 +586,9 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	p := c.Planned()
 	span := func(s float64) time.Duration { return record.Duration(s).Round(time.Millisecond) }
 	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
+	if p.Cell != nil {
+		fmt.Fprintf(w, "cell        %s\n", record.CellName(p.Cell))
+	}
 	if p.SLO != "" {
 		fmt.Fprintf(w, "objective   %s\n", p.SLO)
 		fmt.Fprintf(w, "search      up to %d windows of %v + %v for each arm, seed %d\n", p.Windows, span(p.Warmup), span(p.Window), p.Seed)

@@ -197,7 +197,7 @@ func header(name, path string, run record.Run) *record.Result {
 		run.Env.StealRatio = o.Steal
 	}
 	return &record.Result{
-		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Question: p.Question,
+		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Cell: p.Cell, Question: p.Question,
 		Status: run.Status, Seed: p.Seed, Rate: p.Rate, Sendable: p.Sendable, Asked: p.Asked, Warmup: p.Warmup, Window: p.Window, Planned: p.Blocks, Started: run.Started,
 		Env: run.Env, Others: run.Others, Note: p.Note, Doubts: []record.Fact{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
 		AA: []record.Verdict{}, NotChecked: []string{}, LoadsDiffer: LoadsDiffer(p.Arms),

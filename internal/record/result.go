@@ -12,6 +12,7 @@ package record
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"schedlab/internal/stats"
@@ -27,6 +28,7 @@ type Result struct {
 	Run      string    `json:"run"`                // the run's name, YYYYMMDD-HHMMSS-scenario-xxxx
 	Dir      string    `json:"dir"`                // path of its record
 	Scenario string    `json:"scenario"`           // scenario name
+	Cell     []Level   `json:"cell,omitempty"`     // where the run lies on a grid; nil if it is no cell of one
 	Question string    `json:"question"`           // the scenario's question, one sentence
 	Status   Status    `json:"status"`             // complete, interrupted or partial
 	Seed     uint64    `json:"seed"`               // seed of every trace and order
@@ -468,6 +470,15 @@ type Expectation struct {
 type Level struct {
 	Factor string `json:"factor"`
 	Value  string `json:"value"`
+}
+
+// CellName returns the factors and values of a cell of a grid: cpu=20us, rate=500/s.
+func CellName(cell []Level) string {
+	var all []string
+	for _, l := range cell {
+		all = append(all, l.Factor+"="+l.Value)
+	}
+	return strings.Join(all, ", ")
 }
 
 // A Station is an arm as queueing theory sees it: an ideal server. Switching between requests costs

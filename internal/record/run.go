@@ -75,9 +75,11 @@ type Plan struct {
 	Source   string `json:"source"` // the scenario's YAML, verbatim
 	Seed     uint64 `json:"seed"`
 	Note     string `json:"note,omitempty"`
-	Protocol string `json:"protocol,omitempty"` // only in old records, whose signature has it
-	Blocks   int    `json:"blocks"`             // most blocks
-	Looks    []int  `json:"looks,omitempty"`    // numbers of blocks after which verdicts may be decided; the run ends at the first where all are
+	// Cell is where the run lies on a grid; nil if it is no cell of one.
+	Cell     []Level `json:"cell,omitempty"`
+	Protocol string  `json:"protocol,omitempty"` // only in old records, whose signature has it
+	Blocks   int     `json:"blocks"`             // most blocks
+	Looks    []int   `json:"looks,omitempty"`    // numbers of blocks after which verdicts may be decided; the run ends at the first where all are
 	// Feasible tells what rate, window and budget can decide; nil in a search for capacity.
 	Feasible *Feasibility `json:"feasible,omitempty"`
 	Warmup   float64      `json:"warmup"` // seconds

@@ -60,7 +60,7 @@ func briefly(r *record.Result, width, most int) document.Document {
 		why = append(why, "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)")
 	}
 	return document.Document{
-		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, answerLines), Context: append(context(r), askedBriefly(r)),
+		Name: named(r), State: state(r), Answer: briefAnswer(r, width, answerLines), Context: append(context(r), askedBriefly(r)),
 		Parts: []document.Part{marked(r), slices.Concat(
 			labelled("Why", why...), labelled("Sure", sure(r)...), labelled("Expected", few(unmet(r), most+1)...),
 			rest(others(r), min(most/2, 1), when(len(why) == 0 && len(reasons) > 0, ", and where the time went")),
@@ -111,7 +111,7 @@ func capacityBriefly(r *record.Result, width int) document.Document {
 	untold := *others(r) // what the plan says of starving clients stands in the answer and below the table
 	untold.Doubts = only(untold.Doubts, func(d record.Fact) bool { return d.Code != record.StickyPool })
 	return document.Document{
-		Name: r.Scenario, State: state(r), Answer: briefAnswer(r, width, searchLines), Context: append(context(r), searched(r)+onCPUs(r.Env)),
+		Name: named(r), State: state(r), Answer: briefAnswer(r, width, searchLines), Context: append(context(r), searched(r)+onCPUs(r.Env)),
 		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", append(capacityOpen(r), capacityCompared(r)...)...), rest(&untold, 1, "")...)},
 	}
 }

@@ -83,11 +83,15 @@ func answers(r *record.Result) document.Findings {
 // is in the order of the scenario.
 type PackEntry struct {
 	Scenario string
+	Cell     []record.Level // on a grid; nil in a pack of scenarios
 	Question string
 	Expect   []string       // its assertions
 	Result   *record.Result // nil if it did not run
 	NotRun   string         // why not
 }
+
+// name returns what tells the entry from the others: its cell on a grid, or its scenario.
+func (e PackEntry) name() string { return cmp.Or(record.CellName(e.Cell), e.Scenario) }
 
 // Answers counts an entry's assertions by answer. All assertions of a scenario that did not run
 // count as refused, so that a pack never looks better for leaving one out.
@@ -106,7 +110,7 @@ func (e PackEntry) Answers() map[record.Answer]int {
 // PackScenario writes the result of one scenario of a pack as text: its answer, and every
 // assertion with its evidence. An empty line ends it. It returns the errors of w.
 func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
-	d := document.Document{Name: e.Scenario, Question: e.Question}
+	d := document.Document{Name: e.name(), Question: e.Question}
 	if r := e.Result; r != nil {
 		d.Answer, d.Parts = Headline(r), []document.Part{expectations(r), document.Commands{{Label: "Record", Text: r.Dir}}}
 	} else {
@@ -117,8 +121,12 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 }
 
 // PackSummary writes the table of a pack as text, with a line for each scenario in the order of
-// entries, and the totals below, which tell at a glance whether any scenario failed.
-func PackSummary(w io.Writer, entries []PackEntry) error {
+// entries, and the totals below, which tell at a glance whether any scenario failed. A grid has the table
+// of who wins where in its place.
+func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
+	if len(entries) > 0 && entries[0].Cell != nil {
+		return writeGrid(w, entries, o)
+	}
 	row := func(name, blocks, answer string, of ...PackEntry) []string {
 		counts := each([]record.Answer{record.Passed, record.Failed, record.Undecided, record.NoAnswer}, func(a record.Answer) string {
 			return strconv.Itoa(total(of, func(e PackEntry) int { return e.Answers()[a] }))
@@ -127,9 +135,9 @@ func PackSummary(w io.Writer, entries []PackEntry) error {
 	}
 	rows := append([][]string{{"scenario", "pass", "fail", "open", "REFUSED", "blocks", "answer"}}, each(entries, func(e PackEntry) []string {
 		if e.Result == nil {
-			return row(e.Scenario, none, "not run", e)
+			return row(e.name(), none, "not run", e)
 		}
-		return row(e.Scenario, fmt.Sprintf("%d/%d", e.Result.Valid, cmp.Or(e.Result.Ran, e.Result.Planned)), e.Result.Winner, e)
+		return row(e.name(), fmt.Sprintf("%d/%d", e.Result.Valid, cmp.Or(e.Result.Ran, e.Result.Planned)), e.Result.Winner, e)
 	})...)
 	rows = append(rows, row(plural(len(entries), "scenario"), "", "", entries...))
 	return writeText(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}}, TextOptions{})

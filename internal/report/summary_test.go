@@ -22,7 +22,7 @@ func TestPack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := PackSummary(&b, entries); err != nil {
+	if err := PackSummary(&b, entries, TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

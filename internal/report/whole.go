@@ -66,7 +66,7 @@ func whole(r *record.Result, all bool) document.Document {
 		return capacityDocument(r)
 	}
 	return document.Document{
-		Name: r.Scenario, Question: r.Question, State: state(r), Answer: Headline(r),
+		Name: named(r), Question: r.Question, State: state(r), Answer: Headline(r),
 		Context: append(context(r), offered(r), machine(r.Env, r.Arms)), Data: complete(r),
 		Parts: slices.Concat([]document.Part{figures(r), verdicts(r), why(r), expectations(r)}, breakdownParts(r), []document.Part{
 			profiles(r), connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r),

@@ -160,10 +160,10 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]mode.Mo
 const shareFactor = "sleep-share"
 
 // mostValues is the largest number of values on an axis.
-// A map with two such axes has 625 cells, each a comparison.
+// A grid with two such axes has 625 cells, each a comparison.
 const mostValues = 25
 
-// factors returns the names that an axis of a map may vary: of the workload and of the arms' settings.
+// factors returns the names that an axis of a grid may vary: of the workload and of the arms' settings.
 func factors() []string {
 	return slices.Concat([]string{"cpu", "sleep", shareFactor}, VaryFactors())
 }
@@ -172,7 +172,7 @@ func factors() []string {
 // These are the factors that help lists.
 func VaryFactors() []string { return slices.Concat(armFlags, clientKeys) }
 
-// ParseFactor reads an axis of a map, FACTOR=V1,V2,..., with 2 to 25 values in the order of the axis. A
+// ParseFactor reads an axis of a grid, FACTOR=V1,V2,..., with 2 to 25 values in the order of the axis. A
 // comma within parentheses is part of a value.
 // The values are not parsed: whether they are possible depends on the scenario. See At.
 func ParseFactor(text string) (record.Factor, error) {
@@ -220,28 +220,60 @@ func SplitValues(list string) (values []string) {
 	return values
 }
 
-// At returns the scenario of one cell of a map, with the i-th value of x and the j-th value of y. It
-// drops the expectations, which are about the scenario without a map. A serve flag is set in the arms
-// with a mode that takes it. An arm that varies something itself is an error.
-//
-// s itself does not change: the slices and maps that At writes to are copied first.
+// Grid returns the scenarios of a grid of one or two factors, a cell each: row by row, the first factor
+// along the rows. It drops the expectations, which are about the scenario's own setting. A serve flag is
+// set in the arms with a mode that takes it. An arm that varies something itself is an error. An error
+// names the cell.
+func (s Scenario) Grid(factors []record.Factor, modes map[string]mode.Mode) (cells []Scenario, err error) {
+	x, rows := factors[0], []axis{{}}
+	if len(factors) > 1 {
+		rows = nil
+		for _, value := range factors[1].Values {
+			rows = append(rows, axis{factors[1], value})
+		}
+	}
+	for _, row := range rows {
+		for _, value := range x.Values {
+			at := append([]axis{{x, value}}, row)[:len(factors)]
+			cell, err := s.at(at, modes)
+			if err != nil {
+				return nil, fmt.Errorf("cell %s: %w", record.CellName(cell.Cell), err)
+			}
+			cells = append(cells, cell)
+		}
+	}
+	return cells, nil
+}
+
+// At returns the scenario of one cell of a map, with the i-th value of x and the j-th value of y.
 func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]mode.Mode) (Scenario, error) {
+	return s.at([]axis{{x, x.Values[i]}, {y, y.Values[j]}}, modes)
+}
+
+// at returns the scenario of one cell of a grid.
+//
+// s itself does not change: the slices and maps that at writes to are copied first.
+func (s Scenario) at(axes []axis, modes map[string]mode.Mode) (Scenario, error) {
+	s.Cell = nil
+	var names []string
+	for _, a := range axes {
+		s.Cell = append(s.Cell, record.Level{Factor: a.Name, Value: a.value})
+		names = append(names, a.Name)
+	}
 	if k := slices.IndexFunc(s.Arms, func(a Arm) bool { return len(a.Vary) > 0 }); k >= 0 {
-		return s, fmt.Errorf("arm %q varies %s itself; a map has two factors, x and y: name arms without vary", s.Arms[k].Name, strings.Join(slices.Sorted(maps.Keys(s.Arms[k].Vary)), ", "))
+		return s, fmt.Errorf("arm %q varies %s itself; name arms without vary", s.Arms[k].Name, strings.Join(slices.Sorted(maps.Keys(s.Arms[k].Vary)), ", "))
 	}
 	s.Expect, s.Claims = nil, nil
 	s.Arms, s.Load.Vary = slices.Clone(s.Arms), nil
-	if names := []string{x.Name, y.Name}; slices.Contains(names, "keepalive") && slices.Contains(names, "connections") {
+	if slices.Contains(names, "keepalive") && slices.Contains(names, "connections") {
 		return s, errors.New("connections are kept ones, so they mean nothing where keepalive is false; drop one of the two factors")
 	}
-	axes := []axis{{x, x.Values[i]}, {y, y.Values[j]}}
-	if x.Name == shareFactor { // the ratio applies to the sleep, so set the sleep first
-		slices.Reverse(axes)
-	}
+	// The ratio applies to the sleep, so set the sleep first.
+	slices.SortStableFunc(axes, func(a, b axis) int { return strings.Compare(a.last(), b.last()) })
 	for _, axis := range axes {
 		// Such a name would state a value that the arm no longer has.
 		if i := slices.IndexFunc(s.Arms, func(a Arm) bool { return strings.Contains(a.Name, axis.Name+"=") }); i >= 0 {
-			return s, fmt.Errorf("arm %q has %s in its name, and the map varies it; give the arm without", s.Arms[i].Name, axis.Name)
+			return s, fmt.Errorf("arm %q has %s in its name, and the grid varies it; give the arm without", s.Arms[i].Name, axis.Name)
 		}
 		if err := s.set(axis, modes); err != nil {
 			return s, fmt.Errorf("%s=%s: %w", axis.Name, axis.value, err)
@@ -254,10 +286,18 @@ func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]mode.Mode) (
 	return s, nil
 }
 
-// An axis is a factor of a map, with its value in one cell.
+// An axis is a factor of a grid, with its value in one cell.
 type axis struct {
 	record.Factor
 	value string
+}
+
+// last returns the name of a factor that must be set after the others, and "" for the others.
+func (a axis) last() string {
+	if a.Name == shareFactor {
+		return a.Name
+	}
+	return ""
 }
 
 // set sets the value of a factor in the scenario.

@@ -49,7 +49,8 @@ type Scenario struct {
 	Claims   []Claim  `yaml:"claims"`
 	Predict  []string `yaml:"predict"` // says nothing any more; still read, so that older files are
 
-	Source string `yaml:"-"` // the file's text
+	Source string         `yaml:"-"` // the file's text
+	Cell   []record.Level `yaml:"-"` // where it lies on a grid; nil if it is no cell of one
 
 	asks []load.Target     // requests that take turns: of Workload.Requests, or read from a file (see Open)
 	Log  *arrivals.Process // the access log to replay, set by Open; nil without one

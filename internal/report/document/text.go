@@ -216,6 +216,10 @@ func (t *text) table(indent string, table Table) {
 			cells[i] = fmt.Sprintf("%*s", width, cell)
 		}
 		left := strings.Join(cells, "  ")
+		if table.Words && table.Below == 0 {
+			t.line(indent+cells[0], "  "+strings.Join(cells[1:], "  "))
+			continue
+		}
 		if table.Below == 0 {
 			t.line(indent+left, "")
 			continue
