@@ -21,6 +21,7 @@ import (
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
 	"schedlab/internal/model"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
@@ -148,7 +149,7 @@ func (f *chooseFlags) run(cmd *cobra.Command, args []string) error {
 	if choice.Verified == nil {
 		return nil
 	}
-	return exit(map[record.Answer]int{record.Failed: exitExpectation, record.NoAnswer: exitPartial}[choice.Verified.Answer])
+	return exit(map[outcome.Outcome]int{outcome.No: exitExpectation, outcome.Refused: exitPartial}[choice.Verified.Answer])
 }
 
 // choosable are the modes in the order in which they are shown, the plainest first, which is the

@@ -18,6 +18,7 @@ import (
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/load"
+	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -65,9 +66,9 @@ SCENARIO 'quick' compares net/http, fasthttp and a worker pool, in half a minute
 two CPUs where the machine is quiet, and 75 s at most.
 
 Several scenarios, a directory of them, or 'all' (the embedded ones) make a pack:
-each has a record of its own, and a table tells every expectation as pass, fail,
-open or REFUSED. One fails only when the blocks are sure of it. So does --grid: one
-comparison for each cell, and a table of who wins where.
+each has a record of its own, and a table tells every expectation as kept, not
+kept, open or refused. One is not kept only when the blocks are sure of it. So does
+--grid: one comparison for each cell, and a table of who wins where.
 
 Any server is an arm: --arm name='CMD {addr}' starts one, where {addr} or {host} and
 {port} become an address, {admin} a second one and {dir} an empty directory, and
@@ -101,7 +102,7 @@ FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED, which comes with its reason.`,
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a flag of serve or a setting of the load, like workers=4,8,16 (repeatable: every combination)")
 	fl.StringArrayVar(&f.grid, "grid", nil, "a comparison for each value of a part of the workload (cpu, sleep, sleep-share), of a setting of the load or of a flag of serve, like cpu=20us,100us (twice: every pair of values)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/reference/scenarios.md)")
-	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is open or REFUSED, also where others pass")
+	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is open or refused, also where others are kept")
 	fl.IntVar(&f.Blocks, "blocks", 0, "most blocks to run, 10 to 40 (default 40); a run ends earlier when everything is decided")
 	fl.DurationVar(&f.Window, "window", 0, "how long each server is measured in a block (default 0.5s or the scenario's, and longer where the question needs it)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest each comparison, or each cell of a grid, may take; one that you give is used up as long as something is open (default 75s, or the scenario's)")
@@ -166,7 +167,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		f.Must = f.expect
 	}
 	return f.conduct(cmd, asked, show, func(r *record.Result) int {
-		code, _ := outcome([]report.PackEntry{{Result: r}}, f.strict)
+		code, _ := deserved([]report.PackEntry{{Result: r}}, f.strict)
 		return code
 	})
 }
@@ -509,22 +510,22 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 	if bad, ok := errors.AsType[*exitError](failed); ok && bad.code == exitInterrupted {
 		return bad
 	}
-	code, broken := outcome(entries, strict)
+	code, broken := deserved(entries, strict)
 	switch {
 	// The message has the errors of other scenarios as well.
 	case code == exitExpectation:
-		return &exitError{code, errors.Join(fmt.Errorf("%s failed", prose.Plural(broken, "expectation")), failed)}
+		return &exitError{code, errors.Join(fmt.Errorf("%s not kept", prose.Plural(broken, "expectation")), failed)}
 	case failed != nil:
 		return failed
 	}
 	return exit(code)
 }
 
-// outcome returns the exit code that results deserve, and how many expectations failed. The code is 3
+// deserved returns the exit code that results deserve, and how many expectations failed. The code is 3
 // if one failed, and 0 if something that was asked could be judged ([record.Result.Judged]). Otherwise,
 // and with strict if an expectation is open or refused, it is 4.
-func outcome(entries []report.PackEntry, strict bool) (code, failed int) {
-	answers, judged := map[record.Answer]int{}, false
+func deserved(entries []report.PackEntry, strict bool) (code, failed int) {
+	answers, judged := map[outcome.Outcome]int{}, false
 	for _, e := range entries {
 		for answer, n := range e.Answers() {
 			answers[answer] += n
@@ -532,9 +533,9 @@ func outcome(entries []report.PackEntry, strict bool) (code, failed int) {
 		judged = judged || e.Result != nil && e.Result.Judged()
 	}
 	switch {
-	case answers[record.Failed] > 0:
-		return exitExpectation, answers[record.Failed]
-	case strict && answers[record.Undecided]+answers[record.NoAnswer] > 0, !judged:
+	case answers[outcome.No] > 0:
+		return exitExpectation, answers[outcome.No]
+	case strict && answers[outcome.Open]+answers[outcome.Refused] > 0, !judged:
 		return exitPartial, 0
 	}
 	return exitDone, 0

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 )
@@ -17,19 +18,19 @@ func TestOutcome(t *testing.T) {
 	goodput := record.Verdict{Metric: "goodput", Verdict: "SAME"}
 	for _, c := range []struct {
 		verdicts     []record.Verdict
-		answers      []record.Answer
+		answers      []outcome.Outcome
 		code, strict int
 	}{
 		{[]record.Verdict{refused, goodput}, nil, exitPartial, exitPartial},
 		{[]record.Verdict{refused, {Metric: "goodput", Verdict: "LOWER"}}, nil, exitDone, exitDone}, // it does not keep up
 		{[]record.Verdict{refused, same}, nil, exitDone, exitDone},
-		{[]record.Verdict{same}, []record.Answer{record.Undecided}, exitDone, exitPartial},
-		{[]record.Verdict{refused}, []record.Answer{record.Undecided}, exitPartial, exitPartial},
-		{[]record.Verdict{same}, []record.Answer{record.NoAnswer, record.NoAnswer}, exitPartial, exitPartial}, // nothing that was asked
-		{[]record.Verdict{same}, []record.Answer{record.NoAnswer, record.Undecided}, exitDone, exitPartial},
-		{[]record.Verdict{refused}, []record.Answer{record.Passed, record.Undecided}, exitDone, exitPartial},
-		{[]record.Verdict{refused}, []record.Answer{record.Passed}, exitDone, exitDone},
-		{[]record.Verdict{same}, []record.Answer{record.Undecided, record.Failed}, exitExpectation, exitExpectation},
+		{[]record.Verdict{same}, []outcome.Outcome{outcome.Open}, exitDone, exitPartial},
+		{[]record.Verdict{refused}, []outcome.Outcome{outcome.Open}, exitPartial, exitPartial},
+		{[]record.Verdict{same}, []outcome.Outcome{outcome.Refused, outcome.Refused}, exitPartial, exitPartial}, // nothing that was asked
+		{[]record.Verdict{same}, []outcome.Outcome{outcome.Refused, outcome.Open}, exitDone, exitPartial},
+		{[]record.Verdict{refused}, []outcome.Outcome{outcome.Yes, outcome.Open}, exitDone, exitPartial},
+		{[]record.Verdict{refused}, []outcome.Outcome{outcome.Yes}, exitDone, exitDone},
+		{[]record.Verdict{same}, []outcome.Outcome{outcome.Open, outcome.No}, exitExpectation, exitExpectation},
 	} {
 		r := &record.Result{Verdicts: c.verdicts}
 		for _, a := range c.answers {
@@ -40,7 +41,7 @@ func TestOutcome(t *testing.T) {
 			if err, ok := packOutcome([]report.PackEntry{{Result: r}}, nil, strict).(*exitError); ok {
 				packed = err.code
 			}
-			if got, _ := outcome([]report.PackEntry{{Result: r}}, strict); got != want || packed != want {
+			if got, _ := deserved([]report.PackEntry{{Result: r}}, strict); got != want || packed != want {
 				t.Errorf("%v, strict %v: got %d, as a pack %d, want %d", c, strict, got, packed, want)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/judge"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
@@ -62,7 +63,7 @@ With --old-ref and --new-ref it builds two commits of the git repository here, e
 a worktree of its own that is removed afterwards: --build makes the program {out}, and
 --run starts it.
 
-The exit code is 0 when the build may pass, 3 when it is worse, and 4 when nobody can tell.`,
+The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that is open or refused.`,
 		Example: `  schedlab gate --old './old -listen {addr}' --new './new -listen {addr}' --rate 2000/s
   schedlab gate --old './old {addr}' --new './new {addr}' --targets requests.txt --rate 500/s --allow p99=30%
   schedlab gate --old './old {addr}' --new './new {addr}' --metric p50,cpu --output markdown
@@ -175,7 +176,7 @@ func (f *gateFlags) asked(fl *pflag.FlagSet) (map[string]record.Allowance, error
 }
 
 // run checks the flags, builds what must be built, runs the comparison and prints its answer. The
-// exit code is the answer, for a CI job: 0 fine, 3 worse, 4 cannot tell; verdicts and expectations
+// exit code is the answer, for a CI job: 0 fine, 3 worse, 4 open or refused; verdicts and expectations
 // have no part in it. Without --path, --targets or --log it asks for the path /.
 func (f *gateFlags) run(cmd *cobra.Command, _ []string) (err error) {
 	if err = f.checkGiven(cmd.Flags(), nil); err == nil {
@@ -230,9 +231,9 @@ func (f *gateFlags) run(cmd *cobra.Command, _ []string) (err error) {
 	}
 	return f.conduct(cmd, asked, show, func(r *record.Result) int {
 		switch r.GateOutcome() {
-		case record.GateFine:
+		case outcome.Yes:
 			return exitDone
-		case record.GateWorse:
+		case outcome.No:
 			return exitExpectation
 		}
 		return exitPartial

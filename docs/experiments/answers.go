@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"schedlab/internal/outcome"
 )
 
 //go:embed answers.tsv
@@ -32,7 +34,7 @@ type Row struct {
 	Metric                string  // such as p50 or cpu_per_request, or the kind of a text
 	Arm, Baseline         string  // Baseline is "" without a verdict
 	Figure                float64 // the arm's median in base units, 0 if unknown: seconds, bytes, a second, a ratio
-	Verdict               string  // FASTER, SLOWER, HIGHER, LOWER, SAME, INCONCLUSIVE or REFUSED; of a claim pass, fail, open or REFUSED
+	Verdict               string  // FASTER, SLOWER, HIGHER, LOWER, SAME, INCONCLUSIVE or REFUSED; of a claim yes, no, open or refused
 	Ratio, Low, High      float64 // the change of Arm against Baseline with its interval; 0 if unknown
 	Reason                string  // the code of a refusal, or a claim's evidence
 	Asks, Text            string
@@ -60,6 +62,11 @@ func Parse(text string) ([]Row, error) {
 		}
 		blocks, err := strconv.Atoi(cells[3])
 		r.Blocks = blocks
+		if r.Metric == "claim" && err == nil { // an older file has other words
+			var of outcome.Outcome
+			err = of.UnmarshalText([]byte(r.Verdict))
+			r.Verdict = string(of)
+		}
 		for at, figure := range map[int]*float64{7: &r.Figure, 9: &r.Ratio, 10: &r.Low, 11: &r.High} {
 			if err == nil && cells[at] != "" {
 				*figure, err = strconv.ParseFloat(cells[at], 64)

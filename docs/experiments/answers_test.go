@@ -20,7 +20,7 @@ func TestFile(t *testing.T) {
 	}
 	quick := []Row{
 		{Scenario: "quick", Day: "2026-11-28", Commit: "abc1234", Blocks: 12, Metric: "p90", Arm: "pool", Baseline: "nethttp", Figure: .034, Verdict: "SLOWER", Ratio: 1.1656, Low: 1.1, High: 1.31},
-		{Scenario: "quick", Day: "2026-11-28", Commit: "abc1234", Blocks: 12, Metric: "claim", Verdict: "pass", Asks: `p90("pool") > 30ms`, Reason: "true in 12 of 12 blocks", Text: `it says "long"`},
+		{Scenario: "quick", Day: "2026-11-28", Commit: "abc1234", Blocks: 12, Metric: "claim", Verdict: "yes", Asks: `p90("pool") > 30ms`, Reason: "true in 12 of 12 blocks", Text: `it says "long"`},
 	}
 	got, err := Parse(Format(With(all, "quick", quick)))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
+	"schedlab/internal/outcome"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -508,7 +509,7 @@ func TestPairs(arms, metrics []string) (all []judge.Pair) {
 // the SLO's terms for the advised arm. An advice that held names the arms that are undecided against it
 // as "open". Dir of the result is left empty.
 func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdict, slo []record.Expectation) *record.ChoiceTest {
-	t := record.ChoiceTest{Answer: record.Failed, Verdicts: verdicts, SLO: slo, Why: record.Fact{
+	t := record.ChoiceTest{Answer: outcome.No, Verdicts: verdicts, SLO: slo, Why: record.Fact{
 		Code: chooseWrong, Names: record.Names{"mode": arms[0]}, Values: record.Values{"errors": float64(advised.Errors), "requests": float64(advised.Requests)},
 	}}
 	for _, v := range verdicts {
@@ -517,17 +518,17 @@ func Verify(advised record.Arm, arms, metrics []string, verdicts []record.Verdic
 	_, best := leaders(arms, metrics, verdicts)
 	switch {
 	case !judged(verdicts):
-		t.Answer, t.Why.Code = record.NoAnswer, chooseOpen
+		t.Answer, t.Why.Code = outcome.Refused, chooseOpen
 	// Another arm is better: the answer stays Failed, as set above.
 	case !slices.Contains(best, arms[0]):
-	case slices.ContainsFunc(slo, func(e record.Expectation) bool { return e.Outcome == record.Failed }):
+	case slices.ContainsFunc(slo, func(e record.Expectation) bool { return e.Outcome == outcome.No }):
 		t.Why.Code = chooseBroken
 	// Times are about requests that were answered. A mode that lost some may be fast just because
 	// of that. Only the metrics of overload count losses.
 	case advised.Errors > 0 && !slices.Contains(metrics, "good_mean"):
-		t.Answer, t.Why.Code = record.NoAnswer, chooseShed
+		t.Answer, t.Why.Code = outcome.Refused, chooseShed
 	default:
-		t.Answer, t.Why.Code = record.Passed, chooseHeld
+		t.Answer, t.Why.Code = outcome.Yes, chooseHeld
 		if open := undecided(arms[1:], verdicts); len(open) > 0 {
 			t.Why.Names["open"] = strings.Join(open, " and ")
 		}
@@ -550,7 +551,7 @@ func Tested(c record.Choice, t *record.ChoiceTest, disturbed []record.Fact) reco
 	}
 	least, broken := t.Keeps[0], []string{} // in the fewest blocks
 	for _, k := range t.Keeps {
-		if k.Names["answer"] != string(record.Passed) {
+		if k.Names["answer"] != string(outcome.Yes) {
 			return c
 		}
 		if k.Values["kept"] < least.Values["kept"] {
@@ -579,7 +580,7 @@ func Keeps(slo stats.SLO, kept []judge.Keeping) (all []record.Fact) {
 		if broken := k.Breaks(slo); broken != nil {
 			f.Names["broken"] = strings.Join(broken, ", ")
 		}
-		if k.Answer == record.NoAnswer && !k.Reason.None() {
+		if k.Answer == outcome.Refused && !k.Reason.None() {
 			f.Because = []record.Fact{k.Reason}
 		}
 		all = append(all, f)

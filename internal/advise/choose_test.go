@@ -12,6 +12,7 @@ import (
 
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -376,28 +377,28 @@ func TestTestOfAnAdvice(t *testing.T) {
 // undecided, or bought elsewhere.
 func TestVerify(t *testing.T) {
 	t.Parallel()
-	broken := []record.Expectation{{Outcome: record.Failed}}
+	broken := []record.Expectation{{Outcome: outcome.No}}
 	for _, c := range []struct {
 		name, verdicts string
-		want           record.Answer
+		want           outcome.Outcome
 		errors         int
 		slo            []record.Expectation
 		says           string // the beginning of the reason
 	}{
-		{name: "slower others", verdicts: "p99 b a SLOWER\np99 c a SAME", want: record.Passed, says: "the advice held: nothing is surely better than a; b against a"},
-		{name: "a refused request", verdicts: "p99 b a SLOWER\np99 c a SAME", errors: 1, want: record.NoAnswer},
-		{name: "under overload that is the point", verdicts: "good_mean b a SLOWER\ngood_mean c a SAME", errors: 1, want: record.Passed},
-		{name: "worse at p90", verdicts: "p90 b a SLOWER\np99 b a INCONCLUSIVE\np90 c a SAME\np99 c a SAME", want: record.Passed, says: "the advice held: nothing is surely better than a; b against a at p90: SLOWER"},
-		{name: "a broken SLO", verdicts: "p99 b a SLOWER\np99 c a SAME", slo: broken, want: record.Failed},
-		{name: "undecided", verdicts: "p99 b a INCONCLUSIVE\np99 c a REFUSED", want: record.Passed,
+		{name: "slower others", verdicts: "p99 b a SLOWER\np99 c a SAME", want: outcome.Yes, says: "the advice held: nothing is surely better than a; b against a"},
+		{name: "a refused request", verdicts: "p99 b a SLOWER\np99 c a SAME", errors: 1, want: outcome.Refused},
+		{name: "under overload that is the point", verdicts: "good_mean b a SLOWER\ngood_mean c a SAME", errors: 1, want: outcome.Yes},
+		{name: "worse at p90", verdicts: "p90 b a SLOWER\np99 b a INCONCLUSIVE\np90 c a SAME\np99 c a SAME", want: outcome.Yes, says: "the advice held: nothing is surely better than a; b against a at p90: SLOWER"},
+		{name: "a broken SLO", verdicts: "p99 b a SLOWER\np99 c a SAME", slo: broken, want: outcome.No},
+		{name: "undecided", verdicts: "p99 b a INCONCLUSIVE\np99 c a REFUSED", want: outcome.Yes,
 			says: "not refuted: nothing is surely better than a; against b and c it is undecided; b against a at p99: INCONCLUSIVE, +20 % (+10 % to +30 %); c against a at p99: REFUSED"},
-		{name: "one undecided", verdicts: "p99 b a INCONCLUSIVE\np99 c a SAME", want: record.Passed, says: "not refuted: nothing is surely better than a; against b it is undecided; "},
-		{name: "worse at one", verdicts: "good_mean b a SLOWER\ngoodput b a INCONCLUSIVE\ngood_mean c a SAME\ngoodput c a SAME", want: record.Passed, says: "the advice held: "},
-		{name: "a faster one", verdicts: "p99 b a FASTER\np99 c a SAME", want: record.Failed},
-		{name: "two faster ones", verdicts: "p99 b a FASTER\np99 c a FASTER", want: record.Failed},
-		{name: "less memory", verdicts: "memory b a LOWER\nmemory c a SAME", want: record.Failed},
-		{name: "a trade", verdicts: "good_mean b a FASTER\ngoodput b a LOWER\ngood_mean c a SAME\ngoodput c a SAME", want: record.Passed},
-		{name: "all refused", verdicts: "p99 b a REFUSED\np99 c a REFUSED", want: record.NoAnswer},
+		{name: "one undecided", verdicts: "p99 b a INCONCLUSIVE\np99 c a SAME", want: outcome.Yes, says: "not refuted: nothing is surely better than a; against b it is undecided; "},
+		{name: "worse at one", verdicts: "good_mean b a SLOWER\ngoodput b a INCONCLUSIVE\ngood_mean c a SAME\ngoodput c a SAME", want: outcome.Yes, says: "the advice held: "},
+		{name: "a faster one", verdicts: "p99 b a FASTER\np99 c a SAME", want: outcome.No},
+		{name: "two faster ones", verdicts: "p99 b a FASTER\np99 c a FASTER", want: outcome.No},
+		{name: "less memory", verdicts: "memory b a LOWER\nmemory c a SAME", want: outcome.No},
+		{name: "a trade", verdicts: "good_mean b a FASTER\ngoodput b a LOWER\ngood_mean c a SAME\ngoodput c a SAME", want: outcome.Yes},
+		{name: "all refused", verdicts: "p99 b a REFUSED\np99 c a REFUSED", want: outcome.Refused},
 	} {
 		var verdicts []record.Verdict
 		var metrics []string
@@ -418,7 +419,7 @@ func TestTestedPlainerMode(t *testing.T) {
 	asked := record.Choice{Answer: record.Fact{Code: chooseAdvice, Names: record.Names{"open": "open", "mode": "b", "summary": "about b", "plain": "a"}, Values: record.Values{}}}
 	for verdict, want := range map[stats.Decision]string{stats.Slower: "the plainest, was worse in the test. Each of the 2 tested models kept p99<=10ms in 20 of 27 blocks or more, but over all requests b did not", stats.Inconclusive: "the plainest, is not known to be worse. Each of the 2 tested models kept p99<=10ms in 20 of 27 blocks or more, but over all requests b did not"} {
 		kept := func(arm, broken string, blocks float64) record.Fact {
-			return record.Fact{Code: chooseKeeps, Arm: arm, Names: record.Names{"answer": "pass", "slo": "p99<=10ms", "broken": broken}, Values: record.Values{"kept": blocks, "blocks": 27}}
+			return record.Fact{Code: chooseKeeps, Arm: arm, Names: record.Names{"answer": "yes", "slo": "p99<=10ms", "broken": broken}, Values: record.Values{"kept": blocks, "blocks": 27}}
 		}
 		test := record.ChoiceTest{Keeps: []record.Fact{kept("a", "", 23), kept("b", "p99 13.6 ms", 20)}, Verdicts: []record.Verdict{{Metric: "p90", Arm: "a", Baseline: "b", Verdict: verdict}}}
 		got := Tested(asked, &test, []record.Fact{{Code: record.MachineBusy}})
@@ -437,11 +438,11 @@ func TestEachArmKeptTheSLO(t *testing.T) {
 	}
 	var got []string
 	for _, f := range Keeps(slo, []judge.Keeping{
-		{Arm: "pool", Blocks: 12, Kept: 12, Answer: record.Passed, Whole: map[string]float64{"p99": .008}},
-		{Arm: "nethttp", Blocks: 12, Kept: 11, Answer: record.Passed, Whole: map[string]float64{"p99": .0136}},
-		{Arm: "goroutine", Blocks: 12, Kept: 1, Answer: record.Failed},
-		{Arm: "loop", Blocks: 12, Kept: 7, Answer: record.Undecided},
-		{Arm: "semaphore", Answer: record.NoAnswer, Reason: record.Fact{Code: "test", Text: "the load was late"}},
+		{Arm: "pool", Blocks: 12, Kept: 12, Answer: outcome.Yes, Whole: map[string]float64{"p99": .008}},
+		{Arm: "nethttp", Blocks: 12, Kept: 11, Answer: outcome.Yes, Whole: map[string]float64{"p99": .0136}},
+		{Arm: "goroutine", Blocks: 12, Kept: 1, Answer: outcome.No},
+		{Arm: "loop", Blocks: 12, Kept: 7, Answer: outcome.Open},
+		{Arm: "semaphore", Answer: outcome.Refused, Reason: record.Fact{Code: "test", Text: "the load was late"}},
 	}) {
 		got = append(got, f.String())
 	}

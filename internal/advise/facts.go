@@ -60,8 +60,8 @@ var (
 	chooseOpen   = record.Sentence("choose-open", `nothing can be said: every verdict was refused{{range .Because}}; {{say .}}{{end}}`)
 	chooseShed   = record.Sentence("choose-shed", `not known to hold: {{.Names.mode}} left {{plural .Values.errors "request"}} of {{count .Values.requests}} without a good reply{{range .Because}}; {{say .}}{{end}}`)
 	chooseBroken = record.Sentence("choose-broken", `the advice is wrong: {{.Names.mode}} breaks the SLO{{range .Because}}; {{say .}}{{end}}`)
-	chooseKeeps  = record.Sentence("choose-keeps", `{{.Arm}} {{if eq .Names.answer "pass"}}kept{{else if eq .Names.answer "fail"}}did NOT keep{{else}}may or may not keep{{end}} {{.Names.slo}}`+
-		`{{if .Because}}: {{template "because" .}}{{else}}{{if ne .Names.answer "pass"}}: kept{{end}} in {{count .Values.kept}} of {{plural .Values.blocks "block"}}{{end}}{{with .Names.broken}}; over all requests {{.}}{{end}}`)
+	chooseKeeps  = record.Sentence("choose-keeps", `{{.Arm}} {{if eq .Names.answer "yes"}}kept{{else if eq .Names.answer "no"}}did NOT keep{{else}}may or may not keep{{end}} {{.Names.slo}}`+
+		`{{if .Because}}: {{template "because" .}}{{else}}{{if ne .Names.answer "yes"}}: kept{{end}} in {{count .Values.kept}} of {{plural .Values.blocks "block"}}{{end}}{{with .Names.broken}}; over all requests {{.}}{{end}}`)
 	chooseOneMode = record.Sentence("choose-one-mode", `the experiment {{.Names.scenario}} compares settings of {{.Names.mode}} with one another, not models`)
 	chooseBelow   = record.Sentence("choose-below", `the experiment {{.Names.scenario}} asks for less than its arms can do: it shows no overload`)
 	_             = record.Sentence("choose-unless-short-cpu", `while few requests meet, below a third of the CPU time{{if gt .Values.busy .34}} (not so here){{end}}: under Poisson arrivals a third of them at most find the CPU busy then`)

@@ -11,20 +11,21 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
-// A Finding is the answer of a run to an expectation or to a part of it, with the reason. Outcome is Passed, Failed,
-// Undecided if more blocks may decide, or NoAnswer if they cannot. Reason is never empty, and tells in how many blocks
+// A Finding is the answer of a run to an expectation or to a part of it, with the reason. Outcome is Yes, No,
+// Open if more blocks may decide, or Refused if they cannot. Reason is never empty, and tells in how many blocks
 // the statement was true, or why there is no answer.
 //
 // An expectation is decided in two layers. The upper layer (decide) joins the findings on statements by and, or and not.
 // The lower layer (state) asks one statement in every block, and takes the blocks as votes in a sign test, which needs no
 // model of the noise, only that blocks are independent.
 type Finding struct {
-	Outcome record.Answer
+	Outcome outcome.Outcome
 	Reason  record.Fact
 }
 
@@ -99,24 +100,19 @@ func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	}
 	first := decide(r, parts[0], alpha, denied != (op == "not"))
 	if op == "not" {
-		switch first.Outcome {
-		case record.Passed:
-			first.Outcome = record.Failed
-		case record.Failed:
-			first.Outcome = record.Passed
-		}
+		first.Outcome = first.Outcome.Not()
 		return first
 	}
 	second := decide(r, parts[1], alpha, denied)
 	// One part with this outcome settles the whole, whatever the other part is.
-	final := record.Failed // one such part settles an and
+	final := outcome.No // one such part settles an and
 	if op == "or" {
-		final = record.Passed
+		final = outcome.Yes
 	}
 	both := []Finding{first, second}
 	// The first of these outcomes is the answer. More blocks do not lift a refusal, so it comes before an open part.
-	for _, outcome := range []record.Answer{final, record.NoAnswer, record.Undecided} {
-		if i := slices.IndexFunc(both, func(f Finding) bool { return f.Outcome == outcome }); i >= 0 {
+	for _, of := range []outcome.Outcome{final, outcome.Refused, outcome.Open} {
+		if i := slices.IndexFunc(both, func(f Finding) bool { return f.Outcome == of }); i >= 0 {
 			return both[i]
 		}
 	}
@@ -139,11 +135,11 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	}
 	program, err := expr.Compile(code, language(words, result)...)
 	if err != nil {
-		return Finding{record.NoAnswer, unreadable(err)}
+		return Finding{outcome.Refused, unreadable(err)}
 	}
 	// unsure counts blocks in which the answer depends on the error of X_max.
 	yes, low, high, unsure := 0, 0, 0, 0 // low is false, or below a band; high is above a band
-	probes, verdict, verdicts := probed(n), record.Undecided, ofVerdicts(n)
+	probes, verdict, verdicts := probed(n), outcome.Open, ofVerdicts(n)
 	// Go through all blocks even after the verdict, so that the tally is about the whole run.
 	for s.block = range r.Blocks() {
 		v, sure, err := s.settled(program, words, probes)
@@ -163,15 +159,15 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		// against passing and never for failing.
 		switch k := stats.LookRank(had, alpha); {
 		case verdicts:
-			verdict = record.Passed
+			verdict = outcome.Yes
 			if yes == 0 {
-				verdict = record.Failed
+				verdict = outcome.No
 			}
-		case k == 0 || verdict != record.Undecided:
+		case k == 0 || verdict != outcome.Open:
 		case max(low, high)+unsure < k:
-			verdict = record.Passed
+			verdict = outcome.Yes
 		case max(low, high) >= had+1-k:
-			verdict = record.Failed
+			verdict = outcome.No
 		}
 	}
 	blocks := r.Blocks()
@@ -184,15 +180,15 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		evidence.Values["yes"] = float64(low)
 	}
 	switch {
-	case verdict != record.Undecided:
+	case verdict != outcome.Open:
 		return Finding{verdict, evidence}
 	case unsure > 0:
-		return Finding{record.Undecided, record.Fact{Code: oneProbe, Values: record.Values{"within": ProbeDoubt}, Names: evidence.Names}}
+		return Finding{outcome.Open, record.Fact{Code: oneProbe, Values: record.Values{"within": ProbeDoubt}, Names: evidence.Names}}
 	// The run ended before any look that can decide with so small an error.
 	case !Looked(blocks, alpha):
-		return Finding{record.Undecided, record.Fact{Code: record.TooFewBlocks, Values: record.Values{"blocks": float64(blocks)}}}
+		return Finding{outcome.Open, record.Fact{Code: record.TooFewBlocks, Values: record.Values{"blocks": float64(blocks)}}}
 	}
-	return Finding{record.Undecided, record.Fact{Code: borderOpen, Because: []record.Fact{evidence}}}
+	return Finding{outcome.Open, record.Fact{Code: borderOpen, Because: []record.Fact{evidence}}}
 }
 
 // ProbeDoubt is the ratio by which two measurements of X_max may differ; it is a doubt if probes of one arm are further
@@ -245,7 +241,7 @@ func (s *scope) settled(program *vm.Program, words map[string]any, probes []stri
 	return answer, true, nil
 }
 
-// without returns the finding if a word has no answer: Undecided if more blocks may bring one, else NoAnswer. err is a
+// without returns the finding if a word has no figure: Open if more blocks may bring one, else Refused. err is a
 // [record.Fact] if it is from a [Run].
 func without(err error) Finding {
 	why, ok := errors.AsType[record.Fact](err)
@@ -254,9 +250,9 @@ func without(err error) Finding {
 	}
 	switch why.Code {
 	case verdictOpen, noInterval, neitherSide, intervalOpen:
-		return Finding{record.Undecided, why}
+		return Finding{outcome.Open, why}
 	}
-	return Finding{record.NoAnswer, why}
+	return Finding{outcome.Refused, why}
 }
 
 // Looked reports whether a look at this number of blocks or fewer can decide with error alpha: a smaller one needs more.

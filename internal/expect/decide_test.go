@@ -10,6 +10,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -93,16 +94,16 @@ func TestDecideIsTheSequentialSignTest(t *testing.T) {
 			`p50("a") < 2 and rate == 100`:               2,
 			`p50("a") < 2 and rate == 100 and window==2`: 3,
 		} {
-			alpha, want, looked, untrue := stats.Alpha/statements, record.Undecided, false, 0
+			alpha, want, looked, untrue := stats.Alpha/statements, outcome.Open, false, 0
 			for i, is := range yes {
 				untrue += stats.Count(!is)
 				k := stats.LookRank(i+1, alpha)
 				looked = looked || k > 0
-				if k > 0 && want == record.Undecided {
+				if k > 0 && want == outcome.Open {
 					if untrue < k {
-						want = record.Passed
+						want = outcome.Yes
 					} else if i+1-untrue < k {
-						want = record.Failed
+						want = outcome.No
 					}
 				}
 			}
@@ -114,7 +115,7 @@ func TestDecideIsTheSequentialSignTest(t *testing.T) {
 				continue
 			}
 			tally := got.Reason
-			if want == record.Undecided && looked {
+			if want == outcome.Open && looked {
 				if tally.Code != borderOpen {
 					t.Fatalf("%s, true in %v: %+v, want the border open", text, yes, tally)
 				}
@@ -124,10 +125,10 @@ func TestDecideIsTheSequentialSignTest(t *testing.T) {
 				t.Fatalf("%s, true in %v: %+v, want the count of true blocks", text, yes, tally)
 			}
 			denied := finding(t, r, "not ("+text+")")
-			if want == record.Passed && denied.Outcome != record.Failed || want == record.Failed && denied.Outcome != record.Passed || want == record.Undecided && denied.Outcome != want {
+			if want == outcome.Yes && denied.Outcome != outcome.No || want == outcome.No && denied.Outcome != outcome.Yes || want == outcome.Open && denied.Outcome != want {
 				t.Fatalf("not %s, true in %v: %v, the contrary is %v", text, yes, denied.Outcome, want)
 			}
-			if looked && want != record.Undecided && denied.Reason.Values["yes"] != float64(untrue) {
+			if looked && want != outcome.Open && denied.Reason.Values["yes"] != float64(untrue) {
 				t.Fatalf("not %s, true in %v: %+v, want the count of untrue blocks", text, yes, denied.Reason)
 			}
 		}
@@ -139,13 +140,13 @@ func TestDecideABand(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		low, inside, high int
-		want              record.Answer
+		want              outcome.Outcome
 	}{
-		{0, 10, 0, record.Passed},
-		{1, 8, 1, record.Undecided}, // one is as many as the rank of the first look
-		{10, 0, 0, record.Failed},
-		{0, 0, 10, record.Failed},
-		{5, 0, 5, record.Undecided},
+		{0, 10, 0, outcome.Yes},
+		{1, 8, 1, outcome.Open}, // one is as many as the rank of the first look
+		{10, 0, 0, outcome.No},
+		{0, 0, 10, outcome.No},
+		{5, 0, 5, outcome.Open},
 	} {
 		values := slices.Concat(slices.Repeat([]float64{1}, c.low), slices.Repeat([]float64{2}, c.inside), slices.Repeat([]float64{3}, c.high))
 		r := fake{blocks: len(values), figures: map[string][]float64{"p50 a": values}}
@@ -193,7 +194,7 @@ func TestDecideJoins(t *testing.T) {
 	r := fake{blocks: 12}
 	const yes, no, open = "1 < 2", "2 < 1", `p50("absent") < 1`
 	value := map[string]int{yes: 1, open: 0, no: -1}
-	answer := map[int]record.Answer{1: record.Passed, 0: record.NoAnswer, -1: record.Failed}
+	answer := map[int]outcome.Outcome{1: outcome.Yes, 0: outcome.Refused, -1: outcome.No}
 	for a, x := range value {
 		for b, y := range value {
 			for text, want := range map[string]int{
@@ -223,20 +224,20 @@ func TestDecideJoins(t *testing.T) {
 func TestDecideWithinTheDoubtOfAProbe(t *testing.T) {
 	t.Parallel()
 	r := fake{blocks: 12, xmax: map[string]float64{"a": 1000, "b": 800, "c": 830}}
-	for text, want := range map[string]record.Answer{
-		`x_max("a") > 899`:                        record.Passed,
-		`x_max("a") > 901`:                        record.Undecided,
-		`x_max("a") > 1099`:                       record.Undecided,
-		`x_max("a") > 1101`:                       record.Failed,
-		`x_max("a") > x_max("b")`:                 record.Passed,
-		`x_max("b") < x_max("a")`:                 record.Passed,
-		`x_max("a") > x_max("c")`:                 record.Undecided,
-		`x_max("c") < x_max("a")`:                 record.Undecided,
-		`x_max("a") > 0.9 * x_max("a")`:           record.Passed, // off by the same
-		`x_max("absent") > 1`:                     record.NoAnswer,
-		`x_max("a") > 901 && x_max("absent") > 1`: record.NoAnswer, // open and refused
-		`x_max("a") + x_max("b") > 1619`:          record.Passed,   // 1620 to 1980
-		`x_max("a") > 899 && x_max("b") > 719`:    record.Passed,
+	for text, want := range map[string]outcome.Outcome{
+		`x_max("a") > 899`:                        outcome.Yes,
+		`x_max("a") > 901`:                        outcome.Open,
+		`x_max("a") > 1099`:                       outcome.Open,
+		`x_max("a") > 1101`:                       outcome.No,
+		`x_max("a") > x_max("b")`:                 outcome.Yes,
+		`x_max("b") < x_max("a")`:                 outcome.Yes,
+		`x_max("a") > x_max("c")`:                 outcome.Open,
+		`x_max("c") < x_max("a")`:                 outcome.Open,
+		`x_max("a") > 0.9 * x_max("a")`:           outcome.Yes, // off by the same
+		`x_max("absent") > 1`:                     outcome.Refused,
+		`x_max("a") > 901 && x_max("absent") > 1`: outcome.Refused, // open and refused
+		`x_max("a") + x_max("b") > 1619`:          outcome.Yes,     // 1620 to 1980
+		`x_max("a") > 899 && x_max("b") > 719`:    outcome.Yes,
 	} {
 		if got := finding(t, r, text); got.Outcome != want {
 			t.Errorf("%s: %v, want %v", text, got.Outcome, want)
@@ -244,7 +245,7 @@ func TestDecideWithinTheDoubtOfAProbe(t *testing.T) {
 	}
 	// Where one block is in doubt, and one must not be against it, nothing is decided.
 	r.blocks, r.figures = 10, map[string][]float64{"p50 a": slices.Concat([]float64{901}, slices.Repeat([]float64{899}, 9))}
-	if got := finding(t, r, `x_max("a") > p50("a")`); got.Outcome != record.Undecided || got.Reason.Code != oneProbe {
+	if got := finding(t, r, `x_max("a") > p50("a")`); got.Outcome != outcome.Open || got.Reason.Code != oneProbe {
 		t.Errorf("one block of ten in doubt: %v %+v", got.Outcome, got.Reason)
 	}
 	if got := finding(t, r, `x_max("a") > 901`); got.Reason.Code != oneProbe {
@@ -266,57 +267,57 @@ func TestDecideVerdicts(t *testing.T) {
 	for _, c := range []struct {
 		verdict record.Verdict
 		text    string
-		want    record.Answer
+		want    outcome.Outcome
 		code    record.Code // of the reason, "" for any
 	}{
-		{v("FASTER", .5, .6), `faster("p99", "b")`, record.Passed, ""},
-		{v("FASTER", .5, .6), `slower("p99", "b")`, record.Failed, ""},
-		{v("SLOWER", 2, 3), `slower("p99", "b")`, record.Passed, ""},
-		{v("SLOWER", 2, 3), `faster("p99", "b")`, record.Failed, ""},
-		{v("INCONCLUSIVE", .9, 1.05-off), `slower("p99", "b")`, record.Failed, ""}, // short of an effect of 5 %
-		{v("INCONCLUSIVE", .9, 1.05+off), `slower("p99", "b")`, record.Undecided, intervalOpen},
-		{v("INCONCLUSIVE", 1/1.05+off, 1.2), `faster("p99", "b")`, record.Failed, ""},
-		{v("INCONCLUSIVE", 1/1.05-off, 1.2), `faster("p99", "b")`, record.Undecided, intervalOpen},
-		{v("INCONCLUSIVE", 0, 0), `faster("p99", "b")`, record.Undecided, noInterval},
-		{v("HIGHER", 1.1, 1.2), `faster("goodput", "b")`, record.Passed, ""},
-		{v("LOWER", .8, .9), `faster("goodput", "b")`, record.Failed, ""},
-		{v("LOWER", .8, .9), `slower("goodput", "b")`, record.Passed, ""},
-		{v("INCONCLUSIVE", .99, 1.02-off), `faster("goodput", "b")`, record.Failed, ""},
-		{v("INCONCLUSIVE", .99, 1.02+off), `faster("goodput", "b")`, record.Undecided, intervalOpen},
-		{v("INCONCLUSIVE", 1/1.02+off, 1.2), `slower("goodput", "b")`, record.Failed, ""},
-		{v("INCONCLUSIVE", 1/1.02-off, 1.2), `slower("goodput", "b")`, record.Undecided, intervalOpen},
-		{v("SAME", 1/1.1, 1.1), `same("p99")`, record.Passed, ""},
-		{v("INCONCLUSIVE", 1/1.1-off, 1.1), `same("p99")`, record.Undecided, neitherSide},
-		{v("INCONCLUSIVE", 1/1.1, 1.1+off), `same("p99")`, record.Undecided, neitherSide},
-		{v("SLOWER", 1.1+off, 1.3), `same("p99")`, record.Failed, ""},
-		{v("FASTER", .8, 1/1.1-off), `same("p99")`, record.Failed, ""},
-		{v("INCONCLUSIVE", 0, 0), `same("p99")`, record.Undecided, noInterval},
-		{v("SAME", .99, 1.01), `verdict("p99", "b") == "SAME"`, record.Passed, ""},
-		{v("SAME", .99, 1.01), `verdict("p99", "b") == "SLOWER"`, record.Failed, ""},
-		{v("INCONCLUSIVE", .9, 1.2), `verdict("p99", "b") == "SAME"`, record.Undecided, verdictOpen},
-		{v("SAME", .9, 1.2), `interval("p99", "b") == [0.9, 1.2]`, record.Passed, ""},
-		{v("INCONCLUSIVE", 0, 0), `interval("p99", "b")[0] < 1`, record.Undecided, noInterval},
-		{v("SAME", .9, 1.2), `ratio("p99", "b") >= 7`, record.Passed, ""},
-		{v("SAME", .9, 1.2), `ratio("p99", "c") >= 7`, record.NoAnswer, noChallenger},
-		{v("SAME", .9, 1.2), `faster("p99", "c")`, record.NoAnswer, noChallenger},
-		{v("SAME", .9, 1.2), `interval("p99", "c")[0] > 0`, record.NoAnswer, noChallenger},
+		{v("FASTER", .5, .6), `faster("p99", "b")`, outcome.Yes, ""},
+		{v("FASTER", .5, .6), `slower("p99", "b")`, outcome.No, ""},
+		{v("SLOWER", 2, 3), `slower("p99", "b")`, outcome.Yes, ""},
+		{v("SLOWER", 2, 3), `faster("p99", "b")`, outcome.No, ""},
+		{v("INCONCLUSIVE", .9, 1.05-off), `slower("p99", "b")`, outcome.No, ""}, // short of an effect of 5 %
+		{v("INCONCLUSIVE", .9, 1.05+off), `slower("p99", "b")`, outcome.Open, intervalOpen},
+		{v("INCONCLUSIVE", 1/1.05+off, 1.2), `faster("p99", "b")`, outcome.No, ""},
+		{v("INCONCLUSIVE", 1/1.05-off, 1.2), `faster("p99", "b")`, outcome.Open, intervalOpen},
+		{v("INCONCLUSIVE", 0, 0), `faster("p99", "b")`, outcome.Open, noInterval},
+		{v("HIGHER", 1.1, 1.2), `faster("goodput", "b")`, outcome.Yes, ""},
+		{v("LOWER", .8, .9), `faster("goodput", "b")`, outcome.No, ""},
+		{v("LOWER", .8, .9), `slower("goodput", "b")`, outcome.Yes, ""},
+		{v("INCONCLUSIVE", .99, 1.02-off), `faster("goodput", "b")`, outcome.No, ""},
+		{v("INCONCLUSIVE", .99, 1.02+off), `faster("goodput", "b")`, outcome.Open, intervalOpen},
+		{v("INCONCLUSIVE", 1/1.02+off, 1.2), `slower("goodput", "b")`, outcome.No, ""},
+		{v("INCONCLUSIVE", 1/1.02-off, 1.2), `slower("goodput", "b")`, outcome.Open, intervalOpen},
+		{v("SAME", 1/1.1, 1.1), `same("p99")`, outcome.Yes, ""},
+		{v("INCONCLUSIVE", 1/1.1-off, 1.1), `same("p99")`, outcome.Open, neitherSide},
+		{v("INCONCLUSIVE", 1/1.1, 1.1+off), `same("p99")`, outcome.Open, neitherSide},
+		{v("SLOWER", 1.1+off, 1.3), `same("p99")`, outcome.No, ""},
+		{v("FASTER", .8, 1/1.1-off), `same("p99")`, outcome.No, ""},
+		{v("INCONCLUSIVE", 0, 0), `same("p99")`, outcome.Open, noInterval},
+		{v("SAME", .99, 1.01), `verdict("p99", "b") == "SAME"`, outcome.Yes, ""},
+		{v("SAME", .99, 1.01), `verdict("p99", "b") == "SLOWER"`, outcome.No, ""},
+		{v("INCONCLUSIVE", .9, 1.2), `verdict("p99", "b") == "SAME"`, outcome.Open, verdictOpen},
+		{v("SAME", .9, 1.2), `interval("p99", "b") == [0.9, 1.2]`, outcome.Yes, ""},
+		{v("INCONCLUSIVE", 0, 0), `interval("p99", "b")[0] < 1`, outcome.Open, noInterval},
+		{v("SAME", .9, 1.2), `ratio("p99", "b") >= 7`, outcome.Yes, ""},
+		{v("SAME", .9, 1.2), `ratio("p99", "c") >= 7`, outcome.Refused, noChallenger},
+		{v("SAME", .9, 1.2), `faster("p99", "c")`, outcome.Refused, noChallenger},
+		{v("SAME", .9, 1.2), `interval("p99", "c")[0] > 0`, outcome.Refused, noChallenger},
 	} {
 		r := fake{blocks: 12, verdicts: map[string]record.Verdict{"p99 b": c.verdict, "goodput b": c.verdict}, pairs: [][2]string{{"b", "a"}}}
 		got := finding(t, r, c.text)
 		if got.Outcome != c.want || c.code != "" && got.Reason.Code != c.code {
 			t.Errorf("%s of %s %v to %v: %v %+v, want %v %s", c.text, c.verdict.Verdict, c.verdict.Low, c.verdict.High, got.Outcome, got.Reason, c.want, c.code)
 		}
-		if got.Outcome == record.Undecided && c.code != noChallenger && (got.Reason.Values["low"] != c.verdict.Low || got.Reason.Values["high"] != c.verdict.High) {
+		if got.Outcome == outcome.Open && c.code != noChallenger && (got.Reason.Values["low"] != c.verdict.Low || got.Reason.Values["high"] != c.verdict.High) {
 			t.Errorf("%s: the reason %+v does not tell the interval", c.text, got.Reason)
 		}
 	}
 	// One challenger that differs is enough to fail, one that is not known to leave it open.
 	r := fake{blocks: 12, pairs: [][2]string{{"b", "a"}, {"c", "a"}}, verdicts: map[string]record.Verdict{"p99 c": v("SAME", .99, 1.01)}}
-	if got := finding(t, r, `same("p99")`); got.Outcome != record.NoAnswer {
+	if got := finding(t, r, `same("p99")`); got.Outcome != outcome.Refused {
 		t.Errorf("a challenger is unknown: %v", got.Outcome)
 	}
 	r.verdicts["p99 c"] = v("SLOWER", 2, 3)
-	if got := finding(t, r, `same("p99")`); got.Outcome != record.Failed {
+	if got := finding(t, r, `same("p99")`); got.Outcome != outcome.No {
 		t.Errorf("a challenger is unknown, another slower: %v", got.Outcome)
 	}
 }
@@ -331,19 +332,19 @@ func TestDecideExplained(t *testing.T) {
 		"queue c": .001, "service c": .001, // 1 ms less, none of it in the queue
 		"queue d": .001, "service d": .00201, // 10 us more
 	}}
-	for text, want := range map[string]record.Answer{
-		`abs(explained("queue", "b") - 0.75) < 1e-9`:         record.Passed,
-		`abs(explained("service", "b") - 0.25) < 1e-9`:       record.Passed,
-		`abs(explained("service", "c") - 1) < 1e-9`:          record.Passed,
-		`abs(explained("service", "b", "c") - 0.25) < 1e-9`:  record.Passed, // the least
-		`abs(explained("queue", "b", "c")) < 1e-9`:           record.Passed,
-		`explained("queue", "f") == 1`:                       record.Passed,
-		`explained("queue", "d") > 0`:                        record.NoAnswer,
-		`explained("queue") > 0`:                             record.NoAnswer, // d among them
-		`explained("queue", "absent") > 0`:                   record.NoAnswer,
-		`explained("parse", "b") > 0`:                        record.NoAnswer,
-		`abs(phase("b", "queue") - 4ms) < 1ns`:               record.Passed,
-		`abs(phase("b", "queue") - phase("a", "queue")) > 1`: record.Failed,
+	for text, want := range map[string]outcome.Outcome{
+		`abs(explained("queue", "b") - 0.75) < 1e-9`:         outcome.Yes,
+		`abs(explained("service", "b") - 0.25) < 1e-9`:       outcome.Yes,
+		`abs(explained("service", "c") - 1) < 1e-9`:          outcome.Yes,
+		`abs(explained("service", "b", "c") - 0.25) < 1e-9`:  outcome.Yes, // the least
+		`abs(explained("queue", "b", "c")) < 1e-9`:           outcome.Yes,
+		`explained("queue", "f") == 1`:                       outcome.Yes,
+		`explained("queue", "d") > 0`:                        outcome.Refused,
+		`explained("queue") > 0`:                             outcome.Refused, // d among them
+		`explained("queue", "absent") > 0`:                   outcome.Refused,
+		`explained("parse", "b") > 0`:                        outcome.Refused,
+		`abs(phase("b", "queue") - 4ms) < 1ns`:               outcome.Yes,
+		`abs(phase("b", "queue") - phase("a", "queue")) > 1`: outcome.No,
 	} {
 		if got := finding(t, r, text); got.Outcome != want {
 			t.Errorf("%s: %v %+v, want %v", text, got.Outcome, got.Reason, want)
@@ -355,7 +356,7 @@ func TestDecideExplained(t *testing.T) {
 		}
 	}
 	r.pairs = r.pairs[:2]
-	if got := finding(t, r, `abs(explained("service") - 0.25) < 1e-9`); got.Outcome != record.Passed {
+	if got := finding(t, r, `abs(explained("service") - 0.25) < 1e-9`); got.Outcome != outcome.Yes {
 		t.Errorf("the least over all challengers: %v %+v", got.Outcome, got.Reason)
 	}
 }
@@ -515,7 +516,7 @@ func TestExpectationsShareTheError(t *testing.T) {
 				r.figures["p50 "+arm] = append(r.figures["p50 "+arm], math.Exp(rng.NormFloat64()))
 			}
 		}
-		wrong += stats.Count(slices.ContainsFunc(all, func(e Expectation) bool { return e.Decide(r, statements).Outcome != record.Undecided }))
+		wrong += stats.Count(slices.ContainsFunc(all, func(e Expectation) bool { return e.Decide(r, statements).Outcome != outcome.Open }))
 	}
 	if share := float64(wrong) / runs; share > .05 {
 		t.Errorf("%.1f %% of runs decide what cannot be decided, want at most 5 %%", 100*share)
@@ -530,16 +531,16 @@ func TestStatementsOfVerdicts(t *testing.T) {
 		"p99 b": {Metric: "p99", Arm: "b", Verdict: "INCONCLUSIVE", Ratio: 1.1, Low: .9, High: 1.4},
 	}}
 	for text, want := range map[string]struct {
-		outcome    record.Answer
+		outcome    outcome.Outcome
 		statements int
 	}{
-		`slower("p50", "b")`:                                {record.Passed, 0},
-		`not slower("p50", "b")`:                            {record.Failed, 0},
-		`slower("p99", "b")`:                                {record.Undecided, 0},
-		`not (slower("p50", "b") or slower("p99", "b"))`:    {record.Failed, 0},
-		`verdict("p50", "b") == "SAME"`:                     {record.Failed, 0},
-		`slower("p50", "b") and rate == 100`:                {record.Passed, 1},
-		`interval("p50", "b")[0] > ratio("p50", "b") - 100`: {record.Passed, 1},
+		`slower("p50", "b")`:                                {outcome.Yes, 0},
+		`not slower("p50", "b")`:                            {outcome.No, 0},
+		`slower("p99", "b")`:                                {outcome.Open, 0},
+		`not (slower("p50", "b") or slower("p99", "b"))`:    {outcome.No, 0},
+		`verdict("p50", "b") == "SAME"`:                     {outcome.No, 0},
+		`slower("p50", "b") and rate == 100`:                {outcome.Yes, 1},
+		`interval("p50", "b")[0] > ratio("p50", "b") - 100`: {outcome.Yes, 1},
 	} {
 		e, err := Parse(text, nil)
 		if err != nil {

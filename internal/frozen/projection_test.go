@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
 	"schedlab/internal/model"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -47,8 +48,8 @@ var words = map[string]string{
 	"keeps-up": "keeps up", "falls-behind": "falls behind", "other-load": "other load", "starves": "starves", "no-times": "no times",
 	// Of a whole comparison.
 	"no-verdict": "refused", "other-loads": "other load", "one-wins": "one wins", "several-win": "several win", "tie": "same", "tie-for-best": "same for the best",
-	// Of a gate, an expectation, a cause. A gate hopes for fine.
-	"fine": "yes", "worse": "no", "open": "open", "refused": "refused", "pass": "yes", "fail": "no",
+	// Of a gate, an expectation, a cause.
+	"open": "open", "refused": "refused",
 	"confirmed": "yes", "shown": "yes", "not-confirmed": "no", "untested": "open", "untestable": "refused",
 	"because": "yes", "correlated": "open", "no-cause": "no", "no-difference": "same", "not-known": "refused",
 	// Of a search.
@@ -180,7 +181,7 @@ func answer(r *record.Result) (rows []row) {
 		rows = append(rows, waterfall("difference", d.Arm, d.Baseline, d.Tail, d.Waterfall)...)
 	}
 	for _, g := range r.Gate {
-		rows = append(rows, row{Of: "gate", Figure: g.Metric, Outcome: said(g.Answer), Value: number(g.Ratio), Interval: interval(g.Low, g.High), Codes: codes(g.Reason)})
+		rows = append(rows, row{Of: "gate", Figure: g.Metric, Outcome: said(g.Outcome), Value: number(g.Ratio), Interval: interval(g.Low, g.High), Codes: codes(g.Reason)})
 	}
 	if len(r.Gate) > 0 {
 		rows = append(rows, row{Of: "gate", Figure: "all", Outcome: said(r.GateOutcome())})
@@ -332,9 +333,9 @@ func explanation(what string, x *record.Explanation) (rows []row) {
 	for _, c := range x.Causes {
 		rows = append(rows, row{Of: what + "cause", Arm: x.Slower, Figure: c.Stretch, Outcome: said(c.State), Value: number(c.Share), Codes: codes(c.Fact, c.Why)})
 		for _, w := range c.Witnesses {
-			agrees := record.Failed
+			agrees := outcome.No
 			if w.Agrees {
-				agrees = record.Passed
+				agrees = outcome.Yes
 			}
 			rows = append(rows, row{Of: what + "witness", Arm: x.Slower, Figure: w.Witness, Outcome: said(agrees), Value: number(w.Slower)})
 		}

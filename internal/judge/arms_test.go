@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
@@ -33,7 +34,7 @@ func TestKernelFigures(t *testing.T) {
 		return requests
 	}}
 	got := asserted(t, s, texts...)
-	for i, want := range []record.Answer{record.Passed, record.Passed, record.NoAnswer, record.Passed, record.NoAnswer, record.NoAnswer} {
+	for i, want := range []outcome.Outcome{outcome.Yes, outcome.Yes, outcome.Refused, outcome.Yes, outcome.Refused, outcome.Refused} {
 		if e := got[texts[i]]; e.Outcome != want {
 			t.Errorf("%s: got %+v, want %s", texts[i], e, want)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
@@ -131,8 +132,8 @@ func questionOpen(r *record.Result) bool {
 	case r.Capacity != nil:
 		return !slices.ContainsFunc(r.Capacity.Arms, record.ArmCapacity.Decided)
 	case len(r.Gate) > 0:
-		return enough && r.GateOutcome() == record.GateOpen && slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
-			return !g.Watched && (g.Answer == record.GateOpen || mayBeOthers(r, g.Reason))
+		return enough && r.GateOutcome() == outcome.Open && slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
+			return !g.Watched && (g.Outcome == outcome.Open || mayBeOthers(r, g.Reason))
 		})
 	case slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Outcome.Decided() }):
 		return false

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"schedlab/internal/expect"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 )
 
@@ -33,44 +34,44 @@ func TestExpectations(t *testing.T) {
 	t.Parallel()
 	half := synthetic{times: scaled(map[string]float64{"fasthttp": .5})}
 	want := map[string]struct {
-		outcome record.Answer
+		outcome outcome.Outcome
 		reason  string
 	}{
-		`p50("nethttp") < 5ms`:                                      {record.Passed, "1.19 ms < 5 ms in the median; true in 12 of 12 blocks"},
-		`p50("nethttp") > 5 * ms`:                                   {record.Failed, "true in 0 of 12 blocks"},
-		`within(goodput("pool"), 1200/s, 0.01)`:                     {record.Passed, " against 1200 in the median; true in 12 of 12 blocks"},
-		`within(mean("nethttp"), 1.8 / throughput("nethttp"), 0.1)`: {record.Passed, "ms against 1.5 ms in the median"},
-		`rate * window > 100`:                                       {record.Passed, "1200 > 100 in the median"},
-		`p99("nethttp") / p99("fasthttp") >= 1.9`:                   {record.Passed, "2 >= 1.9 in the median"},
-		`faster("p99", "fasthttp")`:                                 {record.Passed, "12 of 12"},
-		`slower("p99", "fasthttp")`:                                 {record.Failed, ""},
-		`faster("p99", "pool")`:                                     {record.Failed, ""},
-		`verdict("p99", "fasthttp") == "FASTER"`:                    {record.Passed, ""},
-		`ratio("p50", "fasthttp") < 0.6`:                            {record.Passed, "0.5 < 0.6"},
-		`interval("p50", "fasthttp")[1] < 0.6`:                      {record.Passed, ""},
-		`same("p50")`:                                               {record.Failed, ""},
-		`same("goodput")`:                                           {record.Passed, ""},
-		`explained("queue") >= 0.8`:                                 {record.NoAnswer, "timeline not recorded"},
-		`same("goodput") || explained("queue") >= 0.8`:              {record.Passed, ""},
-		`same("p50") || explained("queue") >= 0.8`:                  {record.NoAnswer, "timeline not recorded"},
-		`same("p50") && explained("queue") >= 0.8`:                  {record.Failed, ""},
-		`not (same("p50") or p50("nethttp") > 5ms)`:                 {record.Passed, ""},
-		`not slower("p99", "fasthttp")`:                             {record.Passed, "true in 12 of 12 blocks"},
-		`not faster("p99", "fasthttp")`:                             {record.Failed, "true in 0 of 12 blocks"},
-		`not (p50("nethttp") < 5ms)`:                                {record.Failed, "1.19 ms against 5 ms in the median; true in 0 of 12 blocks"},
-		`not (not (p50("nethttp") < 5ms))`:                          {record.Passed, "1.19 ms < 5 ms in the median; true in 12 of 12 blocks"},
-		`served("nethttp") == 64`:                                   {record.NoAnswer, "was not measured"},
-		`x_max("nethttp") > 2000/s && x_max("pool") > 1/s`:          {record.NoAnswer, "was not measured"},
-		`x_max("nethttp") > 2000/s`:                                 {record.Passed, "true in 12"},
-		`x_max("nethttp") > 2800/s`:                                 {record.Undecided, "x_max is one figure"},
-		`x_max("nethttp") > 3200/s`:                                 {record.Undecided, "x_max is one figure"},
-		`x_max("nethttp") > 4000/s`:                                 {record.Failed, "true in 0"},
-		`errors("pool") == 0 && abs(rate - 1200) < 1`:               {record.Passed, ""},
-		`mean("nethttp") <= 10 * mean("pool")`:                      {record.Passed, "ms in the median"},
-		`predicted("pool", "mean") < 1`:                             {record.NoAnswer, "nothing predicts mean of pool"},
-		`p50("absent") < 1ms`:                                       {record.NoAnswer, `no arm "absent"`},
-		`verdict("p50", "nethttp") == "SAME"`:                       {record.NoAnswer, "no challenger"},
-		`good_mean("nethttp") > 1.4ms && tail("nethttp") > 5ms`:     {record.Passed, ""},
+		`p50("nethttp") < 5ms`:                                      {outcome.Yes, "1.19 ms < 5 ms in the median; true in 12 of 12 blocks"},
+		`p50("nethttp") > 5 * ms`:                                   {outcome.No, "true in 0 of 12 blocks"},
+		`within(goodput("pool"), 1200/s, 0.01)`:                     {outcome.Yes, " against 1200 in the median; true in 12 of 12 blocks"},
+		`within(mean("nethttp"), 1.8 / throughput("nethttp"), 0.1)`: {outcome.Yes, "ms against 1.5 ms in the median"},
+		`rate * window > 100`:                                       {outcome.Yes, "1200 > 100 in the median"},
+		`p99("nethttp") / p99("fasthttp") >= 1.9`:                   {outcome.Yes, "2 >= 1.9 in the median"},
+		`faster("p99", "fasthttp")`:                                 {outcome.Yes, "12 of 12"},
+		`slower("p99", "fasthttp")`:                                 {outcome.No, ""},
+		`faster("p99", "pool")`:                                     {outcome.No, ""},
+		`verdict("p99", "fasthttp") == "FASTER"`:                    {outcome.Yes, ""},
+		`ratio("p50", "fasthttp") < 0.6`:                            {outcome.Yes, "0.5 < 0.6"},
+		`interval("p50", "fasthttp")[1] < 0.6`:                      {outcome.Yes, ""},
+		`same("p50")`:                                               {outcome.No, ""},
+		`same("goodput")`:                                           {outcome.Yes, ""},
+		`explained("queue") >= 0.8`:                                 {outcome.Refused, "timeline not recorded"},
+		`same("goodput") || explained("queue") >= 0.8`:              {outcome.Yes, ""},
+		`same("p50") || explained("queue") >= 0.8`:                  {outcome.Refused, "timeline not recorded"},
+		`same("p50") && explained("queue") >= 0.8`:                  {outcome.No, ""},
+		`not (same("p50") or p50("nethttp") > 5ms)`:                 {outcome.Yes, ""},
+		`not slower("p99", "fasthttp")`:                             {outcome.Yes, "true in 12 of 12 blocks"},
+		`not faster("p99", "fasthttp")`:                             {outcome.No, "true in 0 of 12 blocks"},
+		`not (p50("nethttp") < 5ms)`:                                {outcome.No, "1.19 ms against 5 ms in the median; true in 0 of 12 blocks"},
+		`not (not (p50("nethttp") < 5ms))`:                          {outcome.Yes, "1.19 ms < 5 ms in the median; true in 12 of 12 blocks"},
+		`served("nethttp") == 64`:                                   {outcome.Refused, "was not measured"},
+		`x_max("nethttp") > 2000/s && x_max("pool") > 1/s`:          {outcome.Refused, "was not measured"},
+		`x_max("nethttp") > 2000/s`:                                 {outcome.Yes, "true in 12"},
+		`x_max("nethttp") > 2800/s`:                                 {outcome.Open, "x_max is one figure"},
+		`x_max("nethttp") > 3200/s`:                                 {outcome.Open, "x_max is one figure"},
+		`x_max("nethttp") > 4000/s`:                                 {outcome.No, "true in 0"},
+		`errors("pool") == 0 && abs(rate - 1200) < 1`:               {outcome.Yes, ""},
+		`mean("nethttp") <= 10 * mean("pool")`:                      {outcome.Yes, "ms in the median"},
+		`predicted("pool", "mean") < 1`:                             {outcome.Refused, "nothing predicts mean of pool"},
+		`p50("absent") < 1ms`:                                       {outcome.Refused, `no arm "absent"`},
+		`verdict("p50", "nethttp") == "SAME"`:                       {outcome.Refused, "no challenger"},
+		`good_mean("nethttp") > 1.4ms && tail("nethttp") > 5ms`:     {outcome.Yes, ""},
 	}
 	var texts []string
 	for text := range want {
@@ -94,7 +95,7 @@ func TestWithinOnBothSides(t *testing.T) {
 	}}
 	const around, above = `within(p50("pool"), 1.8ms, 0.1)`, `within(p50("pool"), 9ms, 0.1)`
 	got := asserted(t, swinging, around, above)
-	if got[around].Outcome != record.Undecided || got[above].Outcome != record.Failed {
+	if got[around].Outcome != outcome.Open || got[above].Outcome != outcome.No {
 		t.Errorf("got %+v, want the one around the blocks REFUSED, the other failed", got)
 	}
 }
@@ -113,13 +114,13 @@ func TestReasonOfABand(t *testing.T) {
 	}
 	for _, c := range []struct {
 		low, high int
-		outcome   record.Answer
+		outcome   outcome.Outcome
 		reason    string
 	}{
-		{0, 0, record.Passed, "; true in 12 of 12 blocks"},
-		{1, 1, record.Passed, "; 2 of 12 blocks outside: 1 below, 1 above"},
-		{1, 3, record.Undecided, "; 4 of 12 blocks outside: 1 below, 3 above: the blocks do not tell on which side of the limit it lies"},
-		{10, 1, record.Failed, "; 11 of 12 blocks outside: 10 below, 1 above"},
+		{0, 0, outcome.Yes, "; true in 12 of 12 blocks"},
+		{1, 1, outcome.Yes, "; 2 of 12 blocks outside: 1 below, 1 above"},
+		{1, 3, outcome.Open, "; 4 of 12 blocks outside: 1 below, 3 above: the blocks do not tell on which side of the limit it lies"},
+		{10, 1, outcome.No, "; 11 of 12 blocks outside: 10 below, 1 above"},
 	} {
 		factors := maps.Clone(inside)
 		for i := range c.low {
@@ -147,7 +148,7 @@ func TestExpectationOnTheBorder(t *testing.T) {
 			return usual(u)
 		}},
 	} {
-		if got := asserted(t, s, text)[text]; got.Outcome != record.Undecided {
+		if got := asserted(t, s, text)[text]; got.Outcome != outcome.Open {
 			t.Errorf("%s: got %s, %q; want open", text, got.Outcome, words(got.Reason))
 		}
 	}
@@ -158,15 +159,15 @@ func TestExpectationRefused(t *testing.T) {
 	failing := at("pool", some(50, func(r *record.Request) { r.Status = 503 }))
 	for text, c := range map[string]struct {
 		s       synthetic
-		outcome record.Answer
+		outcome outcome.Outcome
 		reason  string
 	}{
-		`p50("nethttp") < 5ms`:     {synthetic{blocks: 5, status: record.Interrupted}, record.Undecided, "5 blocks: too few to decide"},
-		`p50("pool") < 5ms`:        {synthetic{edit: failing}, record.NoAnswer, "of its requests got no good reply"},
-		`loss("pool") > 0.01`:      {synthetic{edit: failing}, record.Passed, "true in 12 of 12"},
-		`good_mean("pool") < 5ms`:  {synthetic{edit: failing}, record.Passed, "true in 12 of 12"},
-		`same("p99")`:              {synthetic{edit: failing}, record.NoAnswer, "errors: pool failed"},
-		`p50("fasthttp") < 0.1 ms`: {synthetic{edit: failing}, record.NoAnswer, "unexpected"},
+		`p50("nethttp") < 5ms`:     {synthetic{blocks: 5, status: record.Interrupted}, outcome.Open, "5 blocks: too few to decide"},
+		`p50("pool") < 5ms`:        {synthetic{edit: failing}, outcome.Refused, "of its requests got no good reply"},
+		`loss("pool") > 0.01`:      {synthetic{edit: failing}, outcome.Yes, "true in 12 of 12"},
+		`good_mean("pool") < 5ms`:  {synthetic{edit: failing}, outcome.Yes, "true in 12 of 12"},
+		`same("p99")`:              {synthetic{edit: failing}, outcome.Refused, "errors: pool failed"},
+		`p50("fasthttp") < 0.1 ms`: {synthetic{edit: failing}, outcome.Refused, "unexpected"},
 	} {
 		got := asserted(t, c.s, text)[text]
 		if got.Outcome != c.outcome || !strings.Contains(words(got.Reason), c.reason) {
@@ -217,7 +218,7 @@ func TestAClaimIsSaidWithItsFigures(t *testing.T) {
 		j.Take(trial, nil)
 	}
 	got := j.judge().result.Expectations
-	if len(got) != 2 || got[0].Claim != "p50 is 1 of itself" || got[0].Outcome != record.Failed || got[1].Claim != "" {
+	if len(got) != 2 || got[0].Claim != "p50 is 1 of itself" || got[0].Outcome != outcome.No || got[1].Claim != "" {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"schedlab/internal/expect"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
@@ -23,7 +24,7 @@ func (g judgement) expected() []record.Expectation {
 	}
 	for _, text := range g.run.Plan.Expect {
 		parsed, err := expect.Parse(text, nil)
-		f := expect.Finding{Outcome: record.NoAnswer}
+		f := expect.Finding{Outcome: outcome.Refused}
 		switch {
 		case err != nil:
 			f.Reason = record.Fact{Code: record.Unreadable, Names: record.Names{"error": err.Error()}}
@@ -32,7 +33,7 @@ func (g judgement) expected() []record.Expectation {
 		default:
 			f = parsed.Decide(g, statements)
 		}
-		e := record.Expectation{Text: text, Outcome: f.Outcome, Reason: f.Reason}
+		e := record.Expectation{Text: text, Outcome: f.Outcome, Answer: outcome.Expectation.Phrase(f.Outcome), Reason: f.Reason}
 		if s, err := expect.ParseSentence(g.run.Plan.Claims[text], nil); err == nil {
 			e.Claim = s.Say(g)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"schedlab/internal/expect"
+	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -157,15 +158,16 @@ func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
 			c.Decision = stats.Same // of which drift and disturbances are checked
 		}
 		why := b.against(c, base, challenger, b.refusePair(m, base, challenger), newRuler(aa, base.Name, b.refuseMetric(m, twin)))
-		g := record.Gated{Metric: name, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: c.Needed, Answer: record.GateOpen, Watched: asked.Watched}
+		g := record.Gated{Metric: name, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: c.Needed, Outcome: outcome.Open, Watched: asked.Watched}
 		switch {
 		case !why.None():
-			g.Answer, g.Reason, g.Final = record.GateRefused, why, final(why)
+			g.Outcome, g.Reason, g.Final = outcome.Refused, why, final(why)
 		case fine:
-			g.Answer = record.GateFine
+			g.Outcome = outcome.Yes
 		case m.Worse(c.Decision):
-			g.Answer = record.GateWorse
+			g.Outcome = outcome.No
 		}
+		g.Answer = outcome.Gate.Phrase(g.Outcome)
 		answers = append(answers, g)
 	}
 	return answers
@@ -175,14 +177,14 @@ func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
 // build's own copy surely differs or is not fine either: the one with the most noise for what it allows.
 // It returns no fact otherwise. Where the copy refuses a metric, the answer has the reason.
 func (b blocks) copyHides(r *record.Result) (f record.Fact) {
-	if r.GateOutcome() != record.GateOpen {
+	if r.GateOutcome() != outcome.Open {
 		return f
 	}
 	base, most := r.Arms[0].Name, 0.
 	for _, g := range r.Gate {
 		m, allowed := stats.MetricOf(g.Metric), 1+g.Allow
 		aa := stats.Compare(m, b.series(base, g.Metric), b.series(r.Arms[1].Name, g.Metric), GateShares(len(r.Gate)))
-		if g.Answer != record.GateOpen || g.Watched || aa.Low == 0 {
+		if g.Outcome != outcome.Open || g.Watched || aa.Low == 0 {
 			continue
 		}
 		noise := max(math.Log(aa.High), -math.Log(aa.Low)) / math.Log(allowed)
@@ -202,10 +204,10 @@ func (b blocks) copyHides(r *record.Result) (f record.Fact) {
 func gateDecided(answers []record.Gated) bool {
 	open := false
 	for _, g := range answers {
-		if g.Answer == record.GateWorse {
+		if g.Outcome == outcome.No {
 			return true
 		}
-		open = open || !g.Watched && (g.Answer == record.GateOpen || g.Answer == record.GateRefused && !g.Final)
+		open = open || !g.Watched && (g.Outcome == outcome.Open || g.Outcome == outcome.Refused && !g.Final)
 	}
 	return !open
 }
@@ -213,11 +215,11 @@ func gateDecided(answers []record.Gated) bool {
 // A Keeping tells how well an arm kept an SLO. It is part of the JSON of a size test (package
 // advise).
 type Keeping struct {
-	Arm    string        `json:"arm"`
-	Blocks int           `json:"blocks"`          // valid blocks
-	Kept   int           `json:"kept"`            // valid blocks in which every term held
-	Answer record.Answer `json:"answer"`          // Passed: it keeps the SLO; Failed: it breaks it
-	Reason record.Fact   `json:"reason,omitzero"` // why the answer is neither Passed nor Failed
+	Arm    string          `json:"arm"`
+	Blocks int             `json:"blocks"`          // valid blocks
+	Kept   int             `json:"kept"`            // valid blocks in which every term held
+	Answer outcome.Outcome `json:"answer"`          // Yes: it keeps the SLO; No: it breaks it
+	Reason record.Fact     `json:"reason,omitzero"` // why the answer is neither Yes nor No
 	// Figures holds the spread of each term's metric over the blocks, by metric, in the term's
 	// unit.
 	Figures map[string]*record.Spread `json:"figures"`
@@ -288,9 +290,9 @@ func quantiles(t record.TrialRecord, slo stats.SLO) map[string]float64 {
 
 // keeping decides whether one arm keeps the SLO.
 func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
-	k := Keeping{Arm: arm, Blocks: len(g.valid), Answer: record.Undecided, Figures: map[string]*record.Spread{}, Whole: map[string]float64{}}
+	k := Keeping{Arm: arm, Blocks: len(g.valid), Answer: outcome.Open, Figures: map[string]*record.Spread{}, Whole: map[string]float64{}}
 	if why := g.refuseRun(); !why.None() {
-		k.Answer, k.Reason = record.NoAnswer, why
+		k.Answer, k.Reason = outcome.Refused, why
 		return k
 	}
 	values, all := map[string][]float64{}, record.NewHistogram()
@@ -305,7 +307,7 @@ func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
 				v, ok = w.Values[term.Metric]
 			}
 			if !ok || math.IsNaN(v) {
-				k.Answer, k.Reason = record.NoAnswer, record.Fact{Code: windowTooShort, Arm: arm, Metric: term.Metric, Values: record.Values{"block": float64(block)}}
+				k.Answer, k.Reason = outcome.Refused, record.Fact{Code: windowTooShort, Arm: arm, Metric: term.Metric, Values: record.Values{"block": float64(block)}}
 				return k
 			}
 			values[term.Metric] = append(values[term.Metric], v)
@@ -313,7 +315,7 @@ func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
 		}
 		k.Kept += stats.Count(kept)
 		// The first look that decides counts. Go on only to complete the counts and figures.
-		if k.Answer == record.Undecided {
+		if k.Answer == outcome.Open {
 			k.Answer = answer(i+1, k.Kept)
 		}
 	}
@@ -326,7 +328,7 @@ func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
 		}
 	}
 	switch {
-	case k.Answer != record.Undecided:
+	case k.Answer != outcome.Open:
 	case !expect.Looked(k.Blocks, stats.Alpha):
 		k.Reason = record.Fact{Code: record.TooFewBlocks, Values: record.Values{"blocks": float64(k.Blocks)}}
 	default:
@@ -338,14 +340,14 @@ func (g judgement) keeping(arm string, slo stats.SLO) Keeping {
 // answer decides after a number of blocks: the SLO was kept in kept blocks and broken in the rest.
 // It is undecided between looks. With rank k of the look, fewer than k blocks on one side decide
 // for the other.
-func answer(blocks, kept int) record.Answer {
+func answer(blocks, kept int) outcome.Outcome {
 	rank := stats.LookRank(blocks, stats.Alpha)
 	switch {
 	case rank == 0:
 	case blocks-kept < rank:
-		return record.Passed
+		return outcome.Yes
 	case kept < rank:
-		return record.Failed
+		return outcome.No
 	}
-	return record.Undecided
+	return outcome.Open
 }

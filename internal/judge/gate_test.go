@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -160,7 +161,7 @@ func TestGateLetsEqualBuildsPass(t *testing.T) {
 			worse := 0
 			for range runs {
 				answers, _ := gatePlayed(rng, s, .08, correlated, 1)
-				worse += stats.Count((&record.Result{Gate: answers}).GateOutcome() == record.GateWorse)
+				worse += stats.Count((&record.Result{Gate: answers}).GateOutcome() == outcome.No)
 			}
 			if worse > runs/100 {
 				t.Errorf("%s, correlated %v: worse in %d of %d gates of equal builds, want at most one in a hundred", s.name, correlated, worse, runs)
@@ -177,8 +178,8 @@ func TestGateAnswers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(28, 0))
 	for _, tt := range []struct {
 		ratio float64
-		want  record.GateAnswer
-	}{{1.10, record.GateWorse}, {1, record.GateFine}, {.8, record.GateFine}} {
+		want  outcome.Outcome
+	}{{1.10, outcome.No}, {1, outcome.Yes}, {.8, outcome.Yes}} {
 		found := 0
 		for range runs {
 			answers, _ := gatePlayed(rng, shapes[0], .03, true, tt.ratio)
@@ -214,7 +215,7 @@ func TestGateDoubtsTheCopyFirst(t *testing.T) {
 		b, arms := plain([]string{"a", "b", "c"}, map[string]map[string][]float64{"a": {"p50": p50["a"]}, "b": {"p50": p50["b"]}, "c": {"p50": p50["c"]}})
 		b.run.Plan.Gate = map[string]record.Allowance{"p50": {Share: .1, Watched: tt.watched}}
 		r := &record.Result{Arms: arms, Gate: b.gated(arms)}
-		if r.Gate[0].Answer != record.GateOpen {
+		if r.Gate[0].Outcome != outcome.Open {
 			t.Fatalf("%s: the gate is %+v, want it open", tt.name, r.Gate[0])
 		}
 		got := ""
@@ -230,26 +231,26 @@ func TestGateDoubtsTheCopyFirst(t *testing.T) {
 // A gate ends as soon as one metric is worse, or none is open.
 func TestGateDecided(t *testing.T) {
 	t.Parallel()
-	gated := func(answers ...record.GateAnswer) (all []record.Gated) {
+	gated := func(answers ...outcome.Outcome) (all []record.Gated) {
 		for _, a := range answers {
-			all = append(all, record.Gated{Answer: a})
+			all = append(all, record.Gated{Outcome: a})
 		}
 		return all
 	}
-	watched := record.Gated{Answer: record.GateOpen, Watched: true}
-	final := record.Gated{Answer: record.GateRefused, Final: true}
+	watched := record.Gated{Outcome: outcome.Open, Watched: true}
+	final := record.Gated{Outcome: outcome.Refused, Final: true}
 	for _, tt := range []struct {
 		answers []record.Gated
 		decided bool
-		outcome record.GateAnswer
+		outcome outcome.Outcome
 	}{
-		{gated(record.GateFine, record.GateFine), true, record.GateFine},
-		{gated(record.GateOpen, record.GateWorse), true, record.GateWorse},
-		{gated(record.GateFine, record.GateOpen), false, record.GateOpen},
-		{gated(record.GateFine, record.GateRefused), false, record.GateOpen},
-		{append(gated(record.GateFine), final), true, record.GateOpen},
-		{append(gated(record.GateFine), watched), true, record.GateFine},
-		{append(gated(record.GateOpen), watched), false, record.GateOpen},
+		{gated(outcome.Yes, outcome.Yes), true, outcome.Yes},
+		{gated(outcome.Open, outcome.No), true, outcome.No},
+		{gated(outcome.Yes, outcome.Open), false, outcome.Open},
+		{gated(outcome.Yes, outcome.Refused), false, outcome.Open},
+		{append(gated(outcome.Yes), final), true, outcome.Open},
+		{append(gated(outcome.Yes), watched), true, outcome.Yes},
+		{append(gated(outcome.Open), watched), false, outcome.Open},
 		{nil, true, ""},
 	} {
 		if got := gateDecided(tt.answers); got != tt.decided {
@@ -282,9 +283,9 @@ func TestKeep(t *testing.T) {
 	for i, want := range []struct {
 		arm    string
 		kept   int
-		answer record.Answer
+		answer outcome.Outcome
 		p99    float64
-	}{{"nethttp", 12, record.Passed, 0.0051}, {"fasthttp", 6, record.Undecided, 0.0077}, {"pool", 0, record.Failed, 0.0102}} {
+	}{{"nethttp", 12, outcome.Yes, 0.0051}, {"fasthttp", 6, outcome.Open, 0.0077}, {"pool", 0, outcome.No, 0.0102}} {
 		k := got[i]
 		if k.Arm != want.arm || k.Kept != want.kept || k.Answer != want.answer || k.Blocks != 12 || k.Requests != 12*fakeRate*fakeWindow || k.Failed != 0 {
 			t.Errorf("got %+v, want %+v", k, want)

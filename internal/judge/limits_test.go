@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
@@ -130,7 +131,7 @@ func TestKeptInHowManyBlocks(t *testing.T) {
 	t.Parallel()
 	for _, n := range stats.Looks()[:3] {
 		rank := stats.LookRank(n, stats.Alpha)
-		for kept, want := range map[int]record.Answer{n: record.Passed, n - rank + 1: record.Passed, n - rank: record.Undecided, rank: record.Undecided, rank - 1: record.Failed, 0: record.Failed} {
+		for kept, want := range map[int]outcome.Outcome{n: outcome.Yes, n - rank + 1: outcome.Yes, n - rank: outcome.Open, rank: outcome.Open, rank - 1: outcome.No, 0: outcome.No} {
 			if got := answer(n, kept); got != want {
 				t.Errorf("%d of %d kept it (rank %d): %s, want %s", kept, n, rank, got, want)
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -168,7 +169,7 @@ func TestLookForExpectations(t *testing.T) {
 		}
 	}
 	gate := Aim{Expectations: true}
-	if r, ends := toward(t, gate, slower("p50")).Look(0); !ends || r.Expectations[0].Outcome != record.Failed {
+	if r, ends := toward(t, gate, slower("p50")).Look(0); !ends || r.Expectations[0].Outcome != outcome.No {
 		t.Errorf("the expectation failed: ends %v, %+v", ends, r.Expectations)
 	}
 	if _, ends := taken(t, slower("p50")).Look(0); ends {

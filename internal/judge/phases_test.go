@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/window"
 )
@@ -62,18 +63,18 @@ func stamped(t *testing.T, edit func(arm string, block int, stamps []record.Stam
 // between them the queue makes up more than all, and the handler less than none.
 func TestExplainedAndPhase(t *testing.T) {
 	t.Parallel()
-	want := map[string]record.Answer{
-		`within(phase("pool", "queue"), mean("pool") - 160us, 0.001)`:                                          record.Passed,
-		`phase("nethttp", "queue") == 0`:                                                                       record.Passed,
-		`within(phase("nethttp", "handler"), mean("nethttp") - 100us, 0.001)`:                                  record.Passed,
-		`phase("pool", "interference") == phase("pool", "unexplained")`:                                        record.Passed,
-		`within(phase("pool", "kernel"), 35us, 0.001)`:                                                         record.Passed,
-		`within(explained("queue"), phase("pool", "queue") / (mean("pool") - mean("nethttp")), 0.001)`:         record.NoAnswer, // of fasthttp there is nothing to explain
-		`within(explained("queue", "pool"), phase("pool", "queue") / (mean("pool") - mean("nethttp")), 0.001)`: record.Passed,
-		`explained("queue", "pool") > 1`:                                                                       record.Passed,
-		`explained("handler", "pool") < 0`:                                                                     record.Passed,
-		`explained("queue", "pool") < 0.8`:                                                                     record.Failed,
-		`phase("pool", "nowhere") < 1`:                                                                         record.NoAnswer,
+	want := map[string]outcome.Outcome{
+		`within(phase("pool", "queue"), mean("pool") - 160us, 0.001)`:                                          outcome.Yes,
+		`phase("nethttp", "queue") == 0`:                                                                       outcome.Yes,
+		`within(phase("nethttp", "handler"), mean("nethttp") - 100us, 0.001)`:                                  outcome.Yes,
+		`phase("pool", "interference") == phase("pool", "unexplained")`:                                        outcome.Yes,
+		`within(phase("pool", "kernel"), 35us, 0.001)`:                                                         outcome.Yes,
+		`within(explained("queue"), phase("pool", "queue") / (mean("pool") - mean("nethttp")), 0.001)`:         outcome.Refused, // of fasthttp there is nothing to explain
+		`within(explained("queue", "pool"), phase("pool", "queue") / (mean("pool") - mean("nethttp")), 0.001)`: outcome.Yes,
+		`explained("queue", "pool") > 1`:                                                                       outcome.Yes,
+		`explained("handler", "pool") < 0`:                                                                     outcome.Yes,
+		`explained("queue", "pool") < 0.8`:                                                                     outcome.No,
+		`phase("pool", "nowhere") < 1`:                                                                         outcome.Refused,
 	}
 	var texts []string
 	for text := range want {
@@ -127,7 +128,7 @@ func TestInterferenceKeepsItsSign(t *testing.T) {
 func TestUnstampedRunExplainsNothing(t *testing.T) {
 	t.Parallel()
 	for text, got := range asserted(t, synthetic{times: scaled(map[string]float64{"pool": 2})}, `explained("queue", "pool") >= 0.8`, `phase("pool", "queue") > 0`) {
-		if got.Outcome != record.NoAnswer || words(got.Reason) != "timeline not recorded" {
+		if got.Outcome != outcome.Refused || words(got.Reason) != "timeline not recorded" {
 			t.Errorf("%s: got %s, %q; want REFUSED, timeline not recorded", text, got.Outcome, words(got.Reason))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/stats"
@@ -160,12 +161,12 @@ func TestFullQueueStands(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		edit       func(*record.Trial, []record.Request) []record.Request
-		want       []record.Answer
+		want       []outcome.Outcome
 		overloaded bool
 		why        string // of the refused mean
 	}{
-		{"full and steady", full, []record.Answer{record.Passed, record.NoAnswer, record.Passed, record.Passed}, false, "mean of pool: 40.00 % of its requests got no good reply"},
-		{"growing", grows, []record.Answer{record.NoAnswer, record.NoAnswer, record.Passed, record.Passed}, true, "mean of pool: overload"},
+		{"full and steady", full, []outcome.Outcome{outcome.Yes, outcome.Refused, outcome.Yes, outcome.Yes}, false, "mean of pool: 40.00 % of its requests got no good reply"},
+		{"growing", grows, []outcome.Outcome{outcome.Refused, outcome.Refused, outcome.Yes, outcome.Yes}, true, "mean of pool: overload"},
 	} {
 		s := synthetic{edit: at("pool", c.edit)}
 		got := asserted(t, s, texts...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -141,7 +142,7 @@ func TestTwinTellsOverheadFromInterference(t *testing.T) {
 			t.Errorf("%s: got interference %+v and loss %+v, want a median within its interval and no loss", a.Name, w.Interference, w.Loss)
 		}
 	}
-	for i, want := range []record.Answer{record.Passed, record.Passed, record.NoAnswer} {
+	for i, want := range []outcome.Outcome{outcome.Yes, outcome.Yes, outcome.Refused} {
 		if e := r.Expectations[i]; e.Outcome != want {
 			t.Errorf("%s: got %s, %q; want %s", e.Text, e.Outcome, words(e.Reason), want)
 		}

@@ -1,6 +1,10 @@
 package record
 
-import "cmp"
+import (
+	"cmp"
+
+	"schedlab/internal/outcome"
+)
 
 // Sessions are series of requests, each on one connection.
 type Sessions struct {
@@ -145,12 +149,12 @@ type ChoiceArm struct {
 
 // A ChoiceTest is the result of comparing the recommended model with others.
 type ChoiceTest struct {
-	Answer   Answer        `json:"answer"` // Passed: no other is surely better at the goal; Failed: one is, or the SLO is broken; NoAnswer: all verdicts were refused, or requests got no good reply
-	Why      Fact          `json:"why"`
-	Verdicts []Verdict     `json:"verdicts"`        // each other model against the recommended one
-	SLO      []Expectation `json:"slo,omitempty"`   // the SLO's terms for the recommended model, where its windows can tell
-	Keeps    []Fact        `json:"keeps,omitempty"` // for each model, the recommended one first, whether it met these terms
-	Dir      string        `json:"dir"`             // of the run's record
+	Answer   outcome.Outcome `json:"answer"` // Yes: no other is surely better at the goal; No: one is, or the SLO is broken; Refused: all verdicts were refused, or requests got no good reply
+	Why      Fact            `json:"why"`
+	Verdicts []Verdict       `json:"verdicts"`        // each other model against the recommended one
+	SLO      []Expectation   `json:"slo,omitempty"`   // the SLO's terms for the recommended model, where its windows can tell
+	Keeps    []Fact          `json:"keeps,omitempty"` // for each model, the recommended one first, whether it met these terms
+	Dir      string          `json:"dir"`             // of the run's record
 }
 
 // KindsOfRequests describes the kinds of requests, by the value of Choice.Does. It must not be modified.

@@ -11,10 +11,12 @@
 package record
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/stats"
 )
 
@@ -291,7 +293,7 @@ func (r *Result) Judged() bool {
 		if e.Outcome.Decided() {
 			return true
 		}
-		open = open || e.Outcome == Undecided
+		open = open || e.Outcome == outcome.Open
 	}
 	return reached && open
 }
@@ -443,26 +445,13 @@ const (
 	NoTimesBeside  Rank = "no-times"     // the other arm does that
 )
 
-// An Answer tells whether a run meets an assertion.
-type Answer string
-
-// The four answers.
-const (
-	Passed    Answer = "pass"
-	Failed    Answer = "fail"    // the blocks surely contradict it
-	Undecided Answer = "open"    // the blocks decide neither way; more blocks may
-	NoAnswer  Answer = "REFUSED" // the figures it is about were disturbed or are missing
-)
-
-// Decided reports whether a is Passed or Failed. More blocks change nothing then.
-func (a Answer) Decided() bool { return a == Passed || a == Failed }
-
 // An Expectation is one assertion of a scenario and its answer.
 type Expectation struct {
-	Text    string `json:"text"`            // as the scenario writes it
-	Claim   string `json:"claim,omitempty"` // the sentence that it decides, with the run's figures; "" without one
-	Outcome Answer `json:"outcome"`         // pass, fail, open or REFUSED
-	Reason  Fact   `json:"reason"`          // the evidence, or why there is none
+	Text    string          `json:"text"`            // as the scenario writes it
+	Claim   string          `json:"claim,omitempty"` // the sentence that it decides, with the run's figures; "" without one
+	Outcome outcome.Outcome `json:"outcome"`
+	Answer  string          `json:"answer"` // Outcome in words: kept, not kept, open, refused
+	Reason  Fact            `json:"reason"` // the evidence, or why there is none
 }
 
 // A Level is the value that a varied factor has in an arm.
@@ -555,46 +544,45 @@ type Allowance struct {
 // A Gated is a gate's answer for one metric: is the new build worse than the old one by more than a margin?
 // Ratios are new / old. Metric is one of the compared metrics, such as p99.
 type Gated struct {
-	Metric string     `json:"metric"`
-	Allow  float64    `json:"allow"`           // largest worsening that is allowed, as a ratio: 0.1 is 10 %
-	Answer GateAnswer `json:"answer"`          //
-	Ratio  float64    `json:"ratio"`           // median over the blocks; 0 when refused
-	Low    float64    `json:"low"`             // interval of Ratio; 0 while no look has one
-	High   float64    `json:"high"`            //
-	Needed int        `json:"needed"`          // open: blocks that would decide it, an estimate; else 0
-	Reason Fact       `json:"reason,omitzero"` // why it was refused
-	Final  bool       `json:"final,omitempty"` // refused, and more blocks would not help
+	Metric  string          `json:"metric"`
+	Allow   float64         `json:"allow"`           // largest worsening that is allowed, as a ratio: 0.1 is 10 %
+	Outcome outcome.Outcome `json:"outcome"`         // Yes: surely not worse by more than is allowed; No: surely worse, and more than half of what is allowed in the median
+	Answer  string          `json:"answer"`          // Outcome in words: fine, worse, open, refused
+	Ratio   float64         `json:"ratio"`           // median over the blocks; 0 when refused
+	Low     float64         `json:"low"`             // interval of Ratio; 0 while no look has one
+	High    float64         `json:"high"`            //
+	Needed  int             `json:"needed"`          // open: blocks that would decide it, an estimate; else 0
+	Reason  Fact            `json:"reason,omitzero"` // why it was refused
+	Final   bool            `json:"final,omitempty"` // refused, and more blocks would not help
 	// Watched metrics make a build worse, but need not be fine for it to pass.
 	Watched bool `json:"watched,omitempty"`
 }
 
-// A GateAnswer is one of the answers below.
-type GateAnswer string
-
-// The answers of a gate.
-const (
-	GateWorse   GateAnswer = "worse"   // surely worse, and more than half of what is allowed in the median
-	GateFine    GateAnswer = "fine"    // surely not worse by more than is allowed
-	GateOpen    GateAnswer = "open"    // the blocks do not tell
-	GateRefused GateAnswer = "refused" // the data cannot carry an answer
-)
-
-// GateOutcome returns the answer of a whole gate: worse if one metric is, fine if all are that are not only
-// watched, else open. It is "" without answers. A refused metric leaves the gate open: it may hide a worsening.
-func (r *Result) GateOutcome() GateAnswer {
-	outcome := GateFine
-	for _, g := range r.Gate {
-		switch g.Answer {
-		case GateWorse:
-			return GateWorse
-		case GateOpen, GateRefused:
-			if !g.Watched {
-				outcome = GateOpen
-			}
-		}
+// UnmarshalJSON reads a gated metric, also from a record whose answer was a word without an outcome.
+func (g *Gated) UnmarshalJSON(data []byte) error {
+	type plain Gated
+	if err := json.Unmarshal(data, (*plain)(g)); err != nil || g.Outcome != "" {
+		return err
 	}
+	return g.Outcome.UnmarshalText([]byte(g.Answer))
+}
+
+// GateOutcome returns the outcome of a whole gate: No if one metric is worse, Yes if all are fine that are not only
+// watched, else Open. It is "" without answers. A refused metric leaves the gate open: it may hide a worsening.
+func (r *Result) GateOutcome() outcome.Outcome {
 	if len(r.Gate) == 0 {
 		return ""
 	}
-	return outcome
+	whole := outcome.Yes
+	for _, g := range r.Gate {
+		switch g.Outcome {
+		case outcome.No:
+			return outcome.No
+		case outcome.Open, outcome.Refused:
+			if !g.Watched {
+				whole = outcome.Open
+			}
+		}
+	}
+	return whole
 }

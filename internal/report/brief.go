@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"schedlab/internal/command"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
@@ -37,7 +38,7 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 	}
 	d := briefly(r, o.Width, 3)
 	// Each step gives up the line that is needed least: the third reason, the second with the doubt, and the
-	// last with the expectations that did not pass. Their counts stay. Writing the document is the
+	// last with the expectations that are not kept. Their counts stay. Writing the document is the
 	// only way to know its height, as sentences wrap.
 	for most := 2; most >= 0 && strings.Count(d.Text(document.Options{Width: o.Width}), "\n") > briefLines; most-- {
 		d = briefly(r, o.Width, most)
@@ -372,21 +373,21 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	return fmt.Sprintf("%s and its own copy do not differ in %s", baseline, listed(same, label))
 }
 
-// unmet returns the expectations that did not pass, after a line that counts the answers; nil
+// unmet returns the expectations that are not kept, after a line that counts the answers; nil
 // without expectations.
 func unmet(r *record.Result) []string {
 	if len(r.Expectations) == 0 {
 		return nil
 	}
-	open := only(r.Expectations, func(e record.Expectation) bool { return e.Outcome != record.Passed })
-	failed := slices.ContainsFunc(open, func(e record.Expectation) bool { return e.Outcome == record.Failed })
-	note := when(open != nil && !failed, "%s", either(r.Judged(), "; none failed, so the exit code is 0 (with --strict 4)", "; none could be judged, so the exit code is 4"))
-	passed := listed(only(r.Expectations, func(e record.Expectation) bool { return e.Outcome == record.Passed }), func(e record.Expectation) string { return e.Text })
+	open := only(r.Expectations, func(e record.Expectation) bool { return e.Outcome != outcome.Yes })
+	failed := slices.ContainsFunc(open, func(e record.Expectation) bool { return e.Outcome == outcome.No })
+	note := when(open != nil && !failed, "%s", either(r.Judged(), "; none is surely broken, so the exit code is 0 (with --strict 4)", "; none could be judged, so the exit code is 4"))
+	passed := listed(only(r.Expectations, func(e record.Expectation) bool { return e.Outcome == outcome.Yes }), func(e record.Expectation) string { return e.Text })
 	// What passed is named where it is short, as an SLO is.
-	return append([]string{tally(r.Expectations) + note + when(passed != "" && !failed && len(passed) < 45, "; passed: %s", passed)}, each(open, answered)...)
+	return append([]string{tally(r.Expectations) + note + when(passed != "" && !failed && len(passed) < 45, "; kept: %s", passed)}, each(open, answered)...)
 }
 
-// answered formats an expectation with its answer and the reason, as "fail p99<10ms: …".
+// answered formats an expectation with its answer and the reason, as "not kept p99<10ms: …".
 func answered(e record.Expectation) string {
-	return fmt.Sprintf("%s %s: %s", e.Outcome, e.Text, e.Reason)
+	return fmt.Sprintf("%s %s: %s", outcome.Expectation.Phrase(e.Outcome), e.Text, e.Reason)
 }

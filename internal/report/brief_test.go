@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
@@ -98,10 +99,10 @@ func TestEveryRequestGotAGoodReply(t *testing.T) {
 // An expectation that is open or refused says what the exit code is; a failed one has its own.
 func TestOpenExpectationsSayTheExitCode(t *testing.T) {
 	t.Parallel()
-	const note = "none failed, so the exit code is 0 (with --strict 4)"
-	for outcomes, want := range map[[2]record.Answer]bool{
-		{record.Passed, record.Passed}: false, {record.Passed, record.Undecided}: true,
-		{record.NoAnswer, record.Passed}: true, {record.Failed, record.Undecided}: false,
+	const note = "none is surely broken, so the exit code is 0 (with --strict 4)"
+	for outcomes, want := range map[[2]outcome.Outcome]bool{
+		{outcome.Yes, outcome.Yes}: false, {outcome.Yes, outcome.Open}: true,
+		{outcome.Refused, outcome.Yes}: true, {outcome.No, outcome.Open}: false,
 	} {
 		r := &record.Result{Expectations: []record.Expectation{{Outcome: outcomes[0]}, {Outcome: outcomes[1]}}}
 		if got := unmet(r)[0]; strings.Contains(got, note) != want {
@@ -116,7 +117,7 @@ func TestBriefTellsTheTwoMeansApart(t *testing.T) {
 	t.Parallel()
 	const said = "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)"
 	for claimed, expectations := range map[bool][]record.Expectation{
-		true:  {{Text: `mean("pool") > mean("nethttp")`, Claim: "The mean of pool is longer: 1.90 ms instead of 0.70 ms", Outcome: record.Passed}},
+		true:  {{Text: `mean("pool") > mean("nethttp")`, Claim: "The mean of pool is longer: 1.90 ms instead of 0.70 ms", Outcome: outcome.Yes}},
 		false: nil,
 	} {
 		r := quick()
@@ -217,9 +218,9 @@ func TestBriefAnswersWhatWasAsked(t *testing.T) {
 	t.Parallel()
 	r := quick()
 	r.Explained = &record.Explanation{From: "nethttp", To: "pool", Outcome: record.NoDifference, Reason: said("no difference is sure")}
-	r.Expectations = []record.Expectation{{Text: "p99 <= 10ms", Outcome: record.Passed}, {Text: "p50 <= 1us", Outcome: record.Undecided}}
+	r.Expectations = []record.Expectation{{Text: "p99 <= 10ms", Outcome: outcome.Yes}, {Text: "p50 <= 1us", Outcome: outcome.Open}}
 	got := briefly(r, 100, 0).Text(document.Options{Width: 100})
-	for _, want := range []string{"no difference is sure", "passed: p99 <= 10ms"} {
+	for _, want := range []string{"no difference is sure", "kept: p99 <= 10ms"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 )
 
@@ -33,7 +34,7 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 	}
 	gate := func(r *record.Result) {
 		open(r)
-		r.Gate = []record.Gated{{Metric: "p50", Allow: .1, Ratio: 1.05, Low: .9, High: 1.3, Needed: 20, Answer: record.GateOpen}}
+		r.Gate = []record.Gated{{Metric: "p50", Allow: .1, Ratio: 1.05, Low: .9, High: 1.3, Needed: 20, Outcome: outcome.Open}}
 	}
 	search := func(r *record.Result) {
 		r.Capacity = &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{{Name: "pool", Outcome: "undecided", Answer: said("pool is undecided for p99<=10ms")}}}

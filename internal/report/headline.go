@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -35,19 +36,12 @@ func finding(r *record.Result) string {
 		return ranking(r)
 	}
 	// The claims that hold lead, without a word in front, since most readers look for these.
-	order := []record.Answer{record.Passed, record.Failed, record.Undecided, record.NoAnswer}
 	slices.SortStableFunc(claims, func(a, b record.Expectation) int {
-		return cmp.Compare(slices.Index(order, a.Outcome), slices.Index(order, b.Outcome))
+		return cmp.Compare(slices.Index(outcome.All(), a.Outcome), slices.Index(outcome.All(), b.Outcome))
 	})
 	return strings.Join(each(claims, func(e record.Expectation) string {
-		return strings.TrimPrefix(answerWord(e.Outcome)+": "+e.Claim+".", "Holds: ")
+		return when(e.Outcome != outcome.Yes, "%s: ", upperFirst(outcome.Expectation.Phrase(e.Outcome))) + e.Claim + "."
 	}), " ")
-}
-
-// answerWord returns the word for a claim's answer: Holds, Not so, or Open for an undecided and
-// a refused claim.
-func answerWord(a record.Answer) string {
-	return cmp.Or(map[record.Answer]string{record.Passed: "Holds", record.Failed: "Not so"}[a], "Open")
 }
 
 // rankingBelow returns the ranking as a separate line below claims, without its full stop;

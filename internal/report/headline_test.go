@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -102,15 +103,15 @@ func TestClaimsAreTheAnswer(t *testing.T) {
 	t.Parallel()
 	r := quick()
 	ranked := Headline(r)
-	claim := func(says string, outcome record.Answer) record.Expectation {
+	claim := func(says string, outcome outcome.Outcome) record.Expectation {
 		return record.Expectation{Text: "p50(" + says + ")", Claim: says, Outcome: outcome, Reason: record.Fact{Code: record.TooFewBlocks, Values: record.Values{"blocks": 3}}}
 	}
-	r.Expectations = []record.Expectation{claim("it is unknown", record.NoAnswer), claim("it is open", record.Undecided), {Text: "p50 > 0", Outcome: record.Passed}}
+	r.Expectations = []record.Expectation{claim("it is unknown", outcome.Refused), claim("it is open", outcome.Open), {Text: "p50 > 0", Outcome: outcome.Yes}}
 	if got := Headline(r); got != ranked {
 		t.Errorf("without a decided claim: %q, want the ranking %q", got, ranked)
 	}
-	r.Expectations = append(r.Expectations, claim("it is false", record.Failed), claim("it is true", record.Passed))
-	const want = "it is true. Not so: it is false. Open: it is open. Open: it is unknown."
+	r.Expectations = append(r.Expectations, claim("it is false", outcome.No), claim("it is true", outcome.Yes))
+	const want = "it is true. Not kept: it is false. Open: it is open. Refused: it is unknown."
 	if got := Headline(r); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -121,7 +122,7 @@ func TestClaimsAreTheAnswer(t *testing.T) {
 			t.Errorf("%s: the claim stands at %d and the ranking at %d:\n%s", format, first, then, text)
 		}
 	}
-	if text := rendered(t, "summary", r); !strings.Contains(text, "- **holds** it is true (`p50(it is true)`: 3 blocks: too few to decide)") {
+	if text := rendered(t, "summary", r); !strings.Contains(text, "- **kept** it is true (`p50(it is true)`: 3 blocks: too few to decide)") {
 		t.Errorf("summary: %s", text)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
@@ -63,9 +64,9 @@ func TestHeadlineOfArmsThatDoNotKeepUp(t *testing.T) {
 	gate := gated()
 	gate.Valid, gate.Arms[3].Behind = 10, true
 	for i := range gate.Gate {
-		gate.Gate[i].Answer = record.GateRefused
+		gate.Gate[i].Outcome = outcome.Refused
 	}
-	if got := gateAnswer(gate); !strings.HasPrefix(got, "pool does not keep up with nethttp (goodput ±0 %): its backlog grew to the end of the window in all 10 blocks. Cannot tell whether ") {
+	if got := gateAnswer(gate); !strings.HasPrefix(got, "pool does not keep up with nethttp (goodput ±0 %): its backlog grew to the end of the window in all 10 blocks. Whether pool is worse than nethttp is open. ") {
 		t.Errorf("the gate: got %q", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
@@ -96,10 +97,10 @@ func gated() *record.Result {
 	for _, m := range stats.Metrics() {
 		pool := r.Arms[3].Blocks[m.Name]
 		c := stats.CompareCopies(m, r.Arms[0].Blocks[m.Name], r.Arms[1].Blocks[m.Name], pool, 6)
-		answer := either(m.Worse(c.Decision), record.GateWorse, record.GateFine)
-		r.Gate = append(r.Gate, record.Gated{Metric: m.Name, Allow: .1, Ratio: c.Ratio, Low: c.Low, High: c.High, Answer: answer})
+		answer := either(m.Worse(c.Decision), outcome.No, outcome.Yes)
+		r.Gate = append(r.Gate, record.Gated{Metric: m.Name, Allow: .1, Ratio: c.Ratio, Low: c.Low, High: c.High, Outcome: answer})
 	}
-	r.Gate = append(r.Gate, record.Gated{Metric: "memory", Allow: .1, Ratio: 1.2, Low: 1.1, High: 1.3, Answer: record.GateWorse})
+	r.Gate = append(r.Gate, record.Gated{Metric: "memory", Allow: .1, Ratio: 1.2, Low: 1.1, High: 1.3, Outcome: outcome.No})
 	return r
 }
 
@@ -200,7 +201,7 @@ func TestGateChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
 			if got := rows[i+1][3]; got != when(quotient, "%s", want) {
 				t.Errorf("%s: %q beside %s and %s, want %s", g.Metric, got, rows[i+1][1], rows[i+1][2], want)
 			}
-			if g.Answer == record.GateWorse && !strings.Contains(answer, m.Label+" "+want) {
+			if g.Outcome == outcome.No && !strings.Contains(answer, m.Label+" "+want) {
 				t.Errorf("%q, want %s %s in it", answer, m.Label, want)
 			}
 		}

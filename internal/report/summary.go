@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
@@ -69,10 +70,9 @@ func summaryTable(r *record.Result) document.Part {
 // answers returns the scenario's claims and then its other assertions, each with its answer and
 // the reason. A claim is an assertion that the scenario also has in words, and so has its answer.
 func answers(r *record.Result) document.Findings {
-	class := map[record.Answer]string{record.Passed: "FASTER", record.Failed: "SLOWER", record.Undecided: "INCONCLUSIVE", record.NoAnswer: "REFUSED"} // classes of verdicts' badges
+	class := map[outcome.Outcome]string{outcome.Yes: "FASTER", outcome.No: "SLOWER", outcome.Open: "INCONCLUSIVE", outcome.Refused: "REFUSED"} // classes of verdicts' badges
 	finding := func(e record.Expectation) document.Finding {
-		mark := either(e.Claim != "", strings.ToLower(answerWord(e.Outcome)), string(e.Outcome))
-		return document.Finding{Mark: mark, Class: class[e.Outcome], Said: e.Claim, Text: e.Text, Reason: e.Reason.String()}
+		return document.Finding{Mark: outcome.Expectation.Phrase(e.Outcome), Class: class[e.Outcome], Said: e.Claim, Text: e.Text, Reason: e.Reason.String()}
 	}
 	claims := only(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" })
 	others := only(r.Expectations, func(e record.Expectation) bool { return e.Claim == "" })
@@ -95,10 +95,10 @@ func (e PackEntry) name() string { return cmp.Or(record.CellName(e.Cell), e.Scen
 
 // Answers counts an entry's assertions by answer. All assertions of a scenario that did not run
 // count as refused, so that a pack never looks better for leaving one out.
-func (e PackEntry) Answers() map[record.Answer]int {
-	n := map[record.Answer]int{}
+func (e PackEntry) Answers() map[outcome.Outcome]int {
+	n := map[outcome.Outcome]int{}
 	if e.Result == nil {
-		n[record.NoAnswer] = len(e.Expect)
+		n[outcome.Refused] = len(e.Expect)
 		return n
 	}
 	for _, x := range e.Result.Expectations {
@@ -115,7 +115,7 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 		d.Answer, d.Parts = Headline(r), []document.Part{expectations(r), document.Commands{{Label: "Record", Text: r.Dir}}}
 	} else {
 		d.State = "NOT RUN: " + e.NotRun
-		d.Parts = []document.Part{document.Lines(each(e.Expect, func(text string) string { return string(record.NoAnswer) + " " + text }))}
+		d.Parts = []document.Part{document.Lines(each(e.Expect, func(text string) string { return outcome.Expectation.Phrase(outcome.Refused) + " " + text }))}
 	}
 	return errors.Join(writeText(w, d, o), emit(w, "pack", "\n"))
 }
@@ -128,12 +128,13 @@ func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
 		return writeGrid(w, entries, o)
 	}
 	row := func(name, blocks, answer string, of ...PackEntry) []string {
-		counts := each([]record.Answer{record.Passed, record.Failed, record.Undecided, record.NoAnswer}, func(a record.Answer) string {
+		counts := each(outcome.All(), func(a outcome.Outcome) string {
 			return strconv.Itoa(total(of, func(e PackEntry) int { return e.Answers()[a] }))
 		})
 		return slices.Concat([]string{name}, counts, []string{blocks, answer})
 	}
-	rows := append([][]string{{"scenario", "pass", "fail", "open", "REFUSED", "blocks", "answer"}}, each(entries, func(e PackEntry) []string {
+	phrases := each(outcome.All(), outcome.Expectation.Phrase)
+	rows := append([][]string{slices.Concat([]string{"scenario"}, phrases, []string{"blocks", "answer"})}, each(entries, func(e PackEntry) []string {
 		if e.Result == nil {
 			return row(e.name(), none, "not run", e)
 		}
@@ -169,10 +170,10 @@ func gateComment(w io.Writer, r *record.Result) error {
 func gateEvidence(r *record.Result) document.Facts {
 	sure := labelled("Sure", append([]string{blocks(r) + "; of a hundred gates of equal builds one at most says worse"}, append(silent(r), failings(r.Arms)...)...)...)
 	// What it asks for, or how long, does not matter while others take the CPUs.
-	if r.GateOutcome() != record.GateOpen || !r.TooBusy().None() {
+	if r.GateOutcome() != outcome.Open || !r.TooBusy().None() {
 		return sure
 	}
-	open := only(r.Gate, func(g record.Gated) bool { return g.Answer == record.GateOpen })
+	open := only(r.Gate, func(g record.Gated) bool { return g.Outcome == outcome.Open })
 	needed := slices.Max(append(each(open, func(g record.Gated) int { return g.Needed }), 0))
 	return append(sure, labelled("Open", remedies(r), remedy(r, needed)+when(needed > 0 && needed <= mostBlocks, "; raise --budget"))...)
 }
@@ -182,12 +183,12 @@ func gateEvidence(r *record.Result) document.Facts {
 func remedies(r *record.Result) string {
 	const mostBusy = .4 // ratio of the servers' CPU time above which queueing makes much of the noise
 	word := func(g record.Gated) string { return cmp.Or(stats.MetricOf(g.Metric).Word, g.Metric) }
-	fine := only(r.Gate, func(g record.Gated) bool { return g.Answer == record.GateFine })
-	open := only(r.Gate, func(g record.Gated) bool { return g.Answer == record.GateOpen && !g.Watched })
+	fine := only(r.Gate, func(g record.Gated) bool { return g.Outcome == outcome.Yes })
+	open := only(r.Gate, func(g record.Gated) bool { return g.Outcome == outcome.Open && !g.Watched })
 	// An open metric that looks worse must not be left out, nor allowed.
 	looksWorse := slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
 		ratio := either(stats.MetricOf(g.Metric).HigherIsBetter, 1/g.Ratio, g.Ratio)
-		return g.Answer == record.GateOpen && ratio > 1+g.Allow/4
+		return g.Outcome == outcome.Open && ratio > 1+g.Allow/4
 	})
 	slows := slices.ContainsFunc(fine, func(g record.Gated) bool {
 		return stats.MetricOf(g.Metric).Quantile > 0 || g.Metric == "cpu_per_request"
@@ -209,24 +210,24 @@ func remedies(r *record.Result) string {
 func gateAnswer(r *record.Result) string {
 	// A metric that is fine needs no figure in the sentence, and one that is only watched does not keep the gate
 	// open; the table has them.
-	of := func(answer record.GateAnswer) string {
+	of := func(answer outcome.Outcome) string {
 		said := only(r.Gate, func(g record.Gated) bool {
-			return g.Answer == answer && !(g.Watched && answer == record.GateOpen && r.GateOutcome() == record.GateOpen)
+			return g.Outcome == answer && !(g.Watched && answer == outcome.Open && r.GateOutcome() == outcome.Open)
 		})
 		return listed(said, func(g record.Gated) string {
 			return stats.MetricOf(g.Metric).Label +
-				when(g.Low > 0 && answer != record.GateFine, " %s", gateChange(r, g, when(answer == record.GateOpen, "; %s", allowed(g)))) +
-				when(answer == record.GateRefused, " (%s)", g.Reason.String())
+				when(g.Low > 0 && answer != outcome.Yes, " %s", gateChange(r, g, when(answer == outcome.Open, "; %s", allowed(g)))) +
+				when(answer == outcome.Refused, " (%s)", g.Reason.String())
 		})
 	}
 	before, after := r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name
-	refused := when(of(record.GateRefused) != "", " Refused: %s.", of(record.GateRefused))
-	open := when(of(record.GateOpen) != "", " Open: %s.", of(record.GateOpen)) + refused
+	refused := when(of(outcome.Refused) != "", " Refused: %s.", of(outcome.Refused))
+	open := when(of(outcome.Open) != "", " Open: %s.", of(outcome.Open)) + refused
 	switch r.GateOutcome() {
-	case record.GateWorse:
-		return fmt.Sprintf("%s is worse than %s: %s.", after, before, of(record.GateWorse)) + refused
-	case record.GateFine:
-		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, of(record.GateFine))
+	case outcome.No:
+		return fmt.Sprintf("%s is worse than %s: %s.", after, before, of(outcome.No)) + refused
+	case outcome.Yes:
+		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, of(outcome.Yes))
 		// Surely better, by half of what it may be worse.
 		better := only(r.Gate, func(g record.Gated) bool {
 			if stats.MetricOf(g.Metric).HigherIsBetter {
@@ -242,7 +243,7 @@ func gateAnswer(r *record.Result) string {
 	}
 	// An overload refuses times, but it is an answer itself.
 	behind := doNotKeepUp(r)
-	return when(behind != "", "%s. ", behind) + fmt.Sprintf("Cannot tell whether %s is worse than %s.%s", after, before, open)
+	return when(behind != "", "%s. ", behind) + fmt.Sprintf("Whether %s is worse than %s is open.%s", after, before, open)
 }
 
 // allowed returns how much worse a metric may be: "+10 % allowed", or "-3 % allowed" for goodput.
@@ -265,7 +266,7 @@ func gateFigures(r *record.Result) document.Section {
 		ratio := gateQuotient(r, g)
 		rows = append(rows, []string{
 			m.Label, figure(before), figure(after), when(ratio > 0 && within(ratio, g.Low, g.High), "%s", change(ratio)),
-			when(g.Low > 0, "%s to %s", bound(g.Low, false), bound(g.High, false)), strings.TrimSuffix(allowed(g), " allowed"), string(g.Answer),
+			when(g.Low > 0, "%s to %s", bound(g.Low, false), bound(g.High, false)), strings.TrimSuffix(allowed(g), " allowed"), outcome.Gate.Phrase(g.Outcome),
 		})
 	}
 	return document.Section{Parts: []document.Part{document.Table{Rows: rows}, document.Lines{rule}}}

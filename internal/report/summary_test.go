@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
@@ -26,16 +27,16 @@ func TestPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`  pass same("p50") && p99("pool") < 20ms`, "  fail served", "  REFUSED explained",
-		"\nNOT RUN: needs 2 CPUs for the server, here are 1\n\nREFUSED same(\"p50\")\n",
-		"scenario     pass  fail  open  REFUSED  blocks   answer\n",
-		"shards          0     0     0        2       -  not run\n2 scenarios     1     1     0        3\n",
+		`  kept same("p50") && p99("pool") < 20ms`, "  not kept served", "  refused explained",
+		"\nNOT RUN: needs 2 CPUs for the server, here are 1\n\nrefused same(\"p50\")\n",
+		"scenario     kept  not kept  open  refused  blocks   answer\n",
+		"shards          0         0     0        2       -  not run\n2 scenarios     1         1     0        3\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in:\n%s", want, b.String())
 		}
 	}
-	if n := entries[1].Answers(); n[record.NoAnswer] != 2 || len(n) != 1 {
+	if n := entries[1].Answers(); n[outcome.Refused] != 2 || len(n) != 1 {
 		t.Errorf("not run: got %v, want 2 refused", n)
 	}
 }
@@ -44,10 +45,10 @@ func TestPack(t *testing.T) {
 func TestGateSaysWhatIsBetter(t *testing.T) {
 	t.Parallel()
 	r := &record.Result{Arms: []record.Arm{{Name: "old"}, {Name: "old'"}, {Name: "new"}}, Gate: []record.Gated{
-		{Metric: "p50", Allow: .10, Ratio: .67, Low: .6, High: .7, Answer: record.GateFine},
-		{Metric: "goodput", Allow: .03, Ratio: 1.2, Low: 1.1, High: 1.3, Answer: record.GateFine},
-		{Metric: "cpu_per_request", Allow: .10, Ratio: .97, Low: .95, High: .99, Answer: record.GateFine}, // too little
-		{Metric: "memory", Allow: .10, Ratio: .8, Low: .7, High: 1.01, Answer: record.GateFine},           // not sure
+		{Metric: "p50", Allow: .10, Ratio: .67, Low: .6, High: .7, Outcome: outcome.Yes},
+		{Metric: "goodput", Allow: .03, Ratio: 1.2, Low: 1.1, High: 1.3, Outcome: outcome.Yes},
+		{Metric: "cpu_per_request", Allow: .10, Ratio: .97, Low: .95, High: .99, Outcome: outcome.Yes}, // too little
+		{Metric: "memory", Allow: .10, Ratio: .8, Low: .7, High: 1.01, Outcome: outcome.Yes},           // not sure
 	}}
 	want := "new is not worse than old: p50, goodput, CPU/request, memory within what is allowed. Surely better: p50 -33 %, goodput +20 %."
 	if got := strings.ReplaceAll(gateAnswer(r), nbsp, " "); got != want {
@@ -81,7 +82,7 @@ func TestBothRunsOfTheOldBuild(t *testing.T) {
 func TestReportOfAGateHasItsAnswers(t *testing.T) {
 	t.Parallel()
 	r := quick()
-	r.Gate = []record.Gated{{Metric: "p50", Allow: .1, Ratio: 1.2, Low: 1.1, High: 1.3, Answer: record.GateWorse}}
+	r.Gate = []record.Gated{{Metric: "p50", Allow: .1, Ratio: 1.2, Low: 1.1, High: 1.3, Outcome: outcome.No}}
 	got := whole(r, true).Text(document.Options{Width: 100})
 	if !strings.Contains(got, "surely between") || strings.Contains(got, "is SLOWER than") {
 		t.Errorf("got\n%s", got)
@@ -95,9 +96,9 @@ func TestRemediesOfAnOpenGate(t *testing.T) {
 	r := &record.Result{
 		Rate: 2000, Arms: []record.Arm{{Name: "old", CPUPerRequest: new(100e-6)}, {Name: "old'"}, {Name: "new"}},
 		Gate: []record.Gated{
-			{Metric: "p50", Allow: .1, Ratio: 1.01, Low: .94, High: 1.122, Answer: record.GateOpen},
-			{Metric: "p99", Allow: .2, Ratio: 1, Low: .6, High: 2, Answer: record.GateOpen, Watched: true},
-			{Metric: "goodput", Allow: .03, Ratio: 1, Low: 1, High: 1, Answer: record.GateFine},
+			{Metric: "p50", Allow: .1, Ratio: 1.01, Low: .94, High: 1.122, Outcome: outcome.Open},
+			{Metric: "p99", Allow: .2, Ratio: 1, Low: .6, High: 2, Outcome: outcome.Open, Watched: true},
+			{Metric: "goodput", Allow: .03, Ratio: 1, Low: 1, High: 1, Outcome: outcome.Yes},
 		},
 	}
 	check := func(want string) {
@@ -107,7 +108,7 @@ func TestRemediesOfAnOpenGate(t *testing.T) {
 		}
 	}
 	check("--allow p50=13% is what this machine can tell")
-	r.Gate = append(r.Gate, record.Gated{Metric: "cpu_per_request", Allow: .1, Ratio: 1, Low: .99, High: 1.01, Answer: record.GateFine})
+	r.Gate = append(r.Gate, record.Gated{Metric: "cpu_per_request", Allow: .1, Ratio: 1, Low: .99, High: 1.01, Outcome: outcome.Yes})
 	check("--allow p50=13% is what this machine can tell; --metric goodput,cpu asks only for what this machine can tell")
 	r.Rate = 6000
 	r.Gate[0].Ratio = 1.08

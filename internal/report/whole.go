@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"schedlab/internal/command"
+	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -328,17 +329,16 @@ func ratioTicks(x axis) []tick {
 func expectations(r *record.Result) document.Part {
 	return document.Section{
 		ID: "expectations", Title: "Expectations", About: tally(r.Expectations), Parts: []document.Part{answers(r)},
-		Lead: "One fails only when the blocks are sure of it. It is open when they say neither, and REFUSED when what it speaks of was disturbed or is not there. A figure in a claim is the median of the blocks' figures, and not their mean.",
+		Lead: "One is not kept only when the blocks are sure of it. It is open when they say neither, and refused when what it speaks of was disturbed or is not there. A figure in a claim is the median of the blocks' figures, and not their mean.",
 	}
 }
 
 // tally counts the expectations by answer in a sentence; "" when nothing was expected.
 func tally(all []record.Expectation) string {
-	of := func(a record.Answer) int {
-		return len(only(all, func(e record.Expectation) bool { return e.Outcome == a }))
-	}
-	return when(len(all) > 0, "%s: %d passed, %d failed, %d open, %d refused",
-		plural(len(all), "expectation"), of(record.Passed), of(record.Failed), of(record.Undecided), of(record.NoAnswer))
+	counts := listed(outcome.All(), func(of outcome.Outcome) string {
+		return fmt.Sprintf("%d %s", len(only(all, func(e record.Expectation) bool { return e.Outcome == of })), outcome.Expectation.Phrase(of))
+	})
+	return when(len(all) > 0, "%s: %s", plural(len(all), "expectation"), counts)
 }
 
 // floor describes the response time that the load itself adds, measured with a server that does

@@ -43,7 +43,7 @@ const (
 )
 
 // ends are the states by the exit code of a comparison; any other code is failed.
-var ends = map[int]state{0: "done", 2: "refused", 3: "done: an expectation failed", 4: "done: nothing could be judged", 130: stopped}
+var ends = map[int]state{0: "done", 2: "refused", 3: "done: an expectation is not kept", 4: "done: nothing could be judged", 130: stopped}
 
 const (
 	maxQueued = 20 // jobs that wait

@@ -74,7 +74,7 @@ func TestFigures(t *testing.T) {
 	rows := append([]experiments.Row{
 		{Scenario: "size", Day: "2026-11-28", Commit: "abc1234", Metric: "load", Text: "100 requests/s of 2*1ms"},
 		{Scenario: "size", Metric: "machine", Text: "AMD EPYC"},
-		{Scenario: "size", Metric: "claim", Verdict: "pass", Asks: `p50("two") > 1ms`, Reason: "1.29 ms > 1 ms in the median; true in 12 of 12 blocks", Text: "Two are slow: 1.29 ms"},
+		{Scenario: "size", Metric: "claim", Verdict: "yes", Asks: `p50("two") > 1ms`, Reason: "1.29 ms > 1 ms in the median; true in 12 of 12 blocks", Text: "Two are slow: 1.29 ms"},
 		{Scenario: "size", Metric: "claim", Verdict: "open", Asks: `p50("one") < 1ms`, Reason: "true in 6 of 12 blocks"},
 		{Scenario: "size", Metric: "doubt", Reason: "machine-unfit", Text: "machine: unfit"},
 		{Scenario: "size", Metric: "doubt", Reason: "closed-loop", Text: "a closed loop"},
@@ -82,7 +82,7 @@ func TestFigures(t *testing.T) {
 	got := figures(rows, true)
 	for _, want := range []string{
 		"2026-11-28, commit `abc1234`: 100 requests/s of 2\\*1ms; AMD EPYC.\n\n" +
-			"- **holds** Two are slow: 1.29 ms (true in 12 of 12 blocks)\n- **open** `p50(\"one\") < 1ms` (true in 6 of 12 blocks)\n\n| arm |",
+			"- **kept** Two are slow: 1.29 ms (true in 12 of 12 blocks)\n- **open** `p50(\"one\") < 1ms` (true in 6 of 12 blocks)\n\n| arm |",
 		"\nDoubt: machine: unfit.\n",
 	} {
 		if !strings.Contains(got, want) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"schedlab/docs/experiments"
+	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/stats"
 )
@@ -88,22 +89,15 @@ func figures(rows []experiments.Row, machine bool) string {
 
 // claim returns a claim with its answer and in how many blocks it was true, as an item of a list.
 func claim(r experiments.Row) string {
-	word := r.Verdict
 	said := "`" + r.Asks + "`"
 	if r.Text != "" {
 		said = escaped(r.Text)
-		switch word {
-		case "pass":
-			word = "holds"
-		case "fail":
-			word = "does not hold"
-		}
 	}
 	evidence := r.Reason
 	if _, after, ok := strings.Cut(evidence, "; "); ok {
 		evidence = after // without the figures, which the sentence has
 	}
-	return fmt.Sprintf("- **%s** %s (%s)\n", word, said, escaped(evidence))
+	return fmt.Sprintf("- **%s** %s (%s)\n", outcome.Expectation.Phrase(outcome.Outcome(r.Verdict)), said, escaped(evidence))
 }
 
 // escaped returns a text that Markdown shows as it is.

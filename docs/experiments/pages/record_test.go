@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/docs/experiments"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 )
 
@@ -28,7 +29,7 @@ func TestRowsOfARun(t *testing.T) {
 			{Metric: "p99", Arm: "b", Baseline: "a", Verdict: "FASTER", Ratio: .5, Low: .4, High: .6},
 			{Metric: "goodput", Arm: "b", Baseline: "a", Verdict: "REFUSED", Reason: record.Fact{Code: "errors"}},
 		},
-		Expectations: []record.Expectation{{Text: "errors(\"b\") > 0.1", Claim: "It refuses some", Outcome: record.Passed}},
+		Expectations: []record.Expectation{{Text: "errors(\"b\") > 0.1", Claim: "It refuses some", Outcome: outcome.Yes}},
 		Doubts:       []record.Fact{{Code: "one-cpu"}},
 	}
 	pairs := []record.Verdict{
@@ -50,7 +51,7 @@ func TestRowsOfARun(t *testing.T) {
 	}
 	want := []string{
 		"question          Which?",
-		`claim    pass     errors("b") > 0.1 It refuses some`,
+		`claim    yes     errors("b") > 0.1 It refuses some`,
 		"p99 a  0.02", "goodput a  300",
 		"p99 b a 0.01 FASTER 0.5 0.4 0.6", "goodput b a 300 SAME 1 0.99 1.01", "memory b  18000000", "threads b  6",
 		"good_mean b a  FASTER 0.5 0.4 0.6",
