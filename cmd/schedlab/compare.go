@@ -41,7 +41,9 @@ import (
 type compareFlags struct {
 	experiment.Options
 	arms, addArms, vary, expect  []string
-	grid                         []string // the factors of a grid and their values, as typed
+	grid                         []string         // the factors of a grid and their values, as typed
+	resume                       string           // a run of the pack to go on with, "" for a new one
+	kept                         []*record.Result // what that pack has already
 	total, waitIdle              time.Duration
 	out, output, progress        string
 	dryRun, strict, why, verbose bool
@@ -111,6 +113,7 @@ FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED, which comes with its reason.`,
 	oneOf(fl, &f.Engine, "engine", "", "what sends open loops: "+strings.Join(load.Engines(), " or ")+" (default "+load.DefaultEngine+"; docs/reference/engines.md)", load.Engines()...)
 	f.adhoc.bind(fl, true)
 	oneOf(fl, &f.Stamps, "stamps", "", "what schedlab's own servers note of each request, to say where its time went: off, basic, or full, with the kernel's times (default full on Linux, else basic)", stampKinds...)
+	fl.StringVar(&f.resume, "resume", "", "go on with several scenarios or a grid that were cut short: one of their runs, or latest; the other arguments as before. What ended is kept")
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm", report.Formats().Names()...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report")
 	f.bindProfiles(fl)
@@ -126,7 +129,7 @@ FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED, which comes with its reason.`,
 	inSections(cmd,
 		helpSection{whatToCompare, "arms arm vary grid path targets log"},
 		helpSection{theLoad, "rate close warmup engine stamps seed"},
-		helpSection{howSure, "budget window blocks expect strict total"},
+		helpSection{howSure, "budget window blocks expect strict total resume"},
 		helpSection{theOutput, "output explain profiles dry-run progress note out config help"},
 		helpSection{theMachine, "wait-idle cpus allow-remote"},
 	)
@@ -152,6 +155,9 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if asked, err = f.onGrid(cmd.Flags(), asked); err != nil {
+		return err
+	}
+	if err := f.goOn(cmd.Flags(), asked); err != nil {
 		return err
 	}
 	if f.why && len(asked) > 1 {
@@ -458,7 +464,17 @@ func (f *compareFlags) pack(cmd *cobra.Command, all []experiment.Packed, show *p
 			return err
 		}
 	}
-	return packOutcome(entries, failed, f.strict)
+	if cmd.Context().Err() == nil {
+		return packOutcome(entries, failed, f.strict)
+	}
+	// The user ended it: answers so far set no exit code.
+	if failed == nil {
+		failed = errInterrupted // between two scenarios
+	}
+	if i := slices.IndexFunc(entries, func(e report.PackEntry) bool { return e.Result != nil }); i >= 0 {
+		failed = fmt.Errorf("%w; the same command with --resume %s goes on", failed, command.Quote(entries[i].Result.Run))
+	}
+	return &exitError{exitInterrupted, failed}
 }
 
 // late returns an error if a comparison does not fit into --total after the time gone. The error tells the
@@ -476,6 +492,9 @@ func (f *compareFlags) late(c *experiment.Comparison, gone time.Duration) error 
 // impossible is no error but a row without a result. The reports of a run that was cut short are written, too.
 func (f *compareFlags) entry(ctx context.Context, s experiment.Packed, gone time.Duration, show *progress) (e report.PackEntry, err error) {
 	e = report.PackEntry{Scenario: s.Scenario.Name, Cell: s.Scenario.Cell, Question: s.Scenario.Question, Expect: s.Scenario.Assertions()}
+	if e.Result = f.keptOf(s.Scenario.Name, s.Scenario.Cell); e.Result != nil {
+		return e, nil
+	}
 	// A machine too small, or no room in --total: told, and no error.
 	notRun := s.Lacks
 	if notRun == nil {

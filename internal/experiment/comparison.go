@@ -52,6 +52,8 @@ type Options struct {
 	Site Site
 	// Aim is the purpose of the run, which ends as soon as that is decided. A search for capacity has none.
 	Aim judge.Aim
+	// Pack is the identity that the runs of one pack or grid share; "" for a run alone.
+	Pack string
 	// Gate, if not nil, makes the run a gate: what of the last arm is allowed, by metric. The run ends
 	// when that is decided.
 	Gate map[string]record.Allowance

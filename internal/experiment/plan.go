@@ -139,7 +139,7 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 	self, _ := exec.LookPath(o.Self) // "" if it cannot be started
 	p := plan{opts: o, scenario: s, cpus: cpus, self: self, slo: slo}
 	p.settings = settings{
-		Scenario: s.Name, Question: s.Question, Source: s.Source, Cell: s.Cell, Seed: o.Seed, Note: o.Note, Gate: o.Gate,
+		Scenario: s.Name, Question: s.Question, Source: s.Source, Cell: s.Cell, Pack: o.Pack, Seed: o.Seed, Note: o.Note, Gate: o.Gate,
 		Connections: s.Load.Connections, Stamps: cmp.Or(o.Stamps, "basic"),
 	}
 	// The stamp that full adds, when the kernel received a request, exists on Linux only.

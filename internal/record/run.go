@@ -75,6 +75,8 @@ type Plan struct {
 	Source   string `json:"source"` // the scenario's YAML, verbatim
 	Seed     uint64 `json:"seed"`
 	Note     string `json:"note,omitempty"`
+	// Pack is the identity that the runs of one pack or grid share; "" for a run alone.
+	Pack string `json:"pack,omitempty"`
 	// Cell is where the run lies on a grid; nil if it is no cell of one.
 	Cell     []Level `json:"cell,omitempty"`
 	Protocol string  `json:"protocol,omitempty"` // only in old records, whose signature has it
