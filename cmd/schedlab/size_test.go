@@ -36,7 +36,7 @@ func sizeOf(t *testing.T, rate, workload, slo string) *advise.Page {
 	return s
 }
 
-// The page's examples are what the command prints.
+// The page's example is what the command prints.
 func TestSizePageIsReal(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide", "size.md"))
@@ -44,8 +44,8 @@ func TestSizePageIsReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := regexp.MustCompile("(?s)```text\n\\$ schedlab (.*?)\n(.*?)```").FindAllStringSubmatch(string(page), -1)
-	if len(examples) != 2 {
-		t.Errorf("%d examples on the page, want 2", len(examples))
+	if len(examples) == 0 {
+		t.Error("no example on the page")
 	}
 	for _, e := range examples {
 		args, err := command.Split(e[1])

@@ -54,21 +54,6 @@ func TestSentencesAboutTables(t *testing.T) {
 			t.Errorf("%s does not say %q, which its table does", page, want)
 		}
 	}
-	capacity := read(t, filepath.Join(top, "docs/guide/capacity.md"))
-	above, modes := 0, cellsBelow(t, capacity, "<!-- modes: ")
-	for _, row := range modes {
-		if leading(t, row[5]) > leading(t, row[6]) {
-			above++
-		}
-	}
-	said("docs/guide/capacity.md", fmt.Sprintf("*Saturation* is above X_max in %d of %d rows", above, len(modes)))
-	least, most := 1e9, 0.
-	for _, row := range cellsBelow(t, capacity, "<!-- mm1: ") {
-		over := leading(t, row[2])/leading(t, row[3]) - 1
-		least, most = min(least, over), max(most, over)
-	}
-	said("docs/guide/capacity.md", fmt.Sprintf("by %.1f to %.1f %%", 100*least, 100*most))
-
 	us := map[string][]string{}
 	for _, row := range cellsBelow(t, read(t, filepath.Join(top, "docs/evidence/benchmarks.md")), "## Every mode") {
 		us[row[0]] = row
